@@ -1,0 +1,97 @@
+"""Checks of arguments that several modules share: one clear error, before any work starts."""
+
+import numbers
+
+import numpy as np
+
+
+def check_weights(weights, records):
+    """Return ``weights`` as a float64 array of length ``records``.
+
+    Raises
+    ------
+    ValueError
+        If the weights are not one number in [0, 1] for every record.
+    """
+    try:
+        weights = np.asarray(weights, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ValueError("weights must be numbers in [0, 1], one for every record") from None
+    if weights.shape != (records,):
+        raise ValueError(
+            f"weights has shape {weights.shape}; accepted: one weight for each of the "
+            f"{records} records, shape ({records},)"
+        )
+    # written so that NaN fails the comparison too
+    wrong = np.flatnonzero(~((weights >= 0) & (weights <= 1)))
+    if wrong.size:
+        raise ValueError(
+            f"weights must lie in [0, 1]; record {wrong[0]} has {weights[wrong[0]]} "
+            f"({wrong.size} of {records} are outside)"
+        )
+    return weights
+
+
+def check_number(name, value, *, above=None, at_least=None, at_most=None):
+    """Return ``value`` as a float if it is a finite number within the limits.
+
+    Raises
+    ------
+    ValueError
+        If ``value`` is not a finite number or lies outside the limits.
+    """
+    limits = [
+        text
+        for limit, text in (
+            (above, f"above {above}"),
+            (at_least, f"at least {at_least}"),
+            (at_most, f"at most {at_most}"),
+        )
+        if limit is not None
+    ]
+    accepted = "a finite number" + (" " + " and ".join(limits) if limits else "")
+    is_number = isinstance(value, numbers.Real) and not isinstance(value, (bool, np.bool_))
+    if (
+        not is_number
+        or not np.isfinite(value)
+        or (above is not None and value <= above)
+        or (at_least is not None and value < at_least)
+        or (at_most is not None and value > at_most)
+    ):
+        raise ValueError(f"{name} must be {accepted}; got {value!r}")
+    return float(value)
+
+
+def check_count(name, value, *, at_least=1):
+    """Return ``value`` as an int if it is a whole number of at least ``at_least``.
+
+    Raises
+    ------
+    ValueError
+        If ``value`` is not such a number.
+    """
+    is_whole = isinstance(value, numbers.Integral) and not isinstance(value, (bool, np.bool_))
+    if not is_whole or value < at_least:
+        raise ValueError(f"{name} must be a whole number of at least {at_least}; got {value!r}")
+    return int(value)
+
+
+def check_counts(name, values):
+    """Return ``values`` as a one-dimensional int64 array of counts 0, 1, 2, ….
+
+    Raises
+    ------
+    ValueError
+        If ``values`` is empty, not one-dimensional, or holds anything but whole numbers >= 0.
+    """
+    values = np.asarray(values)
+    if values.ndim != 1 or values.size == 0:
+        raise ValueError(f"{name} must be a non-empty list of counts; got shape {values.shape}")
+    if values.dtype.kind not in "iuf" or not np.all(np.isfinite(values)):
+        raise ValueError(f"{name} must hold whole numbers >= 0; got values of type {values.dtype}")
+    wrong = np.flatnonzero((values < 0) | (values != np.floor(values)))
+    if wrong.size:
+        raise ValueError(
+            f"{name} must hold whole numbers >= 0; position {wrong[0]} has {values[wrong[0]]}"
+        )
+    return values.astype(np.int64)
