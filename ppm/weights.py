@@ -1,0 +1,220 @@
+"""Record weights from disclosure risks (the paper's sections 2.2.1, 3 and 4)."""
+
+import numpy as np
+
+from ppm._validation import check_number
+from ppm.lipschitz import record_bounds
+
+
+def record_weights(log_lik, *, scale=1.0, shift=0.0, truncate_at=None):
+    r"""Weights :math:`\alpha_i = c\,(1 - \tilde f_i) + g`, cut to [0, 1].
+
+    The risk :math:`\tilde f_i` is the record's bound :math:`f_i`, min-max scaled over the records.
+
+    Parameters
+    ----------
+    log_lik : array_like, shape (draws, records), or xarray.DataArray
+        Log-likelihood under the *unweighted* posterior, in nats, as for
+        :func:`ppm.record_bounds`.
+    scale : float, default 1
+        The paper's c, above 0: below 1 it compresses the weights.
+    shift : float, default 0
+        The paper's g: below 0 it moves all weights down, and more of them to 0.
+    truncate_at : float, optional
+        The paper's M, above 0, in nats: a record with :math:`\alpha_i f_i > M` gets weight 0.
+
+    Returns
+    -------
+    numpy.ndarray, shape (records,)
+        Weights in [0, 1]. A record with a non-finite log-likelihood gets 0 and takes no part in
+        the scaling; where all bounds are equal, no record is riskier than another and
+        :math:`\tilde f_i = 0` for all.
+
+    Raises
+    ------
+    ValueError
+        If ``log_lik`` holds NaN, or ``scale``, ``shift`` or ``truncate_at`` is out of range.
+
+    Notes
+    -----
+    Savitsky, Williams and Hu (2022), section 3, steps 1c-d, and the truncation of the simulation
+    study in section 4. The smallest and the largest bound enter every weight, so each weight
+    depends on the whole database and not on its own record alone.
+    """
+    scale = check_number("scale", scale, above=0)
+    shift = check_number("shift", shift)
+    truncate_at = _check_truncation(truncate_at)
+    bounds = record_bounds(log_lik)
+    finite = np.isfinite(bounds)
+    weights = np.zeros(bounds.size)
+    if finite.any():
+        lowest, highest = bounds[finite].min(), bounds[finite].max()
+        weights[finite] = linear_weights(
+            bounds[finite], lowest, highest, scale=scale, shift=shift, truncate_at=truncate_at
+        )
+    return weights
+
+
+def linear_weights(bounds, lowest, highest, *, scale=1.0, shift=0.0, truncate_at=None):
+    """Weights from finite bounds whose smallest and largest value is known.
+
+    Parameters
+    ----------
+    bounds : array_like
+        Finite bounds f, in nats, of any shape.
+    lowest, highest : array_like
+        Smallest and largest bound of the database, broadcast against ``bounds``.
+    scale, shift, truncate_at
+        As for :func:`record_weights`, already checked.
+
+    Returns
+    -------
+    numpy.ndarray
+        Weights in [0, 1], of the broadcast shape.
+
+    Notes
+    -----
+    Savitsky, Williams and Hu (2022), section 3, steps 1c-d.
+    """
+    span = np.subtract(highest, lowest)
+    risk = np.subtract(bounds, lowest) / np.where(span > 0, span, 1.0)
+    weights = np.clip(scale * (1.0 - risk) + shift, 0.0, 1.0)
+    if truncate_at is not None:
+        weights = np.where(weights * bounds > truncate_at, 0.0, weights)
+    return weights
+
+
+def mapped_weights(log_lik, mapping, *, truncate_at=None):
+    r"""Weights :math:`\alpha_i = m(\sup_\theta |\log p(x_i \mid \theta)|)` by a monotone map m.
+
+    The supremum is taken over the draws at hand. Unlike :func:`record_weights`, one record's bound
+    does not enter another record's weight, except through the draws themselves.
+
+    Parameters
+    ----------
+    log_lik : array_like, shape (draws, records), or xarray.DataArray
+        Log-likelihood under the *unweighted* posterior, in nats.
+    mapping : callable
+        Decreasing map from bounds in [0, inf] to [0, 1] that takes an array, such as
+        :func:`reciprocal_map` or what :func:`threshold_map` returns.
+    truncate_at : float, optional
+        The paper's M, above 0, in nats: a record with :math:`\alpha_i f_i > M` gets weight 0.
+
+    Returns
+    -------
+    numpy.ndarray, shape (records,)
+        Weights in [0, 1]; 0 for a record with a non-finite log-likelihood.
+
+    Raises
+    ------
+    ValueError
+        If ``log_lik`` holds NaN, or the map is not decreasing, or leaves [0, 1].
+
+    Notes
+    -----
+    Savitsky, Williams and Hu (2022), section 2, the assumption of risk-based weighting.
+    """
+    if not callable(mapping):
+        raise ValueError(
+            f"mapping must be a function of the bounds, such as ppm.reciprocal_map or "
+            f"ppm.threshold_map(10.0); got {mapping!r}"
+        )
+    truncate_at = _check_truncation(truncate_at)
+    bounds = record_bounds(log_lik)
+    finite = np.isfinite(bounds)
+    weights = np.zeros(bounds.size)
+    mapped = np.asarray(mapping(bounds[finite]), dtype=np.float64)
+    if mapped.shape != (finite.sum(),) or not np.all((mapped >= 0) & (mapped <= 1)):
+        raise ValueError("mapping must return one weight in [0, 1] for every bound it is given")
+    if np.any(np.diff(mapped[np.argsort(bounds[finite], kind="stable")]) > 0):
+        raise ValueError("mapping must be decreasing: a larger bound never gets a larger weight")
+    weights[finite] = mapped
+    if truncate_at is not None:
+        weights[finite & (weights * np.where(finite, bounds, 0.0) > truncate_at)] = 0.0
+    return weights
+
+
+def reciprocal_map(bounds):
+    """Smooth map m(z) = 1 / (z + 1) of bounds z >= 0, with m(0) = 1 and m(inf) = 0.
+
+    Parameters
+    ----------
+    bounds : array_like
+        Bounds in nats, 0 or more.
+
+    Returns
+    -------
+    numpy.ndarray
+        Weights in [0, 1].
+
+    Notes
+    -----
+    Savitsky, Williams and Hu (2022), section 2, after the assumption of risk-based weighting.
+    """
+    return 1.0 / (np.asarray(bounds, dtype=np.float64) + 1.0)
+
+
+def threshold_map(threshold):
+    """Map m(z) = 1 for z below ``threshold`` and 0 from there on.
+
+    Parameters
+    ----------
+    threshold : float
+        Above 0, in nats.
+
+    Returns
+    -------
+    callable
+        The map, for :func:`mapped_weights`.
+
+    Raises
+    ------
+    ValueError
+        If ``threshold`` is not above 0.
+
+    Notes
+    -----
+    Savitsky, Williams and Hu (2022), section 2, after the assumption of risk-based weighting.
+    """
+    threshold = check_number("threshold", threshold, above=0)
+
+    def mapping(bounds):
+        return (np.asarray(bounds) < threshold).astype(np.float64)
+
+    return mapping
+
+
+def scalar_weights(log_lik, *, epsilon):
+    r"""Exponential mechanism: the same weight :math:`\min(1, \epsilon / (2 \Delta))` everywhere.
+
+    Parameters
+    ----------
+    log_lik : array_like, shape (draws, records), or xarray.DataArray
+        Log-likelihood under the *unweighted* posterior, in nats; its local bound is Δ.
+    epsilon : float
+        Target ε above 0, in nats, for one release.
+
+    Returns
+    -------
+    numpy.ndarray, shape (records,)
+        One and the same weight for every record: never above 1, and 0 if Δ is infinite.
+
+    Raises
+    ------
+    ValueError
+        If ``log_lik`` holds NaN or ``epsilon`` is not above 0.
+
+    Notes
+    -----
+    Savitsky, Williams and Hu (2022), section 3.1. The refitted posterior is wider than the one
+    that gave Δ, so the bound after refitting can differ from ε / 2: compute it.
+    """
+    epsilon = check_number("epsilon", epsilon, above=0)
+    bounds = record_bounds(log_lik)
+    sensitivity = bounds.max()
+    weight = 1.0 if sensitivity == 0 else min(1.0, epsilon / (2.0 * sensitivity))
+    return np.full(bounds.size, weight)
+
+
+def _check_truncation(truncate_at):
+    return None if truncate_at is None else check_number("truncate_at", truncate_at, above=0)

@@ -1,0 +1,112 @@
+"""Weights against the paper's formula, record by record."""
+
+import numpy as np
+import pytest
+
+import ppm
+
+# one draw, so that the bounds are these numbers
+BOUNDS = np.array([1.0, 2.0, 3.0, 5.0])
+LOG_LIK = -BOUNDS[None, :]
+RISK = np.array([0.0, 0.25, 0.5, 1.0])
+
+
+def test_the_riskiest_record_gets_weight_0_and_the_safest_weight_1():
+    assert np.allclose(ppm.record_weights(LOG_LIK), 1 - RISK)
+
+
+@pytest.mark.parametrize(
+    ("scale", "shift"), [(0.7, 0.0), (0.6, -0.1), (0.5, -0.3), (1.0, 0.2), (2.0, 0.0)]
+)
+def test_scale_and_shift_then_cut_to_the_unit_interval(scale, shift):
+    weights = ppm.record_weights(LOG_LIK, scale=scale, shift=shift)
+    uncut = scale * (1 - RISK) + shift
+    assert np.allclose(weights, np.minimum(1, np.maximum(0, uncut)))
+    # shifting before scaling is another rule
+    if shift and scale != 1:
+        assert not np.allclose(weights, np.clip(scale * (1 - RISK + shift), 0, 1))
+
+
+def test_truncation_removes_what_is_above_m_and_leaves_the_rest():
+    weights = ppm.record_weights(LOG_LIK, truncate_at=1.4)
+    # weighted bounds are 1, 1.5, 1.5, 0
+    assert weights.tolist() == [1.0, 0.0, 0.0, 0.0]
+    assert np.allclose(ppm.record_weights(LOG_LIK, truncate_at=1.5), 1 - RISK)
+
+
+def test_a_non_finite_record_gets_0_and_leaves_the_scaling_alone():
+    log_lik = np.column_stack([LOG_LIK[0][None, :], [[-np.inf]]])
+    weights = ppm.record_weights(log_lik, shift=0.1)
+    assert weights[-1] == 0
+    assert np.allclose(weights[:-1], ppm.record_weights(LOG_LIK, shift=0.1))
+    assert ppm.record_weights(np.full((2, 3), -np.inf)).tolist() == [0, 0, 0]
+
+
+def test_equal_bounds_mean_equal_weights():
+    weights = ppm.record_weights(np.full((5, 3), -2.0), scale=0.7, shift=0.1)
+    assert weights == pytest.approx(np.full(3, 0.8))
+
+
+def test_maps_of_the_risk_weighting_assumption():
+    assert np.allclose(ppm.mapped_weights(LOG_LIK, ppm.reciprocal_map), 1 / (BOUNDS + 1))
+    assert ppm.mapped_weights(LOG_LIK, ppm.threshold_map(3.0)).tolist() == [1, 1, 0, 0]
+    assert ppm.reciprocal_map(0.0) == 1 and ppm.reciprocal_map(np.inf) == 0
+
+
+def test_a_map_uses_the_records_own_bound_only_and_min_max_scaling_does_not():
+    without_last = LOG_LIK[:, :-1]
+    mapped = ppm.mapped_weights(LOG_LIK, ppm.reciprocal_map)[:-1]
+    assert np.array_equal(ppm.mapped_weights(without_last, ppm.reciprocal_map), mapped)
+    assert not np.allclose(ppm.record_weights(without_last), ppm.record_weights(LOG_LIK)[:-1])
+
+
+def test_mapped_weights_of_non_finite_records_and_truncation():
+    log_lik = np.array([[-1.0, -np.inf, -9.0]])
+    assert ppm.mapped_weights(log_lik, ppm.reciprocal_map).tolist() == [0.5, 0.0, 0.1]
+    truncated = ppm.mapped_weights(log_lik, ppm.reciprocal_map, truncate_at=0.6)
+    assert truncated.tolist() == [0.5, 0.0, 0.0]
+
+
+@pytest.mark.parametrize(
+    ("mapping", "message"),
+    [
+        (lambda z: z / 10, "decreasing"),
+        (lambda z: -z, r"\[0, 1\]"),
+        (lambda z: 0.5, "every bound"),
+        (0.5, "function"),
+    ],
+)
+def test_wrong_maps_are_refused(mapping, message):
+    with pytest.raises(ValueError, match=message):
+        ppm.mapped_weights(LOG_LIK, mapping)
+
+
+def test_the_scalar_weight_is_epsilon_over_twice_the_bound():
+    weights = ppm.scalar_weights(LOG_LIK, epsilon=4.0)
+    assert weights.tolist() == [0.4] * 4
+    assert np.isclose(ppm.epsilon(ppm.local_bound(LOG_LIK, weights)), 4.0)
+    assert ppm.scalar_weights(LOG_LIK, epsilon=1000).tolist() == [1.0] * 4
+    assert ppm.scalar_weights(np.array([[-np.inf, -1.0]]), epsilon=1).tolist() == [0.0, 0.0]
+
+
+@pytest.mark.parametrize(
+    ("function", "arguments", "name"),
+    [
+        (ppm.record_weights, {"scale": 0.0}, "scale"),
+        (ppm.record_weights, {"scale": np.nan}, "scale"),
+        (ppm.record_weights, {"scale": "a"}, "scale"),
+        (ppm.record_weights, {"shift": np.inf}, "shift"),
+        (ppm.record_weights, {"truncate_at": 0.0}, "truncate_at"),
+        (ppm.record_weights, {"truncate_at": -3.5}, "truncate_at"),
+        (ppm.scalar_weights, {"epsilon": 0}, "epsilon"),
+        (ppm.scalar_weights, {"epsilon": True}, "epsilon"),
+    ],
+)
+def test_settings_out_of_range_are_named(function, arguments, name):
+    with pytest.raises(ValueError, match=f"^{name} must be"):
+        function(LOG_LIK, **arguments)
+
+
+def test_threshold_out_of_range_is_named():
+    with pytest.raises(ValueError, match="^threshold must be"):
+        ppm.threshold_map(0)
