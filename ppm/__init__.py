@@ -1,0 +1,67 @@
+"""The Bayesian pseudo posterior mechanism of Savitsky, Williams and Hu (JMLR 2022).
+
+Every public name is reached as ``ppm.name`` and loaded when first used, so that ``import ppm``
+needs no PyMC, matplotlib or notebook machinery.
+"""
+
+from importlib import import_module
+
+__version__ = "0.1.0"
+
+# name -> the module that defines it; the book's dependency tracking reads this table too
+_EXPORTS = {
+    "record_bounds": "ppm.lipschitz",
+    "local_bound": "ppm.lipschitz",
+    "record_weights": "ppm.weights",
+    "mapped_weights": "ppm.weights",
+    "scalar_weights": "ppm.weights",
+    "reciprocal_map": "ppm.weights",
+    "threshold_map": "ppm.weights",
+    "epsilon": "ppm.pdp",
+    "exceedance": "ppm.pdp",
+    "global_bound": "ppm.pdp",
+    "Exceedance": "ppm.pdp",
+    "GlobalBound": "ppm.pdp",
+    "Synthesizer": "ppm.synthesizers.base",
+    "GammaPoisson": "ppm.synthesizers.gamma_poisson",
+    "FiniteMixture": "ppm.synthesizers.finite_mixture",
+    "PseudoPosteriorMechanism": "ppm.mechanism",
+    "MechanismResult": "ppm.mechanism",
+    "bound_fit": "ppm.mechanism",
+    "match_local_bound": "ppm.mechanism",
+    "risk_utility_sweep": "ppm.sweep",
+    "Sweep": "ppm.sweep",
+    "bound_diagnostics": "ppm.diagnostics",
+    "BoundDiagnostics": "ppm.diagnostics",
+    "contraction_study": "ppm.contraction",
+    "ContractionStudy": "ppm.contraction",
+    "resample": "ppm.utility",
+    "wasserstein_barycentre": "ppm.utility",
+    "load_ce": "ppm.data",
+    "simulate_ce": "ppm.data",
+    "download_ce": "ppm.data",
+    "log_income": "ppm.data",
+    "predictor_matrix": "ppm.data",
+    "ConsumerExpenditure": "ppm.data",
+    "check_parameters": "ppm.parameters",
+    "save_table": "ppm.results",
+    "show_table": "ppm.results",
+}
+_SUBMODULES = ("plots", "notebooks", "parameters")
+
+__all__ = [*_EXPORTS, *_SUBMODULES]
+
+
+def __getattr__(name):
+    if name in _EXPORTS:
+        value = getattr(import_module(_EXPORTS[name]), name)
+    elif name in _SUBMODULES:
+        value = import_module(f"ppm.{name}")
+    else:
+        raise AttributeError(f"module 'ppm' has no attribute {name!r}")
+    globals()[name] = value
+    return value
+
+
+def __dir__():
+    return sorted({*globals(), *__all__})

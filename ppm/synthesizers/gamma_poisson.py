@@ -1,0 +1,150 @@
+"""Gamma-Poisson: the synthesizer whose pseudo posterior is known in closed form."""
+
+import numpy as np
+import xarray as xr
+from scipy import stats
+from scipy.special import gammaln, xlogy
+
+from ppm._validation import check_count, check_counts, check_number, check_weights
+from ppm.synthesizers.base import choose_draws
+
+
+class GammaPoisson:
+    r"""Counts :math:`y_i \sim` Poisson(μ) with a Gamma prior for the mean μ.
+
+    With weights α the pseudo posterior is again a Gamma distribution,
+    Gamma(shape + Σ αᵢ yᵢ, rate + Σ αᵢ), so that draws cost nothing but a random number.
+
+    Parameters
+    ----------
+    counts : array_like of int, shape (records,)
+        The confidential counts y, whole numbers >= 0.
+    shape, rate : float, default 0.001
+        Prior of μ: Gamma with mean shape / rate, both above 0. The default is nearly flat: it
+        weighs as much as a thousandth of a record.
+
+    Raises
+    ------
+    ValueError
+        If the counts are not whole numbers >= 0, or shape or rate is not above 0.
+
+    Notes
+    -----
+    The model of the simulation study of Savitsky, Williams and Hu (2022), section 4. The paper does
+    not state its prior for μ.
+    """
+
+    def __init__(self, counts, *, shape=0.001, rate=0.001):
+        self.counts = check_counts("counts", counts)
+        self.shape = check_number("shape", shape, above=0)
+        self.rate = check_number("rate", rate, above=0)
+
+    @property
+    def records(self):
+        """Number of records n."""
+        return self.counts.size
+
+    def posterior(self, weights=None):
+        """Pseudo posterior of μ, exactly.
+
+        Parameters
+        ----------
+        weights : array_like, shape (records,), optional
+            Weights α in [0, 1]; all 1 by default.
+
+        Returns
+        -------
+        scipy.stats frozen distribution
+            Gamma(shape + Σ αᵢ yᵢ, rate + Σ αᵢ); SciPy's ``scale`` is 1 / rate.
+
+        Raises
+        ------
+        ValueError
+            If the weights are not one number in [0, 1] for every record.
+        """
+        weights = self._weights(weights)
+        shape = self.shape + weights @ self.counts
+        rate = self.rate + weights.sum()
+        return stats.gamma(shape, scale=1.0 / rate)
+
+    def fit(self, weights=None, *, draws=1000, random_seed=None, progress=False):
+        """Draw μ from the pseudo posterior: independent draws, one chain.
+
+        Parameters
+        ----------
+        weights : array_like, shape (records,), optional
+            Weights α in [0, 1]; all 1 by default.
+        draws : int, default 1000
+            Number S of draws, 1 or more.
+        random_seed : int, SeedSequence or Generator, optional
+            Source of randomness.
+        progress : bool, default False
+            Accepted for the protocol; there is nothing to wait for.
+
+        Returns
+        -------
+        xarray.DataTree
+            Groups ``posterior`` (``mu``: chain, draw) and ``log_likelihood`` (``counts``: chain,
+            draw, record).
+
+        Raises
+        ------
+        ValueError
+            If the weights or the number of draws are out of range.
+        """
+        draws = check_count("draws", draws)
+        rng = np.random.default_rng(random_seed)
+        mean = self.posterior(weights).rvs(size=(1, draws), random_state=rng)
+        coords = {"chain": [0], "draw": np.arange(draws)}
+        # the log-likelihood depends on the record through its value only
+        values, position = np.unique(self.counts, return_inverse=True)
+        log_lik = log_likelihood_of_counts(values, mean[..., None])[..., position]
+        return xr.DataTree.from_dict(
+            {
+                "posterior": xr.Dataset({"mu": (("chain", "draw"), mean)}, coords),
+                "log_likelihood": xr.Dataset(
+                    {"counts": (("chain", "draw", "record"), log_lik)}, coords
+                ),
+            }
+        )
+
+    def log_likelihood(self, fit):
+        """Log-likelihood of every record at every draw of a fit, an array (chain, draw, record)."""
+        return fit["log_likelihood"]["counts"]
+
+    def predict(self, fit, *, releases, random_seed=None):
+        """Draw synthetic databases of counts, each from one draw of μ.
+
+        Parameters
+        ----------
+        fit : xarray.DataTree
+            What :meth:`fit` returned.
+        releases : int
+            Number m of synthetic databases, 1 or more.
+        random_seed : int, SeedSequence or Generator, optional
+            Source of randomness.
+
+        Returns
+        -------
+        xarray.DataArray, dimensions (release, record)
+            Synthetic counts.
+
+        Raises
+        ------
+        ValueError
+            If ``releases`` is not a whole number of at least 1.
+        """
+        releases = check_count("releases", releases)
+        rng = np.random.default_rng(random_seed)
+        mean = fit["posterior"]["mu"].values[choose_draws(fit["posterior"].dataset, releases, rng)]
+        counts = rng.poisson(mean[:, None], size=(releases, self.records))
+        return xr.DataArray(counts, dims=("release", "record"), name="counts")
+
+    def _weights(self, weights):
+        return np.ones(self.records) if weights is None else check_weights(weights, self.records)
+
+
+def log_likelihood_of_counts(counts, mean):
+    """Poisson log-probability of counts at means, broadcast against each other, in nats."""
+    counts = np.asarray(counts, dtype=np.float64)
+    return xlogy(counts, mean) - mean - gammaln(counts + 1.0)
