@@ -1,0 +1,142 @@
+"""The three steps in order, on the synthesizer whose every step is known."""
+
+import numpy as np
+import pytest
+
+import ppm
+from ppm.mechanism import _next_weight
+
+COUNTS = np.r_[np.random.default_rng(7).poisson(100, 60), 160]
+
+
+@pytest.fixture(scope="module")
+def result():
+    mechanism = ppm.PseudoPosteriorMechanism(ppm.GammaPoisson(COUNTS), truncate_at=4.0)
+    return mechanism.run(draws=500, random_seed=11)
+
+
+def test_the_steps_follow_the_paper(result):
+    synthesizer = result.synthesizer
+    # step 1: weights from the unweighted fit
+    before = synthesizer.log_likelihood(result.unweighted)
+    assert np.array_equal(result.weights, ppm.record_weights(before, truncate_at=4.0))
+    # step 2: bounds from the weighted fit, weighted
+    after = synthesizer.log_likelihood(result.draws)
+    assert np.array_equal(result.record_bounds, ppm.record_bounds(after, result.weights))
+    assert result.local_bound == result.record_bounds.max()
+    # bounds of the first fit, or of the second without weights, are other numbers
+    assert not np.array_equal(result.record_bounds, ppm.record_bounds(before, result.weights))
+    assert result.local_bound < ppm.local_bound(after)
+    assert result.draws_used == 500
+
+
+def test_the_weighted_fit_follows_the_weighted_posterior(result):
+    draws = result.draws["posterior"]["mu"].values
+    weighted = result.synthesizer.posterior(result.weights)
+    error = weighted.std() / np.sqrt(draws.size)
+    assert abs(draws.mean() - weighted.mean()) < 4 * error
+    assert abs(draws.mean() - result.synthesizer.posterior().mean()) > 4 * error
+
+
+def test_the_two_fits_use_independent_draws():
+    # with weights all 1 both fits have the same posterior, and must still differ
+    same = ppm.PseudoPosteriorMechanism(ppm.GammaPoisson([5, 5, 5])).run(draws=50, random_seed=1)
+    assert same.weights.tolist() == [1.0] * 3
+    first, second = (fit["posterior"]["mu"].values for fit in (same.unweighted, same.draws))
+    assert not np.array_equal(first, second)
+
+
+def test_releases_and_their_epsilon(result):
+    assert result.epsilon() == 2 * result.local_bound
+    assert result.epsilon(releases=20) == pytest.approx(40 * result.local_bound)
+    synthetic = result.synthesize(3, random_seed=5)
+    assert synthetic.shape == (3, COUNTS.size)
+    assert synthetic.attrs == {"releases": 3, "epsilon": result.epsilon(3)}
+
+
+def test_a_seed_repeats_everything_and_can_be_used_twice():
+    mechanism = ppm.PseudoPosteriorMechanism(ppm.GammaPoisson(COUNTS))
+    seed = np.random.SeedSequence(3)
+    first, second = (mechanism.run(draws=20, random_seed=seed) for _ in range(2))
+    assert np.array_equal(first.record_bounds, second.record_bounds)
+    assert np.array_equal(first.record_bounds, mechanism.run(draws=20, random_seed=3).record_bounds)
+    assert not np.array_equal(
+        first.record_bounds, mechanism.run(draws=20, random_seed=4).record_bounds
+    )
+
+
+def test_an_earlier_unweighted_fit_is_used_again(result):
+    other = ppm.PseudoPosteriorMechanism(result.synthesizer, scale=0.5)
+    reused = other.run(draws=20, random_seed=1, unweighted=result.unweighted)
+    before = result.synthesizer.log_likelihood(result.unweighted)
+    assert np.array_equal(reused.weights, ppm.record_weights(before, scale=0.5))
+    assert reused.unweighted is result.unweighted
+
+
+def test_weights_given_are_used_as_they_are():
+    weights = np.full(COUNTS.size, 0.25)
+    mechanism = ppm.PseudoPosteriorMechanism(ppm.GammaPoisson(COUNTS), weights=weights)
+    result = mechanism.run(draws=20, random_seed=1)
+    assert np.array_equal(result.weights, weights) and result.unweighted is None
+
+
+def test_a_record_of_weight_0_cannot_be_seen_in_the_release():
+    """Leaving out a record with weight 0, weights held fixed, changes nothing at all."""
+    weights = np.ones(COUNTS.size)
+    weights[-1] = 0
+    seen = ppm.PseudoPosteriorMechanism(ppm.GammaPoisson(COUNTS), weights=weights)
+    changed = np.r_[COUNTS[:-1], 9_999]
+    hidden = ppm.PseudoPosteriorMechanism(ppm.GammaPoisson(changed), weights=weights)
+    runs = [m.run(draws=20, random_seed=1).synthesize(2, random_seed=2) for m in (seen, hidden)]
+    assert np.array_equal(*runs)
+    weights[-1] = 0.01  # and with any other weight it can
+    hidden = ppm.PseudoPosteriorMechanism(ppm.GammaPoisson(changed), weights=weights)
+    assert not np.array_equal(
+        runs[0], hidden.run(draws=20, random_seed=1).synthesize(2, random_seed=2)
+    )
+
+
+def test_the_exponential_mechanism_comes_close_to_a_target():
+    synthesizer = ppm.GammaPoisson(COUNTS)
+    unweighted = synthesizer.fit(draws=500, random_seed=1)
+    result, history = ppm.match_local_bound(
+        synthesizer, 2.0, unweighted=unweighted, draws=500, random_seed=2, tolerance=0.02
+    )
+    assert result.local_bound == pytest.approx(2.0, rel=0.02)
+    assert np.unique(result.weights).size == 1
+    # the paper's weight comes first, and alone it would have missed the target
+    bound = ppm.local_bound(synthesizer.log_likelihood(unweighted))
+    assert history[0][0] == pytest.approx(2.0 / bound)
+    assert abs(history[0][1] / 2.0 - 1) > 0.02
+    assert (result.weights[0], result.local_bound) in history
+
+
+def test_interpolation_of_the_scalar_weight():
+    # Δ = 8 α² through both points: a straight line in logarithms
+    seen = [(1.0, 8.0), (0.5, 2.0)]
+    assert _next_weight(seen, 4.0) == pytest.approx(np.sqrt(0.5))
+    assert _next_weight(seen, 1.0) == pytest.approx(0.25)
+    assert _next_weight(seen, 80.0) == 1.0
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"scale": 0}, "^scale must be"),
+        ({"shift": np.nan}, "^shift must be"),
+        ({"truncate_at": 0}, "^truncate_at must be"),
+        ({"weights": [0.5]}, "shape"),
+        ({"weights": np.ones(COUNTS.size), "scale": 0.5}, "^weights replaces"),
+    ],
+)
+def test_wrong_settings_are_refused_before_any_fit(settings, message):
+    with pytest.raises(ValueError, match=message):
+        ppm.PseudoPosteriorMechanism(ppm.GammaPoisson(COUNTS), **settings)
+
+
+def test_a_model_that_is_no_synthesizer_is_refused():
+    with pytest.raises(TypeError, match="synthesizer must have records"):
+        ppm.PseudoPosteriorMechanism(COUNTS)
+    mechanism = ppm.PseudoPosteriorMechanism(ppm.GammaPoisson(COUNTS))
+    with pytest.raises(ValueError, match="^draws must be"):
+        mechanism.run(draws=0)
