@@ -1,0 +1,306 @@
+"""The Monte Carlo study of how local bounds contract with the sample size (section 4)."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import xarray as xr
+
+from ppm import pdp
+from ppm._validation import check_count, check_number
+from ppm.synthesizers.gamma_poisson import log_likelihood_of_counts
+from ppm.weights import linear_weights
+
+MECHANISMS = ("Unweighted", "Weighted", "Weighted-M")
+# Replicates are worked on in groups of about this many numbers: 64 MB of float64
+_CHUNK = 1 << 23
+
+
+@dataclass(frozen=True, eq=False)
+class ContractionStudy:
+    """Local bounds of many simulated databases, by mechanism and sample size.
+
+    Attributes
+    ----------
+    dataset : xarray.Dataset
+        Dimensions mechanism, size, replicate. ``local_bound``: Δ in nats; ``average_mean``: average
+        of the draws of μ; ``records_removed``: number of records with weight 0.
+    truncate_at : float
+        The M of Weighted-M, in nats.
+    mean : float
+        The μ that generated the data.
+    draws : int
+        Posterior draws S behind each bound.
+    """
+
+    dataset: xr.Dataset
+    truncate_at: float
+    mean: float
+    draws: int
+
+    def summary(self):
+        """Smallest, median and largest local bound, and their spread, for every mechanism and size.
+
+        Returns
+        -------
+        pandas.DataFrame
+            One row a mechanism and size; bounds in nats.
+        """
+        bound = self.dataset["local_bound"]
+        table = xr.Dataset(
+            {
+                "smallest": bound.min("replicate"),
+                "median": bound.median("replicate"),
+                "largest": bound.max("replicate"),
+                "largest - smallest": bound.max("replicate") - bound.min("replicate"),
+                "average of the mean": self.dataset["average_mean"].mean("replicate"),
+                "records removed": self.dataset["records_removed"].mean("replicate"),
+            }
+        )
+        return table.to_dataframe(dim_order=["mechanism", "size"])
+
+    def exceedance(self, epsilons, *, confidence=0.95):
+        """Share π of databases whose 2Δ exceeds ε, over a range of ε.
+
+        Parameters
+        ----------
+        epsilons : array_like
+            Values of ε for one release, in nats.
+        confidence : float, default 0.95
+            Coverage of the exact binomial intervals.
+
+        Returns
+        -------
+        xarray.Dataset
+            ``estimate``, ``low`` and ``high`` with the dimensions mechanism, size, epsilon.
+
+        Raises
+        ------
+        ValueError
+            As :func:`ppm.exceedance`.
+        """
+        epsilons = np.atleast_1d(np.asarray(epsilons, dtype=np.float64))
+        bound = self.dataset["local_bound"]
+        values = np.empty((3, bound.sizes["mechanism"], bound.sizes["size"], epsilons.size))
+        for row, mechanism in enumerate(bound.values):
+            for column, bounds in enumerate(mechanism):
+                for place, epsilon in enumerate(epsilons):
+                    found = pdp.exceedance(bounds, epsilon, confidence=confidence)
+                    values[:, row, column, place] = found.estimate, found.low, found.high
+        dims = ("mechanism", "size", "epsilon")
+        return xr.Dataset(
+            {
+                name: (dims, block)
+                for name, block in zip(("estimate", "low", "high"), values, strict=True)
+            },
+            {"mechanism": bound["mechanism"], "size": bound["size"], "epsilon": epsilons},
+        )
+
+    def safety_factors(self, factors=(1.0, 1.01, 1.02, 1.05, 1.10)):
+        """How often another database exceeds one database's bound times a factor of safety.
+
+        Every replicate is taken in turn as the database an agency holds; the share of the *other*
+        replicates whose bound lies above that replicate's bound times the factor is averaged.
+
+        Parameters
+        ----------
+        factors : array_like, default (1, 1.01, 1.02, 1.05, 1.10)
+            Factors s of safety, above 0.
+
+        Returns
+        -------
+        pandas.DataFrame
+            One row a mechanism and size, one column a factor; shares between 0 and 1.
+
+        Raises
+        ------
+        ValueError
+            If a factor is not above 0.
+
+        Notes
+        -----
+        Checks the recommendation that ends section 4 of Savitsky, Williams and Hu (2022).
+        """
+        factors = np.array([check_number("factors", factor, above=0) for factor in factors])
+        bound = self.dataset["local_bound"]
+        others = bound.sizes["replicate"] - 1
+        ordered = np.sort(bound.values, axis=-1)
+        shares = np.empty((*ordered.shape[:2], factors.size))
+        for index in np.ndindex(ordered.shape[:2]):
+            held = ordered[index]
+            for place, factor in enumerate(factors):
+                above = held.size - np.searchsorted(held, factor * held, side="right")
+                # below a factor of 1 a replicate lies above its own reduced bound: leave it out
+                above = above - (held > factor * held)
+                shares[*index, place] = (above / others).mean()
+        return (
+            xr.DataArray(
+                shares,
+                dims=("mechanism", "size", "factor"),
+                coords={
+                    "mechanism": bound["mechanism"], "size": bound["size"], "factor": factors
+                },
+            )
+            .to_dataframe("share")["share"]
+            .unstack("factor")
+            .reindex(MECHANISMS, level="mechanism")
+        )
+
+
+def contraction_study(
+    sizes=(100, 400, 1600, 6400),
+    *,
+    replicates=400,
+    mean=100.0,
+    truncate_at=3.5,
+    draws=1000,
+    shape=0.001,
+    rate=0.001,
+    random_seed=None,
+):
+    """Simulate Poisson databases and compute the local bound of three mechanisms on each.
+
+    Unweighted (all weights 1), Weighted (c = 1, g = 0) and Weighted-M (the same, truncated at M)
+    are fitted to the same databases with the Gamma-Poisson model.
+
+    Parameters
+    ----------
+    sizes : sequence of int, default (100, 400, 1600, 6400)
+        Sample sizes n, increasing, each 2 or more.
+    replicates : int, default 400
+        Databases R of each size, 2 or more.
+    mean : float, default 100
+        Mean μ of the counts, above 0.
+    truncate_at : float, default 3.5
+        The paper's M, above 0, in nats.
+    draws : int, default 1000
+        Posterior draws S of each fit, 2 or more. The paper does not state its number.
+    shape, rate : float, default 0.001
+        Gamma prior of μ, as for :class:`ppm.GammaPoisson`.
+    random_seed : int or SeedSequence, optional
+        Source of randomness. A size's databases are the same whichever other sizes are asked for.
+
+    Returns
+    -------
+    ContractionStudy
+        Bounds, averages of μ and numbers of removed records, with the tables made from them.
+
+    Raises
+    ------
+    ValueError
+        If an argument is out of range.
+
+    Notes
+    -----
+    Savitsky, Williams and Hu (2022), section 4, the simulation study. A Poisson log-probability is
+    never positive and is concave in μ, so that its absolute value is largest at the smallest or at
+    the largest draw of μ; and it depends on a record through its value only. A database therefore
+    costs two evaluations for every *distinct* count, however many draws and records there are, and
+    gives exactly what the draws x records matrix would give.
+    """
+    sizes = _check_sizes(sizes)
+    replicates = check_count("replicates", replicates, at_least=2)
+    draws = check_count("draws", draws, at_least=2)
+    mean = check_number("mean", mean, above=0)
+    truncate_at = check_number("truncate_at", truncate_at, above=0)
+    prior = check_number("shape", shape, above=0), check_number("rate", rate, above=0)
+    entropy = (
+        random_seed
+        if isinstance(random_seed, np.random.SeedSequence)
+        else np.random.SeedSequence(random_seed)
+    )
+    columns = [
+        _one_size(
+            n, replicates, mean, truncate_at, draws, prior,
+            np.random.SeedSequence(entropy.entropy, spawn_key=(*entropy.spawn_key, n)),
+        )
+        for n in sizes
+    ]
+    values = np.stack(columns, axis=2)
+    dims = ("mechanism", "size", "replicate")
+    dataset = xr.Dataset(
+        {
+            "local_bound": (dims, values[0], {"units": "nats"}),
+            "average_mean": (dims, values[1]),
+            "records_removed": (dims, values[2]),
+        },
+        {
+            "mechanism": list(MECHANISMS),
+            "size": list(sizes),
+            "replicate": np.arange(replicates),
+        },
+    )
+    return ContractionStudy(dataset, truncate_at=truncate_at, mean=mean, draws=draws)
+
+
+def _one_size(n, replicates, mean, truncate_at, draws, prior, seed):
+    """Bound, average of μ and removed records: an array (3, mechanisms, replicates)."""
+    data, *posteriors = (np.random.default_rng(child) for child in seed.spawn(1 + len(MECHANISMS)))
+    step = max(1, _CHUNK // max(n, draws))
+    groups = []
+    # each stream is read in order, so that the size of the groups does not change the numbers
+    for start in range(0, replicates, step):
+        group = min(step, replicates - start)
+        counts = data.poisson(mean, size=(group, n))
+        values, table = _tabulate(counts)
+        groups.append(_bounds_of_tables(values, table, truncate_at, draws, prior, posteriors))
+    return np.concatenate(groups, axis=2)
+
+
+def _tabulate(counts):
+    """Distinct values, and how often each occurs in every database (databases, values)."""
+    lowest, highest = int(counts.min()), int(counts.max())
+    width = highest - lowest + 1
+    rows = np.arange(counts.shape[0])[:, None] * width
+    table = np.bincount((counts - lowest + rows).ravel(), minlength=rows.size * width)
+    table = table.reshape(-1, width)
+    seen = table.any(axis=0)
+    return np.arange(lowest, highest + 1)[seen], table[:, seen]
+
+
+def _bounds_of_tables(values, table, truncate_at, draws, prior, streams):
+    present = table > 0
+    result = np.empty((3, len(MECHANISMS), table.shape[0]))
+
+    def fit(weights, rng):
+        effective = weights * table
+        shape = prior[0] + effective @ values
+        rate = prior[1] + effective.sum(axis=1)
+        mu = rng.standard_gamma(shape[:, None], size=(table.shape[0], draws)) / rate[:, None]
+        extremes = mu.min(axis=1), mu.max(axis=1)
+        bounds = np.maximum(
+            *(-log_likelihood_of_counts(values, extreme[:, None]) for extreme in extremes)
+        )
+        return bounds, mu.mean(axis=1)
+
+    ones = np.ones(table.shape)
+    bounds, average = fit(ones, streams[0])
+    lowest = np.where(present, bounds, np.inf).min(axis=1, keepdims=True)
+    highest = np.where(present, bounds, -np.inf).max(axis=1, keepdims=True)
+    rules = (
+        ones,
+        linear_weights(bounds, lowest, highest),
+        linear_weights(bounds, lowest, highest, truncate_at=truncate_at),
+    )
+    for row, (weights, rng) in enumerate(zip(rules, streams, strict=True)):
+        if row:
+            bounds, average = fit(weights, rng)
+        used = present & (weights > 0)
+        # not a product: a removed count can have an infinite bound
+        weighted = np.multiply(weights, bounds, out=np.zeros(bounds.shape), where=used)
+        removed = np.where(present & (weights == 0), table, 0).sum(axis=1)
+        result[:, row] = weighted.max(axis=1), average, removed
+    return result
+
+
+def _check_sizes(sizes):
+    try:
+        sizes = tuple(check_count("sizes", n, at_least=2) for n in sizes)
+    except TypeError:
+        raise ValueError(
+            f"sizes must be a list of sample sizes, such as [100, 400]; got {sizes!r}"
+        ) from None
+    if not sizes:
+        raise ValueError("sizes must name at least one sample size; got an empty list")
+    if any(a >= b for a, b in zip(sizes, sizes[1:], strict=False)):
+        raise ValueError(f"sizes must increase from one to the next; got {list(sizes)}")
+    return sizes
