@@ -1,0 +1,337 @@
+"""Every figure of the book, one function each, with one colour for a mechanism everywhere."""
+
+import numpy as np
+
+from ppm.results import SIMULATED
+
+# Okabe and Ito's palette, told apart by colour-blind readers too
+COLOURS = {
+    "Data": "#000000",
+    "Unweighted": "#7f7f7f",
+    "Weighted": "#0072B2",
+    "DPweighted": "#0072B2",
+    "Weighted-M": "#009E73",
+    "EMweighted": "#D55E00",
+    "Countweighted": "#CC79A7",
+}
+NOT_COMPUTED = "not computed\nin this edition"
+
+
+def _figure(width, height, **options):
+    # drawn without pyplot: nothing global is changed, and no figure is shown twice
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(width, height), layout="constrained", dpi=120)
+    return figure, figure.subplots(**options)
+
+
+def _tidy(axes):
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.grid(axis="y", color="0.9", linewidth=0.8)
+    axes.set_axisbelow(True)
+
+
+def _violins(axes, samples, labels, *, positions=None, width=0.8, side="both"):
+    """Violins with the median and the extremes marked, coloured by label."""
+    positions = np.arange(len(samples)) if positions is None else positions
+    for sample, label, position in zip(samples, labels, positions, strict=True):
+        sample = np.asarray(sample, dtype=np.float64)
+        colour = COLOURS[label]
+        if np.ptp(sample) > 0:
+            parts = axes.violinplot(
+                [sample], [position], widths=width, showextrema=False, points=200, side=side
+            )
+            for body in parts["bodies"]:
+                body.set(facecolor=colour, edgecolor=colour, alpha=0.55)
+        tick = width / 8
+        axes.plot([position] * 2, [sample.min(), sample.max()], color=colour, linewidth=1)
+        axes.plot(
+            [position - tick, position + tick], [np.median(sample)] * 2, color="black", lw=1.5
+        )
+
+
+def _mark_simulated(figure, simulated):
+    if simulated:
+        figure.supxlabel(SIMULATED, fontsize=9, color="#D55E00", fontweight="bold")
+
+
+def _thousands(axis):
+    from matplotlib.ticker import FuncFormatter
+
+    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value / 1000:,.0f}"))
+
+
+def contraction_bounds(study, mechanisms=None):
+    """Distribution of local bounds by mechanism, one panel a sample size.
+
+    Parameters
+    ----------
+    study : ppm.ContractionStudy
+        The simulation.
+    mechanisms : sequence of str, optional
+        Labels to show, for a closer look; all of them by default.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        The paper's first simulation figure (section 4).
+    """
+    values = study.dataset["local_bound"]
+    if mechanisms is not None:
+        values = values.sel(mechanism=list(mechanisms))
+    return _by_size(values, "Local bound Δ (nats)", study.truncate_at, "M")
+
+
+def contraction_means(study):
+    """Distribution of the average of μ by mechanism, one panel a sample size.
+
+    Parameters
+    ----------
+    study : ppm.ContractionStudy
+        The simulation.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        The paper's second simulation figure (section 4).
+    """
+    return _by_size(study.dataset["average_mean"], "Average of the mean μ", study.mean, "true μ")
+
+
+def _by_size(values, label, line, line_label):
+    sizes = values["size"].values
+    figure, panels = _figure(
+        max(3.0, 2.3 * sizes.size), 4.2, ncols=sizes.size, sharey=True, squeeze=False
+    )
+    mechanisms = list(values["mechanism"].values)
+    for axes, size in zip(panels[0], sizes, strict=True):
+        _tidy(axes)
+        axes.axhline(line, color="0.3", linestyle="--", linewidth=1, label=line_label)
+        _violins(axes, values.sel(size=size).values, mechanisms)
+        axes.set_xticks(range(len(mechanisms)), mechanisms, rotation=35, ha="right")
+        axes.set_title(f"n = {size:,}", fontsize=11)
+    panels[0, 0].set_ylabel(label)
+    panels[0, 0].legend(frameon=False, loc="upper left", handlelength=1.6)
+    return figure
+
+
+def exceedance_curves(study, epsilons=None, *, confidence=0.95):
+    """Share π of databases whose 2Δ exceeds ε, against ε, with exact intervals.
+
+    Parameters
+    ----------
+    study : ppm.ContractionStudy
+        The simulation.
+    epsilons : array_like, optional
+        Values of ε; by default they span what Weighted and Weighted-M reach.
+    confidence : float, default 0.95
+        Coverage of the bands.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        One panel for Weighted, one for Weighted-M, one line a sample size.
+    """
+    from matplotlib import colormaps
+
+    shown = ["Weighted", "Weighted-M"]
+    if epsilons is None:
+        reached = 2 * study.dataset["local_bound"].sel(mechanism=shown).values
+        epsilons = np.linspace(reached.min() - 0.1, np.quantile(reached, 0.995), 121)
+    curves = study.exceedance(epsilons, confidence=confidence)
+    figure, panels = _figure(9.2, 4.0, ncols=2, sharey=True)
+    sizes = curves["size"].values
+    colours = colormaps["viridis"](np.linspace(0.0, 0.85, sizes.size))
+    for axes, mechanism in zip(panels, shown, strict=True):
+        _tidy(axes)
+        for size, colour, style in zip(
+            sizes, colours, ("-", "--", "-.", ":") * sizes.size, strict=False
+        ):
+            curve = curves.sel(mechanism=mechanism, size=size)
+            axes.fill_between(epsilons, curve["low"], curve["high"], color=colour, alpha=0.2, lw=0)
+            axes.plot(
+                epsilons, curve["estimate"], color=colour, linestyle=style, label=f"n = {size:,}"
+            )
+        axes.axvline(2 * study.truncate_at, color="0.3", linestyle="--", linewidth=1)
+        axes.annotate(
+            "2M", (2 * study.truncate_at, 1.0), xytext=(4, 0), textcoords="offset points",
+            color="0.3", va="top",
+        )
+        axes.set_title(mechanism, fontsize=11)
+        axes.set_xlabel("ε of one release (nats)")
+    panels[0].set_ylabel("π: share of databases with 2Δ > ε")
+    panels[1].legend(frameon=False)
+    return figure
+
+
+def income_density(income, *, simulated=False):
+    """Density of family income, with its long right tail.
+
+    Parameters
+    ----------
+    income : array_like
+        Dollars.
+    simulated : bool, default False
+        Whether to mark the figure as simulated.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        The paper's figure of family income (section 5).
+    """
+    from scipy.stats import gaussian_kde
+
+    income = np.asarray(income, dtype=np.float64)
+    grid = np.linspace(min(income.min(), 0.0), income.max(), 1000)
+    figure, axes = _figure(7.0, 3.6)
+    _tidy(axes)
+    density = gaussian_kde(income, bw_method=0.1)(grid)
+    axes.fill_between(grid, density, color=COLOURS["Data"], alpha=0.25, linewidth=0)
+    axes.plot(grid, density, color=COLOURS["Data"])
+    for share, style, height in ((0.5, "--", 1.0), (0.9, ":", 0.85)):
+        value = np.quantile(income, share)
+        axes.axvline(value, color="0.35", linestyle=style, linewidth=1)
+        axes.annotate(
+            f"{share:.0%} below {value:,.0f}", (value, height * density.max()),
+            xytext=(5, 0), textcoords="offset points", fontsize=9, color="0.25",
+        )
+    axes.set(xlabel="Family income (thousand dollars)", ylabel="Density", yticks=[], ylim=(0, None))
+    _thousands(axes.xaxis)
+    _mark_simulated(figure, simulated)
+    return figure
+
+
+def record_bound_violins(bounds, *, places=None, simulated=False):
+    """Distribution of the records' bounds under several synthesizers.
+
+    Parameters
+    ----------
+    bounds : dict of str to array_like, shape (records,)
+        Bounds in nats by mechanism label.
+    places : sequence of str, optional
+        Labels in order. A label without bounds keeps its place, marked as not computed.
+    simulated : bool, default False
+        Whether to mark the figure as simulated.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        The paper's figure of Lipschitz bounds (section 5). The largest bound, Δ, is written above
+        each violin; the axis is linear up to 1 and logarithmic beyond.
+    """
+    places = list(bounds) if places is None else list(places)
+    figure, axes = _figure(7.4, 4.4)
+    _tidy(axes)
+    axes.set_yscale("symlog", linthresh=1.0)
+    for position, label in enumerate(places):
+        if label not in bounds:
+            _not_computed(axes, position)
+            continue
+        _violins(axes, [bounds[label]], [label], positions=[position])
+        largest = float(np.max(bounds[label]))
+        axes.annotate(
+            f"Δ = {largest:.2f}", (position, largest), xytext=(0, 4),
+            textcoords="offset points", ha="center", fontsize=10,
+        )
+    axes.set_xticks(range(len(places)), places)
+    axes.set_xlim(-0.6, len(places) - 0.4)
+    largest = max(float(np.max(value)) for value in bounds.values())
+    axes.set_ylim(0, 2 * largest)
+    ticks = [value for value in (0, 0.5, 1, 2, 5, 10, 20, 50, 100, 200, 500) if value < 2 * largest]
+    axes.set_yticks(ticks, [f"{value:g}" for value in ticks])
+    axes.minorticks_off()
+    axes.set_ylabel("Bound of a record (nats)")
+    _mark_simulated(figure, simulated)
+    return figure
+
+
+def statistic_violins(distributions, statistic, *, places=None, simulated=False):
+    """Distribution of a statistic on the data and on the synthetic data of several synthesizers.
+
+    Parameters
+    ----------
+    distributions : dict of str to array_like
+        Re-sampled statistic in dollars by label; ``"Data"`` is the confidential data.
+    statistic : str
+        Its name, for the axis.
+    places : sequence of str, optional
+        Labels in order. A label without a distribution keeps its place, marked as not computed.
+    simulated : bool, default False
+        Whether to mark the figure as simulated.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        The paper's utility figures (section 5).
+    """
+    places = list(distributions) if places is None else list(places)
+    figure, axes = _figure(7.4, 4.2)
+    _tidy(axes)
+    if "Data" in distributions:
+        axes.axhline(np.median(distributions["Data"]), color="0.5", linestyle="--", linewidth=1)
+    for position, label in enumerate(places):
+        if label in distributions:
+            _violins(axes, [distributions[label]], [label], positions=[position])
+        else:
+            _not_computed(axes, position)
+    axes.set_xticks(range(len(places)), places)
+    axes.set_xlim(-0.6, len(places) - 0.4)
+    axes.set_ylabel(f"{statistic.capitalize()} of income (thousand dollars)")
+    _thousands(axes.yaxis)
+    _mark_simulated(figure, simulated)
+    return figure
+
+
+def sweep_violins(data, unweighted, weighted, exponential, labels, statistic, *, simulated=False):
+    """A statistic over a sequence of settings: DPweighted and EMweighted, left and right halves.
+
+    Parameters
+    ----------
+    data, unweighted : array_like
+        Re-sampled statistic of the confidential data and of Unweighted, in dollars.
+    weighted, exponential : sequence of array_like
+        The same of DPweighted and of EMweighted at each setting.
+    labels : sequence of str
+        Name of each setting.
+    statistic : str
+        Its name, for the axis.
+    simulated : bool, default False
+        Whether to mark the figure as simulated.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        The paper's comparison over (c, g) (section 5).
+    """
+    from matplotlib.patches import Patch
+
+    figure, axes = _figure(9.6, 4.6)
+    _tidy(axes)
+    axes.axhline(np.median(data), color="0.5", linestyle="--", linewidth=1)
+    _violins(axes, [data, unweighted], ["Data", "Unweighted"])
+    positions = np.arange(2, 2 + len(labels))
+    _violins(
+        axes, weighted, ["DPweighted"] * len(labels), positions=positions - 0.03, side="low"
+    )
+    _violins(
+        axes, exponential, ["EMweighted"] * len(labels), positions=positions + 0.03, side="high"
+    )
+    axes.set_xticks(range(2 + len(labels)), ["Data", "Unweighted", *labels])
+    axes.set_ylabel(f"{statistic.capitalize()} of income (thousand dollars)")
+    _thousands(axes.yaxis)
+    axes.legend(
+        handles=[Patch(color=COLOURS[name], alpha=0.55, label=name)
+                 for name in ("DPweighted", "EMweighted")],
+        frameon=False, title="equal local bound Δ",
+    )
+    _mark_simulated(figure, simulated)
+    return figure
+
+
+def _not_computed(axes, position):
+    place = position - 0.4, position + 0.4
+    axes.axvspan(*place, facecolor="0.95", edgecolor="0.7", hatch="//", linewidth=0)
+    axes.text(
+        position, 0.5, NOT_COMPUTED, transform=axes.get_xaxis_transform(), ha="center",
+        va="center", fontsize=9, color="0.35", bbox={"facecolor": "white", "edgecolor": "none"},
+    )

@@ -1,0 +1,64 @@
+"""Result tables: how a notebook shows them and hands them to whoever ran it."""
+
+import os
+import re
+from pathlib import Path
+
+# the folder a run collects its tables in, set by ``ppm run`` and by the book's builder
+RESULTS_VARIABLE = "PPM_RESULTS"
+SIMULATED = "Simulated stand-in, not survey data."
+
+
+def save_table(table, name):
+    """Write a result table as CSV into the folder of the run, if there is one.
+
+    Parameters
+    ----------
+    table : pandas.DataFrame
+        The table, index included in the file.
+    name : str
+        File name without its ending: lower-case letters, digits and underscores.
+
+    Returns
+    -------
+    pathlib.Path or None
+        The file, or None where the environment variable ``PPM_RESULTS`` names no folder (a
+        notebook that somebody reads along with).
+
+    Raises
+    ------
+    ValueError
+        If ``name`` holds other characters.
+    """
+    if not re.fullmatch(r"[a-z0-9_]+", name):
+        raise ValueError(f"name must be lower-case letters, digits and underscores; got {name!r}")
+    folder = os.environ.get(RESULTS_VARIABLE)
+    if not folder:
+        return None
+    path = Path(folder) / f"{name}.csv"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    table.to_csv(path)
+    return path
+
+
+def show_table(table, caption, *, digits=2, simulated=False):
+    """Style a table for the page: caption, rounded numbers, and a mark if the data are simulated.
+
+    Parameters
+    ----------
+    table : pandas.DataFrame
+        The table to show.
+    caption : str
+        What to see in it.
+    digits : int, default 2
+        Digits after the point of every float.
+    simulated : bool, default False
+        Whether the caption must say that the data are simulated.
+
+    Returns
+    -------
+    pandas.io.formats.style.Styler
+        What a notebook cell displays.
+    """
+    styler = table.style.format(precision=digits, thousands=",", na_rep="–")
+    return styler.set_caption(f"{caption} {SIMULATED}" if simulated else caption)

@@ -1,0 +1,238 @@
+"""Risk and utility over a sequence of (scale, shift) settings (the paper's section 5)."""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from ppm import pdp
+from ppm._validation import check_count, check_number
+from ppm.diagnostics import bound_diagnostics
+from ppm.mechanism import bound_fit, match_local_bound
+from ppm.weights import record_weights
+
+
+@dataclass(frozen=True, eq=False)
+class SweepEntry:
+    """One synthesizer of the sweep: its bounds, its diagnostics and its synthetic databases.
+
+    Attributes
+    ----------
+    mechanism : str
+        ``Unweighted``, ``DPweighted`` or ``EMweighted``.
+    scale, shift : float
+        The (c, g) the entry belongs to; NaN for ``Unweighted``. An ``EMweighted`` entry was made
+        to have the local bound of the ``DPweighted`` one with the same (c, g).
+    weights, record_bounds : numpy.ndarray, shape (records,)
+        Weights α, and bounds in nats.
+    local_bound : float
+        Δ in nats.
+    draws_used : int
+        Number S of draws behind it, all chains together.
+    diagnostics : ppm.diagnostics.BoundDiagnostics
+        R-hat and effective sample size.
+    synthetic : numpy.ndarray, shape (releases, records)
+        Synthetic databases.
+    history : tuple of (float, float)
+        For ``EMweighted``: weight and bound of every attempt.
+    """
+
+    mechanism: str
+    scale: float
+    shift: float
+    weights: np.ndarray = field(repr=False)
+    record_bounds: np.ndarray = field(repr=False)
+    local_bound: float
+    draws_used: int
+    diagnostics: object
+    synthetic: np.ndarray = field(repr=False)
+    history: tuple = ()
+
+
+@dataclass(frozen=True, eq=False)
+class Sweep:
+    """Entries of a sweep, the unweighted synthesizer first.
+
+    Attributes
+    ----------
+    entries : tuple of SweepEntry
+        In the order of the settings, ``DPweighted`` before ``EMweighted``.
+    """
+
+    entries: tuple
+
+    def entry(self, mechanism, scale=None, shift=None):
+        """The entry of a mechanism, at a setting or at the first one.
+
+        Raises
+        ------
+        KeyError
+            If the sweep has no such entry.
+        """
+        for entry in self.entries:
+            if entry.mechanism == mechanism and (
+                scale is None or (entry.scale, entry.shift) == (scale, shift)
+            ):
+                return entry
+        raise KeyError(f"the sweep has no {mechanism} at (scale, shift) = ({scale}, {shift})")
+
+    def table(self, *, releases=1):
+        """Bounds, ε and diagnostics, one row an entry.
+
+        Parameters
+        ----------
+        releases : int, default 1
+            The m of the second column of ε.
+
+        Returns
+        -------
+        pandas.DataFrame
+            Bounds and ε in nats.
+        """
+        import pandas as pd
+
+        return pd.DataFrame(
+            [
+                {
+                    "mechanism": entry.mechanism,
+                    "scale": entry.scale,
+                    "shift": entry.shift,
+                    "average weight": entry.weights.mean(),
+                    "records removed": int(np.count_nonzero(entry.weights == 0)),
+                    "local bound": entry.local_bound,
+                    "epsilon, 1 release": pdp.epsilon(entry.local_bound),
+                    f"epsilon, {releases} releases": pdp.epsilon(entry.local_bound, releases),
+                    "R-hat": entry.diagnostics.r_hat,
+                    "effective draws": entry.diagnostics.effective_draws,
+                    "draws": entry.draws_used,
+                    "smallest bound of a chain": min(entry.diagnostics.by_chain),
+                }
+                for entry in self.entries
+            ]
+        ).set_index(["mechanism", "scale", "shift"])
+
+
+def risk_utility_sweep(
+    synthesizer,
+    configurations,
+    *,
+    releases=20,
+    draws=1000,
+    random_seed=None,
+    tolerance=0.05,
+    attempts=4,
+    progress=False,
+):
+    """Run Unweighted, DPweighted and EMweighted over a sequence of (scale, shift) settings.
+
+    Parameters
+    ----------
+    synthesizer : ppm.Synthesizer
+        The model, holding the confidential records.
+    configurations : sequence of (float, float)
+        Pairs (c, g), at least one.
+    releases : int, default 20
+        Synthetic databases m for each entry, 1 or more.
+    draws : int, default 1000
+        Kept draws a chain of each fit, 1 or more.
+    random_seed : int or SeedSequence, optional
+        Source of randomness.
+    tolerance, attempts
+        How close EMweighted comes to the bound of DPweighted: see
+        :func:`ppm.mechanism.match_local_bound`.
+    progress : bool, default False
+        Show a progress bar on standard error.
+
+    Returns
+    -------
+    Sweep
+        One entry for Unweighted, and two for every setting.
+
+    Raises
+    ------
+    ValueError
+        If a setting or another argument is out of range.
+
+    Notes
+    -----
+    Savitsky, Williams and Hu (2022), section 5. The unweighted fit is made once and gives the
+    weights of every setting. Only bounds and synthetic data of a fit are kept, not its draws.
+    """
+    pairs = _check_configurations(configurations)
+    releases = check_count("releases", releases)
+    draws = check_count("draws", draws)
+    seeds = np.random.SeedSequence(random_seed).spawn(1 + 2 * len(pairs))
+    report = _Progress(1 + 2 * len(pairs), progress)
+    entries = []
+
+    def keep(mechanism, pair, result, seed, history=()):
+        log_lik = synthesizer.log_likelihood(result.draws)
+        synthetic = result.synthesize(releases, random_seed=seed)
+        entries.append(
+            SweepEntry(
+                mechanism, *pair, result.weights, result.record_bounds, result.local_bound,
+                result.draws_used, bound_diagnostics(log_lik, result.weights), synthetic.values,
+                history,
+            )
+        )
+        report(mechanism, pair)
+
+    fit_seed, release_seed = seeds[0].spawn(2)
+    unweighted = synthesizer.fit(draws=draws, random_seed=fit_seed)
+    keep(
+        "Unweighted", (np.nan, np.nan),
+        bound_fit(synthesizer, unweighted, np.ones(synthesizer.records)), release_seed,
+    )
+    log_lik = synthesizer.log_likelihood(unweighted)
+    for pair, dp_seed, em_seed in zip(pairs, seeds[1::2], seeds[2::2], strict=True):
+        fit_seed, release_seed = dp_seed.spawn(2)
+        weights = record_weights(log_lik, scale=pair[0], shift=pair[1])
+        fit = synthesizer.fit(weights, draws=draws, random_seed=fit_seed)
+        result = bound_fit(synthesizer, fit, weights)
+        keep("DPweighted", pair, result, release_seed)
+        target = result.local_bound
+        del fit, result
+        fit_seed, release_seed = em_seed.spawn(2)
+        result, history = match_local_bound(
+            synthesizer, target, unweighted=unweighted, draws=draws, random_seed=fit_seed,
+            tolerance=tolerance, attempts=attempts,
+        )
+        keep("EMweighted", pair, result, release_seed, history)
+    report.close()
+    return Sweep(tuple(entries))
+
+
+def _check_configurations(configurations):
+    try:
+        pairs = [tuple(pair) for pair in configurations]
+    except TypeError:
+        pairs = []
+    if not pairs or any(len(pair) != 2 for pair in pairs):
+        raise ValueError(
+            "configurations must be a list of pairs (scale, shift), such as [[0.7, 0.0]]; "
+            f"got {configurations!r}"
+        )
+    return [
+        (check_number("scale", scale, above=0), check_number("shift", shift))
+        for scale, shift in pairs
+    ]
+
+
+class _Progress:
+    """A progress bar over fits, or nothing."""
+
+    def __init__(self, total, shown):
+        self.bar = None
+        if shown:
+            from tqdm import tqdm
+
+            self.bar = tqdm(total=total, desc="synthesizers", unit="fit")
+
+    def __call__(self, mechanism, pair):
+        if self.bar is not None:
+            name = mechanism if np.isnan(pair[0]) else f"{mechanism} {pair}"
+            self.bar.set_postfix_str(name, refresh=False)
+            self.bar.update()
+
+    def close(self):
+        if self.bar is not None:
+            self.bar.close()

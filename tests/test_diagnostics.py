@@ -1,0 +1,43 @@
+"""Diagnostics tell chains that agree from chains that do not."""
+
+import numpy as np
+import pytest
+import xarray as xr
+
+import ppm
+
+
+def log_lik(shift=0.0):
+    values = -np.random.default_rng(1).gamma(2, 1, size=(2, 400, 30))
+    values[1] -= shift
+    return xr.DataArray(values, dims=("chain", "draw", "record"))
+
+
+def test_agreeing_chains_pass_and_a_stuck_one_shows():
+    good = ppm.bound_diagnostics(log_lik(), np.ones(30))
+    stuck = ppm.bound_diagnostics(log_lik(5.0), np.ones(30))
+    assert good.r_hat < 1.02 and good.r_hat_log_likelihood < 1.02
+    assert stuck.r_hat > 1.5 and stuck.r_hat_log_likelihood > 1.5
+    assert good.effective_draws > 500 > 50 > stuck.effective_draws
+
+
+def test_the_weighted_quantities_are_diagnosed():
+    array = log_lik()
+    array[1, :, 0] -= 50  # one record differs between chains
+    weights = np.ones(30)
+    assert ppm.bound_diagnostics(array, weights).r_hat > 1.5
+    weights[0] = 0
+    assert ppm.bound_diagnostics(array, weights).r_hat < 1.02
+
+
+def test_bounds_by_chain_have_the_local_bound_as_their_maximum():
+    array, weights = log_lik(), np.linspace(0, 1, 30)
+    found = ppm.bound_diagnostics(array, weights)
+    assert max(found.by_chain) == pytest.approx(ppm.local_bound(array, weights))
+    assert found.by_chain[0] == pytest.approx(ppm.local_bound(array[0], weights))
+
+
+def test_what_cannot_be_said_is_nan():
+    one_chain = ppm.bound_diagnostics(log_lik()[:1], np.ones(30))
+    assert np.isnan(one_chain.r_hat) and one_chain.effective_draws > 0
+    assert np.isnan(ppm.bound_diagnostics(log_lik()[:, :2], np.ones(30)).effective_draws)

@@ -1,0 +1,67 @@
+"""What the figures show: labels, marks and numbers, not pixels."""
+
+import numpy as np
+import pytest
+
+import ppm
+
+
+@pytest.fixture(scope="module")
+def study():
+    return ppm.contraction_study([50, 100], replicates=20, draws=50, random_seed=1)
+
+
+def texts(figure):
+    found = [text.get_text() for axes in figure.axes for text in axes.texts]
+    found += [axes.get_title() for axes in figure.axes]
+    found += [label.get_text() for axes in figure.axes for label in axes.get_xticklabels()]
+    suptitle = figure._supxlabel
+    return found + ([suptitle.get_text()] if suptitle else [])
+
+
+def test_one_panel_a_size_and_one_violin_a_mechanism(study):
+    for figure in (ppm.plots.contraction_bounds(study), ppm.plots.contraction_means(study)):
+        assert [axes.get_title() for axes in figure.axes] == ["n = 50", "n = 100"]
+        assert [len(axes.collections) for axes in figure.axes] == [3, 3]
+    closer = ppm.plots.contraction_bounds(study, ["Weighted", "Weighted-M"])
+    assert [len(axes.collections) for axes in closer.axes] == [2, 2]
+
+
+def test_exceedance_curves_show_the_estimates(study):
+    epsilons = np.array([6.5, 7.0, 7.5])
+    figure = ppm.plots.exceedance_curves(study, epsilons)
+    estimate = study.exceedance(epsilons)["estimate"].sel(mechanism="Weighted-M", size=100)
+    assert figure.axes[1].lines[1].get_ydata() == pytest.approx(estimate.values)
+
+
+def test_a_synthesizer_without_bounds_keeps_its_place_and_says_so():
+    bounds = {"Unweighted": np.array([1.0, 20.0]), "DPweighted": np.array([0.5, 3.25])}
+    places = [*bounds, "Countweighted"]
+    figure = ppm.plots.record_bound_violins(bounds, places=places, simulated=True)
+    shown = texts(figure)
+    assert "Δ = 20.00" in shown and "Δ = 3.25" in shown
+    assert "Countweighted" in shown and ppm.plots.NOT_COMPUTED in shown
+    assert any("Simulated" in text for text in shown)
+    complete = texts(ppm.plots.record_bound_violins(bounds))
+    assert ppm.plots.NOT_COMPUTED not in complete
+    assert not any("Simulated" in text for text in complete)
+
+
+def test_statistics_and_sweep_mark_simulated_data_and_survive_a_constant():
+    rng = np.random.default_rng(1)
+    data, other = rng.normal(50_000, 500, 100), np.full(100, 60_000.0)
+    figures = [
+        ppm.plots.income_density(data, simulated=True),
+        ppm.plots.statistic_violins({"Data": data, "Unweighted": other}, "mean", simulated=True),
+        ppm.plots.sweep_violins(
+            data, other, [data], [other], ["(0.7, 0)"], "90th percentile", simulated=True
+        ),
+    ]
+    for figure in figures:
+        assert any("Simulated" in text for text in texts(figure))
+        figure.canvas.draw()
+
+
+def test_a_mechanism_has_one_colour_everywhere():
+    assert ppm.plots.COLOURS["Weighted"] == ppm.plots.COLOURS["DPweighted"]
+    assert len(set(ppm.plots.COLOURS.values())) == len(ppm.plots.COLOURS) - 1
