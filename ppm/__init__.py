@@ -36,6 +36,7 @@ _EXPORTS = {
     "contraction_study": "ppm.contraction",
     "ContractionStudy": "ppm.contraction",
     "resample": "ppm.utility",
+    "resampled_barycentre": "ppm.utility",
     "wasserstein_barycentre": "ppm.utility",
     "load_ce": "ppm.data",
     "simulate_ce": "ppm.data",

@@ -1,5 +1,6 @@
 """The Monte Carlo study of how local bounds contract with the sample size (section 4)."""
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -235,7 +236,8 @@ def contraction_study(
 def _one_size(n, replicates, mean, truncate_at, draws, prior, seed):
     """Bound, average of μ and removed records: an array (3, mechanisms, replicates)."""
     data, *posteriors = (np.random.default_rng(child) for child in seed.spawn(1 + len(MECHANISMS)))
-    step = max(1, _CHUNK // max(n, draws))
+    # distinct counts hardly spread over more than 12 standard deviations
+    step = max(1, _CHUNK // max(n, draws, 12 * math.isqrt(int(mean) + 1)))
     groups = []
     # each stream is read in order, so that the size of the groups does not change the numbers
     for start in range(0, replicates, step):

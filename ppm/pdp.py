@@ -1,6 +1,7 @@
 """Probabilistic differential privacy: ε, its composition, π, and the factor of safety."""
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -99,8 +100,6 @@ def exceedance(bounds, epsilon, *, confidence=0.95):
     Savitsky, Williams and Hu (2022), section 4, the definition of probabilistic differential
     privacy, with 2Δ in the place of the privacy loss itself.
     """
-    from scipy.stats import binomtest
-
     epsilon = check_number("epsilon", epsilon, at_least=0)
     confidence = check_number("confidence", confidence, above=0)
     if confidence >= 1:
@@ -109,16 +108,25 @@ def exceedance(bounds, epsilon, *, confidence=0.95):
     if bounds.size == 0 or np.isnan(bounds).any():
         raise ValueError("bounds must hold at least one bound and no NaN")
     exceeded = int(np.count_nonzero(2.0 * bounds > epsilon))
-    interval = binomtest(exceeded, bounds.size).proportion_ci(confidence, method="exact")
+    low, high = _exact_interval(exceeded, bounds.size, confidence)
     return Exceedance(
         estimate=exceeded / bounds.size,
-        low=float(interval.low),
-        high=float(interval.high),
+        low=low,
+        high=high,
         exceeded=exceeded,
         databases=bounds.size,
         epsilon=epsilon,
         confidence=confidence,
     )
+
+
+@lru_cache(maxsize=4096)
+def _exact_interval(exceeded, databases, confidence):
+    # a curve of π over ε asks for the same few counts over and over
+    from scipy.stats import binomtest
+
+    interval = binomtest(exceeded, databases).proportion_ci(confidence, method="exact")
+    return float(interval.low), float(interval.high)
 
 
 def global_bound(bound, n):

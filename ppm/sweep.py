@@ -8,6 +8,7 @@ from ppm import pdp
 from ppm._validation import check_count, check_number
 from ppm.diagnostics import bound_diagnostics
 from ppm.mechanism import bound_fit, match_local_bound
+from ppm.utility import resampled_barycentre
 from ppm.weights import record_weights
 
 
@@ -74,6 +75,28 @@ class Sweep:
             ):
                 return entry
         raise KeyError(f"the sweep has no {mechanism} at (scale, shift) = ({scale}, {shift})")
+
+    def distribution(self, entry, statistic, *, transform=None, resamples=500, random_seed=None):
+        """Re-sampled statistic of one entry's releases, as their Wasserstein barycentre.
+
+        Parameters
+        ----------
+        entry : SweepEntry
+            One of the entries.
+        statistic, resamples, random_seed
+            As for :func:`ppm.resample`.
+        transform : callable, optional
+            From the synthesizer's scale to that of the statistic, such as ``numpy.exp``.
+
+        Returns
+        -------
+        numpy.ndarray, shape (resamples,)
+            Quantiles, increasing.
+        """
+        releases = entry.synthetic if transform is None else transform(entry.synthetic)
+        return resampled_barycentre(
+            releases, statistic, resamples=resamples, random_seed=random_seed
+        )
 
     def table(self, *, releases=1):
         """Bounds, ε and diagnostics, one row an entry.

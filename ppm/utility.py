@@ -65,6 +65,34 @@ def resample(values, statistic, *, resamples=500, random_seed=None):
     return distributions[0] if values.ndim == 1 else np.stack(distributions)
 
 
+def resampled_barycentre(releases, statistic, *, resamples=500, random_seed=None):
+    """Distribution of a statistic over m releases: re-sampled in each, then averaged.
+
+    Parameters
+    ----------
+    releases : array_like, shape (releases, records)
+        Synthetic databases, in the unit the statistic is wanted in.
+    statistic, resamples, random_seed
+        As for :func:`resample`.
+
+    Returns
+    -------
+    numpy.ndarray, shape (resamples,)
+        Quantiles of the Wasserstein barycentre over the releases, increasing.
+
+    Raises
+    ------
+    ValueError
+        As :func:`resample`.
+
+    Notes
+    -----
+    Savitsky, Williams and Hu (2022), section 5.
+    """
+    distributions = resample(releases, statistic, resamples=resamples, random_seed=random_seed)
+    return wasserstein_barycentre(np.atleast_2d(distributions))
+
+
 def wasserstein_barycentre(samples):
     """Barycentre of one-dimensional distributions in Wasserstein space: the average of quantiles.
 

@@ -44,6 +44,17 @@ def test_the_table_shows_bound_epsilon_and_diagnostics(sweep):
     assert table.shape[0] == 5
 
 
+def test_the_distribution_of_an_entry_is_the_barycentre_over_its_releases(sweep):
+    entry = sweep.entry("DPweighted")
+    found = sweep.distribution(entry, "mean", resamples=50, random_seed=1)
+    single = ppm.resample(entry.synthetic, "mean", resamples=50, random_seed=1)
+    assert np.array_equal(found, ppm.wasserstein_barycentre(single))
+    doubled = sweep.distribution(
+        entry, "mean", transform=lambda x: 2 * x, resamples=50, random_seed=1
+    )
+    assert np.allclose(doubled, 2 * found) and not np.allclose(doubled, found)
+
+
 def test_the_sweep_repeats_and_shows_progress(sweep, capsys):
     again = ppm.risk_utility_sweep(
         ppm.GammaPoisson(COUNTS), CONFIGURATIONS, releases=4, draws=300, random_seed=1,
