@@ -42,6 +42,8 @@ _EXPORTS = {
     "simulate_ce": "ppm.data",
     "download_ce": "ppm.data",
     "log_income": "ppm.data",
+    "left_out_columns": "ppm.data",
+    "DataFileError": "ppm.data",
     "predictor_matrix": "ppm.data",
     "ConsumerExpenditure": "ppm.data",
     "check_parameters": "ppm.parameters",
