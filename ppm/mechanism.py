@@ -275,7 +275,7 @@ def match_local_bound(
         history.append((weight, result.local_bound))
         if best is None or _distance(result, target) < _distance(best, target):
             best = result
-        if _distance(best, target) <= tolerance or result.local_bound == 0:
+        if _distance(best, target) <= tolerance or weight == 0 or result.local_bound == 0:
             break
         seen.append(history[-1])
         weight = _next_weight(seen, target)
@@ -287,15 +287,21 @@ def _distance(result, target):
 
 
 def _next_weight(seen, target):
-    """Interpolate log weight against log bound: between neighbours, else in proportion."""
-    weights, bounds = np.log(np.array(sorted(seen, key=lambda pair: pair[1]))).T
-    place = np.searchsorted(bounds, np.log(target))
-    if 0 < place < bounds.size:
-        guess = np.interp(np.log(target), bounds, weights)
-    else:
-        nearest = min(place, bounds.size - 1)
-        guess = weights[nearest] + np.log(target) - bounds[nearest]
-    return float(min(1.0, np.exp(guess)))
+    """Next scalar weight to try: between the tightest bracket, or in proportion below all."""
+    too_low = [pair for pair in seen if pair[1] <= target]
+    too_high = [pair for pair in seen if pair[1] > target]
+    if not too_low:
+        weight, bound = min(too_high)
+        return weight * target / bound
+    # a small weight leaves a wide posterior, so that the bound need not fall with the weight: the
+    # bracket is sought among the weights, not among the bounds
+    weight, bound = max(too_low)
+    above = [pair for pair in too_high if pair[0] > weight]
+    if not above:
+        return min(1.0, weight * target / bound)
+    ceiling, ceiling_bound = min(above)
+    share = np.log(target / bound) / np.log(ceiling_bound / bound)
+    return float(weight * (ceiling / weight) ** share)
 
 
 def _streams(random_seed):

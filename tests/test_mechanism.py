@@ -117,6 +117,8 @@ def test_interpolation_of_the_scalar_weight():
     assert _next_weight(seen, 4.0) == pytest.approx(np.sqrt(0.5))
     assert _next_weight(seen, 1.0) == pytest.approx(0.25)
     assert _next_weight(seen, 80.0) == 1.0
+    # a bound that rises as the weight falls must not bring the same weight back
+    assert _next_weight([*seen, (0.25, 2.5)], 1.0) == pytest.approx(0.1)
 
 
 @pytest.mark.parametrize(
