@@ -1,5 +1,8 @@
 """Every figure of the book, one function each, with one colour for a mechanism everywhere."""
 
+from functools import cache
+from io import BytesIO
+
 import numpy as np
 
 from ppm.results import SIMULATED
@@ -17,11 +20,23 @@ COLOURS = {
 NOT_COMPUTED = "not computed\nin this edition"
 
 
-def _figure(width, height, **options):
-    # drawn without pyplot: nothing global is changed, and no figure is shown twice
+@cache
+def _figure_class():
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(width, height), layout="constrained", dpi=120)
+    class ShownFigure(Figure):
+        # a kernel that never imported pyplot would show a bare Figure as text
+        def _repr_png_(self):
+            buffer = BytesIO()
+            self.savefig(buffer, format="png")
+            return buffer.getvalue()
+
+    return ShownFigure
+
+
+def _figure(width, height, **options):
+    # drawn without pyplot: nothing global is changed, and no figure is shown twice
+    figure = _figure_class()(figsize=(width, height), layout="constrained", dpi=120)
     return figure, figure.subplots(**options)
 
 
@@ -161,6 +176,124 @@ def exceedance_curves(study, epsilons=None, *, confidence=0.95):
         axes.set_xlabel("ε of one release (nats)")
     panels[0].set_ylabel("π: share of databases with 2Δ > ε")
     panels[1].legend(frameon=False)
+    return figure
+
+
+def worked_example_weights(counts, bounds, weights, weighted_bounds, *, names=None):
+    """Every record's bound before and after weighting, above the weight it was given.
+
+    Parameters
+    ----------
+    counts : array_like of int, shape (records,)
+        The confidential counts; they label the records.
+    bounds : array_like, shape (records,)
+        Record bounds f_i under the unweighted posterior, in nats.
+    weights : array_like, shape (records,)
+        Weights α in [0, 1].
+    weighted_bounds : array_like, shape (records,)
+        Record bounds α_i |log p| under the weighted pseudo posterior, in nats.
+    names : sequence of str, optional
+        Names of the records, put above the counts.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        Upper panel: both bounds of each record. Lower panel: its weight.
+
+    Raises
+    ------
+    ValueError
+        If there is not one value a record in every array.
+
+    Notes
+    -----
+    Savitsky, Williams and Hu (2022), section 3, steps 1 and 2.
+    """
+    counts, bounds, weights, weighted_bounds = map(
+        np.asarray, (counts, bounds, weights, weighted_bounds)
+    )
+    if not counts.shape == bounds.shape == weights.shape == weighted_bounds.shape:
+        raise ValueError("counts, bounds, weights and weighted_bounds must have one value a record")
+    names = [""] * counts.size if names is None else names
+    figure, (upper, lower) = _figure(7.2, 5.4, nrows=2, sharex=True, height_ratios=(2.4, 1))
+    place = np.arange(counts.size)
+    upper.vlines(place, weighted_bounds, bounds, color="0.8", linewidth=3, zorder=1)
+    for label, values, marker, line in (
+        ("Unweighted", bounds, "o", "-"),
+        ("Weighted", weighted_bounds, "s", "--"),
+    ):
+        # the largest bound is the local bound: the line shows which record sets it
+        upper.axhline(values.max(), color=COLOURS[label], linestyle=line, linewidth=1.2, zorder=0)
+        upper.annotate(
+            f"local bound, {label}",
+            (0.5, values.max()),
+            xycoords=("axes fraction", "data"),
+            xytext=(0, 3),
+            textcoords="offset points",
+            ha="center",
+            fontsize=10,
+        )
+        upper.plot(place, values, marker, color=COLOURS[label], markersize=8, label=label)
+    upper.set_ylim(-0.04 * bounds.max(), 1.12 * max(bounds.max(), weighted_bounds.max()))
+    upper.set_ylabel("Record bound (nats)")
+    upper.legend(frameon=False, loc="upper left", bbox_to_anchor=(0.0, 0.9))
+    bars = lower.bar(place, weights, width=0.55, color=COLOURS["Weighted"], alpha=0.55)
+    lower.bar_label(bars, fmt="%.2f", padding=2, fontsize=10)
+    lower.set(ylim=(0, 1.3), yticks=[0, 0.5, 1], ylabel="Weight")
+    lower.set_xticks(
+        place, [f"{name}\n{count}".strip() for name, count in zip(names, counts, strict=True)]
+    )
+    lower.set_xlabel("Record and its confidential count")
+    for axes in (upper, lower):
+        _tidy(axes)
+    upper.grid(False)
+    return figure
+
+
+def posterior_densities(posteriors, draws, *, label="Mean count"):
+    """Exact posterior densities of one parameter, with a histogram of the draws from each.
+
+    Parameters
+    ----------
+    posteriors : dict of str to frozen SciPy distribution
+        Mechanism label to its exact (pseudo) posterior.
+    draws : dict of str to array_like
+        The same labels to posterior draws of any shape.
+    label : str, default "Mean count"
+        The parameter, in words.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        One density and one histogram for each label.
+
+    Raises
+    ------
+    ValueError
+        If the two dictionaries have different labels.
+
+    Notes
+    -----
+    Savitsky, Williams and Hu (2022), the pseudo posterior of section 2.
+    """
+    if set(posteriors) != set(draws):
+        raise ValueError("posteriors and draws must have the same labels")
+    ends = np.array([posterior.ppf((1e-4, 1 - 1e-4)) for posterior in posteriors.values()])
+    low, high = ends[:, 0].min(), ends[:, 1].max()
+    grid = np.linspace(low, high, 400)
+    figure, axes = _figure(7.2, 3.8)
+    for (name, posterior), line in zip(posteriors.items(), ("-", "--", "-.", ":"), strict=False):
+        axes.hist(
+            np.ravel(draws[name]),
+            bins=np.linspace(low, high, 61),
+            density=True,
+            alpha=0.2,
+            color=COLOURS[name],
+        )
+        axes.plot(grid, posterior.pdf(grid), line, color=COLOURS[name], linewidth=2.2, label=name)
+    axes.set(xlim=(low, high), xlabel=label, ylabel="Posterior density")
+    axes.legend(frameon=False)
+    _tidy(axes)
     return figure
 
 

@@ -78,6 +78,26 @@ def test_same_seed_same_fit(synthesizer):
     assert np.array_equal(one, again) and not np.array_equal(one, other)
 
 
+def test_leave_one_out_loss_is_the_log_ratio_of_the_two_gamma_densities(synthesizer):
+    fit = synthesizer.fit(WEIGHTS, draws=40, random_seed=1)
+    loss = synthesizer.leave_one_out_loss(fit, WEIGHTS)
+    mu = fit["posterior"]["mu"].values
+    for record in range(COUNTS.size):
+        kept = np.delete(np.arange(COUNTS.size), record)
+        without = ppm.GammaPoisson(COUNTS[kept], shape=2.0, rate=0.5).posterior(WEIGHTS[kept])
+        expected = synthesizer.posterior(WEIGHTS).logpdf(mu) - without.logpdf(mu)
+        assert np.allclose(loss.isel(record=record), expected)
+    # a record of weight 0 cannot be missed
+    assert np.allclose(loss.isel(record=3), 0) and not np.allclose(loss.isel(record=0), 0)
+
+
+def test_the_loss_stays_below_twice_the_bound_and_not_below_a_tenth_of_it(synthesizer):
+    fit = synthesizer.fit(WEIGHTS, draws=2_000, random_seed=1)
+    largest = np.abs(synthesizer.leave_one_out_loss(fit, WEIGHTS)).max()
+    bound = ppm.local_bound(synthesizer.log_likelihood(fit), WEIGHTS)
+    assert 0.1 * ppm.epsilon(bound) < largest < ppm.epsilon(bound)
+
+
 @pytest.mark.parametrize(
     ("counts", "settings", "message"),
     [

@@ -62,6 +62,29 @@ def test_statistics_and_sweep_mark_simulated_data_and_survive_a_constant():
         figure.canvas.draw()
 
 
+def test_the_worked_example_shows_both_bounds_and_every_weight():
+    counts, bounds, weights = [1, 9], [2.0, 4.0], [1.0, 0.25]
+    figure = ppm.plots.worked_example_weights(counts, bounds, weights, [2.0, 1.0], names=["a", "b"])
+    assert {"1.00", "0.25"} <= set(texts(figure)) and "b\n9" in texts(figure)
+    with pytest.raises(ValueError, match="one value a record"):
+        ppm.plots.worked_example_weights(counts, bounds, weights, [2.0])
+
+
+def test_posterior_densities_are_the_distributions_own():
+    posterior = ppm.GammaPoisson([3, 4]).posterior()
+    draws = {"Unweighted": posterior.rvs(50, random_state=1)}
+    axes = ppm.plots.posterior_densities({"Unweighted": posterior}, draws).axes[0]
+    x, y = axes.lines[0].get_data()
+    assert np.allclose(y, posterior.pdf(x))
+    with pytest.raises(ValueError, match="same labels"):
+        ppm.plots.posterior_densities({"Unweighted": posterior}, {})
+
+
+def test_a_kernel_is_shown_the_picture_not_the_object(study):
+    picture = ppm.plots.contraction_means(study)._repr_png_()
+    assert picture.startswith(b"\x89PNG")
+
+
 def test_a_mechanism_has_one_colour_everywhere():
     assert ppm.plots.COLOURS["Weighted"] == ppm.plots.COLOURS["DPweighted"]
     assert len(set(ppm.plots.COLOURS.values())) == len(ppm.plots.COLOURS) - 1

@@ -140,6 +140,49 @@ class GammaPoisson:
         counts = rng.poisson(mean[:, None], size=(releases, self.records))
         return xr.DataArray(counts, dims=("release", "record"), name="counts")
 
+    def leave_one_out_loss(self, fit, weights=None):
+        r"""Exact log ratio of the pseudo posteriors with and without each record.
+
+        Entry (chain, draw, i) is :math:`\log \xi^\alpha(\mu_s \mid x) - \log \xi^\alpha(\mu_s \mid
+        x_{-i})`, in which the other records keep the weights they have.
+
+        Parameters
+        ----------
+        fit : xarray.DataTree
+            What :meth:`fit` returned: the draws of μ at which the ratio is taken.
+        weights : array_like, shape (records,), optional
+            Weights α in [0, 1]; all 1 by default.
+
+        Returns
+        -------
+        xarray.DataArray, dimensions (chain, draw, record)
+            Log ratios in nats. Their absolute values are at most 2Δ where Δ bounds the weighted
+            log-likelihoods over the same set of μ.
+
+        Raises
+        ------
+        ValueError
+            If the weights are not one number in [0, 1] for every record.
+
+        Notes
+        -----
+        Savitsky, Williams and Hu (2022), the theorem of section 2, at weights held fixed. Weights that
+        are computed again without the record are another matter, which this does not show.
+        """
+        weights = self._weights(weights)
+        shape = self.shape + weights @ self.counts
+        rate = self.rate + weights.sum()
+        shape_without = shape - weights * self.counts
+        rate_without = rate - weights
+        mean = fit["posterior"]["mu"].values[..., None]
+        constant = (shape * np.log(rate) - gammaln(shape)) - (
+            shape_without * np.log(rate_without) - gammaln(shape_without)
+        )
+        loss = constant + (shape - shape_without) * np.log(mean) - (rate - rate_without) * mean
+        return xr.DataArray(
+            loss, dims=("chain", "draw", "record"), coords=fit["posterior"]["mu"].coords
+        )
+
     def _weights(self, weights):
         return np.ones(self.records) if weights is None else check_weights(weights, self.records)
 
