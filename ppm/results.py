@@ -61,4 +61,6 @@ def show_table(table, caption, *, digits=2, simulated=False):
         What a notebook cell displays.
     """
     styler = table.style.format(precision=digits, thousands=",", na_rep="–")
+    # the book's theme knows how to lay out tables of this class
+    styler = styler.set_table_attributes('class="dataframe"')
     return styler.set_caption(f"{caption} {SIMULATED}" if simulated else caption)

@@ -192,7 +192,7 @@ def scalar_weights(log_lik, *, epsilon):
     log_lik : array_like, shape (draws, records), or xarray.DataArray
         Log-likelihood under the *unweighted* posterior, in nats; its local bound is Δ.
     epsilon : float
-        Target ε above 0, in nats, for one release.
+        Target ε, 0 or more, in nats, for one release.
 
     Returns
     -------
@@ -202,14 +202,14 @@ def scalar_weights(log_lik, *, epsilon):
     Raises
     ------
     ValueError
-        If ``log_lik`` holds NaN or ``epsilon`` is not above 0.
+        If ``log_lik`` holds NaN or ``epsilon`` is negative.
 
     Notes
     -----
     Savitsky, Williams and Hu (2022), section 3.1. The refitted posterior is wider than the one
     that gave Δ, so the bound after refitting can differ from ε / 2: compute it.
     """
-    epsilon = check_number("epsilon", epsilon, above=0)
+    epsilon = check_number("epsilon", epsilon, at_least=0)
     bounds = record_bounds(log_lik)
     sensitivity = bounds.max()
     weight = 1.0 if sensitivity == 0 else min(1.0, epsilon / (2.0 * sensitivity))

@@ -85,6 +85,7 @@ def test_the_scalar_weight_is_epsilon_over_twice_the_bound():
     weights = ppm.scalar_weights(LOG_LIK, epsilon=4.0)
     assert weights.tolist() == [0.4] * 4
     assert np.isclose(ppm.epsilon(ppm.local_bound(LOG_LIK, weights)), 4.0)
+    assert ppm.scalar_weights(LOG_LIK, epsilon=0).tolist() == [0.0] * 4
     assert ppm.scalar_weights(LOG_LIK, epsilon=1000).tolist() == [1.0] * 4
     assert ppm.scalar_weights(np.array([[-np.inf, -1.0]]), epsilon=1).tolist() == [0.0, 0.0]
 
@@ -98,7 +99,7 @@ def test_the_scalar_weight_is_epsilon_over_twice_the_bound():
         (ppm.record_weights, {"shift": np.inf}, "shift"),
         (ppm.record_weights, {"truncate_at": 0.0}, "truncate_at"),
         (ppm.record_weights, {"truncate_at": -3.5}, "truncate_at"),
-        (ppm.scalar_weights, {"epsilon": 0}, "epsilon"),
+        (ppm.scalar_weights, {"epsilon": -1}, "epsilon"),
         (ppm.scalar_weights, {"epsilon": True}, "epsilon"),
     ],
 )

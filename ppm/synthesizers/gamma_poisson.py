@@ -166,8 +166,8 @@ class GammaPoisson:
 
         Notes
         -----
-        Savitsky, Williams and Hu (2022), the theorem of section 2, at weights held fixed. Weights that
-        are computed again without the record are another matter, which this does not show.
+        Savitsky, Williams and Hu (2022), the theorem of section 2, at weights held fixed. Weights
+        that are computed again without the record are another matter, which this does not show.
         """
         weights = self._weights(weights)
         shape = self.shape + weights @ self.counts
