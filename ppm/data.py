@@ -9,6 +9,7 @@ no file is at hand, and builds the predictor matrix of the synthesizer.
 import csv
 import hashlib
 import re
+import textwrap
 import zipfile
 import zlib
 from dataclasses import dataclass, field, replace
@@ -180,8 +181,13 @@ class ConsumerExpenditure:
             dropped={**self.dropped, "not drawn into the subsample": kept - records},
         )
 
-    def summary(self):
+    def summary(self, *, width=None):
         """Say in plain English what was read, dropped, kept and substituted.
+
+        Parameters
+        ----------
+        width : int, optional
+            Fold lines after so many characters.
 
         Returns
         -------
@@ -217,6 +223,8 @@ class ConsumerExpenditure:
             f"have no logarithm)."
         )
         lines += [f"Substitution: {sentence}" for sentence in self.substitutions]
+        if width is not None:
+            lines = [textwrap.fill(line, width, subsequent_indent="  ") for line in lines]
         return "\n".join(lines)
 
     def description(self):
@@ -225,8 +233,8 @@ class ConsumerExpenditure:
         Returns
         -------
         pandas.DataFrame
-            One row a variable: ``variable``, ``description``, ``categories_paper`` and
-            ``categories_observed`` (missing for income), ``source`` (column of the file),
+            One row a variable: ``variable``, ``description``, ``categories (paper)`` and
+            ``categories (here)`` (missing for income), ``source`` (column of the file),
             ``note``.
         """
         income_column = next((c for c, survey in _INCOME.items() if survey == self.survey), "")
@@ -250,13 +258,13 @@ class ConsumerExpenditure:
             columns=[
                 "variable",
                 "description",
-                "categories_paper",
-                "categories_observed",
+                "categories (paper)",
+                "categories (here)",
                 "source",
                 "note",
             ],
         )
-        counted = ["categories_paper", "categories_observed"]
+        counted = ["categories (paper)", "categories (here)"]
         return frame.astype({name: "Int64" for name in counted})
 
 

@@ -4,6 +4,8 @@ import os
 import re
 from pathlib import Path
 
+import pandas as pd
+
 # the folder a run collects its tables in, set by ``ppm run`` and by the book's builder
 RESULTS_VARIABLE = "PPM_RESULTS"
 SIMULATED = "Simulated stand-in, not survey data."
@@ -12,18 +14,15 @@ SIMULATED = "Simulated stand-in, not survey data."
 def save_table(table, name):
     """Write a result table as CSV into the folder of the run, if there is one.
 
+    Without the environment variable ``PPM_RESULTS``, which names that folder, nothing is written:
+    somebody is reading along in the notebook.
+
     Parameters
     ----------
     table : pandas.DataFrame
         The table, index included in the file.
     name : str
         File name without its ending: lower-case letters, digits and underscores.
-
-    Returns
-    -------
-    pathlib.Path or None
-        The file, or None where the environment variable ``PPM_RESULTS`` names no folder (a
-        notebook that somebody reads along with).
 
     Raises
     ------
@@ -34,11 +33,10 @@ def save_table(table, name):
         raise ValueError(f"name must be lower-case letters, digits and underscores; got {name!r}")
     folder = os.environ.get(RESULTS_VARIABLE)
     if not folder:
-        return None
+        return
     path = Path(folder) / f"{name}.csv"
     path.parent.mkdir(parents=True, exist_ok=True)
     table.to_csv(path)
-    return path
 
 
 def show_table(table, caption, *, digits=2, simulated=False):
@@ -60,7 +58,12 @@ def show_table(table, caption, *, digits=2, simulated=False):
     pandas.io.formats.style.Styler
         What a notebook cell displays.
     """
-    styler = table.style.format(precision=digits, thousands=",", na_rep="–")
+    if any(name is not None for name in table.index.names):
+        # named indices become columns: one row of headings, not two
+        table = table.reset_index()
+    plain = isinstance(table.index, pd.RangeIndex)
+    styler = table.style.hide(axis="index") if plain else table.style
+    styler = styler.format(precision=digits, thousands=",", na_rep="–")
     # the book's theme knows how to lay out tables of this class
     styler = styler.set_table_attributes('class="dataframe"')
     return styler.set_caption(f"{caption} {SIMULATED}" if simulated else caption)

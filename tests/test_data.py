@@ -178,8 +178,8 @@ def test_real_diary_predictors_have_full_rank(diary):
 @needs_diary
 def test_real_diary_description(diary):
     description = diary.description().set_index("variable")
-    assert dict(description["categories_paper"].dropna()) == PAPER_COUNTS
-    assert dict(description["categories_observed"].dropna()) == PAPER_COUNTS
+    assert dict(description["categories (paper)"].dropna()) == PAPER_COUNTS
+    assert dict(description["categories (here)"].dropna()) == PAPER_COUNTS
     assert list(description.index[description["note"] == "proxy"]) == ["urban_type", "cbsa"]
     assert description.loc["income", "source"] == "FINCBEFM"
     assert "-71,138 to 835,531" in description.loc["income", "note"]
@@ -511,6 +511,7 @@ def test_subsample_draws_units_and_counts_the_rest():
     assert len(some.table) == 60 and some.simulated
     assert some.units_read == len(some.table) + sum(some.dropped.values())
     assert "not drawn into the subsample: 440" in some.summary()
+    assert max(map(len, some.summary(width=60).splitlines())) <= 60
     # every unit kept is one of the data's, and different seeds keep different ones
     assert set(some.table["income"]) <= set(data.table["income"])
     pd.testing.assert_frame_equal(some.table, data.subsample(60, random_seed=2).table)

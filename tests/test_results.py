@@ -10,14 +10,15 @@ TABLE = pd.DataFrame({"bound": [10.1234, 1234.5]}, index=["a", "b"])
 
 def test_a_table_goes_to_the_folder_of_the_run(tmp_path, monkeypatch):
     monkeypatch.setenv("PPM_RESULTS", str(tmp_path / "tables"))
-    path = ppm.save_table(TABLE, "bounds")
-    pd.testing.assert_frame_equal(pd.read_csv(path, index_col=0), TABLE)
+    ppm.save_table(TABLE, "bounds")
+    written = pd.read_csv(tmp_path / "tables" / "bounds.csv", index_col=0)
+    pd.testing.assert_frame_equal(written, TABLE)
 
 
 def test_without_a_run_nothing_is_written(tmp_path, monkeypatch):
     monkeypatch.delenv("PPM_RESULTS", raising=False)
     monkeypatch.chdir(tmp_path)
-    assert ppm.save_table(TABLE, "bounds") is None
+    ppm.save_table(TABLE, "bounds")
     assert not list(tmp_path.iterdir())
 
 
@@ -25,6 +26,11 @@ def test_without_a_run_nothing_is_written(tmp_path, monkeypatch):
 def test_names_that_are_no_file_names_are_refused(name):
     with pytest.raises(ValueError, match="name must be"):
         ppm.save_table(TABLE, name)
+
+
+def test_named_indices_stand_in_the_one_row_of_headings():
+    html = ppm.show_table(TABLE.rename_axis("setting"), "Bounds.").to_html()
+    assert html.count("<tr>") == 3 and ">setting</th>" in html
 
 
 def test_a_simulated_table_says_so():
