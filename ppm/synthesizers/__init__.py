@@ -1,0 +1,1 @@
+"""Models of a database that the mechanism can make private."""

@@ -1,0 +1,79 @@
+#!/bin/sh
+# Makes the environment in a folder (default .venv) from requirements.lock, with this repository's
+# package in it, unless a stamp says that it is already there.
+#
+#   sh scripts/environment.sh [FOLDER [PYTHON]]
+#
+# PYTHON is the interpreter to build on; without it, one that fits is looked for.
+set -eu
+cd "$(dirname "$0")/.."
+folder=${1:-.venv}
+wanted=${2:-}
+stamp=$folder/.ready
+
+say() { printf '%s\n' "$*"; }
+fail() { say "$*" >&2; exit 1; }
+
+# "3.13", or nothing where the candidate does not run (a pyenv shim may exist and still fail)
+version_of() {
+    "$1" -c 'import sys; print("%d.%d" % sys.version_info[:2])' 2>/dev/null || :
+}
+
+# Python 3.14 comes last: the lock file resolves for it, but nobody has tested the book on it.
+find_python() {
+    versions=${PYENV_ROOT:-$HOME/.pyenv}/versions
+    for minor in 3.13 3.12 3.14; do
+        for candidate in "python$minor" python3 python "$versions/$minor"/bin/python \
+            "$versions/$minor".*/bin/python; do
+            if [ "$(version_of "$candidate")" = "$minor" ]; then
+                say "$candidate"
+                return
+            fi
+        done
+    done
+}
+
+# What the environment was made from: the lock, the package's description and the folder, because
+# neither an environment nor an editable install survives being moved.
+fingerprint=$(pwd; cat requirements.lock pyproject.toml scripts/environment.sh | cksum)
+
+if [ -f "$stamp" ] && [ "$(cat "$stamp")" = "$fingerprint" ] &&
+    [ -n "$(version_of "$folder/bin/python")" ]; then
+    if [ -z "$wanted" ] || [ "$(version_of "$wanted")" = "$(version_of "$folder/bin/python")" ]; then
+        exit 0
+    fi
+fi
+
+if [ -n "$wanted" ]; then
+    python=$wanted
+    case $(version_of "$python") in
+        3.12 | 3.13 | 3.14) ;;
+        '') fail "PYTHON=$python does not run; give the path of a Python 3.12 or 3.13." ;;
+        *) fail "PYTHON=$python is Python $(version_of "$python"); this book needs 3.12 or 3.13." ;;
+    esac
+else
+    python=$(find_python)
+    [ -n "$python" ] || fail "No Python 3.12 or 3.13 found on PATH or in pyenv. Install one" \
+        "(python.org, your system's packages, or 'pyenv install 3.13'), or name it:" \
+        "make PYTHON=/path/to/python3.13 ..."
+fi
+
+"$python" -c 'import venv, ensurepip' 2>/dev/null || fail "$python cannot make environments: its" \
+    "modules venv and ensurepip are missing. On Debian and Ubuntu:" \
+    "apt install python$(version_of "$python")-venv"
+
+# An environment that somebody else made, or that another Python made, is not patched up: starting
+# afresh costs a minute and cannot leave a mixture. An interrupted one has no stamp.
+if [ -e "$folder" ]; then
+    [ -f "$folder/pyvenv.cfg" ] || [ -z "$(ls -A "$folder")" ] ||
+        fail "$folder exists and is no Python environment; move it away first."
+    rm -rf "$folder"
+fi
+say "Making the environment in $folder with Python $(version_of "$python") (once, a few minutes)"
+"$python" -m venv "$folder"
+"$folder/bin/python" -m pip install --quiet --disable-pip-version-check -r requirements.lock ||
+    fail "Installing the packages failed (see above); the next make starts afresh."
+"$folder/bin/python" -m pip install --quiet --disable-pip-version-check \
+    --no-deps --no-build-isolation --editable . ||
+    fail "Installing this repository's package failed (see above)."
+say "$fingerprint" >"$stamp"

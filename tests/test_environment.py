@@ -1,0 +1,97 @@
+"""One environment for everybody: the lock, pyproject.toml and environment.yml agree."""
+
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+import yaml
+from packaging.requirements import Requirement
+from packaging.specifiers import SpecifierSet
+from packaging.utils import canonicalize_name
+
+ROOT = Path(__file__).resolve().parents[1]
+PYTHONS = ("3.12", "3.13")
+
+
+def read(root):
+    """The three files of a repository."""
+    return {
+        "lock": (root / "requirements.lock").read_text("utf-8"),
+        "project": (root / "pyproject.toml").read_text("utf-8"),
+        "conda": (root / "environment.yml").read_text("utf-8"),
+    }
+
+
+def disagreements(files):
+    """Sentences on where the three files contradict each other."""
+    problems = []
+    for name, text in files.items():
+        if re.search(r"https?://|--(extra-)?index-url|--find-links|--hash", text):
+            problems.append(f"{name} names a host, an index or hashes")
+    locked = {}
+    for line in files["lock"].splitlines():
+        if line and not line.startswith(("#", "-")):
+            requirement = Requirement(line)
+            pins = list(requirement.specifier)
+            if len(pins) != 1 or pins[0].operator != "==" or "*" in pins[0].version:
+                problems.append(f"the lock does not fix {requirement.name}")
+                continue
+            locked[canonicalize_name(requirement.name)] = pins[0].version
+    project = tomllib.loads(files["project"])["project"]
+    groups = {"core": project["dependencies"], **project["optional-dependencies"]}
+    for group, entries in groups.items():
+        for requirement in map(Requirement, entries):
+            version = locked.get(canonicalize_name(requirement.name))
+            if version is None or not requirement.specifier.contains(version):
+                problems.append(f"{group}: {requirement} is locked as {version}")
+    pythons = SpecifierSet(project["requires-python"])
+    problems += [f"Python {v} does not fit {pythons}" for v in PYTHONS if v not in pythons]
+    dependencies = yaml.safe_load(files["conda"])["dependencies"]
+    conda_python = [e for e in dependencies if isinstance(e, str) and e.startswith("python=")]
+    if [e.removeprefix("python=") in PYTHONS for e in conda_python] != [True]:
+        problems.append(f"environment.yml has Python {conda_python}")
+    pip = next((e["pip"] for e in dependencies if isinstance(e, dict)), [])
+    if pip != ["-r requirements.lock", "-e ."]:
+        problems.append(f"environment.yml installs {pip}, not the lock and this package")
+    if [e for e in dependencies if isinstance(e, str)] != [*conda_python, "pip"]:
+        problems.append("environment.yml fixes versions that the lock knows nothing of")
+    return problems
+
+
+def test_the_files_agree():
+    assert disagreements(read(ROOT)) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "old", "new", "told"),
+    [
+        ("lock", "\nnumpy==2", "\nnumpy==1", "core: numpy>=2 is locked as 1"),
+        ("lock", "\npymc==6", "\npymc>=6", "the lock does not fix pymc"),
+        ("lock", "\njupyter-book==1.", "\njupyter-book==2.", "jupyter-book"),
+        ("lock", "# ", "--index-url https://packages.example\n# ", "names a host"),
+        ("project", '"scipy', '"scipyx', "scipyx"),
+        ("project", ">=3.12", ">=3.13", "Python 3.12 does not fit"),
+        ("conda", "python=3.13", "python=3.11", "environment.yml has Python"),
+        ("conda", "requirements.lock", "other.txt", "environment.yml installs"),
+        ("conda", "- pip\n", "- pip\n  - numpy=2.0\n", "lock knows nothing of"),
+    ],
+)
+def test_a_disagreement_is_found(name, old, new, told):
+    files = read(ROOT)
+    assert old in files[name]
+    files[name] = files[name].replace(old, new, 1)
+    assert told in "\n".join(disagreements(files))
+
+
+def test_the_finder_and_the_lock_name_the_same_pythons():
+    script = (ROOT / "scripts" / "environment.sh").read_text("utf-8")
+    tried = re.search(r"for minor in ([\d. ]+);", script).group(1).split()
+    # a newer one is the last resort
+    assert sorted(tried[:2]) == list(PYTHONS)
+    assert all(version in files_head() for version in PYTHONS)
+
+
+def files_head():
+    """First line of the lock, which says whom it is for."""
+    return (ROOT / "requirements.lock").read_text("utf-8").splitlines()[0]
