@@ -1,0 +1,293 @@
+"""The vocabulary of notebook parameters: one place for their types, meanings and ranges.
+
+The parameters cell of a notebook, the command line, the book's table of parameters and the check
+that runs inside a notebook all read this one table.
+"""
+
+import difflib
+import math
+import numbers
+import os
+import reprlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+
+class ParameterError(ValueError):
+    """A parameter's name, type or value is not accepted; the message is one line."""
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """One parameter that notebooks share.
+
+    Attributes
+    ----------
+    name : str
+        The library's name for it.
+    type : str
+        Annotation in the parameters cell: ``int``, ``float``, ``str``, ``list[int]`` or
+        ``list[list[float]]``.
+    meaning : str
+        What it is, with the paper's symbol in brackets.
+    accepted : str
+        The accepted values in words.
+    fits : callable
+        True for an accepted value that already has the right type.
+    """
+
+    name: str
+    type: str
+    meaning: str
+    accepted: str
+    fits: Callable[[Any], bool]
+
+    @property
+    def comment(self):
+        """The text that stands behind the parameter in a parameters cell."""
+        return f"{self.meaning}; {self.accepted}"
+
+    def check(self, value):
+        """Return ``value`` in the parameter's own type.
+
+        Raises
+        ------
+        ParameterError
+            If the type is wrong or the value is out of range.
+        """
+        try:
+            converted = _CONVERTERS[self.type](value)
+            fits = self.fits(converted)
+        except (TypeError, ValueError, OverflowError):
+            fits = False
+        if not fits:
+            raise ParameterError(
+                f"{self.name} = {_shown.repr(value)} is not accepted; "
+                f"{self.name}: {self.comment}"
+            )
+        return converted
+
+    def line(self, value):
+        """The line that sets the parameter in a parameters cell."""
+        return f"{self.name}: {self.type} = {self.check(value)!r}  # {self.comment}"
+
+
+_shown = reprlib.Repr()
+_shown.maxstring = _shown.maxother = 60
+_shown.maxlist = _shown.maxtuple = 6
+
+
+def _whole(value):
+    if isinstance(value, numbers.Integral) and not isinstance(value, bool):
+        return int(value)
+    raise TypeError
+
+
+def _number(value):
+    # a boolean is an Integral and a Real too; numpy's own boolean is neither
+    if isinstance(value, numbers.Real) and not isinstance(value, bool) and math.isfinite(value):
+        return float(value)
+    raise TypeError
+
+
+def _text(value):
+    if isinstance(value, str):
+        return value
+    raise TypeError
+
+
+def _list_of(convert):
+    def converter(value):
+        if not isinstance(value, (list, tuple)):
+            raise TypeError
+        return [convert(entry) for entry in value]
+
+    return converter
+
+
+_CONVERTERS = {
+    "int": _whole,
+    "float": _number,
+    "str": _text,
+    "list[int]": _list_of(_whole),
+    "list[list[float]]": _list_of(_list_of(_number)),
+}
+
+
+def _integer(name, meaning, low, high):
+    return Parameter(
+        name,
+        "int",
+        meaning,
+        f"a whole number from {low} to {high}",
+        lambda value: low <= value <= high,
+    )
+
+
+def _positive(name, meaning, high):
+    return Parameter(
+        name,
+        "float",
+        meaning,
+        f"a number above 0 and at most {high}",
+        lambda value: 0 < value <= high,
+    )
+
+
+def _is_pair(pair):
+    return len(pair) == 2 and 0 < pair[0] <= 1 and -1 <= pair[1] <= 1
+
+
+# The upper limits are no statement about the method: they stop a slip of the finger (R = 10**12)
+# before it starts to fill the memory.
+_ALL = (
+    _integer("replicates", "data sets drawn at each size (R)", 2, 100_000),
+    Parameter(
+        "sizes",
+        "list[int]",
+        "numbers of records in a data set (n)",
+        "a list of increasing whole numbers from 2 to 1000000",
+        lambda sizes: bool(sizes)
+        and 2 <= sizes[0]
+        and sizes[-1] <= 1_000_000
+        and all(a < b for a, b in zip(sizes, sizes[1:], strict=False)),
+    ),
+    _positive("mean", "mean of the counts (μ)", 1_000_000),
+    _positive("truncate_at", "a record whose weighted bound exceeds it gets weight 0 (M)", 1000),
+    Parameter(
+        "scale",
+        "float",
+        "slope of the weights (c)",
+        "a number above 0 and at most 1",
+        lambda value: 0 < value <= 1,
+    ),
+    Parameter(
+        "shift",
+        "float",
+        "added to every weight (g)",
+        "a number from -1 to 1",
+        lambda value: -1 <= value <= 1,
+    ),
+    Parameter(
+        "configurations",
+        "list[list[float]]",
+        "pairs of scale and shift to compare (c, g)",
+        "a list of pairs [c, g], c above 0 and at most 1, g from -1 to 1",
+        lambda pairs: bool(pairs) and all(_is_pair(pair) for pair in pairs),
+    ),
+    _integer("releases", "synthetic databases released (m)", 1, 1000),
+    _integer("draws", "posterior draws a chain keeps (S)", 2, 100_000),
+    _integer("warmup", "posterior draws a chain discards first", 1, 100_000),
+    _integer("chains", "independent chains", 1, 64),
+    _integer("components", "components of the mixture (K)", 1, 200),
+    _integer("resamples", "re-samples of each synthetic database", 2, 100_000),
+    Parameter(
+        "ce_data",
+        "str",
+        "Consumer Expenditure file or folder",
+        "a path that exists, or empty text for simulated records",
+        lambda path: path == "" or os.path.exists(os.path.expanduser(path)),
+    ),
+    Parameter(
+        "records",
+        "int",
+        "consumer units to use, drawn at random",
+        "0 for all of them, or a whole number from 50 to 1000000",
+        lambda value: value == 0 or 50 <= value <= 1_000_000,
+    ),
+    _positive("income_floor", "smaller incomes are raised to it, in dollars", 1_000_000),
+    _integer("seed", "seed of everything random", 0, 2**32 - 1),
+)
+
+#: name -> :class:`Parameter`, in the order in which tables list them
+PARAMETERS = {parameter.name: parameter for parameter in _ALL}
+
+
+def check_parameters(**values):
+    """Check notebook parameters by name, type and range.
+
+    Parameters
+    ----------
+    **values
+        Parameters as in a notebook's parameters cell.
+
+    Raises
+    ------
+    ParameterError
+        One line that names the first parameter that is unknown, has the wrong type or an
+        impossible value, and says what is accepted.
+    """
+    check_values(values, PARAMETERS)
+
+
+def check_values(values, accepted):
+    """Return ``values`` in the parameters' own types.
+
+    Parameters
+    ----------
+    values : dict
+        Parameter name -> value.
+    accepted : collection of str
+        The names that are allowed here, all from the vocabulary.
+
+    Raises
+    ------
+    ParameterError
+        As for :func:`check_parameters`.
+    """
+    for name in values:
+        if name not in accepted:
+            raise ParameterError(unknown_name("parameter", name, accepted))
+    return {name: PARAMETERS[name].check(value) for name, value in values.items()}
+
+
+def unknown_name(kind, name, accepted):
+    """One line on a name that is not known: the nearest accepted one, and all of them."""
+    close = difflib.get_close_matches(str(name), list(accepted), n=1)
+    hint = f"; did you mean {close[0]}?" if close else ""
+    listed = ", ".join(accepted) or "none"
+    return f"unknown {kind} {_shown.repr(name)}{hint} (accepted: {listed})"
+
+
+def parse_value(name, text):
+    """Read a value typed on a command line; text that is no Python literal stays text.
+
+    Parameters
+    ----------
+    name : str
+        Name of a parameter of the vocabulary; for a ``str`` parameter the text is the value.
+    text : str
+        What was typed, for example ``50`` or ``[100, 400]``.
+    """
+    import ast
+
+    if PARAMETERS[name].type == "str":
+        return text
+    try:
+        return ast.literal_eval(text.strip())
+    except (ValueError, SyntaxError, MemoryError, RecursionError):
+        return text
+
+
+def parameters_cell(**values):
+    """Source of a notebook's ``parameters`` cell, one line a parameter.
+
+    Parameters
+    ----------
+    **values
+        Defaults, in the order in which the cell shall list them.
+
+    Raises
+    ------
+    ParameterError
+        As for :func:`check_parameters`.
+    """
+    check_parameters(**values)
+    return "\n".join(PARAMETERS[name].line(value) for name, value in values.items())
+
+
+def checking_cell(names):
+    """Source of the cell behind the ``parameters`` cell, which refuses bad values."""
+    arguments = "".join(f"    {name}={name},\n" for name in names)
+    return f"ppm.check_parameters(\n{arguments})"
