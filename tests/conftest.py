@@ -1,0 +1,123 @@
+"""What tests of notebooks and of the book share: tiny repositories, and a kernel that is ours."""
+
+import contextlib
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from ppm.notebooks import kernel_environment
+from ppm.parameters import checking_cell, parameters_cell
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+_running = contextlib.ExitStack()
+
+
+def pytest_configure(config):
+    """The kernel ``python3`` is this interpreter, whatever kernels the user has installed.
+
+    Notebooks that nbmake collects use no fixtures, therefore this is none.
+    """
+    _running.enter_context(kernel_environment())
+
+
+def pytest_unconfigure(config):
+    """Remove the kernel."""
+    _running.close()
+
+
+def markdown(text):
+    """A Markdown cell."""
+    return {"cell_type": "markdown", "id": "", "metadata": {}, "source": text}
+
+
+def code(text, **metadata):
+    """A code cell without outputs."""
+    return {
+        "cell_type": "code",
+        "id": "",
+        "metadata": metadata,
+        "source": text,
+        "execution_count": None,
+        "outputs": [],
+    }
+
+
+def write_notebook(path, cells):
+    """Write a notebook; its cells are numbered."""
+    numbered = [{**cell, "id": f"cell-{number}"} for number, cell in enumerate(cells)]
+    kernel = {"display_name": "Python 3", "language": "python", "name": "python3"}
+    content = {
+        "cells": numbered,
+        "metadata": {"kernelspec": kernel},
+        "nbformat": 4,
+        "nbformat_minor": 5,
+    }
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(content, indent=1), "utf-8")
+    return path
+
+
+def chapter(title, cells=(), **defaults):
+    """Cells of a small chapter with parameters."""
+    defaults = defaults or {"seed": 1}
+    return [
+        markdown(f"# {title}\n\n## Objectives\n\n- See how {title.lower()} works.\n"),
+        code("import ppm"),
+        code(parameters_cell(**defaults), tags=["parameters"]),
+        code(checking_cell(defaults)),
+        *cells,
+    ]
+
+
+FIGURE = code(
+    "import matplotlib.pyplot as plt\n"
+    "figure, axes = plt.subplots(figsize=(2, 1))\n"
+    "axes.plot([0, 1], [0, seed])\n"
+    "plt.close(figure)\n"
+    "figure",
+    mystnb={
+        "figure": {"caption": "A line that rises.", "name": "fig-line"},
+        "image": {"alt": "Line from the lower left to the upper right."},
+    },
+)
+
+
+@pytest.fixture
+def tiny_book(tmp_path):
+    """A repository with two small notebooks, and this one's settings and library."""
+    root = tmp_path / "a repository"
+    shutil.copytree(
+        ROOT / "ppm", root / "ppm", ignore=shutil.ignore_patterns("__pycache__", "*.pyc")
+    )
+    shutil.copy(ROOT / "_config.yml", root)
+    shutil.copytree(ROOT / "book" / "_static", root / "book" / "_static")
+    (root / "requirements.lock").write_text("numpy==2.0\n")
+    (root / "_toc.yml").write_text(
+        "format: jb-book\nroot: book/intro\nchapters:\n"
+        "  - file: notebooks/counts\n  - file: notebooks/prose\n  - file: book/parameters\n"
+    )
+    (root / "book" / "intro.md").write_text("# Introduction\n\nSee {numref}`fig-line`.\n")
+    (root / "book" / "references.bib").write_text("")
+    study = code(
+        "study = ppm.contraction_study(sizes=sizes, replicates=replicates, random_seed=seed)\n"
+        "print('largest size', max(sizes))"
+    )
+    write_notebook(
+        root / "notebooks" / "counts.ipynb",
+        chapter(
+            "Counts", [study, FIGURE], replicates=400, sizes=[100, 400], truncate_at=3.5, seed=1
+        ),
+    )
+    write_notebook(
+        root / "notebooks" / "prose.ipynb",
+        chapter("Prose", [code("print(ppm.epsilon(1.5))")], ce_data="", seed=2),
+    )
+    profiles = root / "notebooks" / "profiles"
+    profiles.mkdir()
+    (profiles / "paper.yml").write_text("counts: {}\n")
+    (profiles / "quick.yml").write_text("counts:\n  replicates: 2\n")
+    return root
