@@ -1,0 +1,54 @@
+# The front door. Every target makes the environment it needs; `make help` lists them.
+#
+# Settings, given behind the target:
+#   PROFILE=quick        smaller studies, for a look (default: paper, the paper's sizes)
+#   CE_DATA=path         Consumer Expenditure file for the application (default: simulated records)
+#   ARGS='-k cli'        passed on by `make test`
+#   PYTHON=/path/python  the interpreter to build the environment on
+
+VENV = .venv
+PROFILE = paper
+CE_DATA =
+ARGS =
+PYTHON =
+PORT = 8000
+
+RUN = $(VENV)/bin/python
+PAGE = _build/html/index.html
+
+.DEFAULT_GOAL := help
+.PHONY: help book open serve test lint env lock clean _inputs
+
+help: ## list the targets
+	@awk -F ': .*## ' '/^[a-z]+:.*## / {printf "make %-6s %s\n", $$1, $$2}' Makefile
+
+book: _inputs env ## execute the notebooks and build the book: PROFILE=quick, CE_DATA=path
+	@"$(RUN)" -m ppm book --profile "$(PROFILE)" --ce-data "$(CE_DATA)"
+
+# a slip in a file's name is told before anything long begins
+_inputs:
+	@case "$(CE_DATA)" in '' | '~'*) ;; *) [ -e "$(CE_DATA)" ] || \
+	    { echo "CE_DATA=$(CE_DATA): there is no such file" >&2; exit 2; } ;; esac
+
+open: book ## build the book and show it in the browser
+	@"$(RUN)" -m webbrowser -t "file://$(CURDIR)/$(PAGE)"
+
+serve: book ## build the book and serve it: PORT=8000
+	@echo "The book is at http://localhost:$(PORT), until Ctrl-C"
+	@"$(RUN)" -m http.server --bind 127.0.0.1 --directory _build/html "$(PORT)"
+
+test: env ## run all tests, the notebooks and a build of the book among them: ARGS='-k cli'
+	@"$(RUN)" -m pytest $(ARGS)
+
+lint: env ## check the style of the code and of the notebooks
+	@"$(RUN)" -m ruff check .
+
+env: ## make the environment in .venv from requirements.lock: PYTHON=/path/python
+	@sh scripts/environment.sh "$(VENV)" "$(PYTHON)"
+
+lock: env ## write requirements.lock from the ranges in pyproject.toml
+	@sh scripts/lock.sh "$(VENV)"
+
+clean: ## remove everything generated, the environment and your runs excepted
+	rm -rf _build .pytest_cache .ruff_cache *.egg-info
+	find ppm tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +
