@@ -37,6 +37,7 @@ _EXPORTS = {
     "ContractionStudy": "ppm.contraction",
     "resample": "ppm.utility",
     "resampled_barycentre": "ppm.utility",
+    "compare_distributions": "ppm.utility",
     "wasserstein_barycentre": "ppm.utility",
     "load_ce": "ppm.data",
     "simulate_ce": "ppm.data",

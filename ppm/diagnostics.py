@@ -21,6 +21,9 @@ class BoundDiagnostics:
         The same two for the weighted log-likelihood of the whole database.
     by_chain : tuple of float
         The local bound that each chain alone would have given, in nats.
+    typical : float
+        Median over the draws of the largest weighted \\|log-likelihood\\|, in nats. It is no
+        bound, but unlike the maximum it hardly depends on the number of draws.
     """
 
     r_hat: float
@@ -28,6 +31,7 @@ class BoundDiagnostics:
     r_hat_log_likelihood: float
     effective_draws_log_likelihood: float
     by_chain: tuple
+    typical: float
 
 
 def bound_diagnostics(log_lik, weights):
@@ -72,4 +76,6 @@ def bound_diagnostics(log_lik, weights):
         return agreement, float(ess(quantity))
 
     by_chain = tuple(largest.max(axis=1).tolist())
-    return BoundDiagnostics(*diagnose(largest), *diagnose(total), by_chain)
+    return BoundDiagnostics(
+        *diagnose(largest), *diagnose(total), by_chain, float(np.median(largest))
+    )

@@ -128,6 +128,7 @@ class Sweep:
                     "effective draws": entry.diagnostics.effective_draws,
                     "draws": entry.draws_used,
                     "smallest bound of a chain": min(entry.diagnostics.by_chain),
+                    "typical draw": entry.diagnostics.typical,
                 }
                 for entry in self.entries
             ]

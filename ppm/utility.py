@@ -93,6 +93,46 @@ def resampled_barycentre(releases, statistic, *, resamples=500, random_seed=None
     return wasserstein_barycentre(np.atleast_2d(distributions))
 
 
+def compare_distributions(reference, distributions):
+    """How far distributions of a statistic lie from a reference, such as the confidential data's.
+
+    Parameters
+    ----------
+    reference : array_like
+        Re-sampled statistic of the reference; its median is not 0.
+    distributions : dict of str to array_like
+        The same statistic of each synthesizer, by label.
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row a label: ``median``; ``shift`` of the median, as a share of the reference's median;
+        ``distance``, the Wasserstein distance between the two, as a share of the same.
+
+    Raises
+    ------
+    ValueError
+        If the reference's median is 0 or a value is not finite.
+    """
+    import pandas as pd
+    from scipy.stats import wasserstein_distance
+
+    middle = np.median(reference)
+    if not np.isfinite(middle) or middle == 0:
+        raise ValueError("reference must be finite, with a median other than 0")
+    rows = {}
+    for label, values in distributions.items():
+        values = np.asarray(values, dtype=np.float64)
+        if not np.isfinite(values).all():
+            raise ValueError(f"distributions must be finite; {label} is not")
+        rows[label] = {
+            "median": np.median(values),
+            "shift": np.median(values) / middle - 1.0,
+            "distance": wasserstein_distance(reference, values) / abs(middle),
+        }
+    return pd.DataFrame.from_dict(rows, orient="index")
+
+
 def wasserstein_barycentre(samples):
     """Barycentre of one-dimensional distributions in Wasserstein space: the average of quantiles.
 

@@ -37,6 +37,15 @@ def test_bounds_by_chain_have_the_local_bound_as_their_maximum():
     assert found.by_chain[0] == pytest.approx(ppm.local_bound(array[0], weights))
 
 
+def test_the_typical_value_barely_moves_with_the_number_of_draws_and_the_bound_does():
+    array = xr.DataArray(
+        -np.random.default_rng(2).exponential(size=(1, 4_000, 5)), dims=("chain", "draw", "record")
+    )
+    few, many = (ppm.bound_diagnostics(array[:, :size], np.ones(5)) for size in (100, 4_000))
+    assert many.typical == pytest.approx(few.typical, rel=0.1)
+    assert many.by_chain[0] > 1.3 * few.by_chain[0]
+
+
 def test_what_cannot_be_said_is_nan():
     one_chain = ppm.bound_diagnostics(log_lik()[:1], np.ones(30))
     assert np.isnan(one_chain.r_hat) and one_chain.effective_draws > 0

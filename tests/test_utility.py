@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from ppm.utility import resample, wasserstein_barycentre
+from ppm.utility import compare_distributions, resample, wasserstein_barycentre
 
 VALUES = np.random.default_rng(1).lognormal(11, 1, size=900)
 
@@ -54,6 +54,22 @@ def test_barycentre_of_normals_averages_mean_and_standard_deviation():
     # pooling the values would give a mixture, averaging without sorting too little spread
     assert np.concatenate(samples).std() > 5
     assert shuffled.mean(axis=0).std() < 1.7
+
+
+def test_comparison_tells_a_shift_from_a_spread():
+    reference = np.linspace(90.0, 110.0, 201)
+    table = compare_distributions(
+        reference, {"same": reference, "shifted": reference + 5, "wider": 3 * reference - 200}
+    )
+    assert table["shift"].to_list() == pytest.approx([0, 0.05, 0])
+    # a shift moves every quantile by 5; tripling the spread moves them by 2 * |q - 100|, 10 on
+    # average: the median alone would not show it
+    expected = [0, 0.05, np.mean(2 * np.abs(reference - 100)) / 100]
+    assert table["distance"].to_list() == pytest.approx(expected)
+    with pytest.raises(ValueError, match="reference must be"):
+        compare_distributions([0.0, 0.0], {})
+    with pytest.raises(ValueError, match="wrong is not"):
+        compare_distributions(reference, {"wrong": [np.inf]})
 
 
 @pytest.mark.parametrize(
