@@ -64,6 +64,10 @@ def show_table(table, caption, *, digits=2, simulated=False):
     plain = isinstance(table.index, pd.RangeIndex)
     styler = table.style.hide(axis="index") if plain else table.style
     styler = styler.format(precision=digits, thousands=",", na_rep="–")
+    right = [{"selector": "", "props": "text-align: right"}]
+    numeric = {column: right for column in table.select_dtypes("number")}
+    if numeric:
+        styler = styler.set_table_styles(numeric)
     # the book's theme knows how to lay out tables of this class
     styler = styler.set_table_attributes('class="dataframe"')
     return styler.set_caption(f"{caption} {SIMULATED}" if simulated else caption)
