@@ -111,5 +111,5 @@ def _as_matrix(log_lik):
     if matrix.dtype.kind not in "fiu":
         raise ValueError(f"log_lik must hold real numbers; got values of type {matrix.dtype}")
     if matrix.size == 0:
-        raise ValueError(f"log_lik is empty: shape {matrix.shape}; give at least one record and draw")
+        raise ValueError(f"log_lik is empty: shape {matrix.shape}; give a draw and a record")
     return matrix

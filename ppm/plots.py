@@ -5,7 +5,7 @@ from io import BytesIO
 
 import numpy as np
 
-from ppm.results import SIMULATED
+from ppm.results import SIMULATED, entry_label
 
 # Okabe and Ito's palette, told apart by colour-blind readers too
 COLOURS = {
@@ -59,9 +59,10 @@ def _violins(axes, samples, labels, *, positions=None, width=0.8, side="both"):
             for body in parts["bodies"]:
                 body.set(facecolor=colour, edgecolor=colour, alpha=0.55)
         tick = width / 8
+        ends = (0 if side == "high" else -tick, 0 if side == "low" else tick)
         axes.plot([position] * 2, [sample.min(), sample.max()], color=colour, linewidth=1)
         axes.plot(
-            [position - tick, position + tick], [np.median(sample)] * 2, color="black", lw=1.5
+            [position + end for end in ends], [np.median(sample)] * 2, color="black", linewidth=1.5
         )
 
 
@@ -415,17 +416,16 @@ def statistic_violins(distributions, statistic, *, places=None, simulated=False)
     return figure
 
 
-def sweep_violins(data, unweighted, weighted, exponential, labels, statistic, *, simulated=False):
+def sweep_violins(distributions, configurations, statistic, *, simulated=False):
     """A statistic over a sequence of settings: DPweighted and EMweighted, left and right halves.
 
     Parameters
     ----------
-    data, unweighted : array_like
-        Re-sampled statistic of the confidential data and of Unweighted, in dollars.
-    weighted, exponential : sequence of array_like
-        The same of DPweighted and of EMweighted at each setting.
-    labels : sequence of str
-        Name of each setting.
+    distributions : dict of str to array_like
+        Re-sampled statistic in dollars by label, ``Data`` among them: what
+        :meth:`ppm.Sweep.distributions` returns.
+    configurations : sequence of (float, float)
+        Pairs (c, g), in order.
     statistic : str
         Its name, for the axis.
     simulated : bool, default False
@@ -440,22 +440,26 @@ def sweep_violins(data, unweighted, weighted, exponential, labels, statistic, *,
 
     figure, axes = _figure(9.6, 4.6)
     _tidy(axes)
-    axes.axhline(np.median(data), color="0.5", linestyle="--", linewidth=1)
-    _violins(axes, [data, unweighted], ["Data", "Unweighted"])
-    positions = np.arange(2, 2 + len(labels))
-    _violins(
-        axes, weighted, ["DPweighted"] * len(labels), positions=positions - 0.03, side="low"
-    )
-    _violins(
-        axes, exponential, ["EMweighted"] * len(labels), positions=positions + 0.03, side="high"
-    )
-    axes.set_xticks(range(2 + len(labels)), ["Data", "Unweighted", *labels])
+    axes.axhline(np.median(distributions["Data"]), color="0.5", linestyle="--", linewidth=1)
+    alone = ["Data", "Unweighted"]
+    _violins(axes, [distributions[name] for name in alone], alone)
+    positions = np.arange(2, 2 + len(configurations))
+    for name, side, offset in (("DPweighted", "low", -0.03), ("EMweighted", "high", 0.03)):
+        samples = [distributions[entry_label(name, pair)] for pair in configurations]
+        _violins(
+            axes, samples, [name] * len(samples), positions=positions + offset, side=side
+        )
+    labels = [entry_label("", pair).strip() for pair in configurations]
+    axes.set_xticks(range(2 + len(labels)), [*alone, *labels])
     axes.set_ylabel(f"{statistic.capitalize()} of income (thousand dollars)")
     _thousands(axes.yaxis)
     axes.legend(
-        handles=[Patch(color=COLOURS[name], alpha=0.55, label=name)
-                 for name in ("DPweighted", "EMweighted")],
-        frameon=False, title="equal local bound Δ",
+        handles=[
+            Patch(color=COLOURS[name], alpha=0.55, label=name)
+            for name in ("DPweighted", "EMweighted")
+        ],
+        frameon=False,
+        title="equal local bound Δ",
     )
     _mark_simulated(figure, simulated)
     return figure

@@ -71,3 +71,10 @@ def show_table(table, caption, *, digits=2, simulated=False):
     # the book's theme knows how to lay out tables of this class
     styler = styler.set_table_attributes('class="dataframe"')
     return styler.set_caption(f"{caption} {SIMULATED}" if simulated else caption)
+
+
+def entry_label(mechanism, configuration=None):
+    """Label of an entry: ``DPweighted (0.7, 0)``, or the mechanism alone."""
+    if configuration is None:
+        return mechanism
+    return f"{mechanism} ({configuration[0]:g}, {configuration[1]:g})"

@@ -8,7 +8,8 @@ from ppm import pdp
 from ppm._validation import check_count, check_number
 from ppm.diagnostics import bound_diagnostics
 from ppm.mechanism import bound_fit, match_local_bound
-from ppm.utility import resampled_barycentre
+from ppm.results import entry_label
+from ppm.utility import resample, resampled_barycentre
 from ppm.weights import record_weights
 
 
@@ -48,6 +49,12 @@ class SweepEntry:
     synthetic: np.ndarray = field(repr=False)
     history: tuple = ()
 
+    @property
+    def label(self):
+        """Mechanism and setting in one."""
+        pair = None if np.isnan(self.scale) else (self.scale, self.shift)
+        return entry_label(self.mechanism, pair)
+
 
 @dataclass(frozen=True, eq=False)
 class Sweep:
@@ -76,27 +83,46 @@ class Sweep:
                 return entry
         raise KeyError(f"the sweep has no {mechanism} at (scale, shift) = ({scale}, {shift})")
 
-    def distribution(self, entry, statistic, *, transform=None, resamples=500, random_seed=None):
-        """Re-sampled statistic of one entry's releases, as their Wasserstein barycentre.
+    def distributions(
+        self,
+        statistic,
+        *,
+        configuration=None,
+        data=None,
+        transform=None,
+        resamples=500,
+        random_seed=None,
+    ):
+        """Re-sampled statistic of the data and of every entry's releases.
 
         Parameters
         ----------
-        entry : SweepEntry
-            One of the entries.
         statistic, resamples, random_seed
-            As for :func:`ppm.resample`.
+            As for :func:`ppm.resample`; every distribution uses the same stream.
+        configuration : (float, float), optional
+            Only the entries of this (scale, shift), and Unweighted.
+        data : array_like, shape (records,), optional
+            The confidential values, on the scale of the statistic.
         transform : callable, optional
             From the synthesizer's scale to that of the statistic, such as ``numpy.exp``.
 
         Returns
         -------
-        numpy.ndarray, shape (resamples,)
-            Quantiles, increasing.
+        dict of str to numpy.ndarray, shape (resamples,)
+            ``Data``, if given, and one Wasserstein barycentre over the releases for each entry, by
+            its mechanism, or by its :attr:`SweepEntry.label` without a ``configuration``.
         """
-        releases = entry.synthetic if transform is None else transform(entry.synthetic)
-        return resampled_barycentre(
-            releases, statistic, resamples=resamples, random_seed=random_seed
-        )
+        settings = {"resamples": resamples, "random_seed": random_seed}
+        found = {} if data is None else {"Data": resample(data, statistic, **settings)}
+        for entry in self.entries:
+            name = entry.label
+            if configuration is not None:
+                if not np.isnan(entry.scale) and (entry.scale, entry.shift) != tuple(configuration):
+                    continue
+                name = entry.mechanism
+            releases = entry.synthetic if transform is None else transform(entry.synthetic)
+            found[name] = resampled_barycentre(releases, statistic, **settings)
+        return found
 
     def table(self, *, releases=1):
         """Bounds, ε and diagnostics, one row an entry.
@@ -253,7 +279,7 @@ class _Progress:
 
     def __call__(self, mechanism, pair):
         if self.bar is not None:
-            name = mechanism if np.isnan(pair[0]) else f"{mechanism} {pair}"
+            name = entry_label(mechanism, None if np.isnan(pair[0]) else pair)
             self.bar.set_postfix_str(name, refresh=False)
             self.bar.update()
 

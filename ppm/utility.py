@@ -106,8 +106,8 @@ def compare_distributions(reference, distributions):
     Returns
     -------
     pandas.DataFrame
-        One row a label: ``median``; ``shift`` of the median, as a share of the reference's median;
-        ``distance``, the Wasserstein distance between the two, as a share of the same.
+        One row a label: ``median``; ``shift (%)`` of the median, in per cent of the reference's
+        median; ``distance (%)``, the Wasserstein distance between the two, in per cent of the same.
 
     Raises
     ------
@@ -127,8 +127,8 @@ def compare_distributions(reference, distributions):
             raise ValueError(f"distributions must be finite; {label} is not")
         rows[label] = {
             "median": np.median(values),
-            "shift": np.median(values) / middle - 1.0,
-            "distance": wasserstein_distance(reference, values) / abs(middle),
+            "shift (%)": 100.0 * (np.median(values) / middle - 1.0),
+            "distance (%)": 100.0 * wasserstein_distance(reference, values) / abs(middle),
         }
     return pd.DataFrame.from_dict(rows, orient="index")
 

@@ -54,7 +54,11 @@ def test_statistics_and_sweep_mark_simulated_data_and_survive_a_constant():
         ppm.plots.income_density(data, simulated=True),
         ppm.plots.statistic_violins({"Data": data, "Unweighted": other}, "mean", simulated=True),
         ppm.plots.sweep_violins(
-            data, other, [data], [other], ["(0.7, 0)"], "90th percentile", simulated=True
+            {
+                "Data": data, "Unweighted": other, "DPweighted (0.7, 0)": data,
+                "EMweighted (0.7, 0)": other,
+            },
+            [[0.7, 0.0]], "90th percentile", simulated=True,
         ),
     ]
     for figure in figures:

@@ -45,14 +45,24 @@ def test_the_table_shows_bound_epsilon_and_diagnostics(sweep):
 
 
 def test_the_distribution_of_an_entry_is_the_barycentre_over_its_releases(sweep):
-    entry = sweep.entry("DPweighted")
-    found = sweep.distribution(entry, "mean", resamples=50, random_seed=1)
-    single = ppm.resample(entry.synthetic, "mean", resamples=50, random_seed=1)
-    assert np.array_equal(found, ppm.wasserstein_barycentre(single))
-    doubled = sweep.distribution(
-        entry, "mean", transform=lambda x: 2 * x, resamples=50, random_seed=1
-    )
-    assert np.allclose(doubled, 2 * found) and not np.allclose(doubled, found)
+    settings = {"resamples": 50, "random_seed": 1}
+    found = sweep.distributions("mean", data=COUNTS, **settings)
+    assert list(found) == ["Data", *(entry.label for entry in sweep.entries)]
+    assert found["Data"].mean() == pytest.approx(COUNTS.mean(), rel=0.05)
+    entry = sweep.entry("EMweighted", 0.5, -0.3)
+    single = ppm.resample(entry.synthetic, "mean", **settings)
+    assert np.array_equal(found["EMweighted (0.5, -0.3)"], ppm.wasserstein_barycentre(single))
+    doubled = sweep.distributions("mean", transform=lambda x: 2 * x, **settings)
+    assert np.allclose(doubled["Unweighted"], 2 * found["Unweighted"])
+
+
+def test_the_distributions_of_one_setting_go_by_mechanism(sweep):
+    settings = {"resamples": 50, "random_seed": 1}
+    every = sweep.distributions("mean", **settings)
+    one = sweep.distributions("mean", configuration=[0.5, -0.3], **settings)
+    assert list(one) == ["Unweighted", "DPweighted", "EMweighted"]
+    assert np.array_equal(one["DPweighted"], every["DPweighted (0.5, -0.3)"])
+    assert not np.array_equal(one["DPweighted"], every["DPweighted (0.7, 0)"])
 
 
 def test_the_sweep_repeats_and_shows_progress(sweep, capsys):

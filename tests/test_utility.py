@@ -61,11 +61,11 @@ def test_comparison_tells_a_shift_from_a_spread():
     table = compare_distributions(
         reference, {"same": reference, "shifted": reference + 5, "wider": 3 * reference - 200}
     )
-    assert table["shift"].to_list() == pytest.approx([0, 0.05, 0])
+    assert table["shift (%)"].to_list() == pytest.approx([0, 5, 0])
     # a shift moves every quantile by 5; tripling the spread moves them by 2 * |q - 100|, 10 on
     # average: the median alone would not show it
-    expected = [0, 0.05, np.mean(2 * np.abs(reference - 100)) / 100]
-    assert table["distance"].to_list() == pytest.approx(expected)
+    expected = [0, 5, np.mean(2 * np.abs(reference - 100))]
+    assert table["distance (%)"].to_list() == pytest.approx(expected)
     with pytest.raises(ValueError, match="reference must be"):
         compare_distributions([0.0, 0.0], {})
     with pytest.raises(ValueError, match="wrong is not"):
