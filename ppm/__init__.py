@@ -25,6 +25,8 @@ _EXPORTS = {
     "Synthesizer": "ppm.synthesizers.base",
     "GammaPoisson": "ppm.synthesizers.gamma_poisson",
     "FiniteMixture": "ppm.synthesizers.finite_mixture",
+    "PyMCGammaPoisson": "ppm.synthesizers.pymc_models",
+    "PyMCFiniteMixture": "ppm.synthesizers.pymc_models",
     "PseudoPosteriorMechanism": "ppm.mechanism",
     "MechanismResult": "ppm.mechanism",
     "bound_fit": "ppm.mechanism",

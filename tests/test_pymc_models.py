@@ -1,0 +1,323 @@
+"""The PyMC route against closed forms and against our sampler of the same pseudo posterior."""
+
+import arviz as az
+import numpy as np
+import pymc as pm
+import pytensor
+import pytest
+import xarray as xr
+from scipy import stats
+
+import ppm
+from ppm.synthesizers import finite_mixture
+from ppm.synthesizers.pymc_models import (
+    PyMCFiniteMixture,
+    PyMCGammaPoisson,
+    finite_mixture_model,
+    fit_pymc,
+    gamma_poisson_model,
+)
+
+
+@pytest.fixture(autouse=True, scope="module")
+def no_compiler():
+    """As in the library: without a C compiler, and so without its warning about BLAS."""
+    with pytensor.config.change_flags(cxx=""):
+        yield
+
+
+# ---- Gamma-Poisson: known in closed form ------------------------------------------------------
+
+COUNTS = np.array([3, 5, 4, 6, 20, 2, 3, 7])
+COUNT_WEIGHTS = np.array([1.0, 0.8, 0.9, 0.5, 0.0, 0.7, 1.0, 0.3])
+
+
+@pytest.fixture(scope="module", params=["equal", "unequal"])
+def gamma_poisson(request):
+    """Weights and the NUTS fit with them."""
+    weights = np.ones(8) if request.param == "equal" else COUNT_WEIGHTS
+    model = PyMCGammaPoisson(COUNTS, shape=2.0, rate=0.5)
+    return weights, model, model.fit(weights, draws=2000, random_seed=1)
+
+
+def distance(draws, exact):
+    """Largest distance of mean, standard deviation and a quantile, in Monte Carlo errors."""
+    return max(
+        abs(float(draws.mean()) - exact.mean()) / float(az.mcse(draws)),
+        abs(float(draws.std()) - exact.std()) / float(az.mcse(draws, method="sd")),
+        abs(float(draws.quantile(0.9)) - exact.ppf(0.9))
+        / float(az.mcse(draws, method="quantile", prob=0.9)),
+    )
+
+
+def test_gamma_poisson_agrees_with_the_closed_form(gamma_poisson):
+    weights, _, fit = gamma_poisson
+    mu = fit["posterior"]["mu"]
+    closed = ppm.GammaPoisson(COUNTS, shape=2.0, rate=0.5)
+    assert distance(mu, closed.posterior(weights)) < 4.0
+    # the check sees weights that are ignored, and weights where there should be none
+    others = COUNT_WEIGHTS if np.all(weights == 1) else np.ones(8)
+    assert distance(mu, closed.posterior(others)) > 10.0
+
+
+def test_gamma_poisson_follows_the_protocol(gamma_poisson):
+    _, model, fit = gamma_poisson
+    assert isinstance(model, ppm.Synthesizer)
+    log_lik = model.log_likelihood(fit)
+    assert log_lik.dims == ("chain", "draw", "record")
+    assert log_lik.shape == (2, 2000, 8)
+    # unweighted, also for the record of weight 0
+    expected = stats.poisson.logpmf(COUNTS, fit["posterior"]["mu"].values[..., None])
+    np.testing.assert_allclose(log_lik, expected, rtol=1e-9)
+    assert model.predict(fit, releases=3, random_seed=1).shape == (3, 8)
+
+
+# ---- finite mixture: two routes to one pseudo posterior ----------------------------------------
+
+RECORDS = 60
+PRIOR = {"concentration_prior": (2.0, 1.0), "coefficient_scale": (1.0, 0.7), "residual_scale": 0.8}
+
+
+def two_lines():
+    """Records around two overlapping regression lines."""
+    rng = np.random.default_rng(12)
+    x = rng.standard_normal(RECORDS)
+    upper = rng.random(RECORDS) < 0.6
+    noise = rng.standard_normal(RECORDS)
+    y = np.where(upper, 1.2 - 0.8 * x + 0.6 * noise, -0.8 + 0.6 * x + 0.4 * noise)
+    return y, np.column_stack([np.ones(RECORDS), x])
+
+
+WEIGHTS = {
+    "equal": np.ones(RECORDS),
+    "unequal": np.random.default_rng(8).uniform(0.0, 0.8, RECORDS) ** 1.5,
+}
+
+
+def summaries(fit, weights):
+    """Quantities that do not depend on how components are numbered, each (chain, draw)."""
+    y, X = two_lines()
+    posterior = fit["posterior"].to_dataset()
+    pi, beta, sigma = (posterior[name].values for name in ("pi", "beta", "sigma"))
+    density = stats.norm.pdf(y[:, None], np.einsum("cdkr,nr->cdnk", beta, X), sigma[:, :, None])
+    log_f = np.log(np.einsum("cdnk,cdk->cdn", density, pi))
+    quantities = {
+        "weighted": log_f @ weights,
+        "unweighted": log_f.sum(axis=-1),
+        "lowest": log_f.min(axis=-1),
+        "sigma_small": np.log(sigma.min(axis=-1)),
+        "sigma_large": np.log(sigma.max(axis=-1)),
+        "pi_large": pi.max(axis=-1),
+        "concentration": np.log(posterior["concentration"].values),
+    }
+    quantities |= {f"record_{i}": log_f[..., i] for i in range(0, RECORDS, 10)}
+    for point in (-1.5, 0.0, 1.5, 3.0):
+        # predictive density at an average predictor
+        density = stats.norm.pdf(point, beta[..., 0], sigma)
+        quantities[f"predictive_{point}"] = (density * pi).sum(axis=-1)
+    for r in range(2):
+        scale = posterior["coefficient_scale"].values[..., r]
+        quantities[f"coefficient_scale_{r}"] = np.log(scale)
+    return xr.Dataset({name: (("chain", "draw"), v) for name, v in quantities.items()})
+
+
+def disagreement(first, second):
+    """Difference of the means of every quantity in Monte Carlo errors, from ArviZ's ESS."""
+    first_error, second_error = az.mcse(first), az.mcse(second)
+    return {
+        name: float(
+            (first[name].mean() - second[name].mean())
+            / np.hypot(first_error[name], second_error[name])
+        )
+        for name in first
+    }
+
+
+def largest(scores):
+    return max(abs(score) for score in scores.values())
+
+
+def gibbs(weights, draws=10_000):
+    y, X = two_lines()
+    model = ppm.FiniteMixture(y, X, components=2, warmup=500, parallel=False, **PRIOR)
+    return summaries(model.fit(weights, draws=draws, random_seed=5), weights)
+
+
+@pytest.fixture(scope="module")
+def nuts():
+    """NUTS fits by kind of weights."""
+    y, X = two_lines()
+    settings = {"components": 2, "correlation": "huang-wand", **PRIOR}
+    model = PyMCFiniteMixture(y, X, **settings)
+    return {name: model.fit(w, draws=2000, random_seed=3) for name, w in WEIGHTS.items()}
+
+
+@pytest.mark.parametrize("kind", WEIGHTS)
+def test_both_routes_agree(nuts, kind):
+    weights = WEIGHTS[kind]
+    reference = summaries(nuts[kind], weights)
+    assert float(az.rhat(reference).to_array().max()) < 1.05
+    scores = disagreement(gibbs(weights), reference)
+    assert largest(scores) < 4.5, scores
+
+
+class WeightInsideTheSum(finite_mixture._Sampler):
+    """Gibbs for Σ π_k N_k^α, another mechanism."""
+
+    def sweep(self):
+        self.corrected = False
+        super().sweep()
+
+    def draw_labels(self):
+        self.labels = None
+        joint = self.log_pi[:, None] + self.alpha * self.log_density
+        cumulative = np.cumsum(np.exp(joint - joint.max(axis=0)), axis=0)
+        uniform = self.rng.random(self.y.size) * cumulative[-1]
+        self.labels = (cumulative < uniform).sum(axis=0)
+        super().draw_labels()
+        self.weight = self.count.astype(float)
+
+
+class NoCorrection(finite_mixture._Sampler):
+    def accept(self, kind, log_ratio):
+        super().accept(kind, log_ratio)
+        return True
+
+
+class CorrectionWithoutMembers(finite_mixture._Sampler):
+    def try_density(self, k, kind, log_density, log_f_rest, rest_members):
+        return super().try_density(k, kind, log_density, log_f_rest, 0.0 * rest_members)
+
+
+class WrongScaleConditional(finite_mixture._Sampler):
+    def propose_sigma(self, k, residual, alpha):
+        return 1.05 * super().propose_sigma(k, residual, alpha)
+
+
+@pytest.mark.parametrize(
+    ("kind", "broken"),
+    [
+        ("unequal", WeightInsideTheSum),
+        ("unequal", NoCorrection),
+        ("unequal", CorrectionWithoutMembers),
+        ("unequal", WrongScaleConditional),
+        ("equal", WrongScaleConditional),
+    ],
+)
+def test_broken_samplers_disagree(monkeypatch, nuts, kind, broken):
+    monkeypatch.setattr(finite_mixture, "_Sampler", broken)
+    weights = WEIGHTS[kind]
+    scores = disagreement(gibbs(weights, draws=4000), summaries(nuts[kind], weights))
+    assert largest(scores) > 6.0, scores
+
+
+def test_weights_matter_to_the_comparison(nuts):
+    one = summaries(nuts["equal"], WEIGHTS["equal"])
+    other = summaries(nuts["unequal"], WEIGHTS["equal"])
+    assert largest(disagreement(one, other)) > 10.0
+
+
+def test_mixture_follows_the_protocol(nuts):
+    y, X = two_lines()
+    model = PyMCFiniteMixture(y, X, components=2, correlation="huang-wand", **PRIOR)
+    assert isinstance(model, ppm.Synthesizer)
+    fit = nuts["unequal"]
+    log_lik = model.log_likelihood(fit)
+    assert log_lik.dims == ("chain", "draw", "record")
+    posterior = fit["posterior"]
+    at = {"chain": 1, "draw": 7}
+    expected = finite_mixture.mixture_log_likelihood(
+        y, X, np.log(posterior["pi"][at].values), posterior["beta"][at].values,
+        posterior["sigma"][at].values,
+    )
+    np.testing.assert_allclose(log_lik[at], expected, rtol=1e-9)
+    synthetic = model.predict(fit, releases=4, random_seed=1)
+    assert synthetic.dims == ("release", "record")
+    # one predictive code for both routes
+    same = ppm.FiniteMixture(y, X, components=2).predict(fit, releases=4, random_seed=1)
+    np.testing.assert_array_equal(synthetic, same)
+
+
+# ---- the models themselves --------------------------------------------------------------------
+
+
+def mixture_log_density(weights, response):
+    """Function of new weights: pseudo posterior log-density at one fixed point."""
+    _, X = two_lines()
+    model = finite_mixture_model(response, X, components=2, weights=weights)
+    log_density = model.compile_logp(mode="NUMBA")
+    point = model.initial_point()
+
+    def evaluate(new_weights):
+        pm.set_data({"weights": new_weights}, model=model)
+        return float(log_density(point))
+
+    return evaluate
+
+
+def test_weights_can_be_changed_and_enter_linearly():
+    y, _ = two_lines()
+    evaluate = mixture_log_density(np.ones(RECORDS), y)
+    nothing, half, full = (evaluate(np.full(RECORDS, w)) for w in (0.0, 0.5, 1.0))
+    np.testing.assert_allclose(half - nothing, 0.5 * (full - nothing), rtol=1e-9)
+    one = np.zeros(RECORDS)
+    one[4] = 1.0
+    assert evaluate(one) != nothing
+
+
+def test_a_record_of_weight_zero_contributes_nothing_even_if_impossible():
+    y, _ = two_lines()
+    y[0] = 1e200
+    weights = np.ones(RECORDS)
+    evaluate = mixture_log_density(weights, y)
+    assert evaluate(weights) == -np.inf
+    weights[0] = 0.0
+    assert np.isfinite(evaluate(weights))
+
+
+def test_priors_of_the_coefficients():
+    """Prior draws: half-t scales in both priors, different priors of the correlation."""
+    y, X = two_lines()
+    # E ρ² of a uniform correlation, and of one with a density proportional to (1 - ρ²)^(1/2)
+    expected = {"lkj": 1 / 3, "huang-wand": 1 / 4}
+    for correlation, square in expected.items():
+        model = finite_mixture_model(y, X, components=2, correlation=correlation)
+        draws = pm.draw(
+            [model["coefficient_scale"], model["beta"]], draws=20_000, random_seed=2
+        )
+        scale, standard = draws[0], draws[1] / draws[0][:, None]
+        for r in range(2):
+            uniform = 2.0 * stats.t(3).cdf(scale[:, r]) - 1.0
+            assert stats.kstest(uniform, "uniform").pvalue > 1e-3
+            assert stats.kstest(standard[:, 0, r], "norm").pvalue > 1e-3
+        # given ρ, the product of both coefficients has mean ρ in either component
+        products = standard.prod(axis=(1, 2))
+        error = products.std() / np.sqrt(products.size)
+        assert abs(products.mean() - square) < 3.5 * error
+        others = [value for name, value in expected.items() if name != correlation]
+        assert abs(products.mean() - others[0]) > 3.5 * error
+
+
+# ---- bad input --------------------------------------------------------------------------------
+
+
+def test_bad_input():
+    y, X = two_lines()
+    with pytest.raises(ValueError, match="correlation must be 'lkj' or 'huang-wand'"):
+        PyMCFiniteMixture(y, X, correlation="uniform")
+    with pytest.raises(ValueError, match="components must be a whole number"):
+        finite_mixture_model(y, X, components=0)
+    with pytest.raises(ValueError, match="predictors has 60 rows for the 59 records"):
+        finite_mixture_model(y[1:], X)
+    with pytest.raises(ValueError, match=r"weights must lie in \[0, 1\]"):
+        finite_mixture_model(y, X, weights=np.full(RECORDS, 2.0))
+    with pytest.raises(ValueError, match="weights has shape"):
+        gamma_poisson_model(COUNTS, weights=[1.0])
+    with pytest.raises(ValueError, match="shape must be"):
+        PyMCGammaPoisson(COUNTS, shape=0.0)
+    with pytest.raises(ValueError, match="draws must be a whole number"):
+        fit_pymc(gamma_poisson_model(COUNTS), draws=0)
+    with pm.Model() as model:
+        pm.Normal("x")
+    with pytest.raises(ValueError, match="by-record deterministic variable"):
+        fit_pymc(model)
