@@ -151,6 +151,7 @@ class Sweep:
                     "epsilon, 1 release": pdp.epsilon(entry.local_bound),
                     f"epsilon, {releases} releases": pdp.epsilon(entry.local_bound, releases),
                     "R-hat": entry.diagnostics.r_hat,
+                    "R-hat, log-likelihood": entry.diagnostics.r_hat_log_likelihood,
                     "effective draws": entry.diagnostics.effective_draws,
                     "draws": entry.draws_used,
                     "smallest bound of a chain": min(entry.diagnostics.by_chain),
