@@ -17,10 +17,10 @@ RUN = $(VENV)/bin/python
 PAGE = _build/html/index.html
 
 .DEFAULT_GOAL := help
-.PHONY: help book open serve test lint env lock clean _inputs
+.PHONY: help book open serve test lint benchmark env lock clean _inputs
 
 help: ## list the targets
-	@awk -F ': .*## ' '/^[a-z]+:.*## / {printf "make %-6s %s\n", $$1, $$2}' Makefile
+	@awk -F ': .*## ' '/^[a-z]+:.*## / {printf "make %-9s %s\n", $$1, $$2}' Makefile
 
 book: _inputs env ## execute the notebooks and build the book: PROFILE=quick, CE_DATA=path
 	@"$(RUN)" -m ppm book --profile "$(PROFILE)" --ce-data "$(CE_DATA)"
@@ -42,6 +42,9 @@ test: env ## run all tests, the notebooks and a build of the book among them: AR
 
 lint: env ## check the style of the code and of the notebooks
 	@"$(RUN)" -m ruff check .
+
+benchmark: env ## time the simulation beside drawing its random numbers alone
+	@"$(RUN)" benchmarks/contraction.py
 
 env: ## make the environment in .venv from requirements.lock: PYTHON=/path/python
 	@sh scripts/environment.sh "$(VENV)" "$(PYTHON)"
