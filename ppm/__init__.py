@@ -35,6 +35,7 @@ _EXPORTS = {
     "Sweep": "ppm.sweep",
     "bound_diagnostics": "ppm.diagnostics",
     "BoundDiagnostics": "ppm.diagnostics",
+    "ChainsDisagreeError": "ppm.diagnostics",
     "contraction_study": "ppm.contraction",
     "ContractionStudy": "ppm.contraction",
     "resample": "ppm.utility",

@@ -1,10 +1,17 @@
-"""Whether the chains behind a bound agree: R-hat and effective sample size."""
+"""Whether the chains behind a bound agree: R-hat, effective sample size, divergences."""
 
 from dataclasses import dataclass
 
 import numpy as np
 
 from ppm._validation import check_weights
+
+# Above this, the chains have not seen the same posterior
+R_HAT_LIMIT = 1.05
+
+
+class ChainsDisagreeError(RuntimeError):
+    """A bound is withheld because the chains behind it disagree."""
 
 
 @dataclass(frozen=True)
@@ -14,13 +21,19 @@ class BoundDiagnostics:
     Attributes
     ----------
     r_hat : float
-        R-hat of the largest weighted \\|log-likelihood\\| of each draw; NaN with one chain.
+        R-hat of the largest weighted \\|log-likelihood\\| of each draw. A single chain is cut in
+        two halves.
     effective_draws : float
         Effective sample size (bulk) of the same.
     r_hat_log_likelihood, effective_draws_log_likelihood : float
         The same two for the weighted log-likelihood of the whole database.
     by_chain : tuple of float
         The local bound that each chain alone would have given, in nats.
+    spread : tuple of float
+        Smallest and largest of the ten local bounds that each tenth of the draws alone would have
+        given: the Monte Carlo spread of a maximum, for a tenth of the draws.
+    divergences : int or None
+        Divergent transitions of a Hamiltonian sampler; None where the sampler knows none.
     typical : float
         Median over the draws of the largest weighted \\|log-likelihood\\|, in nats. It is no
         bound, but unlike the maximum it hardly depends on the number of draws.
@@ -32,10 +45,20 @@ class BoundDiagnostics:
     effective_draws_log_likelihood: float
     by_chain: tuple
     typical: float
+    spread: tuple
+    divergences: int | None = None
+
+    @property
+    def agree(self):
+        """Whether the chains agree: R-hat of the bound's quantity is at most `R_HAT_LIMIT`.
+
+        A quantity that never moves, such as a bound of 0, agrees with itself.
+        """
+        return bool(self.r_hat <= R_HAT_LIMIT) or self.spread[0] == self.spread[1]
 
 
-def bound_diagnostics(log_lik, weights):
-    """Compute R-hat and effective sample size of the quantities behind a bound.
+def bound_diagnostics(log_lik, weights, *, sample_stats=None):
+    """Compute R-hat, effective sample size and spread of the quantities behind a bound.
 
     Parameters
     ----------
@@ -43,11 +66,14 @@ def bound_diagnostics(log_lik, weights):
         Unweighted log-likelihood in nats, without NaN.
     weights : array_like, shape (records,)
         Weights α in [0, 1].
+    sample_stats : xarray.DataTree or xarray.Dataset, optional
+        Of the same fit; its ``diverging`` is counted.
 
     Returns
     -------
     BoundDiagnostics
-        The diagnostics, by ArviZ. They are NaN where fewer than four draws leave nothing to say.
+        The diagnostics, by ArviZ. They are NaN where fewer than eight draws a chain leave
+        nothing to say.
 
     Raises
     ------
@@ -67,15 +93,25 @@ def bound_diagnostics(log_lik, weights):
         if weighted.size:
             largest[index] = np.abs(weighted).max()
             total[index] = weighted.sum()
-    enough = values.shape[1] >= 4
+    enough = values.shape[1] >= 8
 
     def diagnose(quantity):
-        if not enough or not np.isfinite(quantity).all():
+        if not enough or not np.isfinite(quantity).all() or np.ptp(quantity) == 0:
             return np.nan, np.nan
-        agreement = float(rhat(quantity)) if values.shape[0] > 1 else np.nan
-        return agreement, float(ess(quantity))
+        if len(quantity) == 1:
+            half = quantity.shape[1] // 2
+            quantity = np.stack([quantity[0, :half], quantity[0, -half:]])
+        return float(rhat(quantity)), float(ess(quantity))
 
-    by_chain = tuple(largest.max(axis=1).tolist())
+    parts = [part.max() for part in np.array_split(largest.ravel(), min(10, largest.size))]
+    divergences = None
+    if sample_stats is not None and "diverging" in sample_stats:
+        divergences = int(sample_stats["diverging"].sum())
     return BoundDiagnostics(
-        *diagnose(largest), *diagnose(total), by_chain, float(np.median(largest))
+        *diagnose(largest),
+        *diagnose(total),
+        by_chain=tuple(largest.max(axis=1).tolist()),
+        typical=float(np.median(largest)),
+        spread=(float(min(parts)), float(max(parts))),
+        divergences=divergences,
     )

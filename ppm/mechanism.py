@@ -1,11 +1,13 @@
 """The pseudo posterior mechanism: fit, weigh, refit, bound, release (the paper's section 3)."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from importlib.util import find_spec
 
 import numpy as np
 
 from ppm import pdp
 from ppm._validation import check_count, check_number, check_weights
+from ppm.diagnostics import R_HAT_LIMIT, ChainsDisagreeError, bound_diagnostics
 from ppm.lipschitz import record_bounds
 from ppm.synthesizers.base import Synthesizer
 from ppm.weights import record_weights, scalar_weights
@@ -18,6 +20,10 @@ class MechanismResult:
     Only :meth:`synthesize` returns something meant for release. Weights, bounds and draws were
     computed from the confidential records and are confidential themselves.
 
+    Bounds, ε and releases are withheld with a :class:`ppm.ChainsDisagreeError` where the chains
+    behind them disagree: a stuck chain gives a wrong Δ as readily as a right one. The fits are not
+    lost; :meth:`despite_disagreement` shows what they would give.
+
     Attributes
     ----------
     weights : numpy.ndarray, shape (records,)
@@ -26,6 +32,15 @@ class MechanismResult:
         Bounds of the weighted records, in nats.
     local_bound : float
         Local Lipschitz bound Δ, the largest of them.
+    diagnostics : ppm.BoundDiagnostics or None
+        R-hat, effective sample size and spread of the bound's quantity in the weighted fit; None
+        for a synthesizer with ``independent_draws``, or where ArviZ is not installed.
+    unweighted_diagnostics : ppm.BoundDiagnostics or None
+        The same of the unweighted fit that gave the weights, if there was one.
+    chains_agree : bool
+        Whether both fits' R-hat is at most :data:`ppm.diagnostics.R_HAT_LIMIT`, or cannot be told.
+    shown_anyway : bool
+        Whether bounds are shown although the chains disagree.
     draws : xarray.DataTree
         The weighted fit: posterior draws and log-likelihood.
     draws_used : int
@@ -34,13 +49,72 @@ class MechanismResult:
         The fit that gave the weights, to be passed on to another run.
     """
 
-    weights: np.ndarray
-    record_bounds: np.ndarray
-    local_bound: float
+    weights: np.ndarray = field(repr=False)
+    bounds_found: np.ndarray = field(repr=False)
     draws_used: int
+    diagnostics: object
+    unweighted_diagnostics: object
+    shown_anyway: bool
     draws: object = field(repr=False)
     unweighted: object = field(repr=False)
     synthesizer: object = field(repr=False)
+
+    @property
+    def chains_agree(self):
+        """Whether no fit behind the bounds shows chains that disagree."""
+        return not self._disagreements()
+
+    @property
+    def record_bounds(self):
+        """Bounds of the weighted records, in nats, unless the chains disagree."""
+        self._withhold()
+        return self.bounds_found
+
+    @property
+    def local_bound(self):
+        """Local Lipschitz bound Δ, in nats, unless the chains disagree."""
+        return float(self.record_bounds.max())
+
+    def despite_disagreement(self):
+        """The same result with its bounds shown, marked, although the chains disagree."""
+        return replace(self, shown_anyway=True)
+
+    def _disagreements(self):
+        return [
+            f"R-hat of the {name} fit is {found.r_hat:.3f}"
+            for name, found in (
+                ("unweighted", self.unweighted_diagnostics), ("weighted", self.diagnostics)
+            )
+            if found is not None and not found.agree
+        ]
+
+    def _withhold(self):
+        disagreements = self._disagreements()
+        if disagreements and not self.shown_anyway:
+            raise ChainsDisagreeError(
+                f"the bound is withheld because chains disagree: {' and '.join(disagreements)}, "
+                f"above {R_HAT_LIMIT}; run more draws or a longer warm-up, or look at "
+                "despite_disagreement() (run(allow_disagreement=True) for the marked numbers)"
+            )
+
+    def __str__(self):
+        """Δ, ε of one release and how far to trust them, in a few words."""
+        self._withhold()
+        lines = [
+            f"local bound {self.local_bound:.3f} nats over {self.draws_used:,} draws and "
+            f"{self.weights.size:,} records; epsilon {self.epsilon():.3f} for one release"
+        ]
+        if self.diagnostics is not None:
+            found = self.diagnostics
+            lines.append(
+                f"R-hat {found.r_hat:.3f}, effective draws {found.effective_draws:.0f}, "
+                f"a tenth of the draws gave {found.spread[0]:.3f} to {found.spread[1]:.3f}"
+            )
+            if found.divergences:
+                lines.append(f"{found.divergences} divergent transitions")
+        if not self.chains_agree:
+            lines.append(f"CHAINS DISAGREE: {' and '.join(self._disagreements())}")
+        return "\n".join(lines)
 
     def epsilon(self, releases=1):
         """Local ε = 2Δm of m releases, in nats: see :func:`ppm.epsilon`."""
@@ -59,20 +133,25 @@ class MechanismResult:
         Returns
         -------
         xarray.DataArray, dimensions (release, record)
-            The databases, with ``epsilon`` and ``releases`` among the attributes.
+            The databases, with ``epsilon``, ``releases`` and ``chains_agree`` among the attributes.
 
         Raises
         ------
         ValueError
             If ``releases`` is not a whole number of at least 1.
+        ChainsDisagreeError
+            If the chains disagree, so that the databases' ε is not known.
 
         Notes
         -----
         Savitsky, Williams and Hu (2022), section 3, step 3.
         """
         releases = check_count("releases", releases)
+        epsilon = self.epsilon(releases)
         synthetic = self.synthesizer.predict(self.draws, releases=releases, random_seed=random_seed)
-        return synthetic.assign_attrs(releases=releases, epsilon=self.epsilon(releases))
+        return synthetic.assign_attrs(
+            releases=releases, epsilon=epsilon, chains_agree=self.chains_agree
+        )
 
 
 class PseudoPosteriorMechanism:
@@ -132,7 +211,15 @@ class PseudoPosteriorMechanism:
             weights = check_weights(weights, synthesizer.records)
         self.weights = weights
 
-    def run(self, *, draws=1000, random_seed=None, unweighted=None, progress=False):
+    def run(
+        self,
+        *,
+        draws=1000,
+        random_seed=None,
+        unweighted=None,
+        allow_disagreement=False,
+        progress=False,
+    ):
         """Fit, weigh, refit and bound.
 
         Parameters
@@ -143,6 +230,8 @@ class PseudoPosteriorMechanism:
             Source of randomness; the two fits get independent streams of it.
         unweighted : xarray.DataTree, optional
             The ``unweighted`` fit of an earlier run on the same records, to save the first fit.
+        allow_disagreement : bool, default False
+            Show bounds and ε even where the chains behind them disagree, marked as such.
         progress : bool, default False
             Whether the synthesizer shows how far it is.
 
@@ -171,10 +260,13 @@ class PseudoPosteriorMechanism:
                 truncate_at=self.truncate_at,
             )
         fit = self.synthesizer.fit(weights, draws=draws, random_seed=second, progress=progress)
-        return bound_fit(self.synthesizer, fit, weights, unweighted=unweighted)
+        return bound_fit(
+            self.synthesizer, fit, weights, unweighted=unweighted,
+            allow_disagreement=allow_disagreement,
+        )
 
 
-def bound_fit(synthesizer, fit, weights, *, unweighted=None):
+def bound_fit(synthesizer, fit, weights, *, unweighted=None, allow_disagreement=False):
     """Bounds of a fit that exists already: step 2b-c on its own.
 
     Parameters
@@ -187,11 +279,13 @@ def bound_fit(synthesizer, fit, weights, *, unweighted=None):
         Weights α in [0, 1].
     unweighted : xarray.DataTree, optional
         The fit that gave the weights.
+    allow_disagreement : bool, default False
+        Show bounds and ε even where the chains behind them disagree, marked as such.
 
     Returns
     -------
     MechanismResult
-        Weights, bounds and draws.
+        Weights, bounds, diagnostics and draws.
 
     Raises
     ------
@@ -207,18 +301,30 @@ def bound_fit(synthesizer, fit, weights, *, unweighted=None):
     bounds = record_bounds(log_lik, weights)
     return MechanismResult(
         weights=weights,
-        record_bounds=bounds,
-        local_bound=float(bounds.max()),
+        bounds_found=bounds,
         draws_used=log_lik.size // bounds.size,
+        diagnostics=_diagnose(synthesizer, fit, weights),
+        unweighted_diagnostics=(
+            None if unweighted is None else _diagnose(synthesizer, unweighted, np.ones(bounds.size))
+        ),
+        shown_anyway=bool(allow_disagreement),
         draws=fit,
         unweighted=unweighted,
         synthesizer=synthesizer,
     )
 
 
+def _diagnose(synthesizer, fit, weights):
+    # independent draws need no diagnosis, and the core runs on them without ArviZ
+    if getattr(synthesizer, "independent_draws", False) or find_spec("arviz_stats") is None:
+        return None
+    log_lik = synthesizer.log_likelihood(fit)
+    return bound_diagnostics(log_lik, weights, sample_stats=fit.get("sample_stats"))
+
+
 def match_local_bound(
     synthesizer, target, *, unweighted, draws=1000, random_seed=None, tolerance=0.05, attempts=4,
-    progress=False,
+    allow_disagreement=False, progress=False,
 ):
     """Exponential mechanism whose local bound comes close to a target.
 
@@ -242,6 +348,8 @@ def match_local_bound(
         Relative distance from the target that is good enough.
     attempts : int, default 4
         Fits to try at the most, 1 or more.
+    allow_disagreement : bool, default False
+        Go on, and show the bound, where chains disagree, marked as such.
     progress : bool, default False
         Whether the synthesizer shows how far it is.
 
@@ -256,6 +364,8 @@ def match_local_bound(
     ------
     ValueError
         If an argument is out of range.
+    ChainsDisagreeError
+        If the chains of an attempt disagree.
 
     Notes
     -----
@@ -271,7 +381,10 @@ def match_local_bound(
     best, history = None, []
     for _ in range(attempts):
         mechanism = PseudoPosteriorMechanism(synthesizer, weights=weight * ones)
-        result = mechanism.run(draws=draws, random_seed=random_seed, progress=progress)
+        result = mechanism.run(
+            draws=draws, random_seed=random_seed, allow_disagreement=allow_disagreement,
+            progress=progress,
+        )
         history.append((weight, result.local_bound))
         if best is None or _distance(result, target) < _distance(best, target):
             best = result

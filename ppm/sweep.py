@@ -150,6 +150,7 @@ class Sweep:
                     "local bound": entry.local_bound,
                     "epsilon, 1 release": pdp.epsilon(entry.local_bound),
                     f"epsilon, {releases} releases": pdp.epsilon(entry.local_bound, releases),
+                    "chains agree": entry.diagnostics.agree,
                     "R-hat": entry.diagnostics.r_hat,
                     "R-hat, log-likelihood": entry.diagnostics.r_hat_log_likelihood,
                     "effective draws": entry.diagnostics.effective_draws,
@@ -206,7 +207,8 @@ def risk_utility_sweep(
     Notes
     -----
     Savitsky, Williams and Hu (2022), section 5. The unweighted fit is made once and gives the
-    weights of every setting. Only bounds and synthetic data of a fit are kept, not its draws.
+    weights of every setting. Only bounds and synthetic data of a fit are kept, not its draws. A
+    sweep shows bounds also where chains disagree, and marks them: column ``chains agree``.
     """
     pairs = _check_configurations(configurations)
     releases = check_count("releases", releases)
@@ -231,21 +233,24 @@ def risk_utility_sweep(
     unweighted = synthesizer.fit(draws=draws, random_seed=fit_seed)
     keep(
         "Unweighted", (np.nan, np.nan),
-        bound_fit(synthesizer, unweighted, np.ones(synthesizer.records)), release_seed,
+        bound_fit(
+            synthesizer, unweighted, np.ones(synthesizer.records), allow_disagreement=True
+        ),
+        release_seed,
     )
     log_lik = synthesizer.log_likelihood(unweighted)
     for pair, dp_seed, em_seed in zip(pairs, seeds[1::2], seeds[2::2], strict=True):
         fit_seed, release_seed = dp_seed.spawn(2)
         weights = record_weights(log_lik, scale=pair[0], shift=pair[1])
         fit = synthesizer.fit(weights, draws=draws, random_seed=fit_seed)
-        result = bound_fit(synthesizer, fit, weights)
+        result = bound_fit(synthesizer, fit, weights, allow_disagreement=True)
         keep("DPweighted", pair, result, release_seed)
         target = result.local_bound
         del fit, result
         fit_seed, release_seed = em_seed.spawn(2)
         result, history = match_local_bound(
             synthesizer, target, unweighted=unweighted, draws=draws, random_seed=fit_seed,
-            tolerance=tolerance, attempts=attempts,
+            tolerance=tolerance, attempts=attempts, allow_disagreement=True,
         )
         keep("EMweighted", pair, result, release_seed, history)
     report.close()

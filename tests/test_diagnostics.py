@@ -47,6 +47,25 @@ def test_the_typical_value_barely_moves_with_the_number_of_draws_and_the_bound_d
 
 
 def test_what_cannot_be_said_is_nan():
-    one_chain = ppm.bound_diagnostics(log_lik()[:1], np.ones(30))
-    assert np.isnan(one_chain.r_hat) and one_chain.effective_draws > 0
     assert np.isnan(ppm.bound_diagnostics(log_lik()[:, :2], np.ones(30)).effective_draws)
+
+
+def test_a_single_chain_is_compared_with_itself():
+    one_chain = ppm.bound_diagnostics(log_lik()[:1], np.ones(30))
+    assert one_chain.r_hat < 1.02 and one_chain.agree
+    drifting = log_lik()[:1].copy()
+    drifting[:, 200:] -= 5.0
+    assert not ppm.bound_diagnostics(drifting, np.ones(30)).agree
+
+
+def test_agreement_divergences_and_spread():
+    good, stuck = (ppm.bound_diagnostics(log_lik(shift), np.ones(30)) for shift in (0.0, 5.0))
+    assert good.agree and not stuck.agree
+    assert good.divergences is None
+    diverging = xr.Dataset({"diverging": (("chain", "draw"), np.eye(2, 400, dtype=bool))})
+    counted = ppm.bound_diagnostics(log_lik(), np.ones(30), sample_stats=diverging)
+    assert counted.divergences == 2
+    low, high = good.spread
+    assert low < high == max(good.by_chain)
+    # all weights 0: a bound of 0 that never moves is no disagreement
+    assert ppm.bound_diagnostics(log_lik(), np.zeros(30)).agree

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import xarray as xr
 
 import ppm
 from ppm.mechanism import _next_weight
@@ -51,7 +52,9 @@ def test_releases_and_their_epsilon(result):
     assert result.epsilon(releases=20) == pytest.approx(40 * result.local_bound)
     synthetic = result.synthesize(3, random_seed=5)
     assert synthetic.shape == (3, COUNTS.size)
-    assert synthetic.attrs == {"releases": 3, "epsilon": result.epsilon(3)}
+    assert synthetic.attrs == {
+        "releases": 3, "epsilon": result.epsilon(3), "chains_agree": True
+    }
 
 
 def test_a_seed_repeats_everything_and_can_be_used_twice():
@@ -94,6 +97,72 @@ def test_a_record_of_weight_0_cannot_be_seen_in_the_release():
     assert not np.array_equal(
         runs[0], hidden.run(draws=20, random_seed=1).synthesize(2, random_seed=2)
     )
+
+
+class Chains(ppm.GammaPoisson):
+    """Two chains; from its second fit on, or always, the second one is stuck elsewhere."""
+
+    independent_draws = False
+
+    def __init__(self, counts, stuck_from):
+        super().__init__(counts)
+        self.stuck_from, self.fits = stuck_from, 0
+
+    def fit(self, weights=None, *, draws=1000, random_seed=None, progress=False):
+        self.fits += 1
+        rng = np.random.default_rng(random_seed)
+        mean = self.posterior(weights).rvs(size=(2, draws), random_state=rng)
+        mean[1] += 30.0 * (self.fits >= self.stuck_from)
+        log_lik = ppm.synthesizers.gamma_poisson.log_likelihood_of_counts(
+            self.counts, mean[..., None]
+        )
+        return xr.DataTree.from_dict(
+            {
+                "posterior": xr.Dataset({"mu": (("chain", "draw"), mean)}),
+                "log_likelihood": xr.Dataset({"counts": (("chain", "draw", "record"), log_lik)}),
+            }
+        )
+
+
+@pytest.mark.parametrize(("stuck_from", "named"), [(1, "unweighted"), (2, "weighted")])
+def test_a_bound_is_withheld_where_chains_disagree(stuck_from, named):
+    mechanism = ppm.PseudoPosteriorMechanism(Chains(COUNTS, stuck_from))
+    result = mechanism.run(draws=200, random_seed=1)
+    assert not result.chains_agree
+    for ask in (
+        lambda: result.local_bound,
+        lambda: result.record_bounds,
+        lambda: result.epsilon(2),
+        lambda: result.synthesize(2),
+        lambda: str(result),
+    ):
+        with pytest.raises(ppm.ChainsDisagreeError, match=f"R-hat of the {named} fit is"):
+            ask()
+    # nothing is lost: the same numbers, marked
+    shown = result.despite_disagreement()
+    assert shown.local_bound == shown.record_bounds.max() > 0
+    assert "CHAINS DISAGREE" in str(shown)
+    assert shown.synthesize(2, random_seed=1).attrs["chains_agree"] is False
+
+
+def test_a_bound_is_shown_with_its_diagnostics_where_chains_agree():
+    result = ppm.PseudoPosteriorMechanism(Chains(COUNTS, 99)).run(draws=200, random_seed=1)
+    assert result.chains_agree and result.diagnostics.r_hat < 1.05
+    assert result.unweighted_diagnostics.effective_draws > 100
+    low, high = result.diagnostics.spread
+    assert low < high == pytest.approx(result.local_bound)
+    assert "R-hat" in str(result) and "DISAGREE" not in str(result)
+
+
+def test_disagreement_can_be_allowed_from_the_start():
+    stuck = ppm.PseudoPosteriorMechanism(Chains(COUNTS, 1))
+    assert stuck.run(draws=200, random_seed=1, allow_disagreement=True).local_bound > 0
+    unweighted = stuck.synthesizer.fit(draws=200, random_seed=1)
+    search = {"unweighted": unweighted, "draws": 200, "random_seed": 2, "attempts": 1}
+    with pytest.raises(ppm.ChainsDisagreeError):
+        ppm.match_local_bound(stuck.synthesizer, 2.0, **search)
+    found, _ = ppm.match_local_bound(stuck.synthesizer, 2.0, allow_disagreement=True, **search)
+    assert not found.chains_agree
 
 
 def test_the_exponential_mechanism_comes_close_to_a_target():

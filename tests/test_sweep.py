@@ -40,6 +40,7 @@ def test_the_table_shows_bound_epsilon_and_diagnostics(sweep):
     table = sweep.table(releases=4)
     first = table.iloc[0]
     assert first["epsilon, 4 releases"] == pytest.approx(8 * first["local bound"])
+    assert table["chains agree"].dtype == bool
     assert first["draws"] == 300 and first["average weight"] == 1.0
     assert table.shape[0] == 5
 

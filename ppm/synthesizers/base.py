@@ -16,7 +16,9 @@ class Synthesizer(Protocol):
 
     Notes
     -----
-    Savitsky, Williams and Hu (2022), section 3: this is all their algorithm asks of a model.
+    Savitsky, Williams and Hu (2022), section 3: this is all their algorithm asks of a model. A
+    synthesizer whose draws are independent, not a Markov chain's, may say so by an attribute
+    ``independent_draws = True``; the fits of all others are diagnosed before a bound is shown.
     """
 
     @property

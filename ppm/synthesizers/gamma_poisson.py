@@ -34,6 +34,9 @@ class GammaPoisson:
     not state its prior for μ.
     """
 
+    # no Markov chain, so that nothing can be stuck
+    independent_draws = True
+
     def __init__(self, counts, *, shape=0.001, rate=0.001):
         self.counts = check_counts("counts", counts)
         self.shape = check_number("shape", shape, above=0)
