@@ -25,6 +25,7 @@ _EXPORTS = {
     "Synthesizer": "ppm.synthesizers.base",
     "GammaPoisson": "ppm.synthesizers.gamma_poisson",
     "FiniteMixture": "ppm.synthesizers.finite_mixture",
+    "PyMCSynthesizer": "ppm.synthesizers.pymc_models",
     "PyMCGammaPoisson": "ppm.synthesizers.pymc_models",
     "PyMCFiniteMixture": "ppm.synthesizers.pymc_models",
     "PseudoPosteriorMechanism": "ppm.mechanism",

@@ -1,5 +1,6 @@
 """The pseudo posterior mechanism: fit, weigh, refit, bound, release (the paper's section 3)."""
 
+import sys
 from dataclasses import dataclass, field, replace
 from importlib.util import find_spec
 
@@ -159,8 +160,9 @@ class PseudoPosteriorMechanism:
 
     Parameters
     ----------
-    synthesizer : ppm.Synthesizer
-        The model, holding the confidential records.
+    synthesizer : ppm.Synthesizer or pymc.Model
+        The model, holding the confidential records. A PyMC model is taken as it is written, by
+        :class:`ppm.PyMCSynthesizer` with its default settings.
     scale, shift : float, default 1 and 0
         The paper's c and g in :math:`\alpha_i = c\,(1 - \tilde f_i) + g`.
     truncate_at : float, optional
@@ -194,10 +196,11 @@ class PseudoPosteriorMechanism:
     """
 
     def __init__(self, synthesizer, *, scale=1.0, shift=0.0, truncate_at=None, weights=None):
+        synthesizer = _from_pymc(synthesizer)
         if not isinstance(synthesizer, Synthesizer):
             raise TypeError(
                 "synthesizer must have records, fit, log_likelihood and predict, as "
-                f"ppm.GammaPoisson has; got {type(synthesizer).__name__}"
+                f"ppm.GammaPoisson has, or be a PyMC model; got {type(synthesizer).__name__}"
             )
         self.synthesizer = synthesizer
         self.scale = check_number("scale", scale, above=0)
@@ -415,6 +418,16 @@ def _next_weight(seen, target):
     ceiling, ceiling_bound = min(above)
     share = np.log(target / bound) / np.log(ceiling_bound / bound)
     return float(weight * (ceiling / weight) ** share)
+
+
+def _from_pymc(synthesizer):
+    """Wrap a PyMC model; whoever has one has imported PyMC, so that it need not be imported."""
+    pymc = sys.modules.get("pymc")
+    if pymc is not None and isinstance(synthesizer, pymc.Model):
+        from ppm.synthesizers.pymc_models import PyMCSynthesizer
+
+        return PyMCSynthesizer(synthesizer)
+    return synthesizer
 
 
 def _streams(random_seed):

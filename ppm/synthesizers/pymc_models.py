@@ -1,16 +1,50 @@
-"""The synthesizers as PyMC models fitted by NUTS: the only module that touches PyMC.
+"""Any PyMC model as a synthesizer, fitted by NUTS: the only module that touches PyMC.
 
 PyMC 6 compiles with Numba by default, so that no C compiler is needed, and its own NUTS does: for
 these small models nutpie was no faster, and it failed on the LKJ prior.
 """
+
+import contextlib
+import functools
+import logging
+import warnings
 
 import numpy as np
 import pymc as pm
 import pytensor
 import pytensor.tensor as pt
 import xarray as xr
+from pymc.data import MinibatchOp
+from pymc.distributions.distribution import PartialObservedRV, SymbolicRandomVariable
+from pymc.logprob.abstract import _logprob
+from pymc.model.core import FrozenModel
+from pymc.model.fgraph import (
+    clone_model,
+    fgraph_from_model,
+    model_from_fgraph,
+    model_named,
+    model_observed_rv,
+)
+from pymc.model.transform.conditioning import remove_value_transforms
+from pymc.model.transform.optimization import freeze_model
+from pymc.pytensorf import toposort_replace
+from pymc.variational.minibatch_rv import MinibatchRandomVariable
+from pytensor.compile import SharedVariable
+from pytensor.gradient import disconnected_type
+from pytensor.graph.basic import Apply, Constant, Variable
+from pytensor.graph.op import Op
+from pytensor.graph.replace import clone_replace
+from pytensor.graph.rewriting.basic import node_rewriter
+from pytensor.graph.traversal import ancestors
+from pytensor.raise_op import CheckAndRaise
+from pytensor.tensor.basic import Alloc, Join
+from pytensor.tensor.blockwise import Blockwise
+from pytensor.tensor.elemwise import CAReduce, DimShuffle, Elemwise
+from pytensor.tensor.rewriting.basic import register_specialize
+from pytensor.tensor.subtensor import Subtensor
 
 from ppm._validation import check_count, check_counts, check_number, check_weights
+from ppm.synthesizers.base import choose_draws
 from ppm.synthesizers.finite_mixture import (
     LOG_2PI,
     check_prior,
@@ -20,6 +54,566 @@ from ppm.synthesizers.finite_mixture import (
 from ppm.synthesizers.gamma_poisson import GammaPoisson
 
 _SUFFIX = "_log_likelihood"
+
+
+class PyMCSynthesizer:
+    r"""Any PyMC model as a synthesizer, fitted by NUTS.
+
+    The model is taken as it is written. Its observed variables are the responses, one row of each
+    for every record; their log-likelihood is weighted record by record. Priors, potentials,
+    deterministics, coordinates and predictive draws stay as they were. It is copied: the model
+    itself is never changed, and what is changed in it later has no effect here.
+
+    Parameters
+    ----------
+    model : pymc.Model
+        A model with one or more observed variables, whose first dimension is the record. Several
+        responses of the same length belong to the same records: their terms are added.
+    chains : int, default 2
+        Number of chains, run one after another.
+    warmup : int, default 1000
+        Tuning steps of each chain, thrown away.
+    target_accept : float, default 0.9
+        Acceptance probability NUTS aims at, between 0 and 1; closer to 1 is slower and safer.
+
+    Attributes
+    ----------
+    model : pymc.Model
+        The rewritten copy, with the weights of the latest fit.
+    weights_name : str
+        Name of its weights, ``record_weights``; ``pymc.set_data`` changes them.
+    responses : tuple of str
+        Names of the responses.
+
+    Raises
+    ------
+    TypeError
+        If ``model`` is not a PyMC model.
+    ValueError
+        If the model has no by-record likelihood: no observed variable, a likelihood written as a
+        potential, responses of different lengths, one density for all records together (a random
+        walk), minibatches, NaN among the data, missing values in a response whose observed part
+        PyMC cannot separate; if it is the inner one of nested models; if a number is out of range.
+
+    Notes
+    -----
+    Savitsky, Williams and Hu (2022), section 3: :math:`\prod_i p(x_i \mid \theta)^{\alpha_i}`
+    takes the place of the likelihood. What a potential says of the records is not weighted and
+    not bounded. The missing entries of a masked response belong to the parameters, a record
+    counts with what was observed of it, and a record of which nothing was has log-likelihood 0.
+
+    A record with weight exactly 0 contributes nothing, not even where its log-likelihood is -inf.
+
+    Examples
+    --------
+    >>> import numpy as np, pymc as pm, ppm
+    >>> with pm.Model() as model:
+    ...     rate = pm.Gamma("rate", 2.0, 0.5)
+    ...     y = pm.Poisson("y", rate, observed=np.array([3, 5, 4, 6, 20]))
+    >>> synthesizer = ppm.PyMCSynthesizer(model)
+    >>> synthesizer.records, synthesizer.responses
+    (5, ('y',))
+    """
+
+    def __init__(self, model, *, chains=2, warmup=1000, target_accept=0.9):
+        if not isinstance(model, pm.Model):
+            raise TypeError(f"model must be a pymc.Model; got {type(model).__name__}")
+        self.chains = check_count("chains", chains)
+        self.warmup = check_count("warmup", warmup, at_least=0)
+        self.target_accept = check_number("target_accept", target_accept, above=0)
+        if self.target_accept >= 1:
+            raise ValueError(f"target_accept must be below 1; got {target_accept!r}")
+        with _no_compiler():
+            plain = _copy(model)
+            # in the user's order, which copying does not keep
+            terms = _find_terms(plain, [plain[v.name] for v in model.observed_RVs])
+            self._log_likelihood = _ByRecord(plain, terms)
+            self.model, self.weights_name = _weighted_copy(model, plain, terms)
+        self.records = terms[0].records
+        self.responses = tuple(term.response for term in terms)
+        imputed = {term.imputed for term in terms}
+        self._parameters = [v.name for v in plain.free_RVs if v.name not in imputed]
+        self._response_dims = {
+            name: plain.named_vars_to_dims.get(name, (None,))[0] for name in self.responses
+        }
+
+    def fit(self, weights=None, *, draws=1000, random_seed=None, progress=False):
+        """Draw from the pseudo posterior by NUTS.
+
+        Parameters
+        ----------
+        weights : array_like, shape (records,), optional
+            Weights α in [0, 1]; all 1 by default. The model is compiled at the first fit only.
+        draws : int, default 1000
+            Kept draws a chain.
+        random_seed : int, SeedSequence or Generator, optional
+            Source of randomness.
+        progress : bool, default False
+            Whether PyMC shows its progress bar and messages.
+
+        Returns
+        -------
+        xarray.DataTree
+            Groups ``posterior``, ``log_likelihood`` (unweighted, by record) and ``sample_stats``.
+
+        Raises
+        ------
+        ValueError
+            If an argument is out of range.
+        """
+        draws = check_count("draws", draws)
+        weights = np.ones(self.records) if weights is None else weights
+        weights = check_weights(weights, self.records)
+        with self.model:
+            pm.set_data({self.weights_name: weights})
+        trace = _sample(
+            self.model,
+            draws=draws,
+            chains=self.chains,
+            warmup=self.warmup,
+            target_accept=self.target_accept,
+            random_seed=random_seed,
+            progress=progress,
+        )
+        posterior = trace["posterior"].to_dataset()
+        with _no_compiler():
+            log_lik = self._log_likelihood(posterior)
+        return xr.DataTree.from_dict(
+            {
+                "posterior": posterior,
+                "log_likelihood": log_lik.to_dataset(name="_and_".join(self.responses)),
+                "sample_stats": trace["sample_stats"].to_dataset(),
+            }
+        )
+
+    def log_likelihood(self, fit):
+        """Log-likelihood of every record at every draw of a fit, an array (chain, draw, record)."""
+        return fit["log_likelihood"]["_and_".join(self.responses)]
+
+    def predict(self, fit, *, releases, random_seed=None):
+        """Draw synthetic databases from the model's predictive distribution.
+
+        Parameters
+        ----------
+        fit : xarray.DataTree
+            A fit of this synthesizer.
+        releases : int
+            Number of databases, each from another draw of the parameters while these last.
+        random_seed : int, SeedSequence or Generator, optional
+            Source of randomness.
+
+        Returns
+        -------
+        xarray.DataArray or xarray.Dataset
+            One response: an array (release, record) or, of a multivariate response, (release,
+            record, …). Several responses: a dataset with such an array for each. Every entry is
+            drawn, also the ones that were missing. Predictors and coordinates of the records are
+            not synthetic and left out.
+
+        Raises
+        ------
+        ValueError
+            If ``releases`` is not a whole number of at least 1.
+        """
+        releases = check_count("releases", releases)
+        rng = np.random.default_rng(random_seed)
+        posterior = fit["posterior"].to_dataset()[self._parameters]
+        chain, draw = choose_draws(posterior, releases, rng)
+        picked = posterior.drop_vars(["chain", "draw"], errors="ignore").isel(
+            chain=xr.DataArray(chain, dims="draw"), draw=xr.DataArray(draw, dims="draw")
+        )
+        picked = picked.expand_dims("chain").assign_coords(chain=[0], draw=np.arange(releases))
+        predictive = _predict(self.model, picked, self.responses, int(rng.integers(2**31)))
+        arrays = {}
+        for name in self.responses:
+            array = predictive[name].isel(chain=0, drop=True)
+            array = array.rename({array.dims[0]: "release", array.dims[1]: "record"})
+            # the records' own coordinates may name them
+            arrays[name] = array.drop_vars(["release", "record"], errors="ignore")
+        return arrays[name] if len(arrays) == 1 else xr.Dataset(arrays)
+
+
+# ---- rewriting a model ------------------------------------------------------------------------
+
+
+class _Term:
+    """One observed variable: which records its entries belong to.
+
+    ``rows`` is None where entry i of the first dimension is record i; of a masked response it is
+    the record of every observed entry.
+    """
+
+    def __init__(self, variable, response, imputed, records, rows):
+        self.variable, self.response, self.imputed = variable, response, imputed
+        self.records, self.rows = records, rows
+
+
+class _WeightedVariable(SymbolicRandomVariable):
+    """An observed variable and its records' weights: the same draws, another log-density."""
+
+
+def _weighted(variable, weights):
+    dummy, dummy_weights = variable.type(), weights.type()
+    ndim_supp = getattr(variable.owner.op, "ndim_supp", 0)
+    op = _WeightedVariable([dummy, dummy_weights], [dummy.copy()], ndim_supp=ndim_supp)
+    return op(variable, weights)
+
+
+@_logprob.register(_WeightedVariable)
+def _weighted_log_density(op, values, variable, weights, **kwargs):
+    log_lik = pm.logp(variable, values[0], **kwargs)
+    log_lik = _without_gradient(log_lik, weights > 0)
+    return _weigh(log_lik, pt.shape_padright(weights, log_lik.ndim - 1))
+
+
+def _weigh(log_lik, weights):
+    # a product alone would make NaN of weight 0 and log-likelihood -inf
+    return pt.switch(weights > 0, weights * log_lik, 0.0)
+
+
+class _OnlyGradientOf(Op):
+    """Pass rows on as they are, and back only the gradients of some of them.
+
+    An ordinary switch between two copies of the same thing would be simplified away.
+    """
+
+    __props__ = ()
+    view_map = {0: [0]}
+
+    def make_node(self, rows, takes_part):
+        return Apply(self, [rows, takes_part], [rows.type()])
+
+    def perform(self, node, inputs, outputs):
+        outputs[0][0] = inputs[0]
+
+    def infer_shape(self, node, shapes):
+        return [shapes[0]]
+
+    def pullback(self, inputs, outputs, cotangents):
+        rows, takes_part = inputs
+        mask = pt.shape_padright(takes_part, rows.ndim - 1)
+        return [pt.switch(mask, cotangents[0], 0.0), disconnected_type()]
+
+    def connection_pattern(self, node):
+        return [[True], [False]]
+
+
+_only_gradient_of = _OnlyGradientOf()
+
+
+@register_specialize
+@node_rewriter([_OnlyGradientOf])
+def _forget_after_differentiation(fgraph, node):
+    return [node.inputs[0]]
+
+
+def _without_gradient(log_lik, takes_part):
+    """Same values, but records that take no part send no gradient to the parameters.
+
+    A switch of the log-likelihood is not enough: its gradient 0 is multiplied by derivatives that
+    may be infinite. PyTensor moves the switch behind most of them, but not behind a mixture's
+    log-sum-exp. So the gradient is cut once more where parameters and predictors are turned into
+    by-record quantities (a dot product, an index, a scalar shared by all), upstream of every
+    operation that works record by record.
+    """
+    done, records = {}, log_lik.shape[0]
+
+    def rewrite(variable):
+        if variable not in done:
+            done[variable] = rewritten(variable)
+        return done[variable]
+
+    def rewritten(variable):
+        if isinstance(variable, (Constant, SharedVariable)) or variable.dtype == "bool":
+            return variable
+        node = variable.owner
+        along = _record_inputs(variable) if node is not None else 0
+        if along == 0:
+            if variable.type.shape[0] == 1:
+                # shared by all records: one copy for each, whose gradients are summed later
+                others = [variable.shape[axis] for axis in range(1, variable.ndim)]
+                variable = pt.alloc(variable, records, *others)
+            return _only_gradient_of(variable, takes_part)
+        inputs = node.inputs[:along]
+        if type(node.op).__name__ in _ELEMENTWISE:
+            inputs = [pt.shape_padleft(x, variable.ndim - x.ndim) for x in inputs]
+        inputs = [rewrite(x) for x in inputs]
+        new = node.op.make_node(*inputs, *node.inputs[along:])
+        return new.outputs[node.outputs.index(variable)]
+
+    return rewrite(log_lik)
+
+
+# by name, since PyTensor has added and moved these from version to version
+_ELEMENTWISE = ("XLogY", "XLog1PY", "LogAddExp")
+_ALONG_AN_AXIS = ("Softmax", "LogSoftmax", "LogSumExp")
+
+
+def _record_inputs(variable):
+    """How many inputs, from the first on, hold one row a record if the output does; 0: unknown."""
+    node, op = variable.owner, variable.owner.op
+    name = type(op).__name__
+    everything = len(node.inputs)
+    if isinstance(op, Elemwise) or name in _ELEMENTWISE:
+        return everything
+    if isinstance(op, Blockwise):
+        return everything if op.batch_ndim(node) > 0 else 0
+    if isinstance(op, Join):
+        return everything if op.axis not in (0, -variable.ndim) else 0
+    if isinstance(op, CheckAndRaise):
+        return 1
+    if isinstance(op, Alloc):
+        return int(node.inputs[0].ndim == variable.ndim)
+    if isinstance(op, DimShuffle):
+        return int(op.new_order[:1] == (0,))
+    if isinstance(op, Subtensor):
+        return int(op.idx_list[:1] == (slice(None),))
+    if isinstance(op, CAReduce) or name in _ALONG_AN_AXIS:
+        axes = np.atleast_1d(0 if op.axis is None else op.axis)
+        return int(np.all(axes % node.inputs[0].ndim != 0))
+    return 0
+
+
+@contextlib.contextmanager
+def _no_compiler():
+    """Without a C compiler even where there is one.
+
+    A few small functions would otherwise go through it, and warn about a missing BLAS.
+    """
+    with pytensor.config.change_flags(cxx=""):
+        yield
+
+
+def _copy(model):
+    """Copy of a model without its initial values, which PyMC's conversion refuses."""
+    if model.parent is not None:
+        raise ValueError("model is nested in another model: hand over the outer one")
+    saved = dict(model.rvs_to_initial_values)
+    try:
+        model.rvs_to_initial_values.update(dict.fromkeys(saved))
+        copy = clone_model(model)
+    finally:
+        model.rvs_to_initial_values.update(saved)
+    copy.check_bounds = model.check_bounds
+    return copy
+
+
+def _find_terms(model, observed):
+    """Observed variables of a model, with their records."""
+    if not observed:
+        if model.potentials:
+            raise ValueError(
+                "model has no observed variable, only potentials: write the likelihood as a "
+                "distribution with observed=, for example pm.CustomDist"
+            )
+        raise ValueError("model has no observed variable: give its response observed=data")
+    terms = [_find_term(model, variable) for variable in observed]
+    lengths = {term.response: term.records for term in terms}
+    if len(set(lengths.values())) > 1:
+        listed = ", ".join(f"{name} has {length}" for name, length in lengths.items())
+        raise ValueError(
+            f"responses have different lengths ({listed}): every observed variable must have one "
+            "row a record; put known constants in as plain numbers, not as observed variables"
+        )
+    return terms
+
+
+def _find_term(model, variable):
+    name, value = variable.name, model.rvs_to_values[variable]
+    node = variable.owner
+    sources = [x.owner.op for x in ancestors([value]) if x.owner is not None]
+    if isinstance(node.op, MinibatchRandomVariable) or any(
+        isinstance(op, MinibatchOp) for op in sources
+    ):
+        raise ValueError(f"{name} is a minibatch or has total_size: give it all records instead")
+    if isinstance(node.op, PartialObservedRV):
+        raise ValueError(
+            f"{name.removesuffix('_observed')} has missing values that PyMC cannot separate from "
+            "the observed ones: leave those records out, or model each column by its own response"
+        )
+    data = value.eval(mode="FAST_COMPILE") if not isinstance(value, Constant) else value.data
+    if getattr(data, "ndim", 0) == 0 or data.dtype.kind not in "biuf":
+        raise ValueError(
+            f"{name} must be observed as an array of numbers with one row a record; "
+            f"got {type(data).__name__} of shape {np.shape(data)} and type {data.dtype}"
+        )
+    missing = np.flatnonzero(np.isnan(data).reshape(len(data), -1).any(axis=1))
+    if missing.size:
+        raise ValueError(
+            f"{name} holds NaN (first in record {missing[0]}): observe a masked array instead, or "
+            "leave those records out"
+        )
+    if len(data) == 0:
+        raise ValueError(f"{name} is empty: observe one row a record")
+    full = _masked_response(model, variable)
+    if full is None:
+        term = _Term(variable, name, None, len(data), None)
+    else:
+        observed = clone_replace(
+            full, {variable: pt.ones(data.shape, variable.dtype), **_zeros(model, full)}
+        ).eval(mode="FAST_COMPILE")
+        # a mask of whole rows leaves whole rows of the response
+        observed = observed[(...,) + (0,) * (data.ndim - 1)] > 0
+        term = _Term(variable, full.name, f"{full.name}_unobserved", len(observed), None)
+        term.rows = np.nonzero(observed)[0]
+    (log_lik,) = model.logp(vars=[variable], sum=False, jacobian=False)
+    length = log_lik.type.shape[0] if log_lik.ndim else 0
+    if length is None:
+        length = len(_at_start(model, log_lik))
+    if length != len(data):
+        raise ValueError(
+            f"{name} has one density for all its {len(data)} rows together, as a random walk or "
+            "one multivariate normal over the records has: write it with one term a record, "
+            "independent given the parameters"
+        )
+    return term
+
+
+def _masked_response(model, variable):
+    """Full response of which PyMC made ``variable`` the observed part, if it did."""
+    name = variable.name.removesuffix("_observed")
+    full, imputed = model.named_vars.get(name), model.named_vars.get(f"{name}_unobserved")
+    if name == variable.name or full is None or imputed is None:
+        return None
+    return full if variable in ancestors([full]) else None
+
+
+def _zeros(model, full):
+    imputed = model[f"{full.name}_unobserved"]
+    return {imputed: pt.zeros(imputed.shape, imputed.dtype)}
+
+
+def _at_start(model, graph):
+    """Value of a graph at the model's initial point."""
+    with pytensor.config.change_flags(mode="FAST_COMPILE"):
+        return model.compile_fn(
+            graph, inputs=model.value_vars, on_unused_input="ignore"
+        )(model.initial_point())
+
+
+def _weighted_copy(model, plain, terms):
+    """Copy of a model with weighted responses and its initial values, and the weights' name."""
+    name = "record_weights"
+    while name in plain.named_vars or name in plain.coords:
+        name = f"_{name}"
+    weights = model_named(pytensor.shared(np.ones(terms[0].records), name=name), name)
+    graph, memo = fgraph_from_model(plain)
+    replacements = []
+    for term in terms:
+        old = memo[term.variable]
+        variable, value = old.owner.inputs
+        by_entry = weights if term.rows is None else weights[term.rows]
+        new = _weighted(variable, by_entry)
+        op = old.owner.op
+        replacements.append((old, model_observed_rv(new, value, op.name, *op.dims)))
+    graph.add_output(weights, import_missing=True)
+    toposort_replace(graph, replacements)
+    copy = model_from_fgraph(graph, mutate_fgraph=True)
+    for variable, start in model.rvs_to_initial_values.items():
+        if isinstance(start, Variable):
+            if set(model.basic_RVs) & set(ancestors([start])):
+                raise ValueError(
+                    f"initial value of {variable.name} depends on other variables, which PyMC no "
+                    "longer supports: give numbers"
+                )
+            start = start.eval(mode="FAST_COMPILE")
+        copy.set_initval(copy[variable.name], start)
+    copy.check_bounds = model.check_bounds
+    if copy[name] in ancestors(copy.free_RVs):
+        # a parameter whose prior holds a response: freezing would make the weights constant
+        return copy, name
+    frozen = freeze_model(copy)
+    frozen.__class__ = _Rewritten
+    frozen.check_bounds = model.check_bounds
+    return frozen, name
+
+
+class _Rewritten(FrozenModel):
+    """A frozen model that also keeps the graphs of what it traces, so that these compile once."""
+
+    @functools.cached_property
+    def unobserved_value_vars(self):
+        return super().unobserved_value_vars
+
+
+class _ByRecord:
+    """Unweighted log-likelihood of every record, compiled at the first use."""
+
+    def __init__(self, model, terms):
+        self.model, self.terms, self.function = remove_value_transforms(model), terms, None
+        self.model.check_bounds = model.check_bounds
+
+    def __call__(self, posterior):
+        if self.function is None:
+            self.function = self.compile()
+        values = {v.name: posterior[v.name].values for v in self.model.free_RVs}
+        shape = (posterior.sizes["chain"], posterior.sizes["draw"])
+        # draw by draw into the result: nothing else grows with the number of draws
+        log_lik = np.empty((*shape, self.terms[0].records))
+        for index in np.ndindex(shape):
+            log_lik[index] = self.function({name: value[index] for name, value in values.items()})
+        coords = {name: posterior[name] for name in ("chain", "draw") if name in posterior.coords}
+        return xr.DataArray(log_lik, dims=("chain", "draw", "record"), coords=coords)
+
+    def compile(self):
+        observed = [self.model[term.variable.name] for term in self.terms]
+        total = 0.0
+        parts = self.model.logp(vars=observed, sum=False, jacobian=False)
+        for term, part in zip(self.terms, parts, strict=True):
+            part = part.astype("float64").sum(axis=tuple(range(1, part.ndim)))
+            if term.rows is not None:
+                part = pt.zeros(term.records)[term.rows].inc(part)
+            total = total + part
+        return self.model.compile_fn(
+            total, inputs=self.model.value_vars, on_unused_input="ignore"
+        )
+
+
+# ---- sampling ---------------------------------------------------------------------------------
+
+
+def _sample(model, *, draws, chains, warmup, target_accept, random_seed, progress):
+    """PyMC's own NUTS, one chain after another."""
+    seeds = np.random.default_rng(random_seed).integers(2**31, size=chains).tolist()
+    with model, _no_compiler():
+        return pm.sample(
+            draws,
+            tune=warmup,
+            chains=chains,
+            # in this process: forking one that has threads can deadlock
+            cores=1,
+            random_seed=seeds,
+            nuts_sampler="pymc",
+            target_accept=target_accept,
+            progressbar=progress,
+            quiet=not progress,
+            compute_convergence_checks=progress,
+        )
+
+
+def _predict(model, posterior, names, seed):
+    """Posterior predictive draws of some variables, quietly."""
+    logger = logging.getLogger("pymc.sampling.forward")
+    level = logger.level
+    logger.setLevel(logging.WARNING)
+    try:
+        with _no_compiler(), warnings.catch_warnings():
+            # potentials shaped the posterior; given its draws they have no further say
+            warnings.filterwarnings("ignore", message="The effect of Potentials")
+            trace = pm.sample_posterior_predictive(
+                xr.DataTree.from_dict({"posterior": posterior}),
+                model=model,
+                var_names=list(names),
+                freeze_vars=list(posterior.data_vars),
+                random_seed=seed,
+                progressbar=False,
+            )
+    finally:
+        logger.setLevel(level)
+    return trace["posterior_predictive"].to_dataset()
+
+
+# ---- the book's synthesizers as PyMC models ----------------------------------------------------
 
 
 def gamma_poisson_model(counts, *, shape=0.001, rate=0.001, weights=None):
@@ -145,9 +739,7 @@ def _pseudo_likelihood(name, log_likelihood, weights):
     weights = np.ones(records) if weights is None else check_weights(weights, records)
     weights = pm.Data("weights", weights, dims="record")
     log_likelihood = pm.Deterministic(name + _SUFFIX, log_likelihood, dims="record")
-    # a product alone would make NaN of weight 0 and log-likelihood -inf
-    weighted = pt.switch(weights > 0, weights * log_likelihood, 0.0)
-    pm.Potential("pseudo_likelihood", weighted.sum())
+    pm.Potential("pseudo_likelihood", _weigh(log_likelihood, weights).sum())
 
 
 def _sparse_dirichlet(components, prior):
@@ -236,24 +828,16 @@ def fit_pymc(model, *, draws=1000, chains=2, warmup=1000, random_seed=None, prog
             "model must have one by-record deterministic variable with a name ending in "
             f"{_SUFFIX!r}; it has {len(names)}"
         )
-    seeds = np.random.default_rng(random_seed).integers(2**31, size=chains).tolist()
-    # without a C compiler even where there is one: a few small functions would otherwise go
-    # through it, and warn about a missing BLAS
-    with model, pytensor.config.change_flags(cxx=""):
-        trace = pm.sample(
-            draws,
-            tune=warmup,
-            chains=chains,
-            # in this process: forking one that has threads can deadlock
-            cores=1,
-            random_seed=seeds,
-            nuts_sampler="pymc",
-            # smaller steps than PyMC's 0.8: the mixture's posterior has narrow places
-            target_accept=0.95,
-            progressbar=progress,
-            quiet=not progress,
-            compute_convergence_checks=progress,
-        )
+    trace = _sample(
+        model,
+        draws=draws,
+        chains=chains,
+        warmup=warmup,
+        # smaller steps than PyMC's 0.8: the mixture's posterior has narrow places
+        target_accept=0.95,
+        random_seed=random_seed,
+        progress=progress,
+    )
     posterior = trace["posterior"].to_dataset()
     log_lik = posterior[names[0]].rename(names[0].removesuffix(_SUFFIX))
     return xr.DataTree.from_dict(
