@@ -226,8 +226,8 @@ class FiniteMixture:
         """Log-likelihood of every record at every draw of a fit, an array (chain, draw, record)."""
         return fit["log_likelihood"]["response"]
 
-    def predict(self, fit, *, releases, random_seed=None):
-        """Draw synthetic responses for all records, each database from one draw of θ.
+    def predict(self, fit, *, releases, random_seed=None, labels="prior"):
+        r"""Draw synthetic responses for all records, each database from one draw of θ.
 
         Parameters
         ----------
@@ -237,6 +237,10 @@ class FiniteMixture:
             Number m of synthetic databases, 1 or more.
         random_seed : int, SeedSequence or Generator, optional
             Source of randomness.
+        labels : {"prior", "conditional"}, default "prior"
+            Where a record's component comes from: the mixture weights π, or, as in the paper, the
+            record's full conditional distribution. **With "conditional", ε does not cover the
+            synthetic data.**
 
         Returns
         -------
@@ -246,16 +250,23 @@ class FiniteMixture:
         Raises
         ------
         ValueError
-            If ``releases`` is not a whole number of at least 1.
+            If ``releases`` is not a whole number of at least 1 or ``labels`` is something else.
 
         Notes
         -----
-        A record's component is drawn from the mixture weights π, the same for all records. The
-        paper's appendix B draws it from the record's full conditional distribution instead. That
-        would use the confidential response a second time, outside the pseudo posterior, and
-        the privacy guarantee of the draw of θ would not cover it.
+        The guarantee belongs to the draw of θ, and passes on to whatever is computed from θ and
+        public values alone. With the label from π, the synthetic response is such a thing. The
+        full conditional of Savitsky, Williams and Hu (2022), appendix B,
+        :math:`\Pr(z_i = k) \propto \pi_k N(y_i \mid x_i'\beta_k, \sigma_k)`, looks at the
+        confidential response :math:`y_i` a second time, outside the pseudo posterior and with its
+        full weight: also a record whose weight is 0. An outlying record then gets a synthetic
+        response from the component that is nearest to its own. This second use is not in ε, and
+        nothing in the paper bounds it: keep it for comparison with the paper.
         """
-        return predict_mixture(self.predictors, fit, releases, random_seed)
+        return predict_mixture(
+            self.predictors, fit, releases, random_seed,
+            response=_labelling_response(labels, self.response),
+        )
 
 
 def check_regression(response, predictors):
@@ -357,8 +368,18 @@ def mixture_log_likelihood(response, predictors, log_pi, beta, sigma):
     )
 
 
-def predict_mixture(predictors, fit, releases, random_seed):
-    """Draw synthetic responses from a fit: see :meth:`FiniteMixture.predict`."""
+def _labelling_response(labels, response):
+    """The response that the labels may look at: none, unless they are asked to."""
+    if labels not in ("prior", "conditional"):
+        raise ValueError(f'labels must be "prior" or "conditional"; got {labels!r}')
+    return response if labels == "conditional" else None
+
+
+def predict_mixture(predictors, fit, releases, random_seed, *, response=None):
+    """Draw synthetic responses from a fit: see :meth:`FiniteMixture.predict`.
+
+    With a ``response``, the labels come from their full conditional distribution given it.
+    """
     import xarray as xr
 
     releases = check_count("releases", releases)
@@ -368,15 +389,30 @@ def predict_mixture(predictors, fit, releases, random_seed):
     pi, beta, sigma = (posterior[name].values[picked] for name in ("pi", "beta", "sigma"))
     records = predictors.shape[0]
     synthetic = np.empty((releases, records))
-    for row, edges, coefficients, scales in zip(
-        synthetic, np.cumsum(pi, axis=1), beta, sigma, strict=True
-    ):
-        # from π, never from the record's own response
-        label = np.searchsorted(edges, rng.random(records) * edges[-1], side="right")
+    for row, shares, coefficients, scales in zip(synthetic, pi, beta, sigma, strict=True):
+        uniforms = rng.random(records)
+        if response is None:
+            # from π, never from the record's own response
+            edges = np.cumsum(shares)
+            label = np.searchsorted(edges, uniforms * edges[-1], side="right")
+        else:
+            label = _conditional_labels(
+                uniforms, response, predictors, shares, coefficients, scales
+            )
         means = predictors @ coefficients.T
         mean = np.take_along_axis(means, label[:, None], axis=1)[:, 0]
         row[:] = mean + scales[label] * rng.standard_normal(records)
     return xr.DataArray(synthetic, dims=("release", "record"), name="response")
+
+
+def _conditional_labels(uniforms, response, predictors, pi, beta, sigma):
+    """One label for each record, by inverting its own distribution over the components."""
+    with np.errstate(divide="ignore"):
+        log_joint = np.log(pi)[:, None] + component_log_densities(
+            response, predictors, beta, sigma
+        )
+    edges = np.cumsum(np.exp(log_joint - log_joint.max(axis=0)), axis=0)
+    return (uniforms * edges[-1] >= edges).sum(axis=0)
 
 
 def _log_sum_exp(values):
