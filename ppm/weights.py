@@ -4,6 +4,7 @@ import numpy as np
 
 from ppm._validation import check_number
 from ppm.lipschitz import record_bounds
+from ppm.risk import identification_risks
 
 
 def record_weights(log_lik, *, scale=1.0, shift=0.0, truncate_at=None):
@@ -214,6 +215,48 @@ def scalar_weights(log_lik, *, epsilon):
     sensitivity = bounds.max()
     weight = 1.0 if sensitivity == 0 else min(1.0, epsilon / (2.0 * sensitivity))
     return np.full(bounds.size, weight)
+
+
+def count_weights(values, *, radius, relative=True, groups=None, scale=1.0, shift=0.0):
+    r"""Weights of Countweighted, :math:`c\,(1 - \mathrm{risk}_i) + g`, cut to [0, 1].
+
+    The risk is not a bound: it is the share of comparable records whose value lies outside a
+    radius around record i's own, :func:`ppm.identification_risks`.
+
+    Parameters
+    ----------
+    values : array_like, shape (records,)
+        Confidential values, such as incomes in dollars.
+    radius : float
+        Radius r, above 0: a share of the true value, or in the unit of ``values``.
+    relative : bool, default True
+        Whether the radius is a share of the true value.
+    groups : array_like, shape (records,) or (records, columns), or DataFrame, optional
+        What an intruder knows of every record: only records that agree are comparable.
+    scale, shift : float, default 1 and 0
+        The paper's c, above 0, and g.
+
+    Returns
+    -------
+    numpy.ndarray, shape (records,)
+        Weights in [0, 1].
+
+    Raises
+    ------
+    ValueError
+        If an argument has the wrong shape or is out of range.
+
+    Notes
+    -----
+    The fourth synthesizer of Savitsky, Williams and Hu (2022), section 5, after Hu, Savitsky and
+    Williams (2022). The risks are shares already and are not scaled between their smallest and
+    largest value; that, and what :func:`ppm.identification_risks` says of its two
+    details, is our reading. These weights come from no bound: a small Δ is not what they aim at.
+    """
+    scale = check_number("scale", scale, above=0)
+    shift = check_number("shift", shift)
+    risks = identification_risks(values, radius=radius, relative=relative, groups=groups)
+    return np.clip(scale * (1.0 - risks) + shift, 0.0, 1.0)
 
 
 def _check_truncation(truncate_at):

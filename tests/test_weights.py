@@ -111,3 +111,81 @@ def test_settings_out_of_range_are_named(function, arguments, name):
 def test_threshold_out_of_range_is_named():
     with pytest.raises(ValueError, match="^threshold must be"):
         ppm.threshold_map(0)
+
+
+INCOMES = np.array([100.0, 110.0, 119.0, 130.0, 1000.0])
+
+
+def by_pairs(values, radius, relative, groups):
+    """The definition, pair by pair."""
+    weights = []
+    for i, value in enumerate(values):
+        width = radius * abs(value) if relative else radius
+        others = [j for j in range(len(values)) if j != i and groups[j] == groups[i]]
+        near = [j for j in others if abs(values[j] - value) <= width]
+        weights.append(len(near) / len(others) if others else 0.0)
+    return np.array(weights)
+
+
+def test_a_count_weight_is_the_share_of_other_records_within_the_radius():
+    # 20 % of 100 reaches 119, of 110 reaches 130, of 119 all three, of 130 only 110 and 119
+    weights = ppm.count_weights(INCOMES, radius=0.2)
+    assert weights == pytest.approx([2 / 4, 3 / 4, 3 / 4, 2 / 4, 0])
+    # 10 dollars are the same for everybody, and the end of the interval is inside
+    assert ppm.count_weights(INCOMES, radius=10, relative=False) == pytest.approx(
+        [1 / 4, 2 / 4, 1 / 4, 0, 0]
+    )
+    # counting a record as its own neighbour would leave no record with weight 0
+    assert weights.min() == 0
+
+
+def test_scale_and_shift_of_count_weights_are_not_preceded_by_min_max_scaling():
+    weights = ppm.count_weights(INCOMES, radius=0.2, scale=0.8, shift=0.1)
+    assert weights == pytest.approx([0.5, 0.7, 0.7, 0.5, 0.1])
+    scaled = 0.8 * np.array([2, 3, 3, 2, 0]) / 3 + 0.1
+    assert not np.allclose(weights, scaled)
+    assert ppm.count_weights(INCOMES, radius=0.2, shift=-0.6).min() == 0
+    assert ppm.count_weights(INCOMES, radius=0.2, scale=3.0).max() == 1
+
+
+def test_count_weights_compare_only_records_with_the_same_pattern():
+    region, age = ["N", "N", "N", "S", "S"], [1, 1, 2, 2, 2]
+    weights = ppm.count_weights(INCOMES, radius=0.2, groups=region)
+    assert weights == pytest.approx([1.0, 1.0, 1.0, 0.0, 0.0])
+    # the third record is alone with its pattern: it is known by that, and gets weight 0
+    both = ppm.count_weights(INCOMES, radius=0.2, groups=np.column_stack([region, age]))
+    assert both == pytest.approx([1.0, 1.0, 0.0, 0.0, 0.0])
+
+
+@pytest.mark.parametrize("relative", [True, False])
+@pytest.mark.parametrize("categories", [1, 4, 60])
+def test_sorting_gives_what_pairs_give(relative, categories):
+    rng = np.random.default_rng(categories)
+    # ties, a zero and negative values included
+    values = np.concatenate([np.round(rng.normal(20, 30, 77)), [0.0, 0.0, -5.0]])
+    groups = rng.integers(categories, size=80)
+    radius = 0.25 if relative else 7.0
+    weights = ppm.count_weights(values, radius=radius, relative=relative, groups=groups)
+    assert weights == pytest.approx(by_pairs(values, radius, relative, groups))
+    other = ppm.count_weights(values, radius=radius, relative=not relative, groups=groups)
+    assert not np.allclose(weights, other)
+
+
+@pytest.mark.parametrize(
+    ("changes", "name"),
+    [
+        ({"radius": 0}, "radius"),
+        ({"radius": np.nan}, "radius"),
+        ({"relative": "yes"}, "relative"),
+        ({"groups": [1, 2]}, "groups"),
+        ({"scale": 0}, "scale"),
+        ({"shift": "a"}, "shift"),
+        ({"values": [1.0, np.nan]}, "values"),
+        ({"values": [[1.0]]}, "values"),
+        ({"values": []}, "values"),
+    ],
+)
+def test_count_weights_name_what_is_wrong(changes, name):
+    arguments = {"values": INCOMES, "radius": 0.2, **changes}
+    with pytest.raises(ValueError, match=f"^{name} must"):
+        ppm.count_weights(arguments.pop("values"), **arguments)
