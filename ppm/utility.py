@@ -1,13 +1,44 @@
-"""Utility of synthetic data: re-sampled statistics and their Wasserstein barycentre (section 5)."""
+"""Utility of synthetic data: re-sampled statistics, and how far one can tell them from the data."""
+
+from copy import deepcopy
+from dataclasses import dataclass
 
 import numpy as np
+from scipy.special import expit
 
 from ppm._validation import check_count
+
+
+def gini(values, axis=-1):
+    """Gini coefficient: half the mean difference between two records, over the mean.
+
+    Parameters
+    ----------
+    values : array_like
+        Values with a mean above 0, such as incomes.
+    axis : int, default -1
+        The axis of the records.
+
+    Returns
+    -------
+    numpy.ndarray or float
+        0 where all values are equal. Below 1 if no value is negative; NaN where the mean is not
+        above 0.
+    """
+    values = np.sort(np.asarray(values, dtype=np.float64), axis=axis)
+    size = values.shape[axis]
+    ranks = 2.0 * np.arange(1, size + 1) - size - 1.0
+    total = values.sum(axis=axis)
+    differences = np.moveaxis(values, axis, -1) @ ranks
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where(total > 0, differences / (size * total), np.nan)[()]
+
 
 STATISTICS = {
     "mean": np.mean,
     "median": np.median,
     "90th percentile": lambda values, axis: np.quantile(values, 0.9, axis=axis),
+    "Gini coefficient": gini,
 }
 
 
@@ -18,7 +49,7 @@ def resample(values, statistic, *, resamples=500, random_seed=None):
     ----------
     values : array_like, shape (records,) or (releases, records)
         One database, or one a row.
-    statistic : {"mean", "median", "90th percentile"} or callable
+    statistic : {"mean", "median", "90th percentile", "Gini coefficient"} or callable
         A callable takes an array and ``axis``.
     resamples : int, default 500
         Number of re-samples of each database, 2 or more.
@@ -91,6 +122,225 @@ def resampled_barycentre(releases, statistic, *, resamples=500, random_seed=None
     """
     distributions = resample(releases, statistic, resamples=resamples, random_seed=random_seed)
     return wasserstein_barycentre(np.atleast_2d(distributions))
+
+
+def grouped_barycentres(values, groups, statistic="mean", *, resamples=500, random_seed=None):
+    """Distribution of a statistic within each group of records, such as conditional means.
+
+    Parameters
+    ----------
+    values : array_like, shape (records,) or (releases, records)
+        One database, or one a row.
+    groups : array_like or pandas.Series, shape (records,)
+        A known variable of the same records, without missing values.
+    statistic, resamples, random_seed
+        As for :func:`resample`; every group uses the same stream.
+
+    Returns
+    -------
+    dict of group to numpy.ndarray, shape (resamples,)
+        In the order of a categorical variable, or sorted. Records are re-sampled within the group,
+        whose size stays as it is, and averaged over the releases as by
+        :func:`resampled_barycentre`. A group with a single record is left out.
+
+    Raises
+    ------
+    ValueError
+        As :func:`resample`, or if there is not one group a record.
+
+    Notes
+    -----
+    The statistics of Savitsky, Williams and Hu (2022), section 5, given a predictor. The predictor
+    is released as it is, so that the records of a group are the same ones in data and releases.
+    """
+    import pandas as pd
+
+    values = np.atleast_2d(np.asarray(values, dtype=np.float64))
+    column = pd.Series(groups).reset_index(drop=True)
+    if values.ndim != 2 or len(column) != values.shape[1] or column.isna().any():
+        raise ValueError(
+            "groups must have one value for every record and none missing; got "
+            f"{len(column)} for values of shape {values.shape}"
+        )
+    rng_seed = _repeatable(random_seed)
+    found = {}
+    for group, members in column.groupby(column, observed=True).groups.items():
+        if len(members) > 1:
+            found[group] = resampled_barycentre(
+                values[:, members], statistic, resamples=resamples, random_seed=rng_seed()
+            )
+    return found
+
+
+def propensity_score(confidential, synthetic, *, known=None):
+    r"""How well a logistic regression tells synthetic from confidential records: pMSE.
+
+    Both databases are stacked, and the probability :math:`\hat p_i` of being synthetic is regressed
+    on an intercept, the ``known`` columns, the variables, and the products of the two.
+
+    Parameters
+    ----------
+    confidential, synthetic : array_like, shape (records,) or (records, variables)
+        The synthesized variables and what is made of them (powers), on a scale on which a linear
+        model makes sense; as many columns in both.
+    known : array_like, shape (records, columns), optional
+        Columns that were not synthesized, such as dummies of predictors. Then both databases
+        have the same records in the same order.
+
+    Returns
+    -------
+    PropensityScore
+        The score, its null expectation, and their ratio.
+
+    Raises
+    ------
+    ValueError
+        If the arrays do not fit together or hold no finite numbers.
+
+    Notes
+    -----
+    Snoke and others (2018). With N stacked records of which a share c is synthetic,
+
+    .. math::
+
+        \mathrm{pMSE} = \frac{1}{N} \sum_i (\hat p_i - c)^2, \qquad
+        \mathrm E_0 = \frac{(k - 1)(1 - c)^2 c}{N},
+
+    where :math:`k - 1` is the number of coefficients beside the intercept.
+
+    Known columns are equal in both databases and can't tell them apart: only the other
+    coefficients count, and of these as many as are linearly independent. Besides, two values of
+    one record differ less than two records do. With ``known``, :math:`\mathrm E_0` is therefore
+    :math:`1 - c` times the average of the (linearised) score over all exchanges of a record's two
+    values. Where the known columns explain the means of the variables, this is
+    the formula above.
+
+    A ratio to :math:`\mathrm E_0` of about 1 belongs to synthetic records drawn from the
+    confidential ones' own distribution. Two independent samples of one population have
+    1 / (1 - c), 2 at equal sizes, and so have draws from the posterior predictive distribution of
+    a correct model, whose parameters vary as the estimate does.
+    """
+    confidential, synthetic = (
+        _columns(name, values)
+        for name, values in (("confidential", confidential), ("synthetic", synthetic))
+    )
+    if confidential.shape[1] != synthetic.shape[1]:
+        raise ValueError(
+            "confidential and synthetic must have the same variables; got "
+            f"{confidential.shape[1]} and {synthetic.shape[1]} columns"
+        )
+    sizes = confidential.shape[0], synthetic.shape[0]
+    total, share = sum(sizes), sizes[1] / sum(sizes)
+    variables = _standardised(np.concatenate([confidential, synthetic]))
+    fixed = np.ones((total, 1))
+    if known is not None:
+        known = _columns("known", known)
+        if not sizes[0] == sizes[1] == known.shape[0]:
+            raise ValueError(
+                "known must have one row for every record of both databases; got "
+                f"{known.shape[0]}, {sizes[0]} and {sizes[1]} rows"
+            )
+        known = _standardised(np.concatenate([known, known]))
+        fixed = np.column_stack([fixed, known])
+        crossed = (variables[:, :, None] * known[:, None, :]).reshape(total, -1)
+        variables = np.column_stack([variables, crossed])
+    fixed = _orthonormal(fixed)
+    # what the fixed columns explain is taken out: the rest counts the coefficients
+    free = _orthonormal(variables - fixed @ (fixed.T @ variables))
+    is_synthetic = np.repeat([0.0, 1.0], sizes)
+    design = np.column_stack([fixed, free]) * np.sqrt(total)
+    score = float(np.mean((_logistic_fit(design, is_synthetic) - share) ** 2))
+    null = free.shape[1] * (1.0 - share) ** 2 * share / total
+    if known is not None:
+        differences = free[: sizes[0]] - free[sizes[0] :]
+        null = (1.0 - share) * float(np.sum(differences**2)) / (4 * total)
+    return PropensityScore(score, null, free.shape[1])
+
+
+@dataclass(frozen=True)
+class PropensityScore:
+    """How far synthetic records can be told from confidential ones.
+
+    Attributes
+    ----------
+    score : float
+        pMSE: 0 if the two can't be told apart, c(1 - c) if every record can.
+    null : float
+        Its expectation if synthetic records are drawn from the confidential ones' own distribution.
+    coefficients : int
+        Number of coefficients that can tell the two apart.
+    """
+
+    score: float
+    null: float
+    coefficients: int
+
+    @property
+    def ratio(self):
+        """Score over null expectation; NaN if no coefficient can tell the two apart."""
+        return self.score / self.null if self.null > 0 else np.nan
+
+
+def _columns(name, values):
+    values = np.asarray(values, dtype=np.float64)
+    if values.ndim == 1:
+        values = values[:, None]
+    if values.ndim != 2 or values.shape[0] < 2 or not np.isfinite(values).all():
+        raise ValueError(
+            f"{name} must be finite numbers with at least 2 rows; got shape {values.shape}"
+        )
+    return values
+
+
+def _standardised(columns):
+    centred = columns - columns.mean(axis=0)
+    spread = centred.std(axis=0)
+    return centred / np.where(spread > 0, spread, 1.0)
+
+
+def _orthonormal(columns):
+    """Orthonormal basis of the span of standardised columns."""
+    sizes, directions = np.linalg.eigh(columns.T @ columns)
+    used = sizes > 1e-10 * columns.shape[0]
+    return columns @ (directions[:, used] / np.sqrt(sizes[used]))
+
+
+def _logistic_fit(design, outcome, *, iterations=50):
+    """Fitted probabilities of a logistic regression, by Newton steps that never fit worse."""
+    coefficients = np.zeros(design.shape[1])
+
+    def log_likelihood(values):
+        predictor = design @ values
+        return float(np.sum(outcome * predictor - np.logaddexp(0.0, predictor)))
+
+    reached = log_likelihood(coefficients)
+    for _ in range(iterations):
+        fitted = expit(design @ coefficients)
+        curvature = (design * (fitted * (1.0 - fitted))[:, None]).T @ design
+        # where some records are told apart for certain, the curvature vanishes
+        curvature[np.diag_indices_from(curvature)] += 1e-9 * outcome.size
+        step = np.linalg.solve(curvature, design.T @ (outcome - fitted))
+        moved = log_likelihood(coefficients + step)
+        while moved < reached and np.abs(step).max() > 1e-9:
+            step /= 2.0
+            moved = log_likelihood(coefficients + step)
+        if moved < reached:
+            break
+        gain, reached = moved - reached, moved
+        coefficients = coefficients + step
+        if gain <= 1e-9 * abs(reached):
+            break
+    return expit(design @ coefficients)
+
+
+def _repeatable(random_seed):
+    """A function that gives the same stream at each call."""
+    # a Generator moves on while it is used: each call gets a copy of its present state
+    if isinstance(random_seed, np.random.Generator):
+        state = deepcopy(random_seed)
+        random_seed.random()
+        return lambda: deepcopy(state)
+    return lambda: random_seed
 
 
 def compare_distributions(reference, distributions):

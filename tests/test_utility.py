@@ -1,10 +1,19 @@
 """Re-sampling against its known distribution, and the barycentre against its definition."""
 
 import numpy as np
+import pandas as pd
 import pytest
-from scipy import stats
+from scipy import optimize, special, stats
 
-from ppm.utility import compare_distributions, resample, wasserstein_barycentre
+from ppm.utility import (
+    compare_distributions,
+    gini,
+    grouped_barycentres,
+    propensity_score,
+    resample,
+    resampled_barycentre,
+    wasserstein_barycentre,
+)
 
 VALUES = np.random.default_rng(1).lognormal(11, 1, size=900)
 
@@ -87,3 +96,147 @@ def test_wrong_numbers_of_re_samples_and_samples_are_refused():
     for wrong in (VALUES, np.full((2, 3), np.nan), np.zeros((0, 2))):
         with pytest.raises(ValueError, match="^samples must be"):
             wasserstein_barycentre(wrong)
+
+
+def test_gini_is_half_the_relative_mean_difference():
+    values = VALUES[:60]
+    differences = np.abs(values[:, None] - values[None, :]).mean()
+    assert gini(values) == pytest.approx(differences / (2 * values.mean()))
+    assert gini(np.full(5, 3.0)) == 0
+    assert gini([0.0, 0, 0, 1]) == pytest.approx(3 / 4)
+    # of a log-normal distribution it is 2 Φ(σ / √2) − 1, whatever the unit
+    large = np.random.default_rng(2).lognormal(3, 0.8, 200_000)
+    assert gini(large) == pytest.approx(2 * stats.norm.cdf(0.8 / np.sqrt(2)) - 1, abs=0.005)
+    assert gini(1000 * large) == pytest.approx(gini(large))
+    assert gini(large + 1000) < gini(large) / 10
+    assert np.isnan(gini([-1.0, 1.0]))
+
+
+def test_gini_works_along_an_axis_and_is_re_sampled():
+    table = np.abs(np.random.default_rng(3).normal(size=(4, 30)))
+    assert gini(table) == pytest.approx([gini(row) for row in table])
+    assert gini(table.T, axis=0) == pytest.approx(gini(table))
+    distribution = resample(VALUES, "Gini coefficient", resamples=300, random_seed=1)
+    assert distribution.mean() == pytest.approx(gini(VALUES), abs=0.01)
+
+
+def test_groups_are_re_sampled_on_their_own():
+    groups = pd.Categorical(
+        np.repeat(["old", "young", "alone"], [400, 499, 1]),
+        categories=["young", "old", "alone", "nobody"], ordered=True,
+    )
+    releases = np.stack([VALUES, 2 * VALUES])
+    found = grouped_barycentres(releases, groups, resamples=40, random_seed=1)
+    # in the order of the categories; a single record has no distribution
+    assert list(found) == ["young", "old"]
+    for group in found:
+        expected = resampled_barycentre(
+            releases[:, groups == group], "mean", resamples=40, random_seed=1
+        )
+        assert np.array_equal(found[group], expected)
+        assert np.median(found[group]) == pytest.approx(
+            1.5 * VALUES[groups == group].mean(), rel=0.05
+        )
+    generators = [np.random.default_rng(5) for _ in range(2)]
+    again = [grouped_barycentres(releases, groups, random_seed=rng) for rng in generators]
+    assert np.array_equal(again[0]["old"], again[1]["old"])
+    for wrong in (groups[:5], [None] * 900):
+        with pytest.raises(ValueError, match="^groups must"):
+            grouped_barycentres(VALUES, wrong)
+
+
+def powers(values):
+    return np.column_stack([values, values**2, values**3])
+
+
+def average_ratio(draw, repeats=500, **settings):
+    ratios = [propensity_score(*draw(), **settings).ratio for _ in range(repeats)]
+    return np.mean(ratios), 4 * np.std(ratios) / np.sqrt(repeats)
+
+
+def test_re_sampled_records_have_a_ratio_of_1_and_independent_samples_of_2():
+    rng = np.random.default_rng(1)
+    real = rng.normal(size=400)
+    ratio, error = average_ratio(lambda: (powers(real), powers(rng.choice(real, 400))))
+    assert ratio == pytest.approx(1, abs=error) and error < 0.25
+    ratio, error = average_ratio(
+        lambda: (powers(rng.normal(size=400)), powers(rng.normal(size=400)))
+    )
+    assert ratio == pytest.approx(2, abs=error) and ratio > 1.3
+    # at other sizes the expectation still is that of a re-sample
+    ratio, error = average_ratio(lambda: (powers(real), powers(rng.choice(real, 1200))))
+    assert ratio == pytest.approx(1, abs=error) and error < 0.25
+
+
+def test_what_differs_has_a_large_ratio():
+    rng = np.random.default_rng(2)
+    real = rng.normal(size=400)
+    shifted = propensity_score(real, rng.choice(real, 400) + 0.5)
+    assert shifted.ratio > 10
+    # a difference in spread alone shows in the squares and not in the values themselves
+    wider = 2 * rng.choice(real - real.mean(), 400) + real.mean()
+    wider += real.mean() - wider.mean()
+    assert propensity_score(powers(real), powers(wider)).ratio > 10
+    assert propensity_score(real, wider).ratio < 0.1
+    # records that can be told apart for certain reach the largest score, without a warning
+    apart = propensity_score(powers(real), powers(real + 100))
+    assert apart.score == pytest.approx(0.25, abs=1e-3)
+    assert propensity_score(real, real).ratio == 0
+
+
+def test_the_score_is_the_logistic_regressions_own():
+    rng = np.random.default_rng(3)
+    real, synthetic = rng.normal(size=50), rng.normal(0.7, 1, size=80)
+    x, t = np.concatenate([real, synthetic]), np.repeat([0.0, 1.0], [50, 80])
+
+    def loss(b):
+        return np.sum(np.logaddexp(0, b[0] + b[1] * x) - t * (b[0] + b[1] * x))
+
+    b = optimize.minimize(loss, [0.0, 0.0], method="BFGS", options={"gtol": 1e-6}).x
+    expected = np.mean((special.expit(b[0] + b[1] * x) - 80 / 130) ** 2)
+    found = propensity_score(real, synthetic)
+    assert found.score == pytest.approx(expected, rel=1e-5)
+    assert found.null == pytest.approx((50 / 130) ** 2 * (80 / 130) / 130)
+    # the unit does not matter, nor does a column that says nothing new
+    again = propensity_score(
+        np.column_stack([1e6 * real, real, 0 * real]),
+        np.column_stack([1e6 * synthetic, synthetic, 0 * synthetic]),
+    )
+    assert again.coefficients == 1 and again.score == pytest.approx(expected, rel=1e-5)
+
+
+def test_known_columns_carry_the_interactions_and_no_count():
+    rng = np.random.default_rng(4)
+    known = np.column_stack([rng.integers(2, size=500), rng.normal(size=500)])
+    slope = known @ [1.0, 3.0]
+    ratio, error = average_ratio(
+        lambda: (powers(slope + rng.normal(size=500)), powers(slope + rng.normal(size=500))),
+        known=known,
+    )
+    assert ratio == pytest.approx(2, abs=error) and error < 0.3
+    # the coefficients' number alone would call them far too alike
+    score = propensity_score(
+        powers(slope + rng.normal(size=500)), powers(slope + rng.normal(size=500)), known=known
+    )
+    assert score.coefficients == 9
+    assert score.null < 0.8 * 9 * 0.125 / 1000
+    # the same values on other records: only what goes with the known columns can show it
+    values = slope + rng.normal(size=500)
+    shuffled = rng.permutation(values)
+    assert propensity_score(values, shuffled).ratio < 1e-9
+    assert propensity_score(values, shuffled, known=known).ratio > 10
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (([1.0, np.nan], [1.0, 2.0]), "^confidential must be"),
+        (([1.0, 2.0], [1.0]), "^synthetic must be"),
+        (([1.0, 2.0], [[1.0, 2.0], [1.0, 2.0]]), "same variables"),
+        (([1.0, 2.0], [1.0, 2.0, 3.0], [1.0, 2.0]), "^known must have"),
+    ],
+)
+def test_scores_name_what_is_wrong(arguments, message):
+    confidential, synthetic, *known = arguments
+    with pytest.raises(ValueError, match=message):
+        propensity_score(confidential, synthetic, known=known[0] if known else None)
