@@ -46,6 +46,7 @@ _EXPORTS = {
     "compare_distributions": "ppm.utility",
     "propensity_score": "ppm.utility",
     "PropensityScore": "ppm.utility",
+    "rank_powers": "ppm.utility",
     "gini": "ppm.utility",
     "wasserstein_barycentre": "ppm.utility",
     "identification_risks": "ppm.risk",

@@ -5,11 +5,17 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from ppm import pdp
-from ppm._validation import check_count, check_number
+from ppm._validation import check_count, check_number, check_weights
 from ppm.diagnostics import bound_diagnostics
 from ppm.mechanism import bound_fit, match_local_bound
 from ppm.results import entry_label
-from ppm.utility import resample, resampled_barycentre
+from ppm.utility import (
+    grouped_barycentres,
+    propensity_score,
+    rank_powers,
+    resample,
+    resampled_barycentre,
+)
 from ppm.weights import record_weights
 
 
@@ -20,10 +26,11 @@ class SweepEntry:
     Attributes
     ----------
     mechanism : str
-        ``Unweighted``, ``DPweighted`` or ``EMweighted``.
+        ``Unweighted``, ``DPweighted``, ``EMweighted`` or ``Countweighted``.
     scale, shift : float
-        The (c, g) the entry belongs to; NaN for ``Unweighted``. An ``EMweighted`` entry was made
-        to have the local bound of the ``DPweighted`` one with the same (c, g).
+        The (c, g) the entry belongs to; NaN for ``Unweighted`` and ``Countweighted``. An
+        ``EMweighted`` entry was made to have the local bound of the ``DPweighted`` one with the
+        same (c, g).
     weights, record_bounds : numpy.ndarray, shape (records,)
         Weights α, and bounds in nats.
     local_bound : float
@@ -63,7 +70,7 @@ class Sweep:
     Attributes
     ----------
     entries : tuple of SweepEntry
-        In the order of the settings, ``DPweighted`` before ``EMweighted``.
+        In the order of the settings, ``DPweighted`` before ``EMweighted``; ``Countweighted`` last.
     """
 
     entries: tuple
@@ -100,7 +107,7 @@ class Sweep:
         statistic, resamples, random_seed
             As for :func:`ppm.resample`; every distribution uses the same stream.
         configuration : (float, float), optional
-            Only the entries of this (scale, shift), and Unweighted.
+            Only the entries of this (scale, shift), and Unweighted and Countweighted.
         data : array_like, shape (records,), optional
             The confidential values, on the scale of the statistic.
         transform : callable, optional
@@ -114,15 +121,179 @@ class Sweep:
         """
         settings = {"resamples": resamples, "random_seed": random_seed}
         found = {} if data is None else {"Data": resample(data, statistic, **settings)}
-        for entry in self.entries:
-            name = entry.label
-            if configuration is not None:
-                if not np.isnan(entry.scale) and (entry.scale, entry.shift) != tuple(configuration):
-                    continue
-                name = entry.mechanism
+        for name, entry in self.chosen(configuration).items():
             releases = entry.synthetic if transform is None else transform(entry.synthetic)
             found[name] = resampled_barycentre(releases, statistic, **settings)
         return found
+
+    def chosen(self, configuration=None):
+        """Entries of one setting by mechanism, or all entries by label.
+
+        Parameters
+        ----------
+        configuration : (float, float), optional
+            Only the entries of this (scale, shift), and Unweighted and Countweighted.
+
+        Returns
+        -------
+        dict of str to SweepEntry
+            In order.
+        """
+        if configuration is None:
+            return {entry.label: entry for entry in self.entries}
+        return {
+            entry.mechanism: entry
+            for entry in self.entries
+            if np.isnan(entry.scale) or (entry.scale, entry.shift) == tuple(configuration)
+        }
+
+    def grouped_distributions(
+        self,
+        groups,
+        statistic="mean",
+        *,
+        configuration=None,
+        data=None,
+        transform=None,
+        resamples=500,
+        random_seed=None,
+    ):
+        """Re-sampled statistic within each group of records, such as means given a predictor.
+
+        Parameters
+        ----------
+        groups : array_like or pandas.Series, shape (records,)
+            A known variable.
+        statistic, configuration, data, transform, resamples, random_seed
+            As for :meth:`distributions`.
+
+        Returns
+        -------
+        dict of group to dict of str to numpy.ndarray
+            For every group with two records or more what :meth:`distributions` returns.
+        """
+        settings = {"resamples": resamples, "random_seed": random_seed}
+        sources = {} if data is None else {"Data": data}
+        for name, entry in self.chosen(configuration).items():
+            sources[name] = entry.synthetic if transform is None else transform(entry.synthetic)
+        found = {}
+        for name, values in sources.items():
+            by_group = grouped_barycentres(values, groups, statistic, **settings)
+            for group, distribution in by_group.items():
+                found.setdefault(group, {})[name] = distribution
+        return found
+
+    def propensity_scores(self, data, *, configuration=None, known=None, releases=None):
+        """Distinguishability of every entry's releases from the data, averaged over releases.
+
+        Parameters
+        ----------
+        data : array_like, shape (records,)
+            The confidential values, on the scale of the synthesizer.
+        configuration : (float, float), optional
+            As for :meth:`distributions`.
+        known : array_like, shape (records, columns), optional
+            Columns that were not synthesized.
+        releases : int, optional
+            How many releases to use of each entry, 1 or more; all of them by default.
+
+        Returns
+        -------
+        pandas.DataFrame
+            One row an entry: ``pMSE``, its expectation ``null`` and ``ratio`` of
+            :func:`ppm.propensity_score`, on :func:`ppm.rank_powers`. Without a
+            ``configuration`` rows go by label, otherwise by mechanism.
+        """
+        import pandas as pd
+
+        if releases is not None:
+            releases = check_count("releases", releases)
+        rows = {}
+        for name, entry in self.chosen(configuration).items():
+            scores = [
+                propensity_score(*rank_powers(data, synthetic), known=known)
+                for synthetic in entry.synthetic[:releases]
+            ]
+            rows[name] = {
+                "pMSE": np.mean([score.score for score in scores]),
+                "null": np.mean([score.null for score in scores]),
+                "ratio": np.mean([score.ratio for score in scores]),
+            }
+        return pd.DataFrame.from_dict(rows, orient="index")
+
+    def summary(self, distributions, *, configuration):
+        """Bounds, diagnostics and utility of the synthesizers at one setting, side by side.
+
+        Parameters
+        ----------
+        distributions : dict of str to dict
+            Name of a statistic to what :meth:`distributions` returned for it at this
+            ``configuration``, with ``Data``.
+        configuration : (float, float)
+            The setting.
+
+        Returns
+        -------
+        pandas.DataFrame
+            One row a synthesizer. For each statistic the shift of its median from the data's, in
+            per cent.
+        """
+        import pandas as pd
+
+        rows = {}
+        for name, entry in self.chosen(configuration).items():
+            rows[name] = {
+                "average weight": entry.weights.mean(),
+                "local bound": entry.local_bound,
+                "epsilon, 1 release": pdp.epsilon(entry.local_bound),
+                "R-hat": entry.diagnostics.r_hat,
+                "R-hat, log-likelihood": entry.diagnostics.r_hat_log_likelihood,
+            }
+            for statistic, found in distributions.items():
+                rows[name][f"{statistic} (%)"] = _shift(found[name], found["Data"])
+        return pd.DataFrame.from_dict(rows, orient="index").rename_axis("synthesizer")
+
+    def equal_bounds(self, distributions):
+        """How close EMweighted came to the bound of DPweighted, and what each does to a statistic.
+
+        Parameters
+        ----------
+        distributions : dict of str to array_like
+            What :meth:`distributions` returned for the statistic without a ``configuration``, with
+            ``Data``.
+
+        Returns
+        -------
+        pandas.DataFrame
+            One row a setting: the ``target`` (the bound of DPweighted, in nats); EMweighted's
+            ``scalar weight``, ``local bound`` and distance from the target in per cent; the
+            distance of each one's median from Unweighted's and from the data's, in per cent of
+            those; and how much further EMweighted is, in points of per cent, below 0 where it is
+            closer.
+        """
+        import pandas as pd
+
+        rows = {}
+        weighted = [entry for entry in self.entries if entry.mechanism == "DPweighted"]
+        for dp in weighted:
+            em = self.entry("EMweighted", dp.scale, dp.shift)
+            row = {
+                "target": dp.local_bound,
+                "scalar weight": em.weights[0],
+                "local bound": em.local_bound,
+                "off target (%)": 100.0 * (em.local_bound / dp.local_bound - 1.0),
+            }
+            for reference in ("Unweighted", "Data"):
+                away = [
+                    abs(_shift(distributions[entry.label], distributions[reference]))
+                    for entry in (dp, em)
+                ]
+                row[f"DPweighted from {reference} (%)"] = away[0]
+                row[f"EMweighted from {reference} (%)"] = away[1]
+                row[f"EMweighted further from {reference}"] = away[1] - away[0]
+            rows[dp.scale, dp.shift] = row
+        table = pd.DataFrame.from_dict(rows, orient="index")
+        return table.rename_axis(["scale", "shift"])
 
     def table(self, *, releases=1):
         """Bounds, ε and diagnostics, one row an entry.
@@ -172,9 +343,13 @@ def risk_utility_sweep(
     random_seed=None,
     tolerance=0.05,
     attempts=4,
+    count_weights=None,
     progress=False,
 ):
-    """Run Unweighted, DPweighted and EMweighted over a sequence of (scale, shift) settings.
+    """Run the synthesizers of the application over a sequence of (scale, shift) settings.
+
+    Unweighted once, DPweighted and EMweighted at every setting, and Countweighted once if its
+    weights are given.
 
     Parameters
     ----------
@@ -191,13 +366,15 @@ def risk_utility_sweep(
     tolerance, attempts
         How close EMweighted comes to the bound of DPweighted: see
         :func:`ppm.mechanism.match_local_bound`.
+    count_weights : array_like, shape (records,), optional
+        Weights of Countweighted, in [0, 1]: see :func:`ppm.count_weights`.
     progress : bool, default False
         Show a progress bar on standard error.
 
     Returns
     -------
     Sweep
-        One entry for Unweighted, and two for every setting.
+        One entry for Unweighted, two for every setting, and one for Countweighted.
 
     Raises
     ------
@@ -213,8 +390,14 @@ def risk_utility_sweep(
     pairs = _check_configurations(configurations)
     releases = check_count("releases", releases)
     draws = check_count("draws", draws)
-    seeds = np.random.SeedSequence(random_seed).spawn(1 + 2 * len(pairs))
-    report = _Progress(1 + 2 * len(pairs), progress)
+    if count_weights is not None:
+        try:
+            count_weights = check_weights(count_weights, synthesizer.records)
+        except ValueError as error:
+            raise ValueError(f"count_{error}") from None
+    # the last stream is Countweighted's: with or without it, the other entries are the same
+    seeds = np.random.SeedSequence(random_seed).spawn(2 + 2 * len(pairs))
+    report = _Progress(1 + 2 * len(pairs) + (count_weights is not None), progress)
     entries = []
 
     def keep(mechanism, pair, result, seed, history=()):
@@ -239,7 +422,7 @@ def risk_utility_sweep(
         release_seed,
     )
     log_lik = synthesizer.log_likelihood(unweighted)
-    for pair, dp_seed, em_seed in zip(pairs, seeds[1::2], seeds[2::2], strict=True):
+    for pair, dp_seed, em_seed in zip(pairs, seeds[1:-1:2], seeds[2:-1:2], strict=True):
         fit_seed, release_seed = dp_seed.spawn(2)
         weights = record_weights(log_lik, scale=pair[0], shift=pair[1])
         fit = synthesizer.fit(weights, draws=draws, random_seed=fit_seed)
@@ -253,8 +436,18 @@ def risk_utility_sweep(
             tolerance=tolerance, attempts=attempts, allow_disagreement=True,
         )
         keep("EMweighted", pair, result, release_seed, history)
+    if count_weights is not None:
+        fit_seed, release_seed = seeds[-1].spawn(2)
+        fit = synthesizer.fit(count_weights, draws=draws, random_seed=fit_seed)
+        result = bound_fit(synthesizer, fit, count_weights)
+        keep("Countweighted", (np.nan, np.nan), result, release_seed)
     report.close()
     return Sweep(tuple(entries))
+
+
+def _shift(values, reference):
+    """Distance of the median from the reference's, in per cent of that."""
+    return 100.0 * (np.median(values) / np.median(reference) - 1.0)
 
 
 def _check_configurations(configurations):

@@ -84,6 +84,111 @@ def test_wrong_settings_are_refused(wrong):
         ppm.risk_utility_sweep(ppm.GammaPoisson(COUNTS), wrong)
 
 
+@pytest.fixture(scope="module")
+def four():
+    """The same sweep with Countweighted."""
+    weights = ppm.count_weights(COUNTS, radius=0.1)
+    return ppm.risk_utility_sweep(
+        ppm.GammaPoisson(COUNTS), CONFIGURATIONS, releases=4, draws=300, random_seed=1,
+        count_weights=weights,
+    )
+
+
+def test_countweighted_is_one_more_fit_and_changes_no_other(sweep, four):
+    assert [entry.mechanism for entry in four.entries] == [
+        *(entry.mechanism for entry in sweep.entries), "Countweighted"
+    ]
+    for one, other in zip(sweep.entries, four.entries, strict=False):
+        assert np.array_equal(one.synthetic, other.synthetic)
+        assert one.local_bound == other.local_bound
+    counted = four.entry("Countweighted")
+    assert np.array_equal(counted.weights, ppm.count_weights(COUNTS, radius=0.1))
+    assert counted.label == "Countweighted" and counted.synthetic.shape == (4, 80)
+    # its bound is that of its weights in its own fit
+    again = ppm.PseudoPosteriorMechanism(ppm.GammaPoisson(COUNTS), weights=counted.weights)
+    bound = again.run(draws=300, random_seed=5).local_bound
+    assert counted.local_bound == pytest.approx(bound, rel=0.1)
+    assert counted.local_bound < four.entry("Unweighted").local_bound / 1.5
+    with pytest.raises(KeyError, match="Countweighted"):
+        sweep.entry("Countweighted")
+
+
+@pytest.mark.parametrize("wrong", [np.ones(79), np.full(80, 1.5), "a"])
+def test_wrong_count_weights_are_refused_before_any_fit(wrong):
+    class Unused(ppm.GammaPoisson):
+        def fit(self, *arguments, **settings):
+            raise AssertionError("the fit must not start")
+
+    with pytest.raises(ValueError, match="^count_weights "):
+        ppm.risk_utility_sweep(Unused(COUNTS), CONFIGURATIONS, count_weights=wrong)
+
+
+def test_the_summary_has_bounds_and_utility_of_all_four(four):
+    settings = {"configuration": (0.7, 0.0), "resamples": 50, "random_seed": 1}
+    means = four.distributions("mean", data=COUNTS, **settings)
+    table = four.summary({"mean": means}, configuration=(0.7, 0.0))
+    assert list(table.index) == ["Unweighted", "DPweighted", "EMweighted", "Countweighted"]
+    dp = four.entry("DPweighted", 0.7, 0.0)
+    row = table.loc["DPweighted"]
+    assert row["local bound"] == dp.local_bound
+    assert row["epsilon, 1 release"] == 2 * dp.local_bound
+    assert row["average weight"] == dp.weights.mean()
+    expected = 100 * (np.median(means["DPweighted"]) / np.median(means["Data"]) - 1)
+    assert row["mean (%)"] == pytest.approx(expected)
+    other = four.summary({}, configuration=(0.5, -0.3))
+    assert other.loc["DPweighted", "local bound"] != row["local bound"]
+
+
+def test_equal_bounds_measure_the_distance_from_the_target_and_from_both_references(sweep):
+    table = sweep.equal_bounds(
+        {
+            "Data": [100.0], "Unweighted": [110.0],
+            "DPweighted (0.7, 0)": [99.0], "EMweighted (0.7, 0)": [88.0],
+            "DPweighted (0.5, -0.3)": [121.0], "EMweighted (0.5, -0.3)": [101.0],
+        }
+    )
+    dp, em = (sweep.entry(name, 0.7, 0.0) for name in ("DPweighted", "EMweighted"))
+    first = table.loc[(0.7, 0.0)]
+    assert first["target"] == dp.local_bound and first["local bound"] == em.local_bound
+    assert first["off target (%)"] == pytest.approx(100 * (em.local_bound / dp.local_bound - 1))
+    assert first["scalar weight"] == em.weights[0]
+    assert first["DPweighted from Unweighted (%)"] == pytest.approx(10)
+    assert first["EMweighted from Unweighted (%)"] == pytest.approx(20)
+    assert first["EMweighted further from Unweighted"] == pytest.approx(10)
+    assert first["EMweighted further from Data"] == pytest.approx(12 - 1)
+    # a mechanism that lands on the data by accident is closer, and the table says so
+    last = table.loc[(0.5, -0.3)]
+    assert last["EMweighted further from Data"] == pytest.approx(1 - 21)
+    assert last["EMweighted further from Unweighted"] == pytest.approx(100 * 9 / 110 - 10)
+
+
+def test_grouped_distributions_are_those_of_the_groups_records(four):
+    groups = np.where(np.arange(80) < 30, "first", "second")
+    settings = {"resamples": 50, "random_seed": 1, "configuration": (0.5, -0.3)}
+    found = four.grouped_distributions(groups, data=COUNTS, transform=np.sqrt, **settings)
+    assert list(found) == ["first", "second"]
+    assert list(found["first"]) == [
+        "Data", "Unweighted", "DPweighted", "EMweighted", "Countweighted"
+    ]
+    releases = np.sqrt(four.entry("EMweighted", 0.5, -0.3).synthetic[:, :30])
+    expected = ppm.resampled_barycentre(releases, "mean", resamples=50, random_seed=1)
+    assert np.array_equal(found["first"]["EMweighted"], expected)
+    assert found["first"]["Data"].mean() == pytest.approx(COUNTS[:30].mean(), rel=0.05)
+
+
+def test_propensity_scores_are_averages_over_the_releases(four):
+    scores = four.propensity_scores(COUNTS, configuration=(0.7, 0.0), releases=2)
+    assert list(scores.index) == ["Unweighted", "DPweighted", "EMweighted", "Countweighted"]
+    synthetic = four.entry("Unweighted").synthetic
+    single = [ppm.propensity_score(*ppm.rank_powers(COUNTS, row)).ratio for row in synthetic]
+    assert scores.loc["Unweighted", "ratio"] == pytest.approx(np.mean(single[:2]))
+    every = four.propensity_scores(COUNTS)
+    assert every.loc["Unweighted", "ratio"] == pytest.approx(np.mean(single))
+    assert "EMweighted (0.5, -0.3)" in every.index
+    with pytest.raises(ValueError, match="^releases must be"):
+        four.propensity_scores(COUNTS, releases=0)
+
+
 def test_an_entry_that_does_not_exist_is_named(sweep):
     with pytest.raises(KeyError, match="EMweighted"):
         sweep.entry("EMweighted", 0.1, 0.1)

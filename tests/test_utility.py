@@ -10,6 +10,7 @@ from ppm.utility import (
     gini,
     grouped_barycentres,
     propensity_score,
+    rank_powers,
     resample,
     resampled_barycentre,
     wasserstein_barycentre,
@@ -240,3 +241,23 @@ def test_scores_name_what_is_wrong(arguments, message):
     confidential, synthetic, *known = arguments
     with pytest.raises(ValueError, match=message):
         propensity_score(confidential, synthetic, known=known[0] if known else None)
+
+
+def test_rank_powers_do_not_depend_on_the_scale_and_share_one_ranking():
+    rng = np.random.default_rng(6)
+    real, synthetic = rng.lognormal(size=300), rng.lognormal(size=200)
+    columns = rank_powers(real, synthetic)
+    assert [part.shape for part in columns] == [(300, 3), (200, 3)]
+    both = np.concatenate(columns)
+    assert np.array_equal(both[:, 2], both[:, 0] ** 3) and np.abs(both).max() < 1
+    for one, other in zip(columns, rank_powers(np.log(real), np.log(synthetic)), strict=True):
+        assert np.array_equal(one, other)
+    # ranked one by one, two databases of one size could never be told apart
+    shifted = propensity_score(*rank_powers(real, real + 3))
+    assert shifted.ratio > 10
+    ranked = np.linspace(-1, 1, 300)
+    assert propensity_score(ranked, ranked).ratio == 0
+    with pytest.raises(ValueError, match="^synthetic must be"):
+        rank_powers(real, [np.nan])
+    with pytest.raises(ValueError, match="^powers must be"):
+        rank_powers(real, synthetic, powers=0)
