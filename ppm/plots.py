@@ -17,6 +17,15 @@ COLOURS = {
     "EMweighted": "#D55E00",
     "Countweighted": "#CC79A7",
 }
+MARKERS = {
+    "Data": "o",
+    "Unweighted": "s",
+    "DPweighted": "^",
+    "EMweighted": "v",
+    "Countweighted": "D",
+}
+# statistics that have no unit
+UNITLESS = ("Gini coefficient",)
 NOT_COMPUTED = "not computed\nin this edition"
 
 
@@ -75,6 +84,15 @@ def _thousands(axis):
     from matplotlib.ticker import FuncFormatter
 
     axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value / 1000:,.0f}"))
+
+
+def _income_axis(axes, statistic):
+    name = statistic[:1].upper() + statistic[1:]
+    if statistic in UNITLESS:
+        axes.set_ylabel(f"{name} of income")
+        return
+    axes.set_ylabel(f"{name} of income (thousand dollars)")
+    _thousands(axes.yaxis)
 
 
 def contraction_bounds(study, mechanisms=None):
@@ -410,8 +428,59 @@ def statistic_violins(distributions, statistic, *, places=None, simulated=False)
             _not_computed(axes, position)
     axes.set_xticks(range(len(places)), places)
     axes.set_xlim(-0.6, len(places) - 0.4)
-    axes.set_ylabel(f"{statistic.capitalize()} of income (thousand dollars)")
-    _thousands(axes.yaxis)
+    _income_axis(axes, statistic)
+    _mark_simulated(figure, simulated)
+    return figure
+
+
+def group_intervals(distributions, variable, statistic="mean", *, simulated=False):
+    """A statistic within each group of records: middle and central 95 % by synthesizer.
+
+    Parameters
+    ----------
+    distributions : dict of group to dict of str to array_like
+        Re-sampled statistic in dollars by group and label: what
+        :meth:`ppm.Sweep.grouped_distributions` returns.
+    variable : str
+        Name of the variable behind the groups, for the axis.
+    statistic : str, default "mean"
+        Its name, for the axis.
+    simulated : bool, default False
+        Whether to mark the figure as simulated.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        One cluster of intervals a group; a dashed line is at the median of the data.
+    """
+    from textwrap import fill
+
+    groups = list(distributions)
+    labels = list(dict.fromkeys(label for found in distributions.values() for label in found))
+    figure, axes = _figure(9.6, 4.4)
+    _tidy(axes)
+    offsets = np.linspace(-0.3, 0.3, len(labels)) if len(labels) > 1 else np.zeros(1)
+    named = set()
+    for place, group in enumerate(groups):
+        found = distributions[group]
+        if "Data" in found:
+            axes.hlines(
+                np.median(found["Data"]), place - 0.38, place + 0.38, color="0.5",
+                linestyle="--", linewidth=1,
+            )
+        for label, offset in zip(labels, offsets, strict=True):
+            if label in found:
+                low, middle, high = np.quantile(found[label], (0.025, 0.5, 0.975))
+                axes.vlines(place + offset, low, high, color=COLOURS[label], linewidth=2.2)
+                axes.plot(
+                    place + offset, middle, MARKERS[label], color=COLOURS[label], markersize=6,
+                    label=label if label not in named else None,
+                )
+                named.add(label)
+    axes.set_xticks(range(len(groups)), [fill(str(group), 13) for group in groups])
+    axes.set_xlabel(variable.capitalize())
+    _income_axis(axes, statistic)
+    axes.legend(frameon=False)
     _mark_simulated(figure, simulated)
     return figure
 
@@ -451,8 +520,7 @@ def sweep_violins(distributions, configurations, statistic, *, simulated=False):
         )
     labels = [entry_label("", pair).strip() for pair in configurations]
     axes.set_xticks(range(2 + len(labels)), [*alone, *labels])
-    axes.set_ylabel(f"{statistic.capitalize()} of income (thousand dollars)")
-    _thousands(axes.yaxis)
+    _income_axis(axes, statistic)
     axes.legend(
         handles=[
             Patch(color=COLOURS[name], alpha=0.55, label=name)

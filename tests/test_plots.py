@@ -47,6 +47,49 @@ def test_a_synthesizer_without_bounds_keeps_its_place_and_says_so():
     assert not any("Simulated" in text for text in complete)
 
 
+def test_a_computed_countweighted_is_shown_in_its_place():
+    rng = np.random.default_rng(2)
+    bounds = {name: rng.gamma(2, 1, 50) for name in ("Unweighted", "Countweighted")}
+    places = ["Unweighted", "DPweighted", "Countweighted"]
+    shown = texts(ppm.plots.record_bound_violins(bounds, places=places))
+    assert f"Δ = {bounds['Countweighted'].max():.2f}" in shown
+    assert shown.count(ppm.plots.NOT_COMPUTED) == 1
+    complete = {**bounds, "DPweighted": rng.gamma(2, 1, 50)}
+    for figure in (
+        ppm.plots.record_bound_violins(complete, places=places),
+        ppm.plots.statistic_violins(complete, "mean", places=places),
+    ):
+        assert ppm.plots.NOT_COMPUTED not in texts(figure)
+        assert len(figure.axes[0].collections) == 3
+
+
+def test_a_gini_coefficient_has_no_unit():
+    found = {"Data": np.array([0.41, 0.42, 0.43]), "Unweighted": np.array([0.40, 0.41, 0.42])}
+    axis = ppm.plots.statistic_violins(found, "Gini coefficient").axes[0]
+    assert axis.get_ylabel() == "Gini coefficient of income"
+    # in thousands the axis would show 0 everywhere
+    assert axis.yaxis.get_major_formatter()(0.41, 0) != "0"
+    dollars = ppm.plots.statistic_violins({"Data": 1e5 * found["Data"]}, "90th percentile").axes[0]
+    assert dollars.get_ylabel() == "90th percentile of income (thousand dollars)"
+    assert dollars.yaxis.get_major_formatter()(41_000.0, 0) == "41"
+
+
+def test_group_intervals_hold_the_middle_95_per_cent():
+    rng = np.random.default_rng(3)
+    found = {
+        "old": {"Data": rng.normal(50_000, 500, 400)},
+        "young": {"Data": rng.normal(30_000, 500, 400), "DPweighted": np.full(400, 31_000.0)},
+    }
+    figure = ppm.plots.group_intervals(found, "age", simulated=True)
+    axes = figure.axes[0]
+    ends = axes.collections[1].get_segments()[0][:, 1]
+    assert ends == pytest.approx(np.quantile(found["old"]["Data"], (0.025, 0.975)))
+    assert {"old", "young"} <= set(texts(figure)) and any("Simulated" in t for t in texts(figure))
+    named = [text.get_text() for text in axes.get_legend().get_texts()]
+    assert named == ["Data", "DPweighted"]
+    figure.canvas.draw()
+
+
 def test_statistics_and_sweep_mark_simulated_data_and_survive_a_constant():
     rng = np.random.default_rng(1)
     data, other = rng.normal(50_000, 500, 100), np.full(100, 60_000.0)
