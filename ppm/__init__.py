@@ -16,6 +16,7 @@ _EXPORTS = {
     "mapped_weights": "ppm.weights",
     "scalar_weights": "ppm.weights",
     "count_weights": "ppm.weights",
+    "radius_effect": "ppm.weights",
     "reciprocal_map": "ppm.weights",
     "threshold_map": "ppm.weights",
     "epsilon": "ppm.pdp",

@@ -197,6 +197,7 @@ _ALL = (
         lambda value: value == 0 or 50 <= value <= 1_000_000,
     ),
     _positive("income_floor", "smaller incomes are raised to it, in dollars", 1_000_000),
+    _positive("radius", "incomes this near count as alike, as a share of the true one (r)", 10),
     _integer("seed", "seed of everything random", 0, 2**32 - 1),
 )
 

@@ -259,5 +259,55 @@ def count_weights(values, *, radius, relative=True, groups=None, scale=1.0, shif
     return np.clip(scale * (1.0 - risks) + shift, 0.0, 1.0)
 
 
+def radius_effect(values, radii, *, relative=True, groups=None, record_bounds=None):
+    """What the radius does to the weights of Countweighted, without a fit.
+
+    Parameters
+    ----------
+    values, relative, groups
+        As for :func:`count_weights`.
+    radii : sequence of float
+        Radii to try, at least one.
+    record_bounds : array_like, shape (records,), optional
+        Bounds under the *unweighted* posterior, in nats.
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row a radius: ``average weight``, ``records removed`` (those of weight 0) and, if
+        bounds are given, ``bound before refitting``: the largest weight times bound, in nats. The
+        refitted posterior is wider and has another bound.
+
+    Raises
+    ------
+    ValueError
+        As :func:`count_weights`, or if there is no radius, or not one bound a record.
+    """
+    import pandas as pd
+
+    radii = list(radii)
+    if not radii:
+        raise ValueError("radii must hold at least one radius")
+    if record_bounds is not None:
+        record_bounds = np.asarray(record_bounds, dtype=np.float64)
+        if record_bounds.shape != np.shape(values):
+            raise ValueError(
+                f"record_bounds must have one bound for each of the {np.size(values)} records; got "
+                f"shape {record_bounds.shape}"
+            )
+    rows = []
+    for radius in radii:
+        weights = count_weights(values, radius=radius, relative=relative, groups=groups)
+        row = {
+            "average weight": weights.mean(),
+            "records removed": int(np.count_nonzero(weights == 0)),
+        }
+        if record_bounds is not None:
+            used = weights > 0
+            row["bound before refitting"] = np.max(weights[used] * record_bounds[used], initial=0)
+        rows.append(row)
+    return pd.DataFrame(rows, index=pd.Index(radii, name="radius"))
+
+
 def _check_truncation(truncate_at):
     return None if truncate_at is None else check_number("truncate_at", truncate_at, above=0)

@@ -38,6 +38,7 @@ EDGES = {
     "ce_data": (["", __file__], ["/no/such/file.zip", 3, None, "a\nb"]),
     "records": ([0, 50, 1_000_000], [-1, 1, 49, 1_000_001]),
     "income_floor": ([1e-9, 1, 1e6], [0, -1, 1.1e6]),
+    "radius": ([1e-9, 0.2, 10], [0, -0.1, 11]),
     "seed": ([0, 2**32 - 1], [-1, 2**32]),
 }
 ACCEPTED = [(name, value) for name, (good, _) in EDGES.items() for value in good]

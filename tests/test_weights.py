@@ -189,3 +189,18 @@ def test_count_weights_name_what_is_wrong(changes, name):
     arguments = {"values": INCOMES, "radius": 0.2, **changes}
     with pytest.raises(ValueError, match=f"^{name} must"):
         ppm.count_weights(arguments.pop("values"), **arguments)
+
+
+def test_the_effect_of_the_radius_is_that_of_its_weights():
+    bounds = np.array([9.0, 2.0, 2.0, 2.0, np.inf])
+    table = ppm.radius_effect(INCOMES, [0.2, 0.05], record_bounds=bounds)
+    assert table.index.to_list() == [0.2, 0.05]
+    # the weights at 0.2 are 2/4, 3/4, 3/4, 2/4 and 0: an unbounded record of weight 0 is gone
+    assert table.loc[0.2].to_list() == pytest.approx([0.5, 1, 4.5])
+    assert table.loc[0.05, "records removed"] == 5
+    assert table.loc[0.05, "bound before refitting"] == 0
+    plain = ppm.radius_effect(INCOMES, [15], relative=False, groups=[1, 1, 1, 2, 2])
+    assert plain["average weight"].to_list() == pytest.approx([(1 / 2 + 1 + 1 / 2) / 5])
+    for wrong in ({"radii": []}, {"radii": [0]}, {"radii": [1], "record_bounds": [1.0]}):
+        with pytest.raises(ValueError, match="must"):
+            ppm.radius_effect(INCOMES, **wrong)
