@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import expit
 
+from ppm._threads import one_thread
 from ppm._validation import check_count
 
 
@@ -244,12 +245,13 @@ def propensity_score(confidential, synthetic, *, known=None):
         fixed = np.column_stack([fixed, known])
         crossed = (variables[:, :, None] * known[:, None, :]).reshape(total, -1)
         variables = np.column_stack([variables, crossed])
-    fixed = _orthonormal(fixed)
-    # what the fixed columns explain is taken out: the rest counts the coefficients
-    free = _orthonormal(variables - fixed @ (fixed.T @ variables))
     is_synthetic = np.repeat([0.0, 1.0], sizes)
-    design = np.column_stack([fixed, free]) * np.sqrt(total)
-    score = float(np.mean((_logistic_fit(design, is_synthetic) - share) ** 2))
+    with one_thread():
+        fixed = _orthonormal(fixed)
+        # what the fixed columns explain is taken out: the rest counts the coefficients
+        free = _orthonormal(variables - fixed @ (fixed.T @ variables))
+        design = np.column_stack([fixed, free]) * np.sqrt(total)
+        score = float(np.mean((_logistic_fit(design, is_synthetic) - share) ** 2))
     null = free.shape[1] * (1.0 - share) ** 2 * share / total
     if known is not None:
         differences = free[: sizes[0]] - free[sizes[0] :]
