@@ -581,7 +581,9 @@ def _sphinx(source, output, *, strict=True):
                 bundle.unlink()
         return []
     lines = [line for line in text.splitlines() if re.search(r"\b(WARNING|ERROR|CRITICAL)\b", line)]
-    return lines or text.splitlines()[-15:]
+    # what stops Sphinx before it warns ends in a message box of blank lines and rules
+    said = [line for line in text.splitlines() if re.search(r"\w", line)]
+    return lines or [line for line in said if "Could not" in line] or said[-15:]
 
 
 def _replace(new, old):

@@ -439,7 +439,7 @@ def risk_utility_sweep(
     if count_weights is not None:
         fit_seed, release_seed = seeds[-1].spawn(2)
         fit = synthesizer.fit(count_weights, draws=draws, random_seed=fit_seed)
-        result = bound_fit(synthesizer, fit, count_weights)
+        result = bound_fit(synthesizer, fit, count_weights, allow_disagreement=True)
         keep("Countweighted", (np.nan, np.nan), result, release_seed)
     report.close()
     return Sweep(tuple(entries))
