@@ -480,7 +480,7 @@ def group_intervals(distributions, variable, statistic="mean", *, simulated=Fals
     axes.set_xticks(range(len(groups)), [fill(str(group), 13) for group in groups])
     axes.set_xlabel(variable.capitalize())
     _income_axis(axes, statistic)
-    axes.legend(frameon=False)
+    figure.legend(loc="outside upper center", ncols=len(labels), frameon=False)
     _mark_simulated(figure, simulated)
     return figure
 

@@ -85,7 +85,7 @@ def test_group_intervals_hold_the_middle_95_per_cent():
     ends = axes.collections[1].get_segments()[0][:, 1]
     assert ends == pytest.approx(np.quantile(found["old"]["Data"], (0.025, 0.975)))
     assert {"old", "young"} <= set(texts(figure)) and any("Simulated" in t for t in texts(figure))
-    named = [text.get_text() for text in axes.get_legend().get_texts()]
+    named = [text.get_text() for text in figure.legends[0].get_texts()]
     assert named == ["Data", "DPweighted"]
     figure.canvas.draw()
 
