@@ -253,7 +253,7 @@ class Sweep:
                 rows[name][f"{statistic} (%)"] = _shift(found[name], found["Data"])
         return pd.DataFrame.from_dict(rows, orient="index").rename_axis("synthesizer")
 
-    def equal_bounds(self, distributions):
+    def equal_bounds(self, distributions, scores=None):
         """How close EMweighted came to the bound of DPweighted, and what each does to a statistic.
 
         Parameters
@@ -261,6 +261,8 @@ class Sweep:
         distributions : dict of str to array_like
             What :meth:`distributions` returned for the statistic without a ``configuration``, with
             ``Data``.
+        scores : pandas.DataFrame, optional
+            What :meth:`propensity_scores` returned without a ``configuration``.
 
         Returns
         -------
@@ -268,8 +270,8 @@ class Sweep:
             One row a setting: the ``target`` (the bound of DPweighted, in nats); EMweighted's
             ``scalar weight``, ``local bound`` and distance from the target in per cent; the
             distance of each one's median from Unweighted's and from the data's, in per cent of
-            those; and how much further EMweighted is, in points of per cent, below 0 where it is
-            closer.
+            those; how much further EMweighted is, in points of per cent, below 0 where it is
+            closer; and, with ``scores``, the pMSE ratio of each.
         """
         import pandas as pd
 
@@ -291,6 +293,9 @@ class Sweep:
                 row[f"DPweighted from {reference} (%)"] = away[0]
                 row[f"EMweighted from {reference} (%)"] = away[1]
                 row[f"EMweighted further from {reference}"] = away[1] - away[0]
+            if scores is not None:
+                row["DPweighted pMSE ratio"] = scores.loc[dp.label, "ratio"]
+                row["EMweighted pMSE ratio"] = scores.loc[em.label, "ratio"]
             rows[dp.scale, dp.shift] = row
         table = pd.DataFrame.from_dict(rows, orient="index")
         return table.rename_axis(["scale", "shift"])

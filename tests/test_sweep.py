@@ -156,10 +156,23 @@ def test_equal_bounds_measure_the_distance_from_the_target_and_from_both_referen
     assert first["EMweighted from Unweighted (%)"] == pytest.approx(20)
     assert first["EMweighted further from Unweighted"] == pytest.approx(10)
     assert first["EMweighted further from Data"] == pytest.approx(12 - 1)
+    assert not any("pMSE" in column for column in table)
     # a mechanism that lands on the data by accident is closer, and the table says so
     last = table.loc[(0.5, -0.3)]
     assert last["EMweighted further from Data"] == pytest.approx(1 - 21)
     assert last["EMweighted further from Unweighted"] == pytest.approx(100 * 9 / 110 - 10)
+
+
+def test_equal_bounds_take_the_scores_of_their_own_setting(sweep):
+    settings = {"resamples": 50, "random_seed": 1}
+    means = sweep.distributions("mean", data=COUNTS, **settings)
+    scores = sweep.propensity_scores(COUNTS)
+    table = sweep.equal_bounds(means, scores)
+    for pair in CONFIGURATIONS:
+        for name in ("DPweighted", "EMweighted"):
+            label = sweep.entry(name, *pair).label
+            assert table.loc[pair, f"{name} pMSE ratio"] == scores.loc[label, "ratio"]
+    assert table["EMweighted pMSE ratio"].nunique() == 2
 
 
 def test_grouped_distributions_are_those_of_the_groups_records(four):
