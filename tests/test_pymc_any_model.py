@@ -574,6 +574,17 @@ def test_new_weights_do_not_compile_again(counts_run, monkeypatch):
         other.fit(draws=20)
 
 
+def test_an_impossible_record_is_named(quick):
+    synthesizer = PyMCSynthesizer(outside_the_support(), chains=1, warmup=20)
+    with pytest.raises(ValueError, match="record 2 of y is impossible at the model's initial"):
+        synthesizer.fit(draws=5)
+    fit = synthesizer.fit(np.where(_IMPOSSIBLE, 0.0, 1.0), draws=5, random_seed=1)
+    log_lik = synthesizer.log_likelihood(fit)
+    assert np.all(log_lik[..., 2] == -np.inf) and np.isfinite(log_lik[..., :2]).all()
+    bounds = ppm.record_bounds(log_lik, np.where(_IMPOSSIBLE, 0.0, 1.0))
+    assert bounds[2] == 0.0 and np.isfinite(bounds).all()
+
+
 # ---- what comes out ---------------------------------------------------------------------------
 
 

@@ -129,6 +129,7 @@ class PyMCSynthesizer:
             terms = _find_terms(plain, [plain[v.name] for v in model.observed_RVs])
             self._log_likelihood = _ByRecord(plain, terms)
             self.model, self.weights_name = _weighted_copy(model, plain, terms)
+        self._terms = terms
         self.records = terms[0].records
         self.responses = tuple(term.response for term in terms)
         imputed = {term.imputed for term in terms}
@@ -159,22 +160,28 @@ class PyMCSynthesizer:
         Raises
         ------
         ValueError
-            If an argument is out of range.
+            If an argument is out of range, or a record with a weight above 0 is impossible where
+            the chains start.
         """
         draws = check_count("draws", draws)
         weights = np.ones(self.records) if weights is None else weights
         weights = check_weights(weights, self.records)
         with self.model:
             pm.set_data({self.weights_name: weights})
-        trace = _sample(
-            self.model,
-            draws=draws,
-            chains=self.chains,
-            warmup=self.warmup,
-            target_accept=self.target_accept,
-            random_seed=random_seed,
-            progress=progress,
-        )
+        try:
+            trace = _sample(
+                self.model,
+                draws=draws,
+                chains=self.chains,
+                warmup=self.warmup,
+                target_accept=self.target_accept,
+                random_seed=random_seed,
+                progress=progress,
+            )
+        except pm.exceptions.SamplingError as error:
+            # PyMC's message runs over many lines and names no record
+            self._name_impossible_record(error)
+            raise
         posterior = trace["posterior"].to_dataset()
         with _no_compiler():
             log_lik = self._log_likelihood(posterior)
@@ -185,6 +192,20 @@ class PyMCSynthesizer:
                 "sample_stats": trace["sample_stats"].to_dataset(),
             }
         )
+
+    def _name_impossible_record(self, error):
+        with _no_compiler():
+            for term in self._terms:
+                variable = self.model[term.variable.name]
+                (log_lik,) = self.model.logp(vars=[variable], sum=False)
+                finite = np.isfinite(_at_start(self.model, log_lik))
+                wrong = np.flatnonzero(~finite.reshape(len(finite), -1).all(axis=1))
+                if wrong.size:
+                    record = wrong[0] if term.rows is None else term.rows[wrong[0]]
+                    raise ValueError(
+                        f"record {record} of {term.response} is impossible at the model's initial "
+                        "values: correct it or the model, set initval=, or give it weight 0"
+                    ) from error
 
     def log_likelihood(self, fit):
         """Log-likelihood of every record at every draw of a fit, an array (chain, draw, record)."""
