@@ -704,6 +704,10 @@ def _not_a_number():
     pm.Normal("y", pm.Normal("mu"), observed=data)
 
 
+def _no_records():
+    pm.Normal("y", pm.Normal("mu"), observed=np.empty(0))
+
+
 def _total_size():
     pm.Normal("y", pm.Normal("mu"), observed=np.ones(5), total_size=50)
 
@@ -730,6 +734,7 @@ def _partly_missing_rows():
         (_different_lengths, r"different lengths \(y has 5, z has 7\)"),
         (_one_number, "y must be observed as an array of numbers with one row a record"),
         (_not_a_number, r"y holds NaN \(first in record 1\)"),
+        (_no_records, "y is empty"),
         (_total_size, "y is a minibatch or has total_size"),
         (_minibatch, "y is a minibatch or has total_size"),
         (_partly_missing_rows, "y has missing values that PyMC cannot separate"),

@@ -99,8 +99,10 @@ class PyMCSynthesizer:
     -----
     Savitsky, Williams and Hu (2022), section 3: :math:`\prod_i p(x_i \mid \theta)^{\alpha_i}`
     takes the place of the likelihood. What a potential says of the records is not weighted and
-    not bounded. The missing entries of a masked response belong to the parameters, a record
-    counts with what was observed of it, and a record of which nothing was has log-likelihood 0.
+    not bounded, and neither is a record's value where the model uses it as a plain number, such
+    as last month's value in the mean of this month's. The missing entries of a masked response
+    belong to the parameters, a record counts with what was observed of it, and a record of which
+    nothing was has log-likelihood 0.
 
     A record with weight exactly 0 contributes nothing, not even where its log-likelihood is -inf.
 
@@ -134,9 +136,6 @@ class PyMCSynthesizer:
         self.responses = tuple(term.response for term in terms)
         imputed = {term.imputed for term in terms}
         self._parameters = [v.name for v in plain.free_RVs if v.name not in imputed]
-        self._response_dims = {
-            name: plain.named_vars_to_dims.get(name, (None,))[0] for name in self.responses
-        }
 
     def fit(self, weights=None, *, draws=1000, random_seed=None, progress=False):
         """Draw from the pseudo posterior by NUTS.
@@ -270,7 +269,10 @@ class _Term:
 
 
 class _WeightedVariable(SymbolicRandomVariable):
-    """An observed variable and its records' weights: the same draws, another log-density."""
+    """An observed variable and its records' weights: the same draws, another log-density.
+
+    PyMC finds the log-density below by this type, wherever it needs one.
+    """
 
 
 def _weighted(variable, weights):
@@ -458,14 +460,14 @@ def _find_term(model, variable):
             f"{name} must be observed as an array of numbers with one row a record; "
             f"got {type(data).__name__} of shape {np.shape(data)} and type {data.dtype}"
         )
+    if data.size == 0:
+        raise ValueError(f"{name} is empty: observe one row a record")
     missing = np.flatnonzero(np.isnan(data).reshape(len(data), -1).any(axis=1))
     if missing.size:
         raise ValueError(
             f"{name} holds NaN (first in record {missing[0]}): observe a masked array instead, or "
             "leave those records out"
         )
-    if len(data) == 0:
-        raise ValueError(f"{name} is empty: observe one row a record")
     full = _masked_response(model, variable)
     if full is None:
         term = _Term(variable, name, None, len(data), None)
