@@ -17,6 +17,7 @@ from scipy import stats
 
 import ppm
 from ppm.synthesizers import finite_mixture
+from ppm.synthesizers.chains import one_thread
 from ppm.synthesizers.finite_mixture import FiniteMixture, mixture_log_likelihood
 
 
@@ -241,7 +242,7 @@ def test_prior_of_a_correlation_is_the_documented_one(df):
     sampler = finite_mixture._Sampler(y[:0], X[:0], y[:0], 3, prior, None, np.random.default_rng(1))
     sampler.start(None)
     correlation = np.empty((2, 3000))
-    with finite_mixture._one_thread():
+    with one_thread():
         for value in np.nditer(correlation, op_flags=["writeonly"]):
             sampler.sweep()
             root = sampler.covariance.root()

@@ -1,12 +1,6 @@
 """Finite mixture of regressions: the paper's synthesizer for income, and our sampler for it."""
 
-import contextlib
-import multiprocessing
 import os
-import signal
-import sys
-import threading
-from concurrent.futures import ProcessPoolExecutor, wait
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,6 +9,7 @@ from scipy.special import gammaln
 
 from ppm._validation import check_count, check_number, check_weights
 from ppm.synthesizers.base import choose_draws
+from ppm.synthesizers.chains import one_thread, progress_bar, run_chains
 
 LOG_2PI = float(np.log(2.0 * np.pi))
 
@@ -217,9 +212,8 @@ class FiniteMixture:
             # a process takes about a second to start; a sweep about 2e-9 s for each product below
             work = records * size * self.components * (draws * self.thin + self.warmup)
             parallel = work > 2e9 and (os.cpu_count() or 1) > 1
-        run = _run_parallel if parallel and self.chains > 1 else _run_serial
-        with _progress_bar(progress, sum(job.sweeps for job in jobs)) as advance:
-            results = run(jobs, advance)
+        with progress_bar(progress, sum(job.sweeps for job in jobs)) as advance:
+            results = run_chains(_run_chain, jobs, advance, parallel=parallel)
         return _data_tree(results)
 
     def log_likelihood(self, fit):
@@ -855,7 +849,7 @@ def _run_chain(job, report=lambda sweeps: None):
         "occupied_components": np.empty(S, dtype=np.int64),
         "acceptance_rate": np.empty((S, len(_Sampler.KINDS))),
     }
-    with _one_thread():
+    with one_thread():
         sampler = _Sampler(
             job.response[active],
             job.predictors[active],
@@ -969,109 +963,3 @@ def _starting_points(initial, chains, components, predictors):
         )
     size = len(last["beta"])
     return [{name: values[c % size] for name, values in last.items()} for c in range(chains)]
-
-
-# ---- running chains ---------------------------------------------------------------------------
-
-
-def _one_thread():
-    """Limit linear algebra to one thread: chains run side by side, and sums keep their order."""
-    try:
-        from threadpoolctl import threadpool_limits
-    except ImportError:
-        return contextlib.nullcontext()
-    return threadpool_limits(1)
-
-
-def _run_serial(jobs, advance):
-    done = 0
-
-    def report(sweeps):
-        advance(done + sweeps)
-
-    results = []
-    for job in jobs:
-        results.append(_run_chain(job, report))
-        done += job.sweeps
-    return results
-
-
-_channel = {}
-
-
-class _Stopped(Exception):
-    pass
-
-
-def _initialise_worker(counters, stop):
-    # the main process decides what an interrupt means; a worker must not outlive it
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    _channel.update(counters=counters, stop=stop)
-    parent = multiprocessing.parent_process()
-
-    def follow():
-        parent.join()
-        os._exit(1)
-
-    threading.Thread(target=follow, daemon=True).start()
-
-
-def _run_in_worker(number, job):
-    def report(sweeps):
-        _channel["counters"][number] = sweeps
-        if _channel["stop"].value:
-            raise _Stopped
-
-    return _run_chain(job, report)
-
-
-@contextlib.contextmanager
-def _clean_start():
-    """Start processes with one thread, and without running the user's script in them again."""
-    threads = {name: "1" for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")}
-    before = {name: os.environ.get(name) for name in threads}
-    main = sys.modules["__main__"]
-    hidden = {name: vars(main).pop(name) for name in ("__file__", "__spec__") if name in vars(main)}
-    main.__spec__ = None
-    os.environ.update(threads)
-    try:
-        yield
-    finally:
-        vars(main).update(hidden)
-        for name, value in before.items():
-            if value is None:
-                del os.environ[name]
-            else:
-                os.environ[name] = value
-
-
-def _run_parallel(jobs, advance):
-    """Run every chain in a process of its own; the results do not depend on that."""
-    context = multiprocessing.get_context("spawn")
-    counters = context.Array("q", len(jobs), lock=False)
-    stop = context.Value("b", 0, lock=False)
-    workers = min(len(jobs), os.cpu_count() or 1)
-    with ProcessPoolExecutor(workers, context, _initialise_worker, (counters, stop)) as pool:
-        try:
-            with _clean_start():
-                futures = [pool.submit(_run_in_worker, c, job) for c, job in enumerate(jobs)]
-            waiting = futures
-            while waiting:
-                waiting = wait(waiting, timeout=0.2, return_when="FIRST_EXCEPTION").not_done
-                advance(sum(counters))
-        except BaseException:
-            stop.value = 1
-            raise
-        return [future.result() for future in futures]
-
-
-@contextlib.contextmanager
-def _progress_bar(show, total):
-    """Yield a function that takes the number of sweeps done so far, of all chains."""
-    if not show:
-        yield lambda sweeps: None
-        return
-    from tqdm import tqdm
-
-    with tqdm(total=total, unit=" sweeps", file=sys.stderr) as bar:
-        yield lambda sweeps: bar.update(sweeps - bar.n)
