@@ -219,7 +219,7 @@ BREAKAGES = {
     "one random number for all components": (
         0.0,
         finite_mixture,
-        "_inverse_gamma",
+        "inverse_gamma",
         lambda shape, scale, rng: scale / rng.standard_gamma(shape),
     ),
 }

@@ -10,6 +10,13 @@ from scipy.special import gammaln
 from ppm._validation import check_count, check_number, check_weights
 from ppm.synthesizers.base import choose_draws
 from ppm.synthesizers.chains import one_thread, progress_bar, run_chains
+from ppm.synthesizers.numerics import (
+    inverse_gamma,
+    log_add_exp,
+    log_gamma_draws,
+    log_sum_exp,
+    slice_draw,
+)
 
 LOG_2PI = float(np.log(2.0 * np.pi))
 
@@ -357,7 +364,7 @@ def component_log_densities(response, predictors, beta, sigma):
 
 def mixture_log_likelihood(response, predictors, log_pi, beta, sigma):
     """Log-likelihood of every record under the mixture, shape (records,), in nats."""
-    return _log_sum_exp(
+    return log_sum_exp(
         log_pi[:, None] + component_log_densities(response, predictors, beta, sigma)
     )
 
@@ -407,45 +414,6 @@ def _conditional_labels(uniforms, response, predictors, pi, beta, sigma):
         )
     edges = np.cumsum(np.exp(log_joint - log_joint.max(axis=0)), axis=0)
     return (uniforms * edges[-1] >= edges).sum(axis=0)
-
-
-def _log_sum_exp(values):
-    """Log of the sum of exponentials over axis 0; finite wherever one term is."""
-    top = values.max(axis=0)
-    top = np.where(np.isfinite(top), top, 0.0)
-    with np.errstate(divide="ignore"):
-        return np.log(np.exp(values - top).sum(axis=0)) + top
-
-
-def _log_add_exp(a, b):
-    # NumPy's logaddexp is the same function without vector instructions: several times slower
-    high = np.maximum(a, b)
-    return high + np.log1p(np.exp(np.minimum(a, b) - high))
-
-
-def _log_gamma_draws(shape, rng):
-    """Log of Gamma(shape, 1) draws: shapes near 0 give values that underflow unless in logs."""
-    return np.log(rng.standard_gamma(shape + 1.0)) - rng.standard_exponential(shape.shape) / shape
-
-
-def _inverse_gamma(shape, scale, rng):
-    return scale / rng.standard_gamma(shape, size=np.shape(scale))
-
-
-def _slice_draw(x, log_density, rng, width=1.0):
-    """One slice sampling update of the number x: stepping out, then shrinkage."""
-    level = log_density(x) - rng.standard_exponential()
-    low = x - width * rng.random()
-    high = low + width
-    while log_density(low) > level:
-        low -= width
-    while log_density(high) > level:
-        high += width
-    while True:
-        proposal = rng.uniform(low, high)
-        if log_density(proposal) > level:
-            return proposal
-        low, high = (proposal, high) if proposal < x else (low, proposal)
 
 
 class _Sampler:
@@ -529,7 +497,7 @@ class _Sampler:
         if wrong.size:
             others = np.flatnonzero(keep)
             terms = self.log_pi[others, None] + self.log_density[np.ix_(others, wrong)]
-            result[wrong] = _log_sum_exp(terms) if others.size else -np.inf
+            result[wrong] = log_sum_exp(terms) if others.size else -np.inf
         return result
 
     def accept(self, kind, log_ratio):
@@ -544,7 +512,7 @@ class _Sampler:
 
         ``rest_members`` is 1 - α for the members of component k and 0 elsewhere.
         """
-        log_f = _log_add_exp(log_f_rest, self.log_pi[k] + log_density)
+        log_f = log_add_exp(log_f_rest, self.log_pi[k] + log_density)
         log_ratio = rest_members @ (log_density - self.log_density[k]) - self.rest_alpha @ (
             log_f - self.log_f
         )
@@ -602,7 +570,7 @@ class _Sampler:
             self.draw_empty_components(empty)
         prior, df = self.prior, self.prior.coefficient_df
         self.precision = self.covariance.precision()
-        self.coefficient_aux = _inverse_gamma(
+        self.coefficient_aux = inverse_gamma(
             0.5 * (df + self.R),
             df * np.diag(self.precision) + 1.0 / prior.coefficient_scale**2,
             self.rng,
@@ -626,14 +594,14 @@ class _Sampler:
         prior, rng = self.prior, self.rng
         covariance = self.propose_covariance(np.flatnonzero(self.count))
         beta = rng.standard_normal((empty.size, self.R)) @ covariance.root().T
-        aux = _inverse_gamma(0.5, np.full(empty.size, prior.residual_scale**-2.0), rng)
+        aux = inverse_gamma(0.5, np.full(empty.size, prior.residual_scale**-2.0), rng)
         df = prior.residual_df
-        sigma = np.sqrt(_inverse_gamma(0.5 * df, df / aux, rng))
+        sigma = np.sqrt(inverse_gamma(0.5 * df, df / aux, rng))
         self.proposed[3] += 1
         if self.corrected:
             log_density = component_log_densities(self.y, self.X, beta, sigma)
             joint = self.log_pi[empty, None] + log_density
-            log_f = _log_add_exp(self.log_f_without(*empty), _log_sum_exp(joint))
+            log_f = log_add_exp(self.log_f_without(*empty), log_sum_exp(joint))
             self.proposed[3] -= 1
             if not self.accept(3, -(self.rest_alpha @ (log_f - self.log_f))):
                 return
@@ -695,7 +663,7 @@ class _Sampler:
 
     def propose_sigma(self, k, residual, alpha):
         df = self.prior.residual_df
-        variance = _inverse_gamma(
+        variance = inverse_gamma(
             0.5 * (df + alpha.sum()),
             df / self.residual_aux[k] + 0.5 * (alpha @ residual**2),
             self.rng,
@@ -704,15 +672,15 @@ class _Sampler:
 
     def draw_residual_aux(self):
         prior = self.prior
-        self.residual_aux = _inverse_gamma(
+        self.residual_aux = inverse_gamma(
             0.5 * (prior.residual_df + 1.0),
             prior.residual_df / self.sigma**2 + 1.0 / prior.residual_scale**2,
             self.rng,
         )
 
     def draw_mixture_weights(self):
-        log_gamma = _log_gamma_draws(self.concentration / self.K + self.weight, self.rng)
-        self.log_pi = log_gamma - _log_sum_exp(log_gamma)
+        log_gamma = log_gamma_draws(self.concentration / self.K + self.weight, self.rng)
+        self.log_pi = log_gamma - log_sum_exp(log_gamma)
         self.proposed[2] += 1
         self.accepted[2] += 1
 
@@ -722,12 +690,12 @@ class _Sampler:
         order = rng.permutation(self.K)
         rest_count = self.count - self.weight
         for pair in order[: 2 * (self.K // 2)].reshape(-1, 2):
-            log_gamma = _log_gamma_draws(self.concentration / self.K + self.weight[pair], rng)
+            log_gamma = log_gamma_draws(self.concentration / self.K + self.weight[pair], rng)
             share = log_gamma - np.logaddexp(*log_gamma)
             log_pi = share + np.logaddexp(*self.log_pi[pair])
             change = log_pi - self.log_pi[pair]
             joint = log_pi[:, None] + self.log_density[pair]
-            log_f = _log_add_exp(self.log_f_without(*pair), _log_add_exp(*joint))
+            log_f = log_add_exp(self.log_f_without(*pair), log_add_exp(*joint))
             log_ratio = rest_count[pair] @ change - self.rest_alpha @ (log_f - self.log_f)
             if self.accept(2, log_ratio):
                 self.log_pi[pair] = log_pi
@@ -745,7 +713,7 @@ class _Sampler:
         empty = np.flatnonzero(self.count == 0)
         log_pi = self.log_pi[self.count > 0].sum()
         if empty.size:
-            total = _log_sum_exp(self.log_pi[empty])
+            total = log_sum_exp(self.log_pi[empty])
             log_pi += empty.size * total
 
         def log_density(x):
@@ -763,13 +731,13 @@ class _Sampler:
                 - prior.concentration_rate * a
             )
 
-        concentration = float(np.exp(_slice_draw(np.log(self.concentration), log_density, rng)))
+        concentration = float(np.exp(slice_draw(np.log(self.concentration), log_density, rng)))
         if empty.size > 1:
-            log_gamma = _log_gamma_draws(np.full(empty.size, concentration / K), rng)
-            shares = total + log_gamma - _log_sum_exp(log_gamma)
+            log_gamma = log_gamma_draws(np.full(empty.size, concentration / K), rng)
+            shares = total + log_gamma - log_sum_exp(log_gamma)
             if self.corrected:
                 joint = shares[:, None] + self.log_density[empty]
-                log_f = _log_add_exp(self.log_f_without(*empty), _log_sum_exp(joint))
+                log_f = log_add_exp(self.log_f_without(*empty), log_sum_exp(joint))
                 if not self.accept(2, -(self.rest_alpha @ (log_f - self.log_f))):
                     return
                 self.log_f = log_f

@@ -1,0 +1,44 @@
+"""Sums in logs and random draws that the sampler of the finite mixture is made of."""
+
+import numpy as np
+
+
+def log_sum_exp(values):
+    """Log of the sum of exponentials over axis 0; finite wherever one term is."""
+    top = values.max(axis=0)
+    top = np.where(np.isfinite(top), top, 0.0)
+    with np.errstate(divide="ignore"):
+        return np.log(np.exp(values - top).sum(axis=0)) + top
+
+
+def log_add_exp(a, b):
+    """Log of the sum of exponentials of two arrays, of which one at least is finite."""
+    # NumPy's logaddexp is the same function without vector instructions: several times slower
+    high = np.maximum(a, b)
+    return high + np.log1p(np.exp(np.minimum(a, b) - high))
+
+
+def log_gamma_draws(shape, rng):
+    """Log of Gamma(shape, 1) draws: shapes near 0 give values that underflow unless in logs."""
+    return np.log(rng.standard_gamma(shape + 1.0)) - rng.standard_exponential(shape.shape) / shape
+
+
+def inverse_gamma(shape, scale, rng):
+    """Inverse Gamma draws, one for each scale."""
+    return scale / rng.standard_gamma(shape, size=np.shape(scale))
+
+
+def slice_draw(x, log_density, rng, width=1.0):
+    """One slice sampling update of the number x: stepping out, then shrinkage."""
+    level = log_density(x) - rng.standard_exponential()
+    low = x - width * rng.random()
+    high = low + width
+    while log_density(low) > level:
+        low -= width
+    while log_density(high) > level:
+        high += width
+    while True:
+        proposal = rng.uniform(low, high)
+        if log_density(proposal) > level:
+            return proposal
+        low, high = (proposal, high) if proposal < x else (low, proposal)
