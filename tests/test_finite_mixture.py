@@ -16,7 +16,7 @@ import xarray as xr
 from scipy import stats
 
 import ppm
-from ppm.synthesizers import finite_mixture
+from ppm.synthesizers import finite_mixture, label_free, numerics
 from ppm.synthesizers.chains import one_thread
 from ppm.synthesizers.finite_mixture import FiniteMixture, mixture_log_likelihood
 
@@ -233,6 +233,59 @@ def test_prior_does_not_come_back_from_a_broken_sampler(
     monkeypatch.setattr(*change)
     scores = z_scores(*prior_probabilities(prior_fit(weight, 7000), prior_log_likelihoods))
     assert largest(scores) > 6.0, scores
+
+
+# ---- moves without labels: a conditional known by integration ----------------------------------
+
+
+def two_known_components():
+    """A sampler of two components, with known regressions."""
+    rng = np.random.default_rng(6)
+    y = np.concatenate([rng.normal(0.0, 1.0, 16), rng.normal(4.0, 0.5, 4)])
+    prior = FiniteMixture(y, np.ones((20, 1))).prior
+    sampler = SAMPLER(y, np.ones((20, 1)), np.linspace(0.3, 1.0, 20), 2, prior, None, rng)
+    sampler.start(
+        {
+            "pi": np.array([0.2, 0.8]),
+            "beta": np.array([[1.0], [0.2]]),
+            "sigma": np.ones(2),
+            "concentration": 3.0,
+        }
+    )
+    return sampler
+
+
+def share_score():
+    """Distance of the mean share of the first component from an integral, in standard errors."""
+    sampler = two_known_components()
+    shares = np.empty(4000)
+    for s in range(shares.size):
+        with np.errstate(divide="ignore", under="ignore"):
+            sampler.share_mixture_weight()
+        shares[s] = np.exp(sampler.log_pi[0])
+    u = np.linspace(0.0, 1.0, 4003)[1:-1]
+    density = stats.norm.pdf(sampler.y[:, None], [1.0, 0.2], 1.0)
+    log_f = np.log(density @ np.stack([u, 1.0 - u]))
+    p = stats.beta(1.5, 1.5).pdf(u) * np.exp(np.linspace(0.3, 1.0, 20) @ log_f)
+    p /= p.sum()
+    scores = [
+        (function(shares).mean() - p @ function(u)) / float(az.mcse(function(shares)[None]))
+        for function in (np.asarray, np.square)
+    ]
+    return np.abs(scores).max()
+
+
+def one_jacobian_too_many(x, log_density, rng, width):
+    def changed(x):
+        return log_density(x) - np.logaddexp(0.0, [-x, x]).sum()
+
+    return numerics.slice_draw(x, changed, rng, width)
+
+
+def test_shares_have_their_conditional(monkeypatch):
+    assert share_score() < 4.0
+    monkeypatch.setattr(label_free, "slice_draw", one_jacobian_too_many)
+    assert share_score() > 6.0
 
 
 @pytest.mark.parametrize("df", [2.0, 3.0])
