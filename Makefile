@@ -43,8 +43,9 @@ test: env ## run all tests, the notebooks and a build of the book among them: AR
 lint: env ## check the style of the code and of the notebooks
 	@"$(RUN)" -m ruff check .
 
-benchmark: env ## time the simulation beside drawing its random numbers alone
+benchmark: env ## time the simulation and the mixture's sampler, each beside what else one would use
 	@"$(RUN)" benchmarks/contraction.py
+	@"$(RUN)" benchmarks/mixture.py
 
 env: ## make the environment in .venv from requirements.lock: PYTHON=/path/python
 	@sh scripts/environment.sh "$(VENV)" "$(PYTHON)"

@@ -1,0 +1,82 @@
+"""How fast the finite mixture's sampler is, beside NUTS on the same model.
+
+Records are simulated from three regressions, weights are drawn at random. Both samplers run in this
+process, one after the other in every round. Their processor time is that of warm-up and kept draws
+together, for NUTS with the compilation of the model. What counts is the effective sample size a
+second of the largest weighted |log-likelihood| of a draw, which drives the local bound. Where the
+medians of that quantity in the last column differ, one of the samplers is stuck.
+
+Run it with ``make benchmark`` or ``python benchmarks/mixture.py [--rounds 3] [--records 100]``.
+"""
+
+import argparse
+import time
+
+import numpy as np
+
+import ppm
+from ppm.diagnostics import bound_diagnostics
+
+
+def simulated(records, predictors, seed):
+    """Response, predictors and weights."""
+    rng = np.random.default_rng(seed)
+    X = np.column_stack([np.ones(records), rng.integers(0, 2, (records, predictors - 1))])
+    beta = rng.normal(0.0, 0.5, (3, predictors)) + np.array([[0.0], [0.3], [-0.3]])
+    label = rng.choice(3, records, p=[0.6, 0.3, 0.1])
+    sigma = np.array([0.4, 0.7, 1.5])[label]
+    y = (X * beta[label]).sum(axis=1) + sigma * rng.standard_normal(records)
+    return y, X, rng.uniform(0.2, 1.0, records)
+
+
+def measure(model, weights, sweeps, seed, **settings):
+    """Processor milliseconds a sweep, effective draws a second, R-hat and mean of the quantity."""
+    start = time.process_time()
+    fit = model.fit(weights, random_seed=seed, **settings)
+    seconds = time.process_time() - start
+    found = bound_diagnostics(model.log_likelihood(fit), weights)
+    return (
+        1e3 * seconds / sweeps,
+        found.effective_draws / seconds,
+        found.effective_draws_log_likelihood / seconds,
+        found.r_hat,
+        found.typical,
+    )
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--records", type=int, default=100)
+    parser.add_argument("--predictors", type=int, default=3)
+    parser.add_argument("--components", type=int, default=2)
+    parser.add_argument("--draws", type=int, default=500, help="kept draws of each of two chains")
+    parser.add_argument("--without-nuts", action="store_true", help="only the library's sampler")
+    options = parser.parse_args()
+    print(
+        f"finite mixture: n = {options.records}, R = {options.predictors}, "
+        f"K = {options.components}, 2 chains, {options.draws} kept draws each"
+    )
+    print("                     ms a sweep  ESS/s max|f|  ESS/s log-lik.   R-hat  median max|f|")
+    rates = []
+    for seed in range(options.rounds):
+        y, X, weights = simulated(options.records, options.predictors, seed)
+        common = {"components": options.components, "chains": 2, "warmup": options.draws}
+        model = ppm.FiniteMixture(y, X, parallel=False, **common)
+        rows = {"Metropolis in Gibbs": (model, 4 * options.draws)}
+        if not options.without_nuts:
+            reference = ppm.PyMCFiniteMixture(y, X, correlation="huang-wand", **common)
+            rows["NUTS (PyMC)"] = (reference, 4 * options.draws)
+        for name, (fitted, sweeps) in rows.items():
+            row = measure(fitted, weights, sweeps, seed, draws=options.draws)
+            rates.append(row[1])
+            columns = zip(row, (10, 14, 16, 8, 15), (2, 2, 2, 3, 2), strict=True)
+            print(f"  {name:19s}" + "".join(f"{v:{width}.{d}f}" for v, width, d in columns))
+    if not options.without_nuts:
+        ratio = np.array(rates[::2]) / np.array(rates[1::2])
+        print(f"  ratio of ESS/s of max|f|: median {np.median(ratio):.1f}, "
+              f"from {ratio.min():.1f} to {ratio.max():.1f}")
+
+
+if __name__ == "__main__":
+    main()
