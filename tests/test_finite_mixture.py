@@ -16,8 +16,8 @@ import xarray as xr
 from scipy import stats
 
 import ppm
+from ppm._threads import one_thread
 from ppm.synthesizers import finite_mixture, label_free, numerics
-from ppm.synthesizers.chains import one_thread
 from ppm.synthesizers.finite_mixture import FiniteMixture, mixture_log_likelihood
 
 

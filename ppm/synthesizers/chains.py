@@ -9,15 +9,6 @@ import threading
 from concurrent.futures import ProcessPoolExecutor, wait
 
 
-def one_thread():
-    """Limit linear algebra to one thread: chains run side by side, and sums keep their order."""
-    try:
-        from threadpoolctl import threadpool_limits
-    except ImportError:
-        return contextlib.nullcontext()
-    return threadpool_limits(1)
-
-
 def run_chains(function, jobs, advance, *, parallel):
     """Run ``function(job, report)`` for every job and return the results in order.
 

@@ -7,9 +7,10 @@ import numpy as np
 from scipy.linalg import cholesky, solve_triangular
 from scipy.special import gammaln
 
+from ppm._threads import one_thread
 from ppm._validation import check_count, check_number, check_weights
 from ppm.synthesizers.base import choose_draws
-from ppm.synthesizers.chains import one_thread, progress_bar, run_chains
+from ppm.synthesizers.chains import progress_bar, run_chains
 from ppm.synthesizers.label_free import LabelFreeMoves
 from ppm.synthesizers.numerics import (
     inverse_gamma,
