@@ -11,6 +11,7 @@ from ppm.mechanism import bound_fit, match_local_bound
 from ppm.results import entry_label
 from ppm.utility import (
     grouped_barycentres,
+    median_shift,
     propensity_score,
     rank_powers,
     resample,
@@ -250,7 +251,7 @@ class Sweep:
                 "R-hat, log-likelihood": entry.diagnostics.r_hat_log_likelihood,
             }
             for statistic, found in distributions.items():
-                rows[name][f"{statistic} (%)"] = _shift(found[name], found["Data"])
+                rows[name][f"{statistic} (%)"] = median_shift(found[name], found["Data"])
         return pd.DataFrame.from_dict(rows, orient="index").rename_axis("synthesizer")
 
     def equal_bounds(self, distributions, scores=None):
@@ -287,7 +288,7 @@ class Sweep:
             }
             for reference in ("Unweighted", "Data"):
                 away = [
-                    abs(_shift(distributions[entry.label], distributions[reference]))
+                    abs(median_shift(distributions[entry.label], distributions[reference]))
                     for entry in (dp, em)
                 ]
                 row[f"DPweighted from {reference} (%)"] = away[0]
@@ -406,13 +407,16 @@ def risk_utility_sweep(
     entries = []
 
     def keep(mechanism, pair, result, seed, history=()):
-        log_lik = synthesizer.log_likelihood(result.draws)
+        diagnostics = result.diagnostics
+        if diagnostics is None:
+            # independent draws gate nothing, but the table shows their effective sample size
+            log_lik = synthesizer.log_likelihood(result.draws)
+            diagnostics = bound_diagnostics(log_lik, result.weights)
         synthetic = result.synthesize(releases, random_seed=seed)
         entries.append(
             SweepEntry(
                 mechanism, *pair, result.weights, result.record_bounds, result.local_bound,
-                result.draws_used, bound_diagnostics(log_lik, result.weights), synthetic.values,
-                history,
+                result.draws_used, diagnostics, synthetic.values, history,
             )
         )
         report(mechanism, pair)
@@ -448,11 +452,6 @@ def risk_utility_sweep(
         keep("Countweighted", (np.nan, np.nan), result, release_seed)
     report.close()
     return Sweep(tuple(entries))
-
-
-def _shift(values, reference):
-    """Distance of the median from the reference's, in per cent of that."""
-    return 100.0 * (np.median(values) / np.median(reference) - 1.0)
 
 
 def _check_configurations(configurations):

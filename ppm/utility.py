@@ -383,6 +383,11 @@ def _repeatable(random_seed):
     return lambda: random_seed
 
 
+def median_shift(values, reference):
+    """Distance of the median of ``values`` from the reference's, in per cent of that."""
+    return 100.0 * (np.median(values) / np.median(reference) - 1.0)
+
+
 def compare_distributions(reference, distributions):
     """How far distributions of a statistic lie from a reference, such as the confidential data's.
 
@@ -417,7 +422,7 @@ def compare_distributions(reference, distributions):
             raise ValueError(f"distributions must be finite; {label} is not")
         rows[label] = {
             "median": np.median(values),
-            "shift (%)": 100.0 * (np.median(values) / middle - 1.0),
+            "shift (%)": median_shift(values, reference),
             "distance (%)": 100.0 * wasserstein_distance(reference, values) / abs(middle),
         }
     return pd.DataFrame.from_dict(rows, orient="index")
