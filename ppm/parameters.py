@@ -176,6 +176,7 @@ _ALL = (
         "a list of pairs [c, g], c above 0 and at most 1, g from -1 to 1",
         lambda pairs: bool(pairs) and all(_is_pair(pair) for pair in pairs),
     ),
+    _positive("local_bound", "largest weighted |log-likelihood| of a record, in nats (Δ)", 10_000),
     _integer("releases", "synthetic databases released (m)", 1, 1000),
     _integer("draws", "posterior draws a chain keeps (S)", 2, 100_000),
     _integer("warmup", "posterior draws a chain discards first", 1, 100_000),

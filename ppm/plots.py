@@ -540,3 +540,36 @@ def _not_computed(axes, position):
         position, 0.5, NOT_COMPUTED, transform=axes.get_xaxis_transform(), ha="center",
         va="center", fontsize=9, color="0.35", bbox={"facecolor": "white", "edgecolor": "none"},
     )
+
+
+def detection_limits(epsilons):
+    """Share of participants that a test can detect against its false alarms, a curve for each ε.
+
+    Parameters
+    ----------
+    epsilons : dict of str to float
+        What the legend calls it, and ε in nats.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        Limits of :func:`ppm.detection_limit`.
+    """
+    from matplotlib import colormaps
+
+    from ppm.disclosure import detection_limit
+
+    rates = np.r_[0.0, np.logspace(-6, 0, 400)]
+    figure, axes = _figure(5.6, 4.4)
+    shades = colormaps["viridis"](np.linspace(0.85, 0.1, len(epsilons)))
+    for (name, epsilon), shade in zip(epsilons.items(), shades, strict=True):
+        axes.plot(rates, detection_limit(rates, epsilon), color=shade, linewidth=2, label=name)
+    axes.plot([0, 1], [0, 1], color="0.6", linestyle=":", label="a coin")
+    axes.set(
+        xlabel="false alarms: share of outsiders called participants",
+        ylabel="participants detected, at the most",
+        xlim=(0, 1), ylim=(0, 1.02),
+    )
+    axes.legend(title="ε (nats)", frameon=False, loc="lower right")
+    _tidy(axes)
+    return figure
