@@ -12,6 +12,8 @@ __version__ = "0.1.0"
 _EXPORTS = {
     "record_bounds": "ppm.lipschitz",
     "local_bound": "ppm.lipschitz",
+    "record_oscillations": "ppm.lipschitz",
+    "oscillation_bound": "ppm.lipschitz",
     "record_weights": "ppm.weights",
     "mapped_weights": "ppm.weights",
     "scalar_weights": "ppm.weights",

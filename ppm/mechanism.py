@@ -9,7 +9,7 @@ import numpy as np
 from ppm import pdp
 from ppm._validation import check_count, check_number, check_weights
 from ppm.diagnostics import R_HAT_LIMIT, ChainsDisagreeError, bound_diagnostics
-from ppm.lipschitz import record_bounds
+from ppm.lipschitz import oscillation_bound, record_bounds
 from ppm.synthesizers.base import Synthesizer
 from ppm.weights import record_weights, scalar_weights
 
@@ -33,6 +33,9 @@ class MechanismResult:
         Bounds of the weighted records, in nats.
     local_bound : float
         Local Lipschitz bound Δ, the largest of them.
+    oscillation_bound : float
+        The largest oscillation of a record over the same draws, in nats: ε of one release if the
+        weights of the other records do not react to the one that leaves; at most 2Δ.
     diagnostics : ppm.BoundDiagnostics or None
         R-hat, effective sample size and spread of the bound's quantity in the weighted fit; None
         for a synthesizer with ``independent_draws``, or where ArviZ is not installed.
@@ -75,6 +78,16 @@ class MechanismResult:
     def local_bound(self):
         """Local Lipschitz bound Δ, in nats, unless the chains disagree."""
         return float(self.record_bounds.max())
+
+    @property
+    def oscillation_bound(self):
+        """Largest oscillation of a record, in nats, unless the chains disagree.
+
+        At weights that stay as they are when a record leaves it is an ε of one release, without a
+        factor 2: see :func:`ppm.oscillation_bound`.
+        """
+        self._withhold()
+        return oscillation_bound(self.synthesizer.log_likelihood(self.draws), self.weights)
 
     def despite_disagreement(self):
         """The same result with its bounds shown, marked, although the chains disagree."""

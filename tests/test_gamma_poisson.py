@@ -123,3 +123,17 @@ def test_wrong_fits_are_refused(synthesizer):
         synthesizer.fit(np.full(5, 2.0))
     with pytest.raises(ValueError, match="releases must be"):
         synthesizer.predict(synthesizer.fit(draws=2, random_seed=1), releases=0)
+
+
+def test_bounds_and_oscillations_within_an_interval_are_those_of_a_fine_grid(synthesizer):
+    grid = stats.poisson.logpmf(COUNTS, np.linspace(1.5, 4.0, 2001)[:, None])
+    bounds = synthesizer.bounds_within(1.5, 4.0)
+    oscillations = synthesizer.oscillations_within(1.5, 4.0)
+    assert np.allclose(bounds, np.abs(grid).max(axis=0))
+    assert np.allclose(oscillations, np.ptp(grid, axis=0), atol=1e-6)
+    # counts inside the interval peak there: the two ends alone would say too little
+    assert np.any(np.ptp(grid[[0, -1]], axis=0) < oscillations - 0.1)
+    with pytest.raises(ValueError, match="^lowest must be"):
+        synthesizer.bounds_within(0, 4)
+    with pytest.raises(ValueError, match="^highest must be"):
+        synthesizer.oscillations_within(4, 4)

@@ -5,6 +5,7 @@ import tracemalloc
 import numpy as np
 import pytest
 import xarray as xr
+from scipy import stats
 
 import ppm
 
@@ -105,3 +106,77 @@ def test_wrong_weights_are_refused(weights, message):
 def test_wrong_matrices_are_refused(log_lik, message):
     with pytest.raises(ValueError, match=message):
         ppm.record_bounds(log_lik)
+
+
+def test_oscillations_are_column_ranges_of_weighted_log_likelihoods(log_lik):
+    weights = np.random.default_rng(2).uniform(size=230)
+    expected = np.ptp(weights * log_lik, axis=0)
+    assert np.allclose(ppm.record_oscillations(log_lik, weights), expected)
+    assert np.isclose(ppm.oscillation_bound(log_lik, weights), expected.max())
+    array = xr.DataArray(log_lik.reshape(7, 100, 230), dims=("chain", "draw", "household"))
+    turned = array.transpose("household", "draw", "chain")
+    assert np.allclose(ppm.record_oscillations(turned, weights), expected)
+    wide = np.random.default_rng(3).normal(size=(3, 70_000))
+    assert np.array_equal(ppm.record_oscillations(wide), np.ptp(wide, axis=0))
+
+
+def test_the_oscillation_of_one_sign_is_at_most_the_bound_and_of_two_signs_at_most_twice(log_lik):
+    two_signs = ppm.record_oscillations(log_lik) / ppm.record_bounds(log_lik)
+    assert two_signs.max() <= 2 and two_signs.max() > 1.5  # the factor 2 is needed
+    negative = -np.abs(log_lik)
+    assert np.all(ppm.record_oscillations(negative) <= ppm.record_bounds(negative))
+
+
+def test_a_constant_in_the_log_likelihood_moves_the_bound_and_not_the_oscillation(log_lik):
+    assert np.allclose(ppm.record_oscillations(log_lik - 40), ppm.record_oscillations(log_lik))
+    assert ppm.local_bound(log_lik - 40) > 2 * ppm.local_bound(log_lik)
+
+
+def test_an_impossible_record_has_an_infinite_oscillation_unless_it_is_removed():
+    log_lik = np.array([[-1.0, -np.inf, -np.inf], [-3.0, -2.0, -np.inf]])
+    assert ppm.record_oscillations(log_lik).tolist() == [2.0, np.inf, np.inf]
+    assert ppm.record_oscillations(log_lik, [1.0, 0.0, 0.0]).tolist() == [2.0, 0.0, 0.0]
+
+
+def test_oscillations_refuse_what_bounds_refuse():
+    with pytest.raises(ValueError, match="record 1 has 1.5"):
+        ppm.record_oscillations(np.zeros((3, 2)), [0.5, 1.5])
+    with pytest.raises(ValueError, match=r"log_lik holds NaN \(first in record 1"):
+        ppm.oscillation_bound(np.array([[0.0, np.nan]]))
+
+
+def test_on_a_finite_set_of_draws_the_self_normalised_loss_is_within_the_oscillation(log_lik):
+    weights = np.random.default_rng(2).uniform(size=230)
+    weighted = weights * log_lik
+    # uniform on the draws with the record, in proportion to p^-α without it
+    loss = weighted + np.log(np.mean(np.exp(-weighted), axis=0))
+    assert np.all(np.abs(loss).max(axis=0) <= ppm.record_oscillations(log_lik, weights) + 1e-12)
+    # normalised on one draw more, the ratio can leave the range over the first draws
+    far = np.vstack([weighted, weighted.min(axis=0) - 30])
+    loss = (far + np.log(np.mean(np.exp(-far), axis=0)))[:-1]
+    assert np.all(np.abs(loss).max(axis=0) > ppm.record_oscillations(log_lik, weights))
+
+
+@pytest.mark.parametrize("unit", [1e3, 1e-3])
+def test_the_unit_of_a_continuous_outcome_moves_bound_and_weights_but_not_the_oscillation(unit):
+    rng = np.random.default_rng(5)
+    income = rng.lognormal(3.0, 0.5, size=60)
+    mean = rng.normal(np.mean(income), 1.0, size=(200, 1))
+    spread = rng.uniform(8, 12, size=(200, 1))
+    one, other = (
+        stats.norm.logpdf(factor * income, factor * mean, factor * spread)
+        for factor in (1.0, unit)
+    )
+    weights, others = ppm.record_weights(one), ppm.record_weights(other)
+    assert np.allclose(
+        ppm.record_oscillations(one, weights), ppm.record_oscillations(other, weights)
+    )
+    assert abs(ppm.local_bound(one) - ppm.local_bound(other)) > 1
+    # the paper's weights follow |log p|; here both ends move alike, and the scaling with them,
+    # unless the sign of log p changes
+    assert np.allclose(ppm.record_bounds(one) + np.log(unit), ppm.record_bounds(other)) == (
+        unit > 1
+    )
+    assert np.allclose(weights, others) == (unit > 1)
+    reciprocal = [ppm.mapped_weights(found, ppm.reciprocal_map) for found in (one, other)]
+    assert not np.allclose(*reciprocal, rtol=0.05)

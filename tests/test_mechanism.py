@@ -211,3 +211,13 @@ def test_a_model_that_is_no_synthesizer_is_refused():
     mechanism = ppm.PseudoPosteriorMechanism(ppm.GammaPoisson(COUNTS))
     with pytest.raises(ValueError, match="^draws must be"):
         mechanism.run(draws=0)
+
+
+def test_the_oscillation_bound_of_a_result_is_that_of_its_own_draws_and_weights():
+    synthesizer = ppm.GammaPoisson([3, 5, 4, 6, 20])
+    result = ppm.PseudoPosteriorMechanism(synthesizer).run(draws=300, random_seed=1)
+    log_lik = synthesizer.log_likelihood(result.draws)
+    assert result.oscillation_bound == ppm.oscillation_bound(log_lik, result.weights)
+    assert result.oscillation_bound < result.local_bound < result.epsilon()
+    # the weights matter
+    assert result.oscillation_bound != ppm.oscillation_bound(log_lik)

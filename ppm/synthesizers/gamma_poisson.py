@@ -186,6 +186,61 @@ class GammaPoisson:
             loss, dims=("chain", "draw", "record"), coords=fit["posterior"]["mu"].coords
         )
 
+    def bounds_within(self, lowest, highest):
+        r"""Largest :math:`|\log p(y_i \mid \mu)|` of every record over an interval of μ, exactly.
+
+        Parameters
+        ----------
+        lowest, highest : float
+            Ends of the interval, above 0 and increasing. For weights that a record determines
+            alone they must be public.
+
+        Returns
+        -------
+        numpy.ndarray, shape (records,)
+            Bounds in nats.
+
+        Raises
+        ------
+        ValueError
+            If the ends are out of range.
+
+        Notes
+        -----
+        Savitsky, Williams and Hu (2022), section 2, the supremum of the assumption of risk-based
+        weighting, with the interval in the place of all μ.
+        """
+        return -self._ends(lowest, highest).min(axis=0)
+
+    def oscillations_within(self, lowest, highest):
+        r"""Largest minus smallest :math:`\log p(y_i \mid \mu)` over an interval of μ, exactly.
+
+        Parameters
+        ----------
+        lowest, highest : float
+            Ends of the interval, above 0 and increasing.
+
+        Returns
+        -------
+        numpy.ndarray, shape (records,)
+            Oscillations in nats: see :func:`ppm.record_oscillations`.
+
+        Raises
+        ------
+        ValueError
+            If the ends are out of range.
+        """
+        ends = self._ends(lowest, highest)
+        # a concave function of μ, largest at μ = y or at the end nearest to it
+        inside = np.clip(self.counts, lowest, highest)
+        return log_likelihood_of_counts(self.counts, inside) - ends.min(axis=0)
+
+    def _ends(self, lowest, highest):
+        lowest = check_number("lowest", lowest, above=0)
+        highest = check_number("highest", highest, above=lowest)
+        # never positive and concave in μ, so that the smallest value is at an end
+        return log_likelihood_of_counts(self.counts, np.array([[lowest], [highest]]))
+
     def _weights(self, weights):
         return np.ones(self.records) if weights is None else check_weights(weights, self.records)
 
