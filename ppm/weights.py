@@ -115,13 +115,68 @@ def mapped_weights(log_lik, mapping, *, truncate_at=None):
     -----
     Savitsky, Williams and Hu (2022), section 2, the assumption of risk-based weighting.
     """
+    return _map_bounds(record_bounds(log_lik), mapping, truncate_at)
+
+
+def record_determined_weights(public_bounds, mapping, *, truncate_at=None):
+    r"""Weights :math:`\alpha_i = m(b_i)` from bounds over a *public* set of parameters.
+
+    Every weight is a fixed function of its own record, so that the others keep their weights when
+    a record leaves. This is what the proof of the paper's theorem takes for granted and
+    :func:`record_weights` does not do.
+
+    Parameters
+    ----------
+    public_bounds : array_like, shape (records,)
+        For each record the supremum of :math:`|\log p(x_i \mid \theta)|` over a public set of
+        parameters, in nats, or its oscillation there: :meth:`ppm.GammaPoisson.bounds_within` and
+        :meth:`ppm.GammaPoisson.oscillations_within` in closed form; for any other synthesizer
+        :func:`ppm.record_bounds` of the log-likelihood at parameter values that were fixed, or
+        drawn from the prior, before the records were seen (a fit with all weights 0).
+    mapping : callable
+        Decreasing map from bounds in [0, inf] to [0, 1] without constants computed from the
+        records: :func:`capped_map`, :func:`linear_map`, :func:`reciprocal_map`,
+        :func:`threshold_map`.
+    truncate_at : float, optional
+        The paper's M, above 0, in nats: a record with :math:`\alpha_i b_i > M` gets weight 0.
+
+    Returns
+    -------
+    numpy.ndarray, shape (records,)
+        Weights in [0, 1]; 0 for a record with an infinite bound.
+
+    Raises
+    ------
+    ValueError
+        If a bound is negative or NaN, or the map is not decreasing, or leaves [0, 1].
+
+    Notes
+    -----
+    Savitsky, Williams and Hu (2022), section 2, the assumption of risk-based weighting. Public
+    must be: the set of parameters, the map with every constant in it, M, and the model with its
+    prior. A set or a constant that was tuned on the confidential records breaks the argument, and
+    nothing in the numbers shows it.
+
+    If moreover no possible record has :math:`m(b)\,b` above M, as with ``capped_map(M)``, then Δ
+    over that set is at most M for *every* database: ε = 2M holds with π = 0 for parameters in the
+    set, and with bounds replaced by oscillations ε = M.
+    """
+    values = np.asarray(public_bounds, dtype=np.float64)
+    # written so that NaN fails the comparison too
+    if values.ndim != 1 or values.size == 0 or not np.all(values >= 0):
+        raise ValueError(
+            "public_bounds must hold one bound for every record, 0 or more and not NaN, in nats"
+        )
+    return _map_bounds(values, mapping, truncate_at)
+
+
+def _map_bounds(bounds, mapping, truncate_at):
     if not callable(mapping):
         raise ValueError(
             f"mapping must be a function of the bounds, such as ppm.reciprocal_map or "
             f"ppm.threshold_map(10.0); got {mapping!r}"
         )
     truncate_at = _check_truncation(truncate_at)
-    bounds = record_bounds(log_lik)
     finite = np.isfinite(bounds)
     weights = np.zeros(bounds.size)
     mapped = np.asarray(mapping(bounds[finite]), dtype=np.float64)
@@ -181,6 +236,80 @@ def threshold_map(threshold):
 
     def mapping(bounds):
         return (np.asarray(bounds) < threshold).astype(np.float64)
+
+    return mapping
+
+
+def capped_map(limit):
+    """Map m(z) = min(1, limit / z): as much weight as keeps every weighted bound within a limit.
+
+    Parameters
+    ----------
+    limit : float
+        Largest weighted bound, above 0, in nats.
+
+    Returns
+    -------
+    callable
+        The map, for :func:`record_determined_weights` or :func:`mapped_weights`.
+
+    Raises
+    ------
+    ValueError
+        If ``limit`` is not above 0.
+
+    Notes
+    -----
+    A map of the kind that Savitsky, Williams and Hu (2022), section 2, ask for, with the weight in
+    inverse proportion to the bound as their introduction has it. No record is removed.
+    """
+    limit = check_number("limit", limit, above=0)
+
+    def mapping(bounds):
+        bounds = np.asarray(bounds, dtype=np.float64)
+        weights = limit / np.maximum(bounds, limit)
+        # the rounded quotient can carry the product a last digit above the limit
+        above = weights * np.where(weights > 0, bounds, 0.0) > limit
+        return np.where(above, np.nextafter(weights, 0.0), weights)
+
+    return mapping
+
+
+def linear_map(smallest, largest, *, scale=1.0, shift=0.0):
+    r"""The paper's linear weights with *public* constants in the place of the data's extremes.
+
+    Parameters
+    ----------
+    smallest, largest : float
+        Bounds that count as risk 0 and risk 1, in nats; 0 or more, and increasing.
+    scale, shift : float, default 1 and 0
+        The paper's c, above 0, and g.
+
+    Returns
+    -------
+    callable
+        The map :math:`m(z) = c\,(1 - \tilde z) + g`, cut to [0, 1], in which :math:`\tilde z` is z
+        scaled from [smallest, largest] to [0, 1].
+
+    Raises
+    ------
+    ValueError
+        If a constant is out of range.
+
+    Notes
+    -----
+    Savitsky, Williams and Hu (2022), section 3, step 1d.
+    """
+    smallest = check_number("smallest", smallest, at_least=0)
+    largest = check_number("largest", largest, above=smallest)
+    scale = check_number("scale", scale, above=0)
+    shift = check_number("shift", shift)
+
+    def mapping(bounds):
+        # below `smallest` the risk would be negative, and the weight above c + g
+        return linear_weights(
+            np.maximum(bounds, smallest), smallest, largest, scale=scale, shift=shift
+        )
 
     return mapping
 

@@ -204,3 +204,98 @@ def test_the_effect_of_the_radius_is_that_of_its_weights():
     for wrong in ({"radii": []}, {"radii": [0]}, {"radii": [1], "record_bounds": [1.0]}):
         with pytest.raises(ValueError, match="must"):
             ppm.radius_effect(INCOMES, **wrong)
+
+
+def test_record_determined_weights_stay_when_another_record_leaves_and_min_max_weights_do_not():
+    counts = np.array([3, 5, 4, 6, 20])
+    whole, without = ppm.GammaPoisson(counts), ppm.GammaPoisson(counts[:-1])
+    for mapping in (
+        ppm.capped_map(3.5), ppm.linear_map(2.0, 20.0, scale=0.9, shift=-0.1), ppm.reciprocal_map,
+        ppm.threshold_map(4.0),
+    ):
+        weights, others = (
+            ppm.record_determined_weights(found.bounds_within(2, 10), mapping, truncate_at=5.0)
+            for found in (whole, without)
+        )
+        assert np.array_equal(weights[:-1], others)
+    fits = [found.fit(draws=500, random_seed=1) for found in (whole, without)]
+    minmax = [
+        ppm.record_weights(found.log_likelihood(fit))
+        for found, fit in zip((whole, without), fits, strict=True)
+    ]
+    assert not np.allclose(minmax[0][:-1], minmax[1], atol=0.1)
+
+
+def test_the_bound_of_any_synthesizer_at_its_own_prior_draws_is_public():
+    prior = {"shape": 16.0, "rate": 4.0}
+    counts = np.array([3, 5, 4, 6, 20])
+    whole, without = (
+        ppm.GammaPoisson(part, **prior) for part in (counts, counts[:-1])
+    )
+    bounds = [
+        ppm.record_bounds(
+            found.log_likelihood(
+                found.fit(np.zeros(found.records), draws=300, random_seed=1)
+            )
+        )
+        for found in (whole, without)
+    ]
+    assert np.array_equal(bounds[0][:-1], bounds[1])
+    # draws from the posterior are not
+    bounds = [
+        ppm.record_bounds(found.log_likelihood(found.fit(draws=300, random_seed=1)))
+        for found in (whole, without)
+    ]
+    assert not np.allclose(bounds[0][:-1], bounds[1])
+
+
+@pytest.mark.parametrize("limit", [0.3, 3.5, 1 / 3])
+def test_the_capped_map_keeps_every_weighted_bound_within_the_limit_and_wastes_nothing(limit):
+    bounds = np.random.default_rng(1).uniform(0, 20, size=10_000)
+    weights = ppm.record_determined_weights(bounds, ppm.capped_map(limit))
+    assert np.all(weights * bounds <= limit)
+    assert np.allclose((weights * bounds)[bounds > limit], limit)
+    assert np.all(weights[bounds <= limit] == 1)
+    assert ppm.capped_map(limit)(np.array([0.0, np.inf])).tolist() == [1.0, 0.0]
+    # the reciprocal map alone does not reach the limit, the identity goes beyond it
+    assert np.any(bounds > limit)
+
+
+def test_the_linear_map_with_the_datas_own_extremes_is_the_papers_rule():
+    settings = {"scale": 0.6, "shift": -0.1}
+    mapping = ppm.linear_map(BOUNDS.min(), BOUNDS.max(), **settings)
+    weights = ppm.record_determined_weights(BOUNDS, mapping, truncate_at=0.7)
+    assert np.allclose(weights, ppm.record_weights(LOG_LIK, truncate_at=0.7, **settings))
+    wider = ppm.record_determined_weights(BOUNDS, ppm.linear_map(0.0, 50.0, **settings))
+    assert not np.allclose(wider, weights)
+    # outside the public constants the risk is 0 or 1, not less or more
+    assert ppm.linear_map(2.0, 4.0, scale=0.5)(np.array([1.0, 3.0, 9.0])).tolist() == [0.5, 0.25, 0]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (([-1.0, 2.0], ppm.reciprocal_map), "0 or more"),
+        (([np.nan], ppm.reciprocal_map), "not NaN"),
+        (([], ppm.reciprocal_map), "every record"),
+        ((BOUNDS, 3.0), "function of the bounds"),
+        ((BOUNDS, lambda z: z / 10), "decreasing"),
+    ],
+)
+def test_wrong_public_bounds_are_refused(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        ppm.record_determined_weights(*arguments)
+
+
+def test_an_infinite_public_bound_removes_its_record_and_no_other():
+    weights = ppm.record_determined_weights([1.0, np.inf, 7.0], ppm.capped_map(3.5))
+    assert weights.tolist() == [1.0, 0.0, 0.5]
+
+
+def test_public_constants_out_of_range_are_named():
+    with pytest.raises(ValueError, match="^limit must be"):
+        ppm.capped_map(0)
+    with pytest.raises(ValueError, match="^largest must be"):
+        ppm.linear_map(3.0, 3.0)
+    with pytest.raises(ValueError, match="^smallest must be"):
+        ppm.linear_map(-1.0, 3.0)
