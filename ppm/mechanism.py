@@ -1,6 +1,7 @@
 """The pseudo posterior mechanism: fit, weigh, refit, bound, release (the paper's section 3)."""
 
 import sys
+import textwrap
 from dataclasses import dataclass, field, replace
 from importlib.util import find_spec
 
@@ -12,6 +13,12 @@ from ppm.diagnostics import R_HAT_LIMIT, ChainsDisagreeError, bound_diagnostics
 from ppm.lipschitz import oscillation_bound, record_bounds
 from ppm.synthesizers.base import Synthesizer
 from ppm.weights import record_weights, scalar_weights
+
+#: printed with every result, and saved with every table of its confidential parts
+CONFIDENTIAL = (
+    "confidential: weights, bounds, diagnostics and draws, and the numbers above, are computed "
+    "from the records outside epsilon; only what synthesize() returns is meant for release"
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,7 +135,36 @@ class MechanismResult:
                 lines.append(f"{found.divergences} divergent transitions")
         if not self.chains_agree:
             lines.append(f"CHAINS DISAGREE: {' and '.join(self._disagreements())}")
+        lines.extend(textwrap.wrap(CONFIDENTIAL, 84))
         return "\n".join(lines)
+
+    def confidential(self):
+        """Weights and bounds of the records, marked as what must not leave the building.
+
+        Returns
+        -------
+        xarray.Dataset, dimension record
+            ``weights`` and ``record_bounds`` (nats), with ``local_bound``, ``oscillation_bound``,
+            ``draws_used`` and ``chains_agree`` (0 or 1) among the attributes. The attribute
+            ``confidential`` says what they are, also in a file they are saved to.
+
+        Raises
+        ------
+        ChainsDisagreeError
+            If the chains disagree.
+        """
+        import xarray as xr
+
+        return xr.Dataset(
+            {"weights": ("record", self.weights), "record_bounds": ("record", self.record_bounds)},
+            attrs={
+                "confidential": CONFIDENTIAL,
+                "local_bound": self.local_bound,
+                "oscillation_bound": float(self.oscillation_bound),
+                "draws_used": self.draws_used,
+                "chains_agree": int(self.chains_agree),
+            },
+        )
 
     def epsilon(self, releases=1):
         """Local ε = 2Δm of m releases, in nats: see :func:`ppm.epsilon`."""

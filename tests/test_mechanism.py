@@ -221,3 +221,17 @@ def test_the_oscillation_bound_of_a_result_is_that_of_its_own_draws_and_weights(
     assert result.oscillation_bound < result.local_bound < result.epsilon()
     # the weights matter
     assert result.oscillation_bound != ppm.oscillation_bound(log_lik)
+
+
+def test_printing_or_saving_the_confidential_parts_says_so(tmp_path):
+    result = ppm.PseudoPosteriorMechanism(ppm.GammaPoisson(COUNTS)).run(draws=50, random_seed=1)
+    assert "\nconfidential: weights, bounds" in str(result)
+    inside = result.confidential()
+    assert np.array_equal(inside["weights"], result.weights)
+    assert np.array_equal(inside["record_bounds"], result.record_bounds)
+    inside.to_netcdf(tmp_path / "inside.nc", engine="scipy")
+    saved = xr.load_dataset(tmp_path / "inside.nc", engine="scipy")
+    assert "only what synthesize() returns" in saved.attrs["confidential"]
+    # what is meant for release carries its price, and no such mark
+    released = result.synthesize(2, random_seed=2)
+    assert "confidential" not in released.attrs and released.attrs["epsilon"] == result.epsilon(2)
