@@ -245,13 +245,7 @@ class PseudoPosteriorMechanism:
     """
 
     def __init__(self, synthesizer, *, scale=1.0, shift=0.0, truncate_at=None, weights=None):
-        synthesizer = _from_pymc(synthesizer)
-        if not isinstance(synthesizer, Synthesizer):
-            raise TypeError(
-                "synthesizer must have records, fit, log_likelihood and predict, as "
-                f"ppm.GammaPoisson has, or be a PyMC model; got {type(synthesizer).__name__}"
-            )
-        self.synthesizer = synthesizer
+        self.synthesizer = as_synthesizer(synthesizer)
         self.scale = check_number("scale", scale, above=0)
         self.shift = check_number("shift", shift)
         if truncate_at is not None:
@@ -323,7 +317,7 @@ def bound_fit(synthesizer, fit, weights, *, unweighted=None, allow_disagreement=
 
     Parameters
     ----------
-    synthesizer : ppm.Synthesizer
+    synthesizer : ppm.Synthesizer or pymc.Model
         The model that was fitted.
     fit : xarray.DataTree
         What its ``fit`` returned for these weights.
@@ -341,6 +335,8 @@ def bound_fit(synthesizer, fit, weights, *, unweighted=None, allow_disagreement=
 
     Raises
     ------
+    TypeError
+        If ``synthesizer`` is neither a synthesizer nor a PyMC model.
     ValueError
         If the weights are out of range or a log-likelihood holds NaN.
 
@@ -348,6 +344,7 @@ def bound_fit(synthesizer, fit, weights, *, unweighted=None, allow_disagreement=
     -----
     Savitsky, Williams and Hu (2022), section 3, steps 2b-c.
     """
+    synthesizer = as_synthesizer(synthesizer)
     weights = check_weights(weights, synthesizer.records)
     log_lik = synthesizer.log_likelihood(fit)
     bounds = record_bounds(log_lik, weights)
@@ -386,7 +383,7 @@ def match_local_bound(
 
     Parameters
     ----------
-    synthesizer : ppm.Synthesizer
+    synthesizer : ppm.Synthesizer or pymc.Model
         The model.
     target : float
         Local bound to come close to, above 0, in nats.
@@ -414,6 +411,8 @@ def match_local_bound(
 
     Raises
     ------
+    TypeError
+        If ``synthesizer`` is neither a synthesizer nor a PyMC model.
     ValueError
         If an argument is out of range.
     ChainsDisagreeError
@@ -423,6 +422,7 @@ def match_local_bound(
     -----
     Savitsky, Williams and Hu (2022), sections 3.1 and 5.
     """
+    synthesizer = as_synthesizer(synthesizer)
     target = check_number("target", target, above=0)
     tolerance = check_number("tolerance", tolerance, above=0)
     attempts = check_count("attempts", attempts)
@@ -469,14 +469,26 @@ def _next_weight(seen, target):
     return float(weight * (ceiling / weight) ** share)
 
 
-def _from_pymc(synthesizer):
-    """Wrap a PyMC model; whoever has one has imported PyMC, so that it need not be imported."""
+def as_synthesizer(model):
+    """Return a synthesizer as it is, and a PyMC model as a :class:`ppm.PyMCSynthesizer`.
+
+    Raises
+    ------
+    TypeError
+        If ``model`` is neither.
+    """
+    # whoever has a PyMC model has imported PyMC: it need not be imported to find out
     pymc = sys.modules.get("pymc")
-    if pymc is not None and isinstance(synthesizer, pymc.Model):
+    if pymc is not None and isinstance(model, pymc.Model):
         from ppm.synthesizers.pymc_models import PyMCSynthesizer
 
-        return PyMCSynthesizer(synthesizer)
-    return synthesizer
+        return PyMCSynthesizer(model)
+    if not isinstance(model, Synthesizer):
+        raise TypeError(
+            "synthesizer must have records, fit, log_likelihood and predict, as "
+            f"ppm.GammaPoisson has, or be a PyMC model; got {type(model).__name__}"
+        )
+    return model
 
 
 def _streams(random_seed):

@@ -7,7 +7,7 @@ import numpy as np
 from ppm import pdp
 from ppm._validation import check_count, check_number, check_weights
 from ppm.diagnostics import bound_diagnostics
-from ppm.mechanism import bound_fit, match_local_bound
+from ppm.mechanism import as_synthesizer, bound_fit, match_local_bound
 from ppm.results import entry_label
 from ppm.utility import (
     grouped_barycentres,
@@ -359,8 +359,9 @@ def risk_utility_sweep(
 
     Parameters
     ----------
-    synthesizer : ppm.Synthesizer
-        The model, holding the confidential records.
+    synthesizer : ppm.Synthesizer or pymc.Model
+        The model, holding the confidential records. A PyMC model is taken as it is written, by
+        :class:`ppm.PyMCSynthesizer` with its default settings; it must have one response.
     configurations : sequence of (float, float)
         Pairs (c, g), at least one.
     releases : int, default 20
@@ -384,8 +385,10 @@ def risk_utility_sweep(
 
     Raises
     ------
+    TypeError
+        If ``synthesizer`` is neither a synthesizer nor a PyMC model.
     ValueError
-        If a setting or another argument is out of range.
+        If a setting or another argument is out of range, or the model has several responses.
 
     Notes
     -----
@@ -393,6 +396,13 @@ def risk_utility_sweep(
     weights of every setting. Only bounds and synthetic data of a fit are kept, not its draws. A
     sweep shows bounds also where chains disagree, and marks them: column ``chains agree``.
     """
+    synthesizer = as_synthesizer(synthesizer)
+    responses = getattr(synthesizer, "responses", ())
+    if len(responses) > 1:
+        raise ValueError(
+            "a sweep compares releases of one response; the model has "
+            f"{len(responses)}: {', '.join(responses)}"
+        )
     pairs = _check_configurations(configurations)
     releases = check_count("releases", releases)
     draws = check_count("draws", draws)
