@@ -6,6 +6,8 @@ All that is generated lies in ``_build`` at the root of the repository:
     executed notebooks, each with the fingerprint of what it was made from;
 ``results/<profile>/<notebook>/``
     the tables that the notebooks saved;
+``fits/``
+    the fits that the notebooks keep, so that a run that was interrupted goes on: confidential;
 ``stage/``
     the folder that Jupyter Book sees;
 ``html/``
@@ -32,6 +34,7 @@ from ppm.notebooks import (
     content_hash,
     execute,
     find_notebooks,
+    fits_of,
     load_profile,
     parameter_rows,
     read_cells,
@@ -162,7 +165,7 @@ def refresh(root, notebook, values, profile, say=print):
     record = run_record(notebook, values, profile)
     partial = executed.with_suffix(".part.ipynb")
     try:
-        seconds = execute(notebook, partial, values, results=results)
+        seconds = execute(notebook, partial, values, results=results, fits=fits_of(root))
     except NotebookFailed as error:
         raise NotebookFailed(f"{error} (executed so far: {partial})") from None
     record["seconds"] = round(seconds, 1)

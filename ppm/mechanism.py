@@ -426,17 +426,46 @@ def match_local_bound(
     target = check_number("target", target, above=0)
     tolerance = check_number("tolerance", tolerance, above=0)
     attempts = check_count("attempts", attempts)
-    log_lik = synthesizer.log_likelihood(unweighted)
-    ones = np.ones(synthesizer.records)
+    # spawned once: a Generator would give another stream to every attempt
+    _, seed = _streams(random_seed)
+
+    def attempt(weight):
+        weights = np.full(synthesizer.records, weight)
+        fit = synthesizer.fit(weights, draws=draws, random_seed=seed, progress=progress)
+        return bound_fit(synthesizer, fit, weights, allow_disagreement=allow_disagreement)
+
+    return search_weight(
+        target, synthesizer.log_likelihood(unweighted), attempt,
+        tolerance=tolerance, attempts=attempts,
+    )
+
+
+def search_weight(target, log_lik, attempt, *, tolerance, attempts):
+    """Search of :func:`match_local_bound`, whoever makes the fits.
+
+    Parameters
+    ----------
+    target : float
+        Local bound to come close to, above 0, in nats.
+    log_lik : array_like, shape (draws, records), or xarray.DataArray
+        Log-likelihood under the unweighted posterior.
+    attempt : callable
+        From a scalar weight to an object with the ``local_bound`` that it leads to.
+    tolerance, attempts
+        As for :func:`match_local_bound`, checked.
+
+    Returns
+    -------
+    result : object
+        What ``attempt`` returned, for the bound closest to the target.
+    history : tuple of (float, float)
+        Weight and local bound of every attempt, in order.
+    """
     seen = [(1.0, float(record_bounds(log_lik).max()))]
     weight = float(scalar_weights(log_lik, epsilon=2.0 * target)[0])
     best, history = None, []
     for _ in range(attempts):
-        mechanism = PseudoPosteriorMechanism(synthesizer, weights=weight * ones)
-        result = mechanism.run(
-            draws=draws, random_seed=random_seed, allow_disagreement=allow_disagreement,
-            progress=progress,
-        )
+        result = attempt(weight)
         history.append((weight, result.local_bound))
         if best is None or _distance(result, target) < _distance(best, target):
             best = result

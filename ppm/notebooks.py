@@ -318,7 +318,7 @@ def load_profile(root, profile, notebooks):
 
 
 @contextlib.contextmanager
-def kernel_environment(results=None):
+def kernel_environment(results=None, fits=None):
     """Make ``python3`` the kernel of the running interpreter and of this library.
 
     A kernel of the same name in the user's home would otherwise be able to take its place, and
@@ -328,6 +328,8 @@ def kernel_environment(results=None):
     ----------
     results : path-like, optional
         Folder for :func:`ppm.save_table`; without it tables are not saved.
+    fits : path-like, optional
+        Folder for :func:`ppm.fits_folder`; without it fits are not kept.
     """
     library = str(Path(__file__).resolve().parents[1])
     with tempfile.TemporaryDirectory() as folder:
@@ -350,6 +352,7 @@ def kernel_environment(results=None):
                 "MPLBACKEND": "module://matplotlib_inline.backend_inline",
                 "PYTHONPATH": _first(library, os.environ.get("PYTHONPATH")),
                 "PPM_RESULTS": str(Path(results).resolve()) if results else "",
+                "PPM_FITS": str(Path(fits).resolve()) if fits else "",
             },
         }
         file = Path(folder, "kernels", "python3", "kernel.json")
@@ -375,7 +378,7 @@ def _first(entry, path):
     return entry + os.pathsep + path if path else entry
 
 
-def execute(notebook, output, values, *, results=None, progress=None):
+def execute(notebook, output, values, *, results=None, fits=None, progress=None):
     """Execute a notebook with papermill.
 
     Parameters
@@ -388,6 +391,8 @@ def execute(notebook, output, values, *, results=None, progress=None):
         Parameters that :func:`check` has returned.
     results : path-like, optional
         Folder for the tables that the notebook saves.
+    fits : path-like, optional
+        Folder for the fits that it keeps, which are confidential.
     progress : bool, optional
         Show a progress bar on standard error; by default where that is a terminal. What the
         kernel writes on standard error is passed on either way.
@@ -409,7 +414,7 @@ def execute(notebook, output, values, *, results=None, progress=None):
     output = Path(output).resolve()
     source = nbformat.read(notebook.path, 4)
     start = time.perf_counter()
-    with kernel_environment(results), tempfile.TemporaryDirectory() as folder:
+    with kernel_environment(results, fits), tempfile.TemporaryDirectory() as folder:
         try:
             papermill.execute_notebook(
                 source,
@@ -437,6 +442,11 @@ def execute(notebook, output, values, *, results=None, progress=None):
             line = re.sub(r"^\S+?:\d+: ", "", warned.group())
             raise NotebookFailed(f"{notebook.name}, cell [{cell.execution_count}]: {line}")
     return time.perf_counter() - start
+
+
+def fits_of(root):
+    """Folder of a repository in which runs keep their fits, so that none is made twice."""
+    return Path(root, "_build", "fits")
 
 
 def _stderr(cell):
@@ -504,7 +514,9 @@ def run(root, name, values, *, profile=DEFAULT_PROFILE, output=None, progress=No
     record = run_record(notebook, values, profile)
     start = time.perf_counter()
     try:
-        execute(notebook, executed, values, results=folder, progress=progress)
+        execute(
+            notebook, executed, values, results=folder, fits=fits_of(root), progress=progress
+        )
         record["status"] = "complete"
     except NotebookFailed as error:
         record["status"] = f"failed: {error}"

@@ -6,8 +6,8 @@ import numpy as np
 
 from ppm import pdp
 from ppm._validation import check_count, check_number, check_weights
-from ppm.diagnostics import bound_diagnostics
-from ppm.mechanism import as_synthesizer, bound_fit, match_local_bound
+from ppm.fits import FitRunner, FitStore
+from ppm.mechanism import as_synthesizer, search_weight
 from ppm.results import entry_label
 from ppm.utility import (
     grouped_barycentres,
@@ -350,6 +350,7 @@ def risk_utility_sweep(
     tolerance=0.05,
     attempts=4,
     count_weights=None,
+    fits=None,
     progress=False,
 ):
     """Run the synthesizers of the application over a sequence of (scale, shift) settings.
@@ -375,6 +376,14 @@ def risk_utility_sweep(
         :func:`ppm.mechanism.match_local_bound`.
     count_weights : array_like, shape (records,), optional
         Weights of Countweighted, in [0, 1]: see :func:`ppm.count_weights`.
+    fits : path-like, optional
+        Folder that keeps every fit as soon as it is finished. A sweep that was interrupted goes
+        on where it stopped, and one with other configurations computes only what is new. A fit
+        is found by a hash of its data, settings, weights and seed, of the library's source and of
+        the versions of the libraries it rests on. **What lies in the folder is confidential**:
+        weights, bounds, and more synthetic databases than are released; a text file in it says
+        so. It needs a ``random_seed``, and a synthesizer with a method ``fingerprint()``, which
+        :class:`ppm.PyMCSynthesizer` does not have.
     progress : bool, default False
         Show a progress bar on standard error.
 
@@ -388,13 +397,15 @@ def risk_utility_sweep(
     TypeError
         If ``synthesizer`` is neither a synthesizer nor a PyMC model.
     ValueError
-        If a setting or another argument is out of range, or the model has several responses.
+        If a setting or another argument is out of range, the model has several responses, or its
+        fits cannot be kept.
 
     Notes
     -----
     Savitsky, Williams and Hu (2022), section 5. The unweighted fit is made once and gives the
-    weights of every setting. Only bounds and synthetic data of a fit are kept, not its draws. A
-    sweep shows bounds also where chains disagree, and marks them: column ``chains agree``.
+    weights of every setting. Only bounds and synthetic data of a fit are kept, not its draws. The
+    stream of an entry depends on ``random_seed`` and its own setting, not on what else is in the
+    sweep. A sweep shows bounds also where chains disagree, and marks them: column ``chains agree``.
     """
     synthesizer = as_synthesizer(synthesizer)
     responses = getattr(synthesizer, "responses", ())
@@ -406,62 +417,68 @@ def risk_utility_sweep(
     pairs = _check_configurations(configurations)
     releases = check_count("releases", releases)
     draws = check_count("draws", draws)
+    tolerance = check_number("tolerance", tolerance, above=0)
+    attempts = check_count("attempts", attempts)
     if count_weights is not None:
         try:
             count_weights = check_weights(count_weights, synthesizer.records)
         except ValueError as error:
             raise ValueError(f"count_{error}") from None
-    # the last stream is Countweighted's: with or without it, the other entries are the same
-    seeds = np.random.SeedSequence(random_seed).spawn(2 + 2 * len(pairs))
+    if fits is not None and random_seed is None:
+        raise ValueError("fits needs a random_seed: without one no two sweeps have the same fits")
+    store = None if fits is None else FitStore(fits)
+    runner = FitRunner(synthesizer, draws=draws, releases=releases, store=store)
+    root = random_seed
+    if not isinstance(root, np.random.SeedSequence):
+        root = np.random.SeedSequence(root)
     report = _Progress(1 + 2 * len(pairs) + (count_weights is not None), progress)
     entries = []
 
-    def keep(mechanism, pair, result, seed, history=()):
-        diagnostics = result.diagnostics
-        if diagnostics is None:
-            # independent draws gate nothing, but the table shows their effective sample size
-            log_lik = synthesizer.log_likelihood(result.draws)
-            diagnostics = bound_diagnostics(log_lik, result.weights)
-        synthetic = result.synthesize(releases, random_seed=seed)
+    def keep(mechanism, pair, summary, history=()):
         entries.append(
             SweepEntry(
-                mechanism, *pair, result.weights, result.record_bounds, result.local_bound,
-                result.draws_used, diagnostics, synthetic.values, history,
+                mechanism, *pair, summary.weights, summary.record_bounds, summary.local_bound,
+                summary.draws_used, summary.diagnostics, summary.releases["prior"], history,
             )
         )
         report(mechanism, pair)
 
-    fit_seed, release_seed = seeds[0].spawn(2)
-    unweighted = synthesizer.fit(draws=draws, random_seed=fit_seed)
-    keep(
-        "Unweighted", (np.nan, np.nan),
-        bound_fit(
-            synthesizer, unweighted, np.ones(synthesizer.records), allow_disagreement=True
-        ),
-        release_seed,
-    )
-    log_lik = synthesizer.log_likelihood(unweighted)
-    for pair, dp_seed, em_seed in zip(pairs, seeds[1:-1:2], seeds[2:-1:2], strict=True):
-        fit_seed, release_seed = dp_seed.spawn(2)
-        weights = record_weights(log_lik, scale=pair[0], shift=pair[1])
-        fit = synthesizer.fit(weights, draws=draws, random_seed=fit_seed)
-        result = bound_fit(synthesizer, fit, weights, allow_disagreement=True)
-        keep("DPweighted", pair, result, release_seed)
-        target = result.local_bound
-        del fit, result
-        fit_seed, release_seed = em_seed.spawn(2)
-        result, history = match_local_bound(
-            synthesizer, target, unweighted=unweighted, draws=draws, random_seed=fit_seed,
-            tolerance=tolerance, attempts=attempts, allow_disagreement=True,
+    nowhere = (np.nan, np.nan)
+    ones = np.ones(synthesizer.records)
+    unweighted = runner.fit(ones, _seed(root, "Unweighted"))
+    keep("Unweighted", nowhere, unweighted)
+    for pair in pairs:
+        weights = record_weights(unweighted.log_lik, scale=pair[0], shift=pair[1])
+        weighted = runner.fit(weights, _seed(root, "DPweighted", pair))
+        keep("DPweighted", pair, weighted)
+        seed = _seed(root, "EMweighted", pair)
+        found, history = search_weight(
+            weighted.local_bound,
+            unweighted.log_lik,
+            lambda weight, seed=seed: runner.fit(np.full(ones.size, weight), seed),
+            tolerance=tolerance,
+            attempts=attempts,
         )
-        keep("EMweighted", pair, result, release_seed, history)
+        keep("EMweighted", pair, found, history)
     if count_weights is not None:
-        fit_seed, release_seed = seeds[-1].spawn(2)
-        fit = synthesizer.fit(count_weights, draws=draws, random_seed=fit_seed)
-        result = bound_fit(synthesizer, fit, count_weights, allow_disagreement=True)
-        keep("Countweighted", (np.nan, np.nan), result, release_seed)
+        counted = runner.fit(count_weights, _seed(root, "Countweighted"))
+        keep("Countweighted", nowhere, counted)
     report.close()
     return Sweep(tuple(entries))
+
+
+_MECHANISMS = ("Unweighted", "DPweighted", "EMweighted", "Countweighted")
+
+
+def _seed(root, mechanism, pair=()):
+    """Stream of an entry: its own, whatever other entries the sweep has."""
+    # adding 0 makes -0 and 0 the same setting
+    words = (np.array(pair, dtype=np.float64) + 0.0).view(np.uint32).tolist()
+    return np.random.SeedSequence(
+        root.entropy,
+        spawn_key=(*root.spawn_key, _MECHANISMS.index(mechanism), *words),
+        pool_size=root.pool_size,
+    )
 
 
 def _check_configurations(configurations):

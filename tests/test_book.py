@@ -33,7 +33,7 @@ def recorder(monkeypatch):
     """Stand-ins for papermill and Sphinx that note who called."""
     calls = []
 
-    def execute(notebook, output, values, *, results=None, progress=None):
+    def execute(notebook, output, values, *, results=None, fits=None, progress=None):
         calls.append(notebook.name)
         shutil.copy(notebook.path, output)
         return 1.0

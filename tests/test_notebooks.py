@@ -169,14 +169,19 @@ def test_the_kernel_is_this_interpreter_whatever_the_user_has(tmp_path, monkeypa
     # without our environment the user's kernel would be taken
     assert KernelSpecManager().get_kernel_spec("python3").argv[0] == "/no/such/python"
     with notebooks.kernel_environment():
-        assert KernelSpecManager().get_kernel_spec("python3").argv[0] == sys.executable
+        spec = KernelSpecManager().get_kernel_spec("python3")
+        assert spec.argv[0] == sys.executable
+        # nobody asked for tables or fits to be kept
+        assert spec.env["PPM_RESULTS"] == spec.env["PPM_FITS"] == ""
     assert KernelSpecManager().get_kernel_spec("python3").argv[0] == "/no/such/python"
 
 
 TABLE = code(
     "import pandas as pd\n"
     "ppm.save_table(pd.DataFrame({'seed': [seed]}), 'seeds')\n"
-    "print(ce_data)",
+    "print(ce_data)\n"
+    "from pathlib import Path\n"
+    "print('fits lie in', Path(ppm.fits_folder()).parent.name)",
 )
 
 
@@ -195,6 +200,7 @@ def test_a_run_leaves_everything_about_it(tiny_book, tmp_path, monkeypatch):
     executed = (folder / "prose.ipynb").read_text("utf-8")
     # the kernel works elsewhere and found the file all the same
     assert str(somewhere / "data.zip") in executed
+    assert "fits lie in _build" in executed
 
     text = (folder / "run.json").read_text("utf-8")
     assert str(tmp_path) not in text

@@ -19,6 +19,11 @@ class Synthesizer(Protocol):
     Savitsky, Williams and Hu (2022), section 3: this is all their algorithm asks of a model. A
     synthesizer whose draws are independent, not a Markov chain's, may say so by an attribute
     ``independent_draws = True``; the fits of all others are diagnosed before a bound is shown.
+
+    A sweep keeps fits in a folder only for a synthesizer with a method ``fingerprint()``. It
+    returns a dict of everything that determines a fit beside the arguments of ``fit``: data and
+    settings, as numbers, text, arrays of numbers, or lists, dicts and dataclasses of those. A
+    class that changes ``__init__`` needs a ``fingerprint`` of its own.
     """
 
     @property

@@ -157,6 +157,11 @@ class FiniteMixture:
         """Number of records n."""
         return self.response.size
 
+    def fingerprint(self):
+        """Data and settings that determine a fit, by name: see :class:`ppm.Synthesizer`."""
+        # where the chains run changes no draw
+        return {name: value for name, value in vars(self).items() if name != "parallel"}
+
     def fit(self, weights=None, *, draws=1000, random_seed=None, progress=False, initial=None):
         r"""Draw from the pseudo posterior with these weights.
 

@@ -47,6 +47,10 @@ class GammaPoisson:
         """Number of records n."""
         return self.counts.size
 
+    def fingerprint(self):
+        """Data and settings that determine a fit, by name: see :class:`ppm.Synthesizer`."""
+        return {"counts": self.counts, "shape": self.shape, "rate": self.rate}
+
     def posterior(self, weights=None):
         """Pseudo posterior of μ, exactly.
 

@@ -1,0 +1,440 @@
+"""What a sweep keeps of a fit, and the folder that keeps it for the next time."""
+
+import copy
+import dataclasses
+import functools
+import hashlib
+import inspect
+import json
+import os
+import platform
+import threading
+import uuid
+import warnings
+from concurrent.futures import Future
+from dataclasses import dataclass, field
+from importlib import metadata
+from pathlib import Path
+
+import numpy as np
+import xarray as xr
+
+from ppm.diagnostics import BoundDiagnostics, bound_diagnostics
+from ppm.lipschitz import record_bounds
+
+# the folder of fits of a run, set by ``ppm run`` and by the book's builder
+FITS_VARIABLE = "PPM_FITS"
+NOTE = """The files in this folder are CONFIDENTIAL.
+
+Each holds one fit of a synthesizer to confidential records: weights, bounds and
+diagnostics of every record, draws of parameters, and more synthetic databases
+than were released. No epsilon covers them. Keep the folder where the records
+themselves may be kept, and hand nothing out of it.
+
+The files only save time: delete them whenever you like. A file's name is a hash
+of everything that its fit was computed from, so that none is ever out of date.
+"""
+
+
+class DamagedFitWarning(UserWarning):
+    """A kept fit cannot be read, or a new one cannot be kept; it is computed all the same."""
+
+
+def fits_folder():
+    """Folder in which a run of the notebooks keeps its fits, or None if there is none.
+
+    ``ppm run`` and the book's builder name it in the environment variable ``PPM_FITS``. Somebody
+    who reads along in a notebook has none, and keeps nothing.
+
+    Returns
+    -------
+    str or None
+        For the argument ``fits`` of :func:`ppm.risk_utility_sweep`.
+    """
+    return os.environ.get(FITS_VARIABLE) or None
+
+
+@dataclass(frozen=True, eq=False)
+class FitSummary:
+    """What a sweep keeps of a fit: all but its draws and its log-likelihoods.
+
+    Attributes
+    ----------
+    key : str
+        Hash of what the fit was computed from.
+    weights : numpy.ndarray, shape (records,)
+        Weights α.
+    largest : numpy.ndarray, shape (records,)
+        Largest unweighted \\|log-likelihood\\| of every record over the draws, in nats.
+    draws_used : int
+        Number S of draws, all chains together.
+    diagnostics : ppm.BoundDiagnostics
+        R-hat and effective sample size of the bound's quantity.
+    releases : dict of str to numpy.ndarray
+        Where a release's labels come from, ``prior`` or ``conditional``, to the synthetic
+        databases, shape (releases, records, …).
+    end : xarray.DataTree or None
+        The last draw of each chain, for another fit to start from.
+    """
+
+    key: str
+    weights: np.ndarray = field(repr=False)
+    largest: np.ndarray = field(repr=False)
+    draws_used: int
+    diagnostics: BoundDiagnostics
+    releases: dict = field(repr=False)
+    end: object = field(repr=False)
+
+    @property
+    def record_bounds(self):
+        """Bounds of the weighted records, in nats."""
+        return record_bounds(self.log_lik, self.weights)
+
+    @property
+    def local_bound(self):
+        """Local Lipschitz bound Δ, in nats."""
+        return float(self.record_bounds.max())
+
+    @property
+    def log_lik(self):
+        """One row that has the bounds of the whole log-likelihood, for rules that need only those.
+
+        So :func:`ppm.record_weights` and :func:`ppm.scalar_weights` take it in its place.
+        """
+        return -self.largest[None]
+
+
+class FitRunner:
+    """Run fits of one synthesizer, each one once, and keep a summary of each.
+
+    Parameters
+    ----------
+    synthesizer : ppm.Synthesizer
+        The model.
+    draws, releases : int
+        Kept draws a chain, and synthetic databases, of every fit.
+    labels : tuple of str, default ("prior",)
+        Where the labels of releases come from; one set of releases for each.
+    store : FitStore, optional
+        Where summaries are kept.
+
+    Raises
+    ------
+    ValueError
+        With a store, if the synthesizer cannot say what it is made from.
+    """
+
+    def __init__(self, synthesizer, *, draws, releases, labels=("prior",), store=None):
+        self.synthesizer = synthesizer
+        self.warm = _warm_copy(synthesizer)
+        self.draws, self.releases, self.labels = draws, releases, tuple(labels)
+        self.store = store
+        # without a store nothing outlives the runner, whose synthesizer is always the same
+        self.identities = {
+            id(model): "" if store is None else _identity(model)
+            for model in (self.synthesizer, self.warm)
+        }
+        self._known, self._lock = {}, threading.Lock()
+
+    def fit(self, weights, seed, *, start=None):
+        """Summary of one fit: from the store, from earlier in this run, or computed.
+
+        Parameters
+        ----------
+        weights : numpy.ndarray, shape (records,)
+            Weights α in [0, 1].
+        seed : numpy.random.SeedSequence
+            Source of randomness.
+        start : FitSummary, optional
+            A fit to start from, with a fifth of the warm-up, if the synthesizer can do so.
+
+        Returns
+        -------
+        FitSummary
+            What is kept of the fit.
+        """
+        if start is not None and start.end is None:
+            start = None
+        model = self.synthesizer if start is None else self.warm
+        key = _digest(
+            {
+                "model": (start is not None, self.identities[id(model)]),
+                "weights": weights,
+                "draws": self.draws,
+                "releases": (self.releases, self.labels),
+                "seed": seed,
+                "start": None if start is None else start.key,
+            }
+        )
+        with self._lock:
+            future = self._known.get(key)
+            mine = future is None
+            if mine:
+                future = self._known[key] = Future()
+        if mine:
+            try:
+                future.set_result(self._load_or_run(model, key, weights, seed, start))
+            except BaseException as error:
+                # whoever waits for the same fit must not wait for ever
+                future.set_exception(error)
+                raise
+        return future.result()
+
+    def _load_or_run(self, model, key, weights, seed, start):
+        summary = None if self.store is None else self.store.load(key)
+        if summary is None:
+            summary = self._run(model, key, weights, seed, start)
+            if self.store is not None:
+                self.store.save(summary)
+        return summary
+
+    def _run(self, model, key, weights, seed, start):
+        fit_seed, release_seed = np.random.SeedSequence(
+            seed.entropy, spawn_key=seed.spawn_key, pool_size=seed.pool_size
+        ).spawn(2)
+        warm = {} if start is None else {"initial": start.end}
+        fit = model.fit(weights, draws=self.draws, random_seed=fit_seed, **warm)
+        log_lik = model.log_likelihood(fit)
+        largest = record_bounds(log_lik)
+        diagnostics = bound_diagnostics(log_lik, weights, sample_stats=fit.get("sample_stats"))
+        releases = {}
+        for labels in self.labels:
+            # synthesizers without labels know no such argument
+            choice = {} if labels == "prior" else {"labels": labels}
+            synthetic = model.predict(
+                fit, releases=self.releases, random_seed=release_seed, **choice
+            )
+            releases[labels] = synthetic.values
+        end = None
+        if self.warm is not self.synthesizer:
+            end = xr.DataTree.from_dict(
+                {"posterior": fit["posterior"].to_dataset().isel(draw=[-1]).copy(deep=True)}
+            )
+        return FitSummary(
+            key, weights, largest, log_lik.size // largest.size, diagnostics, releases, end
+        )
+
+
+def _warm_copy(synthesizer):
+    """The synthesizer with a fifth of its warm-up, or itself if it cannot start from a fit."""
+    parameters = inspect.signature(synthesizer.fit).parameters
+    if "initial" not in parameters or not hasattr(synthesizer, "warmup"):
+        return synthesizer
+    warm = copy.copy(synthesizer)
+    warm.warmup = -(-synthesizer.warmup // 5)
+    return warm
+
+
+# ---- what a fit is computed from --------------------------------------------------------------
+
+
+def _identity(synthesizer):
+    """Hash of the synthesizer, of the code that computes its fits, and of the libraries below."""
+    return _digest(
+        {
+            "class": _class_sources(type(synthesizer)),
+            "fingerprint": synthesizer.fingerprint(),
+            "library": _library_source(),
+            "versions": _versions(),
+        }
+    )
+
+
+def _class_sources(kind):
+    """Names and sources of a class and its bases; a ValueError if fits of it cannot be kept."""
+    advice = "leave out fits=, or give the class a method fingerprint() (see ppm.Synthesizer)"
+    owner = next((c for c in kind.__mro__ if "fingerprint" in vars(c)), None)
+    if owner is None:
+        raise ValueError(
+            f"fits of {kind.__name__} cannot be kept, because it has no fingerprint() that says "
+            f"what it is made from: {advice}"
+        )
+    sources = []
+    for base in kind.__mro__[:-1]:
+        if base is owner:
+            owner = None
+        if owner is not None and "__init__" in vars(base):
+            raise ValueError(
+                f"fits of {kind.__name__} cannot be kept, because the fingerprint() it inherits "
+                f"from {owner.__name__} does not know its __init__: {advice}"
+            )
+        source = ""
+        if not base.__module__.startswith("ppm."):
+            try:
+                source = inspect.getsource(base)
+            except (OSError, TypeError):
+                raise ValueError(
+                    f"fits of {kind.__name__} cannot be kept, because the source of "
+                    f"{base.__name__} is not to be found: leave out fits=, or define it in a file"
+                ) from None
+        sources.append((base.__module__, base.__qualname__, source))
+    return sources
+
+
+@functools.cache
+def _library_source():
+    folder = Path(__file__).parent
+    names = ("fits", "lipschitz", "diagnostics", "_threads", "_validation")
+    files = [folder / f"{name}.py" for name in names]
+    files += sorted((folder / "synthesizers").glob("*.py"))
+    return [(file.name, hashlib.sha256(file.read_bytes()).hexdigest()) for file in files]
+
+
+@functools.cache
+def _versions():
+    found = {"python": platform.python_version(), "machine": platform.machine()}
+    for package in ("numpy", "scipy", "numba", "arviz-stats", "pymc", "pytensor"):
+        try:
+            found[package] = metadata.version(package)
+        except metadata.PackageNotFoundError:
+            found[package] = None
+    return found
+
+
+def _digest(value):
+    digest = hashlib.sha256()
+    _feed(digest, value)
+    return digest.hexdigest()[:40]
+
+
+def _feed(digest, value):
+    """Feed a value to a hash, with its type and size, so that no two values look the same."""
+    if isinstance(value, np.random.SeedSequence):
+        value = {"entropy": value.entropy, "key": value.spawn_key, "pool": value.pool_size}
+    elif dataclasses.is_dataclass(value) and not isinstance(value, type):
+        value = {entry.name: getattr(value, entry.name) for entry in dataclasses.fields(value)}
+    elif isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, np.ndarray) and value.dtype.kind in "biufc":
+        digest.update(f"array {value.dtype.str} {value.shape} ".encode())
+        digest.update(np.ascontiguousarray(value).tobytes())
+    elif isinstance(value, (list, tuple)):
+        digest.update(f"list {len(value)} ".encode())
+        for part in value:
+            _feed(digest, part)
+    elif isinstance(value, dict):
+        digest.update(f"dict {len(value)} ".encode())
+        for name, part in value.items():
+            _feed(digest, name)
+            _feed(digest, part)
+    elif value is None or isinstance(value, (bool, int, float, str, bytes)):
+        text = repr(value)
+        digest.update(f"{type(value).__name__} {len(text)} {text} ".encode())
+    else:
+        raise ValueError(
+            f"no hash can be taken of a {type(value).__name__}; accepted in what fingerprint() "
+            "returns: numbers, text, None, arrays of numbers, and lists, dicts and dataclasses"
+        )
+
+
+# ---- the folder -------------------------------------------------------------------------------
+
+
+class FitStore:
+    """A folder of fit summaries, one file each, named by the hash of what it was computed from.
+
+    What lies there is confidential, and a text file in it says so.
+
+    Parameters
+    ----------
+    folder : path-like
+        The folder; it is made if it does not exist, readable by its owner only.
+
+    Raises
+    ------
+    ValueError
+        If the folder cannot be made or written.
+    """
+
+    def __init__(self, folder):
+        try:
+            self.folder = Path(folder)
+        except TypeError:
+            raise ValueError(f"fits must be a folder; got {folder!r}") from None
+        note = self.folder / "CONFIDENTIAL.txt"
+        try:
+            self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            if not note.exists():
+                note.write_text(NOTE, "utf-8")
+        except OSError as error:
+            raise ValueError(f"fits: cannot write into {folder}: {error.strerror}") from None
+
+    def path(self, key):
+        """File of a fit, whether it exists or not."""
+        return self.folder / f"{key}.npz"
+
+    def load(self, key):
+        """The summary with this key, or None if there is none that can be read."""
+        path = self.path(key)
+        if not path.exists():
+            return None
+        try:
+            # opened here, because NumPy leaves a file open that it cannot read
+            with path.open("rb") as stream, np.load(stream, allow_pickle=False) as arrays:
+                # reading an array checks its sum of bits
+                return _summary(key, {name: arrays[name] for name in arrays.files})
+        except Exception as error:
+            # damage shows in many ways: as a broken archive, a missing entry, a wrong shape
+            warnings.warn(
+                f"{path.name} among the kept fits is damaged and is computed again ({error})",
+                DamagedFitWarning,
+                stacklevel=2,
+            )
+            return None
+
+    def save(self, summary):
+        """Keep a summary: written beside, then renamed, so that no half of it is ever read."""
+        part = self.folder / f"{summary.key}.{uuid.uuid4().hex}.part"
+        try:
+            with part.open("xb") as stream:
+                np.savez(stream, **_arrays(summary))
+            part.replace(self.path(summary.key))
+        except OSError as error:
+            warnings.warn(
+                f"a fit could not be kept in {self.folder.name}: {error.strerror}",
+                DamagedFitWarning,
+                stacklevel=2,
+            )
+        finally:
+            part.unlink(missing_ok=True)
+
+
+def _arrays(summary):
+    head = {
+        "key": summary.key,
+        "draws_used": summary.draws_used,
+        "diagnostics": dataclasses.asdict(summary.diagnostics),
+        "end": None,
+    }
+    arrays = {"weights": summary.weights, "largest": summary.largest}
+    arrays |= {f"releases {labels}": found for labels, found in summary.releases.items()}
+    if summary.end is not None:
+        posterior = summary.end["posterior"]
+        head["end"] = {str(name): list(posterior[name].dims) for name in posterior.data_vars}
+        arrays |= {f"end {name}": posterior[name].values for name in posterior.data_vars}
+    return {"head": np.array(json.dumps(head)), **arrays}
+
+
+def _summary(key, arrays):
+    head = json.loads(str(arrays["head"]))
+    if head["key"] != key:
+        raise ValueError("it belongs to another fit")
+    found = head["diagnostics"]
+    found |= {name: tuple(found[name]) for name in ("by_chain", "spread")}
+    end = None
+    if head["end"] is not None:
+        variables = {name: (dims, arrays[f"end {name}"]) for name, dims in head["end"].items()}
+        end = xr.DataTree.from_dict({"posterior": xr.Dataset(variables)})
+    return FitSummary(
+        key=key,
+        weights=arrays["weights"],
+        largest=arrays["largest"],
+        draws_used=head["draws_used"],
+        diagnostics=BoundDiagnostics(**found),
+        releases={
+            name.removeprefix("releases "): array
+            for name, array in arrays.items()
+            if name.startswith("releases ")
+        },
+        end=end,
+    )
