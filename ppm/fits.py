@@ -1,5 +1,6 @@
 """What a sweep keeps of a fit, and the folder that keeps it for the next time."""
 
+import contextlib
 import copy
 import dataclasses
 import functools
@@ -8,6 +9,7 @@ import inspect
 import json
 import os
 import platform
+import sys
 import threading
 import uuid
 import warnings
@@ -21,6 +23,7 @@ import xarray as xr
 
 from ppm.diagnostics import BoundDiagnostics, bound_diagnostics
 from ppm.lipschitz import record_bounds
+from ppm.synthesizers.chains import sharing
 
 # the folder of fits of a run, set by ``ppm run`` and by the book's builder
 FITS_VARIABLE = "PPM_FITS"
@@ -117,6 +120,11 @@ class FitRunner:
         Where the labels of releases come from; one set of releases for each.
     store : FitStore, optional
         Where summaries are kept.
+    pool : ppm.synthesizers.chains.ChainPool, optional
+        Where chains run, if the synthesizer leaves them to
+        :func:`ppm.synthesizers.chains.run_chains`.
+    progress : FitProgress, optional
+        Is told how far the fits are.
 
     Raises
     ------
@@ -124,11 +132,22 @@ class FitRunner:
         With a store, if the synthesizer cannot say what it is made from.
     """
 
-    def __init__(self, synthesizer, *, draws, releases, labels=("prior",), store=None):
+    def __init__(
+        self,
+        synthesizer,
+        *,
+        draws,
+        releases,
+        labels=("prior",),
+        store=None,
+        pool=None,
+        progress=None,
+    ):
         self.synthesizer = synthesizer
         self.warm = _warm_copy(synthesizer)
         self.draws, self.releases, self.labels = draws, releases, tuple(labels)
-        self.store = store
+        self.store, self.pool = store, pool
+        self.progress = FitProgress(False) if progress is None else progress
         # without a store nothing outlives the runner, whose synthesizer is always the same
         self.identities = {
             id(model): "" if store is None else _identity(model)
@@ -136,11 +155,21 @@ class FitRunner:
         }
         self._known, self._lock = {}, threading.Lock()
 
-    def fit(self, weights, seed, *, start=None):
+    def sweeps(self, warm=False):
+        """Sweeps of a fit, all chains together; draws, where the synthesizer has no warm-up."""
+        model = self.warm if warm else self.synthesizer
+        chain = getattr(model, "warmup", 0) + self.draws * getattr(model, "thin", 1)
+        return chain * getattr(model, "chains", 1)
+
+    def fit(self, name, weights, seed, *, start=None):
         """Summary of one fit: from the store, from earlier in this run, or computed.
+
+        Threads may ask for fits at the same time.
 
         Parameters
         ----------
+        name : str
+            What the progress bar calls it.
         weights : numpy.ndarray, shape (records,)
             Weights α in [0, 1].
         seed : numpy.random.SeedSequence
@@ -173,27 +202,30 @@ class FitRunner:
                 future = self._known[key] = Future()
         if mine:
             try:
-                future.set_result(self._load_or_run(model, key, weights, seed, start))
+                future.set_result(self._load_or_run(name, model, key, weights, seed, start))
             except BaseException as error:
                 # whoever waits for the same fit must not wait for ever
                 future.set_exception(error)
                 raise
         return future.result()
 
-    def _load_or_run(self, model, key, weights, seed, start):
+    def _load_or_run(self, name, model, key, weights, seed, start):
         summary = None if self.store is None else self.store.load(key)
         if summary is None:
-            summary = self._run(model, key, weights, seed, start)
+            with self.progress.running(name, self.sweeps(start is not None)) as advance:
+                summary = self._run(model, key, weights, seed, start, advance)
             if self.store is not None:
                 self.store.save(summary)
         return summary
 
-    def _run(self, model, key, weights, seed, start):
+    def _run(self, model, key, weights, seed, start, advance):
         fit_seed, release_seed = np.random.SeedSequence(
             seed.entropy, spawn_key=seed.spawn_key, pool_size=seed.pool_size
         ).spawn(2)
         warm = {} if start is None else {"initial": start.end}
-        fit = model.fit(weights, draws=self.draws, random_seed=fit_seed, **warm)
+        shared = contextlib.nullcontext() if self.pool is None else sharing(self.pool, advance)
+        with shared:
+            fit = model.fit(weights, draws=self.draws, random_seed=fit_seed, **warm)
         log_lik = model.log_likelihood(fit)
         largest = record_bounds(log_lik)
         diagnostics = bound_diagnostics(log_lik, weights, sample_stats=fit.get("sample_stats"))
@@ -213,6 +245,73 @@ class FitRunner:
         return FitSummary(
             key, weights, largest, log_lik.size // largest.size, diagnostics, releases, end
         )
+
+
+class FitProgress:
+    """One progress bar for many fits, some of them at the same time, on the error stream.
+
+    Parameters
+    ----------
+    shown : bool
+        Whether there is a bar (needs tqdm) at all.
+    unit : str, default "sweeps"
+        What is counted.
+    """
+
+    def __init__(self, shown, unit="sweeps"):
+        self._lock = threading.Lock()
+        self._planned, self._running, self._done = {}, {}, 0
+        self._bar = None
+        if shown:
+            from tqdm import tqdm
+
+            # a notebook that is executed keeps every state of the bar
+            seldom = 0.1 if sys.stderr.isatty() else 5.0
+            self._bar = tqdm(
+                total=0, unit=f" {unit}", file=sys.stderr, mininterval=seldom, smoothing=0.05
+            )
+
+    def plan(self, part, sweeps):
+        """Say how many sweeps a part of the work still needs, beside those of running fits."""
+        with self._lock:
+            self._planned[part] = sweeps
+            self._show()
+
+    @contextlib.contextmanager
+    def running(self, name, sweeps):
+        """Yield a function that takes the number of sweeps done so far by the fit of this name."""
+        fit = object()
+
+        def advance(done):
+            with self._lock:
+                self._running[fit] = (name, done, sweeps)
+                self._show()
+
+        advance(0)
+        try:
+            yield advance
+        finally:
+            with self._lock:
+                del self._running[fit]
+                self._done += sweeps
+                self._show()
+
+    def _show(self):
+        if self._bar is None:
+            return
+        running = self._running.values()
+        self._bar.total = (
+            self._done
+            + sum(self._planned.values())
+            + sum(max(done, sweeps) for _, done, sweeps in running)
+        )
+        self._bar.set_description_str(", ".join(name for name, _, _ in running), refresh=False)
+        self._bar.update(self._done + sum(done for _, done, _ in running) - self._bar.n)
+
+    def close(self):
+        """End the bar."""
+        if self._bar is not None:
+            self._bar.close()
 
 
 def _warm_copy(synthesizer):

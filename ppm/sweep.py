@@ -1,14 +1,18 @@
 """Risk and utility over a sequence of (scale, shift) settings (the paper's section 5)."""
 
+import contextlib
+import itertools
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from ppm import pdp
 from ppm._validation import check_count, check_number, check_weights
-from ppm.fits import FitRunner, FitStore
+from ppm.fits import FitProgress, FitRunner, FitStore
 from ppm.mechanism import as_synthesizer, search_weight
 from ppm.results import entry_label
+from ppm.synthesizers.chains import ChainPool, ChainsStopped
 from ppm.utility import (
     grouped_barycentres,
     median_shift,
@@ -385,7 +389,8 @@ def risk_utility_sweep(
         so. It needs a ``random_seed``, and a synthesizer with a method ``fingerprint()``, which
         :class:`ppm.PyMCSynthesizer` does not have.
     progress : bool, default False
-        Show a progress bar on standard error.
+        Show one progress bar for all fits on standard error: sweeps of the sampler done, of those
+        expected, and what is running.
 
     Returns
     -------
@@ -399,13 +404,17 @@ def risk_utility_sweep(
     ValueError
         If a setting or another argument is out of range, the model has several responses, or its
         fits cannot be kept.
+    KeyboardInterrupt
+        If interrupted; the processes end first.
 
     Notes
     -----
     Savitsky, Williams and Hu (2022), section 5. The unweighted fit is made once and gives the
     weights of every setting. Only bounds and synthetic data of a fit are kept, not its draws. The
     stream of an entry depends on ``random_seed`` and its own setting, not on what else is in the
-    sweep. A sweep shows bounds also where chains disagree, and marks them: column ``chains agree``.
+    sweep. Chains of all fits share one process for each core; the draws do not depend on where
+    they run. A sweep shows bounds also where chains disagree, and marks them: column ``chains
+    agree``.
     """
     synthesizer = as_synthesizer(synthesizer)
     responses = getattr(synthesizer, "responses", ())
@@ -427,47 +436,96 @@ def risk_utility_sweep(
     if fits is not None and random_seed is None:
         raise ValueError("fits needs a random_seed: without one no two sweeps have the same fits")
     store = None if fits is None else FitStore(fits)
-    runner = FitRunner(synthesizer, draws=draws, releases=releases, store=store)
     root = random_seed
     if not isinstance(root, np.random.SeedSequence):
         root = np.random.SeedSequence(root)
-    report = _Progress(1 + 2 * len(pairs) + (count_weights is not None), progress)
-    entries = []
-
-    def keep(mechanism, pair, summary, history=()):
-        entries.append(
-            SweepEntry(
-                mechanism, *pair, summary.weights, summary.record_bounds, summary.local_bound,
-                summary.draws_used, summary.diagnostics, summary.releases["prior"], history,
-            )
+    bar = FitProgress(progress, "sweeps" if hasattr(synthesizer, "warmup") else "draws")
+    # no process starts before a fit asks for one
+    with contextlib.closing(bar), ChainPool() as pool:
+        runner = FitRunner(
+            synthesizer, draws=draws, releases=releases, store=store, pool=pool, progress=bar
         )
-        report(mechanism, pair)
-
-    nowhere = (np.nan, np.nan)
-    ones = np.ones(synthesizer.records)
-    unweighted = runner.fit(ones, _seed(root, "Unweighted"))
-    keep("Unweighted", nowhere, unweighted)
-    for pair in pairs:
-        weights = record_weights(unweighted.log_lik, scale=pair[0], shift=pair[1])
-        weighted = runner.fit(weights, _seed(root, "DPweighted", pair))
-        keep("DPweighted", pair, weighted)
-        seed = _seed(root, "EMweighted", pair)
-        found, history = search_weight(
-            weighted.local_bound,
-            unweighted.log_lik,
-            lambda weight, seed=seed: runner.fit(np.full(ones.size, weight), seed),
-            tolerance=tolerance,
-            attempts=attempts,
-        )
-        keep("EMweighted", pair, found, history)
-    if count_weights is not None:
-        counted = runner.fit(count_weights, _seed(root, "Countweighted"))
-        keep("Countweighted", nowhere, counted)
-    report.close()
+        entries = _SweepFits(runner, root, tolerance, attempts).run(pairs, count_weights)
     return Sweep(tuple(entries))
 
 
 _MECHANISMS = ("Unweighted", "DPweighted", "EMweighted", "Countweighted")
+_NOWHERE = (np.nan, np.nan)
+
+
+class _SweepFits:
+    """The fits of one sweep, and which of them wait for which."""
+
+    # attempts that the progress bar expects of a search
+    EXPECTED = 4
+
+    def __init__(self, runner, root, tolerance, attempts):
+        self.runner, self.root = runner, root
+        self.tolerance, self.attempts = tolerance, attempts
+        self.progress = runner.progress
+
+    def run(self, pairs, count_weights):
+        """All entries, in order."""
+        settings = list(dict.fromkeys(pairs))
+        for pair in settings:
+            self.plan(pair, self.EXPECTED, cold=1)
+        for mechanism in ("Unweighted", "Countweighted")[: 1 + (count_weights is not None)]:
+            self.plan(mechanism, 0, cold=1)
+        # what a thread does besides waiting for chains is short
+        threads = self.runner.pool.workers
+        if not getattr(self.runner.synthesizer, "concurrent_fits", False):
+            threads = 0
+        with _Tasks(threads, self.runner.pool) as tasks:
+            self.unweighted = tasks.submit(self.single, "Unweighted", None)
+            if count_weights is not None:
+                counted = tasks.submit(self.single, "Countweighted", count_weights)
+            by_pair = {pair: tasks.submit(self.pair, pair) for pair in settings}
+            tasks.wait()
+        entries = [_entry("Unweighted", _NOWHERE, self.unweighted.result())]
+        entries += [entry for pair in pairs for entry in by_pair[pair].result()]
+        if count_weights is not None:
+            entries.append(_entry("Countweighted", _NOWHERE, counted.result()))
+        return entries
+
+    def plan(self, part, warm, cold=0):
+        """Tell the progress bar how many fits a part still needs."""
+        sweeps = cold * self.runner.sweeps() + warm * self.runner.sweeps(warm=True)
+        self.progress.plan(part, sweeps)
+
+    def single(self, mechanism, weights):
+        if weights is None:
+            weights = np.ones(self.runner.synthesizer.records)
+        self.plan(mechanism, 0)
+        return self.runner.fit(mechanism, weights, _seed(self.root, mechanism))
+
+    def pair(self, pair):
+        unweighted = self.unweighted.result()
+        weights = record_weights(unweighted.log_lik, scale=pair[0], shift=pair[1])
+        self.plan(pair, self.EXPECTED)
+        weighted = self.runner.fit(
+            entry_label("DPweighted", pair), weights, _seed(self.root, "DPweighted", pair)
+        )
+        seed = _seed(self.root, "EMweighted", pair)
+        tried = itertools.count(1)
+
+        def attempt(weight):
+            self.plan(pair, max(0, self.EXPECTED - next(tried)))
+            weights = np.full(unweighted.weights.size, weight)
+            return self.runner.fit(entry_label("EMweighted", pair), weights, seed)
+
+        found, history = search_weight(
+            weighted.local_bound, unweighted.log_lik, attempt,
+            tolerance=self.tolerance, attempts=self.attempts,
+        )
+        self.plan(pair, 0)
+        return _entry("DPweighted", pair, weighted), _entry("EMweighted", pair, found, history)
+
+
+def _entry(mechanism, pair, fit, history=()):
+    return SweepEntry(
+        mechanism, *pair, fit.weights, fit.record_bounds, fit.local_bound, fit.draws_used,
+        fit.diagnostics, fit.releases["prior"], history,
+    )
 
 
 def _seed(root, mechanism, pair=()):
@@ -479,6 +537,47 @@ def _seed(root, mechanism, pair=()):
         spawn_key=(*root.spawn_key, _MECHANISMS.index(mechanism), *words),
         pool_size=root.pool_size,
     )
+
+
+class _Tasks:
+    """Run tasks in threads, in the order they come; with 0 threads at once, in this one."""
+
+    def __init__(self, threads, pool):
+        self.threads = ThreadPoolExecutor(threads) if threads else None
+        self.pool, self.futures = pool, []
+
+    def submit(self, function, *arguments):
+        if self.threads is None:
+            future = Future()
+            future.set_result(function(*arguments))
+        else:
+            future = self.threads.submit(function, *arguments)
+        self.futures.append(future)
+        return future
+
+    def wait(self):
+        """Wait for all tasks, or for the first that fails."""
+        waiting = self.futures
+        while waiting:
+            # not for ever, so that an interrupt is seen on every system
+            done, waiting = wait(waiting, timeout=0.5, return_when="FIRST_EXCEPTION")
+            if any(future.exception() for future in done):
+                break
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, kind, error, traceback):
+        if self.threads is None:
+            return
+        if kind is not None or any(f.done() and f.exception() for f in self.futures):
+            self.pool.stop()
+        self.threads.shutdown(cancel_futures=True)
+        if kind is None:
+            # what stopped because of another's failure is not what went wrong
+            errors = [f.exception() for f in self.futures if not f.cancelled()]
+            for failed in sorted(filter(None, errors), key=lambda e: isinstance(e, ChainsStopped)):
+                raise failed
 
 
 def _check_configurations(configurations):
@@ -495,24 +594,3 @@ def _check_configurations(configurations):
         (check_number("scale", scale, above=0), check_number("shift", shift))
         for scale, shift in pairs
     ]
-
-
-class _Progress:
-    """A progress bar over fits, or nothing."""
-
-    def __init__(self, total, shown):
-        self.bar = None
-        if shown:
-            from tqdm import tqdm
-
-            self.bar = tqdm(total=total, desc="synthesizers", unit="fit")
-
-    def __call__(self, mechanism, pair):
-        if self.bar is not None:
-            name = entry_label(mechanism, None if np.isnan(pair[0]) else pair)
-            self.bar.set_postfix_str(name, refresh=False)
-            self.bar.update()
-
-    def close(self):
-        if self.bar is not None:
-            self.bar.close()

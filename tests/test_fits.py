@@ -94,7 +94,7 @@ def key(synthesizer=None, weights=None, seed=1, draws=20, releases=2, labels=("p
     runner = FitRunner(
         synthesizer, draws=draws, releases=releases, labels=labels, store=Nothing()
     )
-    return runner.fit(weights, np.random.SeedSequence(seed)).key
+    return runner.fit("fit", weights, np.random.SeedSequence(seed)).key
 
 
 def test_the_key_depends_on_data_settings_weights_and_seed():
@@ -293,8 +293,12 @@ def test_a_fit_of_the_mixture_comes_back_whole_and_can_be_started_from(tmp_path)
 
     def run(store):
         runner = FitRunner(model, store=store, **settings)
-        first = runner.fit(ones, seeds[0])
-        return first, runner.fit(half, seeds[1], start=first), runner.fit(half, seeds[1])
+        first = runner.fit("first", ones, seeds[0])
+        return (
+            first,
+            runner.fit("warm", half, seeds[1], start=first),
+            runner.fit("cold", half, seeds[1]),
+        )
 
     store = FitStore(tmp_path)
     fresh, kept = run(store), run(store)

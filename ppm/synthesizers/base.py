@@ -20,6 +20,10 @@ class Synthesizer(Protocol):
     synthesizer whose draws are independent, not a Markov chain's, may say so by an attribute
     ``independent_draws = True``; the fits of all others are diagnosed before a bound is shown.
 
+    An attribute ``concurrent_fits = True`` says that a sweep may make several fits at the same
+    time, in threads, as it may where chains are left to
+    :func:`ppm.synthesizers.chains.run_chains`.
+
     A sweep keeps fits in a folder only for a synthesizer with a method ``fingerprint()``. It
     returns a dict of everything that determines a fit beside the arguments of ``fit``: data and
     settings, as numbers, text, arrays of numbers, or lists, dicts and dataclasses of those. A

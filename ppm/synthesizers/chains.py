@@ -1,16 +1,30 @@
-"""Running the chains of a sampler: in this process or in one each, with one progress bar."""
+"""Running the chains of a sampler: in this process, or in a pool that several fits share."""
 
 import contextlib
+import contextvars
 import multiprocessing
 import os
 import signal
 import sys
 import threading
 from concurrent.futures import ProcessPoolExecutor, wait
+from dataclasses import dataclass, field
+
+# chains that may wait or run at the same time in one pool
+_SLOTS = 4096
+
+
+def cores():
+    """Number of cores that this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
 
 
 def run_chains(function, jobs, advance, *, parallel):
     """Run ``function(job, report)`` for every job and return the results in order.
+
+    Within :func:`sharing` the chains run in the shared pool, beside those of other fits.
 
     Parameters
     ----------
@@ -22,17 +36,33 @@ def run_chains(function, jobs, advance, *, parallel):
     advance : callable
         Called with the number of sweeps done so far by all chains.
     parallel : bool
-        Whether each job runs in a process of its own. The results do not depend on that.
+        Whether jobs run in other processes. The results do not depend on that.
     """
-    run = _run_parallel if parallel and len(jobs) > 1 else _run_serial
-    return run(function, jobs, advance)
+    shared = _shared.get()
+    if shared is not None:
+
+        def advance_both(sweeps):
+            advance(sweeps)
+            shared.advance(sweeps)
+
+        if parallel:
+            return shared.pool.run(function, jobs, advance_both)
+        # one fit at a time: limits on threads hold for the whole process
+        with shared.pool.one_at_a_time:
+            return _run_serial(function, jobs, advance_both, shared.pool)
+    if parallel and len(jobs) > 1:
+        with ChainPool(min(len(jobs), cores())) as pool:
+            return pool.run(function, jobs, advance)
+    return _run_serial(function, jobs, advance)
 
 
-def _run_serial(function, jobs, advance):
+def _run_serial(function, jobs, advance, pool=None):
     done = 0
 
     def report(sweeps):
         advance(done + sweeps)
+        if pool is not None and pool.stopped:
+            raise ChainsStopped
 
     results = []
     for job in jobs:
@@ -41,11 +71,125 @@ def _run_serial(function, jobs, advance):
     return results
 
 
+class ChainsStopped(Exception):
+    """Chains ended because something else that shares their pool failed or was interrupted."""
+
+
+class ChainPool:
+    """Processes that run chains, started when first needed and ended by :meth:`close`.
+
+    Several threads may :meth:`run` chains at the same time: a core that one fit leaves idle goes
+    to the next one's chains.
+
+    Parameters
+    ----------
+    workers : int, optional
+        Number of processes at the most; by default one for each core.
+    """
+
+    def __init__(self, workers=None):
+        self.workers = workers or cores()
+        self.stopped = False
+        self.one_at_a_time = threading.Lock()
+        self._lock = threading.Lock()
+        self._executor = None
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, kind, error, traceback):
+        if kind is not None:
+            self.stop()
+        self.close()
+
+    def stop(self):
+        """Tell all chains to end at their next report."""
+        with self._lock:
+            self.stopped = True
+            if self._executor is not None:
+                self._stop.value = 1
+
+    def close(self):
+        """End the processes, when the chains that run in them have ended."""
+        if self._executor is not None:
+            self._executor.shutdown(cancel_futures=True)
+
+    def run(self, function, jobs, advance):
+        """Run chains as :func:`run_chains` does, in this pool.
+
+        Raises
+        ------
+        ChainsStopped
+            If :meth:`stop` is called meanwhile.
+        """
+        slots, futures = self._submit(function, jobs)
+        try:
+            waiting = futures
+            while waiting:
+                done, waiting = wait(waiting, timeout=0.2)
+                for future in done:
+                    future.result()
+                if self.stopped:
+                    raise ChainsStopped
+                advance(sum(self._counters[slot] for slot in slots))
+            return [future.result() for future in futures]
+        except BaseException:
+            # one chain is worth nothing without the others
+            self.stop()
+            raise
+        finally:
+            with self._lock:
+                self._free += slots
+
+    def _submit(self, function, jobs):
+        with self._lock, _clean_start():
+            if self.stopped:
+                raise ChainsStopped
+            if self._executor is None:
+                context = multiprocessing.get_context("spawn")
+                self._counters = context.Array("q", _SLOTS, lock=False)
+                self._stop = context.Value("b", 0, lock=False)
+                self._free = list(range(_SLOTS))
+                self._executor = ProcessPoolExecutor(
+                    self.workers, context, _initialise_worker, (self._counters, self._stop)
+                )
+            slots = [self._free.pop() for _ in jobs]
+            for slot in slots:
+                self._counters[slot] = 0
+            return slots, [
+                self._executor.submit(_run_in_worker, function, slot, job)
+                for slot, job in zip(slots, jobs, strict=True)
+            ]
+
+
+@dataclass(frozen=True)
+class _Sharing:
+    pool: ChainPool
+    advance: object = field(repr=False)
+
+
+_shared = contextvars.ContextVar("shared", default=None)
+
+
+@contextlib.contextmanager
+def sharing(pool, advance):
+    """Let fits that are made within, in this thread, run their chains in a pool.
+
+    Parameters
+    ----------
+    pool : ChainPool
+        The pool, which outlives the fits.
+    advance : callable
+        Called with the number of sweeps done so far by all chains of a fit.
+    """
+    token = _shared.set(_Sharing(pool, advance))
+    try:
+        yield
+    finally:
+        _shared.reset(token)
+
+
 _channel = {}
-
-
-class _Stopped(Exception):
-    pass
 
 
 def _initialise_worker(counters, stop):
@@ -61,11 +205,11 @@ def _initialise_worker(counters, stop):
     threading.Thread(target=follow, daemon=True).start()
 
 
-def _run_in_worker(function, number, job):
+def _run_in_worker(function, slot, job):
     def report(sweeps):
-        _channel["counters"][number] = sweeps
+        _channel["counters"][slot] = sweeps
         if _channel["stop"].value:
-            raise _Stopped
+            raise ChainsStopped
 
     return function(job, report)
 
@@ -88,28 +232,6 @@ def _clean_start():
                 del os.environ[name]
             else:
                 os.environ[name] = value
-
-
-def _run_parallel(function, jobs, advance):
-    context = multiprocessing.get_context("spawn")
-    counters = context.Array("q", len(jobs), lock=False)
-    stop = context.Value("b", 0, lock=False)
-    workers = min(len(jobs), os.cpu_count() or 1)
-    with ProcessPoolExecutor(workers, context, _initialise_worker, (counters, stop)) as pool:
-        try:
-            with _clean_start():
-                futures = [
-                    pool.submit(_run_in_worker, function, number, job)
-                    for number, job in enumerate(jobs)
-                ]
-            waiting = futures
-            while waiting:
-                waiting = wait(waiting, timeout=0.2, return_when="FIRST_EXCEPTION").not_done
-                advance(sum(counters))
-        except BaseException:
-            stop.value = 1
-            raise
-        return [future.result() for future in futures]
 
 
 @contextlib.contextmanager

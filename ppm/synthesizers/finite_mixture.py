@@ -117,6 +117,9 @@ class FiniteMixture:
     pairs; where many records agree they can, and :meth:`fit` then ends with an error.
     """
 
+    # its chains are left to run_chains
+    concurrent_fits = True
+
     def __init__(
         self,
         response,
