@@ -62,6 +62,20 @@ def check_number(name, value, *, above=None, at_least=None, at_most=None):
     return float(value)
 
 
+def check_share(name, value):
+    """Return ``value`` as a float if it lies strictly between 0 and 1.
+
+    Raises
+    ------
+    ValueError
+        If it does not.
+    """
+    value = check_number(name, value, above=0)
+    if value >= 1:
+        raise ValueError(f"{name} must be between 0 and 1; got {value!r}")
+    return value
+
+
 def check_count(name, value, *, at_least=1):
     """Return ``value`` as an int if it is a whole number of at least ``at_least``.
 

@@ -1,12 +1,51 @@
 """Lipschitz bounds from a matrix of log-likelihoods (the paper's section 3, steps 1c and 2b-c)."""
 
+import math
+from dataclasses import dataclass
+
 import numpy as np
 
-from ppm._validation import check_weights
+from ppm._validation import check_count, check_share, check_weights
 
 _DRAW_DIMENSIONS = ("chain", "draw", "sample")
 # Rows are read in chunks of about this many numbers, small enough to stay in the processor's cache
 _CHUNK = 1 << 16
+
+
+@dataclass(frozen=True)
+class TailBound:
+    """A bound for all but a stated part of the pseudo posterior.
+
+    Attributes
+    ----------
+    bound : float
+        With ``confidence``, a new draw of θ has a larger weighted |log-likelihood| for some record
+        with probability at most ``outside``. In nats.
+    outside : float
+        That probability: the δ that goes with the bound.
+    confidence : float
+        Confidence of the statement.
+    draws : int
+        Independent draws S it comes from.
+    largest : float
+        The bare maximum Δ over these draws.
+    beyond_largest : float
+        With the same confidence, what lies beyond the bare maximum at the most.
+    """
+
+    bound: float
+    outside: float
+    confidence: float
+    draws: int
+    largest: float
+    beyond_largest: float
+
+    def __str__(self):
+        """The bound with its δ, S and confidence."""
+        return (
+            f"2Δ = {2 * self.bound:.3f} nats for all but {self.outside:.3g} of the pseudo "
+            f"posterior ({self.confidence:.0%} confidence, {self.draws:,} draws)"
+        )
 
 
 def record_bounds(log_lik, weights=None):
@@ -150,6 +189,148 @@ def oscillation_bound(log_lik, weights=None):
     that other records' weights react to: see :func:`ppm.record_determined_weights`.
     """
     return float(record_oscillations(log_lik, weights).max())
+
+
+def tail_bound(log_lik, weights=None, *, outside=0.01, confidence=0.95):
+    r"""Local bound that holds for all but a small, stated part of the pseudo posterior.
+
+    The bare maximum over S draws grows with S and leaves an unknown part of the posterior beyond
+    it. This is an order statistic of the draws' own maxima :math:`D_s = \max_i \alpha_i |\log
+    p(x_i \mid \theta_s)|`, chosen so that it exceeds their quantile 1 - ``outside``
+    with the stated confidence.
+
+    Parameters
+    ----------
+    log_lik : array_like, shape (draws, records), or xarray.DataArray
+        Unweighted log-likelihood in nats, as for :func:`ppm.record_bounds`, at draws of the
+        *weighted* pseudo posterior. They count as independent: thin a Markov chain first.
+    weights : array_like, shape (records,), optional
+        Weights α in [0, 1]; all 1 by default.
+    outside : float, default 0.01
+        Probability δ that may lie beyond the bound, between 0 and 1.
+    confidence : float, default 0.95
+        Confidence that no more does, between 0 and 1.
+
+    Returns
+    -------
+    TailBound
+        The bound with its δ; more draws bring it closer to the quantile itself and do not make it
+        grow without end.
+
+    Raises
+    ------
+    ValueError
+        If there are too few draws for this ``outside`` and ``confidence``, or as
+        :func:`ppm.record_bounds`.
+
+    Notes
+    -----
+    A distribution-free tolerance limit. On the set T of θ within the bound the theorem of section 2
+    of Savitsky, Williams and Hu (2022) holds at fixed weights with 2Δ plus :math:`-\log(1 -
+    \delta)`, δ being the larger mass that the two pseudo posteriors have outside T.
+    """
+    from scipy.stats import binom
+
+    outside = check_share("outside", outside)
+    confidence = check_share("confidence", confidence)
+    maxima = draw_maxima(log_lik, weights)
+    draws = maxima.size
+    # the k-th smallest exceeds the quantile unless at least k of the draws lie beneath it
+    places = np.arange(1, draws + 1)
+    sure = binom.cdf(places - 1, draws, 1.0 - outside) >= confidence
+    if not sure.any():
+        needed = math.ceil(math.log(1.0 - confidence) / math.log1p(-outside))
+        raise ValueError(
+            f"{draws} draws cannot bound all but {outside:g} of the posterior at "
+            f"{confidence:.0%} confidence; accepted: at least {needed} draws"
+        )
+    ordered = np.sort(maxima)
+    return TailBound(
+        bound=float(ordered[int(np.argmax(sure))]),
+        outside=outside,
+        confidence=confidence,
+        draws=draws,
+        largest=float(ordered[-1]),
+        beyond_largest=-math.expm1(math.log(1.0 - confidence) / draws),
+    )
+
+
+def bound_by_draws(log_lik, draws, weights=None):
+    """Local bound to be expected from fewer draws: the mean over all choices of that many.
+
+    Parameters
+    ----------
+    log_lik : array_like, shape (draws, records), or xarray.DataArray
+        Unweighted log-likelihood in nats, as for :func:`ppm.record_bounds`.
+    draws : sequence of int
+        Numbers of draws, from 1 to those at hand.
+    weights : array_like, shape (records,), optional
+        Weights α in [0, 1]; all 1 by default.
+
+    Returns
+    -------
+    pandas.Series
+        Expected bound in nats by number of draws.
+
+    Raises
+    ------
+    ValueError
+        If a number of draws is out of range, or as :func:`ppm.record_bounds`.
+    """
+    import pandas as pd
+    from scipy.special import gammaln
+
+    ordered = np.sort(draw_maxima(log_lik, weights))
+    total = ordered.size
+    numbers = [check_count("draws", number) for number in draws]
+    if not numbers or max(numbers) > total:
+        raise ValueError(f"draws must be numbers from 1 to {total}; got {list(draws)}")
+    below = np.arange(total)
+
+    def log_choose(of, number):
+        return gammaln(of + 1.0) - gammaln(number + 1.0) - gammaln(of - number + 1.0)
+
+    found = []
+    for number in numbers:
+        # the i-th smallest is the largest of a choice if the others come from those beneath it
+        chance = np.full(total, -np.inf)
+        able = below >= number - 1
+        chance[able] = log_choose(below[able], number - 1) - log_choose(total, number)
+        found.append(float(ordered[able] @ np.exp(chance[able])))
+    return pd.Series(found, pd.Index(numbers, name="draws"), name="expected bound")
+
+
+def draw_maxima(log_lik, weights=None):
+    r"""Largest weighted :math:`|\log p|` over records for every draw: their maximum is Δ.
+
+    Parameters
+    ----------
+    log_lik : array_like, shape (draws, records), or xarray.DataArray
+        Unweighted log-likelihood in nats, as for :func:`ppm.record_bounds`.
+    weights : array_like, shape (records,), optional
+        Weights α in [0, 1]; all 1 by default.
+
+    Returns
+    -------
+    numpy.ndarray, shape (draws,)
+        Maxima in nats, chain after chain.
+
+    Raises
+    ------
+    ValueError
+        As :func:`ppm.record_bounds`.
+    """
+    matrix = _as_matrix(log_lik)
+    weights = _check(weights, matrix.shape[-1])
+    used = np.arange(matrix.shape[-1]) if weights is None else np.flatnonzero(weights)
+    matrix = matrix.reshape(-1, matrix.shape[-1])
+    maxima = np.zeros(len(matrix))
+    for draw, row in enumerate(matrix):
+        values = np.abs(row[used])
+        maxima[draw] = (values if weights is None else values * weights[used]).max(initial=0.0)
+    if np.isnan(maxima).any():
+        raise ValueError("log_lik holds NaN; accepted: finite numbers, or -inf")
+    return maxima
 
 
 def _chunks(matrix):

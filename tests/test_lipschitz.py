@@ -180,3 +180,70 @@ def test_the_unit_of_a_continuous_outcome_moves_bound_and_weights_but_not_the_os
     assert np.allclose(weights, others) == (unit > 1)
     reciprocal = [ppm.mapped_weights(found, ppm.reciprocal_map) for found in (one, other)]
     assert not np.allclose(*reciprocal, rtol=0.05)
+
+
+# ---- all but a stated part of the posterior -------------------------------------------------
+
+
+def test_draw_maxima_are_row_maxima_and_their_maximum_is_the_bound(log_lik):
+    weights = np.random.default_rng(2).uniform(size=230)
+    weights[:5] = 0
+    maxima = ppm.draw_maxima(log_lik, weights)
+    assert np.allclose(maxima, np.abs(weights * log_lik).max(axis=1))
+    assert maxima.max() == pytest.approx(ppm.local_bound(log_lik, weights))
+    array = xr.DataArray(log_lik.reshape(7, 100, 230), dims=("chain", "draw", "household"))
+    assert np.array_equal(ppm.draw_maxima(array.transpose(..., "chain"), weights), maxima)
+    assert ppm.draw_maxima(np.array([[-1.0, -np.inf]]), [1.0, 0.0]).tolist() == [1.0]
+    with pytest.raises(ValueError, match="log_lik holds NaN"):
+        ppm.draw_maxima(np.array([[np.nan]]))
+
+
+def test_no_more_than_delta_lies_beyond_the_tail_bound_as_often_as_it_says():
+    # the maxima are exponential, so that what lies beyond a bound is exp(-bound)
+    beyond, of_maximum = [], []
+    for seed in range(400):
+        draws = np.random.default_rng(seed).exponential(size=(500, 1))
+        found = ppm.tail_bound(draws, outside=0.02, confidence=0.9)
+        assert found.bound < found.largest
+        beyond.append(np.exp(-found.bound))
+        of_maximum.append(np.exp(-found.largest) > found.beyond_largest)
+    held = np.mean(np.array(beyond) <= 0.02)
+    assert 0.87 <= held <= 0.99
+    # the plain sample quantile holds half the time
+    quantiles = [
+        np.exp(-np.quantile(np.random.default_rng(seed).exponential(size=500), 0.98))
+        for seed in range(400)
+    ]
+    assert np.mean(np.array(quantiles) <= 0.02) < 0.65
+    assert 0.06 < np.mean(of_maximum) < 0.14  # 1 - confidence
+
+
+def test_the_tail_bound_settles_where_the_maximum_grows():
+    rng = np.random.default_rng(1)
+    few, many = (rng.exponential(size=(draws, 1)) for draws in (500, 50_000))
+    bounds = [ppm.tail_bound(draws) for draws in (few, many)]
+    assert bounds[1].bound == pytest.approx(-np.log(0.01), abs=0.1)
+    assert bounds[1].bound < bounds[0].bound and bounds[1].largest > bounds[0].largest + 2
+    assert "0.01 of the pseudo posterior" in str(bounds[0])
+
+
+def test_too_few_draws_for_a_tail_bound_are_told_how_many_would_do():
+    with pytest.raises(ValueError, match="at least 299 draws"):
+        ppm.tail_bound(np.zeros((298, 2)))
+    ppm.tail_bound(np.zeros((299, 2)))
+    with pytest.raises(ValueError, match="^outside must be between 0 and 1"):
+        ppm.tail_bound(np.zeros((298, 2)), outside=1.0)
+
+
+def test_the_expected_bound_of_fewer_draws_is_the_mean_over_all_choices():
+    from itertools import combinations
+
+    log_lik = -np.random.default_rng(1).exponential(size=(7, 3))
+    found = ppm.bound_by_draws(log_lik, [1, 3, 7])
+    maxima = ppm.draw_maxima(log_lik)
+    expected = [
+        np.mean([max(choice) for choice in combinations(maxima, number)]) for number in (1, 3, 7)
+    ]
+    assert np.allclose(found, expected) and found.index.tolist() == [1, 3, 7]
+    with pytest.raises(ValueError, match="from 1 to 7"):
+        ppm.bound_by_draws(log_lik, [8])
