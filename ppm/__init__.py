@@ -30,6 +30,7 @@ _EXPORTS = {
     "threshold_map": "ppm.weights",
     "epsilon": "ppm.pdp",
     "exceedance": "ppm.pdp",
+    "loss_exceedance": "ppm.pdp",
     "global_bound": "ppm.pdp",
     "Exceedance": "ppm.pdp",
     "GlobalBound": "ppm.pdp",

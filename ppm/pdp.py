@@ -1,12 +1,12 @@
 """Probabilistic differential privacy: ε, its composition, π, and the factor of safety."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
 
-from ppm._validation import check_count, check_number
+from ppm._validation import check_count, check_number, check_share
 
 
 @dataclass(frozen=True)
@@ -101,9 +101,7 @@ def exceedance(bounds, epsilon, *, confidence=0.95):
     privacy, with 2Δ in the place of the privacy loss itself.
     """
     epsilon = check_number("epsilon", epsilon, at_least=0)
-    confidence = check_number("confidence", confidence, above=0)
-    if confidence >= 1:
-        raise ValueError(f"confidence must be between 0 and 1; got {confidence!r}")
+    confidence = check_share("confidence", confidence)
     bounds = np.asarray(bounds, dtype=np.float64).ravel()
     if bounds.size == 0 or np.isnan(bounds).any():
         raise ValueError("bounds must hold at least one bound and no NaN")
@@ -118,6 +116,51 @@ def exceedance(bounds, epsilon, *, confidence=0.95):
         epsilon=epsilon,
         confidence=confidence,
     )
+
+
+def loss_exceedance(losses, epsilon, *, confidence=0.95):
+    """Estimate π from privacy losses themselves, not from the bounds on them.
+
+    Parameters
+    ----------
+    losses : array_like, shape (replicates,)
+        Largest absolute privacy loss of independent databases, 0 or more, in nats; ``inf`` where
+        there is no limit to it.
+    epsilon : float or array_like, shape (replicates,)
+        What they are compared with, 0 or more, in nats: one ε, or each database's own, such as 2Δ.
+    confidence : float, default 0.95
+        Coverage of the interval, between 0 and 1.
+
+    Returns
+    -------
+    Exceedance
+        The share of losses above ε, and its exact (Clopper-Pearson) interval. Its ``epsilon`` is
+        the largest of those given.
+
+    Raises
+    ------
+    ValueError
+        If an array is empty, holds NaN or a negative number, or does not fit the other.
+
+    Notes
+    -----
+    Savitsky, Williams and Hu (2022), section 4, the definition of probabilistic differential
+    privacy.
+    """
+    losses = np.asarray(losses, dtype=np.float64).ravel()
+    epsilon = np.asarray(epsilon, dtype=np.float64)
+    for name, values in (("losses", losses), ("epsilon", epsilon)):
+        # written so that NaN fails the comparison too
+        if values.size == 0 or not np.all(values >= 0):
+            raise ValueError(f"{name} must hold at least one number, 0 or more and no NaN")
+    if epsilon.shape not in ((), losses.shape):
+        raise ValueError(
+            f"epsilon must be one number, or one for each of the {losses.size} losses; got shape "
+            f"{epsilon.shape}"
+        )
+    # an indicator for each database, compared with its middle
+    found = exceedance(np.where(losses > epsilon, 1.0, 0.0), 1.0, confidence=confidence)
+    return replace(found, epsilon=float(epsilon.max()))
 
 
 @lru_cache(maxsize=4096)
