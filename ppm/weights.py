@@ -158,8 +158,9 @@ def record_determined_weights(public_bounds, mapping, *, truncate_at=None):
     nothing in the numbers shows it.
 
     If moreover no possible record has :math:`m(b)\,b` above M, as with ``capped_map(M)``, then Δ
-    over that set is at most M for *every* database: ε = 2M holds with π = 0 for parameters in the
-    set, and with bounds replaced by oscillations ε = M.
+    over that set is at most M for *every* database. With the prior restricted to the set, ε = 2M
+    then holds with π = 0; with oscillations in the place of bounds, ε = M. A prior that reaches
+    beyond the set adds a δ: the mass that the pseudo posteriors have outside of it.
     """
     values = np.asarray(public_bounds, dtype=np.float64)
     # written so that NaN fails the comparison too
