@@ -1,0 +1,417 @@
+"""Sampled privacy audits of any synthesizer: evidence against a claimed ε, never a proof of one.
+
+Everything in this module is computed from the confidential records and is confidential itself.
+"""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from ppm import pdp
+from ppm._validation import check_count, check_number, check_share, check_weights
+from ppm.lipschitz import local_bound, oscillation_bound
+from ppm.weights import record_weights
+
+
+@dataclass(frozen=True)
+class LossEvidence:
+    """Lower bound on a privacy loss, from samples of what two databases release.
+
+    It can refute a claimed ε at the stated confidence. It cannot confirm one: another event, or
+    more samples, may show a larger loss.
+
+    Attributes
+    ----------
+    lower : float
+        Lower confidence limit on the log ratio of the probabilities of one event, 0 or more, in
+        nats.
+    confidence : float
+        Probability that the loss is at least that large.
+    event : str
+        The event, in words.
+    with_record, without_record : int
+        How often the event occurred in the samples that did not choose it, with and without the
+        record.
+    samples : tuple of int
+        How many such samples there were, with and without the record.
+    delta : float
+        Probability that the claim leaves out, as δ in (ε, δ).
+    """
+
+    lower: float
+    confidence: float
+    event: str
+    with_record: int
+    without_record: int
+    samples: tuple
+    delta: float = 0.0
+
+    def refutes(self, epsilon):
+        """Whether the evidence contradicts a claim of this ε, in nats."""
+        return bool(self.lower > check_number("epsilon", epsilon, at_least=0))
+
+    def __str__(self):
+        """The bound in words, called evidence."""
+        return (
+            f"evidence, not proof: the loss is at least {self.lower:.2f} nats at "
+            f"{self.confidence:.0%} confidence ({self.event}: {self.with_record} of "
+            f"{self.samples[0]} samples with the record, {self.without_record} of "
+            f"{self.samples[1]} without it)"
+        )
+
+
+def loss_lower_bound(with_record, without_record, *, confidence=0.95, delta=0.0):
+    r"""Lower bound on the privacy loss between two databases, from one score of each sample.
+
+    One half of the samples chooses an event "score at least t" or "score below t", and which side
+    sees it more often; the other half bounds its two probabilities by exact binomial limits.
+
+    Parameters
+    ----------
+    with_record, without_record : array_like
+        Scores of independent samples released from the database with the record and without it,
+        of any shape, at least 20 each. The best score is the log ratio of the two densities.
+    confidence : float, default 0.95
+        Confidence of the bound, between 0 and 1.
+    delta : float, default 0
+        The δ of a claim (ε, δ): probability in which ε may be exceeded.
+
+    Returns
+    -------
+    LossEvidence
+        The bound, and the event behind it. With N samples in a half no loss above about log N can
+        be shown.
+
+    Raises
+    ------
+    ValueError
+        If there are too few scores, or NaN among them, or an argument is out of range.
+
+    Notes
+    -----
+    The definition of differential privacy in section 1.1 of Savitsky, Williams and Hu (2022), read
+    backwards: :math:`\epsilon \ge \log((P(B) - \delta)/Q(B))` for every event B.
+    """
+    confidence = check_share("confidence", confidence)
+    delta = check_number("delta", delta, at_least=0, at_most=1)
+    scores = []
+    for name, values in (("with_record", with_record), ("without_record", without_record)):
+        values = np.asarray(values, dtype=np.float64).ravel()
+        if values.size < 20 or np.isnan(values).any():
+            raise ValueError(f"{name} must hold at least 20 scores and no NaN")
+        scores.append(values)
+    # alternating, so that a drift along the samples reaches both halves
+    chosen, tested = [[side[start::2] for side in scores] for start in (0, 1)]
+    levels = np.unique(np.concatenate(chosen))
+    # a few hundred thresholds are plenty
+    levels = levels[np.linspace(0, levels.size - 1, min(levels.size, 400)).astype(int)]
+    best = None
+    for swapped in (False, True):
+        for above in (True, False):
+            counts = [_occurrences(side, levels, above) for side in chosen]
+            sizes = [side.size for side in chosen]
+            if swapped:
+                counts, sizes = counts[::-1], sizes[::-1]
+            lower = _log_ratio_limit(*counts, *sizes, confidence, delta)
+            place = int(np.argmax(lower))
+            if best is None or lower[place] > best[0]:
+                best = lower[place], swapped, above, levels[place]
+    _, swapped, above, level = best
+    counts = [int(_occurrences(side, np.array([level]), above)[0]) for side in tested]
+    sizes = [side.size for side in tested]
+    ordered = (*counts[::-1], *sizes[::-1]) if swapped else (*counts, *sizes)
+    lower = _log_ratio_limit(*(np.array([value]) for value in ordered), confidence, delta)[0]
+    return LossEvidence(
+        lower=max(0.0, float(lower)),
+        confidence=confidence,
+        event=f"score {'at least' if above else 'below'} {level:.4g}",
+        with_record=counts[0],
+        without_record=counts[1],
+        samples=tuple(sizes),
+        delta=delta,
+    )
+
+
+def _occurrences(scores, levels, above):
+    below = np.searchsorted(np.sort(scores), levels, side="left")
+    return scores.size - below if above else below
+
+
+def _log_ratio_limit(often, seldom, often_of, seldom_of, confidence, delta):
+    """Lower limit on log((P - δ)/Q) from binomial counts; each of the two limits errs half."""
+    from scipy.stats import beta
+
+    error = (1.0 - confidence) / 2.0
+    # Clopper and Pearson's one-sided limits; they are 0 and 1 at the ends
+    low = np.where(often > 0, beta.ppf(error, np.maximum(often, 1), often_of - often + 1), 0.0)
+    high = np.where(
+        seldom < seldom_of, beta.ppf(1 - error, seldom + 1, np.maximum(seldom_of - seldom, 1)), 1.0
+    )
+    kept = np.maximum(low - delta, 0.0)
+    return np.log(kept, out=np.full(np.shape(kept), -np.inf), where=kept > 0) - np.log(high)
+
+
+@dataclass(frozen=True)
+class SampledAudit:
+    """Audit of some records of a database by refits without each of them.
+
+    Attributes
+    ----------
+    evidence : dict of int to LossEvidence
+        For every audited record, a lower bound on the loss, all of them true together at
+        ``confidence``.
+    estimates : dict of int to float
+        For every audited record, the largest absolute loss over the draws of both sides as the
+        bridge estimate of the normalising constants gives it, in nats: no bound, and unreliable
+        where the two posteriors hardly overlap.
+    moved : dict of int to float
+        For every audited record, the largest change of another record's weight.
+    local_bound, oscillation_bound : float
+        Δ and the oscillation bound of the whole database over its draws, in nats.
+    confidence : float
+        Joint confidence of the evidence.
+    draws : int
+        Draws of θ on each side that the evidence uses, after thinning.
+    """
+
+    evidence: dict
+    estimates: dict
+    moved: dict
+    local_bound: float
+    oscillation_bound: float
+    confidence: float
+    draws: int
+
+    @property
+    def lower(self):
+        """Largest lower bound on the loss, in nats."""
+        return max(found.lower for found in self.evidence.values())
+
+    def refutes(self, epsilon=None):
+        """Whether the evidence contradicts a claim of ε, in nats; by default of ε = 2Δ."""
+        epsilon = pdp.epsilon(self.local_bound) if epsilon is None else epsilon
+        return any(found.refutes(epsilon) for found in self.evidence.values())
+
+    def table(self):
+        """One row an audited record, in nats: a pandas.DataFrame."""
+        import pandas as pd
+
+        return pd.DataFrame(
+            {
+                "lower bound": {i: found.lower for i, found in self.evidence.items()},
+                "estimate": self.estimates,
+                "oscillation": self.oscillation_bound,
+                "2Δ": pdp.epsilon(self.local_bound),
+                "largest change of a weight": self.moved,
+            }
+        ).rename_axis("record")
+
+
+def sampled_audit(
+    synthesizer, records, *, weighting=record_weights, draws=1000, confidence=0.95, delta=0.0,
+    random_seed=None, progress=False,
+):
+    r"""Audit any synthesizer by refits without chosen records: evidence on the loss of θ.
+
+    The neighbour is the database in which the record has weight 0 in *both* fits, so that its
+    outcome takes no part in weights or posterior. What the model is told besides outcomes stays:
+    the record's predictors, and how many records there are.
+
+    Parameters
+    ----------
+    synthesizer : ppm.Synthesizer
+        The model, holding the confidential records.
+    records : sequence of int
+        Positions of the records to leave out, one at a time; each costs two fits.
+    weighting : callable or array_like, shape (records,)
+        Rule from an unweighted log-likelihood, shape (draws, records left), to weights, such as
+        :func:`ppm.record_weights` or a ``functools.partial`` of it; or weights that stay fixed.
+    draws : int, default 1000
+        Kept draws a chain of each fit.
+    confidence : float, default 0.95
+        Joint confidence of all bounds.
+    delta : float, default 0
+        As for :func:`loss_lower_bound`.
+    random_seed : int or SeedSequence, optional
+        Source of randomness. The fits behind the weights use the same stream with and without a
+        record; those that are audited, independent ones.
+    progress : bool, default False
+        Whether the synthesizer shows how far it is.
+
+    Returns
+    -------
+    SampledAudit
+        A lower bound for each record, with the bounds it is to be compared with.
+
+    Raises
+    ------
+    ValueError
+        If a record is named twice or does not exist, or another argument is out of range.
+
+    Notes
+    -----
+    The score of a draw is :math:`\sum_j (\alpha_j(x) - \alpha_j(y)) \log p(x_j \mid \theta)`: up to
+    a constant it is the log ratio of the two pseudo posteriors, the best score there is. Draws of
+    a Markov chain are thinned to their effective number and then counted as independent, which is
+    an approximation. The bounds are on the loss given the weights that these fits produced.
+    """
+    records = [check_count("records", i, at_least=0) for i in records]
+    if not records or len(set(records)) != len(records) or max(records) >= synthesizer.records:
+        raise ValueError(
+            f"records must name different positions from 0 to {synthesizer.records - 1}; got "
+            f"{records}"
+        )
+    draws = check_count("draws", draws, at_least=40)
+    confidence = check_share("confidence", confidence)
+    fixed = None if callable(weighting) else check_weights(weighting, synthesizer.records)
+    seeds = np.random.SeedSequence(
+        random_seed.entropy if isinstance(random_seed, np.random.SeedSequence) else random_seed,
+        spawn_key=getattr(random_seed, "spawn_key", ()),
+    ).spawn(2 + len(records))
+
+    def weigh(left_out=None):
+        if fixed is not None:
+            weights = fixed.copy()
+            if left_out is not None:
+                weights[left_out] = 0.0
+            return weights
+        there = np.ones(synthesizer.records)
+        if left_out is not None:
+            there[left_out] = 0.0
+        fit = synthesizer.fit(there, draws=draws, random_seed=_again(seeds[0]), progress=progress)
+        log_lik = synthesizer.log_likelihood(fit)
+        dimension = [d for d in log_lik.dims if d not in ("chain", "draw", "sample")][0]
+        log_lik = log_lik.isel({dimension: np.flatnonzero(there)})
+        weights = np.zeros(synthesizer.records)
+        weights[there > 0] = check_weights(weighting(log_lik), int(there.sum()))
+        return weights
+
+    def draw(weights, seed):
+        fit = synthesizer.fit(weights, draws=draws, random_seed=seed, progress=progress)
+        return synthesizer.log_likelihood(fit)
+
+    weights = weigh()
+    here = draw(weights, seeds[1])
+    evidence, estimates, moved, kept = {}, {}, {}, []
+    for record, seed in zip(records, seeds[2:], strict=True):
+        others = weigh(record)
+        there = draw(others, seed)
+        change = weights - others
+        independent = getattr(synthesizer, "independent_draws", False)
+        scores = [_thin(_score(log_lik, change), independent) for log_lik in (here, there)]
+        evidence[record] = loss_lower_bound(
+            *scores, confidence=1.0 - (1.0 - confidence) / len(records), delta=delta
+        )
+        estimates[record] = _bridged(*scores)
+        moved[record] = float(np.abs(np.delete(change, record)).max(initial=0.0))
+        kept += [score.size for score in scores]
+    return SampledAudit(
+        evidence=evidence, estimates=estimates, moved=moved, local_bound=local_bound(here, weights),
+        oscillation_bound=oscillation_bound(here, weights), confidence=confidence, draws=min(kept),
+    )
+
+
+def _again(seed):
+    return np.random.SeedSequence(seed.entropy, spawn_key=seed.spawn_key)
+
+
+def _score(log_lik, change):
+    """Σ change · log p of every draw, shape (chains, draws); only records that change enter."""
+    used = np.flatnonzero(change)
+    values = log_lik.transpose("chain", "draw", ...).values
+    total = np.zeros(values.shape[:2])
+    for chain, block in enumerate(values):
+        total[chain] = block[:, used] @ change[used]
+    return total
+
+
+def _thin(scores, independent):
+    """Draws that may pass for independent ones."""
+    if independent or np.ptp(scores) == 0:
+        return scores.ravel()
+    from arviz_stats import ess
+
+    effective = float(ess(scores))
+    step = 1 if not np.isfinite(effective) else max(1, math.ceil(scores.size / effective))
+    return scores[:, ::step].ravel()
+
+
+def _bridged(here, there):
+    """Largest absolute loss over both sides' draws, its constant by Bennett's acceptance ratio."""
+    from scipy.optimize import brentq
+    from scipy.special import expit
+
+    offset = np.log(here.size / there.size)
+
+    def balance(constant):
+        return expit(constant - here - offset).sum() - expit(there - constant + offset).sum()
+
+    both = np.concatenate([here, there])
+    if np.ptp(both) == 0:
+        return 0.0
+    ends = both.min() - 50.0, both.max() + 50.0
+    constant = brentq(balance, *ends)
+    return float(np.abs(both - constant).max())
+
+
+def membership_test(
+    run_with, run_without, statistic, *, runs=200, confidence=0.95, delta=0.0, random_seed=None,
+    progress=False,
+):
+    """Black-box test on released data: can one tell from a release that a record was there?
+
+    The whole mechanism runs again for every release, weights included, so that all its randomness
+    is averaged over as a recipient's would be.
+
+    Parameters
+    ----------
+    run_with, run_without : callable
+        Run the mechanism on the database with the record, and on the one without it: a function
+        of a seed that returns one released database.
+    statistic : callable
+        Score of one released database, such as its mean or its largest value.
+    runs : int, default 200
+        Releases of each, 20 or more.
+    confidence : float, default 0.95
+        Confidence of the bound.
+    delta : float, default 0
+        As for :func:`loss_lower_bound`.
+    random_seed : int or SeedSequence, optional
+        Source of randomness.
+    progress : bool, default False
+        Whether to show a bar; needs tqdm.
+
+    Returns
+    -------
+    LossEvidence
+        Evidence on the loss of a release, as far as this statistic sees it.
+
+    Raises
+    ------
+    ValueError
+        If an argument is out of range or the statistic is NaN.
+    """
+    runs = check_count("runs", runs, at_least=20)
+    for name, value in (
+        ("run_with", run_with), ("run_without", run_without), ("statistic", statistic)
+    ):
+        if not callable(value):
+            raise ValueError(f"{name} must be a function; got {value!r}")
+    if not isinstance(random_seed, np.random.SeedSequence):
+        random_seed = np.random.SeedSequence(random_seed)
+    seeds = np.random.SeedSequence(
+        random_seed.entropy, spawn_key=random_seed.spawn_key
+    ).spawn(2 * runs)
+    steps = list(zip(seeds[::2], seeds[1::2], strict=True))
+    if progress:
+        from tqdm.auto import tqdm
+
+        steps = tqdm(steps, desc="Releases with and without the record")
+    scores = np.array(
+        [
+            (float(statistic(run_with(one))), float(statistic(run_without(other))))
+            for one, other in steps
+        ]
+    )
+    return loss_lower_bound(scores[:, 0], scores[:, 1], confidence=confidence, delta=delta)

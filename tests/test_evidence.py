@@ -1,0 +1,216 @@
+"""Sampled audits: leaky mechanisms are caught, correct ones are not, in repeated runs."""
+
+from functools import partial
+
+import numpy as np
+import pytest
+import xarray as xr
+from scipy import stats
+
+import ppm
+
+OUTLIER = [5, 4, 6, 7, 3, 5, 6, 4, 5, 40]
+RUNS = range(12)
+
+
+class TwoPoint:
+    """A parameter with two values: the loss comes as near to the oscillation as it can."""
+
+    independent_draws = True
+
+    def __init__(self, outcomes):
+        self.outcomes = np.asarray(outcomes)
+        self.records = self.outcomes.size
+        likely = np.where(self.outcomes == 1, 0.9, 0.1)
+        self.log_p = np.log(np.stack([1 - likely, likely]))
+
+    def fit(self, weights=None, *, draws=1000, random_seed=None, progress=False):
+        weights = np.ones(self.records) if weights is None else weights
+        odds = weights @ (self.log_p[1] - self.log_p[0])
+        rng = np.random.default_rng(random_seed)
+        theta = (rng.uniform(size=draws) < 1 / (1 + np.exp(-odds))).astype(int)
+        return xr.DataTree.from_dict(
+            {
+                "posterior": xr.Dataset({"theta": (("chain", "draw"), theta[None])}),
+                "log_likelihood": xr.Dataset(
+                    {"x": (("chain", "draw", "record"), self.log_p[theta][None])}
+                ),
+            }
+        )
+
+    def log_likelihood(self, fit):
+        return fit["log_likelihood"]["x"]
+
+    def predict(self, fit, *, releases, random_seed=None):
+        raise NotImplementedError
+
+
+def test_half_of_epsilon_is_refuted_and_epsilon_is_not():
+    synthesizer, weights = TwoPoint([1, 1]), np.ones(2)
+    audits = [
+        ppm.sampled_audit(synthesizer, [0], weighting=weights, draws=8_000, random_seed=seed)
+        for seed in RUNS
+    ]
+    exact = np.log(9)
+    assert audits[0].oscillation_bound == pytest.approx(exact)
+    assert all(found.refutes(exact / 2) for found in audits)
+    assert sum(found.refutes(exact) for found in audits) <= 1
+    # with and without the record, (1, 1) against (1): 82 to 1 against 9 to 1
+    loss = np.log(82 / 10)
+    assert [found.estimates[0] for found in audits] == pytest.approx([loss] * 12, rel=0.1)
+    assert all(found.lower <= loss for found in audits)
+
+
+def test_an_outlier_with_weight_1_is_caught_and_with_its_papers_weight_it_is_not():
+    synthesizer = ppm.GammaPoisson(OUTLIER, shape=1.0, rate=0.1)
+    promised = ppm.PseudoPosteriorMechanism(synthesizer).run(random_seed=1).epsilon()
+    assert promised < 10
+
+    def runs(weighting):
+        return [
+            ppm.sampled_audit(
+                synthesizer, [9], weighting=weighting, draws=4_000, random_seed=seed
+            )
+            for seed in RUNS
+        ]
+
+    leaky = runs(np.ones(10))
+    # 4,000 draws cannot show all of it, but more than a claim of 4 nats
+    assert all(found.refutes(4.0) for found in leaky)
+    correct = runs(ppm.record_weights)
+    assert not any(found.refutes(promised) or found.refutes() for found in correct)
+    assert sum(found.refutes(4.0) for found in correct) <= 1
+
+
+def test_the_bound_holds_for_normal_scores_whose_ratio_is_known():
+    # two normal densities one apart: the log ratio of P(X >= t) is known for every t
+    held, found = 0, []
+    for seed in range(200):
+        rng = np.random.default_rng(seed)
+        evidence = ppm.loss_lower_bound(rng.normal(1, 1, 400), rng.normal(0, 1, 400))
+        level = float(evidence.event.split()[-1])
+        tail = stats.norm.sf if "least" in evidence.event else stats.norm.cdf
+        truth = abs(np.log(tail(level, 1) / tail(level, 0)))
+        held += evidence.lower <= truth
+        found.append(evidence.lower)
+    assert held >= 186  # 190 expected at 95 %
+    assert np.mean(found) > 0.5
+
+
+def test_equal_distributions_give_next_to_no_evidence():
+    samples = [np.random.default_rng(seed).normal(size=(2, 400)) for seed in range(100)]
+    alarms = np.mean([ppm.loss_lower_bound(*both, confidence=0.9).lower > 0 for both in samples])
+    assert alarms <= 0.1
+    # every score twice: the event is then chosen on the samples that bound it
+    doubled = [np.repeat(both[:, :200], 2, axis=1) for both in samples]
+    alarms = np.mean([ppm.loss_lower_bound(*both, confidence=0.9).lower > 0 for both in doubled])
+    assert alarms > 0.2
+
+
+def test_both_directions_and_delta():
+    rng = np.random.default_rng(1)
+    with_record = np.where(rng.uniform(size=4_000) < 0.03, 10.0, rng.normal(size=4_000))
+    without = rng.normal(size=4_000)
+    seen = ppm.loss_lower_bound(with_record, without)
+    assert seen.lower > 1.5 and "at least" in seen.event
+    assert ppm.loss_lower_bound(without, with_record).lower > 1.5  # the absence can show too
+    # an event of probability 0.03 is what δ = 0.05 allows
+    assert ppm.loss_lower_bound(with_record, without, delta=0.05).lower < 0.5
+    assert str(seen).startswith("evidence, not proof")
+    assert "proof" not in str(seen).replace("not proof", "")
+
+
+def test_recomputed_weights_move_and_fixed_ones_do_not():
+    synthesizer = ppm.GammaPoisson(OUTLIER, shape=1.0, rate=0.1)
+    rule = partial(ppm.record_weights, truncate_at=3.5)
+    found = ppm.sampled_audit(synthesizer, [0, 9], weighting=rule, draws=500, random_seed=1)
+    assert found.moved[9] > 0.2
+    assert found.table().index.tolist() == [0, 9]
+    # jointly at 95 %: each alone at 97.5 %
+    assert found.confidence == 0.95 and found.evidence[0].confidence == pytest.approx(0.975)
+    fixed = ppm.sampled_audit(
+        synthesizer, [0, 9], weighting=np.full(10, 0.5), draws=500, random_seed=1
+    )
+    assert set(fixed.moved.values()) == {0.0}
+    again = ppm.sampled_audit(synthesizer, [0, 9], weighting=rule, draws=500, random_seed=1)
+    assert again.table().equals(found.table())
+
+
+def test_the_estimate_is_the_closed_form_loss():
+    synthesizer = ppm.GammaPoisson([5, 4, 6, 7, 3, 12], shape=1.0, rate=0.1)
+    weights = np.full(6, 0.7)
+    found = ppm.sampled_audit(
+        synthesizer, [5], weighting=weights, draws=20_000, random_seed=1
+    )
+    fit = synthesizer.fit(weights, draws=20_000, random_seed=2)
+    left = weights * (np.arange(6) != 5)
+    other = synthesizer.fit(left, draws=20_000, random_seed=3)
+    exact = max(
+        float(np.abs(synthesizer.leave_one_out_loss(part, weights).isel(record=5)).max())
+        for part in (fit, other)
+    )
+    assert found.estimates[5] == pytest.approx(exact, rel=0.15)
+    assert 0.2 * exact < found.lower < exact
+
+
+def test_a_markov_chain_is_thinned_before_it_counts_as_independent():
+    class Sticky(ppm.GammaPoisson):
+        independent_draws = False
+
+        def fit(self, weights=None, *, draws=1000, random_seed=None, progress=False):
+            few = super().fit(weights, draws=draws // 20, random_seed=random_seed)
+            # every draw twenty times in a row
+            groups = {
+                name: few[name].dataset.isel(draw=np.repeat(np.arange(draws // 20), 20))
+                .assign_coords(draw=np.arange(draws // 20 * 20))
+                for name in ("posterior", "log_likelihood")
+            }
+            return xr.DataTree.from_dict(groups)
+
+    counts, weights = [5, 4, 6, 9], np.ones(4)
+    found = ppm.sampled_audit(Sticky(counts), [3], weighting=weights, draws=4_000, random_seed=1)
+    assert found.draws <= 300
+    plain = ppm.sampled_audit(
+        ppm.GammaPoisson(counts), [3], weighting=weights, draws=4_000, random_seed=1
+    )
+    assert plain.draws == 4_000
+
+
+def test_membership_of_an_unprotected_outlier_shows_in_releases_and_of_a_removed_one_does_not():
+    def runner(counts, weights=None):
+        mechanism = ppm.PseudoPosteriorMechanism(ppm.GammaPoisson(counts), weights=weights)
+        return lambda seed: mechanism.run(draws=40, random_seed=seed).synthesize(
+            1, random_seed=seed.spawn(1)[0]
+        )
+
+    kept = OUTLIER[:-1]
+    leaky = ppm.membership_test(
+        runner(OUTLIER, np.ones(10)), runner(kept, np.ones(9)), np.mean, runs=300, random_seed=1
+    )
+    assert leaky.refutes(1.5) and str(leaky).startswith("evidence")
+    weights = np.r_[np.ones(9), 0.0]
+    removed = ppm.membership_test(
+        runner(OUTLIER, weights), runner(kept, np.ones(9)), np.mean, runs=300, random_seed=1
+    )
+    assert not removed.refutes(0.5)
+
+
+@pytest.mark.parametrize(
+    ("function", "arguments", "message"),
+    [
+        (ppm.loss_lower_bound, (np.zeros(5), np.zeros(50)), "^with_record must hold at least 20"),
+        (ppm.loss_lower_bound, (np.zeros(50), np.full(50, np.nan)), "^without_record must hold"),
+        (ppm.sampled_audit, (ppm.GammaPoisson(OUTLIER), []), "^records must name"),
+        (ppm.sampled_audit, (ppm.GammaPoisson(OUTLIER), [1, 1]), "^records must name"),
+        (ppm.sampled_audit, (ppm.GammaPoisson(OUTLIER), [10]), "^records must name"),
+        (ppm.membership_test, (np.mean, 3, np.mean), "^run_without must be a function"),
+    ],
+)
+def test_wrong_arguments_are_named(function, arguments, message):
+    with pytest.raises(ValueError, match=message):
+        function(*arguments)
+
+
+def test_confidence_must_be_a_share():
+    with pytest.raises(ValueError, match="^confidence must be between 0 and 1"):
+        ppm.loss_lower_bound(np.zeros(50), np.zeros(50), confidence=1.0)
