@@ -19,8 +19,10 @@ from ppm.weights import capped_map, linear_weights, record_determined_weights
 MECHANISMS = ("Unweighted", "Weighted", "Weighted-M", "Capped", "Range-capped")
 # those whose weights hang on posterior draws, and so on the other records
 REACTING = ("Weighted", "Weighted-M")
+_LOSSES = ("fixed", "common", "integrated")
 # parameter values at which a loss without a closed-form maximum is evaluated
 _GRID = 41
+_LEVELS = (np.arange(_GRID) + 0.5) / _GRID
 # a weight that moves by more than this has moved visibly
 _VISIBLE = 0.01
 
@@ -52,6 +54,10 @@ class AuditStudy:
         Posterior draws S behind each bound.
     weight_draws : int
         Draws of the weights over which ``loss_integrated`` averages.
+    prior : tuple of float
+        Shape and rate of the Gamma prior.
+    seed : numpy.random.SeedSequence
+        What the databases and their audits came from.
     """
 
     dataset: xr.Dataset
@@ -60,6 +66,77 @@ class AuditStudy:
     mean: float
     draws: int
     weight_draws: int
+    prior: tuple
+    seed: np.random.SeedSequence
+
+    def worst(self, mechanism, size, loss="common"):
+        """Replicate whose loss stands highest against its own 2Δ.
+
+        Parameters
+        ----------
+        mechanism : str
+            Label.
+        size : int
+            One of the sample sizes.
+        loss : str, default "common"
+            ``fixed``, ``common`` or ``integrated``.
+
+        Returns
+        -------
+        int
+            Number of the replicate, for :meth:`audit`.
+
+        Raises
+        ------
+        ValueError
+            If the study has no such mechanism, size or loss.
+        """
+        self._check("mechanism", mechanism, list(self.dataset["mechanism"].values))
+        self._check("size", size, list(self.dataset["size"].values))
+        self._check("loss", loss, _LOSSES)
+        cell = self.dataset.sel(mechanism=mechanism, size=size)
+        return int(np.argmax((cell[f"loss_{loss}"] / cell["local_bound"]).values))
+
+    def audit(self, size, replicate):
+        """Audit one of the databases again, with its own random numbers, record by record.
+
+        Parameters
+        ----------
+        size : int
+            One of the sample sizes.
+        replicate : int
+            Number of the database, from 0.
+
+        Returns
+        -------
+        xarray.Dataset
+            What :func:`exact_audit` returns.
+
+        Raises
+        ------
+        ValueError
+            If the study has no such database.
+        """
+        self._check("size", size, list(self.dataset["size"].values))
+        replicate = check_count("replicate", replicate, at_least=0)
+        if replicate >= self.dataset.sizes["replicate"]:
+            raise ValueError(
+                f"replicate must be below {self.dataset.sizes['replicate']}; got {replicate}"
+            )
+        data, seeds = _sources(self.seed, size)
+        for _ in range(replicate + 1):
+            counts = data.poisson(self.mean, size=size)
+        return exact_audit(
+            counts, public=self.public, truncate_at=self.truncate_at, draws=self.draws,
+            weight_draws=self.weight_draws, shape=self.prior[0], rate=self.prior[1],
+            random_seed=_numbered(seeds, replicate),
+        )
+
+    @staticmethod
+    def _check(name, value, accepted):
+        if value not in accepted:
+            listed = ", ".join(str(entry) for entry in accepted)
+            raise ValueError(f"{name} must be among {listed}; got {value!r}")
 
     def losses(self):
         """Medians over databases of twice the bound, the oscillation and the losses, in nats.
@@ -125,7 +202,38 @@ class AuditStudy:
         )
         return _by_mechanism(table)
 
-    def exceedance(self, losses=("fixed", "common", "integrated"), *, confidence=0.95):
+    def comparison(self):
+        """What each mechanism promised, lost and cost, over all databases of the study.
+
+        Returns
+        -------
+        pandas.DataFrame
+            One row a mechanism. ``weights depend on``: the record alone, or all records (or no
+            record); ``largest 2Δ`` and ``largest loss`` (integrated) in nats; ``databases over``:
+            share of databases with that loss above their own 2Δ, at the size where it is largest;
+            ``error``: root mean square error of the mean at the largest size, as a multiple of
+            the Unweighted one.
+        """
+        import pandas as pd
+
+        data = self.dataset
+        over = (data["loss_integrated"] > 2.0 * data["local_bound"]).mean("replicate").max("size")
+        error = self.utility()["root mean square error"].unstack("size").iloc[:, -1]
+        rows = {}
+        for name in data["mechanism"].values:
+            cell = data.sel(mechanism=name)
+            depend = "no record" if name == "Unweighted" else "the record alone"
+            rows[str(name)] = {
+                "weights depend on": "all records" if name in REACTING else depend,
+                "largest 2Δ": float(2.0 * cell["local_bound"].max()),
+                "largest oscillation": float(cell["oscillation_bound"].max()),
+                "largest loss": float(cell["loss_integrated"].max()),
+                "databases over": float(over.sel(mechanism=name)),
+                "error": float(error[name] / error["Unweighted"]),
+            }
+        return pd.DataFrame.from_dict(rows, orient="index").rename_axis("mechanism")
+
+    def exceedance(self, losses=_LOSSES, *, confidence=0.95):
         """Share π of databases whose privacy loss itself exceeds their own 2Δ.
 
         Parameters
@@ -152,11 +260,9 @@ class AuditStudy:
         """
         import pandas as pd
 
-        known = ("fixed", "common", "integrated")
         rows = {}
         for kind in losses:
-            if kind not in known:
-                raise ValueError(f"losses must be among {', '.join(known)}; got {kind!r}")
+            self._check("losses", kind, _LOSSES)
         for mechanism in self.dataset["mechanism"].values:
             for size in self.dataset["size"].values:
                 cell = self.dataset.sel(mechanism=mechanism, size=size)
@@ -212,7 +318,9 @@ def exact_audit(
         the same neighbour). ``records``: how many have this count; ``weight`` and ``bound``: its
         weight and its weighted bound; ``loss_fixed``: the other records keep their weights;
         ``loss_common``: weights computed again without the record, with the same random numbers;
-        ``loss_integrated``: the same with densities averaged over the weights' draws on each side.
+        ``loss_integrated``: the same with densities averaged over the weights' draws on each side;
+        ``loss_over_draws``: the loss at common random numbers, with its sign, at the quantiles
+        ``level`` of the pseudo posterior.
         By mechanism: what :class:`AuditStudy` lists.
 
     Raises
@@ -303,13 +411,11 @@ def audit_study(
         steps = tqdm(steps, desc="Databases audited")
     for place, replicate in steps:
         if replicate == 0:
-            seed = np.random.SeedSequence(
-                entropy.entropy, spawn_key=(*entropy.spawn_key, sizes[place])
-            )
-            # the first stream is the one the study of contraction draws its databases from
-            data, rng = (np.random.default_rng(child) for child in seed.spawn(2))
+            data, seeds = _sources(entropy, sizes[place])
         values, table = np.unique(data.poisson(mean, size=sizes[place]), return_counts=True)
-        by_database, _ = _audit(values, table, settings, rng)
+        by_database, _ = _audit(
+            values, table, settings, np.random.default_rng(_numbered(seeds, replicate))
+        )
         found[:, :, place, replicate] = [by_database[name] for name in names]
     dims = ("mechanism", "size", "replicate")
     dataset = xr.Dataset(
@@ -319,7 +425,20 @@ def audit_study(
     return AuditStudy(
         dataset, truncate_at=settings["truncate_at"], public=settings["public"], mean=mean,
         draws=settings["draws"], weight_draws=settings["weight_draws"],
+        prior=settings["prior"], seed=_numbered(entropy),
     )
+
+
+def _sources(entropy, size):
+    """Where the databases of one size come from, and the seed of their audits."""
+    data, audits = _numbered(entropy, size).spawn(2)
+    # the first stream is the one the study of contraction draws its databases from
+    return np.random.default_rng(data), audits
+
+
+def _numbered(seed, *place):
+    """A seed of its own for each place, the same one again whenever it is asked for."""
+    return np.random.SeedSequence(seed.entropy, spawn_key=(*seed.spawn_key, *place))
 
 
 _BY_DATABASE = (
@@ -345,11 +464,13 @@ def _settings(truncate_at, public, draws, weight_draws, shape, rate):
 
 
 def _dataset(by_database, by_record, values):
-    """The audit of one database as a Dataset; losses of a database are the largest of its records.
-    """
+    """The audit of one database as a Dataset."""
     dataset = xr.Dataset(
-        {name: (("mechanism", "left_out"), block) for name, block in by_record.items()},
-        {"mechanism": list(MECHANISMS), "left_out": values},
+        {
+            name: (("mechanism", "left_out", "level")[: block.ndim], block)
+            for name, block in by_record.items()
+        },
+        {"mechanism": list(MECHANISMS), "left_out": values, "level": _LEVELS},
     )
     dataset["records"] = dataset["records"].isel(mechanism=0, drop=True)
     return dataset.assign(
@@ -447,12 +568,10 @@ def _one_mechanism(values, table, tables, weights, prior, levels, extreme, publi
         points = np.linspace(low, high, _GRID)
         density = _log_mean(_log_gamma(points, shapes[..., None], rates[..., None]))
         integrated = np.abs(density[0] - density[1:]).max(axis=-1)
-    worst = int(np.argmax(common))
-    # levels of μ under the pseudo posterior of x, from one end to the other
-    points = gammaincinv(shapes[0, 0], (np.arange(_GRID) + 0.5) / _GRID) / rates[0, 0]
-    loss = np.abs(
-        _log_gamma(points, shapes[0, 0], rates[0, 0])
-        - _log_gamma(points, parts[0][worst], parts[1][worst])
+    # over μ from the pseudo posterior of x
+    points = gammaincinv(shapes[0, 0], _LEVELS) / rates[0, 0]
+    over_draws = _log_gamma(points, shapes[0, 0], rates[0, 0]) - _log_gamma(
+        points, parts[0][:, None], parts[1][:, None]
     )
     sides_shape, sides_rate = np.append(parts[0], shapes[0, 0]), np.append(parts[1], rates[0, 0])
     inside_mass = gammainc(sides_shape, high * sides_rate) - gammainc(sides_shape, low * sides_rate)
@@ -467,7 +586,7 @@ def _one_mechanism(values, table, tables, weights, prior, levels, extreme, publi
         "loss_common": common.max(),
         "loss_integrated": integrated.max(),
         "records_over": table[over].sum() / table.sum(),
-        "parameters_over": np.mean(loss > 2.0 * local_bound),
+        "parameters_over": np.mean(np.abs(over_draws) > 2.0 * local_bound, axis=-1).max(),
         "weights_moved": left[moved > _VISIBLE].sum(),
         "weights_switched": left[switched].sum(),
         "outside": 1.0 - inside_mass.min(),
@@ -482,6 +601,7 @@ def _one_mechanism(values, table, tables, weights, prior, levels, extreme, publi
         "loss_fixed": fixed,
         "loss_common": common,
         "loss_integrated": integrated,
+        "loss_over_draws": over_draws,
     }
 
 

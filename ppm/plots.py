@@ -16,6 +16,8 @@ COLOURS = {
     "Weighted-M": "#009E73",
     "EMweighted": "#D55E00",
     "Countweighted": "#CC79A7",
+    "Capped": "#E69F00",
+    "Range-capped": "#56B4E9",
 }
 MARKERS = {
     "Data": "o",
@@ -195,6 +197,216 @@ def exceedance_curves(study, epsilons=None, *, confidence=0.95):
         axes.set_xlabel("ε of one release (nats)")
     panels[0].set_ylabel("π: share of databases with 2Δ > ε")
     panels[1].legend(frameon=False)
+    return figure
+
+
+# how a loss is drawn: label, marker, line
+_LOSSES = {
+    "fixed": ("weights held fixed", "o", "-"),
+    "common": ("weights again, common random numbers", "^", "--"),
+    "integrated": ("weights again, integrated out", "D", ":"),
+}
+
+
+def loss_by_record(audit, mechanisms=("Weighted", "Weighted-M", "Capped")):
+    """Largest privacy loss against the count that is left out, one panel a mechanism.
+
+    Parameters
+    ----------
+    audit : xarray.Dataset
+        What :func:`ppm.exact_audit` returned for one database.
+    mechanisms : sequence of str, optional
+        Labels, one panel each.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        Three losses, with the database's own 2Δ and oscillation bound as lines.
+    """
+    figure, panels = _figure(9.6, 4.2, ncols=len(mechanisms), sharey=True, squeeze=False)
+    for axes, mechanism in zip(panels[0], mechanisms, strict=True):
+        _tidy(axes)
+        here = audit.sel(mechanism=mechanism)
+        for kind, (label, marker, line) in _LOSSES.items():
+            axes.plot(
+                here["left_out"], _visible(here[f"loss_{kind}"]), marker, linestyle=line,
+                linewidth=0.8, markersize=3.5, color=COLOURS[mechanism], label=label,
+                markerfacecolor="none" if kind == "fixed" else COLOURS[mechanism],
+                alpha=1.0 if kind == "fixed" else 0.6,
+            )
+        for bound, style, label in (
+            (2 * here["local_bound"], "--", "2Δ"),
+            (here["oscillation_bound"], ":", "oscillation bound"),
+        ):
+            axes.axhline(float(bound), color="0.2", linestyle=style, linewidth=1.2, label=label)
+        axes.set_title(mechanism, fontsize=11)
+        axes.set_xlabel("Count that is left out")
+        axes.set_yscale("log")
+    panels[0, 0].set_ylabel("Largest privacy loss (nats)")
+    handles, labels = panels[0, 0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside upper center", ncols=3, frameon=False, fontsize=9)
+    return figure
+
+
+def _visible(values):
+    # on a logarithmic axis a loss of 0 would vanish, and the line with it
+    return np.maximum(np.asarray(values, dtype=np.float64), 1e-3)
+
+
+def loss_over_draws(audits, mechanisms=("Weighted", "Weighted-M", "Capped")):
+    """Share of the draws of μ whose privacy loss exceeds a value, for the worst record left out.
+
+    Parameters
+    ----------
+    audits : dict of str to xarray.Dataset
+        Title of a panel to what :func:`ppm.exact_audit` returned for a database.
+    mechanisms : sequence of str, optional
+        Labels, one line each.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        One panel a database; 2Δ of each mechanism as a vertical line of its colour.
+    """
+    figure, panels = _figure(9.2, 4.0, ncols=len(audits), sharey=True, squeeze=False)
+    for axes, (title, audit) in zip(panels[0], audits.items(), strict=True):
+        _tidy(axes)
+        for mechanism, style in zip(mechanisms, ("-", "--", "-.", ":"), strict=False):
+            here = audit.sel(mechanism=mechanism)
+            worst = int(np.argmax(here["loss_common"].values))
+            loss = np.sort(_visible(np.abs(here["loss_over_draws"][worst])))
+            share = 1.0 - (np.arange(loss.size) + 0.5) / loss.size
+            axes.plot(loss, share, color=COLOURS[mechanism], linestyle=style, label=mechanism)
+            axes.axvline(
+                2 * float(here["local_bound"]), color=COLOURS[mechanism], linestyle=style,
+                linewidth=0.9,
+            )
+        axes.set(xscale="log", ylim=(0, 1.02))
+        axes.set_title(title, fontsize=11)
+        axes.set_xlabel("Privacy loss (nats)")
+    panels[0, 0].set_ylabel("Share of the draws of μ\nwith a larger loss")
+    figure.legend(
+        *panels[0, 0].get_legend_handles_labels(), loc="outside upper center",
+        ncols=len(mechanisms), frameon=False, title="vertical lines: 2Δ",
+    )
+    return figure
+
+
+def audited_losses(study):
+    """Largest loss of every database by mechanism and size, against twice its local bound.
+
+    Parameters
+    ----------
+    study : ppm.AuditStudy
+        The audits.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        One panel a kind of loss: median (mark), smallest and largest (line) over databases of the
+        loss as a share of the database's own 2Δ.
+    """
+    data = study.dataset
+    sizes, mechanisms = data["size"].values, list(data["mechanism"].values)
+    figure, panels = _figure(9.8, 4.2, ncols=len(_LOSSES), sharey=True)
+    offsets = np.linspace(-0.3, 0.3, len(mechanisms))
+    for axes, (kind, (label, marker, _)) in zip(panels, _LOSSES.items(), strict=True):
+        _tidy(axes)
+        axes.axhline(1.0, color="0.2", linestyle="--", linewidth=1.2)
+        ratio = data[f"loss_{kind}"] / (2 * data["local_bound"])
+        for mechanism, offset in zip(mechanisms, offsets, strict=True):
+            here = ratio.sel(mechanism=mechanism)
+            place = np.arange(sizes.size) + offset
+            axes.vlines(
+                place, here.min("replicate"), here.max("replicate"), color=COLOURS[mechanism]
+            )
+            axes.plot(
+                place, here.median("replicate"), marker, color=COLOURS[mechanism], markersize=5,
+                label=mechanism,
+            )
+        axes.set_xticks(range(sizes.size), [f"{size:,}" for size in sizes])
+        axes.set_xlabel("Sample size n")
+        axes.set_title(label, fontsize=10)
+        axes.set_yscale("log")
+    panels[0].set_ylabel("Largest loss of a database / its 2Δ")
+    figure.legend(
+        *panels[0].get_legend_handles_labels(), loc="outside upper center", ncols=len(mechanisms),
+        frameon=False,
+    )
+    return figure
+
+
+def audited_exceedance(table, mechanisms=("Weighted", "Weighted-M", "Capped")):
+    """Share π of databases whose loss exceeds their own 2Δ, with exact intervals, against n.
+
+    Parameters
+    ----------
+    table : pandas.DataFrame
+        What :meth:`ppm.AuditStudy.exceedance` returned.
+    mechanisms : sequence of str, optional
+        Labels to show.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        One panel a kind of loss.
+    """
+    kinds = list(dict.fromkeys(table.index.get_level_values("loss")))
+    sizes = list(dict.fromkeys(table.index.get_level_values("size")))
+    figure, panels = _figure(
+        max(4.0, 3.2 * len(kinds)), 4.0, ncols=len(kinds), sharey=True, squeeze=False
+    )
+    offsets = np.linspace(-0.15, 0.15, len(mechanisms))
+    for axes, kind in zip(panels[0], kinds, strict=True):
+        _tidy(axes)
+        label, marker, _ = _LOSSES[kind]
+        for mechanism, offset in zip(mechanisms, offsets, strict=True):
+            found = table.xs((mechanism, kind), level=("mechanism", "loss"))
+            place = np.arange(len(sizes)) + offset
+            axes.vlines(place, found["low"], found["high"], color=COLOURS[mechanism], linewidth=2)
+            axes.plot(
+                place, found["estimate"], marker, color=COLOURS[mechanism], label=mechanism
+            )
+        axes.set_xticks(range(len(sizes)), [f"{size:,}" for size in sizes])
+        axes.set_xlabel("Sample size n")
+        axes.set_title(label, fontsize=10)
+    panels[0, 0].set_ylabel("π: share of databases with loss > 2Δ")
+    panels[0, 0].legend(frameon=False, loc="upper left")
+    return figure
+
+
+def bound_growth(expected, tails):
+    """Local bound against the number of draws, beside bounds with a stated part beyond them.
+
+    Parameters
+    ----------
+    expected : pandas.Series
+        What :func:`ppm.bound_by_draws` returned.
+    tails : sequence of ppm.TailBound
+        Bounds from several numbers of draws, one or more values of ``outside``.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        The expected maximum as a rising line; one line of tail bounds for each ``outside``.
+    """
+    figure, axes = _figure(6.8, 4.0)
+    _tidy(axes)
+    axes.plot(
+        expected.index, expected, "-", color=COLOURS["Data"], label="expected maximum over S draws"
+    )
+    colours = (COLOURS["Weighted"], COLOURS["EMweighted"], COLOURS["Weighted-M"])
+    shares = list(dict.fromkeys(tail.outside for tail in tails))
+    for share, colour, marker in zip(shares, colours, ("o", "s", "^"), strict=False):
+        here = [tail for tail in tails if tail.outside == share]
+        axes.plot(
+            [tail.draws for tail in here], [tail.bound for tail in here], marker, color=colour,
+            linestyle="--", label=f"all but {share:g} of the posterior",
+        )
+    axes.set_xscale("log")
+    axes.set_xlabel("Number of draws S")
+    axes.set_ylabel("Local bound Δ (nats)")
+    axes.legend(frameon=False)
     return figure
 
 

@@ -155,6 +155,27 @@ def test_pi_counts_databases_whose_loss_exceeds_their_own_two_bounds(study):
         study.exceedance(["typical"])
 
 
+def test_a_database_of_the_study_can_be_audited_again_record_by_record(study):
+    worst = study.worst("Weighted-M", 800)
+    again = study.audit(800, worst)
+    cell = study.dataset.sel(size=800, replicate=worst)
+    for kind in ("fixed", "common", "integrated"):
+        largest = again[f"loss_{kind}"].max("left_out")
+        assert np.array_equal(largest, cell[f"loss_{kind}"])
+    assert np.array_equal(again["local_bound"], cell["local_bound"])
+    ratio = study.dataset["loss_common"] / study.dataset["local_bound"]
+    assert np.argmax(ratio.sel(mechanism="Weighted-M", size=800).values) == worst
+    # over the draws the loss is at most what it is over the set of all of them
+    inside = np.abs(again["loss_over_draws"]).max("level")
+    assert np.all(inside <= again["loss_common"] + 1e-9) and np.any(inside > 0.3)
+    with pytest.raises(ValueError, match="^replicate must be below 12"):
+        study.audit(800, 12)
+    with pytest.raises(ValueError, match="^size must be among 50, 800"):
+        study.audit(100, 0)
+    with pytest.raises(ValueError, match="^mechanism must be among"):
+        study.worst("Weighted-N", 800)
+
+
 def test_tables_have_a_row_for_every_mechanism_and_size(study):
     for table in (study.losses(), study.reactions(), study.utility()):
         assert len(table) == len(audit.MECHANISMS) * 2 and not table.isna().any(axis=None)
@@ -163,6 +184,19 @@ def test_tables_have_a_row_for_every_mechanism_and_size(study):
     assert bias.loc[("Capped", 800)] == pytest.approx(
         error.sel(mechanism="Capped", size=800).item()
     )
+
+
+def test_the_comparison_reads_the_study(study):
+    table = study.comparison()
+    assert table["weights depend on"].tolist() == [
+        "no record", "all records", "all records", "the record alone", "the record alone"
+    ]
+    cell = study.dataset.sel(mechanism="Weighted-M")
+    over = (cell["loss_integrated"] > 2 * cell["local_bound"]).mean("replicate").max()
+    assert table.loc["Weighted-M", "databases over"] == float(over)
+    assert table.loc["Unweighted", "error"] == 1 and table.loc["Capped", "largest 2Δ"] <= 7
+    error = study.utility()["root mean square error"]
+    assert table.loc["Capped", "error"] == error["Capped", 800] / error["Unweighted", 800]
 
 
 @pytest.mark.parametrize(
