@@ -87,6 +87,9 @@ _EXPORTS = {
     "check_parameters": "ppm.parameters",
     "save_table": "ppm.results",
     "show_table": "ppm.results",
+    "save_values": "ppm.results",
+    "contraction_values": "ppm.ledger_values",
+    "application_values": "ppm.ledger_values",
 }
 _SUBMODULES = ("plots", "notebooks", "parameters")
 

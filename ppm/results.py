@@ -1,5 +1,6 @@
 """Result tables: how a notebook shows them and hands them to whoever ran it."""
 
+import json
 import os
 import re
 from pathlib import Path
@@ -8,6 +9,7 @@ import pandas as pd
 
 # the folder a run collects its tables in, set by ``ppm run`` and by the book's builder
 RESULTS_VARIABLE = "PPM_RESULTS"
+VALUES_FILE = "values.json"
 SIMULATED = "Simulated stand-in, not survey data."
 
 
@@ -31,12 +33,53 @@ def save_table(table, name):
     """
     if not re.fullmatch(r"[a-z0-9_]+", name):
         raise ValueError(f"name must be lower-case letters, digits and underscores; got {name!r}")
+    path = _in_the_folder_of_the_run(f"{name}.csv")
+    if path:
+        table.to_csv(path)
+
+
+def save_values(values, *, data):
+    """Write the values that the ledger compares into the folder of the run, if there is one.
+
+    The file is called ``values.json``, one for each chapter; what was run (profile, parameters)
+    lies beside it, written by whoever ran it.
+
+    Parameters
+    ----------
+    values : dict of str to dict
+        Name -> ``value``, a number or a list of numbers, and ``error``, their Monte Carlo
+        standard errors, as :func:`ppm.contraction_values` returns them.
+    data : ConsumerExpenditure or None
+        The table that the values come from; None if the study draws its data itself.
+
+    Raises
+    ------
+    ValueError
+        If an entry is no such value.
+    """
+    from ppm.ledger_values import data_kind
+
+    for name, entry in values.items():
+        if not (isinstance(entry, dict) and {"value", "error"} <= entry.keys()):
+            raise ValueError(f"values: {name!r} must have a value and an error; got {entry!r}")
+    kind = "drawn" if data is None else data_kind(data)
+    source = "drawn by the study" if data is None else data.source
+    content = json.dumps(
+        {"data": kind, "source": source, "values": values},
+        indent=1, ensure_ascii=False, allow_nan=False,
+    )
+    path = _in_the_folder_of_the_run(VALUES_FILE)
+    if path:
+        path.write_text(content + "\n", "utf-8")
+
+
+def _in_the_folder_of_the_run(name):
     folder = os.environ.get(RESULTS_VARIABLE)
     if not folder:
-        return
-    path = Path(folder) / f"{name}.csv"
+        return None
+    path = Path(folder) / name
     path.parent.mkdir(parents=True, exist_ok=True)
-    table.to_csv(path)
+    return path
 
 
 def show_table(table, caption, *, digits=2, simulated=False):

@@ -1,0 +1,389 @@
+"""What the chapters hand to the ledger: numbers with their Monte Carlo errors, by name."""
+
+import numpy as np
+
+from ppm import pdp
+from ppm.utility import STATISTICS, resample
+
+# the range of ten independent normal values is this many standard deviations on average
+_RANGE_OF_TEN = 3.078
+_GROUPS = 10
+_REPEATS = 200
+
+
+def measured(value, error=0.0, *, of=None):
+    """An entry of a values file.
+
+    Parameters
+    ----------
+    value : float or array_like
+        One number or several.
+    error : float or array_like, default 0
+        Standard errors: 0 for what is exact, NaN for what is unknown.
+    of : int, optional
+        For a share: out of how many.
+
+    Returns
+    -------
+    dict
+        ``value`` and ``error``, and ``of`` if given, as plain numbers and lists. Numbers that are
+        not finite become None, which JSON can hold.
+    """
+    value = np.asarray(value, dtype=np.float64)
+    error = np.broadcast_to(np.asarray(error, dtype=np.float64), value.shape)
+    entry = {"value": _plain(value), "error": _plain(error)}
+    return entry if of is None else {**entry, "of": int(of)}
+
+
+def _plain(numbers):
+    numbers = np.where(np.isfinite(numbers), numbers.astype(object), None)
+    return numbers.tolist() if numbers.ndim else numbers.item()
+
+
+def contraction_values(study, *, random_seed=None):
+    """Values of the simulation study for the ledger.
+
+    Parameters
+    ----------
+    study : ppm.ContractionStudy
+        The study.
+    random_seed : int, SeedSequence or Generator, optional
+        Source of randomness of the standard errors.
+
+    Returns
+    -------
+    dict of str to dict
+        Name -> :func:`measured` value. Sequences go over the sample sizes; bounds in nats.
+
+    Notes
+    -----
+    Savitsky, Williams and Hu (2022), section 4. Standard errors of medians, averages and standard
+    deviations come from re-sampling the databases. That of a smallest or largest bound is the
+    standard deviation over ten groups of databases, each with its own extreme: re-sampling would
+    say too little about an extreme.
+    """
+    rng = np.random.default_rng(random_seed)
+    data = study.dataset
+    sizes = data["size"].values
+    replicates = data.sizes["replicate"]
+    found = {
+        "sizes": measured(sizes),
+        "replicates": measured(replicates),
+        "mean": measured(study.mean),
+        "truncate_at": measured(study.truncate_at),
+    }
+
+    def over_sizes(values, statistic):
+        return measured(
+            [statistic(row, axis=-1) for row in values],
+            [_resampled_error(row, statistic, rng) for row in values],
+        )
+
+    for mechanism in data["mechanism"].values:
+        bounds = data["local_bound"].sel(mechanism=mechanism).values
+        found[f"{mechanism}: smallest bound"] = _extremes(bounds, np.min)
+        found[f"{mechanism}: median bound"] = over_sizes(bounds, np.median)
+        found[f"{mechanism}: largest bound"] = _extremes(bounds, np.max)
+        found[f"{mechanism}: range of bounds"] = _extremes(bounds, np.ptp)
+        for which in ("median", "largest"):
+            entry = found[f"{mechanism}: {which} bound"]
+            found[f"{mechanism}: growth of the {which} bound"] = _difference(entry, 0)
+            found[f"{mechanism}: last step of the {which} bound"] = _difference(entry, -2)
+            found[f"{mechanism}: steps of the {which} bound"] = _steps(entry)
+        found[f"{mechanism}: spread of bounds"] = over_sizes(bounds, _spread)
+        spread = found[f"{mechanism}: spread of bounds"]
+        found[f"{mechanism}: constant of contraction"] = _geometric_mean(spread)
+        averages = data["average_mean"].sel(mechanism=mechanism).values
+        found[f"{mechanism}: average of the mean"] = over_sizes(averages, np.mean)
+        found[f"{mechanism}: bias of the mean"] = _absolute(
+            found[f"{mechanism}: average of the mean"], study.mean
+        )
+        found[f"{mechanism}: bias of the mean at the largest n"] = _last(
+            found[f"{mechanism}: bias of the mean"]
+        )
+        removed = data["records_removed"].sel(mechanism=mechanism).values / sizes[:, None]
+        found[f"{mechanism}: share of records removed"] = over_sizes(removed, np.mean)
+        for factor in (1.0, 1.05):
+            above = np.mean(bounds > factor * study.truncate_at, axis=1)
+            name = "M" if factor == 1.0 else f"{factor:g} M"
+            found[f"{mechanism}: share of bounds above {name}"] = measured(
+                above, np.sqrt(above * (1.0 - above) / replicates), of=replicates
+            )
+    averages = data["average_mean"]
+    plain = averages.sel(mechanism="Unweighted").values
+    shift = averages.sel(mechanism="Weighted-M").values - plain
+    found["Weighted-M: shift of the mean in standard deviations"] = measured(
+        np.abs(shift.mean(axis=1)) / plain.std(axis=1, ddof=1),
+        shift.std(axis=1, ddof=1) / np.sqrt(replicates) / plain.std(axis=1, ddof=1),
+    )
+    # the recommendation: a factor for samples above 1,000 records, a larger one below
+    shares = study.safety_factors((1.05, 1.10)).loc["Weighted-M"]
+    for large, factor in ((True, 1.05), (False, 1.10)):
+        chosen = [size for size in sizes if (size > 1000) == large]
+        if chosen:
+            held = data["local_bound"].sel(mechanism="Weighted-M", size=chosen).values
+            found[f"share above {factor:g} times a bound, {'large' if large else 'small'} n"] = (
+                measured(
+                    [shares.loc[size, factor] for size in chosen],
+                    [_share_above_error(row, factor, rng) for row in held],
+                )
+            )
+    return found
+
+
+def _spread(values, axis=-1):
+    return np.std(values, axis=axis, ddof=1)
+
+
+def _resampled_error(values, statistic, rng):
+    if np.ptp(values) == 0:
+        return 0.0
+    return float(np.std(resample(values, statistic, resamples=_REPEATS, random_seed=rng), ddof=1))
+
+
+def _extremes(bounds, statistic):
+    """The statistic of every row, and its standard deviation over ten groups of columns."""
+    groups = np.array_split(bounds, min(_GROUPS, bounds.shape[1]), axis=1)
+    parts = np.stack([statistic(group, axis=1) for group in groups])
+    return measured(statistic(bounds, axis=1), parts.std(axis=0, ddof=1))
+
+
+def _steps(entry):
+    value, error = (np.asarray(entry[key], dtype=np.float64) for key in ("value", "error"))
+    return measured(np.diff(value), np.hypot(error[1:], error[:-1]))
+
+
+def _difference(entry, start):
+    """Last number of a sequence minus the one at ``start``; not finite if that is the same one."""
+    value, error = (np.asarray(entry[key], dtype=np.float64) for key in ("value", "error"))
+    if value.size < 2:
+        return measured(np.nan, np.nan)
+    return measured(value[-1] - value[start], np.hypot(error[start], error[-1]))
+
+
+def _last(entry):
+    return measured(entry["value"][-1], entry["error"][-1])
+
+
+def _geometric_mean(entry):
+    value, error = (np.asarray(entry[key], dtype=np.float64) for key in ("value", "error"))
+    if not (value > 0).all():
+        return measured(np.nan, np.nan)
+    middle = np.exp(np.log(value).mean())
+    return measured(middle, middle * np.sqrt(np.sum((error / value) ** 2)) / value.size)
+
+
+def _absolute(entry, reference):
+    return measured(np.abs(np.asarray(entry["value"]) - reference), entry["error"])
+
+
+def _share_above_error(bounds, factor, rng):
+    """Re-sampled standard error of the share of databases above another one's bound times s."""
+
+    def share(values, axis):
+        values = np.sort(np.moveaxis(values, axis, -1), axis=-1)
+        flat = values.reshape(-1, values.shape[-1])
+        above = [row.size - np.searchsorted(row, factor * row, side="right") for row in flat]
+        return np.mean(above, axis=1).reshape(values.shape[:-1]) / (values.shape[-1] - 1)
+
+    return _resampled_error(bounds, share, rng)
+
+
+def application_values(sweep, data, distributions, along, *, releases, random_seed=None):
+    """Values of the application for the ledger.
+
+    Parameters
+    ----------
+    sweep : ppm.Sweep
+        The synthesizers, with Countweighted.
+    data : ppm.ConsumerExpenditure
+        The table.
+    distributions : dict of str to dict
+        Statistic -> what :meth:`ppm.Sweep.distributions` returned for it at the first setting, with
+        ``Data``; mean and 90th percentile are used.
+    along : dict of str to array_like
+        What :meth:`ppm.Sweep.distributions` returned for the 90th percentile at all settings.
+    releases : int
+        Synthetic databases m.
+    random_seed : int, SeedSequence or Generator, optional
+        Source of randomness of the standard errors.
+
+    Returns
+    -------
+    dict of str to dict
+        Name -> :func:`measured` value. Bounds in nats, incomes in dollars; distances of a
+        statistic are counted in standard deviations of the confidential data's re-samples.
+
+    Notes
+    -----
+    Savitsky, Williams and Hu (2022), section 5. The standard error of a local bound is taken from
+    the ten bounds that a tenth of the draws each would have given. That of a statistic of the
+    releases is their standard deviation over the root of m.
+    """
+    rng = np.random.default_rng(random_seed)
+    weighted = [entry for entry in sweep.entries if entry.mechanism == "DPweighted"]
+    scalar = [sweep.entry("EMweighted", entry.scale, entry.shift) for entry in weighted]
+    first = sweep.chosen((weighted[0].scale, weighted[0].shift))
+    found = _table_values(data, rng)
+    found["releases"] = measured(releases)
+    found["configurations"] = measured([x for e in weighted for x in (e.scale, e.shift)])
+    for name, entry in first.items():
+        found[f"{name}: local bound"] = measured(entry.local_bound, _bound_error(entry))
+    dp, em = first["DPweighted"], first["EMweighted"]
+    found["DPweighted: ratio of ε in all to the local bound"] = measured(
+        pdp.epsilon(dp.local_bound, releases) / dp.local_bound
+    )
+    found["DPweighted: local bounds"] = _bounds(weighted)
+    found["EMweighted: local bounds"] = _bounds(scalar)
+    found["EMweighted: bound over DPweighted's"] = _ratio(
+        found["EMweighted: local bounds"], found["DPweighted: local bounds"]
+    )
+    records = dp.record_bounds.size
+    lower = float(np.mean(em.record_bounds < dp.record_bounds))
+    found["EMweighted: share of records with a lower bound than under DPweighted"] = measured(
+        lower, np.sqrt(lower * (1.0 - lower) / records), of=records
+    )
+    for name, entry in (("DPweighted", dp), ("EMweighted", em)):
+        found[f"{name}: median record bound over the largest"] = measured(
+            np.median(entry.record_bounds) / entry.local_bound,
+            np.median(entry.record_bounds) / entry.local_bound**2 * _bound_error(entry),
+        )
+    _weight_values(found, weighted, scalar)
+    if "Countweighted" in first:
+        found["Countweighted: bound over DPweighted's"] = _ratio(
+            found["Countweighted: local bound"], found["DPweighted: local bound"]
+        )
+        found["rank correlation of count risk and bound"] = _rank_correlation(
+            1.0 - first["Countweighted"].weights, first["Unweighted"].record_bounds
+        )
+    for statistic in ("mean", "90th percentile"):
+        _utility_values(found, statistic, distributions[statistic], first)
+    _along_values(found, distributions["90th percentile"]["Data"], along, weighted, scalar)
+    return found
+
+
+def data_kind(data):
+    """Kind of data for the ledger: ``simulated``, ``diary``, ``interview`` or ``other``.
+
+    ``interview`` is the paper's own sample; another quarter of it, or a part, is ``other``.
+
+    Parameters
+    ----------
+    data : ppm.ConsumerExpenditure
+        The table.
+    """
+    if data.simulated:
+        return "simulated"
+    if data.survey == "diary":
+        return "diary"
+    part = "not drawn into the subsample" in data.dropped
+    elsewhere = any("2017 Q1" in sentence for sentence in data.substitutions)
+    return "other" if part or elsewhere else "interview"
+
+
+def _table_values(data, rng):
+    from scipy.stats import skew
+
+    income = data.table["income"].to_numpy(dtype=np.float64)
+    described = data.description().set_index("variable")["categories (here)"].dropna()
+    return {
+        "units": measured(len(income)),
+        "smallest income": measured(income.min()),
+        "largest income": measured(income.max()),
+        "skewness of income": measured(skew(income), _resampled_error(income, skew, rng)),
+        "predictors": measured(len(described)),
+        "categories": measured(
+            described.drop(index=["urban_type", "cbsa"], errors="ignore").to_numpy(dtype=np.float64)
+        ),
+        "categories of the proxies": measured(
+            described.loc[[n for n in ("urban_type", "cbsa") if n in described.index]].to_numpy(
+                dtype=np.float64
+            )
+        ),
+    }
+
+
+def _bound_error(entry):
+    low, high = entry.diagnostics.spread
+    return (high - low) / _RANGE_OF_TEN
+
+
+def _bounds(entries):
+    return measured([e.local_bound for e in entries], [_bound_error(e) for e in entries])
+
+
+def _ratio(above, below):
+    a, b = (np.asarray(entry["value"], dtype=np.float64) for entry in (above, below))
+    ea, eb = (np.asarray(entry["error"], dtype=np.float64) for entry in (above, below))
+    return measured(a / b, a / b * np.hypot(ea / a, eb / b))
+
+
+def _weight_values(found, weighted, scalar):
+    found["DPweighted: average weights"] = measured([e.weights.mean() for e in weighted])
+    found["DPweighted: smallest and largest weight"] = measured(
+        [min(e.weights.min() for e in weighted), max(e.weights.max() for e in weighted)]
+    )
+    found["DPweighted: spread of the weights"] = measured(weighted[0].weights.std())
+    found["EMweighted: spread of the weights"] = measured(max(np.ptp(e.weights) for e in scalar))
+    found["DPweighted: spread of the weights without a shift"] = measured(
+        [e.weights.std() for e in weighted if e.shift == 0]
+    )
+    for scale in sorted({e.scale for e in weighted if e.shift < 0}):
+        chosen = sorted((e for e in weighted if e.scale == scale), key=lambda e: -e.shift)
+        found[f"DPweighted: average weights at scale {scale:g} by falling shift"] = measured(
+            [e.weights.mean() for e in chosen]
+        )
+
+
+def _rank_correlation(first, second):
+    from scipy.stats import spearmanr
+
+    if np.ptp(first) == 0 or np.ptp(second) == 0:
+        return measured(np.nan, np.nan)
+    correlation = float(spearmanr(first, second).statistic)
+    return measured(correlation, (1.0 - correlation**2) / np.sqrt(first.size - 1))
+
+
+def _of_releases(entry, statistic):
+    """Statistic of every release, in dollars."""
+    return STATISTICS[statistic](np.exp(entry.synthetic), axis=1)
+
+
+def _error_of_average(values):
+    return float(np.std(values, ddof=1) / np.sqrt(values.size)) if values.size > 1 else np.nan
+
+
+def _utility_values(found, statistic, distributions, first):
+    data = np.asarray(distributions["Data"])
+    unit, middle = data.std(ddof=1), np.median(data)
+    away = {}
+    for name, entry in first.items():
+        by_release = _of_releases(entry, statistic)
+        shift = (np.median(distributions[name]) - middle) / unit
+        error = _error_of_average(by_release) / unit
+        away[name] = abs(shift), error
+        found[f"{name}: distance of the {statistic} from the data"] = measured(abs(shift), error)
+        if name == "DPweighted":
+            found[f"{name}: scatter of the {statistic} over releases"] = measured(
+                by_release.std(ddof=1) / unit if by_release.size > 1 else np.nan,
+                by_release.std() / unit / np.sqrt(2.0 * max(1, by_release.size - 1)),
+            )
+    (dp, dp_error), (plain, plain_error) = away["DPweighted"], away["Unweighted"]
+    found[f"DPweighted and Unweighted: difference of the distances of the {statistic}"] = measured(
+        dp - plain, np.hypot(dp_error, plain_error)
+    )
+
+
+def _along_values(found, data, along, weighted, scalar):
+    unit, middle = np.std(data, ddof=1), np.median(data)
+    for name, entries in (("DPweighted", weighted), ("EMweighted", scalar)):
+        medians = np.array([np.median(along[entry.label]) for entry in entries])
+        errors = np.array(
+            [_error_of_average(_of_releases(entry, "90th percentile")) for entry in entries]
+        )
+        found[f"{name}: distances of the 90th percentile along the settings"] = measured(
+            np.abs(medians - middle) / unit, errors / unit
+        )
+        found[f"{name}: movement of the 90th percentile"] = measured(
+            abs(medians[-1] - medians[0]) / unit, np.hypot(errors[0], errors[-1]) / unit
+        )
