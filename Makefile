@@ -37,8 +37,9 @@ serve: book ## build the book and serve it: PORT=8000
 	@echo "The book is at http://localhost:$(PORT), until Ctrl-C"
 	@"$(RUN)" -m http.server --bind 127.0.0.1 --directory _build/html "$(PORT)"
 
+# the book's page of checks reads the verdicts; a part of the tests replaces only its own
 test: env ## run all tests, the notebooks and a build of the book among them: ARGS='-k cli'
-	@"$(RUN)" -m pytest $(ARGS)
+	@"$(RUN)" -m pytest --junit-xml=_build/tests/$(if $(ARGS),part,all).xml $(ARGS)
 
 lint: env ## check the style of the code and of the notebooks
 	@"$(RUN)" -m ruff check .

@@ -5,9 +5,11 @@ All that is generated lies in ``_build`` at the root of the repository:
 ``executed/<profile>/``
     executed notebooks, each with the fingerprint of what it was made from;
 ``results/<profile>/<notebook>/``
-    the tables that the notebooks saved;
+    the tables and values that the notebooks saved;
 ``fits/``
     the fits that the notebooks keep, so that a run that was interrupted goes on: confidential;
+``tests/``
+    verdicts that ``make test`` left, which the page of checks shows;
 ``stage/``
     the folder that Jupyter Book sees;
 ``html/``
@@ -25,6 +27,7 @@ import sys
 import tempfile
 from pathlib import Path
 
+from ppm import checks, ledger
 from ppm.notebooks import (
     DEFAULT_PROFILE,
     NotebookFailed,
@@ -41,6 +44,8 @@ from ppm.notebooks import (
     run_record,
     write_json,
 )
+from ppm.pages import checks_page, ledger_page, table_line
+from ppm.results import VALUES_FILE
 
 BOX_TITLE = "How this chapter was made"
 IMAGE_TYPES = ("image/png", "image/svg+xml", "image/jpeg", "image/gif")
@@ -80,6 +85,8 @@ def build(root, *, profile=DEFAULT_PROFILE, ce_data="", out=None):
     notebooks = find_notebooks(root)
     settings = load_profile(root, profile, notebooks)
     chapters = _chapters(root, notebooks)
+    _claims(root, notebooks)
+    _statement_checks(root)
     plan = {}
     for name in chapters:
         values = dict(settings[name])
@@ -95,13 +102,14 @@ def build(root, *, profile=DEFAULT_PROFILE, ce_data="", out=None):
         refresh(root, notebooks[name], values, profile, say)
     page = root / "_build" / "html" / "index.html"
     stamp = root / "_build" / "html.json"
-    fingerprint = _book_fingerprint(root, executed, chapters)
+    results = root / "_build" / "results" / profile
+    fingerprint = _book_fingerprint(root, executed, results, chapters)
     if page.is_file() and _read_json(stamp) == fingerprint:
         say(f"The book is up to date: {page}")
         return 0
     stamp.unlink(missing_ok=True)
     say("Building the pages")
-    stage(root, root / "_build" / "stage", executed, chapters)
+    stage(root, root / "_build" / "stage", executed, chapters, results=results)
     problems = _sphinx(root / "_build" / "stage", root / "_build" / "sphinx")
     if problems:
         say("\n".join(problems))
@@ -328,14 +336,17 @@ def _read_json(path):
         return {}
 
 
-def _book_fingerprint(root, executed, chapters):
+def _book_fingerprint(root, executed, results, chapters):
     """What the pages are made from: chapters, prose, settings and the code that stages them."""
     files = [root / "_config.yml", root / "_toc.yml", root / "requirements.lock"]
     files += [file for file in sorted((root / "book").rglob("*")) if file.is_file()]
     files += sorted((root / "notebooks" / "profiles").glob("*.yml"))
     files += [executed / f"{name}{end}" for name in chapters for end in (".ipynb", ".json")]
+    files += [results / name / VALUES_FILE for name in chapters]
+    files += sorted((root / "_build" / "tests").glob("*.xml"))
     here = Path(__file__).parent
-    files += [here / name for name in ("book.py", "notebooks.py", "parameters.py")]
+    modules = ("book", "notebooks", "parameters", "ledger", "pages", "checks")
+    files += [here / f"{name}.py" for name in modules]
     digest = hashlib.sha256()
     for file in files:
         if file.is_file():
@@ -346,7 +357,7 @@ def _book_fingerprint(root, executed, chapters):
 # ------------------------------------------------------------------------------------ staging
 
 
-def stage(root, target, executed, chapters):
+def stage(root, target, executed, chapters, *, results=None):
     """Fill the folder that Jupyter Book sees.
 
     Parameters
@@ -359,31 +370,91 @@ def stage(root, target, executed, chapters):
         Folder of the executed notebooks and their records.
     chapters : list of str
         Names of the notebooks.
+    results : path-like, optional
+        Folder of what the notebooks saved, for the ledger.
 
     Raises
     ------
     BookError
         If a figure has no caption or no alternative text, or a page would show a path of this
-        machine.
+        machine, or the ledger's file or the map of checks is not what it has to be.
     """
     root, target, executed = Path(root), Path(target), Path(executed)
-    _stage_prose(root, target)
-    for name in chapters:
-        record = _read_json(executed / f"{name}.json")["record"]
+    records = {name: _read_json(executed / f"{name}.json")["record"] for name in chapters}
+    _stage_prose(root, target, records, results)
+    statement_checks = _statement_checks(root)
+    for name, record in records.items():
         target_file = target / "notebooks" / f"{name}.ipynb"
-        stage_notebook(executed / f"{name}.ipynb", target_file, record, private=[root])
+        stage_notebook(
+            executed / f"{name}.ipynb", target_file, record, private=[root],
+            statement_checks=statement_checks,
+        )
 
 
-def _stage_prose(root, target):
+def _statement_checks(root):
+    """Map from statements to tests, and the tests' last verdicts; two empty ones without a map."""
+    path = root / "book" / "checks.yaml"
+    if not path.is_file():
+        return {}, {}
+    try:
+        return checks.load_checks(path), checks.read_verdicts(root / "_build" / "tests")
+    except checks.ChecksError as error:
+        raise BookError(str(error)) from None
+
+
+def _claims(root, notebooks):
+    """Rows of the ledger; none without its file."""
+    path = root / "book" / "published.yaml"
+    if not path.is_file():
+        return ()
+    try:
+        return ledger.load_ledger(path, notebooks)
+    except ledger.LedgerError as error:
+        raise BookError(str(error)) from None
+
+
+def _stage_prose(root, target, records=None, results=None):
     shutil.rmtree(target, ignore_errors=True)
     (target / "notebooks").mkdir(parents=True)
     for name in ("_config.yml", "_toc.yml"):
         shutil.copy(root / name, target / name)
     shutil.copytree(root / "book", target / "book")
     (target / "book" / "parameters.md").write_text(parameters_page(root), "utf-8")
+    claims = _claims(root, find_notebooks(root))
+    if claims:
+        page = _ledger(claims, records or {}, results)
+        (target / "book" / "ledger.md").write_text(page, "utf-8")
+    tests, verdicts = _statement_checks(root)
+    if tests:
+        address = _repository_address(root)
+        page = checks_page(checks.find_statements(root), tests, verdicts, repository=address)
+        (target / "book" / "checks.md").write_text(page, "utf-8")
 
 
-def stage_notebook(source, target, record, *, private=()):
+def _ledger(claims, records, results):
+    """The page of the ledger, from what the chapters saved."""
+    computed, sources = {}, {}
+    for name, record in records.items():
+        saved = _read_json(Path(results, name, VALUES_FILE)) if results else {}
+        if saved:
+            computed[name] = saved
+            sources[name] = {
+                "profile": record["profile"],
+                "day": _day(record["started"]),
+                "data": saved["data"],
+            }
+    return ledger_page(ledger.judge(claims, computed), sources)
+
+
+def _repository_address(root):
+    """Address of the repository in the book's settings, or empty text."""
+    import yaml
+
+    settings = yaml.safe_load((root / "_config.yml").read_text("utf-8"))
+    return (settings.get("repository") or {}).get("url") or ""
+
+
+def stage_notebook(source, target, record, *, private=(), statement_checks=({}, {})):
     """Prepare an executed notebook for the page.
 
     The parameters cells and their check are folded, a box says how the chapter was made, and what
@@ -397,6 +468,9 @@ def stage_notebook(source, target, record, *, private=()):
         What was run, as in ``run.json``.
     private : list of path-like
         Folders that no page may show, beside the user's home.
+    statement_checks : tuple of dict
+        Label of a statement -> tests, and test -> :class:`ppm.checks.Verdict`; statements end with
+        them.
 
     Raises
     ------
@@ -412,6 +486,8 @@ def stage_notebook(source, target, record, *, private=()):
     hidden = re.compile(rf"(?<![\w.])({folders})(?![\w.-])\S*")
     boxed = False
     for number, cell in enumerate(notebook.cells, start=1):
+        if cell.cell_type == "markdown":
+            cell.source = checks.with_checks(cell.source, *statement_checks)
         if cell.cell_type == "markdown" and not boxed:
             cell.source, boxed = _with_box(cell.source, provenance(record))
         if cell.cell_type != "code":
@@ -495,11 +571,10 @@ def provenance(record):
         An admonition in MyST Markdown.
     """
     parameters = record["parameters"]
-    day = datetime.datetime.fromisoformat(record["started"])
     seconds = record["seconds"]
     took = f"{seconds:.0f} seconds" if seconds >= 2 else f"{seconds:.1f} seconds"
     lines = [
-        f"Profile `{record['profile']}`, executed on {day.day} {day:%B %Y} in {took} "
+        f"Profile `{record['profile']}`, executed on {_day(record['started'])} in {took} "
         f"with ppm {record['versions']['ppm']} and Python {record['python']}."
     ]
     names = [name for name in record["changed"] if name != "ce_data"]
@@ -516,6 +591,11 @@ def provenance(record):
         lines.append("Data: **simulated records**, not the survey.")
     body = "\n".join(lines)
     return f":::{{admonition}} {BOX_TITLE}\n:class: note provenance\n{body}\n:::"
+
+
+def _day(started):
+    day = datetime.datetime.fromisoformat(started)
+    return f"{day.day} {day:%B %Y}"
 
 
 def parameters_page(root):
@@ -547,17 +627,13 @@ def parameters_page(root):
         heads = ["Parameter", "Meaning", "Accepted", "Default", *profiles, "Type"]
         text += [f"## {notebook.title}\n", f"Notebook `{notebook.name}`.\n"]
         text += [":::{container} parameters"]
-        text += [_table_line(heads), _table_line("---" for _ in heads)]
+        text += [table_line(heads), table_line("---" for _ in heads)]
         for row in rows:
             code = [row["name"], row["default"], *(row[name] for name in profiles), row["type"]]
             name, *cells = [f"`{entry}`" if entry else "" for entry in code]
-            text.append(_table_line([name, row["meaning"], row["accepted"], *cells]))
+            text.append(table_line([name, row["meaning"], row["accepted"], *cells]))
         text.append(":::\n")
     return "\n".join(text)
-
-
-def _table_line(cells):
-    return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
 
 
 # ------------------------------------------------------------------------------------- pages
@@ -633,7 +709,9 @@ def render_page(root, executed, record):
             if other != name:
                 shutil.copy(notebook.path, source / "notebooks")
         target = source / "notebooks" / executed.name
-        stage_notebook(executed, target, record, private=[root])
+        stage_notebook(
+            executed, target, record, private=[root], statement_checks=_statement_checks(Path(root))
+        )
         problems = _sphinx(source, output, strict=False)
         if problems:
             raise BookError(f"no page could be made: {problems[-1]}")

@@ -262,25 +262,6 @@ def application_values(sweep, data, distributions, along, *, releases, random_se
     return found
 
 
-def data_kind(data):
-    """Kind of data for the ledger: ``simulated``, ``diary``, ``interview`` or ``other``.
-
-    ``interview`` is the paper's own sample; another quarter of it, or a part, is ``other``.
-
-    Parameters
-    ----------
-    data : ppm.ConsumerExpenditure
-        The table.
-    """
-    if data.simulated:
-        return "simulated"
-    if data.survey == "diary":
-        return "diary"
-    part = "not drawn into the subsample" in data.dropped
-    elsewhere = any("2017 Q1" in sentence for sentence in data.substitutions)
-    return "other" if part or elsewhere else "interview"
-
-
 def _table_values(data, rng):
     from scipy.stats import skew
 

@@ -57,8 +57,6 @@ def save_values(values, *, data):
     ValueError
         If an entry is no such value.
     """
-    from ppm.ledger_values import data_kind
-
     for name, entry in values.items():
         if not (isinstance(entry, dict) and {"value", "error"} <= entry.keys()):
             raise ValueError(f"values: {name!r} must have a value and an error; got {entry!r}")
@@ -71,6 +69,25 @@ def save_values(values, *, data):
     path = _in_the_folder_of_the_run(VALUES_FILE)
     if path:
         path.write_text(content + "\n", "utf-8")
+
+
+def data_kind(data):
+    """Kind of data for the ledger: ``simulated``, ``diary``, ``interview`` or ``other``.
+
+    ``interview`` is the paper's own sample; another quarter of it, or a part, is ``other``.
+
+    Parameters
+    ----------
+    data : ppm.ConsumerExpenditure
+        The table.
+    """
+    if data.simulated:
+        return "simulated"
+    if data.survey == "diary":
+        return "diary"
+    part = "not drawn into the subsample" in data.dropped
+    elsewhere = any("2017 Q1" in sentence for sentence in data.substitutions)
+    return "other" if part or elsewhere else "interview"
 
 
 def _in_the_folder_of_the_run(name):

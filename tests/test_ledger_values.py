@@ -8,7 +8,7 @@ from conftest import ROOT
 
 import ppm
 from ppm.ledger import judge, load_ledger
-from ppm.ledger_values import data_kind
+from ppm.results import data_kind
 from ppm.sweep import Sweep, SweepEntry
 
 SETTINGS = [(0.7, 0.0), (0.6, 0.0), (0.6, -0.1), (0.5, 0.0), (0.5, -0.1), (0.5, -0.3)]

@@ -1,5 +1,7 @@
 """Result tables on the page and in the folder of a run."""
 
+import json
+
 import pandas as pd
 import pytest
 
@@ -37,3 +39,27 @@ def test_a_simulated_table_says_so():
     html = ppm.show_table(TABLE, "Bounds.", digits=1, simulated=True).to_html()
     assert "Simulated stand-in" in html and "10.1" in html and "1,234.5" in html
     assert "Simulated" not in ppm.show_table(TABLE, "Bounds.").to_html()
+
+
+VALUES = {"a bound": {"value": [1.5, None], "error": [0.1, None]}}
+
+
+def test_values_say_which_data_they_come_from(tmp_path, monkeypatch):
+    monkeypatch.setenv("PPM_RESULTS", str(tmp_path / "run"))
+    ppm.save_values(VALUES, data=ppm.simulate_ce(50, random_seed=1))
+    saved = json.loads((tmp_path / "run" / "values.json").read_text("utf-8"))
+    assert saved["data"] == "simulated" and "stand-in" in saved["source"]
+    assert saved["values"] == VALUES
+    ppm.save_values(VALUES, data=None)
+    assert json.loads((tmp_path / "run" / "values.json").read_text("utf-8"))["data"] == "drawn"
+
+
+def test_values_without_a_run_or_without_an_error(tmp_path, monkeypatch):
+    monkeypatch.delenv("PPM_RESULTS", raising=False)
+    monkeypatch.chdir(tmp_path)
+    ppm.save_values(VALUES, data=None)
+    assert not list(tmp_path.iterdir())
+    with pytest.raises(ValueError, match="'b' must have a value and an error"):
+        ppm.save_values({"b": 3.0}, data=None)
+    with pytest.raises(ValueError, match="JSON"):
+        ppm.save_values({"b": {"value": float("nan"), "error": 0.0}}, data=None)

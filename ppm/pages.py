@@ -1,0 +1,157 @@
+"""Pages of the book that are written when it is built: the ledger, and the checks of statements."""
+
+from collections import Counter
+
+from ppm.checks import NOT_RUN, Verdict, spoken
+from ppm.ledger import VERDICTS, shown
+
+_DATA = {
+    "drawn": "data drawn by the study itself",
+    "simulated": "the **simulated stand-in**, not survey data",
+    "diary": "the Diary survey, where the paper has the Interview survey",
+    "interview": "the Interview survey of the paper's quarter",
+    "other": "survey data that are not the paper's quarter, or a part of it",
+}
+
+
+def ledger_page(rows, chapters):
+    """The book's page of the ledger, in MyST Markdown.
+
+    Parameters
+    ----------
+    rows : sequence of ppm.ledger.Row
+        What :func:`ppm.ledger.judge` returned.
+    chapters : dict of str to dict
+        Chapter -> ``title``, and, where it was run, ``profile``, ``day`` and ``data``.
+
+    Returns
+    -------
+    str
+        The page.
+    """
+    text = [
+        "# Ledger: the paper's numbers and claims",
+        "",
+        "Every number and every claim of the simulation (section 4) and of the application (section"
+        " 5) of {cite:t}`savitsky2022`, beside what this book computed. No verdict is written by"
+        " hand: the chapters save their values with Monte Carlo errors, and a rule compares them.",
+        "",
+        "- *reproduced*: the rule holds by more than two standard errors of what is compared;",
+        "- *not reproduced*: it does not hold; *open* where only the Monte Carlo error stands in"
+        " the way, so that a longer run could still decide;",
+        "- *not comparable*: other data, or other settings than the paper's;",
+        "- *not computed*: a value is missing.",
+        "",
+        "Where the paper uses a word without a number, the last column says how we read it.",
+        "A pattern that is reproduced on the stand-in or on other survey data is a statement about"
+        " the mechanism on those data.",
+        "",
+        "## Where the values come from",
+        "",
+    ]
+    for name in dict.fromkeys(row.claim.chapter for row in rows):
+        source = chapters.get(name, {})
+        told = f"- {{doc}}`../notebooks/{name}`: "
+        if "profile" in source:
+            told += f"profile `{source['profile']}`, run on {source['day']}, on "
+            told += _DATA[source["data"]]
+        else:
+            told += "not run"
+        text.append(told + ".")
+    sections = list(dict.fromkeys(row.claim.section for row in rows))
+    heads = ["Section", "Rows", *VERDICTS[:2], "of these open", *VERDICTS[2:]]
+    text += ["", "## Verdicts", "", ":::{container} ledger-counts"]
+    text += [table_line(heads), table_line("---" for _ in heads)]
+    for section in sorted(sections):
+        text.append(_counts(section, [row for row in rows if row.claim.section == section]))
+    text += [_counts("**all**", rows), ":::", ""]
+    for section in sorted(sections):
+        text += [f"## Section {section}", "", ":::{container} ledger"]
+        heads = ["Claim", "Verdict", "Paper", "Ours ± Monte Carlo error", "Why"]
+        text += [table_line(heads), table_line("---" for _ in heads)]
+        text += [_line(row) for row in rows if row.claim.section == section]
+        text += [":::", ""]
+    return "\n".join(text)
+
+
+def _counts(name, rows):
+    counted = Counter(row.verdict for row in rows)
+    numbers = [counted[verdict] for verdict in VERDICTS]
+    numbers.insert(2, sum(row.open for row in rows))
+    return table_line([name, str(len(rows)), *map(str, numbers)])
+
+
+def _line(row):
+    claim = row.claim
+    where = claim.where[0].upper() + claim.where[1:]
+    where = f"{{doc}}`{where} <../notebooks/{claim.chapter}>`"
+    paper = "–" if claim.published is None else shown(claim.published).replace(", ", "<br>")
+    verdict = row.verdict + (" (open)" if row.open else "")
+    why = [row.reason]
+    why += [f"*Read as:* {claim.reading}"] if claim.reading else []
+    why += [f"*Unstated:* {claim.remark}"] if claim.remark else []
+    why = ". ".join(part[0].upper() + part[1:] for part in why if part)
+    return table_line(
+        [
+            f"{claim.says}<br>{where}",
+            f"**{verdict}**" if row.verdict == "not reproduced" else verdict,
+            paper,
+            "<br>".join(row.ours) or "–",
+            f"{why}.",
+        ]
+    )
+
+
+def table_line(cells):
+    """One line of a table in Markdown."""
+    return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
+
+
+def checks_page(statements, checks, verdicts, *, repository=""):
+    """The book's page of statements and their tests, in MyST Markdown.
+
+    Parameters
+    ----------
+    statements : list of ppm.checks.Statement
+        What :func:`ppm.checks.find_statements` returned.
+    checks : dict of str to list of str
+        What :func:`ppm.checks.load_checks` returned.
+    verdicts : dict of str to ppm.checks.Verdict
+        What :func:`ppm.checks.read_verdicts` returned.
+    repository : str, default ""
+        Address of the repository, to which tests link where it is given.
+
+    Returns
+    -------
+    str
+        The page.
+    """
+    text = [
+        "# Statements and their checks",
+        "",
+        "Every definition, theorem and lemma of this book names the tests that exercise it. A test"
+        " cannot prove a theorem. It can show that what the library computes has the property that"
+        " the statement claims, and most of them also show that a broken variant does not.",
+        "`make test` runs them and leaves its verdicts; the next build of the book shows them here."
+        " *Not run here* means that no verdict was found beside this book.",
+        "",
+    ]
+    document = None
+    for statement in statements:
+        if statement.label not in checks:
+            continue
+        if statement.document != document:
+            document = statement.document
+            text += [f"## {statement.chapter}", "", f"Chapter {{doc}}`../{document}`.", ""]
+        title = statement.title or statement.kind
+        text += [f"(check-{statement.label})=", f"### {title}", ""]
+        text += [f"{{prf:ref}}`{statement.label}`", "", ":::{container} checks"]
+        for test in checks[statement.label]:
+            file, _, name = test.partition("::")
+            shown_test = f"`{name}` in `{file}`"
+            if repository:
+                shown_test = f"[`{name}`]({repository.rstrip('/')}/blob/HEAD/{file})"
+            told = spoken(verdicts.get(test, Verdict(NOT_RUN)))
+            text.append(f"- {shown_test}: **{told}**")
+        text += [":::", ""]
+    return "\n".join(text)
