@@ -207,7 +207,7 @@ def test_prior_comes_back(weight, prior_log_likelihoods):
 
 SAMPLER = finite_mixture._Sampler
 BREAKAGES = {
-    "no correction": (1e-9, SAMPLER, "accept", lambda self, kind, log_ratio: True),
+    "no correction": (1e-9, SAMPLER, "thresholds", lambda self, count: np.full(count, -np.inf)),
     "a residual auxiliary short of one degree of freedom": (
         1e-9,
         SAMPLER,

@@ -179,14 +179,13 @@ class WeightInsideTheSum(finite_mixture._Sampler):
 
 
 class NoCorrection(finite_mixture._Sampler):
-    def accept(self, kind, log_ratio):
-        super().accept(kind, log_ratio)
-        return True
+    def thresholds(self, count):
+        return np.full(count, -np.inf)
 
 
 class CorrectionWithoutMembers(finite_mixture._Sampler):
-    def try_density(self, k, kind, log_density, log_f_rest, rest_members):
-        return super().try_density(k, kind, log_density, log_f_rest, 0.0 * rest_members)
+    def rest_members(self, members):
+        return 0.0 * super().rest_members(members)
 
 
 class WrongScaleConditional(finite_mixture._Sampler):

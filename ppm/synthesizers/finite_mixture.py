@@ -4,23 +4,16 @@ import os
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.linalg import cholesky, solve_triangular
+from scipy.linalg import lapack
 from scipy.special import gammaln
 
 from ppm._threads import one_thread
 from ppm._validation import check_count, check_number, check_weights
+from ppm.synthesizers import record_passes
 from ppm.synthesizers.base import choose_draws
 from ppm.synthesizers.chains import progress_bar, run_chains
 from ppm.synthesizers.label_free import LabelFreeMoves
-from ppm.synthesizers.numerics import (
-    inverse_gamma,
-    log_add_exp,
-    log_gamma_draws,
-    log_sum_exp,
-    slice_draw,
-)
-
-LOG_2PI = float(np.log(2.0 * np.pi))
+from ppm.synthesizers.numerics import inverse_gamma, log_gamma_draws, log_sum_exp, slice_draw
 
 
 class FiniteMixture:
@@ -232,6 +225,8 @@ class FiniteMixture:
             # a process takes about a second to start; a sweep about 2e-9 s for each product below
             work = records * size * self.components * (draws * self.thin + self.warmup)
             parallel = work > 2e9 and (os.cpu_count() or 1) > 1
+        # compiled here, once: the chains' processes then load the result
+        record_passes.fastest()
         with progress_bar(progress, sum(job.sweeps for job in jobs)) as advance:
             results = run_chains(_run_chain, jobs, advance, parallel=parallel)
         return _data_tree(results)
@@ -370,9 +365,7 @@ def check_prior(
 
 def component_log_densities(response, predictors, beta, sigma):
     """Normal log-density of every record under every component, shape (components, records)."""
-    residual = response - beta @ predictors.T
-    residual /= sigma[:, None]
-    return -0.5 * residual**2 - (np.log(sigma) + 0.5 * LOG_2PI)[:, None]
+    return record_passes.log_densities(response, beta @ predictors.T, sigma)
 
 
 def mixture_log_likelihood(response, predictors, log_pi, beta, sigma):
@@ -434,13 +427,17 @@ class _Sampler(LabelFreeMoves):
 
     Arrays by component and record are (components, records): a component's row is contiguous.
     ``corrected=False`` leaves the Metropolis correction out, which is exact at weights of 1 only.
+    ``passes`` is the module whose functions go through the records: compiled if possible.
     """
 
     KINDS = ("coefficients", "residual_scale", "mixture_weights", "empty_components")
 
-    def __init__(self, response, predictors, weights, components, prior, blocks, rng):
+    def __init__(
+        self, response, predictors, weights, components, prior, blocks, rng, passes=None
+    ):
+        self.passes = record_passes.fastest() if passes is None else passes
         self.y, self.X, self.alpha = response, predictors, weights
-        self.XT = np.ascontiguousarray(predictors.T)
+        self.design = self.passes.Design(predictors)
         self.rest_alpha = 1.0 - weights
         self.K, self.R = components, predictors.shape[1]
         self.prior, self.rng = prior, rng
@@ -468,9 +465,11 @@ class _Sampler(LabelFreeMoves):
             return
         rng, root = self.rng, np.sqrt(self.alpha)
         # one regression for all records, with a little shrinkage in case columns are collinear
-        gram = (self.XT * self.alpha) @ self.X
+        gram = (self.X.T * self.alpha) @ self.X
         ridge = 1e-6 * (np.trace(gram) / self.R + 1.0)
-        common = np.linalg.solve(gram + ridge * np.eye(self.R), self.XT @ (self.alpha * self.y))
+        common = np.linalg.solve(
+            gram + ridge * np.eye(self.R), self.X.T @ (self.alpha * self.y)
+        )
         residual = self.y - self.X @ common
         spread = np.sqrt((root @ (root * residual**2) + 1e-8) / (self.alpha.sum() + 1e-8))
         # labels by rank of the residual, blurred differently in each chain. All components start
@@ -489,49 +488,62 @@ class _Sampler(LabelFreeMoves):
 
     def update_densities(self):
         """Recompute log N_k and log f of every record from the parameters."""
-        self.log_density = component_log_densities(self.y, self.X, self.beta, self.sigma)
+        self.log_density = self.log_densities(self.beta, self.sigma)
         self.update_reference()
+
+    def log_densities(self, beta, sigma):
+        """Normal log-density of every record under components with these parameters."""
+        return self.passes.log_densities(self.y, self.design.times(beta), sigma)
 
     def update_reference(self):
         """Recompute log f, and the terms of f scaled by the largest, from log N_k."""
-        joint = self.log_pi[:, None] + self.log_density
-        self.top = joint.max(axis=0) if self.y.size else np.zeros(0)
-        self.scaled = np.exp(joint - self.top)
-        self.log_f = np.log(self.scaled.sum(axis=0)) + self.top
+        self.top, self.scaled, self.log_f = self.passes.reference(self.log_pi, self.log_density)
+
+    def update_terms(self, rows):
+        """As :meth:`update_reference` where only the mixture weights of some rows changed."""
+        self.log_f, self.scaled[rows] = self.passes.replace_terms(
+            rows, self.log_pi[rows], self.log_density, rows, *self.terms()
+        )
+
+    def terms(self):
+        """What the passes over the records read, in the order of their arguments."""
+        return self.log_pi, self.log_density, self.scaled, self.top
 
     def log_f_without(self, *left_out):
         """Log of f_i without the terms of some components; -inf if no others are there."""
-        keep = np.ones(self.K)
-        keep[list(left_out)] = 0.0
-        total = keep @ self.scaled
-        result = np.log(total) + self.top
-        # the common reference of a record has moved out of range: do those few in logs
-        wrong = np.flatnonzero(~((total > 1e-250) & (total < 1e250)))
-        if wrong.size:
-            others = np.flatnonzero(keep)
-            terms = self.log_pi[others, None] + self.log_density[np.ix_(others, wrong)]
-            result[wrong] = log_sum_exp(terms) if others.size else -np.inf
-        return result
+        return self.passes.log_f_without(left_out, *self.terms())
+
+    def thresholds(self, count):
+        """Metropolis decisions: what log ratios must reach."""
+        return -self.rng.standard_exponential(count)
 
     def accept(self, kind, log_ratio):
         """Metropolis decision; a ratio that is not a number is a rejection."""
         self.proposed[kind] += 1
-        accepted = log_ratio >= 0 or -self.rng.standard_exponential() < log_ratio
+        accepted = log_ratio >= self.thresholds(1)[0]
         self.accepted[kind] += accepted
         return accepted
 
-    def try_density(self, k, kind, log_density, log_f_rest, rest_members):
-        """Accept or reject a new log N_k (given for all records); keep the books if accepted.
+    def try_terms(self, kind, rows, log_shares, densities=None, members=0.0):
+        """Accept or reject new mixture weights of components, and new log N_k if given.
 
-        ``rest_members`` is 1 - α for the members of component k and 0 elsewhere.
+        ``members`` is the part of the log ratio that comes from the components' members. Keeps the
+        books of what belongs to the records if accepted, but for ``log_pi``.
         """
-        log_f = log_add_exp(log_f_rest, self.log_pi[k] + log_density)
-        log_ratio = rest_members @ (log_density - self.log_density[k]) - self.rest_alpha @ (
-            log_f - self.log_f
+        given = densities is not None
+        log_f, scaled = self.passes.replace_terms(
+            rows,
+            log_shares,
+            densities if given else self.log_density,
+            np.arange(rows.size) if given else rows,
+            *self.terms(),
         )
-        if not self.accept(kind, log_ratio):
+        change = self.passes.weighted_change(self.rest_alpha, log_f, self.log_f)
+        if not self.accept(kind, members - change):
             return False
-        self.log_density[k] = log_density
+        if given:
+            self.log_density[rows] = densities
+        self.scaled[rows] = scaled
         self.log_f = log_f
         return True
 
@@ -544,7 +556,9 @@ class _Sampler(LabelFreeMoves):
         # exp may overflow and log meet 0 in places that log_f_without then repairs
         with np.errstate(over="ignore", divide="ignore", invalid="ignore", under="ignore"):
             if self.labels is None:
-                self.update_reference()
+                if self.corrected:
+                    # without correction the densities were computed last
+                    self.update_reference()
                 self.share_mixture_weight()
             self.draw_labels()
             self.draw_coefficient_covariance()
@@ -563,15 +577,11 @@ class _Sampler(LabelFreeMoves):
     def draw_labels(self):
         """Labels given the parameters: ordinary responsibilities, whatever the weights."""
         if self.labels is None:
-            self.update_reference()
-            cumulative = np.cumsum(self.scaled, axis=0)
-            uniform = self.rng.random(self.y.size) * cumulative[-1]
-            self.labels = (cumulative < uniform).sum(axis=0)
+            uniforms = self.rng.random(self.y.size)
+            self.labels = self.passes.draw_labels(self.scaled, uniforms, self.alpha)
         labels, self.labels = self.labels, None
-        order = np.argsort(labels, kind="stable")
-        self.count = np.bincount(labels, minlength=self.K)
+        order, self.count, self.weight = self.passes.group_by_label(labels, self.alpha, self.K)
         self.members = np.split(order, np.cumsum(self.count)[:-1])
-        self.weight = np.bincount(labels, self.alpha, minlength=self.K)
 
     def draw_coefficient_covariance(self):
         """Covariance of the coefficients, alone and together with the empty components.
@@ -599,7 +609,7 @@ class _Sampler(LabelFreeMoves):
         scale = beta.T @ beta
         scale[np.diag_indices(R)] += 2.0 * df / self.coefficient_aux
         # Bartlett: the precision is Wishart, L^-T A A' L^-1
-        lower = cholesky(scale, lower=True, check_finite=False)
+        lower = _cholesky(scale)
         bartlett = np.tril(rng.standard_normal((R, R)), -1)
         degrees = df + R - 1.0 + len(components) - np.arange(R)
         bartlett[np.diag_indices(R)] = np.sqrt(rng.chisquare(degrees))
@@ -615,15 +625,10 @@ class _Sampler(LabelFreeMoves):
         sigma = np.sqrt(inverse_gamma(0.5 * df, df / aux, rng))
         self.proposed[3] += 1
         if self.corrected:
-            log_density = component_log_densities(self.y, self.X, beta, sigma)
-            joint = self.log_pi[empty, None] + log_density
-            log_f = log_add_exp(self.log_f_without(*empty), log_sum_exp(joint))
+            log_density = self.log_densities(beta, sigma)
             self.proposed[3] -= 1
-            if not self.accept(3, -(self.rest_alpha @ (log_f - self.log_f))):
+            if not self.try_terms(3, empty, self.log_pi[empty], log_density):
                 return
-            self.log_density[empty] = log_density
-            self.log_f = log_f
-            self.scaled[empty] = np.exp(joint - self.top)
         else:
             self.accepted[3] += 1
         self.covariance = covariance
@@ -632,50 +637,49 @@ class _Sampler(LabelFreeMoves):
     def draw_component(self, k, members):
         """Coefficients, then scale, of a component with members."""
         rng, alpha, sigma = self.rng, self.alpha[members], self.sigma[k]
-        X, y = self.X[members], self.y[members]
-        weighted = X.T * alpha
-        precision = weighted @ X
+        y = self.y[members]
+        precision, half = self.design.moments(members, alpha, y)
         precision /= sigma**2
         precision += self.precision
-        lower = cholesky(precision, lower=True, check_finite=False)
-        half = solve_triangular(lower, weighted @ y / sigma**2, lower=True, check_finite=False)
+        lower = _cholesky(precision)
+        half = _solve(lower, half / sigma**2)
         # β = L^-T (half + ε): in ε the conditional is standard normal, blocks are independent
         fresh = rng.standard_normal(self.R)
         if not self.corrected:
-            self.proposed[0] += 1
-            self.accepted[0] += 1
-            self.beta[k] = solve_triangular(
-                lower, half + fresh, lower=True, trans="T", check_finite=False
-            )
-            residual = y - X @ self.beta[k]
+            self.proposed[:2] += 1
+            self.accepted[:2] += 1
+            self.beta[k] = _solve(lower, half + fresh, transposed=True)
+            residual = y - self.X[members] @ self.beta[k]
             self.sigma[k] = self.propose_sigma(k, residual, alpha)
-            self.proposed[1] += 1
-            self.accepted[1] += 1
             return
-        current = lower.T @ self.beta[k] - half
         blocks = self.number_of_blocks()
         steps = np.zeros((blocks, self.R))
         steps[np.arange(self.R) % blocks, rng.permutation(self.R)] = 1.0
-        steps *= fresh - current
-        steps = solve_triangular(lower, steps.T, lower=True, trans="T", check_finite=False).T
-        shifts = steps @ self.XT
-        rest = self.log_f_without(k)
-        rest_members = np.zeros(self.y.size)
-        rest_members[members] = self.rest_alpha[members]
-        constant = -np.log(sigma) - 0.5 * LOG_2PI
-        factor = -0.5 / sigma**2
-        residual = self.y - self.X @ self.beta[k]
-        for step, shift in zip(steps, shifts, strict=True):
-            proposal = residual - shift
-            log_density = factor * proposal**2 + constant
-            if self.try_density(k, 0, log_density, rest, rest_members):
-                residual = proposal
-                self.beta[k] += step
+        steps *= fresh - (lower.T @ self.beta[k] - half)
+        steps = np.ascontiguousarray(_solve(lower, steps.T, transposed=True).T)
+        moved = self.design.times(np.vstack([steps, self.beta[k]]))
+        rest = self.passes.rest_of(k, *self.terms())
+        rest_members = self.rest_members(members)
+        accepted, residual, self.log_f = self.passes.try_steps(
+            k, moved[:-1], self.thresholds(blocks), self.y - moved[-1], sigma, rest,
+            rest_members, self.rest_alpha, (*self.terms(), self.log_f),
+        )
+        self.beta[k] += accepted @ steps
         sigma = self.propose_sigma(k, residual[members], alpha)
-        log_density = (-0.5 / sigma**2) * residual**2 - np.log(sigma) - 0.5 * LOG_2PI
-        if self.try_density(k, 1, log_density, rest, rest_members):
+        scale_accepted, self.log_f = self.passes.try_scale(
+            k, sigma, self.thresholds(1)[0], residual, self.sigma[k], rest,
+            rest_members, self.rest_alpha, (*self.terms(), self.log_f),
+        )
+        if scale_accepted:
             self.sigma[k] = sigma
-        self.scaled[k] = np.exp(self.log_pi[k] + self.log_density[k] - self.top)
+        self.proposed[:2] += blocks, 1
+        self.accepted[:2] += np.count_nonzero(accepted), scale_accepted
+
+    def rest_members(self, members):
+        """1 - α of the member records, 0 for all others."""
+        rest = np.zeros(self.y.size)
+        rest[members] = self.rest_alpha[members]
+        return rest
 
     def propose_sigma(self, k, residual, alpha):
         df = self.prior.residual_df
@@ -710,13 +714,8 @@ class _Sampler(LabelFreeMoves):
             share = log_gamma - np.logaddexp(*log_gamma)
             log_pi = share + np.logaddexp(*self.log_pi[pair])
             change = log_pi - self.log_pi[pair]
-            joint = log_pi[:, None] + self.log_density[pair]
-            log_f = log_add_exp(self.log_f_without(*pair), log_add_exp(*joint))
-            log_ratio = rest_count[pair] @ change - self.rest_alpha @ (log_f - self.log_f)
-            if self.accept(2, log_ratio):
+            if self.try_terms(2, pair, log_pi, members=rest_count[pair] @ change):
                 self.log_pi[pair] = log_pi
-                self.log_f = log_f
-                self.scaled[pair] = np.exp(joint - self.top)
 
     def draw_concentration(self):
         """Concentration a, together with how the empty components share their mixture weight.
@@ -751,13 +750,8 @@ class _Sampler(LabelFreeMoves):
         if empty.size > 1:
             log_gamma = log_gamma_draws(np.full(empty.size, concentration / K), rng)
             shares = total + log_gamma - log_sum_exp(log_gamma)
-            if self.corrected:
-                joint = shares[:, None] + self.log_density[empty]
-                log_f = log_add_exp(self.log_f_without(*empty), log_sum_exp(joint))
-                if not self.accept(2, -(self.rest_alpha @ (log_f - self.log_f))):
-                    return
-                self.log_f = log_f
-                self.scaled[empty] = np.exp(joint - self.top)
+            if self.corrected and not self.try_terms(2, empty, shares):
+                return
             self.log_pi[empty] = shares
         self.concentration = concentration
 
@@ -785,14 +779,31 @@ class _Covariance:
     bartlett: np.ndarray
 
     def precision(self):
-        root = solve_triangular(
-            self.lower, self.bartlett, lower=True, trans="T", check_finite=False
-        )
+        root = _solve(self.lower, self.bartlett, transposed=True)
         return root @ root.T
 
     def root(self):
         """L A^-T, a matrix C with V = C C'."""
-        return solve_triangular(self.bartlett, self.lower.T, lower=True, check_finite=False).T
+        return _solve(self.bartlett, self.lower.T).T
+
+
+# SciPy's own functions take longer to check their arguments than LAPACK takes at this size
+
+
+def _cholesky(matrix):
+    """Lower triangular L with L L' = the matrix, of which the lower triangle is read."""
+    lower, failed = lapack.dpotrf(matrix, lower=1)
+    if failed:
+        raise np.linalg.LinAlgError("matrix is not positive definite")
+    return lower
+
+
+def _solve(lower, right, transposed=False):
+    """L^-1 or L^-T times one or several columns."""
+    solution, failed = lapack.dtrtrs(lower, right, lower=1, trans=int(transposed))
+    if failed:
+        raise np.linalg.LinAlgError("matrix is singular")
+    return solution
 
 
 @dataclass(frozen=True)

@@ -33,19 +33,13 @@ class LabelFreeMoves:
             # this depends on nothing that the move changes, so leaving pairs out is allowed
             if total < SMALLEST_PAIR:
                 continue
-            rest = self.log_f_without(*pair)
-            top = np.maximum(rest, total + self.log_density[pair].max(axis=0))
-            rest = np.exp(rest - top)
-            first, second = np.exp(total + self.log_density[pair] - top)
+            terms = self.passes.pair_terms(pair, total, *self.terms())
 
-            def log_density(x, rest=rest, first=first, second=second):
+            def log_density(x, terms=terms):
                 # the interval bounds the steps outwards where the prior is all there is
                 if abs(x) > 40.0:
                     return -np.inf
-                log_shares = -np.logaddexp(0.0, [-x, x])
-                shares = np.exp(log_shares)
-                log_f = np.log(rest + shares[0] * first + shares[1] * second)
-                return prior_count * log_shares.sum() + self.alpha @ log_f
+                return self.passes.share_log_density(x, prior_count, self.alpha, *terms)
 
             x = self.log_pi[pair[0]] - self.log_pi[pair[1]]
             if not np.isfinite(log_density(x)):
@@ -54,4 +48,4 @@ class LabelFreeMoves:
             wide = np.exp(total) * self.alpha.sum() < 5.0
             x = slice_draw(x, log_density, rng, width=20.0 if wide else 2.0)
             self.log_pi[pair] = total - np.logaddexp(0.0, [-x, x])
-            self.update_reference()
+            self.update_terms(pair)

@@ -2,6 +2,8 @@
 
 import numpy as np
 
+LOG_2PI = float(np.log(2.0 * np.pi))
+
 
 def log_sum_exp(values):
     """Log of the sum of exponentials over axis 0; finite wherever one term is."""

@@ -45,13 +45,9 @@ from pytensor.tensor.subtensor import Subtensor
 
 from ppm._validation import check_count, check_counts, check_number, check_weights
 from ppm.synthesizers.base import choose_draws
-from ppm.synthesizers.finite_mixture import (
-    LOG_2PI,
-    check_prior,
-    check_regression,
-    predict_mixture,
-)
+from ppm.synthesizers.finite_mixture import check_prior, check_regression, predict_mixture
 from ppm.synthesizers.gamma_poisson import GammaPoisson
+from ppm.synthesizers.numerics import LOG_2PI
 
 _SUFFIX = "_log_likelihood"
 
