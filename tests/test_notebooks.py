@@ -84,7 +84,7 @@ def test_nbmake_collects_every_notebook_of_the_book(request):
     )
     collected = re.findall(r"^notebooks/(\w+)\.ipynb::", finished.stdout, re.MULTILINE)
     in_toc = re.findall(r"notebooks/(\w+)", (ROOT / "_toc.yml").read_text("utf-8"))
-    assert len(collected) == len(in_toc) == 4
+    assert len(collected) == len(in_toc) > 3
     assert sorted(collected) == sorted(in_toc) == [path.stem for path in PATHS]
     # ... and so does the present run, when it is of everything
     if not request.config.invocation_params.args:
