@@ -144,7 +144,7 @@ class FitRunner:
         progress=None,
     ):
         self.synthesizer = synthesizer
-        self.warm = _warm_copy(synthesizer)
+        self.warm = warm_copy(synthesizer)
         self.draws, self.releases, self.labels = draws, releases, tuple(labels)
         self.store, self.pool = store, pool
         self.progress = FitProgress(False) if progress is None else progress
@@ -237,11 +237,7 @@ class FitRunner:
                 fit, releases=self.releases, random_seed=release_seed, **choice
             )
             releases[labels] = synthetic.values
-        end = None
-        if self.warm is not self.synthesizer:
-            end = xr.DataTree.from_dict(
-                {"posterior": fit["posterior"].to_dataset().isel(draw=[-1]).copy(deep=True)}
-            )
+        end = None if self.warm is self.synthesizer else last_draws(fit)
         return FitSummary(
             key, weights, largest, log_lik.size // largest.size, diagnostics, releases, end
         )
@@ -314,7 +310,7 @@ class FitProgress:
             self._bar.close()
 
 
-def _warm_copy(synthesizer):
+def warm_copy(synthesizer):
     """The synthesizer with a fifth of its warm-up, or itself if it cannot start from a fit."""
     parameters = inspect.signature(synthesizer.fit).parameters
     if "initial" not in parameters or not hasattr(synthesizer, "warmup"):
@@ -322,6 +318,17 @@ def _warm_copy(synthesizer):
     warm = copy.copy(synthesizer)
     warm.warmup = -(-synthesizer.warmup // 5)
     return warm
+
+
+def last_draws(fit):
+    """The end of every chain of a fit: enough to start another one from."""
+    posterior = fit["posterior"].to_dataset().isel(draw=[-1])
+    return xr.DataTree.from_dict({"posterior": posterior.copy(deep=True)})
+
+
+def nearest(finished, weight):
+    """Of fits by their scalar weight, the one to start from at another weight."""
+    return finished[min(finished, key=lambda other: abs(np.log(max(weight, 1e-9) / other)))]
 
 
 # ---- what a fit is computed from --------------------------------------------------------------

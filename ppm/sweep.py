@@ -9,9 +9,10 @@ import numpy as np
 
 from ppm import pdp
 from ppm._validation import check_count, check_number, check_weights
-from ppm.fits import FitProgress, FitRunner, FitStore
-from ppm.mechanism import as_synthesizer, search_weight
+from ppm.fits import FitProgress, FitRunner, FitStore, nearest
+from ppm.mechanism import as_synthesizer
 from ppm.results import entry_label
+from ppm.search import rungs, search_weight
 from ppm.synthesizers.chains import ChainPool, ChainsStopped
 from ppm.utility import (
     grouped_barycentres,
@@ -47,7 +48,8 @@ class SweepEntry:
     synthetic : numpy.ndarray, shape (releases, records)
         Synthetic databases.
     history : tuple of (float, float)
-        For ``EMweighted``: weight and bound of every attempt.
+        For ``EMweighted``: weight and bound of every attempt, those shared with other settings
+        first.
     """
 
     mechanism: str
@@ -351,8 +353,8 @@ def risk_utility_sweep(
     releases=20,
     draws=1000,
     random_seed=None,
-    tolerance=0.05,
-    attempts=4,
+    tolerance=0.03,
+    attempts=20,
     count_weights=None,
     fits=None,
     progress=False,
@@ -376,8 +378,9 @@ def risk_utility_sweep(
     random_seed : int or SeedSequence, optional
         Source of randomness.
     tolerance, attempts
-        How close EMweighted comes to the bound of DPweighted: see
-        :func:`ppm.mechanism.match_local_bound`.
+        How close EMweighted comes to the bound of DPweighted, and how many fits it may take at
+        each setting: see :func:`ppm.match_local_bound`, also for what it means that the bound of
+        EMweighted is chosen among several. Attempts with weights 1/3, 1/9, … serve all settings.
     count_weights : array_like, shape (records,), optional
         Weights of Countweighted, in [0, 1]: see :func:`ppm.count_weights`.
     fits : path-like, optional
@@ -505,17 +508,27 @@ class _SweepFits:
         weighted = self.runner.fit(
             entry_label("DPweighted", pair), weights, _seed(self.root, "DPweighted", pair)
         )
-        seed = _seed(self.root, "EMweighted", pair)
-        tried = itertools.count(1)
+        # one stream for all attempts: those on the rungs belong to every setting
+        seed = _seed(self.root, "EMweighted")
+        finished, tried = {1.0: unweighted}, itertools.count(1)
 
-        def attempt(weight):
+        def attempt(weight, warm=True):
             self.plan(pair, max(0, self.EXPECTED - next(tried)))
-            weights = np.full(unweighted.weights.size, weight)
-            return self.runner.fit(entry_label("EMweighted", pair), weights, seed)
+            fit = self.runner.fit(
+                entry_label("EMweighted", pair), np.full(unweighted.weights.size, weight), seed,
+                start=nearest(finished, weight) if warm else None,
+            )
+            if weight > 0:
+                finished[weight] = fit
+            return fit
 
+        # the others start near these, which must therefore not depend on what else is there
+        target, bound = weighted.local_bound, unweighted.local_bound
+        shared = rungs(target, bound)[: self.attempts - 1]
         found, history = search_weight(
-            weighted.local_bound, unweighted.log_lik, attempt,
-            tolerance=self.tolerance, attempts=self.attempts,
+            target, bound, attempt, tolerance=self.tolerance,
+            attempts=self.attempts - len(shared),
+            tried=[(weight, attempt(weight, warm=False)) for weight in shared],
         )
         self.plan(pair, 0)
         return _entry("DPweighted", pair, weighted), _entry("EMweighted", pair, found, history)

@@ -5,7 +5,6 @@ import pytest
 import xarray as xr
 
 import ppm
-from ppm.mechanism import _next_weight
 
 COUNTS = np.r_[np.random.default_rng(7).poisson(100, 60), 160]
 
@@ -173,21 +172,55 @@ def test_the_exponential_mechanism_comes_close_to_a_target():
     )
     assert result.local_bound == pytest.approx(2.0, rel=0.02)
     assert np.unique(result.weights).size == 1
-    # the paper's weight comes first, and alone it would have missed the target
-    bound = ppm.local_bound(synthesizer.log_likelihood(unweighted))
-    assert history[0][0] == pytest.approx(2.0 / bound)
+    # the first attempt alone would have missed the target
     assert abs(history[0][1] / 2.0 - 1) > 0.02
     assert (result.weights[0], result.local_bound) in history
 
 
-def test_interpolation_of_the_scalar_weight():
-    # Δ = 8 α² through both points: a straight line in logarithms
-    seen = [(1.0, 8.0), (0.5, 2.0)]
-    assert _next_weight(seen, 4.0) == pytest.approx(np.sqrt(0.5))
-    assert _next_weight(seen, 1.0) == pytest.approx(0.25)
-    assert _next_weight(seen, 80.0) == 1.0
-    # a bound that rises as the weight falls must not bring the same weight back
-    assert _next_weight([*seen, (0.25, 2.5)], 1.0) == pytest.approx(0.1)
+def test_a_generator_gives_every_attempt_the_same_stream(monkeypatch):
+    seeds = []
+
+    class Noting(ppm.GammaPoisson):
+        def fit(self, *arguments, random_seed=None, **settings):
+            seeds.append(np.random.default_rng(random_seed).random())
+            return super().fit(*arguments, random_seed=random_seed, **settings)
+
+    synthesizer = Noting(COUNTS)
+    unweighted = synthesizer.fit(draws=50, random_seed=1)
+    ppm.match_local_bound(
+        synthesizer, 2.0, unweighted=unweighted, draws=50, tolerance=1e-9, attempts=3,
+        random_seed=np.random.default_rng(2),
+    )
+    assert len(seeds) == 4 and len(set(seeds[1:])) == 1
+
+
+def test_each_attempt_starts_where_the_nearest_fit_ended(monkeypatch):
+    rng = np.random.default_rng(1)
+    model = ppm.FiniteMixture(
+        rng.standard_normal(40), np.ones((40, 1)), components=2, warmup=50, parallel=False
+    )
+    unweighted = model.fit(draws=20, random_seed=1)
+    starts, fits = [], []
+    plain = ppm.FiniteMixture.fit
+
+    def fit(self, weights, *, initial, **settings):
+        starts.append((self.warmup, weights[0], initial))
+        fits.append(plain(self, weights, initial=initial, **settings))
+        return fits[-1]
+
+    monkeypatch.setattr(ppm.FiniteMixture, "fit", fit)
+    _, history = ppm.match_local_bound(
+        model, 0.5, unweighted=unweighted, draws=20, random_seed=2, tolerance=1e-9, attempts=3,
+        allow_disagreement=True,
+    )
+    assert len(history) == 3 and {warmup for warmup, _, _ in starts} == {10}
+    earlier = {1.0: unweighted}
+    for (_, weight, initial), done in zip(starts, fits, strict=True):
+        nearest = min(earlier, key=lambda other: abs(np.log(weight / other)))
+        expected = earlier[nearest]["posterior"]["beta"][:, -1]
+        assert np.array_equal(initial["posterior"]["beta"][:, -1], expected)
+        earlier[weight] = done
+    assert model.warmup == 50
 
 
 @pytest.mark.parametrize(

@@ -29,9 +29,12 @@ def test_bounds_fall_along_the_settings_and_the_exponential_mechanism_matches_th
     bounds = [sweep.entry("Unweighted").local_bound, *(entry.local_bound for entry in weighted)]
     assert bounds[0] > bounds[1] > bounds[2]
     for dp, em in zip(weighted, exponential, strict=True):
-        assert em.local_bound == pytest.approx(dp.local_bound, rel=0.05)
+        assert em.local_bound == pytest.approx(dp.local_bound, rel=0.03)
         assert np.ptp(em.weights) == 0 < np.ptp(dp.weights)
-        assert em.history[-1][0] in [weight for weight, _ in em.history]
+        # its bound is its own, of one of the attempts, and no attempt came closer
+        assert (em.weights[0], em.local_bound) in em.history
+        distances = [abs(bound - dp.local_bound) for _, bound in em.history]
+        assert abs(em.local_bound - dp.local_bound) == min(distances) > 0
         # at an equal bound the scalar weight is the smaller one for most records
         assert np.mean(em.weights < dp.weights) > 0.5
 
@@ -75,7 +78,8 @@ def test_the_sweep_repeats_and_shows_progress(sweep, capsys):
         assert np.array_equal(one.synthetic, other.synthetic)
         assert one.local_bound == other.local_bound
     shown = capsys.readouterr()
-    fits = 3 + sum(len(entry.history) for entry in sweep.entries)
+    # attempts that two settings share are made once
+    fits = 3 + len({weight for entry in sweep.entries for weight, _ in entry.history})
     assert f"{300 * fits}/{300 * fits}" in shown.err and not shown.out
 
 
