@@ -1,6 +1,7 @@
 """Risk and utility over a sequence of (scale, shift) settings (the paper's section 5)."""
 
 import contextlib
+import inspect
 import itertools
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
@@ -47,6 +48,9 @@ class SweepEntry:
         R-hat and effective sample size.
     synthetic : numpy.ndarray, shape (releases, records)
         Synthetic databases.
+    conditional : numpy.ndarray, shape (releases, records), or None
+        With ``conditional_labels``: databases from the same draws of θ whose labels come from
+        their full conditional distribution, as in the paper. **No ε covers them.**
     history : tuple of (float, float)
         For ``EMweighted``: weight and bound of every attempt, those shared with other settings
         first.
@@ -62,6 +66,27 @@ class SweepEntry:
     diagnostics: object
     synthetic: np.ndarray = field(repr=False)
     history: tuple = ()
+    conditional: object = field(default=None, repr=False)
+
+    def releases(self, labels="prior"):
+        """Databases whose labels come from the mixture weights, or from their full conditional.
+
+        Raises
+        ------
+        ValueError
+            If ``labels`` is neither ``"prior"`` nor ``"conditional"``, or the sweep was made
+            without ``conditional_labels``.
+        """
+        if labels not in ("prior", "conditional"):
+            raise ValueError(f'labels must be "prior" or "conditional"; got {labels!r}')
+        if labels == "prior":
+            return self.synthetic
+        if self.conditional is None:
+            raise ValueError(
+                "the sweep has no releases with conditional labels: make it with "
+                "conditional_labels=True"
+            )
+        return self.conditional
 
     @property
     def label(self):
@@ -106,6 +131,7 @@ class Sweep:
         transform=None,
         resamples=500,
         random_seed=None,
+        labels="prior",
     ):
         """Re-sampled statistic of the data and of every entry's releases.
 
@@ -119,6 +145,8 @@ class Sweep:
             The confidential values, on the scale of the statistic.
         transform : callable, optional
             From the synthesizer's scale to that of the statistic, such as ``numpy.exp``.
+        labels : {"prior", "conditional"}, default "prior"
+            Which releases: see :meth:`SweepEntry.releases`.
 
         Returns
         -------
@@ -129,9 +157,62 @@ class Sweep:
         settings = {"resamples": resamples, "random_seed": random_seed}
         found = {} if data is None else {"Data": resample(data, statistic, **settings)}
         for name, entry in self.chosen(configuration).items():
-            releases = entry.synthetic if transform is None else transform(entry.synthetic)
+            releases = entry.releases(labels)
+            releases = releases if transform is None else transform(releases)
             found[name] = resampled_barycentre(releases, statistic, **settings)
         return found
+
+    def label_effect(
+        self, statistic, *, data, transform=None, resamples=500, random_seed=None
+    ):
+        """What the source of the labels does to a statistic, for every entry.
+
+        Parameters
+        ----------
+        statistic, data, transform, resamples, random_seed
+            As for :meth:`distributions`.
+
+        Returns
+        -------
+        pandas.DataFrame
+            One row an entry, by mechanism and setting: its ``local bound`` in nats, and the shift
+            of the statistic's median from the data's, in per cent, with ``labels from pi`` and
+            with ``conditional labels``.
+
+        Raises
+        ------
+        ValueError
+            If the sweep was made without ``conditional_labels``.
+
+        Notes
+        -----
+        Savitsky, Williams and Hu (2022), appendix B, draw labels from their full conditional
+        distribution, which looks at each record's confidential value with its full weight, whatever
+        weight the record was given. No ε covers such releases.
+        """
+        import pandas as pd
+
+        settings = {"transform": transform, "resamples": resamples, "random_seed": random_seed}
+        middle = {
+            name: self.distributions(statistic, data=data, labels=labels, **settings)
+            for name, labels in (
+                ("labels from pi (%)", "prior"), ("conditional labels (%)", "conditional")
+            )
+        }
+        rows = [
+            {
+                "mechanism": entry.mechanism,
+                "scale": entry.scale,
+                "shift": entry.shift,
+                "local bound": entry.local_bound,
+                **{
+                    name: median_shift(found[entry.label], found["Data"])
+                    for name, found in middle.items()
+                },
+            }
+            for entry in self.entries
+        ]
+        return pd.DataFrame(rows).set_index(["mechanism", "scale", "shift"])
 
     def chosen(self, configuration=None):
         """Entries of one setting by mechanism, or all entries by label.
@@ -356,6 +437,7 @@ def risk_utility_sweep(
     tolerance=0.03,
     attempts=20,
     count_weights=None,
+    conditional_labels=False,
     fits=None,
     progress=False,
 ):
@@ -383,6 +465,11 @@ def risk_utility_sweep(
         EMweighted is chosen among several. Attempts with weights 1/3, 1/9, … serve all settings.
     count_weights : array_like, shape (records,), optional
         Weights of Countweighted, in [0, 1]: see :func:`ppm.count_weights`.
+    conditional_labels : bool, default False
+        Keep, beside the releases of each entry, as many with labels from their full conditional
+        distribution, for comparison with the paper. **No ε covers those**: see
+        :meth:`ppm.FiniteMixture.predict`. It needs a synthesizer whose ``predict`` takes
+        ``labels``.
     fits : path-like, optional
         Folder that keeps every fit as soon as it is finished. A sweep that was interrupted goes
         on where it stopped, and one with other configurations computes only what is new. A fit
@@ -438,6 +525,14 @@ def risk_utility_sweep(
             raise ValueError(f"count_{error}") from None
     if fits is not None and random_seed is None:
         raise ValueError("fits needs a random_seed: without one no two sweeps have the same fits")
+    labels = ("prior",)
+    if conditional_labels:
+        labels = ("prior", "conditional")
+        if "labels" not in inspect.signature(synthesizer.predict).parameters:
+            raise ValueError(
+                "conditional_labels needs a synthesizer whose predict takes labels, as that of "
+                f"ppm.FiniteMixture does; {type(synthesizer).__name__} has none"
+            )
     store = None if fits is None else FitStore(fits)
     root = random_seed
     if not isinstance(root, np.random.SeedSequence):
@@ -446,7 +541,8 @@ def risk_utility_sweep(
     # no process starts before a fit asks for one
     with contextlib.closing(bar), ChainPool() as pool:
         runner = FitRunner(
-            synthesizer, draws=draws, releases=releases, store=store, pool=pool, progress=bar
+            synthesizer, draws=draws, releases=releases, labels=labels, store=store, pool=pool,
+            progress=bar,
         )
         entries = _SweepFits(runner, root, tolerance, attempts).run(pairs, count_weights)
     return Sweep(tuple(entries))
@@ -537,7 +633,7 @@ class _SweepFits:
 def _entry(mechanism, pair, fit, history=()):
     return SweepEntry(
         mechanism, *pair, fit.weights, fit.record_bounds, fit.local_bound, fit.draws_used,
-        fit.diagnostics, fit.releases["prior"], history,
+        fit.diagnostics, fit.releases["prior"], history, fit.releases.get("conditional"),
     )
 
 

@@ -1,4 +1,4 @@
-"""The sweep on a synthesizer in closed form."""
+"""The sweep, mostly on a synthesizer in closed form."""
 
 import numpy as np
 import pytest
@@ -210,3 +210,62 @@ def test_propensity_scores_are_averages_over_the_releases(four):
 def test_an_entry_that_does_not_exist_is_named(sweep):
     with pytest.raises(KeyError, match="EMweighted"):
         sweep.entry("EMweighted", 0.1, 0.1)
+
+
+@pytest.fixture(scope="module")
+def labelled():
+    """A mixture of two distant groups, with and without releases from conditional labels."""
+    rng = np.random.default_rng(2)
+    y = np.where(np.arange(80) % 2, 4.0, -4.0) + rng.standard_normal(80)
+    model = ppm.FiniteMixture(y, np.ones((80, 1)), components=2, warmup=50, parallel=False)
+    settings = {"releases": 3, "draws": 30, "random_seed": 1, "attempts": 1}
+    both = ppm.risk_utility_sweep(model, CONFIGURATIONS[:1], conditional_labels=True, **settings)
+    return y, both, ppm.risk_utility_sweep(model, CONFIGURATIONS[:1], **settings)
+
+
+def test_conditional_labels_come_beside_the_releases_and_change_none(labelled):
+    y, both, plain = labelled
+    for one, other in zip(both.entries, plain.entries, strict=True):
+        assert np.array_equal(one.synthetic, other.synthetic)
+        assert one.releases() is one.synthetic and one.conditional.shape == (3, 80)
+        # those labels look at the record's own value, the ones from pi do not
+        follows = [
+            np.mean(np.sign(releases) == np.sign(y))
+            for releases in (one.releases("conditional"), one.releases("prior"))
+        ]
+        assert follows[0] > 0.75 and follows[1] < 0.65
+        with pytest.raises(ValueError, match="conditional_labels=True"):
+            other.releases("conditional")
+        with pytest.raises(ValueError, match="labels must be"):
+            one.releases("both")
+
+
+def test_the_effect_of_the_labels_is_that_on_the_medians(labelled):
+    y, both, plain = labelled
+    settings = {"data": np.exp(y), "transform": np.exp, "resamples": 50, "random_seed": 1}
+    table = both.label_effect("median", **settings)
+    assert list(table.index) == [
+        (entry.mechanism, pytest.approx(entry.scale, nan_ok=True),
+         pytest.approx(entry.shift, nan_ok=True)) for entry in both.entries
+    ]
+    for row, entry in zip(table.to_dict("records"), both.entries, strict=True):
+        data = np.median(ppm.resample(np.exp(y), "median", resamples=50, random_seed=1))
+        for name, releases in (
+            ("labels from pi (%)", entry.synthetic),
+            ("conditional labels (%)", entry.conditional),
+        ):
+            middle = np.median(
+                ppm.resampled_barycentre(np.exp(releases), "median", resamples=50, random_seed=1)
+            )
+            assert row[name] == pytest.approx(100 * (middle / data - 1))
+        assert row["local bound"] == entry.local_bound
+    assert not np.allclose(table["labels from pi (%)"], table["conditional labels (%)"])
+    with pytest.raises(ValueError, match="conditional_labels=True"):
+        plain.label_effect("median", **settings)
+
+
+def test_a_synthesizer_without_labels_has_no_conditional_ones():
+    with pytest.raises(ValueError, match="takes labels.*GammaPoisson has none"):
+        ppm.risk_utility_sweep(
+            ppm.GammaPoisson(COUNTS), CONFIGURATIONS, conditional_labels=True
+        )
