@@ -356,10 +356,11 @@ class Sweep:
         -------
         pandas.DataFrame
             One row a setting: the ``target`` (the bound of DPweighted, in nats); EMweighted's
-            ``scalar weight``, ``local bound`` and distance from the target in per cent; the
-            distance of each one's median from Unweighted's and from the data's, in per cent of
-            those; how much further EMweighted is, in points of per cent, below 0 where it is
-            closer; and, with ``scores``, the pMSE ratio of each.
+            ``scalar weight``, ``local bound``, distance from the target in per cent, and the number
+            of ``attempts`` that it was the closest of; the distance of each one's median from
+            Unweighted's and from the data's, in per cent of those; how much further EMweighted is,
+            in points of per cent, below 0 where it is closer; and, with ``scores``, the pMSE
+            ratio of each.
         """
         import pandas as pd
 
@@ -372,6 +373,7 @@ class Sweep:
                 "scalar weight": em.weights[0],
                 "local bound": em.local_bound,
                 "off target (%)": 100.0 * (em.local_bound / dp.local_bound - 1.0),
+                "attempts": len(em.history),
             }
             for reference in ("Unweighted", "Data"):
                 away = [

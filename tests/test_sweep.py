@@ -157,6 +157,7 @@ def test_equal_bounds_measure_the_distance_from_the_target_and_from_both_referen
     assert first["target"] == dp.local_bound and first["local bound"] == em.local_bound
     assert first["off target (%)"] == pytest.approx(100 * (em.local_bound / dp.local_bound - 1))
     assert first["scalar weight"] == em.weights[0]
+    assert first["attempts"] == len(em.history)
     assert first["DPweighted from Unweighted (%)"] == pytest.approx(10)
     assert first["EMweighted from Unweighted (%)"] == pytest.approx(20)
     assert first["EMweighted further from Unweighted"] == pytest.approx(10)
