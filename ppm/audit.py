@@ -23,6 +23,8 @@ _LOSSES = ("fixed", "common", "integrated")
 # parameter values at which a loss without a closed-form maximum is evaluated
 _GRID = 41
 _LEVELS = (np.arange(_GRID) + 0.5) / _GRID
+# stands in for a quantile of μ that underflows, where all counts are 0
+_TINY = np.finfo(np.float64).tiny
 # a weight that moves by more than this has moved visibly
 _VISIBLE = 0.01
 
@@ -509,7 +511,8 @@ def _audit(values, table, settings, rng):
     # the logarithm is taken of the means alone, before they meet the values
     factorials = gammaln(values + 1.0)
     low, high = (
-        mean[..., None] - np.log(mean)[..., None] * values + factorials for mean in means
+        mean[..., None] - np.log(np.maximum(mean, _TINY))[..., None] * values + factorials
+        for mean in means
     )
     bounds = np.maximum(low, high, out=low)
     absent = tables == 0
@@ -554,8 +557,11 @@ def _one_mechanism(values, table, tables, weights, prior, levels, extreme, publi
     low, high = gammaincinv(shapes[0, 0], levels) / rates[0, 0]
     log_lik = log_likelihood_of_counts(values, np.array([[low], [high]]))
     inside = log_likelihood_of_counts(values, np.clip(values, low, high))
-    bounds = here * -log_lik.min(axis=0)
-    oscillations = here * (inside - log_lik.min(axis=0))
+    # not a product: a record that was removed can have an infinite bound
+    bounds, oscillations = (
+        np.multiply(here, found, out=np.zeros(values.size), where=here > 0)
+        for found in (-log_lik.min(axis=0), inside - log_lik.min(axis=0))
+    )
     local_bound = bounds.max()
 
     fixed_shapes, fixed_rates = shapes[0, 0] - here * values, rates[0, 0] - here
@@ -606,7 +612,8 @@ def _one_mechanism(values, table, tables, weights, prior, levels, extreme, publi
 
 
 def _log_gamma(mu, shape, rate):
-    return shape * np.log(rate) - gammaln(shape) + (shape - 1.0) * np.log(mu) - rate * mu
+    log_mu = np.log(np.maximum(mu, _TINY))
+    return shape * np.log(rate) - gammaln(shape) + (shape - 1.0) * log_mu - rate * mu
 
 
 def _log_mean(log_density):

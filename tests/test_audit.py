@@ -176,6 +176,12 @@ def test_a_database_of_the_study_can_be_audited_again_record_by_record(study):
         study.worst("Weighted-N", 800)
 
 
+@pytest.mark.parametrize("mean", [0.01, 0.7, 1e5])
+def test_counts_of_any_size_can_be_audited(mean):
+    data = ppm.audit_study([2, 5], replicates=4, mean=mean, weight_draws=3, random_seed=1).dataset
+    assert all(np.isfinite(data[name]).all() for name in data)
+
+
 def test_tables_have_a_row_for_every_mechanism_and_size(study):
     for table in (study.losses(), study.reactions(), study.utility()):
         assert len(table) == len(audit.MECHANISMS) * 2 and not table.isna().any(axis=None)
