@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import ppm
+from ppm.audit import MECHANISMS
 
 
 @pytest.fixture(scope="module")
@@ -135,3 +136,65 @@ def test_a_kernel_is_shown_the_picture_not_the_object(study):
 def test_a_mechanism_has_one_colour_everywhere():
     assert ppm.plots.COLOURS["Weighted"] == ppm.plots.COLOURS["DPweighted"]
     assert len(set(ppm.plots.COLOURS.values())) == len(ppm.plots.COLOURS) - 1
+
+
+@pytest.fixture(scope="module")
+def audited():
+    return ppm.audit_study([50, 200], replicates=5, draws=100, weight_draws=5, random_seed=1)
+
+
+def heights(axes, label):
+    return next(line.get_ydata() for line in axes.lines if line.get_label() == label)
+
+
+def test_losses_by_record_stand_beside_both_bounds(audited):
+    found = audited.audit(200, 0)
+    figure = ppm.plots.loss_by_record(found)
+    assert [axes.get_title() for axes in figure.axes] == ["Weighted", "Weighted-M", "Capped"]
+    axes, here = figure.axes[1], found.sel(mechanism="Weighted-M")
+    assert set(heights(axes, "2Δ")) == {2 * here["local_bound"].item()}
+    assert set(heights(axes, "oscillation bound")) == {here["oscillation_bound"].item()}
+    shown = heights(axes, "weights again, common random numbers")
+    assert shown == pytest.approx(np.maximum(here["loss_common"], 1e-3))
+    assert not np.allclose(shown, heights(axes, "weights held fixed"))
+
+
+def test_the_loss_over_draws_is_that_of_the_worst_record(audited):
+    found = audited.audit(50, 2)
+    figure = ppm.plots.loss_over_draws({"One": found, "Two": found})
+    here = found.sel(mechanism="Weighted")
+    worst = here["loss_common"].argmax("left_out")
+    line = next(line for line in figure.axes[0].lines if line.get_label() == "Weighted")
+    expected = np.sort(np.abs(here["loss_over_draws"].isel(left_out=worst)))
+    assert line.get_xdata() == pytest.approx(np.maximum(expected, 1e-3))
+    assert np.all(np.diff(line.get_ydata()) < 0)
+
+
+def test_audited_losses_are_shares_of_each_databases_own_bound(audited):
+    figure = ppm.plots.audited_losses(audited)
+    data = audited.dataset
+    ratio = (data["loss_integrated"] / data["local_bound"] / 2).median("replicate")
+    for mechanism in MECHANISMS:
+        shown = heights(figure.axes[2], mechanism)
+        assert shown == pytest.approx(ratio.sel(mechanism=mechanism).values)
+
+
+def test_audited_exceedance_shows_estimates_and_their_intervals(audited):
+    table = audited.exceedance(["fixed", "common"])
+    figure = ppm.plots.audited_exceedance(table, ["Weighted-M"])
+    cell = table.xs(("Weighted-M", "common"), level=("mechanism", "loss"))
+    assert heights(figure.axes[1], "Weighted-M") == pytest.approx(cell["estimate"].values)
+    ends = [segment[:, 1] for segment in figure.axes[1].collections[0].get_segments()]
+    assert np.allclose(ends, cell[["low", "high"]])
+
+
+def test_bound_growth_has_one_line_for_the_maximum_and_one_for_each_share():
+    draws = np.random.default_rng(1).exponential(size=(1_000, 3))
+    tails = [
+        ppm.tail_bound(draws[:number], outside=outside)
+        for outside in (0.05, 0.02) for number in (400, 1_000)
+    ]
+    figure = ppm.plots.bound_growth(ppm.bound_by_draws(draws, [10, 100]), tails)
+    shown = heights(figure.axes[0], "all but 0.02 of the posterior")
+    assert shown == pytest.approx([tail.bound for tail in tails[2:]])
+    assert len(figure.axes[0].lines) == 3
