@@ -47,6 +47,8 @@ from ppm.notebooks import (
 from ppm.pages import checks_page, ledger_page, table_line
 from ppm.results import VALUES_FILE
 
+# the ledger refers to this chapter if the book has it
+SETTINGS_CHAPTER = "application_settings"
 BOX_TITLE = "How this chapter was made"
 IMAGE_TYPES = ("image/png", "image/svg+xml", "image/jpeg", "image/gif")
 
@@ -422,7 +424,8 @@ def _stage_prose(root, target, records=None, results=None):
     (target / "book" / "parameters.md").write_text(parameters_page(root), "utf-8")
     claims = _claims(root, find_notebooks(root))
     if claims:
-        page = _ledger(claims, records or {}, results)
+        has_settings = SETTINGS_CHAPTER in _chapters(root, find_notebooks(root))
+        page = _ledger(claims, records or {}, results, SETTINGS_CHAPTER if has_settings else "")
         (target / "book" / "ledger.md").write_text(page, "utf-8")
     tests, verdicts = _statement_checks(root)
     if tests:
@@ -431,7 +434,7 @@ def _stage_prose(root, target, records=None, results=None):
         (target / "book" / "checks.md").write_text(page, "utf-8")
 
 
-def _ledger(claims, records, results):
+def _ledger(claims, records, results, settings_chapter):
     """The page of the ledger, from what the chapters saved."""
     computed, sources = {}, {}
     for name, record in records.items():
@@ -443,7 +446,8 @@ def _ledger(claims, records, results):
                 "day": _day(record["started"]),
                 "data": saved["data"],
             }
-    return ledger_page(ledger.judge(claims, computed), sources)
+    rows = ledger.judge(claims, computed)
+    return ledger_page(rows, sources, settings_chapter=settings_chapter)
 
 
 def _repository_address(root):

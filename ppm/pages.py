@@ -14,7 +14,7 @@ _DATA = {
 }
 
 
-def ledger_page(rows, chapters):
+def ledger_page(rows, chapters, *, settings_chapter=""):
     """The book's page of the ledger, in MyST Markdown.
 
     Parameters
@@ -22,7 +22,9 @@ def ledger_page(rows, chapters):
     rows : sequence of ppm.ledger.Row
         What :func:`ppm.ledger.judge` returned.
     chapters : dict of str to dict
-        Chapter -> ``title``, and, where it was run, ``profile``, ``day`` and ``data``.
+        Chapter that was run -> ``profile``, ``day`` and ``data``.
+    settings_chapter : str, default ""
+        Chapter on the settings that the paper leaves open, if the book has it.
 
     Returns
     -------
@@ -58,6 +60,14 @@ def ledger_page(rows, chapters):
         else:
             told += "not run"
         text.append(told + ".")
+    if settings_chapter:
+        text += [
+            "",
+            "The paper leaves settings of the application open: the number of components, the draws"
+            " behind a bound, and how incomes of zero or less enter the logarithm."
+            f" {{doc}}`../notebooks/{settings_chapter}` shows how the published bounds move with"
+            " them, and which settings come near: a likely explanation, no finding.",
+        ]
     sections = list(dict.fromkeys(row.claim.section for row in rows))
     heads = ["Section", "Rows", *VERDICTS[:2], "of these open", *VERDICTS[2:]]
     text += ["", "## Verdicts", "", ":::{container} ledger-counts"]

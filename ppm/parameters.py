@@ -190,6 +190,16 @@ _ALL = (
     _integer("warmup", "posterior draws a chain discards first", 1, 100_000),
     _integer("chains", "independent chains", 1, 64),
     _integer("components", "components of the mixture (K)", 1, 200),
+    Parameter(
+        "component_counts",
+        "list[int]",
+        "numbers of components to compare (K)",
+        "a list of increasing whole numbers from 1 to 200",
+        lambda counts: bool(counts)
+        and 1 <= counts[0]
+        and counts[-1] <= 200
+        and all(a < b for a, b in zip(counts, counts[1:], strict=False)),
+    ),
     _integer("resamples", "re-samples of each synthetic database", 2, 100_000),
     Parameter(
         "ce_data",

@@ -745,6 +745,46 @@ def sweep_violins(distributions, configurations, statistic, *, simulated=False):
     return figure
 
 
+def settings_bounds(study, *, simulated=False):
+    """Local bounds over the paper's settings, one panel a transformation and one line a K.
+
+    Parameters
+    ----------
+    study : ppm.SettingsStudy
+        The study.
+    simulated : bool, default False
+        Whether the figure must say that the data are simulated.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        Bounds on a logarithmic scale, with the published ones in black (section 5).
+    """
+    from matplotlib import colormaps
+
+    found = study.dataset
+    names = list(found["transformation"].values)
+    figure, panels = _figure(3.1 * max(2, len(names)), 4.4, ncols=len(names), sharey=True,
+                             squeeze=False)
+    places = np.arange(found.sizes["setting"])
+    shades = colormaps["viridis"](np.linspace(0.0, 0.85, found.sizes["components"]))
+    for axes, name in zip(panels[0], names, strict=True):
+        _tidy(axes)
+        axes.set_yscale("log")
+        rows = found["local_bound"].sel(transformation=name)
+        for row, shade, marker in zip(rows, shades, "osD^v<>Pp" * 23, strict=False):
+            axes.plot(places, row, color=shade, marker=marker, markersize=4, linewidth=1.2,
+                      label=f"K = {row['components'].item()}")
+        axes.plot(places, found["published"], color="black", linestyle="--", marker="*",
+                  markersize=8, label="as published")
+        axes.set_xticks(places, found["setting"].values, rotation=60, ha="right")
+        axes.set_title(name, fontsize=10)
+    panels[0, 0].set_ylabel("Local bound Δ (nats)")
+    panels[0, -1].legend(frameon=False, fontsize=8)
+    _mark_simulated(figure, simulated)
+    return figure
+
+
 def _not_computed(axes, position):
     place = position - 0.4, position + 0.4
     axes.axvspan(*place, facecolor="0.95", edgecolor="0.7", hatch="//", linewidth=0)
