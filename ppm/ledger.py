@@ -490,6 +490,14 @@ def _claim(row, reasons, chapters):
     numbers = published if isinstance(published, list) else [published]
     if published is not None and not all(_is_number(number) for number in numbers):
         raise LedgerError(f"published = {published!r} is no number and no list of numbers")
+    if row["rule"] in ("reduction", "rate", "share_rate") and isinstance(published, list):
+        raise LedgerError(f"rule {row['rule']} takes one published number")
+    needs = row.get("needs") or {}
+    if not isinstance(needs, dict) or not all(
+        all(map(_is_number, wanted if isinstance(wanted, list) else [wanted]))
+        for wanted in needs.values()
+    ):
+        raise LedgerError("needs must map names of values to numbers or lists of numbers")
     unlike = row.get("not_comparable") or {}
     for kind, reason in unlike.items():
         if kind not in (*DATA_KINDS, "all"):
@@ -505,7 +513,7 @@ def _claim(row, reasons, chapters):
         values=tuple(values),
         published=published,
         options=options,
-        needs=dict(row.get("needs") or {}),
+        needs=dict(needs),
         not_comparable={kind: str(reasons[reason]) for kind, reason in unlike.items()},
         reading=str(row.get("reading", "")),
         remark=str(row.get("remark", "")),
@@ -576,7 +584,9 @@ def _judge(claim, chapter):
         why += f"the paper has {shown(claim.published)}"
         return Row(claim, "not comparable", why, ours)
     verdict = "reproduced" if outcome.holds else "not reproduced"
-    return Row(claim, verdict, outcome.reason, outcome.ours or ours, outcome.open)
+    doubts = [chapter["values"][name].get("doubt") for name in claim.values]
+    reason = "; ".join(dict.fromkeys([outcome.reason, *filter(None, doubts)]))
+    return Row(claim, verdict, reason, outcome.ours or ours, outcome.open)
 
 
 def _listed(values):

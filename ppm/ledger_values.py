@@ -3,6 +3,7 @@
 import numpy as np
 
 from ppm import pdp
+from ppm.diagnostics import R_HAT_LIMIT
 from ppm.utility import STATISTICS, resample
 
 # the range of ten independent normal values is this many standard deviations on average
@@ -11,7 +12,7 @@ _GROUPS = 10
 _REPEATS = 200
 
 
-def measured(value, error=0.0, *, of=None):
+def measured(value, error=0.0, *, of=None, doubt=""):
     """An entry of a values file.
 
     Parameters
@@ -22,17 +23,23 @@ def measured(value, error=0.0, *, of=None):
         Standard errors: 0 for what is exact, NaN for what is unknown.
     of : int, optional
         For a share: out of how many.
+    doubt : str, default ""
+        Why the error may not be trusted; the ledger repeats it.
 
     Returns
     -------
     dict
-        ``value`` and ``error``, and ``of`` if given, as plain numbers and lists. Numbers that are
-        not finite become None, which JSON can hold.
+        ``value`` and ``error``, and ``of`` and ``doubt`` if given, as plain numbers, lists and
+        text. Numbers that are not finite become None, which JSON can hold.
     """
     value = np.asarray(value, dtype=np.float64)
     error = np.broadcast_to(np.asarray(error, dtype=np.float64), value.shape)
     entry = {"value": _plain(value), "error": _plain(error)}
-    return entry if of is None else {**entry, "of": int(of)}
+    if of is not None:
+        entry["of"] = int(of)
+    if doubt:
+        entry["doubt"] = doubt
+    return entry
 
 
 def _plain(numbers):
@@ -228,7 +235,9 @@ def application_values(sweep, data, distributions, along, *, releases, random_se
     found["releases"] = measured(releases)
     found["configurations"] = measured([x for e in weighted for x in (e.scale, e.shift)])
     for name, entry in first.items():
-        found[f"{name}: local bound"] = measured(entry.local_bound, _bound_error(entry))
+        found[f"{name}: local bound"] = measured(
+            entry.local_bound, _bound_error(entry), doubt=_doubt(entry)
+        )
     dp, em = first["DPweighted"], first["EMweighted"]
     found["DPweighted: ratio of ε in all to the local bound"] = measured(
         pdp.epsilon(dp.local_bound, releases) / dp.local_bound
@@ -289,14 +298,23 @@ def _bound_error(entry):
     return (high - low) / _RANGE_OF_TEN
 
 
+def _doubt(*entries):
+    if all(entry.diagnostics.agree for entry in entries):
+        return ""
+    return f"chains behind a bound disagree (R-hat above {R_HAT_LIMIT})"
+
+
 def _bounds(entries):
-    return measured([e.local_bound for e in entries], [_bound_error(e) for e in entries])
+    return measured(
+        [e.local_bound for e in entries], [_bound_error(e) for e in entries], doubt=_doubt(*entries)
+    )
 
 
 def _ratio(above, below):
     a, b = (np.asarray(entry["value"], dtype=np.float64) for entry in (above, below))
     ea, eb = (np.asarray(entry["error"], dtype=np.float64) for entry in (above, below))
-    return measured(a / b, a / b * np.hypot(ea / a, eb / b))
+    doubt = above.get("doubt", "") or below.get("doubt", "")
+    return measured(a / b, a / b * np.hypot(ea / a, eb / b), doubt=doubt)
 
 
 def _weight_values(found, weighted, scalar):

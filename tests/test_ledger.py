@@ -373,6 +373,12 @@ ROW = {
         ({"not_comparable": {"sky": "why"}}, "unknown data 'sky'"),
         ({"not_comparable": {"diary": "no"}}, "there is no reason 'no'"),
         ({"rule": "rate", "values": ["x", "y"], "published": 1}, "needs tolerance"),
+        (
+            {"rule": "reduction", "published": [1, 2], "tolerance": 1, "than": None},
+            "takes one published number",
+        ),
+        ({"needs": {"sizes": "all"}}, "needs must map"),
+        ({"needs": [1]}, "needs must map"),
     ],
 )
 def test_a_wrong_row_is_refused_in_one_line(tmp_path, change, told):

@@ -22,21 +22,19 @@ def data():
     return ppm.simulate_ce(2000, random_seed=3)
 
 
-def paper_world(data, *, em_moves=0.4, dp_moves=0.0, em_bound=1.0, em_lower=True):
+def paper_world(data, *, em_moves=0.4, dp_moves=0.0, em_bound=1.0, em_lower=True, agree=True):
     """A sweep that behaves as the paper says, unless told otherwise."""
     rng = np.random.default_rng(8)
     income = np.maximum(data.table["income"].to_numpy(), 1.0)
     ordinary = np.linspace(0.0, 1.0, income.size) ** 4
-    diagnostics = SimpleNamespace(spread=(0.0, 0.0))
 
     def entry(mechanism, pair, weights, bound, shift, typical=1.0):
         shape = typical * ordinary
         bounds = bound * np.where(shape == shape.max(), 1.0, shape)
         noise = rng.normal(0.0, 1e-3, size=(RELEASES, 1))
         synthetic = np.log(income) * np.ones((RELEASES, 1)) + shift + noise
-        low, high = diagnostics.spread
-        spread = SimpleNamespace(spread=(low + bound * 0.99, high + bound))
-        return SweepEntry(mechanism, *pair, weights, bounds, bound, 1000, spread, synthetic)
+        diagnostics = SimpleNamespace(spread=(bound * 0.99, bound), agree=agree)
+        return SweepEntry(mechanism, *pair, weights, bounds, bound, 1000, diagnostics, synthetic)
 
     nothing = (np.nan, np.nan)
     risk = ordinary
@@ -148,3 +146,13 @@ def test_the_kind_of_data(data):
     assert survey("interview") == "interview"
     assert survey("interview", ("The paper used the Interview Survey of 2017 Q1; …",)) == "other"
     assert survey("interview", (), ("not drawn into the subsample",)) == "other"
+
+
+def test_chains_that_disagree_are_said_with_the_verdict(data, values):
+    doubtful = values_of(paper_world(data, agree=False), data)
+    for found, said in ((values, False), (doubtful, True)):
+        rows = judge(CLAIMS, {"ce_application": {"data": "interview", "values": found}})
+        reasons = {row.claim.id: row.reason for row in rows}
+        for name in ("delta-unweighted", "delta-falls", "emweighted-same-bound"):
+            assert ("chains behind a bound disagree" in reasons[name]) == said
+        assert "disagree" not in reasons["scale-compresses"]
