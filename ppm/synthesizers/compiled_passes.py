@@ -74,20 +74,15 @@ def exp(x):
     rounded = x * 1.4426950408889634 + _ROUND
     whole = rounded - _ROUND
     r = (x - whole * _LN2_HIGH) - whole * _LN2_LOW
-    # Taylor's series: |r| is at most log(2) / 2
-    p = 1.0 / 6227020800.0
-    p = p * r + 1.0 / 479001600.0
-    p = p * r + 1.0 / 39916800.0
-    p = p * r + 1.0 / 3628800.0
-    p = p * r + 1.0 / 362880.0
-    p = p * r + 1.0 / 40320.0
-    p = p * r + 1.0 / 5040.0
-    p = p * r + 1.0 / 720.0
-    p = p * r + 1.0 / 120.0
-    p = p * r + 1.0 / 24.0
-    p = p * r + 1.0 / 6.0
-    p = p * r + 0.5
-    p = p * r * r + r + 1.0
+    # Taylor's series, where |r| is at most log(2) / 2; in short chains that can run side by side
+    square = r * r
+    fourth = square * square
+    low = (1.0 / 6.0 + r * (1.0 / 24.0)) + square * (1.0 / 120.0 + r * (1.0 / 720.0))
+    middle = (1.0 / 5040.0 + r * (1.0 / 40320.0)) + square * (
+        1.0 / 362880.0 + r * (1.0 / 3628800.0)
+    )
+    high = (1.0 / 39916800.0 + r * (1.0 / 479001600.0)) + square * (1.0 / 6227020800.0)
+    p = 1.0 + (r + square * (0.5 + r * (low + fourth * (middle + fourth * high))))
     return p * _from_bits((_bits(rounded) + _EXPONENT_BIAS) << _MANTISSA_SIZE)
 
 
@@ -139,18 +134,20 @@ def _sum_rows(total, scaled, start, end, keep):
 # ---- predictors ---------------------------------------------------------------------------------
 
 
-@_compile("void(f8[:,::1], u4[:,::1], f8[:,::1])")
+@_compile("void(f8[:,::1], u2[:,::1], f8[:,::1])")
 def _look_up(tables, codes, out):
     for row in range(out.shape[0]):
         table, total = tables[row], out[row]
-        total[:] = 0.0
-        for group in range(0, codes.shape[0], 3):
+        a, b, c = codes[0], codes[1], codes[2]
+        for i in range(total.size):
+            total[i] = table[a[i]] + table[b[i]] + table[c[i]]
+        for group in range(3, codes.shape[0], 3):
             a, b, c = codes[group], codes[group + 1], codes[group + 2]
             for i in range(total.size):
                 total[i] += table[a[i]] + table[b[i]] + table[c[i]]
 
 
-@_compile("void(i8[::1], f8[::1], f8[::1], u4[::1], u4[::1], u4[::1], u4[::1], f8[::1], f8[::1])")
+@_compile("void(i8[::1], f8[::1], f8[::1], i8[::1], u2[::1], i8[::1], u2[::1], f8[::1], f8[::1])")
 def _add_moments(members, alpha, y, starts, columns, pair_starts, pairs, gram, product):
     for m in range(members.size):
         record, weight = members[m], alpha[m]
@@ -172,11 +169,11 @@ class Design(record_passes.Design):
     def __init__(self, predictors):
         super().__init__(predictors)
         self.codes, self.patterns = _patterns(predictors)
-        ones = predictors == 1.0
-        self.binary = bool(np.all(ones | (predictors == 0.0)))
-        self.binary &= 2 * np.count_nonzero(ones) < ones.size
+        ones, R = predictors == 1.0, predictors.shape[1]
+        # places in X'WX are kept in two bytes
+        self.binary = R < 256 and 2 * np.count_nonzero(ones) < ones.size
+        self.binary = self.binary and bool(np.all(ones | (predictors == 0.0)))
         if self.binary:
-            R = predictors.shape[1]
             present = [np.flatnonzero(row) for row in ones]
             pairs = [R * columns[:, None] + columns for columns in present]
             self.pairs, self.pair_starts = _joined([p[np.tril_indices_from(p)] for p in pairs])
@@ -205,7 +202,7 @@ class Design(record_passes.Design):
 def _joined(arrays):
     """Arrays one behind the other, and where each starts."""
     ends = np.cumsum([0, *map(len, arrays)])
-    return np.concatenate([*arrays, []]).astype(np.uint32), ends.astype(np.uint32)
+    return np.concatenate([*arrays, []]).astype(np.uint16), ends
 
 
 def _patterns(X, most=256):
@@ -232,11 +229,11 @@ def _patterns(X, most=256):
         codes.append(code + used)
         tables.append(table)
         used += size
-    if 3 * len(codes) > columns or 2 * used > records:
+    if 3 * len(codes) > columns or 2 * used > records or used > 65_535:
         return None, None
     # a row of zeros fills up to a multiple of three groups, which are looked up together
     codes += [np.full(records, used)] * (-len(codes) % 3)
-    return np.array(codes, dtype=np.uint32), np.concatenate([*tables, np.zeros((1, columns))])
+    return np.array(codes, dtype=np.uint16), np.concatenate([*tables, np.zeros((1, columns))])
 
 
 # ---- passes -------------------------------------------------------------------------------------
@@ -407,17 +404,25 @@ def _try_steps(
     while step < thresholds.size:
         new = 1 - now
         members, everyone, wrong = 0.0, 0.0, 0
-        for i in range(top.size):
-            old = residual[now, i]
-            proposal = old - shifts[step, i]
-            square = proposal * proposal
-            total = rest[i] + exp(factor * square + (constant - top[i]))
-            new_log_f = log(total) + top[i]
-            residual[new, i] = proposal
-            log_f[new, i] = new_log_f
-            members += rest_members[i] * (square - old * old)
-            everyone += rest_alpha[i] * (new_log_f - log_f[now, i])
-            wrong += 0 if (total > LOWEST) & (total < HIGHEST) else 1
+        for start in range(0, top.size, CHUNK):
+            end = min(start + CHUNK, top.size)
+            old, shift = residual[now, start:end], shifts[step, start:end]
+            proposal, others = residual[new, start:end], rest[start:end]
+            old_log, new_log = log_f[now, start:end], log_f[new, start:end]
+            high, mine, all_rest = top[start:end], rest_members[start:end], rest_alpha[start:end]
+            # two loops, because one would need more registers than there are
+            for i in range(old.size):
+                moved = old[i] - shift[i]
+                square = moved * moved
+                total = others[i] + exp(factor * square + (constant - high[i]))
+                proposal[i] = moved
+                new_log[i] = total
+                members += mine[i] * (square - old[i] * old[i])
+                wrong += 0 if (total > LOWEST) & (total < HIGHEST) else 1
+            for i in range(old.size):
+                value = log(new_log[i]) + high[i]
+                everyone += all_rest[i] * (value - old_log[i])
+                new_log[i] = value
         if wrong > 0:
             break
         if factor * members - everyone >= thresholds[step]:
@@ -449,8 +454,7 @@ def try_steps(k, shifts, thresholds, residual, sigma, rest, rest_members, rest_a
                 rest_alpha, (log_pi, log_density, scaled, top, log_fs[0].copy()),
             )
             step += 1
-    # copies: what is kept would hold on to twice the memory
-    return accepted, residuals[0].copy(), log_fs[0].copy()
+    return accepted, residuals[0], log_fs[0]
 
 
 @_compile(
@@ -465,18 +469,23 @@ def _try_scale(
     old_factor, old_constant = -0.5 / (sigma * sigma), -math.log(sigma) - 0.5 * LOG_2PI
     by, plus = factor - old_factor, constant - old_constant
     members, everyone, wrong = 0.0, 0.0, 0
-    for i in range(top.size):
-        square = residual[i] * residual[i]
-        density = factor * square + constant
-        term = exp(density + (log_share - top[i]))
-        total = rest[i] + term
-        log_total = log(total) + top[i]
-        members += rest_members[i] * (by * square + plus)
-        everyone += rest_alpha[i] * (log_total - log_f[i])
-        wrong += 0 if (total > LOWEST) & (total < HIGHEST) else 1
-        new_log_f[i] = log_total
-        log_density[i] = density
-        scaled[i] = term
+    for start in range(0, top.size, CHUNK):
+        end = min(start + CHUNK, top.size)
+        distance, others, high = residual[start:end], rest[start:end], top[start:end]
+        mine, all_rest = rest_members[start:end], rest_alpha[start:end]
+        old_log, new_log = log_f[start:end], new_log_f[start:end]
+        density, term = log_density[start:end], scaled[start:end]
+        for i in range(distance.size):
+            square = distance[i] * distance[i]
+            density[i] = factor * square + constant
+            term[i] = exp(density[i] + (log_share - high[i]))
+            total = others[i] + term[i]
+            new_log[i] = total
+            members += mine[i] * (by * square + plus)
+            wrong += 0 if (total > LOWEST) & (total < HIGHEST) else 1
+        for i in range(distance.size):
+            new_log[i] = log(new_log[i]) + high[i]
+            everyone += all_rest[i] * (new_log[i] - old_log[i])
     if wrong > 0:
         return -1
     if members - everyone >= threshold:

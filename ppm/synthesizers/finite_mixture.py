@@ -2,10 +2,10 @@
 
 import os
 from dataclasses import dataclass
+from math import exp, lgamma
 
 import numpy as np
 from scipy.linalg import lapack
-from scipy.special import gammaln
 
 from ppm._threads import one_thread
 from ppm._validation import check_count, check_number, check_weights
@@ -607,12 +607,12 @@ class _Sampler(LabelFreeMoves):
         rng, R, df = self.rng, self.R, self.prior.coefficient_df
         beta = self.beta[components]
         scale = beta.T @ beta
-        scale[np.diag_indices(R)] += 2.0 * df / self.coefficient_aux
+        scale.flat[:: R + 1] += 2.0 * df / self.coefficient_aux
         # Bartlett: the precision is Wishart, L^-T A A' L^-1
         lower = _cholesky(scale)
         bartlett = np.tril(rng.standard_normal((R, R)), -1)
         degrees = df + R - 1.0 + len(components) - np.arange(R)
-        bartlett[np.diag_indices(R)] = np.sqrt(rng.chisquare(degrees))
+        bartlett.flat[:: R + 1] = np.sqrt(rng.chisquare(degrees))
         return _Covariance(lower, bartlett)
 
     def draw_empty_components(self, empty):
@@ -732,13 +732,13 @@ class _Sampler(LabelFreeMoves):
             log_pi += empty.size * total
 
         def log_density(x):
-            # below this even logarithms of the mixture weights leave the range of floats
-            if x < -600.0:
+            # beyond this even logarithms of the mixture weights leave the range of floats
+            if abs(x) > 600.0:
                 return -np.inf
-            a = np.exp(x)
-            normaliser = gammaln(a) - (K - empty.size) * gammaln(a / K)
+            a = exp(x)
+            normaliser = lgamma(a) - (K - empty.size) * lgamma(a / K)
             if empty.size:
-                normaliser -= gammaln(empty.size * a / K)
+                normaliser -= lgamma(empty.size * a / K)
             return (
                 normaliser
                 + (a / K) * log_pi
