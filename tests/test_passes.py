@@ -147,7 +147,7 @@ def test_labels_and_their_groups(state):
     _, _, scaled, _, _ = state
     rng = np.random.default_rng(8)
     alpha = rng.random(RECORDS)
-    first, second = both("draw_labels", scaled, rng.random(RECORDS), alpha)
+    first, second = both("draw_labels", scaled, rng.random(RECORDS))
     np.testing.assert_array_equal(first, second)
     assert len(set(first)) == COMPONENTS
     first, second = both("group_by_label", first, alpha, COMPONENTS + 2)

@@ -306,7 +306,7 @@ def _draw_labels(scaled, uniforms, labels):
                 label[i] += 1 if total[i] < limit[i] else 0
 
 
-def draw_labels(scaled, uniforms, alpha):
+def draw_labels(scaled, uniforms):
     labels = np.empty(uniforms.size, dtype=np.int64)
     _draw_labels(scaled, uniforms, labels)
     return labels

@@ -71,7 +71,7 @@ def log_f_without(left_out, log_pi, log_density, scaled, top):
     return result
 
 
-def draw_labels(scaled, uniforms, alpha):
+def draw_labels(scaled, uniforms):
     """Labels by inverting their distributions."""
     cumulative = np.cumsum(scaled, axis=0)
     return (cumulative < uniforms * cumulative[-1]).sum(axis=0)
