@@ -17,7 +17,7 @@ from scipy import stats
 
 import ppm
 from ppm._threads import one_thread
-from ppm.synthesizers import finite_mixture, label_free, numerics
+from ppm.synthesizers import finite_mixture, label_free, mixture_sampler, numerics
 from ppm.synthesizers.finite_mixture import FiniteMixture, mixture_log_likelihood
 
 
@@ -218,7 +218,7 @@ BREAKAGES = {
     ),
     "one random number for all components": (
         0.0,
-        finite_mixture,
+        mixture_sampler,
         "inverse_gamma",
         lambda shape, scale, rng: scale / rng.standard_gamma(shape),
     ),

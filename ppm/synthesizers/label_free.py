@@ -16,7 +16,7 @@ class LabelFreeMoves:
     mixture whole are not held back by labels. They leave the pseudo posterior as it is whatever
     the weights, and are made while no labels are held: those are drawn afresh behind them.
 
-    A class for the sampler in :mod:`ppm.synthesizers.finite_mixture` to build on, whose state
+    A class for the sampler in :mod:`ppm.synthesizers.mixture_sampler` to build on, whose state
     they read and change.
     """
 
