@@ -811,11 +811,13 @@ def detection_limits(epsilons):
 
     from ppm.disclosure import detection_limit
 
-    rates = np.r_[0.0, np.logspace(-6, 0, 400)]
+    # straight lines between the ends and one corner
+    rates = {name: [0.0, 1.0 / (1.0 + np.exp(min(e, 700.0))), 1.0] for name, e in epsilons.items()}
     figure, axes = _figure(5.6, 4.4)
     shades = colormaps["viridis"](np.linspace(0.85, 0.1, len(epsilons)))
     for (name, epsilon), shade in zip(epsilons.items(), shades, strict=True):
-        axes.plot(rates, detection_limit(rates, epsilon), color=shade, linewidth=2, label=name)
+        limit = detection_limit(rates[name], epsilon)
+        axes.plot(rates[name], limit, color=shade, linewidth=2, label=name)
     axes.plot([0, 1], [0, 1], color="0.6", linestyle=":", label="a coin")
     axes.set(
         xlabel="false alarms: share of outsiders called participants",

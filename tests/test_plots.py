@@ -198,3 +198,14 @@ def test_bound_growth_has_one_line_for_the_maximum_and_one_for_each_share():
     shown = heights(figure.axes[0], "all but 0.02 of the posterior")
     assert shown == pytest.approx([tail.bound for tail in tails[2:]])
     assert len(figure.axes[0].lines) == 3
+
+
+def test_detection_limits_have_their_corner_where_both_limits_meet():
+    figure = ppm.plots.detection_limits({"1": 1.0, "404": 404.0})
+    (coin, steep) = (figure.axes[0].lines[0], figure.axes[0].lines[1])
+    x, y = coin.get_data()
+    assert y[1] == pytest.approx(1 - x[1]) and np.log(y[1] / x[1]) == pytest.approx(1.0)
+    assert steep.get_ydata()[1] == pytest.approx(1.0)
+    assert [text.get_text() for text in figure.axes[0].get_legend().get_texts()] == [
+        "1", "404", "a coin",
+    ]
