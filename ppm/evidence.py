@@ -10,6 +10,7 @@ import numpy as np
 
 from ppm import pdp
 from ppm._validation import check_count, check_number, check_share, check_weights
+from ppm.diagnostics import R_HAT_LIMIT, ChainsDisagreeError
 from ppm.lipschitz import local_bound, oscillation_bound
 from ppm.weights import record_weights
 
@@ -247,7 +248,10 @@ def sampled_audit(
     Raises
     ------
     ValueError
-        If a record is named twice or does not exist, or another argument is out of range.
+        If a record is named twice or does not exist, a chain holds too few draws that may pass for
+        independent ones, or another argument is out of range.
+    ChainsDisagreeError
+        If the chains of a fit disagree on the score.
 
     Notes
     -----
@@ -291,6 +295,7 @@ def sampled_audit(
         fit = synthesizer.fit(weights, draws=draws, random_seed=seed, progress=progress)
         return synthesizer.log_likelihood(fit)
 
+    independent = getattr(synthesizer, "independent_draws", False)
     weights = weigh()
     here = draw(weights, seeds[1])
     evidence, estimates, moved, kept = {}, {}, {}, []
@@ -298,8 +303,18 @@ def sampled_audit(
         others = weigh(record)
         there = draw(others, seed)
         change = weights - others
-        independent = getattr(synthesizer, "independent_draws", False)
-        scores = [_thin(_score(log_lik, change), independent) for log_lik in (here, there)]
+        scores = []
+        for side, log_lik in (("with", here), ("without", there)):
+            score = _score(log_lik, change)
+            if not independent:
+                _check_chains(score, f"the fit {side} record {record}")
+                score = _thinned(score)
+                if score.size < 20:
+                    raise ValueError(
+                        f"draws must be more than {draws}: the fit {side} record {record} has only "
+                        f"{score.size} that may pass for independent ones; accepted: at least 20"
+                    )
+            scores.append(score.ravel())
         evidence[record] = loss_lower_bound(
             *scores, confidence=1.0 - (1.0 - confidence) / len(records), delta=delta
         )
@@ -326,15 +341,32 @@ def _score(log_lik, change):
     return total
 
 
-def _thin(scores, independent):
+def _check_chains(scores, which):
+    from arviz_stats import rhat
+
+    if np.ptp(scores) == 0:
+        return
+    if len(scores) == 1:
+        half = scores.shape[1] // 2
+        scores = np.stack([scores[0, :half], scores[0, -half:]])
+    found = float(rhat(scores))
+    # written so that NaN fails the comparison too
+    if not found <= R_HAT_LIMIT:
+        raise ChainsDisagreeError(
+            f"no evidence, because chains disagree: R-hat of the score is {found:.3f} in {which}, "
+            f"above {R_HAT_LIMIT}; run more draws or a longer warm-up"
+        )
+
+
+def _thinned(scores):
     """Draws that may pass for independent ones."""
-    if independent or np.ptp(scores) == 0:
-        return scores.ravel()
     from arviz_stats import ess
 
+    if np.ptp(scores) == 0:
+        return scores
     effective = float(ess(scores))
     step = 1 if not np.isfinite(effective) else max(1, math.ceil(scores.size / effective))
-    return scores[:, ::step].ravel()
+    return scores[:, ::step]
 
 
 def _bridged(here, there):

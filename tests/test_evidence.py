@@ -153,27 +153,42 @@ def test_the_estimate_is_the_closed_form_loss():
     assert 0.2 * exact < found.lower < exact
 
 
-def test_a_markov_chain_is_thinned_before_it_counts_as_independent():
-    class Sticky(ppm.GammaPoisson):
-        independent_draws = False
+class Sticky(ppm.GammaPoisson):
+    """Every draw twenty times in a row, and chains that may sit at different places."""
 
-        def fit(self, weights=None, *, draws=1000, random_seed=None, progress=False):
-            few = super().fit(weights, draws=draws // 20, random_seed=random_seed)
-            # every draw twenty times in a row
-            groups = {
-                name: few[name].dataset.isel(draw=np.repeat(np.arange(draws // 20), 20))
-                .assign_coords(draw=np.arange(draws // 20 * 20))
-                for name in ("posterior", "log_likelihood")
+    independent_draws = False
+    apart = 0.0
+
+    def fit(self, weights=None, *, draws=1000, random_seed=None, progress=False):
+        few = super().fit(weights, draws=draws // 20, random_seed=random_seed)
+        mean = np.repeat(few["posterior"]["mu"].values[0], 20)
+        mean = np.stack([mean, mean[::-1] + self.apart])
+        log_lik = stats.poisson.logpmf(self.counts, mean[..., None])
+        return xr.DataTree.from_dict(
+            {
+                "posterior": xr.Dataset({"mu": (("chain", "draw"), mean)}),
+                "log_likelihood": xr.Dataset({"counts": (("chain", "draw", "record"), log_lik)}),
             }
-            return xr.DataTree.from_dict(groups)
+        )
 
+
+def test_a_markov_chain_is_thinned_before_it_counts_as_independent():
     counts, weights = [5, 4, 6, 9], np.ones(4)
-    found = ppm.sampled_audit(Sticky(counts), [3], weighting=weights, draws=4_000, random_seed=1)
-    assert found.draws <= 300
-    plain = ppm.sampled_audit(
-        ppm.GammaPoisson(counts), [3], weighting=weights, draws=4_000, random_seed=1
-    )
-    assert plain.draws == 4_000
+    settings = {"weighting": weights, "draws": 8_000, "random_seed": 1}
+    found = ppm.sampled_audit(Sticky(counts), [3], **settings)
+    assert found.draws <= 1_200
+    assert ppm.sampled_audit(ppm.GammaPoisson(counts), [3], **settings).draws == 8_000
+
+
+def test_chains_that_disagree_or_hardly_move_give_no_evidence():
+    synthesizer = Sticky([5, 4, 6, 9])
+    synthesizer.apart = 3.0
+    settings = {"weighting": np.ones(4), "draws": 2_000, "random_seed": 1}
+    with pytest.raises(ppm.ChainsDisagreeError, match="in the fit with record 3"):
+        ppm.sampled_audit(synthesizer, [3], **settings)
+    synthesizer.apart = 0.0
+    with pytest.raises(ValueError, match="^draws must be more than 100: the fit with record 3"):
+        ppm.sampled_audit(synthesizer, [3], **{**settings, "draws": 100})
 
 
 def test_membership_of_an_unprotected_outlier_shows_in_releases_and_of_a_removed_one_does_not():
