@@ -4,6 +4,8 @@ import numpy as np
 import xarray as xr
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy import stats
+from scipy.special import logsumexp
 
 import ppm
 
@@ -89,3 +91,55 @@ def test_less_than_the_oscillation_would_be_caught():
     oscillations = synthesizer.oscillations_within(lowest, highest)
     assert np.any(np.abs(loss).max(axis=0) > oscillations + 1)
     assert np.all(np.abs(loss).max(axis=0) <= oscillations - np.log(mass))
+
+
+PUBLIC = np.linspace(20.0, 40.0, 201)
+
+
+def restricted_losses(counts, rule):
+    """Largest loss of each record, weights computed again, with a prior on a public set of μ."""
+
+    def log_density(counts):
+        weights = rule(ppm.GammaPoisson(counts))
+        total = weights @ stats.poisson.logpmf(counts[:, None], PUBLIC)
+        return total - logsumexp(total)
+
+    counts = np.asarray(counts)
+    whole = log_density(counts)
+    return [
+        np.abs(whole - log_density(np.delete(counts, record))).max()
+        for record in range(counts.size)
+    ]
+
+
+def own_weights(limit, of="oscillations_within"):
+    def rule(records):
+        values = getattr(records, of)(PUBLIC[0], PUBLIC[-1])
+        return ppm.record_determined_weights(values, ppm.capped_map(limit))
+
+    return rule
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    counts=st.lists(st.integers(0, 1_000), min_size=2, max_size=12),
+    limit=st.floats(0.05, 10),
+)
+def test_a_public_prior_and_record_determined_weights_keep_epsilon_for_every_database(
+    counts, limit
+):
+    assert max(restricted_losses(counts, own_weights(limit))) <= limit + 1e-9
+    # capped bounds of a probability need no factor of 2 either
+    assert max(restricted_losses(counts, own_weights(limit, "bounds_within"))) <= limit + 1e-9
+
+
+def test_weights_that_do_not_follow_their_own_record_break_it():
+    counts = [30, 31, 29, 200]
+    assert max(restricted_losses(counts, own_weights(1.0))) <= 1
+    assert max(restricted_losses(counts, lambda records: np.ones(records.records))) > 10
+
+    def minmax(records):
+        return ppm.record_weights(stats.poisson.logpmf(records.counts, PUBLIC[:, None]))
+
+    # scaled between the smallest and largest bound: without 200, everything moves
+    assert max(restricted_losses(counts, minmax)) > 1
