@@ -229,3 +229,24 @@ def test_wrong_arguments_are_named(function, arguments, message):
 def test_confidence_must_be_a_share():
     with pytest.raises(ValueError, match="^confidence must be between 0 and 1"):
         ppm.loss_lower_bound(np.zeros(50), np.zeros(50), confidence=1.0)
+
+
+def test_a_pymc_model_is_audited_at_weights_from_its_own_public_prior():
+    pm = pytest.importorskip("pymc")
+    counts = np.array([98, 101, 95, 104, 88, 110, 160])
+    with pm.Model() as model:
+        pm.Poisson("y", pm.Uniform("mu", 80.0, 120.0), observed=counts)
+    synthesizer = ppm.PyMCSynthesizer(model)
+    prior = synthesizer.fit(np.zeros(7), draws=300, random_seed=3)
+    public = ppm.record_oscillations(synthesizer.log_likelihood(prior))
+    # draws from the prior come near the ends of the interval, and not beyond them
+    exact = ppm.GammaPoisson(counts).oscillations_within(80, 120)
+    assert np.all(public <= exact + 1e-9) and np.all(public > 0.8 * exact)
+    weights = ppm.record_determined_weights(public, ppm.capped_map(2.0))
+
+    def audit(weighting):
+        return ppm.sampled_audit(
+            synthesizer, [6], weighting=weighting, draws=800, random_seed=1
+        )
+
+    assert audit(np.ones(7)).refutes(1.5) and not audit(weights).refutes(2.0)
