@@ -337,9 +337,10 @@ def exact_audit(
     A release of one μ, or of records drawn from it, with everything else kept secret, has the
     integrated loss: its density is an average over the draws that made the weights. The loss at
     common random numbers is that of a mechanism which publishes the seed of the weights as well;
-    its largest value over the seeds bounds the integrated one, and that of several releases made
-    with the same weights. Equal random numbers means equal levels of the two posteriors'
-    distribution functions.
+    its largest value over the seeds bounds the integrated one and, times their number, that of
+    several releases made with the same weights. Equal random numbers means equal levels of the
+    distribution functions of the two posteriors. The more draws of the weights, the closer comes
+    the average; with few of them it lies nearer to the loss at common random numbers.
 
     The log ratio of two Gamma densities is unbounded over all μ. What the set leaves out is
     ``outside``, the largest mass that either pseudo posterior has there.
