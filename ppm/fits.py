@@ -39,8 +39,12 @@ of everything that its fit was computed from, so that none is ever out of date.
 """
 
 
-class DamagedFitWarning(UserWarning):
-    """A kept fit cannot be read, or a new one cannot be kept; it is computed all the same."""
+class DamagedFit(UserWarning):
+    """A kept fit cannot be read, or a new one cannot be kept; it is computed all the same.
+
+    A notebook that shows a warning counts as failed. This one costs time and nothing else, hence
+    its name, by which runs of notebooks do not take it for one of those.
+    """
 
 
 def fits_folder():
@@ -483,7 +487,7 @@ class FitStore:
             # damage shows in many ways: as a broken archive, a missing entry, a wrong shape
             warnings.warn(
                 f"{path.name} among the kept fits is damaged and is computed again ({error})",
-                DamagedFitWarning,
+                DamagedFit,
                 stacklevel=2,
             )
             return None
@@ -498,7 +502,7 @@ class FitStore:
         except OSError as error:
             warnings.warn(
                 f"a fit could not be kept in {self.folder.name}: {error.strerror}",
-                DamagedFitWarning,
+                DamagedFit,
                 stacklevel=2,
             )
         finally:

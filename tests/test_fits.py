@@ -7,7 +7,7 @@ import pytest
 
 import ppm
 from ppm import fits
-from ppm.fits import DamagedFitWarning, FitRunner, FitStore
+from ppm.fits import DamagedFit, FitRunner, FitStore
 
 COUNTS = np.random.default_rng(7).poisson(100, 40)
 PAIRS = [(0.7, 0.0), (0.5, -0.3)]
@@ -224,7 +224,7 @@ def empty(path):
 def test_a_damaged_file_is_computed_again_with_a_warning(tmp_path, damage):
     plain, _ = sweep(tmp_path)
     damage(sorted(tmp_path.glob("*.npz"))[0])
-    with pytest.warns(DamagedFitWarning, match="is damaged and is computed again"):
+    with pytest.warns(DamagedFit, match="is damaged and is computed again"):
         repaired, computed = sweep(tmp_path)
     assert computed == 1 and same(repaired, plain)
     assert sweep(tmp_path)[1] == 0
@@ -250,7 +250,7 @@ def test_a_full_disk_costs_the_file_and_not_the_fit(tmp_path, monkeypatch):
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(fits.np, "savez", full)
-    with pytest.warns(DamagedFitWarning, match="could not be kept.*No space"):
+    with pytest.warns(DamagedFit, match="could not be kept.*No space"):
         found, _ = sweep(tmp_path)
     assert same(found, sweep()[0])
 
