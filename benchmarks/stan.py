@@ -185,6 +185,21 @@ def spread(difference):
     return float(np.ptp(difference))
 
 
+def check_same_model(stan, pymc, jacobian):
+    """End unless Stan's log densities are the library's up to a constant.
+
+    ``stan`` is that of standard coefficients and of centred ones, whose volume differs by
+    ``jacobian``; ``pymc`` that with the weights and with shuffled ones.
+    """
+    found = [spread(stan[0] - pymc[0]), spread(stan[1] - pymc[0] - jacobian)]
+    wrong, scale = spread(stan[0] - pymc[1]), np.abs(pymc[0]).max()
+    print(f"log densities at {len(jacobian)} random points, Stan - PyMC: constant up to "
+          f"{found[0]:.1e} ({found[1]:.1e} centred)\n  at values up to {scale:.1e}; "
+          f"up to {wrong:.1e} with the weights shuffled", flush=True)
+    if max(found) > 1e-9 * scale or wrong < 1e-6 * scale:
+        sys.exit("the two models differ: nothing that follows would mean anything")
+
+
 def run_stan(python, program_input):
     """The worker's results; its progress goes to the error stream."""
     with tempfile.TemporaryDirectory() as folder:
@@ -306,23 +321,12 @@ def main():
         if options.centred:
             last["coefficients"] = fit["posterior"]["beta"].values[:, -1]
         program_input |= {f"init_{name}": values for name, values in last.items()}
-    stan = run_stan(python, program_input)
-
-    library, shuffled = pymc_log_density(
-        response, predictors, weights, options.components, points
+    check_same_model(
+        run_stan(python, program_input | {"chains": 0})["log_prob"],
+        pymc_log_density(response, predictors, weights, options.components, points),
+        np.array([options.components * np.log(np.diagonal(root)).sum() for root in roots]),
     )
-    jacobian = np.array(
-        [options.components * np.log(np.diagonal(root)).sum() for root in roots]
-    )
-    found = [spread(stan["log_prob"][0] - library),
-             spread(stan["log_prob"][1] - library - jacobian)]
-    wrong = spread(stan["log_prob"][0] - shuffled)
-    scale = np.abs(library).max()
-    print(f"log densities at {len(points)} random points, Stan - PyMC: constant up to "
-          f"{found[0]:.1e} ({found[1]:.1e} centred), at values up to {scale:.1e}; "
-          f"up to {wrong:.1e} with the weights shuffled")
-    if max(found) > 1e-9 * scale or wrong < 1e-6 * scale:
-        sys.exit("the two models differ: nothing that follows would mean anything")
+    stan = run_stan(python, program_input | {"points": [], "points_centred": []})
 
     posterior = fit["posterior"]
     with np.errstate(divide="ignore"):
@@ -340,8 +344,9 @@ def main():
         "Stan": (stan_draws, None, float(stan["seconds"].sum()), share,
                  1e3 * float(stan["seconds"].sum()) / leapfrogs.sum()),
     }
-    print("           ms a sweep    CPU s      ESS  ESS/s with  ESS/s kept          median")
-    print("          or leapfrog             max|f|     warm-up  draws only   R-hat  max|f|  occupied")
+    print("           ms a sweep    CPU s      ESS  ESS/s with  ESS/s kept          median\n"
+          "          or leapfrog             max|f|     warm-up  draws only   R-hat  max|f|"
+          "  occupied")
     rates = {}
     with one_thread():
         for name, (draws, log_lik, cpu, part, milliseconds) in rows.items():

@@ -1,7 +1,8 @@
 """The half of the comparison that runs in Stan's own environment: see ``stan.py``.
 
 It is started by ``stan.py`` as ``python stan_worker.py PROGRAM INPUT OUTPUT`` with httpstan's
-interpreter, and imports nothing of the library. INPUT and OUTPUT are NumPy archives.
+interpreter, and imports nothing of the library. INPUT and OUTPUT are NumPy archives. Without
+chains it only evaluates the log density at the points given.
 """
 
 import asyncio
@@ -124,6 +125,9 @@ def main():
             said = [line.decode() for line in lines if b'"logger"' in line][-5:]
             raise RuntimeError(f"Stan wrote {len(messages)} of {warmup + draws} draws: {said}")
         found.append((messages, seconds))
+    if not found:
+        np.savez(target, **out)
+        return
     print(file=sys.stderr)
     names = list(found[0][0][0])
     array = np.array([[list(m.values()) for m in messages] for messages, _ in found])

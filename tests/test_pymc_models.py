@@ -9,7 +9,7 @@ import xarray as xr
 from scipy import stats
 
 import ppm
-from ppm.synthesizers import finite_mixture
+from ppm.synthesizers import finite_mixture, mixture_positions
 from ppm.synthesizers.pymc_models import (
     PyMCFiniteMixture,
     PyMCGammaPoisson,
@@ -235,6 +235,136 @@ def test_mixture_follows_the_protocol(nuts):
     # one predictive code for both routes
     same = ppm.FiniteMixture(y, X, components=2).predict(fit, releases=4, random_seed=1)
     np.testing.assert_array_equal(synthetic, same)
+    options = {"releases": 4, "random_seed": 1, "labels": "conditional"}
+    conditional = model.predict(fit, **options)
+    same = ppm.FiniteMixture(y, X, components=2).predict(fit, **options)
+    np.testing.assert_array_equal(conditional, same)
+    assert np.any(conditional != synthetic)
+    with pytest.raises(ValueError, match='labels must be "prior" or "conditional"'):
+        model.predict(fit, releases=1, labels="posterior")
+
+
+# ---- NUTS started at draws of the other sampler ------------------------------------------------
+
+
+def gibbs_fit(draws, weights=WEIGHTS["unequal"]):
+    y, X = two_lines()
+    model = ppm.FiniteMixture(y, X, components=2, warmup=500, parallel=False, **PRIOR)
+    return model.prior, model.fit(weights, draws=draws, random_seed=21)
+
+
+@pytest.mark.parametrize("centred", [False, True])
+@pytest.mark.parametrize("correlation", ["huang-wand", "lkj"])
+def test_positions_are_the_draws(correlation, centred):
+    y, X = two_lines()
+    options = {"correlation": correlation, "centred": centred}
+    model = finite_mixture_model(y, X, components=2, **options, **PRIOR)
+    names = ("pi", "beta", "sigma", "concentration")
+    quantities = [model[name] for name in names]
+    back = pytensor.function(model.free_RVs, quantities, mode="FAST_COMPILE")
+    prior, fit = gibbs_fit(draws=5)
+    positions = mixture_positions.mixture_positions(fit, prior, random_seed=1, **options)
+    assert set(positions) == {v.name for v in model.free_RVs}
+
+    def parameters(at, positions=positions):
+        return dict(zip(names, back(*[positions[v.name][at] for v in model.free_RVs]), strict=True))
+
+    for chain in range(2):
+        given = {name: fit["posterior"][name].values[chain] for name in names}
+        # the same components in another order, the same one for all draws of a chain
+        order = np.argsort(-given["pi"].mean(axis=0))
+        for draw in range(5):
+            found = parameters((chain, draw))
+            for name in names:
+                expected = given[name][draw]
+                expected = expected if name == "concentration" else expected[order]
+                np.testing.assert_allclose(found[name], expected, rtol=1e-7, err_msg=name)
+    # the comparison depends on every variable
+    for name, values in positions.items():
+        changed = parameters((1, 4), positions | {name: 1.1 * values})
+        moved = [not np.allclose(changed[x], found[x], rtol=1e-3) for x in names]
+        needless = centred and ("coefficient" in name or "bartlett" in name)
+        assert any(moved) != needless, name
+
+
+def in_the_models_variables(values):
+    """What a fit says of the variables that only the model has, whatever the numbering."""
+    quantities = {
+        "log_pi_gamma": np.log(values["pi_gamma"]).sum(axis=-1),
+        "log_pi_exponential": np.log(values["pi_exponential"]).sum(axis=-1),
+        "beta_standard": np.log((values["beta_standard"] ** 2).sum(axis=(-1, -2))),
+        "bartlett_below": values["bartlett_below"][..., 0],
+        "concentration": np.log(values["concentration"]),
+    }
+    for name in ("coefficient_aux", "bartlett_squares"):
+        for r in range(2):
+            quantities[f"{name}_{r}"] = np.log(values[name][..., r])
+    return xr.Dataset({name: (("chain", "draw"), v) for name, v in quantities.items()})
+
+
+def test_positions_follow_the_posterior(nuts):
+    """What a fit of Gibbs draws leaves open is drawn from the posterior that NUTS finds."""
+    reference = nuts["unequal"]["posterior"]
+    reference = in_the_models_variables({name: reference[name].values for name in reference})
+    prior, fit = gibbs_fit(draws=6000)
+
+    def largest_score(prior):
+        found = mixture_positions.mixture_positions(fit, prior, draws=1000, random_seed=2)
+        scores = disagreement(in_the_models_variables(found), reference)
+        return largest(scores), scores
+
+    score, scores = largest_score(prior)
+    assert score < 4.5, scores
+    wrong = {**vars(prior), "coefficient_df": 2.0 * prior.coefficient_df}
+    assert largest_score(finite_mixture.Prior(**wrong))[0] > 6.0
+    positions = mixture_positions.mixture_positions(fit, prior, draws=1000, random_seed=2)
+    positions["pi_gamma"] = positions["pi_gamma"] * 1.3
+    scores = disagreement(in_the_models_variables(positions), reference)
+    assert scores["log_pi_gamma"] > 6.0
+
+
+def test_a_start_at_gibbs_draws():
+    """A short warm-up from Gibbs draws: the same posterior on shorter paths."""
+    rng = np.random.default_rng(3)
+    records = 400
+    x, upper = rng.standard_normal(records), rng.random(records) < 0.5
+    y = np.where(upper, 2.0 + 0.5 * x, -2.0 - 0.5 * x) + 0.3 * rng.standard_normal(records)
+    X, weights = np.column_stack([np.ones(records), x]), rng.uniform(0.3, 1.0, records)
+    gibbs_model = ppm.FiniteMixture(y, X, components=2, warmup=300, parallel=False)
+    initial = gibbs_model.fit(weights, draws=1000, random_seed=1)
+    model = PyMCFiniteMixture(
+        y, X, components=2, correlation="huang-wand", centred=True, warmup=60
+    )
+
+    def pseudo_likelihood(fit):
+        log_f = fit["log_likelihood"]["response"]
+        return xr.Dataset({
+            "weighted": (log_f * weights).sum("record"),
+            "largest": abs(log_f * weights).max("record"),
+            "sigma": np.log(fit["posterior"]["sigma"]).sum("component"),
+        })
+
+    def steps(fit):
+        return float(fit["sample_stats"]["n_steps"].mean())
+
+    fit = model.fit(weights, draws=150, random_seed=3, initial=initial)
+    assert float(az.rhat(pseudo_likelihood(fit)).to_array().max()) < 1.05
+    scores = disagreement(pseudo_likelihood(fit), pseudo_likelihood(initial))
+    assert largest(scores) < 4.5, scores
+    cold = model.fit(weights, draws=150, random_seed=3)
+    assert steps(fit) < 0.8 * steps(cold)
+    # the comparison of posteriors sees one that is a little off
+    shifted = pseudo_likelihood(fit) + 0.3
+    assert largest(disagreement(shifted, pseudo_likelihood(initial))) > 6.0
+
+
+def test_a_start_that_does_not_fit():
+    y, X = two_lines()
+    model = PyMCFiniteMixture(y, X, components=3)
+    with pytest.raises(ValueError, match="2 components and 2 predictors; this model has 3 and 2"):
+        model.fit(initial=gibbs_fit(draws=2)[1])
+    with pytest.raises(ValueError, match="initial must be what an earlier call of fit returned"):
+        model.fit(initial=PyMCGammaPoisson(COUNTS, warmup=5, chains=1).fit(draws=2))
 
 
 # ---- the models themselves --------------------------------------------------------------------

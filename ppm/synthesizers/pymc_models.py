@@ -28,6 +28,7 @@ from pymc.model.fgraph import (
 from pymc.model.transform.conditioning import remove_value_transforms
 from pymc.model.transform.optimization import freeze_model
 from pymc.pytensorf import toposort_replace
+from pymc.step_methods.hmc.quadpotential import QuadPotentialDiagAdapt
 from pymc.variational.minibatch_rv import MinibatchRandomVariable
 from pytensor.compile import SharedVariable
 from pytensor.gradient import disconnected_type
@@ -45,8 +46,9 @@ from pytensor.tensor.subtensor import Subtensor
 
 from ppm._validation import check_count, check_counts, check_number, check_weights
 from ppm.synthesizers.base import choose_draws
-from ppm.synthesizers.finite_mixture import check_prior, check_regression, predict_mixture
+from ppm.synthesizers.finite_mixture import FiniteMixture, check_prior, check_regression
 from ppm.synthesizers.gamma_poisson import GammaPoisson
+from ppm.synthesizers.mixture_positions import check_initial, mixture_positions
 from ppm.synthesizers.numerics import LOG_2PI
 
 _SUFFIX = "_log_likelihood"
@@ -591,10 +593,25 @@ class _ByRecord:
 # ---- sampling ---------------------------------------------------------------------------------
 
 
-def _sample(model, *, draws, chains, warmup, target_accept, random_seed, progress):
-    """PyMC's own NUTS, one chain after another."""
+def _sample(
+    model, *, draws, chains, warmup, target_accept, random_seed, progress, positions=None
+):
+    """PyMC's own NUTS, one chain after another.
+
+    ``positions`` are values of all free variables, each (chain, draw, …): chains start at the last
+    draws, with the variances of all as the first mass matrix.
+    """
     seeds = np.random.default_rng(random_seed).integers(2**31, size=chains).tolist()
     with model, _no_compiler():
+        start = {"target_accept": target_accept}
+        if positions is not None:
+            start = {
+                "step": _step(model, positions, target_accept),
+                "initvals": [
+                    {name: v[chain % len(v), -1] for name, v in positions.items()}
+                    for chain in range(chains)
+                ],
+            }
         return pm.sample(
             draws,
             tune=warmup,
@@ -603,11 +620,36 @@ def _sample(model, *, draws, chains, warmup, target_accept, random_seed, progres
             cores=1,
             random_seed=seeds,
             nuts_sampler="pymc",
-            target_accept=target_accept,
+            **start,
             progressbar=progress,
             quiet=not progress,
             compute_convergence_checks=progress,
         )
+
+
+def _step(model, positions, target_accept):
+    """NUTS whose mass matrix begins with the variances of some positions."""
+    draws = []
+    for variable in model.free_RVs:
+        values, transform = positions[variable.name], model.rvs_to_transforms[variable]
+        if transform is not None:
+            constrained = variable.type()
+            forward = pytensor.function(
+                [constrained],
+                transform.forward(constrained, *variable.owner.inputs),
+                mode="FAST_COMPILE",
+            )
+            values = np.array([[forward(value) for value in chain] for chain in values])
+        draws.append(values.reshape(*values.shape[:2], -1))
+    # in the order of the model's values, as NUTS strings them together
+    draws = np.concatenate(draws, axis=-1)
+    count = draws.shape[0] * draws.shape[1]
+    # within chains; a little towards a small number, as Stan does, for few draws
+    variances = (count * draws.var(axis=1).mean(axis=0) + 5e-3) / (count + 5.0)
+    potential = QuadPotentialDiagAdapt(
+        variances.size, draws.mean(axis=(0, 1)), variances, min(count, 100)
+    )
+    return pm.NUTS(potential=potential, target_accept=target_accept)
 
 
 def _predict(model, posterior, names, seed):
@@ -679,6 +721,7 @@ def finite_mixture_model(
     components=10,
     weights=None,
     correlation="lkj",
+    centred=False,
     concentration_prior=(1.0, 1.0),
     coefficient_df=3.0,
     coefficient_scale=1.0,
@@ -697,6 +740,10 @@ def finite_mixture_model(
     correlation : {"lkj", "huang-wand"}
         Prior of the correlation matrix of the coefficients: the paper's uniform LKJ(1), or exactly
         the prior of :class:`ppm.FiniteMixture`.
+    centred : bool, default False
+        In which variables NUTS moves, which does not change the posterior: standard normals that
+        are turned into the coefficients, or the coefficients themselves. The first suits few
+        records. With hundreds of records in a component the second takes far shorter paths.
     concentration_prior, coefficient_df, coefficient_scale, residual_df, residual_scale
         As for :class:`ppm.FiniteMixture`.
 
@@ -737,10 +784,17 @@ def finite_mixture_model(
     }
     with pm.Model(coords=coords) as model:
         log_pi = _sparse_dirichlet(components, prior)
-        root = (_lkj_root if correlation == "lkj" else _huang_wand_root)(size, prior)
-        # standard normals turned into coefficients: centred, NUTS met a funnel
-        standard = pm.Normal("beta_standard", dims=("component", "predictor"))
-        beta = pm.Deterministic("beta", standard @ root.T, dims=("component", "predictor"))
+        root, inverse = (_lkj_root if correlation == "lkj" else _huang_wand_root)(size, prior)
+        dims = ("component", "predictor")
+        if centred:
+            beta = pm.Flat("beta", dims=dims)
+            log_density = -0.5 * ((beta @ inverse) ** 2).sum()
+            log_determinant = pt.log(pt.diag(inverse)).sum()
+            pm.Potential("beta_prior", log_density + components * log_determinant)
+        else:
+            # on few records NUTS met a funnel in the coefficients themselves
+            standard = pm.Normal("beta_standard", dims=dims)
+            beta = pm.Deterministic("beta", standard @ root.T, dims=dims)
         pm.Deterministic("coefficient_scale", pt.sqrt((root**2).sum(axis=1)), dims="predictor")
         sigma = pm.HalfStudentT(
             "sigma", nu=prior.residual_df, sigma=prior.residual_scale, dims="component"
@@ -780,24 +834,27 @@ def _sparse_dirichlet(components, prior):
 
 
 def _lkj_root(size, prior):
-    """Square root of a covariance with half-t scales and a uniform correlation matrix."""
+    """Square root C of a covariance C C' with half-t scales and a uniform correlation matrix.
+
+    With it comes the inverse of C'.
+    """
     scale = pm.HalfStudentT.dist(nu=prior.coefficient_df, sigma=prior.coefficient_scale, size=size)
     if size == 1:
         scale = pm.HalfStudentT(
             "coefficient_sd", nu=prior.coefficient_df, sigma=prior.coefficient_scale, shape=1
         )
-        return scale[:, None]
+        return scale[:, None], 1.0 / scale[:, None]
     root, _, _ = pm.LKJCholeskyCov(
         "coefficient_covariance", eta=1.0, n=size, sd_dist=scale, compute_corr=True
     )
-    return root
+    return root, pt.linalg.solve_triangular(root, pt.eye(size), lower=True).T
 
 
 def _huang_wand_root(size, prior):
     """Square root of a covariance from the scale mixture of inverse Wishart distributions.
 
     The precision is D A A' D: A of Bartlett's decomposition with ν + R - 1 degrees of freedom,
-    D² = auxiliaries / (2ν).
+    D² = auxiliaries / (2ν). With the root C comes the inverse of C', which is D A.
     """
     df = prior.coefficient_df
     aux = pm.InverseGamma("coefficient_aux", alpha=0.5, beta=prior.coefficient_scale**-2.0)
@@ -806,11 +863,20 @@ def _huang_wand_root(size, prior):
     if size > 1:
         below = pm.Normal("bartlett_below", shape=size * (size - 1) // 2)
         bartlett = bartlett[np.tril_indices(size, -1)].set(below)
-    precision_root = pt.sqrt(aux / (2.0 * df))[:, None] * bartlett
-    return pt.linalg.solve_triangular(precision_root, pt.eye(size), lower=True).T
+    inverse = pt.sqrt(aux / (2.0 * df))[:, None] * bartlett
+    return pt.linalg.solve_triangular(inverse, pt.eye(size), lower=True).T, inverse
 
 
-def fit_pymc(model, *, draws=1000, chains=2, warmup=1000, random_seed=None, progress=False):
+def fit_pymc(
+    model,
+    *,
+    draws=1000,
+    chains=2,
+    warmup=1000,
+    random_seed=None,
+    progress=False,
+    positions=None,
+):
     """Fit a model of this module by NUTS.
 
     Parameters
@@ -827,6 +893,9 @@ def fit_pymc(model, *, draws=1000, chains=2, warmup=1000, random_seed=None, prog
         Source of randomness.
     progress : bool, default False
         Whether PyMC shows its progress bar and messages.
+    positions : dict of array_like, shape (chain, draw, …), optional
+        Draws of all free variables. Chains start at the last ones, and the mass matrix begins with
+        the variances within their chains. By default PyMC's own start.
 
     Returns
     -------
@@ -856,6 +925,7 @@ def fit_pymc(model, *, draws=1000, chains=2, warmup=1000, random_seed=None, prog
         target_accept=0.95,
         random_seed=random_seed,
         progress=progress,
+        positions=positions,
     )
     posterior = trace["posterior"].to_dataset()
     log_lik = posterior[names[0]].rename(names[0].removesuffix(_SUFFIX))
@@ -921,7 +991,7 @@ class PyMCFiniteMixture:
 
     Parameters
     ----------
-    response, predictors, components, correlation
+    response, predictors, components, correlation, centred
         As for :func:`finite_mixture_model`.
     chains, warmup : int, default 2 and 1000
         As for :func:`fit_pymc`.
@@ -941,6 +1011,7 @@ class PyMCFiniteMixture:
         *,
         components=10,
         correlation="lkj",
+        centred=False,
         chains=2,
         warmup=1000,
         **prior,
@@ -948,9 +1019,16 @@ class PyMCFiniteMixture:
         self.response, self.predictors = check_regression(response, predictors)
         self.chains = check_count("chains", chains)
         self.warmup = check_count("warmup", warmup, at_least=0)
-        self._model_settings = {"components": components, "correlation": correlation, **prior}
+        self._model_settings = {
+            "components": components,
+            "correlation": correlation,
+            "centred": centred,
+            **prior,
+        }
         # built once here for its checks: errors come before long work
         self._model()
+        # the same model elsewhere: its prior and its predictive draws are this one's
+        self._gibbs = FiniteMixture(response, predictors, components=components, **prior)
 
     def _model(self, weights=None):
         return finite_mixture_model(
@@ -962,21 +1040,55 @@ class PyMCFiniteMixture:
         """Number of records n."""
         return self.response.size
 
-    def fit(self, weights=None, *, draws=1000, random_seed=None, progress=False):
-        """Draw from the pseudo posterior: see :func:`fit_pymc`."""
+    def fit(self, weights=None, *, draws=1000, random_seed=None, progress=False, initial=None):
+        """Draw from the pseudo posterior: see :func:`fit_pymc`.
+
+        Parameters
+        ----------
+        weights, draws, random_seed, progress
+            As for :func:`fit_pymc` and :func:`finite_mixture_model`.
+        initial : xarray.DataTree, optional
+            A fit of :class:`ppm.FiniteMixture`, or of this class, with the same components and
+            predictors. Chains start where its chains ended, and the mass matrix begins with the
+            variances of its draws, so that a short warm-up can do.
+
+        Returns
+        -------
+        xarray.DataTree
+            As from :func:`fit_pymc`.
+
+        Raises
+        ------
+        ValueError
+            If an argument is out of range, or ``initial`` does not fit the model.
+        """
+        rng, positions = np.random.default_rng(random_seed), None
+        if initial is not None:
+            settings = self._model_settings
+            check_initial(initial, settings["components"], self.predictors.shape[1])
+            positions = mixture_positions(
+                initial,
+                self._gibbs.prior,
+                correlation=settings["correlation"],
+                centred=settings["centred"],
+                random_seed=rng,
+            )
         return fit_pymc(
             self._model(weights),
             draws=draws,
             chains=self.chains,
             warmup=self.warmup,
-            random_seed=random_seed,
+            random_seed=rng,
             progress=progress,
+            positions=positions,
         )
 
     def log_likelihood(self, fit):
         """Log-likelihood of every record at every draw of a fit, an array (chain, draw, record)."""
         return fit["log_likelihood"]["response"]
 
-    def predict(self, fit, *, releases, random_seed=None):
+    def predict(self, fit, *, releases, random_seed=None, labels="prior"):
         """Draw synthetic responses: see :meth:`ppm.FiniteMixture.predict`."""
-        return predict_mixture(self.predictors, fit, releases, random_seed)
+        return self._gibbs.predict(
+            fit, releases=releases, random_seed=random_seed, labels=labels
+        )
