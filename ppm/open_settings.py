@@ -113,7 +113,7 @@ class SettingsStudy:
             listed = "; ".join(_named(pair) for pair in alike)
             lines.append(f"Not told apart from it by these draws: {listed}.")
         else:
-            lines.append("The other combinations are further off by more than chance.")
+            lines.append("The others are further off by more than twice the Monte Carlo error.")
         poor = int((self.dataset["r_hat"] > R_HAT_LIMIT).sum())
         lines.append(
             f"R-hat is above {R_HAT_LIMIT} in {poor} of {self.dataset['r_hat'].size} fits."

@@ -448,6 +448,39 @@ def test_results_are_kept_with_the_book(tiny_book):
     assert not book.refresh(tiny_book, notebook, check(notebook, {"seed": 3}), "paper", print)
 
 
+LEDGER_ROW = """
+rows:
+- {id: a, section: "4.5", where: text, says: It is small., chapter: prose, rule: less,
+   values: [size], than: 2}
+"""
+
+
+@pytest.mark.parametrize(("value", "verdict"), [(1, "reproduced"), (3, "**not reproduced**")])
+def test_the_ledger_is_computed_from_what_the_notebooks_saved(tiny_book, value, verdict):
+    (tiny_book / "book" / "published.yaml").write_text(LEDGER_ROW)
+    save = f"ppm.save_values({{'size': {{'value': {value}, 'error': 0}}}}, data=None)"
+    path = write_notebook(tiny_book / "notebooks" / "prose.ipynb", chapter("Prose", [code(save)]))
+    book.refresh(tiny_book, describe(path), {}, "quick", lambda line: None)
+    build = tiny_book / "_build"
+    folders = build / "stage", build / "executed" / "quick"
+    book.stage(tiny_book, *folders, ["prose"], results=build / "results" / "quick")
+    page = (build / "stage" / "book" / "ledger.md").read_text("utf-8")
+    assert f"`Text <../notebooks/prose>` | {verdict} | – | {value} |" in page
+    assert "profile `quick`, run on" in page
+    # without what they saved there is nothing to judge
+    book.stage(tiny_book, *folders, ["prose"])
+    assert "| not computed |" in (build / "stage" / "book" / "ledger.md").read_text("utf-8")
+
+
+def test_new_verdicts_of_tests_make_new_pages(tiny_book, recorder):
+    make(tiny_book)
+    recorder.clear()
+    (tiny_book / "_build" / "tests").mkdir()
+    (tiny_book / "_build" / "tests" / "all.xml").write_text("<testsuites/>")
+    make(tiny_book)
+    assert recorder == ["sphinx"]
+
+
 def test_a_failed_execution_leaves_no_finished_chapter(tiny_book):
     path = write_notebook(tiny_book / "notebooks" / "prose.ipynb", chapter("Prose", [code("1/0")]))
     notebook = describe(path)
