@@ -445,6 +445,7 @@ def _ledger(claims, records, results, settings_chapter):
                 "profile": record["profile"],
                 "day": _day(record["started"]),
                 "data": saved["data"],
+                "part": saved["part"],
             }
     rows = ledger.judge(claims, computed)
     return ledger_page(rows, sources, settings_chapter=settings_chapter)

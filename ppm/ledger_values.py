@@ -4,6 +4,7 @@ import numpy as np
 
 from ppm import pdp
 from ppm.diagnostics import R_HAT_LIMIT
+from ppm.results import NOT_DRAWN
 from ppm.utility import STATISTICS, resample
 
 # the range of ten independent normal values is this many standard deviations on average
@@ -276,8 +277,10 @@ def _table_values(data, rng):
 
     income = data.table["income"].to_numpy(dtype=np.float64)
     described = data.description().set_index("variable")["categories (here)"].dropna()
+    left_out = data.dropped.get(NOT_DRAWN, 0)
     return {
         "units": measured(len(income)),
+        "share of the records used": measured(len(income) / (len(income) + left_out)),
         "smallest income": measured(income.min()),
         "largest income": measured(income.max()),
         "skewness of income": measured(skew(income), _resampled_error(income, skew, rng)),

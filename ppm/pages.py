@@ -22,7 +22,7 @@ def ledger_page(rows, chapters, *, settings_chapter=""):
     rows : sequence of ppm.ledger.Row
         What :func:`ppm.ledger.judge` returned.
     chapters : dict of str to dict
-        Chapter that was run -> ``profile``, ``day`` and ``data``.
+        Chapter that was run -> ``profile``, ``day``, ``data`` and ``part``.
     settings_chapter : str, default ""
         Chapter on the settings that the paper leaves open, if the book has it.
 
@@ -57,6 +57,7 @@ def ledger_page(rows, chapters, *, settings_chapter=""):
         if "profile" in source:
             told += f"profile `{source['profile']}`, run on {source['day']}, on "
             told += _DATA[source["data"]]
+            told += " (some of the records, drawn at random)" if source.get("part") else ""
         else:
             told += "not run"
         text.append(told + ".")

@@ -10,6 +10,8 @@ import pandas as pd
 # the folder a run collects its tables in, set by ``ppm run`` and by the book's builder
 RESULTS_VARIABLE = "PPM_RESULTS"
 VALUES_FILE = "values.json"
+# what a table says of the records that were left out at random
+NOT_DRAWN = "not drawn into the subsample"
 SIMULATED = "Simulated stand-in, not survey data."
 
 
@@ -62,8 +64,9 @@ def save_values(values, *, data):
             raise ValueError(f"values: {name!r} must have a value and an error; got {entry!r}")
     kind = "drawn" if data is None else data_kind(data)
     source = "drawn by the study" if data is None else data.source
+    part = data is not None and NOT_DRAWN in data.dropped
     content = json.dumps(
-        {"data": kind, "source": source, "values": values},
+        {"data": kind, "source": source, "part": part, "values": values},
         indent=1, ensure_ascii=False, allow_nan=False,
     )
     path = _in_the_folder_of_the_run(VALUES_FILE)
@@ -85,9 +88,8 @@ def data_kind(data):
         return "simulated"
     if data.survey == "diary":
         return "diary"
-    part = "not drawn into the subsample" in data.dropped
     elsewhere = any("2017 Q1" in sentence for sentence in data.substitutions)
-    return "other" if part or elsewhere else "interview"
+    return "other" if NOT_DRAWN in data.dropped or elsewhere else "interview"
 
 
 def _in_the_folder_of_the_run(name):

@@ -49,7 +49,10 @@ def test_values_say_which_data_they_come_from(tmp_path, monkeypatch):
     ppm.save_values(VALUES, data=ppm.simulate_ce(50, random_seed=1))
     saved = json.loads((tmp_path / "run" / "values.json").read_text("utf-8"))
     assert saved["data"] == "simulated" and "stand-in" in saved["source"]
-    assert saved["values"] == VALUES
+    assert saved["values"] == VALUES and not saved["part"]
+    part = ppm.simulate_ce(80, random_seed=1).subsample(60, random_seed=1)
+    ppm.save_values(VALUES, data=part)
+    assert json.loads((tmp_path / "run" / "values.json").read_text("utf-8"))["part"]
     ppm.save_values(VALUES, data=None)
     assert json.loads((tmp_path / "run" / "values.json").read_text("utf-8"))["data"] == "drawn"
 
