@@ -743,7 +743,7 @@ def finite_mixture_model(
     centred : bool, default False
         In which variables NUTS moves, which does not change the posterior: standard normals that
         are turned into the coefficients, or the coefficients themselves. The first suits few
-        records. With hundreds of records in a component the second takes far shorter paths.
+        records. With hundreds of records in a component the second took far shorter paths.
     concentration_prior, coefficient_df, coefficient_scale, residual_df, residual_scale
         As for :class:`ppm.FiniteMixture`.
 
@@ -1050,7 +1050,7 @@ class PyMCFiniteMixture:
         initial : xarray.DataTree, optional
             A fit of :class:`ppm.FiniteMixture`, or of this class, with the same components and
             predictors. Chains start where its chains ended, and the mass matrix begins with the
-            variances of its draws, so that a short warm-up can do.
+            variances of its draws.
 
         Returns
         -------
