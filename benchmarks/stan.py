@@ -85,7 +85,8 @@ def find_stan(given):
         sys.exit(f"{python} cannot import httpstan and numpy: {what_to_do}")
     if not any(map(shutil.which, ("g++", "c++", "clang++"))):
         sys.exit("no C++ compiler found (g++ or clang++): Stan programs need one")
-    return str(python)
+    # not resolved: a link into the environment is what makes it one
+    return os.path.abspath(python)
 
 
 def records_to_fit(options):
@@ -211,7 +212,8 @@ def run_stan(python, program_input):
         np.savez(source, **program_input)
         command = [python, str(HERE / "stan_worker.py"), str(PROGRAM), str(source), str(target)]
         environment = os.environ | {"OMP_NUM_THREADS": "1", "PYTHONPATH": ""}
-        done = subprocess.run(command, env=environment)
+        # the compiler's objects would be left where it stands
+        done = subprocess.run(command, env=environment, cwd=folder)
         if done.returncode:
             sys.exit("the Stan side failed: see its message above")
         return dict(np.load(target))
