@@ -430,7 +430,7 @@ def match_local_bound(
     A local bound is a maximum over draws, and scatters: on the survey data by about a tenth between
     fits that differ in nothing but chance. No weight has *the* bound, and coming within 3 % of
     a target is partly a matter of luck: near the target, attempts at nearly the same weight are
-    made until one hits, four or five on average. The result is therefore a chosen one. Its bound is
+    made until one hits, about five on average. The result is therefore a chosen one. Its bound is
     true for its own draws, which its releases come from, but the same weight with another
     seed would miss the target by that tenth, to either side. The history shows the attempts that
     were not chosen. The choice itself looks at confidential records, and no ε covers it.
