@@ -116,7 +116,6 @@ class _Rule(NamedTuple):
     counts: tuple
     required: tuple = ()
     optional: tuple = ()
-    explained: str = ""
 
 
 # ------------------------------------------------------------------------------------ the rules
@@ -129,6 +128,7 @@ def _tolerance(claim, published):
 
 
 def _near(claim, values):
+    """Each number lies within the tolerance of the published one."""
     ours, error, _ = values[0]
     published = np.atleast_1d(np.asarray(claim.published, dtype=np.float64))
     if ours.shape != published.shape:
@@ -144,6 +144,7 @@ def _near(claim, values):
 
 
 def _setting(claim, values):
+    """The run was made with the paper's setting; None, for not comparable, if not."""
     ours = values[0].value
     published = np.atleast_1d(np.asarray(claim.published, dtype=np.float64))
     if ours.shape == published.shape and (ours == published).all():
@@ -182,14 +183,17 @@ def _sure(difference, error, word):
 
 
 def _greater(claim, values):
+    """The first is above the second (times a factor), or above a number."""
     return _compared(claim, values, 1.0)
 
 
 def _less(claim, values):
+    """The first is below the second (times a factor), or below a number."""
     return _compared(claim, values, -1.0)
 
 
 def _between(claim, values):
+    """All numbers lie between two limits."""
     ours, error, _ = values[0]
     low, high = claim.options.get("low", -math.inf), claim.options.get("high", math.inf)
     error = SURE * np.nan_to_num(error)
@@ -239,14 +243,17 @@ def _monotone(claim, values, sign):
 
 
 def _increasing(claim, values):
+    """The sequence, or its distance from a limit, rises, and no step falls."""
     return _monotone(claim, values, 1.0)
 
 
 def _decreasing(claim, values):
+    """The sequence, or its distance from a limit, falls, and no step rises."""
     return _monotone(claim, values, -1.0)
 
 
 def _reduction(claim, values):
+    """The last lies below the first by the published share."""
     ours, error = _sequence(claim, values)
     share = 1.0 - ours[-1] / ours[0]
     spread = (1.0 - share) * math.hypot(error[-1] / ours[-1], error[0] / ours[0])
@@ -333,6 +340,7 @@ def share_power_law(sizes, counts, trials):
 
 
 def _rate(claim, values):
+    """The interval of a power law's exponent contains the published one."""
     try:
         slope, low, high = power_law(values[0].value, values[1].value, values[1].error)
     except ValueError as error:
@@ -341,6 +349,7 @@ def _rate(claim, values):
 
 
 def _share_rate(claim, values):
+    """The same for a share, from counts."""
     try:
         counts = np.rint(values[1].value * values[1].of)
         slope, low, high = share_power_law(values[0].value, counts, values[1].of)
@@ -368,26 +377,20 @@ def _judge_rate(claim, slope, low, high):
 
 
 RULES = {
-    "near": _Rule(_near, (1,), ("published",), ("tolerance", "relative"),
-                  "each number lies within the tolerance of the published one"),
-    "setting": _Rule(_setting, (1,), ("published",), (),
-                     "the run was made with the paper's setting; otherwise not comparable"),
-    "greater": _Rule(_greater, (1, 2), (), ("than", "factor"),
-                     "the first is above the second (times a factor, if there is one)"),
-    "less": _Rule(_less, (1, 2), (), ("than", "factor"), "the first is below the second"),
-    "between": _Rule(_between, (1,), (), ("low", "high"), "all numbers lie between two limits"),
-    "increasing": _Rule(_increasing, None, (), ("towards",),
-                        "the sequence rises from first to last, and no step falls"),
-    "decreasing": _Rule(_decreasing, None, (), ("towards",),
-                        "the sequence (or its distance from a limit) falls, and no step rises"),
-    "reduction": _Rule(_reduction, None, ("published", "tolerance"), (),
-                       "the share by which the last lies below the first"),
-    "rate": _Rule(_rate, (2,), ("published", "tolerance"), ("at_most",),
-                  "the 95 % interval of a fitted exponent contains the published one"),
-    "share_rate": _Rule(_share_rate, (2,), ("published", "tolerance"), ("at_most",),
-                        "the same for a share, from counts"),
-    "rows": _Rule(None, (0,), ("rows",), (), "all the rows named are reproduced"),
-    "cited": _Rule(None, (0,), (), (), "the statement is about something that is not run here"),
+    "near": _Rule(_near, (1,), ("published",), ("tolerance", "relative")),
+    "setting": _Rule(_setting, (1,), ("published",)),
+    "greater": _Rule(_greater, (1, 2), (), ("than", "factor")),
+    "less": _Rule(_less, (1, 2), (), ("than", "factor")),
+    "between": _Rule(_between, (1,), (), ("low", "high")),
+    "increasing": _Rule(_increasing, None, (), ("towards",)),
+    "decreasing": _Rule(_decreasing, None, (), ("towards",)),
+    "reduction": _Rule(_reduction, None, ("published", "tolerance")),
+    "rate": _Rule(_rate, (2,), ("published", "tolerance"), ("at_most",)),
+    "share_rate": _Rule(_share_rate, (2,), ("published", "tolerance"), ("at_most",)),
+    # all the rows named are reproduced
+    "rows": _Rule(None, (0,), ("rows",)),
+    # a statement about something that is not run here
+    "cited": _Rule(None, (0,)),
 }
 
 # ------------------------------------------------------------------------------------- loading

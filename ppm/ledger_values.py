@@ -7,8 +7,6 @@ from ppm.diagnostics import R_HAT_LIMIT
 from ppm.results import NOT_DRAWN
 from ppm.utility import STATISTICS, resample
 
-# the range of ten independent normal values is this many standard deviations on average
-_RANGE_OF_TEN = 3.078
 _GROUPS = 10
 _REPEATS = 200
 
@@ -237,7 +235,7 @@ def application_values(sweep, data, distributions, along, *, releases, random_se
     found["configurations"] = measured([x for e in weighted for x in (e.scale, e.shift)])
     for name, entry in first.items():
         found[f"{name}: local bound"] = measured(
-            entry.local_bound, _bound_error(entry), doubt=_doubt(entry)
+            entry.local_bound, entry.diagnostics.error, doubt=_doubt(entry)
         )
     dp, em = first["DPweighted"], first["EMweighted"]
     found["DPweighted: ratio of ε in all to the local bound"] = measured(
@@ -256,7 +254,7 @@ def application_values(sweep, data, distributions, along, *, releases, random_se
     for name, entry in (("DPweighted", dp), ("EMweighted", em)):
         found[f"{name}: median record bound over the largest"] = measured(
             np.median(entry.record_bounds) / entry.local_bound,
-            np.median(entry.record_bounds) / entry.local_bound**2 * _bound_error(entry),
+            np.median(entry.record_bounds) / entry.local_bound**2 * entry.diagnostics.error,
         )
     _weight_values(found, weighted, scalar)
     if "Countweighted" in first:
@@ -296,11 +294,6 @@ def _table_values(data, rng):
     }
 
 
-def _bound_error(entry):
-    low, high = entry.diagnostics.spread
-    return (high - low) / _RANGE_OF_TEN
-
-
 def _doubt(*entries):
     if all(entry.diagnostics.agree for entry in entries):
         return ""
@@ -309,7 +302,9 @@ def _doubt(*entries):
 
 def _bounds(entries):
     return measured(
-        [e.local_bound for e in entries], [_bound_error(e) for e in entries], doubt=_doubt(*entries)
+        [entry.local_bound for entry in entries],
+        [entry.diagnostics.error for entry in entries],
+        doubt=_doubt(*entries),
     )
 
 

@@ -26,8 +26,6 @@ PUBLISHED_BOUNDS = {
 }
 #: how incomes of zero or less can enter the model; the paper does not say
 TRANSFORMATIONS = ("logarithm, floored", "inverse hyperbolic sine", "logarithm, shifted")
-# the range of ten independent normal values is this many standard deviations on average
-_RANGE_OF_TEN = 3.078
 
 
 @dataclass(frozen=True, eq=False)
@@ -307,10 +305,7 @@ def _fit_all(job, report=lambda sweeps: None):
             weights = record_weights(log_lik, scale=pair[0], shift=pair[1])
             fit = synthesizer.fit(weights, draws=job.draws, random_seed=seed, initial=unweighted)
         bound = bound_fit(synthesizer, fit, weights, allow_disagreement=True)
-        low, high = bound.diagnostics.spread
-        result[:, place] = (
-            bound.local_bound, (high - low) / _RANGE_OF_TEN, bound.diagnostics.r_hat,
-            bound.diagnostics.typical,
-        )
+        found = bound.diagnostics
+        result[:, place] = bound.local_bound, found.error, found.r_hat, found.typical
         report((place + 1) * job.sweeps // len(PUBLISHED_BOUNDS))
     return result

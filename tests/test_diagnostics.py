@@ -69,3 +69,19 @@ def test_agreement_divergences_and_spread():
     assert low < high == max(good.by_chain)
     # all weights 0: a bound of 0 that never moves is no disagreement
     assert ppm.bound_diagnostics(log_lik(), np.zeros(30)).agree
+
+
+@pytest.mark.parametrize("tail", ["exponential", "standard_normal"])
+def test_the_error_of_a_bound_is_its_scatter_over_repeated_fits(tail):
+    rng = np.random.default_rng(6)
+    bounds, errors, by_root = [], [], []
+    for _ in range(60):
+        values = getattr(rng, tail)(size=(2, 250, 10))
+        array = xr.DataArray(-abs(values), dims=("chain", "draw", "record"))
+        bounds.append(ppm.local_bound(array))
+        errors.append(ppm.bound_diagnostics(array, np.ones(10)).error)
+        # what would do for an average is far too small for a maximum
+        by_root.append(abs(values).max(axis=2).std() / np.sqrt(500))
+    scatter = np.std(bounds, ddof=1)
+    assert 0.7 < np.sqrt(np.mean(np.square(errors))) / scatter < 1.5
+    assert np.mean(by_root) < 0.3 * scatter

@@ -7,6 +7,7 @@ import pytest
 from conftest import ROOT
 
 import ppm
+from ppm.diagnostics import BoundDiagnostics
 from ppm.ledger import judge, load_ledger
 from ppm.results import data_kind
 from ppm.sweep import Sweep, SweepEntry
@@ -33,7 +34,10 @@ def paper_world(data, *, em_moves=0.4, dp_moves=0.0, em_bound=1.0, em_lower=True
         bounds = bound * np.where(shape == shape.max(), 1.0, shape)
         noise = rng.normal(0.0, 1e-3, size=(RELEASES, 1))
         synthetic = np.log(income) * np.ones((RELEASES, 1)) + shift + noise
-        diagnostics = SimpleNamespace(spread=(bound * 0.99, bound), agree=agree)
+        r_hat = 1.0 if agree else 1.2
+        diagnostics = BoundDiagnostics(
+            r_hat, 500.0, r_hat, 500.0, (bound, bound), bound, (bound * 0.99, bound)
+        )
         return SweepEntry(mechanism, *pair, weights, bounds, bound, 1000, diagnostics, synthetic)
 
     nothing = (np.nan, np.nan)
