@@ -429,6 +429,9 @@ def _stage_prose(root, target, records=None, results=None):
         (target / "book" / "ledger.md").write_text(page, "utf-8")
     tests, verdicts = _statement_checks(root)
     if tests:
+        for prose in (target / "book").rglob("*.md"):
+            text = checks.with_checks(prose.read_text("utf-8"), tests, verdicts)
+            prose.write_text(text, "utf-8")
         address = _repository_address(root)
         page = checks_page(checks.find_statements(root), tests, verdicts, repository=address)
         (target / "book" / "checks.md").write_text(page, "utf-8")
@@ -599,8 +602,7 @@ def provenance(record):
 
 
 def _day(started):
-    day = datetime.datetime.fromisoformat(started)
-    return f"{day.day} {day:%B %Y}"
+    return checks.day_in_words(datetime.datetime.fromisoformat(started))
 
 
 def parameters_page(root):

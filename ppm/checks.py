@@ -206,7 +206,12 @@ def spoken(verdict):
     """A verdict in words: ``passed on 3 May 2026``."""
     if verdict.day is None:
         return verdict.outcome
-    return f"{verdict.outcome} on {verdict.day.day} {verdict.day:%B %Y}"
+    return f"{verdict.outcome} on {day_in_words(verdict.day)}"
+
+
+def day_in_words(day):
+    """A date as the book writes it: ``3 May 2026``."""
+    return f"{day.day} {day:%B %Y}"
 
 
 def with_checks(text, checks, verdicts):

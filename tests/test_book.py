@@ -472,6 +472,27 @@ def test_the_ledger_is_computed_from_what_the_notebooks_saved(tiny_book, value, 
     assert "| not computed |" in (build / "stage" / "book" / "ledger.md").read_text("utf-8")
 
 
+def test_statements_of_chapters_and_pages_link_to_their_checks(tiny_book):
+    said = "```{{prf:theorem}} One\n:label: {}\n\nYes.\n```\n"
+    append(tiny_book / "book" / "intro.md", "\n" + said.format("thm-page"))
+    write_notebook(
+        tiny_book / "notebooks" / "prose.ipynb",
+        chapter("Prose", [markdown(said.format("thm-chapter"))]),
+    )
+    (tiny_book / "book" / "checks.yaml").write_text(
+        "thm-page: [tests/test_a.py::test_b]\nthm-chapter: [tests/test_a.py::test_b]\n"
+    )
+    append(tiny_book / "_toc.yml", "  - file: book/checks\n")
+    status, told = make(tiny_book, profile="quick")
+    assert status == 0, told
+    html = tiny_book / "_build" / "html"
+    for page, label in (("book/intro", "thm-page"), ("notebooks/prose", "thm-chapter")):
+        text = (html / f"{page}.html").read_text("utf-8")
+        assert re.search(rf'<a [^>]*href="[^"]*checks\.html#check-{label}"[^>]*>.*not run', text)
+    checked = (html / "book" / "checks.html").read_text("utf-8")
+    assert "test_b" in checked and 'id="check-thm-page"' in checked
+
+
 def test_new_verdicts_of_tests_make_new_pages(tiny_book, recorder):
     make(tiny_book)
     recorder.clear()
