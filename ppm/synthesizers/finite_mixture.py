@@ -96,10 +96,15 @@ class FiniteMixture:
     fast it is reached. How pairs of components share their mixture weight is also drawn with
     the labels left out, without which superfluous components take thousands of sweeps to empty.
 
-    Chains can still miss a part of the posterior. On the survey data at weights below 1, chains
-    started in two groups kept most records in one component, where chains started with all
-    components occupied split them among two or three; none crossed over in 2,400 sweeps.
-    All chains here start in the second way, so that R-hat between them does not show this.
+    Chains can still miss a part of the posterior. On the survey data (5,658 records, 36 predictors,
+    10 components) with weights of scale 0.6 and shift -0.1, chains started in one group kept nine
+    tenths of the records in one component, where chains started with all components occupied
+    split them between two; the weighted log-likelihoods were 26 nats apart, and a chain of
+    either kind kept to its side for 12,000 sweeps. All chains here start in the second way, so that
+    R-hat between them does not show this. With two chains from one and two groups beside one of
+    these, R-hat was 1.69 for the weighted log-likelihood and 1.10 for the largest weighted
+    :math:`|\log f_i|` (at scale 0.5 and shift -0.3: 1.09 and 1.04): with such starts the bound
+    would be withheld.
 
     Where numba is installed, the passes over the records are compiled when the first fit starts.
     That takes a few seconds, once: the result is kept in a file for later processes, if there is a
