@@ -193,6 +193,15 @@ class WrongScaleConditional(finite_mixture._Sampler):
         return 1.05 * super().propose_sigma(k, residual, alpha)
 
 
+class SharesFromThePrior(finite_mixture._Sampler):
+    """Shares of pairs of components drawn as if no record counted."""
+
+    def share_mixture_weight(self):
+        alpha, self.alpha = self.alpha, np.zeros(self.y.size)
+        super().share_mixture_weight()
+        self.alpha = alpha
+
+
 @pytest.mark.parametrize(
     ("kind", "broken"),
     [
@@ -200,6 +209,7 @@ class WrongScaleConditional(finite_mixture._Sampler):
         ("unequal", NoCorrection),
         ("unequal", CorrectionWithoutMembers),
         ("unequal", WrongScaleConditional),
+        ("unequal", SharesFromThePrior),
         ("equal", WrongScaleConditional),
     ],
 )
