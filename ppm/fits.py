@@ -22,7 +22,7 @@ import numpy as np
 import xarray as xr
 
 from ppm.diagnostics import BoundDiagnostics, bound_diagnostics
-from ppm.lipschitz import record_bounds
+from ppm.lipschitz import oscillation_bound, record_bounds, record_oscillations
 from ppm.synthesizers.chains import sharing
 
 # the folder of fits of a run, set by ``ppm run`` and by the book's builder
@@ -73,6 +73,8 @@ class FitSummary:
         Weights α.
     largest : numpy.ndarray, shape (records,)
         Largest unweighted \\|log-likelihood\\| of every record over the draws, in nats.
+    oscillations : numpy.ndarray, shape (records,)
+        Unweighted oscillation of every record's log-likelihood over the draws, in nats.
     draws_used : int
         Number S of draws, all chains together.
     diagnostics : ppm.BoundDiagnostics
@@ -87,6 +89,7 @@ class FitSummary:
     key: str
     weights: np.ndarray = field(repr=False)
     largest: np.ndarray = field(repr=False)
+    oscillations: np.ndarray = field(repr=False)
     draws_used: int
     diagnostics: BoundDiagnostics
     releases: dict = field(repr=False)
@@ -101,6 +104,13 @@ class FitSummary:
     def local_bound(self):
         """Local Lipschitz bound Δ, in nats."""
         return float(self.record_bounds.max())
+
+    @property
+    def oscillation_bound(self):
+        """Largest oscillation of a weighted record, in nats."""
+        # two rows that have the oscillations of the whole log-likelihood
+        rows = np.stack([np.zeros_like(self.oscillations), -self.oscillations])
+        return oscillation_bound(rows, self.weights)
 
     @property
     def log_lik(self):
@@ -231,7 +241,7 @@ class FitRunner:
         with shared:
             fit = model.fit(weights, draws=self.draws, random_seed=fit_seed, **warm)
         log_lik = model.log_likelihood(fit)
-        largest = record_bounds(log_lik)
+        largest, oscillations = record_bounds(log_lik), record_oscillations(log_lik)
         diagnostics = bound_diagnostics(log_lik, weights, sample_stats=fit.get("sample_stats"))
         releases = {}
         for labels in self.labels:
@@ -243,7 +253,8 @@ class FitRunner:
             releases[labels] = synthetic.values
         end = None if self.warm is self.synthesizer else last_draws(fit)
         return FitSummary(
-            key, weights, largest, log_lik.size // largest.size, diagnostics, releases, end
+            key, weights, largest, oscillations, log_lik.size // largest.size, diagnostics,
+            releases, end,
         )
 
 
@@ -516,7 +527,11 @@ def _arrays(summary):
         "diagnostics": dataclasses.asdict(summary.diagnostics),
         "end": None,
     }
-    arrays = {"weights": summary.weights, "largest": summary.largest}
+    arrays = {
+        "weights": summary.weights,
+        "largest": summary.largest,
+        "oscillations": summary.oscillations,
+    }
     arrays |= {f"releases {labels}": found for labels, found in summary.releases.items()}
     if summary.end is not None:
         posterior = summary.end["posterior"]
@@ -539,6 +554,7 @@ def _summary(key, arrays):
         key=key,
         weights=arrays["weights"],
         largest=arrays["largest"],
+        oscillations=arrays["oscillations"],
         draws_used=head["draws_used"],
         diagnostics=BoundDiagnostics(**found),
         releases={

@@ -54,6 +54,8 @@ class SweepEntry:
     history : tuple of (float, float)
         For ``EMweighted``: weight and bound of every attempt, those shared with other settings
         first.
+    oscillation_bound : float
+        Largest oscillation of a record, in nats: see :func:`ppm.oscillation_bound`.
     """
 
     mechanism: str
@@ -67,6 +69,7 @@ class SweepEntry:
     synthetic: np.ndarray = field(repr=False)
     history: tuple = ()
     conditional: object = field(default=None, repr=False)
+    oscillation_bound: float = np.nan
 
     def releases(self, labels="prior"):
         """Databases whose labels come from the mixture weights, or from their full conditional.
@@ -334,6 +337,7 @@ class Sweep:
                 "average weight": entry.weights.mean(),
                 "local bound": entry.local_bound,
                 "epsilon, 1 release": pdp.epsilon(entry.local_bound),
+                "oscillation bound": entry.oscillation_bound,
                 "R-hat": entry.diagnostics.r_hat,
                 "R-hat, log-likelihood": entry.diagnostics.r_hat_log_likelihood,
             }
@@ -416,6 +420,7 @@ class Sweep:
                     "local bound": entry.local_bound,
                     "epsilon, 1 release": pdp.epsilon(entry.local_bound),
                     f"epsilon, {releases} releases": pdp.epsilon(entry.local_bound, releases),
+                    "oscillation bound": entry.oscillation_bound,
                     "chains agree": entry.diagnostics.agree,
                     "R-hat": entry.diagnostics.r_hat,
                     "R-hat, log-likelihood": entry.diagnostics.r_hat_log_likelihood,
@@ -636,6 +641,7 @@ def _entry(mechanism, pair, fit, history=()):
     return SweepEntry(
         mechanism, *pair, fit.weights, fit.record_bounds, fit.local_bound, fit.draws_used,
         fit.diagnostics, fit.releases["prior"], history, fit.releases.get("conditional"),
+        fit.oscillation_bound,
     )
 
 

@@ -46,6 +46,9 @@ def test_the_table_shows_bound_epsilon_and_diagnostics(sweep):
     assert table["chains agree"].dtype == bool
     assert first["draws"] == 300 and first["average weight"] == 1.0
     assert table.shape[0] == 5
+    # counts: log p has one sign, so that a record moves by less than its bound
+    assert (table["oscillation bound"] > 0).all()
+    assert (table["oscillation bound"] < table["local bound"]).all()
 
 
 def test_the_distribution_of_an_entry_is_the_barycentre_over_its_releases(sweep):
