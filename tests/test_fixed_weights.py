@@ -143,3 +143,25 @@ def test_weights_that_do_not_follow_their_own_record_break_it():
 
     # scaled between the smallest and largest bound: without 200, everything moves
     assert max(restricted_losses(counts, minmax)) > 1
+
+
+def test_a_little_mass_outside_a_set_costs_its_logarithm():
+    rng = np.random.default_rng(1)
+    passed = []
+    for _ in range(300):
+        counts = np.r_[rng.poisson(60), rng.poisson(rng.uniform(1, 30), rng.integers(1, 7))]
+        weights = np.r_[rng.uniform(0.3, 1.0), rng.uniform(0.0, 1.0, counts.size - 1)]
+        synthesizer = ppm.GammaPoisson(counts, shape=1.0, rate=0.1)
+        without = synthesizer.posterior(np.r_[0.0, weights[1:]])
+        posterior = synthesizer.posterior(weights)
+        tail = rng.uniform(0.001, 0.6)
+        ends = posterior.ppf([tail / 4, 1 - tail / 2])
+        outside = max(1 - np.diff(density.cdf(ends))[0] for density in (posterior, without))
+        means = np.linspace(*ends, 101)
+        loss = np.abs(posterior.logpdf(means) - without.logpdf(means)).max()
+        oscillation = weights[0] * synthesizer.oscillations_within(*ends)[0]
+        with np.errstate(divide="ignore"):
+            assert loss <= oscillation - np.log1p(-outside) + 1e-9
+        passed.append(loss <= oscillation)
+    # the oscillation alone, as if nothing lay outside, is passed often
+    assert np.mean(passed) < 0.5
