@@ -23,7 +23,7 @@ import xarray as xr
 
 from ppm.diagnostics import BoundDiagnostics, bound_diagnostics
 from ppm.lipschitz import oscillation_bound, record_bounds, record_oscillations
-from ppm.synthesizers.chains import sharing
+from ppm.synthesizers.chains import seconds_between_states, sharing
 
 # the folder of fits of a run, set by ``ppm run`` and by the book's builder
 FITS_VARIABLE = "PPM_FITS"
@@ -276,10 +276,9 @@ class FitProgress:
         if shown:
             from tqdm import tqdm
 
-            # a notebook that is executed keeps every state of the bar
-            seldom = 0.1 if sys.stderr.isatty() else 5.0
             self._bar = tqdm(
-                total=0, unit=f" {unit}", file=sys.stderr, mininterval=seldom, smoothing=0.05
+                total=0, unit=f" {unit}", file=sys.stderr, smoothing=0.05,
+                mininterval=seconds_between_states(),
             )
 
     def plan(self, part, sweeps):

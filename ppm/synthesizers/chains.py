@@ -242,5 +242,17 @@ def progress_bar(show, total):
         return
     from tqdm import tqdm
 
-    with tqdm(total=total, unit=" sweeps", file=sys.stderr) as bar:
-        yield lambda sweeps: bar.update(sweeps - bar.n)
+    with tqdm(
+        total=total, unit=" sweeps", file=sys.stderr, mininterval=seconds_between_states()
+    ) as bar:
+
+        def advance(sweeps):
+            if sweeps > bar.n:
+                bar.update(sweeps - bar.n)
+
+        yield advance
+
+
+def seconds_between_states():
+    """How often a progress bar is drawn: a notebook that is executed keeps every state of it."""
+    return 0.1 if sys.stderr.isatty() else 5.0
