@@ -1,5 +1,6 @@
 """How the application's published bounds move with what the paper leaves unstated (section 5)."""
 
+import textwrap
 from dataclasses import dataclass
 
 import numpy as np
@@ -97,7 +98,7 @@ class SettingsStudy:
         Returns
         -------
         str
-            Two or three lines of text.
+            Two or three sentences, in lines of at most 72 characters.
         """
         table = self.distances()
         first = table.iloc[0]
@@ -116,7 +117,7 @@ class SettingsStudy:
         lines.append(
             f"R-hat is above {R_HAT_LIMIT} in {poor} of {self.dataset['r_hat'].size} fits."
         )
-        return "\n".join(lines)
+        return "\n".join(textwrap.fill(line, 72) for line in lines)
 
 
 def _named(pair):
