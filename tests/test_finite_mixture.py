@@ -588,3 +588,45 @@ def test_bad_releases_and_initial_of_another_size(weighted):
         model.predict(fit, releases=0)
     with pytest.raises(ValueError, match="initial has 3 components and 2 predictors"):
         FiniteMixture(Y, PREDICTORS, components=2).fit(initial=fit)
+
+
+def test_chains_start_with_the_components_they_are_told():
+    rng = np.random.default_rng(5)
+    X = np.column_stack([np.ones(90), rng.integers(0, 2, 90)])
+    y = np.concatenate([rng.normal(0.0, 0.3, 45), rng.normal(4.0, 0.3, 45)])
+
+    def occupied(starting):
+        model = ppm.FiniteMixture(
+            y, X, components=4, chains=2, warmup=0, starting_components=starting, parallel=False
+        )
+        fit = model.fit(np.full(90, 0.6), draws=1, random_seed=1)
+        return fit["sample_stats"]["occupied_components"].values[:, 0], model.fingerprint()
+
+    (few, many), told = occupied([1, 4])
+    assert few < many
+    everywhere, default = occupied(None)
+    assert everywhere[1] == many and everywhere[0] > few
+    # a kept fit of other starts is another fit
+    assert told["starting_components"] != default["starting_components"]
+    # and more than one start can reach the same posterior
+    model = ppm.FiniteMixture(
+        y, X, components=2, chains=2, warmup=400, starting_components=[1, 2], parallel=False
+    )
+    fit = model.fit(draws=400, random_seed=2)
+    assert ppm.bound_diagnostics(model.log_likelihood(fit), np.ones(90)).r_hat < 1.1
+
+
+@pytest.mark.parametrize(
+    ("starting", "told"),
+    [
+        ([1, 2, 3], "one for each of the 2 chains"),
+        ("two", "starting_components must be"),
+        (5, "at most the 4 components"),
+        ([0, 1], "starting_components"),
+    ],
+)
+def test_impossible_starts_are_refused(starting, told):
+    with pytest.raises(ValueError, match=told):
+        ppm.FiniteMixture(
+            np.zeros(5), np.ones((5, 1)), components=4, starting_components=starting
+        )

@@ -59,6 +59,10 @@ class FiniteMixture:
     blocks : int, optional
         Into how many blocks the coefficient vector of a component is split when weights differ
         from 1; by default found during warm-up, so that about half of the proposals are accepted.
+    starting_components : int or sequence of int, optional
+        How many components hold records where a chain starts, one number for all chains or one for
+        each; all of them by default. With different numbers R-hat compares chains that have come
+        from different sides, see the notes.
     parallel : bool, optional
         Whether each chain runs in a process of its own. By default this happens when the work is
         large enough to repay the start of the processes. The draws are the same either way.
@@ -100,11 +104,11 @@ class FiniteMixture:
     10 components) with weights of scale 0.6 and shift -0.1, chains started in one group kept nine
     tenths of the records in one component, where chains started with all components occupied
     split them between two; the weighted log-likelihoods were 26 nats apart, and a chain of
-    either kind kept to its side for 12,000 sweeps. All chains here start in the second way, so that
-    R-hat between them does not show this. With two chains from one and two groups beside one of
-    these, R-hat was 1.69 for the weighted log-likelihood and 1.10 for the largest weighted
-    :math:`|\log f_i|` (at scale 0.5 and shift -0.3: 1.09 and 1.04): with such starts the bound
-    would be withheld.
+    either kind kept to its side for 12,000 sweeps. By default all chains start in the second way,
+    so that R-hat between them does not show this; ``starting_components`` lets some start in the
+    first. With two chains from one and two groups beside one of these, R-hat was 1.69 for the
+    weighted log-likelihood and 1.10 for the largest weighted :math:`|\log f_i|` (at scale 0.5 and
+    shift -0.3: 1.09 and 1.04): with such starts the bound would be withheld.
 
     Where numba is installed, the passes over the records are compiled when the first fit starts.
     That takes a few seconds, once: the result is kept in a file for later processes, if there is a
@@ -135,6 +139,7 @@ class FiniteMixture:
         residual_df=3.0,
         residual_scale=1.0,
         blocks=None,
+        starting_components=None,
         parallel=None,
     ):
         self.response, self.predictors = check_regression(response, predictors)
@@ -151,6 +156,9 @@ class FiniteMixture:
             residual_scale=residual_scale,
         )
         self.blocks = None if blocks is None else check_count("blocks", blocks)
+        self.starting_components = check_starting_components(
+            starting_components, self.chains, self.components
+        )
         if parallel is not None and not isinstance(parallel, (bool, np.bool_)):
             raise ValueError(f"parallel must be True, False or None; got {parallel!r}")
         self.parallel = parallel
@@ -224,8 +232,9 @@ class FiniteMixture:
                 self.thin,
                 seed,
                 start,
+                groups,
             )
-            for seed, start in zip(seeds, starts, strict=True)
+            for seed, start, groups in zip(seeds, starts, self.starting_components, strict=True)
         ]
         parallel = self.parallel
         if parallel is None:
@@ -321,6 +330,32 @@ def check_regression(response, predictors):
             "response; accepted: one row a record"
         )
     return arrays
+
+
+def check_starting_components(numbers, chains, components):
+    """Return one number of components to start from for each chain.
+
+    Raises
+    ------
+    ValueError
+        If a number is not from 1 to ``components``, or there is not one for each chain.
+    """
+    if numbers is None:
+        numbers = components
+    try:
+        numbers = [numbers] * chains if np.ndim(numbers) == 0 else list(numbers)
+    except (TypeError, ValueError):
+        numbers = []
+    if len(numbers) != chains:
+        raise ValueError(
+            f"starting_components must be a whole number, or one for each of the {chains} chains"
+        )
+    numbers = [check_count("starting_components", number) for number in numbers]
+    if max(numbers) > components:
+        raise ValueError(
+            f"starting_components must be at most the {components} components; got {max(numbers)}"
+        )
+    return numbers
 
 
 @dataclass(frozen=True)
@@ -445,6 +480,7 @@ class _Job:
     thin: int
     seed: np.random.SeedSequence
     start: dict | None
+    groups: int
 
     @property
     def sweeps(self):
@@ -478,7 +514,7 @@ def _run_chain(job, report=lambda sweeps: None):
             job.blocks,
             np.random.default_rng(job.seed),
         )
-        sampler.start(job.start)
+        sampler.start(job.start, job.groups)
         # from a rough start most corrected proposals are rejected: the first sweeps of warm-up go
         # without the correction, towards where the proposals point
         rough = min(100, job.warmup // 2) if job.start is None else 0

@@ -42,8 +42,11 @@ class _Sampler(LabelFreeMoves):
 
     # ---- starting points ------------------------------------------------------------------
 
-    def start(self, start):
-        """Take over the parameters of an earlier draw, or begin at dispersed random labels."""
+    def start(self, start, groups=None):
+        """Take over the parameters of an earlier draw, or begin at dispersed random labels.
+
+        ``groups`` components hold records at first, all of them by default.
+        """
         prior = self.prior
         self.residual_aux = np.full(self.K, prior.residual_scale**2)
         self.coefficient_aux = prior.coefficient_scale**2
@@ -65,11 +68,12 @@ class _Sampler(LabelFreeMoves):
         )
         residual = self.y - self.X @ common
         spread = np.sqrt((root @ (root * residual**2) + 1e-8) / (self.alpha.sum() + 1e-8))
-        # labels by rank of the residual, blurred differently in each chain. All components start
-        # occupied: a sampler of this kind empties components readily and fills them rarely
+        # labels by rank of the residual, blurred differently in each chain. By default all
+        # components start occupied: such a sampler empties them readily and fills them rarely
         noisy = residual + spread * rng.uniform(0.1, 1.0) * rng.standard_normal(residual.size)
         rank = np.argsort(np.argsort(noisy))
-        self.labels = rank * self.K // max(residual.size, 1)
+        groups = self.K if groups is None else groups
+        self.labels = rank * groups // max(residual.size, 1)
         self.beta = np.tile(common, (self.K, 1))
         self.sigma = np.full(self.K, spread)
         self.concentration = 1.0
