@@ -50,6 +50,7 @@ _EXPORTS = {
     "match_local_bound": "ppm.mechanism",
     "risk_utility_sweep": "ppm.sweep",
     "Sweep": "ppm.sweep",
+    "compare_starts": "ppm.starts",
     "fits_folder": "ppm.fits",
     "bound_diagnostics": "ppm.diagnostics",
     "BoundDiagnostics": "ppm.diagnostics",
