@@ -21,6 +21,7 @@ from pathlib import Path
 import numpy as np
 import xarray as xr
 
+from ppm._validation import check_count
 from ppm.diagnostics import BoundDiagnostics, bound_diagnostics
 from ppm.lipschitz import oscillation_bound, record_bounds, record_oscillations
 from ppm.synthesizers.chains import seconds_between_states, sharing
@@ -139,11 +140,15 @@ class FitRunner:
         :func:`ppm.synthesizers.chains.run_chains`.
     progress : FitProgress, optional
         Is told how far the fits are.
+    longer : int, default 1
+        How many times as many sweeps lie between two kept draws of a fit that is asked for with
+        ``longer=True``.
 
     Raises
     ------
     ValueError
-        With a store, if the synthesizer cannot say what it is made from.
+        With a store, if the synthesizer cannot say what it is made from; with ``longer`` above 1,
+        if it does not thin.
     """
 
     def __init__(
@@ -156,26 +161,28 @@ class FitRunner:
         store=None,
         pool=None,
         progress=None,
+        longer=1,
     ):
         self.synthesizer = synthesizer
         self.warm = warm_copy(synthesizer)
+        self.longer = longer_copy(synthesizer, longer)
         self.draws, self.releases, self.labels = draws, releases, tuple(labels)
         self.store, self.pool = store, pool
         self.progress = FitProgress(False) if progress is None else progress
         # without a store nothing outlives the runner, whose synthesizer is always the same
         self.identities = {
             id(model): "" if store is None else _identity(model)
-            for model in (self.synthesizer, self.warm)
+            for model in (self.synthesizer, self.warm, self.longer)
         }
         self._known, self._lock = {}, threading.Lock()
 
-    def sweeps(self, warm=False):
+    def sweeps(self, warm=False, longer=False):
         """Sweeps of a fit, all chains together; draws, where the synthesizer has no warm-up."""
-        model = self.warm if warm else self.synthesizer
+        model = self.warm if warm else self.longer if longer else self.synthesizer
         chain = getattr(model, "warmup", 0) + self.draws * getattr(model, "thin", 1)
         return chain * getattr(model, "chains", 1)
 
-    def fit(self, name, weights, seed, *, start=None):
+    def fit(self, name, weights, seed, *, start=None, longer=False):
         """Summary of one fit: from the store, from earlier in this run, or computed.
 
         Threads may ask for fits at the same time.
@@ -190,6 +197,8 @@ class FitRunner:
             Source of randomness.
         start : FitSummary, optional
             A fit to start from, with a fifth of the warm-up, if the synthesizer can do so.
+        longer : bool, default False
+            Whether to make more sweeps for each kept draw; not together with ``start``.
 
         Returns
         -------
@@ -198,7 +207,7 @@ class FitRunner:
         """
         if start is not None and start.end is None:
             start = None
-        model = self.synthesizer if start is None else self.warm
+        model = self.longer if longer else self.synthesizer if start is None else self.warm
         key = _digest(
             {
                 "model": (start is not None, self.identities[id(model)]),
@@ -226,7 +235,8 @@ class FitRunner:
     def _load_or_run(self, name, model, key, weights, seed, start):
         summary = None if self.store is None else self.store.load(key)
         if summary is None:
-            with self.progress.running(name, self.sweeps(start is not None)) as advance:
+            sweeps = self.sweeps(start is not None, model is self.longer)
+            with self.progress.running(name, sweeps) as advance:
                 summary = self._run(model, key, weights, seed, start, advance)
             if self.store is not None:
                 self.store.save(summary)
@@ -322,6 +332,17 @@ class FitProgress:
         """End the bar."""
         if self._bar is not None:
             self._bar.close()
+
+
+def longer_copy(synthesizer, factor):
+    """The synthesizer with ``factor`` times as many sweeps between two kept draws."""
+    if check_count("longer", factor) == 1:
+        return synthesizer
+    if not hasattr(synthesizer, "thin"):
+        raise ValueError(f"{type(synthesizer).__name__} has no thin, which longer fits need")
+    longer = copy.copy(synthesizer)
+    longer.thin = factor * synthesizer.thin
+    return longer
 
 
 def warm_copy(synthesizer):

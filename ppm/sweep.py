@@ -445,6 +445,7 @@ def risk_utility_sweep(
     attempts=20,
     count_weights=None,
     conditional_labels=False,
+    unweighted_thin=1,
     fits=None,
     progress=False,
 ):
@@ -477,6 +478,9 @@ def risk_utility_sweep(
         distribution, for comparison with the paper. **No ε covers those**: see
         :meth:`ppm.FiniteMixture.predict`. It needs a synthesizer whose ``predict`` takes
         ``labels``.
+    unweighted_thin : int, default 1
+        Sweeps for each kept draw of Unweighted, for a synthesizer that thins: this one fit gives
+        all others their weights, and deserves to explore further.
     fits : path-like, optional
         Folder that keeps every fit as soon as it is finished. A sweep that was interrupted goes
         on where it stopped, and one with other configurations computes only what is new. A fit
@@ -540,6 +544,12 @@ def risk_utility_sweep(
                 "conditional_labels needs a synthesizer whose predict takes labels, as that of "
                 f"ppm.FiniteMixture does; {type(synthesizer).__name__} has none"
             )
+    unweighted_thin = check_count("unweighted_thin", unweighted_thin)
+    if unweighted_thin > 1 and not hasattr(synthesizer, "thin"):
+        raise ValueError(
+            "unweighted_thin needs a synthesizer that thins, such as ppm.FiniteMixture; "
+            f"{type(synthesizer).__name__} does not"
+        )
     store = None if fits is None else FitStore(fits)
     root = random_seed
     if not isinstance(root, np.random.SeedSequence):
@@ -549,7 +559,7 @@ def risk_utility_sweep(
     with contextlib.closing(bar), ChainPool() as pool:
         runner = FitRunner(
             synthesizer, draws=draws, releases=releases, labels=labels, store=store, pool=pool,
-            progress=bar,
+            progress=bar, longer=unweighted_thin,
         )
         entries = _SweepFits(runner, root, tolerance, attempts).run(pairs, count_weights)
     return Sweep(tuple(entries))
@@ -575,8 +585,9 @@ class _SweepFits:
         settings = list(dict.fromkeys(pairs))
         for pair in settings:
             self.plan(pair, self.EXPECTED, cold=1)
-        for mechanism in ("Unweighted", "Countweighted")[: 1 + (count_weights is not None)]:
-            self.plan(mechanism, 0, cold=1)
+        self.progress.plan("Unweighted", self.runner.sweeps(longer=True))
+        if count_weights is not None:
+            self.plan("Countweighted", 0, cold=1)
         # what a thread does besides waiting for chains is short
         threads = self.runner.pool.workers
         if not getattr(self.runner.synthesizer, "concurrent_fits", False):
@@ -599,10 +610,11 @@ class _SweepFits:
         self.progress.plan(part, sweeps)
 
     def single(self, mechanism, weights):
-        if weights is None:
+        first = weights is None
+        if first:
             weights = np.ones(self.runner.synthesizer.records)
         self.plan(mechanism, 0)
-        return self.runner.fit(mechanism, weights, _seed(self.root, mechanism))
+        return self.runner.fit(mechanism, weights, _seed(self.root, mechanism), longer=first)
 
     def pair(self, pair):
         unweighted = self.unweighted.result()

@@ -273,3 +273,31 @@ def test_a_synthesizer_without_labels_has_no_conditional_ones():
         ppm.risk_utility_sweep(
             ppm.GammaPoisson(COUNTS), CONFIGURATIONS, conditional_labels=True
         )
+
+
+def test_the_unweighted_fit_can_explore_further_than_the_others():
+    rng = np.random.default_rng(4)
+    model = ppm.FiniteMixture(
+        rng.standard_normal(60), np.ones((60, 1)), components=2, warmup=20, parallel=False
+    )
+    settings = {"releases": 1, "draws": 20, "random_seed": 1, "attempts": 1}
+    plain, longer = (
+        ppm.risk_utility_sweep(model, [(0.7, 0.0)], unweighted_thin=thin, **settings)
+        for thin in (1, 3)
+    )
+    thinned = ppm.FiniteMixture(
+        rng.standard_normal(60), np.ones((60, 1)), components=2, warmup=20, thin=3, parallel=False
+    )
+    thinned.response = model.response
+    expected = ppm.risk_utility_sweep(thinned, [(0.7, 0.0)], **settings)
+    bounds = [found.entry("Unweighted").record_bounds for found in (plain, longer, expected)]
+    assert np.array_equal(bounds[1], bounds[2])
+    assert not np.array_equal(bounds[0], bounds[1])
+    # the others keep every sweep: given its weights, DPweighted is fitted as before
+    entry = longer.entry("DPweighted", 0.7, 0.0)
+    assert entry.draws_used == plain.entry("DPweighted", 0.7, 0.0).draws_used
+    assert not np.array_equal(
+        entry.record_bounds, expected.entry("DPweighted", 0.7, 0.0).record_bounds
+    )
+    with pytest.raises(ValueError, match="unweighted_thin needs a synthesizer that thins"):
+        ppm.risk_utility_sweep(ppm.GammaPoisson(COUNTS), CONFIGURATIONS, unweighted_thin=2)
