@@ -13,8 +13,15 @@ from scipy.special import gammainc, gammaincinv, gammaln
 from ppm import pdp
 from ppm._validation import check_count, check_counts, check_number
 from ppm.contraction import _check_sizes
+from ppm.lipschitz import local_bound, oscillation_bound
 from ppm.synthesizers.gamma_poisson import log_likelihood_of_counts
-from ppm.weights import capped_map, linear_weights, record_determined_weights
+from ppm.weights import (
+    capped_map,
+    linear_weights,
+    mapped_weights,
+    reciprocal_map,
+    record_determined_weights,
+)
 
 MECHANISMS = ("Unweighted", "Weighted", "Weighted-M", "Capped", "Range-capped")
 # those whose weights hang on posterior draws, and so on the other records
@@ -636,3 +643,60 @@ def _largest_loss(shape, rate, shapes, rates, low, high):
 
 def _by_mechanism(table):
     return table.to_dataframe(dim_order=["mechanism", "size"])
+
+
+def bounds_by_unit(values, units, *, draws=1000, random_seed=None):
+    """Bounds and reciprocal-map weights of the same values in several units of measurement.
+
+    The model is a normal distribution with the values' own standard deviation, and a mean that is
+    drawn from its posterior under a flat prior. All units use the same draws.
+
+    Parameters
+    ----------
+    values : array_like, shape (records,)
+        Values in the first unit, two or more that differ.
+    units : dict of str to float
+        Name of a unit, and how much of the values' unit one of it is, above 0.
+    draws : int, default 1000
+        Draws S of the mean, 2 or more.
+    random_seed : int, SeedSequence or Generator, optional
+        Source of randomness.
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row a unit: ``2Δ`` and ``oscillation`` with all weights 1, in nats; ``average`` and
+        ``smallest reciprocal weight``.
+
+    Raises
+    ------
+    ValueError
+        If the values or a unit are out of range.
+
+    Notes
+    -----
+    On section 2 of Savitsky, Williams and Hu (2022), whose bound is one on the logarithm of a
+    density: that has a unit.
+    """
+    import pandas as pd
+    from scipy import stats
+
+    values = np.asarray(values, dtype=np.float64)
+    if values.ndim != 1 or not np.all(np.isfinite(values)) or np.ptp(values) == 0:
+        raise ValueError("values must be finite numbers that are not all the same")
+    draws = check_count("draws", draws, at_least=2)
+    units = {name: check_number(f"units[{name!r}]", size, above=0) for name, size in units.items()}
+    scale = values.std()
+    rng = np.random.default_rng(random_seed)
+    centre = rng.normal(values.mean(), scale / np.sqrt(values.size), (draws, 1))
+    rows = {}
+    for name, size in units.items():
+        log_lik = stats.norm.logpdf(values / size, centre / size, scale / size)
+        weights = mapped_weights(log_lik, reciprocal_map)
+        rows[name] = {
+            "2Δ": pdp.epsilon(local_bound(log_lik)),
+            "oscillation": oscillation_bound(log_lik),
+            "average reciprocal weight": weights.mean(),
+            "smallest reciprocal weight": weights.min(),
+        }
+    return pd.DataFrame.from_dict(rows, orient="index").rename_axis("unit")

@@ -220,3 +220,18 @@ def test_the_comparison_reads_the_study(study):
 def test_settings_out_of_range_are_named(function, arguments, message):
     with pytest.raises(ValueError, match=message):
         function(**arguments)
+
+
+def test_a_unit_moves_the_bound_by_its_logarithm_and_the_oscillation_not_at_all():
+    values = np.array([10.0, 20.0, 70.0, 300.0]) * 1000
+    table = ppm.bounds_by_unit(values, {"dollars": 1.0, "thousands": 1000.0}, random_seed=1)
+    dollars, thousands = table.loc["dollars"], table.loc["thousands"]
+    # every density is below 1 in both units, so that the constant adds to every |log p|
+    assert dollars["2Δ"] - thousands["2Δ"] == pytest.approx(2 * np.log(1000))
+    assert dollars["oscillation"] == pytest.approx(thousands["oscillation"])
+    assert dollars["average reciprocal weight"] < thousands["average reciprocal weight"]
+    for wrong, told in (([1.0, 1.0], "not all the same"), ([1.0, np.nan], "finite")):
+        with pytest.raises(ValueError, match=told):
+            ppm.bounds_by_unit(wrong, {"dollars": 1.0})
+    with pytest.raises(ValueError, match="units"):
+        ppm.bounds_by_unit(values, {"nothing": 0.0})
