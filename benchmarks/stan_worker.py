@@ -114,7 +114,9 @@ def main():
         seen = [0]
 
         def report(line, chain=chain, seen=seen):
-            seen[0] += b'"sample"' in line and b"n_leapfrog__" in line
+            if not (b'"sample"' in line and b"n_leapfrog__" in line):
+                return
+            seen[0] += 1
             print(f"\rStan: chain {chain + 1} of {chains}, {seen[0]} of {warmup + draws} ",
                   end="", file=sys.stderr, flush=True)
 
