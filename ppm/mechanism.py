@@ -374,7 +374,7 @@ def _diagnose(synthesizer, fit, weights):
 
 
 def match_local_bound(
-    synthesizer, target, *, unweighted, draws=1000, random_seed=None, tolerance=0.03, attempts=20,
+    synthesizer, target, *, unweighted, draws=1000, random_seed=None, tolerance=0.03, attempts=30,
     allow_disagreement=False, progress=False,
 ):
     """Exponential mechanism whose local bound comes close to a target.
@@ -400,7 +400,7 @@ def match_local_bound(
         Source of randomness; every attempt uses the same stream.
     tolerance : float, default 0.03
         Relative distance from the target that is good enough.
-    attempts : int, default 20
+    attempts : int, default 30
         Fits to try at the most, 1 or more.
     allow_disagreement : bool, default False
         Go on, and show the bound, where chains disagree, marked as such.

@@ -442,7 +442,7 @@ def risk_utility_sweep(
     draws=1000,
     random_seed=None,
     tolerance=0.03,
-    attempts=20,
+    attempts=30,
     count_weights=None,
     conditional_labels=False,
     unweighted_thin=1,
