@@ -37,6 +37,14 @@ OUTPUTS = (
         "utility and risk tables", "ppm.compare_distributions, ppm.match_risk, Sweep.table", False,
         "compare with the confidential records, outside ε",
     ),
+    (
+        "audits and evidence", "ppm.exact_audit, ppm.sampled_audit, ppm.membership_test", False,
+        "say what leaving out a named record would change",
+    ),
+    (
+        "kept fits", "the folder given as fits", False,
+        "hold weights, bounds and more synthetic databases than are released",
+    ),
 )
 
 
