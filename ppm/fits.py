@@ -21,10 +21,9 @@ from pathlib import Path
 import numpy as np
 import xarray as xr
 
-from ppm._validation import check_count
 from ppm.diagnostics import BoundDiagnostics, bound_diagnostics
 from ppm.lipschitz import oscillation_bound, record_bounds, record_oscillations
-from ppm.synthesizers.chains import seconds_between_states, sharing
+from ppm.synthesizers.chains import ChainPool, seconds_between_states, sharing
 
 # the folder of fits of a run, set by ``ppm run`` and by the book's builder
 FITS_VARIABLE = "PPM_FITS"
@@ -147,8 +146,7 @@ class FitRunner:
     Raises
     ------
     ValueError
-        With a store, if the synthesizer cannot say what it is made from; with ``longer`` above 1,
-        if it does not thin.
+        With a store, if the synthesizer cannot say what it is made from.
     """
 
     def __init__(
@@ -336,13 +334,42 @@ class FitProgress:
 
 def longer_copy(synthesizer, factor):
     """The synthesizer with ``factor`` times as many sweeps between two kept draws."""
-    if check_count("longer", factor) == 1:
+    if factor == 1:
         return synthesizer
-    if not hasattr(synthesizer, "thin"):
-        raise ValueError(f"{type(synthesizer).__name__} has no thin, which longer fits need")
     longer = copy.copy(synthesizer)
     longer.thin = factor * synthesizer.thin
     return longer
+
+
+@contextlib.contextmanager
+def fit_runner(synthesizer, *, fits, random_seed, progress, **settings):
+    """Yield a :class:`FitRunner` with a pool of processes and a progress bar, and end both.
+
+    Parameters
+    ----------
+    synthesizer : ppm.Synthesizer
+        The model.
+    fits : path-like or None
+        Folder of a :class:`FitStore`.
+    random_seed : object
+        What the caller draws from; with a folder it must not be None.
+    progress : bool
+        Whether there is a bar.
+    **settings
+        Of :class:`FitRunner`.
+
+    Raises
+    ------
+    ValueError
+        If fits cannot be kept, or there is a folder and no seed.
+    """
+    if fits is not None and random_seed is None:
+        raise ValueError("fits needs a random_seed: without one no two runs have the same fits")
+    store = None if fits is None else FitStore(fits)
+    bar = FitProgress(progress, "sweeps" if hasattr(synthesizer, "warmup") else "draws")
+    # no process starts before a fit asks for one
+    with contextlib.closing(bar), ChainPool() as pool:
+        yield FitRunner(synthesizer, store=store, pool=pool, progress=bar, **settings)
 
 
 def warm_copy(synthesizer):

@@ -1,12 +1,9 @@
 """Do chains that start elsewhere find the same bounds? A check on the diagnostics themselves."""
 
-import contextlib
-
 import numpy as np
 
 from ppm._validation import check_count
-from ppm.fits import FitProgress, FitRunner, FitStore
-from ppm.synthesizers.chains import ChainPool
+from ppm.fits import fit_runner
 
 
 def compare_starts(sweep, synthesizer, *, draws=1000, random_seed=None, fits=None, progress=False):
@@ -57,20 +54,15 @@ def compare_starts(sweep, synthesizer, *, draws=1000, random_seed=None, fits=Non
             f"{entries[0].weights.size:,}"
         )
     draws = check_count("draws", draws)
-    if fits is not None and random_seed is None:
-        raise ValueError("fits needs a random_seed: without one no two runs have the same fits")
     seeds = np.random.SeedSequence(np.random.default_rng(random_seed).integers(2**63, size=4))
     rows = {}
-    bar = FitProgress(progress, "sweeps" if hasattr(synthesizer, "warmup") else "draws")
-    with contextlib.closing(bar), ChainPool() as pool:
-        runner = FitRunner(
-            synthesizer, draws=draws, releases=1, pool=pool, progress=bar,
-            store=None if fits is None else FitStore(fits),
-        )
+    with fit_runner(
+        synthesizer, fits=fits, random_seed=random_seed, progress=progress, draws=draws, releases=1
+    ) as runner:
         for place, (entry, seed) in enumerate(
             zip(entries, seeds.spawn(len(entries)), strict=True), start=1
         ):
-            bar.plan("others", (len(entries) - place) * runner.sweeps())
+            runner.progress.plan("others", (len(entries) - place) * runner.sweeps())
             other = runner.fit(entry.label, entry.weights, seed)
             rows[entry.label] = {
                 **_row(entry.local_bound, entry.diagnostics, ""),

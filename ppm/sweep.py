@@ -1,6 +1,5 @@
 """Risk and utility over a sequence of (scale, shift) settings (the paper's section 5)."""
 
-import contextlib
 import inspect
 import itertools
 from concurrent.futures import Future, ThreadPoolExecutor, wait
@@ -10,11 +9,11 @@ import numpy as np
 
 from ppm import pdp
 from ppm._validation import check_count, check_number, check_weights
-from ppm.fits import FitProgress, FitRunner, FitStore, nearest
+from ppm.fits import fit_runner, nearest
 from ppm.mechanism import as_synthesizer
 from ppm.results import entry_label
 from ppm.search import rungs, search_weight
-from ppm.synthesizers.chains import ChainPool, ChainsStopped
+from ppm.synthesizers.chains import ChainsStopped
 from ppm.utility import (
     grouped_barycentres,
     median_shift,
@@ -534,8 +533,6 @@ def risk_utility_sweep(
             count_weights = check_weights(count_weights, synthesizer.records)
         except ValueError as error:
             raise ValueError(f"count_{error}") from None
-    if fits is not None and random_seed is None:
-        raise ValueError("fits needs a random_seed: without one no two sweeps have the same fits")
     labels = ("prior",)
     if conditional_labels:
         labels = ("prior", "conditional")
@@ -550,17 +547,13 @@ def risk_utility_sweep(
             "unweighted_thin needs a synthesizer that thins, such as ppm.FiniteMixture; "
             f"{type(synthesizer).__name__} does not"
         )
-    store = None if fits is None else FitStore(fits)
     root = random_seed
     if not isinstance(root, np.random.SeedSequence):
         root = np.random.SeedSequence(root)
-    bar = FitProgress(progress, "sweeps" if hasattr(synthesizer, "warmup") else "draws")
-    # no process starts before a fit asks for one
-    with contextlib.closing(bar), ChainPool() as pool:
-        runner = FitRunner(
-            synthesizer, draws=draws, releases=releases, labels=labels, store=store, pool=pool,
-            progress=bar, longer=unweighted_thin,
-        )
+    with fit_runner(
+        synthesizer, fits=fits, random_seed=random_seed, progress=progress, draws=draws,
+        releases=releases, labels=labels, longer=unweighted_thin,
+    ) as runner:
         entries = _SweepFits(runner, root, tolerance, attempts).run(pairs, count_weights)
     return Sweep(tuple(entries))
 
