@@ -42,6 +42,79 @@ def test_the_pseudo_posterior_is_private_with_twice_the_bound(seed, records):
     assert max(loss(x, y) for x, y in pairs(log_lik, weights, prior)) <= epsilon + 1e-9
 
 
+def reacting(log_lik):
+    """Weights by min-max scaling, as the paper's rule gives them to these log-likelihoods."""
+    return ppm.record_weights(log_lik)
+
+
+@pytest.mark.parametrize(("seed", "records"), SIZES)
+def test_the_theorem_needs_the_inequality_and_no_weights_of_ones_own(seed, records):
+    log_lik, _, prior = densities(seed, records)
+    weights = reacting(log_lik)
+    whole = pseudo_posterior(log_lik, weights, prior)
+    for left_out in range(records):
+        rest = np.delete(log_lik, left_out, axis=1)
+        others = reacting(rest)
+        sensitivity = np.abs(log_lik @ weights - rest @ others).max()
+        without = pseudo_posterior(rest, others, prior)
+        assert loss(whole, without) <= 2 * sensitivity + 1e-9
+
+
+def test_for_weights_that_react_the_records_own_bounds_are_not_the_bound_of_the_theorem():
+    above = 0
+    for seed, records in SIZES:
+        log_lik, _, prior = densities(seed, records)
+        weights = reacting(log_lik)
+        whole = pseudo_posterior(log_lik, weights, prior)
+        claimed = ppm.epsilon(ppm.local_bound(log_lik, weights))
+        for left_out in range(records):
+            rest = np.delete(log_lik, left_out, axis=1)
+            above += loss(whole, pseudo_posterior(rest, reacting(rest), prior)) > claimed
+    assert above > 10
+
+
+def release_of(counts, weights, *, seed=0):
+    """One release of Gamma-Poisson at these weights."""
+    synthesizer = ppm.GammaPoisson(counts, shape=2.0, rate=0.5)
+    result = ppm.PseudoPosteriorMechanism(synthesizer, weights=weights).run(
+        draws=5, random_seed=seed
+    )
+    return result.synthesize(1, random_seed=seed + 1)
+
+
+def test_a_neighbour_has_as_many_rows_and_one_value_less():
+    counts, weights = [3, 4, 4, 5, 18], np.array([0.9, 1.0, 0.2, 0.4, 0.7])
+    synthesizer = ppm.GammaPoisson(counts, shape=2.0, rate=0.5)
+    blank = np.array([0.9, 1.0, 0.2, 0.4, 0.0])
+    same_table = synthesizer.posterior(blank)
+    shorter = ppm.GammaPoisson(counts[:-1], shape=2.0, rate=0.5).posterior(weights[:-1])
+    # for the parameter it is the table without the row, whatever the value was ...
+    other_value = ppm.GammaPoisson([3, 4, 4, 5, 0], shape=2.0, rate=0.5).posterior(blank)
+    assert np.isclose(same_table.mean(), shorter.mean())
+    assert np.isclose(same_table.mean(), other_value.mean())
+    assert not np.isclose(same_table.mean(), synthesizer.posterior(weights).mean())
+    # ... and for a release it is not
+    assert release_of(counts, blank).size == release_of(counts, weights).size == 5
+    assert release_of(counts[:-1], weights[:-1]).size == 4
+
+
+def test_a_number_of_rows_that_follows_the_records_is_not_covered():
+    counts = [3, 4, 4, 5, 5, 6, 7, 18]
+    zero = np.zeros(8)
+
+    def with_record(seed):
+        return release_of(counts, zero, seed=int(seed.generate_state(1)[0]))
+
+    def fewer_rows(seed):
+        return release_of(counts[:-1], zero[:-1], seed=int(seed.generate_state(1)[0]))
+
+    # with all weights 0 the parameter costs nothing, and the number of rows tells
+    found = ppm.membership_test(with_record, fewer_rows, np.size, runs=200, random_seed=1)
+    assert found.lower > 3.0
+    fixed = ppm.membership_test(with_record, with_record, np.size, runs=200, random_seed=1)
+    assert fixed.lower == 0.0
+
+
 def test_the_two_in_the_theorem_is_needed():
     # a likely parameter speaks against the record, a nearly impossible one for it
     log_lik, weights = np.array([[1.0], [-1.0]]), np.ones(1)
