@@ -8,12 +8,16 @@ from ppm._validation import check_count, check_number
 OUTPUTS = (
     (
         "synthetic databases", "result.synthesize(m)", True,
-        "drawn from θ and public values alone; they cost m · 2Δ",
+        "drawn from θ and public values alone, and as many records as was fixed beforehand",
     ),
     (
-        "ε and Δ with S and m", "result.epsilon(m), result.local_bound", False,
-        "computed from the records, outside ε; publish a figure that was fixed beforehand, "
-        "or decide to accept the leak and say so",
+        "an ε for every database", "release_statement(strict_epsilon=…)", True,
+        "follows from public constants alone: weights of the records' own, a public set of "
+        "parameters, a prior restricted to it",
+    ),
+    (
+        "local ε and Δ", "result.epsilon(m), result.local_bound", False,
+        "computed from the records, and counted in no ε",
     ),
     ("weights", "result.weights", False, "one number for each record, by how rare it is"),
     ("bounds of records", "result.record_bounds", False, "the same, more directly"),
@@ -70,14 +74,15 @@ def output_table():
 
 
 def belief_limits(prior, epsilon):
-    r"""How far a result can move an attacker's belief that a record took part.
+    r"""How far a result can move an attacker's belief that a record's value took part.
 
     Parameters
     ----------
     prior : float or array_like
         Probability before the result is seen, between 0 and 1.
     epsilon : float or array_like
-        Privacy expenditure ε, 0 or more, in nats; broadcast against ``prior``.
+        Privacy expenditure ε that holds for every database, 0 or more, in nats; broadcast against
+        ``prior``. For the belief in one of two values of a record, give 2ε.
 
     Returns
     -------
@@ -93,7 +98,10 @@ def belief_limits(prior, epsilon):
     -----
     Bayes' rule with a likelihood ratio between :math:`e^{-\epsilon}` and :math:`e^{\epsilon}`,
     which is what the definition of differential privacy says (section 1 of Savitsky, Williams and
-    Hu, 2022), for an attacker who knows all other records.
+    Hu, 2022), for an attacker who knows all other records and what is public: the number of rows
+    among it. The two possibilities are that a certain confidential value took part, and that none
+    of this record did. Two values of one record are two such steps apart. An ε computed from one
+    database, as :meth:`ppm.MechanismResult.epsilon`, gives no such limits.
 
     Examples
     --------
@@ -111,19 +119,20 @@ def belief_limits(prior, epsilon):
 
 
 def detection_limit(false_alarms, epsilon):
-    r"""Largest share of participants that a test can detect at a rate of false alarms.
+    r"""Largest probability that a test detects a record's value at a rate of false alarms.
 
     Parameters
     ----------
     false_alarms : float or array_like
-        Probability that the test says "took part" of somebody who did not, between 0 and 1.
+        Probability that the test says "this value took part" where it did not, between 0 and 1.
     epsilon : float or array_like
-        Privacy expenditure ε, 0 or more, in nats; broadcast against ``false_alarms``.
+        Privacy expenditure ε that holds for every database, 0 or more, in nats; broadcast against
+        ``false_alarms``.
 
     Returns
     -------
     float or numpy.ndarray
-        Limit of the probability that it says so of somebody who did:
+        Limit of the probability that it says so where the value did take part:
         :math:`\min(e^\epsilon a, 1 - e^{-\epsilon}(1 - a))` at the rate a.
 
     Raises
@@ -145,11 +154,11 @@ def detection_limit(false_alarms, epsilon):
     return np.minimum(up, -np.expm1(-epsilon) + np.exp(-epsilon) * rate)[()]
 
 
-def release_statement(result, releases):
+def release_statement(result, releases, *, strict_epsilon=None):
     """A paragraph to stand beside a release: what is guaranteed, and on which conditions.
 
-    The figures in it were computed from confidential records. Whether they may be printed is a
-    decision of the agency, which the paragraph names.
+    It holds nothing that was computed from the confidential records. A local ε or Δ is not in it,
+    and neither are odds, unless an ε is given that holds for every database.
 
     Parameters
     ----------
@@ -157,6 +166,10 @@ def release_statement(result, releases):
         The run behind the release.
     releases : int
         Number m of synthetic databases, 1 or more.
+    strict_epsilon : float, optional
+        ε of one release that holds for *every* database, above 0, in nats: from public constants
+        alone, as for weights capped over a public set to which the prior is restricted. Whoever
+        gives it vouches for it; it is refused where the run contradicts it.
 
     Returns
     -------
@@ -166,41 +179,69 @@ def release_statement(result, releases):
     Raises
     ------
     ppm.ChainsDisagreeError
-        If the chains disagree, so that ε is not known.
+        If the chains disagree, so that the releases are withheld.
     ValueError
-        If ``releases`` is not a whole number of at least 1.
+        If ``releases`` is not a whole number of at least 1, or ``strict_epsilon`` is not above 0,
+        or the run contradicts it: its weights were computed from all records, or a record's
+        log-likelihood moves by more over the draws.
 
     Notes
     -----
-    Savitsky, Williams and Hu (2022), sections 3 and 5.
+    Savitsky, Williams and Hu (2022), sections 3 and 5. That a local ε describes one database, and
+    was computed from it, is the subject of their section 4.
     """
     releases = check_count("releases", releases)
-    epsilon, bound = result.epsilon(releases), result.local_bound
-    removed = int(np.count_nonzero(result.weights == 0))
-    origin = (
-        "The weights were computed from all records, where the theorem asks that each depends on "
-        "its own record only."
-        if result.unweighted is not None
-        else "The weights were given; whether each depends on its own record only is for whoever "
-        "gave them to say."
+    reacting = result.unweighted is not None
+    oscillation = result.oscillation_bound
+    if strict_epsilon is not None:
+        strict_epsilon = check_number("strict_epsilon", strict_epsilon, above=0)
+        if reacting:
+            raise ValueError(
+                "strict_epsilon cannot be claimed for this run: its weights were computed from all "
+                "records; accepted: runs with weights that each record determines alone"
+            )
+        if oscillation > strict_epsilon:
+            # the size of the excess stays out of the message: it is confidential
+            raise ValueError(
+                "strict_epsilon is contradicted by this run: over its draws a record's weighted "
+                "log-likelihood moves by more than that"
+            )
+    many = releases > 1
+    sentences = [
+        f"{releases} synthetic database{'s' if many else ''} of {result.weights.size:,} records"
+        f"{' each' if many else ''}, drawn from the predictions of a Bayesian model of "
+        "confidential records. In its fit the likelihood of each record was raised to a weight "
+        "between 0 and 1."
+    ]
+    if many:
+        sentences.append("Each database has a draw of the model's parameters of its own.")
+    if strict_epsilon is None:
+        sentences += [
+            "The weights were computed from all records."
+            if reacting
+            else "The weights were given beforehand.",
+            "For this release no limit is claimed on what it can tell about the value of a record: "
+            "the privacy expenditure that was computed describes one database and a finite number "
+            "of draws, was itself computed from the confidential records, and is not published.",
+        ]
+    else:
+        total = releases * strict_epsilon
+        told = f"{releases} × {strict_epsilon:.4g} = {total:.4g}" if many else f"{total:.4g}"
+        sentences += [
+            f"The release is ε-differentially private with ε = {told}, for every possible "
+            "database, where neighbours are tables that differ in whether one record's "
+            "confidential value takes part.",
+            "Whoever knew all other records and gave even odds that a certain value of a record "
+            f"took part, and not none, could come to odds of up to {_power(total)} to 1; between "
+            f"two values of the record, of up to {_power(2 * total)} to 1.",
+            "This supposes exact draws of the parameters, and weights, prior and model that were "
+            "fixed without looking at the records.",
+        ]
+    sentences.append(
+        "The number of records, values that were released unchanged, and choices made by looking "
+        "at the records are not protected."
     )
-    return " ".join(
-        (
-            f"{releases} synthetic database{'s' if releases > 1 else ''} of "
-            f"{result.weights.size:,} records each, drawn from a pseudo posterior with "
-            f"weights of {result.weights.mean():.2f} on average (records of weight 0: "
-            f"{removed:,}).",
-            f"Local Lipschitz bound {bound:.3g} nats, the largest over {result.draws_used:,} draws "
-            f"of the parameters; ε = 2 × {bound:.3g} × {releases} = {epsilon:.3g}.",
-            f"Somebody who knew all other records and gave even odds that a person is among these "
-            f"could come to odds of up to {_power(epsilon)} to 1.",
-            "This ε is local: it describes this database and these draws, and was itself computed "
-            "from confidential records.",
-            origin,
-            "Values that were released unchanged, and choices made by looking at the records, are "
-            "not in ε.",
-        )
-    )
+    return " ".join(sentences)
 
 
 def _power(epsilon):

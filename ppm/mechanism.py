@@ -43,8 +43,8 @@ class MechanismResult:
     local_bound : float
         Local Lipschitz bound Δ, the largest of them.
     oscillation_bound : float
-        The largest oscillation of a record over the same draws, in nats: ε of one release if the
-        weights of the other records do not react to the one that leaves; at most 2Δ.
+        The largest oscillation of a record over the same draws, in nats; at most 2Δ. An estimate,
+        from below, of what one release loses if no weight reacts to another record.
     diagnostics : ppm.BoundDiagnostics or None
         R-hat, effective sample size and spread of the bound's quantity in the weighted fit; None
         for a synthesizer with ``independent_draws``, or where ArviZ is not installed.
@@ -92,8 +92,7 @@ class MechanismResult:
     def oscillation_bound(self):
         """Largest oscillation of a record, in nats, unless the chains disagree.
 
-        At weights that stay as they are when a record leaves it is an ε of one release, without a
-        factor 2: see :func:`ppm.oscillation_bound`.
+        An estimate over these draws, not an ε: see :func:`ppm.oscillation_bound`.
         """
         self._withhold()
         return oscillation_bound(self.synthesizer.log_likelihood(self.draws), self.weights)
@@ -169,7 +168,7 @@ class MechanismResult:
         )
 
     def epsilon(self, releases=1):
-        """Local ε = 2Δm of m releases, in nats: see :func:`ppm.epsilon`."""
+        """Local ε = 2Δm of m releases, in nats, computed from the records: it stays inside."""
         return pdp.epsilon(self.local_bound, releases)
 
     def synthesize(self, releases, *, random_seed=None):
@@ -178,32 +177,35 @@ class MechanismResult:
         Parameters
         ----------
         releases : int
-            Number m of synthetic databases, 1 or more. Their ε is ``epsilon(releases)``.
+            Number m of synthetic databases, 1 or more. Their local ε is ``epsilon(releases)``.
         random_seed : int, SeedSequence or Generator, optional
-            Source of randomness.
+            Source of randomness. For a release of real records leave it out: whoever knows the
+            seed can draw the noise again.
 
         Returns
         -------
         xarray.DataArray, dimensions (release, record)
-            The databases, with ``epsilon``, ``releases`` and ``chains_agree`` among the attributes.
+            The databases, with ``releases`` as the only attribute: a local ε was computed from the
+            records and does not travel with them. There are as many records as in the confidential
+            database, whose number counts as public; coordinates that a model gives its records
+            stay on them.
 
         Raises
         ------
         ValueError
             If ``releases`` is not a whole number of at least 1.
         ChainsDisagreeError
-            If the chains disagree, so that the databases' ε is not known.
+            If the chains disagree, so that the databases' local ε is not known.
 
         Notes
         -----
         Savitsky, Williams and Hu (2022), section 3, step 3.
         """
         releases = check_count("releases", releases)
-        epsilon = self.epsilon(releases)
+        self._withhold()
         synthetic = self.synthesizer.predict(self.draws, releases=releases, random_seed=random_seed)
-        return synthetic.assign_attrs(
-            releases=releases, epsilon=epsilon, chains_agree=self.chains_agree
-        )
+        # whatever a synthesizer noted about its fit stays inside as well
+        return synthetic.drop_attrs().assign_attrs(releases=releases)
 
 
 class PseudoPosteriorMechanism:

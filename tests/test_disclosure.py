@@ -71,13 +71,58 @@ def test_bad_values_are_refused(call, told):
         call()
 
 
-def test_the_statement_holds_the_numbers_of_the_run(result):
+def numbers(text):
+    """Every number in a text, thousands separators taken out."""
+    return {float(found.replace(",", "")) for found in re.findall(r"\d[\d,]*\.?\d*", text)}
+
+
+def capped(epsilon, truth=6.0, records=40):
+    """A run with weights of the records' own, no oscillation on (2, 12) above a limit.
+
+    Its prior is not restricted to that interval: that is for whoever claims an ε to see to.
+    """
+    counts = np.random.default_rng(3).poisson(truth, records)
+    synthesizer = ppm.GammaPoisson(counts, shape=20.0, rate=3.0)
+    own = ppm.record_determined_weights(
+        synthesizer.oscillations_within(2, 12), ppm.capped_map(epsilon)
+    )
+    return ppm.PseudoPosteriorMechanism(synthesizer, weights=own).run(draws=200, random_seed=1)
+
+
+def test_the_statement_holds_no_number_of_the_run(result):
     text = ppm.release_statement(result, 3)
-    assert f"ε = 2 × {result.local_bound:.3g} × 3 = {result.epsilon(3):.3g}" in text
-    assert "500 draws" in text and "computed from all records" in text
-    assert f"records of weight 0: {np.count_nonzero(result.weights == 0)}" in text
-    odds = re.search(r"odds of up to ([\d,.]+) to 1", ppm.release_statement(result, 1))[1]
-    assert float(odds.replace(",", "")) == pytest.approx(np.exp(result.epsilon()), rel=0.01)
+    # the releases and the records, which are public, and the ends of the weights' range
+    assert numbers(text) == {3.0, 8.0, 0.0, 1.0}
+    assert "odds" not in text and "computed from all records" in text
+    assert "not published" in text and "one database" in text
+    longer = ppm.PseudoPosteriorMechanism(ppm.GammaPoisson([1, 9] * 4)).run(draws=9, random_seed=2)
+    # another database and another number of draws: the same words
+    assert ppm.release_statement(longer, 3) == text
+
+
+def test_an_epsilon_that_is_vouched_for_is_put_into_odds():
+    result = capped(0.5)
+    text = ppm.release_statement(result, 4, strict_epsilon=0.5)
+    assert "ε = 4 × 0.5 = 2, for every possible database" in text
+    took_part, two_values = (float(x) for x in re.findall(r"up to ([\d.]+) to 1", text))
+    assert took_part == pytest.approx(np.exp(2.0), rel=0.01)
+    assert two_values == pytest.approx(np.exp(4.0), rel=0.01)
+    assert numbers(text) <= {4.0, 40.0, 0.0, 1.0, 0.5, 2.0, took_part, two_values}
+    # many releases make odds that are written as a power of ten
+    many = ppm.release_statement(result, 400, strict_epsilon=0.5)
+    assert f"odds of up to 10^{200 / np.log(10):.0f} to 1" in many
+
+
+def test_a_strict_epsilon_is_refused_where_the_run_contradicts_it(result):
+    with pytest.raises(ValueError, match="weights were computed from all records"):
+        ppm.release_statement(result, 1, strict_epsilon=1.0)
+    own = capped(0.5)
+    assert 0.1 < own.oscillation_bound <= 0.5
+    with pytest.raises(ValueError, match="contradicted by this run") as refused:
+        ppm.release_statement(own, 1, strict_epsilon=0.1)
+    assert numbers(str(refused.value)) == set()
+    with pytest.raises(ValueError, match="strict_epsilon must be"):
+        ppm.release_statement(own, 1, strict_epsilon=0.0)
 
 
 def test_the_statement_does_not_call_given_weights_computed():
@@ -87,14 +132,28 @@ def test_the_statement_does_not_call_given_weights_computed():
     assert "weights were given" in text and "computed from all records" not in text
 
 
-def test_large_odds_are_a_power_of_ten(result):
-    many = ppm.release_statement(result, 400)
-    assert f"odds of up to 10^{result.epsilon(400) / np.log(10):.0f} to 1" in many
+def test_two_values_of_a_record_are_two_steps_apart():
+    # parameters on a finite set, weights 1: the table with one value, with none, with another
+    log_lik = np.array([1.0, 0.4, 0.0, -0.7, -1.0])
+    tables = [np.exp(log_lik), np.ones(5), np.exp(-log_lik)]
+    one, none, other = (table / table.sum() for table in tables)
+    epsilon = max(np.abs(np.log(side / none)).max() for side in (one, other))
+    between = np.abs(np.log(one / other)).max()
+    assert epsilon < between <= 2 * epsilon
+    low, high = ppm.belief_limits(0.5, 2 * epsilon)
+    belief = one / (one + other)
+    assert np.all((belief >= low) & (belief <= high))
+    # ε itself would promise more than holds
+    assert np.any(belief > ppm.belief_limits(0.5, epsilon)[1]) or np.any(
+        belief < ppm.belief_limits(0.5, epsilon)[0]
+    )
 
 
-def test_only_releases_may_leave_the_building():
+def test_only_releases_and_an_epsilon_from_public_constants_may_leave_the_building():
     table = ppm.output_table()
     free = table.index[table["may leave the building"] == "yes"]
-    assert list(free) == ["synthetic databases"]
-    for name in ("weights", "bounds of records", "posterior draws", "diagnostics", "seeds"):
+    # of an ε only what follows from public constants
+    assert list(free) == ["synthetic databases", "an ε for every database"]
+    inside = ("local ε and Δ", "weights", "bounds of records", "posterior draws", "diagnostics")
+    for name in (*inside, "seeds"):
         assert table.loc[name, "may leave the building"] == "no"
