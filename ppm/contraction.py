@@ -60,7 +60,10 @@ class ContractionStudy:
         return table.to_dataframe(dim_order=["mechanism", "size"])
 
     def exceedance(self, epsilons, *, confidence=0.95):
-        """Share π of databases whose 2Δ exceeds ε, over a range of ε.
+        """Share of databases whose 2Δ over the draws exceeds ε, over a range of ε.
+
+        The paper reads it as π. The definition's π is about the privacy loss over every set of
+        parameters instead.
 
         Parameters
         ----------

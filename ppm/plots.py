@@ -152,7 +152,7 @@ def _by_size(values, label, line, line_label):
 
 
 def exceedance_curves(study, epsilons=None, *, confidence=0.95):
-    """Share π of databases whose 2Δ exceeds ε, against ε, with exact intervals.
+    """Share of databases whose 2Δ exceeds ε, against ε, with exact intervals.
 
     Parameters
     ----------
@@ -195,7 +195,7 @@ def exceedance_curves(study, epsilons=None, *, confidence=0.95):
         )
         axes.set_title(mechanism, fontsize=11)
         axes.set_xlabel("ε of one release (nats)")
-    panels[0].set_ylabel("π: share of databases with 2Δ > ε")
+    panels[0].set_ylabel("Share of databases with 2Δ > ε")
     panels[1].legend(frameon=False)
     return figure
 
