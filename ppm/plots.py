@@ -795,7 +795,7 @@ def _not_computed(axes, position):
 
 
 def detection_limits(epsilons):
-    """Share of participants that a test can detect against its false alarms, a curve for each ε.
+    """How surely a test can detect a value, against its false alarms: a curve for each ε.
 
     Parameters
     ----------
@@ -820,8 +820,8 @@ def detection_limits(epsilons):
         axes.plot(rates[name], limit, color=shade, linewidth=2, label=name)
     axes.plot([0, 1], [0, 1], color="0.6", linestyle=":", label="a coin")
     axes.set(
-        xlabel="false alarms: share of outsiders called participants",
-        ylabel="participants detected, at the most",
+        xlabel="false alarms: probability of a yes where the value took no part",
+        ylabel="probability of a yes where it did, at the most",
         xlim=(0, 1), ylim=(0, 1.02),
     )
     axes.legend(title="ε (nats)", frameon=False, loc="lower right")
