@@ -11,6 +11,7 @@ import xarray as xr
 from scipy.special import gammainc, gammaincinv, gammaln
 
 from ppm import pdp
+from ppm._random import generator, seed_sequence
 from ppm._validation import check_count, check_counts, check_number
 from ppm.contraction import _check_sizes
 from ppm.lipschitz import local_bound, oscillation_bound
@@ -357,7 +358,7 @@ def exact_audit(
         raise ValueError("counts must hold at least two records: one of them leaves")
     settings = _settings(truncate_at, public, draws, weight_draws, shape, rate)
     values, table = np.unique(counts, return_counts=True)
-    return _dataset(*_audit(values, table, settings, np.random.default_rng(random_seed)), values)
+    return _dataset(*_audit(values, table, settings, generator(random_seed)), values)
 
 
 def audit_study(
@@ -382,7 +383,7 @@ def audit_study(
         Public interval of μ; by default 0.9 and 1.1 times ``mean``.
     draws, weight_draws, shape, rate
         As for :func:`exact_audit`.
-    random_seed : int or SeedSequence, optional
+    random_seed : int, SeedSequence or Generator, optional
         Source of randomness.
     progress : bool, default False
         Whether to show a bar; needs tqdm.
@@ -407,11 +408,7 @@ def audit_study(
     if public is None:
         public = 0.9 * mean, 1.1 * mean
     settings = _settings(truncate_at, public, draws, weight_draws, shape, rate)
-    entropy = (
-        random_seed
-        if isinstance(random_seed, np.random.SeedSequence)
-        else np.random.SeedSequence(random_seed)
-    )
+    entropy = seed_sequence(random_seed)
     names = list(_BY_DATABASE)
     found = np.empty((len(names), len(MECHANISMS), len(sizes), replicates))
     steps = [(place, replicate) for place in range(len(sizes)) for replicate in range(replicates)]
@@ -687,7 +684,7 @@ def bounds_by_unit(values, units, *, draws=1000, random_seed=None):
     draws = check_count("draws", draws, at_least=2)
     units = {name: check_number(f"units[{name!r}]", size, above=0) for name, size in units.items()}
     scale = values.std()
-    rng = np.random.default_rng(random_seed)
+    rng = generator(random_seed)
     centre = rng.normal(values.mean(), scale / np.sqrt(values.size), (draws, 1))
     rows = {}
     for name, size in units.items():

@@ -7,6 +7,7 @@ import numpy as np
 import xarray as xr
 
 from ppm import pdp
+from ppm._random import seed_sequence
 from ppm._validation import check_count, check_number
 from ppm.synthesizers.gamma_poisson import log_likelihood_of_counts
 from ppm.weights import linear_weights
@@ -180,7 +181,7 @@ def contraction_study(
         Posterior draws S of each fit, 2 or more. The paper does not state its number.
     shape, rate : float, default 0.001
         Gamma prior of μ, as for :class:`ppm.GammaPoisson`.
-    random_seed : int or SeedSequence, optional
+    random_seed : int, SeedSequence or Generator, optional
         Source of randomness. A size's databases are the same whichever other sizes are asked for.
 
     Returns
@@ -207,11 +208,7 @@ def contraction_study(
     mean = check_number("mean", mean, above=0)
     truncate_at = check_number("truncate_at", truncate_at, above=0)
     prior = check_number("shape", shape, above=0), check_number("rate", rate, above=0)
-    entropy = (
-        random_seed
-        if isinstance(random_seed, np.random.SeedSequence)
-        else np.random.SeedSequence(random_seed)
-    )
+    entropy = seed_sequence(random_seed)
     columns = [
         _one_size(
             n, replicates, mean, truncate_at, draws, prior,

@@ -19,6 +19,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from ppm._random import generator
 from ppm._validation import check_count
 
 BUREAU_URL = "https://www.bls.gov/cex/pumd/data/comma"
@@ -174,7 +175,7 @@ class ConsumerExpenditure:
             raise ValueError(f"records must be at most {kept}, the units there are; got {records}")
         if records in (0, kept):
             return self
-        rows = np.sort(np.random.default_rng(random_seed).choice(kept, records, replace=False))
+        rows = np.sort(generator(random_seed).choice(kept, records, replace=False))
         return replace(
             self,
             table=self.table.iloc[rows].reset_index(drop=True),
@@ -673,7 +674,7 @@ def simulate_ce(n=6208, *, random_seed=2017):
     """
     if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 1:
         raise ValueError(f"n must be a whole number of at least 1, got {n!r}")
-    rng = np.random.default_rng(random_seed)
+    rng = generator(random_seed)
     n = int(n)
 
     age = _draw(rng, np.tile(_AGE_SHARES, (n, 1)))

@@ -9,9 +9,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from ppm import pdp
+from ppm._random import seed_sequence
 from ppm._validation import check_count, check_number, check_share, check_weights
 from ppm.diagnostics import R_HAT_LIMIT, ChainsDisagreeError
 from ppm.lipschitz import local_bound, oscillation_bound
+from ppm.mechanism import as_synthesizer
 from ppm.weights import record_weights
 
 
@@ -221,8 +223,9 @@ def sampled_audit(
 
     Parameters
     ----------
-    synthesizer : ppm.Synthesizer
-        The model, holding the confidential records.
+    synthesizer : ppm.Synthesizer or pymc.Model
+        The model, holding the confidential records. A PyMC model is taken as it is written, by
+        :class:`ppm.PyMCSynthesizer` with its default settings.
     records : sequence of int
         Positions of the records to leave out, one at a time; each costs two fits.
     weighting : callable or array_like, shape (records,)
@@ -234,7 +237,7 @@ def sampled_audit(
         Joint confidence of all bounds.
     delta : float, default 0
         As for :func:`loss_lower_bound`.
-    random_seed : int or SeedSequence, optional
+    random_seed : int, SeedSequence or Generator, optional
         Source of randomness. The fits behind the weights use the same stream with and without a
         record; those that are audited, independent ones.
     progress : bool, default False
@@ -247,6 +250,8 @@ def sampled_audit(
 
     Raises
     ------
+    TypeError
+        If ``synthesizer`` is neither a synthesizer nor a PyMC model.
     ValueError
         If a record is named twice or does not exist, a chain holds too few draws that may pass for
         independent ones, or another argument is out of range.
@@ -260,6 +265,7 @@ def sampled_audit(
     a Markov chain are thinned to their effective number and then counted as independent, which is
     an approximation. The bounds are on the loss given the weights that these fits produced.
     """
+    synthesizer = as_synthesizer(synthesizer)
     records = [check_count("records", i, at_least=0) for i in records]
     if not records or len(set(records)) != len(records) or max(records) >= synthesizer.records:
         raise ValueError(
@@ -269,10 +275,7 @@ def sampled_audit(
     draws = check_count("draws", draws, at_least=40)
     confidence = check_share("confidence", confidence)
     fixed = None if callable(weighting) else check_weights(weighting, synthesizer.records)
-    seeds = np.random.SeedSequence(
-        random_seed.entropy if isinstance(random_seed, np.random.SeedSequence) else random_seed,
-        spawn_key=getattr(random_seed, "spawn_key", ()),
-    ).spawn(2 + len(records))
+    seeds = _again(seed_sequence(random_seed)).spawn(2 + len(records))
 
     def weigh(left_out=None):
         if fixed is not None:
@@ -409,7 +412,7 @@ def membership_test(
         Confidence of the bound.
     delta : float, default 0
         As for :func:`loss_lower_bound`.
-    random_seed : int or SeedSequence, optional
+    random_seed : int, SeedSequence or Generator, optional
         Source of randomness.
     progress : bool, default False
         Whether to show a bar; needs tqdm.
@@ -430,11 +433,7 @@ def membership_test(
     ):
         if not callable(value):
             raise ValueError(f"{name} must be a function; got {value!r}")
-    if not isinstance(random_seed, np.random.SeedSequence):
-        random_seed = np.random.SeedSequence(random_seed)
-    seeds = np.random.SeedSequence(
-        random_seed.entropy, spawn_key=random_seed.spawn_key
-    ).spawn(2 * runs)
+    seeds = _again(seed_sequence(random_seed)).spawn(2 * runs)
     steps = list(zip(seeds[::2], seeds[1::2], strict=True))
     if progress:
         from tqdm.auto import tqdm

@@ -442,7 +442,7 @@ def _class_sources(kind):
 @functools.cache
 def _library_source():
     folder = Path(__file__).parent
-    names = ("fits", "lipschitz", "diagnostics", "_threads", "_validation")
+    names = ("fits", "lipschitz", "diagnostics", "_random", "_threads", "_validation")
     files = [folder / f"{name}.py" for name in names]
     files += sorted((folder / "synthesizers").glob("*.py"))
     return [(file.name, hashlib.sha256(file.read_bytes()).hexdigest()) for file in files]

@@ -3,6 +3,7 @@
 import numpy as np
 
 from ppm import pdp
+from ppm._random import generator
 from ppm.diagnostics import R_HAT_LIMIT
 from ppm.results import NOT_DRAWN
 from ppm.utility import STATISTICS, resample
@@ -68,7 +69,7 @@ def contraction_values(study, *, random_seed=None):
     standard deviation over ten groups of databases, each with its own extreme: re-sampling would
     say too little about an extreme.
     """
-    rng = np.random.default_rng(random_seed)
+    rng = generator(random_seed)
     data = study.dataset
     sizes = data["size"].values
     replicates = data.sizes["replicate"]
@@ -226,7 +227,7 @@ def application_values(sweep, data, distributions, along, *, releases, random_se
     the ten bounds that a tenth of the draws each would have given. That of a statistic of the
     releases is their standard deviation over the root of m.
     """
-    rng = np.random.default_rng(random_seed)
+    rng = generator(random_seed)
     weighted = [entry for entry in sweep.entries if entry.mechanism == "DPweighted"]
     scalar = [sweep.entry("EMweighted", entry.scale, entry.shift) for entry in weighted]
     first = sweep.chosen((weighted[0].scale, weighted[0].shift))

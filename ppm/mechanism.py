@@ -8,6 +8,7 @@ from importlib.util import find_spec
 import numpy as np
 
 from ppm import pdp
+from ppm._random import streams
 from ppm._validation import check_count, check_number, check_weights
 from ppm.diagnostics import R_HAT_LIMIT, ChainsDisagreeError, bound_diagnostics
 from ppm.fits import last_draws, nearest, warm_copy
@@ -258,7 +259,7 @@ class PseudoPosteriorMechanism:
         if weights is not None:
             if (self.scale, self.shift, truncate_at) != (1.0, 0.0, None):
                 raise ValueError("weights replaces scale, shift and truncate_at: leave those out")
-            weights = check_weights(weights, synthesizer.records)
+            weights = check_weights(weights, self.synthesizer.records)
         self.weights = weights
 
     def run(
@@ -276,7 +277,7 @@ class PseudoPosteriorMechanism:
         ----------
         draws : int, default 1000
             Kept draws a chain of each fit, 1 or more.
-        random_seed : int or SeedSequence, optional
+        random_seed : int, SeedSequence or Generator, optional
             Source of randomness; the two fits get independent streams of it.
         unweighted : xarray.DataTree, optional
             The ``unweighted`` fit of an earlier run on the same records, to save the first fit.
@@ -296,7 +297,7 @@ class PseudoPosteriorMechanism:
             If an argument is out of range, or a log-likelihood holds NaN.
         """
         draws = check_count("draws", draws)
-        first, second = _streams(random_seed)
+        first, second = streams(random_seed, 2)
         weights = self.weights
         if weights is None:
             if unweighted is None:
@@ -443,7 +444,7 @@ def match_local_bound(
     tolerance = check_number("tolerance", tolerance, above=0)
     attempts = check_count("attempts", attempts)
     # a seed, because a Generator would give another stream to every attempt
-    entropy = np.random.default_rng(_streams(random_seed)[1]).integers(2**63, size=4)
+    entropy = np.random.default_rng(streams(random_seed, 2)[1]).integers(2**63, size=4)
     seed = np.random.SeedSequence(entropy.tolist())
     warm = warm_copy(synthesizer)
     ends = {} if warm is synthesizer else {1.0: last_draws(unweighted)}
@@ -480,15 +481,3 @@ def as_synthesizer(model):
             f"ppm.GammaPoisson has, or be a PyMC model; got {type(model).__name__}"
         )
     return model
-
-
-def _streams(random_seed):
-    """Two independent streams, the same ones again for the same seed."""
-    if isinstance(random_seed, np.random.Generator):
-        return random_seed.spawn(2)
-    if not isinstance(random_seed, np.random.SeedSequence):
-        random_seed = np.random.SeedSequence(random_seed)
-    # a fresh copy: spawning from the caller's object would give other streams at the next run
-    return np.random.SeedSequence(
-        random_seed.entropy, spawn_key=random_seed.spawn_key, pool_size=random_seed.pool_size
-    ).spawn(2)

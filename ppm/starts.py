@@ -2,8 +2,10 @@
 
 import numpy as np
 
+from ppm._random import generator
 from ppm._validation import check_count
 from ppm.fits import fit_runner
+from ppm.mechanism import as_synthesizer
 
 
 def compare_starts(sweep, synthesizer, *, draws=1000, random_seed=None, fits=None, progress=False):
@@ -17,12 +19,12 @@ def compare_starts(sweep, synthesizer, *, draws=1000, random_seed=None, fits=Non
     ----------
     sweep : ppm.Sweep
         What :func:`ppm.risk_utility_sweep` returned.
-    synthesizer : ppm.Synthesizer
+    synthesizer : ppm.Synthesizer or pymc.Model
         The same model with other starting points, such as ``ppm.FiniteMixture(…,
         starting_components=[1, 10])``.
     draws : int, default 1000
         Kept draws a chain, 1 or more.
-    random_seed : int or SeedSequence, optional
+    random_seed : int, SeedSequence or Generator, optional
         Source of randomness.
     fits : path-like, optional
         Folder that keeps the fits, as for :func:`ppm.risk_utility_sweep`: it is confidential.
@@ -38,6 +40,8 @@ def compare_starts(sweep, synthesizer, *, draws=1000, random_seed=None, fits=Non
 
     Raises
     ------
+    TypeError
+        If ``synthesizer`` is neither a synthesizer nor a PyMC model.
     ValueError
         If the synthesizer has another number of records, or an argument is out of range.
 
@@ -47,6 +51,7 @@ def compare_starts(sweep, synthesizer, *, draws=1000, random_seed=None, fits=Non
     """
     import pandas as pd
 
+    synthesizer = as_synthesizer(synthesizer)
     entries = [e for e in sweep.entries if e.mechanism in ("Unweighted", "DPweighted")]
     if synthesizer.records != entries[0].weights.size:
         raise ValueError(
@@ -54,7 +59,7 @@ def compare_starts(sweep, synthesizer, *, draws=1000, random_seed=None, fits=Non
             f"{entries[0].weights.size:,}"
         )
     draws = check_count("draws", draws)
-    seeds = np.random.SeedSequence(np.random.default_rng(random_seed).integers(2**63, size=4))
+    seeds = np.random.SeedSequence(generator(random_seed).integers(2**63, size=4))
     rows = {}
     with fit_runner(
         synthesizer, fits=fits, random_seed=random_seed, progress=progress, draws=draws, releases=1

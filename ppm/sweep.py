@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from ppm import pdp
+from ppm._random import seed_sequence
 from ppm._validation import check_count, check_number, check_weights
 from ppm.fits import fit_runner, nearest
 from ppm.mechanism import as_synthesizer
@@ -156,7 +157,7 @@ class Sweep:
             ``Data``, if given, and one Wasserstein barycentre over the releases for each entry, by
             its mechanism, or by its :attr:`SweepEntry.label` without a ``configuration``.
         """
-        settings = {"resamples": resamples, "random_seed": random_seed}
+        settings = {"resamples": resamples, "random_seed": seed_sequence(random_seed)}
         found = {} if data is None else {"Data": resample(data, statistic, **settings)}
         for name, entry in self.chosen(configuration).items():
             releases = entry.releases(labels)
@@ -194,7 +195,8 @@ class Sweep:
         """
         import pandas as pd
 
-        settings = {"transform": transform, "resamples": resamples, "random_seed": random_seed}
+        settings = {"transform": transform, "resamples": resamples}
+        settings["random_seed"] = seed_sequence(random_seed)
         middle = {
             name: self.distributions(statistic, data=data, labels=labels, **settings)
             for name, labels in (
@@ -262,7 +264,7 @@ class Sweep:
         dict of group to dict of str to numpy.ndarray
             For every group with two records or more what :meth:`distributions` returns.
         """
-        settings = {"resamples": resamples, "random_seed": random_seed}
+        settings = {"resamples": resamples, "random_seed": seed_sequence(random_seed)}
         sources = {} if data is None else {"Data": data}
         for name, entry in self.chosen(configuration).items():
             sources[name] = entry.synthetic if transform is None else transform(entry.synthetic)
@@ -464,7 +466,7 @@ def risk_utility_sweep(
         Synthetic databases m for each entry, 1 or more.
     draws : int, default 1000
         Kept draws a chain of each fit, 1 or more.
-    random_seed : int or SeedSequence, optional
+    random_seed : int, SeedSequence or Generator, optional
         Source of randomness.
     tolerance, attempts
         How close EMweighted comes to the bound of DPweighted, and how many fits it may take at
@@ -547,9 +549,7 @@ def risk_utility_sweep(
             "unweighted_thin needs a synthesizer that thins, such as ppm.FiniteMixture; "
             f"{type(synthesizer).__name__} does not"
         )
-    root = random_seed
-    if not isinstance(root, np.random.SeedSequence):
-        root = np.random.SeedSequence(root)
+    root = seed_sequence(random_seed)
     with fit_runner(
         synthesizer, fits=fits, random_seed=random_seed, progress=progress, draws=draws,
         releases=releases, labels=labels, longer=unweighted_thin,

@@ -1,11 +1,11 @@
 """Utility of synthetic data: re-sampled statistics, and how far one can tell them from the data."""
 
-from copy import deepcopy
 from dataclasses import dataclass
 
 import numpy as np
 from scipy.special import expit
 
+from ppm._random import generator, seed_sequence
 from ppm._threads import one_thread
 from ppm._validation import check_count
 
@@ -86,7 +86,7 @@ def resample(values, statistic, *, resamples=500, random_seed=None):
             "values must be finite, of shape (records,) or (releases, records), with at least 2 "
             f"records; got shape {values.shape}"
         )
-    rng = np.random.default_rng(random_seed)
+    rng = generator(random_seed)
     distributions = [
         bootstrap(
             (database,), statistic, n_resamples=resamples, batch=64, method="percentile",
@@ -163,12 +163,12 @@ def grouped_barycentres(values, groups, statistic="mean", *, resamples=500, rand
             "groups must have one value for every record and none missing; got "
             f"{len(column)} for values of shape {values.shape}"
         )
-    rng_seed = _repeatable(random_seed)
+    seed = seed_sequence(random_seed)
     found = {}
     for group, members in column.groupby(column, observed=True).groups.items():
         if len(members) > 1:
             found[group] = resampled_barycentre(
-                values[:, members], statistic, resamples=resamples, random_seed=rng_seed()
+                values[:, members], statistic, resamples=resamples, random_seed=seed
             )
     return found
 
@@ -371,16 +371,6 @@ def _logistic_fit(design, outcome, *, iterations=50):
         if gain <= 1e-9 * abs(reached):
             break
     return expit(design @ coefficients)
-
-
-def _repeatable(random_seed):
-    """A function that gives the same stream at each call."""
-    # a Generator moves on while it is used: each call gets a copy of its present state
-    if isinstance(random_seed, np.random.Generator):
-        state = deepcopy(random_seed)
-        random_seed.random()
-        return lambda: deepcopy(state)
-    return lambda: random_seed
 
 
 def median_shift(values, reference):

@@ -28,6 +28,10 @@ class Synthesizer(Protocol):
     returns a dict of everything that determines a fit beside the arguments of ``fit``: data and
     settings, as numbers, text, arrays of numbers, or lists, dicts and dataclasses of those. A
     class that changes ``__init__`` needs a ``fingerprint`` of its own.
+
+    The ``random_seed`` that the mechanism and everything built on it hand to ``fit`` is a
+    ``numpy.random.SeedSequence``, whatever their caller gave. ``numpy.random.default_rng`` takes
+    it; spawning from it would change it.
     """
 
     @property

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ppm._random import generator
 from ppm._threads import one_thread
 from ppm._validation import check_count, check_number, check_weights
 from ppm.synthesizers import record_passes
@@ -217,7 +218,7 @@ class FiniteMixture:
         draws = check_count("draws", draws)
         starts = _starting_points(initial, self.chains, self.components, size)
         # drawn from the generator, not spawned from a caller's SeedSequence, which would change it
-        rng = np.random.default_rng(random_seed)
+        rng = generator(random_seed)
         seeds = np.random.SeedSequence(rng.integers(2**63, size=4).tolist()).spawn(self.chains)
         jobs = [
             _Job(
@@ -433,7 +434,7 @@ def predict_mixture(predictors, fit, releases, random_seed, *, response=None):
     import xarray as xr
 
     releases = check_count("releases", releases)
-    rng = np.random.default_rng(random_seed)
+    rng = generator(random_seed)
     posterior = fit["posterior"].dataset
     picked = choose_draws(posterior, releases, rng)
     pi, beta, sigma = (posterior[name].values[picked] for name in ("pi", "beta", "sigma"))

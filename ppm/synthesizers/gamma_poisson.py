@@ -5,6 +5,7 @@ import xarray as xr
 from scipy import stats
 from scipy.special import gammaln, xlogy
 
+from ppm._random import generator
 from ppm._validation import check_count, check_counts, check_number, check_weights
 from ppm.synthesizers.base import choose_draws
 
@@ -100,7 +101,7 @@ class GammaPoisson:
             If the weights or the number of draws are out of range.
         """
         draws = check_count("draws", draws)
-        rng = np.random.default_rng(random_seed)
+        rng = generator(random_seed)
         mean = self.posterior(weights).rvs(size=(1, draws), random_state=rng)
         coords = {"chain": [0], "draw": np.arange(draws)}
         # the log-likelihood depends on the record through its value only
@@ -142,7 +143,7 @@ class GammaPoisson:
             If ``releases`` is not a whole number of at least 1.
         """
         releases = check_count("releases", releases)
-        rng = np.random.default_rng(random_seed)
+        rng = generator(random_seed)
         mean = fit["posterior"]["mu"].values[choose_draws(fit["posterior"].dataset, releases, rng)]
         counts = rng.poisson(mean[:, None], size=(releases, self.records))
         return xr.DataArray(counts, dims=("release", "record"), name="counts")

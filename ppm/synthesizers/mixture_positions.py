@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from ppm._random import generator
 from ppm.synthesizers.numerics import inverse_gamma, log_gamma_draws
 
 # Gibbs sweeps over covariance and scale variables for each draw, from a start near its target
@@ -50,7 +51,7 @@ def mixture_positions(
 
     A mixture weight too small for a float, stored as 0, is taken as :math:`e^{-700}`.
     """
-    rng = np.random.default_rng(random_seed)
+    rng = generator(random_seed)
     posterior = fit["posterior"].dataset
     kept = posterior.sizes["draw"]
     picked = np.unique(np.linspace(kept - 1, 0, min(draws, kept)).round().astype(int))

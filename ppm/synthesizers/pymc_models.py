@@ -44,6 +44,7 @@ from pytensor.tensor.elemwise import CAReduce, DimShuffle, Elemwise
 from pytensor.tensor.rewriting.basic import register_specialize
 from pytensor.tensor.subtensor import Subtensor
 
+from ppm._random import generator
 from ppm._validation import check_count, check_counts, check_number, check_weights
 from ppm.synthesizers.base import choose_draws
 from ppm.synthesizers.finite_mixture import FiniteMixture, check_prior, check_regression
@@ -234,7 +235,7 @@ class PyMCSynthesizer:
             If ``releases`` is not a whole number of at least 1.
         """
         releases = check_count("releases", releases)
-        rng = np.random.default_rng(random_seed)
+        rng = generator(random_seed)
         posterior = fit["posterior"].to_dataset()[self._parameters]
         chain, draw = choose_draws(posterior, releases, rng)
         picked = posterior.drop_vars(["chain", "draw"], errors="ignore").isel(
@@ -601,7 +602,7 @@ def _sample(
     ``positions`` are values of all free variables, each (chain, draw, …): chains start at the last
     draws, with the variances of all as the first mass matrix.
     """
-    seeds = np.random.default_rng(random_seed).integers(2**31, size=chains).tolist()
+    seeds = generator(random_seed).integers(2**31, size=chains).tolist()
     with model, _no_compiler():
         start = {"target_accept": target_accept}
         if positions is not None:
@@ -1062,7 +1063,7 @@ class PyMCFiniteMixture:
         ValueError
             If an argument is out of range, or ``initial`` does not fit the model.
         """
-        rng, positions = np.random.default_rng(random_seed), None
+        rng, positions = generator(random_seed), None
         if initial is not None:
             settings = self._model_settings
             check_initial(initial, settings["components"], self.predictors.shape[1])
