@@ -280,6 +280,8 @@ def read(tmp_path, *rows, diary=False, **options):
         ("cbsa", {"SMSASTAT": "1", "PSU": "S12A"}, "named metropolitan area"),
         ("cbsa", {"SMSASTAT": "1", "PSU": " "}, "other metropolitan area"),
         ("cbsa", {"SMSASTAT": "2", "PSU": ""}, "outside a metropolitan area"),
+        # an area that is named need not be a metropolitan one
+        ("cbsa", {"SMSASTAT": "2", "PSU": "S12A"}, "outside a metropolitan area"),
         ("family_size", {"FAM_SIZE": "10"}, "10"),
         ("family_size", {"FAM_SIZE": "13"}, "11 or more"),
         ("earner", {"EARNCOMP": "4"}, "earns"),
@@ -315,6 +317,78 @@ def test_suppressed_cells(tmp_path, blank):
     assert kept.dropped == {"income blank": 1}
     assert kept.table["region"].tolist().count("suppressed") == 2
     assert "education: 1; region: 2" in kept.summary()
+    # what was suppressed is a fact about the file, whatever becomes of the units
+    assert kept.suppressed == data.suppressed
+
+
+def test_suppressed_values_are_counted_in_units_read_and_not_in_rows(tmp_path):
+    """The second week of a unit does not count, a unit that is dropped for its income does."""
+    data = read(
+        tmp_path,
+        unit(1, 1),
+        unit(1, 2, REGION=""),
+        unit(2, 1, REGION="", FINCBTXM=""),
+        unit(3, 1, REGION="", FINCBTXM="7"),
+        diary=True,
+        missing="category",
+    )
+    assert data.suppressed == {"region": 2} and data.dropped == {"income blank": 1}
+    assert (data.table["region"] == "suppressed").sum() == 1
+
+
+# what the Bureau's dictionary says of every code since 2015
+DICTIONARY = {
+    "SEX_REF": {"1": "male", "2": "female"},
+    "EDUC_REF": {
+        "00": "never attended",
+        "10": "nursery to grade 8",
+        "11": "grades 9 to 12, no degree",
+        "12": "high school graduate",
+        "13": "some college, no degree",
+        "14": "associate's degree",
+        "15": "bachelor's degree",
+        "16": "master's, professional or doctorate",
+    },
+    "REGION": {"1": "Northeast", "2": "Midwest", "3": "South", "4": "West"},
+    "BLS_URBN": {"1": "urban", "2": "rural"},
+    "MARITAL1": {
+        "1": "married",
+        "2": "widowed",
+        "3": "divorced",
+        "4": "separated",
+        "5": "never married",
+    },
+    "POPSIZE": {
+        "1": "1 million or more",
+        "2": "1 million or more",
+        "3": "100 thousand to 1 million",
+        "4": "100 thousand to 1 million",
+        "5": "under 100 thousand",
+    },
+    "EARNCOMP": {code: "earns" if code <= "4" else "does not earn" for code in "12345678"},
+}
+
+
+@pytest.mark.parametrize(
+    ("column", "variable"),
+    [
+        ("SEX_REF", "gender"),
+        ("EDUC_REF", "education"),
+        ("REGION", "region"),
+        ("BLS_URBN", "urban"),
+        ("MARITAL1", "marital_status"),
+        ("POPSIZE", "urban_type"),
+        ("EARNCOMP", "earner"),
+    ],
+)
+def test_every_code_has_the_label_of_the_bureau_s_dictionary(tmp_path, column, variable):
+    """A pair of exchanged labels would put every widow's income among the divorced."""
+    labels = DICTIONARY[column]
+    rows = [unit(k, **{column: code}, FINCBTXM=str(k)) for k, code in enumerate(labels, start=1)]
+    data = read(tmp_path, *rows)
+    assert data.table[variable].tolist() == list(labels.values())
+    # the order of the categories is that of the codes
+    assert list(data.table[variable].cat.categories) == list(dict.fromkeys(labels.values()))
 
 
 def test_first_week_whatever_the_order_of_rows(tmp_path):
@@ -436,6 +510,11 @@ def test_wrong_csv(tmp_path, text, words):
         load_ce(path)
     message = one_line(error)
     assert words in message and message.startswith("file.csv")
+
+
+def test_a_unit_without_metropolitan_status_is_suppressed_though_its_area_has_a_name(tmp_path):
+    data = read(tmp_path, unit(1), unit(2, SMSASTAT="", FINCBTXM="7"), missing="category")
+    assert data.table["cbsa"].tolist() == ["named metropolitan area", "suppressed"]
 
 
 # ------------------------------------------------------------------------------------ simulated
