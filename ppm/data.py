@@ -6,9 +6,14 @@ turns the Bureau's public files into that table, simulates a stand-in with the s
 no file is at hand, and builds the predictor matrix of the synthesizer.
 """
 
+import codecs
+import contextlib
 import csv
 import hashlib
+import lzma
+import os
 import re
+import stat
 import textwrap
 import zipfile
 import zlib
@@ -68,6 +73,11 @@ _CODES = {
 _INCOME = {"FINCBTXM": "interview", "FINCBEFM": "diary"}
 _ALWAYS = ("NEWID", "PSU", *(column for column, _ in _CODES.values()))
 _BLANK = {"", ".", "na", "nan"}
+# What is far beyond a survey is refused: a year's quarters come to about 150 MB, and the paper's
+# largest income is 1.8 million dollars.
+_MOST_BYTES = 2 * 10**9
+_MOST_DOLLARS = 10**9
+_OTHER_SEPARATORS = {";": "semicolons", "\t": "tabs", "|": "bars"}
 _FILE_NAME = re.compile(r"fml([id])(\d\d)([1-4])(x?)\.csv", re.IGNORECASE)
 
 _DESCRIPTIONS = {
@@ -300,7 +310,9 @@ def load_ce(path, *, missing="drop", quarters=None):
     FileNotFoundError
         There is nothing at `path`.
     DataFileError
-        The file is not, or not wholly, Consumer Expenditure microdata.
+        The file is not, or not wholly, Consumer Expenditure microdata: damaged or encrypted, of
+        more than 2 GB, two files of one quarter, a ``NEWID`` twice, or incomes that are all equal,
+        none above zero or beyond a billion dollars.
     ValueError
         An argument outside what is accepted.
 
@@ -315,7 +327,7 @@ def load_ce(path, *, missing="drop", quarters=None):
     if str(path) == "":
         raise ValueError("path is empty; give a zip, a folder or a CSV file")
     path = Path(path).expanduser().absolute()
-    if not path.exists():
+    if not os.path.exists(path):  # Path.exists raises an error for a name that is too long
         raise FileNotFoundError(f"no such file or folder: {path}")
     chosen, contents = _select(path, wanted)
     if any(not "2015" <= label < "2080" for label in chosen):
@@ -329,13 +341,20 @@ def load_ce(path, *, missing="drop", quarters=None):
     if len(income_columns) > 1:
         raise DataFileError(f"{path.name} mixes {' and '.join(sorted(income_columns))} files")
     survey = _INCOME[income_column]
-    rows = pd.concat(frames, ignore_index=True)
+    names = [name for name, _ in contents]
+    rows = pd.concat(frames, keys=names)
     rows_read = len(rows)
-    rows = _earliest_of_each_unit(rows, path.name)
+    rows = _earliest_of_each_unit(rows)
     units_read = len(rows)
 
     codes = {name: _encode(rows, name, path.name) for name in LABELS}
     income = _parse_income(rows["income"], income_column, path.name)
+    absurd = np.abs(income) > _MOST_DOLLARS
+    if absurd.any():
+        raise DataFileError(
+            f"{_place(rows, absurd)}: column {income_column} holds no income, but a number beyond "
+            f"{_MOST_DOLLARS:,} dollars"
+        )
     absent = {name: values < 0 for name, values in codes.items()}
     suppressed = {name: int(flags.sum()) for name, flags in absent.items() if flags.any()}
     absent["income"] = np.isnan(income)
@@ -343,11 +362,11 @@ def load_ce(path, *, missing="drop", quarters=None):
     keep = np.array([reason is None for reason in why], dtype=bool)
     if not keep.any():
         raise DataFileError(f"{path.name}: every consumer unit lacks income or a predictor")
+    _check_incomes(income[keep], income_column, path.name)
     dropped = pd.Series(why, dtype=object).dropna().value_counts()
 
     table = _as_table({name: values[keep] for name, values in codes.items()}, income[keep])
     title = f"Consumer Expenditure {survey.capitalize()} Survey"
-    names = [name for name, _ in contents]
     files = ", ".join(names)
     where = files if names == [path.name] else f"{path.name}: {files}"
     period = ", ".join(chosen)
@@ -397,8 +416,9 @@ def _select(path, wanted):
     if path.is_dir():
         files = {str(f.relative_to(path)): f for f in (*path.glob("*"), *path.glob("*/*"))}
         names = _pick(files, wanted, path.name)
-        return list(names), [(Path(n).name, files[n].read_bytes()) for n in names.values()]
-    with path.open("rb") as stream:
+        chosen = [files[name] for name in names.values()]
+        return list(names), _contents(chosen, path.name)
+    with _open(path) as stream:
         start = stream.read(512)
     if not start:
         raise DataFileError(f"{path.name} is empty")
@@ -410,15 +430,44 @@ def _select(path, wanted):
     label = [f"20{match[2]}Q{match[3]}"] if match else []
     if wanted not in (None, "all", label):
         raise ValueError(f"quarters chooses among several files, but {path.name} is one CSV file")
-    return label, [(path.name, path.read_bytes())]
+    return label, _contents([path], path.name)
+
+
+def _open(path):
+    """Open a file for reading, but not a pipe of that name, which would never end."""
+    try:
+        if not stat.S_ISREG(path.stat().st_mode):
+            raise DataFileError(f"{path.name} is no file: a folder, a pipe or a device")
+        return path.open("rb")
+    except OSError as error:
+        raise DataFileError(f"{path.name} cannot be read: {error.strerror}") from None
+
+
+def _contents(paths, where):
+    """(file name, bytes) of each file."""
+    with contextlib.ExitStack() as stack:
+        files = [stack.enter_context(_open(path)) for path in paths]
+        _check_size(sum(os.fstat(file.fileno()).st_size for file in files), where)
+        return [(path.name, file.read()) for path, file in zip(paths, files, strict=True)]
+
+
+def _check_size(size, where):
+    if size > _MOST_BYTES:
+        raise DataFileError(
+            f"{where}: what there is to read comes to {size / 1e9:,.1f} GB, far more than a "
+            f"survey; at most {_MOST_BYTES / 1e9:g} GB are read at a time"
+        )
 
 
 def _select_from_zip(path, wanted):
     try:
         with zipfile.ZipFile(path) as archive:
             names = _pick(archive.namelist(), wanted, path.name)
-            return list(names), [(Path(n).name, archive.read(n)) for n in names.values()]
-    except (zipfile.BadZipFile, zlib.error, EOFError) as error:
+            _check_size(sum(archive.getinfo(name).file_size for name in names.values()), path.name)
+            return list(names), [(Path(n).name, _unpacked(archive, n)) for n in names.values()]
+    except (
+        zipfile.BadZipFile, zlib.error, lzma.LZMAError, EOFError, OSError, UnicodeDecodeError
+    ) as error:
         raise DataFileError(
             f"{path.name} is not a whole zip file ({error}); download it again"
         ) from None
@@ -426,18 +475,29 @@ def _select_from_zip(path, wanted):
         raise DataFileError(f"{path.name} cannot be unpacked: {error}") from None
 
 
+def _unpacked(archive, name):
+    """Bytes of a file in a zip; one that holds more than it declares is found out on the way."""
+    with archive.open(name) as stream:
+        # in small pieces: a single one of a bomb can fill the memory
+        return b"".join(iter(lambda: stream.read(1 << 14), b""))
+
+
 def _pick(names, wanted, where):
     """Quarter label -> name of the file to read, in order of time."""
-    found = {"i": {}, "d": {}}
+    found, twice = {"i": {}, "d": {}}, {}
     # a revised x file comes last, so that it wins over its namesake
     names = sorted(names, key=lambda name: (name.lower().endswith("x.csv"), name))
     for name in names:
-        match = _FILE_NAME.fullmatch(name.replace("\\", "/").rsplit("/", 1)[-1])
+        match = _FILE_NAME.fullmatch(_base(name))
         if match:
-            found[match[1].lower()][f"20{match[2]}Q{match[3]}"] = name
+            label = f"20{match[2]}Q{match[3]}"
+            before = found[match[1].lower()].get(label, "")
+            if _base(before).lower() == _base(name).lower():
+                twice[label] = before
+            found[match[1].lower()][label] = name
     if not found["i"] and not found["d"]:
         there = [n for n in names if not n.endswith("/")][:3]
-        what = f"; it holds {', '.join(there)}" if there else ""
+        what = f"; it holds {_printable(', '.join(there))}" if there else ""
         raise DataFileError(
             f"{where} has no FMLI or FMLD file of the comma-separated release "
             f"(such as fmli171x.csv){what}"
@@ -448,31 +508,52 @@ def _pick(names, wanted, where):
         )
     files = dict(sorted((found["i"] or found["d"]).items()))
     if wanted is None:
-        first = next(iter(files))
-        return {first: files[first]} if found["i"] else files
-    if wanted == "all":
-        return files
-    for label in wanted:
+        labels = list(files)[:1] if found["i"] else list(files)
+    else:
+        labels = list(files) if wanted == "all" else wanted
+    for label in labels:
         if label not in files:
             raise ValueError(f"quarters: {where} has no {label}; it has {', '.join(files)}")
-    return {label: files[label] for label in wanted}
+        if label in twice:
+            both = _printable(f"{twice[label]} and {files[label]}")
+            raise DataFileError(f"{where} has two files of {label}, {both}; leave one")
+    return {label: files[label] for label in labels}
+
+
+def _printable(text):
+    """Names that stand in a zip, on one line."""
+    text = text if len(text) <= 200 else f"{text[:200]} …"
+    return "".join(sign if sign.isprintable() else "?" for sign in text)
+
+
+def _base(name):
+    """Name of a file without its folders, which a zip may separate by either slash."""
+    return name.replace("\\", "/").rsplit("/", 1)[-1]
 
 
 def _read_columns(raw, name):
     """The columns needed, as stripped text (income renamed), and the income column's name."""
     if not raw.strip():
         raise DataFileError(f"{name} is empty")
-    first_line = raw.split(b"\n", 1)[0].decode("utf-8-sig", errors="replace")
+    if raw.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        raise DataFileError(f"{name} is written in UTF-16; save it as UTF-8")
+    first_line = re.split(rb"[\r\n]", raw, maxsplit=1)[0].decode("utf-8-sig", errors="replace")
     header = [cell.strip().strip('"').strip().upper() for cell in first_line.split(",")]
     income = next((column for column in _INCOME if column in header), None)
     absent = [column for column in _ALWAYS if column not in header]
     if income is None:
         absent.append("FINCBTXM (Interview) or FINCBEFM (Diary)")
+    signs = [word for sign, word in _OTHER_SEPARATORS.items() if sign in first_line]
+    if absent and len(header) == 1 and signs:
+        raise DataFileError(f"{name} separates its cells by {signs[0]}; it must be commas")
     if absent:
         raise DataFileError(
             f"{name} is not a Consumer Expenditure FMLI or FMLD file: no column {', '.join(absent)}"
         )
-    positions = {column: header.index(column) for column in (*_ALWAYS, income)}
+    needed = (*_ALWAYS, income)
+    if repeated := [column for column in needed if header.count(column) > 1]:
+        raise DataFileError(f"{name} has more than one column {', '.join(repeated)}")
+    positions = {column: header.index(column) for column in needed}
     try:
         counts = _cells_per_row(raw)
         odd = next((k for k, count in enumerate(counts) if count not in (0, len(header))), None)
@@ -521,19 +602,35 @@ def _numbers(texts):
     return values
 
 
-def _earliest_of_each_unit(rows, where):
+def _earliest_of_each_unit(rows):
     """Keep the row with the lowest NEWID of each consumer unit.
 
     The last digit of NEWID counts the unit's weeks (Diary) or interviews (Interview).
     """
-    values = _numbers(rows["NEWID"])
-    for text, value in values.items():
-        if value is None or not value.is_integer() or value < 0:  # nan is no integer either
-            raise DataFileError(f"{where}: column NEWID holds {text!r}, not an identifier")
-    newid = rows["NEWID"].map(values).to_numpy(dtype=np.int64)
+    # as text: as a float, identifiers of 17 digits and more become those of their neighbours
+    texts = rows["NEWID"].str.strip().str.removesuffix(".0")
+    odd = ~texts.str.fullmatch("0*[0-9]{1,18}").to_numpy(dtype=bool)
+    if odd.any():
+        raise DataFileError(
+            f"{_place(rows, odd)}: column NEWID holds no identifier; accepted: whole numbers of at "
+            f"most 18 digits"
+        )
+    newid = texts.to_numpy(dtype=object).astype(np.int64)
+    repeated = pd.Series(newid).duplicated().to_numpy()
+    if repeated.any():
+        raise DataFileError(
+            f"{_place(rows, repeated)}: its NEWID stands in an earlier row too, and so for "
+            f"{repeated.sum():,} of {len(rows):,} rows; each week or interview has one row"
+        )
     order = np.argsort(newid, kind="stable")
     _, first = np.unique(newid[order] // 10, return_index=True)
-    return rows.iloc[order[first]].reset_index(drop=True)
+    return rows.iloc[order[first]]
+
+
+def _place(rows, flags):
+    """File and row, counted from the header, of the first row with a flag."""
+    file, row = rows.index[np.argmax(flags)]
+    return f"{file}, row {row + 2}"
 
 
 def _encode(rows, name, where):
@@ -562,9 +659,17 @@ def _encode(rows, name, where):
 def _parse_income(texts, column, where):
     values = _numbers(texts)
     for text, value in values.items():
-        if value is None or np.isinf(value):
+        if value is None:
             raise DataFileError(f"{where}: column {column} holds {text!r}, not a number of dollars")
     return texts.map(values).to_numpy(dtype=np.float64)
+
+
+def _check_incomes(income, column, where):
+    """Refuse what no model of log income can be fitted to, before hours go into the attempt."""
+    if (income <= 0).all():
+        raise DataFileError(f"{where}: no number in column {column} is above 0 dollars")
+    if len(income) > 1 and (income == income[0]).all():
+        raise DataFileError(f"{where}: all {len(income):,} numbers in column {column} are equal")
 
 
 def _reasons(absent, units):

@@ -2,6 +2,8 @@
 
 import hashlib
 import io
+import os
+import struct
 import subprocess
 import sys
 import threading
@@ -13,6 +15,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from ppm import data as reader
 from ppm.data import (
     LABELS,
     DataFileError,
@@ -299,7 +302,7 @@ def test_codes(tmp_path, variable, changes, label):
 @pytest.mark.parametrize("blank", ["", " ", ".", "NA"])
 def test_suppressed_cells(tmp_path, blank):
     rows = [
-        unit(1),
+        unit(1, FINCBTXM="1000"),
         unit(2, REGION=blank),
         unit(3, REGION=blank, EDUC_REF=blank),
         unit(4, FINCBTXM=blank),
@@ -493,13 +496,18 @@ def test_archives_and_folders_without_survey_files(tmp_path):
         ("\0\1\2\xff" * 50, "not a Consumer Expenditure"),
         (csv_text(unit(1, FINCBTXM="much")), "FINCBTXM holds 'much'"),
         (csv_text(unit(1, FINCBTXM="1_000")), "FINCBTXM holds '1_000'"),
-        (csv_text(unit(1, FINCBTXM="inf")), "FINCBTXM holds 'inf'"),
         (csv_text(unit(1, REGION="9")), "REGION holds the unknown code '9'; accepted: 1 to 4"),
         (csv_text(unit(1, EDUC_REF="17")), "EDUC_REF holds the unknown code '17'; accepted: 0, 10"),
         (csv_text(unit(1, AGE_REF="4.5")), "AGE_REF holds the unknown code '4.5'"),
         (csv_text(unit(1, SEX_REF="F")), "SEX_REF holds the unknown code 'F'; accepted: 1 to 2"),
-        (csv_text({"NEWID": "abc"}), "NEWID holds 'abc'"),
-        (csv_text({"NEWID": ""}), "NEWID holds ''"),
+        *(
+            (csv_text(unit(1), {"NEWID": text}), "row 3: column NEWID holds no identifier")
+            for text in ("abc", "", "-11", "1.5", "3.04E+06", "inf", "1_1", "1" + 18 * "0")
+        ),
+        (csv_text(unit(1)).replace(",", ";"), "separates its cells by semicolons"),
+        (csv_text(unit(1)).replace(",", "\t"), "separates its cells by tabs"),
+        ("\xff\xfe" + csv_text(unit(1)), "written in UTF-16"),
+        (csv_text(unit(1)).replace("OTHER", "REGION"), "more than one column REGION"),
         (csv_text(unit(1, REGION="")), "every consumer unit lacks"),
     ],
 )
@@ -517,6 +525,154 @@ def test_a_unit_without_metropolitan_status_is_suppressed_though_its_area_has_a_
     assert data.table["cbsa"].tolist() == ["named metropolitan area", "suppressed"]
 
 
+def incomes(*values):
+    return [unit(k, FINCBTXM=str(value)) for k, value in enumerate(values)]
+
+
+@pytest.mark.parametrize(
+    ("values", "words"),
+    [
+        (["1000", "2000", "1e300"], "row 4: column FINCBTXM holds no income, but a number beyond"),
+        (["1000", "2000", "-1e10"], "row 4: column FINCBTXM"),
+        (["1000", "inf", "2000"], "row 3: column FINCBTXM"),
+        (["1000", "1e999", "2000"], "row 3: column FINCBTXM"),
+        (["1234"] * 60, "all 60 numbers in column FINCBTXM are equal"),
+        (["0", "-50", "-1234"], "no number in column FINCBTXM is above 0 dollars"),
+    ],
+)
+def test_incomes_that_no_survey_has_are_refused_without_being_shown(tmp_path, values, words):
+    """A model of their logarithm would fail after its first long fit, or give nonsense."""
+    with pytest.raises(DataFileError, match="^file.csv") as error:
+        read(tmp_path, *incomes(*values))
+    message = one_line(error)
+    assert words in message
+    for value in {"1e300", "1e+300", "-1e10", "-10000000000", "inf", "1e999", "1234", "2000"}:
+        assert value not in message
+
+
+def test_unusual_incomes_are_read(tmp_path):
+    """One unit alone, most incomes equal, most below zero, a very large one."""
+    for values in (["7"], ["7"] * 50 + ["8"], ["0"] * 50 + ["1"], ["-1e9", "1e9"]):
+        data = read(tmp_path, *incomes(*values))
+        assert data.table["income"].tolist() == [float(value) for value in values]
+
+
+def test_a_row_that_occurs_twice_is_not_dropped_in_silence(tmp_path):
+    """60 units and a copy of each: 60 would be kept, and nothing would say so."""
+    rows = [unit(k, FINCBTXM=str(k)) for k in range(1, 61)]
+    with pytest.raises(DataFileError, match="row 62: its NEWID stands in an earlier") as error:
+        read(tmp_path, *rows, *rows)
+    assert "60 of 120 rows" in one_line(error)
+    # the same number in other characters is the same unit
+    with pytest.raises(DataFileError, match="row 3: its NEWID") as error:
+        read(tmp_path, {"NEWID": "00011"}, {"NEWID": "11.0"})
+    # one unit under all numbers: 61 of 120 would be kept
+    with pytest.raises(DataFileError, match="row 63: its NEWID") as error:
+        read(tmp_path, *rows, *[unit(99, FINCBTXM=str(k)) for k in range(60)])
+    assert "59 of 120 rows" in one_line(error)
+
+
+def test_long_identifiers_do_not_merge_units(tmp_path):
+    """As floats, numbers from 9e15 on become those of their neighbours."""
+    rows = [{"NEWID": str(10**17 + 10 * k + 1), "FINCBTXM": str(k)} for k in range(1, 61)]
+    data = read(tmp_path, *rows)
+    assert data.units_read == 60 and data.table["income"].tolist() == list(range(1, 61))
+    # the last digit still counts the interviews of one unit
+    later = {"NEWID": str(10**17 + 12), "FINCBTXM": "99"}
+    assert read(tmp_path, later, *rows).table["income"].tolist() == list(range(1, 61))
+
+
+@pytest.mark.skipif(os.name == "nt", reason="makes a pipe")
+@pytest.mark.parametrize("make", [os.mkdir, os.mkfifo, lambda path: os.symlink("absent", path)])
+def test_a_folder_pipe_or_broken_link_named_like_a_file_is_refused(tmp_path, make):
+    """A pipe would be read for ever."""
+    make(tmp_path / "fmli171x.csv")
+    with pytest.raises(DataFileError, match=r"^fmli171x\.csv (is no file|cannot be read)") as error:
+        load_ce(tmp_path)
+    one_line(error)
+    if (tmp_path / "fmli171x.csv").is_fifo():
+        with pytest.raises(DataFileError, match=r"^fmli171x\.csv is no file"):
+            load_ce(tmp_path / "fmli171x.csv")
+
+
+def test_a_name_that_is_too_long_is_not_there(tmp_path):
+    with pytest.raises(FileNotFoundError, match="no such file"):
+        load_ce(tmp_path / ("x" * 300 + ".csv"))
+
+
+def test_two_files_of_one_quarter_are_not_chosen_between(tmp_path):
+    """The last of them would be read; which that is depends on the folders' names."""
+    first, second = csv_text(*incomes(1, 2)), csv_text(*incomes(3, 4))
+    path = write_zip(tmp_path / "a.zip", {"a/fmli171x.csv": first, "b/FMLI171x.csv": second})
+    with pytest.raises(DataFileError, match=r"a\.zip has two files of 2017Q1, a/f.* and b/F") as e:
+        load_ce(path)
+    one_line(e)
+    # of no importance where another quarter is read
+    both = {"a/fmli173.csv": first, "b/fmli173.csv": first, "a/fmli171x.csv": second}
+    path = write_zip(tmp_path / "b.zip", both)
+    assert load_ce(path).table["income"].tolist() == [3, 4]
+    with pytest.raises(DataFileError, match="two files of 2017Q3"):
+        load_ce(path, quarters="all")
+
+
+def test_what_would_fill_the_memory_is_refused_before_it_is_unpacked(tmp_path, monkeypatch):
+    rows = csv_text(*incomes(*range(2000)))
+    path = write_zip(tmp_path / "a.zip", {"fmli171x.csv": rows, "fmli172.csv": rows})
+    with zipfile.ZipFile(path) as archive:
+        archive.extractall(tmp_path / "unpacked")
+    # three times a year of interviews (five quarters of 6,200 units, 800 columns) passes
+    assert 3 * 5 * 6_200 * 800 * 12 < reader._MOST_BYTES < 8 * 10**9
+    monkeypatch.setattr(reader, "_MOST_BYTES", len(rows))
+    assert load_ce(path).units_read == 2000  # just fits
+    with monkeypatch.context() as patch:
+        patch.setattr(reader, "_unpacked", lambda *_: pytest.fail("it was unpacked"))
+        for place in (path, tmp_path / "unpacked"):
+            with pytest.raises(DataFileError, match="what there is to read comes to") as error:
+                load_ce(place, quarters="all")
+            one_line(error)
+    # a size that the zip only claims is found out too
+    content = bytearray(path.read_bytes())
+    for mark, offset in ((b"PK\3\4", 22), (b"PK\1\2", 24)):
+        place = content.index(mark) + offset
+        content[place : place + 4] = struct.pack("<I", 100)
+    path.write_bytes(content)
+    with pytest.raises(DataFileError, match="not a whole zip file"):
+        load_ce(path)
+
+
+@pytest.mark.parametrize("flag", ["encrypted", "packed"])
+def test_a_zip_that_cannot_be_unpacked_is_named(tmp_path, flag):
+    path = write_zip(tmp_path / "a.zip", {"fmli171x.csv": csv_text(unit(1))})
+    content = bytearray(path.read_bytes())
+    for mark, offset in ((b"PK\3\4", 6), (b"PK\1\2", 8)):
+        place = content.index(mark) + offset
+        content[place if flag == "encrypted" else place + 2] = 1 if flag == "encrypted" else 99
+    path.write_bytes(content)
+    with pytest.raises(DataFileError, match="^a.zip cannot be unpacked: ") as error:
+        load_ce(path)
+    assert {"encrypted": "is encrypted", "packed": "compression"}[flag] in one_line(error)
+
+
+def test_names_in_a_zip_cannot_write_lines_of_their_own(tmp_path):
+    path = write_zip(tmp_path / "a.zip", {"x\nppm: all is well\x1b[2J" + 500 * "y": ""})
+    with pytest.raises(DataFileError, match="it holds x[?]ppm: all is well[?]") as error:
+        load_ce(path)
+    one_line(error)
+    # a name that is no text
+    path = write_zip(path, {"é.txt": "", "fmli171x.csv": csv_text(unit(1))})
+    path.write_bytes(path.read_bytes().replace("é".encode(), b"\xff\xff"))
+    with pytest.raises(DataFileError, match="a.zip is not a whole zip file"):
+        load_ce(path)
+
+
+@pytest.mark.parametrize("end", ["\r", "\r\n"])
+def test_other_ends_of_lines_and_letters_that_are_no_utf_8_are_read(tmp_path, end):
+    path = tmp_path / "file.csv"
+    text = csv_text(unit(1), unit(2, FINCBTXM="7", OTHER="Señor"))
+    path.write_bytes(text.replace("\n", end).encode("latin-1"))
+    assert load_ce(path).table["income"].tolist() == [50_000.5, 7.0]
+
+
 # ------------------------------------------------------------------------------------ simulated
 
 
@@ -531,7 +687,7 @@ def test_simulated_repeats_with_its_seed():
 
 def test_simulated_schema_is_that_of_the_reader(tmp_path):
     simulated = simulate_ce(50)
-    loaded = read(tmp_path, *(unit(i) for i in range(50)))
+    loaded = read(tmp_path, *(unit(i, FINCBTXM=str(i)) for i in range(50)))
     pd.testing.assert_series_equal(simulated.table.dtypes, loaded.table.dtypes)
     assert simulated.table.index.equals(loaded.table.index)
     assert list(simulated.description()) == list(loaded.description())
