@@ -1,7 +1,11 @@
 """The sweep, mostly on a synthesizer in closed form."""
 
+import arviz as az
 import numpy as np
+import pandas as pd
 import pytest
+import xarray as xr
+from scipy import stats
 
 import ppm
 
@@ -23,12 +27,21 @@ def test_one_unweighted_and_two_entries_a_setting(sweep):
     assert all(entry.synthetic.shape == (4, 80) for entry in sweep.entries)
 
 
-def test_bounds_fall_along_the_settings_and_the_exponential_mechanism_matches_them(sweep):
-    weighted = [sweep.entry("DPweighted", *pair) for pair in CONFIGURATIONS]
-    exponential = [sweep.entry("EMweighted", *pair) for pair in CONFIGURATIONS]
-    bounds = [sweep.entry("Unweighted").local_bound, *(entry.local_bound for entry in weighted)]
-    assert bounds[0] > bounds[1] > bounds[2]
-    for dp, em in zip(weighted, exponential, strict=True):
+def test_the_weights_of_a_setting_are_scaled_and_shifted_risks_of_the_unweighted_fit(sweep):
+    bounds = sweep.entry("Unweighted").record_bounds
+    risk = (bounds - bounds.min()) / np.ptp(bounds)
+    for scale, shift in CONFIGURATIONS:
+        weights = np.clip(scale * (1.0 - risk) + shift, 0.0, 1.0)
+        assert sweep.entry("DPweighted", scale, shift).weights == pytest.approx(weights)
+    # the shift decides about the published bound: without it Δ would be more than twice as large
+    without = ppm.PseudoPosteriorMechanism(ppm.GammaPoisson(COUNTS), scale=0.5)
+    shifted = sweep.entry("DPweighted", 0.5, -0.3).local_bound
+    assert without.run(draws=300, random_seed=1).local_bound > 2 * shifted
+
+
+def test_the_exponential_mechanism_matches_the_bound_of_every_setting(sweep):
+    for pair in CONFIGURATIONS:
+        dp, em = (sweep.entry(name, *pair) for name in ("DPweighted", "EMweighted"))
         assert em.local_bound == pytest.approx(dp.local_bound, rel=0.03)
         assert np.ptp(em.weights) == 0 < np.ptp(dp.weights)
         # its bound is its own, of one of the attempts, and no attempt came closer
@@ -39,26 +52,138 @@ def test_bounds_fall_along_the_settings_and_the_exponential_mechanism_matches_th
         assert np.mean(em.weights < dp.weights) > 0.5
 
 
-def test_the_table_shows_bound_epsilon_and_diagnostics(sweep):
-    table = sweep.table(releases=4)
-    first = table.iloc[0]
-    assert first["epsilon, 4 releases"] == pytest.approx(8 * first["local bound"])
-    assert table["chains agree"].dtype == bool
-    assert first["draws"] == 300 and first["average weight"] == 1.0
-    assert table.shape[0] == 5
-    # counts: log p has one sign, so that a record moves by less than its bound
-    assert (table["oscillation bound"] > 0).all()
-    assert (table["oscillation bound"] < table["local bound"]).all()
+class Noted(ppm.GammaPoisson):
+    """Three chains, the last of them elsewhere where weights are small; notes what it is asked."""
+
+    independent_draws = False
+
+    def __init__(self, counts):
+        super().__init__(counts)
+        self.fits, self.fit_streams, self.release_streams = [], [], []
+
+    def fit(self, weights=None, *, draws=1000, random_seed=None, progress=False):
+        rng = np.random.default_rng(random_seed)
+        mean = self.posterior(weights).rvs(size=(3, draws), random_state=rng)
+        mean[2] += 8.0 * (weights.mean() < 0.3)
+        log_lik = stats.poisson.logpmf(self.counts, mean[..., None])
+        self.fits.append((weights, log_lik))
+        self.fit_streams.append(first_number(random_seed))
+        return xr.DataTree.from_dict(
+            {
+                "posterior": xr.Dataset({"mu": (("chain", "draw"), mean)}),
+                "log_likelihood": xr.Dataset({"counts": (("chain", "draw", "record"), log_lik)}),
+            }
+        )
+
+    def predict(self, fit, *, releases, random_seed=None):
+        self.release_streams.append(first_number(random_seed))
+        return super().predict(fit, releases=releases, random_seed=random_seed)
 
 
-def test_the_distribution_of_an_entry_is_the_barycentre_over_its_releases(sweep):
-    settings = {"resamples": 50, "random_seed": 1}
+def first_number(seed):
+    return np.random.default_rng(seed).random()
+
+
+@pytest.fixture(scope="module")
+def noted():
+    """A sweep of all four mechanisms, and what its synthesizer was asked."""
+    model = Noted(COUNTS)
+    weights = ppm.count_weights(COUNTS, radius=0.1)
+    found = ppm.risk_utility_sweep(
+        model, CONFIGURATIONS, releases=3, draws=100, random_seed=1, count_weights=weights
+    )
+    return model, found
+
+
+def by_definition(weights, log_lik):
+    """What the paper and the diagnostics say of one fit, from its draws x records matrices."""
+    weighted = weights * log_lik
+    largest, total = np.abs(weighted).max(axis=-1), weighted.sum(axis=-1)
+    quantities = xr.Dataset(
+        {"largest": (("chain", "draw"), largest), "total": (("chain", "draw"), total)}
+    )
+    r_hat = {name: float(value) for name, value in az.rhat(quantities).items()}
+    return {
+        "average weight": np.mean(weights),
+        "records removed": int(np.sum(weights == 0)),
+        "local bound": largest.max(),
+        "epsilon, 1 release": 2.0 * largest.max(),
+        "epsilon, 3 releases": 6.0 * largest.max(),
+        "oscillation bound": np.ptp(weighted, axis=(0, 1)).max(),
+        "chains agree": r_hat["largest"] <= 1.05,
+        "R-hat": r_hat["largest"],
+        "R-hat, log-likelihood": r_hat["total"],
+        "effective draws": float(az.ess(quantities)["largest"]),
+        "draws": largest.size,
+        "smallest bound of a chain": largest.max(axis=1).min(),
+        "typical draw": np.median(largest),
+    }
+
+
+def expected_rows(model, found):
+    """Rows of the definition's numbers for every entry, from the fit that had its weights."""
+    rows = []
+    for entry in found.entries:
+        (fit,) = [fit for fit in model.fits if np.array_equal(fit[0], entry.weights)]
+        rows.append(by_definition(*fit))
+    return rows
+
+
+def test_the_whole_table_is_that_of_the_definitions_on_the_fits_own_draws(noted):
+    model, found = noted
+    rows = expected_rows(model, found)
+    index = pd.MultiIndex.from_tuples(
+        [
+            ("Unweighted", np.nan, np.nan),
+            *((name, *pair) for pair in CONFIGURATIONS for name in ("DPweighted", "EMweighted")),
+            ("Countweighted", np.nan, np.nan),
+        ],
+        names=["mechanism", "scale", "shift"],
+    )
+    table = found.table(releases=3)
+    pd.testing.assert_frame_equal(table, pd.DataFrame(rows, index), rtol=1e-9)
+    # no two columns hold the same numbers, and none the same number in every row but the draws
+    assert len(set(map(tuple, table.T.to_numpy().tolist()))) == table.shape[1]
+    assert [name for name in table if table[name].nunique() == 1] == ["draws"]
+
+
+def test_every_fit_and_every_release_has_a_stream_of_its_own_but_the_attempts(noted):
+    model, found = noted
+    streams = dict(zip((tuple(w) for w, _ in model.fits), model.fit_streams, strict=True))
+    attempts = {streams[key] for key in streams if len(set(key)) == 1 and key[0] != 1.0}
+    others = [streams[key] for key in streams if len(set(key)) > 1 or key[0] == 1.0]
+    # Unweighted, two settings of DPweighted and Countweighted; every attempt of EMweighted
+    assert len(others) == len(set(others)) == 4
+    assert len(attempts) == 1 and attempts.isdisjoint(others)
+    # a release never comes from the numbers that drew its parameters, or another's
+    assert set(model.release_streams).isdisjoint(model.fit_streams)
+    assert len(set(model.release_streams)) == 5
+
+
+def test_the_attempts_that_settings_share_count_against_their_budget():
+    settings = {"releases": 1, "draws": 50, "random_seed": 1, "tolerance": 1e-12}
+    for attempts in (1, 2, 5):
+        found = ppm.risk_utility_sweep(
+            ppm.GammaPoisson(COUNTS), CONFIGURATIONS, attempts=attempts, **settings
+        )
+        for pair in CONFIGURATIONS:
+            assert len(found.entry("EMweighted", *pair).history) == attempts
+
+
+def test_the_distribution_of_a_mean_is_that_of_the_entrys_releases(sweep):
+    settings = {"resamples": 10_000, "random_seed": 1}
     found = sweep.distributions("mean", data=COUNTS, **settings)
     assert list(found) == ["Data", *(entry.label for entry in sweep.entries)]
-    assert found["Data"].mean() == pytest.approx(COUNTS.mean(), rel=0.05)
-    entry = sweep.entry("EMweighted", 0.5, -0.3)
-    single = ppm.resample(entry.synthetic, "mean", **settings)
-    assert np.array_equal(found["EMweighted (0.5, -0.3)"], ppm.wasserstein_barycentre(single))
+    for name, distribution in found.items():
+        values = COUNTS[None] if name == "Data" else sweep.chosen()[name].synthetic
+        # of a barycentre both the mean and the standard deviation are averages over the releases
+        spread = np.mean(values.std(axis=1)) / np.sqrt(COUNTS.size)
+        middle, error = values.mean(), 4 * spread / np.sqrt(10_000)
+        assert distribution.mean() == pytest.approx(middle, abs=error)
+        assert distribution.std() == pytest.approx(spread, rel=0.05)
+        # that tells every entry from every other
+        others = [entry.synthetic.mean() for entry in sweep.entries if entry.label != name]
+        assert np.min(np.abs(np.array(others) - middle)) > error
     doubled = sweep.distributions("mean", transform=lambda x: 2 * x, **settings)
     assert np.allclose(doubled["Unweighted"], 2 * found["Unweighted"])
 
@@ -131,20 +256,27 @@ def test_wrong_count_weights_are_refused_before_any_fit(wrong):
         ppm.risk_utility_sweep(Unused(COUNTS), CONFIGURATIONS, count_weights=wrong)
 
 
-def test_the_summary_has_bounds_and_utility_of_all_four(four):
-    settings = {"configuration": (0.7, 0.0), "resamples": 50, "random_seed": 1}
-    means = four.distributions("mean", data=COUNTS, **settings)
-    table = four.summary({"mean": means}, configuration=(0.7, 0.0))
-    assert list(table.index) == ["Unweighted", "DPweighted", "EMweighted", "Countweighted"]
-    dp = four.entry("DPweighted", 0.7, 0.0)
-    row = table.loc["DPweighted"]
-    assert row["local bound"] == dp.local_bound
-    assert row["epsilon, 1 release"] == 2 * dp.local_bound
-    assert row["average weight"] == dp.weights.mean()
-    expected = 100 * (np.median(means["DPweighted"]) / np.median(means["Data"]) - 1)
-    assert row["mean (%)"] == pytest.approx(expected)
-    other = four.summary({}, configuration=(0.5, -0.3))
-    assert other.loc["DPweighted", "local bound"] != row["local bound"]
+def test_the_whole_summary_is_that_of_the_definitions(noted):
+    model, found = noted
+    names = ["average weight", "local bound", "epsilon, 1 release", "oscillation bound", "R-hat",
+             "R-hat, log-likelihood"]
+    mechanisms = ["Unweighted", "DPweighted", "EMweighted", "Countweighted"]
+    rows = dict(zip(found.chosen(), expected_rows(model, found), strict=True))
+    for scale, shift in CONFIGURATIONS:
+        here = f"({scale:g}, {shift:g})"
+        labels = ["Unweighted", f"DPweighted {here}", f"EMweighted {here}", "Countweighted"]
+        expected = pd.DataFrame([rows[label] for label in labels], mechanisms)[names]
+        expected["mean (%)"] = [10.0, -50.0, 0.0, 25.0]
+        expected["median (%)"] = [0.0, 100.0, 50.0, 300.0]
+        means = {"Data": [80, 100, 900.0]}
+        medians = {"Data": [1.0, 2.0, 7.0]}
+        means |= {name: [110.0 - 1, 110, 111] for name in mechanisms[:1]}
+        means |= {"DPweighted": [50.0], "EMweighted": [0, 100, 101], "Countweighted": [125.0]}
+        medians |= dict(zip(mechanisms, ([2.0], [4.0], [3.0], [8.0]), strict=True))
+        table = found.summary({"mean": means, "median": medians}, configuration=(scale, shift))
+        pd.testing.assert_frame_equal(
+            table, expected.rename_axis("synthesizer"), rtol=1e-9, check_dtype=False
+        )
 
 
 def test_equal_bounds_measure_the_distance_from_the_target_and_from_both_references(sweep):
@@ -152,24 +284,25 @@ def test_equal_bounds_measure_the_distance_from_the_target_and_from_both_referen
         {
             "Data": [100.0], "Unweighted": [110.0],
             "DPweighted (0.7, 0)": [99.0], "EMweighted (0.7, 0)": [88.0],
+            # a mechanism that lands on the data by accident is closer, and the table says so
             "DPweighted (0.5, -0.3)": [121.0], "EMweighted (0.5, -0.3)": [101.0],
         }
     )
-    dp, em = (sweep.entry(name, 0.7, 0.0) for name in ("DPweighted", "EMweighted"))
-    first = table.loc[(0.7, 0.0)]
-    assert first["target"] == dp.local_bound and first["local bound"] == em.local_bound
-    assert first["off target (%)"] == pytest.approx(100 * (em.local_bound / dp.local_bound - 1))
-    assert first["scalar weight"] == em.weights[0]
-    assert first["attempts"] == len(em.history)
-    assert first["DPweighted from Unweighted (%)"] == pytest.approx(10)
-    assert first["EMweighted from Unweighted (%)"] == pytest.approx(20)
-    assert first["EMweighted further from Unweighted"] == pytest.approx(10)
-    assert first["EMweighted further from Data"] == pytest.approx(12 - 1)
-    assert not any("pMSE" in column for column in table)
-    # a mechanism that lands on the data by accident is closer, and the table says so
-    last = table.loc[(0.5, -0.3)]
-    assert last["EMweighted further from Data"] == pytest.approx(1 - 21)
-    assert last["EMweighted further from Unweighted"] == pytest.approx(100 * 9 / 110 - 10)
+    rows = []
+    away = ([10.0, 20.0, 10.0, 1.0, 12.0, 11.0], [10.0, 100 * 9 / 110, 100 * 9 / 110 - 10, 21.0,
+                                                  1.0, -20.0])
+    for pair, shifts in zip(CONFIGURATIONS, away, strict=True):
+        dp, em = (sweep.entry(name, *pair) for name in ("DPweighted", "EMweighted"))
+        off = 100 * (em.local_bound - dp.local_bound) / dp.local_bound
+        rows.append(
+            [dp.local_bound, em.weights[0], em.local_bound, off, len(em.history), *shifts]
+        )
+    columns = ["target", "scalar weight", "local bound", "off target (%)", "attempts"]
+    for reference in ("Unweighted", "Data"):
+        columns += [f"{name} from {reference} (%)" for name in ("DPweighted", "EMweighted")]
+        columns += [f"EMweighted further from {reference}"]
+    index = pd.MultiIndex.from_tuples(CONFIGURATIONS, names=["scale", "shift"])
+    pd.testing.assert_frame_equal(table, pd.DataFrame(rows, index, columns))
 
 
 def test_equal_bounds_take_the_scores_of_their_own_setting(sweep):
@@ -198,15 +331,25 @@ def test_grouped_distributions_are_those_of_the_groups_records(four):
     assert found["first"]["Data"].mean() == pytest.approx(COUNTS[:30].mean(), rel=0.05)
 
 
-def test_propensity_scores_are_averages_over_the_releases(four):
-    scores = four.propensity_scores(COUNTS, configuration=(0.7, 0.0), releases=2)
-    assert list(scores.index) == ["Unweighted", "DPweighted", "EMweighted", "Countweighted"]
-    synthetic = four.entry("Unweighted").synthetic
-    single = [ppm.propensity_score(*ppm.rank_powers(COUNTS, row)).ratio for row in synthetic]
-    assert scores.loc["Unweighted", "ratio"] == pytest.approx(np.mean(single[:2]))
-    every = four.propensity_scores(COUNTS)
-    assert every.loc["Unweighted", "ratio"] == pytest.approx(np.mean(single))
-    assert "EMweighted (0.5, -0.3)" in every.index
+@pytest.mark.parametrize("known", [None, (COUNTS > 95).astype(float)[:, None]])
+def test_propensity_scores_are_averages_over_the_releases(four, known):
+    settings = {"configuration": (0.7, 0.0), "known": known}
+    every = four.propensity_scores(COUNTS, known=known)
+    assert list(every.index) == [entry.label for entry in four.entries]
+    two = four.propensity_scores(COUNTS, releases=2, **settings)
+    assert list(two.index) == ["Unweighted", "DPweighted", "EMweighted", "Countweighted"]
+    for found, number in ((every, 4), (two, 2)):
+        assert list(found) == ["pMSE", "null", "ratio"]
+        chosen = four.chosen() if number == 4 else four.chosen((0.7, 0.0))
+        for name, row in found.iterrows():
+            single = [
+                ppm.propensity_score(*ppm.rank_powers(COUNTS, synthetic), known=known)
+                for synthetic in chosen[name].synthetic
+            ]
+            single = np.array([[one.score, one.null, one.ratio] for one in single])
+            assert row.to_list() == pytest.approx(single[:number].mean(axis=0))
+    # the known column counts: what goes with it can be told apart as well
+    assert (every["pMSE"] != four.propensity_scores(COUNTS)["pMSE"]).all() == (known is not None)
     with pytest.raises(ValueError, match="^releases must be"):
         four.propensity_scores(COUNTS, releases=0)
 
