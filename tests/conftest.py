@@ -1,8 +1,10 @@
-"""What tests of notebooks and of the book share: tiny repositories, and a kernel that is ours."""
+"""What tests share: tiny repositories, a kernel that is ours, a limit on their time."""
 
 import contextlib
 import json
+import os
 import shutil
+import signal
 from pathlib import Path
 
 import pytest
@@ -13,20 +15,68 @@ from ppm.parameters import checking_cell, parameters_cell
 ROOT = Path(__file__).resolve().parents[1]
 
 
+# about ten times what the longest needs; nbmake has a limit of its own, for each cell
+SECONDS_FOR_A_TEST = float(os.environ.get("PPM_SECONDS_FOR_A_TEST", 600))
+
 _running = contextlib.ExitStack()
 
 
 def pytest_configure(config):
     """The kernel ``python3`` is this interpreter, whatever kernels the user has installed.
 
-    Notebooks that nbmake collects use no fixtures, therefore this is none.
+    Notebooks that nbmake collects use no fixtures, therefore this is none. A shell without job
+    control has its background jobs ignore interrupts, and so would the programs that tests start
+    and interrupt.
     """
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     _running.enter_context(kernel_environment())
 
 
 def pytest_unconfigure(config):
     """Remove the kernel."""
     _running.close()
+
+
+@contextlib.contextmanager
+def limited():
+    """Fail what takes too long, wherever it hangs: a lock, another process, a loop."""
+    if not hasattr(signal, "SIGALRM"):
+        yield
+        return
+
+    def fail(number, frame):
+        pytest.fail(f"not done after {SECONDS_FOR_A_TEST:g} seconds")
+
+    before = signal.signal(signal.SIGALRM, fail)
+    # again every second: an event loop may have taken the first one for a callback's own
+    signal.setitimer(signal.ITIMER_REAL, SECONDS_FOR_A_TEST, 1)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_setup(item):
+    """Fixtures have the same limit as tests."""
+    with limited():
+        return (yield)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item):
+    """A test that hangs fails."""
+    with limited():
+        return (yield)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_teardown(item):
+    """So does one that cannot be ended."""
+    with limited():
+        return (yield)
 
 
 def markdown(text):

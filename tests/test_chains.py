@@ -1,5 +1,6 @@
 """Chains in a pool that several fits share: the same draws, and nothing left behind."""
 
+import functools
 import os
 import signal
 import subprocess
@@ -65,23 +66,49 @@ def test_fits_share_the_processes_of_a_pool():
     assert not set(apart) & set(seen)
 
 
-def test_chains_of_two_fits_run_side_by_side():
-    with ChainPool(2) as pool:
-        pool.run(slow_chain, [Job(1), Job(1)], lambda sweeps: None)
-        alone = []
+@dataclass
+class Meeting:
+    """A chain that goes on only when another one runs too."""
 
-        def fit():
-            started = time.perf_counter()
-            pool.run(slow_chain, [Job(40)], lambda sweeps: None)
-            alone.append((started, time.perf_counter()))
+    own: Path
+    other: Path
+    patience: float
+    sweeps: int = 1
 
-        threads = [threading.Thread(target=fit) for _ in range(2)]
+
+def wait_for_the_other(job, report):
+    """Whether the other chain began before this one ended."""
+    job.own.touch()
+    until = time.monotonic() + job.patience
+    while not (met := job.other.exists()) and time.monotonic() < until:
+        time.sleep(0.01)
+    if not met:
+        job.own.unlink()
+    return met
+
+
+def meet(workers, folder, patience):
+    """Whether the chains of two fits met in a pool, each of them."""
+    marks, met = [folder / "one", folder / "two"], []
+    with ChainPool(workers) as pool:
+
+        def fit(*pair):
+            job = Meeting(*pair, patience)
+            met.extend(pool.run(wait_for_the_other, [job], lambda sweeps: None))
+
+        threads = [threading.Thread(target=fit, args=pair) for pair in (marks, marks[::-1])]
         for thread in threads:
             thread.start()
         for thread in threads:
             thread.join()
-    # each began before the other ended
-    assert max(start for start, _ in alone) < min(end for _, end in alone)
+    return met
+
+
+def test_chains_of_two_fits_run_side_by_side(tmp_path):
+    assert meet(2, tmp_path, patience=60) == [True, True]
+    # one after the other they cannot
+    (tmp_path / "in turn").mkdir()
+    assert meet(1, tmp_path / "in turn", patience=0.2) == [False, False]
 
 
 def test_a_chain_that_fails_ends_the_others():
@@ -131,7 +158,7 @@ def test_the_fit_that_fails_is_the_one_that_is_told():
 class Bar:
     """In the place of tqdm: remembers what it was told."""
 
-    def __init__(self, **settings):
+    def __init__(self, bars, **settings):
         self.n, self.total, self.seen, self.settings = 0, 0, [], settings
         bars.append(self)
 
@@ -146,11 +173,9 @@ class Bar:
         pass
 
 
-bars = []
-
-
 def test_the_bar_moves_by_sweeps_and_names_what_runs(monkeypatch):
-    monkeypatch.setattr("tqdm.tqdm", Bar)
+    bars = []
+    monkeypatch.setattr("tqdm.tqdm", functools.partial(Bar, bars))
     sweep(mixture(parallel=False), progress=True)
     (bar,) = bars
     # a fit has 2 chains of 70 sweeps, and the bar moved within it
@@ -198,15 +223,17 @@ def test_an_interrupt_ends_all_processes_and_keeps_what_is_finished(tmp_path):
     )
     command = [sys.executable, "-W", "error", str(script), str(folder), "1000"]
     env = os.environ | {"PYTHONPATH": str(Path(ppm.__file__).parents[1])}
-    run = subprocess.Popen(command, env=env, stderr=subprocess.PIPE, text=True)
-    process = psutil.Process(run.pid)
-    until = time.monotonic() + 60
-    while not list(folder.glob("*.npz")) and time.monotonic() < until:
-        time.sleep(0.05)
-    others = process.children(recursive=True)
-    assert any("spawn" in " ".join(p.cmdline()) for p in others)
-    run.send_signal(signal.SIGINT)
-    _, told = run.communicate(timeout=60)
+    with subprocess.Popen(command, env=env, stderr=subprocess.PIPE, text=True) as run:
+        try:
+            while not list(folder.glob("*.npz")):
+                assert run.poll() is None, run.stderr.read()
+                time.sleep(0.05)
+            others = psutil.Process(run.pid).children(recursive=True)
+            assert any("spawn" in " ".join(p.cmdline()) for p in others)
+            run.send_signal(signal.SIGINT)
+            _, told = run.communicate(timeout=60)
+        finally:
+            run.kill()
     assert run.returncode != 0 and told.rstrip().endswith("KeyboardInterrupt")
     gone, alive = psutil.wait_procs(others, timeout=10)
     assert not alive
