@@ -94,7 +94,7 @@ def test_either_size_serves_the_proof():
     for n in (10**2, 10**4, 10**6):
         tau = np.sqrt(2.0 / n)
         printed = C3**2 * tau**2
-        # records in Q_n that all have the log ratio tau: their term in the second moment
+        # all means as large as second moments of tau^2 allow: the term of the records in Q_n
         first, second = (
             (n * (1 - weight) * tau) ** 2 / n
             for weight in (1 - C3 / np.sqrt(n), 1 - C3 * tau / np.sqrt(n))
@@ -567,6 +567,12 @@ def test_the_divergence_at_weight_one_need_not_exist():
     assert divergence(0.7, weights, 1.0)[-1] == pytest.approx(0.7**2 / 2)  # it is finite ...
     narrow, wide = (divergence(0.7, weights, spread) for spread in (0.5, 1.5))
     assert narrow[-1] > 1e6 and wide[-1] < -1e6  # ... if the model holds the truth
+    # and then it is the divergence of p_theta from p_theta*, in this direction: Poisson, 2 and 5
+    weight = weights[-2]
+    affinity_log = 2.0**weight * 5.0 ** (1 - weight) - weight * 2.0 - (1 - weight) * 5.0
+    found = affinity_log / (weight - 1)
+    assert found == pytest.approx(2 * np.log(2 / 5) - 2 + 5, rel=1e-4)
+    assert found != pytest.approx(5 * np.log(5 / 2) - 5 + 2, rel=0.1)
     # what the theorem has to do with, (1 - alpha) D, has a limit at any rate
     assert ((1 - weights) * narrow)[-1] == pytest.approx(0.75 * 0.7**2 / 2)
 
