@@ -60,6 +60,7 @@ _EXPORTS = {
     "exact_audit": "ppm.audit",
     "audit_study": "ppm.audit",
     "AuditStudy": "ppm.audit",
+    "losses_at": "ppm.audit",
     "bounds_by_unit": "ppm.audit",
     "sampled_audit": "ppm.evidence",
     "SampledAudit": "ppm.evidence",

@@ -5,6 +5,7 @@ Everything in this module is computed from the confidential records and is confi
 
 import math
 from dataclasses import dataclass
+from itertools import product
 
 import numpy as np
 import xarray as xr
@@ -15,6 +16,7 @@ from ppm._random import generator, seed_sequence
 from ppm._validation import check_count, check_counts, check_number
 from ppm.contraction import _check_sizes
 from ppm.lipschitz import local_bound, oscillation_bound
+from ppm.restricted_gamma import RestrictedGamma
 from ppm.synthesizers.gamma_poisson import log_likelihood_of_counts
 from ppm.weights import (
     capped_map,
@@ -24,10 +26,18 @@ from ppm.weights import (
     record_determined_weights,
 )
 
-MECHANISMS = ("Unweighted", "Weighted", "Weighted-M", "Capped", "Range-capped")
+# whose Gamma prior allows every μ above 0: bound and loss are taken over the range of draws
+_OVER_DRAWS = ("Unweighted", "Weighted", "Weighted-M", "Capped", "Range-capped")
+# the last two with the prior restricted to the public interval: bound and loss over all of it
+RESTRICTED = ("Capped on T", "Range-capped on T")
+MECHANISMS = _OVER_DRAWS + RESTRICTED
 # those whose weights hang on posterior draws, and so on the other records
 REACTING = ("Weighted", "Weighted-M")
-_LOSSES = ("fixed", "common", "integrated")
+_LOSSES = ("fixed", "common", "worst", "integrated")
+# seeds whose worst is reported, unless told otherwise
+_SEEDS = 20
+# a loss is surely above a bound if it is so by this many of its standard errors
+_SURELY = 2.0
 # parameter values at which a loss without a closed-form maximum is evaluated
 _GRID = 41
 _LEVELS = (np.arange(_GRID) + 0.5) / _GRID
@@ -45,8 +55,13 @@ class AuditStudy:
     ----------
     dataset : xarray.Dataset
         Dimensions mechanism, size, replicate; what :func:`exact_audit` returns for one database,
-        with the largest loss over its left-out records. In nats: ``local_bound`` (Δ),
-        ``oscillation_bound``, ``loss_fixed``, ``loss_common``, ``loss_integrated``.
+        with the largest loss over its left-out records. In nats, over the set of μ that
+        :func:`exact_audit` describes: ``local_bound`` (Δ), ``oscillation_bound``, ``loss_fixed``,
+        ``loss_common``, ``loss_integrated`` with the Monte Carlo standard error
+        ``loss_integrated_error``; ``loss_worst``: the largest ``loss_common`` of several seeds;
+        ``loss_supremum``: ``loss_common`` over every μ that the prior allows, infinite if that is
+        every μ above 0 and the posterior changes at all. ``share_worst``: the largest
+        ``loss_common`` as a share of 2Δ over the seeds, each with its own Δ.
         ``records_over`` and ``parameters_over``: shares of records, and of draws of μ for the worst
         record, with ``loss_common`` above 2Δ. ``weights_moved`` and ``weights_switched``: records
         whose weight moves visibly, or to or from 0, when the record with the largest bound leaves.
@@ -57,13 +72,15 @@ class AuditStudy:
     truncate_at : float
         The M of Weighted-M, in nats.
     public : tuple of float
-        The public interval of μ behind Capped and Range-capped.
+        The public interval T of μ behind the weights that a record determines alone.
     mean : float
         The μ that generated the data.
     draws : int
         Posterior draws S behind each bound.
     weight_draws : int
         Draws of the weights over which ``loss_integrated`` averages.
+    seeds : int
+        Seeds behind ``loss_worst`` and ``share_worst``.
     prior : tuple of float
         Shape and rate of the Gamma prior.
     seed : numpy.random.SeedSequence
@@ -76,11 +93,12 @@ class AuditStudy:
     mean: float
     draws: int
     weight_draws: int
+    seeds: int
     prior: tuple
     seed: np.random.SeedSequence
 
     def worst(self, mechanism, size, loss="common"):
-        """Replicate whose loss stands highest against its own 2Δ.
+        """Replicate whose loss over the set of μ stands highest against its own 2Δ.
 
         Parameters
         ----------
@@ -89,7 +107,7 @@ class AuditStudy:
         size : int
             One of the sample sizes.
         loss : str, default "common"
-            ``fixed``, ``common`` or ``integrated``.
+            ``fixed``, ``common`` (one seed), ``worst`` (of several seeds) or ``integrated``.
 
         Returns
         -------
@@ -103,9 +121,33 @@ class AuditStudy:
         """
         self._check("mechanism", mechanism, list(self.dataset["mechanism"].values))
         self._check("size", size, list(self.dataset["size"].values))
-        self._check("loss", loss, _LOSSES)
-        cell = self.dataset.sel(mechanism=mechanism, size=size)
-        return int(np.argmax((cell[f"loss_{loss}"] / cell["local_bound"]).values))
+        cell = self.shares_of_own_bound(loss).sel(mechanism=mechanism, size=size)
+        return int(np.argmax(cell.values))
+
+    def shares_of_own_bound(self, loss="common"):
+        """Largest loss of every database over its set of μ, as a share of its own 2Δ.
+
+        Parameters
+        ----------
+        loss : str, default "common"
+            ``fixed``, ``common``, ``worst`` or ``integrated``. For ``worst`` each seed is compared
+            with its own Δ, and the largest share is taken.
+
+        Returns
+        -------
+        xarray.DataArray, dimensions (mechanism, size, replicate)
+            Shares; above 1 the loss is above 2Δ.
+
+        Raises
+        ------
+        ValueError
+            If there is no such loss.
+        """
+        self._check("losses", loss, _LOSSES)
+        if loss == "worst":
+            return self.dataset["share_worst"]
+        losses = self.dataset[f"loss_{loss}"]
+        return losses.copy(data=_shares(losses.values, 2.0 * self.dataset["local_bound"].values))
 
     def audit(self, size, replicate):
         """Audit one of the databases again, with its own random numbers, record by record.
@@ -138,8 +180,8 @@ class AuditStudy:
             counts = data.poisson(self.mean, size=size)
         return exact_audit(
             counts, public=self.public, truncate_at=self.truncate_at, draws=self.draws,
-            weight_draws=self.weight_draws, shape=self.prior[0], rate=self.prior[1],
-            random_seed=_numbered(seeds, replicate),
+            weight_draws=self.weight_draws, seeds=self.seeds, shape=self.prior[0],
+            rate=self.prior[1], random_seed=_numbered(seeds, replicate),
         )
 
     @staticmethod
@@ -149,12 +191,15 @@ class AuditStudy:
             raise ValueError(f"{name} must be among {listed}; got {value!r}")
 
     def losses(self):
-        """Medians over databases of twice the bound, the oscillation and the losses, in nats.
+        """Bounds and losses by mechanism and size, over the set of μ of each database, in nats.
 
         Returns
         -------
         pandas.DataFrame
-            One row a mechanism and size. The last column is the largest integrated loss.
+            Medians over databases of 2Δ, of the oscillation and of the largest loss of a record in
+            three ways; then the largest over databases: with one seed, over several seeds, and
+            integrated, with the Monte Carlo standard error of that one number. A largest
+            integrated loss is a maximum of noisy values and leans upward.
         """
         data = self.dataset
         table = xr.Dataset(
@@ -162,13 +207,20 @@ class AuditStudy:
                 "2Δ": 2 * data["local_bound"].median("replicate"),
                 "oscillation": data["oscillation_bound"].median("replicate"),
                 "weights fixed": data["loss_fixed"].median("replicate"),
-                "common numbers": data["loss_common"].median("replicate"),
+                "one seed": data["loss_common"].median("replicate"),
                 "integrated out": data["loss_integrated"].median("replicate"),
-                "largest common": data["loss_common"].max("replicate"),
-                "largest integrated": data["loss_integrated"].max("replicate"),
+                "largest, one seed": data["loss_common"].max("replicate"),
+                f"largest of {self.seeds} seeds": data["loss_worst"].max("replicate"),
+                "largest, integrated": data["loss_integrated"].max("replicate"),
+                "its standard error": self._error_of_largest(["replicate"]),
             }
         )
         return _by_mechanism(table)
+
+    def _error_of_largest(self, dims):
+        """Standard error of the integrated loss at the database where that is largest."""
+        place = self.dataset["loss_integrated"].argmax(dims)
+        return self.dataset["loss_integrated_error"].isel(place).drop_vars(dims)
 
     def reactions(self):
         """What one leaving record does to the weights of others, and the mass left out.
@@ -219,15 +271,19 @@ class AuditStudy:
         -------
         pandas.DataFrame
             One row a mechanism. ``weights depend on``: the record alone, or all records (or no
-            record); ``largest 2Δ`` and ``largest loss`` (integrated) in nats; ``databases over``:
-            share of databases with that loss above their own 2Δ, at the size where it is largest;
-            ``error``: root mean square error of the mean at the largest size, as a multiple of
-            the Unweighted one.
+            record); ``set of μ`` behind the next four: the range of each database's draws, or T,
+            which is all that the prior allows. ``largest 2Δ``, ``largest oscillation`` and
+            ``largest loss`` (integrated, with its Monte Carlo ``standard error``) in nats;
+            ``over own 2Δ``: share of databases with that loss above their own 2Δ, at the size
+            where it is largest; ``loss the prior allows``: the largest over all parameters of the
+            prior, in nats; ``error``: root mean square error of the mean at the largest size, as a
+            multiple of the Unweighted one.
         """
         import pandas as pd
 
         data = self.dataset
-        over = (data["loss_integrated"] > 2.0 * data["local_bound"]).mean("replicate").max("size")
+        over = (self.shares_of_own_bound("integrated") > 1).mean("replicate").max("size")
+        standard_error = self._error_of_largest(["size", "replicate"])
         error = self.utility()["root mean square error"].unstack("size").iloc[:, -1]
         rows = {}
         for name in data["mechanism"].values:
@@ -235,79 +291,130 @@ class AuditStudy:
             depend = "no record" if name == "Unweighted" else "the record alone"
             rows[str(name)] = {
                 "weights depend on": "all records" if name in REACTING else depend,
+                "set of μ": "T" if name in RESTRICTED else "the draws",
                 "largest 2Δ": float(2.0 * cell["local_bound"].max()),
                 "largest oscillation": float(cell["oscillation_bound"].max()),
                 "largest loss": float(cell["loss_integrated"].max()),
-                "databases over": float(over.sel(mechanism=name)),
+                "standard error": float(standard_error.sel(mechanism=name)),
+                "over own 2Δ": float(over.sel(mechanism=name)),
+                "loss the prior allows": float(cell["loss_supremum"].max()),
                 "error": float(error[name] / error["Unweighted"]),
             }
         return pd.DataFrame.from_dict(rows, orient="index").rename_axis("mechanism")
 
-    def exceedance(self, losses=_LOSSES, *, confidence=0.95):
-        """Share π of databases whose privacy loss itself exceeds their own 2Δ.
+    def over_own_bound(self, losses=_LOSSES, *, confidence=0.95):
+        """Share of databases whose loss over their set of μ exceeds their own 2Δ.
+
+        This is not the π of probabilistic differential privacy, for two reasons: ε is another one
+        for every database, and for a mechanism that takes the loss over the range of its draws,
+        parameters outside that range are left out. See :meth:`exceedance` for π.
 
         Parameters
         ----------
         losses : sequence of str
-            Any of ``fixed``, ``common`` and ``integrated``.
+            Any of ``fixed``, ``common`` (one seed), ``worst`` (a database counts if for some of
+            the seeds the loss is above that seed's own 2Δ) and ``integrated``.
         confidence : float, default 0.95
             Coverage of the exact (Clopper-Pearson) intervals.
 
         Returns
         -------
         pandas.DataFrame
-            One row a mechanism, size and loss: ``estimate``, ``low``, ``high``, ``exceeded``.
+            One row a mechanism, size and loss: ``estimate``, ``low``, ``high``, ``exceeded`` and
+            ``surely``, the databases above by more than two Monte Carlo standard errors of the
+            loss. Only the integrated loss has such an error.
 
         Raises
         ------
         ValueError
             If a loss is not known, or as :func:`ppm.exceedance`.
+        """
+        import pandas as pd
+
+        data = self.dataset
+        least = data["loss_integrated"] - _SURELY * data["loss_integrated_error"]
+        shares = {kind: self.shares_of_own_bound(kind) for kind in losses}
+        surely = {kind: found > 1 for kind, found in shares.items()}
+        surely["integrated"] = least > 2.0 * data["local_bound"]
+        rows = {}
+        for place in product(data["mechanism"].values, data["size"].values):
+            here = dict(zip(("mechanism", "size"), place, strict=True))
+            for kind in losses:
+                found = pdp.loss_exceedance(
+                    shares[kind].sel(here).values, 1.0, confidence=confidence
+                )
+                rows[*place, kind] = (
+                    found.estimate, found.low, found.high, found.exceeded,
+                    int(surely[kind].sel(here).sum()),
+                )
+        return pd.DataFrame(
+            list(rows.values()),
+            pd.MultiIndex.from_tuples(rows, names=["mechanism", "size", "loss"]),
+            columns=["estimate", "low", "high", "exceeded", "surely"],
+        )
+
+    def exceedance(self, epsilon, *, confidence=0.95):
+        """Share π of databases whose loss exceeds one ε at some parameter that the prior allows.
+
+        Parameters
+        ----------
+        epsilon : float
+            The one ε for all databases, 0 or more, in nats.
+        confidence : float, default 0.95
+            Coverage of the exact (Clopper-Pearson) intervals.
+
+        Returns
+        -------
+        pandas.DataFrame
+            One row a mechanism and size: ``estimate``, ``low``, ``high`` and ``exceeded``.
+
+        Raises
+        ------
+        ValueError
+            As :func:`ppm.loss_exceedance`.
 
         Notes
         -----
         Savitsky, Williams and Hu (2022), section 4, the definition of probabilistic differential
-        privacy, with the loss in the place that :func:`ppm.exceedance` gives to 2Δ.
+        privacy: its supremum over all sets of parameters is the supremum of the loss over all
+        parameters of the prior. Weights are computed again with the random numbers of one seed.
         """
         import pandas as pd
 
+        losses = self.dataset["loss_supremum"]
         rows = {}
-        for kind in losses:
-            self._check("losses", kind, _LOSSES)
-        for mechanism in self.dataset["mechanism"].values:
-            for size in self.dataset["size"].values:
-                cell = self.dataset.sel(mechanism=mechanism, size=size)
-                for kind in losses:
-                    found = pdp.loss_exceedance(
-                        cell[f"loss_{kind}"].values,
-                        2.0 * cell["local_bound"].values,
-                        confidence=confidence,
-                    )
-                    rows[mechanism, size, kind] = (
-                        found.estimate, found.low, found.high, found.exceeded
-                    )
-        index = pd.MultiIndex.from_tuples(rows, names=["mechanism", "size", "loss"])
+        for mechanism, size in product(losses["mechanism"].values, losses["size"].values):
+            cell = losses.sel(mechanism=mechanism, size=size)
+            found = pdp.loss_exceedance(cell.values, epsilon, confidence=confidence)
+            rows[mechanism, size] = found.estimate, found.low, found.high, found.exceeded
         return pd.DataFrame(
-            list(rows.values()), index, columns=["estimate", "low", "high", "exceeded"]
+            list(rows.values()),
+            pd.MultiIndex.from_tuples(rows, names=["mechanism", "size"]),
+            columns=["estimate", "low", "high", "exceeded"],
         )
 
 
 def exact_audit(
-    counts, *, public, truncate_at=3.5, draws=1000, weight_draws=200, shape=0.001, rate=0.001,
-    random_seed=None,
+    counts, *, public, truncate_at=3.5, draws=1000, weight_draws=200, seeds=None, shape=0.001,
+    rate=0.001, random_seed=None,
 ):
     r"""Privacy loss of every leave-one-out neighbour of a database of counts, in closed form.
 
     For each record i that may leave, the loss is :math:`\log \xi(\mu \mid x) - \log \xi(\mu \mid
-    x_{-i})`, two Gamma densities; reported is its largest absolute value for μ between the smallest
-    and the largest of S draws from the pseudo posterior of x, the set behind Δ as well.
+    x_{-i})`, two Gamma densities, or two that are restricted to T for the two mechanisms "on T".
+    The neighbour is the same table in which the count of record i takes no part: its term is left
+    out of the likelihood and of the weights. Reported is the loss's largest absolute value over a
+    set of μ, over which Δ and the oscillation are taken as well: all of T for the mechanisms on T;
+    for the others, whose prior allows every μ above 0, what lies between the smallest and the
+    largest of S draws from the pseudo posterior of x.
 
     Parameters
     ----------
     counts : array_like of int, shape (records,)
         The database x, at least two records.
     public : (float, float)
-        Public interval of μ behind the weights that a record determines alone: fixed before the
-        counts were seen.
+        Public interval T of μ behind the weights that a record determines alone, to which the two
+        mechanisms on T restrict the prior too: fixed before the counts were seen.
     truncate_at : float, default 3.5
         The paper's M, above 0, in nats: of Weighted-M, and the cap of Capped. Range-capped caps
         oscillations at 2M, so that all three aim at ε = 2M.
@@ -316,6 +423,9 @@ def exact_audit(
     weight_draws : int, default 200
         Draws of the weights (each from S draws of the unweighted posterior) that are averaged on
         each side; 1 or more.
+    seeds : int, optional
+        Seeds whose worst is reported, at most ``weight_draws``; by default 20, or all of them if
+        they are fewer. Each has its own weights, draws and Δ.
     shape, rate : float, default 0.001
         Gamma prior of μ, as for :class:`ppm.GammaPoisson`.
     random_seed : int, SeedSequence or Generator, optional
@@ -327,11 +437,13 @@ def exact_audit(
         Dimensions mechanism and left_out (the distinct counts of the database: equal counts leave
         the same neighbour). ``records``: how many have this count; ``weight`` and ``bound``: its
         weight and its weighted bound; ``loss_fixed``: the other records keep their weights;
-        ``loss_common``: weights computed again without the record, with the same random numbers;
-        ``loss_integrated``: the same with densities averaged over the weights' draws on each side;
-        ``loss_over_draws``: the loss at common random numbers, with its sign, at the quantiles
-        ``level`` of the pseudo posterior.
-        By mechanism: what :class:`AuditStudy` lists.
+        ``loss_common``: weights computed again without the record, with the same random numbers,
+        those of one seed; ``loss_integrated``: the same with densities averaged over the weights'
+        draws on each side, ``loss_integrated_error``: its Monte Carlo standard error (NaN with one
+        draw of reacting weights); ``loss_over_draws``: the loss at common random numbers, with its
+        sign, at the quantiles ``level`` of the pseudo posterior; ``shape_without`` and
+        ``rate_without``: of the Gamma density without the record, weights computed again.
+        By mechanism: ``shape`` and ``rate`` with all records, and what :class:`AuditStudy` lists.
 
     Raises
     ------
@@ -343,27 +455,87 @@ def exact_audit(
     Savitsky, Williams and Hu (2022), the theorem of section 2 and the mechanisms of section 4.
 
     A release of one μ, or of records drawn from it, with everything else kept secret, has the
-    integrated loss: its density is an average over the draws that made the weights. The loss at
-    common random numbers is that of a mechanism which publishes the seed of the weights as well;
-    its largest value over the seeds bounds the integrated one and, times their number, that of
-    several releases made with the same weights. Equal random numbers means equal levels of the
-    distribution functions of the two posteriors. The more draws of the weights, the closer comes
-    the average; with few of them it lies nearer to the loss at common random numbers.
+    integrated loss: its density is an average over the draws that made the weights. A mechanism
+    which publishes the seed of the weights as well has the largest loss over all seeds. Here
+    ``loss_common`` is that of one seed and ``loss_worst`` the largest of ``seeds`` of them, which
+    more seeds can only raise. Over one set of μ the largest of all seeds bounds the integrated
+    loss and, times the number of releases, that of several releases made with the same weights.
+    Equal random numbers means equal levels of the distribution functions of the two posteriors.
 
-    The log ratio of two Gamma densities is unbounded over all μ. What the set leaves out is
-    ``outside``, the largest mass that either pseudo posterior has there.
+    The integrated loss is the largest of 41 values of μ. Its standard error is by the delta method
+    at that μ, for the difference of two log means over the same draws; being a largest value of
+    noisy ones, it leans upward. With few draws of the weights it lies nearer to the loss at common
+    random numbers. ``local_bound`` is that of the first seed.
+
+    The log ratio of two Gamma densities is unbounded over all μ > 0, unless they are the same:
+    then ``loss_supremum`` is infinite. What a range of draws leaves out is ``outside``, the largest
+    mass that either pseudo posterior has there. With the prior on T nothing is left out, the
+    loss is at most the oscillation over T for every database, and that is at most M for Capped on
+    T (the log-probability of a count has one sign) and 2M for Range-capped on T.
     """
     counts = check_counts("counts", counts)
     if counts.size < 2:
         raise ValueError("counts must hold at least two records: one of them leaves")
-    settings = _settings(truncate_at, public, draws, weight_draws, shape, rate)
+    settings = _settings(truncate_at, public, draws, weight_draws, seeds, shape, rate)
     values, table = np.unique(counts, return_counts=True)
-    return _dataset(*_audit(values, table, settings, generator(random_seed)), values)
+    found = _audit(values, table, settings, generator(random_seed))
+    return _dataset(*found, values, settings["public"])
+
+
+def losses_at(audit, means):
+    """Largest privacy loss of a record of one database at given values of μ.
+
+    Parameters
+    ----------
+    audit : xarray.Dataset
+        What :func:`exact_audit` returned for the database.
+    means : sequence of float
+        Values of μ, above 0, inside the set behind Δ or not.
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row a mechanism, one column a value of μ: the largest absolute loss over the records
+        that may leave, with weights computed again from the random numbers of one seed, in nats.
+        NaN where the prior does not allow the value of μ.
+
+    Raises
+    ------
+    ValueError
+        If a mean is not above 0.
+
+    Notes
+    -----
+    On section 4 of Savitsky, Williams and Hu (2022): a set B of parameters in the definition of
+    probabilistic differential privacy may be as small and as remote as one likes.
+    """
+    import pandas as pd
+
+    means = [check_number("means", mean, above=0) for mean in means]
+    lowest, highest = audit.attrs["public"]
+    rows = {}
+    for mechanism in audit["mechanism"].values:
+        here = audit.sel(mechanism=mechanism)
+        shape, rate = float(here["shape"]), float(here["rate"])
+        shapes, rates = here["shape_without"].values, here["rate_without"].values
+        points = np.array(means)[:, None]
+        if mechanism in RESTRICTED:
+            allowed = (points >= lowest) & (points <= highest)
+            whole = RestrictedGamma(shape, rate, lowest, highest)
+            losses = whole.log_ratio(points, shape - shapes, rate - rates)
+            losses = np.where(allowed, losses, np.nan)
+        else:
+            losses = _log_gamma(points, shape, rate) - _log_gamma(points, shapes, rates)
+        rows[mechanism] = np.abs(losses).max(axis=-1)
+    return pd.DataFrame.from_dict(rows, orient="index", columns=means).rename_axis(
+        index="mechanism", columns="μ"
+    )
 
 
 def audit_study(
     sizes=(100, 400, 1600, 6400), *, replicates=400, mean=100.0, truncate_at=3.5, public=None,
-    draws=1000, weight_draws=200, shape=0.001, rate=0.001, random_seed=None, progress=False,
+    draws=1000, weight_draws=200, seeds=None, shape=0.001, rate=0.001, random_seed=None,
+    progress=False,
 ):
     """Simulate Poisson databases and audit each of them exactly.
 
@@ -380,8 +552,8 @@ def audit_study(
     truncate_at : float, default 3.5
         The paper's M, above 0, in nats.
     public : (float, float), optional
-        Public interval of μ; by default 0.9 and 1.1 times ``mean``.
-    draws, weight_draws, shape, rate
+        Public interval T of μ; by default 0.9 and 1.1 times ``mean``.
+    draws, weight_draws, seeds, shape, rate
         As for :func:`exact_audit`.
     random_seed : int, SeedSequence or Generator, optional
         Source of randomness.
@@ -407,7 +579,7 @@ def audit_study(
     mean = check_number("mean", mean, above=0)
     if public is None:
         public = 0.9 * mean, 1.1 * mean
-    settings = _settings(truncate_at, public, draws, weight_draws, shape, rate)
+    settings = _settings(truncate_at, public, draws, weight_draws, seeds, shape, rate)
     entropy = seed_sequence(random_seed)
     names = list(_BY_DATABASE)
     found = np.empty((len(names), len(MECHANISMS), len(sizes), replicates))
@@ -418,10 +590,10 @@ def audit_study(
         steps = tqdm(steps, desc="Databases audited")
     for place, replicate in steps:
         if replicate == 0:
-            data, seeds = _sources(entropy, sizes[place])
+            data, audits = _sources(entropy, sizes[place])
         values, table = np.unique(data.poisson(mean, size=sizes[place]), return_counts=True)
         by_database, _ = _audit(
-            values, table, settings, np.random.default_rng(_numbered(seeds, replicate))
+            values, table, settings, np.random.default_rng(_numbered(audits, replicate))
         )
         found[:, :, place, replicate] = [by_database[name] for name in names]
     dims = ("mechanism", "size", "replicate")
@@ -431,7 +603,7 @@ def audit_study(
     )
     return AuditStudy(
         dataset, truncate_at=settings["truncate_at"], public=settings["public"], mean=mean,
-        draws=settings["draws"], weight_draws=settings["weight_draws"],
+        draws=settings["draws"], weight_draws=settings["weight_draws"], seeds=settings["seeds"],
         prior=settings["prior"], seed=_numbered(entropy),
     )
 
@@ -450,27 +622,33 @@ def _numbered(seed, *place):
 
 _BY_DATABASE = (
     "local_bound", "oscillation_bound", "loss_fixed", "loss_common", "loss_integrated",
-    "records_over", "parameters_over", "weights_moved", "weights_switched", "outside",
-    "outside_public", "average_mean", "spread",
+    "loss_integrated_error", "loss_worst", "share_worst", "loss_supremum", "records_over",
+    "parameters_over", "weights_moved", "weights_switched", "outside", "outside_public",
+    "average_mean", "spread",
 )
 
 
-def _settings(truncate_at, public, draws, weight_draws, shape, rate):
+def _settings(truncate_at, public, draws, weight_draws, seeds, shape, rate):
     try:
         lowest, highest = public
     except (TypeError, ValueError):
         raise ValueError(f"public must be two numbers, an interval of μ; got {public!r}") from None
     lowest = check_number("public", lowest, above=0)
+    weight_draws = check_count("weight_draws", weight_draws)
+    seeds = min(_SEEDS, weight_draws) if seeds is None else check_count("seeds", seeds)
+    if seeds > weight_draws:
+        raise ValueError(f"seeds must be at most the {weight_draws} weight_draws; got {seeds}")
     return {
         "truncate_at": check_number("truncate_at", truncate_at, above=0),
         "public": (lowest, check_number("public", highest, above=lowest)),
         "draws": check_count("draws", draws, at_least=2),
-        "weight_draws": check_count("weight_draws", weight_draws),
+        "weight_draws": weight_draws,
+        "seeds": seeds,
         "prior": (check_number("shape", shape, above=0), check_number("rate", rate, above=0)),
     }
 
 
-def _dataset(by_database, by_record, values):
+def _dataset(by_database, by_record, values, public):
     """The audit of one database as a Dataset."""
     dataset = xr.Dataset(
         {
@@ -486,7 +664,7 @@ def _dataset(by_database, by_record, values):
             for name, value in by_database.items()
             if name not in by_record
         }
-    )
+    ).assign_attrs(public=public)
 
 
 def _extreme_levels(draws, size, rng):
@@ -508,8 +686,12 @@ def _audit(values, table, settings, rng):
     # row 0 is x itself, row j + 1 its neighbour without one record of the j-th value
     tables = np.vstack([table, table - np.eye(values.size)])
     # the set of μ first: it does not depend on how many draws of the weights there are
-    sets = _extreme_levels(draws, len(MECHANISMS), rng).T
+    sets = _extreme_levels(draws, len(_OVER_DRAWS), rng)
     levels = _extreme_levels(draws, settings["weight_draws"], rng)
+    # last, so that further seeds change nothing above
+    further = _extreme_levels(draws, (settings["seeds"] - 1) * len(_OVER_DRAWS), rng)
+    # mechanism, seed, end
+    sets = np.hstack([sets, further]).T.reshape(-1, len(_OVER_DRAWS), 2).swapaxes(0, 1)
     shapes = prior[0] + tables @ values
     rates = prior[1] + tables.sum(axis=1)
     means = [gammaincinv(shapes[:, None], level) / rates[:, None] for level in levels]
@@ -530,21 +712,24 @@ def _audit(values, table, settings, rng):
     lowest, highest = settings["public"]
     ends = log_likelihood_of_counts(values, np.array([[lowest], [highest]]))
     within = log_likelihood_of_counts(values, np.clip(values, lowest, highest))
-    rules = {
-        "Unweighted": np.ones(values.size),
-        "Weighted": weighted,
-        "Weighted-M": np.where(weighted * bounds > truncate_at, 0.0, weighted),
-        "Capped": record_determined_weights(-ends.min(axis=0), capped_map(truncate_at)),
-        "Range-capped": record_determined_weights(
-            within - ends.min(axis=0), capped_map(2.0 * truncate_at)
-        ),
-    }
+    own_bounds, own_oscillations = -ends.min(axis=0), within - ends.min(axis=0)
+    capped = record_determined_weights(own_bounds, capped_map(truncate_at))
+    range_capped = record_determined_weights(own_oscillations, capped_map(2.0 * truncate_at))
     extreme = int(np.argmax(np.where(table > 0, bounds[0, 0], -np.inf)))
+    over_draws = (
+        np.ones(values.size), weighted, np.where(weighted * bounds > truncate_at, 0.0, weighted),
+        capped, range_capped,
+    )
     found = [
         _one_mechanism(
             values, table, tables, weights, prior, ends, extreme, np.array(settings["public"])
         )
-        for weights, ends in zip(rules.values(), sets, strict=True)
+        for weights, ends in zip(over_draws, sets, strict=True)
+    ] + [
+        _restricted_mechanism(
+            values, table, weights, prior, settings["public"], own_bounds, own_oscillations
+        )
+        for weights in (capped, range_capped)
     ]
     return tuple(
         {name: np.array([one[part][name] for one in found]) for name in found[0][part]}
@@ -553,32 +738,32 @@ def _audit(values, table, settings, rng):
 
 
 def _one_mechanism(values, table, tables, weights, prior, levels, extreme, public):
+    """One mechanism whose prior allows every μ above 0, over the range of its draws."""
     reacting = weights.ndim == 3
     every = weights if reacting else np.broadcast_to(weights, (len(tables), 1, values.size))
     here = every[0, 0]
     effective = every * tables[:, None]
     shapes, rates = prior[0] + effective @ values, prior[1] + effective.sum(axis=-1)
-    # the set of μ: between the smallest and the largest of S draws, as behind Δ
-    low, high = gammaincinv(shapes[0, 0], levels) / rates[0, 0]
-    log_lik = log_likelihood_of_counts(values, np.array([[low], [high]]))
-    inside = log_likelihood_of_counts(values, np.clip(values, low, high))
-    # not a product: a record that was removed can have an infinite bound
-    bounds, oscillations = (
-        np.multiply(here, found, out=np.zeros(values.size), where=here > 0)
-        for found in (-log_lik.min(axis=0), inside - log_lik.min(axis=0))
-    )
-    local_bound = bounds.max()
+    # for each seed the set of μ: between the smallest and the largest of S draws, as behind Δ
+    seeds = slice(len(levels)) if reacting else slice(1)
+    of_seeds = shapes[0, seeds, None], rates[0, seeds, None]
+    lows, highs = (gammaincinv(of_seeds[0], levels) / of_seeds[1]).T[..., None]
+    bounds, oscillations = _bounds_between(values, every[0, seeds], lows, highs)
+    local_bounds = bounds.max(axis=-1)
+    bounds, oscillations, low, high = bounds[0], oscillations[0], lows[0, 0], highs[0, 0]
 
     fixed_shapes, fixed_rates = shapes[0, 0] - here * values, rates[0, 0] - here
     fixed = _largest_loss(shapes[0, 0], rates[0, 0], fixed_shapes, fixed_rates, low, high)
-    common = integrated = fixed
-    parts = fixed_shapes, fixed_rates
+    integrated, error = fixed, np.zeros(values.size)
+    parts = fixed_shapes[None], fixed_rates[None]
     if reacting:
-        parts = shapes[1:, 0], rates[1:, 0]
-        common = _largest_loss(shapes[0, 0], rates[0, 0], *parts, low, high)
+        parts = shapes[1:, seeds].T, rates[1:, seeds].T
         points = np.linspace(low, high, _GRID)
-        density = _log_mean(_log_gamma(points, shapes[..., None], rates[..., None]))
-        integrated = np.abs(density[0] - density[1:]).max(axis=-1)
+        integrated, error = _integrated_loss(
+            _log_gamma(points, shapes[..., None], rates[..., None])
+        )
+    by_seed = _largest_loss(*of_seeds, *parts, lows, highs)
+    common, parts = by_seed[0], tuple(part[0] for part in parts)
     # over μ from the pseudo posterior of x
     points = gammaincinv(shapes[0, 0], _LEVELS) / rates[0, 0]
     over_draws = _log_gamma(points, shapes[0, 0], rates[0, 0]) - _log_gamma(
@@ -586,25 +771,11 @@ def _one_mechanism(values, table, tables, weights, prior, levels, extreme, publi
     )
     sides_shape, sides_rate = np.append(parts[0], shapes[0, 0]), np.append(parts[1], rates[0, 0])
     inside_mass = gammainc(sides_shape, high * sides_rate) - gammainc(sides_shape, low * sides_rate)
+    changed = (parts[0] != shapes[0, 0]) | (parts[1] != rates[0, 0])
     moved = np.abs(every[extreme + 1, 0] - here)
     left = tables[extreme + 1]
     switched = (every[extreme + 1, 0] > 0) != (here > 0)
-    over = common > 2.0 * local_bound
-    return {
-        "local_bound": local_bound,
-        "oscillation_bound": oscillations.max(),
-        "loss_fixed": fixed.max(),
-        "loss_common": common.max(),
-        "loss_integrated": integrated.max(),
-        "records_over": table[over].sum() / table.sum(),
-        "parameters_over": np.mean(np.abs(over_draws) > 2.0 * local_bound, axis=-1).max(),
-        "weights_moved": left[moved > _VISIBLE].sum(),
-        "weights_switched": left[switched].sum(),
-        "outside": 1.0 - inside_mass.min(),
-        "outside_public": 1.0 - np.diff(gammainc(shapes[0, 0], rates[0, 0] * public))[0],
-        "average_mean": shapes[0, 0] / rates[0, 0],
-        "spread": math.sqrt(shapes[0, 0]) / rates[0, 0],
-    }, {
+    by_record = {
         "records": table,
         "weight": here,
         "bound": bounds,
@@ -612,8 +783,100 @@ def _one_mechanism(values, table, tables, weights, prior, levels, extreme, publi
         "loss_fixed": fixed,
         "loss_common": common,
         "loss_integrated": integrated,
+        "loss_integrated_error": error,
         "loss_over_draws": over_draws,
+        "shape_without": parts[0],
+        "rate_without": parts[1],
     }
+    return {
+        **_summary(by_record),
+        "loss_worst": by_seed.max(),
+        "share_worst": _shares(by_seed.max(axis=-1), 2.0 * local_bounds).max(),
+        "loss_supremum": np.inf if changed.any() else 0.0,
+        "weights_moved": left[moved > _VISIBLE].sum(),
+        "weights_switched": left[switched].sum(),
+        "outside": 1.0 - inside_mass.min(),
+        "outside_public": 1.0 - np.diff(gammainc(shapes[0, 0], rates[0, 0] * public))[0],
+        "average_mean": shapes[0, 0] / rates[0, 0],
+        "spread": math.sqrt(shapes[0, 0]) / rates[0, 0],
+        "shape": shapes[0, 0],
+        "rate": rates[0, 0],
+    }, by_record
+
+
+def _restricted_mechanism(values, table, weights, prior, public, own_bounds, own_oscillations):
+    """A mechanism of weights that a record determines alone, with the prior restricted to T."""
+    shape = prior[0] + weights * table @ values
+    rate = prior[1] + weights @ table
+    whole = RestrictedGamma(shape, rate, *public)
+    dropped = weights * values, weights
+    # as a function of μ the loss turns at the count itself, and nowhere else
+    points = np.stack([*(np.full(values.size, end) for end in public), np.clip(values, *public)])
+    loss = np.abs(whole.log_ratio(points, *dropped)).max(axis=0)
+    by_record = {
+        "records": table,
+        "weight": weights,
+        "bound": weights * own_bounds,
+        "oscillation": weights * own_oscillations,
+        "loss_fixed": loss,
+        "loss_common": loss,
+        "loss_integrated": loss,
+        "loss_integrated_error": np.zeros(values.size),
+        "loss_over_draws": whole.log_ratio(whole.quantile(_LEVELS)[:, None], *dropped).T,
+        "shape_without": shape - dropped[0],
+        "rate_without": rate - dropped[1],
+    }
+    found = _summary(by_record)
+    return {
+        **found,
+        "loss_worst": loss.max(),
+        "share_worst": _shares(loss.max(), 2.0 * found["local_bound"]),
+        "loss_supremum": loss.max(),
+        "weights_moved": 0.0,
+        "weights_switched": 0.0,
+        "outside": 0.0,
+        "outside_public": 0.0,
+        "average_mean": float(whole.mean),
+        "spread": float(whole.spread),
+        "shape": shape,
+        "rate": rate,
+    }, by_record
+
+
+def _summary(by_record):
+    """The largest of the records, and who is above twice the bound."""
+    local_bound = by_record["bound"].max()
+    integrated = by_record["loss_integrated"]
+    over = by_record["loss_common"] > 2.0 * local_bound
+    over_draws = np.abs(by_record["loss_over_draws"]) > 2.0 * local_bound
+    return {
+        "local_bound": local_bound,
+        "oscillation_bound": by_record["oscillation"].max(),
+        "loss_fixed": by_record["loss_fixed"].max(),
+        "loss_common": by_record["loss_common"].max(),
+        "loss_integrated": integrated.max(),
+        "loss_integrated_error": by_record["loss_integrated_error"][integrated.argmax()],
+        "records_over": by_record["records"][over].sum() / by_record["records"].sum(),
+        "parameters_over": np.mean(over_draws, axis=-1).max(),
+    }
+
+
+def _bounds_between(values, weights, low, high):
+    """Weighted bounds and oscillations of counts over intervals of μ, shape (sets, values)."""
+    ends = log_likelihood_of_counts(values, np.stack([low, high])).min(axis=0)
+    inside = log_likelihood_of_counts(values, np.clip(values, low, high))
+    weights = np.broadcast_to(weights, ends.shape)
+    # not a product: a record that was removed can have an infinite bound
+    return tuple(
+        np.multiply(weights, found, out=np.zeros(found.shape), where=weights > 0)
+        for found in (-ends, inside - ends)
+    )
+
+
+def _shares(losses, bounds):
+    """Losses as shares of bounds; a loss above a bound of 0 is infinitely far above."""
+    losses = np.asarray(losses)
+    return np.divide(losses, bounds, out=np.where(losses > 0, np.inf, 0.0), where=bounds > 0)
 
 
 def _log_gamma(mu, shape, rate):
@@ -621,19 +884,36 @@ def _log_gamma(mu, shape, rate):
     return shape * np.log(rate) - gammaln(shape) + (shape - 1.0) * log_mu - rate * mu
 
 
-def _log_mean(log_density):
-    """Logarithm of the mean over draws of the weights, up to one constant for all; overwrites."""
+def _integrated_loss(log_density):
+    """Largest log ratio of mean densities, with its standard error; overwrites its argument.
+
+    Axes: row 0 is x and the others are neighbours; draw of the weights; μ.
+    """
+    draws = log_density.shape[1]
     largest = log_density.max(axis=1, keepdims=True)
     log_density -= largest
-    return largest[:, 0] + np.log(np.exp(log_density, out=log_density).sum(axis=1))
+    density = np.exp(log_density, out=log_density)
+    total = density.sum(axis=1)
+    log_mean = largest[:, 0] + np.log(total)
+    losses = np.abs(log_mean[0] - log_mean[1:])
+    place = losses.argmax(axis=-1)
+    neighbours = np.arange(1, len(density))
+    # both sides use the same random numbers, and their errors partly cancel
+    shares = density / total[:, None]
+    differences = shares[0][:, place].T - shares[neighbours, :, place]
+    with np.errstate(invalid="ignore", divide="ignore"):
+        # the mean of the draws' differences is 0
+        error = np.sqrt((differences**2).sum(axis=-1) * draws / np.float64(draws - 1))
+    return losses[neighbours - 1, place], error
 
 
 def _largest_loss(shape, rate, shapes, rates, low, high):
     """Largest absolute log ratio of two Gamma densities on an interval: at an end or in between."""
+    everywhere = np.broadcast_shapes(np.shape(shapes), np.shape(low))
     turn = np.divide(
-        shape - shapes, rate - rates, out=np.full(shapes.shape, low), where=rate != rates
+        shape - shapes, rate - rates, out=np.full(everywhere, low), where=rate != rates
     )
-    ends = [np.full(shapes.shape, end) for end in (low, high)]
+    ends = [np.broadcast_to(end, turn.shape) for end in (low, high)]
     points = np.stack([*ends, np.clip(turn, low, high)])
     return np.abs(_log_gamma(points, shape, rate) - _log_gamma(points, shapes, rates)).max(axis=0)
 

@@ -11,18 +11,19 @@ from ppm._validation import check_count, check_number, check_share
 
 @dataclass(frozen=True)
 class Exceedance:
-    """Share π of databases that exceed ε, with its exact binomial interval.
+    """Share of databases that exceed ε, with its exact binomial interval.
 
     Attributes
     ----------
     estimate : float
-        Databases with 2Δ above ε, divided by all of them.
+        Databases above ε, divided by all of them: of :func:`ppm.exceedance` those with 2Δ above
+        it, of :func:`ppm.loss_exceedance` those with a loss above it.
     low, high : float
         Clopper-Pearson interval at ``confidence``.
     exceeded, databases : int
         How many exceeded, of how many.
     epsilon : float
-        The ε they were compared with, in nats.
+        The ε they were compared with, in nats; the largest, if each had its own.
     confidence : float
         Coverage of the interval.
     """
@@ -74,7 +75,11 @@ def epsilon(bound, releases=1):
 
 
 def exceedance(bounds, epsilon, *, confidence=0.95):
-    """Estimate π, the probability that a database exceeds ε, from many databases' bounds.
+    """Share of databases whose 2Δ exceeds ε: the paper's stand-in for π.
+
+    π is the probability that the privacy loss of a database exceeds ε. Twice a local bound is no
+    limit to that loss: Δ is a maximum over draws, and the theorem that ties it to the loss asks
+    for all parameters and for weights that stay as they are when a record leaves.
 
     Parameters
     ----------
@@ -88,7 +93,7 @@ def exceedance(bounds, epsilon, *, confidence=0.95):
     Returns
     -------
     Exceedance
-        The share, and its exact (Clopper-Pearson) interval.
+        The share of databases with 2Δ > ε, and its exact (Clopper-Pearson) interval.
 
     Raises
     ------
@@ -119,7 +124,11 @@ def exceedance(bounds, epsilon, *, confidence=0.95):
 
 
 def loss_exceedance(losses, epsilon, *, confidence=0.95):
-    """Estimate π from privacy losses themselves, not from the bounds on them.
+    """Share of databases whose privacy loss exceeds ε, from losses instead of bounds on them.
+
+    It estimates π as the definition has it only if each loss is the supremum over every neighbour
+    and every parameter that the prior allows, and if ε is one number fixed for all databases.
+    With losses over a range of draws, or with each database's own 2Δ, it is another share.
 
     Parameters
     ----------

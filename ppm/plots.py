@@ -18,6 +18,9 @@ COLOURS = {
     "Countweighted": "#CC79A7",
     "Capped": "#E69F00",
     "Range-capped": "#56B4E9",
+    # darker: the same weights with another prior
+    "Capped on T": "#7A4B00",
+    "Range-capped on T": "#1F3A5F",
 }
 MARKERS = {
     "Data": "o",
@@ -203,7 +206,8 @@ def exceedance_curves(study, epsilons=None, *, confidence=0.95):
 # how a loss is drawn: label, marker, line
 _LOSSES = {
     "fixed": ("weights held fixed", "o", "-"),
-    "common": ("weights again, common random numbers", "^", "--"),
+    "common": ("weights again, one seed", "^", "--"),
+    "worst": ("weights again, worst seed", "v", "-."),
     "integrated": ("weights again, integrated out", "D", ":"),
 }
 
@@ -221,13 +225,16 @@ def loss_by_record(audit, mechanisms=("Weighted", "Weighted-M", "Capped")):
     Returns
     -------
     matplotlib.figure.Figure
-        Three losses, with the database's own 2Δ and oscillation bound as lines.
+        Three losses over the set of μ, with the database's own 2Δ and oscillation over that set as
+        lines.
     """
     figure, panels = _figure(9.6, 4.2, ncols=len(mechanisms), sharey=True, squeeze=False)
     for axes, mechanism in zip(panels[0], mechanisms, strict=True):
         _tidy(axes)
         here = audit.sel(mechanism=mechanism)
         for kind, (label, marker, line) in _LOSSES.items():
+            if f"loss_{kind}" not in here or "left_out" not in here[f"loss_{kind}"].dims:
+                continue
             axes.plot(
                 here["left_out"], _visible(here[f"loss_{kind}"]), marker, linestyle=line,
                 linewidth=0.8, markersize=3.5, color=COLOURS[mechanism], label=label,
@@ -236,7 +243,7 @@ def loss_by_record(audit, mechanisms=("Weighted", "Weighted-M", "Capped")):
             )
         for bound, style, label in (
             (2 * here["local_bound"], "--", "2Δ"),
-            (here["oscillation_bound"], ":", "oscillation bound"),
+            (here["oscillation_bound"], ":", "oscillation"),
         ):
             axes.axhline(float(bound), color="0.2", linestyle=style, linewidth=1.2, label=label)
         axes.set_title(mechanism, fontsize=11)
@@ -293,7 +300,7 @@ def loss_over_draws(audits, mechanisms=("Weighted", "Weighted-M", "Capped")):
 
 
 def audited_losses(study):
-    """Largest loss of every database by mechanism and size, against twice its local bound.
+    """Largest loss of every database over its set of μ, against twice its local bound.
 
     Parameters
     ----------
@@ -304,16 +311,16 @@ def audited_losses(study):
     -------
     matplotlib.figure.Figure
         One panel a kind of loss: median (mark), smallest and largest (line) over databases of the
-        loss as a share of the database's own 2Δ.
+        loss as a share of the database's own 2Δ. Open marks: prior restricted to T.
     """
     data = study.dataset
     sizes, mechanisms = data["size"].values, list(data["mechanism"].values)
-    figure, panels = _figure(9.8, 4.2, ncols=len(_LOSSES), sharey=True)
-    offsets = np.linspace(-0.3, 0.3, len(mechanisms))
-    for axes, (kind, (label, marker, _)) in zip(panels, _LOSSES.items(), strict=True):
+    figure, panels = _figure(9.8, 7.0, nrows=2, ncols=2, sharey=True, sharex=True)
+    offsets = np.linspace(-0.33, 0.33, len(mechanisms))
+    for axes, (kind, (label, marker, _)) in zip(panels.flat, _LOSSES.items(), strict=True):
         _tidy(axes)
         axes.axhline(1.0, color="0.2", linestyle="--", linewidth=1.2)
-        ratio = data[f"loss_{kind}"] / (2 * data["local_bound"])
+        ratio = study.shares_of_own_bound(kind)
         for mechanism, offset in zip(mechanisms, offsets, strict=True):
             here = ratio.sel(mechanism=mechanism)
             place = np.arange(sizes.size) + offset
@@ -323,40 +330,43 @@ def audited_losses(study):
             axes.plot(
                 place, here.median("replicate"), marker, color=COLOURS[mechanism], markersize=5,
                 label=mechanism,
+                markerfacecolor="white" if mechanism.endswith("on T") else COLOURS[mechanism],
             )
         axes.set_xticks(range(sizes.size), [f"{size:,}" for size in sizes])
-        axes.set_xlabel("Sample size n")
         axes.set_title(label, fontsize=10)
         axes.set_yscale("log")
-    panels[0].set_ylabel("Largest loss of a database / its 2Δ")
+    for axes in panels[1]:
+        axes.set_xlabel("Sample size n")
+    for axes in panels[:, 0]:
+        axes.set_ylabel("Largest loss of a database / its 2Δ")
     figure.legend(
-        *panels[0].get_legend_handles_labels(), loc="outside upper center", ncols=len(mechanisms),
+        *panels[0, 0].get_legend_handles_labels(), loc="outside upper center", ncols=4,
         frameon=False,
     )
     return figure
 
 
-def audited_exceedance(table, mechanisms=("Weighted", "Weighted-M", "Capped")):
-    """Share π of databases whose loss exceeds their own 2Δ, with exact intervals, against n.
+def over_own_bound(table, mechanisms=("Weighted", "Weighted-M", "Capped", "Capped on T")):
+    """Share of databases whose loss over their set of μ exceeds their own 2Δ, against n.
 
     Parameters
     ----------
     table : pandas.DataFrame
-        What :meth:`ppm.AuditStudy.exceedance` returned.
+        What :meth:`ppm.AuditStudy.over_own_bound` returned.
     mechanisms : sequence of str, optional
         Labels to show.
 
     Returns
     -------
     matplotlib.figure.Figure
-        One panel a kind of loss.
+        One panel a kind of loss, with exact intervals.
     """
     kinds = list(dict.fromkeys(table.index.get_level_values("loss")))
     sizes = list(dict.fromkeys(table.index.get_level_values("size")))
     figure, panels = _figure(
-        max(4.0, 3.2 * len(kinds)), 4.0, ncols=len(kinds), sharey=True, squeeze=False
+        max(4.0, 2.7 * len(kinds)), 4.0, ncols=len(kinds), sharey=True, squeeze=False
     )
-    offsets = np.linspace(-0.15, 0.15, len(mechanisms))
+    offsets = np.linspace(-0.24, 0.24, len(mechanisms))
     for axes, kind in zip(panels[0], kinds, strict=True):
         _tidy(axes)
         label, marker, _ = _LOSSES[kind]
@@ -365,12 +375,13 @@ def audited_exceedance(table, mechanisms=("Weighted", "Weighted-M", "Capped")):
             place = np.arange(len(sizes)) + offset
             axes.vlines(place, found["low"], found["high"], color=COLOURS[mechanism], linewidth=2)
             axes.plot(
-                place, found["estimate"], marker, color=COLOURS[mechanism], label=mechanism
+                place, found["estimate"], marker, color=COLOURS[mechanism], label=mechanism,
+                markerfacecolor="white" if mechanism.endswith("on T") else COLOURS[mechanism],
             )
         axes.set_xticks(range(len(sizes)), [f"{size:,}" for size in sizes])
         axes.set_xlabel("Sample size n")
         axes.set_title(label, fontsize=10)
-    panels[0, 0].set_ylabel("π: share of databases with loss > 2Δ")
+    panels[0, 0].set_ylabel("Share of databases with\nloss over their set > their own 2Δ")
     panels[0, 0].legend(frameon=False, loc="upper left")
     return figure
 

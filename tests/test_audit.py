@@ -27,6 +27,9 @@ def by_record(counts, draws, weight_draws, seed):
     rng = np.random.default_rng(seed)
     sets = audit._extreme_levels(draws, len(RULES), rng).T
     levels = audit._extreme_levels(draws, weight_draws, rng).T
+    # a set for each further seed, of each mechanism
+    further = audit._extreme_levels(draws, (weight_draws - 1) * len(RULES), rng)
+    further = further.T.reshape(-1, len(RULES), 2)
     found = {}
 
     def posteriors(counts, rule):
@@ -38,16 +41,32 @@ def by_record(counts, draws, weight_draws, seed):
             weights = rule(log_lik, records)
             yield records.posterior(weights), weights
 
-    for (name, rule), ends in zip(RULES.items(), sets, strict=True):
+    for place, (name, rule) in enumerate(RULES.items()):
+        ends = sets[place]
         whole = list(posteriors(counts, rule))
+        neighbours = [list(posteriors(np.delete(counts, i), rule)) for i in range(counts.size)]
+        of_seeds = []
+        for one, (density, own) in enumerate(whole):
+            here = density.ppf(ends if one == 0 else further[one - 1, place])
+            # all weights can be 0, and a quantile of the prior that is left underflow
+            mu = np.maximum(np.linspace(*here, 2001), audit._TINY)
+            bound = ppm.local_bound(stats.poisson.logpmf(counts, mu[:, None]), own)
+            of_seeds.append(
+                [
+                    max(
+                        np.abs(density.logpdf(mu) - part[one][0].logpdf(mu)).max()
+                        for part in neighbours
+                    ),
+                    2 * bound,
+                ]
+            )
         first, weights = whole[0]
         low, high = first.ppf(ends)
         mu = np.linspace(low, high, audit._GRID)
         fine = np.linspace(low, high, 2001)
         losses = {"fixed": [], "common": [], "integrated": []}
         for record in range(counts.size):
-            left = np.delete(counts, record)
-            parts = list(posteriors(left, rule))
+            left, parts = np.delete(counts, record), neighbours[record]
             kept = ppm.GammaPoisson(left).posterior(np.delete(weights, record))
             losses["fixed"].append(np.abs(first.logpdf(fine) - kept.logpdf(fine)).max())
             losses["common"].append(np.abs(first.logpdf(fine) - parts[0][0].logpdf(fine)).max())
@@ -57,8 +76,9 @@ def by_record(counts, draws, weight_draws, seed):
             ]
             losses["integrated"].append(np.abs(sides[0] - sides[1]).max())
         log_lik = stats.poisson.logpmf(counts, fine[:, None])
-        found[name] = losses, ppm.local_bound(log_lik, weights), ppm.oscillation_bound(
-            log_lik, weights
+        found[name] = (
+            losses, ppm.local_bound(log_lik, weights), ppm.oscillation_bound(log_lik, weights),
+            np.array(of_seeds),
         )
     return found
 
@@ -69,8 +89,13 @@ def test_the_audit_equals_a_computation_record_by_record(weight_draws):
         COUNTS, public=PUBLIC, draws=200, weight_draws=weight_draws, random_seed=5
     )
     place = np.searchsorted(found["left_out"], COUNTS)
-    for name, (losses, bound, oscillation) in by_record(COUNTS, 200, weight_draws, 5).items():
+    exact = by_record(COUNTS, 200, weight_draws, 5)
+    for name, (losses, bound, oscillation, of_seeds) in exact.items():
         here = found.sel(mechanism=name)
+        assert np.isclose(here["loss_worst"], of_seeds[:, 0].max(), rtol=1e-4)
+        with np.errstate(divide="ignore"):
+            shares = of_seeds[:, 0] / of_seeds[:, 1]
+        assert np.isclose(here["share_worst"], shares.max(), rtol=1e-4)
         for kind, expected in losses.items():
             if kind == "integrated" and name not in audit.REACTING:
                 expected = losses["fixed"]
@@ -110,6 +135,7 @@ def test_only_reacting_weights_lose_more_when_they_are_recomputed(study):
     data = study.dataset
     for mechanism in audit.MECHANISMS:
         cell = data.sel(mechanism=mechanism)
+        assert (cell["loss_integrated_error"].sum() > 0) == (mechanism in audit.REACTING)
         same = np.array_equal(cell["loss_fixed"], cell["loss_common"])
         assert same == (mechanism not in audit.REACTING)
         assert (cell["weights_moved"].sum() > 0) == (mechanism in audit.REACTING)
@@ -142,17 +168,241 @@ def test_the_study_repeats_and_a_size_does_not_depend_on_the_others(study):
     assert not again.dataset.equals(other.dataset)
 
 
-def test_pi_counts_databases_whose_loss_exceeds_their_own_two_bounds(study):
-    table = study.exceedance(["fixed", "common"])
-    cell = study.dataset.sel(mechanism="Weighted-M", size=800)
-    expected = int((cell["loss_common"] > 2 * cell["local_bound"]).sum())
-    row = table.loc[("Weighted-M", 800, "common")]
-    assert row["exceeded"] == expected and row["estimate"] == expected / 12
+def test_databases_above_their_own_two_bounds_are_counted_and_surely_above_apart(study):
+    table = study.over_own_bound()
+    cell = study.dataset.sel(mechanism="Weighted-M", size=50)
+    own = 2 * cell["local_bound"]
+    expected = int((cell["loss_common"] > own).sum())
+    row = table.loc[("Weighted-M", 50, "common")]
+    assert row["exceeded"] == row["surely"] == expected and row["estimate"] == expected / 12
     interval = stats.binomtest(expected, 12).proportion_ci(method="exact")
     assert (row["low"], row["high"]) == pytest.approx(interval)
     assert (table.xs("fixed", level="loss")["exceeded"] == 0).all()
+    # averages over draws have an error, and one of them is above by less than two of it
+    row = table.loc[("Weighted-M", 50, "integrated")]
+    least = cell["loss_integrated"] - 2 * cell["loss_integrated_error"]
+    assert row["surely"] == int((least > own).sum()) < row["exceeded"]
+    # each seed has its own bound, and one that is above is enough
+    worst = table.xs("worst", level="loss")["exceeded"]
+    assert worst["Weighted-M", 50] == int((cell["share_worst"] > 1).sum()) > expected
+    assert (worst >= table.xs("common", level="loss")["exceeded"]).all()
     with pytest.raises(ValueError, match="^losses must be among"):
-        study.exceedance(["typical"])
+        study.over_own_bound(["typical"])
+
+
+def test_pi_of_the_definition_is_1_unless_the_prior_is_restricted(study):
+    limit = 2 * study.truncate_at
+    table = study.exceedance(limit)["estimate"].unstack("size")
+    for mechanism in audit.MECHANISMS:
+        assert (table.loc[mechanism] == (0 if mechanism in audit.RESTRICTED else 1)).all()
+    # nor would a larger ε help, and half of it is enough for capped bounds of a probability
+    assert (study.exceedance(1e9)["estimate"].loc[list(RULES)] == 1).all()
+    assert (study.exceedance(limit / 2)["estimate"].loc["Capped on T"] == 0).all()
+    found = study.dataset["loss_supremum"].sel(mechanism="Range-capped on T", size=800)
+    row = study.exceedance(float(found.median())).loc["Range-capped on T", 800]
+    assert row["exceeded"] == 6
+    # while over the range of the draws hardly a database is above its own bound
+    over = study.over_own_bound(["common"])["estimate"]
+    assert over.unstack("mechanism").drop(columns="Weighted-M").max(axis=None) == 0
+
+
+def test_the_loss_grows_without_limit_where_the_prior_goes_on_and_ends_where_it_ends():
+    found = ppm.exact_audit(COUNTS, public=PUBLIC, draws=200, weight_draws=3, random_seed=5)
+    means = [70.0, 100.0, 500.0, 5000.0]
+    table = ppm.losses_at(found, means)
+    records = ppm.GammaPoisson(COUNTS)
+    weights = RULES["Capped"](None, records)
+    whole = records.posterior(weights)
+    for mean in means:
+        exact = [
+            abs(whole.logpdf(mean) - records.posterior(weights * (np.arange(10) != i)).logpdf(mean))
+            for i in range(10)
+        ]
+        assert table.loc["Capped", mean] == pytest.approx(max(exact), rel=1e-6)
+    assert np.all(table.loc[list(RULES), 5000.0] > 5 * table.loc[list(RULES), 500.0])
+    restricted = table.loc[list(audit.RESTRICTED)]
+    assert restricted.isna().equals(restricted.apply(lambda column: column * 0 + 1).isna())
+    assert restricted[100.0].notna().all() and restricted.drop(columns=100.0).isna().all(axis=None)
+    # inside, the ratio of the two masses on T comes in
+    assert np.abs(restricted[100.0].values - table.loc[["Capped", "Range-capped"], 100.0]).max() > 0
+    with pytest.raises(ValueError, match="^means must be"):
+        ppm.losses_at(found, [0.0])
+
+
+# ---- a prior that is restricted to the public interval ------------------------------------
+
+# as bad as databases come, for an interval of μ from 80 to 120
+ADVERSARIAL = {
+    "an outlier": [*COUNTS, 1_000_000],
+    "an outlier that outweighs all": [0, 10**9],
+    "all equal": [100] * 30,
+    "all 0": [0] * 40,
+    "two records": [0, 200],
+    "two at the ends": [80, 120],
+    "far above": [500] * 50 + [3],
+    "far below": [3] * 300 + [130],
+    "many far above": [120] * 20_000 + [80],
+    "many on either side": [60] * 1_000 + [170] * 1_000,
+}
+LIMITS = {"Capped on T": 3.5, "Range-capped on T": 7.0}
+
+
+def restricted_losses(counts, rule, points=400_001):
+    """Losses on the interval by a sum over a fine grid, weights computed again for each record."""
+    mu = np.linspace(*PUBLIC, points)
+    ends = np.r_[0.5, np.ones(points - 2), 0.5]
+
+    def log_density(counts, weights):
+        log_density = (0.001 + weights @ counts - 1) * np.log(mu) - (0.001 + weights.sum()) * mu
+        log_density -= log_density.max()
+        return log_density - np.log(np.sum(ends * np.exp(log_density)))
+
+    def fit(counts):
+        return log_density(counts, rule(ppm.GammaPoisson(counts)))
+
+    whole = fit(counts)
+    return {
+        int(value): np.abs(whole - fit(np.delete(counts, np.argmax(counts == value)))).max()
+        for value in np.unique(counts)
+    }
+
+
+@pytest.mark.parametrize("case", ADVERSARIAL)
+def test_no_database_is_above_one_epsilon_if_the_prior_is_restricted(case):
+    counts = np.array(ADVERSARIAL[case])
+    found = ppm.exact_audit(counts, public=PUBLIC, draws=50, weight_draws=2, random_seed=1)
+    for name, limit in LIMITS.items():
+        here = found.sel(mechanism=name)
+        assert np.all(here["loss_common"] <= here["oscillation"] + 1e-9)
+        assert np.all(here["oscillation"] <= limit)
+        assert here["loss_supremum"] <= limit and here["outside"] == 0
+        assert PUBLIC[0] < here["average_mean"] < PUBLIC[1] and here["spread"] > 0
+        assert np.all(np.abs(here["loss_over_draws"]).max("level") <= here["loss_common"] + 1e-9)
+        rule = RULES[name.removesuffix(" on T")]
+        exact = restricted_losses(counts, lambda records, rule=rule: rule(None, records))
+        assert np.allclose(here["loss_common"], list(exact.values()), rtol=1e-4, atol=1e-5)
+
+
+def test_without_the_restriction_its_normaliser_or_own_weights_databases_are_above_it(monkeypatch):
+    def largest(name):
+        return {
+            case: float(
+                ppm.exact_audit(counts, public=PUBLIC, draws=50, weight_draws=2, random_seed=1)[
+                    "loss_supremum"
+                ].sel(mechanism=name)
+            )
+            for case, counts in ADVERSARIAL.items()
+        }
+
+    # it comes close to the limit, so that less would not do
+    assert max(largest("Range-capped on T").values()) > 6.5
+    assert min(largest("Range-capped").values()) == np.inf
+    # the two densities without their normalisers on T
+    gamma = audit._log_gamma
+
+    def without(self, points, shapes, rates):
+        return gamma(points, self.shape, self.rate) - gamma(
+            points, self.shape - shapes, self.rate - rates
+        )
+
+    monkeypatch.setattr(audit.RestrictedGamma, "log_ratio", without)
+    for name, limit in LIMITS.items():
+        assert sum(loss > limit for loss in largest(name).values()) >= 3
+    # weights that are scaled between the extremes, on the same T, with the right normaliser
+    log_lik = np.array(PUBLIC)[:, None]
+
+    def minmax(records):
+        return ppm.record_weights(stats.poisson.logpmf(records.counts, log_lik))
+
+    reacting = max(restricted_losses(np.array(ADVERSARIAL["an outlier"]), minmax).values())
+    assert reacting > max(LIMITS.values())
+
+
+def test_a_restricted_prior_moves_a_posterior_only_where_it_reaches_the_ends(study):
+    data = study.dataset.sel(size=800)
+    for name in ("Capped", "Range-capped"):
+        for of in ("average_mean", "spread"):
+            whole, part = (data[of].sel(mechanism=label) for label in (name, f"{name} on T"))
+            assert np.allclose(whole, part, rtol=1e-9)
+    # far from the interval it stays at the nearer end
+    far = ppm.exact_audit([300] * 40, public=PUBLIC, draws=50, weight_draws=1, random_seed=1)
+    mean, spread = (far[of].sel(mechanism="Capped on T") for of in ("average_mean", "spread"))
+    assert 115 < mean < 120 and spread < 2
+
+
+# ---- seeds, and the error of an average over them ------------------------------------------
+
+
+def test_more_seeds_only_raise_the_worst_and_change_nothing_else():
+    settings = {"public": PUBLIC, "draws": 100, "random_seed": 2}
+    one, some, all_of_them = (
+        ppm.exact_audit(COUNTS, weight_draws=30, seeds=seeds, **settings) for seeds in (1, 8, 30)
+    )
+    for name in one:
+        if name not in ("loss_worst", "share_worst"):
+            assert one[name].identical(some[name]) and one[name].identical(all_of_them[name]), name
+    assert np.array_equal(one["loss_worst"], one["loss_common"].max("left_out"))
+    shares = one["loss_common"].max("left_out") / one["local_bound"] / 2
+    assert np.allclose(one["share_worst"], shares)
+    for name in ("loss_worst", "share_worst"):
+        assert np.all(one[name] <= some[name]) and np.all(some[name] <= all_of_them[name])
+        reacting = all_of_them[name].sel(mechanism="Weighted-M")
+        assert reacting > 1.5 * one[name].sel(mechanism="Weighted-M")
+    # by default 20, or as many as there are draws of the weights
+    for weight_draws, seeds in ((30, 20), (3, 3)):
+        default = ppm.exact_audit(COUNTS, weight_draws=weight_draws, **settings)
+        told = ppm.exact_audit(COUNTS, weight_draws=weight_draws, seeds=seeds, **settings)
+        assert default.identical(told)
+    with pytest.raises(ValueError, match="^seeds must be at most the 3 weight_draws; got 4"):
+        ppm.exact_audit(COUNTS, weight_draws=3, seeds=4, **settings)
+
+
+def test_the_standard_error_of_the_integrated_loss_is_what_other_seeds_show(monkeypatch):
+    counts, draws = np.random.default_rng(1).poisson(100, 100), 200
+    # the set of μ stays: its levels, and those of the first weights, are the same each time
+    kept = audit._extreme_levels(1000, 6, np.random.default_rng(9))
+    original = audit._extreme_levels
+
+    def levels(count, size, rng):
+        found = original(count, size, rng)
+        if size == 5:
+            return kept[:, :5]
+        if size == draws:
+            found[:, 0] = kept[:, 5]
+        return found
+
+    monkeypatch.setattr(audit, "_extreme_levels", levels)
+    runs = [
+        ppm.exact_audit(
+            counts, public=(90, 110), weight_draws=draws, seeds=1, random_seed=seed
+        ).sel(mechanism=list(audit.REACTING))
+        for seed in range(40)
+    ]
+    losses, errors = (
+        np.array([run[name].values for run in runs])
+        for name in ("loss_integrated", "loss_integrated_error")
+    )
+    seen, stated = losses.std(axis=0, ddof=1), np.sqrt((errors**2).mean(axis=0))
+    for mechanism in range(2):
+        ratio = np.median(seen[mechanism] / stated[mechanism])
+        assert 1 / 1.5 < ratio < 1.5
+        # at the record with the largest loss too
+        place = losses[:, mechanism].mean(axis=0).argmax()
+        assert 1 / 1.5 < seen[mechanism, place] / stated[mechanism, place] < 1.5
+
+
+def test_the_error_uses_that_both_sides_share_their_random_numbers():
+    rng = np.random.default_rng(1)
+    shared = rng.normal(size=(1, 500, 1))
+    apart = rng.normal(size=(2, 500, 1))
+    together = np.concatenate([shared, shared + 0.01 * apart[:1] + 1.0])
+    loss, error = audit._integrated_loss(together.copy())
+    assert loss == pytest.approx(1.0, abs=0.01) and error < 0.01 * 3 / np.sqrt(500)
+    loss, error = audit._integrated_loss(apart.copy())
+    ratio = np.exp(apart[:, :, 0])
+    ratio /= ratio.mean(axis=1, keepdims=True)
+    assert error == pytest.approx(np.std(ratio[0] - ratio[1], ddof=1) / np.sqrt(500))
+    assert np.isnan(audit._integrated_loss(apart[:, :1].copy())[1])
 
 
 def test_a_database_of_the_study_can_be_audited_again_record_by_record(study):
@@ -174,33 +424,75 @@ def test_a_database_of_the_study_can_be_audited_again_record_by_record(study):
         study.audit(100, 0)
     with pytest.raises(ValueError, match="^mechanism must be among"):
         study.worst("Weighted-N", 800)
+    worst = study.worst("Weighted-M", 50, "worst")
+    shares = study.dataset["share_worst"].sel(mechanism="Weighted-M", size=50)
+    assert np.argmax(shares.values) == worst
 
 
 @pytest.mark.parametrize("mean", [0.01, 0.7, 1e5])
 def test_counts_of_any_size_can_be_audited(mean):
     data = ppm.audit_study([2, 5], replicates=4, mean=mean, weight_draws=3, random_seed=1).dataset
-    assert all(np.isfinite(data[name]).all() for name in data)
+    limitless = "loss_supremum", "share_worst"
+    assert all(np.isfinite(data[name]).all() for name in data if name not in limitless)
+    assert not any(np.isnan(data[name]).any() for name in limitless)
 
 
-def test_tables_have_a_row_for_every_mechanism_and_size(study):
+def test_every_column_of_the_tables_is_what_its_name_says(study):
+    data = study.dataset.sel(mechanism="Weighted-M", size=50)
+    row = study.losses().loc["Weighted-M", 50]
+    largest = int(np.argmax(data["loss_integrated"].values))
+    expected = {
+        "2Δ": 2 * data["local_bound"].median(),
+        "oscillation": data["oscillation_bound"].median(),
+        "weights fixed": data["loss_fixed"].median(),
+        "one seed": data["loss_common"].median(),
+        "integrated out": data["loss_integrated"].median(),
+        "largest, one seed": data["loss_common"].max(),
+        "largest of 20 seeds": data["loss_worst"].max(),
+        "largest, integrated": data["loss_integrated"].max(),
+        "its standard error": data["loss_integrated_error"][largest],
+    }
+    assert row.to_dict() == pytest.approx({name: float(of) for name, of in expected.items()})
+    assert len(set(row)) == len(row)  # no two of them are told apart by name only
+    row = study.reactions().loc["Weighted-M", 50]
+    expected = {
+        "weights moved": data["weights_moved"].mean(),
+        "weights switched": data["weights_switched"].mean(),
+        "share of records over": data["records_over"].mean(),
+        "share of μ over": data["parameters_over"].mean(),
+        "mass outside draws": data["outside"].mean(),
+        "mass outside public": data["outside_public"].max(),
+    }
+    assert row.to_dict() == pytest.approx({name: float(of) for name, of in expected.items()})
+    row = study.utility().loc["Weighted-M", 50]
+    error = data["average_mean"] - 100
+    assert row["bias"] == pytest.approx(float(error.mean()))
+    assert row["root mean square error"] == pytest.approx(float(np.sqrt((error**2).mean())))
+    assert row["spread"] == pytest.approx(float(data["spread"].mean()))
     for table in (study.losses(), study.reactions(), study.utility()):
         assert len(table) == len(audit.MECHANISMS) * 2 and not table.isna().any(axis=None)
-    bias = study.utility()["bias"]
-    error = study.dataset["average_mean"].mean("replicate") - 100
-    assert bias.loc[("Capped", 800)] == pytest.approx(
-        error.sel(mechanism="Capped", size=800).item()
-    )
 
 
 def test_the_comparison_reads_the_study(study):
     table = study.comparison()
     assert table["weights depend on"].tolist() == [
-        "no record", "all records", "all records", "the record alone", "the record alone"
+        "no record", "all records", "all records", *["the record alone"] * 4
     ]
+    assert table["set of μ"].tolist() == ["the draws"] * 5 + ["T"] * 2
     cell = study.dataset.sel(mechanism="Weighted-M")
+    row = table.loc["Weighted-M"]
     over = (cell["loss_integrated"] > 2 * cell["local_bound"]).mean("replicate").max()
-    assert table.loc["Weighted-M", "databases over"] == float(over)
+    assert row["over own 2Δ"] == float(over) > 0
+    assert row["largest 2Δ"] == 2 * float(cell["local_bound"].max())
+    assert row["largest oscillation"] == float(cell["oscillation_bound"].max())
+    assert row["largest loss"] == float(cell["loss_integrated"].max())
+    place = cell["loss_integrated"].argmax(["size", "replicate"])
+    assert row["standard error"] == float(cell["loss_integrated_error"].isel(place)) > 0
     assert table.loc["Unweighted", "error"] == 1 and table.loc["Capped", "largest 2Δ"] <= 7
+    restricted = table["set of μ"] == "T"
+    assert np.isinf(table["loss the prior allows"]).equals(~restricted)
+    exact = study.dataset["loss_fixed"].max(["size", "replicate"]).sel(mechanism="Capped on T")
+    assert table.loc["Capped on T", "loss the prior allows"] == float(exact)
     error = study.utility()["root mean square error"]
     assert table.loc["Capped", "error"] == error["Capped", 800] / error["Unweighted", 800]
 

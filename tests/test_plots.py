@@ -153,8 +153,8 @@ def test_losses_by_record_stand_beside_both_bounds(audited):
     assert [axes.get_title() for axes in figure.axes] == ["Weighted", "Weighted-M", "Capped"]
     axes, here = figure.axes[1], found.sel(mechanism="Weighted-M")
     assert set(heights(axes, "2Δ")) == {2 * here["local_bound"].item()}
-    assert set(heights(axes, "oscillation bound")) == {here["oscillation_bound"].item()}
-    shown = heights(axes, "weights again, common random numbers")
+    assert set(heights(axes, "oscillation")) == {here["oscillation_bound"].item()}
+    shown = heights(axes, "weights again, one seed")
     assert shown == pytest.approx(np.maximum(here["loss_common"], 1e-3))
     assert not np.allclose(shown, heights(axes, "weights held fixed"))
 
@@ -174,14 +174,18 @@ def test_audited_losses_are_shares_of_each_databases_own_bound(audited):
     figure = ppm.plots.audited_losses(audited)
     data = audited.dataset
     ratio = (data["loss_integrated"] / data["local_bound"] / 2).median("replicate")
+    # each seed has a bound of its own
+    worst = data["share_worst"].median("replicate")
+    assert not np.allclose(worst, (data["loss_common"] / data["local_bound"] / 2).max("replicate"))
     for mechanism in MECHANISMS:
-        shown = heights(figure.axes[2], mechanism)
-        assert shown == pytest.approx(ratio.sel(mechanism=mechanism).values)
+        for axes, expected in ((figure.axes[3], ratio), (figure.axes[2], worst)):
+            shown = heights(axes, mechanism)
+            assert shown == pytest.approx(expected.sel(mechanism=mechanism).values)
 
 
-def test_audited_exceedance_shows_estimates_and_their_intervals(audited):
-    table = audited.exceedance(["fixed", "common"])
-    figure = ppm.plots.audited_exceedance(table, ["Weighted-M"])
+def test_shares_over_their_own_bound_are_estimates_with_their_intervals(audited):
+    table = audited.over_own_bound(["fixed", "common"])
+    figure = ppm.plots.over_own_bound(table, ["Weighted-M"])
     cell = table.xs(("Weighted-M", "common"), level=("mechanism", "loss"))
     assert heights(figure.axes[1], "Weighted-M") == pytest.approx(cell["estimate"].values)
     ends = [segment[:, 1] for segment in figure.axes[1].collections[0].get_segments()]
