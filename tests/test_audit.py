@@ -109,6 +109,49 @@ def test_the_audit_equals_a_computation_record_by_record(weight_draws):
     assert np.allclose(weighted["loss_common"], weighted["loss_integrated"]) == (weight_draws == 1)
 
 
+def test_what_a_leaving_record_changes_is_counted_record_by_record():
+    counts, draws = np.random.default_rng(54).poisson(100, 25), 300
+    found = ppm.exact_audit(counts, public=PUBLIC, draws=draws, weight_draws=1, random_seed=4)
+    rng = np.random.default_rng(4)
+    sets = audit._extreme_levels(draws, len(RULES), rng).T
+    (level,) = audit._extreme_levels(draws, 1, rng).T
+
+    def fit(counts, rule):
+        records = ppm.GammaPoisson(counts)
+        log_lik = stats.poisson.logpmf(counts, records.posterior().ppf(level)[:, None])
+        weights = rule(log_lik, records)
+        return records.posterior(weights), weights, ppm.record_bounds(log_lik)
+
+    for ends, (name, rule) in zip(sets, RULES.items(), strict=True):
+        here = found.sel(mechanism=name)
+        whole, weights, bounds = fit(counts, rule)
+        neighbours = [fit(np.delete(counts, record), rule) for record in range(counts.size)]
+        low, high = whole.ppf(ends)
+        leaving = bounds.argmax()
+        before, after = np.delete(weights, leaving), neighbours[leaving][1]
+        assert here["weights_moved"] == np.sum(np.abs(before - after) > 0.01)
+        assert here["weights_switched"] == np.sum((before > 0) != (after > 0))
+        densities = [whole, *(density for density, _, _ in neighbours)]
+        outside = [1 - density.cdf(high) + density.cdf(low) for density in densities]
+        assert here["outside"] == pytest.approx(max(outside))
+        public = 1 - whole.cdf(PUBLIC[1]) + whole.cdf(PUBLIC[0])
+        assert here["outside_public"] == pytest.approx(public, abs=1e-12)
+        own = 2 * float(here["local_bound"])
+        losses = here["loss_common"][np.searchsorted(here["left_out"], counts)]
+        assert here["records_over"] == pytest.approx(np.mean(losses > own))
+        mu = whole.ppf(found["level"])
+        over = [
+            np.mean(np.abs(whole.logpdf(mu) - density.logpdf(mu)) > own)
+            for density, _, _ in neighbours
+        ]
+        assert here["parameters_over"] == max(over)
+    moved, switched, records_over, parameters_over = (
+        found[name].sel(mechanism="Weighted-M")
+        for name in ("weights_moved", "weights_switched", "records_over", "parameters_over")
+    )
+    assert moved > switched > 1 and 0 < records_over < 1 and 0 < parameters_over < 1
+
+
 def test_levels_of_extremes_are_those_of_draws():
     low, high = audit._extreme_levels(50, 4_000, np.random.default_rng(1))
     draws = np.random.default_rng(2).uniform(size=(4_000, 50))
@@ -183,6 +226,9 @@ def test_databases_above_their_own_two_bounds_are_counted_and_surely_above_apart
     least = cell["loss_integrated"] - 2 * cell["loss_integrated_error"]
     assert row["surely"] == int((least > own).sum()) < row["exceeded"]
     # each seed has its own bound, and one that is above is enough
+    assert study.shares_of_own_bound("worst").equals(study.dataset["share_worst"])
+    shares = study.shares_of_own_bound("integrated").sel(mechanism="Weighted-M", size=50)
+    assert np.array_equal(shares, cell["loss_integrated"] / own)
     worst = table.xs("worst", level="loss")["exceeded"]
     assert worst["Weighted-M", 50] == int((cell["share_worst"] > 1).sum()) > expected
     assert (worst >= table.xs("common", level="loss")["exceeded"]).all()
@@ -413,6 +459,13 @@ def test_a_database_of_the_study_can_be_audited_again_record_by_record(study):
         largest = again[f"loss_{kind}"].max("left_out")
         assert np.array_equal(largest, cell[f"loss_{kind}"])
     assert np.array_equal(again["local_bound"], cell["local_bound"])
+    # the error is that of the record with the largest loss, which need not be the largest error
+    of_other = study.audit(50, 0)
+    errors = of_other["loss_integrated_error"].values
+    stated = study.dataset.sel(size=50, replicate=0)["loss_integrated_error"].values
+    places = of_other["loss_integrated"].values.argmax(axis=-1)
+    assert np.array_equal(errors[range(7), places], stated)
+    assert np.any(errors.max(axis=-1) > stated)
     ratio = study.dataset["loss_common"] / study.dataset["local_bound"]
     assert np.argmax(ratio.sel(mechanism="Weighted-M", size=800).values) == worst
     # over the draws the loss is at most what it is over the set of all of them
