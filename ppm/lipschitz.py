@@ -14,15 +14,16 @@ _CHUNK = 1 << 16
 
 @dataclass(frozen=True)
 class TailBound:
-    """A bound for all but a stated part of the pseudo posterior.
+    """A bound for all but a stated part of one pseudo posterior, that of the records at hand.
 
     Attributes
     ----------
     bound : float
-        With ``confidence``, a new draw of θ has a larger weighted |log-likelihood| for some record
-        with probability at most ``outside``. In nats.
+        With ``confidence``, a new draw of θ from this pseudo posterior has a larger weighted
+        |log-likelihood| for some record with probability at most ``outside``. In nats.
     outside : float
-        That probability: the δ that goes with the bound.
+        That probability. It is not the δ of a guarantee (ε, δ): that asks how much the pseudo
+        posterior of a *neighbour* has beyond the bound as well, and it may have nearly all there.
     confidence : float
         Confidence of the statement.
     draws : int
@@ -41,10 +42,11 @@ class TailBound:
     beyond_largest: float
 
     def __str__(self):
-        """The bound with its δ, S and confidence."""
+        """The bound with what lies beyond it, S and confidence, and for whom it says nothing."""
         return (
             f"2Δ = {2 * self.bound:.3f} nats for all but {self.outside:.3g} of the pseudo "
-            f"posterior ({self.confidence:.0%} confidence, {self.draws:,} draws)"
+            f"posterior of these records ({self.confidence:.0%} confidence, {self.draws:,} draws); "
+            "it says nothing of a neighbour's"
         )
 
 
@@ -160,7 +162,12 @@ def record_oscillations(log_lik, weights=None):
 
 
 def oscillation_bound(log_lik, weights=None):
-    r"""Largest oscillation of a record: ε of one release at fixed weights, without a factor 2.
+    r"""Largest oscillation of a record over the draws at hand: an estimate, from below.
+
+    What it estimates is the oscillation over *all* parameters that the prior allows. That one is
+    an ε of one release, without a factor 2, if it is finite for every possible record and no weight
+    reacts to another record. A maximum over draws is neither: more draws only raise it, and other
+    records have another one.
 
     Parameters
     ----------
@@ -172,7 +179,7 @@ def oscillation_bound(log_lik, weights=None):
     Returns
     -------
     float
-        The bound in nats, at most ``ppm.epsilon(ppm.local_bound(log_lik, weights))``.
+        The oscillation in nats, at most ``ppm.epsilon(ppm.local_bound(log_lik, weights))``.
 
     Raises
     ------
@@ -181,18 +188,19 @@ def oscillation_bound(log_lik, weights=None):
 
     Notes
     -----
-    If the other records keep their weights when a record leaves, the log ratio of the two pseudo
-    posteriors *restricted to a set* T of parameters is at most the oscillation over T, in both
-    directions. Without the restriction it is at most that plus :math:`-\log(1 - \delta)` for every
-    θ in T, where both pseudo posteriors put at most δ outside T. For a finite set of draws T the
-    restricted distributions are those on these very draws. The bound says nothing about weights
-    that other records' weights react to: see :func:`ppm.record_determined_weights`.
+    Not in Savitsky, Williams and Hu (2022). If the other records keep their weights when a record
+    takes no part, the log ratio of the two pseudo posteriors *restricted to a set* T of parameters
+    is at most the record's oscillation over T, in both directions. Without the restriction it is at
+    most that plus :math:`-\log(1 - \delta)` for every θ in T, where δ is the larger of the masses
+    that *both* pseudo posteriors put outside T. For a set T of finitely many draws the restricted
+    distributions are those on these very draws, which nobody releases. Weights that react to other
+    records are another matter: see :func:`ppm.record_determined_weights`.
     """
     return float(record_oscillations(log_lik, weights).max())
 
 
 def tail_bound(log_lik, weights=None, *, outside=0.01, confidence=0.95):
-    r"""Local bound that holds for all but a small, stated part of the pseudo posterior.
+    r"""Local bound that holds for all but a small, stated part of this pseudo posterior.
 
     The bare maximum over S draws grows with S and leaves an unknown part of the posterior beyond
     it. This is an order statistic of the draws' own maxima :math:`D_s = \max_i \alpha_i |\log
@@ -207,15 +215,15 @@ def tail_bound(log_lik, weights=None, *, outside=0.01, confidence=0.95):
     weights : array_like, shape (records,), optional
         Weights α in [0, 1]; all 1 by default.
     outside : float, default 0.01
-        Probability δ that may lie beyond the bound, between 0 and 1.
+        Probability that may lie beyond the bound, between 0 and 1.
     confidence : float, default 0.95
         Confidence that no more does, between 0 and 1.
 
     Returns
     -------
     TailBound
-        The bound with its δ; more draws bring it closer to the quantile itself and do not make it
-        grow without end.
+        The bound with the part that lies beyond it; more draws bring it closer to the quantile
+        itself and do not make it grow without end.
 
     Raises
     ------
@@ -225,9 +233,13 @@ def tail_bound(log_lik, weights=None, *, outside=0.01, confidence=0.95):
 
     Notes
     -----
-    A distribution-free tolerance limit. On the set T of θ within the bound the theorem of section 2
-    of Savitsky, Williams and Hu (2022) holds at fixed weights with 2Δ plus :math:`-\log(1 -
-    \delta)`, δ being the larger mass that the two pseudo posteriors have outside T.
+    A distribution-free tolerance limit. It is about the pseudo posterior that the draws came from,
+    and no other. Let T be the set of θ within the bound. At weights that stay as they are the loss
+    on T is at most 2Δ plus :math:`-\log(1 - \delta)`, as in section 2 of Savitsky, Williams and Hu
+    (2022), where δ is the larger of the masses that the two pseudo posteriors, with and without a
+    record, have outside T. ``outside`` limits the first of them. The second can be close to 1: the
+    counts 0, 0 and 18 are within a bound near 20 nats, with weights 1, where μ is about 3 to 19,
+    and without the 18 the posterior hardly reaches 3.
     """
     from scipy.stats import binom
 

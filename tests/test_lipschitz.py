@@ -127,6 +127,16 @@ def test_the_oscillation_of_one_sign_is_at_most_the_bound_and_of_two_signs_at_mo
     assert np.all(ppm.record_oscillations(negative) <= ppm.record_bounds(negative))
 
 
+def test_the_oscillation_over_draws_grows_with_them_towards_that_of_the_whole_set():
+    records = ppm.GammaPoisson([3, 9], shape=1.0, rate=0.1)
+    mu = np.random.default_rng(1).uniform(2, 10, 20_000)[:, None]
+    log_lik = stats.poisson.logpmf(records.counts, mu)
+    found = [ppm.oscillation_bound(log_lik[:draws]) for draws in (10, 100, 20_000)]
+    exact = records.oscillations_within(2, 10).max()
+    assert found[0] < found[1] < found[2] < exact
+    assert found[0] < 0.95 * exact and found[2] == pytest.approx(exact, rel=1e-3)
+
+
 def test_a_constant_in_the_log_likelihood_moves_the_bound_and_not_the_oscillation(log_lik):
     assert np.allclose(ppm.record_oscillations(log_lik - 40), ppm.record_oscillations(log_lik))
     assert ppm.local_bound(log_lik - 40) > 2 * ppm.local_bound(log_lik)
@@ -216,6 +226,29 @@ def test_no_more_than_delta_lies_beyond_the_tail_bound_as_often_as_it_says():
     ]
     assert np.mean(np.array(quantiles) <= 0.02) < 0.65
     assert 0.06 < np.mean(of_maximum) < 0.14  # 1 - confidence
+
+
+def test_what_lies_beyond_a_tail_bound_is_small_for_the_records_and_not_for_their_neighbour():
+    counts = np.array([0, 0, 18])
+    records = ppm.GammaPoisson(counts, shape=1.0, rate=0.1)
+    fit = records.fit(draws=4_000, random_seed=1)
+    found = ppm.tail_bound(records.log_likelihood(fit), outside=0.01)
+    mu = np.linspace(0.001, 60, 60_000)
+    within = mu[np.abs(stats.poisson.logpmf(counts, mu[:, None])).max(axis=1) <= found.bound]
+    ends = within.min(), within.max()
+
+    def outside(weights):
+        return 1 - np.diff(records.posterior(weights).cdf(ends))[0]
+
+    assert outside([1, 1, 1]) <= found.outside
+    assert outside([1, 1, 0]) > 0.99
+    # taken for the δ of both, it would promise less than what is lost within the bound
+    full, without = records.posterior(), records.posterior([1, 1, 0])
+    loss = np.abs(full.logpdf(within) - without.logpdf(within)).max()
+    oscillation = records.oscillations_within(*ends)[2]
+    assert loss > oscillation - np.log1p(-found.outside) + 0.5
+    assert loss <= oscillation - np.log1p(-outside([1, 1, 0]))
+    assert "of these records" in str(found) and "nothing of a neighbour" in str(found)
 
 
 def test_the_tail_bound_settles_where_the_maximum_grows():
