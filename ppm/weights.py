@@ -122,17 +122,18 @@ def record_determined_weights(public_bounds, mapping, *, truncate_at=None):
     r"""Weights :math:`\alpha_i = m(b_i)` from bounds over a *public* set of parameters.
 
     Every weight is a fixed function of its own record, so that the others keep their weights when
-    a record leaves. This is what the proof of the paper's theorem takes for granted and
-    :func:`record_weights` does not do.
+    a record takes no part. With :func:`record_weights` they do not.
 
     Parameters
     ----------
     public_bounds : array_like, shape (records,)
         For each record the supremum of :math:`|\log p(x_i \mid \theta)|` over a public set of
-        parameters, in nats, or its oscillation there: :meth:`ppm.GammaPoisson.bounds_within` and
-        :meth:`ppm.GammaPoisson.oscillations_within` in closed form; for any other synthesizer
-        :func:`ppm.record_bounds` of the log-likelihood at parameter values that were fixed, or
-        drawn from the prior, before the records were seen (a fit with all weights 0).
+        parameters, in nats, or its oscillation there. In closed form from
+        :meth:`ppm.GammaPoisson.bounds_within` and :meth:`ppm.GammaPoisson.oscillations_within`; for
+        another model from its formula, or by maximising over the set. The largest value at
+        parameters drawn from the prior, as :func:`ppm.record_bounds` of a fit with all weights 0
+        has it, is only an estimate from below: weights made from it depend on their own records
+        alone, and promise no bound.
     mapping : callable
         Decreasing map from bounds in [0, inf] to [0, 1] without constants computed from the
         records: :func:`capped_map`, :func:`linear_map`, :func:`reciprocal_map`,
@@ -157,10 +158,17 @@ def record_determined_weights(public_bounds, mapping, *, truncate_at=None):
     prior. A set or a constant that was tuned on the confidential records breaks the argument, and
     nothing in the numbers shows it.
 
-    If moreover no possible record has :math:`m(b)\,b` above M, as with ``capped_map(M)``, then Δ
-    over that set is at most M for *every* database. With the prior restricted to the set, ε = 2M
-    then holds with π = 0; with oscillations in the place of bounds, ε = M. A prior that reaches
-    beyond the set adds a δ: the mass that the pseudo posteriors have outside of it.
+    If moreover the bounds are suprema over the set, and no possible record has :math:`m(b)\,b`
+    above M, as with ``capped_map(M)``, then Δ over that set is at most M for *every* database. If
+    the prior gives the set probability 1 as well, one exact draw of the pseudo posterior has
+    ε = 2M; with oscillations in the place of bounds, ε = M. A prior that reaches beyond the set
+    takes this away: over all parameters the loss may have no limit, and within the set it may be
+    larger by :math:`-\log(1 - \delta)`, where both pseudo posteriors have at most δ outside.
+
+    Draws miss what they miss. Let one record be -80, normal around θ with standard deviation 1, and
+    the prior of θ standard normal on [-6, 6]. The oscillation over 1,000 prior draws comes to some
+    500 nats, that over the interval is 960. A cap at 3.5 nats then lets the weighted log-likelihood
+    move by more than 6.
     """
     values = np.asarray(public_bounds, dtype=np.float64)
     # written so that NaN fails the comparison too

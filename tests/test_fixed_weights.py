@@ -145,6 +145,33 @@ def test_weights_that_do_not_follow_their_own_record_break_it():
     assert max(restricted_losses(counts, minmax)) > 1
 
 
+def test_bounds_at_draws_from_the_prior_are_no_supremum_and_cap_nothing():
+    # one record far out, where 1,000 draws of a standard normal prior on [-6, 6] do not reach
+    theta = np.linspace(-6, 6, 4_001)
+    prior = stats.norm.logpdf(theta)
+    record, limit = -80.0, 3.5
+    exact = np.ptp(stats.norm.logpdf(record, theta))
+
+    def largest_loss(weight, others):
+        """Of one such record among others of the same value and weight, on the interval."""
+        term = weight * stats.norm.logpdf(record, theta)
+        sides = [prior + count * term for count in (others, others + 1)]
+        return np.abs(np.subtract(*(side - logsumexp(side) for side in sides))).max()
+
+    def weight_of(oscillation):
+        return ppm.record_determined_weights([oscillation], ppm.capped_map(limit))[0]
+
+    assert weight_of(exact) * exact <= limit
+    assert max(largest_loss(weight_of(exact), others) for others in (0, 5, 40)) <= limit
+    for seed in range(8):
+        draws = stats.truncnorm(-6, 6).rvs(1_000, random_state=seed)
+        log_lik = stats.norm.logpdf(record, draws[:, None])
+        weight = weight_of(ppm.record_oscillations(log_lik)[0])
+        assert weight * exact > 1.5 * limit
+        # not only the bound is broken, but the privacy that it was to give
+        assert largest_loss(weight, others=40) > 1.5 * limit
+
+
 def test_a_little_mass_outside_a_set_costs_its_logarithm():
     rng = np.random.default_rng(1)
     passed = []
