@@ -217,9 +217,10 @@ def sampled_audit(
 ):
     r"""Audit any synthesizer by refits without chosen records: evidence on the loss of θ.
 
-    The neighbour is the database in which the record has weight 0 in *both* fits, so that its
-    outcome takes no part in weights or posterior. What the model is told besides outcomes stays:
-    the record's predictors, and how many records there are.
+    The neighbour is the same table, with the same public number of rows and the same predictors, in
+    which the record's confidential outcome takes no part: it has weight 0 in *both* fits, and the
+    weights of the others are computed from the others. What the model is told besides outcomes
+    stays as it is, and is not protected.
 
     Parameters
     ----------
@@ -394,7 +395,7 @@ def membership_test(
     run_with, run_without, statistic, *, runs=200, confidence=0.95, delta=0.0, random_seed=None,
     progress=False,
 ):
-    """Black-box test on released data: can one tell from a release that a record was there?
+    """Black-box test on released data: can one tell from a release that a record took part?
 
     The whole mechanism runs again for every release, weights included, so that all its randomness
     is averaged over as a recipient's would be.
@@ -402,8 +403,11 @@ def membership_test(
     Parameters
     ----------
     run_with, run_without : callable
-        Run the mechanism on the database with the record, and on the one without it: a function
-        of a seed that returns one released database.
+        Run the mechanism on the database, and on its neighbour: the same table, with the same
+        public number of rows, in which the record's value takes no part (weight 0, and weights of
+        the others from the others alone). Each is a function of a SeedSequence that returns one
+        released database; if it draws more than once, from streams spawned from that seed. With a
+        row less in its place the number of rows alone tells the two apart, whatever the weights.
     statistic : callable
         Score of one released database, such as its mean or its largest value.
     runs : int, default 200
@@ -420,7 +424,8 @@ def membership_test(
     Returns
     -------
     LossEvidence
-        Evidence on the loss of a release, as far as this statistic sees it.
+        Evidence on the loss of a release, as far as this statistic sees it. With N runs of each,
+        no loss above about log(N / 2) can be shown.
 
     Raises
     ------

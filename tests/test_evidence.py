@@ -191,23 +191,42 @@ def test_chains_that_disagree_or_hardly_move_give_no_evidence():
         ppm.sampled_audit(synthesizer, [3], **{**settings, "draws": 100})
 
 
-def test_membership_of_an_unprotected_outlier_shows_in_releases_and_of_a_removed_one_does_not():
-    def runner(counts, weights=None):
-        mechanism = ppm.PseudoPosteriorMechanism(ppm.GammaPoisson(counts), weights=weights)
-        return lambda seed: mechanism.run(draws=40, random_seed=seed).synthesize(
-            1, random_seed=seed.spawn(1)[0]
-        )
+def runner(counts, weights):
+    """Releases of as many rows as there are counts, fit and release from streams of their own."""
+    mechanism = ppm.PseudoPosteriorMechanism(ppm.GammaPoisson(counts), weights=weights)
 
-    kept = OUTLIER[:-1]
+    def run(seed):
+        of_fit, of_release = seed.spawn(2)
+        return mechanism.run(draws=40, random_seed=of_fit).synthesize(1, random_seed=of_release)
+
+    return run
+
+
+def test_an_unprotected_outlier_shows_in_releases_and_one_of_weight_0_does_not():
+    without = runner(OUTLIER, np.r_[np.ones(9), 0.0])
     leaky = ppm.membership_test(
-        runner(OUTLIER, np.ones(10)), runner(kept, np.ones(9)), np.mean, runs=300, random_seed=1
+        runner(OUTLIER, np.ones(10)), without, np.mean, runs=300, random_seed=1
     )
     assert leaky.refutes(1.5) and str(leaky).startswith("evidence")
-    weights = np.r_[np.ones(9), 0.0]
+    # of weight 0 in both, whatever its value is
     removed = ppm.membership_test(
-        runner(OUTLIER, weights), runner(kept, np.ones(9)), np.mean, runs=300, random_seed=1
+        runner([*OUTLIER[:-1], 4_000], np.r_[np.ones(9), 0.0]), without, np.mean, runs=300,
+        random_seed=1,
     )
     assert not removed.refutes(0.5)
+
+
+def test_a_row_less_tells_without_any_weight_and_as_many_rows_do_not():
+    # nothing of the records is left in a release with all weights 0
+    silent = runner(OUTLIER, np.zeros(10))
+    a_row_less = runner(OUTLIER[:-1], np.zeros(9))
+    found = ppm.membership_test(silent, a_row_less, np.size, random_seed=1)
+    # 100 of 100 against none of 100, each limit erring in 2.5 %
+    low, high = stats.beta.ppf(0.025, 100, 1), stats.beta.ppf(0.975, 1, 100)
+    assert found.lower == pytest.approx(np.log(low / high)) and found.lower > 3.28
+    assert (found.with_record, found.without_record) == (100, 0)
+    as_many = ppm.membership_test(silent, silent, np.size, random_seed=1)
+    assert as_many.lower == 0
 
 
 @pytest.mark.parametrize(
