@@ -3,18 +3,22 @@
 import math
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
-VERDICTS = ("reproduced", "not reproduced", "not comparable", "not computed")
+VERDICTS = (
+    "reproduced", "not reproduced", "same setting", "by construction", "not comparable",
+    "not computed",
+)
 # where the values of a chapter come from: drawn by a study; a simulated table; survey files
 DATA_KINDS = ("drawn", "simulated", "diary", "interview", "other")
-# a comparison counts when it holds by more than this many standard errors
+# a comparison counts when it holds, or fails, by more than this many standard errors
 SURE = 2.0
-_NORMAL_95 = 1.959963984540054
+# no run is as large as this
+_BEYOND = 1e9
 
 
 class LedgerError(ValueError):
@@ -51,6 +55,9 @@ class Claim:
         How we read a word such as "slightly" that has no number.
     remark : str
         What the paper leaves unstated.
+    by_construction : str
+        Why the claim cannot fail here, whatever the paper's mechanism does; empty for a claim
+        that can.
     """
 
     id: str
@@ -66,6 +73,7 @@ class Claim:
     not_comparable: dict = field(default_factory=dict)
     reading: str = ""
     remark: str = ""
+    by_construction: str = ""
 
 
 @dataclass(frozen=True)
@@ -85,6 +93,10 @@ class Row:
     open : bool
         For ``not reproduced``: whether only the Monte Carlo error stands in the way, so that
         a longer run could still decide either way.
+    beside : tuple of str
+        What the chapter computed by itself, as shown, where `ours` comes from a larger study.
+    alone : str
+        The verdict that the chapter's own values would have had, where it is another one.
     """
 
     claim: Claim
@@ -92,21 +104,36 @@ class Row:
     reason: str
     ours: tuple = ()
     open: bool = False
+    beside: tuple = ()
+    alone: str = ""
+
+    @property
+    def spoken(self):
+        """The verdict as the page says it."""
+        return f"{self.verdict} (open)" if self.open else self.verdict
 
 
 class _Value(NamedTuple):
-    """A computed value: numbers, their standard errors (NaN if unknown), and trials of a share."""
+    """A computed value: numbers, their standard errors (NaN if unknown), and trials of a share.
+
+    `size` and `counted` say what the errors shrink with, such as 400 databases.
+    """
 
     value: np.ndarray
     error: np.ndarray
     of: float = math.nan
+    size: float = math.nan
+    counted: str = ""
 
 
 class _Outcome(NamedTuple):
+    """What a rule found. `factor`: how many times the sample would decide an open comparison."""
+
     holds: bool
     reason: str
     open: bool = False
     ours: tuple = ()
+    factor: float = math.nan
 
 
 class _Rule(NamedTuple):
@@ -121,6 +148,43 @@ class _Rule(NamedTuple):
 # ------------------------------------------------------------------------------------ the rules
 
 
+class _Margins(NamedTuple):
+    """By how much each of several comparisons holds, judged together."""
+
+    holds: bool
+    open: bool
+    factor: float
+    # the comparison that the verdict hangs on
+    worst: int
+
+
+def _weigh(margin, error, *, strict=False):
+    """Judge margins, above 0 where a comparison holds, by their standard errors.
+
+    All must hold by `SURE` standard errors; one that fails by as many settles it; anything else is
+    open. A margin of exactly 0 without an error fails if the comparison is strict.
+    """
+    margin, error = (np.ravel(x) for x in np.broadcast_arrays(margin, error))
+    low, high = margin - SURE * error, margin + SURE * error
+    sure = low > 0 if strict else low >= 0
+    failed = high <= 0 if strict else high < 0
+    if failed.any():
+        return _Margins(False, False, math.nan, int(np.argmin(high)))
+    if sure.all():
+        return _Margins(True, False, math.nan, int(np.argmin(low)))
+    undecided = np.flatnonzero(~sure)
+    with np.errstate(divide="ignore"):
+        factors = (SURE * error[undecided] / np.abs(margin[undecided])) ** 2
+    # one comparison that is found to fail is enough; otherwise all have to be found to hold
+    wrong = np.flatnonzero(margin[undecided] < 0)
+    place = wrong[np.argmin(factors[wrong])] if wrong.size else np.argmax(factors)
+    return _Margins(False, True, float(factors[place]), int(undecided[place]))
+
+
+def _place(weighed, count, what="number"):
+    return f" ({what} {weighed.worst + 1} of {count})" if count > 1 else ""
+
+
 def _tolerance(claim, published):
     if "relative" in claim.options:
         return claim.options["relative"] * np.abs(published)
@@ -129,57 +193,54 @@ def _tolerance(claim, published):
 
 def _near(claim, values):
     """Each number lies within the tolerance of the published one."""
-    ours, error, _ = values[0]
+    ours, error = values[0].value, values[0].error
     published = np.atleast_1d(np.asarray(claim.published, dtype=np.float64))
     if ours.shape != published.shape:
         return _Outcome(False, f"{ours.size} numbers here, {published.size} in the paper")
     tolerance = _tolerance(claim, published)
-    error = np.nan_to_num(error)
     off = np.abs(ours - published)
-    worst = int(np.argmax(off - tolerance))
-    told = f"differs by {shown(off[worst])}, tolerance {shown(tolerance[worst])}"
-    if (SURE * error > tolerance).any() and (off <= tolerance + SURE * error).all():
-        return _Outcome(False, "the Monte Carlo error is too large for the tolerance", open=True)
-    return _Outcome(bool((off <= tolerance + SURE * error).all()), told)
+    weighed = _weigh(tolerance - off, error)
+    at = weighed.worst
+    word = "within" if weighed.holds else "not surely within" if weighed.open else "more than"
+    told = f"differs by {_with_error(off[at], error[at])}{_place(weighed, off.size)}, "
+    told += f"{word} the tolerance {shown(tolerance[at])}"
+    return _Outcome(weighed.holds, told, weighed.open, factor=weighed.factor)
 
 
 def _setting(claim, values):
-    """The run was made with the paper's setting; None, for not comparable, if not."""
-    ours = values[0].value
+    """Whether the run was made with the paper's setting."""
     published = np.atleast_1d(np.asarray(claim.published, dtype=np.float64))
-    if ours.shape == published.shape and (ours == published).all():
-        return _Outcome(True, "the run has the paper's setting")
-    return None
+    return np.array_equal(values[0].value, published)
 
 
 def _compared(claim, values, sign):
-    first, first_error, _ = values[0]
+    first, first_error = values[0].value, values[0].error
     factor = float(claim.options.get("factor", 1.0))
     if len(values) > 1:
-        second, second_error, _ = values[1]
+        second, second_error = values[1].value, values[1].error
     else:
         second, second_error = np.array([float(claim.options["than"])]), np.zeros(1)
     try:
         difference = sign * (first - factor * second)
     except ValueError:
         return _Outcome(False, f"{first.size} numbers against {second.size}")
-    error = np.hypot(np.nan_to_num(first_error), factor * np.nan_to_num(second_error))
-    word = "above" if sign > 0 else "below"
-    return _sure(difference, error, word)
+    error = np.hypot(first_error, factor * second_error)
+    return _sure(difference, error, "above" if sign > 0 else "below")
 
 
 def _sure(difference, error, word):
     """Whether every difference is above 0 by more than its Monte Carlo error, in words."""
     difference, error = np.broadcast_arrays(difference, error)
-    worst = int(np.argmin(difference - SURE * error))
-    size, spread = difference.flat[worst], error.flat[worst]
-    place = f" (comparison {worst + 1} of {difference.size})" if difference.size > 1 else ""
-    if size > SURE * spread:
-        return _Outcome(True, f"{word} by {_with_error(size, spread)}{place}")
-    if size < 0 and -size > SURE * spread:
-        return _Outcome(False, f"not {word}: off by {_with_error(-size, spread)}{place}")
-    told = f"not surely {word}: the difference is {_with_error(size, spread)}{place}"
-    return _Outcome(False, told, open=spread > 0)
+    weighed = _weigh(difference, error, strict=True)
+    size, spread = difference.flat[weighed.worst], error.flat[weighed.worst]
+    place = _place(weighed, difference.size, "comparison")
+    if weighed.holds:
+        told = f"{word} by {_with_error(size, spread)}{place}"
+    elif weighed.open:
+        told = f"not surely {word}: the difference is {_with_error(size, spread)}{place}"
+    else:
+        told = f"not {word}: off by {_with_error(-size, spread)}{place}"
+    return _Outcome(weighed.holds, told, weighed.open, factor=weighed.factor)
 
 
 def _greater(claim, values):
@@ -194,10 +255,9 @@ def _less(claim, values):
 
 def _between(claim, values):
     """All numbers lie between two limits."""
-    ours, error, _ = values[0]
+    ours, error = values[0].value, values[0].error
     low, high = claim.options.get("low", -math.inf), claim.options.get("high", math.inf)
-    error = SURE * np.nan_to_num(error)
-    holds = bool(((ours - error >= low) & (ours + error <= high)).all())
+    weighed = _weigh(np.minimum(ours - low, high - ours), error)
     limits = " and ".join(
         text
         for limit, text in (
@@ -206,14 +266,15 @@ def _between(claim, values):
         )
         if math.isfinite(limit)
     )
-    outside = bool(((ours + error < low) | (ours - error > high)).any())
-    told = limits if holds else f"not {limits}" if outside else f"not surely {limits}"
-    return _Outcome(holds, told, open=not holds and not outside)
+    word = "" if weighed.holds else "not surely " if weighed.open else "not "
+    at = weighed.worst
+    told = f"{word}{limits}: {_with_error(ours[at], error[at])}{_place(weighed, ours.size)}"
+    return _Outcome(weighed.holds, told, weighed.open, factor=weighed.factor)
 
 
 def _sequence(claim, values):
     ours = np.concatenate([value.value for value in values])
-    error = np.nan_to_num(np.concatenate([value.error for value in values]))
+    error = np.concatenate([value.error for value in values])
     if "towards" in claim.options:
         ours = np.abs(ours - float(claim.options["towards"]))
     return ours, error
@@ -224,31 +285,28 @@ def _monotone(claim, values, sign):
     verb = "rise" if sign > 0 else "fall"
     if ours.size < 2:
         return _Outcome(False, "a single value has no direction")
-    steps = sign * np.diff(ours)
-    slack = SURE * np.hypot(error[1:], error[:-1])
-    wrong = np.flatnonzero(steps < -slack)
-    if wrong.size:
-        return _Outcome(False, f"step {wrong[0] + 1} of {steps.size} goes the other way")
-    whole = ours[-1] - ours[0]
-    spread = math.hypot(error[0], error[-1])
-    change = _with_error(whole, spread)
-    if sign * whole <= SURE * spread:
-        back = sign * whole < -SURE * spread
-        told = f"from first to last it changes by {change}"
-        if not back:
-            told += f": it does not surely {verb}"
-        return _Outcome(False, told, open=not back and spread > 0)
-    told = f"{verb}s by {change.lstrip('−')} from first to last, and no step surely goes back"
-    return _Outcome(True, told)
+    steps = np.diff(ours)
+    slack = np.hypot(error[1:], error[:-1])
+    weighed = _weigh(sign * steps, slack, strict=True)
+    change = _with_error(steps[weighed.worst], slack[weighed.worst])
+    step = f"step {weighed.worst + 1} of {steps.size}"
+    if weighed.holds:
+        whole = _with_error(abs(ours[-1] - ours[0]), math.hypot(error[0], error[-1]))
+        told = f"{verb}s by {whole} from first to last, and surely at every step"
+    elif weighed.open:
+        told = f"{step} does not surely {verb}: it is {change}"
+    else:
+        told = f"{step} does not {verb}: it is {change}"
+    return _Outcome(weighed.holds, told, weighed.open, factor=weighed.factor)
 
 
 def _increasing(claim, values):
-    """The sequence, or its distance from a limit, rises, and no step falls."""
+    """The sequence, or its distance from a limit, rises at every step."""
     return _monotone(claim, values, 1.0)
 
 
 def _decreasing(claim, values):
-    """The sequence, or its distance from a limit, falls, and no step rises."""
+    """The sequence, or its distance from a limit, falls at every step."""
     return _monotone(claim, values, -1.0)
 
 
@@ -263,39 +321,42 @@ def _reduction(claim, values):
 
 
 def power_law(sizes, values, errors):
-    """Exponent of a power law, with its 95 % interval, by weighted regression of logarithms.
+    """Exponent of a power law, with an interval of two standard errors on either side.
+
+    The exponent is the slope of the least-squares line through the logarithms, every size counting
+    alike. Its interval tells the Monte Carlo error alone: where the points follow no power law, it
+    is the average slope, and says nothing about the bend.
 
     Parameters
     ----------
     sizes, values, errors : array_like, shape (points,)
-        At least three points; values above 0 with standard errors.
+        At least three points; sizes and values above 0, standard errors of the values.
 
     Returns
     -------
     tuple of float
-        Exponent, and the ends of its interval. Where the points scatter about the line by more
-        than their errors, the interval is widened accordingly.
+        Exponent, and the ends of its interval.
 
     Raises
     ------
     ValueError
-        If there are too few points or a value is not above 0.
+        If there are too few points or a size or a value is not above 0.
     """
     sizes, values, errors = (np.asarray(x, dtype=np.float64) for x in (sizes, values, errors))
-    if sizes.size < 3 or not all((x > 0).all() for x in (sizes, values, errors)):
+    if sizes.size < 3 or not all((x > 0).all() for x in (sizes, values)):
         raise ValueError("a power law needs three points or more, and everything above 0")
-    x, y, weight = np.log(sizes), np.log(values), values / errors
-    line, covariance = np.polyfit(x, y, 1, w=weight, cov="unscaled")
-    scatter = np.sum((weight * (y - np.polyval(line, x))) ** 2) / (sizes.size - 2)
-    half = _NORMAL_95 * math.sqrt(covariance[0, 0] * max(1.0, scatter))
-    return float(line[0]), float(line[0] - half), float(line[0] + half)
+    x = np.log(sizes) - np.log(sizes).mean()
+    pull = x / (x @ x)
+    slope = float(pull @ np.log(values))
+    half = SURE * float(np.linalg.norm(pull * errors / values))
+    return slope, slope - half, slope + half
 
 
 def share_power_law(sizes, counts, trials):
-    """Exponent of a power law that a probability follows, with its 95 % interval.
+    """Exponent of a power law that a probability follows, with an interval.
 
     The counts are binomial with probability min(1, exp(a) n^b); the interval is the profile
-    likelihood's, so that counts of 0 are no obstacle.
+    likelihood's that goes with two standard errors, so that counts of 0 are no obstacle.
 
     Parameters
     ----------
@@ -331,7 +392,7 @@ def share_power_law(sizes, counts, trials):
         return minimize_scalar(misfit, bounds=(top - 40.0, top), method="bounded").fun
 
     best = minimize_scalar(profile, bounds=(-10.0, 10.0), method="bounded")
-    limit = best.fun + 0.5 * _NORMAL_95**2
+    limit = best.fun + 0.5 * SURE**2
     ends = []
     for end in (-10.0, 10.0):
         inside = profile(end) <= limit
@@ -340,40 +401,58 @@ def share_power_law(sizes, counts, trials):
 
 
 def _rate(claim, values):
-    """The interval of a power law's exponent contains the published one."""
+    """The exponent of a power law lies near the published one, or is at most as large."""
+    sizes, found = values[0].value, values[1].value
     try:
-        slope, low, high = power_law(values[0].value, values[1].value, values[1].error)
+        slope, low, high = power_law(sizes, found, values[1].error)
     except ValueError as error:
         return _Outcome(False, str(error))
-    return _judge_rate(claim, slope, low, high)
+    steps = np.diff(np.log(found)) / np.diff(np.log(sizes))
+    return _judge_rate(claim, slope, low, high, f"step by step {shown(np.round(steps, 2))}")
 
 
 def _share_rate(claim, values):
     """The same for a share, from counts."""
+    sizes, share = values[0].value, values[1]
     try:
-        counts = np.rint(values[1].value * values[1].of)
-        slope, low, high = share_power_law(values[0].value, counts, values[1].of)
+        slope, low, high = share_power_law(sizes, np.rint(share.value * share.of), share.of)
     except ValueError as error:
         return _Outcome(False, str(error))
-    return _judge_rate(claim, slope, low, high)
+    return _judge_rate(claim, slope, low, high, f"the shares are {shown(share.value)}")
 
 
-def _judge_rate(claim, slope, low, high):
-    wanted, at_most = float(claim.published), claim.options.get("at_most", False)
+def _judge_rate(claim, slope, low, high, details):
+    wanted, tolerance = float(claim.published), claim.options["tolerance"]
+    at_most = claim.options.get("at_most", False)
+    above, below = wanted + tolerance - slope, slope - (wanted - tolerance)
+    # towards a limit the interval's nearer half counts
+    margins, halves = [above], [high - slope if above >= 0 else slope - low]
+    if not at_most:
+        margins.append(below)
+        halves.append(slope - low if below >= 0 else high - slope)
+    weighed = _weigh(margins, np.array(halves) / SURE)
+    word = "is" if weighed.holds else "is not surely" if weighed.open else "is not"
+    limits = f"at most {shown(wanted + tolerance)}"
+    if not at_most:
+        limits = f"between {shown(wanted - tolerance)} and {shown(wanted + tolerance)}"
     ours = (f"exponent {shown(slope)}", f"({shown(low)} to {shown(high)})")
-    if at_most:
-        holds = high < 0 and low <= wanted
-        is_open = high >= 0 and low <= wanted
-        told = f"the interval {'reaches' if low <= wanted else 'stays above'} {shown(wanted)}"
-        told += "" if high < 0 else ", but does not exclude 0"
-    else:
-        inside = low <= wanted <= high
-        holds = inside and high - low <= 2 * claim.options["tolerance"]
-        told = f"the interval {'contains' if inside else 'leaves out'} {shown(wanted)}"
-        is_open = inside and not holds
-        if is_open:
-            told += ", but is too wide to say so"
-    return _Outcome(holds, told, is_open, ours)
+    told = f"the exponent {word} {limits}; {details}"
+    return _Outcome(weighed.holds, told, weighed.open, ours, weighed.factor)
+
+
+def _faster(claim, values):
+    """The exponent of the first power law lies below that of the second."""
+    try:
+        one, other = (power_law(values[0].value, v.value, v.error) for v in values[1:])
+    except ValueError as error:
+        return _Outcome(False, str(error))
+    spread = math.hypot(one[2] - one[0], other[2] - other[0]) / SURE
+    outcome = _sure(np.array([other[0] - one[0]]), np.array([spread]), "below")
+    ours = tuple(
+        f"{word} {shown(slope)} ({shown(low)} to {shown(high)})"
+        for word, (slope, low, high) in (("exponent", one), ("against", other))
+    )
+    return outcome._replace(ours=ours)
 
 
 RULES = {
@@ -387,6 +466,7 @@ RULES = {
     "reduction": _Rule(_reduction, None, ("published", "tolerance")),
     "rate": _Rule(_rate, (2,), ("published", "tolerance"), ("at_most",)),
     "share_rate": _Rule(_share_rate, (2,), ("published", "tolerance"), ("at_most",)),
+    "faster": _Rule(_faster, (3,)),
     # all the rows named are reproduced
     "rows": _Rule(None, (0,), ("rows",)),
     # a statement about something that is not run here
@@ -397,7 +477,10 @@ RULES = {
 
 _TEXTS = ("id", "section", "where", "says", "chapter", "rule")
 _OPTIONS = ("tolerance", "relative", "than", "factor", "low", "high", "towards", "at_most", "rows")
-_KEYS = (*_TEXTS, "values", "published", "needs", "not_comparable", "reading", "remark", *_OPTIONS)
+_KEYS = (
+    *_TEXTS, "values", "published", "needs", "not_comparable", "by_construction", "reading",
+    "remark", *_OPTIONS,
+)
 
 
 def load_ledger(path, chapters=None):
@@ -440,11 +523,18 @@ def load_ledger(path, chapters=None):
         except LedgerError as error:
             raise LedgerError(f"{path.name}, row {name}: {error}") from None
         claims.append(claim)
-    known = {claim.id for claim in claims}
+    known = {claim.id: claim for claim in claims}
     for claim in claims:
         for other in claim.options.get("rows", ()):
+            why = ""
             if other not in known or other == claim.id:
-                raise LedgerError(f"{path.name}, row {claim.id}: rows: {other!r} is no other row")
+                why = "is no other row"
+            elif known[other].rule in ("rows", "cited"):
+                why = "computes nothing itself"
+            elif known[other].rule == "setting" or known[other].by_construction:
+                why = "is no finding, so that nothing can follow from it"
+            if why:
+                raise LedgerError(f"{path.name}, row {claim.id}: rows: {other!r} {why}")
     return tuple(claims)
 
 
@@ -511,6 +601,11 @@ def _claim(row, reasons, chapters):
             raise LedgerError(f"not_comparable: there is no reason {reason!r}")
     if row["rule"] == "cited" and "all" not in unlike:
         raise LedgerError("rule cited needs not_comparable: all")
+    why = row.get("by_construction", "")
+    if "by_construction" in row and not (isinstance(why, str) and why.strip()):
+        raise LedgerError("by_construction must say why")
+    if why and row["rule"] in ("setting", "rows", "cited"):
+        raise LedgerError(f"rule {row['rule']} takes no by_construction")
     return Claim(
         **{key: row[key].strip() for key in _TEXTS},
         values=tuple(values),
@@ -520,6 +615,7 @@ def _claim(row, reasons, chapters):
         not_comparable={kind: str(reasons[reason]) for kind, reason in unlike.items()},
         reading=str(row.get("reading", "")),
         remark=str(row.get("remark", "")),
+        by_construction=why.strip(),
     )
 
 
@@ -530,7 +626,7 @@ def _is_number(value):
 # ------------------------------------------------------------------------------------- judging
 
 
-def judge(claims, computed):
+def judge(claims, computed, larger=None):
     """Give every claim its verdict.
 
     Parameters
@@ -540,6 +636,9 @@ def judge(claims, computed):
     computed : dict of str to dict
         Chapter -> what :func:`ppm.save_values` wrote: ``data`` and ``values``. A chapter that was
         not run is left out.
+    larger : dict of str to dict, optional
+        The same from larger studies than the chapters'. Where they have the values of a row, the
+        row is judged by them, and the chapter's own stand beside; settings are the chapter's.
 
     Returns
     -------
@@ -548,16 +647,34 @@ def judge(claims, computed):
 
     Notes
     -----
-    A claim is *reproduced* if its rule holds by more than two standard errors of what is compared,
-    and *not reproduced* otherwise, also where the Monte Carlo error leaves it open; the reason
-    says which. It is *not comparable* on data or under settings for which the comparison would
-    say nothing, and *not computed* where a value is missing.
+    A claim is *reproduced* if its rule holds by more than two standard errors at every number that
+    is compared, and *not reproduced* otherwise: it fails by as many at some number, or it is open.
+    *Same setting* and *by construction* are no findings: the first says how the run was made, the
+    second what cannot fail here; if it fails all the same, it is not reproduced. A claim is *not
+    comparable* on data or under settings for which the comparison would say nothing, and *not
+    computed* where a value or its Monte Carlo error is missing: an unknown error is not one of 0.
     """
-    rows = {claim.id: _judge(claim, computed.get(claim.chapter)) for claim in claims}
+    larger = larger or {}
+    rows = {
+        claim.id: _judge_by_both(claim, computed.get(claim.chapter), larger.get(claim.chapter))
+        for claim in claims
+    }
     for claim in claims:
         if claim.rule == "rows":
             rows[claim.id] = _from_rows(claim, rows)
     return tuple(rows[claim.id] for claim in claims)
+
+
+def _judge_by_both(claim, chapter, larger):
+    """Judge by the larger study if it has the values, with the chapter's beside."""
+    alone = _judge(claim, chapter)
+    if larger is None or claim.rule == "setting":
+        return alone
+    row = _judge(claim, larger)
+    if row.verdict in ("not comparable", "not computed"):
+        return alone
+    other = "" if row.spoken == alone.spoken else alone.spoken
+    return replace(row, beside=alone.ours, alone=other)
 
 
 def _judge(claim, chapter):
@@ -581,15 +698,50 @@ def _judge(claim, chapter):
         if not np.array_equal(found[name].value, wanted):
             why = f"run with {name} = {shown(found[name].value)}; the paper has {shown(wanted)}"
             return Row(claim, "not comparable", why, ours)
-    outcome = RULES[claim.rule].check(claim, values)
-    if outcome is None:
+    if claim.rule == "setting":
+        if _setting(claim, values):
+            return Row(claim, "same setting", "the run has the paper's setting", ours)
         why = f"run with {claim.values[0]} = {shown(values[0].value)}; "
         why += f"the paper has {shown(claim.published)}"
         return Row(claim, "not comparable", why, ours)
-    verdict = "reproduced" if outcome.holds else "not reproduced"
-    doubts = [chapter["values"][name].get("doubt") for name in claim.values]
-    reason = "; ".join(dict.fromkeys([outcome.reason, *filter(None, doubts)]))
-    return Row(claim, verdict, reason, outcome.ours or ours, outcome.open)
+    for name, value in zip(claim.values, values, strict=True):
+        if np.isnan(value.error).any():
+            why = f"the chapter did not compute the Monte Carlo error of {name}"
+            return Row(claim, "not computed", why, ours)
+    if claim.rule == "share_rate" and math.isnan(values[1].of):
+        why = f"the chapter did not say of how many {claim.values[1]} is a share"
+        return Row(claim, "not computed", why, ours)
+    outcome = RULES[claim.rule].check(claim, values)
+    reasons = [outcome.reason]
+    verdict, is_open = "reproduced" if outcome.holds else "not reproduced", outcome.open
+    if claim.by_construction and not (outcome.holds or is_open):
+        reasons.append("it holds by construction, so that this shows a defect of the book")
+    elif claim.by_construction:
+        # there is nothing to decide: what a larger run would tell, the construction says
+        verdict, is_open = "by construction", False
+        reasons = [claim.by_construction, *(reasons if outcome.open else ())]
+    if is_open:
+        reasons.append(_needed(outcome.factor, values))
+    reasons += [chapter["values"][name].get("doubt") for name in claim.values]
+    reason = "; ".join(dict.fromkeys(filter(None, reasons)))
+    return Row(claim, verdict, reason, outcome.ours or ours, is_open)
+
+
+def _needed(factor, values):
+    """How large a run would decide, if the difference stayed what it is."""
+    counted = {(v.size, v.counted) for v in values if v.counted and (v.error > 0).any()}
+    if not factor < _BEYOND:
+        return "no run that could be made would decide it"
+    if len(counted) != 1:
+        return f"about {_rounded_up(factor)} times the run would decide it"
+    ((size, name),) = counted
+    return f"about {_rounded_up(factor * size)} {name} would decide it (here {shown(size)})"
+
+
+def _rounded_up(number):
+    """A whole number with two digits that count, not below the one given."""
+    digit = 10.0 ** max(0, math.floor(math.log10(number)) - 1)
+    return f"{math.ceil(number / digit) * digit:,.0f}"
 
 
 def _listed(values):
@@ -623,11 +775,12 @@ def _value(entry):
         error = np.nan if error is None else np.asarray(error, dtype=np.float64)
         error = np.broadcast_to(error, value.shape)
         of = entry.get("of")
+        size, counted = entry.get("sample", (math.nan, ""))
     except (TypeError, ValueError):
         return None
     if value.size == 0 or not np.isfinite(value).all():
         return None
-    return _Value(value, error, math.nan if of is None else float(of))
+    return _Value(value, error, math.nan if of is None else float(of), float(size), str(counted))
 
 
 def shown(value):
@@ -651,4 +804,6 @@ def _number(number):
 
 
 def _with_error(size, error):
+    if math.isnan(error):
+        return f"{shown(size)} ± unknown"
     return f"{shown(size)} ± {shown(error)}" if error > 0 else shown(size)

@@ -12,7 +12,7 @@ _GROUPS = 10
 _REPEATS = 200
 
 
-def measured(value, error=0.0, *, of=None, doubt=""):
+def measured(value, error=0.0, *, of=None, doubt="", sample=None):
     """An entry of a values file.
 
     Parameters
@@ -25,12 +25,14 @@ def measured(value, error=0.0, *, of=None, doubt=""):
         For a share: out of how many.
     doubt : str, default ""
         Why the error may not be trusted; the ledger repeats it.
+    sample : tuple of int and str, optional
+        How large the sample is whose growth would shrink the error, and what it consists of.
 
     Returns
     -------
     dict
-        ``value`` and ``error``, and ``of`` and ``doubt`` if given, as plain numbers, lists and
-        text. Numbers that are not finite become None, which JSON can hold.
+        ``value`` and ``error``, and ``of``, ``doubt`` and ``sample`` if given, as plain numbers,
+        lists and text. Numbers that are not finite become None, which JSON can hold.
     """
     value = np.asarray(value, dtype=np.float64)
     error = np.broadcast_to(np.asarray(error, dtype=np.float64), value.shape)
@@ -39,6 +41,8 @@ def measured(value, error=0.0, *, of=None, doubt=""):
         entry["of"] = int(of)
     if doubt:
         entry["doubt"] = doubt
+    if sample:
+        entry["sample"] = [int(sample[0]), str(sample[1])]
     return entry
 
 
@@ -47,56 +51,63 @@ def _plain(numbers):
     return numbers.tolist() if numbers.ndim else numbers.item()
 
 
-def contraction_values(study, *, random_seed=None):
+def contraction_values(study, *, studies=1, random_seed=None):
     """Values of the simulation study for the ledger.
 
     Parameters
     ----------
     study : ppm.ContractionStudy
         The study.
+    studies : int, default 1
+        Of how many studies of the same size, one behind the other, it consists. The smallest and
+        the largest bound depend on the number of databases: with several studies their averages
+        over the studies are taken. Everything else is that of all databases together.
     random_seed : int, SeedSequence or Generator, optional
-        Source of randomness of the standard errors.
+        Source of randomness of the standard errors; with several studies there is none.
 
     Returns
     -------
     dict of str to dict
         Name -> :func:`measured` value. Sequences go over the sample sizes; bounds in nats.
 
+    Raises
+    ------
+    ValueError
+        If the databases cannot be divided evenly among the studies.
+
     Notes
     -----
-    Savitsky, Williams and Hu (2022), section 4. Standard errors of medians, averages and standard
-    deviations come from re-sampling the databases. That of a smallest or largest bound is the
-    standard deviation over ten groups of databases, each with its own extreme: re-sampling would
-    say too little about an extreme.
+    Savitsky, Williams and Hu (2022), section 4. With one study, standard errors of medians,
+    averages and standard deviations come from re-sampling the databases. That of a smallest or
+    largest bound is the standard deviation over ten groups of databases, each with its own extreme:
+    re-sampling would say too little about an extreme. With several studies, all come from the
+    standard deviation over the studies.
     """
-    rng = generator(random_seed)
     data = study.dataset
     sizes = data["size"].values
     replicates = data.sizes["replicate"]
+    if studies < 1 or replicates % studies:
+        raise ValueError(f"studies must divide the {replicates} databases evenly; got {studies}")
+    errors = _Errors(studies, generator(random_seed))
+    extremes, over_sizes = errors.extremes, errors.over_sizes
     found = {
         "sizes": measured(sizes),
         "replicates": measured(replicates),
         "mean": measured(study.mean),
         "truncate_at": measured(study.truncate_at),
     }
-
-    def over_sizes(values, statistic):
-        return measured(
-            [statistic(row, axis=-1) for row in values],
-            [_resampled_error(row, statistic, rng) for row in values],
-        )
-
     for mechanism in data["mechanism"].values:
         bounds = data["local_bound"].sel(mechanism=mechanism).values
-        found[f"{mechanism}: smallest bound"] = _extremes(bounds, np.min)
+        found[f"{mechanism}: smallest bound"] = extremes(bounds, np.min)
         found[f"{mechanism}: median bound"] = over_sizes(bounds, np.median)
-        found[f"{mechanism}: largest bound"] = _extremes(bounds, np.max)
-        found[f"{mechanism}: range of bounds"] = _extremes(bounds, np.ptp)
+        found[f"{mechanism}: largest bound"] = extremes(bounds, np.max)
+        found[f"{mechanism}: range of bounds"] = extremes(bounds, np.ptp)
+        found[f"{mechanism}: largest over smallest bound"] = extremes(bounds, _ratio_of_extremes)
         for which in ("median", "largest"):
             entry = found[f"{mechanism}: {which} bound"]
             found[f"{mechanism}: growth of the {which} bound"] = _difference(entry, 0)
             found[f"{mechanism}: last step of the {which} bound"] = _difference(entry, -2)
-            found[f"{mechanism}: steps of the {which} bound"] = _steps(entry)
+            found[f"{mechanism}: changes of the step of the {which} bound"] = _bends(entry)
         found[f"{mechanism}: spread of bounds"] = over_sizes(bounds, _spread)
         spread = found[f"{mechanism}: spread of bounds"]
         found[f"{mechanism}: constant of contraction"] = _geometric_mean(spread)
@@ -108,38 +119,78 @@ def contraction_values(study, *, random_seed=None):
         found[f"{mechanism}: bias of the mean at the largest n"] = _last(
             found[f"{mechanism}: bias of the mean"]
         )
-        removed = data["records_removed"].sel(mechanism=mechanism).values / sizes[:, None]
-        found[f"{mechanism}: share of records removed"] = over_sizes(removed, np.mean)
+        removed = data["records_removed"].sel(mechanism=mechanism).values
+        found[f"{mechanism}: records removed"] = over_sizes(removed, np.mean)
+        found[f"{mechanism}: share of records removed"] = over_sizes(
+            removed / sizes[:, None], np.mean
+        )
         for factor in (1.0, 1.05):
-            above = np.mean(bounds > factor * study.truncate_at, axis=1)
+            above = np.sum(bounds > factor * study.truncate_at, axis=1)
             name = "M" if factor == 1.0 else f"{factor:g} M"
-            found[f"{mechanism}: share of bounds above {name}"] = measured(
-                above, np.sqrt(above * (1.0 - above) / replicates), of=replicates
+            found[f"{mechanism}: share of bounds above {name}"] = _share(above, replicates)
+            found[f"{mechanism}: share of bounds above {name} at the largest n"] = _share(
+                above[-1], replicates
             )
     averages = data["average_mean"]
     plain = averages.sel(mechanism="Unweighted").values
     shift = averages.sel(mechanism="Weighted-M").values - plain
+    unit = plain.std(axis=1, ddof=1)
+    away = np.abs(shift.mean(axis=1)) / unit
     found["Weighted-M: shift of the mean in standard deviations"] = measured(
-        np.abs(shift.mean(axis=1)) / plain.std(axis=1, ddof=1),
-        shift.std(axis=1, ddof=1) / np.sqrt(replicates) / plain.std(axis=1, ddof=1),
+        # the unit is estimated as well; averages of draws are close to normal
+        away,
+        np.hypot(_error_of_average(shift.T) / unit, away / np.sqrt(2.0 * (replicates - 1))),
     )
     # the recommendation: a factor for samples above 1,000 records, a larger one below
-    shares = study.safety_factors((1.05, 1.10)).loc["Weighted-M"]
     for large, factor in ((True, 1.05), (False, 1.10)):
         chosen = [size for size in sizes if (size > 1000) == large]
         if chosen:
             held = data["local_bound"].sel(mechanism="Weighted-M", size=chosen).values
             found[f"share above {factor:g} times a bound, {'large' if large else 'small'} n"] = (
-                measured(
-                    [shares.loc[size, factor] for size in chosen],
-                    [_share_above_error(row, factor, rng) for row in held],
-                )
+                over_sizes(held, _share_above(factor))
             )
+    for entry in found.values():
+        if np.any(np.asarray(entry["error"], dtype=np.float64) > 0):
+            entry["sample"] = [replicates, "databases of each size"]
     return found
+
+
+class _Errors:
+    """Statistics of every row of databases with their errors: of one study, or over several."""
+
+    def __init__(self, studies, rng):
+        self.studies = studies
+        self.rng = rng
+
+    def _by_study(self, values, statistic):
+        return np.stack([statistic(v, axis=1) for v in np.split(values, self.studies, axis=1)])
+
+    def extremes(self, bounds, statistic):
+        """A statistic that depends on how many databases there are."""
+        if self.studies > 1:
+            parts = self._by_study(bounds, statistic)
+            return measured(parts.mean(axis=0), _error_of_average(parts))
+        groups = np.array_split(bounds, min(_GROUPS, bounds.shape[1]), axis=1)
+        parts = np.stack([statistic(group, axis=1) for group in groups])
+        return measured(statistic(bounds, axis=1), parts.std(axis=0, ddof=1))
+
+    def over_sizes(self, values, statistic):
+        """A statistic that does not."""
+        if self.studies > 1:
+            error = _error_of_average(self._by_study(values, statistic))
+        else:
+            error = [_resampled_error(row, statistic, self.rng) for row in values]
+        return measured([statistic(row, axis=-1) for row in values], error)
 
 
 def _spread(values, axis=-1):
     return np.std(values, axis=axis, ddof=1)
+
+
+def _ratio_of_extremes(values, axis=-1):
+    """The ratio; NaN where a database has lost all records, so that its bound is 0."""
+    largest, smallest = np.max(values, axis=axis), np.min(values, axis=axis)
+    return np.divide(largest, smallest, out=np.full(largest.shape, np.nan), where=smallest > 0)
 
 
 def _resampled_error(values, statistic, rng):
@@ -148,16 +199,23 @@ def _resampled_error(values, statistic, rng):
     return float(np.std(resample(values, statistic, resamples=_REPEATS, random_seed=rng), ddof=1))
 
 
-def _extremes(bounds, statistic):
-    """The statistic of every row, and its standard deviation over ten groups of columns."""
-    groups = np.array_split(bounds, min(_GROUPS, bounds.shape[1]), axis=1)
-    parts = np.stack([statistic(group, axis=1) for group in groups])
-    return measured(statistic(bounds, axis=1), parts.std(axis=0, ddof=1))
+def _share(count, of, **told):
+    """A share with its standard error, which is not 0 where nothing, or everything, was counted."""
+    typical = (count + 0.5) / (of + 1.0)
+    error = np.sqrt(typical * (1.0 - typical) / of)
+    return measured(count / of, error, of=of, **told)
 
 
-def _steps(entry):
+def _bends(entry):
+    """By how much each step of a sequence differs from the step before."""
     value, error = (np.asarray(entry[key], dtype=np.float64) for key in ("value", "error"))
-    return measured(np.diff(value), np.hypot(error[1:], error[:-1]))
+    if value.size < 3:
+        return measured(np.nan, np.nan)
+    # the number in the middle belongs to both steps
+    variance = error**2
+    return measured(
+        np.diff(value, 2), np.sqrt(variance[:-2] + 4.0 * variance[1:-1] + variance[2:])
+    )
 
 
 def _difference(entry, start):
@@ -184,16 +242,16 @@ def _absolute(entry, reference):
     return measured(np.abs(np.asarray(entry["value"]) - reference), entry["error"])
 
 
-def _share_above_error(bounds, factor, rng):
-    """Re-sampled standard error of the share of databases above another one's bound times s."""
+def _share_above(factor):
+    """Share of the other databases above one's own bound times a factor, averaged over all."""
 
-    def share(values, axis):
+    def share(values, axis=-1):
         values = np.sort(np.moveaxis(values, axis, -1), axis=-1)
         flat = values.reshape(-1, values.shape[-1])
         above = [row.size - np.searchsorted(row, factor * row, side="right") for row in flat]
         return np.mean(above, axis=1).reshape(values.shape[:-1]) / (values.shape[-1] - 1)
 
-    return _resampled_error(bounds, share, rng)
+    return share
 
 
 def application_values(sweep, data, distributions, along, *, releases, random_seed=None):
@@ -236,7 +294,7 @@ def application_values(sweep, data, distributions, along, *, releases, random_se
     found["configurations"] = measured([x for e in weighted for x in (e.scale, e.shift)])
     for name, entry in first.items():
         found[f"{name}: local bound"] = measured(
-            entry.local_bound, entry.diagnostics.error, doubt=_doubt(entry)
+            entry.local_bound, entry.diagnostics.error, doubt=_doubt(entry), sample=_fits(entry)
         )
     dp, em = first["DPweighted"], first["EMweighted"]
     found["DPweighted: ratio of ε in all to the local bound"] = measured(
@@ -248,14 +306,17 @@ def application_values(sweep, data, distributions, along, *, releases, random_se
         found["EMweighted: local bounds"], found["DPweighted: local bounds"]
     )
     records = dp.record_bounds.size
-    lower = float(np.mean(em.record_bounds < dp.record_bounds))
-    found["EMweighted: share of records with a lower bound than under DPweighted"] = measured(
-        lower, np.sqrt(lower * (1.0 - lower) / records), of=records
+    found["EMweighted: share of records with a lower bound than under DPweighted"] = _share(
+        np.sum(em.record_bounds < dp.record_bounds), records, sample=(records, "records")
+    )
+    found["DPweighted: share of records with less than half the largest weight"] = _share(
+        np.sum(dp.weights < 0.5 * dp.weights.max()), records, sample=(records, "records")
     )
     for name, entry in (("DPweighted", dp), ("EMweighted", em)):
         found[f"{name}: median record bound over the largest"] = measured(
             np.median(entry.record_bounds) / entry.local_bound,
             np.median(entry.record_bounds) / entry.local_bound**2 * entry.diagnostics.error,
+            sample=_fits(entry),
         )
     _weight_values(found, weighted, scalar)
     if "Countweighted" in first:
@@ -267,6 +328,15 @@ def application_values(sweep, data, distributions, along, *, releases, random_se
         )
     for statistic in ("mean", "90th percentile"):
         _utility_values(found, statistic, distributions[statistic], first)
+    for name in ("DPweighted", "EMweighted"):
+        both = [
+            found[f"{name}: distance of the {statistic} from the data"]
+            for statistic in ("mean", "90th percentile")
+        ]
+        found[f"{name}: distances of the mean and the 90th percentile from the data"] = measured(
+            *([entry[key] for entry in both] for key in ("value", "error")),
+            sample=both[0]["sample"],
+        )
     _along_values(found, distributions["90th percentile"]["Data"], along, weighted, scalar)
     return found
 
@@ -301,11 +371,18 @@ def _doubt(*entries):
     return f"chains behind a bound disagree (R-hat above {R_HAT_LIMIT})"
 
 
+def _fits(*entries):
+    """What the error of a bound shrinks with: a maximum gains nothing from a longer run."""
+    draws = max(entry.draws_used for entry in entries)
+    return 1, f"fits of {draws:,} draws, averaged,"
+
+
 def _bounds(entries):
     return measured(
         [entry.local_bound for entry in entries],
         [entry.diagnostics.error for entry in entries],
         doubt=_doubt(*entries),
+        sample=_fits(*entries),
     )
 
 
@@ -313,7 +390,9 @@ def _ratio(above, below):
     a, b = (np.asarray(entry["value"], dtype=np.float64) for entry in (above, below))
     ea, eb = (np.asarray(entry["error"], dtype=np.float64) for entry in (above, below))
     doubt = above.get("doubt", "") or below.get("doubt", "")
-    return measured(a / b, a / b * np.hypot(ea / a, eb / b), doubt=doubt)
+    return measured(
+        a / b, a / b * np.hypot(ea / a, eb / b), doubt=doubt, sample=above["sample"]
+    )
 
 
 def _weight_values(found, weighted, scalar):
@@ -339,7 +418,10 @@ def _rank_correlation(first, second):
     if np.ptp(first) == 0 or np.ptp(second) == 0:
         return measured(np.nan, np.nan)
     correlation = float(spearmanr(first, second).statistic)
-    return measured(correlation, (1.0 - correlation**2) / np.sqrt(first.size - 1))
+    return measured(
+        correlation, (1.0 - correlation**2) / np.sqrt(first.size - 1),
+        sample=(first.size, "records"),
+    )
 
 
 def _of_releases(entry, statistic):
@@ -348,7 +430,10 @@ def _of_releases(entry, statistic):
 
 
 def _error_of_average(values):
-    return float(np.std(values, ddof=1) / np.sqrt(values.size)) if values.size > 1 else np.nan
+    """Standard error of the average along the first dimension; unknown for a single value."""
+    if len(values) < 2:
+        return np.full(np.shape(values)[1:], np.nan)
+    return np.std(values, axis=0, ddof=1) / np.sqrt(len(values))
 
 
 def _utility_values(found, statistic, distributions, first):
@@ -357,18 +442,22 @@ def _utility_values(found, statistic, distributions, first):
     away = {}
     for name, entry in first.items():
         by_release = _of_releases(entry, statistic)
+        sample = by_release.size, "releases m"
         shift = (np.median(distributions[name]) - middle) / unit
         error = _error_of_average(by_release) / unit
         away[name] = abs(shift), error
-        found[f"{name}: distance of the {statistic} from the data"] = measured(abs(shift), error)
+        found[f"{name}: distance of the {statistic} from the data"] = measured(
+            abs(shift), error, sample=sample
+        )
         if name == "DPweighted":
             found[f"{name}: scatter of the {statistic} over releases"] = measured(
                 by_release.std(ddof=1) / unit if by_release.size > 1 else np.nan,
                 by_release.std() / unit / np.sqrt(2.0 * max(1, by_release.size - 1)),
+                sample=sample,
             )
     (dp, dp_error), (plain, plain_error) = away["DPweighted"], away["Unweighted"]
     found[f"DPweighted and Unweighted: difference of the distances of the {statistic}"] = measured(
-        dp - plain, np.hypot(dp_error, plain_error)
+        dp - plain, np.hypot(dp_error, plain_error), sample=sample
     )
 
 
@@ -376,12 +465,13 @@ def _along_values(found, data, along, weighted, scalar):
     unit, middle = np.std(data, ddof=1), np.median(data)
     for name, entries in (("DPweighted", weighted), ("EMweighted", scalar)):
         medians = np.array([np.median(along[entry.label]) for entry in entries])
-        errors = np.array(
-            [_error_of_average(_of_releases(entry, "90th percentile")) for entry in entries]
-        )
+        by_release = [_of_releases(entry, "90th percentile") for entry in entries]
+        errors = np.array([_error_of_average(one) for one in by_release])
+        sample = by_release[0].size, "releases m"
         found[f"{name}: distances of the 90th percentile along the settings"] = measured(
-            np.abs(medians - middle) / unit, errors / unit
+            np.abs(medians - middle) / unit, errors / unit, sample=sample
         )
         found[f"{name}: movement of the 90th percentile"] = measured(
-            abs(medians[-1] - medians[0]) / unit, np.hypot(errors[0], errors[-1]) / unit
+            abs(medians[-1] - medians[0]) / unit, np.hypot(errors[0], errors[-1]) / unit,
+            sample=sample,
         )

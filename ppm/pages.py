@@ -14,7 +14,7 @@ _DATA = {
 }
 
 
-def ledger_page(rows, chapters, *, settings_chapter=""):
+def ledger_page(rows, chapters, *, settings_chapter="", study=None):
     """The book's page of the ledger, in MyST Markdown.
 
     Parameters
@@ -25,6 +25,10 @@ def ledger_page(rows, chapters, *, settings_chapter=""):
         Chapter that was run -> ``profile``, ``day``, ``data`` and ``part``.
     settings_chapter : str, default ""
         Chapter on the settings that the paper leaves open, if the book has it.
+    study : dict, optional
+        The ledger's own study, if there is one: ``chapter`` that it repeats, ``studies``,
+        ``replicates``, ``seed``, ``seconds``, ``day``, and ``beside``: how many databases the
+        chapter itself has.
 
     Returns
     -------
@@ -35,14 +39,31 @@ def ledger_page(rows, chapters, *, settings_chapter=""):
         "# Ledger: the paper's numbers and claims",
         "",
         "Every number and every claim of the simulation (section 4) and of the application (section"
-        " 5) of {cite:t}`savitsky2022`, beside what this book computed. No verdict is written by"
-        " hand: the chapters save their values with Monte Carlo errors, and a rule compares them.",
+        " 5) of {cite:t}`savitsky2022`, and what the rest of the paper says of the two, beside what"
+        " this book computed. No verdict is written by hand: values are saved with their Monte"
+        " Carlo errors, and a rule compares them.",
         "",
-        "- *reproduced*: the rule holds by more than two standard errors of what is compared;",
-        "- *not reproduced*: it does not hold; *open* where only the Monte Carlo error stands in"
-        " the way, so that a longer run could still decide;",
+        "- *reproduced*: the rule holds by more than two standard errors, at every number that is"
+        " compared;",
+        "- *not reproduced*: at some number it fails by more than two standard errors. Or it is"
+        " *open*: the Monte Carlo error allows neither to be said. The row then tells how large a"
+        " run would decide it, if the difference stayed what it is;",
+        "- *same setting*: no finding. The run was made with the paper's setting;",
+        "- *by construction*: no finding either. The row says why it cannot fail here. If it failed"
+        " all the same, it would count as not reproduced and show a defect of this book;",
         "- *not comparable*: other data, or other settings than the paper's;",
-        "- *not computed*: a value is missing.",
+        "- *not computed*: a value, or its Monte Carlo error, is missing.",
+        "",
+        "What the rules ask:",
+        "",
+        "- A number lies near the published one if its distance and two standard errors together"
+        " stay within the tolerance.",
+        "- Numbers rise, or fall, if every single step does so by more than two standard errors.",
+        "- The exponent of a rate is the slope of the least-squares line through the logarithms,"
+        " with every size counting alike. A rate O(n^(−1/2)) has two readings and a row for each:"
+        " as the rate itself, and as an upper limit, with which a faster rate agrees.",
+        "- A conclusion from other rows is as good as the worst of them. It rests on none that"
+        " cannot fail.",
         "",
         "Where the paper uses a word without a number, the last column says how we read it.",
         "A pattern that is reproduced on the stand-in or on other survey data is a statement about"
@@ -61,6 +82,8 @@ def ledger_page(rows, chapters, *, settings_chapter=""):
         else:
             told += "not run"
         text.append(told + ".")
+    if study:
+        text += ["", *_study_in_words(study)]
     if settings_chapter:
         text += [
             "",
@@ -76,6 +99,7 @@ def ledger_page(rows, chapters, *, settings_chapter=""):
     for section in sorted(sections):
         text.append(_counts(section, [row for row in rows if row.claim.section == section]))
     text += [_counts("**all**", rows), ":::", ""]
+    text += _waiting(rows)
     for section in sorted(sections):
         text += [f"## Section {section}", "", ":::{container} ledger"]
         heads = ["Claim", "Verdict", "Paper", "Ours ± Monte Carlo error", "Why"]
@@ -83,6 +107,39 @@ def ledger_page(rows, chapters, *, settings_chapter=""):
         text += [_line(row) for row in rows if row.claim.section == section]
         text += [":::", ""]
     return "\n".join(text)
+
+
+def _waiting(rows):
+    """List of the open rows."""
+    text, begun = [], ""
+    for row in rows:
+        says = row.claim.says
+        if not says.startswith("…"):
+            begun = says
+        if row.open:
+            said = says if says is begun else f"{begun} {says}"
+            text.append(f"- Section {row.claim.section}: {said} *{_sentence([row.reason])}*")
+    return ["Open are:", "", *text, ""] if text else []
+
+
+def _study_in_words(study):
+    every = study["studies"] * study["replicates"]
+    told = [
+        f"The rows on {{doc}}`../notebooks/{study['chapter']}` are judged by a study of the"
+        f" ledger's own, of {study['studies']} times {study['replicates']} = {every:,} databases of"
+        f" each size (seed {study['seed']}, {study['seconds']:.0f} seconds on {study['day']}), so"
+        " that the Monte Carlo error decides little. Medians, averages, standard deviations and"
+        " shares are those of all databases. The smallest and the largest bound depend on how many"
+        f" databases there are: for these the table shows averages over the {study['studies']}"
+        " studies."
+    ]
+    if study.get("beside"):
+        told.append(
+            f"In square brackets stands what the chapter itself found, with {study['beside']:,.0f}"
+            " databases of each size. Where its verdict alone would have been another one, the last"
+            " column says which."
+        )
+    return told
 
 
 def _counts(name, rows):
@@ -97,20 +154,33 @@ def _line(row):
     where = claim.where[0].upper() + claim.where[1:]
     where = f"{{doc}}`{where} <../notebooks/{claim.chapter}>`"
     paper = "–" if claim.published is None else shown(claim.published).replace(", ", "<br>")
-    verdict = row.verdict + (" (open)" if row.open else "")
     why = [row.reason]
+    why += [f"*The chapter alone:* {row.alone}"] if row.alone else []
     why += [f"*Read as:* {claim.reading}"] if claim.reading else []
     why += [f"*Unstated:* {claim.remark}"] if claim.remark else []
-    why = ". ".join(part[0].upper() + part[1:] for part in why if part)
     return table_line(
         [
             f"{claim.says}<br>{where}",
-            f"**{verdict}**" if row.verdict == "not reproduced" else verdict,
+            f"**{row.spoken}**" if row.verdict == "not reproduced" else row.spoken,
             paper,
-            "<br>".join(row.ours) or "–",
-            f"{why}.",
+            "<br>".join(_beside(row)) or "–",
+            _sentence(why),
         ]
     )
+
+
+def _beside(row):
+    """The computed values, with the chapter's own in brackets behind those of a larger study."""
+    if len(row.beside) != len(row.ours):
+        return row.ours
+    return [
+        f"{ours} \\[{other}\\]" if ours != other else ours
+        for ours, other in zip(row.ours, row.beside, strict=True)
+    ]
+
+
+def _sentence(parts):
+    return ". ".join(part[0].upper() + part[1:] for part in parts if part) + "."
 
 
 def table_line(cells):

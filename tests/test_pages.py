@@ -1,10 +1,12 @@
 """Pages that are written when the book is built."""
 
+import re
+
 from conftest import ROOT
 
 import ppm
 from ppm import ledger
-from ppm.ledger import judge, load_ledger
+from ppm.ledger import Claim, Row, judge, load_ledger
 from ppm.pages import ledger_page
 
 CLAIMS = load_ledger(ROOT / "book" / "published.yaml")
@@ -28,4 +30,66 @@ def test_the_page_shows_counts_verdicts_and_where_values_come_from():
     total.insert(2, sum(row.open for row in rows))
     assert f"| **all** | {len(rows)} | {' | '.join(map(str, total))} |" in page
     lines = [line for line in page.splitlines() if line.startswith("| ")]
-    assert {line.count("|") for line in lines} == {6, 8}
+    # the counts, and the rows
+    assert {line.count("|") for line in lines} == {len(ledger.VERDICTS) + 4, 6}
+
+
+def rows_of(*told):
+    """Rows with a verdict each; the claims say a, b, …"""
+    return [
+        Row(Claim(name, "4.5", "text", says, "study", "less"), verdict, *more)
+        for name, says, verdict, *more in told
+    ]
+
+
+def test_every_verdict_is_explained_and_counted_apart():
+    rows = rows_of(*((f"r{i}", "It is.", v, "so") for i, v in enumerate(ledger.VERDICTS)))
+    rows += rows_of(
+        ("x", "It is.", "by construction", "so"), ("y", "It is.", "not reproduced", "so", (), True)
+    )
+    page = ledger_page(rows, {})
+    for verdict in ledger.VERDICTS:
+        assert f"\n- *{verdict}*: " in page
+    heads = next(line for line in page.splitlines() if line.startswith("| Section |"))
+    counts = next(line for line in page.splitlines() if line.startswith("| **all** |"))
+    found = dict(zip(heads.split(" | "), counts.split(" | "), strict=True))
+    assert (found["reproduced"], found["by construction"], found["same setting"]) == ("1", "2", "1")
+    assert (found["not reproduced"], found["of these open"]) == ("2", "1")
+
+
+def test_open_rows_are_listed_with_the_run_that_would_decide_them():
+    rows = rows_of(
+        ("a", "The mean is low.", "reproduced", "below by 2"),
+        ("b", "… and the median.", "not reproduced", "not surely below; about 90 runs", (), True),
+        ("c", "All is low.", "not reproduced", "not below"),
+    )
+    page = ledger_page(rows, {})
+    listed = [line for line in page.splitlines() if line.startswith("- Section")]
+    # in the words of the row that it goes on from
+    assert listed == [
+        "- Section 4.5: The mean is low. … and the median. *Not surely below; about 90 runs.*"
+    ]
+    assert "Open are:" not in ledger_page(rows[:1], {})
+
+
+STUDY = {
+    "chapter": "study", "studies": 200, "replicates": 400, "seed": 7, "seconds": 61.2,
+    "day": "1 March 2026", "beside": 400.0,
+}
+
+
+def test_the_chapters_value_stands_in_brackets_beside_that_of_the_larger_study():
+    rows = rows_of(
+        ("a", "It falls.", "reproduced", "falls", ("2.0 ± 0.1", "1.0 ± 0.1"), False,
+         ("2.2 ± 0.9", "1.1 ± 0.9"), "not reproduced (open)"),
+        ("b", "It is low.", "reproduced", "low", ("3.0",)),
+    )
+    page = ledger_page(rows, {}, study=STUDY)
+    assert r"| 2.0 ± 0.1 \[2.2 ± 0.9\]<br>1.0 ± 0.1 \[1.1 ± 0.9\] | Falls. *The chap" in page
+    assert "*The chapter alone:* not reproduced (open)." in page
+    # a row that the chapter judges by itself has no brackets
+    assert "| 3.0 | Low. |" in page
+    told = re.sub(r"\s+", " ", page)
+    assert "of 200 times 400 = 80,000 databases of each size (seed 7, 61 seconds on 1 March" in told
+    assert "what the chapter itself found, with 400 databases of each size" in told
+    assert "square brackets" not in ledger_page(rows, {})
