@@ -6,6 +6,8 @@ All that is generated lies in ``_build`` at the root of the repository:
     executed notebooks, each with the fingerprint of what it was made from;
 ``results/<profile>/<notebook>/``
     the tables and values that the notebooks saved;
+``results/<profile>/ledger/``
+    the values of the ledger's own study, with the fingerprint of what they were made from;
 ``fits/``
     the fits that the notebooks keep, so that a run that was interrupted goes on: confidential;
 ``tests/``
@@ -25,11 +27,15 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
 
 from ppm import checks, ledger
+from ppm.ledger_study import CHAPTER as STUDY_CHAPTER
+from ppm.ledger_study import ledger_study
 from ppm.notebooks import (
     DEFAULT_PROFILE,
+    LEDGER,
     NotebookFailed,
     cell_source,
     cell_tags,
@@ -38,6 +44,7 @@ from ppm.notebooks import (
     execute,
     find_notebooks,
     fits_of,
+    ledger_settings,
     load_profile,
     parameter_rows,
     read_cells,
@@ -86,7 +93,11 @@ def build(root, *, profile=DEFAULT_PROFILE, ce_data="", out=None):
     root = Path(root)
     notebooks = find_notebooks(root)
     settings = load_profile(root, profile, notebooks)
+    study = ledger_settings(root, profile)
     chapters = _chapters(root, notebooks)
+    if study and STUDY_CHAPTER not in chapters:
+        raise BookError(f"profile {profile}: the ledger's study repeats {STUDY_CHAPTER}, which is "
+                        "no chapter of this book")
     _claims(root, notebooks)
     _statement_checks(root)
     plan = {}
@@ -102,6 +113,11 @@ def build(root, *, profile=DEFAULT_PROFILE, ce_data="", out=None):
     executed = root / "_build" / "executed" / profile
     for name, values in plan.items():
         refresh(root, notebooks[name], values, profile, say)
+    if study:
+        given = {**notebooks[STUDY_CHAPTER].parameters, **plan[STUDY_CHAPTER]}
+        refresh_study(root, study, given, profile, say)
+    else:
+        _study_file(root / "_build" / "results" / profile).unlink(missing_ok=True)
     page = root / "_build" / "html" / "index.html"
     stamp = root / "_build" / "html.json"
     results = root / "_build" / "results" / profile
@@ -185,6 +201,61 @@ def refresh(root, notebook, values, profile, say=print):
     return True
 
 
+def refresh_study(root, settings, given, profile, say=print):
+    """Make the ledger's own study if anything it is made from changed since the last time.
+
+    Parameters
+    ----------
+    root : path-like
+        The repository.
+    settings : dict
+        Studies, replicates and seed, checked.
+    given : dict
+        Parameters of the chapter whose study is repeated, with their defaults.
+    profile : str
+        Name of the profile.
+    say : callable
+        Takes one line on what is done and why.
+
+    Returns
+    -------
+    bool
+        Whether it was made. Its file is replaced when it is complete, and never before.
+    """
+    file = _study_file(Path(root, "_build", "results", profile))
+    arguments = {name: given[name] for name in ("sizes", "mean", "truncate_at", "draws")}
+    library = Path(root, "ppm")
+    now = {
+        **{f"{LEDGER} {name}": value for name, value in settings.items()},
+        **{f"parameter {name}": value for name, value in arguments.items()},
+        **_code_fingerprint(root, library_modules(library, {"ppm.ledger_study"})),
+    }
+    saved = _read_json(file)
+    reasons = changes(saved.get("fingerprint"), now)
+    if not reasons:
+        return False
+    say(f"{LEDGER}: {settings['studies']} studies of section 4 ({', '.join(reasons[:3])}"
+        f"{' …' if reasons[3:] else ''})")
+    started = datetime.datetime.now().astimezone()
+    clock = time.perf_counter()
+    values = ledger_study(**arguments, **settings)
+    record = {
+        "started": started.isoformat(timespec="seconds"),
+        "seconds": round(time.perf_counter() - clock, 1),
+        "profile": profile,
+        **settings,
+    }
+    file.parent.mkdir(parents=True, exist_ok=True)
+    content = {"fingerprint": now, "record": record, "data": "drawn", "values": values}
+    write_json(file, content)
+    say(f"{LEDGER}: done in {record['seconds']:.0f} s")
+    return True
+
+
+def _study_file(results):
+    return Path(results, LEDGER, VALUES_FILE)
+
+
 def notebook_fingerprint(root, notebook, values):
     """What an executed notebook is made from.
 
@@ -209,9 +280,13 @@ def notebook_fingerprint(root, notebook, values):
             # the same file in another folder is the same data; its name stands on the page
             value = f"{Path(value).name} {content_hash(value)}"
         parts[f"parameter {name}"] = value
+    return parts | _code_fingerprint(root, reached_modules(Path(root, "ppm"), notebook.path))
+
+
+def _code_fingerprint(root, modules):
+    """Hashes of modules of the library and of the lock file."""
     library = Path(root, "ppm")
-    for module in sorted(reached_modules(library, notebook.path)):
-        parts[f"ppm/{module}"] = content_hash(library / module)
+    parts = {f"ppm/{module}": content_hash(library / module) for module in sorted(modules)}
     lock = Path(root, "requirements.lock")
     if lock.is_file():
         parts["requirements.lock"] = content_hash(lock)
@@ -268,10 +343,30 @@ def reached_modules(library, path):
         if cell["cell_type"] == "code"
     )
     try:
-        waiting = _mentioned(ast.parse(code), exports)
+        names = _mentioned(ast.parse(code), exports)
     except SyntaxError as error:
         raise BookError(f"{Path(path).name} has a code cell that is no Python: {error}") from None
-    found = set()
+    return library_modules(library, names)
+
+
+def library_modules(library, names):
+    """Files of the library behind dotted names and behind everything that these import.
+
+    Parameters
+    ----------
+    library : path-like
+        Folder of the package ``ppm``.
+    names : set of str
+        Dotted names, such as ``ppm.lipschitz``.
+
+    Returns
+    -------
+    set of str
+        Paths relative to ``library``.
+    """
+    library = Path(library)
+    exports = _export_table(library)
+    found, waiting = set(), set(names)
     while waiting:
         for file in _files(library, waiting.pop()):
             if file not in found:
@@ -344,7 +439,7 @@ def _book_fingerprint(root, executed, results, chapters):
     files += [file for file in sorted((root / "book").rglob("*")) if file.is_file()]
     files += sorted((root / "notebooks" / "profiles").glob("*.yml"))
     files += [executed / f"{name}{end}" for name in chapters for end in (".ipynb", ".json")]
-    files += [results / name / VALUES_FILE for name in chapters]
+    files += [results / name / VALUES_FILE for name in (*chapters, LEDGER)]
     files += sorted((root / "_build" / "tests").glob("*.xml"))
     here = Path(__file__).parent
     modules = ("book", "notebooks", "parameters", "ledger", "pages", "checks")
@@ -450,8 +545,15 @@ def _ledger(claims, records, results, settings_chapter):
                 "data": saved["data"],
                 "part": saved["part"],
             }
-    rows = ledger.judge(claims, computed)
-    return ledger_page(rows, sources, settings_chapter=settings_chapter)
+    larger = _read_json(_study_file(results)) if results else {}
+    study = {}
+    if larger:
+        record = larger["record"]
+        study = {**record, "chapter": STUDY_CHAPTER, "day": _day(record["started"])}
+        alone = computed.get(STUDY_CHAPTER, {}).get("values", {}).get("replicates", {})
+        study["beside"] = alone.get("value")
+    rows = ledger.judge(claims, computed, {STUDY_CHAPTER: larger} if larger else None)
+    return ledger_page(rows, sources, settings_chapter=settings_chapter, study=study)
 
 
 def _repository_address(root):

@@ -20,6 +20,8 @@ from ppm.parameters import PARAMETERS, ParameterError, check_values, unknown_nam
 
 #: the profile of the paper's sizes, which are the notebooks' own defaults
 DEFAULT_PROFILE = "paper"
+# what a profile calls the study that belongs to the ledger and to no notebook
+LEDGER = "ledger"
 
 
 class NotebookError(ValueError):
@@ -295,17 +297,8 @@ def load_profile(root, profile, notebooks):
     NotebookError
         If there is no such profile or it does not fit the notebooks.
     """
-    import yaml
-
-    paths = {path.stem: path for path in sorted(Path(root, "notebooks/profiles").glob("*.yml"))}
-    if profile not in paths:
-        raise NotebookError(unknown_name("profile", profile, paths))
-    where = f"notebooks/profiles/{profile}.yml"
-    try:
-        content = yaml.safe_load(paths[profile].read_text("utf-8")) or {}
-    except yaml.YAMLError as error:
-        first = str(error).splitlines()[0]
-        raise NotebookError(f"{where} cannot be read: {first}") from None
+    where, content = _read_profile(root, profile)
+    content.pop(LEDGER, None)
     for name in content:
         if name not in notebooks:
             raise NotebookError(f"{where}: {unknown_name('notebook', name, notebooks)}")
@@ -315,6 +308,47 @@ def load_profile(root, profile, notebooks):
         }
     except ParameterError as error:
         raise NotebookError(f"{where}: {error}") from None
+
+
+def ledger_settings(root, profile):
+    """Settings of the ledger's own study in a profile, checked; none without it.
+
+    Parameters
+    ----------
+    root : path-like
+        The repository.
+    profile : str
+        Name of the profile.
+
+    Raises
+    ------
+    NotebookError
+        If there is no such profile, or its settings are not accepted.
+    """
+    from ppm.ledger_study import check_settings
+
+    where, content = _read_profile(root, profile)
+    if LEDGER not in content:
+        return {}
+    try:
+        return check_settings(content[LEDGER])
+    except ValueError as error:
+        raise NotebookError(f"{where}: {error}") from None
+
+
+def _read_profile(root, profile):
+    """Name of a profile's file, and what it holds."""
+    import yaml
+
+    paths = {path.stem: path for path in sorted(Path(root, "notebooks/profiles").glob("*.yml"))}
+    if profile not in paths:
+        raise NotebookError(unknown_name("profile", profile, paths))
+    where = f"notebooks/profiles/{profile}.yml"
+    try:
+        return where, yaml.safe_load(paths[profile].read_text("utf-8")) or {}
+    except yaml.YAMLError as error:
+        first = str(error).splitlines()[0]
+        raise NotebookError(f"{where} cannot be read: {first}") from None
 
 
 @contextlib.contextmanager

@@ -28,10 +28,14 @@ def make(root, **options):
     return book.build(root, out=out, **options), out.getvalue()
 
 
+class Calls(list):
+    """Who was called, and with what."""
+
+
 @pytest.fixture
 def recorder(monkeypatch):
     """Stand-ins for papermill and Sphinx that note who called."""
-    calls = []
+    calls = Calls()
 
     def execute(notebook, output, values, *, results=None, fits=None, progress=None):
         calls.append(notebook.name)
@@ -185,9 +189,12 @@ def test_this_book_builds_without_a_warning(tmp_path):
     for name, notebook in find_notebooks(root).items():
         (cell,) = [c for c in read_cells(notebook.path) if "parameters" in cell_tags(c)]
         small[name] = cell["metadata"]["nbmake"]["mock"]
-    (root / "notebooks" / "profiles" / "small.yml").write_text(json.dumps(small))
+    study = {"ledger": {"studies": 10, "replicates": 3, "seed": 1}}
+    (root / "notebooks" / "profiles" / "small.yml").write_text(json.dumps(small | study))
     status, told = make(root, profile="small")
     assert status == 0, told
+    ledger_page = (root / "_build" / "html" / "book" / "ledger.html").read_text("utf-8")
+    assert "of 10 times 3 = 30 databases" in re.sub(r"\s+", " ", ledger_page)
     chapters = root / "_build" / "html" / "notebooks"
     assert {path.stem for path in chapters.glob("*.html")} == small.keys()
     assert len(small) > 3
@@ -470,6 +477,120 @@ def test_the_ledger_is_computed_from_what_the_notebooks_saved(tiny_book, value, 
     # without what they saved there is nothing to judge
     book.stage(tiny_book, *folders, ["prose"])
     assert "| not computed |" in (build / "stage" / "book" / "ledger.md").read_text("utf-8")
+
+
+STUDY = "ledger: {studies: 10, replicates: 3, seed: 1}\n"
+
+
+@pytest.fixture
+def book_with_study(tiny_book, recorder, monkeypatch):
+    """The tiny book with a ledger whose rows a study of its own judges."""
+    save = "ppm.save_values({'size': {'value': 3, 'error': 1}}, data=None)"
+    described = dict(sizes=[40, 160], mean=100.0, truncate_at=3.5, draws=20)
+    write_notebook(
+        tiny_book / "notebooks" / "poisson_contraction.ipynb",
+        chapter("Contraction", [code(save)], **described),
+    )
+    append(tiny_book / "_toc.yml", "  - file: notebooks/poisson_contraction\n")
+    row = LEDGER_ROW.replace("chapter: prose", "chapter: poisson_contraction")
+    (tiny_book / "book" / "published.yaml").write_text(row)
+    append(tiny_book / "notebooks" / "profiles" / "quick.yml", STUDY)
+
+    def ledger_study(sizes, **settings):
+        recorder.append("study")
+        recorder.arguments = {"sizes": sizes, **settings}
+        return {"size": {"value": 1.0, "error": 0.1}}
+
+    monkeypatch.setattr(book, "ledger_study", ledger_study)
+    return tiny_book
+
+
+def test_the_ledgers_study_is_kept_until_something_it_depends_on_changes(
+    book_with_study, recorder
+):
+    def rerun(**options):
+        recorder.clear()
+        _, told = make(book_with_study, **{"profile": "quick", **options})
+        return [call for call in recorder if call in ("study", "sphinx")], told
+
+    called, told = rerun()
+    assert called == ["study", "sphinx"]
+    assert "ledger: 10 studies of section 4 (for the first time)" in told
+    assert recorder.arguments == {
+        "sizes": [40, 160], "mean": 100.0, "truncate_at": 3.5, "draws": 20, "studies": 10,
+        "replicates": 3, "seed": 1,
+    }
+    page = book_with_study / "_build" / "stage" / "book" / "ledger.md"
+    assert "of 10 times 3 = 30 databases" in page.read_text("utf-8")
+    assert "| reproduced | – | 1 ± 0.1 |" in page.read_text("utf-8")
+    assert rerun()[0] == []
+
+    # the study, what it rests on, its settings, the chapter's parameters
+    for module in ("ledger_study.py", "contraction.py", "weights.py", "ledger_values.py"):
+        append(book_with_study / "ppm" / module)
+        called, told = rerun()
+        assert called == ["study", "sphinx"], module
+        assert f"(ppm/{module} changed)" in told
+    quick = book_with_study / "notebooks" / "profiles" / "quick.yml"
+    quick.write_text(quick.read_text().replace("seed: 1", "seed: 2"))
+    assert "(ledger seed changed)" in rerun()[1]
+    append(quick, "poisson_contraction: {truncate_at: 4.0}\n")
+    called, told = rerun()
+    assert called == ["study", "sphinx"]
+    assert "(parameter truncate_at changed)" in told
+    # how rows are judged and shown, prose, and what no bound rests on are not among it
+    for file in ("ppm/pages.py", "ppm/cli.py", "book/intro.md"):
+        append(book_with_study / file)
+        assert "study" not in rerun()[0]
+    # a profile without it has none, and does not show the other's
+    assert "study" not in rerun(profile="paper")[0]
+    assert "30 databases" not in page.read_text("utf-8")
+    quick.write_text(quick.read_text().replace(STUDY.replace("seed: 1", "seed: 2"), ""))
+    assert rerun()[0] == ["sphinx"]
+    assert "30 databases" not in page.read_text("utf-8")
+
+
+def test_an_interrupted_study_leaves_the_last_one_and_is_not_taken_for_done(
+    book_with_study, recorder, monkeypatch
+):
+    make(book_with_study, profile="quick")
+    file = book_with_study / "_build" / "results" / "quick" / "ledger" / "values.json"
+    before = file.read_bytes()
+    append(book_with_study / "ppm" / "contraction.py")
+    with monkeypatch.context() as patch:
+
+        def interrupt(*arguments, **options):
+            raise KeyboardInterrupt
+
+        patch.setattr(book, "ledger_study", interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            make(book_with_study, profile="quick")
+    assert file.read_bytes() == before
+    assert list(file.parent.iterdir()) == [file]
+    recorder.clear()
+    make(book_with_study, profile="quick")
+    assert "study" in recorder
+
+
+def test_a_study_of_a_chapter_that_the_book_lacks_is_refused(tiny_book, recorder):
+    append(tiny_book / "notebooks" / "profiles" / "quick.yml", STUDY)
+    with pytest.raises(book.BookError, match=r"^profile quick: .* is no chapter of this book$"):
+        make(tiny_book, profile="quick")
+    assert recorder == []
+
+
+def test_a_run_of_the_chapter_alone_makes_no_study(book_with_study, monkeypatch):
+    from ppm import notebooks
+
+    monkeypatch.chdir(book_with_study)
+    monkeypatch.setattr(notebooks, "execute", lambda *arguments, **options: 1.0)
+    monkeypatch.setattr(book, "render_page", lambda *arguments: None)
+
+    def fail(*arguments, **options):
+        pytest.fail("the study was begun")
+
+    monkeypatch.setattr(book, "ledger_study", fail)
+    notebooks.run(book_with_study, "poisson_contraction", {"mean": 50.0}, profile="quick")
 
 
 def test_statements_of_chapters_and_pages_link_to_their_checks(tiny_book):
