@@ -103,7 +103,8 @@ def check_counts(name, values):
         raise ValueError(f"{name} must be a non-empty list of counts; got shape {values.shape}")
     if values.dtype.kind not in "iuf" or not np.all(np.isfinite(values)):
         raise ValueError(f"{name} must hold whole numbers >= 0; got values of type {values.dtype}")
-    wrong = np.flatnonzero((values < 0) | (values != np.floor(values)))
+    # as whole numbers they must fit into 64 bits
+    wrong = np.flatnonzero((values < 0) | (values != np.floor(values)) | (values >= 2.0**63))
     if wrong.size:
         raise ValueError(
             f"{name} must hold whole numbers >= 0; position {wrong[0]} has {values[wrong[0]]}"

@@ -14,7 +14,7 @@ from scipy.special import gammainc, gammaincinv, gammaln
 from ppm import pdp
 from ppm._random import generator, seed_sequence
 from ppm._validation import check_count, check_counts, check_number
-from ppm.contraction import _check_sizes
+from ppm.contraction import _LARGEST_MEAN, _check_sizes
 from ppm.lipschitz import local_bound, oscillation_bound
 from ppm.restricted_gamma import RestrictedGamma
 from ppm.synthesizers.gamma_poisson import log_likelihood_of_counts
@@ -548,7 +548,7 @@ def audit_study(
     replicates : int, default 400
         Databases R of each size, 2 or more.
     mean : float, default 100
-        Mean μ of the counts, above 0.
+        Mean μ of the counts, above 0 and at most 1e9.
     truncate_at : float, default 3.5
         The paper's M, above 0, in nats.
     public : (float, float), optional
@@ -576,7 +576,7 @@ def audit_study(
     """
     sizes = _check_sizes(sizes)
     replicates = check_count("replicates", replicates, at_least=2)
-    mean = check_number("mean", mean, above=0)
+    mean = check_number("mean", mean, above=0, at_most=_LARGEST_MEAN)
     if public is None:
         public = 0.9 * mean, 1.1 * mean
     settings = _settings(truncate_at, public, draws, weight_draws, seeds, shape, rate)

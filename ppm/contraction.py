@@ -15,6 +15,7 @@ from ppm.weights import linear_weights
 MECHANISMS = ("Unweighted", "Weighted", "Weighted-M")
 # Replicates are worked on in groups of about this many numbers: 64 MB of float64
 _CHUNK = 1 << 23
+_LARGEST_MEAN = 1e9
 
 
 @dataclass(frozen=True, eq=False)
@@ -174,7 +175,8 @@ def contraction_study(
     replicates : int, default 400
         Databases R of each size, 2 or more.
     mean : float, default 100
-        Mean μ of the counts, above 0.
+        Mean μ of the counts, above 0 and at most 1e9: of larger counts the log-probabilities are
+        differences of much larger numbers, and their last digits are lost.
     truncate_at : float, default 3.5
         The paper's M, above 0, in nats.
     draws : int, default 1000
@@ -205,7 +207,7 @@ def contraction_study(
     sizes = _check_sizes(sizes)
     replicates = check_count("replicates", replicates, at_least=2)
     draws = check_count("draws", draws, at_least=2)
-    mean = check_number("mean", mean, above=0)
+    mean = check_number("mean", mean, above=0, at_most=_LARGEST_MEAN)
     truncate_at = check_number("truncate_at", truncate_at, above=0)
     prior = check_number("shape", shape, above=0), check_number("rate", rate, above=0)
     entropy = seed_sequence(random_seed)

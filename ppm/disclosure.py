@@ -150,7 +150,10 @@ def detection_limit(false_alarms, epsilon):
         raise ValueError("false_alarms must be probabilities in [0, 1]")
     epsilon = _expenditure(epsilon)
     with np.errstate(over="ignore", invalid="ignore"):
-        up = np.where(rate > 0, np.exp(epsilon) * rate, 0.0)
+        up = np.exp(epsilon) * rate
+    # a large ε whose exponential overflows still lets nobody be found without false alarms; an
+    # infinite one promises nothing
+    up = np.where(rate > 0, up, np.where(epsilon == np.inf, np.inf, 0.0))
     return np.minimum(up, -np.expm1(-epsilon) + np.exp(-epsilon) * rate)[()]
 
 

@@ -135,11 +135,13 @@ def contraction_values(study, *, studies=1, random_seed=None):
     plain = averages.sel(mechanism="Unweighted").values
     shift = averages.sel(mechanism="Weighted-M").values - plain
     unit = plain.std(axis=1, ddof=1)
-    away = np.abs(shift.mean(axis=1)) / unit
+    away = _over(np.abs(shift.mean(axis=1)), unit)
     found["Weighted-M: shift of the mean in standard deviations"] = measured(
         # the unit is estimated as well; averages of draws are close to normal
         away,
-        np.hypot(_error_of_average(shift.T) / unit, away / np.sqrt(2.0 * (replicates - 1))),
+        np.hypot(
+            _over(_error_of_average(shift.T), unit), away / np.sqrt(2.0 * (replicates - 1))
+        ),
     )
     # the recommendation: a factor for samples above 1,000 records, a larger one below
     for large, factor in ((True, 1.05), (False, 1.10)):
@@ -298,7 +300,7 @@ def application_values(sweep, data, distributions, along, *, releases, random_se
         )
     dp, em = first["DPweighted"], first["EMweighted"]
     found["DPweighted: ratio of ε in all to the local bound"] = measured(
-        pdp.epsilon(dp.local_bound, releases) / dp.local_bound
+        _over(pdp.epsilon(dp.local_bound, releases), dp.local_bound)
     )
     found["DPweighted: local bounds"] = _bounds(weighted)
     found["EMweighted: local bounds"] = _bounds(scalar)
@@ -314,8 +316,8 @@ def application_values(sweep, data, distributions, along, *, releases, random_se
     )
     for name, entry in (("DPweighted", dp), ("EMweighted", em)):
         found[f"{name}: median record bound over the largest"] = measured(
-            np.median(entry.record_bounds) / entry.local_bound,
-            np.median(entry.record_bounds) / entry.local_bound**2 * entry.diagnostics.error,
+            _over(np.median(entry.record_bounds), entry.local_bound),
+            _over(np.median(entry.record_bounds), entry.local_bound**2) * entry.diagnostics.error,
             sample=_fits(entry),
         )
     _weight_values(found, weighted, scalar)
@@ -390,9 +392,15 @@ def _ratio(above, below):
     a, b = (np.asarray(entry["value"], dtype=np.float64) for entry in (above, below))
     ea, eb = (np.asarray(entry["error"], dtype=np.float64) for entry in (above, below))
     doubt = above.get("doubt", "") or below.get("doubt", "")
-    return measured(
-        a / b, a / b * np.hypot(ea / a, eb / b), doubt=doubt, sample=above["sample"]
-    )
+    ratio = _over(a, b)
+    error = _over(np.hypot(ea, ratio * eb), b)
+    return measured(ratio, error, doubt=doubt, sample=above["sample"])
+
+
+def _over(above, below):
+    """A quotient, NaN where the divisor is 0, as a bound is where no record has any weight."""
+    above, below = np.broadcast_arrays(np.asarray(above, dtype=np.float64), below)
+    return np.divide(above, below, out=np.full(above.shape, np.nan), where=below > 0)
 
 
 def _weight_values(found, weighted, scalar):

@@ -110,7 +110,7 @@ def exceedance(bounds, epsilon, *, confidence=0.95):
     bounds = np.asarray(bounds, dtype=np.float64).ravel()
     if bounds.size == 0 or np.isnan(bounds).any():
         raise ValueError("bounds must hold at least one bound and no NaN")
-    exceeded = int(np.count_nonzero(2.0 * bounds > epsilon))
+    exceeded = int(np.count_nonzero(bounds > epsilon / 2.0))
     low, high = _exact_interval(exceeded, bounds.size, confidence)
     return Exceedance(
         estimate=exceeded / bounds.size,

@@ -66,7 +66,8 @@ def _violins(axes, samples, labels, *, positions=None, width=0.8, side="both"):
     for sample, label, position in zip(samples, labels, positions, strict=True):
         sample = np.asarray(sample, dtype=np.float64)
         colour = COLOURS[label]
-        if np.ptp(sample) > 0:
+        # a spread that vanishes when squared has no density to draw
+        if np.ptp(sample) > 1e-150:
             parts = axes.violinplot(
                 [sample], [position], widths=width, showextrema=False, points=200, side=side
             )
@@ -176,7 +177,9 @@ def exceedance_curves(study, epsilons=None, *, confidence=0.95):
     shown = ["Weighted", "Weighted-M"]
     if epsilons is None:
         reached = 2 * study.dataset["local_bound"].sel(mechanism=shown).values
-        epsilons = np.linspace(reached.min() - 0.1, np.quantile(reached, 0.995), 121)
+        # bounds may be as small as 0, all of them
+        lowest = max(0.0, reached.min() - 0.1)
+        epsilons = np.linspace(lowest, max(lowest + 0.1, np.quantile(reached, 0.995)), 121)
     curves = study.exceedance(epsilons, confidence=confidence)
     figure, panels = _figure(9.2, 4.0, ncols=2, sharey=True)
     sizes = curves["size"].values
@@ -476,7 +479,8 @@ def worked_example_weights(counts, bounds, weights, weighted_bounds, *, names=No
             fontsize=10,
         )
         upper.plot(place, values, marker, color=COLOURS[label], markersize=8, label=label)
-    upper.set_ylim(-0.04 * bounds.max(), 1.12 * max(bounds.max(), weighted_bounds.max()))
+    highest = max(bounds.max(), weighted_bounds.max()) or 1.0
+    upper.set_ylim(-0.04 * bounds.max(), 1.12 * highest)
     upper.set_ylabel("Record bound (nats)")
     upper.legend(frameon=False, loc="upper left", bbox_to_anchor=(0.0, 0.9))
     bars = lower.bar(place, weights, width=0.55, color=COLOURS["Weighted"], alpha=0.55)
@@ -553,10 +557,17 @@ def income_density(income, *, simulated=False):
     -------
     matplotlib.figure.Figure
         The paper's figure of family income (section 5).
+
+    Raises
+    ------
+    ValueError
+        If there are not two different incomes.
     """
     from scipy.stats import gaussian_kde
 
     income = np.asarray(income, dtype=np.float64)
+    if income.size == 0 or np.ptp(income) == 0:
+        raise ValueError("income must hold at least two different values to have a density")
     grid = np.linspace(min(income.min(), 0.0), income.max(), 1000)
     figure, axes = _figure(7.0, 3.6)
     _tidy(axes)
@@ -595,6 +606,9 @@ def record_bound_violins(bounds, *, places=None, simulated=False):
         each violin; the axis is linear up to 1 and logarithmic beyond.
     """
     places = list(bounds) if places is None else list(places)
+    # the infinite bound of an impossible record is written, but has no place on the axis
+    finite = {label: np.asarray(values, dtype=np.float64) for label, values in bounds.items()}
+    finite = {label: values[np.isfinite(values)] for label, values in finite.items()}
     figure, axes = _figure(7.4, 4.4)
     _tidy(axes)
     axes.set_yscale("symlog", linthresh=1.0)
@@ -602,15 +616,17 @@ def record_bound_violins(bounds, *, places=None, simulated=False):
         if label not in bounds:
             _not_computed(axes, position)
             continue
-        _violins(axes, [bounds[label]], [label], positions=[position])
-        largest = float(np.max(bounds[label]))
+        values = finite[label]
+        if values.size:
+            _violins(axes, [values], [label], positions=[position])
         axes.annotate(
-            f"Δ = {largest:.2f}", (position, largest), xytext=(0, 4),
-            textcoords="offset points", ha="center", fontsize=10,
+            f"Δ = {np.max(bounds[label]):.2f}", (position, values.max(initial=0.0)),
+            xytext=(0, 4), textcoords="offset points", ha="center", fontsize=10,
         )
     axes.set_xticks(range(len(places)), places)
     axes.set_xlim(-0.6, len(places) - 0.4)
-    largest = max(float(np.max(value)) for value in bounds.values())
+    # where no record has any weight, all bounds are 0
+    largest = max(float(values.max(initial=0.0)) for values in finite.values()) or 0.5
     axes.set_ylim(0, 2 * largest)
     ticks = [value for value in (0, 0.5, 1, 2, 5, 10, 20, 50, 100, 200, 500) if value < 2 * largest]
     axes.set_yticks(ticks, [f"{value:g}" for value in ticks])

@@ -208,5 +208,7 @@ def _intervals(values, radius, relative):
         raise ValueError(
             f"values must be finite numbers, one for every record; got shape {values.shape}"
         )
-    width = radius * np.abs(values) if relative else radius
-    return values, values - width, values + width
+    # a radius beyond all numbers is one that holds all of them
+    with np.errstate(over="ignore"):
+        width = radius * np.abs(values) if relative else radius
+        return values, values - width, values + width

@@ -20,7 +20,8 @@ def search_weight(target, unweighted_bound, attempt, *, tolerance, attempts, tri
     Parameters
     ----------
     target : float
-        Local bound to come close to, above 0, in nats.
+        Local bound to come close to, 0 or more, in nats. Only weight 0 has a bound of 0; where the
+        target is infinite, weight 1 is tried.
     unweighted_bound : float
         Local bound at weight 1.
     attempt : callable
@@ -46,7 +47,10 @@ def search_weight(target, unweighted_bound, attempt, *, tolerance, attempts, tri
     tried = list(tried)
 
     def distance(pair):
-        return abs(pair[1].local_bound / target - 1.0)
+        bound = pair[1].local_bound
+        if bound == target:
+            return 0.0
+        return abs(bound / target - 1.0) if 0 < target < np.inf else np.inf
 
     for _ in range(attempts):
         if tried and distance(min(tried, key=distance)) <= tolerance:
@@ -71,9 +75,10 @@ def rungs(target, unweighted_bound):
     Returns
     -------
     list of float
-        Largest first; none where the target is not below the unweighted bound, six at the most.
+        Largest first; none where the target is 0 or not below the unweighted bound, six at the
+        most.
     """
-    if not target < unweighted_bound < np.inf:
+    if not 0 < target < unweighted_bound < np.inf:
         return []
     steps = np.log(unweighted_bound / target) / SLOPE / np.log(3.0)
     return [3.0**-step for step in range(1, min(6, int(np.ceil(steps))) + 1)]
@@ -95,9 +100,10 @@ def next_weight(seen, target):
         A weight that was not tried before, in [0, 1].
     """
     usable = [(w, b) for w, b in seen if w > 0 and 0 < b < np.inf]
-    if not usable:
-        # an impossible record: only leaving everybody out has a bound, and once is enough
-        return 0.0 if len(seen) == 1 else None
+    if not usable or not 0 < target < np.inf:
+        # an impossible record: only leaving everybody out has a bound, and once is enough. The same
+        # goes for a target of 0, and nothing need be done to reach an infinite one
+        return float(target == np.inf) if len(seen) == 1 else None
     wanted = line_root(usable, target)
     tried = np.array([weight for weight, _ in seen[1:]])
     for step in itertools.chain([0], *([k, -k] for k in range(1, 200))):

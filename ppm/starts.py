@@ -5,7 +5,7 @@ import numpy as np
 from ppm._random import generator
 from ppm._validation import check_count
 from ppm.fits import fit_runner
-from ppm.mechanism import as_synthesizer
+from ppm.sweep import one_response
 
 
 def compare_starts(sweep, synthesizer, *, draws=1000, random_seed=None, fits=None, progress=False):
@@ -43,7 +43,8 @@ def compare_starts(sweep, synthesizer, *, draws=1000, random_seed=None, fits=Non
     TypeError
         If ``synthesizer`` is neither a synthesizer nor a PyMC model.
     ValueError
-        If the synthesizer has another number of records, or an argument is out of range.
+        If the synthesizer has another number of records or several responses, or an argument is
+        out of range.
 
     Notes
     -----
@@ -51,7 +52,7 @@ def compare_starts(sweep, synthesizer, *, draws=1000, random_seed=None, fits=Non
     """
     import pandas as pd
 
-    synthesizer = as_synthesizer(synthesizer)
+    synthesizer = one_response(synthesizer)
     entries = [e for e in sweep.entries if e.mechanism in ("Unweighted", "DPweighted")]
     if synthesizer.records != entries[0].weights.size:
         raise ValueError(

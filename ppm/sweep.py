@@ -377,7 +377,7 @@ class Sweep:
                 "target": dp.local_bound,
                 "scalar weight": em.weights[0],
                 "local bound": em.local_bound,
-                "off target (%)": 100.0 * (em.local_bound / dp.local_bound - 1.0),
+                "off target (%)": _off_target(em.local_bound, dp.local_bound),
                 "attempts": len(em.history),
             }
             for reference in ("Unweighted", "Data"):
@@ -461,7 +461,7 @@ def risk_utility_sweep(
         The model, holding the confidential records. A PyMC model is taken as it is written, by
         :class:`ppm.PyMCSynthesizer` with its default settings; it must have one response.
     configurations : sequence of (float, float)
-        Pairs (c, g), at least one.
+        Pairs (c, g), at least one, and each of them once.
     releases : int, default 20
         Synthetic databases m for each entry, 1 or more.
     draws : int, default 1000
@@ -518,13 +518,7 @@ def risk_utility_sweep(
     they run. A sweep shows bounds also where chains disagree, and marks them: column ``chains
     agree``.
     """
-    synthesizer = as_synthesizer(synthesizer)
-    responses = getattr(synthesizer, "responses", ())
-    if len(responses) > 1:
-        raise ValueError(
-            "a sweep compares releases of one response; the model has "
-            f"{len(responses)}: {', '.join(responses)}"
-        )
+    synthesizer = one_response(synthesizer)
     pairs = _check_configurations(configurations)
     releases = check_count("releases", releases)
     draws = check_count("draws", draws)
@@ -558,6 +552,26 @@ def risk_utility_sweep(
     return Sweep(tuple(entries))
 
 
+def one_response(model):
+    """The synthesizer of a model, as :func:`ppm.mechanism.as_synthesizer`, if it has one response.
+
+    Raises
+    ------
+    TypeError
+        If it is no model.
+    ValueError
+        If it has several responses.
+    """
+    synthesizer = as_synthesizer(model)
+    responses = getattr(synthesizer, "responses", ())
+    if len(responses) > 1:
+        raise ValueError(
+            "a sweep compares releases of one response; the model has "
+            f"{len(responses)}: {', '.join(responses)}"
+        )
+    return synthesizer
+
+
 _MECHANISMS = ("Unweighted", "DPweighted", "EMweighted", "Countweighted")
 _NOWHERE = (np.nan, np.nan)
 
@@ -575,8 +589,7 @@ class _SweepFits:
 
     def run(self, pairs, count_weights):
         """All entries, in order."""
-        settings = list(dict.fromkeys(pairs))
-        for pair in settings:
+        for pair in pairs:
             self.plan(pair, self.EXPECTED, cold=1)
         self.progress.plan("Unweighted", self.runner.sweeps(longer=True))
         if count_weights is not None:
@@ -589,7 +602,7 @@ class _SweepFits:
             self.unweighted = tasks.submit(self.single, "Unweighted", None)
             if count_weights is not None:
                 counted = tasks.submit(self.single, "Countweighted", count_weights)
-            by_pair = {pair: tasks.submit(self.pair, pair) for pair in settings}
+            by_pair = {pair: tasks.submit(self.pair, pair) for pair in pairs}
             tasks.wait()
         entries = [_entry("Unweighted", _NOWHERE, self.unweighted.result())]
         entries += [entry for pair in pairs for entry in by_pair[pair].result()]
@@ -652,13 +665,19 @@ def _entry(mechanism, pair, fit, history=()):
 
 def _seed(root, mechanism, pair=()):
     """Stream of an entry: its own, whatever other entries the sweep has."""
-    # adding 0 makes -0 and 0 the same setting
-    words = (np.array(pair, dtype=np.float64) + 0.0).view(np.uint32).tolist()
+    words = np.array(pair, dtype=np.float64).view(np.uint32).tolist()
     return np.random.SeedSequence(
         root.entropy,
         spawn_key=(*root.spawn_key, _MECHANISMS.index(mechanism), *words),
         pool_size=root.pool_size,
     )
+
+
+def _off_target(bound, target):
+    """Distance of a bound from its target in per cent; a target of 0 is met exactly or not."""
+    if bound == target:
+        return 0.0
+    return 100.0 * (bound / target - 1.0) if target > 0 else np.inf
 
 
 class _Tasks:
@@ -712,7 +731,16 @@ def _check_configurations(configurations):
             "configurations must be a list of pairs (scale, shift), such as [[0.7, 0.0]]; "
             f"got {configurations!r}"
         )
-    return [
-        (check_number("scale", scale, above=0), check_number("shift", shift))
+    # adding 0 makes -0 and 0 the same setting
+    pairs = [
+        (check_number("scale", scale, above=0), check_number("shift", shift) + 0.0)
         for scale, shift in pairs
     ]
+    labels = [entry_label("", pair).strip() for pair in pairs]
+    twice = [label for place, label in enumerate(labels) if label in labels[:place]]
+    if twice:
+        raise ValueError(
+            "configurations must be different pairs, and differ in six digits, which tables and "
+            f"figures show; {twice[0]} comes twice"
+        )
+    return pairs

@@ -1,5 +1,6 @@
 """Utility of synthetic data: re-sampled statistics, and how far one can tell them from the data."""
 
+import warnings
 from dataclasses import dataclass
 
 import numpy as np
@@ -71,7 +72,7 @@ def resample(values, statistic, *, resamples=500, random_seed=None):
     -----
     Savitsky, Williams and Hu (2022), section 5, risk and utility comparisons.
     """
-    from scipy.stats import bootstrap
+    from scipy.stats import DegenerateDataWarning, bootstrap
 
     if not callable(statistic):
         if statistic not in STATISTICS:
@@ -87,13 +88,16 @@ def resample(values, statistic, *, resamples=500, random_seed=None):
             f"records; got shape {values.shape}"
         )
     rng = generator(random_seed)
-    distributions = [
-        bootstrap(
-            (database,), statistic, n_resamples=resamples, batch=64, method="percentile",
-            vectorized=True, rng=rng,
-        ).bootstrap_distribution
-        for database in np.atleast_2d(values)
-    ]
+    with warnings.catch_warnings():
+        # of an interval that is not used, where the statistic is NaN
+        warnings.simplefilter("ignore", DegenerateDataWarning)
+        distributions = [
+            bootstrap(
+                (database,), statistic, n_resamples=resamples, batch=64, method="percentile",
+                vectorized=True, rng=rng,
+            ).bootstrap_distribution
+            for database in np.atleast_2d(values)
+        ]
     return distributions[0] if values.ndim == 1 else np.stack(distributions)
 
 

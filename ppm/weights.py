@@ -78,8 +78,10 @@ def linear_weights(bounds, lowest, highest, *, scale=1.0, shift=0.0, truncate_at
     Savitsky, Williams and Hu (2022), section 3, steps 1c-d.
     """
     span = np.subtract(highest, lowest)
-    risk = np.subtract(bounds, lowest) / np.where(span > 0, span, 1.0)
-    weights = np.clip(scale * (1.0 - risk) + shift, 0.0, 1.0)
+    # what overflows is cut to 0 or 1
+    with np.errstate(over="ignore"):
+        risk = np.subtract(bounds, lowest) / np.where(span > 0, span, 1.0)
+        weights = np.clip(scale * (1.0 - risk) + shift, 0.0, 1.0)
     if truncate_at is not None:
         weights = np.where(weights * bounds > truncate_at, 0.0, weights)
     return weights
@@ -350,8 +352,9 @@ def scalar_weights(log_lik, *, epsilon):
     """
     epsilon = check_number("epsilon", epsilon, at_least=0)
     bounds = record_bounds(log_lik)
-    sensitivity = bounds.max()
-    weight = 1.0 if sensitivity == 0 else min(1.0, epsilon / (2.0 * sensitivity))
+    # a Python float, whose quotients overflow without a warning
+    sensitivity = float(bounds.max())
+    weight = 1.0 if sensitivity == 0 else min(1.0, epsilon / 2.0 / sensitivity)
     return np.full(bounds.size, weight)
 
 

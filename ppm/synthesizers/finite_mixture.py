@@ -52,11 +52,12 @@ class FiniteMixture:
     concentration_prior : pair of float, default (1, 1)
         Shape and rate of the Gamma prior of the concentration a.
     coefficient_df : float, default 3
-        Degrees of freedom ν of the half-t prior of each coefficient scale.
+        Degrees of freedom ν of the half-t prior of each coefficient scale, from 0.1 to 1e6.
     coefficient_scale : float or array_like of shape (predictors,), default 1
-        Scale of that half-t prior.
+        Scale of that half-t prior, from 1e-6 to 1e6.
     residual_df, residual_scale : float, default 3 and 1
-        Degrees of freedom and scale of the half-t prior of each :math:`\sigma_k`.
+        Degrees of freedom and scale of the half-t prior of each :math:`\sigma_k`, in the same
+        ranges.
     blocks : int, optional
         Into how many blocks the coefficient vector of a component is split when weights differ
         from 1; by default found during warm-up, so that about half of the proposals are accepted.
@@ -318,11 +319,12 @@ def check_regression(response, predictors):
                 f"{name} must be a non-empty {dimensions}-dimensional array; "
                 f"got shape {values.shape}"
             )
-        wrong = ~np.isfinite(values)
+        # squares of larger numbers overflow, which NaN fails too
+        wrong = ~(np.abs(values) <= 1e50)
         if wrong.any():
             raise ValueError(
                 f"{name} must be finite; record {np.argwhere(wrong)[0][0]} is not "
-                f"({np.count_nonzero(wrong)} values are NaN or infinite)"
+                f"({np.count_nonzero(wrong)} values are NaN, infinite or above 1e50 in size)"
             )
         arrays.append(values)
     if arrays[0].size != arrays[1].shape[0]:
@@ -392,18 +394,20 @@ def check_prior(
         scales = np.broadcast_to(np.asarray(coefficient_scale, dtype=np.float64), (size,)).copy()
     except (TypeError, ValueError):
         scales = np.full(size, np.nan)
-    if not np.all((scales > 0) & np.isfinite(scales)):
+    # beyond these limits matrices can no longer be told from singular ones in double precision
+    df, scale = {"at_least": 0.1, "at_most": 1e6}, {"at_least": 1e-6, "at_most": 1e6}
+    if not np.all((scales >= scale["at_least"]) & (scales <= scale["at_most"])):
         raise ValueError(
-            "coefficient_scale must be a finite number above 0, or one for each of the "
+            "coefficient_scale must be a finite number from 1e-6 to 1e6, or one for each of the "
             f"{size} predictors; got {coefficient_scale!r}"
         )
     return Prior(
         concentration_shape=check_number("concentration_prior[0]", shape, above=0),
         concentration_rate=check_number("concentration_prior[1]", rate, above=0),
-        coefficient_df=check_number("coefficient_df", coefficient_df, above=0),
+        coefficient_df=check_number("coefficient_df", coefficient_df, **df),
         coefficient_scale=scales,
-        residual_df=check_number("residual_df", residual_df, above=0),
-        residual_scale=check_number("residual_scale", residual_scale, above=0),
+        residual_df=check_number("residual_df", residual_df, **df),
+        residual_scale=check_number("residual_scale", residual_scale, **scale),
     )
 
 

@@ -9,6 +9,9 @@ from ppm._random import generator
 from ppm._validation import check_count, check_counts, check_number, check_weights
 from ppm.synthesizers.base import choose_draws
 
+# of whole numbers in 64 bits, and of the means that NumPy draws counts from
+_LARGEST_COUNT = 9.2e18
+
 
 class GammaPoisson:
     r"""Counts :math:`y_i \sim` Poisson(μ) with a Gamma prior for the mean μ.
@@ -145,6 +148,11 @@ class GammaPoisson:
         releases = check_count("releases", releases)
         rng = generator(random_seed)
         mean = fit["posterior"]["mu"].values[choose_draws(fit["posterior"].dataset, releases, rng)]
+        if mean.max() > _LARGEST_COUNT:
+            raise ValueError(
+                "fit holds means above 9e18, too large for counts: with weights near 0 only the "
+                "prior is left, whose mean is shape / rate"
+            )
         counts = rng.poisson(mean[:, None], size=(releases, self.records))
         return xr.DataArray(counts, dims=("release", "record"), name="counts")
 
@@ -180,13 +188,15 @@ class GammaPoisson:
         weights = self._weights(weights)
         shape = self.shape + weights @ self.counts
         rate = self.rate + weights.sum()
-        shape_without = shape - weights * self.counts
-        rate_without = rate - weights
+        # the prior last: a difference of sums would lose one that is nearly flat
+        shape_without = self.shape + (weights @ self.counts - weights * self.counts)
+        rate_without = self.rate + (weights.sum() - weights)
         mean = fit["posterior"]["mu"].values[..., None]
         constant = (shape * np.log(rate) - gammaln(shape)) - (
             shape_without * np.log(rate_without) - gammaln(shape_without)
         )
-        loss = constant + (shape - shape_without) * np.log(mean) - (rate - rate_without) * mean
+        # a mean that underflows to 0 is no infinite loss for a record of weight 0
+        loss = constant + xlogy(shape - shape_without, mean) - (rate - rate_without) * mean
         return xr.DataArray(
             loss, dims=("chain", "draw", "record"), coords=fit["posterior"]["mu"].coords
         )

@@ -41,6 +41,7 @@ def slice_draw(x, log_density, rng, width=1.0):
         high += width
     while True:
         proposal = rng.uniform(low, high)
-        if log_density(proposal) > level:
+        # not below: so x itself is accepted where rounding leaves nothing above the level
+        if log_density(proposal) >= level:
             return proposal
         low, high = (proposal, high) if proposal < x else (low, proposal)
