@@ -17,7 +17,7 @@ HANGING = """
     def test_a_lock():
         lock = threading.Lock()
         lock.acquire()
-        lock.acquire()
+        lock.acquire(timeout=600)
 
     def test_a_process():
         subprocess.run([sys.executable, "-c", "import time; time.sleep(600)"])
