@@ -1,5 +1,7 @@
 """What an ε means for an attacker, and what of a run may leave the building."""
 
+from dataclasses import replace
+
 import numpy as np
 
 from ppm._validation import check_count, check_number
@@ -8,7 +10,7 @@ from ppm._validation import check_count, check_number
 OUTPUTS = (
     (
         "synthetic databases", "result.synthesize(m)", True,
-        "drawn from θ and public values alone, and as many records as was fixed beforehand",
+        "drawn from θ and public values alone, with as many records as were fixed beforehand",
     ),
     (
         "an ε for every database", "release_statement(strict_epsilon=…)", True,
@@ -23,7 +25,7 @@ OUTPUTS = (
     ("bounds of records", "result.record_bounds", False, "the same, more directly"),
     (
         "posterior draws", "result.draws, result.unweighted", False,
-        "every draw costs 2Δ, and the unweighted fit is not protected at all",
+        "every draw is one more release, and the unweighted fit is not protected at all",
     ),
     (
         "log-likelihoods", "synthesizer.log_likelihood(fit)", False,
@@ -44,6 +46,10 @@ OUTPUTS = (
     (
         "audits and evidence", "ppm.exact_audit, ppm.sampled_audit, ppm.membership_test", False,
         "say what leaving out a named record would change",
+    ),
+    (
+        "what a run leaves", "the folder of ppm run", False,
+        "executed notebook, page and tables, computed from the records",
     ),
     (
         "kept fits", "the folder given as fits", False,
@@ -171,8 +177,9 @@ def release_statement(result, releases, *, strict_epsilon=None):
         Number m of synthetic databases, 1 or more.
     strict_epsilon : float, optional
         ε of one release that holds for *every* database, above 0, in nats: from public constants
-        alone, as for weights capped over a public set to which the prior is restricted. Whoever
-        gives it vouches for it; it is refused where the run contradicts it.
+        alone, as for weights that each record determines, capped over a public set to which the
+        prior is restricted. Whoever gives it vouches for all of that: where given weights come
+        from, and what a prior allows, cannot be seen here.
 
     Returns
     -------
@@ -182,11 +189,11 @@ def release_statement(result, releases, *, strict_epsilon=None):
     Raises
     ------
     ppm.ChainsDisagreeError
-        If the chains disagree, so that the releases are withheld.
+        If the chains disagree, also where their numbers were asked for all the same.
     ValueError
         If ``releases`` is not a whole number of at least 1, or ``strict_epsilon`` is not above 0,
-        or the run contradicts it: its weights were computed from all records, or a record's
-        log-likelihood moves by more over the draws.
+        or the run is seen to contradict it: the library computed its weights from all records, or
+        a record's weighted log-likelihood moves by more over the draws.
 
     Notes
     -----
@@ -194,6 +201,7 @@ def release_statement(result, releases, *, strict_epsilon=None):
     was computed from it, is the subject of their section 4.
     """
     releases = check_count("releases", releases)
+    result = replace(result, shown_anyway=False)
     reacting = result.unweighted is not None
     oscillation = result.oscillation_bound
     if strict_epsilon is not None:
@@ -213,8 +221,8 @@ def release_statement(result, releases, *, strict_epsilon=None):
     sentences = [
         f"{releases} synthetic database{'s' if many else ''} of {result.weights.size:,} records"
         f"{' each' if many else ''}, drawn from the predictions of a Bayesian model of "
-        "confidential records. In its fit the likelihood of each record was raised to a weight "
-        "between 0 and 1."
+        "confidential records. When the model was fitted, the likelihood of each record was raised "
+        "to a weight between 0 and 1."
     ]
     if many:
         sentences.append("Each database has a draw of the model's parameters of its own.")
@@ -222,7 +230,7 @@ def release_statement(result, releases, *, strict_epsilon=None):
         sentences += [
             "The weights were computed from all records."
             if reacting
-            else "The weights were given beforehand.",
+            else "How the weights were obtained is for those who gave them to say.",
             "For this release no limit is claimed on what it can tell about the value of a record: "
             "the privacy expenditure that was computed describes one database and a finite number "
             "of draws, was itself computed from the confidential records, and is not published.",
@@ -235,10 +243,11 @@ def release_statement(result, releases, *, strict_epsilon=None):
             "database, where neighbours are tables that differ in whether one record's "
             "confidential value takes part.",
             "Whoever knew all other records and gave even odds that a certain value of a record "
-            f"took part, and not none, could come to odds of up to {_power(total)} to 1; between "
-            f"two values of the record, of up to {_power(2 * total)} to 1.",
-            "This supposes exact draws of the parameters, and weights, prior and model that were "
-            "fixed without looking at the records.",
+            f"took part, rather than none, could come to odds of up to {_power(total)} to 1; "
+            f"between two values of the record, of up to {_power(2 * total)} to 1.",
+            "This supposes exact draws of the parameters; a model, a prior and a rule for the "
+            "weights that were fixed without looking at the records; a weight that depends on its "
+            "own record alone; and a prior restricted to the set over which ε was computed.",
         ]
     sentences.append(
         "The number of records, values that were released unchanged, and choices made by looking "

@@ -2,6 +2,7 @@
 
 import sys
 import textwrap
+import warnings
 from dataclasses import dataclass, field, replace
 from importlib.util import find_spec
 
@@ -45,7 +46,7 @@ class MechanismResult:
         Local Lipschitz bound Δ, the largest of them.
     oscillation_bound : float
         The largest oscillation of a record over the same draws, in nats; at most 2Δ. An estimate,
-        from below, of what one release loses if no weight reacts to another record.
+        from below, of a bound on what one release loses if no weight reacts to another record.
     diagnostics : ppm.BoundDiagnostics or None
         R-hat, effective sample size and spread of the bound's quantity in the weighted fit; None
         for a synthesizer with ``independent_draws``, or where ArviZ is not installed.
@@ -188,8 +189,13 @@ class MechanismResult:
         xarray.DataArray, dimensions (release, record)
             The databases, with ``releases`` as the only attribute: a local ε was computed from the
             records and does not travel with them. There are as many records as in the confidential
-            database, whose number counts as public; coordinates that a model gives its records
-            stay on them.
+            database, whose number counts as public. Coordinates of releases and records are left
+            out.
+
+        Warns
+        -----
+        UserWarning
+            If the chains disagree and the result is shown all the same.
 
         Raises
         ------
@@ -205,8 +211,24 @@ class MechanismResult:
         releases = check_count("releases", releases)
         self._withhold()
         synthetic = self.synthesizer.predict(self.draws, releases=releases, random_seed=random_seed)
-        # whatever a synthesizer noted about its fit stays inside as well
-        return synthetic.drop_attrs().assign_attrs(releases=releases)
+        if not self.chains_agree:
+            warnings.warn(
+                "released although chains disagree: the local epsilon of these databases is not "
+                "known", stacklevel=2,
+            )
+        return _bare(synthetic).assign_attrs(releases=releases)
+
+
+def _bare(synthetic):
+    """Synthetic databases without what a synthesizer noted on them, which may be confidential."""
+    responses = getattr(synthetic, "data_vars", {"": synthetic}).values()
+    drawn = {name for response in responses for name in response.dims[:2]}
+    noted = [
+        name
+        for name, coordinate in synthetic.coords.items()
+        if not coordinate.dims or drawn & {*coordinate.dims}
+    ]
+    return synthetic.drop_vars(noted).drop_attrs()
 
 
 class PseudoPosteriorMechanism:

@@ -1,6 +1,7 @@
 """What an ε means, against Bayes' rule and tests on real pairs of distributions."""
 
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -125,11 +126,25 @@ def test_a_strict_epsilon_is_refused_where_the_run_contradicts_it(result):
         ppm.release_statement(own, 1, strict_epsilon=0.0)
 
 
-def test_the_statement_does_not_call_given_weights_computed():
-    weights = np.full(8, 0.5)
-    mechanism = ppm.PseudoPosteriorMechanism(ppm.GammaPoisson(COUNTS), weights=weights)
-    text = ppm.release_statement(mechanism.run(draws=50, random_seed=1), 1)
-    assert "weights were given" in text and "computed from all records" not in text
+def test_the_statement_does_not_say_where_given_weights_come_from(result):
+    log_lik = result.synthesizer.log_likelihood(result.unweighted)
+    for weights in (np.full(8, 0.5), ppm.record_weights(log_lik)):
+        mechanism = ppm.PseudoPosteriorMechanism(ppm.GammaPoisson(COUNTS), weights=weights)
+        text = ppm.release_statement(mechanism.run(draws=50, random_seed=1), 1)
+        assert "for those who gave them to say" in text
+        assert "beforehand" not in text and "computed from all records" not in text
+
+
+def test_no_statement_is_written_where_the_chains_disagree(result):
+    class Stuck:
+        agree = False
+        faults = ("R-hat is 2.000",)
+        r_hat = 2.0
+
+    stuck = replace(result, diagnostics=Stuck(), shown_anyway=True)
+    assert stuck.local_bound > 0
+    with pytest.raises(ppm.ChainsDisagreeError):
+        ppm.release_statement(stuck, 1)
 
 
 def test_two_values_of_a_record_are_two_steps_apart():
