@@ -353,6 +353,30 @@ class AuditStudy:
             columns=["estimate", "low", "high", "exceeded", "surely"],
         )
 
+    def shares_side_by_side(self, *, confidence=0.95):
+        """The shares of :meth:`over_own_bound` with weights computed again, in words for a table.
+
+        Parameters
+        ----------
+        confidence : float, default 0.95
+            Coverage of the exact (Clopper-Pearson) intervals.
+
+        Returns
+        -------
+        pandas.DataFrame
+            One row a mechanism and size: shares in per cent, with intervals, for ``one seed``, the
+            ``worst of`` several and ``integrated out``; then how many databases are above by the
+            integrated loss, and how many ``surely``.
+        """
+        table = self.over_own_bound(_LOSSES[1:], confidence=confidence)
+        shares = table.apply(
+            lambda row: f"{row['estimate']:.1%} ({row['low']:.1%}–{row['high']:.1%})", axis=1
+        ).unstack("loss", sort=False)
+        integrated = table.xs("integrated", level="loss")
+        return shares.set_axis(
+            ["one seed", f"worst of {self.seeds} seeds", "integrated out"], axis=1
+        ).assign(above=integrated["exceeded"], surely=integrated["surely"])
+
     def exceedance(self, epsilon, *, confidence=0.95):
         """Share π of databases whose loss exceeds one ε at some parameter that the prior allows.
 

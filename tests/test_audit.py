@@ -1,5 +1,7 @@
 """The exact audit against a record-by-record computation, and what it must be able to see."""
 
+from itertools import product
+
 import numpy as np
 import pytest
 from scipy import stats
@@ -234,6 +236,22 @@ def test_databases_above_their_own_two_bounds_are_counted_and_surely_above_apart
     assert (worst >= table.xs("common", level="loss")["exceeded"]).all()
     with pytest.raises(ValueError, match="^losses must be among"):
         study.over_own_bound(["typical"])
+
+
+def test_shares_stand_side_by_side_with_their_intervals(study):
+    shown, table = study.shares_side_by_side(), study.over_own_bound()
+    assert shown.columns.tolist() == [
+        "one seed", "worst of 20 seeds", "integrated out", "above", "surely"
+    ]
+    assert shown.index.tolist() == list(product(audit.MECHANISMS, (50, 800)))
+    row = shown.loc["Weighted-M", 50]
+    for column, kind in zip(shown.columns[:3], ("common", "worst", "integrated"), strict=True):
+        found = table.loc[("Weighted-M", 50, kind)]
+        numbers = (found["estimate"], found["low"], found["high"])
+        assert row[column] == "{:.1%} ({:.1%}–{:.1%})".format(*numbers)
+    found = table.loc[("Weighted-M", 50, "integrated")]
+    assert (row["above"], row["surely"]) == (found["exceeded"], found["surely"])
+    assert row["worst of 20 seeds"] != row["one seed"]
 
 
 def test_pi_of_the_definition_is_1_unless_the_prior_is_restricted(study):

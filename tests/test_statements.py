@@ -139,6 +139,34 @@ def test_a_record_that_leaves_takes_one_term_with_it(seed, records):
             assert not np.allclose(moved, weights[left_out] * log_lik[:, left_out])
 
 
+@pytest.mark.parametrize(("seed", "records"), SIZES)
+def test_capped_oscillations_over_a_public_set_leave_no_database_above_the_cap(seed, records):
+    log_lik, _, prior = densities(seed, records)
+    cap = 0.7
+    # all that the prior allows, and the first half of it
+    whole_set, part = ppm.record_oscillations(log_lik), ppm.record_oscillations(log_lik[:3])
+    weights, others = (
+        ppm.record_determined_weights(found, ppm.capped_map(cap)) for found in (whole_set, part)
+    )
+    predictive = np.random.default_rng(seed).dirichlet(np.full(7, 0.3), size=prior.size)
+    for whole, without in pairs(log_lik, weights, prior):
+        assert loss(whole, without) <= cap + 1e-9
+        assert loss(whole @ predictive, without @ predictive) <= cap + 1e-9
+    # a prior that is restricted to the part makes its cap good, a prior that is not does not
+    within = prior[:3] / prior[:3].sum()
+    assert max(loss(x, y) for x, y in pairs(log_lik[:3], others, within)) <= cap + 1e-9
+
+
+def test_a_cap_over_a_part_of_what_the_prior_allows_is_exceeded():
+    exceeded = 0
+    for seed, records in SIZES:
+        log_lik, _, prior = densities(seed, records)
+        part = ppm.record_oscillations(log_lik[:3])
+        weights = ppm.record_determined_weights(part, ppm.capped_map(0.7))
+        exceeded += max(loss(x, y) for x, y in pairs(log_lik, weights, prior)) > 0.7
+    assert exceeded > 20
+
+
 @pytest.mark.parametrize("seed", range(20))
 def test_post_processing_costs_nothing_unless_it_looks_again(seed):
     log_lik, weights, prior = densities(seed, 5)
