@@ -706,8 +706,9 @@ def _judge(claim, chapter):
         return Row(claim, "not comparable", why, ours)
     for name, value in zip(claim.values, values, strict=True):
         if np.isnan(value.error).any():
-            why = f"the chapter did not compute the Monte Carlo error of {name}"
-            return Row(claim, "not computed", why, ours)
+            why = f"the Monte Carlo error of {name} is unknown"
+            doubt = chapter["values"][name].get("doubt")
+            return Row(claim, "not computed", f"{why}: {doubt}" if doubt else why, ours)
     if claim.rule == "share_rate" and math.isnan(values[1].of):
         why = f"the chapter did not say of how many {claim.values[1]} is a share"
         return Row(claim, "not computed", why, ours)

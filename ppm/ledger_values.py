@@ -9,6 +9,8 @@ from ppm.results import NOT_DRAWN
 from ppm.utility import STATISTICS, resample
 
 _GROUPS = 10
+# how often one release among normal ones is taken for an outlier
+_OUTLIER = 1e-3
 _REPEATS = 200
 
 
@@ -285,7 +287,8 @@ def application_values(sweep, data, distributions, along, *, releases, random_se
     -----
     Savitsky, Williams and Hu (2022), section 5. The standard error of a local bound is taken from
     the ten bounds that a tenth of the draws each would have given. That of a statistic of the
-    releases is their standard deviation over the root of m.
+    releases is their standard deviation over the root of m; it is unknown where one release makes
+    up most of it.
     """
     rng = generator(random_seed)
     weighted = [entry for entry in sweep.entries if entry.mechanism == "DPweighted"]
@@ -330,15 +333,6 @@ def application_values(sweep, data, distributions, along, *, releases, random_se
         )
     for statistic in ("mean", "90th percentile"):
         _utility_values(found, statistic, distributions[statistic], first)
-    for name in ("DPweighted", "EMweighted"):
-        both = [
-            found[f"{name}: distance of the {statistic} from the data"]
-            for statistic in ("mean", "90th percentile")
-        ]
-        found[f"{name}: distances of the mean and the 90th percentile from the data"] = measured(
-            *([entry[key] for entry in both] for key in ("value", "error")),
-            sample=both[0]["sample"],
-        )
     _along_values(found, distributions["90th percentile"]["Data"], along, weighted, scalar)
     return found
 
@@ -444,6 +438,24 @@ def _error_of_average(values):
     return np.std(values, axis=0, ddof=1) / np.sqrt(len(values))
 
 
+def _error_over_releases(by_release):
+    """Standard error of the average over releases, and why it is unknown if it is.
+
+    An average of incomes has so heavy a tail that one release can make up most of the scatter. The
+    scatter of a few then says nothing about the error, and more of them would change the average.
+    """
+    from scipy.stats import t
+
+    m = by_release.size
+    if m > 2 and np.ptp(by_release) > 0:
+        # the test of Grubbs for one outlier among normal values
+        limit = t.isf(_OUTLIER / (2 * m), m - 2) ** 2
+        farthest = np.abs(by_release - by_release.mean()).max() / by_release.std(ddof=1)
+        if farthest > (m - 1) / np.sqrt(m) * np.sqrt(limit / (m - 2 + limit)):
+            return np.nan, f"one of the {m} releases makes up most of their scatter"
+    return _error_of_average(by_release), ""
+
+
 def _utility_values(found, statistic, distributions, first):
     data = np.asarray(distributions["Data"])
     unit, middle = data.std(ddof=1), np.median(data)
@@ -452,10 +464,11 @@ def _utility_values(found, statistic, distributions, first):
         by_release = _of_releases(entry, statistic)
         sample = by_release.size, "releases m"
         shift = (np.median(distributions[name]) - middle) / unit
-        error = _error_of_average(by_release) / unit
-        away[name] = abs(shift), error
+        error, doubt = _error_over_releases(by_release)
+        error = error / unit
+        away[name] = abs(shift), error, doubt
         found[f"{name}: distance of the {statistic} from the data"] = measured(
-            abs(shift), error, sample=sample
+            abs(shift), error, sample=sample, doubt=doubt
         )
         if name == "DPweighted":
             found[f"{name}: scatter of the {statistic} over releases"] = measured(
@@ -463,9 +476,10 @@ def _utility_values(found, statistic, distributions, first):
                 by_release.std() / unit / np.sqrt(2.0 * max(1, by_release.size - 1)),
                 sample=sample,
             )
-    (dp, dp_error), (plain, plain_error) = away["DPweighted"], away["Unweighted"]
+    dp, dp_error, doubt = away["DPweighted"]
+    plain, plain_error, other = away["Unweighted"]
     found[f"DPweighted and Unweighted: difference of the distances of the {statistic}"] = measured(
-        dp - plain, np.hypot(dp_error, plain_error), sample=sample
+        dp - plain, np.hypot(dp_error, plain_error), sample=sample, doubt=doubt or other
     )
 
 

@@ -259,7 +259,9 @@ def test_an_unknown_error_is_not_taken_for_exact(rule, error):
     entry = {**number([1.0, 2.0, 3.0, 4.0]), "error": error}
     row = verdict(rule, entry, **options)
     assert row.verdict == "not computed"
-    assert row.reason == "the chapter did not compute the Monte Carlo error of a"
+    assert row.reason == "the Monte Carlo error of a is unknown"
+    doubtful = verdict(rule, {**entry, "doubt": "too few"}, **options)
+    assert doubtful.reason == "the Monte Carlo error of a is unknown: too few"
     assert "± unknown" in "".join(row.ours)
     # the number of a setting has none
     assert verdict("setting", {"value": 3, "error": None}, published=3).verdict == "same setting"

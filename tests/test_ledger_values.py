@@ -14,7 +14,7 @@ import ppm
 from ppm.contraction import ContractionStudy
 from ppm.diagnostics import BoundDiagnostics
 from ppm.ledger import judge, load_ledger
-from ppm.ledger_values import measured
+from ppm.ledger_values import _error_over_releases, measured
 from ppm.results import data_kind
 from ppm.sweep import Sweep, SweepEntry
 
@@ -401,3 +401,43 @@ def test_one_release_tells_nothing_about_its_error(data):
     for name in ("better-than-emweighted-mean", "emweighted-deteriorates", "dpweighted-flatter"):
         assert rows[name].verdict == "not computed"
         assert "Monte Carlo error" in rows[name].reason
+
+
+def test_an_average_that_hangs_on_one_release_has_no_known_error(data):
+    """Incomes have so heavy a tail that twenty releases need not tell how far their mean goes."""
+
+    def with_outlier(size):
+        entries = []
+        for entry in paper_world(data).entries:
+            synthetic = entry.synthetic.copy()
+            if entry.mechanism == "EMweighted":
+                # one income of one release
+                synthetic[3, 0] = size
+            entries.append(replace(entry, synthetic=synthetic))
+        return values_of(Sweep(tuple(entries)), data)
+
+    name = "EMweighted: distance of the mean from the data"
+    tame, wild = with_outlier(np.log(1e4)), with_outlier(np.log(1e9))
+    assert tame[name]["error"] > 0 and "doubt" not in tame[name]
+    assert wild[name]["error"] is None
+    assert wild[name]["doubt"] == "one of the 20 releases makes up most of their scatter"
+    rows = {r.claim.id: r for r in judge(CLAIMS, {"ce_application": {
+        "data": "interview", "values": wild,
+    }})}
+    assert rows["better-than-emweighted-mean"].verdict == "not computed"
+    assert wild[name]["doubt"] in rows["better-than-emweighted-mean"].reason
+    # a percentile does not hang on one income, nor the other synthesizers on this one
+    assert rows["better-than-emweighted-percentile"].verdict == "reproduced"
+    assert rows["better-than-countweighted-mean"].verdict == "reproduced"
+
+
+def test_releases_that_are_normal_are_rarely_taken_for_outliers():
+    rng = np.random.default_rng(9)
+    for m in (5, 20, 100):
+        unknown = [
+            np.isnan(_error_over_releases(rng.standard_normal(m))[0]) for _ in range(4000)
+        ]
+        assert np.mean(unknown) < 0.003
+    assert np.isnan(_error_over_releases(np.append(rng.standard_normal(19), 9.0))[0])
+    for same in (np.ones(20), np.array([1.0, 2.0])):
+        assert _error_over_releases(same) == (same.std(ddof=1) / np.sqrt(same.size), "")
