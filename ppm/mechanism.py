@@ -15,7 +15,7 @@ from ppm.diagnostics import R_HAT_LIMIT, ChainsDisagreeError, bound_diagnostics
 from ppm.fits import last_draws, nearest, warm_copy
 from ppm.lipschitz import oscillation_bound, record_bounds
 from ppm.search import search_weight
-from ppm.synthesizers.base import Synthesizer
+from ppm.synthesizers.base import Synthesizer, check_fit
 from ppm.weights import record_weights
 
 #: printed with every result, and saved with every table of its confidential parts
@@ -316,9 +316,12 @@ class PseudoPosteriorMechanism:
         Raises
         ------
         ValueError
-            If an argument is out of range, or a log-likelihood holds NaN.
+            If an argument is out of range, ``unweighted`` is a fit of other records, or a
+            log-likelihood holds NaN.
         """
         draws = check_count("draws", draws)
+        if unweighted is not None:
+            check_fit(self.synthesizer, unweighted, "unweighted")
         first, second = streams(random_seed, 2)
         weights = self.weights
         if weights is None:
@@ -333,10 +336,7 @@ class PseudoPosteriorMechanism:
                 truncate_at=self.truncate_at,
             )
         fit = self.synthesizer.fit(weights, draws=draws, random_seed=second, progress=progress)
-        return bound_fit(
-            self.synthesizer, fit, weights, unweighted=unweighted,
-            allow_disagreement=allow_disagreement,
-        )
+        return _bound(self.synthesizer, fit, weights, unweighted, allow_disagreement)
 
 
 def bound_fit(synthesizer, fit, weights, *, unweighted=None, allow_disagreement=False):
@@ -365,7 +365,8 @@ def bound_fit(synthesizer, fit, weights, *, unweighted=None, allow_disagreement=
     TypeError
         If ``synthesizer`` is neither a synthesizer nor a PyMC model.
     ValueError
-        If the weights are out of range or a log-likelihood holds NaN.
+        If the weights are out of range, a fit is one of other records, or a log-likelihood holds
+        NaN.
 
     Notes
     -----
@@ -373,6 +374,13 @@ def bound_fit(synthesizer, fit, weights, *, unweighted=None, allow_disagreement=
     """
     synthesizer = as_synthesizer(synthesizer)
     weights = check_weights(weights, synthesizer.records)
+    check_fit(synthesizer, fit, "fit")
+    if unweighted is not None:
+        check_fit(synthesizer, unweighted, "unweighted")
+    return _bound(synthesizer, fit, weights, unweighted, allow_disagreement)
+
+
+def _bound(synthesizer, fit, weights, unweighted, allow_disagreement):
     log_lik = synthesizer.log_likelihood(fit)
     bounds = record_bounds(log_lik, weights)
     return MechanismResult(
@@ -444,7 +452,7 @@ def match_local_bound(
     TypeError
         If ``synthesizer`` is neither a synthesizer nor a PyMC model.
     ValueError
-        If an argument is out of range.
+        If an argument is out of range, or ``unweighted`` is a fit of other records.
     ChainsDisagreeError
         If the chains of an attempt disagree.
 
@@ -465,6 +473,7 @@ def match_local_bound(
     draws = check_count("draws", draws)
     tolerance = check_number("tolerance", tolerance, above=0)
     attempts = check_count("attempts", attempts)
+    check_fit(synthesizer, unweighted, "unweighted")
     # a seed, because a Generator would give another stream to every attempt
     entropy = np.random.default_rng(streams(random_seed, 2)[1]).integers(2**63, size=4)
     seed = np.random.SeedSequence(entropy.tolist())
@@ -477,7 +486,7 @@ def match_local_bound(
         fit = warm.fit(weights, draws=draws, random_seed=seed, progress=progress, **start)
         if ends and weight > 0:
             ends[weight] = last_draws(fit)
-        return bound_fit(synthesizer, fit, weights, allow_disagreement=allow_disagreement)
+        return _bound(synthesizer, fit, weights, None, allow_disagreement)
 
     bound = float(record_bounds(synthesizer.log_likelihood(unweighted)).max())
     return search_weight(target, bound, attempt, tolerance=tolerance, attempts=attempts)

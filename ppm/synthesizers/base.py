@@ -24,6 +24,12 @@ class Synthesizer(Protocol):
     time, in threads, as it may where chains are left to
     :func:`ppm.synthesizers.chains.run_chains`.
 
+    A method ``log_likelihood_at(posterior)`` returns the log-likelihood of the synthesizer's own
+    records, an array (chain, draw, record), at draws given as an ``xarray.Dataset`` like a fit's
+    ``posterior``. Where there is one, a fit that somebody hands over is compared with it, and
+    refused if it belongs to other records: nothing that identifies the records is kept in a fit. A
+    class that changes what ``fit`` returns must change this method, too.
+
     A sweep keeps fits in a folder only for a synthesizer with a method ``fingerprint()``. It
     returns a dict of everything that determines a fit beside the arguments of ``fit``: data and
     settings, as numbers, text, arrays of numbers, or lists, dicts and dataclasses of those. A
@@ -53,6 +59,51 @@ class Synthesizer(Protocol):
 
         Returns an ``xarray.DataArray`` with the dimensions release and record.
         """
+
+
+# what two computations of one log-likelihood may differ by, beside 1 and beside its size
+_ROUNDING = 1e-6
+
+
+def check_fit(synthesizer, fit, name):
+    """Refuse a fit of other records than the synthesizer's, where it can tell.
+
+    The log-likelihood of the first and the last draw of every chain is computed again from the
+    synthesizer's own records and compared with the one that the fit holds.
+
+    Parameters
+    ----------
+    synthesizer : ppm.Synthesizer
+        The model. Without a method ``log_likelihood_at`` nothing is checked.
+    fit : xarray.DataTree
+        What its ``fit`` is said to have returned.
+    name : str
+        What the message calls it.
+
+    Raises
+    ------
+    ValueError
+        If the fit belongs to other records or to another model.
+    """
+    if not hasattr(synthesizer, "log_likelihood_at"):
+        return
+    refusal = (
+        f"{name} is no fit of this synthesizer: its log-likelihoods are not those of the "
+        "synthesizer's records; accepted: what its own fit() returned for these very records"
+    )
+    try:
+        kept = synthesizer.log_likelihood(fit)
+        ends = sorted({0, kept.sizes["draw"] - 1})
+        kept = kept.isel(draw=ends).transpose("chain", "draw", ...).values
+        posterior = fit["posterior"].to_dataset().isel(draw=ends)
+        own = synthesizer.log_likelihood_at(posterior).transpose("chain", "draw", ...).values
+    except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
+        # the fit of another model lacks what this one looks for
+        raise ValueError(refusal) from error
+    if kept.shape != own.shape or not np.allclose(
+        kept, own, rtol=_ROUNDING, atol=_ROUNDING, equal_nan=True
+    ):
+        raise ValueError(refusal)
 
 
 def choose_draws(posterior, releases, rng):

@@ -254,6 +254,21 @@ class FiniteMixture:
         """Log-likelihood of every record at every draw of a fit, an array (chain, draw, record)."""
         return fit["log_likelihood"]["response"]
 
+    def log_likelihood_at(self, posterior):
+        """Log-likelihood of every record at draws of θ: see :class:`ppm.Synthesizer`."""
+        import xarray as xr
+
+        pi, beta, sigma = (posterior[name].values for name in ("pi", "beta", "sigma"))
+        log_lik = np.empty((*pi.shape[:2], self.records))
+        # an empty component's share may round to 0
+        with np.errstate(divide="ignore"):
+            log_pi = np.log(pi)
+        for place in np.ndindex(pi.shape[:2]):
+            log_lik[place] = mixture_log_likelihood(
+                self.response, self.predictors, log_pi[place], beta[place], sigma[place]
+            )
+        return xr.DataArray(log_lik, dims=("chain", "draw", "record"))
+
     def predict(self, fit, *, releases, random_seed=None, labels="prior"):
         r"""Draw synthetic responses for all records, each database from one draw of θ.
 

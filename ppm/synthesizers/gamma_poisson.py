@@ -107,21 +107,21 @@ class GammaPoisson:
         rng = generator(random_seed)
         mean = self.posterior(weights).rvs(size=(1, draws), random_state=rng)
         coords = {"chain": [0], "draw": np.arange(draws)}
-        # the log-likelihood depends on the record through its value only
-        values, position = np.unique(self.counts, return_inverse=True)
-        log_lik = log_likelihood_of_counts(values, mean[..., None])[..., position]
-        return xr.DataTree.from_dict(
-            {
-                "posterior": xr.Dataset({"mu": (("chain", "draw"), mean)}, coords),
-                "log_likelihood": xr.Dataset(
-                    {"counts": (("chain", "draw", "record"), log_lik)}, coords
-                ),
-            }
-        )
+        posterior = xr.Dataset({"mu": (("chain", "draw"), mean)}, coords)
+        log_lik = self.log_likelihood_at(posterior).to_dataset(name="counts")
+        return xr.DataTree.from_dict({"posterior": posterior, "log_likelihood": log_lik})
 
     def log_likelihood(self, fit):
         """Log-likelihood of every record at every draw of a fit, an array (chain, draw, record)."""
         return fit["log_likelihood"]["counts"]
+
+    def log_likelihood_at(self, posterior):
+        """Log-likelihood of every record at draws of μ: see :class:`ppm.Synthesizer`."""
+        mean = posterior["mu"]
+        # it depends on the record through its value only
+        values, position = np.unique(self.counts, return_inverse=True)
+        log_lik = log_likelihood_of_counts(values, mean.values[..., None])[..., position]
+        return xr.DataArray(log_lik, dims=(*mean.dims, "record"), coords=mean.coords)
 
     def predict(self, fit, *, releases, random_seed=None):
         """Draw synthetic databases of counts, each from one draw of μ.

@@ -188,8 +188,7 @@ class PyMCSynthesizer:
             self._name_impossible_record(error)
             raise
         posterior = trace["posterior"].to_dataset()
-        with _nothing_written():
-            log_lik = self._log_likelihood(posterior)
+        log_lik = self.log_likelihood_at(posterior)
         return xr.DataTree.from_dict(
             {
                 "posterior": posterior,
@@ -215,6 +214,11 @@ class PyMCSynthesizer:
     def log_likelihood(self, fit):
         """Log-likelihood of every record at every draw of a fit, an array (chain, draw, record)."""
         return fit["log_likelihood"]["_and_".join(self.responses)]
+
+    def log_likelihood_at(self, posterior):
+        """Log-likelihood of every record at draws of θ: see :class:`ppm.Synthesizer`."""
+        with _nothing_written():
+            return self._log_likelihood(posterior)
 
     def predict(self, fit, *, releases, random_seed=None):
         """Draw synthetic databases from the model's predictive distribution.
@@ -1060,6 +1064,10 @@ class PyMCGammaPoisson:
         """Log-likelihood of every record at every draw of a fit, an array (chain, draw, record)."""
         return self._closed_form.log_likelihood(fit)
 
+    def log_likelihood_at(self, posterior):
+        """Log-likelihood of every record at draws of μ: see :class:`ppm.Synthesizer`."""
+        return self._closed_form.log_likelihood_at(posterior)
+
     def predict(self, fit, *, releases, random_seed=None):
         """Draw synthetic databases of counts: see :meth:`ppm.GammaPoisson.predict`."""
         return self._closed_form.predict(fit, releases=releases, random_seed=random_seed)
@@ -1165,6 +1173,10 @@ class PyMCFiniteMixture:
     def log_likelihood(self, fit):
         """Log-likelihood of every record at every draw of a fit, an array (chain, draw, record)."""
         return fit["log_likelihood"]["response"]
+
+    def log_likelihood_at(self, posterior):
+        """Log-likelihood of every record at draws of θ: see :class:`ppm.Synthesizer`."""
+        return self._gibbs.log_likelihood_at(posterior)
 
     def predict(self, fit, *, releases, random_seed=None, labels="prior"):
         """Draw synthetic responses: see :meth:`ppm.FiniteMixture.predict`."""
