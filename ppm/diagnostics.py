@@ -1,4 +1,4 @@
-"""Whether the chains behind a bound agree: R-hat, effective sample size, divergences."""
+"""Whether the chains behind a bound can be trusted: R-hat, effective draws, divergences."""
 
 from dataclasses import dataclass
 
@@ -8,27 +8,40 @@ from ppm._validation import check_weights
 
 # Above this, the chains have not seen the same posterior
 R_HAT_LIMIT = 1.05
+# A larger share of divergent draws withholds a bound; fewer are printed. No theory gives the limit,
+# it is ours, and any divergence is a reason to look again
+DIVERGENT_LIMIT = 0.1
+# R-hat of fewer draws a chain says nothing
+_FEWEST_DRAWS = 8
 # the range of ten independent normal values is this many standard deviations on average
 _RANGE_OF_TEN = 3.078
 
 
 class ChainsDisagreeError(RuntimeError):
-    """A bound is withheld because the chains behind it disagree."""
+    """A bound is withheld: the chains behind it disagree, did not move, diverged or say nothing."""
 
 
 @dataclass(frozen=True)
 class BoundDiagnostics:
-    """How well the chains behind a local bound agree.
+    """How far the chains behind a local bound can be trusted.
+
+    Two quantities are followed, and **only the first one decides** whether a bound is withheld:
+    Δ is the maximum of the first, which is often the term of a single record. The second sums over
+    all records, and sees more of the posterior. Where only its R-hat is high, the chains agree on
+    what Δ is made of and not on the rest: each of them may release another kind of database, a
+    longer run may find other parameters, and with them another Δ.
 
     Attributes
     ----------
     r_hat : float
-        R-hat of the largest weighted \\|log-likelihood\\| of each draw. A single chain is cut in
-        two halves.
+        R-hat of the largest weighted \\|log-likelihood\\| of each draw, rank-normalised, every
+        chain split in halves. A single chain is first cut in two. NaN where it cannot be told, also
+        because the quantity is the same in all draws.
     effective_draws : float
         Effective sample size (bulk) of the same.
     r_hat_log_likelihood, effective_draws_log_likelihood : float
-        The same two for the weighted log-likelihood of the whole database.
+        The same two for the weighted log-likelihood of the whole database. This R-hat decides only
+        where the first quantity is the same in all draws.
     by_chain : tuple of float
         The local bound that each chain alone would have given, in nats.
     spread : tuple of float
@@ -39,6 +52,13 @@ class BoundDiagnostics:
     typical : float
         Median over the draws of the largest weighted \\|log-likelihood\\|, in nats. It is no
         bound, but unlike the maximum it hardly depends on the number of draws.
+    draws : int or None
+        Number of draws, all chains together; None if it is not known.
+    moved : bool
+        Whether the log-likelihood took more than one value in each half of every chain.
+    weighted : bool
+        Whether any record has a weight above 0. Where none has, the bound is 0 whatever the chains
+        do, and nothing is held against them.
     """
 
     r_hat: float
@@ -49,14 +69,84 @@ class BoundDiagnostics:
     typical: float
     spread: tuple
     divergences: int | None = None
+    draws: int | None = None
+    moved: bool = True
+    weighted: bool = True
 
     @property
     def agree(self):
-        """Whether the chains agree: R-hat of the bound's quantity is at most `R_HAT_LIMIT`.
+        """Whether nothing is held against the chains: there are no :attr:`faults`."""
+        return not self.faults
 
-        A quantity that never moves, such as a bound of 0, agrees with itself.
+    @property
+    def faults(self):
+        """What withholds the bound, one sentence each with what to do: a tuple of str.
+
+        R-hat of the bound's quantity is above :data:`R_HAT_LIMIT` or cannot be told, a half of a
+        chain never moved, or more than :data:`DIVERGENT_LIMIT` of the draws diverged.
         """
-        return bool(self.r_hat <= R_HAT_LIMIT) or self.spread[0] == self.spread[1]
+        return (*self._r_hat_faults(), *self.faults_besides_r_hat)
+
+    @property
+    def faults_besides_r_hat(self):
+        """Those of :attr:`faults` that have nothing to do with R-hat: a tuple of str."""
+        if not self.weighted:
+            return ()
+        found = []
+        if not self._finite:
+            found.append(
+                "a log-likelihood is infinite (correct the model, or give an impossible record "
+                "weight 0)"
+            )
+        elif not self.moved:
+            found.append(
+                "a chain stood still for half of its draws or more (run a longer warm-up, or give "
+                "the model other starting values or a likelihood that depends on its parameters)"
+            )
+        if self.diverged:
+            found.append(
+                f"{self.divergences} of {self.draws} draws diverged, more than "
+                f"{DIVERGENT_LIMIT:.0%} (raise target_accept, or write the model with other "
+                "parameters)"
+            )
+        return tuple(found)
+
+    @property
+    def _finite(self):
+        return bool(np.isfinite(self.by_chain).all())
+
+    def _r_hat_faults(self):
+        if not (self.weighted and self._finite and self.moved):
+            return ()
+        decisive = self.r_hat
+        if np.isnan(decisive) and self.spread == (self.typical, self.typical):
+            # the bound is the same in all draws, as that of a censored term may be
+            decisive = self.r_hat_log_likelihood
+        if np.isnan(decisive):
+            return (f"R-hat cannot be told (run {_FEWEST_DRAWS} draws a chain or more)",)
+        if decisive > R_HAT_LIMIT:
+            return (
+                f"R-hat is {decisive:.3f}, above {R_HAT_LIMIT} (run more draws or a longer "
+                "warm-up)",
+            )
+        return ()
+
+    @property
+    def diverged(self):
+        """Whether more than :data:`DIVERGENT_LIMIT` of the draws diverged."""
+        return bool(self.divergences and self.divergences > DIVERGENT_LIMIT * (self.draws or 0))
+
+    def __str__(self):
+        """R-hat of both quantities, effective draws, spread and divergences, in a few words."""
+        lines = [
+            f"R-hat {_told(self.r_hat, 3)}, of the log-likelihood "
+            f"{_told(self.r_hat_log_likelihood, 3)}, effective draws "
+            f"{_told(self.effective_draws, 0)}",
+            f"a tenth of the draws gave {self.spread[0]:.3f} to {self.spread[1]:.3f}",
+        ]
+        if self.divergences:
+            lines.append(f"{self.divergences} divergent transitions")
+        return "\n".join(lines)
 
     @property
     def error(self):
@@ -83,16 +173,21 @@ def bound_diagnostics(log_lik, weights, *, sample_stats=None):
     Returns
     -------
     BoundDiagnostics
-        The diagnostics, by ArviZ. They are NaN where fewer than eight draws a chain leave
-        nothing to say.
+        The diagnostics. R-hat and effective sample size are ArviZ's, and NaN where fewer than
+        eight draws a chain, an infinite log-likelihood or a constant leave nothing to say.
 
     Raises
     ------
     ValueError
-        If the weights are not one number in [0, 1] for every record.
+        If ``log_lik`` has other dimensions, or the weights are not one number in [0, 1] for every
+        record.
     """
-    from arviz_stats import ess, rhat
-
+    dims = getattr(log_lik, "dims", ())
+    if not {"chain", "draw"} <= {*dims} or len(dims) != 3:
+        raise ValueError(
+            "log_lik must be an xarray.DataArray with the dimensions chain, draw and record; got "
+            f"{tuple(dims) or type(log_lik).__name__}"
+        )
     values = log_lik.transpose("chain", "draw", ...).values
     weights = check_weights(weights, values.shape[-1])
     used = weights > 0
@@ -104,25 +199,82 @@ def bound_diagnostics(log_lik, weights, *, sample_stats=None):
         if weighted.size:
             largest[index] = np.abs(weighted).max()
             total[index] = weighted.sum()
-    enough = values.shape[1] >= 8
-
-    def diagnose(quantity):
-        if not enough or not np.isfinite(quantity).all() or np.ptp(quantity) == 0:
-            return np.nan, np.nan
-        if len(quantity) == 1:
-            half = quantity.shape[1] // 2
-            quantity = np.stack([quantity[0, :half], quantity[0, -half:]])
-        return float(rhat(quantity)), float(ess(quantity))
-
     parts = [part.max() for part in np.array_split(largest.ravel(), min(10, largest.size))]
     divergences = None
     if sample_stats is not None and "diverging" in sample_stats:
         divergences = int(sample_stats["diverging"].sum())
     return BoundDiagnostics(
-        *diagnose(largest),
-        *diagnose(total),
+        r_hat(largest),
+        effective_draws(largest),
+        r_hat(total),
+        effective_draws(total),
         by_chain=tuple(largest.max(axis=1).tolist()),
         typical=float(np.median(largest)),
         spread=(float(min(parts)), float(max(parts))),
         divergences=divergences,
+        draws=largest.size,
+        moved=_moved(largest, total),
+        weighted=bool(used.any()),
     )
+
+
+def is_diagnosed(synthesizer, log_lik):
+    """Whether the chains of a fit must be compared: not where there is one of independent draws.
+
+    A synthesizer that calls its draws independent and returns several chains of them is taken at
+    its word only if they agree.
+    """
+    chains = getattr(log_lik, "sizes", {}).get("chain", 1)
+    return chains > 1 or not getattr(synthesizer, "independent_draws", False)
+
+
+def r_hat(values):
+    """Rank-normalised split R-hat of one quantity, an array (chain, draw), by ArviZ.
+
+    A single chain is cut in two halves. NaN if there are fewer than eight draws a chain, a value is
+    not finite, or all are equal.
+    """
+    if not _tells(values):
+        return np.nan
+    from arviz_stats.base import array_stats
+
+    if len(values) == 1:
+        values = np.concatenate(_halves(values))
+    # chains that each stand still have no variance within, and R-hat inf
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return float(array_stats.rhat(values, chain_axis=0, draw_axis=1))
+
+
+def effective_draws(values):
+    """Effective sample size (bulk) of one quantity, an array (chain, draw), by ArviZ; or NaN."""
+    if not _tells(values):
+        return np.nan
+    from arviz_stats.base import array_stats
+
+    return float(array_stats.ess(values, chain_axis=0, draw_axis=1))
+
+
+def _told(value, digits):
+    return "not told" if np.isnan(value) else f"{value:.{digits}f}"
+
+
+def _tells(values):
+    return bool(
+        values.shape[1] >= _FEWEST_DRAWS and np.isfinite(values).all() and np.ptp(values) > 0
+    )
+
+
+def _moved(*quantities):
+    """Whether in each half of every chain some quantity changes; True with too few draws to see."""
+    if quantities[0].shape[1] < _FEWEST_DRAWS:
+        return True
+    changes = [
+        np.stack([(half != half[:, :1]).any(axis=1) for half in _halves(values)])
+        for values in quantities
+    ]
+    return bool(np.logical_or.reduce(changes).all())
+
+
+def _halves(values):
+    half = values.shape[1] // 2
+    return values[:, :half], values[:, -half:]

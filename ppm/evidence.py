@@ -11,7 +11,14 @@ import numpy as np
 from ppm import pdp
 from ppm._random import seed_sequence
 from ppm._validation import check_count, check_number, check_share, check_weights
-from ppm.diagnostics import R_HAT_LIMIT, ChainsDisagreeError
+from ppm.diagnostics import (
+    R_HAT_LIMIT,
+    ChainsDisagreeError,
+    bound_diagnostics,
+    effective_draws,
+    is_diagnosed,
+    r_hat,
+)
 from ppm.lipschitz import local_bound, oscillation_bound
 from ppm.mechanism import as_synthesizer
 from ppm.weights import record_weights
@@ -257,7 +264,7 @@ def sampled_audit(
         If a record is named twice or does not exist, a chain holds too few draws that may pass for
         independent ones, or another argument is out of range.
     ChainsDisagreeError
-        If the chains of a fit disagree on the score.
+        If the chains of a fit disagree on the score, stand still or diverge often.
 
     Notes
     -----
@@ -295,22 +302,28 @@ def sampled_audit(
         weights[there > 0] = check_weights(weighting(log_lik), int(there.sum()))
         return weights
 
-    def draw(weights, seed):
+    def draw(weights, seed, which):
         fit = synthesizer.fit(weights, draws=draws, random_seed=seed, progress=progress)
-        return synthesizer.log_likelihood(fit)
+        log_lik = synthesizer.log_likelihood(fit)
+        if is_diagnosed(synthesizer, log_lik):
+            found = bound_diagnostics(log_lik, weights, sample_stats=fit.get("sample_stats"))
+            # what is followed here is the score, whose R-hat is looked at below
+            faults = found.faults_besides_r_hat
+            if faults:
+                raise ChainsDisagreeError(f"no evidence, because of {which}: {'; '.join(faults)}")
+        return log_lik
 
-    independent = getattr(synthesizer, "independent_draws", False)
     weights = weigh()
-    here = draw(weights, seeds[1])
+    here = draw(weights, seeds[1], "the fit of the whole database")
     evidence, estimates, moved, kept = {}, {}, {}, []
     for record, seed in zip(records, seeds[2:], strict=True):
         others = weigh(record)
-        there = draw(others, seed)
+        there = draw(others, seed, f"the fit without record {record}")
         change = weights - others
         scores = []
         for side, log_lik in (("with", here), ("without", there)):
             score = _score(log_lik, change)
-            if not independent:
+            if is_diagnosed(synthesizer, log_lik):
                 _check_chains(score, f"the fit {side} record {record}")
                 score = _thinned(score)
                 if score.size < 20:
@@ -346,16 +359,10 @@ def _score(log_lik, change):
 
 
 def _check_chains(scores, which):
-    from arviz_stats import rhat
-
-    if np.ptp(scores) == 0:
-        return
-    if len(scores) == 1:
-        half = scores.shape[1] // 2
-        scores = np.stack([scores[0, :half], scores[0, -half:]])
-    found = float(rhat(scores))
-    # written so that NaN fails the comparison too
-    if not found <= R_HAT_LIMIT:
+    found = r_hat(scores)
+    # the same for all draws, as the score of a record of which nothing was observed, is no
+    # disagreement; written so that NaN fails the comparison too
+    if np.ptp(scores) != 0 and not found <= R_HAT_LIMIT:
         raise ChainsDisagreeError(
             f"no evidence, because chains disagree: R-hat of the score is {found:.3f} in {which}, "
             f"above {R_HAT_LIMIT}; run more draws or a longer warm-up"
@@ -364,11 +371,7 @@ def _check_chains(scores, which):
 
 def _thinned(scores):
     """Draws that may pass for independent ones."""
-    from arviz_stats import ess
-
-    if np.ptp(scores) == 0:
-        return scores
-    effective = float(ess(scores))
+    effective = effective_draws(scores)
     step = 1 if not np.isfinite(effective) else max(1, math.ceil(scores.size / effective))
     return scores[:, ::step]
 

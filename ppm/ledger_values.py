@@ -362,9 +362,12 @@ def _table_values(data, rng):
 
 
 def _doubt(*entries):
-    if all(entry.diagnostics.agree for entry in entries):
+    found = [entry.diagnostics for entry in entries]
+    if all(diagnostics.agree for diagnostics in found):
         return ""
-    return f"chains behind a bound disagree (R-hat above {R_HAT_LIMIT})"
+    if any(diagnostics.faults_besides_r_hat for diagnostics in found):
+        return "chains behind a bound stood still or diverged"
+    return f"chains behind a bound disagree (R-hat above {R_HAT_LIMIT}, or not to be told)"
 
 
 def _fits(*entries):

@@ -4,14 +4,13 @@ import sys
 import textwrap
 import warnings
 from dataclasses import dataclass, field, replace
-from importlib.util import find_spec
 
 import numpy as np
 
 from ppm import pdp
 from ppm._random import streams
 from ppm._validation import check_count, check_number, check_weights
-from ppm.diagnostics import R_HAT_LIMIT, ChainsDisagreeError, bound_diagnostics
+from ppm.diagnostics import ChainsDisagreeError, bound_diagnostics, is_diagnosed
 from ppm.fits import last_draws, nearest, warm_copy
 from ppm.lipschitz import oscillation_bound, record_bounds
 from ppm.search import search_weight
@@ -33,7 +32,8 @@ class MechanismResult:
     computed from the confidential records and are confidential themselves.
 
     Bounds, ε and releases are withheld with a :class:`ppm.ChainsDisagreeError` where the chains
-    behind them disagree: a stuck chain gives a wrong Δ as readily as a right one. The fits are not
+    behind them disagree, stand still, diverge often or were not checked: a stuck chain gives a
+    wrong Δ as readily as a right one. See :attr:`ppm.BoundDiagnostics.faults`. The fits are not
     lost; :meth:`despite_disagreement` shows what they would give.
 
     Attributes
@@ -48,12 +48,13 @@ class MechanismResult:
         The largest oscillation of a record over the same draws, in nats; at most 2Δ. An estimate,
         from below, of a bound on what one release loses if no weight reacts to another record.
     diagnostics : ppm.BoundDiagnostics or None
-        R-hat, effective sample size and spread of the bound's quantity in the weighted fit; None
-        for a synthesizer with ``independent_draws``, or where ArviZ is not installed.
+        R-hat, effective sample size and spread of the bound's quantity in the weighted fit. None
+        means not checked: one chain of a synthesizer with ``independent_draws``.
     unweighted_diagnostics : ppm.BoundDiagnostics or None
         The same of the unweighted fit that gave the weights, if there was one.
     chains_agree : bool
-        Whether both fits' R-hat is at most :data:`ppm.diagnostics.R_HAT_LIMIT`, or cannot be told.
+        Whether nothing is held against the chains of either fit. It is true of a single chain of
+        independent draws, which is not checked.
     shown_anyway : bool
         Whether bounds are shown although the chains disagree.
     draws : xarray.DataTree
@@ -104,21 +105,28 @@ class MechanismResult:
         return replace(self, shown_anyway=True)
 
     def _disagreements(self):
+        fits = (
+            ("unweighted", self.unweighted, self.unweighted_diagnostics),
+            ("weighted", self.draws, self.diagnostics),
+        )
         return [
-            f"R-hat of the {name} fit is {found.r_hat:.3f}"
-            for name, found in (
-                ("unweighted", self.unweighted_diagnostics), ("weighted", self.diagnostics)
-            )
-            if found is not None and not found.agree
+            f"{name} fit: {fault}"
+            for name, fit, found in fits
+            if fit is not None
+            for fault in (self._unchecked(fit) if found is None else found.faults)
         ]
+
+    def _unchecked(self, fit):
+        if is_diagnosed(self.synthesizer, self.synthesizer.log_likelihood(fit)):
+            yield "its chains were not checked (hand the fit to ppm.bound_fit)"
 
     def _withhold(self):
         disagreements = self._disagreements()
         if disagreements and not self.shown_anyway:
             raise ChainsDisagreeError(
-                f"the bound is withheld because chains disagree: {' and '.join(disagreements)}, "
-                f"above {R_HAT_LIMIT}; run more draws or a longer warm-up, or look at "
-                "despite_disagreement() (run(allow_disagreement=True) for the marked numbers)"
+                "the bound is withheld because of the chains behind it: "
+                f"{'; '.join(disagreements)}{_how_to_run_longer(self.synthesizer)}; "
+                "despite_disagreement() or run(allow_disagreement=True) shows marked numbers"
             )
 
     def __str__(self):
@@ -129,15 +137,12 @@ class MechanismResult:
             f"{self.weights.size:,} records; epsilon {self.epsilon():.3f} for one release"
         ]
         if self.diagnostics is not None:
-            found = self.diagnostics
-            lines.append(
-                f"R-hat {found.r_hat:.3f}, effective draws {found.effective_draws:.0f}, "
-                f"a tenth of the draws gave {found.spread[0]:.3f} to {found.spread[1]:.3f}"
-            )
-            if found.divergences:
-                lines.append(f"{found.divergences} divergent transitions")
+            lines.extend(str(self.diagnostics).splitlines())
+        else:
+            lines.append("R-hat not checked: one chain of draws that are called independent")
         if not self.chains_agree:
-            lines.append(f"CHAINS DISAGREE: {' and '.join(self._disagreements())}")
+            found = "; ".join(self._disagreements())
+            lines.extend(textwrap.wrap(f"CHAINS DISAGREE, shown all the same: {found}", 84))
         lines.extend(textwrap.wrap(CONFIDENTIAL, 84))
         return "\n".join(lines)
 
@@ -399,11 +404,25 @@ def _bound(synthesizer, fit, weights, unweighted, allow_disagreement):
 
 
 def _diagnose(synthesizer, fit, weights):
-    # independent draws need no diagnosis, and the core runs on them without ArviZ
-    if getattr(synthesizer, "independent_draws", False) or find_spec("arviz_stats") is None:
-        return None
     log_lik = synthesizer.log_likelihood(fit)
+    if not is_diagnosed(synthesizer, log_lik):
+        return None
     return bound_diagnostics(log_lik, weights, sample_stats=fit.get("sample_stats"))
+
+
+def _how_to_run_longer(synthesizer):
+    """Where to set warm-up and chains, for a synthesizer that has both."""
+    warmup, chains = (getattr(synthesizer, name, None) for name in ("warmup", "chains"))
+    if warmup is None or chains is None:
+        return ""
+    kind = type(synthesizer)
+    name = f"ppm.{kind.__name__}" if kind.__module__.startswith("ppm.") else kind.__name__
+    # whoever handed over a bare PyMC model must wrap it to set these
+    first = "model" if hasattr(synthesizer, "model") else "…"
+    return (
+        f"; set warm-up and chains by {name}({first}, warmup={max(1000, 2 * warmup)}, "
+        f"chains={max(4, chains)})"
+    )
 
 
 def match_local_bound(

@@ -39,8 +39,8 @@ class SettingsStudy:
     dataset : xarray.Dataset
         Dimensions transformation, components and setting (``Unweighted`` first). ``local_bound``:
         Δ in nats; ``error``: its Monte Carlo standard error; ``r_hat``: R-hat of what it is the
-        maximum of; ``typical``: median over draws of the same, which is no bound; ``published``
-        (setting): the paper's Δ.
+        maximum of; ``r_hat_log_likelihood``: that of the weighted log-likelihood; ``typical``:
+        median over draws of the first, which is no bound; ``published`` (setting): the paper's Δ.
     draws : int
         Posterior draws S behind each bound, all chains together.
     """
@@ -74,7 +74,8 @@ class SettingsStudy:
             One row a transformation and K. ``distance``: root mean square of log(ours / published)
             over the seven bounds; ``factor``: its exponential, the typical ratio; ``Unweighted /
             published`` and ``last / published``: the ratio at both ends of the sequence;
-            ``error``: Monte Carlo standard error of the distance; ``largest R-hat`` of the fits.
+            ``error``: Monte Carlo standard error of the distance; ``largest R-hat`` of the fits,
+            and ``largest R-hat, log-likelihood``; NaN where that of a fit cannot be told.
         """
         found = self.dataset
         ratio = np.log(found["local_bound"] / found["published"])
@@ -88,7 +89,10 @@ class SettingsStudy:
                 "factor": np.exp(distance),
                 "Unweighted / published": np.exp(ratio.isel(setting=0, drop=True)),
                 "last / published": np.exp(ratio.isel(setting=-1, drop=True)),
-                "largest R-hat": found["r_hat"].max("setting"),
+                "largest R-hat": found["r_hat"].max("setting", skipna=False),
+                "largest R-hat, log-likelihood": found["r_hat_log_likelihood"].max(
+                    "setting", skipna=False
+                ),
             }
         ).to_dataframe()
         return table.sort_values("distance")
@@ -114,9 +118,15 @@ class SettingsStudy:
             lines.append(f"Not told apart from it by these draws: {listed}.")
         else:
             lines.append("The others are further off by more than twice the Monte Carlo error.")
-        poor = int((self.dataset["r_hat"] > R_HAT_LIMIT).sum())
+        size = self.dataset["r_hat"].size
+        # written so that NaN is counted too
+        poor, poor_sum = (
+            size - int((self.dataset[name] <= R_HAT_LIMIT).sum())
+            for name in ("r_hat", "r_hat_log_likelihood")
+        )
         lines.append(
-            f"R-hat is above {R_HAT_LIMIT} in {poor} of {self.dataset['r_hat'].size} fits."
+            f"R-hat is above {R_HAT_LIMIT} in {poor} of {size} fits, and that of the "
+            f"log-likelihood in {poor_sum}."
         )
         return "\n".join(textwrap.fill(line, 72) for line in lines)
 
@@ -239,12 +249,12 @@ def settings_study(
         jobs.append(_Combination(responses[name], predictors, k, chains, warmup, draws, seed))
     with progress_bar(progress, sum(job.sweeps for job in jobs)) as advance:
         results = run_chains(_fit_all, jobs, advance, parallel=parallel)
-    values = np.empty((4, len(pairs), len(PUBLISHED_BOUNDS)))
+    names = ("local_bound", "error", "r_hat", "r_hat_log_likelihood", "typical")
+    values = np.empty((len(names), len(pairs), len(PUBLISHED_BOUNDS)))
     for i, result in zip(order, results, strict=True):
         values[:, i] = result
-    values = values.reshape(4, len(transformations), len(components), -1)
+    values = values.reshape(len(names), len(transformations), len(components), -1)
     dims = ("transformation", "components", "setting")
-    names = ("local_bound", "error", "r_hat", "typical")
     dataset = xr.Dataset(
         {name: (dims, block) for name, block in zip(names, values, strict=True)},
         {
@@ -291,13 +301,13 @@ class _Combination:
 
 
 def _fit_all(job, report=lambda sweeps: None):
-    """Bound, its error, R-hat and typical draw of every setting: an array (4, settings)."""
+    """Bound, its error, both R-hats and typical draw of every setting: an array (5, settings)."""
     synthesizer = FiniteMixture(
         job.response, job.predictors, components=job.components, chains=job.chains,
         warmup=job.warmup, parallel=False,
     )
     seeds = job.seed.spawn(len(PUBLISHED_BOUNDS))
-    result = np.empty((4, len(PUBLISHED_BOUNDS)))
+    result = np.empty((5, len(PUBLISHED_BOUNDS)))
     unweighted = synthesizer.fit(draws=job.draws, random_seed=seeds[0])
     for place, (pair, seed) in enumerate(zip(PUBLISHED_BOUNDS, seeds, strict=True)):
         if pair is None:
@@ -308,6 +318,8 @@ def _fit_all(job, report=lambda sweeps: None):
             fit = synthesizer.fit(weights, draws=job.draws, random_seed=seed, initial=unweighted)
         bound = bound_fit(synthesizer, fit, weights, allow_disagreement=True)
         found = bound.diagnostics
-        result[:, place] = bound.local_bound, found.error, found.r_hat, found.typical
+        result[:, place] = (
+            bound.local_bound, found.error, found.r_hat, found.r_hat_log_likelihood, found.typical
+        )
         report((place + 1) * job.sweeps // len(PUBLISHED_BOUNDS))
     return result

@@ -1,5 +1,8 @@
-"""Diagnostics tell chains that agree from chains that do not."""
+"""Diagnostics tell chains that agree from chains that do not, and from those that say nothing."""
 
+from dataclasses import replace
+
+import arviz_stats
 import numpy as np
 import pytest
 import xarray as xr
@@ -46,8 +49,142 @@ def test_the_typical_value_barely_moves_with_the_number_of_draws_and_the_bound_d
     assert many.by_chain[0] > 1.3 * few.by_chain[0]
 
 
-def test_what_cannot_be_said_is_nan():
-    assert np.isnan(ppm.bound_diagnostics(log_lik()[:, :2], np.ones(30)).effective_draws)
+def test_what_cannot_be_said_is_nan_and_withholds():
+    few = ppm.bound_diagnostics(log_lik()[:, :7], np.ones(30))
+    assert np.isnan([few.r_hat, few.effective_draws, few.r_hat_log_likelihood]).all()
+    assert few.faults == ("R-hat cannot be told (run 8 draws a chain or more)",)
+    assert not few.agree and "R-hat not told" in str(few)
+    enough = ppm.bound_diagnostics(log_lik()[:, :8], np.ones(30))
+    assert np.isfinite([enough.r_hat, enough.effective_draws]).all()
+    # an R-hat of the quantity that decides is not replaced by another one
+    good = ppm.bound_diagnostics(log_lik(), np.ones(30))
+    assert good.agree and good.r_hat_log_likelihood < 1.02
+    assert not replace(good, r_hat=np.nan).agree
+
+
+@pytest.mark.parametrize("shape", [(1, 40), (2, 9), (2, 300), (3, 50), (4, 1_001)])
+def test_both_quantities_have_the_r_hat_and_the_effective_draws_of_arviz(shape):
+    rng = np.random.default_rng(5)
+    # a walk, so that there is something to correct for
+    values = np.cumsum(rng.standard_normal((*shape, 20)), axis=1)
+    array = xr.DataArray(values, dims=("chain", "draw", "record"))
+    weights = rng.random(20)
+    found = ppm.bound_diagnostics(array.transpose("record", "draw", "chain"), weights)
+    largest, total = abs(array * weights).max("record"), (array * weights).sum("record")
+    halves = shape[1] // 2
+    for quantity, r_hat, effective in (
+        (largest, found.r_hat, found.effective_draws),
+        (total, found.r_hat_log_likelihood, found.effective_draws_log_likelihood),
+    ):
+        chains = quantity.values
+        if len(chains) == 1:
+            chains = np.concatenate([chains[:, :halves], chains[:, -halves:]])
+        assert r_hat == pytest.approx(float(arviz_stats.rhat(chains)), rel=1e-12)
+        assert effective == pytest.approx(float(arviz_stats.ess(quantity.values)), rel=1e-12)
+
+
+def test_bounds_of_densities_above_1_are_followed_by_their_size():
+    array, weights = -log_lik(), np.linspace(0, 1, 30)
+    array[:, ::2] *= -1.0  # of both signs
+    found = ppm.bound_diagnostics(array, weights)
+    maxima = ppm.draw_maxima(array, weights)
+    assert max(found.by_chain) == found.spread[1] == maxima.max() == ppm.local_bound(array, weights)
+    assert found.typical == np.median(maxima)
+    assert found.r_hat == pytest.approx(float(arviz_stats.rhat(maxima.reshape(2, 400))))
+
+
+def frozen(start, chains=2):
+    """The chains of `log_lik`, the last of which stands still from a draw on."""
+    array = log_lik()[:chains].copy()
+    array[-1, start:] = array[-1, start].values
+    return array
+
+
+@pytest.mark.parametrize("chains", [1, 2])
+@pytest.mark.parametrize("start", [0, 200])
+def test_a_chain_that_stands_still_is_a_fault(start, chains):
+    found = ppm.bound_diagnostics(frozen(start, chains), np.ones(30))
+    assert not found.moved and not found.agree
+    (fault,) = found.faults
+    assert fault.startswith("a chain stood still for half of its draws or more (run a longer")
+    # also where every draw gives the same bound, which has no R-hat
+    assert ppm.bound_diagnostics(frozen(300, chains), np.ones(30)).moved
+    same = ppm.bound_diagnostics(frozen(0, 1), np.ones(30))
+    assert np.isnan(same.r_hat) and same.spread[0] == same.spread[1] and not same.agree
+
+
+def test_a_bound_that_is_the_same_in_all_draws_is_left_to_the_log_likelihood():
+    array = log_lik().clip(min=-1.0)  # as a censored term may be
+    good = ppm.bound_diagnostics(array, np.ones(30))
+    assert np.isnan(good.r_hat) and good.by_chain == (1.0, 1.0)
+    assert good.moved and good.agree
+    array[1, :, :15] = -0.5
+    poor = ppm.bound_diagnostics(array, np.ones(30))
+    assert np.isnan(poor.r_hat) and poor.by_chain == (1.0, 1.0) and not poor.agree
+    assert poor.faults[0].startswith(f"R-hat is {poor.r_hat_log_likelihood:.3f}, above 1.05")
+
+
+def test_nothing_is_held_against_chains_whose_records_all_have_weight_0():
+    diverging = xr.Dataset({"diverging": (("chain", "draw"), np.ones((2, 400), dtype=bool))})
+    for array in (log_lik(5.0), frozen(0), log_lik()[:, :3]):
+        stats = diverging.isel(draw=slice(array.sizes["draw"]))
+        found = ppm.bound_diagnostics(array, np.zeros(30), sample_stats=stats)
+        assert found.agree and found.by_chain == (0.0, 0.0)
+        # one record is enough
+        found = ppm.bound_diagnostics(array, np.eye(30)[0] / 10, sample_stats=stats)
+        assert not found.agree
+
+
+@pytest.mark.parametrize("draws", [slice(3, 4), slice(None)])
+def test_an_infinite_log_likelihood_is_a_fault_unless_its_weight_is_0(draws):
+    array, weights = log_lik(), np.ones(30)
+    array[:, draws, 4] = -np.inf
+    found = ppm.bound_diagnostics(array, weights)
+    assert found.faults == (
+        "a log-likelihood is infinite (correct the model, or give an impossible record weight 0)",
+    )
+    assert not found.agree
+    weights[4] = 0.0
+    assert ppm.bound_diagnostics(array, weights).agree
+
+
+def test_more_than_a_tenth_of_divergent_draws_withholds_and_fewer_are_printed():
+    def diverged(number):
+        diverging = (np.arange(800) < number).reshape(2, 400)
+        stats = xr.Dataset({"diverging": (("chain", "draw"), diverging)})
+        return ppm.bound_diagnostics(log_lik(), np.ones(30), sample_stats=stats)
+
+    few, many = diverged(80), diverged(81)
+    assert few.agree and "\n80 divergent transitions" in str(few)
+    assert not many.agree
+    assert many.faults == (
+        "81 of 800 draws diverged, more than 10% (raise target_accept, or write the model with "
+        "other parameters)",
+    )
+    assert "divergent" not in str(diverged(0))
+    # beside another fault, both are named
+    stuck = replace(many, r_hat=1.3)
+    assert [fault[:8] for fault in stuck.faults] == ["R-hat is", "81 of 80"]
+
+
+def test_only_the_first_r_hat_decides_and_both_are_printed():
+    array = log_lik() * 0.01
+    array[1] -= 0.5
+    # the bound hangs on one record, on which the chains agree
+    array[..., 0] = log_lik()[..., 0] - 2.0
+    found = ppm.bound_diagnostics(array, np.ones(30))
+    assert found.r_hat < 1.02 and found.r_hat_log_likelihood > 1.5 and found.agree
+    assert str(found).startswith(
+        f"R-hat {found.r_hat:.3f}, of the log-likelihood {found.r_hat_log_likelihood:.3f}, "
+        f"effective draws {found.effective_draws:.0f}\na tenth of the draws gave "
+        f"{found.spread[0]:.3f} to {found.spread[1]:.3f}"
+    )
+
+
+def test_the_log_likelihood_must_have_chains_and_draws():
+    for wrong in (np.ones((2, 9, 3)), xr.DataArray(np.ones((9, 3)), dims=("draw", "record"))):
+        with pytest.raises(ValueError, match="^log_lik must be an xarray.DataArray with the dim"):
+            ppm.bound_diagnostics(wrong, np.ones(3))
 
 
 def test_a_single_chain_is_compared_with_itself():

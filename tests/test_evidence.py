@@ -191,6 +191,58 @@ def test_chains_that_disagree_or_hardly_move_give_no_evidence():
         ppm.sampled_audit(synthesizer, [3], **{**settings, "draws": 100})
 
 
+class Doubtful(Sticky):
+    """Two chains that a test spoils, or calls independent."""
+
+    diverging = 0
+    frozen = False
+
+    def fit(self, weights=None, *, draws=1000, random_seed=None, progress=False):
+        rng = np.random.default_rng(random_seed)
+        mean = self.posterior(weights).rvs(size=(2, draws), random_state=rng)
+        mean[1] += self.apart
+        if self.frozen:
+            mean[1, draws // 2 :] = mean[1, 0]
+        posterior = xr.Dataset({"mu": (("chain", "draw"), mean)})
+        diverging = np.arange(mean.size).reshape(mean.shape) < self.diverging
+        return xr.DataTree.from_dict(
+            {
+                "posterior": posterior,
+                "log_likelihood": self.log_likelihood_at(posterior).to_dataset(name="counts"),
+                "sample_stats": xr.Dataset({"diverging": (("chain", "draw"), diverging)}),
+            }
+        )
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"frozen": True}, "because of the fit of the whole database: a chain stood still"),
+        ({"diverging": 41}, "because of the fit of the whole database: 41 of 400 draws diverged"),
+        (
+            {"independent_draws": True, "apart": 3.0},
+            "because chains disagree: R-hat of the score is .* in the fit with record 3",
+        ),
+    ],
+)
+def test_chains_that_cannot_be_trusted_give_no_evidence(settings, message):
+    synthesizer = Doubtful([5, 4, 6, 9])
+    for name, value in settings.items():
+        setattr(synthesizer, name, value)
+    with pytest.raises(ppm.ChainsDisagreeError, match=f"^no evidence, {message}"):
+        ppm.sampled_audit(synthesizer, [3], weighting=np.ones(4), draws=200, random_seed=1)
+
+
+def test_chains_that_agree_give_evidence_whatever_they_are_called():
+    synthesizer = Doubtful([5, 4, 6, 9])
+    synthesizer.diverging = 40
+    settings = {"weighting": np.ones(4), "draws": 200, "random_seed": 1}
+    assert ppm.sampled_audit(synthesizer, [3], **settings).draws > 100
+    # a record whose weight is 0 already has the same score, 0, in every draw
+    settings["weighting"] = np.r_[np.ones(3), 0.0]
+    assert ppm.sampled_audit(synthesizer, [3], **settings).lower == 0.0
+
+
 def runner(counts, weights):
     """Releases of as many rows as there are counts, fit and release from streams of their own."""
     mechanism = ppm.PseudoPosteriorMechanism(ppm.GammaPoisson(counts), weights=weights)

@@ -6,7 +6,10 @@ import sys
 
 import pytest
 
-HEAVY = ("pymc", "pytensor", "jax", "numba", "arviz", "matplotlib", "tqdm", "pooch")
+HEAVY = (
+    "pymc", "pytensor", "jax", "numba", "arviz", "arviz_stats", "arviz_base", "matplotlib", "tqdm",
+    "pooch",
+)
 NOTEBOOK = ("papermill", "nbformat", "nbclient", "IPython", "jupyter_book", "sphinx")
 
 

@@ -1,6 +1,9 @@
 """The three steps in order, on the synthesizer whose every step is known."""
 
 import pickle
+import subprocess
+import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -134,13 +137,20 @@ def test_a_bound_is_withheld_where_chains_disagree(stuck_from, named):
         lambda: result.epsilon(2),
         lambda: result.synthesize(2),
         lambda: str(result),
+        lambda: result.oscillation_bound,
+        lambda: result.confidential(),
     ):
-        with pytest.raises(ppm.ChainsDisagreeError, match=f"R-hat of the {named} fit is"):
+        with pytest.raises(ppm.ChainsDisagreeError, match=f"[: ]{named} fit: R-hat is 1.8"):
             ask()
     # nothing is lost: the same numbers, marked
     shown = result.despite_disagreement()
     assert shown.local_bound == shown.record_bounds.max() > 0
-    assert "CHAINS DISAGREE" in str(shown)
+    assert f"CHAINS DISAGREE, shown all the same: {named} fit: R-hat is 1.8" in str(shown)
+    assert shown.oscillation_bound == ppm.oscillation_bound(
+        shown.synthesizer.log_likelihood(shown.draws), shown.weights
+    )
+    # a file that somebody saves says it, too
+    assert shown.confidential().attrs["chains_agree"] == 0
     with pytest.warns(UserWarning, match="released although chains disagree"):
         assert shown.synthesize(2, random_seed=1).shape == (2, COUNTS.size)
 
@@ -152,6 +162,157 @@ def test_a_bound_is_shown_with_its_diagnostics_where_chains_agree():
     low, high = result.diagnostics.spread
     assert low < high == pytest.approx(result.local_bound)
     assert "R-hat" in str(result) and "DISAGREE" not in str(result)
+
+
+def test_each_fit_is_diagnosed_by_its_own_draws_and_weights():
+    result = ppm.PseudoPosteriorMechanism(Chains(COUNTS, 99)).run(draws=200, random_seed=1)
+    log_lik, ones = result.synthesizer.log_likelihood, np.ones(COUNTS.size)
+    found = result.diagnostics, result.unweighted_diagnostics
+    assert found == (
+        ppm.bound_diagnostics(log_lik(result.draws), result.weights),
+        ppm.bound_diagnostics(log_lik(result.unweighted), ones),
+    )
+    # the weights matter for both
+    assert found[0] != ppm.bound_diagnostics(log_lik(result.draws), ones)
+    assert found[1] != ppm.bound_diagnostics(log_lik(result.unweighted), result.weights)
+    # both chains count
+    assert result.draws_used == 400 == found[0].draws
+    assert result.confidential().attrs["draws_used"] == 400
+    assert "over 400 draws" in str(result)
+
+
+def test_both_r_hats_are_printed_with_a_result():
+    result = ppm.PseudoPosteriorMechanism(Chains(COUNTS, 99)).run(draws=200, random_seed=1)
+    # only the first decides
+    found = replace(result.diagnostics, r_hat_log_likelihood=1.4937)
+    result = replace(result, diagnostics=found)
+    assert result.chains_agree
+    assert f"R-hat {found.r_hat:.3f}, of the log-likelihood 1.494, effective" in str(result)
+
+
+class Anyhow(ppm.GammaPoisson):
+    """Draws that a test makes of those of the closed form, an array (chain, draw)."""
+
+    independent_draws = False
+
+    def __init__(self, counts, change, diverging=None):
+        super().__init__(counts)
+        self.change, self.diverging = change, diverging
+
+    def fit(self, weights=None, *, draws=1000, random_seed=None, progress=False):
+        rng = np.random.default_rng(random_seed)
+        mean = self.change(self.posterior(weights).rvs(size=(2, draws), random_state=rng))
+        posterior = xr.Dataset({"mu": (("chain", "draw"), mean)})
+        groups = {
+            "posterior": posterior,
+            "log_likelihood": self.log_likelihood_at(posterior).to_dataset(name="counts"),
+        }
+        if self.diverging is not None:
+            diverging = np.arange(mean.size).reshape(mean.shape) < self.diverging
+            groups["sample_stats"] = xr.Dataset({"diverging": (("chain", "draw"), diverging)})
+        return xr.DataTree.from_dict(groups)
+
+
+def one_value(mean):
+    """A single chain that never moves."""
+    return np.full_like(mean[:1], 1e-3)
+
+
+def half_frozen(mean):
+    mean[1, 100:] = mean[1, 100]
+    return mean
+
+
+@pytest.mark.parametrize(
+    ("change", "diverging", "message"),
+    [
+        (one_value, None, "weighted fit: a chain stood still for half of its draws"),
+        (one_value, 200, "; weighted fit: 200 of 200 draws diverged, more than 10%"),
+        (half_frozen, None, "weighted fit: a chain stood still for half of its draws"),
+        (np.copy, 41, "unweighted fit: 41 of 400 draws diverged, more than 10%"),
+        (lambda mean: mean[:, :7], None, "weighted fit: R-hat cannot be told"),
+    ],
+)
+def test_a_bound_is_withheld_where_its_chains_say_nothing(change, diverging, message):
+    mechanism = ppm.PseudoPosteriorMechanism(Anyhow(COUNTS, change, diverging))
+    result = mechanism.run(draws=200, random_seed=1)
+    assert not result.chains_agree
+    for ask in (lambda: result.local_bound, lambda: result.synthesize(1), lambda: str(result)):
+        with pytest.raises(ppm.ChainsDisagreeError, match=message) as raised:
+            ask()
+        assert "\n" not in str(raised.value)
+    assert message.strip("; ") in " ".join(str(result.despite_disagreement()).split())
+
+
+def test_few_divergences_are_printed_and_withhold_nothing():
+    mechanism = ppm.PseudoPosteriorMechanism(Anyhow(COUNTS, np.copy, 40))
+    assert "\n40 divergent transitions\n" in str(mechanism.run(draws=200, random_seed=1))
+
+
+def test_chains_that_are_called_independent_are_compared_where_there_are_several():
+    def apart(mean):
+        mean[1] += 30.0
+        return mean
+
+    for change, agree in ((apart, False), (np.copy, True)):
+        synthesizer = Anyhow(COUNTS, change)
+        synthesizer.independent_draws = True
+        result = ppm.PseudoPosteriorMechanism(synthesizer).run(draws=200, random_seed=1)
+        assert result.chains_agree == agree
+        assert result.diagnostics.agree == result.unweighted_diagnostics.agree == agree
+
+
+def test_chains_that_nobody_checked_withhold_and_one_of_independent_draws_says_so(result):
+    assert result.diagnostics is None and result.chains_agree
+    assert "R-hat not checked: one chain of draws that are called independent" in str(result)
+    checked = ppm.PseudoPosteriorMechanism(Chains(COUNTS, 99)).run(draws=200, random_seed=1)
+    for name, fit in (("diagnostics", "weighted"), ("unweighted_diagnostics", "unweighted")):
+        unchecked = replace(checked, **{name: None})
+        with pytest.raises(
+            ppm.ChainsDisagreeError, match=f"[: ]{fit} fit: its chains were not checked"
+        ):
+            unchecked.epsilon()
+    # a fit that there was not needs no check
+    given = ppm.PseudoPosteriorMechanism(Chains(COUNTS, 99), weights=np.ones(COUNTS.size))
+    assert given.run(draws=200, random_seed=1).unweighted_diagnostics is None
+    assert given.run(draws=200, random_seed=1).chains_agree
+
+
+CORE_ONLY = """
+import sys
+for name in ("arviz", "arviz_base", "xarray_einstats", "pymc", "numba", *{missing}):
+    sys.modules[name] = None
+import numpy as np, xarray as xr, ppm
+
+class Two(ppm.GammaPoisson):
+    independent_draws = False
+    apart = {apart}
+    def fit(self, weights=None, *, draws=1000, random_seed=None, progress=False):
+        rng = np.random.default_rng(random_seed)
+        mean = self.posterior(weights).rvs(size=(2, draws), random_state=rng)
+        mean[1] += self.apart
+        posterior = xr.Dataset(dict(mu=(("chain", "draw"), mean)))
+        log_lik = self.log_likelihood_at(posterior).to_dataset(name="counts")
+        return xr.DataTree.from_dict(dict(posterior=posterior, log_likelihood=log_lik))
+
+result = ppm.PseudoPosteriorMechanism(Two([3, 5, 4, 6, 7])).run(draws=200, random_seed=1)
+try:
+    print("epsilon", result.epsilon())
+except ppm.ChainsDisagreeError:
+    print("withheld")
+"""
+
+
+@pytest.mark.parametrize(
+    ("apart", "missing", "told"),
+    [(5.0, (), "withheld"), (0.0, (), "epsilon"), (0.0, ("arviz_stats",), "arviz_stats")],
+)
+def test_no_bound_passes_unchecked_where_only_the_core_is_installed(apart, missing, told):
+    code = CORE_ONLY.format(apart=apart, missing=missing)
+    finished = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    # without what compares the chains there is an error, not a bound
+    assert (finished.returncode != 0) == bool(missing)
+    assert told in (finished.stderr.splitlines()[-1] if missing else finished.stdout)
 
 
 def test_disagreement_can_be_allowed_from_the_start():
@@ -232,6 +393,8 @@ def test_each_attempt_starts_where_the_nearest_fit_ended(monkeypatch):
         ({"truncate_at": 0}, "^truncate_at must be"),
         ({"weights": [0.5]}, "shape"),
         ({"weights": np.ones(COUNTS.size), "scale": 0.5}, "^weights replaces"),
+        ({"weights": np.ones(COUNTS.size), "shift": 0.5}, "^weights replaces"),
+        ({"weights": np.ones(COUNTS.size), "truncate_at": 4.0}, "^weights replaces"),
     ],
 )
 def test_wrong_settings_are_refused_before_any_fit(settings, message):

@@ -98,7 +98,7 @@ def test_a_combination_does_not_depend_on_the_others_or_on_the_cores(data, study
     assert (other.dataset["local_bound"] != alone.dataset["local_bound"]).all()
 
 
-def known(factors, error=0.0, r_hat=1.0):
+def known(factors, error=0.0, r_hat=1.0, r_hat_log_likelihood=1.0):
     """A study whose bounds are the published ones times a factor for each K."""
     published = np.array(list(PUBLISHED_BOUNDS.values()))
     bounds = np.array(factors)[None, :, None] * published
@@ -108,6 +108,7 @@ def known(factors, error=0.0, r_hat=1.0):
             "local_bound": (dims, bounds),
             "error": (dims, error * bounds),
             "r_hat": (dims, np.full(bounds.shape, r_hat)),
+            "r_hat_log_likelihood": (dims, np.full(bounds.shape, r_hat_log_likelihood)),
             "typical": (dims, bounds),
             "published": ("setting", published),
         },
@@ -138,7 +139,18 @@ def test_the_nearest_is_named_with_what_chance_cannot_tell_from_it():
     told = " ".join(known([2.0, 1.3, 1.35], error=0.2, r_hat=1.2).nearest().split())
     assert "K = 2, off by" in told
     assert f"Not told apart from it by these draws: {TRANSFORMATIONS[0]}, K = 3." in told
-    assert "in 21 of 21 fits" in told
+    assert "in 21 of 21 fits, and that of the log-likelihood in 0." in told
+
+
+def test_an_r_hat_that_cannot_be_told_counts_as_a_poor_one():
+    study = known([2.0, 1.3])
+    for name, value in (("r_hat", np.nan), ("r_hat_log_likelihood", 1.2)):
+        study.dataset[name][0, 1, 3] = value
+    told = " ".join(study.nearest().split())
+    assert "R-hat is above 1.05 in 1 of 14 fits, and that of the log-likelihood in 1." in told
+    table = study.distances().droplevel("transformation")
+    assert np.isnan(table["largest R-hat"][2]) and table["largest R-hat"][1] == 1.0
+    assert table["largest R-hat, log-likelihood"].to_dict() == {1: 1.0, 2: 1.2}
 
 
 def test_the_table_ends_with_the_published_row(study):

@@ -188,6 +188,28 @@ def test_the_distribution_of_a_mean_is_that_of_the_entrys_releases(sweep):
     assert np.allclose(doubled["Unweighted"], 2 * found["Unweighted"])
 
 
+class StandingStill(ppm.GammaPoisson):
+    """A chain that keeps its first value."""
+
+    def fit(self, weights=None, *, draws=1000, random_seed=None, progress=False):
+        posterior = super().fit(weights, draws=draws, random_seed=random_seed)["posterior"]
+        posterior = posterior.to_dataset()
+        posterior["mu"][:] = posterior["mu"].values[:, :1]
+        log_lik = self.log_likelihood_at(posterior).to_dataset(name="counts")
+        return xr.DataTree.from_dict({"posterior": posterior, "log_likelihood": log_lik})
+
+
+def test_the_table_marks_chains_that_stand_still(sweep):
+    table = ppm.risk_utility_sweep(
+        StandingStill([3, 5, 4, 6, 20]), [(0.7, 0.0)], releases=1, draws=100, random_seed=1,
+        attempts=1,
+    ).table()
+    assert not table["chains agree"].any()
+    # here no R-hat can be told, and a column of it alone would not show anything
+    assert table[["R-hat", "R-hat, log-likelihood"]].isna().all(axis=None)
+    assert sweep.table()["chains agree"].all()
+
+
 def test_the_distributions_of_one_setting_go_by_mechanism(sweep):
     settings = {"resamples": 50, "random_seed": 1}
     every = sweep.distributions("mean", **settings)
