@@ -751,6 +751,58 @@ def test_models_without_by_record_terms_are_refused(quick, build, message):
     assert "\n" not in str(error.value)
 
 
+def _with_data(free):
+    with pm.Model(coords={"person": np.arange(6)}) as model:
+        x = pm.Data("x", np.arange(6.0), dims="person")
+        values = pm.Data("values", np.arange(6.0), dims="person")
+        beta = pm.Normal("beta", initval=0.5)
+        y = pm.Normal("y", beta * x, 1.0, observed=values, dims="person")
+        if free:
+            # with this the rewritten model is not frozen
+            pm.Normal("average", y.mean(), 1.0)
+    return model
+
+
+@pytest.mark.parametrize("free", [False, True])
+@pytest.mark.parametrize("name", ["x", "values"])
+def test_data_changed_in_the_rewritten_model_are_refused(quick, name, free):
+    model = _with_data(free)
+    synthesizer = PyMCSynthesizer(model, chains=1, warmup=10)
+    fit = _fake_fit(model)
+    # neither the user's own model nor new weights are such a change
+    pm.set_data({name: np.arange(6.0) + 9.0}, model=model)
+    pm.set_data({synthesizer.weights_name: np.zeros(6)}, model=synthesizer.model)
+    synthesizer.predict(fit, releases=1, random_seed=1)
+    for value in (-np.arange(6.0), np.r_[0.0, 1, 2, 3, 4, 5 + 1e-12]):
+        pm.set_data({name: value}, model=synthesizer.model)
+        for call in (
+            lambda: synthesizer.fit(draws=5, random_seed=1),
+            lambda: synthesizer.predict(fit, releases=1, random_seed=1),
+            lambda: ppm.PseudoPosteriorMechanism(synthesizer).run(draws=5, random_seed=1),
+        ):
+            with pytest.raises(ValueError, match=f"^{name} of the rewritten model was changed"):
+                call()
+    pm.set_data({name: np.arange(6.0)}, model=synthesizer.model)
+    synthesizer.predict(fit, releases=1, random_seed=1)
+
+
+def test_a_bound_withheld_of_a_bare_model_says_how_to_set_warm_up_and_chains(quick):
+    model = normal()
+    posterior = xr.Dataset(
+        {name: (("chain", "draw"), np.ones((2, 9))) for name in ("mu", "sigma")}
+    )
+    log_lik = PyMCSynthesizer(model).log_likelihood_at(posterior)
+    fit = xr.DataTree.from_dict(
+        {"posterior": posterior, "log_likelihood": log_lik.to_dataset(name="y")}
+    )
+    how = r"; set warm-up and chains by ppm\.PyMCSynthesizer\(model, warmup=2000, chains=4\);"
+    with pytest.raises(ppm.ChainsDisagreeError, match=how):
+        _ = ppm.bound_fit(model, fit, np.ones(RECORDS)).local_bound
+    longer = PyMCSynthesizer(model, warmup=3_000, chains=6)
+    with pytest.raises(ppm.ChainsDisagreeError, match=r"\(model, warmup=6000, chains=6\)"):
+        _ = ppm.bound_fit(longer, fit, np.ones(RECORDS)).local_bound
+
+
 def test_other_bad_input(quick):
     with pm.Model() as outer:
         mu = pm.Normal("mu")

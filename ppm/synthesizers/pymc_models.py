@@ -87,7 +87,9 @@ class PyMCSynthesizer:
     model : pymc.Model
         The rewritten copy, with the weights of the latest fit.
     weights_name : str
-        Name of its weights, ``record_weights``; ``pymc.set_data`` changes them.
+        Name of its weights, ``record_weights``; ``pymc.set_data`` changes them. Other data must
+        stay as they are: the bounds would not follow, so that :meth:`fit` and :meth:`predict`
+        refuse.
     responses : tuple of str
         Names of the responses.
 
@@ -142,6 +144,7 @@ class PyMCSynthesizer:
         self.responses = tuple(term.response for term in terms)
         imputed = {term.imputed for term in terms}
         self._parameters = [v.name for v in plain.free_RVs if v.name not in imputed]
+        self._data = _shared_data(self.model, self.weights_name)
 
     def fit(self, weights=None, *, draws=1000, random_seed=None, progress=False):
         """Draw from the pseudo posterior by NUTS.
@@ -165,9 +168,10 @@ class PyMCSynthesizer:
         Raises
         ------
         ValueError
-            If an argument is out of range, or a record with a weight above 0 is impossible where
-            the chains start.
+            If an argument is out of range, the data of ``model`` were changed, or a record with
+            a weight above 0 is impossible where the chains start.
         """
+        self._check_data()
         draws = check_count("draws", draws)
         weights = np.ones(self.records) if weights is None else weights
         weights = check_weights(weights, self.records)
@@ -196,6 +200,15 @@ class PyMCSynthesizer:
                 "sample_stats": trace["sample_stats"].to_dataset(),
             }
         )
+
+    def _check_data(self):
+        for variable, value in self._data.items():
+            if not np.array_equal(variable.get_value(borrow=True), value):
+                raise ValueError(
+                    f"{variable.name or 'data'} of the rewritten model was changed since the "
+                    "synthesizer was made, and the bounds do not follow: change your own model "
+                    "and make a new PyMCSynthesizer of it"
+                )
 
     def _name_impossible_record(self, error):
         with _nothing_written():
@@ -243,8 +256,10 @@ class PyMCSynthesizer:
         Raises
         ------
         ValueError
-            If ``releases`` is not a whole number of at least 1.
+            If ``releases`` is not a whole number of at least 1, or the data of ``model`` were
+            changed.
         """
+        self._check_data()
         releases = check_count("releases", releases)
         rng = generator(random_seed)
         posterior = fit["posterior"].to_dataset()[self._parameters]
@@ -559,6 +574,19 @@ def _at_start(model, graph):
         return model.compile_fn(
             graph, inputs=model.value_vars, on_unused_input="ignore"
         )(model.initial_point())
+
+
+def _shared_data(model, weights_name):
+    """Values of all data of a model that somebody could change, but for the weights."""
+    parts = [*model.basic_RVs, *model.potentials, *model.deterministics]
+    parts += [model.rvs_to_values[variable] for variable in model.observed_RVs]
+    return {
+        variable: variable.get_value()
+        for variable in ancestors(parts)
+        if isinstance(variable, SharedVariable)
+        and isinstance(variable.type, pt.TensorType)
+        and variable.name != weights_name
+    }
 
 
 def _weighted_copy(model, plain, terms):
