@@ -9,6 +9,7 @@ import pytensor
 import pytensor.tensor as pt
 import pytest
 import xarray as xr
+from pytensor.compile.ops import wrap_py
 from scipy import stats
 
 import ppm
@@ -724,9 +725,62 @@ def _partly_missing_rows():
     pm.MvNormal("y", pm.Normal("mu", shape=2), np.eye(2), observed=y)
 
 
+def _discrete_only():
+    number = pm.Poisson("number", 3.0)
+    pm.Normal("y", number * pm.Bernoulli("sign", 0.5), observed=np.ones(5))
+
+
+def _no_parameter():
+    pm.Normal("y", 0.0, observed=np.ones(5))
+
+
+def _no_gradient():
+    square = wrap_py(itypes=[pt.dscalar], otypes=[pt.dscalar])(lambda x: np.array(x**2))
+    pm.Normal("y", square(pm.Normal("mu")), observed=np.ones(5))
+
+
+def _square_loss(value, mu):
+    return -((value - mu) ** 2)
+
+
+def _nothing_to_release():
+    pm.CustomDist("y", pm.Normal("mu"), logp=_square_loss, observed=np.ones(5))
+
+
+def _potential_of_other_data(data=pt.as_tensor):
+    mu = pm.Normal("mu")
+    pm.Normal("y", mu, observed=np.ones(5))
+    rate = pm.Deterministic("rate", mu * data(np.arange(5.0)))
+    pm.Potential("second", rate.sum())
+
+
+def _potential_of_changeable_data():
+    _potential_of_other_data(lambda values: pm.Data("x", values))
+
+
+def _potential_of_the_response():
+    y = pm.Normal("y", pm.Normal("mu"), observed=np.ones(5))
+    pm.Potential("again", -y[:2].sum())
+
+
+def _potential_of_the_observed_values():
+    values = pm.Data("values", np.ones(5, dtype=int))
+    mu = pm.Normal("mu")
+    pm.Normal("y", mu, observed=values)  # what the model observes is a copy of another type
+    pm.Potential("again", -(values[:2].sum() - mu) ** 2)
+
+
 @pytest.mark.parametrize(
     ("build", "message"),
     [
+        (_discrete_only, r"discrete parameters only \(number, sign\), which NUTS cannot move: sum"),
+        (_no_parameter, "model has no parameter"),
+        (_no_gradient, "log-density without a gradient, which NUTS cannot do without"),
+        (_nothing_to_release, "y rests on a CustomDist that cannot be drawn from"),
+        (_potential_of_other_data, "potential second holds an array as long as the 5 records"),
+        (_potential_of_changeable_data, r'say public_potentials=\["second"\] to ppm.PyMCSynth'),
+        (_potential_of_the_response, "potential again depends on y, where the records would be"),
+        (_potential_of_the_observed_values, "potential again depends on a response, where"),
         (_only_priors, "no observed variable: give its response observed="),
         (_only_a_potential, "only potentials: write the likelihood as a distribution"),
         (_random_walk, "y has one density for all its 5 rows together"),
@@ -749,6 +803,58 @@ def test_models_without_by_record_terms_are_refused(quick, build, message):
     with pytest.raises(ValueError, match=message) as error:
         ppm.PseudoPosteriorMechanism(_masked(make))
     assert "\n" not in str(error.value)
+
+
+def test_what_nuts_shares_with_other_steps_can_be_drawn_or_is_said_to_be_public_is_taken(quick):
+    def missing_counts():
+        y = np.ma.masked_array(np.ones(5, dtype=int), np.arange(5) == 2)
+        pm.Poisson("y", pm.math.exp(pm.Normal("mu")), observed=y)
+
+    def mixed():
+        pm.Normal("y", pm.Normal("mu") + pm.Bernoulli("z", 0.5), observed=np.ones(5))
+
+    def drawn():
+        def random(mu, rng=None, size=None):
+            return rng.normal(mu, size=size)
+
+        pm.CustomDist("y", pm.Normal("mu"), logp=_square_loss, random=random, observed=np.ones(5))
+
+    def by_distribution():
+        pm.CustomDist(
+            "y", pm.Normal("mu"), dist=lambda mu, size: pm.Normal.dist(mu, size=size),
+            observed=np.ones(5),
+        )
+
+    def parameter_with_predictors():
+        # a parameter for every record, whose prior and not whose potential knows the predictors
+        mu = pm.Normal("mu", np.arange(5.0))
+        pm.Normal("y", mu, observed=np.ones(5))
+        pm.Potential("sum_to_zero", -(mu.sum() ** 2))
+
+    def other_length():
+        mu = pm.Normal("mu", shape=3)
+        pm.Normal("y", mu[np.array([0, 1, 2, 1, 0])], observed=np.ones(5))
+        pm.Potential("shrink", -(mu * np.arange(3.0)).sum() ** 2)
+
+    def make(build):
+        with pm.Model() as model:
+            build()
+        return model
+
+    for build in (
+        missing_counts, mixed, drawn, by_distribution, parameter_with_predictors, other_length
+    ):
+        assert PyMCSynthesizer(_masked(lambda build=build: make(build))).records == 5
+    for build in (_potential_of_other_data, _potential_of_changeable_data):
+        assert PyMCSynthesizer(make(build), public_potentials=["second"]).records == 5
+        with pytest.raises(ValueError, match="^public_potentials must .*; accepted: second$"):
+            PyMCSynthesizer(make(build), public_potentials=["third"])
+        with pytest.raises(ValueError, match="^public_potentials must .*; got 'second'; accepted"):
+            PyMCSynthesizer(make(build), public_potentials="second")
+    for build in (_potential_of_the_response, _potential_of_the_observed_values):
+        # nobody can say that of a response
+        with pytest.raises(ValueError, match="potential again depends on"):
+            PyMCSynthesizer(make(build), public_potentials=["again"])
 
 
 def _with_data(free):

@@ -38,7 +38,7 @@ from pymc.pytensorf import toposort_replace
 from pymc.step_methods.hmc.quadpotential import QuadPotentialDiagAdapt
 from pymc.variational.minibatch_rv import MinibatchRandomVariable
 from pytensor.compile import SharedVariable
-from pytensor.gradient import disconnected_type
+from pytensor.gradient import NullTypeGradError, disconnected_type
 from pytensor.graph.basic import Apply, Constant, Variable
 from pytensor.graph.op import Op
 from pytensor.graph.replace import clone_replace
@@ -81,6 +81,9 @@ class PyMCSynthesizer:
         Tuning steps of each chain, thrown away.
     target_accept : float, default 0.9
         Acceptance probability NUTS aims at, between 0 and 1; closer to 1 is slower and safer.
+    public_potentials : sequence of str, default ()
+        Names of potentials that hold an array with one row a record and yet nothing confidential,
+        such as a map's neighbourhoods: see the notes.
 
     Attributes
     ----------
@@ -101,18 +104,27 @@ class PyMCSynthesizer:
         If the model has no by-record likelihood: no observed variable, a likelihood written as a
         potential, responses of different lengths, one density for all records together (a random
         walk), minibatches, NaN among the data, missing values in a response whose observed part
-        PyMC cannot separate; if it is the inner one of nested models; if a number is out of range.
+        PyMC cannot separate; if a potential holds what may be a part of the likelihood; if NUTS
+        has no parameter to move, because all are discrete or the density has no gradient; if a
+        response cannot be drawn, as a ``CustomDist`` without ``random``; if it is the inner one of
+        nested models; if an argument is out of range.
 
     Notes
     -----
     Savitsky, Williams and Hu (2022), section 3: :math:`\prod_i p(x_i \mid \theta)^{\alpha_i}`
-    takes the place of the likelihood. What a potential says of the records is not weighted and
-    not bounded, and neither is a record's value where the model uses it as a plain number, such
-    as last month's value in the mean of this month's. The missing entries of a masked response
-    belong to the parameters, a record counts with what was observed of it, and a record of which
-    nothing was has log-likelihood 0.
+    takes the place of the likelihood. What a potential says of the records would be neither
+    weighted nor bounded. A model is therefore refused if a potential depends on a response, or on
+    any array of which one dimension is as long as there are records, unless ``public_potentials``
+    names it. Nothing else can be seen: a total of the records worked out beforehand, or the values
+    of some of them, is a number like any other. Nor is a record's value weighted or bounded where
+    the model uses it as a plain number, such as last month's value in the mean of this month's. The
+    missing entries of a masked response belong to the parameters, a record counts with what was
+    observed of it, and a record of which nothing was has log-likelihood 0.
 
     A record with weight exactly 0 contributes nothing, not even where its log-likelihood is -inf.
+
+    Discrete parameters beside continuous ones are moved by PyMC's own steps for them, which easily
+    stick: sum them out where you can.
 
     Examples
     --------
@@ -125,7 +137,9 @@ class PyMCSynthesizer:
     (5, ('y',))
     """
 
-    def __init__(self, model, *, chains=2, warmup=1000, target_accept=0.9):
+    def __init__(
+        self, model, *, chains=2, warmup=1000, target_accept=0.9, public_potentials=()
+    ):
         if not isinstance(model, pm.Model):
             raise TypeError(f"model must be a pymc.Model; got {type(model).__name__}")
         self.chains = check_count("chains", chains)
@@ -137,6 +151,9 @@ class PyMCSynthesizer:
             plain = _copy(model)
             # in the user's order, which copying does not keep
             terms = _find_terms(plain, [plain[v.name] for v in model.observed_RVs])
+            _check_potentials(plain, terms, public_potentials)
+            _check_random(terms, plain.free_RVs)
+            _check_gradient(plain)
             self._log_likelihood = _ByRecord(plain, terms)
             self.model, self.weights_name = _weighted_copy(model, plain, terms)
         self._terms = terms
@@ -574,6 +591,83 @@ def _at_start(model, graph):
         return model.compile_fn(
             graph, inputs=model.value_vars, on_unused_input="ignore"
         )(model.initial_point())
+
+
+def _check_potentials(model, terms, public):
+    """Refuse potentials that may hold a part of the likelihood."""
+    names = {variable.name for variable in model.potentials}
+    if isinstance(public, str) or not {*public} <= names:
+        raise ValueError(
+            f"public_potentials must be a list of potentials of the model; got {public!r}; "
+            f"accepted: {', '.join(sorted(names)) or 'none, the model has no potential'}"
+        )
+    records = terms[0].records
+    values = [model.rvs_to_values[variable] for variable in model.observed_RVs]
+    values = {*values, *(v for v in ancestors(values) if isinstance(v, SharedVariable))}
+    for potential in model.potentials:
+        # parameters may well depend on predictors, one row a record
+        found = set(ancestors([potential], blockers=model.free_RVs))
+        responses = [v.name for v in model.observed_RVs if v in found]
+        if responses or values & found:
+            raise ValueError(
+                f"potential {potential.name} depends on {', '.join(responses) or 'a response'}, "
+                "where the records would be neither weighted nor bounded: write it as a "
+                "distribution with observed=, for example pm.CustomDist"
+            )
+        if potential.name not in public and any(_has_row_a_record(v, records) for v in found):
+            raise ValueError(
+                f"potential {potential.name} holds an array as long as the {records} records, "
+                "which would be neither weighted nor bounded: write a likelihood as a distribution "
+                f'with observed=, or say public_potentials=["{potential.name}"] to '
+                "ppm.PyMCSynthesizer if nothing in it is confidential"
+            )
+
+
+def _has_row_a_record(variable, records):
+    if isinstance(variable, Constant):
+        return records in np.shape(getattr(variable, "data", None))
+    if isinstance(variable, SharedVariable):
+        return records in np.shape(variable.get_value(borrow=True))
+    return False
+
+
+def _check_random(terms, parameters):
+    """Refuse responses that cannot be drawn: there would be nothing to release."""
+    imputed = {term.imputed for term in terms}
+    known = [v for v in parameters if v.name not in imputed]
+    for term in terms:
+        for variable in ancestors([term.variable], blockers=known):
+            op = variable.owner.op if variable.owner is not None else None
+            random = getattr(op, "_random_fn", None)
+            # PyMC puts a function that only raises where the user gave none
+            if getattr(random, "__qualname__", "").startswith("default_not_implemented"):
+                raise ValueError(
+                    f"{term.response} rests on a CustomDist that cannot be drawn from, so that "
+                    "nothing could be released: give it random= or dist="
+                )
+
+
+def _check_gradient(model):
+    """Refuse models without a single parameter that NUTS can move."""
+    if not model.free_RVs:
+        raise ValueError("model has no parameter: there is nothing to draw")
+    if not model.continuous_value_vars:
+        discrete = ", ".join(sorted(v.name for v in model.free_RVs))
+        raise ValueError(
+            f"model has discrete parameters only ({discrete}), which NUTS cannot move: sum them "
+            "out, for example with pm.Mixture"
+        )
+    density = model.logp()
+    for value in model.continuous_value_vars:
+        try:
+            pytensor.grad(density, value)
+        except (NotImplementedError, NullTypeGradError):
+            continue
+        return
+    raise ValueError(
+        "model has a log-density without a gradient, which NUTS cannot do without: write it in "
+        "PyTensor's operations, or give your own the method pullback"
+    )
 
 
 def _shared_data(model, weights_name):
