@@ -190,5 +190,5 @@ def test_a_wrong_map_stops_the_build_before_anything_runs(tiny_book, monkeypatch
     shutil.copy(ROOT / "book" / "published.yaml", tiny_book / "book")
     (tiny_book / "book" / "checks.yaml").unlink()
     # this repository's chapters are not the tiny book's
-    with pytest.raises(NotebookFailed, match=r"row simulation-sizes: unknown chapter"):
+    with pytest.raises(NotebookFailed, match=r"row [\w-]+: unknown chapter"):
         book.build(tiny_book)
