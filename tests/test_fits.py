@@ -65,8 +65,8 @@ def test_other_configurations_compute_only_what_is_new(tmp_path):
     for mechanism in ("DPweighted", "EMweighted"):
         pair = first.entry(mechanism, *PAIRS[0]), both.entry(mechanism, *PAIRS[0])
         assert np.array_equal(pair[0].synthetic, pair[1].synthetic)
-    # fewer configurations and more are the same folder's
-    assert sweep(tmp_path, [*PAIRS, PAIRS[0]])[1] == 0
+    # fewer configurations are the same folder's
+    assert sweep(tmp_path, PAIRS[1:])[1] == 0
 
 
 @pytest.mark.parametrize(
