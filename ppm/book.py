@@ -19,6 +19,7 @@ All that is generated lies in ``_build`` at the root of the repository:
 """
 
 import ast
+import contextlib
 import datetime
 import hashlib
 import json
@@ -31,6 +32,7 @@ import time
 from pathlib import Path
 
 from ppm import checks, ledger
+from ppm._confidential import NOTE_FILE, leave_note, own_folder, owner_only
 from ppm.ledger_study import CHAPTER as STUDY_CHAPTER
 from ppm.ledger_study import ledger_study
 from ppm.notebooks import (
@@ -74,7 +76,8 @@ def build(root, *, profile=DEFAULT_PROFILE, ce_data="", out=None):
     profile : str, default "paper"
         Profile of ``notebooks/profiles``.
     ce_data : str, default ""
-        Consumer Expenditure file for the notebooks that have this parameter.
+        Consumer Expenditure file for the notebooks that have this parameter. A book that shows
+        what was computed from it can be read by its owner only; a text file in it says so.
     out : text stream, optional
         Where progress lines go, by default standard output.
 
@@ -110,7 +113,12 @@ def build(root, *, profile=DEFAULT_PROFILE, ce_data="", out=None):
     def say(text):
         print(text, file=out or sys.stdout, flush=True)
 
+    data = next((values["ce_data"] for values in plan.values() if values.get("ce_data")), "")
+    data = Path(data).name
     executed = root / "_build" / "executed" / profile
+    results = root / "_build" / "results" / profile
+    for folder in (executed, results):
+        _note(own_folder(folder), data)
     for name, values in plan.items():
         refresh(root, notebooks[name], values, profile, say)
     if study:
@@ -120,24 +128,36 @@ def build(root, *, profile=DEFAULT_PROFILE, ce_data="", out=None):
         _study_file(root / "_build" / "results" / profile).unlink(missing_ok=True)
     page = root / "_build" / "html" / "index.html"
     stamp = root / "_build" / "html.json"
-    results = root / "_build" / "results" / profile
     fingerprint = _book_fingerprint(root, executed, results, chapters)
     if page.is_file() and _read_json(stamp) == fingerprint:
         say(f"The book is up to date: {page}")
         return 0
     stamp.unlink(missing_ok=True)
     say("Building the pages")
-    stage(root, root / "_build" / "stage", executed, chapters, results=results)
-    problems = _sphinx(root / "_build" / "stage", root / "_build" / "sphinx")
+    # of simulated records anybody may see the pages
+    with owner_only() if data else contextlib.nullcontext():
+        stage(root, root / "_build" / "stage", executed, chapters, results=results)
+        problems = _sphinx(root / "_build" / "stage", root / "_build" / "sphinx")
     if problems:
         say("\n".join(problems))
         say(f"The book was not built: see above, or all of it in {root / '_build' / 'sphinx.log'}")
         return 1
     # the old book stays readable until the new one is complete
     _replace(root / "_build" / "sphinx" / "_build" / "html", root / "_build" / "html")
+    _note(root / "_build" / "html", data)
     write_json(stamp, fingerprint)
     say(f"The book is ready: {page}")
+    if data:
+        say(f"It shows what was computed from {data}, so only you can read it: see {NOTE_FILE}")
     return 0
+
+
+def _note(folder, data):
+    """Say in a folder which file's records it was computed from, if any."""
+    if data:
+        leave_note(folder, data)
+    else:
+        (folder / NOTE_FILE).unlink(missing_ok=True)
 
 
 def _chapters(root, notebooks):
@@ -153,6 +173,7 @@ def _chapters(root, notebooks):
 # ------------------------------------------------------------------ what a notebook is made from
 
 
+@owner_only()
 def refresh(root, notebook, values, profile, say=print):
     """Execute a notebook if anything it is made from changed since the last time.
 
@@ -174,8 +195,7 @@ def refresh(root, notebook, values, profile, say=print):
     bool
         Whether it was executed.
     """
-    folder = Path(root, "_build", "executed", profile)
-    folder.mkdir(parents=True, exist_ok=True)
+    folder = own_folder(Path(root, "_build", "executed", profile))
     executed = folder / f"{notebook.name}.ipynb"
     memory = folder / f"{notebook.name}.json"
     now = notebook_fingerprint(root, notebook, values)
@@ -186,7 +206,8 @@ def refresh(root, notebook, values, profile, say=print):
     say(f"{notebook.name}: executing ({', '.join(reasons[:3])}{' …' if reasons[3:] else ''})")
     results = Path(root, "_build", "results", profile, notebook.name)
     shutil.rmtree(results, ignore_errors=True)
-    results.mkdir(parents=True)
+    own_folder(results.parent)
+    results.mkdir()
     memory.unlink(missing_ok=True)
     record = run_record(notebook, values, profile)
     partial = executed.with_suffix(".part.ipynb")

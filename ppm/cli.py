@@ -7,6 +7,7 @@ import sys
 import textwrap
 
 from ppm import notebooks
+from ppm._confidential import NOTE_FILE
 from ppm.parameters import ParameterError, check_values, parse_value
 
 USAGE_ERROR = 2
@@ -66,7 +67,8 @@ def _parser():
         "run",
         help="run a notebook with new parameters",
         description="Run a notebook with new parameters. Leaves a folder with the executed "
-        "notebook, a page to open, its tables, and run.json: what was run.",
+        "notebook, a page to open, its tables, and run.json: what was run. Only its owner can "
+        "open it, since on a data file the tables are computed from confidential records.",
         epilog="example: ppm run poisson_contraction -p replicates=50 -p sizes='[100, 400]'",
         add_help=False,
     )
@@ -130,6 +132,8 @@ def _run(options):
         root, notebook.name, values, profile=options.profile, output=options.output
     )
     print(f"Done. Open {folder / (notebook.name + '.html')}")
+    if (folder / NOTE_FILE).is_file():
+        print(f"It was computed from records, so only you can read it: see {NOTE_FILE}")
     return 0
 
 

@@ -9,6 +9,7 @@ import inspect
 import json
 import os
 import platform
+import re
 import sys
 import threading
 import uuid
@@ -21,6 +22,7 @@ from pathlib import Path
 import numpy as np
 import xarray as xr
 
+from ppm._confidential import NOTE_FILE, own_file, own_folder
 from ppm.diagnostics import BoundDiagnostics, bound_diagnostics
 from ppm.lipschitz import oscillation_bound, record_bounds, record_oscillations
 from ppm.synthesizers.chains import ChainPool, seconds_between_states, sharing
@@ -506,7 +508,9 @@ class FitStore:
     Parameters
     ----------
     folder : path-like
-        The folder; it is made if it does not exist, readable by its owner only.
+        The folder. If it does not exist it is made, for its owner only. One that exists keeps its
+        permissions, as others may use it for something else; the files in it are readable by their
+        owner only, those of earlier runs too.
 
     Raises
     ------
@@ -519,11 +523,17 @@ class FitStore:
             self.folder = Path(folder)
         except TypeError:
             raise ValueError(f"fits must be a folder; got {folder!r}") from None
-        note = self.folder / "CONFIDENTIAL.txt"
+        note = self.folder / NOTE_FILE
         try:
-            self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            if not self.folder.exists():
+                own_folder(self.folder)
             if not note.exists():
-                note.write_text(NOTE, "utf-8")
+                own_file(note).write_text(NOTE, "utf-8")
+            for file in self.folder.glob("*.npz"):
+                if re.fullmatch(r"[0-9a-f]{40}", file.stem):
+                    # somebody else's file is theirs to open or close
+                    with contextlib.suppress(PermissionError):
+                        file.chmod(0o600)
         except OSError as error:
             raise ValueError(f"fits: cannot write into {folder}: {error.strerror}") from None
 
@@ -554,7 +564,7 @@ class FitStore:
         """Keep a summary: written beside, then renamed, so that no half of it is ever read."""
         part = self.folder / f"{summary.key}.{uuid.uuid4().hex}.part"
         try:
-            with part.open("xb") as stream:
+            with own_file(part).open("wb") as stream:
                 np.savez(stream, **_arrays(summary))
             part.replace(self.path(summary.key))
         except OSError as error:

@@ -16,6 +16,7 @@ import tokenize
 from dataclasses import dataclass
 from pathlib import Path
 
+from ppm._confidential import leave_note, own_folder, owner_only
 from ppm.parameters import PARAMETERS, ParameterError, check_values, unknown_name
 
 #: the profile of the paper's sizes, which are the notebooks' own defaults
@@ -415,6 +416,8 @@ def _first(entry, path):
 def execute(notebook, output, values, *, results=None, fits=None, progress=None):
     """Execute a notebook with papermill.
 
+    What is written can be read by its owner only. Where the data file lies is not in it.
+
     Parameters
     ----------
     notebook : Notebook
@@ -448,13 +451,17 @@ def execute(notebook, output, values, *, results=None, fits=None, progress=None)
     output = Path(output).resolve()
     source = nbformat.read(notebook.path, 4)
     start = time.perf_counter()
-    with kernel_environment(results, fits), tempfile.TemporaryDirectory() as folder:
+    with (
+        owner_only(),
+        kernel_environment(results, fits),
+        tempfile.TemporaryDirectory() as folder,
+    ):
         try:
             papermill.execute_notebook(
                 source,
                 # papermill takes braces in a path for places to fill in
                 str(output).replace("{", "{{").replace("}", "}}"),
-                parameters=values,
+                parameters=_with_link(values, folder),
                 kernel_name="python3",
                 progress_bar=sys.stderr.isatty() if progress is None else progress,
                 stderr_file=sys.stderr,
@@ -469,7 +476,7 @@ def execute(notebook, output, values, *, results=None, fits=None, progress=None)
         except DeadKernelError:
             raise NotebookFailed(f"{notebook.name}: the kernel died (out of memory?)") from None
         finally:
-            _strip_paths(output)
+            _strip_paths(output, values)
     for cell in nbformat.read(output, 4).cells:
         warned = re.search(r"^.*\b\w*Warning: .*$", _stderr(cell), re.MULTILINE)
         if warned:
@@ -491,16 +498,44 @@ def _stderr(cell):
     )
 
 
-def _strip_paths(path):
-    """Papermill notes where it read and wrote; that is nobody's business."""
+def _with_link(values, folder):
+    """Parameters with the data file's name alone; in the folder it leads to the file."""
+    path = values.get("ce_data")
+    if not path:
+        return values
+    link = Path(folder, Path(path).name or "data")
+    try:
+        link.symlink_to(path)
+    except OSError:
+        # not every system lets its users make links
+        return values
+    return {**values, "ce_data": link.name}
+
+
+def _strip_paths(path, values):
+    """Papermill notes where it read and wrote, and the data's folder; that is nobody's business."""
     import nbformat
 
     if path.is_file():
         notebook = nbformat.read(path, 4)
         notebook.metadata.get("papermill", {}).update(input_path=path.name, output_path=path.name)
+        if values.get("ce_data"):
+            notebook = _without_path(notebook, values["ce_data"])
         nbformat.write(notebook, path)
 
 
+def _without_path(content, path):
+    """The content with the name of a file wherever its path stands."""
+    if isinstance(content, str):
+        return content.replace(path, Path(path).name)
+    if isinstance(content, dict):
+        return type(content)({key: _without_path(part, path) for key, part in content.items()})
+    if isinstance(content, list):
+        return [_without_path(part, path) for part in content]
+    return content
+
+
+@owner_only()
 def run(root, name, values, *, profile=DEFAULT_PROFILE, output=None, progress=None):
     """Run a notebook with new parameters and leave a folder with everything about the run.
 
@@ -515,7 +550,9 @@ def run(root, name, values, *, profile=DEFAULT_PROFILE, output=None, progress=No
     profile : str, default "paper"
         Profile of ``notebooks/profiles``.
     output : path-like, optional
-        Folder to fill, which must be empty or not exist; by default ``runs/<name>-<time>``.
+        Folder to fill, which must be empty or not exist; by default ``runs/<name>-<time>``. One
+        that is made can be opened by its owner only; one that exists keeps its permissions, but
+        what is put into it is its owner's alone.
     progress : bool, optional
         As for :func:`execute`.
 
@@ -523,7 +560,7 @@ def run(root, name, values, *, profile=DEFAULT_PROFILE, output=None, progress=No
     -------
     pathlib.Path
         The folder, with the executed notebook, a page to open, the tables, and ``run.json``: what
-        was run.
+        was run. ``CONFIDENTIAL.txt`` is among them where a data file was given.
 
     Raises
     ------
@@ -541,7 +578,10 @@ def run(root, name, values, *, profile=DEFAULT_PROFILE, output=None, progress=No
         raise NotebookError(f"the output folder {output} exists and is not empty")
     folder = folder or _fresh_folder(Path("runs"), notebook.name)
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        if not folder.exists():
+            own_folder(folder)
+        if values.get("ce_data"):
+            leave_note(folder, Path(values["ce_data"]).name)
     except OSError as error:
         raise NotebookError(f"cannot make the output folder {folder}: {error.strerror}") from None
     executed = folder / f"{notebook.name}.ipynb"

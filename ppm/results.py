@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pandas as pd
 
+from ppm._confidential import own_file
+
 # the folder a run collects its tables in, set by ``ppm run`` and by the book's builder
 RESULTS_VARIABLE = "PPM_RESULTS"
 VALUES_FILE = "values.json"
@@ -97,8 +99,9 @@ def _in_the_folder_of_the_run(name):
     if not folder:
         return None
     path = Path(folder) / name
-    path.parent.mkdir(parents=True, exist_ok=True)
-    return path
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    # computed from the records, outside any epsilon
+    return own_file(path)
 
 
 def show_table(table, caption, *, digits=2, simulated=False):

@@ -2,8 +2,11 @@
 
 import io
 import json
+import os
 import re
 import shutil
+import stat
+import sys
 from pathlib import Path
 
 import nbformat
@@ -39,7 +42,7 @@ def recorder(monkeypatch):
 
     def execute(notebook, output, values, *, results=None, fits=None, progress=None):
         calls.append(notebook.name)
-        shutil.copy(notebook.path, output)
+        shutil.copyfile(notebook.path, output)
         return 1.0
 
     def sphinx(source, output, *, strict=True):
@@ -266,6 +269,41 @@ def test_the_survey_file_counts_by_its_content(tiny_book, recorder, tmp_path):
     moved.write_bytes(b"two")
     make(tiny_book, ce_data=str(moved))
     assert recorder == ["prose", "sphinx"]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="POSIX permissions")
+def test_a_book_on_a_data_file_can_be_read_by_its_owner_only(tiny_book, recorder, tmp_path):
+    data = tmp_path / "diary.zip"
+    data.write_bytes(b"one")
+    kept = {name: tiny_book / "_build" / name / "paper" for name in ("executed", "results")}
+    pages = tiny_book / "_build" / "html"
+
+    def build(**options):
+        _, told = make(tiny_book, **options)
+        folders = [*kept.values(), kept["results"] / "prose", pages]
+        modes = [stat.S_IMODE(folder.stat().st_mode) for folder in folders]
+        notes = [(folder / "CONFIDENTIAL.txt").is_file() for folder in (*kept.values(), pages)]
+        files = [pages / "index.html", kept["executed"] / "prose.ipynb"]
+        return told, modes, notes, [stat.S_IMODE(file.stat().st_mode) for file in files]
+
+    before = os.umask(0o022)
+    try:
+        # folders of earlier versions
+        kept["executed"].mkdir(parents=True)
+        told, modes, notes, files = build()
+        assert modes == [0o700, 0o700, 0o700, 0o755] and not any(notes)
+        assert files[0] == 0o644
+        assert "only you" not in told
+        told, modes, notes, files = build(ce_data=str(data))
+        assert modes == [0o700] * 4 and all(notes)
+        assert files == [0o600, 0o600]
+        assert "computed from diary.zip, so only you can read it" in told
+        assert "diary.zip" in (pages / "CONFIDENTIAL.txt").read_text("utf-8")
+        # of simulated records again, and anybody may see the pages
+        _, modes, notes, _ = build()
+        assert modes == [0o700, 0o700, 0o700, 0o755] and not any(notes)
+    finally:
+        os.umask(before)
 
 
 @pytest.mark.parametrize("interrupted", ["execute", "_sphinx"])

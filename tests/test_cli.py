@@ -124,6 +124,22 @@ def test_a_failed_notebook_gives_status_1_and_one_line(capsys, monkeypatch, tiny
     assert capsys.readouterr().err == "ppm: counts, cell [3] (x): ValueError: no\n"
 
 
+@pytest.mark.parametrize("confidential", [False, True])
+def test_a_run_on_a_data_file_says_that_only_its_owner_can_read_it(
+    capsys, monkeypatch, tiny_book, tmp_path, confidential
+):
+    def run(root, name, values, *, profile, output):
+        if confidential:
+            (tmp_path / "CONFIDENTIAL.txt").touch()
+        return tmp_path
+
+    monkeypatch.setattr(notebooks, "run", run)
+    assert cli.main(["--root", str(tiny_book), "run", "counts"]) == 0
+    told = capsys.readouterr().out
+    assert told.startswith(f"Done. Open {tmp_path / 'counts.html'}\n")
+    assert ("only you can read it: see CONFIDENTIAL.txt" in told) == confidential
+
+
 # ------------------------------------------------------------------------------------- make
 
 

@@ -1,6 +1,8 @@
 """Fits that are kept: found again when nothing changed, never when something did."""
 
+import os
 import stat
+import sys
 
 import numpy as np
 import pytest
@@ -260,6 +262,28 @@ def test_the_folder_says_that_it_is_confidential(tmp_path):
     sweep(folder, PAIRS[:1])
     assert "CONFIDENTIAL" in (folder / "CONFIDENTIAL.txt").read_text()
     assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="POSIX permissions")
+def test_kept_fits_are_for_their_owner_whoever_may_open_the_folder(tmp_path):
+    before = os.umask(0o022)
+    try:
+        tmp_path.chmod(0o755)
+        sweep(tmp_path, PAIRS[:1])
+        kept = sorted(tmp_path.glob("*.npz"))
+        assert kept
+        assert {stat.S_IMODE(file.stat().st_mode) for file in tmp_path.iterdir()} == {0o600}
+        # a folder of somebody else's stays as it is, and so do other files in it
+        assert stat.S_IMODE(tmp_path.stat().st_mode) == 0o755
+        other = tmp_path / "other.npz"
+        other.touch(mode=0o644)
+        # fits of earlier versions of the library
+        kept[0].chmod(0o644)
+        sweep(tmp_path, PAIRS[:1])
+        assert stat.S_IMODE(kept[0].stat().st_mode) == 0o600
+        assert stat.S_IMODE(other.stat().st_mode) == 0o644
+    finally:
+        os.umask(before)
 
 
 def test_a_folder_that_cannot_be_used_is_refused(tmp_path):

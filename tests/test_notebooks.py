@@ -3,16 +3,19 @@
 That the notebooks themselves run is tested by nbmake, which `make test` lets collect them.
 """
 
+import contextlib
 import json
+import os
 import re
 import signal
+import stat
 import subprocess
 import sys
 import time
 from pathlib import Path
 
 import pytest
-from conftest import ROOT, chapter, code, markdown, write_notebook
+from conftest import FIGURE, ROOT, chapter, code, markdown, write_notebook
 from jupyter_client.kernelspec import KernelSpecManager
 
 from ppm import notebooks
@@ -179,8 +182,8 @@ def test_the_kernel_is_this_interpreter_whatever_the_user_has(tmp_path, monkeypa
 TABLE = code(
     "import pandas as pd\n"
     "ppm.save_table(pd.DataFrame({'seed': [seed]}), 'seeds')\n"
-    "print(ce_data)\n"
     "from pathlib import Path\n"
+    "print('it holds', Path(ce_data).read_text())\n"
     "print('fits lie in', Path(ppm.fits_folder()).parent.name)",
 )
 
@@ -199,7 +202,7 @@ def test_a_run_leaves_everything_about_it(tiny_book, tmp_path, monkeypatch):
     assert (folder / "seeds.csv").read_text() == ",seed\n0,5\n"
     executed = (folder / "prose.ipynb").read_text("utf-8")
     # the kernel works elsewhere and found the file all the same
-    assert str(somewhere / "data.zip") in executed
+    assert "it holds abc" in executed
     assert "fits lie in _build" in executed
 
     text = (folder / "run.json").read_text("utf-8")
@@ -220,6 +223,86 @@ def test_a_run_leaves_everything_about_it(tiny_book, tmp_path, monkeypatch):
         if file.startswith("prose_files"):
             assert (folder / file).is_file()
     assert "prose_files/_static/mathjax/tex-chtml.js" in page
+
+
+LOOK = code("from pathlib import Path\nprint(Path(ce_data).read_bytes(), Path(ce_data).name)")
+
+
+@pytest.mark.parametrize("links", [True, False], ids=["links", "no links"])
+@pytest.mark.parametrize("fails", [True, False], ids=["failed", "complete"])
+def test_a_run_does_not_keep_where_the_data_lie(tiny_book, tmp_path, monkeypatch, links, fails):
+    cells = [LOOK, code("raise ValueError(ce_data)")] if fails else [LOOK]
+    write_notebook(
+        tiny_book / "notebooks" / "prose.ipynb", chapter("Prose", cells, ce_data="", seed=2)
+    )
+    secret = tmp_path / "secret place"
+    secret.mkdir()
+    (secret / "data.zip").write_bytes(b"abc")
+    if not links:
+
+        def refuse(*arguments):
+            raise OSError
+
+        monkeypatch.setattr(Path, "symlink_to", refuse)
+    expected = pytest.raises(notebooks.NotebookFailed) if fails else contextlib.nullcontext()
+    with expected:
+        notebooks.run(
+            tiny_book, "prose", {"ce_data": str(secret / "data.zip")}, output=tmp_path / "out"
+        )
+    executed = json.loads((tmp_path / "out" / "prose.ipynb").read_text("utf-8"))
+    assert executed["metadata"]["papermill"]["parameters"]["ce_data"] == "data.zip"
+    sources = ["".join(cell["source"]) for cell in executed["cells"]]
+    assert any(re.search(r"^ce_data = .data\.zip.$", source, re.M) for source in sources)
+    assert "b'abc' data.zip" in json.dumps(executed)
+    files = [path for path in (tmp_path / "out").rglob("*") if path.is_file()]
+    for file in files:
+        # without links a message may name the path
+        assert b"secret place" not in file.read_bytes() or (
+            fails and not links and file.name == "run.json"
+        )
+    assert len(files) >= 3
+
+
+def modes(folder):
+    """Permissions of what lies in a folder, but for what every page has."""
+    return {
+        path.relative_to(folder).as_posix(): stat.S_IMODE(path.stat().st_mode)
+        for path in folder.rglob("*")
+        if "_static" not in path.parts
+    }
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="POSIX permissions")
+@pytest.mark.parametrize("made_before", [False, True])
+def test_a_run_can_be_read_by_its_owner_only(tiny_book, tmp_path, made_before):
+    write_notebook(
+        tiny_book / "notebooks" / "prose.ipynb",
+        chapter("Prose", [TABLE, FIGURE], ce_data="", seed=2),
+    )
+    data, out = tmp_path / "data.zip", tmp_path / "out"
+    data.write_bytes(b"abc")
+    before = os.umask(0o022)
+    try:
+        if made_before:
+            out.mkdir()
+        notebooks.run(tiny_book, "prose", {"ce_data": str(data)}, output=out)
+        assert os.umask(0o022) == 0o022
+    finally:
+        os.umask(before)
+    found = modes(out)
+    assert found.keys() > {"seeds.csv", "prose.ipynb", "prose.html", "run.json", "prose_files"}
+    assert any(name.startswith("prose_files/_images/") for name in found)
+    for name, mode in found.items():
+        assert mode == (0o700 if (out / name).is_dir() else 0o600), name
+    # a folder that somebody made is as that somebody made it
+    assert stat.S_IMODE(out.stat().st_mode) == (0o755 if made_before else 0o700)
+    note = (out / "CONFIDENTIAL.txt").read_text("utf-8")
+    assert "computed from records: data.zip" in note and "only their owner" in note
+
+
+def test_only_a_run_on_a_data_file_is_called_confidential(tiny_book, tmp_path):
+    notebooks.run(tiny_book, "prose", {}, output=tmp_path / "out")
+    assert not (tmp_path / "out" / "CONFIDENTIAL.txt").exists()
 
 
 def test_a_failed_run_keeps_the_notebook_and_says_which_cell(tiny_book, tmp_path):

@@ -1,6 +1,9 @@
 """Result tables on the page and in the folder of a run."""
 
 import json
+import os
+import stat
+import sys
 
 import pandas as pd
 import pytest
@@ -15,6 +18,21 @@ def test_a_table_goes_to_the_folder_of_the_run(tmp_path, monkeypatch):
     ppm.save_table(TABLE, "bounds")
     written = pd.read_csv(tmp_path / "tables" / "bounds.csv", index_col=0)
     pd.testing.assert_frame_equal(written, TABLE)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="POSIX permissions")
+def test_what_is_saved_can_be_read_by_its_owner_only(tmp_path, monkeypatch):
+    monkeypatch.setenv("PPM_RESULTS", str(tmp_path / "tables"))
+    before = os.umask(0o022)
+    try:
+        ppm.save_table(TABLE, "bounds")
+        (tmp_path / "tables" / "bounds.csv").chmod(0o644)
+        ppm.save_table(TABLE, "bounds")
+        ppm.save_values({}, data=None)
+    finally:
+        os.umask(before)
+    modes = {file.name: stat.S_IMODE(file.stat().st_mode) for file in tmp_path.rglob("*")}
+    assert modes == {"tables": 0o700, "bounds.csv": 0o600, "values.json": 0o600}
 
 
 def test_without_a_run_nothing_is_written(tmp_path, monkeypatch):
