@@ -159,6 +159,19 @@ class ConsumerExpenditure:
         """Number of units in the table with an income of zero or less, dollars."""
         return int((self.table["income"] <= 0).sum())
 
+    @property
+    def income_range(self):
+        """Smallest and largest income, dollars, as roughly as the paper's table of variables.
+
+        The exact ones are two households' own. The smallest is rounded to one digit that counts
+        and to a thousand at least, the largest to two digits and to a hundred thousand at least.
+        """
+        income = self.table["income"]
+        return (
+            _rounded(float(income.min()), digits=1, at_least=1_000),
+            _rounded(float(income.max()), digits=2, at_least=100_000),
+        )
+
     def subsample(self, records, *, random_seed=None):
         """Draw some of the consumer units at random, without replacement.
 
@@ -256,8 +269,8 @@ class ConsumerExpenditure:
             if name == "cbsa":
                 column += " and PSU"
             if name == "income":
-                low, high = self.table["income"].min(), self.table["income"].max()
-                note = f"range {low:,.0f} to {high:,.0f}; paper: about -7K to 1,800K"
+                low, high = self.income_range
+                note = f"about {low:,.0f} to {high:,.0f}, rounded; paper: about -7K to 1,800K"
                 counts = (pd.NA, pd.NA)
             else:
                 counts = (len(LABELS[name]), self.table[name].nunique())
@@ -277,6 +290,11 @@ class ConsumerExpenditure:
         )
         counted = ["categories (paper)", "categories (here)"]
         return frame.astype({name: "Int64" for name in counted})
+
+
+def _rounded(dollars, *, digits, at_least):
+    unit = max(at_least, 10 ** (len(str(int(abs(dollars)))) - digits))
+    return float(unit * round(dollars / unit))
 
 
 # ------------------------------------------------------------------------------------ reading

@@ -346,8 +346,8 @@ def _table_values(data, rng):
     return {
         "units": measured(len(income)),
         "share of the records used": measured(len(income) / (len(income) + left_out)),
-        "smallest income": measured(income.min()),
-        "largest income": measured(income.max()),
+        "smallest income": measured(data.income_range[0]),
+        "largest income": measured(data.income_range[1]),
         "skewness of income": measured(skew(income), _resampled_error(income, skew, rng)),
         "predictors": measured(len(described)),
         "categories": measured(

@@ -185,7 +185,7 @@ def test_real_diary_description(diary):
     assert dict(description["categories (here)"].dropna()) == PAPER_COUNTS
     assert list(description.index[description["note"] == "proxy"]) == ["urban_type", "cbsa"]
     assert description.loc["income", "source"] == "FINCBEFM"
-    assert "-71,138 to 835,531" in description.loc["income", "note"]
+    assert "about -70,000 to 800,000, rounded" in description.loc["income", "note"]
 
 
 # ------------------------------------------------------------------------------------ Interview
@@ -674,6 +674,25 @@ def test_other_ends_of_lines_and_letters_that_are_no_utf_8_are_read(tmp_path, en
 
 
 # ------------------------------------------------------------------------------------ simulated
+
+
+@pytest.mark.parametrize(
+    ("smallest", "largest", "shown"),
+    [
+        # the paper's
+        (-7_123, 1_834_567, "about -7,000 to 1,800,000,"),
+        (-71_138, 835_531, "about -70,000 to 800,000,"),
+        (-499, 49_999, "about 0 to 0,"),
+        (12, 12_345_678, "about 0 to 12,000,000,"),
+        (5_501, 150_001, "about 6,000 to 200,000,"),
+    ],
+)
+def test_extreme_incomes_are_shown_as_roughly_as_in_the_paper(smallest, largest, shown):
+    data = simulate_ce(60, random_seed=1)
+    data.table["income"] = np.linspace(smallest, largest, 60)
+    note = data.description()["note"].iloc[-1]
+    assert note == f"{shown} rounded; paper: about -7K to 1,800K"
+    assert data.income_range == tuple(float(x.replace(",", "")) for x in shown.split()[1::2])
 
 
 def test_simulated_repeats_with_its_seed():

@@ -265,6 +265,28 @@ def values_of(sweep, data):
     )
 
 
+@pytest.mark.parametrize("name", ["smallest income", "largest income"])
+def test_extreme_incomes_are_rounded_and_get_the_verdicts_of_the_exact_ones(data, values, name):
+    income = data.table["income"]
+    exact = income.min() if name.startswith("smallest") else income.max()
+    assert values[name]["value"] != exact
+    published, half = (-7e3, 500.0) if name.startswith("smallest") else (1.8e6, 50e3)
+    seen = set()
+    for off in (-1.9, -1.1, -0.9, -0.1, 0.0, 0.1, 0.9, 1.1, 1.9):
+        exact = published + off * half
+        table = data.table.assign(income=np.linspace(*sorted([exact, 5e5]), len(income)))
+        low, high = replace(data, table=table).income_range
+        rounded = low if name.startswith("smallest") else high
+        got = [
+            verdicts({**values, name: {"value": value, "error": 0.0}}, "interview")
+            for value in (exact, rounded)
+        ]
+        row = f"ce-{name.replace(' ', '-')}"
+        assert got[0][row] == got[1][row]
+        seen.add(got[0][row])
+    assert seen == {"reproduced", "not reproduced"}
+
+
 def verdicts(values, kind):
     rows = judge(CLAIMS, {"ce_application": {"data": kind, "values": values}})
     return {r.claim.id: r.verdict for r in rows if r.claim.chapter == "ce_application"}
