@@ -1,6 +1,7 @@
 """The finite mixture sampler against integrals, its prior, and deliberately broken variants.
 
-The comparison with NUTS is in test_pymc_models.py.
+The moves at weights between 0 and 1 are in test_mixture_moves.py, the comparison with NUTS in
+test_pymc_models.py.
 """
 
 import os
@@ -17,7 +18,7 @@ from scipy import stats
 
 import ppm
 from ppm._threads import one_thread
-from ppm.synthesizers import finite_mixture, label_free, mixture_sampler, numerics
+from ppm.synthesizers import finite_mixture, mixture_sampler
 from ppm.synthesizers.finite_mixture import FiniteMixture, mixture_log_likelihood
 
 
@@ -235,59 +236,6 @@ def test_prior_does_not_come_back_from_a_broken_sampler(
     assert largest(scores) > 6.0, scores
 
 
-# ---- moves without labels: a conditional known by integration ----------------------------------
-
-
-def two_known_components():
-    """A sampler of two components, with known regressions."""
-    rng = np.random.default_rng(6)
-    y = np.concatenate([rng.normal(0.0, 1.0, 16), rng.normal(4.0, 0.5, 4)])
-    prior = FiniteMixture(y, np.ones((20, 1))).prior
-    sampler = SAMPLER(y, np.ones((20, 1)), np.linspace(0.3, 1.0, 20), 2, prior, None, rng)
-    sampler.start(
-        {
-            "pi": np.array([0.2, 0.8]),
-            "beta": np.array([[1.0], [0.2]]),
-            "sigma": np.ones(2),
-            "concentration": 3.0,
-        }
-    )
-    return sampler
-
-
-def share_score():
-    """Distance of the mean share of the first component from an integral, in standard errors."""
-    sampler = two_known_components()
-    shares = np.empty(4000)
-    for s in range(shares.size):
-        with np.errstate(divide="ignore", under="ignore"):
-            sampler.share_mixture_weight()
-        shares[s] = np.exp(sampler.log_pi[0])
-    u = np.linspace(0.0, 1.0, 4003)[1:-1]
-    density = stats.norm.pdf(sampler.y[:, None], [1.0, 0.2], 1.0)
-    log_f = np.log(density @ np.stack([u, 1.0 - u]))
-    p = stats.beta(1.5, 1.5).pdf(u) * np.exp(np.linspace(0.3, 1.0, 20) @ log_f)
-    p /= p.sum()
-    scores = [
-        (function(shares).mean() - p @ function(u)) / float(az.mcse(function(shares)[None]))
-        for function in (np.asarray, np.square)
-    ]
-    return np.abs(scores).max()
-
-
-def one_jacobian_too_many(x, log_density, rng, width):
-    def changed(x):
-        return log_density(x) - np.logaddexp(0.0, [-x, x]).sum()
-
-    return numerics.slice_draw(x, changed, rng, width)
-
-
-def test_shares_have_their_conditional(monkeypatch):
-    assert share_score() < 4.0
-    monkeypatch.setattr(label_free, "slice_draw", one_jacobian_too_many)
-    assert share_score() > 6.0
-
-
 @pytest.mark.parametrize("df", [2.0, 3.0])
 def test_prior_of_a_correlation_is_the_documented_one(df):
     y, X = two_lines(5)
@@ -372,6 +320,47 @@ def test_same_seed_same_draws_serial_and_parallel(weighted):
     seed = np.random.SeedSequence(7)
     first, second = (model.fit(weights, draws=5, random_seed=seed) for _ in range(2))
     xr.testing.assert_identical(first, second)
+
+
+def test_chains_are_independent_even_from_one_start(weighted):
+    model, weights, fit = weighted
+    one_end = fit.isel(chain=[0])
+    fits = [
+        fit,
+        model.fit(draws=20, random_seed=1),
+        model.fit(weights, draws=20, random_seed=1, initial=one_end),
+        model.fit(draws=20, random_seed=1, initial=one_end),
+    ]
+    # chains with the same random numbers would agree whatever they do, and R-hat be near 1
+    for found in fits:
+        for name in ("sigma", "concentration"):
+            first, second = found["posterior"][name].values
+            assert not np.isin(first, second).any()
+
+
+def test_every_kept_sweep_has_the_correction_and_rough_ones_only_begin_the_warm_up(
+    monkeypatch, weighted
+):
+    model, weights, fit = weighted
+    corrected = []
+
+    class Noting(finite_mixture._Sampler):
+        def sweep(self):
+            corrected.append(self.corrected)
+            super().sweep()
+
+    monkeypatch.setattr(finite_mixture, "_Sampler", Noting)
+    for warmup, rough in ((0, 0), (1, 0), (10, 5), (250, 100)):
+        settings = {"components": 3, "chains": 1, "warmup": warmup, "parallel": False}
+        short = FiniteMixture(model.response, model.predictors, **settings)
+        for initial, without in ((None, rough), (fit, 0)):
+            corrected.clear()
+            short.fit(weights, draws=7, random_seed=1, initial=initial)
+            assert corrected == [False] * without + [True] * (warmup - without + 7)
+    # at weights of 1 there is nothing to correct
+    corrected.clear()
+    short.fit(draws=7, random_seed=1)
+    assert not any(corrected)
 
 
 def test_thinning_keeps_every_third_sweep(weighted):

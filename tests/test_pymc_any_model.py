@@ -548,6 +548,10 @@ def test_the_protocol(counts_run):
     again = synthesizer.fit(result.weights, draws=50, random_seed=5)
     same = synthesizer.fit(result.weights, draws=50, random_seed=5)
     xr.testing.assert_equal(again["posterior"].to_dataset(), same["posterior"].to_dataset())
+    # chains with the same random numbers would agree whatever they do, and R-hat be near 1
+    for fit in (result.draws, again):
+        first, second = fit["posterior"]["mu"].values
+        assert not np.isin(first, second).any()
     synthetic = result.synthesize(400, random_seed=1)
     assert synthetic.dims == ("release", "record") and synthetic.shape == (400, 8)
     assert synthetic.dtype.kind == "i" and synthetic.attrs["releases"] == 400
@@ -558,6 +562,16 @@ def test_the_protocol(counts_run):
     error = np.sqrt((mu.mean() / 8 + mu.var()) / 400)
     assert abs(float(synthetic.mean()) - mu.mean()) < 4.5 * error
     assert float(synthetic[:, 4].mean()) < 10
+
+
+def test_a_fit_without_weights_forgets_those_of_the_fit_before(counts_run):
+    mechanism, _ = counts_run
+    synthesizer, settings = mechanism.synthesizer, {"draws": 50, "random_seed": 5}
+    ones = synthesizer.fit(np.ones(8), **settings)["posterior"]["mu"]
+    low = synthesizer.fit(np.full(8, 0.1), **settings)["posterior"]["mu"]
+    plain = synthesizer.fit(**settings)["posterior"]["mu"]
+    np.testing.assert_array_equal(plain, ones)
+    assert not np.array_equal(plain, low)
 
 
 def test_new_weights_do_not_compile_again(counts_run, monkeypatch):
@@ -614,6 +628,21 @@ def test_synthetic_data(quick, make):
         assert "record" not in array.coords and not np.isnan(array).any()
     if make is multivariate:
         assert synthetic["y"].dims == ("release", "record", "item")
+
+
+def test_releases_come_from_different_draws_of_the_parameters(quick):
+    with pm.Model() as model:
+        centre = pm.Normal("centre")
+        pm.Normal("y", centre, 1e-6, observed=np.zeros(RECORDS))
+    places = np.arange(12.0).reshape(2, 6)
+    fit = xr.DataTree.from_dict(
+        {"posterior": xr.Dataset({"centre": (("chain", "draw"), places)})}
+    )
+    synthetic = PyMCSynthesizer(model).predict(fit, releases=12, random_seed=1).values
+    # each release is near the one draw that it was made from, and no two share one
+    assert np.abs(synthetic - synthetic.round()).max() < 1e-4
+    assert sorted(synthetic[:, 0].round()) == list(places.ravel())
+    assert np.all(synthetic.round() == synthetic[:, :1].round())
 
 
 def test_missing_entries_are_drawn_too(quick):
