@@ -34,7 +34,7 @@ from pathlib import Path
 from ppm import checks, ledger
 from ppm._confidential import NOTE_FILE, leave_note, own_folder, owner_only
 from ppm.ledger_study import CHAPTER as STUDY_CHAPTER
-from ppm.ledger_study import ledger_study
+from ppm.ledger_study import ledger_study, studies_at_1000
 from ppm.notebooks import (
     DEFAULT_PROFILE,
     LEDGER,
@@ -571,6 +571,7 @@ def _ledger(claims, records, results, settings_chapter):
     if larger:
         record = larger["record"]
         study = {**record, "chapter": STUDY_CHAPTER, "day": _day(record["started"])}
+        study["at_1000"] = studies_at_1000(record["studies"])
         alone = computed.get(STUDY_CHAPTER, {}).get("values", {}).get("replicates", {})
         study["beside"] = alone.get("value")
     rows = ledger.judge(claims, computed, {STUDY_CHAPTER: larger} if larger else None)

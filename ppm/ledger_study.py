@@ -10,6 +10,8 @@ from ppm.ledger_values import contraction_values
 CHAPTER = "poisson_contraction"
 # the introduction of the paper speaks of this size, which its simulation does not have
 _ALSO = 1000
+# its rows need no more than this share of the studies, of which there are at least 10
+_SHARE_ALSO = 0.2
 
 
 def check_settings(settings):
@@ -32,6 +34,11 @@ def check_settings(settings):
     return {name: check_count(name, settings[name], at_least=least[name]) for name in least}
 
 
+def studies_at_1000(studies):
+    """How many of the studies also have the size n = 1,000: the first ones."""
+    return max(10, round(_SHARE_ALSO * studies))
+
+
 def ledger_study(
     sizes, *, studies, replicates, seed, mean=100.0, truncate_at=3.5, draws=1000, progress=None
 ):
@@ -42,7 +49,8 @@ def ledger_study(
     Parameters
     ----------
     sizes : sequence of int
-        Sample sizes n, as for :func:`ppm.contraction_study`. The study also has n = 1,000.
+        Sample sizes n, as for :func:`ppm.contraction_study`. Some of the studies, see
+        :func:`studies_at_1000`, also have n = 1,000.
     studies : int
         How many studies, 10 or more.
     replicates : int
@@ -74,24 +82,25 @@ def ledger_study(
 
     check_settings({"studies": studies, "replicates": replicates, "seed": seed})
     every = sorted({*sizes, _ALSO})
+    few = studies_at_1000(studies)
     seeds = np.random.SeedSequence(seed).spawn(studies)
     hidden = None if progress is None else not progress
     parts = [
         contraction_study(
-            every, replicates=replicates, mean=mean, truncate_at=truncate_at, draws=draws,
-            random_seed=child,
+            every if number < few else sizes, replicates=replicates, mean=mean,
+            truncate_at=truncate_at, draws=draws, random_seed=child,
         ).dataset
-        for child in tqdm(seeds, desc="Studies for the ledger", disable=hidden)
+        for number, child in enumerate(tqdm(seeds, desc="Studies for the ledger", disable=hidden))
     ]
-    dataset = xr.concat(parts, "replicate").assign_coords(replicate=np.arange(studies * replicates))
 
-    def values_at(chosen):
-        study = ContractionStudy(dataset.sel(size=chosen), truncate_at, mean, draws)
-        return contraction_values(study, studies=studies)
+    def values_of(parts, chosen):
+        dataset = xr.concat([part.sel(size=chosen) for part in parts], "replicate")
+        study = ContractionStudy(dataset, truncate_at, mean, draws)
+        return contraction_values(study, studies=len(parts))
 
-    values = values_at(list(sizes))
-    near = values_at([n for n in every if n <= _ALSO])
-    for mechanism in dataset["mechanism"].values:
+    values = values_of(parts, list(sizes))
+    near = values_of(parts[:few], [n for n in every if n <= _ALSO])
+    for mechanism in parts[0]["mechanism"].values:
         span, ratio = "range of bounds", "largest over smallest bound"
         values[f"{mechanism}: {span} up to n = {_ALSO:,}"] = near[f"{mechanism}: {span}"]
         entry = near[f"{mechanism}: {ratio}"]

@@ -27,8 +27,8 @@ def ledger_page(rows, chapters, *, settings_chapter="", study=None):
         Chapter on the settings that the paper leaves open, if the book has it.
     study : dict, optional
         The ledger's own study, if there is one: ``chapter`` that it repeats, ``studies``,
-        ``replicates``, ``seed``, ``seconds``, ``day``, and ``beside``: how many databases the
-        chapter itself has.
+        ``at_1000`` (how many of them have that size), ``replicates``, ``seed``, ``seconds``,
+        ``day``, and ``beside``: how many databases the chapter itself has.
 
     Returns
     -------
@@ -131,7 +131,8 @@ def _study_in_words(study):
         " that the Monte Carlo error decides little. Medians, averages, standard deviations and"
         " shares are those of all databases. The smallest and the largest bound depend on how many"
         f" databases there are: for these the table shows averages over the {study['studies']}"
-        " studies."
+        f" studies. The size n = 1,000, of which the introduction speaks, is in {study['at_1000']}"
+        " of them."
     ]
     if study.get("beside"):
         told.append(

@@ -6,7 +6,7 @@ from conftest import ROOT
 
 import ppm
 from ppm.ledger import judge, load_ledger
-from ppm.ledger_study import check_settings, ledger_study
+from ppm.ledger_study import check_settings, ledger_study, studies_at_1000
 from ppm.notebooks import NotebookError, find_notebooks, ledger_settings, load_profile
 
 SETTINGS = {"studies": 10, "replicates": 12, "seed": 5}
@@ -43,6 +43,24 @@ def test_it_is_many_studies_each_with_streams_of_its_own(values):
     assert ratio["value"] == pytest.approx(one.mean())
     assert ratio["error"] == pytest.approx(one.std(ddof=1) / np.sqrt(10))
     assert ratio["sample"] == [120, "databases of each size"]
+
+
+def test_some_of_many_studies_have_the_size_of_the_introduction():
+    assert [studies_at_1000(studies) for studies in (10, 12, 50, 250)] == [10, 10, 10, 50]
+    settings = {"replicates": 6, "seed": 3, "draws": 20}
+    found = ledger_study([40], studies=60, **settings)
+    bounds = [
+        ppm.contraction_study([40, 1000], replicates=6, draws=20, random_seed=seed).dataset[
+            "local_bound"
+        ].sel(mechanism="Weighted-M").values
+        for seed in np.random.SeedSequence(3).spawn(60)
+    ]
+    spans = np.array([np.ptp(one, axis=1) for one in bounds])
+    near = found["Weighted-M: range of bounds up to n = 1,000"]
+    assert near["value"] == pytest.approx(spans[:12].mean(axis=0))
+    assert near["sample"] == [72, "databases of each size"]
+    # the others have no part in it, and this size none in theirs
+    assert found["Weighted-M: range of bounds"]["value"] == pytest.approx([spans[:, 0].mean()])
 
 
 def test_it_repeats_and_another_seed_gives_others(values):

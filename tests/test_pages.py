@@ -73,8 +73,8 @@ def test_open_rows_are_listed_with_the_run_that_would_decide_them():
 
 
 STUDY = {
-    "chapter": "study", "studies": 200, "replicates": 400, "seed": 7, "seconds": 61.2,
-    "day": "1 March 2026", "beside": 400.0,
+    "chapter": "study", "studies": 200, "at_1000": 40, "replicates": 400, "seed": 7,
+    "seconds": 61.2, "day": "1 March 2026", "beside": 400.0,
 }
 
 
