@@ -104,7 +104,10 @@ __all__ = [*_EXPORTS, *_SUBMODULES]
 
 def __getattr__(name):
     if name in _EXPORTS:
-        value = getattr(import_module(_EXPORTS[name]), name)
+        from ppm._extras import needed_for
+
+        with needed_for(f"ppm.{name}"):
+            value = getattr(import_module(_EXPORTS[name]), name)
     elif name in _SUBMODULES:
         value = import_module(f"ppm.{name}")
     else:

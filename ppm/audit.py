@@ -12,6 +12,7 @@ import xarray as xr
 from scipy.special import gammainc, gammaincinv, gammaln
 
 from ppm import pdp
+from ppm._extras import needed_for
 from ppm._random import generator, seed_sequence
 from ppm._validation import check_count, check_counts, check_number
 from ppm.contraction import _LARGEST_MEAN, _check_sizes
@@ -609,7 +610,8 @@ def audit_study(
     found = np.empty((len(names), len(MECHANISMS), len(sizes), replicates))
     steps = [(place, replicate) for place in range(len(sizes)) for replicate in range(replicates)]
     if progress:
-        from tqdm.auto import tqdm
+        with needed_for("progress=True"):
+            from tqdm.auto import tqdm
 
         steps = tqdm(steps, desc="Databases audited")
     for place, replicate in steps:

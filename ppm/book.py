@@ -33,6 +33,7 @@ from pathlib import Path
 
 from ppm import checks, ledger
 from ppm._confidential import NOTE_FILE, leave_note, own_folder, owner_only
+from ppm._extras import require
 from ppm.ledger_study import CHAPTER as STUDY_CHAPTER
 from ppm.ledger_study import ledger_study, studies_at_1000
 from ppm.notebooks import (
@@ -95,6 +96,7 @@ def build(root, *, profile=DEFAULT_PROFILE, ce_data="", out=None):
     """
     root = Path(root)
     notebooks = find_notebooks(root)
+    require("book", "ppm book")
     settings = load_profile(root, profile, notebooks)
     study = ledger_settings(root, profile)
     chapters = _chapters(root, notebooks)

@@ -6,6 +6,7 @@ import xml.etree.ElementTree as ElementTree
 from dataclasses import dataclass
 from pathlib import Path
 
+from ppm._extras import needed_for
 from ppm.notebooks import cell_source, read_cells
 
 KINDS = (
@@ -123,7 +124,8 @@ def load_checks(path):
     ChecksError
         One line that names the label and what is wrong.
     """
-    import yaml
+    with needed_for("the map of checks"):
+        import yaml
 
     path = Path(path)
     try:

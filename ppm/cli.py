@@ -6,8 +6,9 @@ import shutil
 import sys
 import textwrap
 
-from ppm import notebooks
+from ppm import __version__, notebooks
 from ppm._confidential import NOTE_FILE
+from ppm._extras import MissingExtraError
 from ppm.parameters import ParameterError, check_values, parse_value
 
 USAGE_ERROR = 2
@@ -31,8 +32,8 @@ def main(arguments=None):
     Returns
     -------
     int
-        0, or 1 if a notebook or the book failed, 2 if the command line is not accepted, 130 if it
-        was interrupted.
+        0, or 1 if a notebook or the book failed or a package is missing, 2 if the command line is
+        not accepted, 130 if it was interrupted.
     """
     for stream in (sys.stdout, sys.stderr):
         # a terminal without Greek letters shall show a question mark, not a traceback
@@ -43,7 +44,7 @@ def main(arguments=None):
     except (ParameterError, notebooks.NotebookError) as error:
         print(f"ppm: {error}", file=sys.stderr)
         return USAGE_ERROR
-    except notebooks.NotebookFailed as error:
+    except (notebooks.NotebookFailed, MissingExtraError) as error:
         print(f"ppm: {error}", file=sys.stderr)
         return 1
     except BrokenPipeError:
@@ -57,6 +58,7 @@ def main(arguments=None):
 
 def _parser():
     parser = _Parser(prog="ppm", description="Run the book's notebooks, or build the book.")
+    parser.add_argument("--version", action="version", version=f"ppm {__version__}")
     parser.add_argument("--root", help="the book's repository, if it cannot be found by itself")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
 

@@ -24,6 +24,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from ppm._extras import needed_for
 from ppm._random import generator
 from ppm._validation import check_count
 
@@ -1092,11 +1093,9 @@ def download_ce(
 
 def _fetch(url, target, contact):
     """Download `url` to `target`, or leave nothing and raise one ConnectionError."""
-    try:
+    with needed_for("download_ce"):
         import pooch
         import requests
-    except ImportError:
-        raise ImportError("download_ce needs pooch: pip install 'ppm[extra]'") from None
 
     agent = "ppm (Python package)" + (f" {contact}" if contact else "")
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ppm import pdp
+from ppm._extras import needed_for
 from ppm._random import seed_sequence
 from ppm._validation import check_count, check_number, check_share, check_weights
 from ppm.diagnostics import (
@@ -444,7 +445,8 @@ def membership_test(
     seeds = _again(seed_sequence(random_seed)).spawn(2 * runs)
     steps = list(zip(seeds[::2], seeds[1::2], strict=True))
     if progress:
-        from tqdm.auto import tqdm
+        with needed_for("progress=True"):
+            from tqdm.auto import tqdm
 
         steps = tqdm(steps, desc="Releases with and without the record")
     scores = np.array(

@@ -23,6 +23,7 @@ import numpy as np
 import xarray as xr
 
 from ppm._confidential import NOTE_FILE, own_file, own_folder
+from ppm._extras import needed_for
 from ppm.diagnostics import BoundDiagnostics, bound_diagnostics
 from ppm.lipschitz import oscillation_bound, record_bounds, record_oscillations
 from ppm.synthesizers.chains import ChainPool, seconds_between_states, sharing
@@ -284,7 +285,8 @@ class FitProgress:
         self._planned, self._running, self._done = {}, {}, 0
         self._bar = None
         if shown:
-            from tqdm import tqdm
+            with needed_for("progress=True"):
+                from tqdm import tqdm
 
             self._bar = tqdm(
                 total=0, unit=f" {unit}", file=sys.stderr, smoothing=0.05,

@@ -9,6 +9,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ppm._extras import needed_for
+
 VERDICTS = (
     "reproduced", "not reproduced", "same setting", "by construction", "not comparable",
     "not computed",
@@ -503,7 +505,8 @@ def load_ledger(path, chapters=None):
     LedgerError
         One line that names the row and what is wrong with it.
     """
-    import yaml
+    with needed_for("the ledger"):
+        import yaml
 
     path = Path(path)
     try:

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ppm._confidential import leave_note, own_folder, owner_only
+from ppm._extras import install_line, needed_for, require
 from ppm.parameters import PARAMETERS, ParameterError, check_values, unknown_name
 
 #: the profile of the paper's sizes, which are the notebooks' own defaults
@@ -339,7 +340,8 @@ def ledger_settings(root, profile):
 
 def _read_profile(root, profile):
     """Name of a profile's file, and what it holds."""
-    import yaml
+    with needed_for("a profile"):
+        import yaml
 
     paths = {path.stem: path for path in sorted(Path(root, "notebooks/profiles").glob("*.yml"))}
     if profile not in paths:
@@ -470,6 +472,9 @@ def execute(notebook, output, values, *, results=None, fits=None, progress=None)
         except papermill.PapermillExecutionError as error:
             first = (error.source.strip().splitlines() or [""])[0]
             told = (str(error.evalue).strip().splitlines() or [""])[0]
+            absent = re.fullmatch(r"No module named '(\w+)[\w.]*'", told)
+            if absent and install_line(absent[1]):
+                told += f": {install_line(absent[1])}"
             raise NotebookFailed(
                 f"{notebook.name}, cell [{error.exec_count}] ({first}): {error.ename}: {told}"
             ) from None
@@ -572,6 +577,7 @@ def run(root, name, values, *, profile=DEFAULT_PROFILE, output=None, progress=No
     notebooks = find_notebooks(root)
     notebook = pick_notebook(notebooks, name)
     values = check(notebook, values)
+    require("book", "ppm run")
     values = {**load_profile(root, profile, notebooks)[notebook.name], **values}
     folder = Path(output) if output else None
     if folder and folder.exists() and (not folder.is_dir() or any(folder.iterdir())):

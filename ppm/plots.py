@@ -5,7 +5,12 @@ from io import BytesIO
 
 import numpy as np
 
+from ppm._extras import needed_for
 from ppm.results import SIMULATED, entry_label
+
+# its parts are imported where they are used; that they are there is known from here on
+with needed_for("ppm.plots"):
+    import matplotlib  # noqa: F401
 
 # Okabe and Ito's palette, told apart by colour-blind readers too
 COLOURS = {

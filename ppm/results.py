@@ -8,6 +8,7 @@ from pathlib import Path
 import pandas as pd
 
 from ppm._confidential import own_file
+from ppm._extras import needed_for
 
 # the folder a run collects its tables in, set by ``ppm run`` and by the book's builder
 RESULTS_VARIABLE = "PPM_RESULTS"
@@ -126,6 +127,8 @@ def show_table(table, caption, *, digits=2, simulated=False):
     if any(name is not None for name in table.index.names):
         # named indices become columns: one row of headings, not two
         table = table.reset_index()
+    with needed_for("show_table"):
+        import jinja2  # noqa: F401 (pandas needs it for styles, and says so at length)
     plain = isinstance(table.index, pd.RangeIndex)
     styler = table.style.hide(axis="index") if plain else table.style
     styler = styler.format(precision=digits, thousands=",", na_rep="–")

@@ -7,6 +7,7 @@ import pytest
 from conftest import ROOT
 from test_parameters import REFUSED
 
+import ppm
 from ppm import cli, notebooks
 from ppm.parameters import PARAMETERS
 
@@ -86,6 +87,13 @@ def test_a_right_command_line_is_not_refused(capsys, no_kernel, tiny_book, tmp_p
     arguments = ["--root", str(tiny_book), "run", "counts", "-p", "replicates=50"]
     with pytest.raises(pytest.fail.Exception, match="work was begun"):
         cli.main([*arguments, "-p", "sizes=[100, 400]", "--output", str(tmp_path / "out")])
+
+
+def test_the_version_is_that_of_the_library(capsys):
+    with pytest.raises(SystemExit) as ended:
+        cli.main(["--version"])
+    assert ended.value.code == 0
+    assert capsys.readouterr().out == f"ppm {ppm.__version__}\n"
 
 
 def test_a_folder_without_the_book_is_named(capsys, tmp_path):

@@ -1,6 +1,10 @@
 """One environment for everybody: the lock, pyproject.toml and environment.yml agree."""
 
 import re
+import shutil
+import subprocess
+import sys
+import tarfile
 import tomllib
 from pathlib import Path
 
@@ -95,3 +99,46 @@ def test_the_finder_and_the_lock_name_the_same_pythons():
 def files_head():
     """First line of the lock, which says whom it is for."""
     return (ROOT / "requirements.lock").read_text("utf-8").splitlines()[0]
+
+
+# what is made from the repository, and what only git reads
+GENERATED = (
+    ".git", ".venv", "_build", "runs", "dist", "build", "__pycache__", ".pytest_cache",
+    ".ruff_cache", ".ipynb_checkpoints", "*.egg-info", "*.zip",
+)
+
+
+def files_below(folder):
+    return {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()}
+
+
+def source_distribution(folder):
+    """Files of the source distribution that is made of a copy of the repository."""
+    code = "from setuptools import build_meta; build_meta.build_sdist('dist')"
+    subprocess.run([sys.executable, "-c", code], cwd=folder, capture_output=True, check=True)
+    (archive,) = (folder / "dist").iterdir()
+    with tarfile.open(archive) as content:
+        names = [member.name for member in content if member.isfile()]
+    return {name.partition("/")[2] for name in names}
+
+
+def test_the_source_distribution_holds_the_whole_repository(tmp_path):
+    """Library, notebooks, book and what the tests read: from it everything can be run."""
+    shutil.copytree(ROOT, tmp_path / "copy", ignore=shutil.ignore_patterns(*GENERATED))
+    there = files_below(tmp_path / "copy")
+    assert {"ppm/_extras.py", "tests/conftest.py", "_toc.yml", "scripts/lock.sh"} <= there
+    packed = source_distribution(tmp_path / "copy")
+    assert there - packed == set()
+    assert {name for name in packed - there if "egg-info" not in name} == {"PKG-INFO", "setup.cfg"}
+    # without its list setuptools packs the library and part of the tests
+    shutil.copytree(ROOT, tmp_path / "bare", ignore=shutil.ignore_patterns(*GENERATED))
+    (tmp_path / "bare" / "MANIFEST.in").unlink()
+    bare = source_distribution(tmp_path / "bare")
+    assert {"tests/conftest.py", "_toc.yml"} <= there - bare
+
+
+def test_every_folder_of_the_library_is_a_package_that_is_installed():
+    project = tomllib.loads(read(ROOT)["project"])
+    packages = {path.parent.relative_to(ROOT) for path in (ROOT / "ppm").rglob("*.py")}
+    found = {".".join(path.parts) for path in packages}
+    assert set(project["tool"]["setuptools"]["packages"]) == found

@@ -10,6 +10,8 @@ import threading
 from concurrent.futures import ProcessPoolExecutor, wait
 from dataclasses import dataclass, field
 
+from ppm._extras import needed_for
+
 # chains that may wait or run at the same time in one pool
 _SLOTS = 4096
 
@@ -240,7 +242,8 @@ def progress_bar(show, total):
     if not show:
         yield lambda sweeps: None
         return
-    from tqdm import tqdm
+    with needed_for("progress=True"):
+        from tqdm import tqdm
 
     with tqdm(
         total=total, unit=" sweeps", file=sys.stderr, mininterval=seconds_between_states()
