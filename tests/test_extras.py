@@ -151,6 +151,6 @@ def test_the_table_of_extras_is_that_of_the_project():
 
 def test_the_readme_names_the_dependencies_of_the_core_and_the_extras():
     text = " ".join((ROOT / "README.md").read_text("utf-8").split())
-    said = re.search(r"`import ppm` needs ([\w, ]+) only", text).group(1)
+    said = re.search(r"`pip install \.` brings ([\w, -]+) only", text).group(1)
     assert names(re.split(r", | and ", said)) == names(PROJECT["dependencies"])
     assert set(re.findall(r"'\.\[(\w+)\]'", text)) == set(EXTRAS)
