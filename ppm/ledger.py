@@ -676,7 +676,8 @@ def _judge_by_both(claim, chapter, larger):
     row = _judge(claim, larger)
     if row.verdict in ("not comparable", "not computed"):
         return alone
-    other = "" if row.spoken == alone.spoken else alone.spoken
+    # what the chapter has no value for it cannot say otherwise
+    other = alone.spoken if alone.ours and row.spoken != alone.spoken else ""
     return replace(row, beside=alone.ours, alone=other)
 
 
@@ -793,12 +794,13 @@ def shown(value):
     return ", ".join(_number(float(number)) for number in numbers)
 
 
-def _number(number):
+def _number(number, digits=None):
     if math.isnan(number):
         return "–"
-    digits = 4 if abs(number) >= 1 else 3
-    if number == round(number, 3):
-        # published, or exact
+    exact = digits is None and number == round(number, 3)
+    digits = digits or (4 if abs(number) >= 1 else 3)
+    if exact or number == 0:
+        # published, or without an error
         text = f"{number:,.12g}"
     elif abs(number) < 1e-4:
         text = f"{number:.1e}"
@@ -810,4 +812,5 @@ def _number(number):
 def _with_error(size, error):
     if math.isnan(error):
         return f"{shown(size)} ± unknown"
-    return f"{shown(size)} ± {shown(error)}" if error > 0 else shown(size)
+    # two digits of an error count
+    return f"{shown(size)} ± {_number(float(error), 2)}" if error > 0 else shown(size)

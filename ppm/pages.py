@@ -92,15 +92,9 @@ def ledger_page(rows, chapters, *, settings_chapter="", study=None):
             f" {{doc}}`../notebooks/{settings_chapter}` shows how the published bounds move with"
             " them, and which settings come near: a likely explanation, no finding.",
         ]
-    sections = list(dict.fromkeys(row.claim.section for row in rows))
-    heads = ["Section", "Rows", *VERDICTS[:2], "of these open", *VERDICTS[2:]]
-    text += ["", "## Verdicts", "", ":::{container} ledger-counts"]
-    text += [table_line(heads), table_line("---" for _ in heads)]
-    for section in sorted(sections):
-        text.append(_counts(section, [row for row in rows if row.claim.section == section]))
-    text += [_counts("**all**", rows), ":::", ""]
-    text += _waiting(rows)
-    for section in sorted(sections):
+    sections = sorted({row.claim.section for row in rows})
+    text += ["", "## Verdicts", "", *_counts(rows, sections), "", *_waiting(rows)]
+    for section in sections:
         text += [f"## Section {section}", "", ":::{container} ledger"]
         heads = ["Claim", "Verdict", "Paper", "Ours ± Monte Carlo error", "Why"]
         text += [table_line(heads), table_line("---" for _ in heads)]
@@ -143,11 +137,21 @@ def _study_in_words(study):
     return told
 
 
-def _counts(name, rows):
-    counted = Counter(row.verdict for row in rows)
-    numbers = [counted[verdict] for verdict in VERDICTS]
-    numbers.insert(2, sum(row.open for row in rows))
-    return table_line([name, str(len(rows)), *map(str, numbers)])
+def _counts(rows, sections):
+    """Table of the verdicts: one line each, and one column a section behind that of all."""
+    parts = [rows, *([row for row in rows if row.claim.section == one] for one in sections)]
+    counted = [Counter(row.verdict for row in part) for part in parts]
+    lines = [[verdict, *(one[verdict] for one in counted)] for verdict in VERDICTS]
+    lines.insert(2, ["of these open", *(sum(row.open for row in part) for part in parts)])
+    lines.append(["**rows**", *map(len, parts)])
+    heads = ["Section", "all", *sections]
+    return [
+        ":::{container} ledger-counts",
+        table_line(heads),
+        table_line("---" for _ in heads),
+        *(table_line(map(str, line)) for line in lines),
+        ":::",
+    ]
 
 
 def _line(row):
@@ -172,11 +176,15 @@ def _line(row):
 
 def _beside(row):
     """The computed values, with the chapter's own in brackets behind those of a larger study."""
-    if len(row.beside) != len(row.ours):
-        return row.ours
+    ours, beside = (
+        [text.replace(" ", "\N{NO-BREAK SPACE}") for text in texts]
+        for texts in (row.ours, row.beside)
+    )
+    if len(beside) != len(ours):
+        return ours
     return [
-        f"{ours} \\[{other}\\]" if ours != other else ours
-        for ours, other in zip(row.ours, row.beside, strict=True)
+        one if one == other else f"{one} \\[{other}\\]"
+        for one, other in zip(ours, beside, strict=True)
     ]
 
 

@@ -109,11 +109,11 @@ def test_a_number_that_may_lie_outside_the_tolerance_is_not_reproduced():
     """12.0 ± 0.5 against 10.1 ± 10 %: neither surely within the tolerance, nor surely outside."""
     row = verdict("near", number(12.0, 0.5), published=10.1, relative=0.1)
     assert (row.verdict, row.open) == ("not reproduced", True)
-    assert row.reason.startswith("differs by 1.900 ± 0.5, not surely within the tolerance 1.01;")
+    assert row.reason.startswith("differs by 1.900 ± 0.50, not surely within the tolerance 1.01;")
     row = verdict("near", number(12.2, 0.5), published=10.1, relative=0.1)
-    assert row.reason == "differs by 2.100 ± 0.5, more than the tolerance 1.01"
+    assert row.reason == "differs by 2.100 ± 0.50, more than the tolerance 1.01"
     row = verdict("near", number(10.1, 0.5), published=10.1, relative=0.1)
-    assert row.reason == "differs by 0 ± 0.5, within the tolerance 1.01"
+    assert row.reason == "differs by 0 ± 0.50, within the tolerance 1.01"
     # a share by which something falls is judged alike
     for last, error, expected in ((2.0, 0.1, "reproduced"), (2.9, 0.1, "not reproduced")):
         row = verdict(
@@ -128,7 +128,7 @@ def test_the_error_of_a_reduction_is_that_of_the_ratio():
         "reduction", number([10.0, 7.0, 2.5], [0.5, 9.0, 0.25]), published=0.8, tolerance=0.1
     )
     # 0.25 times the root of 0.1² + 0.05²
-    assert row.ours == ("0.75 ± 0.0280",)
+    assert row.ours == ("0.75 ± 0.028",)
 
 
 OPEN_AND_REFUTED = [
@@ -307,7 +307,7 @@ def test_the_larger_study_judges_and_the_chapter_stands_beside():
     assert before["low"].open and before["all"].open
     rows = {row.claim.id: row for row in judge(claims, computed, more)}
     assert (rows["low"].verdict, rows["low"].ours, rows["low"].beside, rows["low"].alone) == (
-        "reproduced", ("1.8 ± 0.01",), ("1.9 ± 0.2",), "not reproduced (open)"
+        "reproduced", ("1.8 ± 0.010",), ("1.9 ± 0.20",), "not reproduced (open)"
     )
     assert rows["all"].verdict == "reproduced"
     # what the larger study does not have, and how the chapter was run, are the chapter's
@@ -334,7 +334,7 @@ def test_other_data_are_not_comparable_and_the_value_is_shown():
     unlike = {"diary": "another survey"}
     row = verdict("less", number(1.5, 0.1), than=2, unlike=unlike, data="diary")
     assert (row.verdict, row.reason, row.ours) == (
-        "not comparable", "another survey", ("1.5 ± 0.1",)
+        "not comparable", "another survey", ("1.5 ± 0.10",)
     )
     assert verdict("less", number(1.5), than=2, unlike=unlike, data="interview").verdict == (
         "reproduced"

@@ -26,12 +26,32 @@ def test_the_page_shows_counts_verdicts_and_where_values_come_from():
     assert "`../notebooks/open`" in ledger_page(rows, {}, settings_chapter="open")
     for row in rows:
         assert page.count(f"| {row.claim.says}<br>{{doc}}`") >= 1
-    total = [sum(row.verdict == v for row in rows) for v in ledger.VERDICTS]
-    total.insert(2, sum(row.open for row in rows))
-    assert f"| **all** | {len(rows)} | {' | '.join(map(str, total))} |" in page
+    found = counts(page)
+    sections = sorted({claim.section for claim in CLAIMS})
+    assert list(found["rows"]) == ["all", *sections]
+    for section in ("all", *sections):
+        there = [row for row in rows if section in ("all", row.claim.section)]
+        assert found["rows"][section] == len(there)
+        assert found["of these open"][section] == sum(row.open for row in there)
+        for verdict in ledger.VERDICTS:
+            assert found[verdict][section] == sum(row.verdict == verdict for row in there)
     lines = [line for line in page.splitlines() if line.startswith("| ")]
     # the counts, and the rows
-    assert {line.count("|") for line in lines} == {len(ledger.VERDICTS) + 4, 6}
+    assert {line.count("|") for line in lines} == {len(sections) + 3, 6}
+
+
+def counts(page):
+    """The table of verdicts: verdict -> section -> number."""
+    begin = page.index(":::{container} ledger-counts")
+    lines = [
+        [cell.strip(" *") for cell in line.strip("|").split(" | ")]
+        for line in page[begin : page.index(":::\n", begin + 3)].splitlines()
+        if line.startswith("| ")
+    ]
+    heads, _, *lines = lines
+    return {
+        name: dict(zip(heads[1:], map(int, numbers), strict=True)) for name, *numbers in lines
+    }
 
 
 def rows_of(*told):
@@ -50,11 +70,9 @@ def test_every_verdict_is_explained_and_counted_apart():
     page = ledger_page(rows, {})
     for verdict in ledger.VERDICTS:
         assert f"\n- *{verdict}*: " in page
-    heads = next(line for line in page.splitlines() if line.startswith("| Section |"))
-    counts = next(line for line in page.splitlines() if line.startswith("| **all** |"))
-    found = dict(zip(heads.split(" | "), counts.split(" | "), strict=True))
-    assert (found["reproduced"], found["by construction"], found["same setting"]) == ("1", "2", "1")
-    assert (found["not reproduced"], found["of these open"]) == ("2", "1")
+    found = {name: numbers["all"] for name, numbers in counts(page).items()}
+    assert (found["reproduced"], found["by construction"], found["same setting"]) == (1, 2, 1)
+    assert (found["not reproduced"], found["of these open"]) == (2, 1)
 
 
 def test_open_rows_are_listed_with_the_run_that_would_decide_them():
@@ -85,7 +103,11 @@ def test_the_chapters_value_stands_in_brackets_beside_that_of_the_larger_study()
         ("b", "It is low.", "reproduced", "low", ("3.0",)),
     )
     page = ledger_page(rows, {}, study=STUDY)
-    assert r"| 2.0 ± 0.1 \[2.2 ± 0.9\]<br>1.0 ± 0.1 \[1.1 ± 0.9\] | Falls. *The chap" in page
+    line = next(line for line in page.splitlines() if "| It falls.<br>" in line)
+    # a number and its error stay together
+    assert "2.0\N{NO-BREAK SPACE}±\N{NO-BREAK SPACE}0.1 \\[2.2" in line
+    plain = line.replace("\N{NO-BREAK SPACE}", " ")
+    assert r"| 2.0 ± 0.1 \[2.2 ± 0.9\]<br>1.0 ± 0.1 \[1.1 ± 0.9\] | Falls. *The chap" in plain
     assert "*The chapter alone:* not reproduced (open)." in page
     # a row that the chapter judges by itself has no brackets
     assert "| 3.0 | Low. |" in page
