@@ -4,13 +4,15 @@ import os
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.special import expit
 
-from ppm._random import generator
+from ppm._random import generator, streams
 from ppm._threads import one_thread
 from ppm._validation import check_count, check_number, check_weights
 from ppm.synthesizers import record_passes
 from ppm.synthesizers.base import choose_draws
 from ppm.synthesizers.chains import progress_bar, run_chains
+from ppm.synthesizers.floor import FloorJob, check_floor
 from ppm.synthesizers.mixture_sampler import _Sampler
 from ppm.synthesizers.numerics import log_sum_exp
 
@@ -31,7 +33,10 @@ class FiniteMixture:
 
     A record's likelihood is the whole mixture,
     :math:`f_i = \sum_k \pi_k N(y_i \mid x_i'\beta_k, \sigma_k)`, and the pseudo posterior raises it
-    to the record's weight: prior × :math:`\prod_i f_i^{\alpha_i}`.
+    to the record's weight: prior × :math:`\prod_i f_i^{\alpha_i}`. With a ``floor``, a record is at
+    it with probability :math:`p_i = \mathrm{expit}(x_i'\gamma)`, :math:`\gamma_r \sim
+    \mathrm{Normal}(0, s)`. Its likelihood is :math:`p_i` if it is, and :math:`(1 - p_i)\,f_i`
+    otherwise.
 
     Parameters
     ----------
@@ -65,6 +70,15 @@ class FiniteMixture:
         How many components hold records where a chain starts, one number for all chains or one for
         each; all of them by default. With different numbers R-hat compares chains that have come
         from different sides, see the notes.
+    floor : float, optional
+        A value of the response, not above any other, that many records share, such as
+        ``numpy.log(1.0)`` where :func:`ppm.log_income` raised incomes of 0 to 1 dollar. A density
+        has no bound where a component shrinks onto such records, and :meth:`fit` would end with an
+        error; with this option they have a probability of their own. Releases hold the value as it
+        is: it must be public, and not computed from the records.
+    floor_coefficient_scale : float, default 2.5
+        Standard deviation s of the normal prior of each coefficient of that probability, from 1e-6
+        to 100.
     parallel : bool, optional
         Whether each chain runs in a process of its own. By default this happens when the work is
         large enough to repay the start of the processes. The draws are the same either way.
@@ -120,7 +134,10 @@ class FiniteMixture:
     weight of 2 or more agree in response and predictors, the likelihood of a component that
     shrinks onto them has no finite integral, and strictly the posterior is improper.
     Chains were not seen to find such a place among thousands of records with a few equal
-    pairs; where many records agree they can, and :meth:`fit` then ends with an error.
+    pairs; where many records agree they can, and :meth:`fit` then ends with an error. Where the
+    many are those with the smallest response, ``floor`` is the remedy. The mixture then knows only
+    the records above the floor, and the two parts have independent pseudo posteriors, so that its
+    draws are those it would have without the others. The paper has no such part.
     """
 
     # its chains are left to run_chains
@@ -142,6 +159,8 @@ class FiniteMixture:
         residual_scale=1.0,
         blocks=None,
         starting_components=None,
+        floor=None,
+        floor_coefficient_scale=2.5,
         parallel=None,
     ):
         self.response, self.predictors = check_regression(response, predictors)
@@ -161,6 +180,9 @@ class FiniteMixture:
         self.starting_components = check_starting_components(
             starting_components, self.chains, self.components
         )
+        self.floor = None
+        if floor is not None:
+            self.floor = check_floor(floor, floor_coefficient_scale, self.response)
         if parallel is not None and not isinstance(parallel, (bool, np.bool_)):
             raise ValueError(f"parallel must be True, False or None; got {parallel!r}")
         self.parallel = parallel
@@ -197,9 +219,11 @@ class FiniteMixture:
         xarray.DataTree
             ``posterior``: ``pi`` (chain, draw, component), ``beta`` (…, component, predictor),
             ``sigma`` (…, component), ``concentration`` (…) and ``coefficient_scale``
-            (…, predictor), the :math:`\sigma_\beta` of the model.
+            (…, predictor), the :math:`\sigma_\beta` of the model; with a floor
+            ``floor_coefficients`` (…, predictor), the :math:`\gamma`.
             ``log_likelihood``: ``response`` (chain, draw, record), the unweighted
-            :math:`\log f_i`, also for records of weight 0.
+            :math:`\log f_i`, also for records of weight 0. With a floor
+            :math:`\log p_i`, a log-probability, or :math:`\log((1 - p_i)\,f_i)`.
             ``sample_stats`` (chain, draw): ``weighted_log_likelihood``, ``occupied_components``
             (components that some record of positive weight is assigned to), and
             ``acceptance_rate`` by ``block_kind``, NaN where a sweep had no such block.
@@ -217,15 +241,16 @@ class FiniteMixture:
         records, size = self.records, self.predictors.shape[1]
         weights = np.ones(records) if weights is None else check_weights(weights, records)
         draws = check_count("draws", draws)
-        starts = _starting_points(initial, self.chains, self.components, size)
+        starts = _starting_points(initial, self.chains, self.components, size, self.floor)
         # drawn from the generator, not spawned from a caller's SeedSequence, which would change it
         rng = generator(random_seed)
         seeds = np.random.SeedSequence(rng.integers(2**63, size=4).tolist()).spawn(self.chains)
+        mixed = slice(None) if self.floor is None else ~self.floor.reached
         jobs = [
             _Job(
-                self.response,
-                self.predictors,
-                weights,
+                self.response[mixed],
+                self.predictors[mixed],
+                weights[mixed],
                 self.components,
                 self.prior,
                 self.blocks,
@@ -235,6 +260,7 @@ class FiniteMixture:
                 seed,
                 start,
                 groups,
+                self._floor_job(weights, seed, start),
             )
             for seed, start, groups in zip(seeds, starts, self.starting_components, strict=True)
         ]
@@ -249,6 +275,14 @@ class FiniteMixture:
         with progress_bar(progress, sum(job.sweeps for job in jobs)) as advance:
             results = run_chains(_run_chain, jobs, advance, parallel=parallel)
         return _data_tree(results)
+
+    def _floor_job(self, weights, seed, start):
+        if self.floor is None:
+            return None
+        coefficients = None if start is None else start["floor_coefficients"]
+        # a stream of its own, beside that of the mixture
+        (seed,) = streams(seed, 1)
+        return FloorJob(self.floor, self.predictors, weights, seed, coefficients)
 
     def log_likelihood(self, fit):
         """Log-likelihood of every record at every draw of a fit, an array (chain, draw, record)."""
@@ -283,12 +317,13 @@ class FiniteMixture:
         labels : {"prior", "conditional"}, default "prior"
             Where a record's component comes from: the mixture weights π, or, as in the paper, the
             record's full conditional distribution. **With "conditional", ε does not cover the
-            synthetic data.**
+            synthetic data.** With a floor, the full conditional leaves every record on its side.
 
         Returns
         -------
         xarray.DataArray, dimensions (release, record)
-            Synthetic responses.
+            Synthetic responses. With a floor, a record is at it with its probability; all others
+            come from the mixture, whose normal components reach below the floor too.
 
         Raises
         ------
@@ -308,7 +343,7 @@ class FiniteMixture:
         """
         return predict_mixture(
             self.predictors, fit, releases, random_seed,
-            response=_labelling_response(labels, self.response),
+            response=_labelling_response(labels, self.response), floor=self.floor,
         )
 
 
@@ -445,10 +480,11 @@ def _labelling_response(labels, response):
     return response if labels == "conditional" else None
 
 
-def predict_mixture(predictors, fit, releases, random_seed, *, response=None):
+def predict_mixture(predictors, fit, releases, random_seed, *, response=None, floor=None):
     """Draw synthetic responses from a fit: see :meth:`FiniteMixture.predict`.
 
-    With a ``response``, the labels come from their full conditional distribution given it.
+    With a ``response``, the labels come from their full conditional distribution given it, and so
+    does what is at the ``floor``.
     """
     import xarray as xr
 
@@ -457,9 +493,12 @@ def predict_mixture(predictors, fit, releases, random_seed, *, response=None):
     posterior = fit["posterior"].dataset
     picked = choose_draws(posterior, releases, rng)
     pi, beta, sigma = (posterior[name].values[picked] for name in ("pi", "beta", "sigma"))
+    if floor is not None:
+        floor_coefficients = posterior["floor_coefficients"].values[picked]
     records = predictors.shape[0]
     synthetic = np.empty((releases, records))
-    for row, shares, coefficients, scales in zip(synthetic, pi, beta, sigma, strict=True):
+    for release, row in enumerate(synthetic):
+        shares, coefficients, scales = pi[release], beta[release], sigma[release]
         uniforms = rng.random(records)
         if response is None:
             # from π, never from the record's own response
@@ -472,6 +511,10 @@ def predict_mixture(predictors, fit, releases, random_seed, *, response=None):
         means = predictors @ coefficients.T
         mean = np.take_along_axis(means, label[:, None], axis=1)[:, 0]
         row[:] = mean + scales[label] * rng.standard_normal(records)
+        if floor is not None:
+            chance = expit(predictors @ floor_coefficients[release])
+            reached = rng.random(records) < chance if response is None else floor.reached
+            row[reached] = floor.value
     return xr.DataArray(synthetic, dims=("release", "record"), name="response")
 
 
@@ -501,6 +544,7 @@ class _Job:
     seed: np.random.SeedSequence
     start: dict | None
     groups: int
+    floor: FloorJob | None
 
     @property
     def sweeps(self):
@@ -539,16 +583,17 @@ def _run_chain(job, report=lambda sweeps: None):
         # without the correction, towards where the proposals point
         rough = min(100, job.warmup // 2) if job.start is None else 0
         corrected = sampler.corrected
+        smallest = 1e-10 * _spread(job.response)
         for number in range(job.sweeps):
             sampler.corrected = corrected and number >= rough
             try:
                 sampler.sweep()
             except np.linalg.LinAlgError:
-                raise RuntimeError(
-                    "a mixture component collapsed onto records that it fits exactly, where the "
-                    f"density has no bound (smallest scale {sampler.sigma.min():.1e}); records "
-                    "that agree in response and predictors can do that"
-                ) from None
+                raise RuntimeError(_what_broke(sampler.sigma, job)) from None
+            # with few predictors no matrix becomes singular: the scale goes on to 0, and then NaN.
+            # A single record, or none, has no such place, and may have any scale
+            if not np.all(sampler.sigma[sampler.count > 1] > smallest):
+                raise RuntimeError(_what_broke(sampler.sigma, job))
             if number % 10 == 0:
                 report(number)
             if number < job.warmup:
@@ -577,8 +622,33 @@ def _run_chain(job, report=lambda sweeps: None):
             out["occupied_components"][s] = np.count_nonzero(sampler.count)
             with np.errstate(invalid="ignore"):
                 out["acceptance_rate"][s] = sampler.accepted / sampler.proposed
+        if job.floor is not None:
+            job.floor.extend(out, job.warmup)
     report(job.sweeps)
     return out
+
+
+def _spread(response):
+    """A scale of the response, above 0."""
+    return np.ptp(response) or np.abs(response).max(initial=0.0) or 1.0
+
+
+def _what_broke(sigma, job):
+    """Why a matrix of the sampler became singular, and what to do, in one line."""
+    if sigma.min() > 1e-6 * _spread(job.response):
+        return (
+            "the covariance of the coefficients is singular to rounding: bring the columns of "
+            "predictors to order one, and coefficient_scale with them"
+        )
+    remedy = "" if job.floor is not None else (
+        "; where many share the smallest response, as incomes of 0 do, floor= gives them a "
+        "probability of their own"
+    )
+    return (
+        "a mixture component collapsed onto records that it fits exactly, where the density has no "
+        f"bound (smallest scale {sigma.min():.1e}); records that agree in response and predictors "
+        f"can do that{remedy}"
+    )
 
 
 def _data_tree(results):
@@ -593,6 +663,7 @@ def _data_tree(results):
         "sigma": ("component",),
         "concentration": (),
         "coefficient_scale": ("predictor",),
+        "floor_coefficients": ("predictor",),
         "response": ("record",),
         "weighted_log_likelihood": (),
         "occupied_components": (),
@@ -607,30 +678,38 @@ def _data_tree(results):
         "block_kind": list(_Sampler.KINDS),
     }
     groups = {
-        "posterior": ("pi", "beta", "sigma", "concentration", "coefficient_scale"),
+        "posterior": (
+            "pi", "beta", "sigma", "concentration", "coefficient_scale", "floor_coefficients",
+        ),
         "log_likelihood": ("response",),
         "sample_stats": ("weighted_log_likelihood", "occupied_components", "acceptance_rate"),
     }
     tree = {}
     for group, names in groups.items():
-        variables = {name: (("chain", "draw", *dims[name]), stacked[name]) for name in names}
+        variables = {
+            name: (("chain", "draw", *dims[name]), stacked[name])
+            for name in names
+            if name in stacked
+        }
         used = {dim for variable_dims, _ in variables.values() for dim in variable_dims}
         tree[group] = xr.Dataset(variables, {dim: coords[dim] for dim in coords if dim in used})
     return xr.DataTree.from_dict(tree)
 
 
-def _starting_points(initial, chains, components, predictors):
+def _starting_points(initial, chains, components, predictors, floor=None):
     """The last draw of a chain of an earlier fit for every chain, or None for each."""
     if initial is None:
         return [None] * chains
     try:
         posterior = initial["posterior"]
-        last = {
-            name: posterior[name].isel(draw=-1).values
-            for name in ("pi", "beta", "sigma", "concentration")
-        }
+        names = ["pi", "beta", "sigma", "concentration"]
+        names += [] if floor is None else ["floor_coefficients"]
+        last = {name: posterior[name].isel(draw=-1).values for name in names}
     except (KeyError, TypeError, AttributeError):
-        raise ValueError("initial must be what an earlier call of fit returned") from None
+        raise ValueError(
+            "initial must be what an earlier call of fit returned"
+            + ("" if floor is None else ", with a floor")
+        ) from None
     if last["beta"].shape[1:] != (components, predictors):
         raise ValueError(
             f"initial has {last['beta'].shape[1]} components and {last['beta'].shape[2]} "
