@@ -56,5 +56,5 @@ lock: env ## write requirements.lock from the ranges in pyproject.toml
 	@sh scripts/lock.sh "$(VENV)"
 
 clean: ## remove everything generated, the environment and your runs excepted
-	rm -rf _build .pytest_cache .ruff_cache *.egg-info
+	rm -rf _build .pytest_cache .ruff_cache .hypothesis *.egg-info
 	find ppm tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -104,7 +104,7 @@ def files_head():
 # what is made from the repository, and what only git reads
 GENERATED = (
     ".git", ".venv", "_build", "runs", "dist", "build", "__pycache__", ".pytest_cache",
-    ".ruff_cache", ".ipynb_checkpoints", "*.egg-info", "*.zip",
+    ".ruff_cache", ".hypothesis", ".ipynb_checkpoints", "*.egg-info", "*.zip",
 )
 
 
