@@ -271,14 +271,14 @@ class AuditStudy:
         Returns
         -------
         pandas.DataFrame
-            One row a mechanism. ``weights depend on``: the record alone, or all records (or no
-            record); ``set of μ`` behind the next four: the range of each database's draws, or T,
-            which is all that the prior allows. ``largest 2Δ``, ``largest oscillation`` and
-            ``largest loss`` (integrated, with its Monte Carlo ``standard error``) in nats;
-            ``over own 2Δ``: share of databases with that loss above their own 2Δ, at the size
-            where it is largest; ``loss the prior allows``: the largest over all parameters of the
-            prior, in nats; ``error``: root mean square error of the mean at the largest size, as a
-            multiple of the Unweighted one.
+            One row a mechanism. ``weights from``: the record's own count, or all records (or no
+            record); ``set of μ`` behind the next columns: the range of each database's draws, or
+            T, which is all that the prior allows. The largest ``2Δ``, ``oscillation`` and ``loss``
+            (integrated, with its Monte Carlo ``standard error``) in nats; ``over own 2Δ``: share
+            of databases with that loss above their own 2Δ, at the size where it is largest;
+            ``whole prior``: the largest loss over all parameters of the prior, with one seed, in
+            nats; ``error``: root mean square error of the mean at the largest size, as a multiple
+            of the Unweighted one.
         """
         import pandas as pd
 
@@ -289,16 +289,16 @@ class AuditStudy:
         rows = {}
         for name in data["mechanism"].values:
             cell = data.sel(mechanism=name)
-            depend = "no record" if name == "Unweighted" else "the record alone"
+            source = "none" if name == "Unweighted" else "own"
             rows[str(name)] = {
-                "weights depend on": "all records" if name in REACTING else depend,
-                "set of μ": "T" if name in RESTRICTED else "the draws",
-                "largest 2Δ": float(2.0 * cell["local_bound"].max()),
-                "largest oscillation": float(cell["oscillation_bound"].max()),
-                "largest loss": float(cell["loss_integrated"].max()),
+                "weights from": "all" if name in REACTING else source,
+                "set of μ": "T" if name in RESTRICTED else "draws",
+                "2Δ": float(2.0 * cell["local_bound"].max()),
+                "oscillation": float(cell["oscillation_bound"].max()),
+                "loss": float(cell["loss_integrated"].max()),
                 "standard error": float(standard_error.sel(mechanism=name)),
                 "over own 2Δ": float(over.sel(mechanism=name)),
-                "loss the prior allows": float(cell["loss_supremum"].max()),
+                "whole prior": float(cell["loss_supremum"].max()),
                 "error": float(error[name] / error["Unweighted"]),
             }
         return pd.DataFrame.from_dict(rows, orient="index").rename_axis("mechanism")
@@ -370,8 +370,8 @@ class AuditStudy:
             integrated loss, and how many ``surely``.
         """
         table = self.over_own_bound(_LOSSES[1:], confidence=confidence)
-        shares = table.apply(
-            lambda row: f"{row['estimate']:.1%} ({row['low']:.1%}–{row['high']:.1%})", axis=1
+        shares = (100 * table[["estimate", "low", "high"]]).apply(
+            lambda row: "{:.1f} % ({:.1f}–{:.1f})".format(*row), axis=1
         ).unstack("loss", sort=False)
         integrated = table.xs("integrated", level="loss")
         return shares.set_axis(
