@@ -88,7 +88,10 @@ def test_what_the_ledger_gets_where_bounds_are_0_is_unknown():
     # where they are above 0 the quotient's error is that of its two parts
     from ppm.ledger_values import _ratio, measured
 
-    ratio = _ratio(measured([6.0, 0.0], [0.3, 0.1]), measured([2.0, 4.0], [0.2, 0.1]))
+    draws = 20, "draws"
+    ratio = _ratio(
+        measured([6.0, 0.0], [0.3, 0.1], sample=draws), measured([2.0, 4.0], [0.2, 0.1])
+    )
     assert ratio["value"] == [3.0, 0.0]
     assert ratio["error"] == pytest.approx([3.0 * np.hypot(0.05, 0.1), 0.025])
 
