@@ -6,7 +6,7 @@ from importlib.util import find_spec
 # extra of pyproject.toml -> modules of it that the library cannot do without; numba and
 # threadpoolctl are used where they are installed
 EXTRAS = {
-    "pymc": ("arviz_stats", "pymc", "pytensor"),
+    "pymc": ("pymc", "pytensor"),
     "extra": ("matplotlib", "pooch", "requests", "tqdm"),
     "book": (
         "filelock",
