@@ -79,6 +79,38 @@ def pytest_runtest_teardown(item):
         return (yield)
 
 
+def by_definition(weights, log_lik):
+    """What the paper and the diagnostics say of one fit, from its draws x records matrices.
+
+    Shapes (records,) and (chains, draws, records); the names are those of the tables' columns.
+    """
+    import arviz as az
+    import numpy as np
+    import xarray as xr
+
+    weighted = weights * log_lik
+    largest, total = np.abs(weighted).max(axis=-1), weighted.sum(axis=-1)
+    quantities = xr.Dataset(
+        {"largest": (("chain", "draw"), largest), "total": (("chain", "draw"), total)}
+    )
+    r_hat = {name: float(value) for name, value in az.rhat(quantities).items()}
+    return {
+        "average weight": np.mean(weights),
+        "records removed": int(np.sum(weights == 0)),
+        "local bound": largest.max(),
+        "epsilon, 1 release": 2.0 * largest.max(),
+        "epsilon, 3 releases": 6.0 * largest.max(),
+        "oscillation bound": np.ptp(weighted, axis=(0, 1)).max(),
+        "chains agree": r_hat["largest"] <= 1.05,
+        "R-hat": r_hat["largest"],
+        "R-hat, log-likelihood": r_hat["total"],
+        "effective draws": float(az.ess(quantities)["largest"]),
+        "draws": largest.size,
+        "smallest bound of a chain": largest.max(axis=1).min(),
+        "typical draw": np.median(largest),
+    }
+
+
 def markdown(text):
     """A Markdown cell."""
     return {"cell_type": "markdown", "id": "", "metadata": {}, "source": text}

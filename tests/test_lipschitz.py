@@ -208,24 +208,34 @@ def test_draw_maxima_are_row_maxima_and_their_maximum_is_the_bound(log_lik):
         ppm.draw_maxima(np.array([[np.nan]]))
 
 
-def test_no_more_than_delta_lies_beyond_the_tail_bound_as_often_as_it_says():
-    # the maxima are exponential, so that what lies beyond a bound is exp(-bound)
-    beyond, of_maximum = [], []
-    for seed in range(400):
-        draws = np.random.default_rng(seed).exponential(size=(500, 1))
-        found = ppm.tail_bound(draws, outside=0.02, confidence=0.9)
-        assert found.bound < found.largest
-        beyond.append(np.exp(-found.bound))
-        of_maximum.append(np.exp(-found.largest) > found.beyond_largest)
-    held = np.mean(np.array(beyond) <= 0.02)
-    assert 0.87 <= held <= 0.99
-    # the plain sample quantile holds half the time
-    quantiles = [
-        np.exp(-np.quantile(np.random.default_rng(seed).exponential(size=500), 0.98))
-        for seed in range(400)
-    ]
-    assert np.mean(np.array(quantiles) <= 0.02) < 0.65
-    assert 0.06 < np.mean(of_maximum) < 0.14  # 1 - confidence
+@pytest.mark.parametrize("draws", [59, 299, 300, 1_000, 20_000])
+@pytest.mark.parametrize(("outside", "confidence"), [(0.01, 0.95), (0.05, 0.95), (0.02, 0.5)])
+def test_the_tail_bound_is_the_lowest_order_statistic_that_is_sure_enough(
+    draws, outside, confidence
+):
+    # the k-th smallest of the draws is k, and the part beneath it Beta(k, S - k + 1)
+    def sure(k):
+        return stats.beta(k, draws - k + 1).sf(1.0 - outside) if k else 0.0
+
+    log_lik = -np.random.default_rng(1).permutation(np.arange(1.0, draws + 1))[:, None]
+    if sure(draws) < confidence:
+        with pytest.raises(ValueError, match="accepted: at least"):
+            ppm.tail_bound(log_lik, outside=outside, confidence=confidence)
+        return
+    found = ppm.tail_bound(log_lik, outside=outside, confidence=confidence)
+    assert sure(found.bound) >= confidence > sure(found.bound - 1)
+    assert (found.outside, found.confidence, found.draws) == (outside, confidence, draws)
+    # beyond the largest lies Beta(1, S), and as much as this with the rest of the confidence only
+    assert found.largest == draws
+    assert stats.beta(1, draws).cdf(found.beyond_largest) == pytest.approx(confidence)
+
+
+def test_at_299_draws_only_the_largest_bounds_99_per_cent_with_95_per_cent_confidence():
+    log_lik = np.random.default_rng(2).exponential(size=(299, 3))
+    found = ppm.tail_bound(log_lik)
+    assert found.bound == found.largest == log_lik.max()
+    # one order statistic lower would be sure by four fifths
+    assert stats.beta(298, 2).sf(0.99) == pytest.approx(0.80, abs=0.005)
 
 
 def test_what_lies_beyond_a_tail_bound_is_small_for_the_records_and_not_for_their_neighbour():

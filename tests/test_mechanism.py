@@ -35,6 +35,28 @@ def test_the_steps_follow_the_paper(result):
     assert result.draws_used == 500
 
 
+@pytest.mark.parametrize(
+    ("scale", "shift", "truncate_at"), [(0.5, -0.3, None), (0.7, 0.2, 5.0), (1.0, 0.0, 3.0)]
+)
+def test_the_weights_are_scaled_and_shifted_risks_cut_at_m(result, scale, shift, truncate_at):
+    settings = {"scale": scale, "shift": shift, "truncate_at": truncate_at}
+    found = ppm.PseudoPosteriorMechanism(result.synthesizer, **settings).run(
+        draws=50, random_seed=1, unweighted=result.unweighted
+    )
+    log_lik = result.synthesizer.log_likelihood(result.unweighted).values
+    bounds = np.abs(log_lik).max(axis=(0, 1))
+    risk = (bounds - bounds.min()) / np.ptp(bounds)
+    weights = np.clip(scale * (1.0 - risk) + shift, 0.0, 1.0)
+    if truncate_at is not None:
+        over = weights * bounds > truncate_at
+        assert 0 < over.sum() < over.size
+        weights = np.where(over, 0.0, weights)
+    assert found.weights == pytest.approx(weights)
+    # without the shift the bounds would be others
+    unshifted = np.clip(scale * (1.0 - risk), 0.0, 1.0)
+    assert (shift == 0.0) == bool(np.allclose(weights[weights > 0], unshifted[weights > 0]))
+
+
 def test_the_weighted_fit_follows_the_weighted_posterior(result):
     draws = result.draws["posterior"]["mu"].values
     weighted = result.synthesizer.posterior(result.weights)

@@ -564,6 +564,22 @@ def test_the_protocol(counts_run):
     assert float(synthetic[:, 4].mean()) < 10
 
 
+def test_every_chain_is_given_a_seed_of_its_own(counts_run, monkeypatch):
+    given = []
+
+    def sample(*arguments, random_seed, **settings):
+        given.append(random_seed)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(pymc_models.pm, "sample", sample)
+    synthesizer = counts_run[0].synthesizer
+    for seed in (1, 1, 2):
+        with pytest.raises(KeyboardInterrupt):
+            synthesizer.fit(draws=5, random_seed=seed)
+    # PyMC 6 makes other streams of equal seeds too; whether the next one does is not known
+    assert given[0] == given[1] and len({*given[0], *given[2]}) == 4
+
+
 def test_a_fit_without_weights_forgets_those_of_the_fit_before(counts_run):
     mechanism, _ = counts_run
     synthesizer, settings = mechanism.synthesizer, {"draws": 50, "random_seed": 5}

@@ -89,6 +89,76 @@ def test_the_line_follows_many_noisy_points_better_than_two():
     assert abs(np.mean(errors[12])) < 3 * np.std(errors[12]) / np.sqrt(200)
 
 
+def least_squares_root(seen, target, near):
+    """Where a line meets the target, and its slope: points by scatter and distance.
+
+    The expected slope is one more row. A slope out of reason turns about the points' centre.
+    """
+    x, y = np.log([w for w, _ in seen]), np.log([b / target for _, b in seen])
+    certainty = 1.0 / np.sqrt(0.09**2 + (0.3 * (x - near)) ** 2)
+    rows = np.vstack([np.column_stack([certainty, certainty * x]), [0.0, 1.0 / 0.3]])
+    (level, slope), *_ = np.linalg.lstsq(rows, np.append(certainty * y, 0.8 / 0.3))
+    centre = np.average(x, weights=certainty**2)
+    return centre - (level + slope * centre) / min(max(slope, 0.2), 2.0), slope
+
+
+def test_the_root_is_that_of_weighted_least_squares_with_the_expected_slope():
+    rng = np.random.default_rng(4)
+    for number in (1, 2, 5, 30):
+        weights = np.append(1.0, np.exp(rng.uniform(-3.0, -1.0, number)))
+        bounds = power(weights, 0.6) * np.exp(0.09 * rng.standard_normal(weights.size))
+        seen = list(zip(weights, bounds, strict=True))
+        found = np.log(line_root(seen, 4.0))
+        root, slope = least_squares_root(seen, 4.0, found)
+        assert found == pytest.approx(root, abs=1e-4) and 0.2 < slope < 2.0
+
+
+def test_a_slope_out_of_reason_is_followed_slowly_and_no_step_is_too_long():
+    # a bound that rises as the weight falls, and one that falls at once
+    cases = ((14.0, 16.0, 12.0, False), (14.0, 0.5, 0.4, False), (14.0, 12.0, 9.0, True))
+    for above, below, target, reasonable in cases:
+        seen = [(0.6 + 0.001 * k, above) for k in range(40)]
+        seen += [(0.4 + 0.001 * k, below) for k in range(40)]
+        found = np.log(line_root(seen, target))
+        root, slope = least_squares_root(seen, target, found)
+        assert found == pytest.approx(root, abs=1e-3)
+        assert (0.2 < slope < 2.0) == reasonable
+    # ten times below the smallest weight, or above the largest but never above 1
+    assert line_root([(1.0, 14.0)], 1e-9) == pytest.approx(0.1)
+    assert line_root([(0.02, 1.0), (0.03, 1.2)], 1e9) == pytest.approx(0.3)
+    assert line_root([(0.5, 1.0)], 1e9) == pytest.approx(1.0)
+
+
+def test_far_points_on_another_slope_hardly_move_the_line(monkeypatch):
+    def bent(weight):
+        x = np.log(weight / 0.3)
+        return 5.0 * np.exp(np.where(x > 0, 1.3, 0.4) * x)
+
+    near, far = (0.03, 0.04, 0.05), (1.0, 0.95, 0.9, 0.85, 0.8, 0.7, 0.6, 0.5)
+    seen = [(weight, float(bent(weight))) for weight in (*far, *near)]
+
+    def error():
+        return abs(np.log(line_root(seen, float(bent(0.04))) / 0.04))
+
+    assert error() < 0.005
+    monkeypatch.setattr(search, "BEND", 0.0)
+    assert error() > 0.02
+
+
+def test_the_closest_attempt_is_returned_wherever_it_was_made():
+    places = []
+    for seed in range(20):
+        found, history = search_weight(
+            3.0, 14.0, fitted(power, 0.09, seed), tolerance=1e-9, attempts=6
+        )
+        assert len(history) == 6
+        distances = [abs(bound - 3.0) for _, bound in history]
+        places.append(int(np.argmin(distances)))
+        assert found.local_bound == history[places[-1]][1]
+    # the last attempt, or the first, would have done in some of the searches only
+    assert {0, 5} < set(places)
+
+
 def test_a_bound_that_stops_falling_ends_the_search_and_gives_the_closest():
     attempt = fitted(lambda weight: max(power(weight), 2.0))
     found, history = search_weight(1.0, 14.0, attempt, **SETTINGS)

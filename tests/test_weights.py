@@ -88,6 +88,9 @@ def test_the_scalar_weight_is_epsilon_over_twice_the_bound():
     assert ppm.scalar_weights(LOG_LIK, epsilon=0).tolist() == [0.0] * 4
     assert ppm.scalar_weights(LOG_LIK, epsilon=1000).tolist() == [1.0] * 4
     assert ppm.scalar_weights(np.array([[-np.inf, -1.0]]), epsilon=1).tolist() == [0.0, 0.0]
+    # records that say nothing have Δ = 0: nothing has to be taken from them, at any ε
+    for epsilon in (0.0, 1.0):
+        assert ppm.scalar_weights(np.zeros((4, 3)), epsilon=epsilon).tolist() == [1.0] * 3
 
 
 @pytest.mark.parametrize(
