@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy import stats
 
 import ppm
 from ppm import contraction
@@ -85,23 +86,89 @@ def test_truncation_costs_utility_that_grows_with_n(study):
     assert np.all(np.diff(removed / study.dataset["size"]) > 0)
 
 
-def test_exceedance_and_safety_factors_follow_from_the_bounds(study):
-    found = study.exceedance([7.0, 7.5])
-    held = bounds(study, "Weighted-M").sel(size=400).values
-    cell = found.sel(mechanism="Weighted-M", size=400, epsilon=7.5)
-    single = ppm.exceedance(held, 7.5)
-    assert [float(cell[name]) for name in ("estimate", "low", "high")] == [
-        single.estimate, single.low, single.high
-    ]
-    share = study.safety_factors((1.05,)).loc[("Weighted-M", 400), 1.05]
-    by_hand = np.mean([np.mean(np.delete(held, i) > 1.05 * held[i]) for i in range(held.size)])
-    assert share == pytest.approx(by_hand)
+def held(study):
+    """The bounds of every mechanism and size, one array each."""
+    bound = study.dataset["local_bound"]
+    for mechanism in bound["mechanism"].values:
+        for size in bound["size"].values:
+            yield (mechanism, size), bound.sel(mechanism=mechanism, size=size).values
 
 
-def test_summary_names_every_mechanism_and_size(study):
+@pytest.mark.parametrize("confidence", [0.8, 0.95])
+def test_every_exceedance_is_a_share_with_its_exact_binomial_interval(study, confidence):
+    epsilons = np.array([6.9, 7.0, 7.3, 8.0, 20.0])
+    found = study.exceedance(epsilons, confidence=confidence)
+    assert found["epsilon"].values.tolist() == epsilons.tolist()
+    assert dict(found.sizes) == {"mechanism": 3, "size": 4, "epsilon": 5}
+    inside = 0
+    for (mechanism, size), bounds in held(study):
+        cell = found.sel(mechanism=mechanism, size=size)
+        for place, epsilon in enumerate(epsilons):
+            above = int(np.sum(2 * bounds > epsilon))
+            low, high = stats.binomtest(above, bounds.size).proportion_ci(confidence)
+            shown = [float(cell[name][place]) for name in ("estimate", "low", "high")]
+            assert shown == pytest.approx([above / bounds.size, low, high])
+            inside += 0 < above < bounds.size
+    assert inside > 10
+    # a single ε may be given as a number
+    single = study.exceedance(7.3, confidence=confidence)
+    assert np.array_equal(single["estimate"][..., 0], found["estimate"][..., 2])
+
+
+def test_every_safety_factor_is_a_share_of_the_other_replicates(study):
+    factors = (0.98, 1.0, 1.02, 1.1)
+    table = study.safety_factors(factors)
+    assert list(table.columns) == list(factors) and table.shape[0] == 12
+    for key, bounds in held(study):
+        # below a factor of 1 a replicate lies above its own reduced bound, and is no other one
+        by_hand = [
+            np.mean([np.mean(np.delete(bounds, i) > s * bounds[i]) for i in range(bounds.size)])
+            for s in factors
+        ]
+        assert table.loc[key].to_list() == pytest.approx(by_hand)
+    assert study.safety_factors().columns.to_list() == [1.0, 1.01, 1.02, 1.05, 1.10]
+    with pytest.raises(ValueError, match="^factors must be"):
+        study.safety_factors((0.0,))
+
+
+def test_the_whole_summary_is_that_of_the_replicates(study):
     summary = study.summary()
-    assert summary.shape[0] == 12
-    assert summary.loc[("Unweighted", 100), "largest"] == bounds(study, "Unweighted")[0].max()
+    assert list(summary.index) == [key for key, _ in held(study)]
+    for (mechanism, size), bounds in held(study):
+        cell = study.dataset.sel(mechanism=mechanism, size=size)
+        assert summary.loc[(mechanism, size)].to_dict() == pytest.approx(
+            {
+                "smallest": bounds.min(),
+                "median": np.median(bounds),
+                "largest": bounds.max(),
+                "largest - smallest": np.ptp(bounds),
+                "average of the mean": np.mean(cell["average_mean"].values),
+                "records removed": np.mean(cell["records_removed"].values),
+            },
+            rel=1e-12,
+        )
+    # averages and medians of the same replicates are other numbers, which the tolerance tells
+    medians = study.dataset[["average_mean", "records_removed"]].median("replicate")
+    means = study.dataset[["average_mean", "records_removed"]].mean("replicate")
+    for name in medians:
+        assert float(abs(medians[name] / means[name].where(means[name] > 0) - 1).max()) > 1e-6
+
+
+def test_databases_posteriors_and_draws_are_those_asked_for():
+    study = ppm.contraction_study(
+        [30, 60], replicates=300, mean=20.0, draws=40, truncate_at=2.0, shape=50.0, rate=10.0,
+        random_seed=4,
+    )
+    # the prior pulls the mean of n counts towards 5: (50 + 20 n) / (10 + n)
+    averages = study.dataset["average_mean"].sel(mechanism="Unweighted")
+    for size in (30, 60):
+        here, expected = averages.sel(size=size).values, (50.0 + 20.0 * size) / (10.0 + size)
+        assert abs(here.mean() - expected) < 4 * here.std() / np.sqrt(300)
+    assert (study.mean, study.draws, study.truncate_at) == (20.0, 40, 2.0)
+    more = ppm.contraction_study([30], replicates=300, mean=20.0, draws=400, random_seed=4)
+    few = ppm.contraction_study([30], replicates=300, mean=20.0, draws=40, random_seed=4)
+    for mechanism in contraction.MECHANISMS[:2]:
+        assert (bounds(more, mechanism).mean() > bounds(few, mechanism).mean()).item()
 
 
 def test_seed_size_and_grouping(monkeypatch):

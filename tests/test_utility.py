@@ -66,16 +66,35 @@ def test_barycentre_of_normals_averages_mean_and_standard_deviation():
     assert shuffled.mean(axis=0).std() < 1.7
 
 
+def test_the_barycentre_is_the_average_of_quantiles_and_not_their_median():
+    # three point masses, and three pairs: of more than two distributions the two differ
+    assert wasserstein_barycentre([[0.0], [1.0], [8.0]]).tolist() == [3.0]
+    samples = [[5.0, 1.0], [2.0, 3.0], [30.0, 2.0]]
+    assert wasserstein_barycentre(samples) == pytest.approx([5 / 3, 38 / 3])
+    # releases: the mean of a barycentre of means is the mean over all of them
+    rng = np.random.default_rng(5)
+    releases = rng.lognormal(0, 1, size=(5, 400)) * np.array([1, 1, 1, 1, 20.0])[:, None]
+    found = resampled_barycentre(releases, "mean", resamples=4_000, random_seed=1)
+    spread = np.mean(releases.std(axis=1)) / np.sqrt(400)
+    assert found.mean() == pytest.approx(releases.mean(), abs=4 * spread / np.sqrt(4_000))
+    assert found.std() == pytest.approx(spread, rel=0.06)
+    assert np.median(releases.mean(axis=1)) < 0.5 * found.mean()
+
+
 def test_comparison_tells_a_shift_from_a_spread():
     reference = np.linspace(90.0, 110.0, 201)
     table = compare_distributions(
         reference, {"same": reference, "shifted": reference + 5, "wider": 3 * reference - 200}
     )
+    assert table["median"].to_list() == pytest.approx([100, 105, 100])
     assert table["shift (%)"].to_list() == pytest.approx([0, 5, 0])
     # a shift moves every quantile by 5; tripling the spread moves them by 2 * |q - 100|, 10 on
     # average: the median alone would not show it
     expected = [0, 5, np.mean(2 * np.abs(reference - 100))]
     assert table["distance (%)"].to_list() == pytest.approx(expected)
+    # per cent of the reference's median, which may be negative
+    doubled = compare_distributions(-2 * reference, {"shifted": -2 * reference - 5})
+    assert doubled.loc["shifted"].to_list() == pytest.approx([-205, 2.5, 2.5])
     with pytest.raises(ValueError, match="reference must be"):
         compare_distributions([0.0, 0.0], {})
     with pytest.raises(ValueError, match="wrong is not"):
@@ -241,6 +260,18 @@ def test_scores_name_what_is_wrong(arguments, message):
     confidential, synthetic, *known = arguments
     with pytest.raises(ValueError, match=message):
         propensity_score(confidential, synthetic, known=known[0] if known else None)
+
+
+def test_equal_values_share_their_rank_whichever_database_they_are_in():
+    # among the six values 1, 2, 2, 2, 2, 9 the ranks are 1, 3.5 four times, and 6
+    columns = rank_powers([2.0, 1.0, 2.0], [9.0, 2.0, 2.0], powers=2)
+    ranks = [np.array([3.5, 1.0, 3.5]), np.array([6.0, 3.5, 3.5])]
+    for found, expected in zip(columns, ranks, strict=True):
+        scaled = (2.0 * expected - 1.0) / 6.0 - 1.0
+        np.testing.assert_allclose(found, np.column_stack([scaled, scaled**2]), atol=1e-15)
+    # a release that copies every record can't be told from the data
+    copied = np.round(np.random.default_rng(1).normal(size=400), 1)
+    assert propensity_score(*rank_powers(copied, copied)).score < 1e-12
 
 
 def test_rank_powers_do_not_depend_on_the_scale_and_share_one_ranking():
