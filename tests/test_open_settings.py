@@ -5,9 +5,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import xarray as xr
-from conftest import ROOT
+from conftest import ROOT, by_definition
+from scipy import stats
 
 import ppm
+from ppm import open_settings
 from ppm.ledger import load_ledger
 from ppm.open_settings import PUBLISHED_BOUNDS, TRANSFORMATIONS, SettingsStudy
 
@@ -22,9 +24,32 @@ def data():
     return replace(data, table=table)
 
 
+class Noted(ppm.FiniteMixture):
+    """Notes every fit: response, K, weights, seed, start and the fit itself."""
+
+    fits = []
+
+    def fit(self, weights=None, *, random_seed=None, initial=None, **settings):
+        found = super().fit(weights, random_seed=random_seed, initial=initial, **settings)
+        weights = np.ones(self.records) if weights is None else weights
+        stream = np.random.default_rng(random_seed).random()
+        self.fits.append((self.response, self.components, weights, stream, initial, found))
+        return found
+
+
 @pytest.fixture(scope="module")
-def study(data):
-    return ppm.settings_study(data, (1, 2), transformations=TRANSFORMATIONS[:2], **SMALL)
+def noted(data):
+    """A small study, and the fits behind it."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(open_settings, "FiniteMixture", Noted)
+        Noted.fits = []
+        found = ppm.settings_study(data, (1, 2), transformations=TRANSFORMATIONS[:2], **SMALL)
+    return found, Noted.fits
+
+
+@pytest.fixture
+def study(noted):
+    return noted[0]
 
 
 def test_the_published_bounds_are_the_ledgers():
@@ -51,24 +76,61 @@ def test_the_transformations_of_incomes_that_have_no_logarithm():
     assert ppm.transformed_income(table, TRANSFORMATIONS[0], floor=1000.0)[2] == np.log(1000)
 
 
-def test_one_component_is_a_normal_regression(data, study):
+def test_one_component_is_a_normal_regression_of_the_transformed_income(data, noted):
     predictors, _ = ppm.predictor_matrix(data)
-    largest = {}
+    responses = [ppm.transformed_income(data, name) for name in TRANSFORMATIONS[:2]]
+    seen = set()
+    for response, components, *_, fit in noted[1]:
+        (which,) = [i for i, y in enumerate(responses) if np.array_equal(y, response)]
+        seen.add((which, components))
+        if components == 1:
+            posterior = fit["posterior"]
+            centre = posterior["beta"].values[:, :, 0] @ predictors.T
+            density = stats.norm.logpdf(response, centre, posterior["sigma"].values)
+            np.testing.assert_allclose(fit["log_likelihood"]["response"], density, rtol=1e-9)
+    assert seen == {(0, 1), (0, 2), (1, 1), (1, 2)}
+
+
+def test_every_number_of_the_study_is_that_of_its_own_fit(data, noted):
+    study, fits = noted
+    assert study.draws == 40 and len(fits) == 28
+    # no two fits have the same stream
+    assert len({stream for *_, stream, _, _ in fits}) == 28
     for name in TRANSFORMATIONS[:2]:
-        y = ppm.transformed_income(data, name)
-        fitted, *_ = np.linalg.lstsq(predictors, y, rcond=None)
-        residual = y - predictors @ fitted
-        variance = residual @ residual / (y.size - predictors.shape[1])
-        log_density = -0.5 * (np.log(2 * np.pi * variance) + residual**2 / variance)
-        largest[name] = np.abs(log_density).max()
-    bounds = study.dataset["local_bound"].sel(components=1, setting="Unweighted")
-    for name in TRANSFORMATIONS[:2]:
-        # a maximum over draws around the estimate lies above it, but not by much
-        assert 0.95 < bounds.sel(transformation=name) / largest[name] < 1.38
-    # ... which tells one transformation from the other
-    first, second = TRANSFORMATIONS[:2]
-    assert bounds.sel(transformation=second) / largest[first] > 1.38
-    assert bounds.sel(transformation=first) / largest[second] < 0.95
+        response = ppm.transformed_income(data, name)
+        for components in (1, 2):
+            here = [
+                rest for y, k, *rest in fits
+                if k == components and np.array_equal(y, response)
+            ]
+            unweighted = here[0][-1]
+            bounds = np.abs(unweighted["log_likelihood"]["response"].values).max(axis=(0, 1))
+            risk = (bounds - bounds.min()) / np.ptp(bounds)
+            for place, (pair, (weights, _, initial, fit)) in enumerate(
+                zip(PUBLISHED_BOUNDS, here, strict=True)
+            ):
+                rule = np.ones(risk.size)
+                if pair is not None:
+                    rule = np.clip(pair[0] * (1.0 - risk) + pair[1], 0.0, 1.0)
+                assert weights == pytest.approx(rule)
+                # weighted fits start where the unweighted one ended
+                assert initial is (None if pair is None else unweighted)
+                log_lik = fit["log_likelihood"]["response"].values
+                expected = by_definition(weights, log_lik)
+                largest = np.abs(weights * log_lik).max(axis=-1).ravel()
+                tenths = largest.reshape(10, 4).max(axis=1)
+                found = study.dataset.sel(transformation=name, components=components).isel(
+                    setting=place
+                )
+                assert found["setting"] == (
+                    "Unweighted" if pair is None else f"({pair[0]:g}, {pair[1]:g})"
+                )
+                assert found["published"] == PUBLISHED_BOUNDS[pair]
+                assert found["local_bound"] == pytest.approx(expected["local bound"])
+                assert found["r_hat"] == pytest.approx(expected["R-hat"], rel=2e-4)
+                assert found["typical"] == pytest.approx(expected["typical draw"])
+                # ten maxima of a tenth of the draws each, as ten draws of one normal distribution
+                assert found["error"] == pytest.approx(np.ptp(tenths) / 3.078)
 
 
 def test_weights_lower_the_bounds_along_the_settings(study):
@@ -76,8 +138,6 @@ def test_weights_lower_the_bounds_along_the_settings(study):
     assert bounds.shape == (2, 2, 7)
     assert (bounds.isel(setting=0) > bounds.isel(setting=1)).all()
     assert (bounds.isel(setting=1) > bounds.isel(setting=6)).all()
-    assert (study.dataset["typical"] <= bounds).all()
-    assert study.draws == 40
 
 
 def test_a_combination_does_not_depend_on_the_others_or_on_the_cores(data, study):
@@ -131,6 +191,24 @@ def test_the_distance_is_the_root_mean_square_of_log_ratios():
     np.testing.assert_allclose(table["error"], 0.1 / np.sqrt(7))
 
 
+def test_uneven_ratios_count_by_their_squares_and_their_own_errors():
+    factors = np.array([2.0, 1.0, 1.0, 0.5, 1.0, 1.0, 3.0])
+    study = known([1.0], error=0.1)
+    study.dataset["local_bound"] *= xr.DataArray(factors, dims="setting")
+    study.dataset["r_hat"][0, 0, 3] = 1.4
+    (row,) = study.distances().to_dict("records")
+    logs = np.log(factors)
+    distance = np.sqrt(np.mean(logs**2))
+    # the errors stay 0.1 of the published bounds, and a ratio's is that over the ratio
+    error = np.sqrt(np.sum((logs / 7 / distance * 0.1 / factors) ** 2))
+    assert row == pytest.approx(
+        {
+            "distance": distance, "error": error, "factor": np.exp(distance),
+            "Unweighted / published": 2.0, "last / published": 3.0, "largest R-hat": 1.4,
+        }
+    )
+
+
 def test_the_nearest_is_named_with_what_chance_cannot_tell_from_it():
     told = " ".join(known([1.3, 2.0]).nearest().split())
     assert "K = 1, off by a factor of 1.30 on average" in told
@@ -153,21 +231,29 @@ def test_an_r_hat_that_cannot_be_told_counts_as_a_poor_one():
     assert table["largest R-hat, log-likelihood"].to_dict() == {1: 1.0, 2: 1.2}
 
 
-def test_the_table_ends_with_the_published_row(study):
+def test_the_table_has_every_bound_and_ends_with_the_published_row(study):
     table = study.table()
-    assert len(table) == 5
-    assert table.iloc[-1].tolist() == list(PUBLISHED_BOUNDS.values())
     assert table.columns[0] == "Unweighted"
-    first = study.dataset["local_bound"].isel(transformation=0, components=0)
-    assert table.iloc[0].tolist() == first.values.tolist()
+    assert list(table.index) == [
+        *((name, k) for name in TRANSFORMATIONS[:2] for k in (1, 2)), ("as published", "")
+    ]
+    expected = [*study.dataset["local_bound"].values.reshape(4, 7), [*PUBLISHED_BOUNDS.values()]]
+    np.testing.assert_array_equal(table.to_numpy(), np.array(expected))
 
 
-def test_the_figure_has_a_panel_a_transformation_and_the_published_line(study):
+def test_the_figure_has_a_line_for_every_k_and_the_published_one_in_every_panel(study):
     panels = ppm.plots.settings_bounds(study, simulated=True).axes
     assert [axes.get_title() for axes in panels] == list(TRANSFORMATIONS[:2])
+    bounds = study.dataset["local_bound"]
     for axes in panels:
+        here = bounds.sel(transformation=axes.get_title())
         assert [line.get_label() for line in axes.lines] == ["K = 1", "K = 2", "as published"]
-        assert axes.lines[-1].get_ydata().tolist() == list(PUBLISHED_BOUNDS.values())
+        lines = [*here.values, list(PUBLISHED_BOUNDS.values())]
+        for line, expected in zip(axes.lines, lines, strict=True):
+            assert line.get_xdata().tolist() == list(range(7))
+            assert line.get_ydata().tolist() == list(expected)
+        ticks = [text.get_text() for text in axes.get_xticklabels()]
+        assert ticks == list(study.dataset["setting"].values)
 
 
 @pytest.mark.parametrize(
