@@ -2,8 +2,11 @@
 
 import numpy as np
 import pytest
+from matplotlib.colors import to_rgb
+from scipy import stats
 
 import ppm
+from ppm import contraction
 from ppm.audit import MECHANISMS
 
 
@@ -20,19 +23,101 @@ def texts(figure):
     return found + ([suptitle.get_text()] if suptitle else [])
 
 
-def test_one_panel_a_size_and_one_violin_a_mechanism(study):
-    for figure in (ppm.plots.contraction_bounds(study), ppm.plots.contraction_means(study)):
+def violins(axes):
+    """Every violin as it is drawn: place, smallest, median and largest value, colour."""
+    stems = [line for line in axes.lines if np.ptp(line.get_xdata()) == 0]
+    marks = [line for line in axes.lines if line.get_linewidth() == 1.5]
+    found = []
+    for stem, mark in zip(stems, marks, strict=True):
+        (place, _), (low, high) = stem.get_data()
+        (middle,) = set(mark.get_ydata())
+        assert min(mark.get_xdata()) <= place <= max(mark.get_xdata())
+        found.append((place, low, middle, high, stem.get_color()))
+    return found
+
+
+def bodies(axes):
+    """Extent of every violin's body: (left, right, bottom, top)."""
+    extents = [c.get_paths()[0].get_extents() for c in axes.collections]
+    return [(box.x0, box.x1, box.y0, box.y1) for box in extents]
+
+
+def violin_of(place, sample, label):
+    """What a violin of a sample must look like."""
+    return (
+        place, *(pytest.approx(float(f(sample))) for f in (np.min, np.median, np.max)),
+        ppm.plots.COLOURS[label],
+    )
+
+
+def tick_labels(axis):
+    """Texts of an axis by their places."""
+    return dict(
+        zip(axis.get_ticklocs(), (text.get_text() for text in axis.get_ticklabels()), strict=True)
+    )
+
+
+def heights(axes, label):
+    return next(line.get_ydata() for line in axes.lines if line.get_label() == label)
+
+
+def segments(axes):
+    """Both ends of every vertical line of ``vlines``: (place, low, high)."""
+    return [
+        (segment[0, 0], segment[0, 1], segment[1, 1])
+        for collection in axes.collections if hasattr(collection, "get_segments")
+        for segment in collection.get_segments()
+    ]
+
+
+@pytest.mark.parametrize("mechanisms", [None, ["Weighted-M", "Unweighted"]])
+def test_every_violin_of_the_simulation_stands_over_its_own_name(study, mechanisms):
+    figures = {
+        "local_bound": (ppm.plots.contraction_bounds(study, mechanisms), "M", 3.5),
+        "average_mean": (ppm.plots.contraction_means(study), "true μ", 100.0),
+    }
+    for name, (figure, line, value) in figures.items():
         assert [axes.get_title() for axes in figure.axes] == ["n = 50", "n = 100"]
-        assert [len(axes.collections) for axes in figure.axes] == [3, 3]
-    closer = ppm.plots.contraction_bounds(study, ["Weighted", "Weighted-M"])
-    assert [len(axes.collections) for axes in closer.axes] == [2, 2]
+        for axes, size in zip(figure.axes, (50, 100), strict=True):
+            names = tick_labels(axes.xaxis)
+            shown = mechanisms if mechanisms and name == "local_bound" else contraction.MECHANISMS
+            assert names == dict(enumerate(shown))
+            expected = [
+                violin_of(place, study.dataset[name].sel(mechanism=label, size=size), label)
+                for place, label in names.items()
+            ]
+            assert violins(axes) == expected
+            for body, (place, low, _, high, _) in zip(bodies(axes), expected, strict=True):
+                assert body == pytest.approx((place - 0.4, place + 0.4, low.expected,
+                                              high.expected))
+            assert set(heights(axes, line)) == {value}
 
 
-def test_exceedance_curves_show_the_estimates(study):
-    epsilons = np.array([6.5, 7.0, 7.5])
-    figure = ppm.plots.exceedance_curves(study, epsilons)
-    estimate = study.exceedance(epsilons)["estimate"].sel(mechanism="Weighted-M", size=100)
-    assert figure.axes[1].lines[1].get_ydata() == pytest.approx(estimate.values)
+@pytest.mark.parametrize("epsilons", [np.array([6.5, 7.0, 7.5]), None])
+def test_every_exceedance_curve_and_band_is_that_of_its_panel_and_size(study, epsilons):
+    figure = ppm.plots.exceedance_curves(study, epsilons, confidence=0.8)
+    reached = 2 * study.dataset["local_bound"].sel(mechanism=["Weighted", "Weighted-M"])
+    if epsilons is None:
+        epsilons = figure.axes[0].lines[0].get_xdata()
+        assert epsilons.min() < reached.min() and 7.0 < epsilons.max() <= reached.max()
+        assert epsilons.size > 50
+    curves = study.exceedance(epsilons, confidence=0.8)
+    assert [axes.get_title() for axes in figure.axes] == ["Weighted", "Weighted-M"]
+    for axes in figure.axes:
+        for size, band in zip((50, 100), axes.collections, strict=True):
+            curve = curves.sel(mechanism=axes.get_title(), size=size)
+            (line,) = [line for line in axes.lines if line.get_label() == f"n = {size}"]
+            assert line.get_xdata().tolist() == epsilons.tolist()
+            assert line.get_ydata() == pytest.approx(curve["estimate"].values)
+            corners = {tuple(corner) for corner in band.get_paths()[0].vertices}
+            for name in ("low", "high"):
+                assert set(zip(epsilons, curve[name].values, strict=True)) <= corners
+        # the dashed line and its name
+        assert set(axes.lines[-1].get_xdata()) == {7.0}
+        assert [(text.get_text(), text.xy[0]) for text in axes.texts] == [("2M", 7.0)]
+    # the panels show different things
+    first, second = (axes.lines[0].get_ydata() for axes in figure.axes)
+    assert not np.array_equal(first, second)
 
 
 def test_a_synthesizer_without_bounds_keeps_its_place_and_says_so():
@@ -48,20 +133,38 @@ def test_a_synthesizer_without_bounds_keeps_its_place_and_says_so():
     assert not any("Simulated" in text for text in complete)
 
 
-def test_a_computed_countweighted_is_shown_in_its_place():
+@pytest.mark.parametrize("draw", ["bounds", "statistic"])
+def test_every_synthesizers_violin_stands_in_its_place_or_is_said_to_be_missing(draw):
     rng = np.random.default_rng(2)
-    bounds = {name: rng.gamma(2, 1, 50) for name in ("Unweighted", "Countweighted")}
-    places = ["Unweighted", "DPweighted", "Countweighted"]
-    shown = texts(ppm.plots.record_bound_violins(bounds, places=places))
-    assert f"Δ = {bounds['Countweighted'].max():.2f}" in shown
-    assert shown.count(ppm.plots.NOT_COMPUTED) == 1
-    complete = {**bounds, "DPweighted": rng.gamma(2, 1, 50)}
-    for figure in (
-        ppm.plots.record_bound_violins(complete, places=places),
-        ppm.plots.statistic_violins(complete, "mean", places=places),
-    ):
-        assert ppm.plots.NOT_COMPUTED not in texts(figure)
-        assert len(figure.axes[0].collections) == 3
+    samples = {name: rng.gamma(2, k, 50) for k, name in enumerate(
+        ("Data", "Countweighted", "Unweighted", "EMweighted"), start=1
+    )}
+    places = ["Data", "Unweighted", "DPweighted", "EMweighted", "Countweighted"]
+    if draw == "bounds":
+        axes = ppm.plots.record_bound_violins(samples, places=places).axes[0]
+        # Δ is written above the violin that it belongs to
+        notes = {text.get_text(): text.xy for text in axes.texts if "Δ" in text.get_text()}
+        assert notes == {
+            f"Δ = {sample.max():.2f}": (places.index(name), pytest.approx(sample.max()))
+            for name, sample in samples.items()
+        }
+        assert axes.get_ylim()[0] == 0 and axes.get_ylim()[1] > max(map(np.max, samples.values()))
+        ticks = tick_labels(axes.yaxis)
+        assert len(ticks) > 3 and all(float(text) == place for place, text in ticks.items())
+    else:
+        axes = ppm.plots.statistic_violins(samples, "mean", places=places).axes[0]
+        # a gamma distribution is skewed: its median is not its mean
+        (line,) = [line for line in axes.lines if line.get_linestyle() == "--"]
+        assert set(line.get_ydata()) == {np.median(samples["Data"])}
+    assert tick_labels(axes.xaxis) == dict(enumerate(places))
+    assert violins(axes) == [
+        violin_of(place, samples[name], name)
+        for place, name in enumerate(places) if name in samples
+    ]
+    missing = [text.get_position()[0] for text in axes.texts if "not computed" in text.get_text()]
+    assert missing == [places.index("DPweighted")]
+    left, right = axes.get_xlim()
+    assert left < -0.4 and right > len(places) - 0.6
 
 
 def test_a_gini_coefficient_has_no_unit():
@@ -75,20 +178,103 @@ def test_a_gini_coefficient_has_no_unit():
     assert dollars.yaxis.get_major_formatter()(41_000.0, 0) == "41"
 
 
-def test_group_intervals_hold_the_middle_95_per_cent():
+def test_every_group_interval_holds_the_middle_95_per_cent_of_its_own_values():
     rng = np.random.default_rng(3)
+    labels = ("Data", "Unweighted", "DPweighted")
     found = {
-        "old": {"Data": rng.normal(50_000, 500, 400)},
-        "young": {"Data": rng.normal(30_000, 500, 400), "DPweighted": np.full(400, 31_000.0)},
+        group: {label: rng.gamma(2, 1e4 * k, 400) for k, label in enumerate(labels, start=start)}
+        for start, group in ((1, "old"), (3, "young"))
     }
+    del found["old"]["Unweighted"]
     figure = ppm.plots.group_intervals(found, "age", simulated=True)
     axes = figure.axes[0]
-    ends = axes.collections[1].get_segments()[0][:, 1]
-    assert ends == pytest.approx(np.quantile(found["old"]["Data"], (0.025, 0.975)))
-    assert {"old", "young"} <= set(texts(figure)) and any("Simulated" in t for t in texts(figure))
+    assert tick_labels(axes.xaxis) == {0: "old", 1: "young"}
+    assert axes.get_xlabel() == "Age"
+    marks = [
+        (*line.get_xdata(), *line.get_ydata(), line.get_color(), line.get_marker())
+        for line in axes.lines
+    ]
+    lines, dashes = [], []
+    for place, low, high in segments(axes):
+        (lines if low != high else dashes).append((place, low, high))
+    # the labels of a group stand side by side in one order
+    offsets = dict(zip(("Data", "DPweighted", "Unweighted"), (-0.3, 0.0, 0.3), strict=True))
+    expected = [
+        (place + offset, *np.quantile(group[label], (0.025, 0.5, 0.975)), label)
+        for place, group in enumerate(found.values())
+        for label, offset in offsets.items() if label in group
+    ]
+    assert lines == [pytest.approx((x, low, high)) for x, low, _, high, _ in expected]
+    assert marks == [
+        (pytest.approx(x), pytest.approx(middle), ppm.plots.COLOURS[label],
+         ppm.plots.MARKERS[label])
+        for x, _, middle, _, label in expected
+    ]
+    # the dashed lines are at the data's medians, as wide as the group
+    middles = [np.median(group["Data"]) for group in found.values()]
+    assert [low for _, low, _ in dashes] == pytest.approx(middles)
+    assert [x for x, _, _ in dashes] == pytest.approx([-0.38, 0.62])
     named = [text.get_text() for text in figure.legends[0].get_texts()]
-    assert named == ["Data", "DPweighted"]
+    assert named == ["Data", "DPweighted", "Unweighted"]
+    assert any("Simulated" in text for text in texts(figure))
     figure.canvas.draw()
+
+
+def test_the_sweep_has_dpweighted_to_the_left_and_emweighted_to_the_right_of_each_setting():
+    rng = np.random.default_rng(5)
+    pairs = [(0.7, 0.0), (0.5, -0.3)]
+    names = ["Data", "Unweighted"] + [
+        f"{mechanism} ({scale:g}, {shift:g})"
+        for scale, shift in pairs for mechanism in ("DPweighted", "EMweighted")
+    ]
+    samples = {name: rng.gamma(2, 1e4 * k, 80) for k, name in enumerate(names, start=1)}
+    axes = ppm.plots.sweep_violins(samples, pairs, "mean").axes[0]
+    assert tick_labels(axes.xaxis) == {
+        0: "Data", 1: "Unweighted", 2: "(0.7, 0)", 3: "(0.5, -0.3)"
+    }
+    places = {
+        "Data": 0, "Unweighted": 1, "DPweighted (0.7, 0)": 1.97, "DPweighted (0.5, -0.3)": 2.97,
+        "EMweighted (0.7, 0)": 2.03, "EMweighted (0.5, -0.3)": 3.03,
+    }
+    assert violins(axes) == [
+        violin_of(pytest.approx(place), samples[name], name.partition(" ")[0])
+        for name, place in places.items()
+    ]
+    for (left, right, low, high), (name, place) in zip(
+        bodies(axes), places.items(), strict=True
+    ):
+        sides = (0.0 if name[:2] == "EM" else 0.4, 0.0 if name[:2] == "DP" else 0.4)
+        assert (left, right) == pytest.approx((place - sides[0], place + sides[1]), abs=1e-6)
+        assert (low, high) == pytest.approx((samples[name].min(), samples[name].max()))
+    (line,) = [line for line in axes.lines if line.get_linestyle() == "--"]
+    assert set(line.get_ydata()) == {np.median(samples["Data"])}
+    legend = axes.get_legend()
+    shown = [
+        (text.get_text(), patch.get_facecolor()[:3])
+        for text, patch in zip(legend.get_texts(), legend.get_patches(), strict=True)
+    ]
+    assert shown == [
+        (name, to_rgb(ppm.plots.COLOURS[name])) for name in ("DPweighted", "EMweighted")
+    ]
+
+
+def test_the_density_of_income_is_drawn_with_its_median_and_its_ninth_decile():
+    income = np.random.default_rng(6).lognormal(11, 0.8, 500)
+    axes = ppm.plots.income_density(income).axes[0]
+    curve, middle, upper = axes.lines
+    x, y = curve.get_data()
+    # a density: it integrates to 1 over the line, and lies where the records are
+    assert np.trapezoid(y, x) == pytest.approx(1.0, abs=0.01)
+    # smoothed by a tenth of the spread
+    density = stats.norm.pdf(x[:, None], income, 0.1 * income.std(ddof=1)).mean(axis=1)
+    assert y == pytest.approx(density, rel=1e-6, abs=1e-12)
+    assert set(middle.get_xdata()) == {np.median(income)}
+    assert set(upper.get_xdata()) == {np.quantile(income, 0.9)}
+    assert [(text.get_text(), text.xy[0]) for text in axes.texts] == [
+        (f"50% below {np.median(income):,.0f}", np.median(income)),
+        (f"90% below {np.quantile(income, 0.9):,.0f}", np.quantile(income, 0.9)),
+    ]
+    assert axes.xaxis.get_major_formatter()(41_000.0, 0) == "41"
 
 
 def test_statistics_and_sweep_mark_simulated_data_and_survive_a_constant():
@@ -111,21 +297,53 @@ def test_statistics_and_sweep_mark_simulated_data_and_survive_a_constant():
 
 
 def test_the_worked_example_shows_both_bounds_and_every_weight():
-    counts, bounds, weights = [1, 9], [2.0, 4.0], [1.0, 0.25]
-    figure = ppm.plots.worked_example_weights(counts, bounds, weights, [2.0, 1.0], names=["a", "b"])
-    assert {"1.00", "0.25"} <= set(texts(figure)) and "b\n9" in texts(figure)
+    counts, bounds, weights, weighted = [1, 9, 4], [2.0, 4.0, 1.0], [1.0, 0.25, 0.8], [2.5, 1.0, .7]
+    figure = ppm.plots.worked_example_weights(counts, bounds, weights, weighted, names="abc")
+    upper, lower = figure.axes
+    for label, values in (("Unweighted", bounds), ("Weighted", weighted)):
+        colour = ppm.plots.COLOURS[label]
+        (marks,) = [line for line in upper.lines if line.get_label() == label]
+        assert marks.get_xdata().tolist() == [0, 1, 2] and marks.get_color() == colour
+        assert marks.get_ydata().tolist() == values
+        level, = [
+            line.get_ydata()[0] for line in upper.lines
+            if line.get_label().startswith("_") and line.get_color() == colour
+        ]
+        assert level == max(values)
+        (note,) = [text for text in upper.texts if text.get_text() == f"local bound, {label}"]
+        assert note.xy[1] == max(values)
+    assert segments(upper) == list(zip((0, 1, 2), weighted, bounds, strict=True))
+    assert upper.get_ylim()[0] < 0 and upper.get_ylim()[1] > max(bounds)
+    bars = [(bar.get_x() + bar.get_width() / 2, bar.get_height()) for bar in lower.patches]
+    assert bars == [pytest.approx(pair) for pair in zip((0, 1, 2), weights, strict=True)]
+    assert [text.get_text() for text in lower.texts] == ["1.00", "0.25", "0.80"]
+    assert tick_labels(lower.xaxis) == {0: "a\n1", 1: "b\n9", 2: "c\n4"}
     with pytest.raises(ValueError, match="one value a record"):
         ppm.plots.worked_example_weights(counts, bounds, weights, [2.0])
 
 
-def test_posterior_densities_are_the_distributions_own():
-    posterior = ppm.GammaPoisson([3, 4]).posterior()
-    draws = {"Unweighted": posterior.rvs(50, random_state=1)}
-    axes = ppm.plots.posterior_densities({"Unweighted": posterior}, draws).axes[0]
-    x, y = axes.lines[0].get_data()
-    assert np.allclose(y, posterior.pdf(x))
+def test_posterior_densities_are_the_distributions_own_over_the_draws_histograms():
+    posteriors = {
+        "Unweighted": ppm.GammaPoisson([3, 4]).posterior(),
+        "Weighted": ppm.GammaPoisson([3, 4, 9]).posterior([1.0, 0.5, 0.1]),
+    }
+    draws = {
+        name: posterior.rvs((2, 50), random_state=1) for name, posterior in posteriors.items()
+    }
+    axes = ppm.plots.posterior_densities(posteriors, draws).axes[0]
+    edges = np.linspace(*axes.get_xlim(), 61)
+    bars = np.array([bar.get_height() for bar in axes.patches]).reshape(2, 60)
+    for line, heights_of, (name, posterior) in zip(
+        axes.lines, bars, posteriors.items(), strict=True
+    ):
+        x, y = line.get_data()
+        assert line.get_label() == name and np.allclose(y, posterior.pdf(x))
+        histogram, _ = np.histogram(draws[name], edges, density=True)
+        assert heights_of == pytest.approx(histogram)
+        # the axis reaches to where next to nothing is left of either
+        assert posterior.cdf(edges[0]) <= 1.0001e-4 and posterior.sf(edges[-1]) <= 1.0001e-4
     with pytest.raises(ValueError, match="same labels"):
-        ppm.plots.posterior_densities({"Unweighted": posterior}, {})
+        ppm.plots.posterior_densities(posteriors, {})
 
 
 def test_a_kernel_is_shown_the_picture_not_the_object(study):
@@ -143,53 +361,94 @@ def audited():
     return ppm.audit_study([50, 200], replicates=5, draws=100, weight_draws=5, random_seed=1)
 
 
-def heights(axes, label):
-    return next(line.get_ydata() for line in axes.lines if line.get_label() == label)
+KINDS = {
+    "fixed": "weights held fixed",
+    "common": "weights again, one seed",
+    "worst": "weights again, worst seed",
+    "integrated": "weights again, integrated out",
+}
 
 
 def test_losses_by_record_stand_beside_both_bounds(audited):
     found = audited.audit(200, 0)
     figure = ppm.plots.loss_by_record(found)
     assert [axes.get_title() for axes in figure.axes] == ["Weighted", "Weighted-M", "Capped"]
-    axes, here = figure.axes[1], found.sel(mechanism="Weighted-M")
-    assert set(heights(axes, "2Δ")) == {2 * here["local_bound"].item()}
-    assert set(heights(axes, "oscillation")) == {here["oscillation_bound"].item()}
-    shown = heights(axes, "weights again, one seed")
-    assert shown == pytest.approx(np.maximum(here["loss_common"], 1e-3))
-    assert not np.allclose(shown, heights(axes, "weights held fixed"))
+    for axes in figure.axes:
+        here = found.sel(mechanism=axes.get_title())
+        assert set(heights(axes, "2Δ")) == {2 * here["local_bound"].item()}
+        assert set(heights(axes, "oscillation")) == {here["oscillation_bound"].item()}
+        for kind in ("fixed", "common", "integrated"):
+            (line,) = [line for line in axes.lines if line.get_label() == KINDS[kind]]
+            assert line.get_xdata().tolist() == found["left_out"].values.tolist()
+            # on a logarithmic axis a loss of 0 would vanish
+            assert line.get_ydata() == pytest.approx(np.maximum(here[f"loss_{kind}"], 1e-3))
+    axes = figure.axes[1]
+    shown = [heights(axes, KINDS[kind]) for kind in ("fixed", "common", "integrated")]
+    assert not any(np.allclose(one, other) for one, other in zip(shown, shown[1:], strict=False))
 
 
 def test_the_loss_over_draws_is_that_of_the_worst_record(audited):
-    found = audited.audit(50, 2)
-    figure = ppm.plots.loss_over_draws({"One": found, "Two": found})
-    here = found.sel(mechanism="Weighted")
-    worst = here["loss_common"].argmax("left_out")
-    line = next(line for line in figure.axes[0].lines if line.get_label() == "Weighted")
-    expected = np.sort(np.abs(here["loss_over_draws"].isel(left_out=worst)))
-    assert line.get_xdata() == pytest.approx(np.maximum(expected, 1e-3))
-    assert np.all(np.diff(line.get_ydata()) < 0)
+    audits = {"One": audited.audit(50, 2), "Two": audited.audit(200, 1)}
+    figure = ppm.plots.loss_over_draws(audits)
+    for axes, (title, found) in zip(figure.axes, audits.items(), strict=True):
+        assert axes.get_title() == title
+        curves, edges = axes.lines[::2], axes.lines[1::2]
+        for mechanism, line, edge in zip(
+            ("Weighted", "Weighted-M", "Capped"), curves, edges, strict=True
+        ):
+            here = found.sel(mechanism=mechanism)
+            worst = here["loss_common"].argmax("left_out")
+            loss = np.abs(here["loss_over_draws"].isel(left_out=worst).values)
+            assert line.get_label() == mechanism
+            assert line.get_xdata() == pytest.approx(np.maximum(np.sort(loss), 1e-3))
+            # at every loss the share of the draws above it, half of itself counted
+            above = [(np.sum(loss > x) + 0.5) / loss.size for x in np.sort(loss)]
+            assert line.get_ydata() == pytest.approx(above)
+            assert set(edge.get_xdata()) == {2 * here["local_bound"].item()}
+            assert line.get_color() == edge.get_color() == ppm.plots.COLOURS[mechanism]
 
 
 def test_audited_losses_are_shares_of_each_databases_own_bound(audited):
     figure = ppm.plots.audited_losses(audited)
     data = audited.dataset
-    ratio = (data["loss_integrated"] / data["local_bound"] / 2).median("replicate")
-    # each seed has a bound of its own
-    worst = data["share_worst"].median("replicate")
-    assert not np.allclose(worst, (data["loss_common"] / data["local_bound"] / 2).max("replicate"))
-    for mechanism in MECHANISMS:
-        for axes, expected in ((figure.axes[3], ratio), (figure.axes[2], worst)):
-            shown = heights(axes, mechanism)
-            assert shown == pytest.approx(expected.sel(mechanism=mechanism).values)
+    for axes, (kind, label) in zip(figure.axes, KINDS.items(), strict=True):
+        assert axes.get_title() == label
+        # each seed has a bound of its own
+        ratio = data["share_worst"]
+        if kind != "worst":
+            ratio = data[f"loss_{kind}"] / (2 * data["local_bound"])
+        places = np.linspace(-0.33, 0.33, len(MECHANISMS))
+        expected = [
+            (place + offset, *(function(ratio.sel(mechanism=mechanism, size=size))
+                               for function in (np.min, np.max)))
+            for mechanism, offset in zip(MECHANISMS, places, strict=True)
+            for place, size in enumerate((50, 200))
+        ]
+        assert segments(axes) == [pytest.approx(tuple(map(float, cell))) for cell in expected]
+        for mechanism in MECHANISMS:
+            middle = ratio.sel(mechanism=mechanism).median("replicate")
+            assert heights(axes, mechanism) == pytest.approx(middle.values)
+        assert set(axes.lines[0].get_ydata()) == {1.0}
+    # the panels share their axis, named below
+    for axes in figure.axes[2:]:
+        assert tick_labels(axes.xaxis) == {0: "50", 1: "200"}
+    largest = (data["loss_common"] / data["local_bound"] / 2).max("replicate")
+    assert not np.allclose(data["share_worst"].median("replicate"), largest)
 
 
 def test_shares_over_their_own_bound_are_estimates_with_their_intervals(audited):
     table = audited.over_own_bound(["fixed", "common"])
-    figure = ppm.plots.over_own_bound(table, ["Weighted-M"])
-    cell = table.xs(("Weighted-M", "common"), level=("mechanism", "loss"))
-    assert heights(figure.axes[1], "Weighted-M") == pytest.approx(cell["estimate"].values)
-    ends = [segment[:, 1] for segment in figure.axes[1].collections[0].get_segments()]
-    assert np.allclose(ends, cell[["low", "high"]])
+    figure = ppm.plots.over_own_bound(table)
+    shown = ("Weighted", "Weighted-M", "Capped", "Capped on T")
+    for axes, kind in zip(figure.axes, ("fixed", "common"), strict=True):
+        assert axes.get_title() == KINDS[kind] and tick_labels(axes.xaxis) == {0: "50", 1: "200"}
+        ends = segments(axes)
+        for number, mechanism in enumerate(shown):
+            cell = table.xs((mechanism, kind), level=("mechanism", "loss"))
+            assert heights(axes, mechanism) == pytest.approx(cell["estimate"].values)
+            here = np.array(ends[2 * number : 2 * number + 2])
+            np.testing.assert_allclose(here[:, 1:], cell[["low", "high"]])
+            np.testing.assert_allclose(here[:, 0], np.arange(2) - 0.24 + 0.16 * number)
 
 
 def test_bound_growth_has_one_line_for_the_maximum_and_one_for_each_share():
@@ -198,10 +457,17 @@ def test_bound_growth_has_one_line_for_the_maximum_and_one_for_each_share():
         ppm.tail_bound(draws[:number], outside=outside)
         for outside in (0.05, 0.02) for number in (400, 1_000)
     ]
-    figure = ppm.plots.bound_growth(ppm.bound_by_draws(draws, [10, 100]), tails)
-    shown = heights(figure.axes[0], "all but 0.02 of the posterior")
-    assert shown == pytest.approx([tail.bound for tail in tails[2:]])
-    assert len(figure.axes[0].lines) == 3
+    expected = ppm.bound_by_draws(draws, [10, 100])
+    axes = ppm.plots.bound_growth(expected, tails).axes[0]
+    rising, *others = axes.lines
+    assert rising.get_xdata().tolist() == [10, 100]
+    assert rising.get_ydata().tolist() == expected.tolist()
+    assert [line.get_label() for line in others] == [
+        "all but 0.05 of the posterior", "all but 0.02 of the posterior"
+    ]
+    for line, here in zip(others, (tails[:2], tails[2:]), strict=True):
+        assert line.get_xdata().tolist() == [400, 1_000]
+        assert line.get_ydata().tolist() == [tail.bound for tail in here]
 
 
 def test_detection_limits_have_their_corner_where_both_limits_meet():
