@@ -767,7 +767,9 @@ def _from_rows(claim, rows):
             break
     told = f"{counted['reproduced']} of its {len(parts)} parts reproduced"
     failed = [part for part in parts if part.verdict == "not reproduced"]
-    return Row(claim, verdict, told, open=bool(failed) and all(part.open for part in failed))
+    is_open = bool(failed) and all(part.open for part in failed)
+    told += f", {len(failed)} open: see there" if is_open else ""
+    return Row(claim, verdict, told, open=is_open)
 
 
 def _value(entry):

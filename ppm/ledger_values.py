@@ -150,8 +150,12 @@ def contraction_values(study, *, studies=1, random_seed=None):
         chosen = [size for size in sizes if (size > 1000) == large]
         if chosen:
             held = data["local_bound"].sel(mechanism="Weighted-M", size=chosen).values
+            entry = over_sizes(held, _share_above(factor))
+            # that nothing was seen, or in no study by itself, is not known without an error
+            least = _share(replicates * np.array(entry["value"]), replicates)["error"]
+            entry["error"] = [a or b for a, b in zip(entry["error"], least, strict=True)]
             found[f"share above {factor:g} times a bound, {'large' if large else 'small'} n"] = (
-                over_sizes(held, _share_above(factor))
+                entry
             )
     for entry in found.values():
         if np.any(np.asarray(entry["error"], dtype=np.float64) > 0):

@@ -144,7 +144,7 @@ def _counts(rows, sections):
     lines = [[verdict, *(one[verdict] for one in counted)] for verdict in VERDICTS]
     lines.insert(2, ["of these open", *(sum(row.open for row in part) for part in parts)])
     lines.append(["**rows**", *map(len, parts)])
-    heads = ["Section", "all", *sections]
+    heads = ["Verdict", "all", *sections]
     return [
         ":::{container} ledger-counts",
         table_line(heads),

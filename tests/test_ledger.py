@@ -61,6 +61,9 @@ def powers(exponent, error=0.02):
          [[number(3.0, 0.5), number(2.0, 0.2)], [number(2.0), number(3.0)]]),
         (("greater", [number([3.0, 4.0], 0.1)], {"than": 2.5}), [[number([3.0, 2.4], 0.1)]]),
         (("greater", [number(5.0), number(2.0)], {"factor": 2}), [[number(3.9), number(2.0)]]),
+        # half of a number has half of its error
+        (("less", [number(1.2), number(5.0, 0.8)], {"factor": 0.5}),
+         [[number(1.2), number(5.0, 1.5)]]),
         (("less", [number(2.0, 0.2), number(3.0, 0.4)], {}),
          [[number(3.0), number(2.0)], [number(2.0, 0.2), number(3.0, 0.5)]]),
         (("between", [number([0.9, 1.1], 0.04)], {"low": 0.8, "high": 1.2}),
@@ -314,6 +317,8 @@ def test_the_larger_study_judges_and_the_chapter_stands_beside():
     assert (rows["alone"].verdict, rows["alone"].beside) == ("reproduced", ())
     assert rows["size"].verdict == "same setting"
     assert rows["other"] == before["other"]
+    chapter["n"], larger["n"] = number(100), number(400)
+    assert judge([claims[2]], computed, more)[0].verdict == "not comparable"
     # where both agree there is nothing to say about the chapter alone
     chapter["a"] = number(1.0, 0.1)
     assert judge(claims, computed, more)[0].alone == ""
@@ -368,7 +373,9 @@ def test_a_conclusion_is_as_good_as_its_worst_part():
             for i, value in enumerate(values)
             if value not in (None, "other")
         }
-        return judge([whole, *parts], {"c": {"data": "drawn", "values": found}})[0].spoken
+        row = judge([whole, *parts], {"c": {"data": "drawn", "values": found}})[0]
+        assert row.reason.endswith(" open: see there") == row.open
+        return row.spoken
 
     assert conclusion(0, 0) == "reproduced"
     assert conclusion(0, 2) == "not reproduced"

@@ -171,6 +171,11 @@ def test_the_factor_of_safety_belongs_to_the_sizes_on_its_side_of_1000():
     assert large == pytest.approx(table.loc[[1001, 1500], 1.05].tolist())
     assert small == pytest.approx(table.loc[[500, 1000], 1.10].tolist())
     assert large != pytest.approx(small)
+    # thirty databases of which none exceeds another's bound by so much are no proof of a share of 0
+    alike = ppm.contraction_values(known_study(np.full((2, 30), 3.5)), random_seed=1)
+    entry = alike["share above 1.1 times a bound, small n"]
+    assert entry["value"] == [0.0, 0.0]
+    assert entry["error"] == pytest.approx([0.5**0.5 / 30] * 2, rel=0.03)
 
 
 def test_a_step_that_changes_counts_the_number_in_the_middle_twice():
