@@ -17,7 +17,7 @@ RUN = $(VENV)/bin/python
 PAGE = _build/html/index.html
 
 .DEFAULT_GOAL := help
-.PHONY: help book open serve test lint benchmark env lock clean _inputs
+.PHONY: help book open serve test mutants lint benchmark env lock clean _inputs
 
 help: ## list the targets
 	@awk -F ': .*## ' '/^[a-z]+:.*## / {printf "make %-9s %s\n", $$1, $$2}' Makefile
@@ -40,6 +40,9 @@ serve: book ## build the book and serve it: PORT=8000
 # the book's page of checks reads the verdicts; a part of the tests replaces only its own
 test: env ## run all tests, the notebooks and a build of the book among them: ARGS='-k cli'
 	@"$(RUN)" -m pytest --junit-xml=_build/tests/$(if $(ARGS),part,all).xml $(ARGS)
+
+mutants: env ## change the code line by line and see whether a test fails: ARGS='--only sweep'
+	@"$(RUN)" scripts/mutants.py $(ARGS)
 
 lint: env ## check the style of the code and of the notebooks
 	@"$(RUN)" -m ruff check .
