@@ -9,7 +9,6 @@ EXTRAS = {
     "pymc": ("pymc", "pytensor"),
     "extra": ("matplotlib", "pooch", "requests", "tqdm"),
     "book": (
-        "filelock",
         "ipykernel",
         "jinja2",
         "jupyter_book",

@@ -379,7 +379,7 @@ class AuditStudy:
         ).assign(above=integrated["exceeded"], surely=integrated["surely"])
 
     def exceedance(self, epsilon, *, confidence=0.95):
-        """Share π of databases whose loss exceeds one ε at some parameter that the prior allows.
+        """Share of databases whose loss exceeds one ε at some parameter that the prior allows.
 
         Parameters
         ----------
@@ -402,7 +402,9 @@ class AuditStudy:
         -----
         Savitsky, Williams and Hu (2022), section 4, the definition of probabilistic differential
         privacy: its supremum over all sets of parameters is the supremum of the loss over all
-        parameters of the prior. Weights are computed again with the random numbers of one seed.
+        parameters of the prior. For weights that do not react the share estimates π. Weights that
+        react are computed again with the random numbers of one seed: that is the loss of a
+        mechanism which tells this seed, and π of a release whose seed is secret is not computed.
         """
         import pandas as pd
 
@@ -464,10 +466,11 @@ def exact_audit(
         weight and its weighted bound; ``loss_fixed``: the other records keep their weights;
         ``loss_common``: weights computed again without the record, with the same random numbers,
         those of one seed; ``loss_integrated``: the same with densities averaged over the weights'
-        draws on each side, ``loss_integrated_error``: its Monte Carlo standard error (NaN with one
-        draw of reacting weights); ``loss_over_draws``: the loss at common random numbers, with its
-        sign, at the quantiles ``level`` of the pseudo posterior; ``shape_without`` and
-        ``rate_without``: of the Gamma density without the record, weights computed again.
+        draws on each side, ``loss_integrated_error``: its Monte Carlo standard error, given the
+        set of μ and the Δ of the first seed (NaN with one draw of reacting weights);
+        ``loss_over_draws``: the loss at common random numbers, with its sign, at the quantiles
+        ``level`` of the pseudo posterior; ``shape_without`` and ``rate_without``: of the Gamma
+        density without the record, weights computed again.
         By mechanism: ``shape`` and ``rate`` with all records, and what :class:`AuditStudy` lists.
 
     Raises

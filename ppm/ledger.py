@@ -129,13 +129,17 @@ class _Value(NamedTuple):
 
 
 class _Outcome(NamedTuple):
-    """What a rule found. `factor`: how many times the sample would decide an open comparison."""
+    """What a rule found. `factor`: how many times the sample would decide an open comparison.
+
+    `undefined`: the values do not fit the rule, so that there is nothing to judge.
+    """
 
     holds: bool
     reason: str
     open: bool = False
     ours: tuple = ()
     factor: float = math.nan
+    undefined: bool = False
 
 
 class _Rule(NamedTuple):
@@ -225,7 +229,7 @@ def _compared(claim, values, sign):
     try:
         difference = sign * (first - factor * second)
     except ValueError:
-        return _Outcome(False, f"{first.size} numbers against {second.size}")
+        return _Outcome(False, f"{first.size} numbers against {second.size}", undefined=True)
     error = np.hypot(first_error, factor * second_error)
     return _sure(difference, error, "above" if sign > 0 else "below")
 
@@ -286,7 +290,7 @@ def _monotone(claim, values, sign):
     ours, error = _sequence(claim, values)
     verb = "rise" if sign > 0 else "fall"
     if ours.size < 2:
-        return _Outcome(False, "a single value has no direction")
+        return _Outcome(False, "a single value has no direction", undefined=True)
     steps = np.diff(ours)
     slack = np.hypot(error[1:], error[:-1])
     weighed = _weigh(sign * steps, slack, strict=True)
@@ -408,7 +412,7 @@ def _rate(claim, values):
     try:
         slope, low, high = power_law(sizes, found, values[1].error)
     except ValueError as error:
-        return _Outcome(False, str(error))
+        return _Outcome(False, str(error), undefined=True)
     steps = np.diff(np.log(found)) / np.diff(np.log(sizes))
     return _judge_rate(claim, slope, low, high, f"step by step {shown(np.round(steps, 2))}")
 
@@ -419,7 +423,7 @@ def _share_rate(claim, values):
     try:
         slope, low, high = share_power_law(sizes, np.rint(share.value * share.of), share.of)
     except ValueError as error:
-        return _Outcome(False, str(error))
+        return _Outcome(False, str(error), undefined=True)
     return _judge_rate(claim, slope, low, high, f"the shares are {shown(share.value)}")
 
 
@@ -717,6 +721,8 @@ def _judge(claim, chapter):
         why = f"the chapter did not say of how many {claim.values[1]} is a share"
         return Row(claim, "not computed", why, ours)
     outcome = RULES[claim.rule].check(claim, values)
+    if outcome.undefined:
+        return Row(claim, "not computed", outcome.reason, ours)
     reasons = [outcome.reason]
     verdict, is_open = "reproduced" if outcome.holds else "not reproduced", outcome.open
     if claim.by_construction and not (outcome.holds or is_open):

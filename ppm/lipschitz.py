@@ -164,10 +164,10 @@ def record_oscillations(log_lik, weights=None):
 def oscillation_bound(log_lik, weights=None):
     r"""Largest oscillation of a record over the draws at hand: an estimate, from below.
 
-    What it estimates is the oscillation over *all* parameters that the prior allows. That one is
-    an ε of one release, without a factor 2, if it is finite for every possible record and no weight
-    reacts to another record. A maximum over draws is neither: more draws only raise it, and other
-    records have another one.
+    If no weight reacts to another record, the *supremum over every possible record* of the
+    oscillation over all parameters that the prior allows is, where it is finite, an ε of one exact
+    draw, without a factor 2. A maximum over draws and over the records at hand is not: more draws
+    only raise it, and other records have another one.
 
     Parameters
     ----------

@@ -50,9 +50,11 @@ def ledger_page(rows, chapters, *, settings_chapter="", study=None):
         " run would decide it, if the difference stayed what it is;",
         "- *same setting*: no finding. The run was made with the paper's setting;",
         "- *by construction*: no finding either. The row says why it cannot fail here. If it failed"
-        " all the same, it would count as not reproduced and show a defect of this book;",
+        " all the same, by more than two standard errors, it would count as not reproduced and"
+        " show a defect of this book;",
         "- *not comparable*: other data, or other settings than the paper's;",
-        "- *not computed*: a value, or its Monte Carlo error, is missing.",
+        "- *not computed*: a value or its Monte Carlo error is missing, or the values do not fit"
+        " the rule, as where nothing was counted.",
         "",
         "What the rules ask:",
         "",
@@ -60,7 +62,9 @@ def ledger_page(rows, chapters, *, settings_chapter="", study=None):
         " stay within the tolerance.",
         "- Numbers rise, or fall, if every single step does so by more than two standard errors.",
         "- The exponent of a rate is the slope of the least-squares line through the logarithms,"
-        " with every size counting alike. A rate O(n^(−1/2)) has two readings and a row for each:"
+        " with every size counting alike; for a share it is that of the power law, cut at 1, which"
+        " is most likely for the counts. Both are average slopes: whether the points follow a power"
+        " law is not tested. A rate O(n^(−1/2)) has two readings and a row for each:"
         " as the rate itself, and as an upper limit, with which a faster rate agrees.",
         "- A conclusion from other rows is as good as the worst of them. It rests on none that"
         " cannot fail.",

@@ -35,7 +35,7 @@ COMMAND = "from ppm.cli import main\nsys.exit(main(sys.argv[1:]))"
 @pytest.mark.parametrize("arguments", [["run", "poisson_contraction"], ["book"]], ids=" ".join)
 def test_a_command_that_needs_the_book_s_packages_says_so_in_one_line(arguments, tmp_path):
     where = ["--output", str(tmp_path / "out")] if arguments[0] == "run" else []
-    for modules, name in (ALL, "filelock"), ({"yaml"}, "yaml"), ({"jupyter_book"}, "jupyter_book"):
+    for modules, name in (ALL, "ipykernel"), ({"yaml"}, "yaml"), ({"jupyter_book"}, "jupyter_book"):
         done = without(modules, COMMAND, *arguments, *where)
         told = f"ppm: ppm {arguments[0]} needs {name}: pip install 'ppm[book]'\n"
         assert (done.returncode, done.stdout, done.stderr) == (1, "", told)
