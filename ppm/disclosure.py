@@ -225,7 +225,7 @@ def release_statement(result, releases, *, strict_epsilon=None):
         "to a weight between 0 and 1."
     ]
     if many:
-        sentences.append("Each database has a draw of the model's parameters of its own.")
+        sentences.append("Each database comes from one draw of the model's parameters.")
     if strict_epsilon is None:
         sentences += [
             "The weights were computed from all records."

@@ -233,7 +233,7 @@ def _bare(synthetic):
         for name, coordinate in synthetic.coords.items()
         if not coordinate.dims or drawn & {*coordinate.dims}
     ]
-    return synthetic.drop_vars(noted).drop_attrs()
+    return synthetic.drop_vars(noted).drop_attrs().drop_encoding()
 
 
 class PseudoPosteriorMechanism:
