@@ -1,8 +1,41 @@
-"""Checks of arguments that several modules share: one clear error, before any work starts."""
+"""Checks of arguments that several modules share: one clear error, before any work starts.
+
+A message names the argument, the position and the kind of fault, and never a record's value: it may
+end in a log that others read.
+"""
 
 import numbers
 
 import numpy as np
+
+
+def shown(value):
+    """A setting as a message may show it: one number or word, and of anything longer its kind.
+
+    What was given in the place of a setting may be the records.
+    """
+    if value is None or isinstance(value, (bool, numbers.Number, str)):
+        return repr(value)
+    kind = type(value).__name__
+    if hasattr(value, "shape"):
+        return f"{kind} of shape {tuple(value.shape)}"
+    return f"{kind} of length {len(value)}" if hasattr(value, "__len__") else kind
+
+
+def as_numbers(name, values):
+    """Return ``values`` as a float64 array.
+
+    Raises
+    ------
+    ValueError
+        If they are not numbers; NumPy's own message would show one of them.
+    """
+    try:
+        return np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ValueError(
+            f"{name} must be an array of numbers; got {type(values).__name__}"
+        ) from None
 
 
 def check_weights(weights, records):
@@ -26,7 +59,7 @@ def check_weights(weights, records):
     wrong = np.flatnonzero(~((weights >= 0) & (weights <= 1)))
     if wrong.size:
         raise ValueError(
-            f"weights must lie in [0, 1]; record {wrong[0]} has {weights[wrong[0]]} "
+            f"weights must lie in [0, 1]; that of record {wrong[0]} does not "
             f"({wrong.size} of {records} are outside)"
         )
     return weights
@@ -58,7 +91,7 @@ def check_number(name, value, *, above=None, at_least=None, at_most=None):
         or (at_least is not None and value < at_least)
         or (at_most is not None and value > at_most)
     ):
-        raise ValueError(f"{name} must be {accepted}; got {value!r}")
+        raise ValueError(f"{name} must be {accepted}; got {shown(value)}")
     return float(value)
 
 
@@ -72,7 +105,7 @@ def check_share(name, value):
     """
     value = check_number(name, value, above=0)
     if value >= 1:
-        raise ValueError(f"{name} must be between 0 and 1; got {value!r}")
+        raise ValueError(f"{name} must be between 0 and 1; got {shown(value)}")
     return value
 
 
@@ -86,7 +119,9 @@ def check_count(name, value, *, at_least=1):
     """
     is_whole = isinstance(value, numbers.Integral) and not isinstance(value, (bool, np.bool_))
     if not is_whole or value < at_least:
-        raise ValueError(f"{name} must be a whole number of at least {at_least}; got {value!r}")
+        raise ValueError(
+            f"{name} must be a whole number of at least {at_least}; got {shown(value)}"
+        )
     return int(value)
 
 
@@ -98,7 +133,10 @@ def check_counts(name, values):
     ValueError
         If ``values`` is empty, not one-dimensional, or holds anything but whole numbers >= 0.
     """
-    values = np.asarray(values)
+    try:
+        values = np.asarray(values)
+    except ValueError:
+        raise ValueError(f"{name} must be a list of counts, and holds lists") from None
     if values.ndim != 1 or values.size == 0:
         raise ValueError(f"{name} must be a non-empty list of counts; got shape {values.shape}")
     if values.dtype.kind not in "iuf" or not np.all(np.isfinite(values)):
@@ -107,6 +145,7 @@ def check_counts(name, values):
     wrong = np.flatnonzero((values < 0) | (values != np.floor(values)) | (values >= 2.0**63))
     if wrong.size:
         raise ValueError(
-            f"{name} must hold whole numbers >= 0; position {wrong[0]} has {values[wrong[0]]}"
+            f"{name} must hold whole numbers >= 0; that at position {wrong[0]} is none "
+            f"({wrong.size} of {values.size} are not)"
         )
     return values.astype(np.int64)

@@ -14,7 +14,7 @@ from scipy.special import gammainc, gammaincinv, gammaln
 from ppm import pdp
 from ppm._extras import needed_for
 from ppm._random import generator, seed_sequence
-from ppm._validation import check_count, check_counts, check_number
+from ppm._validation import as_numbers, check_count, check_counts, check_number, shown
 from ppm.contraction import _LARGEST_MEAN, _check_sizes
 from ppm.lipschitz import local_bound, oscillation_bound
 from ppm.restricted_gamma import RestrictedGamma
@@ -189,7 +189,7 @@ class AuditStudy:
     def _check(name, value, accepted):
         if value not in accepted:
             listed = ", ".join(str(entry) for entry in accepted)
-            raise ValueError(f"{name} must be among {listed}; got {value!r}")
+            raise ValueError(f"{name} must be among {listed}; got {shown(value)}")
 
     def losses(self):
         """Bounds and losses by mechanism and size, over the set of μ of each database, in nats.
@@ -661,7 +661,9 @@ def _settings(truncate_at, public, draws, weight_draws, seeds, shape, rate):
     try:
         lowest, highest = public
     except (TypeError, ValueError):
-        raise ValueError(f"public must be two numbers, an interval of μ; got {public!r}") from None
+        raise ValueError(
+            f"public must be two numbers, an interval of μ; got {shown(public)}"
+        ) from None
     lowest = check_number("public", lowest, above=0)
     weight_draws = check_count("weight_draws", weight_draws)
     seeds = min(_SEEDS, weight_draws) if seeds is None else check_count("seeds", seeds)
@@ -987,7 +989,7 @@ def bounds_by_unit(values, units, *, draws=1000, random_seed=None):
     import pandas as pd
     from scipy import stats
 
-    values = np.asarray(values, dtype=np.float64)
+    values = as_numbers("values", values)
     if values.ndim != 1 or not np.all(np.isfinite(values)) or np.ptp(values) == 0:
         raise ValueError("values must be finite numbers that are not all the same")
     draws = check_count("draws", draws, at_least=2)

@@ -8,7 +8,7 @@ import xarray as xr
 
 from ppm import pdp
 from ppm._random import seed_sequence
-from ppm._validation import check_count, check_number
+from ppm._validation import check_count, check_number, shown
 from ppm.synthesizers.gamma_poisson import log_likelihood_of_counts
 from ppm.weights import linear_weights
 
@@ -301,10 +301,10 @@ def _check_sizes(sizes):
         sizes = tuple(check_count("sizes", n, at_least=2) for n in sizes)
     except TypeError:
         raise ValueError(
-            f"sizes must be a list of sample sizes, such as [100, 400]; got {sizes!r}"
+            f"sizes must be a list of sample sizes, such as [100, 400]; got {shown(sizes)}"
         ) from None
     if not sizes:
         raise ValueError("sizes must name at least one sample size; got an empty list")
     if any(a >= b for a, b in zip(sizes, sizes[1:], strict=False)):
-        raise ValueError(f"sizes must increase from one to the next; got {list(sizes)}")
+        raise ValueError(f"sizes must increase from one to the next; got {shown(sizes)}")
     return sizes

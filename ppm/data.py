@@ -26,7 +26,7 @@ import pandas as pd
 
 from ppm._extras import needed_for
 from ppm._random import generator
-from ppm._validation import check_count
+from ppm._validation import as_numbers, check_count, shown
 
 BUREAU_URL = "https://www.bls.gov/cex/pumd/data/comma"
 
@@ -341,7 +341,7 @@ def load_ce(path, *, missing="drop", quarters=None):
     of the result for what stands in.
     """
     if missing not in ("drop", "category"):
-        raise ValueError(f"missing must be 'drop' or 'category', got {missing!r}")
+        raise ValueError(f"missing must be 'drop' or 'category', got {shown(missing)}")
     wanted = _parse_quarters(quarters)
     if str(path) == "":
         raise ValueError("path is empty; give a zip, a folder or a CSV file")
@@ -366,8 +366,8 @@ def load_ce(path, *, missing="drop", quarters=None):
     rows = _earliest_of_each_unit(rows)
     units_read = len(rows)
 
-    codes = {name: _encode(rows, name, path.name) for name in LABELS}
-    income = _parse_income(rows["income"], income_column, path.name)
+    codes = {name: _encode(rows, name) for name in LABELS}
+    income = _parse_income(rows, income_column)
     absurd = np.abs(income) > _MOST_DOLLARS
     if absurd.any():
         raise DataFileError(
@@ -652,22 +652,25 @@ def _place(rows, flags):
     return f"{file}, row {row + 2}"
 
 
-def _encode(rows, name, where):
+def _encode(rows, name):
     """Positions in LABELS[name], -1 where suppressed or blank, shape (units,)."""
     column, known = _CODES[name]
-    positions = {}
+    positions, unknown = {}, []
     for text, value in _numbers(rows[column]).items():
         if value is not None and np.isnan(value):
             positions[text] = -1
         elif value in known:
             positions[text] = known[value]
         else:
-            codes = list(known)
-            ranges = f"{codes[0]} to {codes[-1]}"
-            accepted = f"0, {codes[1]} to {codes[-1]}" if name == "education" else ranges
-            raise DataFileError(
-                f"{where}: column {column} holds the unknown code {text!r}; accepted: {accepted}"
-            )
+            unknown.append(text)
+    if unknown:
+        codes = list(known)
+        ranges = f"{codes[0]} to {codes[-1]}"
+        accepted = f"0, {codes[1]} to {codes[-1]}" if name == "education" else ranges
+        flags = rows[column].isin(unknown).to_numpy()
+        raise DataFileError(
+            f"{_place(rows, flags)}: column {column} holds an unknown code; accepted: {accepted}"
+        )
     codes = rows[column].map(positions).to_numpy(dtype=np.int64)
     if name == "cbsa":
         named = ~rows["PSU"].str.strip().str.lower().isin(_BLANK).to_numpy()
@@ -675,12 +678,15 @@ def _encode(rows, name, where):
     return codes
 
 
-def _parse_income(texts, column, where):
-    values = _numbers(texts)
-    for text, value in values.items():
-        if value is None:
-            raise DataFileError(f"{where}: column {column} holds {text!r}, not a number of dollars")
-    return texts.map(values).to_numpy(dtype=np.float64)
+def _parse_income(rows, column):
+    values = _numbers(rows["income"])
+    wrong = [text for text, value in values.items() if value is None]
+    if wrong:
+        flags = rows["income"].isin(wrong).to_numpy()
+        raise DataFileError(
+            f"{_place(rows, flags)}: column {column} holds something else than a number of dollars"
+        )
+    return rows["income"].map(values).to_numpy(dtype=np.float64)
 
 
 def _check_incomes(income, column, where):
@@ -797,7 +803,7 @@ def simulate_ce(n=6208, *, random_seed=2017):
     Stands in for the sample of Section 5.1 where the Bureau's file is not at hand.
     """
     if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 1:
-        raise ValueError(f"n must be a whole number of at least 1, got {n!r}")
+        raise ValueError(f"n must be a whole number of at least 1, got {shown(n)}")
     rng = generator(random_seed)
     n = int(n)
 
@@ -979,8 +985,8 @@ def log_income(table, floor=1.0):
     """
     number = isinstance(floor, int | float | np.number) and not isinstance(floor, bool)
     if not (number and np.isfinite(floor) and floor > 0):
-        raise ValueError(f"floor must be a positive number of dollars, got {floor!r}")
-    income = _checked(table, ["income"])["income"].to_numpy(dtype=np.float64)
+        raise ValueError(f"floor must be a positive number of dollars, got {shown(floor)}")
+    income = as_numbers("table: column income", _checked(table, ["income"])["income"])
     if not np.isfinite(income).all():
         raise ValueError("table: column income has an infinite value")
     return np.log(np.maximum(income, floor)), int((income < floor).sum())
@@ -990,7 +996,9 @@ def _checked(table, columns):
     if isinstance(table, ConsumerExpenditure):
         table = table.table
     if not isinstance(table, pd.DataFrame):
-        raise ValueError(f"table must be a DataFrame as load_ce makes it, got {type(table)!r}")
+        raise ValueError(
+            f"table must be a DataFrame as load_ce makes it, got {type(table).__name__}"
+        )
     absent = [name for name in columns if name not in table.columns]
     if absent:
         raise ValueError(f"table has no column {', '.join(absent)}")

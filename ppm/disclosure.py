@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from ppm._validation import check_count, check_number
+from ppm._validation import as_numbers, check_count, check_number
 
 #: what the library produces: name, where it is found, whether it may be published, and why
 OUTPUTS = (
@@ -151,7 +151,7 @@ def detection_limit(false_alarms, epsilon):
     Differential privacy for the two sets "test says yes" and "test says no": see section 1 of
     Savitsky, Williams and Hu (2022).
     """
-    rate = np.asarray(false_alarms, dtype=np.float64)
+    rate = as_numbers("false_alarms", false_alarms)
     if not np.all((rate >= 0) & (rate <= 1)):
         raise ValueError("false_alarms must be probabilities in [0, 1]")
     epsilon = _expenditure(epsilon)
@@ -265,7 +265,7 @@ def _power(epsilon):
 
 
 def _inside(name, values):
-    values = np.asarray(values, dtype=np.float64)
+    values = as_numbers(name, values)
     if not np.all((values > 0) & (values < 1)):
         raise ValueError(f"{name} must be a probability between 0 and 1, neither included")
     return values
@@ -274,7 +274,7 @@ def _inside(name, values):
 def _expenditure(epsilon):
     if np.ndim(epsilon) == 0 and epsilon != np.inf:
         return check_number("epsilon", epsilon, at_least=0)
-    epsilon = np.asarray(epsilon, dtype=np.float64)
+    epsilon = as_numbers("epsilon", epsilon)
     if not np.all(epsilon >= 0):
         raise ValueError("epsilon must be 0 or more, without NaN")
     return epsilon

@@ -11,7 +11,14 @@ import numpy as np
 from ppm import pdp
 from ppm._extras import needed_for
 from ppm._random import seed_sequence
-from ppm._validation import check_count, check_number, check_share, check_weights
+from ppm._validation import (
+    as_numbers,
+    check_count,
+    check_number,
+    check_share,
+    check_weights,
+    shown,
+)
 from ppm.diagnostics import (
     R_HAT_LIMIT,
     ChainsDisagreeError,
@@ -108,7 +115,7 @@ def loss_lower_bound(with_record, without_record, *, confidence=0.95, delta=0.0)
     delta = check_number("delta", delta, at_least=0, at_most=1)
     scores = []
     for name, values in (("with_record", with_record), ("without_record", without_record)):
-        values = np.asarray(values, dtype=np.float64).ravel()
+        values = as_numbers(name, values).ravel()
         if values.size < 20 or np.isnan(values).any():
             raise ValueError(f"{name} must hold at least 20 scores and no NaN")
         scores.append(values)
@@ -275,11 +282,14 @@ def sampled_audit(
     an approximation. The bounds are on the loss given the weights that these fits produced.
     """
     synthesizer = as_synthesizer(synthesizer)
-    records = [check_count("records", i, at_least=0) for i in records]
+    try:
+        records = [check_count("records", i, at_least=0) for i in records]
+    except (TypeError, ValueError):
+        # not the positions, perhaps the records themselves
+        records = []
     if not records or len(set(records)) != len(records) or max(records) >= synthesizer.records:
         raise ValueError(
-            f"records must name different positions from 0 to {synthesizer.records - 1}; got "
-            f"{records}"
+            f"records must name different positions from 0 to {synthesizer.records - 1}"
         )
     draws = check_count("draws", draws, at_least=40)
     confidence = check_share("confidence", confidence)
@@ -441,7 +451,7 @@ def membership_test(
         ("run_with", run_with), ("run_without", run_without), ("statistic", statistic)
     ):
         if not callable(value):
-            raise ValueError(f"{name} must be a function; got {value!r}")
+            raise ValueError(f"{name} must be a function; got {shown(value)}")
     seeds = _again(seed_sequence(random_seed)).spawn(2 * runs)
     steps = list(zip(seeds[::2], seeds[1::2], strict=True))
     if progress:

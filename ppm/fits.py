@@ -24,6 +24,7 @@ import xarray as xr
 
 from ppm._confidential import NOTE_FILE, own_file, own_folder
 from ppm._extras import needed_for
+from ppm._validation import shown
 from ppm.diagnostics import BoundDiagnostics, bound_diagnostics
 from ppm.lipschitz import oscillation_bound, record_bounds, record_oscillations
 from ppm.synthesizers.chains import ChainPool, seconds_between_states, sharing
@@ -524,7 +525,7 @@ class FitStore:
         try:
             self.folder = Path(folder)
         except TypeError:
-            raise ValueError(f"fits must be a folder; got {folder!r}") from None
+            raise ValueError(f"fits must be a folder; got {shown(folder)}") from None
         note = self.folder / NOTE_FILE
         try:
             if not self.folder.exists():

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ppm._validation import check_count, check_share, check_weights
+from ppm._validation import check_count, check_share, check_weights, shown
 
 _DRAW_DIMENSIONS = ("chain", "draw", "sample")
 # Rows are read in chunks of about this many numbers, small enough to stay in the processor's cache
@@ -296,7 +296,7 @@ def bound_by_draws(log_lik, draws, weights=None):
     total = ordered.size
     numbers = [check_count("draws", number) for number in draws]
     if not numbers or max(numbers) > total:
-        raise ValueError(f"draws must be numbers from 1 to {total}; got {list(draws)}")
+        raise ValueError(f"draws must be numbers from 1 to {total}; got {shown(draws)}")
     below = np.arange(total)
 
     def log_choose(of, number):

@@ -7,7 +7,7 @@ import numpy as np
 import xarray as xr
 
 from ppm._random import generator
-from ppm._validation import check_count, check_number
+from ppm._validation import check_count, check_number, shown
 from ppm.data import log_income, predictor_matrix
 from ppm.diagnostics import R_HAT_LIMIT
 from ppm.mechanism import bound_fit
@@ -164,7 +164,8 @@ def transformed_income(data, transformation, *, floor=1.0, shift=7001.0):
     """
     if transformation not in TRANSFORMATIONS:
         raise ValueError(
-            f"transformation must be one of {', '.join(TRANSFORMATIONS)}; got {transformation!r}"
+            f"transformation must be one of {', '.join(TRANSFORMATIONS)}; "
+            f"got {shown(transformation)}"
         )
     shift = check_number("shift", shift, above=0)
     table = getattr(data, "table", data)
@@ -231,7 +232,7 @@ def settings_study(
     components = _check_components(components)
     transformations = list(transformations)
     if not transformations or len(set(transformations)) < len(transformations):
-        raise ValueError(f"transformations must be different ones; got {transformations!r}")
+        raise ValueError(f"transformations must be different ones; got {shown(transformations)}")
     chains, draws = check_count("chains", chains), check_count("draws", draws)
     warmup = check_count("warmup", warmup, at_least=0)
     predictors, _ = predictor_matrix(data)
@@ -276,10 +277,10 @@ def _check_components(components):
         components = tuple(check_count("components", k) for k in components)
     except TypeError:
         raise ValueError(
-            f"components must be a list of whole numbers, such as [1, 10]; got {components!r}"
+            f"components must be a list of whole numbers, such as [1, 10]; got {shown(components)}"
         ) from None
     if not components or any(a >= b for a, b in zip(components, components[1:], strict=False)):
-        raise ValueError(f"components must increase from one to the next; got {list(components)}")
+        raise ValueError(f"components must increase from one to the next; got {shown(components)}")
     return components
 
 

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ppm._validation import check_count, check_number, check_share
+from ppm._validation import as_numbers, check_count, check_number, check_share
 
 
 @dataclass(frozen=True)
@@ -107,7 +107,7 @@ def exceedance(bounds, epsilon, *, confidence=0.95):
     """
     epsilon = check_number("epsilon", epsilon, at_least=0)
     confidence = check_share("confidence", confidence)
-    bounds = np.asarray(bounds, dtype=np.float64).ravel()
+    bounds = as_numbers("bounds", bounds).ravel()
     if bounds.size == 0 or np.isnan(bounds).any():
         raise ValueError("bounds must hold at least one bound and no NaN")
     exceeded = int(np.count_nonzero(bounds > epsilon / 2.0))
@@ -156,8 +156,8 @@ def loss_exceedance(losses, epsilon, *, confidence=0.95):
     Savitsky, Williams and Hu (2022), section 4, the definition of probabilistic differential
     privacy.
     """
-    losses = np.asarray(losses, dtype=np.float64).ravel()
-    epsilon = np.asarray(epsilon, dtype=np.float64)
+    losses = as_numbers("losses", losses).ravel()
+    epsilon = as_numbers("epsilon", epsilon)
     for name, values in (("losses", losses), ("epsilon", epsilon)):
         # written so that NaN fails the comparison too
         if values.size == 0 or not np.all(values >= 0):

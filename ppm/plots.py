@@ -6,6 +6,7 @@ from io import BytesIO
 import numpy as np
 
 from ppm._extras import needed_for
+from ppm._validation import as_numbers
 from ppm.results import SIMULATED, entry_label
 
 # its parts are imported where they are used; that they are there is known from here on
@@ -69,7 +70,7 @@ def _violins(axes, samples, labels, *, positions=None, width=0.8, side="both"):
     """Violins with the median and the extremes marked, coloured by label."""
     positions = np.arange(len(samples)) if positions is None else positions
     for sample, label, position in zip(samples, labels, positions, strict=True):
-        sample = np.asarray(sample, dtype=np.float64)
+        sample = as_numbers("a distribution", sample)
         colour = COLOURS[label]
         # a spread that vanishes when squared has no density to draw
         if np.ptp(sample) > 1e-150:
@@ -570,7 +571,7 @@ def income_density(income, *, simulated=False):
     """
     from scipy.stats import gaussian_kde
 
-    income = np.asarray(income, dtype=np.float64)
+    income = as_numbers("income", income)
     if income.size == 0 or np.ptp(income) == 0:
         raise ValueError("income must hold at least two different values to have a density")
     grid = np.linspace(min(income.min(), 0.0), income.max(), 1000)
@@ -612,7 +613,7 @@ def record_bound_violins(bounds, *, places=None, simulated=False):
     """
     places = list(bounds) if places is None else list(places)
     # the infinite bound of an impossible record is written, but has no place on the axis
-    finite = {label: np.asarray(values, dtype=np.float64) for label, values in bounds.items()}
+    finite = {label: as_numbers(f"bounds: {label}", values) for label, values in bounds.items()}
     finite = {label: values[np.isfinite(values)] for label, values in finite.items()}
     figure, axes = _figure(7.4, 4.4)
     _tidy(axes)

@@ -64,7 +64,9 @@ def save_values(values, *, data):
     """
     for name, entry in values.items():
         if not (isinstance(entry, dict) and {"value", "error"} <= entry.keys()):
-            raise ValueError(f"values: {name!r} must have a value and an error; got {entry!r}")
+            raise ValueError(
+                f"values: {name!r} must have a value and an error; got {type(entry).__name__}"
+            )
     kind = "drawn" if data is None else data_kind(data)
     source = "drawn by the study" if data is None else data.source
     part = data is not None and NOT_DRAWN in data.dropped

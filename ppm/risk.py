@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ppm._validation import check_number
+from ppm._validation import as_numbers, check_number, shown
 
 
 def identification_risks(values, *, radius, relative=True, groups=None):
@@ -92,7 +92,7 @@ def match_risk(values, synthetic, *, radius, relative=True, groups=None):
     import pandas as pd
 
     values, low, high = _intervals(values, radius, relative)
-    synthetic = np.asarray(synthetic, dtype=np.float64)
+    synthetic = as_numbers("synthetic", synthetic)
     if (
         synthetic.ndim != 2
         or synthetic.shape[1] != values.size
@@ -202,8 +202,8 @@ def _intervals(values, radius, relative):
     """Checked values, and the ends of the interval around each."""
     radius = check_number("radius", radius, above=0)
     if not isinstance(relative, (bool, np.bool_)):
-        raise ValueError(f"relative must be True or False; got {relative!r}")
-    values = np.asarray(values, dtype=np.float64)
+        raise ValueError(f"relative must be True or False; got {shown(relative)}")
+    values = as_numbers("values", values)
     if values.ndim != 1 or values.size == 0 or not np.isfinite(values).all():
         raise ValueError(
             f"values must be finite numbers, one for every record; got shape {values.shape}"

@@ -9,7 +9,7 @@ import numpy as np
 
 from ppm import pdp
 from ppm._random import seed_sequence
-from ppm._validation import check_count, check_number, check_weights
+from ppm._validation import check_count, check_number, check_weights, shown
 from ppm.fits import fit_runner, nearest
 from ppm.mechanism import as_synthesizer
 from ppm.results import entry_label
@@ -81,7 +81,7 @@ class SweepEntry:
             without ``conditional_labels``.
         """
         if labels not in ("prior", "conditional"):
-            raise ValueError(f'labels must be "prior" or "conditional"; got {labels!r}')
+            raise ValueError(f'labels must be "prior" or "conditional"; got {shown(labels)}')
         if labels == "prior":
             return self.synthetic
         if self.conditional is None:
@@ -123,7 +123,10 @@ class Sweep:
                 scale is None or (entry.scale, entry.shift) == (scale, shift)
             ):
                 return entry
-        raise KeyError(f"the sweep has no {mechanism} at (scale, shift) = ({scale}, {shift})")
+        raise KeyError(
+            f"the sweep has no {shown(mechanism)} at (scale, shift) = "
+            f"({shown(scale)}, {shown(shift)})"
+        )
 
     def distributions(
         self,
@@ -729,7 +732,7 @@ def _check_configurations(configurations):
     if not pairs or any(len(pair) != 2 for pair in pairs):
         raise ValueError(
             "configurations must be a list of pairs (scale, shift), such as [[0.7, 0.0]]; "
-            f"got {configurations!r}"
+            f"got {shown(configurations)}"
         )
     # adding 0 makes -0 and 0 the same setting
     pairs = [

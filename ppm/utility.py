@@ -8,7 +8,7 @@ from scipy.special import expit
 
 from ppm._random import generator, seed_sequence
 from ppm._threads import one_thread
-from ppm._validation import check_count
+from ppm._validation import as_numbers, check_count, shown
 
 
 def gini(values, axis=-1):
@@ -27,7 +27,7 @@ def gini(values, axis=-1):
         0 where all values are equal. Below 1 if no value is negative; NaN where the mean is not
         above 0.
     """
-    values = np.sort(np.asarray(values, dtype=np.float64), axis=axis)
+    values = np.sort(as_numbers("values", values), axis=axis)
     size = values.shape[axis]
     ranks = 2.0 * np.arange(1, size + 1) - size - 1.0
     total = values.sum(axis=axis)
@@ -77,11 +77,12 @@ def resample(values, statistic, *, resamples=500, random_seed=None):
     if not callable(statistic):
         if statistic not in STATISTICS:
             raise ValueError(
-                f"statistic must be a function or one of {', '.join(STATISTICS)}; got {statistic!r}"
+                f"statistic must be a function or one of {', '.join(STATISTICS)}; "
+                f"got {shown(statistic)}"
             )
         statistic = STATISTICS[statistic]
     resamples = check_count("resamples", resamples, at_least=2)
-    values = np.asarray(values, dtype=np.float64)
+    values = as_numbers("values", values)
     if values.ndim not in (1, 2) or values.shape[-1] < 2 or not np.isfinite(values).all():
         raise ValueError(
             "values must be finite, of shape (records,) or (releases, records), with at least 2 "
@@ -160,7 +161,7 @@ def grouped_barycentres(values, groups, statistic="mean", *, resamples=500, rand
     """
     import pandas as pd
 
-    values = np.atleast_2d(np.asarray(values, dtype=np.float64))
+    values = np.atleast_2d(as_numbers("values", values))
     column = pd.Series(groups).reset_index(drop=True)
     if values.ndim != 2 or len(column) != values.shape[1] or column.isna().any():
         raise ValueError(
@@ -290,7 +291,8 @@ def rank_powers(confidential, synthetic, *, powers=3):
 
     powers = check_count("powers", powers)
     confidential, synthetic = (
-        np.asarray(values, dtype=np.float64) for values in (confidential, synthetic)
+        as_numbers(name, values)
+        for name, values in (("confidential", confidential), ("synthetic", synthetic))
     )
     for name, values in (("confidential", confidential), ("synthetic", synthetic)):
         if values.ndim != 1 or values.size == 0 or not np.isfinite(values).all():
@@ -326,7 +328,7 @@ class PropensityScore:
 
 
 def _columns(name, values):
-    values = np.asarray(values, dtype=np.float64)
+    values = as_numbers(name, values)
     if values.ndim == 1:
         values = values[:, None]
     if values.ndim != 2 or values.shape[0] < 2 or not np.isfinite(values).all():
@@ -406,12 +408,13 @@ def compare_distributions(reference, distributions):
     import pandas as pd
     from scipy.stats import wasserstein_distance
 
+    reference = as_numbers("reference", reference)
     middle = np.median(reference)
     if not np.isfinite(middle) or middle == 0:
         raise ValueError("reference must be finite, with a median other than 0")
     rows = {}
     for label, values in distributions.items():
-        values = np.asarray(values, dtype=np.float64)
+        values = as_numbers(f"distributions: {label}", values)
         if not np.isfinite(values).all():
             raise ValueError(f"distributions must be finite; {label} is not")
         rows[label] = {
@@ -445,7 +448,7 @@ def wasserstein_barycentre(samples):
     Savitsky, Williams and Hu (2022), section 5, after Srivastava and others (2015). In one
     dimension the average of the quantile functions is the barycentre exactly.
     """
-    samples = np.asarray(samples, dtype=np.float64)
+    samples = as_numbers("samples", samples)
     if samples.ndim != 2 or samples.size == 0 or not np.isfinite(samples).all():
         raise ValueError(
             "samples must be finite numbers of shape (distributions, size); "

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ppm._validation import check_number
+from ppm._validation import as_numbers, check_number, shown
 from ppm.lipschitz import record_bounds
 from ppm.risk import identification_risks
 
@@ -172,7 +172,7 @@ def record_determined_weights(public_bounds, mapping, *, truncate_at=None):
     500 nats, that over the interval is 960. A cap at 3.5 nats then lets the weighted log-likelihood
     move by more than 6.
     """
-    values = np.asarray(public_bounds, dtype=np.float64)
+    values = as_numbers("public_bounds", public_bounds)
     # written so that NaN fails the comparison too
     if values.ndim != 1 or values.size == 0 or not np.all(values >= 0):
         raise ValueError(
@@ -185,7 +185,7 @@ def _map_bounds(bounds, mapping, truncate_at):
     if not callable(mapping):
         raise ValueError(
             f"mapping must be a function of the bounds, such as ppm.reciprocal_map or "
-            f"ppm.threshold_map(10.0); got {mapping!r}"
+            f"ppm.threshold_map(10.0); got {shown(mapping)}"
         )
     truncate_at = _check_truncation(truncate_at)
     finite = np.isfinite(bounds)
@@ -430,7 +430,7 @@ def radius_effect(values, radii, *, relative=True, groups=None, record_bounds=No
     if not radii:
         raise ValueError("radii must hold at least one radius")
     if record_bounds is not None:
-        record_bounds = np.asarray(record_bounds, dtype=np.float64)
+        record_bounds = as_numbers("record_bounds", record_bounds)
         if record_bounds.shape != np.shape(values):
             raise ValueError(
                 f"record_bounds must have one bound for each of the {np.size(values)} records; got "

@@ -8,7 +8,7 @@ from scipy.special import expit
 
 from ppm._random import generator, streams
 from ppm._threads import one_thread
-from ppm._validation import check_count, check_number, check_weights
+from ppm._validation import check_count, check_number, check_weights, shown
 from ppm.synthesizers import record_passes
 from ppm.synthesizers.base import choose_draws
 from ppm.synthesizers.chains import progress_bar, run_chains
@@ -184,7 +184,7 @@ class FiniteMixture:
         if floor is not None:
             self.floor = check_floor(floor, floor_coefficient_scale, self.response)
         if parallel is not None and not isinstance(parallel, (bool, np.bool_)):
-            raise ValueError(f"parallel must be True, False or None; got {parallel!r}")
+            raise ValueError(f"parallel must be True, False or None; got {shown(parallel)}")
         self.parallel = parallel
 
     @property
@@ -438,7 +438,7 @@ def check_prior(
     except (TypeError, ValueError):
         raise ValueError(
             "concentration_prior must be a pair of numbers, shape and rate of a Gamma "
-            f"distribution; got {concentration_prior!r}"
+            f"distribution; got {shown(concentration_prior)}"
         ) from None
     try:
         scales = np.broadcast_to(np.asarray(coefficient_scale, dtype=np.float64), (size,)).copy()
@@ -449,7 +449,7 @@ def check_prior(
     if not np.all((scales >= scale["at_least"]) & (scales <= scale["at_most"])):
         raise ValueError(
             "coefficient_scale must be a finite number from 1e-6 to 1e6, or one for each of the "
-            f"{size} predictors; got {coefficient_scale!r}"
+            f"{size} predictors; got {shown(coefficient_scale)}"
         )
     return Prior(
         concentration_shape=check_number("concentration_prior[0]", shape, above=0),
@@ -476,7 +476,7 @@ def mixture_log_likelihood(response, predictors, log_pi, beta, sigma):
 def _labelling_response(labels, response):
     """The response that the labels may look at: none, unless they are asked to."""
     if labels not in ("prior", "conditional"):
-        raise ValueError(f'labels must be "prior" or "conditional"; got {labels!r}')
+        raise ValueError(f'labels must be "prior" or "conditional"; got {shown(labels)}')
     return response if labels == "conditional" else None
 
 

@@ -52,7 +52,7 @@ from pytensor.tensor.rewriting.basic import register_specialize
 from pytensor.tensor.subtensor import Subtensor
 
 from ppm._random import generator
-from ppm._validation import check_count, check_counts, check_number, check_weights
+from ppm._validation import check_count, check_counts, check_number, check_weights, shown
 from ppm.synthesizers.base import choose_draws
 from ppm.synthesizers.finite_mixture import FiniteMixture, check_prior, check_regression
 from ppm.synthesizers.gamma_poisson import GammaPoisson
@@ -146,7 +146,7 @@ class PyMCSynthesizer:
         self.warmup = check_count("warmup", warmup, at_least=0)
         self.target_accept = check_number("target_accept", target_accept, above=0)
         if self.target_accept >= 1:
-            raise ValueError(f"target_accept must be below 1; got {target_accept!r}")
+            raise ValueError(f"target_accept must be below 1; got {shown(target_accept)}")
         with _nothing_written():
             plain = _copy(model)
             # in the user's order, which copying does not keep
@@ -204,9 +204,9 @@ class PyMCSynthesizer:
                 random_seed=random_seed,
                 progress=progress,
             )
-        except pm.exceptions.SamplingError as error:
-            # PyMC's message runs over many lines and names no record
-            self._name_impossible_record(error)
+        except pm.exceptions.SamplingError:
+            # PyMC's message names no record, but log-densities that one record may determine
+            self._name_impossible_record()
             raise
         posterior = trace["posterior"].to_dataset()
         log_lik = self.log_likelihood_at(posterior)
@@ -227,7 +227,7 @@ class PyMCSynthesizer:
                     "and make a new PyMCSynthesizer of it"
                 )
 
-    def _name_impossible_record(self, error):
+    def _name_impossible_record(self):
         with _nothing_written():
             for term in self._terms:
                 variable = self.model[term.variable.name]
@@ -239,7 +239,7 @@ class PyMCSynthesizer:
                     raise ValueError(
                         f"record {record} of {term.response} is impossible at the model's initial "
                         "values: correct it or the model, set initval=, or give it weight 0"
-                    ) from error
+                    ) from None
 
     def log_likelihood(self, fit):
         """Log-likelihood of every record at every draw of a fit, an array (chain, draw, record)."""
@@ -598,7 +598,7 @@ def _check_potentials(model, terms, public):
     names = {variable.name for variable in model.potentials}
     if isinstance(public, str) or not {*public} <= names:
         raise ValueError(
-            f"public_potentials must be a list of potentials of the model; got {public!r}; "
+            f"public_potentials must be a list of potentials of the model; got {shown(public)}; "
             f"accepted: {', '.join(sorted(names)) or 'none, the model has no potential'}"
         )
     records = terms[0].records
@@ -974,7 +974,7 @@ def finite_mixture_model(
         residual_scale=residual_scale,
     )
     if correlation not in ("lkj", "huang-wand"):
-        raise ValueError(f"correlation must be 'lkj' or 'huang-wand'; got {correlation!r}")
+        raise ValueError(f"correlation must be 'lkj' or 'huang-wand'; got {shown(correlation)}")
     coords = {
         "component": np.arange(components),
         "predictor": np.arange(size),
