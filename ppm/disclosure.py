@@ -52,6 +52,10 @@ OUTPUTS = (
         "executed notebook, page and tables, computed from the records",
     ),
     (
+        "files of PyMC", ".pytensor in your home, and the temporary folder", False,
+        "a pm.sample of your own leaves the observed values in them; fits of this library do not",
+    ),
+    (
         "kept fits", "the folder given as fits", False,
         "hold weights, bounds and more synthetic databases than are released",
     ),

@@ -494,12 +494,12 @@ def test_archives_and_folders_without_survey_files(tmp_path):
         (csv_text(unit(1), unit(2)).replace("x,", '"x,', 1), "not a well-formed CSV"),
         (csv_text(unit(1), unit(2)).rstrip("\n") + ",8,9\n", "not a well-formed CSV"),
         ("\0\1\2\xff" * 50, "not a Consumer Expenditure"),
-        (csv_text(unit(1, FINCBTXM="much")), "FINCBTXM holds 'much'"),
-        (csv_text(unit(1, FINCBTXM="1_000")), "FINCBTXM holds '1_000'"),
-        (csv_text(unit(1, REGION="9")), "REGION holds the unknown code '9'; accepted: 1 to 4"),
-        (csv_text(unit(1, EDUC_REF="17")), "EDUC_REF holds the unknown code '17'; accepted: 0, 10"),
-        (csv_text(unit(1, AGE_REF="4.5")), "AGE_REF holds the unknown code '4.5'"),
-        (csv_text(unit(1, SEX_REF="F")), "SEX_REF holds the unknown code 'F'; accepted: 1 to 2"),
+        (csv_text(unit(1, FINCBTXM="much")), "row 2: column FINCBTXM holds something else"),
+        (csv_text(unit(1, FINCBTXM="1_000")), "row 2: column FINCBTXM holds something else"),
+        (csv_text(unit(1, REGION="9")), "column REGION holds an unknown code; accepted: 1 to 4"),
+        (csv_text(unit(1, EDUC_REF="17")), "EDUC_REF holds an unknown code; accepted: 0, 10"),
+        (csv_text(unit(1, AGE_REF="4.5")), "AGE_REF holds an unknown code"),
+        (csv_text(unit(1, SEX_REF="F")), "SEX_REF holds an unknown code; accepted: 1 to 2"),
         *(
             (csv_text(unit(1), {"NEWID": text}), "row 3: column NEWID holds no identifier")
             for text in ("abc", "", "-11", "1.5", "3.04E+06", "inf", "1_1", "1" + 18 * "0")

@@ -126,6 +126,9 @@ class PyMCSynthesizer:
     Discrete parameters beside continuous ones are moved by PyMC's own steps for them, which easily
     stick: sum them out where you can.
 
+    What is compiled here stays in memory. A ``pm.sample`` of your own model leaves its observed
+    values in files: see :func:`ppm.output_table`.
+
     Examples
     --------
     >>> import numpy as np, pymc as pm, ppm
