@@ -196,6 +196,7 @@ def test_uneven_ratios_count_by_their_squares_and_their_own_errors():
     study = known([1.0], error=0.1)
     study.dataset["local_bound"] *= xr.DataArray(factors, dims="setting")
     study.dataset["r_hat"][0, 0, 3] = 1.4
+    study.dataset["r_hat_log_likelihood"][0, 0, 5] = 1.2
     (row,) = study.distances().to_dict("records")
     logs = np.log(factors)
     distance = np.sqrt(np.mean(logs**2))
@@ -205,6 +206,7 @@ def test_uneven_ratios_count_by_their_squares_and_their_own_errors():
         {
             "distance": distance, "error": error, "factor": np.exp(distance),
             "Unweighted / published": 2.0, "last / published": 3.0, "largest R-hat": 1.4,
+            "largest R-hat, log-likelihood": 1.2,
         }
     )
 
