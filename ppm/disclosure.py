@@ -206,8 +206,9 @@ def release_statement(result, releases, *, strict_epsilon=None):
     """
     releases = check_count("releases", releases)
     result = replace(result, shown_anyway=False)
+    # withheld, and so no statement either, where the chains disagree
+    result.epsilon(releases)
     reacting = result.unweighted is not None
-    oscillation = result.oscillation_bound
     if strict_epsilon is not None:
         strict_epsilon = check_number("strict_epsilon", strict_epsilon, above=0)
         if reacting:
@@ -215,7 +216,7 @@ def release_statement(result, releases, *, strict_epsilon=None):
                 "strict_epsilon cannot be claimed for this run: its weights were computed from all "
                 "records; accepted: runs with weights that each record determines alone"
             )
-        if oscillation > strict_epsilon:
+        if result.oscillation_bound > strict_epsilon:
             # the size of the excess stays out of the message: it is confidential
             raise ValueError(
                 "strict_epsilon is contradicted by this run: over its draws a record's weighted "
