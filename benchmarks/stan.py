@@ -158,7 +158,7 @@ def pymc_log_density(response, predictors, weights, components, points):
     """Log density of the library's model at the points, and the same with shuffled weights."""
     import pymc as pm
 
-    from ppm.synthesizers.pymc_models import finite_mixture_model
+    from ppm.synthesizers.pymc_model import finite_mixture_model
 
     model = finite_mixture_model(
         response, predictors, components=components, weights=weights, correlation="huang-wand"
@@ -223,7 +223,7 @@ def log_likelihood(response, predictors, log_pi, beta, sigma):
     """By-record log-likelihood, (chain, draw, record)."""
     import xarray as xr
 
-    from ppm.synthesizers.finite_mixture import mixture_log_likelihood
+    from ppm.synthesizers.mixture.model import mixture_log_likelihood
 
     out = np.empty((*sigma.shape[:2], response.size))
     for at in np.ndindex(sigma.shape[:2]):
@@ -233,7 +233,7 @@ def log_likelihood(response, predictors, log_pi, beta, sigma):
 
 def occupied(response, predictors, log_pi, beta, sigma, rng, draws=100):
     """Median number of components with a record, labels drawn at some of the draws."""
-    from ppm.synthesizers.finite_mixture import component_log_densities
+    from ppm.synthesizers.mixture.model import component_log_densities
 
     counts = []
     for chain, draw in zip(
@@ -278,7 +278,7 @@ def main():
     import ppm
     from ppm._threads import one_thread
     from ppm.diagnostics import bound_diagnostics
-    from ppm.synthesizers.mixture_positions import mixture_positions
+    from ppm.synthesizers.mixture.positions import mixture_positions
 
     rng = np.random.default_rng(options.seed)
     response, predictors, source = records_to_fit(options)

@@ -1,5 +1,5 @@
 """``python -m ppm`` is the command line ``ppm``."""
 
-from ppm.cli import main
+from ppm.publishing.command_line import main
 
 raise SystemExit(main())

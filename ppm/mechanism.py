@@ -11,9 +11,9 @@ from ppm import pdp
 from ppm._random import streams
 from ppm._validation import check_count, check_number, check_weights
 from ppm.diagnostics import ChainsDisagreeError, bound_diagnostics, is_diagnosed
-from ppm.fits import last_draws, nearest, warm_copy
 from ppm.lipschitz import oscillation_bound, record_bounds
-from ppm.search import search_weight
+from ppm.studies.kept_fits import last_draws, nearest, warm_copy
+from ppm.studies.search import search_weight
 from ppm.synthesizers.base import Synthesizer, check_fit
 from ppm.weights import record_weights
 
@@ -522,7 +522,7 @@ def as_synthesizer(model):
     # whoever has a PyMC model has imported PyMC: it need not be imported to find out
     pymc = sys.modules.get("pymc")
     if pymc is not None and isinstance(model, pymc.Model):
-        from ppm.synthesizers.pymc_models import PyMCSynthesizer
+        from ppm.synthesizers.pymc_model import PyMCSynthesizer
 
         return PyMCSynthesizer(model)
     if not isinstance(model, Synthesizer):

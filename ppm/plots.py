@@ -7,7 +7,7 @@ import numpy as np
 
 from ppm._extras import needed_for
 from ppm._validation import as_numbers
-from ppm.results import SIMULATED, entry_label
+from ppm.publishing.results import SIMULATED, entry_label
 
 # its parts are imported where they are used; that they are there is known from here on
 with needed_for("ppm.plots"):

@@ -49,58 +49,58 @@ PATIENCE, AT_LEAST = 4.0, 60.0
 # which tests a module answers to, the fastest first; without an entry, those named after it
 TESTS = {
     "__init__": ["test_light_import"],
-    "__main__": ["test_cli"],
+    "__main__": ["test_command_line"],
     "_confidential": ["test_confidential_bytes"],
     "_extras": ["test_extras"],
     "_random": ["test_random"],
-    "_threads": ["test_finite_mixture"],
+    "_threads": ["test_mixture"],
     "_validation": [
         "test_weights", "test_lipschitz", "test_pdp", "test_utility", "test_mechanism",
         "test_gamma_poisson",
     ],
-    "audit": ["test_audit", "test_plots"],
-    "book": ["test_book"],
-    "checks": ["test_checks", "test_statements"],
-    "contraction": ["test_contraction", "test_plots", "test_ledger_values"],
+    "audits/exact": ["test_exact", "test_plots"],
+    "publishing/book": ["test_book"],
+    "publishing/checks": ["test_checks", "test_statements"],
+    "studies/contraction": ["test_contraction", "test_plots", "test_ledger_values"],
     "diagnostics": ["test_diagnostics", "test_mechanism", "test_starts"],
-    "fits": ["test_fits", "test_sweep", "test_starts"],
-    "ledger": ["test_ledger", "test_pages", "test_book"],
-    "ledger_values": ["test_ledger_values", "test_ledger"],
+    "studies/kept_fits": ["test_kept_fits", "test_sweep", "test_starts"],
+    "publishing/ledger": ["test_ledger", "test_pages", "test_book"],
+    "publishing/ledger_values": ["test_ledger_values", "test_ledger"],
     "lipschitz": ["test_lipschitz", "test_mechanism", "test_weights"],
     "mechanism": ["test_mechanism", "test_sweep_any_model"],
-    "notebooks": ["test_notebooks", "test_cli", "test_book"],
-    "pages": ["test_pages", "test_book"],
-    "parameters": ["test_parameters", "test_notebooks", "test_cli"],
+    "publishing/notebooks": ["test_notebooks", "test_command_line", "test_book"],
+    "publishing/pages": ["test_pages", "test_book"],
+    "publishing/parameters": ["test_parameters", "test_notebooks", "test_command_line"],
     "pdp": ["test_pdp", "test_mechanism", "test_contraction"],
-    "results": ["test_results", "test_sweep", "test_notebooks"],
+    "publishing/results": ["test_results", "test_sweep", "test_notebooks"],
     "risk": ["test_risk", "test_weights"],
-    "search": ["test_search", "test_mechanism", "test_sweep"],
-    "sweep": ["test_sweep", "test_fits", "test_starts", "test_sweep_any_model"],
+    "studies/search": ["test_search", "test_mechanism", "test_sweep"],
+    "studies/sweep": ["test_sweep", "test_kept_fits", "test_starts", "test_sweep_any_model"],
     "utility": ["test_utility", "test_sweep"],
     "weights": ["test_weights", "test_fixed_weights", "test_mechanism"],
     "synthesizers/__init__": ["test_light_import"],
     "synthesizers/base": ["test_base"],
-    "synthesizers/chains": ["test_chains", "test_finite_mixture"],
-    "synthesizers/compiled_passes": ["test_passes", "test_finite_mixture"],
-    "synthesizers/finite_mixture": [
+    "synthesizers/chains": ["test_chains", "test_mixture"],
+    "synthesizers/mixture/compiled_passes": ["test_passes", "test_mixture"],
+    "synthesizers/mixture/model": [
         "test_base", "test_mixture_labels", "test_mixture_calibration", "test_mixture_moves",
-        "test_finite_mixture", "test_pymc_models",
+        "test_mixture", "test_pymc_models",
     ],
     "synthesizers/gamma_poisson": ["test_base", "test_gamma_poisson", "test_mechanism"],
-    "synthesizers/label_free": ["test_mixture_calibration", "test_mixture_moves"],
-    "synthesizers/mixture_positions": ["test_pymc_models"],
-    "synthesizers/mixture_sampler": [
-        "test_mixture_calibration", "test_mixture_moves", "test_passes", "test_finite_mixture",
+    "synthesizers/mixture/label_free": ["test_mixture_calibration", "test_mixture_moves"],
+    "synthesizers/mixture/positions": ["test_pymc_models"],
+    "synthesizers/mixture/sampler": [
+        "test_mixture_calibration", "test_mixture_moves", "test_passes", "test_mixture",
         "test_pymc_models",
     ],
-    "synthesizers/numerics": [
-        "test_mixture_calibration", "test_mixture_moves", "test_finite_mixture", "test_passes",
+    "synthesizers/mixture/numerics": [
+        "test_mixture_calibration", "test_mixture_moves", "test_mixture", "test_passes",
         "test_pymc_models",
     ],
-    "synthesizers/pymc_models": [
+    "synthesizers/pymc_model": [
         "test_pymc_any_model", "test_sweep_any_model", "test_pymc_models",
     ],
-    "synthesizers/record_passes": ["test_passes", "test_finite_mixture"],
+    "synthesizers/mixture/record_passes": ["test_passes", "test_mixture"],
 }
 
 
@@ -372,10 +372,11 @@ def tests_of(file, root=ROOT):
     """Test files that a module answers to, relative to the root."""
     module = file.removeprefix("ppm/").removesuffix(".py")
     names = TESTS.get(module, [f"test_{Path(module).name}"])
-    missing = [name for name in names if not (root / "tests" / f"{name}.py").exists()]
+    places = {path.stem: path for path in (root / "tests").rglob("test_*.py")}
+    missing = [name for name in names if name not in places]
     if missing:
         raise SystemExit(f"{file}: there are no tests {', '.join(missing)}; see TESTS")
-    return tuple(f"tests/{name}.py" for name in names)
+    return tuple(str(places[name].relative_to(root)) for name in names)
 
 
 class Bench:

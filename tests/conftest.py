@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from ppm.notebooks import kernel_environment
-from ppm.parameters import checking_cell, parameters_cell
+from ppm.publishing.notebooks import kernel_environment
+from ppm.publishing.parameters import checking_cell, parameters_cell
 
 ROOT = Path(__file__).resolve().parents[1]
 

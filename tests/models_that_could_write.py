@@ -297,7 +297,7 @@ def main(folder, remedy, *names):
     found = {}
     import pytensor
 
-    from ppm.synthesizers import pymc_models
+    from ppm.synthesizers import pymc_model as pymc_models
 
     settings = (pytensor.config.numba__cache, pytensor.config.cxx)
     if remedy == "without":

@@ -17,7 +17,7 @@ from pytensor.graph.basic import Constant
 from pytensor.graph.traversal import ancestors
 
 import ppm
-from ppm.synthesizers import pymc_models
+from ppm.synthesizers import pymc_model as pymc_models
 
 SCRIPT = Path(__file__).with_name("models_that_could_write.py")
 

@@ -29,7 +29,7 @@ def without(modules, code, *arguments):
 # used where they are installed; llvmlite comes with numba
 UNNAMED = {"numba", "llvmlite", "threadpoolctl"}
 ALL = {module for modules in EXTRAS.values() for module in modules} | UNNAMED
-COMMAND = "from ppm.cli import main\nsys.exit(main(sys.argv[1:]))"
+COMMAND = "from ppm.publishing.command_line import main\nsys.exit(main(sys.argv[1:]))"
 
 
 @pytest.mark.parametrize("arguments", [["run", "poisson_contraction"], ["book"]], ids=" ".join)

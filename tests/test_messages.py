@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import xarray as xr
-from test_data import UNIT, csv_text, unit
+from survey_files import UNIT, csv_text, unit
 
 import ppm
 

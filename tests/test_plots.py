@@ -6,8 +6,8 @@ from matplotlib.colors import to_rgb
 from scipy import stats
 
 import ppm
-from ppm import contraction
-from ppm.audit import MECHANISMS
+from ppm.audits.exact import MECHANISMS
+from ppm.studies import contraction
 
 
 @pytest.fixture(scope="module")

@@ -1,0 +1,1 @@
+"""Audits: what a mechanism lets an adversary learn, exactly or from draws."""

@@ -1,0 +1,1010 @@
+"""The exact privacy audit of Gamma-Poisson: losses in closed form, weights computed again.
+
+Everything in this module is computed from the confidential records and is confidential itself.
+"""
+
+import math
+from dataclasses import dataclass
+from itertools import product
+
+import numpy as np
+import xarray as xr
+from scipy.special import gammainc, gammaincinv, gammaln
+
+from ppm import pdp
+from ppm._extras import needed_for
+from ppm._random import generator, seed_sequence
+from ppm._validation import as_numbers, check_count, check_counts, check_number, shown
+from ppm.lipschitz import local_bound, oscillation_bound
+from ppm.studies.contraction import _LARGEST_MEAN, _check_sizes
+from ppm.synthesizers.gamma_poisson import log_likelihood_of_counts
+from ppm.synthesizers.restricted_gamma import RestrictedGamma
+from ppm.weights import (
+    capped_map,
+    linear_weights,
+    mapped_weights,
+    reciprocal_map,
+    record_determined_weights,
+)
+
+# whose Gamma prior allows every μ above 0: bound and loss are taken over the range of draws
+_OVER_DRAWS = ("Unweighted", "Weighted", "Weighted-M", "Capped", "Range-capped")
+# the last two with the prior restricted to the public interval: bound and loss over all of it
+RESTRICTED = ("Capped on T", "Range-capped on T")
+MECHANISMS = _OVER_DRAWS + RESTRICTED
+# those whose weights hang on posterior draws, and so on the other records
+REACTING = ("Weighted", "Weighted-M")
+_LOSSES = ("fixed", "common", "worst", "integrated")
+# seeds whose worst is reported, unless told otherwise
+_SEEDS = 20
+# a loss is surely above a bound if it is so by this many of its standard errors
+_SURELY = 2.0
+# parameter values at which a loss without a closed-form maximum is evaluated
+_GRID = 41
+_LEVELS = (np.arange(_GRID) + 0.5) / _GRID
+# stands in for a quantile of μ that underflows, where all counts are 0
+_TINY = np.finfo(np.float64).tiny
+# a weight that moves by more than this has moved visibly
+_VISIBLE = 0.01
+
+
+@dataclass(frozen=True, eq=False)
+class AuditStudy:
+    """Privacy losses of many simulated databases, by mechanism and sample size.
+
+    Attributes
+    ----------
+    dataset : xarray.Dataset
+        Dimensions mechanism, size, replicate; what :func:`exact_audit` returns for one database,
+        with the largest loss over its left-out records. In nats, over the set of μ that
+        :func:`exact_audit` describes: ``local_bound`` (Δ), ``oscillation_bound``, ``loss_fixed``,
+        ``loss_common``, ``loss_integrated`` with the Monte Carlo standard error
+        ``loss_integrated_error``; ``loss_worst``: the largest ``loss_common`` of several seeds;
+        ``loss_supremum``: ``loss_common`` over every μ that the prior allows, infinite if that is
+        every μ above 0 and the posterior changes at all. ``share_worst``: the largest
+        ``loss_common`` as a share of 2Δ over the seeds, each with its own Δ.
+        ``records_over`` and ``parameters_over``: shares of records, and of draws of μ for the worst
+        record, with ``loss_common`` above 2Δ. ``weights_moved`` and ``weights_switched``: records
+        whose weight moves visibly, or to or from 0, when the record with the largest bound leaves.
+        ``outside``: largest mass that the pseudo posterior of the database or of a neighbour (with
+        weights computed again) has outside the set of μ; ``outside_public``: the database's mass
+        outside the public interval. ``average_mean``, ``spread``: mean and standard deviation of
+        the pseudo posterior.
+    truncate_at : float
+        The M of Weighted-M, in nats.
+    public : tuple of float
+        The public interval T of μ behind the weights that a record determines alone.
+    mean : float
+        The μ that generated the data.
+    draws : int
+        Posterior draws S behind each bound.
+    weight_draws : int
+        Draws of the weights over which ``loss_integrated`` averages.
+    seeds : int
+        Seeds behind ``loss_worst`` and ``share_worst``.
+    prior : tuple of float
+        Shape and rate of the Gamma prior.
+    seed : numpy.random.SeedSequence
+        What the databases and their audits came from.
+    """
+
+    dataset: xr.Dataset
+    truncate_at: float
+    public: tuple
+    mean: float
+    draws: int
+    weight_draws: int
+    seeds: int
+    prior: tuple
+    seed: np.random.SeedSequence
+
+    def worst(self, mechanism, size, loss="common"):
+        """Replicate whose loss over the set of μ stands highest against its own 2Δ.
+
+        Parameters
+        ----------
+        mechanism : str
+            Label.
+        size : int
+            One of the sample sizes.
+        loss : str, default "common"
+            ``fixed``, ``common`` (one seed), ``worst`` (of several seeds) or ``integrated``.
+
+        Returns
+        -------
+        int
+            Number of the replicate, for :meth:`audit`.
+
+        Raises
+        ------
+        ValueError
+            If the study has no such mechanism, size or loss.
+        """
+        self._check("mechanism", mechanism, list(self.dataset["mechanism"].values))
+        self._check("size", size, list(self.dataset["size"].values))
+        cell = self.shares_of_own_bound(loss).sel(mechanism=mechanism, size=size)
+        return int(np.argmax(cell.values))
+
+    def shares_of_own_bound(self, loss="common"):
+        """Largest loss of every database over its set of μ, as a share of its own 2Δ.
+
+        Parameters
+        ----------
+        loss : str, default "common"
+            ``fixed``, ``common``, ``worst`` or ``integrated``. For ``worst`` each seed is compared
+            with its own Δ, and the largest share is taken.
+
+        Returns
+        -------
+        xarray.DataArray, dimensions (mechanism, size, replicate)
+            Shares; above 1 the loss is above 2Δ.
+
+        Raises
+        ------
+        ValueError
+            If there is no such loss.
+        """
+        self._check("losses", loss, _LOSSES)
+        if loss == "worst":
+            return self.dataset["share_worst"]
+        losses = self.dataset[f"loss_{loss}"]
+        return losses.copy(data=_shares(losses.values, 2.0 * self.dataset["local_bound"].values))
+
+    def audit(self, size, replicate):
+        """Audit one of the databases again, with its own random numbers, record by record.
+
+        Parameters
+        ----------
+        size : int
+            One of the sample sizes.
+        replicate : int
+            Number of the database, from 0.
+
+        Returns
+        -------
+        xarray.Dataset
+            What :func:`exact_audit` returns.
+
+        Raises
+        ------
+        ValueError
+            If the study has no such database.
+        """
+        self._check("size", size, list(self.dataset["size"].values))
+        replicate = check_count("replicate", replicate, at_least=0)
+        if replicate >= self.dataset.sizes["replicate"]:
+            raise ValueError(
+                f"replicate must be below {self.dataset.sizes['replicate']}; got {replicate}"
+            )
+        data, seeds = _sources(self.seed, size)
+        for _ in range(replicate + 1):
+            counts = data.poisson(self.mean, size=size)
+        return exact_audit(
+            counts, public=self.public, truncate_at=self.truncate_at, draws=self.draws,
+            weight_draws=self.weight_draws, seeds=self.seeds, shape=self.prior[0],
+            rate=self.prior[1], random_seed=_numbered(seeds, replicate),
+        )
+
+    @staticmethod
+    def _check(name, value, accepted):
+        if value not in accepted:
+            listed = ", ".join(str(entry) for entry in accepted)
+            raise ValueError(f"{name} must be among {listed}; got {shown(value)}")
+
+    def losses(self):
+        """Bounds and losses by mechanism and size, over the set of μ of each database, in nats.
+
+        Returns
+        -------
+        pandas.DataFrame
+            Medians over databases of 2Δ, of the oscillation and of the largest loss of a record in
+            three ways; then the largest over databases: with one seed, over several seeds, and
+            integrated, with the Monte Carlo standard error of that one number. A largest
+            integrated loss is a maximum of noisy values and leans upward.
+        """
+        data = self.dataset
+        table = xr.Dataset(
+            {
+                "2Δ": 2 * data["local_bound"].median("replicate"),
+                "oscillation": data["oscillation_bound"].median("replicate"),
+                "weights fixed": data["loss_fixed"].median("replicate"),
+                "one seed": data["loss_common"].median("replicate"),
+                "integrated out": data["loss_integrated"].median("replicate"),
+                "largest, one seed": data["loss_common"].max("replicate"),
+                f"largest of {self.seeds} seeds": data["loss_worst"].max("replicate"),
+                "largest, integrated": data["loss_integrated"].max("replicate"),
+                "its standard error": self._error_of_largest(["replicate"]),
+            }
+        )
+        return _by_mechanism(table)
+
+    def _error_of_largest(self, dims):
+        """Standard error of the integrated loss at the database where that is largest."""
+        place = self.dataset["loss_integrated"].argmax(dims)
+        return self.dataset["loss_integrated_error"].isel(place).drop_vars(dims)
+
+    def reactions(self):
+        """What one leaving record does to the weights of others, and the mass left out.
+
+        Returns
+        -------
+        pandas.DataFrame
+            One row a mechanism and size; averages over databases, and the largest mass outside
+            the public interval.
+        """
+        data = self.dataset
+        table = xr.Dataset(
+            {
+                "weights moved": data["weights_moved"].mean("replicate"),
+                "weights switched": data["weights_switched"].mean("replicate"),
+                "share of records over": data["records_over"].mean("replicate"),
+                "share of μ over": data["parameters_over"].mean("replicate"),
+                "mass outside draws": data["outside"].mean("replicate"),
+                "mass outside public": data["outside_public"].max("replicate"),
+            }
+        )
+        return _by_mechanism(table)
+
+    def utility(self):
+        """Error of the pseudo posterior mean of μ over databases.
+
+        Returns
+        -------
+        pandas.DataFrame
+            One row a mechanism and size: ``bias`` and ``root mean square error`` of the mean, and
+            the average ``spread``, the pseudo posterior's standard deviation.
+        """
+        data = self.dataset
+        error = data["average_mean"] - self.mean
+        table = xr.Dataset(
+            {
+                "bias": error.mean("replicate"),
+                "root mean square error": np.sqrt((error**2).mean("replicate")),
+                "spread": data["spread"].mean("replicate"),
+            }
+        )
+        return _by_mechanism(table)
+
+    def comparison(self):
+        """What each mechanism promised, lost and cost, over all databases of the study.
+
+        Returns
+        -------
+        pandas.DataFrame
+            One row a mechanism. ``weights from``: the record's own count, or all records (or no
+            record); ``set of μ`` behind the next columns: the range of each database's draws, or
+            T, which is all that the prior allows. The largest ``2Δ``, ``oscillation`` and ``loss``
+            (integrated, with its Monte Carlo ``standard error``) in nats; ``over own 2Δ``: share
+            of databases with that loss above their own 2Δ, at the size where it is largest;
+            ``whole prior``: the largest loss over all parameters of the prior, with one seed, in
+            nats; ``error``: root mean square error of the mean at the largest size, as a multiple
+            of the Unweighted one.
+        """
+        import pandas as pd
+
+        data = self.dataset
+        over = (self.shares_of_own_bound("integrated") > 1).mean("replicate").max("size")
+        standard_error = self._error_of_largest(["size", "replicate"])
+        error = self.utility()["root mean square error"].unstack("size").iloc[:, -1]
+        rows = {}
+        for name in data["mechanism"].values:
+            cell = data.sel(mechanism=name)
+            source = "none" if name == "Unweighted" else "own"
+            rows[str(name)] = {
+                "weights from": "all" if name in REACTING else source,
+                "set of μ": "T" if name in RESTRICTED else "draws",
+                "2Δ": float(2.0 * cell["local_bound"].max()),
+                "oscillation": float(cell["oscillation_bound"].max()),
+                "loss": float(cell["loss_integrated"].max()),
+                "standard error": float(standard_error.sel(mechanism=name)),
+                "over own 2Δ": float(over.sel(mechanism=name)),
+                "whole prior": float(cell["loss_supremum"].max()),
+                "error": float(error[name] / error["Unweighted"]),
+            }
+        return pd.DataFrame.from_dict(rows, orient="index").rename_axis("mechanism")
+
+    def over_own_bound(self, losses=_LOSSES, *, confidence=0.95):
+        """Share of databases whose loss over their set of μ exceeds their own 2Δ.
+
+        This is not the π of probabilistic differential privacy, for two reasons: ε is another one
+        for every database, and for a mechanism that takes the loss over the range of its draws,
+        parameters outside that range are left out. See :meth:`exceedance` for π.
+
+        Parameters
+        ----------
+        losses : sequence of str
+            Any of ``fixed``, ``common`` (one seed), ``worst`` (a database counts if for some of
+            the seeds the loss is above that seed's own 2Δ) and ``integrated``.
+        confidence : float, default 0.95
+            Coverage of the exact (Clopper-Pearson) intervals.
+
+        Returns
+        -------
+        pandas.DataFrame
+            One row a mechanism, size and loss: ``estimate``, ``low``, ``high``, ``exceeded`` and
+            ``surely``, the databases above by more than two Monte Carlo standard errors of the
+            loss. Only the integrated loss has such an error.
+
+        Raises
+        ------
+        ValueError
+            If a loss is not known, or as :func:`ppm.exceedance`.
+        """
+        import pandas as pd
+
+        data = self.dataset
+        least = data["loss_integrated"] - _SURELY * data["loss_integrated_error"]
+        shares = {kind: self.shares_of_own_bound(kind) for kind in losses}
+        surely = {kind: found > 1 for kind, found in shares.items()}
+        surely["integrated"] = least > 2.0 * data["local_bound"]
+        rows = {}
+        for place in product(data["mechanism"].values, data["size"].values):
+            here = dict(zip(("mechanism", "size"), place, strict=True))
+            for kind in losses:
+                found = pdp.loss_exceedance(
+                    shares[kind].sel(here).values, 1.0, confidence=confidence
+                )
+                rows[*place, kind] = (
+                    found.estimate, found.low, found.high, found.exceeded,
+                    int(surely[kind].sel(here).sum()),
+                )
+        return pd.DataFrame(
+            list(rows.values()),
+            pd.MultiIndex.from_tuples(rows, names=["mechanism", "size", "loss"]),
+            columns=["estimate", "low", "high", "exceeded", "surely"],
+        )
+
+    def shares_side_by_side(self, *, confidence=0.95):
+        """The shares of :meth:`over_own_bound` with weights computed again, in words for a table.
+
+        Parameters
+        ----------
+        confidence : float, default 0.95
+            Coverage of the exact (Clopper-Pearson) intervals.
+
+        Returns
+        -------
+        pandas.DataFrame
+            One row a mechanism and size: shares in per cent, with intervals, for ``one seed``, the
+            ``worst of`` several and ``integrated out``; then how many databases are above by the
+            integrated loss, and how many ``surely``.
+        """
+        table = self.over_own_bound(_LOSSES[1:], confidence=confidence)
+        shares = (100 * table[["estimate", "low", "high"]]).apply(
+            lambda row: "{:.1f} % ({:.1f}–{:.1f})".format(*row), axis=1
+        ).unstack("loss", sort=False)
+        integrated = table.xs("integrated", level="loss")
+        return shares.set_axis(
+            ["one seed", f"worst of {self.seeds} seeds", "integrated out"], axis=1
+        ).assign(above=integrated["exceeded"], surely=integrated["surely"])
+
+    def exceedance(self, epsilon, *, confidence=0.95):
+        """Share of databases whose loss exceeds one ε at some parameter that the prior allows.
+
+        Parameters
+        ----------
+        epsilon : float
+            The one ε for all databases, 0 or more, in nats.
+        confidence : float, default 0.95
+            Coverage of the exact (Clopper-Pearson) intervals.
+
+        Returns
+        -------
+        pandas.DataFrame
+            One row a mechanism and size: ``estimate``, ``low``, ``high`` and ``exceeded``.
+
+        Raises
+        ------
+        ValueError
+            As :func:`ppm.loss_exceedance`.
+
+        Notes
+        -----
+        Savitsky, Williams and Hu (2022), section 4, the definition of probabilistic differential
+        privacy: its supremum over all sets of parameters is the supremum of the loss over all
+        parameters of the prior. For weights that do not react the share estimates π. Weights that
+        react are computed again with the random numbers of one seed: that is the loss of a
+        mechanism which tells this seed, and π of a release whose seed is secret is not computed.
+        """
+        import pandas as pd
+
+        losses = self.dataset["loss_supremum"]
+        rows = {}
+        for mechanism, size in product(losses["mechanism"].values, losses["size"].values):
+            cell = losses.sel(mechanism=mechanism, size=size)
+            found = pdp.loss_exceedance(cell.values, epsilon, confidence=confidence)
+            rows[mechanism, size] = found.estimate, found.low, found.high, found.exceeded
+        return pd.DataFrame(
+            list(rows.values()),
+            pd.MultiIndex.from_tuples(rows, names=["mechanism", "size"]),
+            columns=["estimate", "low", "high", "exceeded"],
+        )
+
+
+def exact_audit(
+    counts, *, public, truncate_at=3.5, draws=1000, weight_draws=200, seeds=None, shape=0.001,
+    rate=0.001, random_seed=None,
+):
+    r"""Privacy loss of every leave-one-out neighbour of a database of counts, in closed form.
+
+    For each record i that may leave, the loss is :math:`\log \xi(\mu \mid x) - \log \xi(\mu \mid
+    x_{-i})`, two Gamma densities, or two that are restricted to T for the two mechanisms "on T".
+    The neighbour is the same table in which the count of record i takes no part: its term is left
+    out of the likelihood and of the weights. Reported is the loss's largest absolute value over a
+    set of μ, over which Δ and the oscillation are taken as well: all of T for the mechanisms on T;
+    for the others, whose prior allows every μ above 0, what lies between the smallest and the
+    largest of S draws from the pseudo posterior of x.
+
+    Parameters
+    ----------
+    counts : array_like of int, shape (records,)
+        The database x, at least two records.
+    public : (float, float)
+        Public interval T of μ behind the weights that a record determines alone, to which the two
+        mechanisms on T restrict the prior too: fixed before the counts were seen.
+    truncate_at : float, default 3.5
+        The paper's M, above 0, in nats: of Weighted-M, and the cap of Capped. Range-capped caps
+        oscillations at 2M, so that all three aim at ε = 2M.
+    draws : int, default 1000
+        Posterior draws S of each fit, 2 or more.
+    weight_draws : int, default 200
+        Draws of the weights (each from S draws of the unweighted posterior) that are averaged on
+        each side; 1 or more.
+    seeds : int, optional
+        Seeds whose worst is reported, at most ``weight_draws``; by default 20, or all of them if
+        they are fewer. Each has its own weights, draws and Δ.
+    shape, rate : float, default 0.001
+        Gamma prior of μ, as for :class:`ppm.GammaPoisson`.
+    random_seed : int, SeedSequence or Generator, optional
+        Source of randomness.
+
+    Returns
+    -------
+    xarray.Dataset
+        Dimensions mechanism and left_out (the distinct counts of the database: equal counts leave
+        the same neighbour). ``records``: how many have this count; ``weight`` and ``bound``: its
+        weight and its weighted bound; ``loss_fixed``: the other records keep their weights;
+        ``loss_common``: weights computed again without the record, with the same random numbers,
+        those of one seed; ``loss_integrated``: the same with densities averaged over the weights'
+        draws on each side, ``loss_integrated_error``: its Monte Carlo standard error, given the
+        set of μ and the Δ of the first seed (NaN with one draw of reacting weights);
+        ``loss_over_draws``: the loss at common random numbers, with its sign, at the quantiles
+        ``level`` of the pseudo posterior; ``shape_without`` and ``rate_without``: of the Gamma
+        density without the record, weights computed again.
+        By mechanism: ``shape`` and ``rate`` with all records, and what :class:`AuditStudy` lists.
+
+    Raises
+    ------
+    ValueError
+        If an argument is out of range.
+
+    Notes
+    -----
+    Savitsky, Williams and Hu (2022), the theorem of section 2 and the mechanisms of section 4.
+
+    A release of one μ, or of records drawn from it, with everything else kept secret, has the
+    integrated loss: its density is an average over the draws that made the weights. A mechanism
+    which publishes the seed of the weights as well has the largest loss over all seeds. Here
+    ``loss_common`` is that of one seed and ``loss_worst`` the largest of ``seeds`` of them, which
+    more seeds can only raise. Over one set of μ the largest of all seeds bounds the integrated
+    loss and, times the number of releases, that of several releases made with the same weights.
+    Equal random numbers means equal levels of the distribution functions of the two posteriors.
+
+    The integrated loss is the largest of 41 values of μ. Its standard error is by the delta method
+    at that μ, for the difference of two log means over the same draws; being a largest value of
+    noisy ones, it leans upward. With few draws of the weights it lies nearer to the loss at common
+    random numbers. ``local_bound`` is that of the first seed.
+
+    The log ratio of two Gamma densities is unbounded over all μ > 0, unless they are the same:
+    then ``loss_supremum`` is infinite. What a range of draws leaves out is ``outside``, the largest
+    mass that either pseudo posterior has there. With the prior on T nothing is left out, the
+    loss is at most the oscillation over T for every database, and that is at most M for Capped on
+    T (the log-probability of a count has one sign) and 2M for Range-capped on T.
+    """
+    counts = check_counts("counts", counts)
+    if counts.size < 2:
+        raise ValueError("counts must hold at least two records: one of them leaves")
+    settings = _settings(truncate_at, public, draws, weight_draws, seeds, shape, rate)
+    values, table = np.unique(counts, return_counts=True)
+    found = _audit(values, table, settings, generator(random_seed))
+    return _dataset(*found, values, settings["public"])
+
+
+def losses_at(audit, means):
+    """Largest privacy loss of a record of one database at given values of μ.
+
+    Parameters
+    ----------
+    audit : xarray.Dataset
+        What :func:`exact_audit` returned for the database.
+    means : sequence of float
+        Values of μ, above 0, inside the set behind Δ or not.
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row a mechanism, one column a value of μ: the largest absolute loss over the records
+        that may leave, with weights computed again from the random numbers of one seed, in nats.
+        NaN where the prior does not allow the value of μ.
+
+    Raises
+    ------
+    ValueError
+        If a mean is not above 0.
+
+    Notes
+    -----
+    On section 4 of Savitsky, Williams and Hu (2022): a set B of parameters in the definition of
+    probabilistic differential privacy may be as small and as remote as one likes.
+    """
+    import pandas as pd
+
+    means = [check_number("means", mean, above=0) for mean in means]
+    lowest, highest = audit.attrs["public"]
+    rows = {}
+    for mechanism in audit["mechanism"].values:
+        here = audit.sel(mechanism=mechanism)
+        shape, rate = float(here["shape"]), float(here["rate"])
+        shapes, rates = here["shape_without"].values, here["rate_without"].values
+        points = np.array(means)[:, None]
+        if mechanism in RESTRICTED:
+            allowed = (points >= lowest) & (points <= highest)
+            whole = RestrictedGamma(shape, rate, lowest, highest)
+            losses = whole.log_ratio(points, shape - shapes, rate - rates)
+            losses = np.where(allowed, losses, np.nan)
+        else:
+            losses = _log_gamma(points, shape, rate) - _log_gamma(points, shapes, rates)
+        rows[mechanism] = np.abs(losses).max(axis=-1)
+    return pd.DataFrame.from_dict(rows, orient="index", columns=means).rename_axis(
+        index="mechanism", columns="μ"
+    )
+
+
+def audit_study(
+    sizes=(100, 400, 1600, 6400), *, replicates=400, mean=100.0, truncate_at=3.5, public=None,
+    draws=1000, weight_draws=200, seeds=None, shape=0.001, rate=0.001, random_seed=None,
+    progress=False,
+):
+    """Simulate Poisson databases and audit each of them exactly.
+
+    The databases are those of :func:`ppm.contraction_study` for the same seed.
+
+    Parameters
+    ----------
+    sizes : sequence of int, default (100, 400, 1600, 6400)
+        Sample sizes n, increasing, each 2 or more.
+    replicates : int, default 400
+        Databases R of each size, 2 or more.
+    mean : float, default 100
+        Mean μ of the counts, above 0 and at most 1e9.
+    truncate_at : float, default 3.5
+        The paper's M, above 0, in nats.
+    public : (float, float), optional
+        Public interval T of μ; by default 0.9 and 1.1 times ``mean``.
+    draws, weight_draws, seeds, shape, rate
+        As for :func:`exact_audit`.
+    random_seed : int, SeedSequence or Generator, optional
+        Source of randomness.
+    progress : bool, default False
+        Whether to show a bar; needs tqdm.
+
+    Returns
+    -------
+    AuditStudy
+        Bounds and losses, with the tables made from them.
+
+    Raises
+    ------
+    ValueError
+        If an argument is out of range.
+
+    Notes
+    -----
+    Savitsky, Williams and Hu (2022), section 4, the simulation study.
+    """
+    sizes = _check_sizes(sizes)
+    replicates = check_count("replicates", replicates, at_least=2)
+    mean = check_number("mean", mean, above=0, at_most=_LARGEST_MEAN)
+    if public is None:
+        public = 0.9 * mean, 1.1 * mean
+    settings = _settings(truncate_at, public, draws, weight_draws, seeds, shape, rate)
+    entropy = seed_sequence(random_seed)
+    names = list(_BY_DATABASE)
+    found = np.empty((len(names), len(MECHANISMS), len(sizes), replicates))
+    steps = [(place, replicate) for place in range(len(sizes)) for replicate in range(replicates)]
+    if progress:
+        with needed_for("progress=True"):
+            from tqdm.auto import tqdm
+
+        steps = tqdm(steps, desc="Databases audited")
+    for place, replicate in steps:
+        if replicate == 0:
+            data, audits = _sources(entropy, sizes[place])
+        values, table = np.unique(data.poisson(mean, size=sizes[place]), return_counts=True)
+        by_database, _ = _audit(
+            values, table, settings, np.random.default_rng(_numbered(audits, replicate))
+        )
+        found[:, :, place, replicate] = [by_database[name] for name in names]
+    dims = ("mechanism", "size", "replicate")
+    dataset = xr.Dataset(
+        {name: (dims, block) for name, block in zip(names, found, strict=True)},
+        {"mechanism": list(MECHANISMS), "size": list(sizes), "replicate": np.arange(replicates)},
+    )
+    return AuditStudy(
+        dataset, truncate_at=settings["truncate_at"], public=settings["public"], mean=mean,
+        draws=settings["draws"], weight_draws=settings["weight_draws"], seeds=settings["seeds"],
+        prior=settings["prior"], seed=_numbered(entropy),
+    )
+
+
+def _sources(entropy, size):
+    """Where the databases of one size come from, and the seed of their audits."""
+    data, audits = _numbered(entropy, size).spawn(2)
+    # the first stream is the one the study of contraction draws its databases from
+    return np.random.default_rng(data), audits
+
+
+def _numbered(seed, *place):
+    """A seed of its own for each place, the same one again whenever it is asked for."""
+    return np.random.SeedSequence(seed.entropy, spawn_key=(*seed.spawn_key, *place))
+
+
+_BY_DATABASE = (
+    "local_bound", "oscillation_bound", "loss_fixed", "loss_common", "loss_integrated",
+    "loss_integrated_error", "loss_worst", "share_worst", "loss_supremum", "records_over",
+    "parameters_over", "weights_moved", "weights_switched", "outside", "outside_public",
+    "average_mean", "spread",
+)
+
+
+def _settings(truncate_at, public, draws, weight_draws, seeds, shape, rate):
+    try:
+        lowest, highest = public
+    except (TypeError, ValueError):
+        raise ValueError(
+            f"public must be two numbers, an interval of μ; got {shown(public)}"
+        ) from None
+    lowest = check_number("public", lowest, above=0)
+    weight_draws = check_count("weight_draws", weight_draws)
+    seeds = min(_SEEDS, weight_draws) if seeds is None else check_count("seeds", seeds)
+    if seeds > weight_draws:
+        raise ValueError(f"seeds must be at most the {weight_draws} weight_draws; got {seeds}")
+    return {
+        "truncate_at": check_number("truncate_at", truncate_at, above=0),
+        "public": (lowest, check_number("public", highest, above=lowest)),
+        "draws": check_count("draws", draws, at_least=2),
+        "weight_draws": weight_draws,
+        "seeds": seeds,
+        "prior": (check_number("shape", shape, above=0), check_number("rate", rate, above=0)),
+    }
+
+
+def _dataset(by_database, by_record, values, public):
+    """The audit of one database as a Dataset."""
+    dataset = xr.Dataset(
+        {
+            name: (("mechanism", "left_out", "level")[: block.ndim], block)
+            for name, block in by_record.items()
+        },
+        {"mechanism": list(MECHANISMS), "left_out": values, "level": _LEVELS},
+    )
+    dataset["records"] = dataset["records"].isel(mechanism=0, drop=True)
+    return dataset.assign(
+        {
+            name: ("mechanism", value)
+            for name, value in by_database.items()
+            if name not in by_record
+        }
+    ).assign_attrs(public=public)
+
+
+def _extreme_levels(draws, size, rng):
+    """Levels of the smallest and the largest of independent draws, ``size`` times: (2, size)."""
+    # a row of random numbers for each time, so that fewer of them are the first of more
+    first, second = rng.uniform(size=(size, 2)).T
+    top = first ** (1.0 / draws)
+    return np.stack([top * -np.expm1(np.log(second) / (draws - 1)), top])
+
+
+def _audit(values, table, settings, rng):
+    """Audit one database: (by mechanism, by mechanism and left-out value).
+
+    Arrays have the axes left-out value (0 is nobody), draw of the weights, value.
+    """
+    truncate_at, draws = settings["truncate_at"], settings["draws"]
+    prior = settings["prior"]
+    values = values.astype(np.float64)
+    # row 0 is x itself, row j + 1 its neighbour without one record of the j-th value
+    tables = np.vstack([table, table - np.eye(values.size)])
+    # the set of μ first: it does not depend on how many draws of the weights there are
+    sets = _extreme_levels(draws, len(_OVER_DRAWS), rng)
+    levels = _extreme_levels(draws, settings["weight_draws"], rng)
+    # last, so that further seeds change nothing above
+    further = _extreme_levels(draws, (settings["seeds"] - 1) * len(_OVER_DRAWS), rng)
+    # mechanism, seed, end
+    sets = np.hstack([sets, further]).T.reshape(-1, len(_OVER_DRAWS), 2).swapaxes(0, 1)
+    shapes = prior[0] + tables @ values
+    rates = prior[1] + tables.sum(axis=1)
+    means = [gammaincinv(shapes[:, None], level) / rates[:, None] for level in levels]
+    # the logarithm is taken of the means alone, before they meet the values
+    factorials = gammaln(values + 1.0)
+    low, high = (
+        mean[..., None] - np.log(np.maximum(mean, _TINY))[..., None] * values + factorials
+        for mean in means
+    )
+    bounds = np.maximum(low, high, out=low)
+    absent = tables == 0
+    lowest, highest = bounds.min(axis=-1, keepdims=True), bounds.max(axis=-1, keepdims=True)
+    for row in np.flatnonzero(absent.any(axis=1)):
+        there = bounds[row][:, ~absent[row]]
+        lowest[row], highest[row] = there.min(-1, keepdims=True), there.max(-1, keepdims=True)
+    # where a value occurs only once and has left, its own weight is not asked for
+    weighted = linear_weights(bounds, lowest, highest)
+    lowest, highest = settings["public"]
+    ends = log_likelihood_of_counts(values, np.array([[lowest], [highest]]))
+    within = log_likelihood_of_counts(values, np.clip(values, lowest, highest))
+    own_bounds, own_oscillations = -ends.min(axis=0), within - ends.min(axis=0)
+    capped = record_determined_weights(own_bounds, capped_map(truncate_at))
+    range_capped = record_determined_weights(own_oscillations, capped_map(2.0 * truncate_at))
+    extreme = int(np.argmax(np.where(table > 0, bounds[0, 0], -np.inf)))
+    over_draws = (
+        np.ones(values.size), weighted, np.where(weighted * bounds > truncate_at, 0.0, weighted),
+        capped, range_capped,
+    )
+    found = [
+        _one_mechanism(
+            values, table, tables, weights, prior, ends, extreme, np.array(settings["public"])
+        )
+        for weights, ends in zip(over_draws, sets, strict=True)
+    ] + [
+        _restricted_mechanism(
+            values, table, weights, prior, settings["public"], own_bounds, own_oscillations
+        )
+        for weights in (capped, range_capped)
+    ]
+    return tuple(
+        {name: np.array([one[part][name] for one in found]) for name in found[0][part]}
+        for part in (0, 1)
+    )
+
+
+def _one_mechanism(values, table, tables, weights, prior, levels, extreme, public):
+    """One mechanism whose prior allows every μ above 0, over the range of its draws."""
+    reacting = weights.ndim == 3
+    every = weights if reacting else np.broadcast_to(weights, (len(tables), 1, values.size))
+    here = every[0, 0]
+    effective = every * tables[:, None]
+    shapes, rates = prior[0] + effective @ values, prior[1] + effective.sum(axis=-1)
+    # for each seed the set of μ: between the smallest and the largest of S draws, as behind Δ
+    seeds = slice(len(levels)) if reacting else slice(1)
+    of_seeds = shapes[0, seeds, None], rates[0, seeds, None]
+    lows, highs = (gammaincinv(of_seeds[0], levels) / of_seeds[1]).T[..., None]
+    bounds, oscillations = _bounds_between(values, every[0, seeds], lows, highs)
+    local_bounds = bounds.max(axis=-1)
+    bounds, oscillations, low, high = bounds[0], oscillations[0], lows[0, 0], highs[0, 0]
+
+    fixed_shapes, fixed_rates = shapes[0, 0] - here * values, rates[0, 0] - here
+    fixed = _largest_loss(shapes[0, 0], rates[0, 0], fixed_shapes, fixed_rates, low, high)
+    integrated, error = fixed, np.zeros(values.size)
+    parts = fixed_shapes[None], fixed_rates[None]
+    if reacting:
+        parts = shapes[1:, seeds].T, rates[1:, seeds].T
+        points = np.linspace(low, high, _GRID)
+        integrated, error = _integrated_loss(
+            _log_gamma(points, shapes[..., None], rates[..., None])
+        )
+    by_seed = _largest_loss(*of_seeds, *parts, lows, highs)
+    common, parts = by_seed[0], tuple(part[0] for part in parts)
+    # over μ from the pseudo posterior of x
+    points = gammaincinv(shapes[0, 0], _LEVELS) / rates[0, 0]
+    over_draws = _log_gamma(points, shapes[0, 0], rates[0, 0]) - _log_gamma(
+        points, parts[0][:, None], parts[1][:, None]
+    )
+    sides_shape, sides_rate = np.append(parts[0], shapes[0, 0]), np.append(parts[1], rates[0, 0])
+    inside_mass = gammainc(sides_shape, high * sides_rate) - gammainc(sides_shape, low * sides_rate)
+    changed = (parts[0] != shapes[0, 0]) | (parts[1] != rates[0, 0])
+    moved = np.abs(every[extreme + 1, 0] - here)
+    left = tables[extreme + 1]
+    switched = (every[extreme + 1, 0] > 0) != (here > 0)
+    by_record = {
+        "records": table,
+        "weight": here,
+        "bound": bounds,
+        "oscillation": oscillations,
+        "loss_fixed": fixed,
+        "loss_common": common,
+        "loss_integrated": integrated,
+        "loss_integrated_error": error,
+        "loss_over_draws": over_draws,
+        "shape_without": parts[0],
+        "rate_without": parts[1],
+    }
+    return {
+        **_summary(by_record),
+        "loss_worst": by_seed.max(),
+        "share_worst": _shares(by_seed.max(axis=-1), 2.0 * local_bounds).max(),
+        "loss_supremum": np.inf if changed.any() else 0.0,
+        "weights_moved": left[moved > _VISIBLE].sum(),
+        "weights_switched": left[switched].sum(),
+        "outside": 1.0 - inside_mass.min(),
+        "outside_public": 1.0 - np.diff(gammainc(shapes[0, 0], rates[0, 0] * public))[0],
+        "average_mean": shapes[0, 0] / rates[0, 0],
+        "spread": math.sqrt(shapes[0, 0]) / rates[0, 0],
+        "shape": shapes[0, 0],
+        "rate": rates[0, 0],
+    }, by_record
+
+
+def _restricted_mechanism(values, table, weights, prior, public, own_bounds, own_oscillations):
+    """A mechanism of weights that a record determines alone, with the prior restricted to T."""
+    shape = prior[0] + weights * table @ values
+    rate = prior[1] + weights @ table
+    whole = RestrictedGamma(shape, rate, *public)
+    dropped = weights * values, weights
+    # as a function of μ the loss turns at the count itself, and nowhere else
+    points = np.stack([*(np.full(values.size, end) for end in public), np.clip(values, *public)])
+    loss = np.abs(whole.log_ratio(points, *dropped)).max(axis=0)
+    by_record = {
+        "records": table,
+        "weight": weights,
+        "bound": weights * own_bounds,
+        "oscillation": weights * own_oscillations,
+        "loss_fixed": loss,
+        "loss_common": loss,
+        "loss_integrated": loss,
+        "loss_integrated_error": np.zeros(values.size),
+        "loss_over_draws": whole.log_ratio(whole.quantile(_LEVELS)[:, None], *dropped).T,
+        "shape_without": shape - dropped[0],
+        "rate_without": rate - dropped[1],
+    }
+    found = _summary(by_record)
+    return {
+        **found,
+        "loss_worst": loss.max(),
+        "share_worst": _shares(loss.max(), 2.0 * found["local_bound"]),
+        "loss_supremum": loss.max(),
+        "weights_moved": 0.0,
+        "weights_switched": 0.0,
+        "outside": 0.0,
+        "outside_public": 0.0,
+        "average_mean": float(whole.mean),
+        "spread": float(whole.spread),
+        "shape": shape,
+        "rate": rate,
+    }, by_record
+
+
+def _summary(by_record):
+    """The largest of the records, and who is above twice the bound."""
+    local_bound = by_record["bound"].max()
+    integrated = by_record["loss_integrated"]
+    over = by_record["loss_common"] > 2.0 * local_bound
+    over_draws = np.abs(by_record["loss_over_draws"]) > 2.0 * local_bound
+    return {
+        "local_bound": local_bound,
+        "oscillation_bound": by_record["oscillation"].max(),
+        "loss_fixed": by_record["loss_fixed"].max(),
+        "loss_common": by_record["loss_common"].max(),
+        "loss_integrated": integrated.max(),
+        "loss_integrated_error": by_record["loss_integrated_error"][integrated.argmax()],
+        "records_over": by_record["records"][over].sum() / by_record["records"].sum(),
+        "parameters_over": np.mean(over_draws, axis=-1).max(),
+    }
+
+
+def _bounds_between(values, weights, low, high):
+    """Weighted bounds and oscillations of counts over intervals of μ, shape (sets, values)."""
+    ends = log_likelihood_of_counts(values, np.stack([low, high])).min(axis=0)
+    inside = log_likelihood_of_counts(values, np.clip(values, low, high))
+    weights = np.broadcast_to(weights, ends.shape)
+    # not a product: a record that was removed can have an infinite bound
+    return tuple(
+        np.multiply(weights, found, out=np.zeros(found.shape), where=weights > 0)
+        for found in (-ends, inside - ends)
+    )
+
+
+def _shares(losses, bounds):
+    """Losses as shares of bounds; a loss above a bound of 0 is infinitely far above."""
+    losses = np.asarray(losses)
+    return np.divide(losses, bounds, out=np.where(losses > 0, np.inf, 0.0), where=bounds > 0)
+
+
+def _log_gamma(mu, shape, rate):
+    log_mu = np.log(np.maximum(mu, _TINY))
+    return shape * np.log(rate) - gammaln(shape) + (shape - 1.0) * log_mu - rate * mu
+
+
+def _integrated_loss(log_density):
+    """Largest log ratio of mean densities, with its standard error; overwrites its argument.
+
+    Axes: row 0 is x and the others are neighbours; draw of the weights; μ.
+    """
+    draws = log_density.shape[1]
+    largest = log_density.max(axis=1, keepdims=True)
+    log_density -= largest
+    density = np.exp(log_density, out=log_density)
+    total = density.sum(axis=1)
+    log_mean = largest[:, 0] + np.log(total)
+    losses = np.abs(log_mean[0] - log_mean[1:])
+    place = losses.argmax(axis=-1)
+    neighbours = np.arange(1, len(density))
+    # both sides use the same random numbers, and their errors partly cancel
+    shares = density / total[:, None]
+    differences = shares[0][:, place].T - shares[neighbours, :, place]
+    with np.errstate(invalid="ignore", divide="ignore"):
+        # the mean of the draws' differences is 0
+        error = np.sqrt((differences**2).sum(axis=-1) * draws / np.float64(draws - 1))
+    return losses[neighbours - 1, place], error
+
+
+def _largest_loss(shape, rate, shapes, rates, low, high):
+    """Largest absolute log ratio of two Gamma densities on an interval: at an end or in between."""
+    everywhere = np.broadcast_shapes(np.shape(shapes), np.shape(low))
+    turn = np.divide(
+        shape - shapes, rate - rates, out=np.full(everywhere, low), where=rate != rates
+    )
+    ends = [np.broadcast_to(end, turn.shape) for end in (low, high)]
+    points = np.stack([*ends, np.clip(turn, low, high)])
+    return np.abs(_log_gamma(points, shape, rate) - _log_gamma(points, shapes, rates)).max(axis=0)
+
+
+def _by_mechanism(table):
+    return table.to_dataframe(dim_order=["mechanism", "size"])
+
+
+def bounds_by_unit(values, units, *, draws=1000, random_seed=None):
+    """Bounds and reciprocal-map weights of the same values in several units of measurement.
+
+    The model is a normal distribution with the values' own standard deviation, and a mean that is
+    drawn from its posterior under a flat prior. All units use the same draws.
+
+    Parameters
+    ----------
+    values : array_like, shape (records,)
+        Values in the first unit, two or more that differ.
+    units : dict of str to float
+        Name of a unit, and how much of the values' unit one of it is, above 0.
+    draws : int, default 1000
+        Draws S of the mean, 2 or more.
+    random_seed : int, SeedSequence or Generator, optional
+        Source of randomness.
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row a unit: ``2Δ`` and ``oscillation`` with all weights 1, in nats; ``average`` and
+        ``smallest reciprocal weight``.
+
+    Raises
+    ------
+    ValueError
+        If the values or a unit are out of range.
+
+    Notes
+    -----
+    On section 2 of Savitsky, Williams and Hu (2022), whose bound is one on the logarithm of a
+    density: that has a unit.
+    """
+    import pandas as pd
+    from scipy import stats
+
+    values = as_numbers("values", values)
+    if values.ndim != 1 or not np.all(np.isfinite(values)) or np.ptp(values) == 0:
+        raise ValueError("values must be finite numbers that are not all the same")
+    draws = check_count("draws", draws, at_least=2)
+    units = {name: check_number(f"units[{name!r}]", size, above=0) for name, size in units.items()}
+    scale = values.std()
+    rng = generator(random_seed)
+    centre = rng.normal(values.mean(), scale / np.sqrt(values.size), (draws, 1))
+    rows = {}
+    for name, size in units.items():
+        log_lik = stats.norm.logpdf(values / size, centre / size, scale / size)
+        weights = mapped_weights(log_lik, reciprocal_map)
+        rows[name] = {
+            "2Δ": pdp.epsilon(local_bound(log_lik)),
+            "oscillation": oscillation_bound(log_lik),
+            "average reciprocal weight": weights.mean(),
+            "smallest reciprocal weight": weights.min(),
+        }
+    return pd.DataFrame.from_dict(rows, orient="index").rename_axis("unit")

@@ -1,0 +1,1 @@
+"""The book: command line, notebooks, pages, ledger."""

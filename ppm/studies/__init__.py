@@ -1,0 +1,1 @@
+"""Studies that run the mechanism many times: contraction, settings, starting points."""

@@ -1,0 +1,629 @@
+"""What a sweep keeps of a fit, and the folder that keeps it for the next time."""
+
+import contextlib
+import copy
+import dataclasses
+import functools
+import hashlib
+import inspect
+import json
+import os
+import platform
+import re
+import sys
+import threading
+import uuid
+import warnings
+from concurrent.futures import Future
+from dataclasses import dataclass, field
+from importlib import metadata
+from pathlib import Path
+
+import numpy as np
+import xarray as xr
+
+from ppm._confidential import NOTE_FILE, own_file, own_folder
+from ppm._extras import needed_for
+from ppm._validation import shown
+from ppm.diagnostics import BoundDiagnostics, bound_diagnostics
+from ppm.lipschitz import oscillation_bound, record_bounds, record_oscillations
+from ppm.synthesizers.chains import ChainPool, seconds_between_states, sharing
+
+# the folder of fits of a run, set by ``ppm run`` and by the book's builder
+FITS_VARIABLE = "PPM_FITS"
+NOTE = """The files in this folder are CONFIDENTIAL.
+
+Each holds one fit of a synthesizer to confidential records: weights, bounds and
+diagnostics of every record, draws of parameters, and more synthetic databases
+than were released. No epsilon covers them. Keep the folder where the records
+themselves may be kept, and hand nothing out of it.
+
+The files only save time: delete them whenever you like. A file's name is a hash
+of everything that its fit was computed from, so that none is ever out of date.
+"""
+
+
+class DamagedFit(UserWarning):
+    """A kept fit cannot be read, or a new one cannot be kept; it is computed all the same.
+
+    A notebook that shows a warning counts as failed. This one costs time and nothing else, hence
+    its name, by which runs of notebooks do not take it for one of those.
+    """
+
+
+def fits_folder():
+    """Folder in which a run of the notebooks keeps its fits, or None if there is none.
+
+    ``ppm run`` and the book's builder name it in the environment variable ``PPM_FITS``. Somebody
+    who reads along in a notebook has none, and keeps nothing.
+
+    Returns
+    -------
+    str or None
+        For the argument ``fits`` of :func:`ppm.risk_utility_sweep`.
+    """
+    return os.environ.get(FITS_VARIABLE) or None
+
+
+@dataclass(frozen=True, eq=False)
+class FitSummary:
+    """What a sweep keeps of a fit: all but its draws and its log-likelihoods.
+
+    Attributes
+    ----------
+    key : str
+        Hash of what the fit was computed from.
+    weights : numpy.ndarray, shape (records,)
+        Weights α.
+    largest : numpy.ndarray, shape (records,)
+        Largest unweighted \\|log-likelihood\\| of every record over the draws, in nats.
+    oscillations : numpy.ndarray, shape (records,)
+        Unweighted oscillation of every record's log-likelihood over the draws, in nats.
+    draws_used : int
+        Number S of draws, all chains together.
+    diagnostics : ppm.BoundDiagnostics
+        R-hat and effective sample size of the bound's quantity.
+    releases : dict of str to numpy.ndarray
+        Where a release's labels come from, ``prior`` or ``conditional``, to the synthetic
+        databases, shape (releases, records, …).
+    end : xarray.DataTree or None
+        The last draw of each chain, for another fit to start from.
+    """
+
+    key: str
+    weights: np.ndarray = field(repr=False)
+    largest: np.ndarray = field(repr=False)
+    oscillations: np.ndarray = field(repr=False)
+    draws_used: int
+    diagnostics: BoundDiagnostics
+    releases: dict = field(repr=False)
+    end: object = field(repr=False)
+
+    @property
+    def record_bounds(self):
+        """Bounds of the weighted records, in nats."""
+        return record_bounds(self.log_lik, self.weights)
+
+    @property
+    def local_bound(self):
+        """Local Lipschitz bound Δ, in nats."""
+        return float(self.record_bounds.max())
+
+    @property
+    def oscillation_bound(self):
+        """Largest oscillation of a weighted record, in nats."""
+        # two rows that have the oscillations of the whole log-likelihood
+        rows = np.stack([np.zeros_like(self.oscillations), -self.oscillations])
+        return oscillation_bound(rows, self.weights)
+
+    @property
+    def log_lik(self):
+        """One row that has the bounds of the whole log-likelihood, for rules that need only those.
+
+        So :func:`ppm.record_weights` and :func:`ppm.scalar_weights` take it in its place.
+        """
+        return -self.largest[None]
+
+
+class FitRunner:
+    """Run fits of one synthesizer, each one once, and keep a summary of each.
+
+    Parameters
+    ----------
+    synthesizer : ppm.Synthesizer
+        The model.
+    draws, releases : int
+        Kept draws a chain, and synthetic databases, of every fit.
+    labels : tuple of str, default ("prior",)
+        Where the labels of releases come from; one set of releases for each.
+    store : FitStore, optional
+        Where summaries are kept.
+    pool : ppm.synthesizers.chains.ChainPool, optional
+        Where chains run, if the synthesizer leaves them to
+        :func:`ppm.synthesizers.chains.run_chains`.
+    progress : FitProgress, optional
+        Is told how far the fits are.
+    longer : int, default 1
+        How many times as many sweeps lie between two kept draws of a fit that is asked for with
+        ``longer=True``.
+
+    Raises
+    ------
+    ValueError
+        With a store, if the synthesizer cannot say what it is made from.
+    """
+
+    def __init__(
+        self,
+        synthesizer,
+        *,
+        draws,
+        releases,
+        labels=("prior",),
+        store=None,
+        pool=None,
+        progress=None,
+        longer=1,
+    ):
+        self.synthesizer = synthesizer
+        self.warm = warm_copy(synthesizer)
+        self.longer = longer_copy(synthesizer, longer)
+        self.draws, self.releases, self.labels = draws, releases, tuple(labels)
+        self.store, self.pool = store, pool
+        self.progress = FitProgress(False) if progress is None else progress
+        # without a store nothing outlives the runner, whose synthesizer is always the same
+        self.identities = {
+            id(model): "" if store is None else _identity(model)
+            for model in (self.synthesizer, self.warm, self.longer)
+        }
+        self._known, self._lock = {}, threading.Lock()
+
+    def sweeps(self, warm=False, longer=False):
+        """Sweeps of a fit, all chains together; draws, where the synthesizer has no warm-up."""
+        model = self.warm if warm else self.longer if longer else self.synthesizer
+        chain = getattr(model, "warmup", 0) + self.draws * getattr(model, "thin", 1)
+        return chain * getattr(model, "chains", 1)
+
+    def fit(self, name, weights, seed, *, start=None, longer=False):
+        """Summary of one fit: from the store, from earlier in this run, or computed.
+
+        Threads may ask for fits at the same time.
+
+        Parameters
+        ----------
+        name : str
+            What the progress bar calls it.
+        weights : numpy.ndarray, shape (records,)
+            Weights α in [0, 1].
+        seed : numpy.random.SeedSequence
+            Source of randomness.
+        start : FitSummary, optional
+            A fit to start from, with a fifth of the warm-up, if the synthesizer can do so.
+        longer : bool, default False
+            Whether to make more sweeps for each kept draw; not together with ``start``.
+
+        Returns
+        -------
+        FitSummary
+            What is kept of the fit.
+        """
+        if start is not None and start.end is None:
+            start = None
+        model = self.longer if longer else self.synthesizer if start is None else self.warm
+        key = _digest(
+            {
+                "model": (start is not None, self.identities[id(model)]),
+                "weights": weights,
+                "draws": self.draws,
+                "releases": (self.releases, self.labels),
+                "seed": seed,
+                "start": None if start is None else start.key,
+            }
+        )
+        with self._lock:
+            future = self._known.get(key)
+            mine = future is None
+            if mine:
+                future = self._known[key] = Future()
+        if mine:
+            try:
+                future.set_result(self._load_or_run(name, model, key, weights, seed, start))
+            except BaseException as error:
+                # whoever waits for the same fit must not wait for ever
+                future.set_exception(error)
+                raise
+        return future.result()
+
+    def _load_or_run(self, name, model, key, weights, seed, start):
+        summary = None if self.store is None else self.store.load(key)
+        if summary is None:
+            sweeps = self.sweeps(start is not None, model is self.longer)
+            with self.progress.running(name, sweeps) as advance:
+                summary = self._run(model, key, weights, seed, start, advance)
+            if self.store is not None:
+                self.store.save(summary)
+        return summary
+
+    def _run(self, model, key, weights, seed, start, advance):
+        fit_seed, release_seed = np.random.SeedSequence(
+            seed.entropy, spawn_key=seed.spawn_key, pool_size=seed.pool_size
+        ).spawn(2)
+        warm = {} if start is None else {"initial": start.end}
+        shared = contextlib.nullcontext() if self.pool is None else sharing(self.pool, advance)
+        with shared:
+            fit = model.fit(weights, draws=self.draws, random_seed=fit_seed, **warm)
+        log_lik = model.log_likelihood(fit)
+        largest, oscillations = record_bounds(log_lik), record_oscillations(log_lik)
+        diagnostics = bound_diagnostics(log_lik, weights, sample_stats=fit.get("sample_stats"))
+        releases = {}
+        for labels in self.labels:
+            # synthesizers without labels know no such argument
+            choice = {} if labels == "prior" else {"labels": labels}
+            synthetic = model.predict(
+                fit, releases=self.releases, random_seed=release_seed, **choice
+            )
+            releases[labels] = synthetic.values
+        end = None if self.warm is self.synthesizer else last_draws(fit)
+        return FitSummary(
+            key, weights, largest, oscillations, log_lik.size // largest.size, diagnostics,
+            releases, end,
+        )
+
+
+class FitProgress:
+    """One progress bar for many fits, some of them at the same time, on the error stream.
+
+    Parameters
+    ----------
+    shown : bool
+        Whether there is a bar (needs tqdm) at all.
+    unit : str, default "sweeps"
+        What is counted.
+    """
+
+    def __init__(self, shown, unit="sweeps"):
+        self._lock = threading.Lock()
+        self._planned, self._running, self._done = {}, {}, 0
+        self._bar = None
+        if shown:
+            with needed_for("progress=True"):
+                from tqdm import tqdm
+
+            self._bar = tqdm(
+                total=0, unit=f" {unit}", file=sys.stderr, smoothing=0.05,
+                mininterval=seconds_between_states(),
+            )
+
+    def plan(self, part, sweeps):
+        """Say how many sweeps a part of the work still needs, beside those of running fits."""
+        with self._lock:
+            self._planned[part] = sweeps
+            self._show()
+
+    @contextlib.contextmanager
+    def running(self, name, sweeps):
+        """Yield a function that takes the number of sweeps done so far by the fit of this name."""
+        fit = object()
+
+        def advance(done):
+            with self._lock:
+                self._running[fit] = (name, done, sweeps)
+                self._show()
+
+        advance(0)
+        try:
+            yield advance
+        finally:
+            with self._lock:
+                del self._running[fit]
+                self._done += sweeps
+                self._show()
+
+    def _show(self):
+        if self._bar is None:
+            return
+        running = self._running.values()
+        self._bar.total = (
+            self._done
+            + sum(self._planned.values())
+            + sum(max(done, sweeps) for _, done, sweeps in running)
+        )
+        self._bar.set_description_str(", ".join(name for name, _, _ in running), refresh=False)
+        self._bar.update(self._done + sum(done for _, done, _ in running) - self._bar.n)
+
+    def close(self):
+        """End the bar."""
+        if self._bar is not None:
+            self._bar.close()
+
+
+def longer_copy(synthesizer, factor):
+    """The synthesizer with ``factor`` times as many sweeps between two kept draws."""
+    if factor == 1:
+        return synthesizer
+    longer = copy.copy(synthesizer)
+    longer.thin = factor * synthesizer.thin
+    return longer
+
+
+@contextlib.contextmanager
+def fit_runner(synthesizer, *, fits, random_seed, progress, **settings):
+    """Yield a :class:`FitRunner` with a pool of processes and a progress bar, and end both.
+
+    Parameters
+    ----------
+    synthesizer : ppm.Synthesizer
+        The model.
+    fits : path-like or None
+        Folder of a :class:`FitStore`.
+    random_seed : object
+        What the caller draws from; with a folder it must not be None.
+    progress : bool
+        Whether there is a bar.
+    **settings
+        Of :class:`FitRunner`.
+
+    Raises
+    ------
+    ValueError
+        If fits cannot be kept, or there is a folder and no seed.
+    """
+    if fits is not None and random_seed is None:
+        raise ValueError("fits needs a random_seed: without one no two runs have the same fits")
+    store = None if fits is None else FitStore(fits)
+    bar = FitProgress(progress, "sweeps" if hasattr(synthesizer, "warmup") else "draws")
+    # no process starts before a fit asks for one
+    with contextlib.closing(bar), ChainPool() as pool:
+        yield FitRunner(synthesizer, store=store, pool=pool, progress=bar, **settings)
+
+
+def warm_copy(synthesizer):
+    """The synthesizer with a fifth of its warm-up, or itself if it cannot start from a fit."""
+    parameters = inspect.signature(synthesizer.fit).parameters
+    if "initial" not in parameters or not hasattr(synthesizer, "warmup"):
+        return synthesizer
+    warm = copy.copy(synthesizer)
+    warm.warmup = -(-synthesizer.warmup // 5)
+    return warm
+
+
+def last_draws(fit):
+    """The end of every chain of a fit: enough to start another one from."""
+    posterior = fit["posterior"].to_dataset().isel(draw=[-1])
+    return xr.DataTree.from_dict({"posterior": posterior.copy(deep=True)})
+
+
+def nearest(finished, weight):
+    """Of fits by their scalar weight, the one to start from at another weight."""
+    return finished[min(finished, key=lambda other: abs(np.log(max(weight, 1e-9) / other)))]
+
+
+# ---- what a fit is computed from --------------------------------------------------------------
+
+
+def _identity(synthesizer):
+    """Hash of the synthesizer, of the code that computes its fits, and of the libraries below."""
+    return _digest(
+        {
+            "class": _class_sources(type(synthesizer)),
+            "fingerprint": synthesizer.fingerprint(),
+            "library": _library_source(),
+            "versions": _versions(),
+        }
+    )
+
+
+def _class_sources(kind):
+    """Names and sources of a class and its bases; a ValueError if fits of it cannot be kept."""
+    advice = "leave out fits=, or give the class a method fingerprint() (see ppm.Synthesizer)"
+    owner = next((c for c in kind.__mro__ if "fingerprint" in vars(c)), None)
+    if owner is None:
+        raise ValueError(
+            f"fits of {kind.__name__} cannot be kept, because it has no fingerprint() that says "
+            f"what it is made from: {advice}"
+        )
+    sources = []
+    for base in kind.__mro__[:-1]:
+        if base is owner:
+            owner = None
+        if owner is not None and "__init__" in vars(base):
+            raise ValueError(
+                f"fits of {kind.__name__} cannot be kept, because the fingerprint() it inherits "
+                f"from {owner.__name__} does not know its __init__: {advice}"
+            )
+        source = ""
+        if not base.__module__.startswith("ppm."):
+            try:
+                source = inspect.getsource(base)
+            except (OSError, TypeError):
+                raise ValueError(
+                    f"fits of {kind.__name__} cannot be kept, because the source of "
+                    f"{base.__name__} is not to be found: leave out fits=, or define it in a file"
+                ) from None
+        sources.append((base.__module__, base.__qualname__, source))
+    return sources
+
+
+@functools.cache
+def _library_source():
+    library = Path(__file__).parents[1]
+    names = ("lipschitz", "diagnostics", "_random", "_threads", "_validation")
+    files = [Path(__file__), *(library / f"{name}.py" for name in names)]
+    files += sorted((library / "synthesizers").rglob("*.py"))
+    return [
+        (str(file.relative_to(library)), hashlib.sha256(file.read_bytes()).hexdigest())
+        for file in files
+    ]
+
+
+@functools.cache
+def _versions():
+    found = {"python": platform.python_version(), "machine": platform.machine()}
+    for package in ("numpy", "scipy", "numba", "arviz-stats", "pymc", "pytensor"):
+        try:
+            found[package] = metadata.version(package)
+        except metadata.PackageNotFoundError:
+            found[package] = None
+    return found
+
+
+def _digest(value):
+    digest = hashlib.sha256()
+    _feed(digest, value)
+    return digest.hexdigest()[:40]
+
+
+def _feed(digest, value):
+    """Feed a value to a hash, with its type and size, so that no two values look the same."""
+    if isinstance(value, np.random.SeedSequence):
+        value = {"entropy": value.entropy, "key": value.spawn_key, "pool": value.pool_size}
+    elif dataclasses.is_dataclass(value) and not isinstance(value, type):
+        value = {entry.name: getattr(value, entry.name) for entry in dataclasses.fields(value)}
+    elif isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, np.ndarray) and value.dtype.kind in "biufc":
+        digest.update(f"array {value.dtype.str} {value.shape} ".encode())
+        digest.update(np.ascontiguousarray(value).tobytes())
+    elif isinstance(value, (list, tuple)):
+        digest.update(f"list {len(value)} ".encode())
+        for part in value:
+            _feed(digest, part)
+    elif isinstance(value, dict):
+        digest.update(f"dict {len(value)} ".encode())
+        for name, part in value.items():
+            _feed(digest, name)
+            _feed(digest, part)
+    elif value is None or isinstance(value, (bool, int, float, str, bytes)):
+        text = repr(value)
+        digest.update(f"{type(value).__name__} {len(text)} {text} ".encode())
+    else:
+        raise ValueError(
+            f"no hash can be taken of a {type(value).__name__}; accepted in what fingerprint() "
+            "returns: numbers, text, None, arrays of numbers, and lists, dicts and dataclasses"
+        )
+
+
+# ---- the folder -------------------------------------------------------------------------------
+
+
+class FitStore:
+    """A folder of fit summaries, one file each, named by the hash of what it was computed from.
+
+    What lies there is confidential, and a text file in it says so.
+
+    Parameters
+    ----------
+    folder : path-like
+        The folder. If it does not exist it is made, for its owner only. One that exists keeps its
+        permissions, as others may use it for something else; the files in it are readable by their
+        owner only, those of earlier runs too.
+
+    Raises
+    ------
+    ValueError
+        If the folder cannot be made or written.
+    """
+
+    def __init__(self, folder):
+        try:
+            self.folder = Path(folder)
+        except TypeError:
+            raise ValueError(f"fits must be a folder; got {shown(folder)}") from None
+        note = self.folder / NOTE_FILE
+        try:
+            if not self.folder.exists():
+                own_folder(self.folder)
+            if not note.exists():
+                own_file(note).write_text(NOTE, "utf-8")
+            for file in self.folder.glob("*.npz"):
+                if re.fullmatch(r"[0-9a-f]{40}", file.stem):
+                    # somebody else's file is theirs to open or close
+                    with contextlib.suppress(PermissionError):
+                        file.chmod(0o600)
+        except OSError as error:
+            raise ValueError(f"fits: cannot write into {folder}: {error.strerror}") from None
+
+    def path(self, key):
+        """File of a fit, whether it exists or not."""
+        return self.folder / f"{key}.npz"
+
+    def load(self, key):
+        """The summary with this key, or None if there is none that can be read."""
+        path = self.path(key)
+        if not path.exists():
+            return None
+        try:
+            # opened here, because NumPy leaves a file open that it cannot read
+            with path.open("rb") as stream, np.load(stream, allow_pickle=False) as arrays:
+                # reading an array checks its sum of bits
+                return _summary(key, {name: arrays[name] for name in arrays.files})
+        except Exception as error:
+            # damage shows in many ways: as a broken archive, a missing entry, a wrong shape
+            warnings.warn(
+                f"{path.name} among the kept fits is damaged and is computed again ({error})",
+                DamagedFit,
+                stacklevel=2,
+            )
+            return None
+
+    def save(self, summary):
+        """Keep a summary: written beside, then renamed, so that no half of it is ever read."""
+        part = self.folder / f"{summary.key}.{uuid.uuid4().hex}.part"
+        try:
+            with own_file(part).open("wb") as stream:
+                np.savez(stream, **_arrays(summary))
+            part.replace(self.path(summary.key))
+        except OSError as error:
+            warnings.warn(
+                f"a fit could not be kept in {self.folder.name}: {error.strerror}",
+                DamagedFit,
+                stacklevel=2,
+            )
+        finally:
+            part.unlink(missing_ok=True)
+
+
+def _arrays(summary):
+    head = {
+        "key": summary.key,
+        "draws_used": summary.draws_used,
+        "diagnostics": dataclasses.asdict(summary.diagnostics),
+        "end": None,
+    }
+    arrays = {
+        "weights": summary.weights,
+        "largest": summary.largest,
+        "oscillations": summary.oscillations,
+    }
+    arrays |= {f"releases {labels}": found for labels, found in summary.releases.items()}
+    if summary.end is not None:
+        posterior = summary.end["posterior"]
+        head["end"] = {str(name): list(posterior[name].dims) for name in posterior.data_vars}
+        arrays |= {f"end {name}": posterior[name].values for name in posterior.data_vars}
+    return {"head": np.array(json.dumps(head)), **arrays}
+
+
+def _summary(key, arrays):
+    head = json.loads(str(arrays["head"]))
+    if head["key"] != key:
+        raise ValueError("it belongs to another fit")
+    found = head["diagnostics"]
+    found |= {name: tuple(found[name]) for name in ("by_chain", "spread")}
+    end = None
+    if head["end"] is not None:
+        variables = {name: (dims, arrays[f"end {name}"]) for name, dims in head["end"].items()}
+        end = xr.DataTree.from_dict({"posterior": xr.Dataset(variables)})
+    return FitSummary(
+        key=key,
+        weights=arrays["weights"],
+        largest=arrays["largest"],
+        oscillations=arrays["oscillations"],
+        draws_used=head["draws_used"],
+        diagnostics=BoundDiagnostics(**found),
+        releases={
+            name.removeprefix("releases "): array
+            for name, array in arrays.items()
+            if name.startswith("releases ")
+        },
+        end=end,
+    )

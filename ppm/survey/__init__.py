@@ -1,0 +1,1 @@
+"""Consumer Expenditure Surveys: files, design matrix, and a simulated stand-in."""

@@ -1,0 +1,411 @@
+"""Metropolis within Gibbs for the finite mixture of regressions: the state of a chain, its moves.
+
+What is drawn, and why that is exact, stands in the notes of
+:class:`ppm.synthesizers.mixture.model.FiniteMixture`.
+"""
+
+from dataclasses import dataclass
+from math import exp, lgamma
+
+import numpy as np
+from scipy.linalg import lapack
+
+from ppm.synthesizers.mixture import record_passes
+from ppm.synthesizers.mixture.label_free import LabelFreeMoves
+from ppm.synthesizers.mixture.numerics import (
+    inverse_gamma,
+    log_gamma_draws,
+    log_sum_exp,
+    slice_draw,
+)
+
+
+class _Sampler(LabelFreeMoves):
+    """State of one chain, and the moves that change it.
+
+    Arrays by component and record are (components, records): a component's row is contiguous.
+    ``corrected=False`` leaves the Metropolis correction out, which is exact at weights of 1 only.
+    ``passes`` is the module whose functions go through the records: compiled if possible.
+    """
+
+    KINDS = ("coefficients", "residual_scale", "mixture_weights", "empty_components")
+
+    def __init__(
+        self, response, predictors, weights, components, prior, blocks, rng, passes=None
+    ):
+        self.passes = record_passes.fastest() if passes is None else passes
+        self.y, self.X, self.alpha = response, predictors, weights
+        self.design = self.passes.Design(predictors)
+        self.rest_alpha = 1.0 - weights
+        self.K, self.R = components, predictors.shape[1]
+        self.prior, self.rng = prior, rng
+        self.corrected = bool(np.any(self.rest_alpha))
+        self.adapt = blocks is None
+        self.log_blocks = np.log(min(4 if blocks is None else blocks, self.R))
+        self.accepted = np.zeros(len(self.KINDS))
+        self.proposed = np.zeros(len(self.KINDS))
+
+    # ---- starting points ------------------------------------------------------------------
+
+    def start(self, start, groups=None):
+        """Take over the parameters of an earlier draw, or begin at dispersed random labels.
+
+        ``groups`` components hold records at first, all of them by default.
+        """
+        prior = self.prior
+        self.residual_aux = np.full(self.K, prior.residual_scale**2)
+        self.coefficient_aux = prior.coefficient_scale**2
+        self.labels = None
+        if start is not None:
+            self.beta, self.sigma = start["beta"].copy(), start["sigma"].copy()
+            with np.errstate(divide="ignore"):
+                # a stored weight may have underflowed to 0
+                self.log_pi = np.maximum(np.log(start["pi"]), -700.0)
+            self.concentration = float(start["concentration"])
+            self.update_densities()
+            return
+        rng, root = self.rng, np.sqrt(self.alpha)
+        # one regression for all records, with a little shrinkage in case columns are collinear
+        gram = (self.X.T * self.alpha) @ self.X
+        ridge = 1e-6 * (np.trace(gram) / self.R + 1.0)
+        common = np.linalg.solve(
+            gram + ridge * np.eye(self.R), self.X.T @ (self.alpha * self.y)
+        )
+        residual = self.y - self.X @ common
+        spread = np.sqrt((root @ (root * residual**2) + 1e-8) / (self.alpha.sum() + 1e-8))
+        # labels by rank of the residual, blurred differently in each chain. By default all
+        # components start occupied: such a sampler empties them readily and fills them rarely
+        noisy = residual + spread * rng.uniform(0.1, 1.0) * rng.standard_normal(residual.size)
+        rank = np.argsort(np.argsort(noisy))
+        groups = self.K if groups is None else groups
+        self.labels = rank * groups // max(residual.size, 1)
+        self.beta = np.tile(common, (self.K, 1))
+        self.sigma = np.full(self.K, spread)
+        self.concentration = 1.0
+        counts = np.bincount(self.labels, minlength=self.K) + 1.0
+        self.log_pi = np.log(counts / counts.sum())
+        self.update_densities()
+
+    # ---- likelihood bookkeeping -----------------------------------------------------------
+
+    def update_densities(self):
+        """Recompute log N_k and log f of every record from the parameters."""
+        self.log_density = self.log_densities(self.beta, self.sigma)
+        self.update_reference()
+
+    def log_densities(self, beta, sigma):
+        """Normal log-density of every record under components with these parameters."""
+        return self.passes.log_densities(self.y, self.design.times(beta), sigma)
+
+    def update_reference(self):
+        """Recompute log f, and the terms of f scaled by the largest, from log N_k."""
+        self.top, self.scaled, self.log_f = self.passes.reference(self.log_pi, self.log_density)
+
+    def update_terms(self, rows):
+        """As :meth:`update_reference` where only the mixture weights of some rows changed."""
+        self.log_f, self.scaled[rows] = self.passes.replace_terms(
+            rows, self.log_pi[rows], self.log_density, rows, *self.terms()
+        )
+
+    def terms(self):
+        """What the passes over the records read, in the order of their arguments."""
+        return self.log_pi, self.log_density, self.scaled, self.top
+
+    def log_f_without(self, *left_out):
+        """Log of f_i without the terms of some components; -inf if no others are there."""
+        return self.passes.log_f_without(left_out, *self.terms())
+
+    def thresholds(self, count):
+        """Metropolis decisions: what log ratios must reach."""
+        return -self.rng.standard_exponential(count)
+
+    def accept(self, kind, log_ratio):
+        """Metropolis decision; a ratio that is not a number is a rejection."""
+        self.proposed[kind] += 1
+        accepted = log_ratio >= self.thresholds(1)[0]
+        self.accepted[kind] += accepted
+        return accepted
+
+    def try_terms(self, kind, rows, log_shares, densities=None, members=0.0):
+        """Accept or reject new mixture weights of components, and new log N_k if given.
+
+        ``members`` is the part of the log ratio that comes from the components' members. Keeps the
+        books of what belongs to the records if accepted, but for ``log_pi``.
+        """
+        given = densities is not None
+        log_f, scaled = self.passes.replace_terms(
+            rows,
+            log_shares,
+            densities if given else self.log_density,
+            np.arange(rows.size) if given else rows,
+            *self.terms(),
+        )
+        change = self.passes.weighted_change(self.rest_alpha, log_f, self.log_f)
+        if not self.accept(kind, members - change):
+            return False
+        if given:
+            self.log_density[rows] = densities
+        self.scaled[rows] = scaled
+        self.log_f = log_f
+        return True
+
+    # ---- moves ----------------------------------------------------------------------------
+
+    def sweep(self):
+        """One pass over all blocks."""
+        self.accepted[:] = 0
+        self.proposed[:] = 0
+        # exp may overflow and log meet 0 in places that log_f_without then repairs
+        with np.errstate(over="ignore", divide="ignore", invalid="ignore", under="ignore"):
+            if self.labels is None:
+                if self.corrected:
+                    # without correction the densities were computed last
+                    self.update_reference()
+                self.share_mixture_weight()
+            self.draw_labels()
+            self.draw_coefficient_covariance()
+            for k in range(self.K):
+                members = self.members[k]
+                if members.size:
+                    self.draw_component(k, members)
+            self.draw_residual_aux()
+            self.draw_concentration()
+            if self.corrected:
+                self.draw_mixture_weight_pairs()
+            else:
+                self.draw_mixture_weights()
+                self.update_densities()
+
+    def draw_labels(self):
+        """Labels given the parameters: ordinary responsibilities, whatever the weights.
+
+        They are drawn from the terms of f as they stand: moves before this one keep those.
+        """
+        if self.labels is None:
+            uniforms = self.rng.random(self.y.size)
+            self.labels = self.passes.draw_labels(self.scaled, uniforms)
+        labels, self.labels = self.labels, None
+        order, self.count, self.weight = self.passes.group_by_label(labels, self.alpha, self.K)
+        self.members = np.split(order, np.cumsum(self.count)[:-1])
+
+    def draw_coefficient_covariance(self):
+        """Covariance of the coefficients, alone and together with the empty components.
+
+        Given all coefficients it is conjugate. Empty components, drawn from the prior, hold it
+        where it is; so it is drawn from the occupied components alone, and the empty ones with it.
+        """
+        empty = np.flatnonzero(self.count == 0)
+        if self.corrected or not empty.size:
+            self.covariance = self.propose_covariance(np.arange(self.K))
+        if empty.size:
+            self.draw_empty_components(empty)
+        prior, df = self.prior, self.prior.coefficient_df
+        self.precision = self.covariance.precision()
+        self.coefficient_aux = inverse_gamma(
+            0.5 * (df + self.R),
+            df * np.diag(self.precision) + 1.0 / prior.coefficient_scale**2,
+            self.rng,
+        )
+
+    def propose_covariance(self, components):
+        """Draw from the conjugate conditional given the coefficients of these components."""
+        rng, R, df = self.rng, self.R, self.prior.coefficient_df
+        beta = self.beta[components]
+        scale = beta.T @ beta
+        scale.flat[:: R + 1] += 2.0 * df / self.coefficient_aux
+        # Bartlett: the precision is Wishart, L^-T A A' L^-1
+        lower = _cholesky(scale)
+        bartlett = np.tril(rng.standard_normal((R, R)), -1)
+        degrees = df + R - 1.0 + len(components) - np.arange(R)
+        bartlett.flat[:: R + 1] = np.sqrt(rng.chisquare(degrees))
+        return _Covariance(lower, bartlett)
+
+    def draw_empty_components(self, empty):
+        """Covariance given the occupied components, then the empty ones from their prior."""
+        prior, rng = self.prior, self.rng
+        covariance = self.propose_covariance(np.flatnonzero(self.count))
+        beta = rng.standard_normal((empty.size, self.R)) @ covariance.root().T
+        aux = inverse_gamma(0.5, np.full(empty.size, prior.residual_scale**-2.0), rng)
+        df = prior.residual_df
+        sigma = np.sqrt(inverse_gamma(0.5 * df, df / aux, rng))
+        self.proposed[3] += 1
+        if self.corrected:
+            log_density = self.log_densities(beta, sigma)
+            self.proposed[3] -= 1
+            if not self.try_terms(3, empty, self.log_pi[empty], log_density):
+                return
+        else:
+            self.accepted[3] += 1
+        self.covariance = covariance
+        self.beta[empty], self.sigma[empty], self.residual_aux[empty] = beta, sigma, aux
+
+    def draw_component(self, k, members):
+        """Coefficients, then scale, of a component with members."""
+        rng, alpha, sigma = self.rng, self.alpha[members], self.sigma[k]
+        y = self.y[members]
+        precision, half = self.design.moments(members, alpha, y)
+        precision /= sigma**2
+        precision += self.precision
+        lower = _cholesky(precision)
+        half = _solve(lower, half / sigma**2)
+        # β = L^-T (half + ε): in ε the conditional is standard normal, blocks are independent
+        fresh = rng.standard_normal(self.R)
+        if not self.corrected:
+            self.proposed[:2] += 1
+            self.accepted[:2] += 1
+            self.beta[k] = _solve(lower, half + fresh, transposed=True)
+            residual = y - self.X[members] @ self.beta[k]
+            self.sigma[k] = self.propose_sigma(k, residual, alpha)
+            return
+        blocks = self.number_of_blocks()
+        steps = np.zeros((blocks, self.R))
+        steps[np.arange(self.R) % blocks, rng.permutation(self.R)] = 1.0
+        steps *= fresh - (lower.T @ self.beta[k] - half)
+        steps = np.ascontiguousarray(_solve(lower, steps.T, transposed=True).T)
+        moved = self.design.times(np.vstack([steps, self.beta[k]]))
+        rest = self.passes.rest_of(k, *self.terms())
+        rest_members = self.rest_members(members)
+        accepted, residual, self.log_f = self.passes.try_steps(
+            k, moved[:-1], self.thresholds(blocks), self.y - moved[-1], sigma, rest,
+            rest_members, self.rest_alpha, (*self.terms(), self.log_f),
+        )
+        self.beta[k] += accepted @ steps
+        sigma = self.propose_sigma(k, residual[members], alpha)
+        scale_accepted, self.log_f = self.passes.try_scale(
+            k, sigma, self.thresholds(1)[0], residual, self.sigma[k], rest,
+            rest_members, self.rest_alpha, (*self.terms(), self.log_f),
+        )
+        if scale_accepted:
+            self.sigma[k] = sigma
+        self.proposed[:2] += blocks, 1
+        self.accepted[:2] += np.count_nonzero(accepted), scale_accepted
+
+    def rest_members(self, members):
+        """1 - α of the member records, 0 for all others."""
+        rest = np.zeros(self.y.size)
+        rest[members] = self.rest_alpha[members]
+        return rest
+
+    def propose_sigma(self, k, residual, alpha):
+        df = self.prior.residual_df
+        variance = inverse_gamma(
+            0.5 * (df + alpha.sum()),
+            df / self.residual_aux[k] + 0.5 * (alpha @ residual**2),
+            self.rng,
+        )
+        return np.sqrt(variance)
+
+    def draw_residual_aux(self):
+        prior = self.prior
+        self.residual_aux = inverse_gamma(
+            0.5 * (prior.residual_df + 1.0),
+            prior.residual_df / self.sigma**2 + 1.0 / prior.residual_scale**2,
+            self.rng,
+        )
+
+    def draw_mixture_weights(self):
+        log_gamma = log_gamma_draws(self.concentration / self.K + self.weight, self.rng)
+        self.log_pi = log_gamma - log_sum_exp(log_gamma)
+        self.proposed[2] += 1
+        self.accepted[2] += 1
+
+    def draw_mixture_weight_pairs(self):
+        """Redistribute the mixture weight of pairs of components, in a random pairing."""
+        rng = self.rng
+        order = rng.permutation(self.K)
+        rest_count = self.count - self.weight
+        for pair in order[: 2 * (self.K // 2)].reshape(-1, 2):
+            log_gamma = log_gamma_draws(self.concentration / self.K + self.weight[pair], rng)
+            share = log_gamma - np.logaddexp(*log_gamma)
+            log_pi = share + np.logaddexp(*self.log_pi[pair])
+            change = log_pi - self.log_pi[pair]
+            if self.try_terms(2, pair, log_pi, members=rest_count[pair] @ change):
+                self.log_pi[pair] = log_pi
+
+    def draw_concentration(self):
+        """Concentration a, together with how the empty components share their mixture weight.
+
+        Tiny mixture weights of empty components say almost exactly which a they came from, and
+        hold it there. So a is drawn given the weights of the occupied components and the total
+        of the empty ones, by slice sampling of log a, and the shares of that total with it.
+        """
+        prior, rng, K = self.prior, self.rng, self.K
+        empty = np.flatnonzero(self.count == 0)
+        log_pi = self.log_pi[self.count > 0].sum()
+        if empty.size:
+            total = log_sum_exp(self.log_pi[empty])
+            log_pi += empty.size * total
+
+        def log_density(x):
+            # beyond this even logarithms of the mixture weights leave the range of floats
+            if abs(x) > 600.0:
+                return -np.inf
+            a = exp(x)
+            normaliser = lgamma(a) - (K - empty.size) * lgamma(a / K)
+            if empty.size:
+                normaliser -= lgamma(empty.size * a / K)
+            return (
+                normaliser
+                + (a / K) * log_pi
+                + prior.concentration_shape * x
+                - prior.concentration_rate * a
+            )
+
+        concentration = float(np.exp(slice_draw(np.log(self.concentration), log_density, rng)))
+        if empty.size > 1:
+            log_gamma = log_gamma_draws(np.full(empty.size, concentration / K), rng)
+            shares = total + log_gamma - log_sum_exp(log_gamma)
+            if self.corrected and not self.try_terms(2, empty, shares):
+                return
+            self.log_pi[empty] = shares
+        self.concentration = concentration
+
+    # ---- adaptation and output ------------------------------------------------------------
+
+    def number_of_blocks(self):
+        return int(np.clip(round(np.exp(self.log_blocks)), 1, self.R))
+
+    def adapt_blocks(self, sweep):
+        """More blocks when too few proposals are accepted, fewer when too many."""
+        if self.adapt and self.proposed[0]:
+            rate = self.accepted[0] / self.proposed[0]
+            self.log_blocks += 2.0 * (0.5 - rate) / np.sqrt(sweep + 1.0)
+            self.log_blocks = np.clip(self.log_blocks, 0.0, np.log(self.R))
+
+    def coefficient_scale(self):
+        return np.sqrt((self.covariance.root() ** 2).sum(axis=1))
+
+
+@dataclass(frozen=True)
+class _Covariance:
+    """A covariance matrix V with precision L^-T A A' L^-1, from lower triangular L and A."""
+
+    lower: np.ndarray
+    bartlett: np.ndarray
+
+    def precision(self):
+        root = _solve(self.lower, self.bartlett, transposed=True)
+        return root @ root.T
+
+    def root(self):
+        """L A^-T, a matrix C with V = C C'."""
+        return _solve(self.bartlett, self.lower.T).T
+
+
+# SciPy's own functions take longer to check their arguments than LAPACK takes at this size
+
+
+def _cholesky(matrix):
+    """Lower triangular L with L L' = the matrix, of which the lower triangle is read."""
+    lower, failed = lapack.dpotrf(matrix, lower=1)
+    if failed:
+        raise np.linalg.LinAlgError("matrix is not positive definite")
+    return lower
+
+
+def _solve(lower, right, transposed=False):
+    """L^-1 or L^-T times one or several columns."""
+    solution, failed = lapack.dtrtrs(lower, right, lower=1, trans=int(transposed))
+    if failed:
+        raise np.linalg.LinAlgError("matrix is singular")
+    return solution

@@ -1,0 +1,240 @@
+"""At the ends of what they accept, public functions work, or refuse in one line."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+import ppm
+from ppm.studies.search import rungs, search_weight
+
+RNG = np.random.default_rng(6)
+COUNTS = RNG.poisson(6, 12)
+VALUES = RNG.normal(size=12)
+NOTHING = (0.5, -1.0)  # a shift that leaves no record any weight
+SMALL = {"releases": 2, "draws": 20, "random_seed": 1, "attempts": 3}
+
+
+def mixture(response=VALUES, **settings):
+    X = np.column_stack([np.ones(len(response)), np.linspace(-1.0, 1.0, len(response))])
+    settings = {"components": 2, "chains": 2, "warmup": 10, "parallel": False} | settings
+    return ppm.FiniteMixture(response, X, **settings)
+
+
+# ---- weights of 0 for everybody ---------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "synthesizer", [ppm.GammaPoisson(COUNTS), mixture()], ids=["exact", "mcmc"]
+)
+def test_a_sweep_in_which_nobody_has_any_weight(synthesizer):
+    sweep = ppm.risk_utility_sweep(
+        synthesizer, [(0.7, 0.0), NOTHING], count_weights=np.zeros(12), **SMALL
+    )
+    for mechanism in ("DPweighted", "EMweighted"):
+        nobody = sweep.entry(mechanism, *NOTHING)
+        assert not nobody.weights.any() and nobody.local_bound == 0.0
+        assert sweep.entry(mechanism, 0.7, 0.0).local_bound > 0.0
+    assert sweep.entry("EMweighted", *NOTHING).history == ((0.0, 0.0),)
+    table = sweep.table(releases=2)
+    assert table["epsilon, 2 releases"].iloc[-1] == 0.0
+    found = {
+        entry.label: [float(place + 1)] for place, entry in enumerate(sweep.entries)
+    }
+    equal = sweep.equal_bounds(found | {"Data": [10.0]}).loc[NOTHING]
+    assert equal["off target (%)"] == 0.0 and equal["scalar weight"] == 0.0
+    figure = ppm.plots.record_bound_violins(
+        {name: entry.record_bounds for name, entry in sweep.chosen(NOTHING).items()}
+    )
+    assert sum("Δ = 0.00" in text.get_text() for text in figure.axes[0].texts) == 3
+    figure._repr_png_()
+
+
+def test_only_weight_0_reaches_a_bound_of_0_and_an_infinite_one_needs_none():
+    tried = []
+
+    def attempt(weight):
+        tried.append(weight)
+        return SimpleNamespace(local_bound=5.0 * weight if weight else 0.0)
+
+    settings = {"tolerance": 0.03, "attempts": 4}
+    found, history = search_weight(0.0, 5.0, attempt, **settings)
+    assert history == ((0.0, 0.0),) and found.local_bound == 0.0
+    assert rungs(0.0, 5.0) == [] and tried == [0.0]
+    found, history = search_weight(np.inf, np.inf, attempt, **settings)
+    assert [weight for weight, _ in history] == [1.0]
+
+
+def test_what_the_ledger_gets_where_bounds_are_0_is_unknown():
+    data = ppm.simulate_ce(60, random_seed=1)
+    response, _ = ppm.log_income(data)
+    sweep = ppm.risk_utility_sweep(
+        mixture(response), [NOTHING], count_weights=np.zeros(60), **SMALL
+    )
+    settings = {"data": data.table["income"], "transform": np.exp, "resamples": 5}
+    found = {
+        name: sweep.distributions(name, configuration=NOTHING, random_seed=1, **settings)
+        for name in ("mean", "90th percentile")
+    }
+    along = sweep.distributions("90th percentile", random_seed=1, **settings)
+    values = ppm.application_values(sweep, data, found, along, releases=2, random_seed=1)
+    assert values["Countweighted: local bound"]["value"] == 0.0
+    for name in (
+        "Countweighted: bound over DPweighted's",
+        "DPweighted: ratio of ε in all to the local bound",
+        "DPweighted: median record bound over the largest",
+    ):
+        assert values[name]["value"] is None
+    # where they are above 0 the quotient's error is that of its two parts
+    from ppm.publishing.ledger_values import _ratio, measured
+
+    draws = 20, "draws"
+    ratio = _ratio(
+        measured([6.0, 0.0], [0.3, 0.1], sample=draws), measured([2.0, 4.0], [0.2, 0.1])
+    )
+    assert ratio["value"] == [3.0, 0.0]
+    assert ratio["error"] == pytest.approx([3.0 * np.hypot(0.05, 0.1), 0.025])
+
+
+# ---- settings ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "twice",
+    [
+        [(0.7, 0.0), (0.7, 0.0)],
+        [(0.7, 0.0), (0.5, 0.0), (0.7, -0.0)],
+        [(0.7, 0.0), (0.7 + 1e-9, 0.0)],
+    ],
+)
+def test_a_setting_given_twice_is_refused_before_any_fit(twice):
+    with pytest.raises(ValueError, match=r"^configurations must be .*\(0.7, 0\) comes twice"):
+        ppm.risk_utility_sweep(mixture(warmup=10**9), twice)
+
+
+@pytest.mark.parametrize("draws", [1, 2, 7])
+def test_a_sweep_of_too_few_draws_says_that_nothing_is_known_of_the_chains(draws):
+    table = ppm.risk_utility_sweep(mixture(), [(0.7, 0.0)], **SMALL | {"draws": draws}).table()
+    assert table["R-hat"].isna().all() and not table["chains agree"].any()
+    assert (table["draws"] == 2 * draws).all() and (table["local bound"] > 0).all()
+    with pytest.raises(ppm.ChainsDisagreeError) as refusal:
+        str(ppm.PseudoPosteriorMechanism(mixture()).run(draws=draws, random_seed=1))
+    assert "R-hat" in str(refusal.value) and "\n" not in str(refusal.value)
+
+
+@pytest.mark.parametrize("relative", [True, False])
+def test_a_radius_that_holds_nobody_or_everybody(relative):
+    values = np.linspace(1.0, 40.0, 12)
+    for radius, weight, matches in ((1e-300, 0.0, 12), (1e-9, 0.0, 12), (1e308, 1.0, 0)):
+        assert np.all(ppm.count_weights(values, radius=radius, relative=relative) == weight)
+        risk = ppm.match_risk(values, values[None], radius=radius, relative=relative)
+        assert risk["true unique matches"].item() == matches
+    effect = ppm.radius_effect(values, [1e-9, 1e308], record_bounds=np.full(12, 3.0))
+    assert effect["bound before refitting"].tolist() == [0.0, 3.0]
+
+
+def test_weights_are_cut_to_0_or_1_where_numbers_overflow():
+    log_lik = -np.linspace(1.0, 9.0, 5)[None]
+    ends = {"scale": 1.7e308}
+    assert ppm.record_weights(log_lik, shift=1.7e308, **ends).tolist() == [1.0] * 5
+    assert ppm.record_weights(log_lik, shift=-1.7e308, **ends).tolist() == [0.0] * 5
+    assert ppm.mapped_weights(log_lik, ppm.linear_map(0, 1e-310)).tolist() == [0.0] * 5
+    assert ppm.scalar_weights(np.full((1, 2), -1e-310), epsilon=9.0).tolist() == [1.0] * 2
+    assert ppm.exceedance([1.7e308, 1.0], 1e308).estimate == 0.5
+
+
+# ---- counts -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "settings", [{"mean": 1e-300}, {"mean": 100.0}, {"mean": 1e9}, {"rate": 1e300}]
+)
+def test_figures_of_two_records_a_database(settings):
+    study = ppm.contraction_study([2], replicates=4, draws=20, random_seed=1, **settings)
+    for draw in ("contraction_bounds", "contraction_means", "exceedance_curves"):
+        getattr(ppm.plots, draw)(study)._repr_png_()
+    reached = 2 * study.dataset["local_bound"].sel(mechanism=["Weighted", "Weighted-M"]).values
+    shown = ppm.plots.exceedance_curves(study).axes[0].lines[0].get_xdata()
+    assert shown[0] == 0.0 and shown[-1] >= np.quantile(reached, 0.995)
+    assert np.ptp(shown) > 0
+
+
+def test_means_beyond_the_accuracy_of_the_log_probabilities_are_refused():
+    for study in (ppm.contraction_study, ppm.audit_study):
+        with pytest.raises(ValueError, match="^mean must be a finite number .* at most 1000000000"):
+            study([2], mean=1.1e9)
+
+
+def test_counts_and_means_that_fit_into_no_whole_number_are_refused():
+    with pytest.raises(ValueError, match="^counts must hold whole numbers"):
+        ppm.GammaPoisson([3.0, 1e19])
+    synthesizer = ppm.GammaPoisson([3, 4], shape=1.0, rate=1e-300)
+    fit = synthesizer.fit(np.zeros(2), draws=5, random_seed=1)
+    with pytest.raises(ValueError, match="^fit holds means above 9e18"):
+        synthesizer.predict(fit, releases=1)
+
+
+def test_a_record_without_weight_has_no_loss_even_where_the_mean_underflows():
+    synthesizer = ppm.GammaPoisson([3, 4])
+    fit = synthesizer.fit(np.zeros(2), draws=200, random_seed=1)
+    assert (fit["posterior"]["mu"] == 0).any()
+    assert not synthesizer.leave_one_out_loss(fit, np.zeros(2)).values.any()
+
+
+# ---- incomes and the mixture ------------------------------------------------------------------
+
+
+def test_a_gini_coefficient_of_nothing_is_not_a_number_and_no_warning():
+    assert np.isnan(ppm.resample(np.zeros(5), "Gini coefficient", resamples=3)).all()
+
+
+def test_equal_incomes_have_no_density():
+    for income in ([], [5.0], np.full(9, 5.0)):
+        with pytest.raises(ValueError, match="^income must hold at least two different values"):
+            ppm.plots.income_density(income)
+
+
+def test_infinite_bounds_are_written_and_not_drawn():
+    figure = ppm.plots.record_bound_violins(
+        {"Unweighted": [1.0, np.inf, 2.0], "DPweighted": [np.inf] * 3}
+    )
+    assert [text.get_text() for text in figure.axes[0].texts] == ["Δ = inf"] * 2
+    assert figure.axes[0].get_ylim() == (0.0, 4.0)
+    figure._repr_png_()
+
+
+def test_spreads_too_small_to_be_squared_have_no_violin():
+    figure = ppm.plots.record_bound_violins({"Unweighted": [1e-300, 2e-300]})
+    assert not figure.axes[0].collections
+
+
+@pytest.mark.parametrize(
+    "name", ["coefficient_df", "residual_df", "coefficient_scale", "residual_scale"]
+)
+@pytest.mark.parametrize("value", [1e-300, 1e300])
+def test_priors_that_double_precision_cannot_hold_are_refused(name, value):
+    with pytest.raises(ValueError, match=f"^{name} must be"):
+        mixture(**{name: value})
+
+
+@pytest.mark.parametrize("prior", [(1e300, 1.0), (1e-300, 1.0), (1.0, 1e300), (1.0, 1e-300)])
+@pytest.mark.parametrize("weight", [0.0, 0.5, 1.0])
+def test_any_prior_of_the_concentration_comes_to_an_end(prior, weight):
+    fit = mixture(concentration_prior=prior, chains=1).fit(
+        np.full(12, weight), draws=5, random_seed=1
+    )
+    assert np.isfinite(fit["log_likelihood"]["response"]).all()
+
+
+def test_the_widest_prior_and_the_largest_numbers_still_give_a_fit():
+    for value in (1e-6, 1e6):
+        synthesizer = mixture(coefficient_scale=value, residual_scale=value)
+        assert np.isfinite(synthesizer.fit(draws=5, random_seed=1)["posterior"]["beta"]).all()
+    with pytest.raises(ValueError, match="^response must be finite; record 3 .* above 1e50"):
+        mixture(np.where(np.arange(12) == 3, 1e51, VALUES))
+
+
+def test_a_test_without_false_alarms_detects_anybody_only_at_an_infinite_epsilon():
+    limit = ppm.detection_limit([0.0, 0.0, 0.5, 1.0], [np.inf, 1e300, np.inf, 0.0])
+    assert limit.tolist() == [1.0, 0.0, 1.0, 1.0]
+    assert ppm.detection_limit(0, np.inf) == 1.0 and ppm.detection_limit(0, 800.0) == 0.0

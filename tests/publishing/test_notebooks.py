@@ -1,0 +1,395 @@
+"""Notebooks: the contract of their parameters, and what a run leaves behind.
+
+That the notebooks themselves run is tested by nbmake, which `make test` lets collect them.
+"""
+
+import contextlib
+import json
+import os
+import re
+import signal
+import stat
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from conftest import FIGURE, ROOT, chapter, code, markdown, write_notebook
+from jupyter_client.kernelspec import KernelSpecManager
+
+from ppm.publishing import notebooks
+from ppm.publishing.parameters import (
+    PARAMETERS,
+    ParameterError,
+    check_values,
+    checking_cell,
+    parameters_cell,
+)
+
+PATHS = sorted((ROOT / "notebooks").glob("*.ipynb"))
+
+
+def contract_problems(path):
+    """Sentences on where a notebook departs from what every notebook keeps to."""
+    problems = []
+    notebook = notebooks.describe(path)
+    cells = [cell for cell in notebooks.read_cells(path) if cell["cell_type"] == "code"]
+    place = next(n for n, cell in enumerate(cells) if "parameters" in notebooks.cell_tags(cell))
+    wanted = parameters_cell(**notebook.parameters)
+    if notebooks.cell_source(cells[place]).strip() != wanted:
+        problems.append(f"the parameters cell is not what the vocabulary says:\n{wanted}")
+    check = checking_cell(notebook.parameters)
+    if notebooks.cell_source(cells[place + 1]).strip() != check:
+        problems.append(f"the parameters cell is not followed by\n{check}")
+    mock = cells[place]["metadata"].get("nbmake", {}).get("mock", {})
+    try:
+        check_values(mock, notebook.parameters)
+    except ParameterError as error:
+        problems.append(f"nbmake's small values: {error}")
+    if not notebook.objective or notebook.title == notebook.name:
+        problems.append("title or objectives are missing")
+    if any(cell["outputs"] or cell["execution_count"] for cell in cells):
+        problems.append("there are outputs")
+    kernel = json.loads(path.read_text("utf-8"))["metadata"]["kernelspec"]["name"]
+    if kernel != "python3":
+        problems.append(f"the kernel is {kernel}")
+    return problems
+
+
+@pytest.mark.parametrize("path", PATHS, ids=lambda path: path.stem)
+def test_notebook_keeps_the_contract(path):
+    assert contract_problems(path) == []
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "told"),
+    [
+        ("data sets drawn", "sets drawn", "not what the vocabulary says"),
+        ("replicates=replicates", "replicates=2", "not followed by"),
+        ('"replicates": 3', '"replicates": 1', "nbmake's small values"),
+        ('"outputs": []', '"outputs": [1]', "there are outputs"),
+        ('"name": "python3"', '"name": "ir"', "the kernel is ir"),
+        ("# Counts", "Counts", "title"),
+    ],
+)
+def test_a_breach_of_the_contract_is_seen(tmp_path, old, new, told):
+    cells = chapter("Counts", replicates=400, seed=1)
+    cells[2]["metadata"]["nbmake"] = {"mock": {"replicates": 3}}
+    path = write_notebook(tmp_path / "counts.ipynb", cells)
+    assert contract_problems(path) == []
+    text = path.read_text("utf-8")
+    assert old in text
+    path.write_text(text.replace(old, new, 1), "utf-8")
+    assert told in "\n".join(contract_problems(path))
+
+
+def test_nbmake_collects_every_notebook_of_the_book(request):
+    finished = subprocess.run(
+        [sys.executable, "-m", "pytest", "--collect-only", "-q", "notebooks"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+    )
+    collected = re.findall(r"^notebooks/(\w+)\.ipynb::", finished.stdout, re.MULTILINE)
+    in_toc = re.findall(r"notebooks/(\w+)", (ROOT / "_toc.yml").read_text("utf-8"))
+    assert len(collected) == len(in_toc) > 3
+    assert sorted(collected) == sorted(in_toc) == [path.stem for path in PATHS]
+    # ... and so does the present run, when it is of everything
+    if not request.config.invocation_params.args:
+        items = {item.path for item in request.session.items}
+        assert items >= set(PATHS)
+
+
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        ("replicates = 400", "expected name: type = value"),
+        ("replicates: float = 400.0", "has type int, not float"),
+        ("replicate: int = 400", "did you mean replicates"),
+        ("replicates: int = 4 * 100", "needs a literal value"),
+        ("replicates: int = 1", "replicates = 1 is not accepted"),
+        ("replicates: int =", "invalid syntax"),
+    ],
+)
+def test_an_unusable_parameters_cell_is_named_with_its_line(tmp_path, line, told):
+    cells = [markdown("# T"), code(f"seed: int = 1\n{line}", tags=["parameters"])]
+    path = write_notebook(tmp_path / "odd.ipynb", cells)
+    with pytest.raises(notebooks.NotebookError, match=r"odd\.ipynb, parameters cell, line 2") as e:
+        notebooks.describe(path)
+    assert told in str(e.value)
+
+
+@pytest.mark.parametrize("count", [0, 2])
+def test_a_notebook_has_one_parameters_cell(tmp_path, count):
+    cells = [markdown("# T"), *[code("seed: int = 1", tags=["parameters"])] * count]
+    path = write_notebook(tmp_path / "odd.ipynb", cells)
+    with pytest.raises(notebooks.NotebookError, match="exactly one"):
+        notebooks.describe(path)
+
+
+def test_a_file_that_is_no_notebook_is_named(tmp_path):
+    path = tmp_path / "text.ipynb"
+    path.write_text("no JSON")
+    with pytest.raises(notebooks.NotebookError, match=r"text\.ipynb is not a notebook"):
+        notebooks.describe(path)
+
+
+def test_notebooks_come_in_the_order_of_the_book(tiny_book):
+    assert list(notebooks.find_notebooks(tiny_book)) == ["counts", "prose"]
+    toc = tiny_book / "_toc.yml"
+    toc.write_text(toc.read_text().replace("counts", "x").replace("prose", "counts"))
+    toc.write_text(toc.read_text().replace("notebooks/x", "notebooks/prose"))
+    assert list(notebooks.find_notebooks(tiny_book)) == ["prose", "counts"]
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("count: {}", "unknown notebook 'count'"),
+        ("counts:\n  replicate: 3", "unknown parameter 'replicate'"),
+        ("counts:\n  replicates: 1", "replicates = 1 is not accepted"),
+        ("counts: [", "cannot be read"),
+    ],
+)
+def test_a_profile_that_does_not_fit_is_named(tiny_book, text, told):
+    (tiny_book / "notebooks" / "profiles" / "odd.yml").write_text(text)
+    described = notebooks.find_notebooks(tiny_book)
+    with pytest.raises(notebooks.NotebookError, match=r"profiles/odd\.yml: |odd\.yml cannot") as e:
+        notebooks.load_profile(tiny_book, "odd", described)
+    assert told in str(e.value)
+
+
+@pytest.mark.parametrize("profile", ["paper", "quick"])
+def test_the_profiles_fit_the_notebooks(profile):
+    described = notebooks.find_notebooks(ROOT)
+    settings = notebooks.load_profile(ROOT, profile, described)
+    assert settings.keys() == described.keys()
+    # the default profile is what the notebooks say themselves
+    if profile == notebooks.DEFAULT_PROFILE:
+        assert not any(settings.values())
+
+
+def test_the_kernel_is_this_interpreter_whatever_the_user_has(tmp_path, monkeypatch):
+    spec = tmp_path / "kernels" / "python3" / "kernel.json"
+    spec.parent.mkdir(parents=True)
+    spec.write_text('{"argv": ["/no/such/python"], "display_name": "x", "language": "python"}')
+    monkeypatch.setenv("JUPYTER_PATH", str(tmp_path))
+    # without our environment the user's kernel would be taken
+    assert KernelSpecManager().get_kernel_spec("python3").argv[0] == "/no/such/python"
+    with notebooks.kernel_environment():
+        spec = KernelSpecManager().get_kernel_spec("python3")
+        assert spec.argv[0] == sys.executable
+        # nobody asked for tables or fits to be kept
+        assert spec.env["PPM_RESULTS"] == spec.env["PPM_FITS"] == ""
+    assert KernelSpecManager().get_kernel_spec("python3").argv[0] == "/no/such/python"
+
+
+TABLE = code(
+    "import pandas as pd\n"
+    "ppm.save_table(pd.DataFrame({'seed': [seed]}), 'seeds')\n"
+    "from pathlib import Path\n"
+    "print('it holds', Path(ce_data).read_text())\n"
+    "print('fits lie in', Path(ppm.fits_folder()).parent.name)",
+)
+
+
+def test_a_run_leaves_everything_about_it(tiny_book, tmp_path, monkeypatch):
+    write_notebook(
+        tiny_book / "notebooks" / "prose.ipynb",
+        chapter("Prose", [TABLE, markdown("$\\epsilon = 2\\Delta$")], ce_data="", seed=2),
+    )
+    somewhere = tmp_path / "elsewhere {0}"
+    somewhere.mkdir()
+    (somewhere / "data.zip").write_bytes(b"abc")
+    monkeypatch.chdir(somewhere)
+    folder = notebooks.run(tiny_book, "prose", {"seed": 5, "ce_data": "data.zip"})
+    assert folder.parent == Path("runs")
+    assert (folder / "seeds.csv").read_text() == ",seed\n0,5\n"
+    executed = (folder / "prose.ipynb").read_text("utf-8")
+    # the kernel works elsewhere and found the file all the same
+    assert "it holds abc" in executed
+    assert "fits lie in _build" in executed
+
+    text = (folder / "run.json").read_text("utf-8")
+    assert str(tmp_path) not in text
+    record = json.loads(text)
+    assert record["status"] == "complete"
+    assert record["parameters"] == {"ce_data": "data.zip", "seed": 5}
+    assert record["ce_data_sha256"] == (
+        "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"  # of abc, FIPS 180-2
+    )
+    assert record["versions"].keys() >= {"ppm", "numpy", "papermill"}
+    assert {path.name for path in Path().iterdir()} == {"data.zip", "runs"}
+
+    page = (folder / "prose.html").read_text("utf-8")
+    assert "How this chapter was made" in page
+    for file in re.findall(r'(?:src|href)="([^"#?]+)', page):
+        assert not file.startswith(("http", "//")) or "sphinx" in file or "jupyterbook" in file
+        if file.startswith("prose_files"):
+            assert (folder / file).is_file()
+    assert "prose_files/_static/mathjax/tex-chtml.js" in page
+
+
+LOOK = code("from pathlib import Path\nprint(Path(ce_data).read_bytes(), Path(ce_data).name)")
+
+
+@pytest.mark.parametrize("links", [True, False], ids=["links", "no links"])
+@pytest.mark.parametrize("fails", [True, False], ids=["failed", "complete"])
+def test_a_run_does_not_keep_where_the_data_lie(tiny_book, tmp_path, monkeypatch, links, fails):
+    cells = [LOOK, code("raise ValueError(ce_data)")] if fails else [LOOK]
+    write_notebook(
+        tiny_book / "notebooks" / "prose.ipynb", chapter("Prose", cells, ce_data="", seed=2)
+    )
+    secret = tmp_path / "secret place"
+    secret.mkdir()
+    (secret / "data.zip").write_bytes(b"abc")
+    if not links:
+
+        def refuse(*arguments):
+            raise OSError
+
+        monkeypatch.setattr(Path, "symlink_to", refuse)
+    expected = pytest.raises(notebooks.NotebookFailed) if fails else contextlib.nullcontext()
+    with expected:
+        notebooks.run(
+            tiny_book, "prose", {"ce_data": str(secret / "data.zip")}, output=tmp_path / "out"
+        )
+    executed = json.loads((tmp_path / "out" / "prose.ipynb").read_text("utf-8"))
+    assert executed["metadata"]["papermill"]["parameters"]["ce_data"] == "data.zip"
+    sources = ["".join(cell["source"]) for cell in executed["cells"]]
+    assert any(re.search(r"^ce_data = .data\.zip.$", source, re.M) for source in sources)
+    assert "b'abc' data.zip" in json.dumps(executed)
+    files = [path for path in (tmp_path / "out").rglob("*") if path.is_file()]
+    for file in files:
+        # without links a message may name the path
+        assert b"secret place" not in file.read_bytes() or (
+            fails and not links and file.name == "run.json"
+        )
+    assert len(files) >= 3
+
+
+def modes(folder):
+    """Permissions of what lies in a folder, but for what every page has."""
+    return {
+        path.relative_to(folder).as_posix(): stat.S_IMODE(path.stat().st_mode)
+        for path in folder.rglob("*")
+        if "_static" not in path.parts
+    }
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="POSIX permissions")
+@pytest.mark.parametrize("made_before", [False, True])
+def test_a_run_can_be_read_by_its_owner_only(tiny_book, tmp_path, made_before):
+    write_notebook(
+        tiny_book / "notebooks" / "prose.ipynb",
+        chapter("Prose", [TABLE, FIGURE], ce_data="", seed=2),
+    )
+    data, out = tmp_path / "data.zip", tmp_path / "out"
+    data.write_bytes(b"abc")
+    before = os.umask(0o022)
+    try:
+        if made_before:
+            out.mkdir()
+        notebooks.run(tiny_book, "prose", {"ce_data": str(data)}, output=out)
+        assert os.umask(0o022) == 0o022
+    finally:
+        os.umask(before)
+    found = modes(out)
+    assert found.keys() > {"seeds.csv", "prose.ipynb", "prose.html", "run.json", "prose_files"}
+    assert any(name.startswith("prose_files/_images/") for name in found)
+    for name, mode in found.items():
+        assert mode == (0o700 if (out / name).is_dir() else 0o600), name
+    # a folder that somebody made is as that somebody made it
+    assert stat.S_IMODE(out.stat().st_mode) == (0o755 if made_before else 0o700)
+    note = (out / "CONFIDENTIAL.txt").read_text("utf-8")
+    assert "computed from records: data.zip" in note and "only their owner" in note
+
+
+def test_only_a_run_on_a_data_file_is_called_confidential(tiny_book, tmp_path):
+    notebooks.run(tiny_book, "prose", {}, output=tmp_path / "out")
+    assert not (tmp_path / "out" / "CONFIDENTIAL.txt").exists()
+
+
+def test_a_failed_run_keeps_the_notebook_and_says_which_cell(tiny_book, tmp_path):
+    cells = [code("print('before')"), code("seed / 0"), code("print('after')")]
+    write_notebook(tiny_book / "notebooks" / "prose.ipynb", chapter("Prose", cells))
+    out = tmp_path / "out"
+    with pytest.raises(notebooks.NotebookFailed) as caught:
+        notebooks.run(tiny_book, "prose", {}, output=out)
+    assert str(caught.value) == (
+        "prose, cell [5] (seed / 0): ZeroDivisionError: division by zero"
+    )
+    executed = (out / "prose.ipynb").read_text("utf-8")
+    assert '"before\\n"' in executed
+    assert '"after\\n"' not in executed
+    assert json.loads((out / "run.json").read_text())["status"].startswith("failed: prose, cell")
+    assert not (out / "prose.html").exists()
+
+
+def test_a_warning_in_a_notebook_is_an_error(tiny_book, tmp_path):
+    cells = [code("import warnings\nwarnings.warn('odd result')")]
+    path = write_notebook(tiny_book / "notebooks" / "prose.ipynb", chapter("Prose", cells))
+    with pytest.raises(notebooks.NotebookFailed, match="UserWarning: odd result"):
+        notebooks.execute(notebooks.describe(path), tmp_path / "out.ipynb", {})
+
+
+@pytest.mark.parametrize("value", [1, "many"], ids=["range", "type"])
+def test_plain_papermill_refuses_from_inside_the_notebook(tiny_book, tmp_path, value):
+    import papermill
+
+    with pytest.raises(papermill.PapermillExecutionError) as caught:
+        papermill.execute_notebook(
+            tiny_book / "notebooks" / "counts.ipynb",
+            tmp_path / "out.ipynb",
+            parameters={"replicates": value},
+            progress_bar=False,
+        )
+    assert caught.value.ename == "ParameterError"
+    # word for word what the command line says before any kernel starts
+    with pytest.raises(ParameterError) as refused:
+        PARAMETERS["replicates"].check(value)
+    assert caught.value.evalue == str(refused.value)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="sends a POSIX signal")
+def test_ctrl_c_ends_the_run_and_its_kernel(tiny_book, tmp_path):
+    mark = tmp_path / "kernel started"
+    cells = [
+        code(f"import os, pathlib\npathlib.Path({str(mark)!r}).write_text(str(os.getpid()))"),
+        code("import time\ntime.sleep(600)"),
+    ]
+    write_notebook(tiny_book / "notebooks" / "prose.ipynb", chapter("Prose", cells))
+    command = [sys.executable, "-m", "ppm", "--root", tiny_book, "run", "prose"]
+    process = subprocess.Popen(
+        [*command, "--output", tmp_path / "out"], cwd=ROOT, stderr=subprocess.PIPE, text=True
+    )
+    try:
+        deadline = time.monotonic() + 60
+        while not (mark.is_file() and mark.read_text()):
+            assert process.poll() is None, process.stderr.read()
+            assert time.monotonic() < deadline, "the kernel did not start"
+            time.sleep(0.1)
+        process.send_signal(signal.SIGINT)
+        _, told = process.communicate(timeout=60)
+    finally:
+        process.kill()
+    assert process.returncode == 130
+    assert "interrupted; what was done so far is kept" in told
+    assert "Traceback" not in told
+    assert json.loads((tmp_path / "out" / "run.json").read_text())["status"] == "interrupted"
+    assert (tmp_path / "out" / "prose.ipynb").is_file()
+    assert not is_running(int(mark.read_text()))
+
+
+def is_running(process):
+    """Whether a process is there, giving it a moment to go."""
+    import psutil
+
+    for _ in range(50):
+        if not psutil.pid_exists(process) or (
+            psutil.Process(process).status() == psutil.STATUS_ZOMBIE
+        ):
+            return False
+        time.sleep(0.1)
+    return True

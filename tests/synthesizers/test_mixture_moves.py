@@ -1,0 +1,284 @@
+"""The moves of the mixture's sampler at weights between 0 and 1, each against an integral.
+
+A few parameters move and the others are held, so that the pseudo posterior prior x prod f_i^α_i is
+known on a grid; last, all of them move, and draws of the prior are reweighted. Weights are near a
+half, where a correction by another power of α is as wrong as it can be.
+"""
+
+import arviz as az
+import numpy as np
+import pytest
+import xarray as xr
+from scipy import special, stats
+
+from ppm._threads import one_thread
+from ppm.synthesizers.mixture import label_free, numerics
+from ppm.synthesizers.mixture import model as finite_mixture
+from ppm.synthesizers.mixture.model import FiniteMixture
+
+SAMPLER = finite_mixture._Sampler
+DRAWS = 20_000
+
+
+class CorrectionSquared(SAMPLER):
+    def __init__(self, *arguments, **settings):
+        super().__init__(*arguments, **settings)
+        self.rest_alpha = self.rest_alpha**2
+
+
+class CorrectionWithoutMembers(SAMPLER):
+    def rest_members(self, members):
+        return 0.0 * super().rest_members(members)
+
+
+class WrongScaleConditional(SAMPLER):
+    def propose_sigma(self, k, residual, alpha):
+        return 1.05 * super().propose_sigma(k, residual, alpha)
+
+
+class SharesFromThePrior(SAMPLER):
+    """Shares of pairs of components drawn as if no record counted."""
+
+    def share_mixture_weight(self):
+        alpha, self.alpha = self.alpha, np.zeros(self.y.size)
+        super().share_mixture_weight()
+        self.alpha = alpha
+
+
+class RejectedSharesKept(SAMPLER):
+    """Shares of empty components as proposed, whether accepted or not."""
+
+    def draw_concentration(self):
+        self.try_terms = lambda *arguments: [SAMPLER.try_terms(self, *arguments)]
+        super().draw_concentration()
+        del self.try_terms
+
+
+def sampler_at(sampler, y, weights, pi, beta, sigma):
+    """A sampler with an intercept only, at known parameters."""
+    X = np.ones((y.size, 1))
+    prior = FiniteMixture(y, X, components=len(pi), concentration_prior=(2.0, 1.0)).prior
+    state = sampler(y, X, weights, len(pi), prior, None, np.random.default_rng(6))
+    state.start(
+        {
+            "pi": np.array(pi), "beta": np.array(beta)[:, None], "sigma": np.array(sigma),
+            "concentration": 3.0,
+        }
+    )
+    return state
+
+
+def largest_score(draws, points, density):
+    """Largest distance of a first or second moment from an integral, in standard errors."""
+    density = density / density.sum()
+    scores = []
+    for values, grid in zip(draws, points, strict=True):
+        for power in (1, 2):
+            error = float(az.mcse(values[None] ** power))
+            scores.append((np.mean(values**power) - np.sum(density * grid**power)) / error)
+    return np.abs(scores).max()
+
+
+def moved(state, step, read):
+    """What is read after each of many steps, shape (quantities, draws)."""
+    found = []
+    with one_thread(), np.errstate(divide="ignore", under="ignore", over="ignore"):
+        for _ in range(DRAWS):
+            step(state)
+            found.append(read(state))
+    return np.array(found).T
+
+
+# ---- how two components share their mixture weight ----------------------------------------------
+
+UNEVEN = np.linspace(0.4, 0.6, 5)
+
+
+def two_groups(lower, upper, centre):
+    rng = np.random.default_rng(6)
+    return np.concatenate([rng.normal(0.0, 1.0, lower), rng.normal(centre, 0.5, upper)])
+
+
+def without_labels(state):
+    state.share_mixture_weight()
+
+
+def given_labels(state):
+    state.draw_labels()
+    state.draw_mixture_weight_pairs()
+
+
+def share_score(step, sampler=SAMPLER):
+    y = two_groups(4, 1, 4.0)
+    state = sampler_at(sampler, y, UNEVEN, [0.2, 0.8], [3.0, 0.2], [1.0, 1.0])
+    shares = moved(state, step, lambda state: [np.exp(state.log_pi[0])])
+    u = np.linspace(0.0, 1.0, 4003)[1:-1]
+    normal = stats.norm.pdf(y[:, None], [3.0, 0.2], 1.0)
+    log_f = np.log(normal @ np.stack([u, 1.0 - u]))
+    return largest_score(shares, [u], stats.beta(1.5, 1.5).pdf(u) * np.exp(UNEVEN @ log_f))
+
+
+def one_jacobian_too_many(x, log_density, rng, width):
+    def changed(x):
+        return log_density(x) - np.logaddexp(0.0, [-x, x]).sum()
+
+    return numerics.slice_draw(x, changed, rng, width)
+
+
+def test_shares_of_mixture_weight_have_their_conditional_with_and_without_labels(monkeypatch):
+    assert share_score(without_labels) < 4.0
+    assert share_score(given_labels) < 4.0
+    assert share_score(without_labels, SharesFromThePrior) > 6.0
+    assert share_score(given_labels, CorrectionSquared) > 5.0
+    monkeypatch.setattr(label_free, "slice_draw", one_jacobian_too_many)
+    assert share_score(without_labels) > 6.0
+
+
+# ---- coefficient and scale of one component -----------------------------------------------------
+
+
+def component_score(sampler):
+    y, weights = two_groups(4, 1, 4.0), UNEVEN
+    state = sampler_at(sampler, y, weights, [0.3, 0.7], [1.0, 0.0], [1.0, 1.0])
+    # the priors of this one: Normal(0, 2), and inverse Gamma(3/2, 3) of the variance
+    state.precision, state.residual_aux = np.array([[0.25]]), np.ones(2)
+
+    def step(state):
+        state.draw_labels()
+        if state.members[0].size:
+            state.draw_component(0, state.members[0])
+
+    draws = moved(state, step, lambda state: [state.beta[0, 0], np.log(state.sigma[0])])
+    beta, log_sigma = np.meshgrid(np.linspace(-10, 12, 661), np.linspace(-4, 4, 241))
+    sigma = np.exp(log_sigma)
+    log_density = (
+        stats.norm(0.0, 2.0).logpdf(beta) + stats.invgamma(1.5, scale=3.0).logpdf(sigma**2)
+        + 2.0 * log_sigma
+    )
+    for value, weight in zip(y, weights, strict=True):
+        f = 0.3 * stats.norm.pdf(value, beta, sigma) + 0.7 * stats.norm.pdf(value, 0.0, 1.0)
+        log_density += weight * np.log(f)
+    return largest_score(draws, [beta, log_sigma], np.exp(log_density - log_density.max()))
+
+
+def test_coefficient_and_scale_of_a_component_have_their_conditional():
+    assert component_score(SAMPLER) < 4.0
+    for broken in (CorrectionSquared, CorrectionWithoutMembers, WrongScaleConditional):
+        assert component_score(broken) > 5.0, broken
+
+
+# ---- mixture weights and concentration, with empty components -----------------------------------
+
+
+def mixture_weight_score(sampler):
+    y, weights = np.array([-0.5, 0.35, 1.2]), np.array([0.25, 0.5, 0.25])
+    beta, sigma = np.array([0.35, 0.35, 6.0]), np.array([1.0, 0.5, 1.0])
+    state = sampler_at(sampler, y, weights, [0.4, 0.3, 0.3], beta, sigma)
+
+    def step(state):
+        state.update_reference()
+        state.draw_labels()
+        state.draw_concentration()
+        state.draw_mixture_weight_pairs()
+
+    draws = moved(state, step, lambda s: [*np.exp(s.log_pi), np.log(s.concentration)])
+    rng = np.random.default_rng(5)
+    concentration, log_pi = prior_weights(rng, 500_000, 3, (2.0, 1.0))
+    log_f = np.log(np.exp(log_pi) @ stats.norm.pdf(y[:, None], beta, sigma).T)
+    return largest_score(
+        draws, [*np.exp(log_pi).T, np.log(concentration)], np.exp(log_f @ weights)
+    )
+
+
+def prior_weights(rng, size, components, prior):
+    """Draws of concentration and log mixture weights from their prior."""
+    concentration = rng.gamma(prior[0], 1.0 / prior[1], size)
+    share = concentration[:, None] / components
+    # Gamma draws in logs: those of small shapes underflow
+    log_gamma = np.log(rng.standard_gamma(share + 1.0, (size, components)))
+    log_gamma -= rng.standard_exponential((size, components)) / share
+    return concentration, log_gamma - special.logsumexp(log_gamma, axis=1, keepdims=True)
+
+
+def test_mixture_weights_and_concentration_have_their_conditional():
+    assert mixture_weight_score(SAMPLER) < 4.0
+    for broken in (CorrectionSquared, RejectedSharesKept):
+        assert mixture_weight_score(broken) > 6.0, broken
+
+
+# ---- all parameters -----------------------------------------------------------------------------
+
+PRIOR = {"concentration_prior": (2.0, 1.5), "coefficient_scale": 1.5, "residual_scale": 1.0}
+RECORDS = np.concatenate(
+    [np.random.default_rng(8).normal(-1.0, 0.5, 6), np.random.default_rng(9).normal(2.0, 0.5, 6)]
+)
+HALF = np.linspace(0.4, 0.6, 12)
+
+
+def quantities(concentration, log_pi, scale, beta, sigma):
+    """Functions of the parameters, one value a draw, that no order of the components changes."""
+    log_density = stats.norm.logpdf(RECORDS[:, None], beta[:, None], sigma[:, None])
+    log_f = special.logsumexp(log_pi[:, None] + log_density, axis=-1)
+    order = np.argsort(log_pi, axis=1)
+    log_sigma = np.take_along_axis(np.log(sigma), order, axis=1)
+    return {
+        "weighted": log_f @ HALF,
+        "lowest": log_f.min(axis=1),
+        "first": log_f[:, 0],
+        "last": log_f[:, -1],
+        "largest_pi": np.exp(log_pi).max(axis=1),
+        "second_pi": np.sort(np.exp(log_pi), axis=1)[:, 1],
+        "log_concentration": np.log(concentration),
+        "log_scale": np.log(scale),
+        **{f"log_sigma_{k}": log_sigma[:, k] for k in range(3)},
+        "beta_of_largest": np.take_along_axis(beta, order, axis=1)[:, 2],
+    }
+
+
+@pytest.fixture(scope="module")
+def reweighted():
+    """Expectations under the pseudo posterior and their errors, from draws of the prior."""
+    parts = []
+    for seed in range(8):
+        rng, size = np.random.default_rng(seed), 100_000
+        concentration, log_pi = prior_weights(rng, size, 3, PRIOR["concentration_prior"])
+        scale = np.abs(1.5 * rng.standard_t(3, size))
+        beta = scale[:, None] * rng.standard_normal((size, 3))
+        found = quantities(
+            concentration, log_pi, scale, beta, np.abs(rng.standard_t(3, (size, 3)))
+        )
+        weight = np.exp(found["weighted"])
+        parts.append([np.mean(weight * values) / np.mean(weight) for values in found.values()])
+    mean, error = np.mean(parts, axis=0), np.std(parts, axis=0, ddof=1) / np.sqrt(len(parts))
+    return dict(zip(found, zip(mean, error, strict=True), strict=True))
+
+
+def whole_score(expected):
+    model = FiniteMixture(
+        RECORDS, np.ones((12, 1)), components=3, warmup=200, parallel=False, **PRIOR
+    )
+    posterior = model.fit(HALF, draws=4000, random_seed=1)["posterior"].to_dataset()
+    draws = posterior.stack(sample=("chain", "draw")).transpose("sample", ...)
+    with np.errstate(divide="ignore"):
+        log_pi = np.log(draws["pi"].values)
+    found = quantities(
+        draws["concentration"].values, log_pi, draws["coefficient_scale"].values[:, 0],
+        draws["beta"].values[..., 0], draws["sigma"].values,
+    )
+    found = xr.Dataset(
+        {name: (("chain", "draw"), values.reshape(2, -1)) for name, values in found.items()}
+    )
+    errors = az.mcse(found)
+    return max(
+        abs(float(found[name].mean()) - mean) / np.hypot(float(errors[name]), error)
+        for name, (mean, error) in expected.items()
+    )
+
+
+def test_a_fit_follows_the_reweighted_prior(reweighted):
+    assert whole_score(reweighted) < 4.5
+
+
+def test_a_broken_fit_does_not(monkeypatch, reweighted):
+    monkeypatch.setattr(finite_mixture, "_Sampler", CorrectionWithoutMembers)
+    assert whole_score(reweighted) > 6.0
