@@ -24,7 +24,7 @@ SAMPLED_DATABASES = 4
 
 
 def whole_study(seed):
-    ppm.contraction_study(
+    ppm.studies.contraction(
         SIZES, replicates=REPLICATES, draws=DRAWS, mean=MEAN, truncate_at=TRUNCATE_AT,
         random_seed=seed,
     )

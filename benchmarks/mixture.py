@@ -82,8 +82,12 @@ def main():
         rows = {"Metropolis in Gibbs": model}
         if not options.without_nuts:
             nuts = {"correlation": "huang-wand", "centred": options.centred, **common}
-            rows["NUTS, own start"] = ppm.PyMCFiniteMixture(y, X, warmup=options.draws, **nuts)
-            rows["NUTS, from draws"] = ppm.PyMCFiniteMixture(y, X, warmup=options.short, **nuts)
+            rows["NUTS, own start"] = ppm.synthesizers.pymc_model.PyMCFiniteMixture(
+                y, X, warmup=options.draws, **nuts
+            )
+            rows["NUTS, from draws"] = ppm.synthesizers.pymc_model.PyMCFiniteMixture(
+                y, X, warmup=options.short, **nuts
+            )
         initial = None
         for name, fitted in rows.items():
             start = {"initial": initial} if name == "NUTS, from draws" else {}

@@ -93,10 +93,12 @@ def records_to_fit(options):
     """Response, predictors and the name of the data."""
     import ppm
 
-    data = ppm.load_ce(options.diary) if options.diary else ppm.simulate_ce(random_seed=2017)
+    data = (
+        ppm.survey.load(options.diary) if options.diary else ppm.survey.simulate(random_seed=2017)
+    )
     data = data.subsample(options.records, random_seed=options.seed)
-    response, _ = ppm.log_income(data, 1.0)
-    predictors, _ = ppm.predictor_matrix(data)
+    response, _ = ppm.survey.log_income(data, 1.0)
+    predictors, _ = ppm.survey.predictor_matrix(data)
     if options.predictors:
         predictors = predictors[:, : options.predictors]
     return response, predictors, "real records" if options.diary else "simulated records"
@@ -275,8 +277,9 @@ def main():
         return install(options.python)
     python = find_stan(options.stan_python)
 
-    import ppm
     from ppm._threads import one_thread
+
+    import ppm
     from ppm.diagnostics import bound_diagnostics
     from ppm.synthesizers.mixture.positions import mixture_positions
 

@@ -1,6 +1,9 @@
 """What an ε means for an attacker, and what of a run may leave the building."""
 
+import contextlib
+import os
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 
@@ -40,11 +43,13 @@ OUTPUTS = (
         "with the seed of a release its noise can be drawn again and taken away",
     ),
     (
-        "utility and risk tables", "ppm.compare_distributions, ppm.match_risk, Sweep.table", False,
+        "utility and risk tables",
+        "ppm.utility.compare_distributions, ppm.risk.match_risk, Sweep.table", False,
         "compare with the confidential records, outside ε",
     ),
     (
-        "audits and evidence", "ppm.exact_audit, ppm.sampled_audit, ppm.membership_test", False,
+        "audits and evidence",
+        "ppm.audits.exact, ppm.audits.sampled, ppm.audits.membership_test", False,
         "say what leaving out a named record would change",
     ),
     (
@@ -116,7 +121,7 @@ def belief_limits(prior, epsilon):
     Examples
     --------
     >>> import ppm
-    >>> low, high = ppm.belief_limits(0.5, 1.0)
+    >>> low, high = ppm.disclosure.belief_limits(0.5, 1.0)
     >>> round(float(high), 3)
     0.731
     """
@@ -175,7 +180,7 @@ def release_statement(result, releases, *, strict_epsilon=None):
 
     Parameters
     ----------
-    result : ppm.MechanismResult
+    result : ppm.mechanism.MechanismResult
         The run behind the release.
     releases : int
         Number m of synthetic databases, 1 or more.
@@ -283,3 +288,56 @@ def _expenditure(epsilon):
     if not np.all(epsilon >= 0):
         raise ValueError("epsilon must be 0 or more, without NaN")
     return epsilon
+
+
+# ---- files that only their owner can open ------------------------------------------------------
+
+NOTE_FILE = "CONFIDENTIAL.txt"
+_NOTE = """What lies in this folder was computed from records: {data}.
+
+The notebook, the page, the tables and the values compare synthetic databases with
+the records, or tell how rare single records are. No epsilon covers them. Keep the
+folder where the records themselves may be kept, and hand nothing out of it. This is
+why only their owner can read the files.
+
+If anybody may see the records, open the folder to others: chmod -R go+rX on it.
+"""
+
+
+@contextlib.contextmanager
+def owner_only():
+    """Let everything that is written meanwhile, by child processes too, be its owner's alone."""
+    before = os.umask(0o077)
+    try:
+        yield
+    finally:
+        os.umask(before)
+
+
+def own_folder(path):
+    """Make a folder that only its owner can open, or close one that the library made before."""
+    path = Path(path)
+    path.mkdir(mode=0o700, parents=True, exist_ok=True)
+    path.chmod(0o700)
+    return path
+
+
+def own_file(path):
+    """Make a file that only its owner can read, for somebody to fill, or close one to others."""
+    path = Path(path)
+    path.touch(mode=0o600)
+    path.chmod(0o600)
+    return path
+
+
+def leave_note(folder, data):
+    """Say in a folder why it must stay.
+
+    Parameters
+    ----------
+    folder : path-like
+        The folder.
+    data : str
+        Name of the data file.
+    """
+    own_file(Path(folder, NOTE_FILE)).write_text(_NOTE.format(data=data), "utf-8")

@@ -194,7 +194,7 @@ def oscillation_bound(log_lik, weights=None):
     most that plus :math:`-\log(1 - \delta)` for every θ in T, where δ is the larger of the masses
     that *both* pseudo posteriors put outside T. For a set T of finitely many draws the restricted
     distributions are those on these very draws, which nobody releases. Weights that react to other
-    records are another matter: see :func:`ppm.record_determined_weights`.
+    records are another matter: see :func:`ppm.public_weights`.
     """
     return float(record_oscillations(log_lik, weights).max())
 

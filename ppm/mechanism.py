@@ -13,7 +13,7 @@ from ppm._validation import check_count, check_number, check_weights
 from ppm.diagnostics import ChainsDisagreeError, bound_diagnostics, is_diagnosed
 from ppm.lipschitz import oscillation_bound, record_bounds
 from ppm.studies.kept_fits import last_draws, nearest, warm_copy
-from ppm.studies.search import search_weight
+from ppm.studies.scalar_search import search_weight
 from ppm.synthesizers.base import Synthesizer, check_fit
 from ppm.weights import record_weights
 
@@ -47,10 +47,10 @@ class MechanismResult:
     oscillation_bound : float
         The largest oscillation of a record over the same draws, in nats; at most 2Δ. An estimate,
         from below, of a bound on what one release loses if no weight reacts to another record.
-    diagnostics : ppm.BoundDiagnostics or None
+    diagnostics : ppm.diagnostics.BoundDiagnostics or None
         R-hat, effective sample size and spread of the bound's quantity in the weighted fit. None
         means not checked: one chain of a synthesizer with ``independent_draws``.
-    unweighted_diagnostics : ppm.BoundDiagnostics or None
+    unweighted_diagnostics : ppm.diagnostics.BoundDiagnostics or None
         The same of the unweighted fit that gave the weights, if there was one.
     chains_agree : bool
         Whether nothing is held against the chains of either fit. It is true of a single chain of
@@ -118,7 +118,7 @@ class MechanismResult:
 
     def _unchecked(self, fit):
         if is_diagnosed(self.synthesizer, self.synthesizer.log_likelihood(fit)):
-            yield "its chains were not checked (hand the fit to ppm.bound_fit)"
+            yield "its chains were not checked (hand the fit to ppm.mechanism.bound_fit)"
 
     def _withhold(self):
         disagreements = self._disagreements()
@@ -531,3 +531,10 @@ def as_synthesizer(model):
             f"ppm.GammaPoisson has, or be a PyMC model; got {type(model).__name__}"
         )
     return model
+
+
+def entry_label(mechanism, configuration=None):
+    """Label of an entry: ``DPweighted (0.7, 0)``, or the mechanism alone."""
+    if configuration is None:
+        return mechanism
+    return f"{mechanism} ({configuration[0]:g}, {configuration[1]:g})"

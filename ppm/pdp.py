@@ -17,7 +17,7 @@ class Exceedance:
     ----------
     estimate : float
         Databases above ε, divided by all of them: of :func:`ppm.exceedance` those with 2Δ above
-        it, of :func:`ppm.loss_exceedance` those with a loss above it.
+        it, of :func:`ppm.pdp.loss_exceedance` those with a loss above it.
     low, high : float
         Clopper-Pearson interval at ``confidence``.
     exceeded, databases : int

@@ -5,9 +5,10 @@ from io import BytesIO
 
 import numpy as np
 
-from ppm._extras import needed_for
+from ppm._imports import needed_for
 from ppm._validation import as_numbers
-from ppm.publishing.results import SIMULATED, entry_label
+from ppm.mechanism import entry_label
+from ppm.survey.expenditure import SIMULATED
 
 # its parts are imported where they are used; that they are there is known from here on
 with needed_for("ppm.plots"):
@@ -112,7 +113,7 @@ def contraction_bounds(study, mechanisms=None):
 
     Parameters
     ----------
-    study : ppm.ContractionStudy
+    study : ppm.studies.ContractionStudy
         The simulation.
     mechanisms : sequence of str, optional
         Labels to show, for a closer look; all of them by default.
@@ -133,7 +134,7 @@ def contraction_means(study):
 
     Parameters
     ----------
-    study : ppm.ContractionStudy
+    study : ppm.studies.ContractionStudy
         The simulation.
 
     Returns
@@ -166,7 +167,7 @@ def exceedance_curves(study, epsilons=None, *, confidence=0.95):
 
     Parameters
     ----------
-    study : ppm.ContractionStudy
+    study : ppm.studies.ContractionStudy
         The simulation.
     epsilons : array_like, optional
         Values of ε; by default they span what Weighted and Weighted-M reach.
@@ -227,7 +228,7 @@ def loss_by_record(audit, mechanisms=("Weighted", "Weighted-M", "Capped")):
     Parameters
     ----------
     audit : xarray.Dataset
-        What :func:`ppm.exact_audit` returned for one database.
+        What :func:`ppm.audits.exact` returned for one database.
     mechanisms : sequence of str, optional
         Labels, one panel each.
 
@@ -275,7 +276,7 @@ def loss_over_draws(audits, mechanisms=("Weighted", "Weighted-M", "Capped")):
     Parameters
     ----------
     audits : dict of str to xarray.Dataset
-        Title of a panel to what :func:`ppm.exact_audit` returned for a database.
+        Title of a panel to what :func:`ppm.audits.exact` returned for a database.
     mechanisms : sequence of str, optional
         Labels, one line each.
 
@@ -313,7 +314,7 @@ def audited_losses(study):
 
     Parameters
     ----------
-    study : ppm.AuditStudy
+    study : ppm.audits.AuditStudy
         The audits.
 
     Returns
@@ -401,8 +402,8 @@ def bound_growth(expected, tails):
     Parameters
     ----------
     expected : pandas.Series
-        What :func:`ppm.bound_by_draws` returned.
-    tails : sequence of ppm.TailBound
+        What :func:`ppm.lipschitz.bound_by_draws` returned.
+    tails : sequence of ppm.lipschitz.TailBound
         Bounds from several numbers of draws, one or more values of ``outside``.
 
     Returns
@@ -783,7 +784,7 @@ def settings_bounds(study, *, simulated=False):
 
     Parameters
     ----------
-    study : ppm.SettingsStudy
+    study : ppm.studies.SettingsStudy
         The study.
     simulated : bool, default False
         Whether the figure must say that the data are simulated.
@@ -838,7 +839,7 @@ def detection_limits(epsilons):
     Returns
     -------
     matplotlib.figure.Figure
-        Limits of :func:`ppm.detection_limit`.
+        Limits of :func:`ppm.disclosure.detection_limit`.
     """
     from matplotlib import colormaps
 

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import expit
 
+from ppm._imports import one_thread
 from ppm._random import generator, seed_sequence
-from ppm._threads import one_thread
 from ppm._validation import as_numbers, check_count, shown
 
 

@@ -120,7 +120,7 @@ def mapped_weights(log_lik, mapping, *, truncate_at=None):
     return _map_bounds(record_bounds(log_lik), mapping, truncate_at)
 
 
-def record_determined_weights(public_bounds, mapping, *, truncate_at=None):
+def public_weights(public_bounds, mapping, *, truncate_at=None):
     r"""Weights :math:`\alpha_i = m(b_i)` from bounds over a *public* set of parameters.
 
     Every weight is a fixed function of its own record, so that the others keep their weights when
@@ -184,8 +184,8 @@ def record_determined_weights(public_bounds, mapping, *, truncate_at=None):
 def _map_bounds(bounds, mapping, truncate_at):
     if not callable(mapping):
         raise ValueError(
-            f"mapping must be a function of the bounds, such as ppm.reciprocal_map or "
-            f"ppm.threshold_map(10.0); got {shown(mapping)}"
+            f"mapping must be a function of the bounds, such as ppm.weights.reciprocal_map or "
+            f"ppm.weights.threshold_map(10.0); got {shown(mapping)}"
         )
     truncate_at = _check_truncation(truncate_at)
     finite = np.isfinite(bounds)
@@ -262,7 +262,7 @@ def capped_map(limit):
     Returns
     -------
     callable
-        The map, for :func:`record_determined_weights` or :func:`mapped_weights`.
+        The map, for :func:`public_weights` or :func:`mapped_weights`.
 
     Raises
     ------
@@ -362,7 +362,7 @@ def count_weights(values, *, radius, relative=True, groups=None, scale=1.0, shif
     r"""Weights of Countweighted, :math:`c\,(1 - \mathrm{risk}_i) + g`, cut to [0, 1].
 
     The risk is not a bound: it is the share of comparable records whose value lies outside a
-    radius around record i's own, :func:`ppm.identification_risks`.
+    radius around record i's own, :func:`ppm.risk.identification_risks`.
 
     Parameters
     ----------
@@ -391,7 +391,7 @@ def count_weights(values, *, radius, relative=True, groups=None, scale=1.0, shif
     -----
     The fourth synthesizer of Savitsky, Williams and Hu (2022), section 5, after Hu, Savitsky and
     Williams (2022). The risks are shares already and are not scaled between their smallest and
-    largest value; that, and what :func:`ppm.identification_risks` says of its two
+    largest value; that, and what :func:`ppm.risk.identification_risks` says of its two
     details, is our reading. These weights come from no bound: a small Δ is not what they aim at.
     """
     scale = check_number("scale", scale, above=0)

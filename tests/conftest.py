@@ -185,7 +185,7 @@ def tiny_book(tmp_path):
     (root / "book" / "intro.md").write_text("# Introduction\n\nSee {numref}`fig-line`.\n")
     (root / "book" / "references.bib").write_text("")
     study = code(
-        "study = ppm.contraction_study(sizes=sizes, replicates=replicates, random_seed=seed)\n"
+        "study = ppm.studies.contraction(sizes=sizes, replicates=replicates, random_seed=seed)\n"
         "print('largest size', max(sizes))"
     )
     write_notebook(

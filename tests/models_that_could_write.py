@@ -179,7 +179,9 @@ def gamma_poisson_by_nuts():
     import ppm
 
     counts = _codes(21)
-    return ppm.PyMCGammaPoisson(counts, shape=10.0, rate=1e-7, chains=1, warmup=2), {"y": counts}
+    return ppm.synthesizers.pymc_model.PyMCGammaPoisson(
+        counts, shape=10.0, rate=1e-7, chains=1, warmup=2
+    ), {"y": counts}
 
 
 @model

@@ -168,4 +168,4 @@ def test_only_models_of_the_library_may_be_kept_by_pytensor(monkeypatch):
         with pytest.raises(Sampling, match="False"):
             pymc_models.fit_pymc(own, draws=2)
         with pytest.raises(Sampling, match="True"):
-            ppm.PyMCGammaPoisson([3, 5, 4]).fit(draws=2)
+            ppm.synthesizers.pymc_model.PyMCGammaPoisson([3, 5, 4]).fit(draws=2)

@@ -17,8 +17,8 @@ def log_lik(shift=0.0):
 
 
 def test_agreeing_chains_pass_and_a_stuck_one_shows():
-    good = ppm.bound_diagnostics(log_lik(), np.ones(30))
-    stuck = ppm.bound_diagnostics(log_lik(5.0), np.ones(30))
+    good = ppm.diagnostics.bound_diagnostics(log_lik(), np.ones(30))
+    stuck = ppm.diagnostics.bound_diagnostics(log_lik(5.0), np.ones(30))
     assert good.r_hat < 1.02 and good.r_hat_log_likelihood < 1.02
     assert stuck.r_hat > 1.5 and stuck.r_hat_log_likelihood > 1.5
     assert good.effective_draws > 500 > 50 > stuck.effective_draws
@@ -28,14 +28,14 @@ def test_the_weighted_quantities_are_diagnosed():
     array = log_lik()
     array[1, :, 0] -= 50  # one record differs between chains
     weights = np.ones(30)
-    assert ppm.bound_diagnostics(array, weights).r_hat > 1.5
+    assert ppm.diagnostics.bound_diagnostics(array, weights).r_hat > 1.5
     weights[0] = 0
-    assert ppm.bound_diagnostics(array, weights).r_hat < 1.02
+    assert ppm.diagnostics.bound_diagnostics(array, weights).r_hat < 1.02
 
 
 def test_bounds_by_chain_have_the_local_bound_as_their_maximum():
     array, weights = log_lik(), np.linspace(0, 1, 30)
-    found = ppm.bound_diagnostics(array, weights)
+    found = ppm.diagnostics.bound_diagnostics(array, weights)
     assert max(found.by_chain) == pytest.approx(ppm.local_bound(array, weights))
     assert found.by_chain[0] == pytest.approx(ppm.local_bound(array[0], weights))
 
@@ -44,20 +44,22 @@ def test_the_typical_value_barely_moves_with_the_number_of_draws_and_the_bound_d
     array = xr.DataArray(
         -np.random.default_rng(2).exponential(size=(1, 4_000, 5)), dims=("chain", "draw", "record")
     )
-    few, many = (ppm.bound_diagnostics(array[:, :size], np.ones(5)) for size in (100, 4_000))
+    few, many = (
+        ppm.diagnostics.bound_diagnostics(array[:, :size], np.ones(5)) for size in (100, 4_000)
+    )
     assert many.typical == pytest.approx(few.typical, rel=0.1)
     assert many.by_chain[0] > 1.3 * few.by_chain[0]
 
 
 def test_what_cannot_be_said_is_nan_and_withholds():
-    few = ppm.bound_diagnostics(log_lik()[:, :7], np.ones(30))
+    few = ppm.diagnostics.bound_diagnostics(log_lik()[:, :7], np.ones(30))
     assert np.isnan([few.r_hat, few.effective_draws, few.r_hat_log_likelihood]).all()
     assert few.faults == ("R-hat cannot be told (run 8 draws a chain or more)",)
     assert not few.agree and "R-hat not told" in str(few)
-    enough = ppm.bound_diagnostics(log_lik()[:, :8], np.ones(30))
+    enough = ppm.diagnostics.bound_diagnostics(log_lik()[:, :8], np.ones(30))
     assert np.isfinite([enough.r_hat, enough.effective_draws]).all()
     # an R-hat of the quantity that decides is not replaced by another one
-    good = ppm.bound_diagnostics(log_lik(), np.ones(30))
+    good = ppm.diagnostics.bound_diagnostics(log_lik(), np.ones(30))
     assert good.agree and good.r_hat_log_likelihood < 1.02
     assert not replace(good, r_hat=np.nan).agree
 
@@ -69,7 +71,7 @@ def test_both_quantities_have_the_r_hat_and_the_effective_draws_of_arviz(shape):
     values = np.cumsum(rng.standard_normal((*shape, 20)), axis=1)
     array = xr.DataArray(values, dims=("chain", "draw", "record"))
     weights = rng.random(20)
-    found = ppm.bound_diagnostics(array.transpose("record", "draw", "chain"), weights)
+    found = ppm.diagnostics.bound_diagnostics(array.transpose("record", "draw", "chain"), weights)
     largest, total = abs(array * weights).max("record"), (array * weights).sum("record")
     halves = shape[1] // 2
     for quantity, r_hat, effective in (
@@ -86,8 +88,8 @@ def test_both_quantities_have_the_r_hat_and_the_effective_draws_of_arviz(shape):
 def test_bounds_of_densities_above_1_are_followed_by_their_size():
     array, weights = -log_lik(), np.linspace(0, 1, 30)
     array[:, ::2] *= -1.0  # of both signs
-    found = ppm.bound_diagnostics(array, weights)
-    maxima = ppm.draw_maxima(array, weights)
+    found = ppm.diagnostics.bound_diagnostics(array, weights)
+    maxima = ppm.lipschitz.draw_maxima(array, weights)
     assert max(found.by_chain) == found.spread[1] == maxima.max() == ppm.local_bound(array, weights)
     assert found.typical == np.median(maxima)
     assert found.r_hat == pytest.approx(float(arviz_stats.rhat(maxima.reshape(2, 400))))
@@ -103,23 +105,23 @@ def frozen(start, chains=2):
 @pytest.mark.parametrize("chains", [1, 2])
 @pytest.mark.parametrize("start", [0, 200])
 def test_a_chain_that_stands_still_is_a_fault(start, chains):
-    found = ppm.bound_diagnostics(frozen(start, chains), np.ones(30))
+    found = ppm.diagnostics.bound_diagnostics(frozen(start, chains), np.ones(30))
     assert not found.moved and not found.agree
     (fault,) = found.faults
     assert fault.startswith("a chain stood still for half of its draws or more (run a longer")
     # also where every draw gives the same bound, which has no R-hat
-    assert ppm.bound_diagnostics(frozen(300, chains), np.ones(30)).moved
-    same = ppm.bound_diagnostics(frozen(0, 1), np.ones(30))
+    assert ppm.diagnostics.bound_diagnostics(frozen(300, chains), np.ones(30)).moved
+    same = ppm.diagnostics.bound_diagnostics(frozen(0, 1), np.ones(30))
     assert np.isnan(same.r_hat) and same.spread[0] == same.spread[1] and not same.agree
 
 
 def test_a_bound_that_is_the_same_in_all_draws_is_left_to_the_log_likelihood():
     array = log_lik().clip(min=-1.0)  # as a censored term may be
-    good = ppm.bound_diagnostics(array, np.ones(30))
+    good = ppm.diagnostics.bound_diagnostics(array, np.ones(30))
     assert np.isnan(good.r_hat) and good.by_chain == (1.0, 1.0)
     assert good.moved and good.agree
     array[1, :, :15] = -0.5
-    poor = ppm.bound_diagnostics(array, np.ones(30))
+    poor = ppm.diagnostics.bound_diagnostics(array, np.ones(30))
     assert np.isnan(poor.r_hat) and poor.by_chain == (1.0, 1.0) and not poor.agree
     assert poor.faults[0].startswith(f"R-hat is {poor.r_hat_log_likelihood:.3f}, above 1.05")
 
@@ -128,10 +130,10 @@ def test_nothing_is_held_against_chains_whose_records_all_have_weight_0():
     diverging = xr.Dataset({"diverging": (("chain", "draw"), np.ones((2, 400), dtype=bool))})
     for array in (log_lik(5.0), frozen(0), log_lik()[:, :3]):
         stats = diverging.isel(draw=slice(array.sizes["draw"]))
-        found = ppm.bound_diagnostics(array, np.zeros(30), sample_stats=stats)
+        found = ppm.diagnostics.bound_diagnostics(array, np.zeros(30), sample_stats=stats)
         assert found.agree and found.by_chain == (0.0, 0.0)
         # one record is enough
-        found = ppm.bound_diagnostics(array, np.eye(30)[0] / 10, sample_stats=stats)
+        found = ppm.diagnostics.bound_diagnostics(array, np.eye(30)[0] / 10, sample_stats=stats)
         assert not found.agree
 
 
@@ -139,20 +141,20 @@ def test_nothing_is_held_against_chains_whose_records_all_have_weight_0():
 def test_an_infinite_log_likelihood_is_a_fault_unless_its_weight_is_0(draws):
     array, weights = log_lik(), np.ones(30)
     array[:, draws, 4] = -np.inf
-    found = ppm.bound_diagnostics(array, weights)
+    found = ppm.diagnostics.bound_diagnostics(array, weights)
     assert found.faults == (
         "a log-likelihood is infinite (correct the model, or give an impossible record weight 0)",
     )
     assert not found.agree
     weights[4] = 0.0
-    assert ppm.bound_diagnostics(array, weights).agree
+    assert ppm.diagnostics.bound_diagnostics(array, weights).agree
 
 
 def test_more_than_a_tenth_of_divergent_draws_withholds_and_fewer_are_printed():
     def diverged(number):
         diverging = (np.arange(800) < number).reshape(2, 400)
         stats = xr.Dataset({"diverging": (("chain", "draw"), diverging)})
-        return ppm.bound_diagnostics(log_lik(), np.ones(30), sample_stats=stats)
+        return ppm.diagnostics.bound_diagnostics(log_lik(), np.ones(30), sample_stats=stats)
 
     few, many = diverged(80), diverged(81)
     assert few.agree and "\n80 divergent transitions" in str(few)
@@ -172,7 +174,7 @@ def test_only_the_first_r_hat_decides_and_both_are_printed():
     array[1] -= 0.5
     # the bound hangs on one record, on which the chains agree
     array[..., 0] = log_lik()[..., 0] - 2.0
-    found = ppm.bound_diagnostics(array, np.ones(30))
+    found = ppm.diagnostics.bound_diagnostics(array, np.ones(30))
     assert found.r_hat < 1.02 and found.r_hat_log_likelihood > 1.5 and found.agree
     assert str(found).startswith(
         f"R-hat {found.r_hat:.3f}, of the log-likelihood {found.r_hat_log_likelihood:.3f}, "
@@ -184,28 +186,30 @@ def test_only_the_first_r_hat_decides_and_both_are_printed():
 def test_the_log_likelihood_must_have_chains_and_draws():
     for wrong in (np.ones((2, 9, 3)), xr.DataArray(np.ones((9, 3)), dims=("draw", "record"))):
         with pytest.raises(ValueError, match="^log_lik must be an xarray.DataArray with the dim"):
-            ppm.bound_diagnostics(wrong, np.ones(3))
+            ppm.diagnostics.bound_diagnostics(wrong, np.ones(3))
 
 
 def test_a_single_chain_is_compared_with_itself():
-    one_chain = ppm.bound_diagnostics(log_lik()[:1], np.ones(30))
+    one_chain = ppm.diagnostics.bound_diagnostics(log_lik()[:1], np.ones(30))
     assert one_chain.r_hat < 1.02 and one_chain.agree
     drifting = log_lik()[:1].copy()
     drifting[:, 200:] -= 5.0
-    assert not ppm.bound_diagnostics(drifting, np.ones(30)).agree
+    assert not ppm.diagnostics.bound_diagnostics(drifting, np.ones(30)).agree
 
 
 def test_agreement_divergences_and_spread():
-    good, stuck = (ppm.bound_diagnostics(log_lik(shift), np.ones(30)) for shift in (0.0, 5.0))
+    good, stuck = (
+        ppm.diagnostics.bound_diagnostics(log_lik(shift), np.ones(30)) for shift in (0.0, 5.0)
+    )
     assert good.agree and not stuck.agree
     assert good.divergences is None
     diverging = xr.Dataset({"diverging": (("chain", "draw"), np.eye(2, 400, dtype=bool))})
-    counted = ppm.bound_diagnostics(log_lik(), np.ones(30), sample_stats=diverging)
+    counted = ppm.diagnostics.bound_diagnostics(log_lik(), np.ones(30), sample_stats=diverging)
     assert counted.divergences == 2
     low, high = good.spread
     assert low < high == max(good.by_chain)
     # all weights 0: a bound of 0 that never moves is no disagreement
-    assert ppm.bound_diagnostics(log_lik(), np.zeros(30)).agree
+    assert ppm.diagnostics.bound_diagnostics(log_lik(), np.zeros(30)).agree
 
 
 @pytest.mark.parametrize("tail", ["exponential", "standard_normal"])
@@ -216,7 +220,7 @@ def test_the_error_of_a_bound_is_its_scatter_over_repeated_fits(tail):
         values = getattr(rng, tail)(size=(2, 250, 10))
         array = xr.DataArray(-abs(values), dims=("chain", "draw", "record"))
         bounds.append(ppm.local_bound(array))
-        errors.append(ppm.bound_diagnostics(array, np.ones(10)).error)
+        errors.append(ppm.diagnostics.bound_diagnostics(array, np.ones(10)).error)
         # what would do for an average is far too small for a maximum
         by_root.append(abs(values).max(axis=2).std() / np.sqrt(500))
     scatter = np.std(bounds, ddof=1)

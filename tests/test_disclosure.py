@@ -29,14 +29,14 @@ def test_belief_limits_are_reached_by_randomised_response_and_not_passed(prior, 
     with_person, without = randomised_response(epsilon)
     yes = prior * with_person / (prior * with_person + (1 - prior) * without)
     no = prior * (1 - with_person) / (prior * (1 - with_person) + (1 - prior) * (1 - without))
-    assert ppm.belief_limits(prior, epsilon) == pytest.approx((no, yes))
+    assert ppm.disclosure.belief_limits(prior, epsilon) == pytest.approx((no, yes))
     # half of ε would promise more than holds
-    assert ppm.belief_limits(prior, epsilon / 2)[1] < yes
+    assert ppm.disclosure.belief_limits(prior, epsilon / 2)[1] < yes
 
 
 def test_no_result_moves_no_belief_and_an_infinite_epsilon_moves_it_all_the_way():
-    assert ppm.belief_limits(0.3, 0.0) == pytest.approx((0.3, 0.3))
-    assert ppm.belief_limits(0.3, np.inf) == (0.0, 1.0)
+    assert ppm.disclosure.belief_limits(0.3, 0.0) == pytest.approx((0.3, 0.3))
+    assert ppm.disclosure.belief_limits(0.3, np.inf) == (0.0, 1.0)
 
 
 def test_no_test_on_laplace_noise_passes_the_detection_limit():
@@ -45,26 +45,32 @@ def test_no_test_on_laplace_noise_passes_the_detection_limit():
     cuts = np.linspace(-10, 12, 400)
     without = stats.laplace.sf(cuts, scale=1 / epsilon)
     with_person = stats.laplace.sf(cuts, loc=1, scale=1 / epsilon)
-    limit = ppm.detection_limit(without, epsilon)
+    limit = ppm.disclosure.detection_limit(without, epsilon)
     assert np.all(with_person <= limit + 1e-12)
     assert np.isclose(with_person, limit).sum() > 100  # far out it is sharp
-    assert np.any(with_person > ppm.detection_limit(without, epsilon / 2) + 1e-3)
+    assert np.any(with_person > ppm.disclosure.detection_limit(without, epsilon / 2) + 1e-3)
 
 
 def test_the_detection_limit_has_the_ends_it_must_have():
     rates = np.array([0.0, 0.25, 1.0])
-    assert np.allclose(ppm.detection_limit(rates, 0.0), rates)
-    assert ppm.detection_limit(1.0, 3.0) == 1.0 and ppm.detection_limit(0.0, 3.0) == 0.0
-    assert np.allclose(ppm.detection_limit(rates, 800.0), [0.0, 1.0, 1.0])
+    assert np.allclose(ppm.disclosure.detection_limit(rates, 0.0), rates)
+    assert (
+        ppm.disclosure.detection_limit(1.0, 3.0) == 1.0
+        and ppm.disclosure.detection_limit(0.0, 3.0) == 0.0
+    )
+    assert np.allclose(ppm.disclosure.detection_limit(rates, 800.0), [0.0, 1.0, 1.0])
 
 
 @pytest.mark.parametrize(
     ("call", "told"),
     [
-        (lambda: ppm.belief_limits(1.0, 1.0), "prior must be a probability between 0 and 1"),
-        (lambda: ppm.belief_limits(0.5, -1.0), "epsilon"),
-        (lambda: ppm.belief_limits(0.5, [1.0, np.nan]), "epsilon must be 0 or more"),
-        (lambda: ppm.detection_limit(1.2, 1.0), "false_alarms must be probabilities"),
+        (
+            lambda: ppm.disclosure.belief_limits(1.0, 1.0),
+            "prior must be a probability between 0 and 1",
+        ),
+        (lambda: ppm.disclosure.belief_limits(0.5, -1.0), "epsilon"),
+        (lambda: ppm.disclosure.belief_limits(0.5, [1.0, np.nan]), "epsilon must be 0 or more"),
+        (lambda: ppm.disclosure.detection_limit(1.2, 1.0), "false_alarms must be probabilities"),
     ],
 )
 def test_bad_values_are_refused(call, told):
@@ -84,53 +90,53 @@ def capped(epsilon, truth=6.0, records=40):
     """
     counts = np.random.default_rng(3).poisson(truth, records)
     synthesizer = ppm.GammaPoisson(counts, shape=20.0, rate=3.0)
-    own = ppm.record_determined_weights(
-        synthesizer.oscillations_within(2, 12), ppm.capped_map(epsilon)
+    own = ppm.public_weights(
+        synthesizer.oscillations_within(2, 12), ppm.weights.capped_map(epsilon)
     )
     return ppm.PseudoPosteriorMechanism(synthesizer, weights=own).run(draws=200, random_seed=1)
 
 
 def test_the_statement_holds_no_number_of_the_run(result):
-    text = ppm.release_statement(result, 3)
+    text = ppm.disclosure.release_statement(result, 3)
     # the releases and the records, which are public, and the ends of the weights' range
     assert numbers(text) == {3.0, 8.0, 0.0, 1.0}
     assert "odds" not in text and "computed from all records" in text
     assert "not published" in text and "one database" in text
     longer = ppm.PseudoPosteriorMechanism(ppm.GammaPoisson([1, 9] * 4)).run(draws=9, random_seed=2)
     # another database and another number of draws: the same words
-    assert ppm.release_statement(longer, 3) == text
+    assert ppm.disclosure.release_statement(longer, 3) == text
 
 
 def test_an_epsilon_that_is_vouched_for_is_put_into_odds():
     result = capped(0.5)
-    text = ppm.release_statement(result, 4, strict_epsilon=0.5)
+    text = ppm.disclosure.release_statement(result, 4, strict_epsilon=0.5)
     assert "ε = 4 × 0.5 = 2, for every possible database" in text
     took_part, two_values = (float(x) for x in re.findall(r"up to ([\d.]+) to 1", text))
     assert took_part == pytest.approx(np.exp(2.0), rel=0.01)
     assert two_values == pytest.approx(np.exp(4.0), rel=0.01)
     assert numbers(text) <= {4.0, 40.0, 0.0, 1.0, 0.5, 2.0, took_part, two_values}
     # many releases make odds that are written as a power of ten
-    many = ppm.release_statement(result, 400, strict_epsilon=0.5)
+    many = ppm.disclosure.release_statement(result, 400, strict_epsilon=0.5)
     assert f"odds of up to 10^{200 / np.log(10):.0f} to 1" in many
 
 
 def test_a_strict_epsilon_is_refused_where_the_run_contradicts_it(result):
     with pytest.raises(ValueError, match="weights were computed from all records"):
-        ppm.release_statement(result, 1, strict_epsilon=1.0)
+        ppm.disclosure.release_statement(result, 1, strict_epsilon=1.0)
     own = capped(0.5)
     assert 0.1 < own.oscillation_bound <= 0.5
     with pytest.raises(ValueError, match="contradicted by this run") as refused:
-        ppm.release_statement(own, 1, strict_epsilon=0.1)
+        ppm.disclosure.release_statement(own, 1, strict_epsilon=0.1)
     assert numbers(str(refused.value)) == set()
     with pytest.raises(ValueError, match="strict_epsilon must be"):
-        ppm.release_statement(own, 1, strict_epsilon=0.0)
+        ppm.disclosure.release_statement(own, 1, strict_epsilon=0.0)
 
 
 def test_the_statement_does_not_say_where_given_weights_come_from(result):
     log_lik = result.synthesizer.log_likelihood(result.unweighted)
     for weights in (np.full(8, 0.5), ppm.record_weights(log_lik)):
         mechanism = ppm.PseudoPosteriorMechanism(ppm.GammaPoisson(COUNTS), weights=weights)
-        text = ppm.release_statement(mechanism.run(draws=50, random_seed=1), 1)
+        text = ppm.disclosure.release_statement(mechanism.run(draws=50, random_seed=1), 1)
         assert "for those who gave them to say" in text
         assert "beforehand" not in text and "computed from all records" not in text
 
@@ -144,7 +150,7 @@ def test_no_statement_is_written_where_the_chains_disagree(result):
     stuck = replace(result, diagnostics=Stuck(), shown_anyway=True)
     assert stuck.local_bound > 0
     with pytest.raises(ppm.ChainsDisagreeError):
-        ppm.release_statement(stuck, 1)
+        ppm.disclosure.release_statement(stuck, 1)
 
 
 def test_two_values_of_a_record_are_two_steps_apart():
@@ -155,17 +161,17 @@ def test_two_values_of_a_record_are_two_steps_apart():
     epsilon = max(np.abs(np.log(side / none)).max() for side in (one, other))
     between = np.abs(np.log(one / other)).max()
     assert epsilon < between <= 2 * epsilon
-    low, high = ppm.belief_limits(0.5, 2 * epsilon)
+    low, high = ppm.disclosure.belief_limits(0.5, 2 * epsilon)
     belief = one / (one + other)
     assert np.all((belief >= low) & (belief <= high))
     # ε itself would promise more than holds
-    assert np.any(belief > ppm.belief_limits(0.5, epsilon)[1]) or np.any(
-        belief < ppm.belief_limits(0.5, epsilon)[0]
+    assert np.any(belief > ppm.disclosure.belief_limits(0.5, epsilon)[1]) or np.any(
+        belief < ppm.disclosure.belief_limits(0.5, epsilon)[0]
     )
 
 
 def test_only_releases_and_an_epsilon_from_public_constants_may_leave_the_building():
-    table = ppm.output_table()
+    table = ppm.disclosure.output_table()
     free = table.index[table["may leave the building"] == "yes"]
     # of an ε only what follows from public constants
     assert list(free) == ["synthetic databases", "an ε for every database"]

@@ -39,9 +39,14 @@ def test_a_decreasing_map_may_leave_the_bound_infinite():
 
     z = np.logspace(0, 12, 200)
     assert slow(0.0) == 1.0 and np.all(np.diff(slow(z)) < 0) and slow(1e300) < 1e-100
-    bounds = {name: (z * m(z)).max() for name, m in (
-        ("slow", slow), ("reciprocal", ppm.reciprocal_map), ("threshold", ppm.threshold_map(3.0)),
-    )}
+    bounds = {
+        name: (z * m(z)).max()
+        for name, m in (
+            ("slow", slow),
+            ("reciprocal", ppm.weights.reciprocal_map),
+            ("threshold", ppm.weights.threshold_map(3.0)),
+        )
+    }
     assert bounds["slow"] > 1e5
     assert bounds["reciprocal"] <= 1.0 and bounds["threshold"] <= 3.0
 
@@ -65,7 +70,7 @@ def test_one_extreme_record_moves_every_other_weight():
     without = ppm.record_weights(bounds[None, :4])
     assert np.all(np.abs(with_it - without)[1:] > 0.3)
     # a map of a record's own bound moves nobody
-    mapped = [ppm.mapped_weights(b[None], ppm.reciprocal_map) for b in (bounds, bounds[:4])]
+    mapped = [ppm.mapped_weights(b[None], ppm.weights.reciprocal_map) for b in (bounds, bounds[:4])]
     assert np.array_equal(mapped[0][:4], mapped[1])
 
 
@@ -80,7 +85,9 @@ def test_the_linear_rule_leaves_hardly_a_weight_at_one():
     assert shares[1] > 5 * shares[0]  # grows like n, where the assumption allows its root
 
     def below_one(n, threshold):
-        weights = ppm.mapped_weights(rng.gamma(2.0, size=(1, n)), ppm.threshold_map(threshold))
+        weights = ppm.mapped_weights(
+            rng.gamma(2.0, size=(1, n)), ppm.weights.threshold_map(threshold)
+        )
         return np.count_nonzero(weights < 0.99) / np.sqrt(n)
 
     # a fixed map of the record alone does not meet the assumption either ...
@@ -509,7 +516,7 @@ def test_weights_of_a_records_own_value_move_the_limit():
     n, truth = 1_000_000, 5.0
     counts = rng.poisson(truth, n)
     bounds = -stats.poisson.logpmf(counts, truth)
-    own = ppm.record_determined_weights(bounds, ppm.reciprocal_map)
+    own = ppm.public_weights(bounds, ppm.weights.reciprocal_map)
     support = np.arange(60)
     share = stats.poisson.pmf(support, truth)
     weight = 1 / (1 - stats.poisson.logpmf(support, truth))
@@ -690,13 +697,15 @@ def test_downweighting_makes_no_record_rarer():
     far = bounds > 8.0
     plain = plain / plain.sum()
     for weights in (
-        ppm.reciprocal_map(bounds), ppm.threshold_map(6.0)(bounds), ppm.record_weights(bounds[None])
+        ppm.weights.reciprocal_map(bounds),
+        ppm.weights.threshold_map(6.0)(bounds),
+        ppm.record_weights(bounds[None]),
     ):
         weighted = np.exp(-weights * bounds)
         assert weighted[far].sum() / weighted.sum() > 50 * plain[far].sum()
     # over all counts there is no such density: its terms stay above a constant
     every = stats.poisson.logpmf(np.arange(1_000), 100.0)
-    assert np.exp(ppm.reciprocal_map(-every) * every).min() > np.exp(-1.0)
+    assert np.exp(ppm.weights.reciprocal_map(-every) * every).min() > np.exp(-1.0)
     # what is released is drawn from the model at a draw of the mean, without weights
     synthesizer = ppm.GammaPoisson(np.full(10_000, 100))
     release = synthesizer.predict(
@@ -708,7 +717,7 @@ def test_downweighting_makes_no_record_rarer():
 def test_the_weight_is_one_minus_the_isolation():
     rng = np.random.default_rng(1)
     values = np.append(rng.normal(50.0, 5.0, 200), 300.0)
-    isolation = ppm.identification_risks(values, radius=0.1)
+    isolation = ppm.risk.identification_risks(values, radius=0.1)
     weights = ppm.count_weights(values, radius=0.1)
     assert isolation[-1] == 1.0 and weights[-1] == 0.0
     bounds = -stats.norm.logpdf(values, values.mean(), values.std())

@@ -12,7 +12,7 @@ from conftest import ROOT
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-from ppm._extras import EXTRAS, install_line, needed_for
+from ppm._imports import EXTRAS, install_line, needed_for
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
 OPTIONAL = PROJECT["optional-dependencies"]
@@ -66,28 +66,31 @@ MIXTURE = (
     ("code", "told"),
     [
         ("ppm.PyMCSynthesizer", "ppm.PyMCSynthesizer needs pymc: pip install 'ppm[pymc]'"),
-        ("from ppm import PyMCGammaPoisson", "GammaPoisson needs pymc: pip install 'ppm[pymc]'"),
+        ("from ppm import PyMCSynthesizer", "PyMCSynthesizer needs pymc: pip install 'ppm[pymc]'"),
         ("ppm.plots", "ppm.plots needs matplotlib: pip install 'ppm[extra]'"),
-        ("ppm.download_ce(sys.argv[1])", "download_ce needs pooch: pip install 'ppm[extra]'"),
         (
-            "ppm.show_table(ppm.simulate_ce(5).description(), 'A table.')",
-            "show_table needs jinja2: pip install 'ppm[book]'",
+            "ppm.survey.download(sys.argv[1])",
+            "survey.download needs pooch: pip install 'ppm[extra]'",
+        ),
+        (
+            "ppm.publishing.table(ppm.survey.simulate(5).description(), 'A table.')",
+            "page.table needs jinja2: pip install 'ppm[book]'",
         ),
         (
             MIXTURE + "model.fit(np.ones(40), draws=10, random_seed=1, progress=True)",
             "progress=True needs tqdm: pip install 'ppm[extra]'",
         ),
         (
-            MIXTURE + "ppm.risk_utility_sweep(model, [(0.7, 0.0)], draws=10, progress=True)",
+            MIXTURE + "ppm.studies.sweep(model, [(0.7, 0.0)], draws=10, progress=True)",
             "progress=True needs tqdm: pip install 'ppm[extra]'",
         ),
-        ("ppm.audit_study(progress=True)", "progress=True needs tqdm: pip install 'ppm[extra]'"),
+        ("ppm.audits.study(progress=True)", "progress=True needs tqdm: pip install 'ppm[extra]'"),
         (
-            "ppm.membership_test(lambda seed: seed, lambda seed: seed, id, progress=True)",
+            "ppm.audits.membership_test(lambda seed: seed, lambda seed: seed, id, progress=True)",
             "progress=True needs tqdm: pip install 'ppm[extra]'",
         ),
         (
-            "from ppm import ledger\nledger.load_ledger('book/published.yaml', {})",
+            "from ppm.publishing import ledger\nledger.load_ledger('book/published.yaml', {})",
             "the ledger needs yaml: pip install 'ppm[book]'",
         ),
     ],
@@ -107,8 +110,8 @@ def test_the_core_does_what_the_readme_says():
         "counts = ppm.GammaPoisson([3, 4, 4, 5, 5, 6, 7, 18])\n"
         "mechanism = ppm.PseudoPosteriorMechanism(counts, scale=0.7, shift=0.0)\n"
         "mechanism.run(draws=50, random_seed=1).synthesize(releases=2, random_seed=2)\n"
-        "ppm.contraction_study(sizes=[50], replicates=2, random_seed=1)\n"
-        "ppm.predictor_matrix(ppm.simulate_ce(50))\n"
+        "ppm.studies.contraction(sizes=[50], replicates=2, random_seed=1)\n"
+        "ppm.survey.predictor_matrix(ppm.survey.simulate(50))\n"
         + MIXTURE
         + "model.fit(np.ones(40), draws=10, random_seed=1)\n"
     )

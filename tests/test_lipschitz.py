@@ -188,7 +188,7 @@ def test_the_unit_of_a_continuous_outcome_moves_bound_and_weights_but_not_the_os
         unit > 1
     )
     assert np.allclose(weights, others) == (unit > 1)
-    reciprocal = [ppm.mapped_weights(found, ppm.reciprocal_map) for found in (one, other)]
+    reciprocal = [ppm.mapped_weights(found, ppm.weights.reciprocal_map) for found in (one, other)]
     assert not np.allclose(*reciprocal, rtol=0.05)
 
 
@@ -198,14 +198,14 @@ def test_the_unit_of_a_continuous_outcome_moves_bound_and_weights_but_not_the_os
 def test_draw_maxima_are_row_maxima_and_their_maximum_is_the_bound(log_lik):
     weights = np.random.default_rng(2).uniform(size=230)
     weights[:5] = 0
-    maxima = ppm.draw_maxima(log_lik, weights)
+    maxima = ppm.lipschitz.draw_maxima(log_lik, weights)
     assert np.allclose(maxima, np.abs(weights * log_lik).max(axis=1))
     assert maxima.max() == pytest.approx(ppm.local_bound(log_lik, weights))
     array = xr.DataArray(log_lik.reshape(7, 100, 230), dims=("chain", "draw", "household"))
-    assert np.array_equal(ppm.draw_maxima(array.transpose(..., "chain"), weights), maxima)
-    assert ppm.draw_maxima(np.array([[-1.0, -np.inf]]), [1.0, 0.0]).tolist() == [1.0]
+    assert np.array_equal(ppm.lipschitz.draw_maxima(array.transpose(..., "chain"), weights), maxima)
+    assert ppm.lipschitz.draw_maxima(np.array([[-1.0, -np.inf]]), [1.0, 0.0]).tolist() == [1.0]
     with pytest.raises(ValueError, match="log_lik holds NaN"):
-        ppm.draw_maxima(np.array([[np.nan]]))
+        ppm.lipschitz.draw_maxima(np.array([[np.nan]]))
 
 
 @pytest.mark.parametrize("draws", [59, 299, 300, 1_000, 20_000])
@@ -282,11 +282,11 @@ def test_the_expected_bound_of_fewer_draws_is_the_mean_over_all_choices():
     from itertools import combinations
 
     log_lik = -np.random.default_rng(1).exponential(size=(7, 3))
-    found = ppm.bound_by_draws(log_lik, [1, 3, 7])
-    maxima = ppm.draw_maxima(log_lik)
+    found = ppm.lipschitz.bound_by_draws(log_lik, [1, 3, 7])
+    maxima = ppm.lipschitz.draw_maxima(log_lik)
     expected = [
         np.mean([max(choice) for choice in combinations(maxima, number)]) for number in (1, 3, 7)
     ]
     assert np.allclose(found, expected) and found.index.tolist() == [1, 3, 7]
     with pytest.raises(ValueError, match="from 1 to 7"):
-        ppm.bound_by_draws(log_lik, [8])
+        ppm.lipschitz.bound_by_draws(log_lik, [8])

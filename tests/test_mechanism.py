@@ -191,12 +191,12 @@ def test_each_fit_is_diagnosed_by_its_own_draws_and_weights():
     log_lik, ones = result.synthesizer.log_likelihood, np.ones(COUNTS.size)
     found = result.diagnostics, result.unweighted_diagnostics
     assert found == (
-        ppm.bound_diagnostics(log_lik(result.draws), result.weights),
-        ppm.bound_diagnostics(log_lik(result.unweighted), ones),
+        ppm.diagnostics.bound_diagnostics(log_lik(result.draws), result.weights),
+        ppm.diagnostics.bound_diagnostics(log_lik(result.unweighted), ones),
     )
     # the weights matter for both
-    assert found[0] != ppm.bound_diagnostics(log_lik(result.draws), ones)
-    assert found[1] != ppm.bound_diagnostics(log_lik(result.unweighted), result.weights)
+    assert found[0] != ppm.diagnostics.bound_diagnostics(log_lik(result.draws), ones)
+    assert found[1] != ppm.diagnostics.bound_diagnostics(log_lik(result.unweighted), result.weights)
     # both chains count
     assert result.draws_used == 400 == found[0].draws
     assert result.confidential().attrs["draws_used"] == 400
@@ -343,15 +343,17 @@ def test_disagreement_can_be_allowed_from_the_start():
     unweighted = stuck.synthesizer.fit(draws=200, random_seed=1)
     search = {"unweighted": unweighted, "draws": 200, "random_seed": 2, "attempts": 1}
     with pytest.raises(ppm.ChainsDisagreeError):
-        ppm.match_local_bound(stuck.synthesizer, 2.0, **search)
-    found, _ = ppm.match_local_bound(stuck.synthesizer, 2.0, allow_disagreement=True, **search)
+        ppm.mechanism.match_local_bound(stuck.synthesizer, 2.0, **search)
+    found, _ = ppm.mechanism.match_local_bound(
+        stuck.synthesizer, 2.0, allow_disagreement=True, **search
+    )
     assert not found.chains_agree
 
 
 def test_the_exponential_mechanism_comes_close_to_a_target():
     synthesizer = ppm.GammaPoisson(COUNTS)
     unweighted = synthesizer.fit(draws=500, random_seed=1)
-    result, history = ppm.match_local_bound(
+    result, history = ppm.mechanism.match_local_bound(
         synthesizer, 2.0, unweighted=unweighted, draws=500, random_seed=2, tolerance=0.02
     )
     assert result.local_bound == pytest.approx(2.0, rel=0.02)
@@ -371,7 +373,7 @@ def test_a_generator_gives_every_attempt_the_same_stream(monkeypatch):
 
     synthesizer = Noting(COUNTS)
     unweighted = synthesizer.fit(draws=50, random_seed=1)
-    ppm.match_local_bound(
+    ppm.mechanism.match_local_bound(
         synthesizer, 2.0, unweighted=unweighted, draws=50, tolerance=1e-9, attempts=3,
         random_seed=np.random.default_rng(2),
     )
@@ -393,7 +395,7 @@ def test_each_attempt_starts_where_the_nearest_fit_ended(monkeypatch):
         return fits[-1]
 
     monkeypatch.setattr(ppm.FiniteMixture, "fit", fit)
-    _, history = ppm.match_local_bound(
+    _, history = ppm.mechanism.match_local_bound(
         model, 0.5, unweighted=unweighted, draws=20, random_seed=2, tolerance=1e-9, attempts=3,
         allow_disagreement=True,
     )

@@ -91,14 +91,14 @@ def _fitted():
 def _sweep():
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return ppm.risk_utility_sweep(
+        return ppm.studies.sweep(
             ppm.GammaPoisson(COUNTS), [(0.7, 0.0)], releases=2, draws=20, random_seed=1,
             tolerance=0.9,
         )
 
 
 def _table(income):
-    data = ppm.simulate_ce(60, random_seed=1).table
+    data = ppm.survey.simulate(60, random_seed=1).table
     if not isinstance(income, pd.DataFrame):
         flat = np.ravel(np.asarray(income, dtype=object))
         data["income"] = pd.Series(np.resize(flat, 60) if flat.size else np.nan, dtype=object)
@@ -115,166 +115,207 @@ ENTRIES = {
     "record_bounds, weights": (lambda v: ppm.record_bounds(LOG_LIK, v), WEIGHTS),
     "record_oscillations": (ppm.record_oscillations, LOG_LIK),
     "tail_bound": (lambda v: ppm.tail_bound(v, outside=0.5), LOG_LIK),
-    "bound_by_draws": (lambda v: ppm.bound_by_draws(v, [2, 4]), LOG_LIK),
-    "draw_maxima": (ppm.draw_maxima, LOG_LIK),
+    "bound_by_draws": (lambda v: ppm.lipschitz.bound_by_draws(v, [2, 4]), LOG_LIK),
+    "draw_maxima": (ppm.lipschitz.draw_maxima, LOG_LIK),
     "record_weights": (ppm.record_weights, LOG_LIK),
-    "mapped_weights": (lambda v: ppm.mapped_weights(v, ppm.reciprocal_map), LOG_LIK),
+    "mapped_weights": (lambda v: ppm.mapped_weights(v, ppm.weights.reciprocal_map), LOG_LIK),
     "scalar_weights": (lambda v: ppm.scalar_weights(v, epsilon=1.0), LOG_LIK),
     "count_weights": (lambda v: ppm.count_weights(v, radius=0.2), VALUES),
     "count_weights, groups": (
-        lambda v: ppm.count_weights(VALUES, radius=0.2, groups=v), GROUPS,
+        lambda v: ppm.count_weights(VALUES, radius=0.2, groups=v),
+        GROUPS,
     ),
-    "radius_effect": (lambda v: ppm.radius_effect(v, [0.1]), VALUES),
+    "radius_effect": (lambda v: ppm.weights.radius_effect(v, [0.1]), VALUES),
     "radius_effect, bounds": (
-        lambda v: ppm.radius_effect(VALUES, [0.1], record_bounds=v), VALUES,
+        lambda v: ppm.weights.radius_effect(VALUES, [0.1], record_bounds=v),
+        VALUES,
     ),
-    "record_determined_weights": (
-        lambda v: ppm.record_determined_weights(v, ppm.reciprocal_map), VALUES,
+    "public_weights": (
+        lambda v: ppm.public_weights(v, ppm.weights.reciprocal_map),
+        VALUES,
     ),
     "exceedance": (lambda v: ppm.exceedance(v, 1.0), VALUES),
-    "loss_exceedance": (lambda v: ppm.loss_exceedance(v, 1.0), VALUES),
+    "loss_exceedance": (lambda v: ppm.pdp.loss_exceedance(v, 1.0), VALUES),
     "GammaPoisson": (ppm.GammaPoisson, COUNTS),
     "GammaPoisson, shape": (lambda v: ppm.GammaPoisson(COUNTS, shape=v), COUNTS),
     "GammaPoisson, fit": (lambda v: _fitted()[0].fit(v, draws=2), WEIGHTS),
     "GammaPoisson, draws": (lambda v: _fitted()[0].fit(draws=v), COUNTS),
     "GammaPoisson, seed": (lambda v: _fitted()[0].fit(draws=2, random_seed=v), COUNTS),
     "GammaPoisson, loss": (
-        lambda v: _fitted()[0].leave_one_out_loss(_fitted()[1], v), WEIGHTS,
+        lambda v: _fitted()[0].leave_one_out_loss(_fitted()[1], v),
+        WEIGHTS,
     ),
     "GammaPoisson, releases": (lambda v: _fitted()[0].predict(_fitted()[1], releases=v), COUNTS),
     "FiniteMixture": (lambda v: ppm.FiniteMixture(v, PREDICTORS), VALUES),
     "FiniteMixture, predictors": (lambda v: ppm.FiniteMixture(VALUES, v), PREDICTORS),
     "FiniteMixture, components": (
-        lambda v: ppm.FiniteMixture(VALUES, PREDICTORS, components=v), VALUES,
+        lambda v: ppm.FiniteMixture(VALUES, PREDICTORS, components=v),
+        VALUES,
     ),
     "FiniteMixture, prior": (
-        lambda v: ppm.FiniteMixture(VALUES, PREDICTORS, concentration_prior=v), VALUES,
+        lambda v: ppm.FiniteMixture(VALUES, PREDICTORS, concentration_prior=v),
+        VALUES,
     ),
     "FiniteMixture, scale": (
-        lambda v: ppm.FiniteMixture(VALUES, PREDICTORS, coefficient_scale=v), VALUES,
+        lambda v: ppm.FiniteMixture(VALUES, PREDICTORS, coefficient_scale=v),
+        VALUES,
     ),
     "FiniteMixture, blocks": (
-        lambda v: ppm.FiniteMixture(VALUES, PREDICTORS, blocks=v), VALUES,
+        lambda v: ppm.FiniteMixture(VALUES, PREDICTORS, blocks=v),
+        VALUES,
     ),
     "FiniteMixture, starts": (
-        lambda v: ppm.FiniteMixture(VALUES, PREDICTORS, starting_components=v), VALUES,
+        lambda v: ppm.FiniteMixture(VALUES, PREDICTORS, starting_components=v),
+        VALUES,
     ),
     "FiniteMixture, parallel": (
-        lambda v: ppm.FiniteMixture(VALUES, PREDICTORS, parallel=v), VALUES,
+        lambda v: ppm.FiniteMixture(VALUES, PREDICTORS, parallel=v),
+        VALUES,
     ),
     "PyMCSynthesizer": (ppm.PyMCSynthesizer, VALUES),
-    "PyMCGammaPoisson": (ppm.PyMCGammaPoisson, COUNTS),
+    "PyMCGammaPoisson": (ppm.synthesizers.pymc_model.PyMCGammaPoisson, COUNTS),
     "PseudoPosteriorMechanism": (ppm.PseudoPosteriorMechanism, COUNTS),
     "PseudoPosteriorMechanism, weights": (
-        lambda v: ppm.PseudoPosteriorMechanism(_fitted()[0], weights=v).run(draws=2), WEIGHTS,
+        lambda v: ppm.PseudoPosteriorMechanism(_fitted()[0], weights=v).run(draws=2),
+        WEIGHTS,
     ),
     "PseudoPosteriorMechanism, scale": (
-        lambda v: ppm.PseudoPosteriorMechanism(_fitted()[0], scale=v), WEIGHTS,
+        lambda v: ppm.PseudoPosteriorMechanism(_fitted()[0], scale=v),
+        WEIGHTS,
     ),
-    "bound_fit": (lambda v: ppm.bound_fit(*_fitted(), v), WEIGHTS),
+    "bound_fit": (lambda v: ppm.mechanism.bound_fit(*_fitted(), v), WEIGHTS),
     "match_local_bound": (
-        lambda v: ppm.match_local_bound(_fitted()[0], v, unweighted=_fitted()[1], draws=2), VALUES,
+        lambda v: ppm.mechanism.match_local_bound(
+            _fitted()[0], v, unweighted=_fitted()[1], draws=2
+        ),
+        VALUES,
     ),
-    "bound_diagnostics": (lambda v: ppm.bound_diagnostics(v, WEIGHTS), LOG_LIK),
-    "risk_utility_sweep": (
-        lambda v: ppm.risk_utility_sweep(v, [(0.7, 0.0)], draws=2, releases=1), COUNTS,
+    "bound_diagnostics": (lambda v: ppm.diagnostics.bound_diagnostics(v, WEIGHTS), LOG_LIK),
+    "studies.sweep": (
+        lambda v: ppm.studies.sweep(v, [(0.7, 0.0)], draws=2, releases=1),
+        COUNTS,
     ),
-    "risk_utility_sweep, configurations": (
-        lambda v: ppm.risk_utility_sweep(_fitted()[0], v, draws=2, releases=1), COUNTS,
+    "studies.sweep, configurations": (
+        lambda v: ppm.studies.sweep(_fitted()[0], v, draws=2, releases=1),
+        COUNTS,
     ),
-    "risk_utility_sweep, count weights": (
-        lambda v: ppm.risk_utility_sweep(
+    "studies.sweep, count weights": (
+        lambda v: ppm.studies.sweep(
             _fitted()[0], [(0.7, 0.0)], draws=2, releases=1, count_weights=v
         ),
         WEIGHTS,
     ),
-    "risk_utility_sweep, fits": (
-        lambda v: ppm.risk_utility_sweep(
-            _fitted()[0], [(0.7, 0.0)], draws=2, releases=1, random_seed=1,
+    "studies.sweep, fits": (
+        lambda v: ppm.studies.sweep(
+            _fitted()[0],
+            [(0.7, 0.0)],
+            draws=2,
+            releases=1,
+            random_seed=1,
             fits=b"\0" if isinstance(v, str) else v,
         ),
         VALUES,
     ),
     "Sweep.distributions": (_of_sweep("distributions", statistic="mean"), VALUES),
     "Sweep.distributions, statistic": (
-        lambda v: _sweep().distributions(v, data=VALUES, random_seed=1), VALUES,
+        lambda v: _sweep().distributions(v, data=VALUES, random_seed=1),
+        VALUES,
     ),
     "Sweep.grouped_distributions": (
-        _of_sweep("grouped_distributions", groups=GROUPS, statistic="mean"), VALUES,
+        _of_sweep("grouped_distributions", groups=GROUPS, statistic="mean"),
+        VALUES,
     ),
     "Sweep.grouped_distributions, groups": (
-        lambda v: _sweep().grouped_distributions(v, data=VALUES, random_seed=1), GROUPS,
+        lambda v: _sweep().grouped_distributions(v, data=VALUES, random_seed=1),
+        GROUPS,
     ),
     "Sweep.propensity_scores": (lambda v: _sweep().propensity_scores(v), VALUES),
     "Sweep.propensity_scores, known": (
-        lambda v: _sweep().propensity_scores(VALUES, known=v), VALUES,
+        lambda v: _sweep().propensity_scores(VALUES, known=v),
+        VALUES,
     ),
     "Sweep.entry": (lambda v: _sweep().entry("DPweighted", v, 0.0), VALUES),
-    "exact_audit": (lambda v: ppm.exact_audit(v, public=(1.0, 9.0), draws=4), COUNTS),
-    "exact_audit, public": (lambda v: ppm.exact_audit(COUNTS, public=v, draws=4), COUNTS),
-    "bounds_by_unit": (lambda v: ppm.bounds_by_unit(v, {"one": 1.0}, draws=4), VALUES),
-    "sampled_audit": (lambda v: ppm.sampled_audit(v, [0]), COUNTS),
-    "sampled_audit, records": (lambda v: ppm.sampled_audit(_fitted()[0], v, draws=40), COUNTS),
-    "loss_lower_bound": (lambda v: ppm.loss_lower_bound(v, RELEASES.ravel()), VALUES),
+    "audits.exact": (lambda v: ppm.audits.exact(v, public=(1.0, 9.0), draws=4), COUNTS),
+    "audits.exact, public": (lambda v: ppm.audits.exact(COUNTS, public=v, draws=4), COUNTS),
+    "bounds_by_unit": (lambda v: ppm.audits.bounds_by_unit(v, {"one": 1.0}, draws=4), VALUES),
+    "audits.sampled": (lambda v: ppm.audits.sampled(v, [0]), COUNTS),
+    "audits.sampled, records": (lambda v: ppm.audits.sampled(_fitted()[0], v, draws=40), COUNTS),
+    "loss_lower_bound": (lambda v: ppm.audits.loss_lower_bound(v, RELEASES.ravel()), VALUES),
     "membership_test": (
-        lambda v: ppm.membership_test(v, lambda seed: 0.0, float, runs=20), VALUES,
+        lambda v: ppm.audits.membership_test(v, lambda seed: 0.0, float, runs=20),
+        VALUES,
     ),
-    "resample": (lambda v: ppm.resample(v, "mean", resamples=3), VALUES),
+    "resample": (lambda v: ppm.utility.resample(v, "mean", resamples=3), VALUES),
     "resampled_barycentre": (
-        lambda v: ppm.resampled_barycentre(v, "mean", resamples=3), RELEASES,
+        lambda v: ppm.utility.resampled_barycentre(v, "mean", resamples=3),
+        RELEASES,
     ),
     "grouped_barycentres": (
-        lambda v: ppm.grouped_barycentres(v, GROUPS, resamples=3), RELEASES,
+        lambda v: ppm.utility.grouped_barycentres(v, GROUPS, resamples=3),
+        RELEASES,
     ),
     "grouped_barycentres, groups": (
-        lambda v: ppm.grouped_barycentres(RELEASES, v, resamples=3), GROUPS,
+        lambda v: ppm.utility.grouped_barycentres(RELEASES, v, resamples=3),
+        GROUPS,
     ),
-    "compare_distributions": (lambda v: ppm.compare_distributions(v, {"a": VALUES}), VALUES),
+    "compare_distributions": (
+        lambda v: ppm.utility.compare_distributions(v, {"a": VALUES}),
+        VALUES,
+    ),
     "compare_distributions, others": (
-        lambda v: ppm.compare_distributions(VALUES, {"a": v}), VALUES,
+        lambda v: ppm.utility.compare_distributions(VALUES, {"a": v}),
+        VALUES,
     ),
-    "propensity_score": (lambda v: ppm.propensity_score(v, VALUES), VALUES),
-    "propensity_score, synthetic": (lambda v: ppm.propensity_score(VALUES, v), VALUES),
+    "propensity_score": (lambda v: ppm.utility.propensity_score(v, VALUES), VALUES),
+    "propensity_score, synthetic": (lambda v: ppm.utility.propensity_score(VALUES, v), VALUES),
     "propensity_score, known": (
-        lambda v: ppm.propensity_score(VALUES, VALUES + 0.1, known=v), VALUES,
+        lambda v: ppm.utility.propensity_score(VALUES, VALUES + 0.1, known=v),
+        VALUES,
     ),
-    "rank_powers": (lambda v: ppm.rank_powers(v, VALUES), VALUES),
-    "gini": (ppm.gini, VALUES),
-    "wasserstein_barycentre": (ppm.wasserstein_barycentre, RELEASES),
-    "identification_risks": (lambda v: ppm.identification_risks(v, radius=0.2), VALUES),
+    "rank_powers": (lambda v: ppm.utility.rank_powers(v, VALUES), VALUES),
+    "gini": (ppm.utility.gini, VALUES),
+    "wasserstein_barycentre": (ppm.utility.wasserstein_barycentre, RELEASES),
+    "identification_risks": (lambda v: ppm.risk.identification_risks(v, radius=0.2), VALUES),
     "identification_risks, radius": (
-        lambda v: ppm.identification_risks(VALUES, radius=v), VALUES,
+        lambda v: ppm.risk.identification_risks(VALUES, radius=v),
+        VALUES,
     ),
     "identification_risks, groups": (
-        lambda v: ppm.identification_risks(VALUES, radius=0.2, groups=v), GROUPS,
+        lambda v: ppm.risk.identification_risks(VALUES, radius=0.2, groups=v),
+        GROUPS,
     ),
-    "match_risk": (lambda v: ppm.match_risk(v, RELEASES, radius=0.2), VALUES),
-    "match_risk, synthetic": (lambda v: ppm.match_risk(VALUES, v, radius=0.2), RELEASES),
-    "match_risks": (lambda v: ppm.match_risks(VALUES, {"a": v}, radius=0.2), RELEASES),
-    "log_income": (lambda v: ppm.log_income(_table(v)), VALUES),
-    "log_income, floor": (lambda v: ppm.log_income(_table(VALUES), v), VALUES),
-    "predictor_matrix": (ppm.predictor_matrix, VALUES),
+    "match_risk": (lambda v: ppm.risk.match_risk(v, RELEASES, radius=0.2), VALUES),
+    "match_risk, synthetic": (lambda v: ppm.risk.match_risk(VALUES, v, radius=0.2), RELEASES),
+    "match_risks": (lambda v: ppm.risk.match_risks(VALUES, {"a": v}, radius=0.2), RELEASES),
+    "log_income": (lambda v: ppm.survey.log_income(_table(v)), VALUES),
+    "log_income, floor": (lambda v: ppm.survey.log_income(_table(VALUES), v), VALUES),
+    "predictor_matrix": (ppm.survey.predictor_matrix, VALUES),
     "predictor_matrix, table": (
-        lambda v: ppm.predictor_matrix(_table(VALUES).assign(region=_table(v)["income"])), VALUES,
+        lambda v: ppm.survey.predictor_matrix(_table(VALUES).assign(region=_table(v)["income"])),
+        VALUES,
     ),
     "transformed_income": (
-        lambda v: ppm.transformed_income(_table(v), "inverse hyperbolic sine"), VALUES,
+        lambda v: ppm.studies.transformed_income(_table(v), "inverse hyperbolic sine"),
+        VALUES,
     ),
     "transformed_income, name": (
-        lambda v: ppm.transformed_income(_table(VALUES), v), VALUES,
+        lambda v: ppm.studies.transformed_income(_table(VALUES), v),
+        VALUES,
     ),
-    "settings_study": (lambda v: ppm.settings_study(_table(v), [1], random_seed="no"), VALUES),
+    "studies.settings": (lambda v: ppm.studies.settings(_table(v), [1], random_seed="no"), VALUES),
     "plots.income_density": (lambda v: ppm.plots.income_density(v), VALUES),
     "plots.record_bound_violins": (lambda v: ppm.plots.record_bound_violins({"a": v}), VALUES),
     "plots.statistic_violins": (
-        lambda v: ppm.plots.statistic_violins({"Data": v}, "mean"), VALUES,
+        lambda v: ppm.plots.statistic_violins({"Data": v}, "mean"),
+        VALUES,
     ),
     "plots.worked_example_weights": (
-        lambda v: ppm.plots.worked_example_weights(v, VALUES, WEIGHTS, VALUES), COUNTS,
+        lambda v: ppm.plots.worked_example_weights(v, VALUES, WEIGHTS, VALUES),
+        COUNTS,
     ),
-    "save_values": (lambda v: ppm.save_values({"a": v}, data=None), VALUES),
-    "belief_limits": (lambda v: ppm.belief_limits(v, 1.0), WEIGHTS),
-    "detection_limit": (lambda v: ppm.detection_limit(v, 1.0), WEIGHTS),
+    "save_values": (lambda v: ppm.publishing.save_values({"a": v}, data=None), VALUES),
+    "belief_limits": (lambda v: ppm.disclosure.belief_limits(v, 1.0), WEIGHTS),
+    "detection_limit": (lambda v: ppm.disclosure.detection_limit(v, 1.0), WEIGHTS),
 }
 
 
@@ -319,7 +360,7 @@ def test_no_message_repeats_a_cell_of_the_survey_file(tmp_path, column, text):
     rows = [unit(1), unit(2, FINCBTXM="5"), {**unit(3), column: text}, unit(4)]
     path = tmp_path / "fmli171x.csv"
     path.write_text(csv_text(*rows))
-    said = told(ppm.load_ce, path)
+    said = told(ppm.survey.load, path)
     assert not any(mark in said for mark in MARKS), said.splitlines()[-1]
     if text == TEXT and column not in ("PSU", "OTHER", "LAST"):
         # the row and the column are all that it takes to find it
@@ -341,7 +382,7 @@ def test_no_message_repeats_a_cell_of_the_survey_file(tmp_path, column, text):
 def test_no_message_repeats_a_line_of_a_damaged_file(tmp_path, spoil):
     path = tmp_path / "fmli171x.csv"
     path.write_text(spoil(csv_text(unit(1), unit(2, FINCBTXM="5"))))
-    said = told(ppm.load_ce, path)
+    said = told(ppm.survey.load, path)
     assert "DataFileError" in said
     assert not any(mark in said for mark in MARKS), said.splitlines()[-1]
 

@@ -15,6 +15,7 @@ import xarray as xr
 from scipy import stats
 
 import ppm
+from ppm import audits, studies
 from ppm._random import streams
 
 # a few draws: what the chains say of each other is for other tests
@@ -165,7 +166,7 @@ def bound_fit(model, weights, seed):
     before = synthesizer.fit(draws=DRAWS, random_seed=first)
     alpha = expected_weights(model, weights, bounds_of(synthesizer.log_likelihood(before)))
     fit = synthesizer.fit(alpha, draws=DRAWS, random_seed=second)
-    result = ppm.bound_fit(
+    result = ppm.mechanism.bound_fit(
         model_of(model), fit, alpha, unweighted=before, allow_disagreement=True
     )
     expected = weighted(alpha, synthesizer.log_likelihood(fit))
@@ -182,9 +183,11 @@ def match_local_bound(model, weights, seed):
     settings = {"draws": DRAWS, "random_seed": seed, "attempts": 3, "allow_disagreement": True}
     if target == 0:
         with pytest.raises(ValueError, match="^target must be a finite number above 0"):
-            ppm.match_local_bound(model_of(model), target, unweighted=unweighted, **settings)
+            ppm.mechanism.match_local_bound(
+                model_of(model), target, unweighted=unweighted, **settings
+            )
         return None
-    result, history = ppm.match_local_bound(
+    result, history = ppm.mechanism.match_local_bound(
         model_of(model), target, unweighted=unweighted, **settings
     )
     closest = min(history, key=lambda tried: abs(tried[1] / target - 1.0))
@@ -202,7 +205,7 @@ def sweep_of(model, weights, seed, **settings):
         # no setting of a sweep: any weights can take the place of Countweighted's
         count_weights = GIVEN * (GIVEN < 0.5)
     settings = {"releases": 2, "draws": DRAWS, "attempts": 1} | settings
-    return ppm.risk_utility_sweep(
+    return ppm.studies.sweep(
         model_of(model), [pair], count_weights=count_weights, random_seed=seed, **settings
     )
 
@@ -233,7 +236,7 @@ def swept(model, weights):
 
 def compare_starts(model, weights, seed):
     sweep = swept(model, weights)
-    table = ppm.compare_starts(sweep, model_of(model), draws=DRAWS, random_seed=seed)
+    table = ppm.studies.compare_starts(sweep, model_of(model), draws=DRAWS, random_seed=seed)
     entries = sweep.entries[:2]
     assert list(table.index) == [entry.label for entry in entries]
     assert list(table["local bound"]) == [entry.local_bound for entry in entries]
@@ -252,7 +255,7 @@ def sampled_audit(model, weights, seed):
     settings = settings_of(model, weights)
     given = settings.get("weights")
     weighting = partial(ppm.record_weights, **settings) if given is None else given
-    found = ppm.sampled_audit(
+    found = ppm.audits.sampled(
         model_of(model), [OUTLIER], weighting=weighting, draws=400, random_seed=seed
     )
     # weights that are given stay; those of a rule move when the record with the largest bound goes
@@ -295,7 +298,7 @@ def membership_test(model, weights, seed):
 
         return noted
 
-    evidence = ppm.membership_test(
+    evidence = ppm.audits.membership_test(
         *map(noting, with_and_without(model, weights)), statistic, runs=30, random_seed=seed
     )
     # 30 releases with and 30 without the record, half of them to choose the event
@@ -312,7 +315,7 @@ OPTIONS = {
     "weights": ("rule", "truncated", *WEIGHTS),
     "seed": ("int", "SeedSequence", "Generator", "None"),
     "call": (
-        run, bound_fit, match_local_bound, risk_utility_sweep, compare_starts, sampled_audit,
+        run, bound_fit, match_local_bound, studies.sweep, compare_starts, audits.sampled,
         membership_test,
     ),
 }
@@ -336,7 +339,7 @@ def covering(options, allowed=lambda *case: True):
 def steady(model, weights, seed, call):
     """Whether the case cannot fail by chance, as short chains without a seed can."""
     exact = model in ("GammaPoisson", "NormalMean")
-    return exact or seed != "None" or call not in (sampled_audit, compare_starts)
+    return exact or seed != "None" or call not in (audits.sampled, compare_starts)
 
 
 CASES = covering(OPTIONS, steady)
@@ -371,7 +374,7 @@ def test_a_pair_of_options(case):
         np.testing.assert_array_equal(call(model, weights, again), found)
     else:
         assert seed == "None"
-    if weights == "zeros" and (call is sampled_audit or call is compare_starts):
+    if weights == "zeros" and (call is audits.sampled or call is compare_starts):
         return  # bounds and losses of 0, whatever the seed
     if weights == "zeros" and model == "GammaPoisson":
         return  # a mean that is nearly always 0

@@ -58,19 +58,19 @@ def test_exceedance_refuses(arguments):
 
 
 def test_global_bound_ranges_on_either_side_of_a_thousand_records():
-    assert ppm.global_bound(3.5, 6400) == pytest.approx((3.5, 3.675))
-    assert ppm.global_bound(3.5, 400) == pytest.approx((3.675, 3.85))
-    assert ppm.global_bound(3.5, 1000) == ppm.global_bound(3.5, 999)
+    assert ppm.pdp.global_bound(3.5, 6400) == pytest.approx((3.5, 3.675))
+    assert ppm.pdp.global_bound(3.5, 400) == pytest.approx((3.675, 3.85))
+    assert ppm.pdp.global_bound(3.5, 1000) == ppm.pdp.global_bound(3.5, 999)
     with pytest.raises(ValueError, match="^n must be"):
-        ppm.global_bound(3.5, 0)
+        ppm.pdp.global_bound(3.5, 0)
 
 
 def test_loss_exceedance_counts_losses_above_epsilon_one_by_one():
     losses = np.array([0.5, 3.0, 2.0, np.inf])
-    found = ppm.loss_exceedance(losses, 2.0)
+    found = ppm.pdp.loss_exceedance(losses, 2.0)
     assert (found.exceeded, found.databases, found.estimate) == (2, 4, 0.5)  # 2 is not above 2
     assert found == ppm.exceedance(np.minimum(losses, 9) / 2, 2.0)
-    own = ppm.loss_exceedance(losses, [0.4, 4.0, 1.0, 7.0])
+    own = ppm.pdp.loss_exceedance(losses, [0.4, 4.0, 1.0, 7.0])
     assert own.exceeded == 3 and own.epsilon == 7.0
     # half of each loss, as for bounds, would count fewer
     assert ppm.exceedance(np.minimum(losses, 9) / 4, 2.0).exceeded == 1
@@ -87,4 +87,4 @@ def test_loss_exceedance_counts_losses_above_epsilon_one_by_one():
 )
 def test_wrong_losses_are_named(losses, epsilon, message):
     with pytest.raises(ValueError, match=message):
-        ppm.loss_exceedance(losses, epsilon)
+        ppm.pdp.loss_exceedance(losses, epsilon)

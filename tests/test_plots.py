@@ -6,13 +6,13 @@ from matplotlib.colors import to_rgb
 from scipy import stats
 
 import ppm
-from ppm.audits.exact import MECHANISMS
-from ppm.studies import contraction
+from ppm.audits.closed_form import MECHANISMS
+from ppm.studies import contraction_study as contraction
 
 
 @pytest.fixture(scope="module")
 def study():
-    return ppm.contraction_study([50, 100], replicates=20, draws=50, random_seed=1)
+    return ppm.studies.contraction([50, 100], replicates=20, draws=50, random_seed=1)
 
 
 def texts(figure):
@@ -358,7 +358,7 @@ def test_a_mechanism_has_one_colour_everywhere():
 
 @pytest.fixture(scope="module")
 def audited():
-    return ppm.audit_study([50, 200], replicates=5, draws=100, weight_draws=5, random_seed=1)
+    return ppm.audits.study([50, 200], replicates=5, draws=100, weight_draws=5, random_seed=1)
 
 
 KINDS = {
@@ -457,7 +457,7 @@ def test_bound_growth_has_one_line_for_the_maximum_and_one_for_each_share():
         ppm.tail_bound(draws[:number], outside=outside)
         for outside in (0.05, 0.02) for number in (400, 1_000)
     ]
-    expected = ppm.bound_by_draws(draws, [10, 100])
+    expected = ppm.lipschitz.bound_by_draws(draws, [10, 100])
     axes = ppm.plots.bound_growth(expected, tails).axes[0]
     rising, *others = axes.lines
     assert rising.get_xdata().tolist() == [10, 100]

@@ -16,7 +16,7 @@ RELEASE = np.array([108.0, 95.0, 205.0, 211.0])
 
 
 def counted(values, synthetic, **settings):
-    table = ppm.match_risk(values, np.atleast_2d(synthetic), **settings)
+    table = ppm.risk.match_risk(values, np.atleast_2d(synthetic), **settings)
     return table.iloc[0].to_dict()
 
 
@@ -77,7 +77,7 @@ def test_data_released_as_they_are_and_data_without_own_information():
     for row in shuffled:
         for group in range(20):
             row[groups == group] = rng.permutation(row[groups == group])
-    table = ppm.match_risk(values, shuffled, **settings)
+    table = ppm.risk.match_risk(values, shuffled, **settings)
     found = table["expected match risk"]
     # on average one record of each group: every one of its n records is found with chance 1 / n
     assert found.mean() == pytest.approx(20, abs=4 * found.std() / np.sqrt(60))
@@ -86,9 +86,9 @@ def test_data_released_as_they_are_and_data_without_own_information():
 
 def test_rows_are_releases_and_averages_are_taken_over_them():
     both = np.stack([RELEASE, VALUES + 1000])
-    table = ppm.match_risk(VALUES, both, radius=10, relative=False)
+    table = ppm.risk.match_risk(VALUES, both, radius=10, relative=False)
     assert table["expected match risk"].to_list() == pytest.approx([2, 0])
-    average = ppm.match_risks(
+    average = ppm.risk.match_risks(
         VALUES, {"A": both, "Data": VALUES[None]}, radius=10, relative=False
     )
     assert average.loc["A", "expected match risk"] == pytest.approx(1)
@@ -97,17 +97,17 @@ def test_rows_are_releases_and_averages_are_taken_over_them():
 
 
 def test_risks_are_shares_outside():
-    risks = ppm.identification_risks(VALUES, radius=0.05)
+    risks = ppm.risk.identification_risks(VALUES, radius=0.05)
     assert risks == pytest.approx([2 / 3, 2 / 3, 1, 1])
-    assert ppm.identification_risks([3.0], radius=1.0).tolist() == [1.0]
+    assert ppm.risk.identification_risks([3.0], radius=1.0).tolist() == [1.0]
 
 
 def test_missing_values_are_a_pattern_and_many_columns_do_not_overflow():
     groups = pd.DataFrame({"a": ["x", None, None, "x"], "b": [1.0, np.nan, np.nan, 1.0]})
-    assert ppm.identification_risks(VALUES, radius=10.0, groups=groups).tolist() == [0] * 4
+    assert ppm.risk.identification_risks(VALUES, radius=10.0, groups=groups).tolist() == [0] * 4
     wide = np.random.default_rng(0).integers(50, size=(40, 60))
     wide[1] = wide[0]
-    risks = ppm.identification_risks(np.ones(40), radius=1.0, groups=wide)
+    risks = ppm.risk.identification_risks(np.ones(40), radius=1.0, groups=wide)
     assert risks.tolist() == [0.0, 0.0] + [1.0] * 38
 
 
@@ -116,7 +116,7 @@ def test_missing_values_are_a_pattern_and_many_columns_do_not_overflow():
 )
 def test_wrong_releases_are_refused(synthetic):
     with pytest.raises(ValueError, match="^synthetic must be"):
-        ppm.match_risk(VALUES, synthetic, radius=0.1)
+        ppm.risk.match_risk(VALUES, synthetic, radius=0.1)
 
 
 @pytest.mark.parametrize(
@@ -124,4 +124,4 @@ def test_wrong_releases_are_refused(synthetic):
 )
 def test_wrong_settings_are_named(name, wrong):
     with pytest.raises(ValueError, match=f"^{name} must"):
-        ppm.match_risk(VALUES, RELEASE[None], **{"radius": 0.1, name: wrong})
+        ppm.risk.match_risk(VALUES, RELEASE[None], **{"radius": 0.1, name: wrong})

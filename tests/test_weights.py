@@ -48,22 +48,22 @@ def test_equal_bounds_mean_equal_weights():
 
 
 def test_maps_of_the_risk_weighting_assumption():
-    assert np.allclose(ppm.mapped_weights(LOG_LIK, ppm.reciprocal_map), 1 / (BOUNDS + 1))
-    assert ppm.mapped_weights(LOG_LIK, ppm.threshold_map(3.0)).tolist() == [1, 1, 0, 0]
-    assert ppm.reciprocal_map(0.0) == 1 and ppm.reciprocal_map(np.inf) == 0
+    assert np.allclose(ppm.mapped_weights(LOG_LIK, ppm.weights.reciprocal_map), 1 / (BOUNDS + 1))
+    assert ppm.mapped_weights(LOG_LIK, ppm.weights.threshold_map(3.0)).tolist() == [1, 1, 0, 0]
+    assert ppm.weights.reciprocal_map(0.0) == 1 and ppm.weights.reciprocal_map(np.inf) == 0
 
 
 def test_a_map_uses_the_records_own_bound_only_and_min_max_scaling_does_not():
     without_last = LOG_LIK[:, :-1]
-    mapped = ppm.mapped_weights(LOG_LIK, ppm.reciprocal_map)[:-1]
-    assert np.array_equal(ppm.mapped_weights(without_last, ppm.reciprocal_map), mapped)
+    mapped = ppm.mapped_weights(LOG_LIK, ppm.weights.reciprocal_map)[:-1]
+    assert np.array_equal(ppm.mapped_weights(without_last, ppm.weights.reciprocal_map), mapped)
     assert not np.allclose(ppm.record_weights(without_last), ppm.record_weights(LOG_LIK)[:-1])
 
 
 def test_mapped_weights_of_non_finite_records_and_truncation():
     log_lik = np.array([[-1.0, -np.inf, -9.0]])
-    assert ppm.mapped_weights(log_lik, ppm.reciprocal_map).tolist() == [0.5, 0.0, 0.1]
-    truncated = ppm.mapped_weights(log_lik, ppm.reciprocal_map, truncate_at=0.6)
+    assert ppm.mapped_weights(log_lik, ppm.weights.reciprocal_map).tolist() == [0.5, 0.0, 0.1]
+    truncated = ppm.mapped_weights(log_lik, ppm.weights.reciprocal_map, truncate_at=0.6)
     assert truncated.tolist() == [0.5, 0.0, 0.0]
 
 
@@ -113,7 +113,7 @@ def test_settings_out_of_range_are_named(function, arguments, name):
 
 def test_threshold_out_of_range_is_named():
     with pytest.raises(ValueError, match="^threshold must be"):
-        ppm.threshold_map(0)
+        ppm.weights.threshold_map(0)
 
 
 INCOMES = np.array([100.0, 110.0, 119.0, 130.0, 1000.0])
@@ -196,28 +196,30 @@ def test_count_weights_name_what_is_wrong(changes, name):
 
 def test_the_effect_of_the_radius_is_that_of_its_weights():
     bounds = np.array([9.0, 2.0, 2.0, 2.0, np.inf])
-    table = ppm.radius_effect(INCOMES, [0.2, 0.05], record_bounds=bounds)
+    table = ppm.weights.radius_effect(INCOMES, [0.2, 0.05], record_bounds=bounds)
     assert table.index.to_list() == [0.2, 0.05]
     # the weights at 0.2 are 2/4, 3/4, 3/4, 2/4 and 0: an unbounded record of weight 0 is gone
     assert table.loc[0.2].to_list() == pytest.approx([0.5, 1, 4.5])
     assert table.loc[0.05, "records removed"] == 5
     assert table.loc[0.05, "bound before refitting"] == 0
-    plain = ppm.radius_effect(INCOMES, [15], relative=False, groups=[1, 1, 1, 2, 2])
+    plain = ppm.weights.radius_effect(INCOMES, [15], relative=False, groups=[1, 1, 1, 2, 2])
     assert plain["average weight"].to_list() == pytest.approx([(1 / 2 + 1 + 1 / 2) / 5])
     for wrong in ({"radii": []}, {"radii": [0]}, {"radii": [1], "record_bounds": [1.0]}):
         with pytest.raises(ValueError, match="must"):
-            ppm.radius_effect(INCOMES, **wrong)
+            ppm.weights.radius_effect(INCOMES, **wrong)
 
 
 def test_record_determined_weights_stay_when_another_record_leaves_and_min_max_weights_do_not():
     counts = np.array([3, 5, 4, 6, 20])
     whole, without = ppm.GammaPoisson(counts), ppm.GammaPoisson(counts[:-1])
     for mapping in (
-        ppm.capped_map(3.5), ppm.linear_map(2.0, 20.0, scale=0.9, shift=-0.1), ppm.reciprocal_map,
-        ppm.threshold_map(4.0),
+        ppm.weights.capped_map(3.5),
+        ppm.weights.linear_map(2.0, 20.0, scale=0.9, shift=-0.1),
+        ppm.weights.reciprocal_map,
+        ppm.weights.threshold_map(4.0),
     ):
         weights, others = (
-            ppm.record_determined_weights(found.bounds_within(2, 10), mapping, truncate_at=5.0)
+            ppm.public_weights(found.bounds_within(2, 10), mapping, truncate_at=5.0)
             for found in (whole, without)
         )
         assert np.array_equal(weights[:-1], others)
@@ -255,50 +257,54 @@ def test_the_bound_of_any_synthesizer_at_its_own_prior_draws_is_public():
 @pytest.mark.parametrize("limit", [0.3, 3.5, 1 / 3])
 def test_the_capped_map_keeps_every_weighted_bound_within_the_limit_and_wastes_nothing(limit):
     bounds = np.random.default_rng(1).uniform(0, 20, size=10_000)
-    weights = ppm.record_determined_weights(bounds, ppm.capped_map(limit))
+    weights = ppm.public_weights(bounds, ppm.weights.capped_map(limit))
     assert np.all(weights * bounds <= limit)
     assert np.allclose((weights * bounds)[bounds > limit], limit)
     assert np.all(weights[bounds <= limit] == 1)
-    assert ppm.capped_map(limit)(np.array([0.0, np.inf])).tolist() == [1.0, 0.0]
+    assert ppm.weights.capped_map(limit)(np.array([0.0, np.inf])).tolist() == [1.0, 0.0]
     # the reciprocal map alone does not reach the limit, the identity goes beyond it
     assert np.any(bounds > limit)
 
 
 def test_the_linear_map_with_the_datas_own_extremes_is_the_papers_rule():
     settings = {"scale": 0.6, "shift": -0.1}
-    mapping = ppm.linear_map(BOUNDS.min(), BOUNDS.max(), **settings)
-    weights = ppm.record_determined_weights(BOUNDS, mapping, truncate_at=0.7)
+    mapping = ppm.weights.linear_map(BOUNDS.min(), BOUNDS.max(), **settings)
+    weights = ppm.public_weights(BOUNDS, mapping, truncate_at=0.7)
     assert np.allclose(weights, ppm.record_weights(LOG_LIK, truncate_at=0.7, **settings))
-    wider = ppm.record_determined_weights(BOUNDS, ppm.linear_map(0.0, 50.0, **settings))
+    wider = ppm.public_weights(BOUNDS, ppm.weights.linear_map(0.0, 50.0, **settings))
     assert not np.allclose(wider, weights)
     # outside the public constants the risk is 0 or 1, not less or more
-    assert ppm.linear_map(2.0, 4.0, scale=0.5)(np.array([1.0, 3.0, 9.0])).tolist() == [0.5, 0.25, 0]
+    assert ppm.weights.linear_map(2.0, 4.0, scale=0.5)(np.array([1.0, 3.0, 9.0])).tolist() == [
+        0.5,
+        0.25,
+        0,
+    ]
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (([-1.0, 2.0], ppm.reciprocal_map), "0 or more"),
-        (([np.nan], ppm.reciprocal_map), "not NaN"),
-        (([], ppm.reciprocal_map), "every record"),
+        (([-1.0, 2.0], ppm.weights.reciprocal_map), "0 or more"),
+        (([np.nan], ppm.weights.reciprocal_map), "not NaN"),
+        (([], ppm.weights.reciprocal_map), "every record"),
         ((BOUNDS, 3.0), "function of the bounds"),
         ((BOUNDS, lambda z: z / 10), "decreasing"),
     ],
 )
 def test_wrong_public_bounds_are_refused(arguments, message):
     with pytest.raises(ValueError, match=message):
-        ppm.record_determined_weights(*arguments)
+        ppm.public_weights(*arguments)
 
 
 def test_an_infinite_public_bound_removes_its_record_and_no_other():
-    weights = ppm.record_determined_weights([1.0, np.inf, 7.0], ppm.capped_map(3.5))
+    weights = ppm.public_weights([1.0, np.inf, 7.0], ppm.weights.capped_map(3.5))
     assert weights.tolist() == [1.0, 0.0, 0.5]
 
 
 def test_public_constants_out_of_range_are_named():
     with pytest.raises(ValueError, match="^limit must be"):
-        ppm.capped_map(0)
+        ppm.weights.capped_map(0)
     with pytest.raises(ValueError, match="^largest must be"):
-        ppm.linear_map(3.0, 3.0)
+        ppm.weights.linear_map(3.0, 3.0)
     with pytest.raises(ValueError, match="^smallest must be"):
-        ppm.linear_map(-1.0, 3.0)
+        ppm.weights.linear_map(-1.0, 3.0)

@@ -1,1 +1,20 @@
 """Audits: what a mechanism lets an adversary learn, exactly or from draws."""
+
+from ppm._imports import lazily
+
+# name -> the module that defines it; the book's dependency tracking reads this table too
+_EXPORTS = {
+    "exact": "ppm.audits.closed_form",
+    "study": "ppm.audits.closed_form",
+    "AuditStudy": "ppm.audits.closed_form",
+    "losses_at": "ppm.audits.closed_form",
+    "bounds_by_unit": "ppm.audits.closed_form",
+    "sampled": "ppm.audits.from_draws",
+    "SampledAudit": "ppm.audits.from_draws",
+    "loss_lower_bound": "ppm.audits.from_draws",
+    "membership_test": "ppm.audits.from_draws",
+    "LossEvidence": "ppm.audits.from_draws",
+}
+
+__all__ = [*_EXPORTS]
+__getattr__, __dir__ = lazily(globals(), _EXPORTS)

@@ -1,1 +1,21 @@
-"""The book: command line, notebooks, pages, ledger."""
+"""The book: what a chapter shows and saves, and how chapters, pages and the ledger are made.
+
+A chapter says ``from ppm import publishing as page``, and then ``page.check``, ``page.table``,
+``page.save``.
+"""
+
+from ppm._imports import lazily
+
+# name -> the module that defines it; the book's dependency tracking reads this table too
+_EXPORTS = {
+    "check": "ppm.publishing.parameters",
+    "table": "ppm.publishing.results",
+    "save": "ppm.publishing.results",
+    "save_values": "ppm.publishing.results",
+    "fits_folder": "ppm.publishing.results",
+    "contraction_values": "ppm.publishing.ledger_values",
+    "application_values": "ppm.publishing.ledger_values",
+}
+
+__all__ = [*_EXPORTS]
+__getattr__, __dir__ = lazily(globals(), _EXPORTS)

@@ -31,8 +31,8 @@ import tempfile
 import time
 from pathlib import Path
 
-from ppm._confidential import NOTE_FILE, leave_note, own_folder, owner_only
-from ppm._extras import require
+from ppm._imports import require
+from ppm.disclosure import NOTE_FILE, leave_note, own_folder, owner_only
 from ppm.publishing import checks, ledger
 from ppm.publishing.ledger_study import CHAPTER as STUDY_CHAPTER
 from ppm.publishing.ledger_study import ledger_study, studies_at_1000
@@ -342,8 +342,8 @@ def changes(before, now):
 def reached_modules(library, path):
     """Files of the library that a notebook depends on, directly or through other modules.
 
-    Nothing is imported: names such as ``ppm.local_bound`` are looked up in the table of exports in
-    ``ppm/__init__.py``, and imports inside functions count. ``ppm/__init__.py`` itself does not,
+    Nothing is imported: names such as ``ppm.local_bound`` or ``ppm.survey.load`` are looked up in
+    the tables of exports, and imports inside functions count. ``ppm/__init__.py`` itself does not,
     because it only forwards.
 
     Parameters
@@ -359,14 +359,13 @@ def reached_modules(library, path):
         Paths relative to ``library``.
     """
     library = Path(library)
-    exports = _export_table(library)
     code = "\n".join(
         _without_magics(cell_source(cell))
         for cell in read_cells(path)
         if cell["cell_type"] == "code"
     )
     try:
-        names = _mentioned(ast.parse(code), exports)
+        names = _mentioned(ast.parse(code))
     except SyntaxError as error:
         raise BookError(f"{Path(path).name} has a code cell that is no Python: {error}") from None
     return library_modules(library, names)
@@ -391,10 +390,10 @@ def library_modules(library, names):
     exports = _export_table(library)
     found, waiting = set(), set(names)
     while waiting:
-        for file in _files(library, waiting.pop()):
+        for file in _files(library, waiting.pop(), exports):
             if file not in found:
                 found.add(file)
-                waiting |= _mentioned(ast.parse((library / file).read_text("utf-8")), exports)
+                waiting |= _mentioned(ast.parse((library / file).read_text("utf-8")))
     return found
 
 
@@ -405,47 +404,55 @@ def _without_magics(source):
 
 
 def _export_table(library):
-    """``_EXPORTS`` of ``ppm/__init__.py``: public name -> module that defines it."""
-    for statement in ast.parse((library / "__init__.py").read_text("utf-8")).body:
-        if isinstance(statement, ast.Assign) and statement.targets[0].id == "_EXPORTS":
-            return ast.literal_eval(statement.value)
-    raise BookError("ppm/__init__.py has no table _EXPORTS")
+    """Public dotted name -> module that defines it, from ``_EXPORTS`` of every package."""
+    found = {}
+    for file in library.rglob("__init__.py"):
+        package = ".".join(["ppm", *file.relative_to(library).parts[:-1]])
+        for statement in ast.parse(file.read_text("utf-8")).body:
+            if isinstance(statement, ast.Assign) and statement.targets[0].id == "_EXPORTS":
+                table = ast.literal_eval(statement.value)
+                found |= {f"{package}.{name}": module for name, module in table.items()}
+    if not any(name.count(".") == 1 for name in found):
+        raise BookError("ppm/__init__.py has no table _EXPORTS")
+    return found
 
 
-def _mentioned(tree, exports):
-    """Dotted names of the package's modules that a syntax tree mentions."""
-    aliases = {"ppm"}
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Import):
-            aliases |= {a.asname for a in node.names if a.name == "ppm" and a.asname}
+def _mentioned(tree):
+    """Dotted names of the package that a syntax tree mentions."""
+    aliases = {"ppm": "ppm"}
     names = set()
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
+            aliases |= {a.asname: a.name for a in node.names if a.asname and _is_ours(a.name)}
             names |= {a.name for a in node.names if a.name.startswith("ppm.")}
-        elif isinstance(node, ast.ImportFrom) and node.level == 0 and node.module:
-            if node.module == "ppm":
-                names |= {exports.get(a.name, f"ppm.{a.name}") for a in node.names}
-            elif node.module.startswith("ppm."):
-                names.add(node.module)
-                names |= {f"{node.module}.{a.name}" for a in node.names}
-        elif isinstance(node, ast.Attribute):
-            dotted = ast.unparse(node)
-            head, _, rest = dotted.partition(".")
+        elif isinstance(node, ast.ImportFrom) and node.level == 0 and _is_ours(node.module or ""):
+            for a in node.names:
+                names.add(f"{node.module}.{a.name}")
+                aliases[a.asname or a.name] = f"{node.module}.{a.name}"
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute):
+            head, _, rest = ast.unparse(node).partition(".")
             if head in aliases and re.fullmatch(r"[\w.]+", rest):
-                first = rest.partition(".")[0]
-                names.add(exports.get(first, f"ppm.{rest}"))
+                names.add(f"{aliases[head]}.{rest}")
     return names
 
 
-def _files(library, dotted):
+def _is_ours(module):
+    return module == "ppm" or module.startswith("ppm.")
+
+
+def _files(library, dotted, exports):
     """Files behind a dotted name: the module, and the packages that Python imports before it."""
-    parts = dotted.split(".")[1:]
-    files = []
-    for length in range(1, len(parts) + 1):
-        inner = "/".join(parts[:length])
-        for file in (f"{inner}.py", f"{inner}/__init__.py"):
-            if (library / file).is_file():
-                files.append(file)
+    parts = dotted.split(".")
+    files, inside = [], library
+    for length, part in enumerate(parts[1:], start=2):
+        known = exports.get(".".join(parts[:length]))
+        if known:
+            return files + _files(library, known, exports)
+        inside = inside / part
+        for file in (inside.with_name(f"{part}.py"), inside / "__init__.py"):
+            if file.is_file():
+                files.append(str(file.relative_to(library).as_posix()))
     return files
 
 
@@ -632,7 +639,7 @@ def stage_notebook(source, target, record, *, private=(), statement_checks=({}, 
             _fold(cell, "parameters of this run")
         elif "parameters" in tags:
             _fold(cell, "parameters and their defaults")
-        elif cell.source.startswith("ppm.check_parameters("):
+        elif cell.source.startswith("page.check("):
             _fold(cell, "check of the parameters")
         cell.outputs = [
             output for output in cell.outputs if output.get("name") != "stderr"

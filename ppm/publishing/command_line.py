@@ -7,8 +7,8 @@ import sys
 import textwrap
 
 from ppm import __version__
-from ppm._confidential import NOTE_FILE
-from ppm._extras import MissingExtraError
+from ppm._imports import MissingExtraError
+from ppm.disclosure import NOTE_FILE
 from ppm.publishing import notebooks
 from ppm.publishing.parameters import ParameterError, check_values, parse_value
 

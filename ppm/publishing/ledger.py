@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ppm._extras import needed_for
+from ppm._imports import needed_for
 
 VERDICTS = (
     "reproduced", "not reproduced", "same setting", "by construction", "not comparable",
@@ -641,8 +641,8 @@ def judge(claims, computed, larger=None):
     claims : sequence of Claim
         What :func:`load_ledger` returned.
     computed : dict of str to dict
-        Chapter -> what :func:`ppm.save_values` wrote: ``data`` and ``values``. A chapter that was
-        not run is left out.
+        Chapter -> what :func:`ppm.publishing.save_values` wrote: ``data`` and ``values``. A
+        chapter that was not run is left out.
     larger : dict of str to dict, optional
         The same from larger studies than the chapters'. Where they have the values of a row, the
         row is judged by them, and the chapter's own stand beside; settings are the chapter's.

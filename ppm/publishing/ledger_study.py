@@ -4,7 +4,7 @@ import numpy as np
 
 from ppm._validation import check_count
 from ppm.publishing.ledger_values import contraction_values
-from ppm.studies.contraction import ContractionStudy, contraction_study
+from ppm.studies.contraction_study import ContractionStudy, contraction
 
 #: the chapter whose study is repeated, with its parameters
 CHAPTER = "poisson_contraction"
@@ -49,7 +49,7 @@ def ledger_study(
     Parameters
     ----------
     sizes : sequence of int
-        Sample sizes n, as for :func:`ppm.contraction_study`. Some of the studies, see
+        Sample sizes n, as for :func:`ppm.studies.contraction`. Some of the studies, see
         :func:`studies_at_1000`, also have n = 1,000.
     studies : int
         How many studies, 10 or more.
@@ -58,15 +58,15 @@ def ledger_study(
     seed : int
         Seed of everything random; every study has streams of its own.
     mean, truncate_at, draws
-        As for :func:`ppm.contraction_study`.
+        As for :func:`ppm.studies.contraction`.
     progress : bool, optional
         Whether to show a bar on the error stream; by default where that is a terminal.
 
     Returns
     -------
     dict of str to dict
-        What :func:`ppm.contraction_values` returns, with statements on the smallest and largest
-        bound averaged over the studies, and two values at n = 1,000 for each mechanism.
+        What :func:`ppm.publishing.contraction_values` returns, with statements on the smallest and
+        largest bound averaged over the studies, and two values at n = 1,000 for each mechanism.
 
     Raises
     ------
@@ -86,7 +86,7 @@ def ledger_study(
     seeds = np.random.SeedSequence(seed).spawn(studies)
     hidden = None if progress is None else not progress
     parts = [
-        contraction_study(
+        contraction(
             every if number < few else sizes, replicates=replicates, mean=mean,
             truncate_at=truncate_at, draws=draws, random_seed=child,
         ).dataset

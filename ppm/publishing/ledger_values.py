@@ -58,7 +58,7 @@ def contraction_values(study, *, studies=1, random_seed=None):
 
     Parameters
     ----------
-    study : ppm.ContractionStudy
+    study : ppm.studies.ContractionStudy
         The study.
     studies : int, default 1
         Of how many studies of the same size, one behind the other, it consists. The smallest and
@@ -267,9 +267,9 @@ def application_values(sweep, data, distributions, along, *, releases, random_se
 
     Parameters
     ----------
-    sweep : ppm.Sweep
+    sweep : ppm.studies.Sweep
         The synthesizers, with Countweighted.
-    data : ppm.ConsumerExpenditure
+    data : ppm.survey.ConsumerExpenditure
         The table.
     distributions : dict of str to dict
         Statistic -> what :meth:`ppm.Sweep.distributions` returned for it at the first setting, with

@@ -16,8 +16,8 @@ import tokenize
 from dataclasses import dataclass
 from pathlib import Path
 
-from ppm._confidential import leave_note, own_folder, owner_only
-from ppm._extras import install_line, needed_for, require
+from ppm._imports import install_line, needed_for, require
+from ppm.disclosure import leave_note, own_folder, owner_only
 from ppm.publishing.parameters import PARAMETERS, ParameterError, check_values, unknown_name
 
 #: the profile of the paper's sizes, which are the notebooks' own defaults
@@ -365,9 +365,9 @@ def kernel_environment(results=None, fits=None):
     Parameters
     ----------
     results : path-like, optional
-        Folder for :func:`ppm.save_table`; without it tables are not saved.
+        Folder for :func:`ppm.publishing.save`; without it tables are not saved.
     fits : path-like, optional
-        Folder for :func:`ppm.fits_folder`; without it fits are not kept.
+        Folder for :func:`ppm.publishing.fits_folder`; without it fits are not kept.
     """
     library = str(Path(__file__).resolve().parents[2])
     with tempfile.TemporaryDirectory() as folder:

@@ -224,7 +224,7 @@ _ALL = (
 PARAMETERS = {parameter.name: parameter for parameter in _ALL}
 
 
-def check_parameters(**values):
+def check(**values):
     """Check notebook parameters by name, type and range.
 
     Parameters
@@ -254,7 +254,7 @@ def check_values(values, accepted):
     Raises
     ------
     ParameterError
-        As for :func:`check_parameters`.
+        As for :func:`check`.
     """
     for name in values:
         if name not in accepted:
@@ -301,13 +301,13 @@ def parameters_cell(**values):
     Raises
     ------
     ParameterError
-        As for :func:`check_parameters`.
+        As for :func:`check`.
     """
-    check_parameters(**values)
+    check(**values)
     return "\n".join(PARAMETERS[name].line(value) for name, value in values.items())
 
 
 def checking_cell(names):
     """Source of the cell behind the ``parameters`` cell, which refuses bad values."""
     arguments = "".join(f"    {name}={name},\n" for name in names)
-    return f"ppm.check_parameters(\n{arguments})"
+    return f"page.check(\n{arguments})"

@@ -7,18 +7,20 @@ from pathlib import Path
 
 import pandas as pd
 
-from ppm._confidential import own_file
-from ppm._extras import needed_for
+from ppm._imports import needed_for
+from ppm.disclosure import own_file
+from ppm.survey.expenditure import SIMULATED
 
 # the folder a run collects its tables in, set by ``ppm run`` and by the book's builder
 RESULTS_VARIABLE = "PPM_RESULTS"
+# the folder it keeps its fits in
+FITS_VARIABLE = "PPM_FITS"
 VALUES_FILE = "values.json"
 # what a table says of the records that were left out at random
 NOT_DRAWN = "not drawn into the subsample"
-SIMULATED = "Simulated stand-in, not survey data."
 
 
-def save_table(table, name):
+def save(table, name):
     """Write a result table as CSV into the folder of the run, if there is one.
 
     Without the environment variable ``PPM_RESULTS``, which names that folder, nothing is written:
@@ -53,7 +55,7 @@ def save_values(values, *, data):
     ----------
     values : dict of str to dict
         Name -> ``value``, a number or a list of numbers, and ``error``, their Monte Carlo
-        standard errors, as :func:`ppm.contraction_values` returns them.
+        standard errors, as :func:`ppm.publishing.contraction_values` returns them.
     data : ConsumerExpenditure or None
         The table that the values come from; None if the study draws its data itself.
 
@@ -79,6 +81,20 @@ def save_values(values, *, data):
         path.write_text(content + "\n", "utf-8")
 
 
+def fits_folder():
+    """Folder in which a run of the notebooks keeps its fits, or None if there is none.
+
+    ``ppm run`` and the book's builder name it in the environment variable ``PPM_FITS``. Somebody
+    who reads along in a notebook has none, and keeps nothing.
+
+    Returns
+    -------
+    str or None
+        For the argument ``fits`` of :func:`ppm.studies.sweep`.
+    """
+    return os.environ.get(FITS_VARIABLE) or None
+
+
 def data_kind(data):
     """Kind of data for the ledger: ``simulated``, ``diary``, ``interview`` or ``other``.
 
@@ -86,7 +102,7 @@ def data_kind(data):
 
     Parameters
     ----------
-    data : ppm.ConsumerExpenditure
+    data : ppm.survey.ConsumerExpenditure
         The table.
     """
     if data.simulated:
@@ -107,7 +123,7 @@ def _in_the_folder_of_the_run(name):
     return own_file(path)
 
 
-def show_table(table, caption, *, digits=2, simulated=False):
+def table(table, caption, *, digits=2, simulated=False):
     """Style a table for the page: caption, rounded numbers, and a mark if the data are simulated.
 
     Parameters
@@ -129,7 +145,7 @@ def show_table(table, caption, *, digits=2, simulated=False):
     if any(name is not None for name in table.index.names):
         # named indices become columns: one row of headings, not two
         table = table.reset_index()
-    with needed_for("show_table"):
+    with needed_for("page.table"):
         import jinja2  # noqa: F401 (pandas needs it for styles, and says so at length)
     plain = isinstance(table.index, pd.RangeIndex)
     styler = table.style.hide(axis="index") if plain else table.style
@@ -141,10 +157,3 @@ def show_table(table, caption, *, digits=2, simulated=False):
     # the book's theme knows how to lay out tables of this class
     styler = styler.set_table_attributes('class="dataframe"')
     return styler.set_caption(f"{caption} {SIMULATED}" if simulated else caption)
-
-
-def entry_label(mechanism, configuration=None):
-    """Label of an entry: ``DPweighted (0.7, 0)``, or the mechanism alone."""
-    if configuration is None:
-        return mechanism
-    return f"{mechanism} ({configuration[0]:g}, {configuration[1]:g})"

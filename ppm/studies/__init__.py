@@ -1,1 +1,18 @@
 """Studies that run the mechanism many times: contraction, settings, starting points."""
+
+from ppm._imports import lazily
+
+# name -> the module that defines it; the book's dependency tracking reads this table too
+_EXPORTS = {
+    "contraction": "ppm.studies.contraction_study",
+    "ContractionStudy": "ppm.studies.contraction_study",
+    "sweep": "ppm.studies.risk_utility",
+    "Sweep": "ppm.studies.risk_utility",
+    "compare_starts": "ppm.studies.starting_points",
+    "settings": "ppm.studies.open_settings",
+    "SettingsStudy": "ppm.studies.open_settings",
+    "transformed_income": "ppm.studies.open_settings",
+}
+
+__all__ = [*_EXPORTS]
+__getattr__, __dir__ = lazily(globals(), _EXPORTS)

@@ -7,7 +7,6 @@ import functools
 import hashlib
 import inspect
 import json
-import os
 import platform
 import re
 import sys
@@ -22,15 +21,13 @@ from pathlib import Path
 import numpy as np
 import xarray as xr
 
-from ppm._confidential import NOTE_FILE, own_file, own_folder
-from ppm._extras import needed_for
+from ppm._imports import needed_for
 from ppm._validation import shown
 from ppm.diagnostics import BoundDiagnostics, bound_diagnostics
+from ppm.disclosure import NOTE_FILE, own_file, own_folder
 from ppm.lipschitz import oscillation_bound, record_bounds, record_oscillations
 from ppm.synthesizers.chains import ChainPool, seconds_between_states, sharing
 
-# the folder of fits of a run, set by ``ppm run`` and by the book's builder
-FITS_VARIABLE = "PPM_FITS"
 NOTE = """The files in this folder are CONFIDENTIAL.
 
 Each holds one fit of a synthesizer to confidential records: weights, bounds and
@@ -51,20 +48,6 @@ class DamagedFit(UserWarning):
     """
 
 
-def fits_folder():
-    """Folder in which a run of the notebooks keeps its fits, or None if there is none.
-
-    ``ppm run`` and the book's builder name it in the environment variable ``PPM_FITS``. Somebody
-    who reads along in a notebook has none, and keeps nothing.
-
-    Returns
-    -------
-    str or None
-        For the argument ``fits`` of :func:`ppm.risk_utility_sweep`.
-    """
-    return os.environ.get(FITS_VARIABLE) or None
-
-
 @dataclass(frozen=True, eq=False)
 class FitSummary:
     """What a sweep keeps of a fit: all but its draws and its log-likelihoods.
@@ -81,7 +64,7 @@ class FitSummary:
         Unweighted oscillation of every record's log-likelihood over the draws, in nats.
     draws_used : int
         Number S of draws, all chains together.
-    diagnostics : ppm.BoundDiagnostics
+    diagnostics : ppm.diagnostics.BoundDiagnostics
         R-hat and effective sample size of the bound's quantity.
     releases : dict of str to numpy.ndarray
         Where a release's labels come from, ``prior`` or ``conditional``, to the synthetic

@@ -24,7 +24,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from ppm._extras import needed_for
+from ppm._imports import needed_for
 from ppm._random import generator
 from ppm._validation import as_numbers, check_count, shown
 
@@ -109,6 +109,10 @@ _PROXIES = (
     "metropolitan area (SMSASTAT 1) that the file names (PSU given), another metropolitan area "
     "(SMSASTAT 1, PSU blank), outside any metropolitan area (SMSASTAT 2).",
 )
+
+
+# stands under every figure and table of the stand-in
+SIMULATED = "Simulated stand-in, not survey data."
 
 
 class DataFileError(ValueError):
@@ -301,7 +305,7 @@ def _rounded(dollars, *, digits, at_least):
 # ------------------------------------------------------------------------------------ reading
 
 
-def load_ce(path, *, missing="drop", quarters=None):
+def load(path, *, missing="drop", quarters=None):
     """Read Consumer Expenditure microdata as the Bureau of Labor Statistics publishes them.
 
     Parameters
@@ -773,8 +777,8 @@ _INCOME_FLOOR, _INCOME_CAP = -7_000.0, 1_800_000.0  # the range the paper gives,
 _NONPOSITIVE_SHARE = 0.0014
 
 
-def simulate_ce(n=6208, *, random_seed=2017):
-    """Simulate a stand-in for the paper's sample, with the columns `load_ce` gives.
+def simulate(n=6208, *, random_seed=2017):
+    """Simulate a stand-in for the paper's sample, with the columns :func:`load` gives.
 
     Household traits depend on one another (education and marital status on age, family size on
     marital status, urban type on CBSA status, …). Log income is a regression on them plus a
@@ -866,7 +870,7 @@ def predictor_matrix(table):
     Parameters
     ----------
     table : pandas.DataFrame or ConsumerExpenditure
-        With the ten categorical columns of `load_ce`, in which no value is missing. Other
+        With the ten categorical columns of :func:`load`, in which no value is missing. Other
         columns are ignored.
 
     Returns
@@ -923,7 +927,9 @@ def _design(table):
     columns, names, left_out = [np.ones(len(table))], ["intercept"], {}
     for name in LABELS:
         if not isinstance(table[name].dtype, pd.CategoricalDtype):
-            raise ValueError(f"table: column {name} is not categorical; load_ce makes it so")
+            raise ValueError(
+                f"table: column {name} is not categorical; ppm.survey.load makes it so"
+            )
         positions = table[name].cat.codes.to_numpy()
         baseline = positions.min()
         observed = set(np.unique(positions))
@@ -997,7 +1003,7 @@ def _checked(table, columns):
         table = table.table
     if not isinstance(table, pd.DataFrame):
         raise ValueError(
-            f"table must be a DataFrame as load_ce makes it, got {type(table).__name__}"
+            f"table must be a DataFrame as ppm.survey.load makes it, got {type(table).__name__}"
         )
     absent = [name for name in columns if name not in table.columns]
     if absent:
@@ -1013,7 +1019,7 @@ def _checked(table, columns):
 # -------------------------------------------------------------------------------- downloading
 
 
-def download_ce(
+def download(
     folder, *, year=2017, survey="interview", known_hash=None, contact=None, base_url=BUREAU_URL
 ):
     """Download a year's microdata from the Bureau of Labor Statistics, once.
@@ -1041,7 +1047,7 @@ def download_ce(
     Returns
     -------
     pathlib.Path
-        The zip, for `load_ce`.
+        The zip, for :func:`load`.
 
     Raises
     ------
@@ -1101,7 +1107,7 @@ def download_ce(
 
 def _fetch(url, target, contact):
     """Download `url` to `target`, or leave nothing and raise one ConnectionError."""
-    with needed_for("download_ce"):
+    with needed_for("ppm.survey.download"):
         import pooch
         import requests
 

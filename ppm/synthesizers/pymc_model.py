@@ -127,7 +127,7 @@ class PyMCSynthesizer:
     stick: sum them out where you can.
 
     What is compiled here stays in memory. A ``pm.sample`` of your own model leaves its observed
-    values in files: see :func:`ppm.output_table`.
+    values in files: see :func:`ppm.disclosure.output_table`.
 
     Examples
     --------

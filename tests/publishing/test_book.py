@@ -224,10 +224,10 @@ def test_a_change_runs_again_exactly_what_depends_on_it(tiny_book, recorder):
     assert rerun()[0] == ["counts", "prose", "sphinx"]
     assert rerun()[0] == []
 
-    append(tiny_book / "ppm" / "studies" / "contraction.py")
+    append(tiny_book / "ppm" / "studies" / "contraction_study.py")
     called, told = rerun()
     assert called == ["counts", "sphinx"]
-    assert "counts: executing (ppm/studies/contraction.py changed)" in told
+    assert "counts: executing (ppm/studies/contraction_study.py changed)" in told
 
     append(tiny_book / "ppm" / "pdp.py")
     assert "prose" in rerun()[0]
@@ -309,7 +309,7 @@ def test_a_book_on_a_data_file_can_be_read_by_its_owner_only(tiny_book, recorder
 @pytest.mark.parametrize("interrupted", ["execute", "_sphinx"])
 def test_an_interrupted_build_is_not_taken_for_done(tiny_book, recorder, monkeypatch, interrupted):
     make(tiny_book)
-    append(tiny_book / "ppm" / "studies" / "contraction.py")
+    append(tiny_book / "ppm" / "studies" / "contraction_study.py")
     with monkeypatch.context() as patch:
 
         def interrupt(*arguments, **options):
@@ -337,20 +337,21 @@ def test_in_this_book_a_module_reaches_the_chapters_that_use_it(tmp_path):
     for folder in ("ppm", "notebooks"):
         shutil.copytree(ROOT / folder, tmp_path / folder)
     shutil.copy(ROOT / "_toc.yml", tmp_path)
-    changed = changed_by(tmp_path, "studies/contraction.py")
-    assert changed["poisson_contraction"] == ["ppm/studies/contraction.py changed"]
+    changed = changed_by(tmp_path, "studies/contraction_study.py")
+    assert changed["poisson_contraction"] == ["ppm/studies/contraction_study.py changed"]
     assert [changed[name] for name in ("theory", "ce_application", "your_own_model")] == [[]] * 3
     # everything rests on the bounds, the command line is nobody's
     assert all(changed_by(tmp_path, "lipschitz.py").values())
-    assert not any(changed_by(tmp_path, "cli.py").values())
+    assert not any(changed_by(tmp_path, "publishing/command_line.py").values())
 
 
 def library(folder, **modules):
     """A small package ``ppm``."""
     exports = '_EXPORTS = {"public": "ppm.first", "deep": "ppm.inner.leaf"}\n'
+    inner = '_EXPORTS = {"table": "ppm.inner.leaf", "save": "ppm.third"}\n'
     folder.joinpath("inner").mkdir(parents=True)
     (folder / "__init__.py").write_text(exports)
-    (folder / "inner" / "__init__.py").write_text("")
+    (folder / "inner" / "__init__.py").write_text(inner)
     for name, text in modules.items():
         (folder / f"{name.replace('__', '/')}.py").write_text(text)
     return folder
@@ -368,6 +369,11 @@ def library(folder, **modules):
         ("import ppm\nppm.third.x", {"third.py"}),
         ("import ppm\nppm.deep", {"inner/__init__.py", "inner/leaf.py"}),
         ("from ppm.inner import leaf", {"inner/__init__.py", "inner/leaf.py"}),
+        ("import ppm\nppm.inner.table()", {"inner/__init__.py", "inner/leaf.py"}),
+        ("import ppm\nppm.inner.save(1)", {"inner/__init__.py", "third.py"}),
+        ("from ppm import inner as page\npage.save(1)", {"inner/__init__.py", "third.py"}),
+        ("from ppm import inner\ninner.table(1)", {"inner/__init__.py", "inner/leaf.py"}),
+        ("from ppm.inner import save", {"inner/__init__.py", "third.py"}),
         ("%matplotlib inline\nimport ppm\nppm.third.x", {"third.py"}),
         ("import ppm\nfirst = ppm.nothing", set()),
         ("import numpy\nnumpy.public", set()),
@@ -482,7 +488,7 @@ def test_a_chapter_that_does_not_exist_is_named(tiny_book):
 
 
 def test_results_are_kept_with_the_book(tiny_book):
-    save = "import pandas as pd\nppm.save_table(pd.DataFrame({'a': [1]}), 'one')"
+    save = "import pandas as pd\nppm.publishing.save(pd.DataFrame({'a': [1]}), 'one')"
     path = write_notebook(tiny_book / "notebooks" / "prose.ipynb", chapter("Prose", [code(save)]))
     notebook = describe(path)
     assert book.refresh(tiny_book, notebook, check(notebook, {"seed": 3}), "paper", print)
@@ -503,7 +509,7 @@ rows:
 @pytest.mark.parametrize(("value", "verdict"), [(1, "reproduced"), (3, "**not reproduced**")])
 def test_the_ledger_is_computed_from_what_the_notebooks_saved(tiny_book, value, verdict):
     (tiny_book / "book" / "published.yaml").write_text(LEDGER_ROW)
-    save = f"ppm.save_values({{'size': {{'value': {value}, 'error': 0}}}}, data=None)"
+    save = f"ppm.publishing.save_values({{'size': {{'value': {value}, 'error': 0}}}}, data=None)"
     path = write_notebook(tiny_book / "notebooks" / "prose.ipynb", chapter("Prose", [code(save)]))
     book.refresh(tiny_book, describe(path), {}, "quick", lambda line: None)
     build = tiny_book / "_build"
@@ -523,7 +529,7 @@ STUDY = "ledger: {studies: 10, replicates: 3, seed: 1}\n"
 @pytest.fixture
 def book_with_study(tiny_book, recorder, monkeypatch):
     """The tiny book with a ledger whose rows a study of its own judges."""
-    save = "ppm.save_values({'size': {'value': 3, 'error': 1}}, data=None)"
+    save = "ppm.publishing.save_values({'size': {'value': 3, 'error': 1}}, data=None)"
     described = dict(sizes=[40, 160], mean=100.0, truncate_at=3.5, draws=20)
     write_notebook(
         tiny_book / "notebooks" / "poisson_contraction.ipynb",
@@ -566,7 +572,7 @@ def test_the_ledgers_study_is_kept_until_something_it_depends_on_changes(
 
     # the study, what it rests on, its settings, the chapter's parameters
     for module in (
-        "publishing/ledger_study.py", "studies/contraction.py", "weights.py",
+        "publishing/ledger_study.py", "studies/contraction_study.py", "weights.py",
         "publishing/ledger_values.py",
     ):
         append(book_with_study / "ppm" / module)
@@ -598,7 +604,7 @@ def test_an_interrupted_study_leaves_the_last_one_and_is_not_taken_for_done(
     make(book_with_study, profile="quick")
     file = book_with_study / "_build" / "results" / "quick" / "ledger" / "values.json"
     before = file.read_bytes()
-    append(book_with_study / "ppm" / "studies" / "contraction.py")
+    append(book_with_study / "ppm" / "studies" / "contraction_study.py")
     with monkeypatch.context() as patch:
 
         def interrupt(*arguments, **options):

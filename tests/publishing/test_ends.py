@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import ppm
-from ppm.studies.search import rungs, search_weight
+from ppm.studies.scalar_search import rungs, search_weight
 
 RNG = np.random.default_rng(6)
 COUNTS = RNG.poisson(6, 12)
@@ -28,7 +28,7 @@ def mixture(response=VALUES, **settings):
     "synthesizer", [ppm.GammaPoisson(COUNTS), mixture()], ids=["exact", "mcmc"]
 )
 def test_a_sweep_in_which_nobody_has_any_weight(synthesizer):
-    sweep = ppm.risk_utility_sweep(
+    sweep = ppm.studies.sweep(
         synthesizer, [(0.7, 0.0), NOTHING], count_weights=np.zeros(12), **SMALL
     )
     for mechanism in ("DPweighted", "EMweighted"):
@@ -66,9 +66,9 @@ def test_only_weight_0_reaches_a_bound_of_0_and_an_infinite_one_needs_none():
 
 
 def test_what_the_ledger_gets_where_bounds_are_0_is_unknown():
-    data = ppm.simulate_ce(60, random_seed=1)
-    response, _ = ppm.log_income(data)
-    sweep = ppm.risk_utility_sweep(
+    data = ppm.survey.simulate(60, random_seed=1)
+    response, _ = ppm.survey.log_income(data)
+    sweep = ppm.studies.sweep(
         mixture(response), [NOTHING], count_weights=np.zeros(60), **SMALL
     )
     settings = {"data": data.table["income"], "transform": np.exp, "resamples": 5}
@@ -77,7 +77,7 @@ def test_what_the_ledger_gets_where_bounds_are_0_is_unknown():
         for name in ("mean", "90th percentile")
     }
     along = sweep.distributions("90th percentile", random_seed=1, **settings)
-    values = ppm.application_values(sweep, data, found, along, releases=2, random_seed=1)
+    values = ppm.publishing.application_values(sweep, data, found, along, releases=2, random_seed=1)
     assert values["Countweighted: local bound"]["value"] == 0.0
     for name in (
         "Countweighted: bound over DPweighted's",
@@ -109,12 +109,12 @@ def test_what_the_ledger_gets_where_bounds_are_0_is_unknown():
 )
 def test_a_setting_given_twice_is_refused_before_any_fit(twice):
     with pytest.raises(ValueError, match=r"^configurations must be .*\(0.7, 0\) comes twice"):
-        ppm.risk_utility_sweep(mixture(warmup=10**9), twice)
+        ppm.studies.sweep(mixture(warmup=10**9), twice)
 
 
 @pytest.mark.parametrize("draws", [1, 2, 7])
 def test_a_sweep_of_too_few_draws_says_that_nothing_is_known_of_the_chains(draws):
-    table = ppm.risk_utility_sweep(mixture(), [(0.7, 0.0)], **SMALL | {"draws": draws}).table()
+    table = ppm.studies.sweep(mixture(), [(0.7, 0.0)], **SMALL | {"draws": draws}).table()
     assert table["R-hat"].isna().all() and not table["chains agree"].any()
     assert (table["draws"] == 2 * draws).all() and (table["local bound"] > 0).all()
     with pytest.raises(ppm.ChainsDisagreeError) as refusal:
@@ -127,9 +127,9 @@ def test_a_radius_that_holds_nobody_or_everybody(relative):
     values = np.linspace(1.0, 40.0, 12)
     for radius, weight, matches in ((1e-300, 0.0, 12), (1e-9, 0.0, 12), (1e308, 1.0, 0)):
         assert np.all(ppm.count_weights(values, radius=radius, relative=relative) == weight)
-        risk = ppm.match_risk(values, values[None], radius=radius, relative=relative)
+        risk = ppm.risk.match_risk(values, values[None], radius=radius, relative=relative)
         assert risk["true unique matches"].item() == matches
-    effect = ppm.radius_effect(values, [1e-9, 1e308], record_bounds=np.full(12, 3.0))
+    effect = ppm.weights.radius_effect(values, [1e-9, 1e308], record_bounds=np.full(12, 3.0))
     assert effect["bound before refitting"].tolist() == [0.0, 3.0]
 
 
@@ -138,7 +138,7 @@ def test_weights_are_cut_to_0_or_1_where_numbers_overflow():
     ends = {"scale": 1.7e308}
     assert ppm.record_weights(log_lik, shift=1.7e308, **ends).tolist() == [1.0] * 5
     assert ppm.record_weights(log_lik, shift=-1.7e308, **ends).tolist() == [0.0] * 5
-    assert ppm.mapped_weights(log_lik, ppm.linear_map(0, 1e-310)).tolist() == [0.0] * 5
+    assert ppm.mapped_weights(log_lik, ppm.weights.linear_map(0, 1e-310)).tolist() == [0.0] * 5
     assert ppm.scalar_weights(np.full((1, 2), -1e-310), epsilon=9.0).tolist() == [1.0] * 2
     assert ppm.exceedance([1.7e308, 1.0], 1e308).estimate == 0.5
 
@@ -150,7 +150,7 @@ def test_weights_are_cut_to_0_or_1_where_numbers_overflow():
     "settings", [{"mean": 1e-300}, {"mean": 100.0}, {"mean": 1e9}, {"rate": 1e300}]
 )
 def test_figures_of_two_records_a_database(settings):
-    study = ppm.contraction_study([2], replicates=4, draws=20, random_seed=1, **settings)
+    study = ppm.studies.contraction([2], replicates=4, draws=20, random_seed=1, **settings)
     for draw in ("contraction_bounds", "contraction_means", "exceedance_curves"):
         getattr(ppm.plots, draw)(study)._repr_png_()
     reached = 2 * study.dataset["local_bound"].sel(mechanism=["Weighted", "Weighted-M"]).values
@@ -160,7 +160,7 @@ def test_figures_of_two_records_a_database(settings):
 
 
 def test_means_beyond_the_accuracy_of_the_log_probabilities_are_refused():
-    for study in (ppm.contraction_study, ppm.audit_study):
+    for study in (ppm.studies.contraction, ppm.audits.study):
         with pytest.raises(ValueError, match="^mean must be a finite number .* at most 1000000000"):
             study([2], mean=1.1e9)
 
@@ -185,7 +185,7 @@ def test_a_record_without_weight_has_no_loss_even_where_the_mean_underflows():
 
 
 def test_a_gini_coefficient_of_nothing_is_not_a_number_and_no_warning():
-    assert np.isnan(ppm.resample(np.zeros(5), "Gini coefficient", resamples=3)).all()
+    assert np.isnan(ppm.utility.resample(np.zeros(5), "Gini coefficient", resamples=3)).all()
 
 
 def test_equal_incomes_have_no_density():
@@ -235,6 +235,9 @@ def test_the_widest_prior_and_the_largest_numbers_still_give_a_fit():
 
 
 def test_a_test_without_false_alarms_detects_anybody_only_at_an_infinite_epsilon():
-    limit = ppm.detection_limit([0.0, 0.0, 0.5, 1.0], [np.inf, 1e300, np.inf, 0.0])
+    limit = ppm.disclosure.detection_limit([0.0, 0.0, 0.5, 1.0], [np.inf, 1e300, np.inf, 0.0])
     assert limit.tolist() == [1.0, 0.0, 1.0, 1.0]
-    assert ppm.detection_limit(0, np.inf) == 1.0 and ppm.detection_limit(0, 800.0) == 0.0
+    assert (
+        ppm.disclosure.detection_limit(0, np.inf) == 1.0
+        and ppm.disclosure.detection_limit(0, 800.0) == 0.0
+    )

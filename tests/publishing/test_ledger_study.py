@@ -21,7 +21,7 @@ def values():
 def test_it_is_many_studies_each_with_streams_of_its_own(values):
     """The same as so many calls of the study that the chapter makes."""
     studies = [
-        ppm.contraction_study([40, 160, 1000, 2000], replicates=12, draws=30, random_seed=seed)
+        ppm.studies.contraction([40, 160, 1000, 2000], replicates=12, draws=30, random_seed=seed)
         for seed in np.random.SeedSequence(5).spawn(10)
     ]
     bounds = np.stack([s.dataset["local_bound"].sel(mechanism="Weighted") for s in studies])
@@ -50,7 +50,7 @@ def test_some_of_many_studies_have_the_size_of_the_introduction():
     settings = {"replicates": 6, "seed": 3, "draws": 20}
     found = ledger_study([40], studies=60, **settings)
     bounds = [
-        ppm.contraction_study([40, 1000], replicates=6, draws=20, random_seed=seed).dataset[
+        ppm.studies.contraction([40, 1000], replicates=6, draws=20, random_seed=seed).dataset[
             "local_bound"
         ].sel(mechanism="Weighted-M").values
         for seed in np.random.SeedSequence(3).spawn(60)
@@ -86,8 +86,8 @@ def test_it_gives_every_value_that_a_row_of_section_4_compares():
     sizes = [100, 400, 1600, 6400]
     found = ledger_study(sizes, studies=10, replicates=20, seed=1, draws=50)
     claims = load_ledger(ROOT / "book" / "published.yaml")
-    chapter = ppm.contraction_values(
-        ppm.contraction_study(sizes, replicates=20, draws=50, random_seed=2), random_seed=1
+    chapter = ppm.publishing.contraction_values(
+        ppm.studies.contraction(sizes, replicates=20, draws=50, random_seed=2), random_seed=1
     )
     rows = judge(
         claims,

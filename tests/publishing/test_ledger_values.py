@@ -15,8 +15,8 @@ from ppm.diagnostics import BoundDiagnostics
 from ppm.publishing.ledger import judge, load_ledger
 from ppm.publishing.ledger_values import _error_over_releases, measured
 from ppm.publishing.results import data_kind
-from ppm.studies.contraction import ContractionStudy
-from ppm.studies.sweep import Sweep, SweepEntry
+from ppm.studies.contraction_study import ContractionStudy
+from ppm.studies.risk_utility import Sweep, SweepEntry
 
 SETTINGS = [(0.7, 0.0), (0.6, 0.0), (0.6, -0.1), (0.5, 0.0), (0.5, -0.1), (0.5, -0.3)]
 BOUNDS = [10.10, 8.16, 7.30, 6.09, 5.71, 2.25]
@@ -50,8 +50,8 @@ def known_study(bounds, means=None, removed=None, sizes=(100, 400), truncate_at=
 
 
 def test_the_study_gives_every_value_of_its_rows():
-    study = ppm.contraction_study([100, 400, 1600, 6400], replicates=60, draws=50, random_seed=3)
-    values = ppm.contraction_values(study, random_seed=1)
+    study = ppm.studies.contraction([100, 400, 1600, 6400], replicates=60, draws=50, random_seed=3)
+    values = ppm.publishing.contraction_values(study, random_seed=1)
     rows = judge(CLAIMS, {"poisson_contraction": {"data": "drawn", "values": values}})
     rows = [row for row in rows if row.claim.chapter == "poisson_contraction"]
     verdicts = {row.claim.id: row.verdict for row in rows}
@@ -63,10 +63,10 @@ def test_the_study_gives_every_value_of_its_rows():
     assert verdicts["simulation-replicates"] == "not comparable"
     assert verdicts["unweighted-drifts"] == "reproduced"
     # a study without truncation says that M held nothing
-    loose = ppm.contraction_study(
+    loose = ppm.studies.contraction(
         [100, 400, 1600, 6400], replicates=60, draws=50, truncate_at=1000.0, random_seed=3
     )
-    values = ppm.contraction_values(loose, random_seed=1)
+    values = ppm.publishing.contraction_values(loose, random_seed=1)
     rows = judge(CLAIMS, {"poisson_contraction": {"data": "drawn", "values": values}})
     verdicts = {row.claim.id: row.verdict for row in rows}
     assert verdicts["truncation-stabilizes"] == "not comparable"
@@ -80,10 +80,10 @@ def test_the_study_gives_every_value_of_its_rows():
 @pytest.mark.parametrize("studies", [1, 10])
 def test_standard_errors_are_those_of_repeated_studies(studies):
     def one(seed):
-        study = ppm.contraction_study(
+        study = ppm.studies.contraction(
             [50, 1100], replicates=100, draws=20, random_seed=seed, truncate_at=3.0
         )
-        return ppm.contraction_values(study, studies=studies, random_seed=1)
+        return ppm.publishing.contraction_values(study, studies=studies, random_seed=1)
 
     runs = [one(seed) for seed in range(40)]
     names = ["median bound", "average of the mean", "spread of bounds", "largest bound"]
@@ -102,10 +102,12 @@ def test_standard_errors_are_those_of_repeated_studies(studies):
 
 def test_values_are_json_and_repeat(tmp_path, monkeypatch):
     monkeypatch.setenv("PPM_RESULTS", str(tmp_path))
-    study = ppm.contraction_study([30], replicates=5, draws=20, random_seed=3)
+    study = ppm.studies.contraction([30], replicates=5, draws=20, random_seed=3)
     texts = []
     for _ in range(2):
-        ppm.save_values(ppm.contraction_values(study, random_seed=1), data=None)
+        ppm.publishing.save_values(
+            ppm.publishing.contraction_values(study, random_seed=1), data=None
+        )
         texts.append((tmp_path / "values.json").read_text("utf-8"))
     assert texts[0] == texts[1]
     saved = json.loads(texts[0])
@@ -120,7 +122,7 @@ def test_values_are_json_and_repeat(tmp_path, monkeypatch):
 def test_shares_count_the_bounds_above_m_and_above_1_05_m():
     # M = 3.5, 1.05 M = 3.675: a bound on M itself does not exceed it
     bounds = [[3.5, 3.6, 3.7, 3.4], [3.51, 3.67, 3.68, 3.9]]
-    found = ppm.contraction_values(known_study(bounds), random_seed=1)
+    found = ppm.publishing.contraction_values(known_study(bounds), random_seed=1)
     at_m, above = (found[f"Weighted-M: share of bounds above {name}"] for name in ("M", "1.05 M"))
     assert (at_m["value"], at_m["of"]) == ([0.5, 1.0], 4)
     assert above["value"] == [0.25, 0.5]
@@ -130,17 +132,21 @@ def test_shares_count_the_bounds_above_m_and_above_1_05_m():
 
 
 def test_a_study_in_which_all_records_are_removed_has_no_ratio_of_bounds():
-    found = ppm.contraction_values(known_study([[0.0, 1.0, 2.0, 3.0]] * 2), random_seed=1)
+    found = ppm.publishing.contraction_values(
+        known_study([[0.0, 1.0, 2.0, 3.0]] * 2), random_seed=1
+    )
     assert found["Weighted-M: largest over smallest bound"]["value"] == [None, None]
     # as when a reader sets M near 0
-    study = ppm.contraction_study([30], replicates=5, draws=20, truncate_at=1e-3, random_seed=3)
-    found = ppm.contraction_values(study, random_seed=1)
+    study = ppm.studies.contraction([30], replicates=5, draws=20, truncate_at=1e-3, random_seed=3)
+    found = ppm.publishing.contraction_values(study, random_seed=1)
     assert found["Weighted-M: smallest bound"]["value"] == [0.0]
 
 
 def test_removed_records_are_counted_and_divided_by_their_own_size():
     removed = [[1, 3, 2, 2], [40, 60, 20, 40]]
-    found = ppm.contraction_values(known_study(np.ones((2, 4)), removed=removed), random_seed=1)
+    found = ppm.publishing.contraction_values(
+        known_study(np.ones((2, 4)), removed=removed), random_seed=1
+    )
     assert found["Weighted-M: records removed"]["value"] == [2.0, 40.0]
     assert found["Weighted-M: share of records removed"]["value"] == [0.02, 0.1]
     assert found["Unweighted: records removed"]["value"] == [0.0, 0.0]
@@ -149,7 +155,7 @@ def test_removed_records_are_counted_and_divided_by_their_own_size():
 def test_the_shift_of_the_mean_is_counted_in_standard_deviations_of_unweighted():
     plain = np.array([[99.0, 101.0, 99.0, 101.0], [99.9, 100.1, 99.9, 100.1]])
     shifted = plain + np.array([[-1.0], [-0.5]]) + np.array([[0.1, -0.1, -0.1, 0.1]])
-    found = ppm.contraction_values(
+    found = ppm.publishing.contraction_values(
         known_study(np.ones((2, 4)), means=np.stack([plain, shifted])), random_seed=1
     )
     entry = found["Weighted-M: shift of the mean in standard deviations"]
@@ -161,10 +167,10 @@ def test_the_shift_of_the_mean_is_counted_in_standard_deviations_of_unweighted()
 
 
 def test_the_factor_of_safety_belongs_to_the_sizes_on_its_side_of_1000():
-    study = ppm.contraction_study(
+    study = ppm.studies.contraction(
         [500, 1000, 1001, 1500], replicates=30, draws=30, random_seed=5
     )
-    found = ppm.contraction_values(study, random_seed=1)
+    found = ppm.publishing.contraction_values(study, random_seed=1)
     table = study.safety_factors((1.05, 1.10)).loc["Weighted-M"]
     large = found["share above 1.05 times a bound, large n"]["value"]
     small = found["share above 1.1 times a bound, small n"]["value"]
@@ -172,7 +178,7 @@ def test_the_factor_of_safety_belongs_to_the_sizes_on_its_side_of_1000():
     assert small == pytest.approx(table.loc[[500, 1000], 1.10].tolist())
     assert large != pytest.approx(small)
     # thirty databases of which none exceeds another's bound by so much are no proof of a share of 0
-    alike = ppm.contraction_values(known_study(np.full((2, 30), 3.5)), random_seed=1)
+    alike = ppm.publishing.contraction_values(known_study(np.full((2, 30), 3.5)), random_seed=1)
     entry = alike["share above 1.1 times a bound, small n"]
     assert entry["value"] == [0.0, 0.0]
     assert entry["error"] == pytest.approx([0.5**0.5 / 30] * 2, rel=0.03)
@@ -182,21 +188,21 @@ def test_a_step_that_changes_counts_the_number_in_the_middle_twice():
     rng = np.random.default_rng(6)
     bounds = np.array([[3.0], [4.0], [4.5], [4.6]]) + 0.3 * rng.standard_normal((4, 5000))
     study = known_study(bounds, sizes=(100, 400, 1600, 6400))
-    found = ppm.contraction_values(study, studies=50)
+    found = ppm.publishing.contraction_values(study, studies=50)
     entry = found["Weighted-M: changes of the step of the median bound"]
     assert entry["value"] == pytest.approx([-0.5, -0.4], abs=0.05)
     # the standard error of a median of normal values
     one = 0.3 * np.sqrt(np.pi / 2 / 5000)
     assert entry["error"] == pytest.approx(np.full(2, np.sqrt(6.0) * one), rel=0.25)
     # two values have one step
-    short = ppm.contraction_values(known_study(bounds[:2]), studies=50)
+    short = ppm.publishing.contraction_values(known_study(bounds[:2]), studies=50)
     assert short["Weighted-M: changes of the step of the median bound"]["value"] is None
 
 
 def test_extremes_are_averages_over_studies_and_the_rest_is_of_all_databases():
     rng = np.random.default_rng(7)
     bounds = 3.0 + rng.exponential(size=(2, 600))
-    found = ppm.contraction_values(known_study(bounds), studies=12)
+    found = ppm.publishing.contraction_values(known_study(bounds), studies=12)
     parts = bounds.reshape(2, 12, 50)
     largest = found["Weighted-M: largest bound"]
     assert largest["value"] == pytest.approx(parts.max(axis=2).mean(axis=1))
@@ -210,7 +216,7 @@ def test_extremes_are_averages_over_studies_and_the_rest_is_of_all_databases():
         bounds.std(axis=1, ddof=1)
     )
     with pytest.raises(ValueError, match=r"^studies must divide the 600 databases evenly; got 7$"):
-        ppm.contraction_values(known_study(bounds), studies=7)
+        ppm.publishing.contraction_values(known_study(bounds), studies=7)
 
 
 # --------------------------------------------------------------------------- the application
@@ -218,7 +224,7 @@ def test_extremes_are_averages_over_studies_and_the_rest_is_of_all_databases():
 
 @pytest.fixture(scope="module")
 def data():
-    return ppm.simulate_ce(2000, random_seed=3)
+    return ppm.survey.simulate(2000, random_seed=3)
 
 
 def paper_world(data, *, em_moves=0.4, dp_moves=0.0, em_bound=1.0, em_lower=True, agree=True):
@@ -265,7 +271,7 @@ def values_of(sweep, data):
         for name in ("mean", "90th percentile")
     }
     along = sweep.distributions("90th percentile", **settings)
-    return ppm.application_values(
+    return ppm.publishing.application_values(
         sweep, data, found, along, releases=RELEASES, random_seed=1
     )
 

@@ -187,10 +187,10 @@ def test_the_kernel_is_this_interpreter_whatever_the_user_has(tmp_path, monkeypa
 
 TABLE = code(
     "import pandas as pd\n"
-    "ppm.save_table(pd.DataFrame({'seed': [seed]}), 'seeds')\n"
+    "ppm.publishing.save(pd.DataFrame({'seed': [seed]}), 'seeds')\n"
     "from pathlib import Path\n"
     "print('it holds', Path(ce_data).read_text())\n"
-    "print('fits lie in', Path(ppm.fits_folder()).parent.name)",
+    "print('fits lie in', Path(ppm.publishing.fits_folder()).parent.name)",
 )
 
 

@@ -13,8 +13,8 @@ CLAIMS = load_ledger(ROOT / "book" / "published.yaml")
 
 
 def test_the_page_shows_counts_verdicts_and_where_values_come_from():
-    study = ppm.contraction_study([100, 400, 1600, 6400], replicates=20, draws=50, random_seed=3)
-    values = ppm.contraction_values(study, random_seed=1)
+    study = ppm.studies.contraction([100, 400, 1600, 6400], replicates=20, draws=50, random_seed=3)
+    values = ppm.publishing.contraction_values(study, random_seed=1)
     rows = judge(CLAIMS, {"poisson_contraction": {"data": "drawn", "values": values}})
     source = {"profile": "quick", "day": "1 March 2026", "data": "drawn", "part": False}
     page = ledger_page(rows, {"poisson_contraction": source})

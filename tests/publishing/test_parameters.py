@@ -5,11 +5,11 @@ import math
 import numpy as np
 import pytest
 
+from ppm import publishing as page
 from ppm.publishing.notebooks import cell_comments, describe
 from ppm.publishing.parameters import (
     PARAMETERS,
     ParameterError,
-    check_parameters,
     parameters_cell,
     parse_value,
 )
@@ -59,13 +59,13 @@ def test_every_parameter_has_edges_here():
 
 @pytest.mark.parametrize(("name", "value"), ACCEPTED, ids=str)
 def test_edge_of_the_range_is_accepted(name, value):
-    check_parameters(**{name: value})
+    page.check(**{name: value})
 
 
 @pytest.mark.parametrize(("name", "value"), REFUSED, ids=str)
 def test_beyond_the_range_is_refused_in_one_line(name, value):
     with pytest.raises(ParameterError) as caught:
-        check_parameters(**{name: value})
+        page.check(**{name: value})
     message = str(caught.value)
     assert "\n" not in message
     assert name in message
@@ -77,19 +77,19 @@ def test_beyond_the_range_is_refused_in_one_line(name, value):
 def test_a_wrong_type_is_refused(name, value):
     # (there is no file called many)
     with pytest.raises(ParameterError, match=rf"^{name} = "):
-        check_parameters(**{name: value})
+        page.check(**{name: value})
 
 
 def test_whole_numbers_serve_as_numbers_but_not_the_other_way_round():
     assert type(PARAMETERS["mean"].check(100)) is float
     assert type(PARAMETERS["replicates"].check(np.int64(7))) is int
     with pytest.raises(ParameterError):
-        check_parameters(replicates=400.0)
+        page.check(replicates=400.0)
 
 
 def test_an_unknown_name_is_answered_with_the_known_ones():
     with pytest.raises(ParameterError) as caught:
-        check_parameters(replicate=3)
+        page.check(replicate=3)
     message = str(caught.value)
     assert "\n" not in message
     assert "'replicate'" in message
@@ -99,12 +99,12 @@ def test_an_unknown_name_is_answered_with_the_known_ones():
 
 def test_the_first_wrong_one_among_several_is_named():
     with pytest.raises(ParameterError, match="^draws = 1 "):
-        check_parameters(seed=1, draws=1, releases=2)
+        page.check(seed=1, draws=1, releases=2)
 
 
 def test_a_long_value_is_shown_shortened():
     with pytest.raises(ParameterError) as caught:
-        check_parameters(sizes="x" * 10_000)
+        page.check(sizes="x" * 10_000)
     assert len(str(caught.value)) < 300
 
 
@@ -120,7 +120,7 @@ def test_text_that_is_no_literal_is_never_evaluated():
     text = "__import__('os').getpid()"
     assert parse_value("replicates", text) == text
     with pytest.raises(ParameterError):
-        check_parameters(replicates=parse_value("replicates", text))
+        page.check(replicates=parse_value("replicates", text))
 
 
 def test_a_generated_cell_says_what_the_vocabulary_says(tmp_path):

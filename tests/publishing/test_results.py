@@ -15,7 +15,7 @@ TABLE = pd.DataFrame({"bound": [10.1234, 1234.5]}, index=["a", "b"])
 
 def test_a_table_goes_to_the_folder_of_the_run(tmp_path, monkeypatch):
     monkeypatch.setenv("PPM_RESULTS", str(tmp_path / "tables"))
-    ppm.save_table(TABLE, "bounds")
+    ppm.publishing.save(TABLE, "bounds")
     written = pd.read_csv(tmp_path / "tables" / "bounds.csv", index_col=0)
     pd.testing.assert_frame_equal(written, TABLE)
 
@@ -25,10 +25,10 @@ def test_what_is_saved_can_be_read_by_its_owner_only(tmp_path, monkeypatch):
     monkeypatch.setenv("PPM_RESULTS", str(tmp_path / "tables"))
     before = os.umask(0o022)
     try:
-        ppm.save_table(TABLE, "bounds")
+        ppm.publishing.save(TABLE, "bounds")
         (tmp_path / "tables" / "bounds.csv").chmod(0o644)
-        ppm.save_table(TABLE, "bounds")
-        ppm.save_values({}, data=None)
+        ppm.publishing.save(TABLE, "bounds")
+        ppm.publishing.save_values({}, data=None)
     finally:
         os.umask(before)
     modes = {file.name: stat.S_IMODE(file.stat().st_mode) for file in tmp_path.rglob("*")}
@@ -38,25 +38,25 @@ def test_what_is_saved_can_be_read_by_its_owner_only(tmp_path, monkeypatch):
 def test_without_a_run_nothing_is_written(tmp_path, monkeypatch):
     monkeypatch.delenv("PPM_RESULTS", raising=False)
     monkeypatch.chdir(tmp_path)
-    ppm.save_table(TABLE, "bounds")
+    ppm.publishing.save(TABLE, "bounds")
     assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize("name", ["", "../bounds", "Bounds", "a.csv"])
 def test_names_that_are_no_file_names_are_refused(name):
     with pytest.raises(ValueError, match="name must be"):
-        ppm.save_table(TABLE, name)
+        ppm.publishing.save(TABLE, name)
 
 
 def test_named_indices_stand_in_the_one_row_of_headings():
-    html = ppm.show_table(TABLE.rename_axis("setting"), "Bounds.").to_html()
+    html = ppm.publishing.table(TABLE.rename_axis("setting"), "Bounds.").to_html()
     assert html.count("<tr>") == 3 and ">setting</th>" in html
 
 
 def test_a_simulated_table_says_so():
-    html = ppm.show_table(TABLE, "Bounds.", digits=1, simulated=True).to_html()
+    html = ppm.publishing.table(TABLE, "Bounds.", digits=1, simulated=True).to_html()
     assert "Simulated stand-in" in html and "10.1" in html and "1,234.5" in html
-    assert "Simulated" not in ppm.show_table(TABLE, "Bounds.").to_html()
+    assert "Simulated" not in ppm.publishing.table(TABLE, "Bounds.").to_html()
 
 
 VALUES = {"a bound": {"value": [1.5, None], "error": [0.1, None]}}
@@ -64,23 +64,23 @@ VALUES = {"a bound": {"value": [1.5, None], "error": [0.1, None]}}
 
 def test_values_say_which_data_they_come_from(tmp_path, monkeypatch):
     monkeypatch.setenv("PPM_RESULTS", str(tmp_path / "run"))
-    ppm.save_values(VALUES, data=ppm.simulate_ce(50, random_seed=1))
+    ppm.publishing.save_values(VALUES, data=ppm.survey.simulate(50, random_seed=1))
     saved = json.loads((tmp_path / "run" / "values.json").read_text("utf-8"))
     assert saved["data"] == "simulated" and "stand-in" in saved["source"]
     assert saved["values"] == VALUES and not saved["part"]
-    part = ppm.simulate_ce(80, random_seed=1).subsample(60, random_seed=1)
-    ppm.save_values(VALUES, data=part)
+    part = ppm.survey.simulate(80, random_seed=1).subsample(60, random_seed=1)
+    ppm.publishing.save_values(VALUES, data=part)
     assert json.loads((tmp_path / "run" / "values.json").read_text("utf-8"))["part"]
-    ppm.save_values(VALUES, data=None)
+    ppm.publishing.save_values(VALUES, data=None)
     assert json.loads((tmp_path / "run" / "values.json").read_text("utf-8"))["data"] == "drawn"
 
 
 def test_values_without_a_run_or_without_an_error(tmp_path, monkeypatch):
     monkeypatch.delenv("PPM_RESULTS", raising=False)
     monkeypatch.chdir(tmp_path)
-    ppm.save_values(VALUES, data=None)
+    ppm.publishing.save_values(VALUES, data=None)
     assert not list(tmp_path.iterdir())
     with pytest.raises(ValueError, match="'b' must have a value and an error"):
-        ppm.save_values({"b": 3.0}, data=None)
+        ppm.publishing.save_values({"b": 3.0}, data=None)
     with pytest.raises(ValueError, match="JSON"):
-        ppm.save_values({"b": {"value": float("nan"), "error": 0.0}}, data=None)
+        ppm.publishing.save_values({"b": {"value": float("nan"), "error": 0.0}}, data=None)

@@ -32,9 +32,13 @@ def two_responses(y):
 
 MAKERS = {
     "GammaPoisson": (ppm.GammaPoisson, COUNTS, ("mu",)),
-    "PyMCGammaPoisson": (ppm.PyMCGammaPoisson, COUNTS, ("mu",)),
+    "PyMCGammaPoisson": (ppm.synthesizers.pymc_model.PyMCGammaPoisson, COUNTS, ("mu",)),
     "FiniteMixture": (lambda y: ppm.FiniteMixture(y, X, **MIXTURE), INCOME, None),
-    "PyMCFiniteMixture": (lambda y: ppm.PyMCFiniteMixture(y, X, **MIXTURE), INCOME, None),
+    "PyMCFiniteMixture": (
+        lambda y: ppm.synthesizers.pymc_model.PyMCFiniteMixture(y, X, **MIXTURE),
+        INCOME,
+        None,
+    ),
     "PyMCSynthesizer": (lambda y: ppm.PyMCSynthesizer(pymc_model(y)), INCOME, ("mu",)),
     "two responses": (lambda y: ppm.PyMCSynthesizer(two_responses(y)), INCOME, ("mu",)),
 }
@@ -76,7 +80,7 @@ def test_every_synthesizer_knows_its_own_fit_from_one_of_other_records(name, tmp
     kept = xr.DataTree.from_dict(groups)
     weights = np.full(12, 0.5)
     for good in (fit, kept):
-        bound = ppm.bound_fit(
+        bound = ppm.mechanism.bound_fit(
             make(records.copy()), good, weights, unweighted=good, allow_disagreement=True
         )
         assert bound.local_bound == ppm.local_bound(own.log_likelihood(fit), weights)
@@ -86,7 +90,7 @@ def test_every_synthesizer_knows_its_own_fit_from_one_of_other_records(name, tmp
         other = make(other.copy())
         for settings in ({"fit": fit}, {"fit": fit_of(other, parameters), "unweighted": fit}):
             with pytest.raises(ValueError, match="is no fit of this synthesizer") as error:
-                ppm.bound_fit(other, weights=weights, **settings)
+                ppm.mechanism.bound_fit(other, weights=weights, **settings)
             named = "unweighted" if "unweighted" in settings else "fit"
             assert str(error.value).startswith(f"{named} is no fit") and "\n" not in str(error)
 
@@ -103,7 +107,7 @@ def test_a_fit_of_other_records_is_refused_before_a_run_starts(monkeypatch):
     for call in (
         lambda: mechanism.run(draws=20, unweighted=fit),
         lambda: ppm.PseudoPosteriorMechanism(other, weights=np.ones(12)).run(unweighted=fit),
-        lambda: ppm.match_local_bound(other, 1.0, unweighted=fit, draws=20),
+        lambda: ppm.mechanism.match_local_bound(other, 1.0, unweighted=fit, draws=20),
     ):
         with pytest.raises(ValueError, match="^unweighted is no fit of this synthesizer: its log"):
             call()
@@ -120,7 +124,7 @@ def test_a_fit_of_another_model_or_length_is_refused():
     ):
         for wrong in (counts, xr.DataTree(), {"posterior": 3}, None):
             with pytest.raises(ValueError, match="^fit is no fit of this synthesizer"):
-                ppm.bound_fit(other, wrong, np.ones(other.records))
+                ppm.mechanism.bound_fit(other, wrong, np.ones(other.records))
 
 
 def test_the_first_and_the_last_draw_are_compared():
@@ -129,7 +133,7 @@ def test_the_first_and_the_last_draw_are_compared():
         fit = synthesizer.fit(draws=20, random_seed=1)
         fit["log_likelihood"]["counts"][0, place, 3] += 0.01
         with pytest.raises(ValueError, match="^fit is no fit"):
-            ppm.bound_fit(synthesizer, fit, np.ones(12))
+            ppm.mechanism.bound_fit(synthesizer, fit, np.ones(12))
 
 
 def test_a_synthesizer_that_cannot_compute_it_again_is_taken_at_its_word():

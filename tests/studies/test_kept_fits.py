@@ -31,7 +31,7 @@ class Counted(ppm.GammaPoisson):
 def sweep(folder=None, pairs=PAIRS, interrupted_at=None, **changes):
     """A sweep and the number of fits that it computed."""
     Counted.fits, Counted.interrupted_at = 0, interrupted_at
-    found = ppm.risk_utility_sweep(
+    found = ppm.studies.sweep(
         Counted(COUNTS), pairs, fits=folder, **{**SETTINGS, **changes}
     )
     return found, Counted.fits
@@ -182,14 +182,14 @@ class WithAnObject(WithNewSettings):
 def test_what_has_no_fingerprint_is_refused_before_any_fit(tmp_path):
     run = {"configurations": PAIRS, "fits": tmp_path, **SETTINGS}
     with pytest.raises(ValueError, match=r"WithoutFingerprint cannot be kept.*no fingerprint\(\)"):
-        ppm.risk_utility_sweep(WithoutFingerprint(), **run)
+        ppm.studies.sweep(WithoutFingerprint(), **run)
     with pytest.raises(ValueError, match="inherits from GammaPoisson does not know its __init__"):
-        ppm.risk_utility_sweep(WithNewSettings(COUNTS, 2), **run)
+        ppm.studies.sweep(WithNewSettings(COUNTS, 2), **run)
     with pytest.raises(ValueError, match="no hash can be taken of a function"):
-        ppm.risk_utility_sweep(WithAnObject(COUNTS, lambda x: x), **run)
+        ppm.studies.sweep(WithAnObject(COUNTS, lambda x: x), **run)
     assert key(WithOwnFingerprint(COUNTS, 2)) != key(WithOwnFingerprint(COUNTS, 3))
     # without a folder nothing is asked of it
-    ppm.risk_utility_sweep(WithNewSettings(COUNTS, 2), PAIRS, **SETTINGS)
+    ppm.studies.sweep(WithNewSettings(COUNTS, 2), PAIRS, **SETTINGS)
 
 
 def test_values_that_look_alike_have_other_hashes():
@@ -299,11 +299,11 @@ def test_a_folder_that_cannot_be_used_is_refused(tmp_path):
 
 def test_the_folder_of_a_run_comes_from_the_environment(monkeypatch):
     monkeypatch.delenv("PPM_FITS", raising=False)
-    assert ppm.fits_folder() is None
+    assert ppm.publishing.fits_folder() is None
     monkeypatch.setenv("PPM_FITS", "")
-    assert ppm.fits_folder() is None
+    assert ppm.publishing.fits_folder() is None
     monkeypatch.setenv("PPM_FITS", "somewhere")
-    assert ppm.fits_folder() == "somewhere"
+    assert ppm.publishing.fits_folder() == "somewhere"
 
 
 def test_a_fit_of_the_mixture_comes_back_whole_and_can_be_started_from(tmp_path):

@@ -37,8 +37,8 @@ def logistic():
 
 def test_the_sweep_of_a_pymc_model_is_that_of_its_closed_form():
     settings = {"releases": 3, "random_seed": 1, "attempts": 2}
-    found = ppm.risk_utility_sweep(gamma_poisson(), PAIRS, draws=500, **settings)
-    closed = ppm.risk_utility_sweep(ppm.GammaPoisson(COUNTS), PAIRS, draws=1000, **settings)
+    found = ppm.studies.sweep(gamma_poisson(), PAIRS, draws=500, **settings)
+    closed = ppm.studies.sweep(ppm.GammaPoisson(COUNTS), PAIRS, draws=1000, **settings)
     for one, other in zip(found.entries, closed.entries, strict=True):
         assert one.mechanism == other.mechanism
         assert one.local_bound == pytest.approx(other.local_bound, rel=0.2)
@@ -54,10 +54,10 @@ def test_a_logistic_model_can_be_bounded_and_matched():
     synthesizer = ppm.PyMCSynthesizer(model, warmup=200)
     fit = synthesizer.fit(draws=200, random_seed=1)
     ones = np.ones(synthesizer.records)
-    result = ppm.bound_fit(model, fit, ones)
+    result = ppm.mechanism.bound_fit(model, fit, ones)
     expected = np.abs(synthesizer.log_likelihood(fit)).max(("chain", "draw"))
     assert np.array_equal(result.record_bounds, expected)
-    found, history = ppm.match_local_bound(
+    found, history = ppm.mechanism.match_local_bound(
         model, 0.5 * result.local_bound, unweighted=fit, draws=200, random_seed=2, attempts=1,
         allow_disagreement=True,
     )
@@ -67,13 +67,13 @@ def test_a_logistic_model_can_be_bounded_and_matched():
 
 def test_what_is_no_model_is_refused_before_any_fit():
     def bound(model):
-        return ppm.bound_fit(model, None, np.ones(3))
+        return ppm.mechanism.bound_fit(model, None, np.ones(3))
 
     def match(model):
-        return ppm.match_local_bound(model, 1.0, unweighted=None)
+        return ppm.mechanism.match_local_bound(model, 1.0, unweighted=None)
 
     def sweep(model):
-        return ppm.risk_utility_sweep(model, PAIRS)
+        return ppm.studies.sweep(model, PAIRS)
 
     for call in (bound, match, sweep):
         for wrong in (COUNTS, 3, None, "model"):
@@ -87,4 +87,4 @@ def test_a_model_of_several_responses_has_no_sweep():
         pm.Normal("first", mean, 1.0, observed=np.zeros(5))
         pm.Normal("second", mean, 1.0, observed=np.ones(5))
     with pytest.raises(ValueError, match="one response; the model has 2: first, second"):
-        ppm.risk_utility_sweep(model, PAIRS)
+        ppm.studies.sweep(model, PAIRS)

@@ -16,16 +16,14 @@ import pytest
 from conftest import ROOT
 from survey_files import UNIT, csv_text, unit
 
+from ppm import survey
 from ppm.survey import expenditure as reader
 from ppm.survey.expenditure import (
     LABELS,
     DataFileError,
-    download_ce,
     left_out_columns,
-    load_ce,
     log_income,
     predictor_matrix,
-    simulate_ce,
 )
 
 DIARY = ROOT.parent / "shared" / "data" / "diary17.zip"
@@ -82,7 +80,7 @@ def one_line(error):
 
 @pytest.fixture(scope="module")
 def diary():
-    return load_ce(DIARY)
+    return survey.load(DIARY)
 
 
 @needs_diary
@@ -99,7 +97,7 @@ def test_real_diary_counts(diary):
 
 @needs_diary
 def test_real_diary_incomes():
-    kept = load_ce(DIARY, missing="category")
+    kept = survey.load(DIARY, missing="category")
     income = kept.table["income"]
     assert len(income) == 5_916 and kept.dropped == {}
     assert kept.nonpositive == 8
@@ -162,7 +160,7 @@ def test_real_diary_description(diary):
 
 
 def test_interview_reads_the_first_quarter(interview_zip):
-    data = load_ce(interview_zip)
+    data = survey.load(interview_zip)
     assert data.survey == "interview"
     assert data.units_read == data.rows_read == len(data.table) == 3
     assert data.table["income"].tolist() == [50_000.5, -7_000.0, 50_000.5]
@@ -175,13 +173,13 @@ def test_interview_reads_the_first_quarter(interview_zip):
 
 def test_interview_quarters(interview_zip):
     """A unit seen in two quarters counts once, with its earliest interview."""
-    both = load_ce(interview_zip, quarters=["2017Q2", "171"])
+    both = survey.load(interview_zip, quarters=["2017Q2", "171"])
     assert (both.rows_read, both.units_read) == (6, 4)
     assert both.table["income"].tolist() == [50_000.5, -7_000.0, 50_000.5, 50_000.5]
-    second = load_ce(interview_zip, quarters="2017Q2")
+    second = survey.load(interview_zip, quarters="2017Q2")
     assert second.table["income"].tolist() == [1.0, 50_000.5, 50_000.5]
     assert "2017Q2" in second.substitutions[0]
-    assert load_ce(interview_zip, quarters="all").units_read == 7
+    assert survey.load(interview_zip, quarters="all").units_read == 7
 
 
 @pytest.mark.parametrize(
@@ -195,28 +193,28 @@ def test_interview_quarters(interview_zip):
 )
 def test_interview_wrong_quarters(interview_zip, quarters, words):
     with pytest.raises(ValueError, match="quarters") as error:
-        load_ce(interview_zip, quarters=quarters)
+        survey.load(interview_zip, quarters=quarters)
     assert words in one_line(error)
 
 
 def test_folder_and_single_file_agree_with_the_zip(interview_zip, tmp_path):
-    wanted = load_ce(interview_zip).table
+    wanted = survey.load(interview_zip).table
     with zipfile.ZipFile(interview_zip) as archive:
         archive.extractall(tmp_path / "unpacked")
     for path in ("unpacked", "unpacked/intrvw17", "unpacked/intrvw17/fmli171x.csv"):
-        pd.testing.assert_frame_equal(load_ce(tmp_path / path).table, wanted)
+        pd.testing.assert_frame_equal(survey.load(tmp_path / path).table, wanted)
     own_name = tmp_path / "mine.csv"
     own_name.write_bytes((tmp_path / "unpacked/intrvw17/fmli171x.csv").read_bytes())
-    pd.testing.assert_frame_equal(load_ce(str(own_name)).table, wanted)
+    pd.testing.assert_frame_equal(survey.load(str(own_name)).table, wanted)
     with pytest.raises(ValueError, match="mine.csv is one CSV file"):
-        load_ce(own_name, quarters="2017Q2")
+        survey.load(own_name, quarters="2017Q2")
 
 
 def test_revised_file_wins_over_its_namesake(tmp_path):
     (tmp_path / "z").mkdir()
     (tmp_path / "fmli171x.csv").write_text(csv_text(unit(1, FINCBTXM="2")))
     (tmp_path / "z" / "fmli171.csv").write_text(csv_text(unit(1, FINCBTXM="1")))
-    assert load_ce(tmp_path).table["income"].tolist() == [2.0]
+    assert survey.load(tmp_path).table["income"].tolist() == [2.0]
 
 
 # ---------------------------------------------------------------------------------------- codes
@@ -225,7 +223,7 @@ def test_revised_file_wins_over_its_namesake(tmp_path):
 def read(tmp_path, *rows, diary=False, **options):
     path = tmp_path / "file.csv"
     path.write_text(csv_text(*rows, diary=diary))
-    return load_ce(path, **options)
+    return survey.load(path, **options)
 
 
 @pytest.mark.parametrize(
@@ -376,14 +374,14 @@ def test_header_in_lower_case_with_byte_order_mark(tmp_path):
     path = tmp_path / "file.csv"
     head, rest = csv_text(unit(1)).split("\n", 1)
     path.write_text("\ufeff" + head.lower() + "\n" + rest, encoding="utf-8")
-    assert len(load_ce(path).table) == 1
+    assert len(survey.load(path).table) == 1
 
 
 def test_quoted_cells(tmp_path):
     path = tmp_path / "file.csv"
     quoted = pd.DataFrame([{**UNIT, "OTHER": "a, b\nc"}]).to_csv(index=False, quoting=1)
     path.write_text(quoted)
-    pd.testing.assert_frame_equal(load_ce(path).table, read(tmp_path, {}).table)
+    pd.testing.assert_frame_equal(survey.load(path).table, read(tmp_path, {}).table)
 
 
 # ------------------------------------------------------------------------------------ bad input
@@ -391,15 +389,15 @@ def test_quoted_cells(tmp_path):
 
 def test_nothing_there(tmp_path):
     with pytest.raises(FileNotFoundError, match="absent.zip") as error:
-        load_ce(tmp_path / "absent.zip")
+        survey.load(tmp_path / "absent.zip")
     one_line(error)
     with pytest.raises(ValueError, match="path is empty"):
-        load_ce("")
+        survey.load("")
 
 
 def test_wrong_missing(interview_zip):
     with pytest.raises(ValueError, match="'drop' or 'category', got 'impute'"):
-        load_ce(interview_zip, missing="impute")
+        survey.load(interview_zip, missing="impute")
 
 
 def _corrupt(content):
@@ -426,27 +424,27 @@ def _corrupt(content):
 def test_damaged_files(tmp_path, name, change, words):
     rows = [unit(i, FINCBTXM=str(i * 7919 % 100_003)) for i in range(400)]
     whole = write_zip(tmp_path / "whole.zip", {"fmli171x.csv": csv_text(*rows)})
-    assert load_ce(whole).units_read == 400
+    assert survey.load(whole).units_read == 400
     path = tmp_path / name
     path.write_bytes(change(whole.read_bytes()))
     with pytest.raises(DataFileError) as error:
-        load_ce(path)
+        survey.load(path)
     assert words in one_line(error)
 
 
 def test_archives_and_folders_without_survey_files(tmp_path):
     path = write_zip(tmp_path / "other.zip", {"x/": "", "x/fmli171x.dta": "", "x/readme.txt": ""})
     with pytest.raises(DataFileError, match="other.zip has no FMLI or FMLD file") as error:
-        load_ce(path)
+        survey.load(path)
     assert "x/fmli171x.dta" in one_line(error)
     with pytest.raises(DataFileError, match="it holds other.zip"):
-        load_ce(tmp_path)
+        survey.load(tmp_path)
     both = write_zip(tmp_path / "both.zip", {"fmli171x.csv": "", "fmld171.csv": ""})
     with pytest.raises(DataFileError, match="both.zip has both Interview"):
-        load_ce(both)
+        survey.load(both)
     old = write_zip(tmp_path / "old.zip", {"fmli121x.csv": csv_text(unit(1))})
     with pytest.raises(DataFileError, match="fmli121x.csv is older than 2015"):
-        load_ce(old)
+        survey.load(old)
 
 
 @pytest.mark.parametrize(
@@ -485,7 +483,7 @@ def test_wrong_csv(tmp_path, text, words):
     path = tmp_path / "file.csv"
     path.write_text(text, encoding="latin-1")
     with pytest.raises(DataFileError) as error:
-        load_ce(path)
+        survey.load(path)
     message = one_line(error)
     assert words in message and message.startswith("file.csv")
 
@@ -558,16 +556,16 @@ def test_a_folder_pipe_or_broken_link_named_like_a_file_is_refused(tmp_path, mak
     """A pipe would be read for ever."""
     make(tmp_path / "fmli171x.csv")
     with pytest.raises(DataFileError, match=r"^fmli171x\.csv (is no file|cannot be read)") as error:
-        load_ce(tmp_path)
+        survey.load(tmp_path)
     one_line(error)
     if (tmp_path / "fmli171x.csv").is_fifo():
         with pytest.raises(DataFileError, match=r"^fmli171x\.csv is no file"):
-            load_ce(tmp_path / "fmli171x.csv")
+            survey.load(tmp_path / "fmli171x.csv")
 
 
 def test_a_name_that_is_too_long_is_not_there(tmp_path):
     with pytest.raises(FileNotFoundError, match="no such file"):
-        load_ce(tmp_path / ("x" * 300 + ".csv"))
+        survey.load(tmp_path / ("x" * 300 + ".csv"))
 
 
 def test_two_files_of_one_quarter_are_not_chosen_between(tmp_path):
@@ -575,14 +573,14 @@ def test_two_files_of_one_quarter_are_not_chosen_between(tmp_path):
     first, second = csv_text(*incomes(1, 2)), csv_text(*incomes(3, 4))
     path = write_zip(tmp_path / "a.zip", {"a/fmli171x.csv": first, "b/FMLI171x.csv": second})
     with pytest.raises(DataFileError, match=r"a\.zip has two files of 2017Q1, a/f.* and b/F") as e:
-        load_ce(path)
+        survey.load(path)
     one_line(e)
     # of no importance where another quarter is read
     both = {"a/fmli173.csv": first, "b/fmli173.csv": first, "a/fmli171x.csv": second}
     path = write_zip(tmp_path / "b.zip", both)
-    assert load_ce(path).table["income"].tolist() == [3, 4]
+    assert survey.load(path).table["income"].tolist() == [3, 4]
     with pytest.raises(DataFileError, match="two files of 2017Q3"):
-        load_ce(path, quarters="all")
+        survey.load(path, quarters="all")
 
 
 def test_what_would_fill_the_memory_is_refused_before_it_is_unpacked(tmp_path, monkeypatch):
@@ -593,12 +591,12 @@ def test_what_would_fill_the_memory_is_refused_before_it_is_unpacked(tmp_path, m
     # three times a year of interviews (five quarters of 6,200 units, 800 columns) passes
     assert 3 * 5 * 6_200 * 800 * 12 < reader._MOST_BYTES < 8 * 10**9
     monkeypatch.setattr(reader, "_MOST_BYTES", len(rows))
-    assert load_ce(path).units_read == 2000  # just fits
+    assert survey.load(path).units_read == 2000  # just fits
     with monkeypatch.context() as patch:
         patch.setattr(reader, "_unpacked", lambda *_: pytest.fail("it was unpacked"))
         for place in (path, tmp_path / "unpacked"):
             with pytest.raises(DataFileError, match="what there is to read comes to") as error:
-                load_ce(place, quarters="all")
+                survey.load(place, quarters="all")
             one_line(error)
     # a size that the zip only claims is found out too
     content = bytearray(path.read_bytes())
@@ -607,7 +605,7 @@ def test_what_would_fill_the_memory_is_refused_before_it_is_unpacked(tmp_path, m
         content[place : place + 4] = struct.pack("<I", 100)
     path.write_bytes(content)
     with pytest.raises(DataFileError, match="not a whole zip file"):
-        load_ce(path)
+        survey.load(path)
 
 
 @pytest.mark.parametrize("flag", ["encrypted", "packed"])
@@ -619,20 +617,20 @@ def test_a_zip_that_cannot_be_unpacked_is_named(tmp_path, flag):
         content[place if flag == "encrypted" else place + 2] = 1 if flag == "encrypted" else 99
     path.write_bytes(content)
     with pytest.raises(DataFileError, match="^a.zip cannot be unpacked: ") as error:
-        load_ce(path)
+        survey.load(path)
     assert {"encrypted": "is encrypted", "packed": "compression"}[flag] in one_line(error)
 
 
 def test_names_in_a_zip_cannot_write_lines_of_their_own(tmp_path):
     path = write_zip(tmp_path / "a.zip", {"x\nppm: all is well\x1b[2J" + 500 * "y": ""})
     with pytest.raises(DataFileError, match="it holds x[?]ppm: all is well[?]") as error:
-        load_ce(path)
+        survey.load(path)
     one_line(error)
     # a name that is no text
     path = write_zip(path, {"é.txt": "", "fmli171x.csv": csv_text(unit(1))})
     path.write_bytes(path.read_bytes().replace("é".encode(), b"\xff\xff"))
     with pytest.raises(DataFileError, match="a.zip is not a whole zip file"):
-        load_ce(path)
+        survey.load(path)
 
 
 @pytest.mark.parametrize("end", ["\r", "\r\n"])
@@ -640,7 +638,7 @@ def test_other_ends_of_lines_and_letters_that_are_no_utf_8_are_read(tmp_path, en
     path = tmp_path / "file.csv"
     text = csv_text(unit(1), unit(2, FINCBTXM="7", OTHER="Señor"))
     path.write_bytes(text.replace("\n", end).encode("latin-1"))
-    assert load_ce(path).table["income"].tolist() == [50_000.5, 7.0]
+    assert survey.load(path).table["income"].tolist() == [50_000.5, 7.0]
 
 
 # ------------------------------------------------------------------------------------ simulated
@@ -658,7 +656,7 @@ def test_other_ends_of_lines_and_letters_that_are_no_utf_8_are_read(tmp_path, en
     ],
 )
 def test_extreme_incomes_are_shown_as_roughly_as_in_the_paper(smallest, largest, shown):
-    data = simulate_ce(60, random_seed=1)
+    data = survey.simulate(60, random_seed=1)
     data.table["income"] = np.linspace(smallest, largest, 60)
     note = data.description()["note"].iloc[-1]
     assert note == f"{shown} rounded; paper: about -7K to 1,800K"
@@ -666,16 +664,16 @@ def test_extreme_incomes_are_shown_as_roughly_as_in_the_paper(smallest, largest,
 
 
 def test_simulated_repeats_with_its_seed():
-    first, again = simulate_ce(500, random_seed=3), simulate_ce(500, random_seed=3)
+    first, again = survey.simulate(500, random_seed=3), survey.simulate(500, random_seed=3)
     pd.testing.assert_frame_equal(first.table, again.table)
-    other = simulate_ce(500, random_seed=4).table
+    other = survey.simulate(500, random_seed=4).table
     assert not first.table["income"].equals(other["income"])
-    from_generator = simulate_ce(500, random_seed=np.random.default_rng(3)).table
+    from_generator = survey.simulate(500, random_seed=np.random.default_rng(3)).table
     pd.testing.assert_frame_equal(first.table, from_generator)
 
 
 def test_simulated_schema_is_that_of_the_reader(tmp_path):
-    simulated = simulate_ce(50)
+    simulated = survey.simulate(50)
     loaded = read(tmp_path, *(unit(i, FINCBTXM=str(i)) for i in range(50)))
     pd.testing.assert_series_equal(simulated.table.dtypes, loaded.table.dtypes)
     assert simulated.table.index.equals(loaded.table.index)
@@ -684,13 +682,13 @@ def test_simulated_schema_is_that_of_the_reader(tmp_path):
 
 
 def test_simulated_says_so():
-    data = simulate_ce(100)
+    data = survey.simulate(100)
     assert data.simulated and data.summary().startswith("SIMULATED DATA")
     assert "simulated" in data.source and set(data.description()["source"]) == {"simulated"}
 
 
 def test_simulated_looks_like_the_paper_s_sample():
-    data = simulate_ce()
+    data = survey.simulate()
     assert len(data.table) == data.units_read == 6_208
     income = data.table["income"]
     assert data.nonpositive == 9 and -7_000 <= income.min() <= 0
@@ -705,7 +703,7 @@ def test_simulated_looks_like_the_paper_s_sample():
 
 def test_simulated_income_depends_on_the_predictors():
     """Regression on the traits explains log income; on shuffled traits it does not."""
-    data = simulate_ce()
+    data = survey.simulate()
     y, _ = log_income(data.table[data.table["income"] > 0])
     X, _ = predictor_matrix(data.table[data.table["income"] > 0])
 
@@ -726,11 +724,11 @@ def test_simulated_income_depends_on_the_predictors():
 @pytest.mark.parametrize("n", [0, -5, 2.5, "10", True])
 def test_simulated_wrong_size(n):
     with pytest.raises(ValueError, match="n must be a whole number of at least 1"):
-        simulate_ce(n)
+        survey.simulate(n)
 
 
 def test_subsample_draws_units_and_counts_the_rest():
-    data = simulate_ce(500, random_seed=1)
+    data = survey.simulate(500, random_seed=1)
     some = data.subsample(60, random_seed=2)
     assert len(some.table) == 60 and some.simulated
     assert some.units_read == len(some.table) + sum(some.dropped.values())
@@ -747,7 +745,7 @@ def test_subsample_draws_units_and_counts_the_rest():
 
 
 def test_simulated_single_unit():
-    X, names = predictor_matrix(simulate_ce(1))
+    X, names = predictor_matrix(survey.simulate(1))
     assert X.tolist() == [[1.0]] and names == ["intercept"]
 
 
@@ -755,7 +753,7 @@ def test_simulated_single_unit():
 
 
 def test_predictors_mean_what_their_names_say():
-    table = simulate_ce(2_000, random_seed=5).table
+    table = survey.simulate(2_000, random_seed=5).table
     X, names = predictor_matrix(table)
     assert names[0] == "intercept" and (X[:, 0] == 1).all() and X.dtype == np.float64
     for column, name in zip(X.T[1:], names[1:], strict=True):
@@ -770,7 +768,7 @@ def test_predictors_mean_what_their_names_say():
 
 
 def test_categories_not_observed_have_no_column():
-    table = simulate_ce(2_000, random_seed=5).table
+    table = survey.simulate(2_000, random_seed=5).table
     part = table[~table["region"].isin(["Northeast", "West"])]
     _, names = predictor_matrix(part)
     assert "region: South" in names
@@ -782,7 +780,7 @@ def test_categories_not_observed_have_no_column():
 
 def test_redundant_columns_are_left_out_in_order():
     """A later dummy that repeats earlier ones goes, and only that one."""
-    table = simulate_ce(2_000, random_seed=5).table
+    table = survey.simulate(2_000, random_seed=5).table
     _, before = predictor_matrix(table)
     rural = table["cbsa"] == "outside a metropolitan area"
     table["urban"] = pd.Categorical(
@@ -798,7 +796,7 @@ def test_redundant_columns_are_left_out_in_order():
 
 
 def test_predictors_refuse():
-    table = simulate_ce(50).table
+    table = survey.simulate(50).table
     with pytest.raises(ValueError, match="no column age, earner"):
         predictor_matrix(table.drop(columns=["age", "earner"]))
     holes = table.copy()
@@ -821,13 +819,13 @@ def test_log_income():
     values, floored = log_income(table, floor=50)
     np.testing.assert_allclose(values, np.log([50, 50, 50, 50, 50, 100]))
     assert floored == 5
-    assert log_income(simulate_ce())[1] >= 9
+    assert log_income(survey.simulate())[1] >= 9
 
 
 @pytest.mark.parametrize("floor", [0, -1.0, np.nan, np.inf, "1", None, True])
 def test_log_income_wrong_floor(floor):
     with pytest.raises(ValueError, match="floor must be a positive number"):
-        log_income(simulate_ce(5), floor=floor)
+        log_income(survey.simulate(5), floor=floor)
 
 
 @pytest.mark.parametrize(
@@ -885,26 +883,26 @@ def test_download_records_and_checks(server, tmp_path, capsys):
     digest = hashlib.sha256(body).hexdigest()
     server.pages["/intrvw17.zip"] = (200, body, 0)
     folder = tmp_path / "new" / "folder"
-    path = download_ce(folder, base_url=server.url + "/", contact="me@agency.gov")
+    path = survey.download(folder, base_url=server.url + "/", contact="me@agency.gov")
     assert path == folder / "intrvw17.zip" and path.read_bytes() == body
     assert digest in capsys.readouterr().out
     assert (folder / "intrvw17.zip.sha256").read_text().split() == [digest, "intrvw17.zip"]
-    assert load_ce(path).units_read == 1
+    assert survey.load(path).units_read == 1
     assert len(server.requests) == 1 and "me@agency.gov" in server.requests[0][1]
 
-    assert download_ce(folder, base_url=server.url) == path
+    assert survey.download(folder, base_url=server.url) == path
     assert len(server.requests) == 1  # nothing downloaded twice
     assert capsys.readouterr().out == ""
 
     path.write_bytes(tiny_zip("2"))
     with pytest.raises(DataFileError, match="intrvw17.zip.sha256 says") as error:
-        download_ce(folder, base_url=server.url)
+        survey.download(folder, base_url=server.url)
     assert digest in one_line(error)
 
     path.unlink()  # reissued: the download differs from the record and is not kept
     server.pages["/intrvw17.zip"] = (200, tiny_zip("3"), 0)
     with pytest.raises(DataFileError, match="the download was removed") as error:
-        download_ce(folder, base_url=server.url)
+        survey.download(folder, base_url=server.url)
     one_line(error)
     assert not path.exists()
 
@@ -916,16 +914,16 @@ def test_download_with_known_hash(server, tmp_path, capsys):
     options = {"year": 2018, "survey": "diary", "base_url": server.url}
     wrong = "0" * 64
     with pytest.raises(DataFileError, match=f"known_hash says {wrong}"):
-        download_ce(tmp_path, known_hash=wrong, **options)
+        survey.download(tmp_path, known_hash=wrong, **options)
     assert list(tmp_path.iterdir()) == []
-    path = download_ce(tmp_path, known_hash=f"sha256:{digest.upper()}", **options)
+    path = survey.download(tmp_path, known_hash=f"sha256:{digest.upper()}", **options)
     assert path.name == "diary18.zip" and capsys.readouterr().out == ""
     assert digest in (tmp_path / "diary18.zip.sha256").read_text()
 
 
 def test_download_takes_a_file_put_there_by_hand(tmp_path, capsys):
     (tmp_path / "intrvw17.zip").write_bytes(tiny_zip())
-    download_ce(tmp_path, base_url="http://127.0.0.1:9")
+    survey.download(tmp_path, base_url="http://127.0.0.1:9")
     assert (tmp_path / "intrvw17.zip.sha256").exists() and "recorded" in capsys.readouterr().out
 
 
@@ -934,7 +932,7 @@ def test_download_offline(tmp_path, monkeypatch):
     with ThreadingHTTPServer(("127.0.0.1", 0), BaseHTTPRequestHandler) as closed:
         url = f"http://127.0.0.1:{closed.server_port}"
     with pytest.raises(ConnectionError) as error:
-        download_ce(tmp_path, base_url=url)
+        survey.download(tmp_path, base_url=url)
     text = one_line(error)
     assert f"{url}/intrvw17.zip" in text and f"save it as {tmp_path / 'intrvw17.zip'}" in text
     assert "urllib" not in text and error.value.__suppress_context__
@@ -945,18 +943,18 @@ def test_download_that_breaks_off_leaves_nothing(server, tmp_path):
     body = tiny_zip()
     server.pages["/intrvw17.zip"] = (200, body[:100], len(body))
     with pytest.raises(ConnectionError, match="broke off"):
-        download_ce(tmp_path, base_url=server.url)
+        survey.download(tmp_path, base_url=server.url)
     assert list(tmp_path.iterdir()) == []
 
 
 def test_download_refused_or_a_web_page(server, tmp_path):
     server.pages["/intrvw17.zip"] = (403, b"<html>", 0)
     with pytest.raises(ConnectionError, match="403 Forbidden, try contact=") as error:
-        download_ce(tmp_path, base_url=server.url)
+        survey.download(tmp_path, base_url=server.url)
     one_line(error)
     server.pages["/intrvw17.zip"] = (200, b"<html>no</html>", 0)
     with pytest.raises(DataFileError, match="intrvw17.zip is no zip file: a web page"):
-        download_ce(tmp_path, base_url=server.url)
+        survey.download(tmp_path, base_url=server.url)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -971,20 +969,20 @@ def test_download_refused_or_a_web_page(server, tmp_path):
 )
 def test_download_wrong_arguments(tmp_path, options, words):
     with pytest.raises(ValueError, match=words):
-        download_ce(tmp_path / "not made", **options)
+        survey.download(tmp_path / "not made", **options)
     assert not (tmp_path / "not made").exists()
 
 
 def test_download_without_pooch(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "pooch", None)
     with pytest.raises(ImportError, match="needs pooch"):
-        download_ce(tmp_path)
+        survey.download(tmp_path)
 
 
 def test_import_is_light():
     """Reading and simulating need no PyMC, matplotlib or pooch."""
     code = (
-        "import sys, ppm; ppm.predictor_matrix(ppm.simulate_ce(20)); "
+        "import sys, ppm; ppm.survey.predictor_matrix(ppm.survey.simulate(20)); "
         "print([m for m in ('pymc', 'jax', 'matplotlib', 'pooch', 'requests') if m in sys.modules])"
     )
     done = subprocess.run(

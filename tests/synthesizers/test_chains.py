@@ -124,7 +124,7 @@ def mixture(**settings):
 
 
 def sweep(synthesizer, **settings):
-    return ppm.risk_utility_sweep(
+    return ppm.studies.sweep(
         synthesizer, [(0.7, 0.0), (0.5, -0.3)], releases=2, draws=40, random_seed=3, attempts=3,
         count_weights=np.full(RECORDS, 0.5), **settings,
     )
@@ -214,7 +214,7 @@ def test_an_interrupt_ends_all_processes_and_keeps_what_is_finished(tmp_path):
                 rng.standard_normal(300), np.ones((300, 1)), components=2, warmup=100,
                 parallel=True,
             )
-            ppm.risk_utility_sweep(
+            ppm.studies.sweep(
                 model, [(0.7, 0.0), (0.5, 0.0)], releases=2, draws=int(sys.argv[2]),
                 random_seed=3, attempts=2, fits=sys.argv[1],
             )

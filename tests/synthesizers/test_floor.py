@@ -285,10 +285,10 @@ def test_another_floor_is_another_model():
 
 @pytest.mark.parametrize("dollars", [1.0, 0.01, 7.0, 1000.0, 12345.678])
 def test_the_logarithm_of_a_floor_is_found_whatever_way_it_was_computed(dollars):
-    data = ppm.simulate_ce(300, random_seed=2)
+    data = ppm.survey.simulate(300, random_seed=2)
     data.table.loc[:40, "income"] = 0.0
-    response, count = ppm.log_income(data, dollars)
-    predictors, _ = ppm.predictor_matrix(data)
+    response, count = ppm.survey.log_income(data, dollars)
+    predictors, _ = ppm.survey.predictor_matrix(data)
     model = FiniteMixture(response, predictors, floor=np.log(dollars))
     at = model.floor.reached
     np.testing.assert_array_equal(at, data.table["income"] <= dollars)
@@ -340,16 +340,16 @@ def households(tmp_path_factory):
     ]
     path = tmp_path_factory.mktemp("ce") / "fmli171x.csv"
     path.write_text(csv_text(*rows))
-    return ppm.load_ce(path)
+    return ppm.survey.load(path)
 
 
 SHORT = {"components": 3, "warmup": 60, "parallel": False}
 
 
 def model_of(data, **settings):
-    response, count = ppm.log_income(data, 1.0)
+    response, count = ppm.survey.log_income(data, 1.0)
     assert count == data.nonpositive == 31
-    predictors, _ = ppm.predictor_matrix(data)
+    predictors, _ = ppm.survey.predictor_matrix(data)
     return FiniteMixture(response, predictors, **SHORT | settings)
 
 
@@ -396,7 +396,7 @@ def test_a_file_with_zeros_runs_from_end_to_end(households):
     ratio = (released[:, ~earns] == 0.0).mean() / (released[:, earns] == 0.0).mean()
     assert 1.5 < ratio < 15.0  # 5 in the file
     # the sweep keeps its fits, starts from earlier ones and takes conditional labels
-    sweep = ppm.risk_utility_sweep(
+    sweep = ppm.studies.sweep(
         model, [(0.7, 0.0)], releases=3, draws=60, random_seed=1, attempts=2,
         conditional_labels=True,
     )

@@ -17,7 +17,7 @@ import xarray as xr
 from scipy import stats
 
 import ppm
-from ppm._threads import one_thread
+from ppm._imports import one_thread
 from ppm.synthesizers.mixture import model as finite_mixture
 from ppm.synthesizers.mixture import sampler as mixture_sampler
 from ppm.synthesizers.mixture.model import FiniteMixture, mixture_log_likelihood
@@ -603,7 +603,7 @@ def test_chains_start_with_the_components_they_are_told():
         y, X, components=2, chains=2, warmup=400, starting_components=[1, 2], parallel=False
     )
     fit = model.fit(draws=400, random_seed=2)
-    assert ppm.bound_diagnostics(model.log_likelihood(fit), np.ones(90)).r_hat < 1.1
+    assert ppm.diagnostics.bound_diagnostics(model.log_likelihood(fit), np.ones(90)).r_hat < 1.1
 
 
 @pytest.mark.parametrize(

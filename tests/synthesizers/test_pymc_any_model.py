@@ -948,10 +948,10 @@ def test_a_bound_withheld_of_a_bare_model_says_how_to_set_warm_up_and_chains(qui
     )
     how = r"; set warm-up and chains by ppm\.PyMCSynthesizer\(model, warmup=2000, chains=4\);"
     with pytest.raises(ppm.ChainsDisagreeError, match=how):
-        _ = ppm.bound_fit(model, fit, np.ones(RECORDS)).local_bound
+        _ = ppm.mechanism.bound_fit(model, fit, np.ones(RECORDS)).local_bound
     longer = PyMCSynthesizer(model, warmup=3_000, chains=6)
     with pytest.raises(ppm.ChainsDisagreeError, match=r"\(model, warmup=6000, chains=6\)"):
-        _ = ppm.bound_fit(longer, fit, np.ones(RECORDS)).local_bound
+        _ = ppm.mechanism.bound_fit(longer, fit, np.ones(RECORDS)).local_bound
 
 
 def test_other_bad_input(quick):

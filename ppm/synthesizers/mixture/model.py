@@ -6,8 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import expit
 
+from ppm._imports import one_thread
 from ppm._random import generator, streams
-from ppm._threads import one_thread
 from ppm._validation import check_count, check_number, check_weights, shown
 from ppm.synthesizers.base import choose_draws
 from ppm.synthesizers.chains import progress_bar, run_chains
@@ -72,10 +72,10 @@ class FiniteMixture:
         from different sides, see the notes.
     floor : float, optional
         A value of the response, not above any other, that many records share, such as
-        ``numpy.log(1.0)`` where :func:`ppm.log_income` raised incomes of 0 to 1 dollar. A density
-        has no bound where a component shrinks onto such records, and :meth:`fit` would end with an
-        error; with this option they have a probability of their own. Releases hold the value as it
-        is: it must be public, and not computed from the records.
+        ``numpy.log(1.0)`` where :func:`ppm.survey.log_income` raised incomes of 0 to 1 dollar. A
+        density has no bound where a component shrinks onto such records, and :meth:`fit` would end
+        with an error; with this option they have a probability of their own. Releases hold the
+        value as it is: it must be public, and not computed from the records.
     floor_coefficient_scale : float, default 2.5
         Standard deviation s of the normal prior of each coefficient of that probability, from 1e-6
         to 100.

@@ -152,7 +152,7 @@ class ContractionStudy:
         )
 
 
-def contraction_study(
+def contraction(
     sizes=(100, 400, 1600, 6400),
     *,
     replicates=400,

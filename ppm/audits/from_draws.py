@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ppm import pdp
-from ppm._extras import needed_for
+from ppm._imports import needed_for
 from ppm._random import seed_sequence
 from ppm._validation import (
     as_numbers,
@@ -226,7 +226,7 @@ class SampledAudit:
         ).rename_axis("record")
 
 
-def sampled_audit(
+def sampled(
     synthesizer, records, *, weighting=record_weights, draws=1000, confidence=0.95, delta=0.0,
     random_seed=None, progress=False,
 ):

@@ -44,7 +44,7 @@ def first():
     """The synthesizer behind a sweep, and the sweep."""
     model = Stuck(COUNTS, [0, 0.15])
     settings = {"releases": 1, "draws": 200, "random_seed": 1, "attempts": 2}
-    return model, ppm.risk_utility_sweep(model, [(0.7, 0.0), (0.5, -0.3)], **settings)
+    return model, ppm.studies.sweep(model, [(0.7, 0.0), (0.5, -0.3)], **settings)
 
 
 @pytest.fixture
@@ -53,19 +53,19 @@ def sweep(first):
 
 
 def test_other_starts_show_what_equal_starts_hide(sweep):
-    table = ppm.compare_starts(sweep, Stuck(COUNTS, [0, 3]), draws=200, random_seed=2)
+    table = ppm.studies.compare_starts(sweep, Stuck(COUNTS, [0, 3]), draws=200, random_seed=2)
     assert list(table.index) == ["Unweighted", "DPweighted (0.7, 0)", "DPweighted (0.5, -0.3)"]
     assert (table["R-hat"] < 1.05).all()
     assert (table["R-hat, other starts"] > 1.2).all()
     # the same starts hide it again
-    alike = ppm.compare_starts(sweep, Stuck(COUNTS, [0, 0]), draws=200, random_seed=2)
+    alike = ppm.studies.compare_starts(sweep, Stuck(COUNTS, [0, 0]), draws=200, random_seed=2)
     assert (alike["R-hat, other starts"] < 1.05).all()
 
 
 def test_the_whole_comparison_is_that_of_the_definitions_on_both_fits(first):
     model, sweep = first
     others = Stuck(COUNTS, [3, 0, 1])
-    table = ppm.compare_starts(sweep, others, draws=150, random_seed=2)
+    table = ppm.studies.compare_starts(sweep, others, draws=150, random_seed=2)
     rows, shown = [], ["local bound", "R-hat", "R-hat, log-likelihood"]
     for entry, (weights, log_lik) in zip(
         [e for e in sweep.entries if e.mechanism != "EMweighted"], others.fits, strict=True
@@ -91,13 +91,14 @@ def test_the_whole_comparison_is_that_of_the_definitions_on_both_fits(first):
 
 def test_the_comparison_repeats(sweep):
     tables = [
-        ppm.compare_starts(sweep, Stuck(COUNTS, [0, 3]), draws=50, random_seed=3) for _ in range(2)
+        ppm.studies.compare_starts(sweep, Stuck(COUNTS, [0, 3]), draws=50, random_seed=3)
+        for _ in range(2)
     ]
     assert tables[0].equals(tables[1])
 
 
 def test_another_model_is_refused(sweep):
     with pytest.raises(ValueError, match="synthesizer has 39 records; those of the sweep are 40"):
-        ppm.compare_starts(sweep, Stuck(COUNTS[1:], [0, 0]))
+        ppm.studies.compare_starts(sweep, Stuck(COUNTS[1:], [0, 0]))
     with pytest.raises(ValueError, match="fits needs a random_seed"):
-        ppm.compare_starts(sweep, Stuck(COUNTS, [0, 0]), fits="somewhere")
+        ppm.studies.compare_starts(sweep, Stuck(COUNTS, [0, 0]), fits="somewhere")

@@ -5,7 +5,7 @@ import numpy as np
 from ppm._random import generator
 from ppm._validation import check_count
 from ppm.studies.kept_fits import fit_runner
-from ppm.studies.sweep import one_response
+from ppm.studies.risk_utility import one_response
 
 
 def compare_starts(sweep, synthesizer, *, draws=1000, random_seed=None, fits=None, progress=False):
@@ -17,8 +17,8 @@ def compare_starts(sweep, synthesizer, *, draws=1000, random_seed=None, fits=Non
 
     Parameters
     ----------
-    sweep : ppm.Sweep
-        What :func:`ppm.risk_utility_sweep` returned.
+    sweep : ppm.studies.Sweep
+        What :func:`ppm.studies.sweep` returned.
     synthesizer : ppm.Synthesizer or pymc.Model
         The same model with other starting points, such as ``ppm.FiniteMixture(…,
         starting_components=[1, 10])``.
@@ -27,7 +27,7 @@ def compare_starts(sweep, synthesizer, *, draws=1000, random_seed=None, fits=Non
     random_seed : int, SeedSequence or Generator, optional
         Source of randomness.
     fits : path-like, optional
-        Folder that keeps the fits, as for :func:`ppm.risk_utility_sweep`: it is confidential.
+        Folder that keeps the fits, as for :func:`ppm.studies.sweep`: it is confidential.
     progress : bool, default False
         Show a progress bar on standard error.
 

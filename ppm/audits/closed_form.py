@@ -12,19 +12,19 @@ import xarray as xr
 from scipy.special import gammainc, gammaincinv, gammaln
 
 from ppm import pdp
-from ppm._extras import needed_for
+from ppm._imports import needed_for
 from ppm._random import generator, seed_sequence
 from ppm._validation import as_numbers, check_count, check_counts, check_number, shown
 from ppm.lipschitz import local_bound, oscillation_bound
-from ppm.studies.contraction import _LARGEST_MEAN, _check_sizes
+from ppm.studies.contraction_study import _LARGEST_MEAN, _check_sizes
 from ppm.synthesizers.gamma_poisson import log_likelihood_of_counts
 from ppm.synthesizers.restricted_gamma import RestrictedGamma
 from ppm.weights import (
     capped_map,
     linear_weights,
     mapped_weights,
+    public_weights,
     reciprocal_map,
-    record_determined_weights,
 )
 
 # whose Gamma prior allows every μ above 0: bound and loss are taken over the range of draws
@@ -55,9 +55,9 @@ class AuditStudy:
     Attributes
     ----------
     dataset : xarray.Dataset
-        Dimensions mechanism, size, replicate; what :func:`exact_audit` returns for one database,
+        Dimensions mechanism, size, replicate; what :func:`exact` returns for one database,
         with the largest loss over its left-out records. In nats, over the set of μ that
-        :func:`exact_audit` describes: ``local_bound`` (Δ), ``oscillation_bound``, ``loss_fixed``,
+        :func:`exact` describes: ``local_bound`` (Δ), ``oscillation_bound``, ``loss_fixed``,
         ``loss_common``, ``loss_integrated`` with the Monte Carlo standard error
         ``loss_integrated_error``; ``loss_worst``: the largest ``loss_common`` of several seeds;
         ``loss_supremum``: ``loss_common`` over every μ that the prior allows, infinite if that is
@@ -163,7 +163,7 @@ class AuditStudy:
         Returns
         -------
         xarray.Dataset
-            What :func:`exact_audit` returns.
+            What :func:`exact` returns.
 
         Raises
         ------
@@ -179,7 +179,7 @@ class AuditStudy:
         data, seeds = _sources(self.seed, size)
         for _ in range(replicate + 1):
             counts = data.poisson(self.mean, size=size)
-        return exact_audit(
+        return exact(
             counts, public=self.public, truncate_at=self.truncate_at, draws=self.draws,
             weight_draws=self.weight_draws, seeds=self.seeds, shape=self.prior[0],
             rate=self.prior[1], random_seed=_numbered(seeds, replicate),
@@ -396,7 +396,7 @@ class AuditStudy:
         Raises
         ------
         ValueError
-            As :func:`ppm.loss_exceedance`.
+            As :func:`ppm.pdp.loss_exceedance`.
 
         Notes
         -----
@@ -421,7 +421,7 @@ class AuditStudy:
         )
 
 
-def exact_audit(
+def exact(
     counts, *, public, truncate_at=3.5, draws=1000, weight_draws=200, seeds=None, shape=0.001,
     rate=0.001, random_seed=None,
 ):
@@ -516,7 +516,7 @@ def losses_at(audit, means):
     Parameters
     ----------
     audit : xarray.Dataset
-        What :func:`exact_audit` returned for the database.
+        What :func:`exact` returned for the database.
     means : sequence of float
         Values of μ, above 0, inside the set behind Δ or not.
 
@@ -560,14 +560,14 @@ def losses_at(audit, means):
     )
 
 
-def audit_study(
+def study(
     sizes=(100, 400, 1600, 6400), *, replicates=400, mean=100.0, truncate_at=3.5, public=None,
     draws=1000, weight_draws=200, seeds=None, shape=0.001, rate=0.001, random_seed=None,
     progress=False,
 ):
     """Simulate Poisson databases and audit each of them exactly.
 
-    The databases are those of :func:`ppm.contraction_study` for the same seed.
+    The databases are those of :func:`ppm.studies.contraction` for the same seed.
 
     Parameters
     ----------
@@ -582,7 +582,7 @@ def audit_study(
     public : (float, float), optional
         Public interval T of μ; by default 0.9 and 1.1 times ``mean``.
     draws, weight_draws, seeds, shape, rate
-        As for :func:`exact_audit`.
+        As for :func:`exact`.
     random_seed : int, SeedSequence or Generator, optional
         Source of randomness.
     progress : bool, default False
@@ -744,8 +744,8 @@ def _audit(values, table, settings, rng):
     ends = log_likelihood_of_counts(values, np.array([[lowest], [highest]]))
     within = log_likelihood_of_counts(values, np.clip(values, lowest, highest))
     own_bounds, own_oscillations = -ends.min(axis=0), within - ends.min(axis=0)
-    capped = record_determined_weights(own_bounds, capped_map(truncate_at))
-    range_capped = record_determined_weights(own_oscillations, capped_map(2.0 * truncate_at))
+    capped = public_weights(own_bounds, capped_map(truncate_at))
+    range_capped = public_weights(own_oscillations, capped_map(2.0 * truncate_at))
     extreme = int(np.argmax(np.where(table > 0, bounds[0, 0], -np.inf)))
     over_draws = (
         np.ones(values.size), weighted, np.where(weighted * bounds > truncate_at, 0.0, weighted),

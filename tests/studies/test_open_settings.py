@@ -10,15 +10,15 @@ from scipy import stats
 
 import ppm
 from ppm.publishing.ledger import load_ledger
-from ppm.studies import settings as open_settings
-from ppm.studies.settings import PUBLISHED_BOUNDS, TRANSFORMATIONS, SettingsStudy
+from ppm.studies import open_settings
+from ppm.studies.open_settings import PUBLISHED_BOUNDS, TRANSFORMATIONS, SettingsStudy
 
 SMALL = {"chains": 2, "warmup": 20, "draws": 20, "random_seed": 4, "parallel": False}
 
 
 @pytest.fixture(scope="module")
 def data():
-    data = ppm.simulate_ce(300, random_seed=5)
+    data = ppm.survey.simulate(300, random_seed=5)
     table = data.table.copy()
     table.loc[:1, "income"] = -7000.0
     return replace(data, table=table)
@@ -43,7 +43,7 @@ def noted(data):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(open_settings, "FiniteMixture", Noted)
         Noted.fits = []
-        found = ppm.settings_study(data, (1, 2), transformations=TRANSFORMATIONS[:2], **SMALL)
+        found = ppm.studies.settings(data, (1, 2), transformations=TRANSFORMATIONS[:2], **SMALL)
     return found, Noted.fits
 
 
@@ -62,23 +62,25 @@ def test_the_published_bounds_are_the_ledgers():
 
 
 def test_the_transformations_of_incomes_that_have_no_logarithm():
-    table = ppm.simulate_ce(60, random_seed=1).table.copy()
+    table = ppm.survey.simulate(60, random_seed=1).table.copy()
     table.loc[:3, "income"] = [-71138.0, -7000.0, 0.0, 50_000.0]
     floored, hyperbolic, shifted = (
-        ppm.transformed_income(table, name)[:4] for name in TRANSFORMATIONS
+        ppm.studies.transformed_income(table, name)[:4] for name in TRANSFORMATIONS
     )
     np.testing.assert_allclose(floored, [0, 0, 0, np.log(50_000)])
     np.testing.assert_allclose(hyperbolic[[0, 3]], [-np.log(2 * 71138), np.log(100_000)])
     assert hyperbolic[2] == 0
     np.testing.assert_allclose(shifted, [0, 0, np.log(7001), np.log(57_001)])
-    more = ppm.transformed_income(table, TRANSFORMATIONS[2], shift=71_139.0)
+    more = ppm.studies.transformed_income(table, TRANSFORMATIONS[2], shift=71_139.0)
     assert more[0] == 0 < more[1]
-    assert ppm.transformed_income(table, TRANSFORMATIONS[0], floor=1000.0)[2] == np.log(1000)
+    assert ppm.studies.transformed_income(table, TRANSFORMATIONS[0], floor=1000.0)[2] == np.log(
+        1000
+    )
 
 
 def test_one_component_is_a_normal_regression_of_the_transformed_income(data, noted):
-    predictors, _ = ppm.predictor_matrix(data)
-    responses = [ppm.transformed_income(data, name) for name in TRANSFORMATIONS[:2]]
+    predictors, _ = ppm.survey.predictor_matrix(data)
+    responses = [ppm.studies.transformed_income(data, name) for name in TRANSFORMATIONS[:2]]
     seen = set()
     for response, components, *_, fit in noted[1]:
         (which,) = [i for i, y in enumerate(responses) if np.array_equal(y, response)]
@@ -97,7 +99,7 @@ def test_every_number_of_the_study_is_that_of_its_own_fit(data, noted):
     # no two fits have the same stream
     assert len({stream for *_, stream, _, _ in fits}) == 28
     for name in TRANSFORMATIONS[:2]:
-        response = ppm.transformed_income(data, name)
+        response = ppm.studies.transformed_income(data, name)
         for components in (1, 2):
             here = [
                 rest for y, k, *rest in fits
@@ -141,18 +143,18 @@ def test_weights_lower_the_bounds_along_the_settings(study):
 
 
 def test_a_combination_does_not_depend_on_the_others_or_on_the_cores(data, study):
-    alone = ppm.settings_study(data, [2], transformations=[TRANSFORMATIONS[1]], **SMALL)
+    alone = ppm.studies.settings(data, [2], transformations=[TRANSFORMATIONS[1]], **SMALL)
     xr.testing.assert_identical(
         alone.dataset,
         study.dataset.sel(transformation=[TRANSFORMATIONS[1]], components=[2]),
     )
-    shared = ppm.settings_study(
+    shared = ppm.studies.settings(
         data, [1, 2], transformations=[TRANSFORMATIONS[1]], **SMALL | {"parallel": True}
     )
     xr.testing.assert_identical(
         shared.dataset, study.dataset.sel(transformation=[TRANSFORMATIONS[1]])
     )
-    other = ppm.settings_study(
+    other = ppm.studies.settings(
         data, [2], transformations=[TRANSFORMATIONS[1]], **SMALL | {"random_seed": 5}
     )
     assert (other.dataset["local_bound"] != alone.dataset["local_bound"]).all()
@@ -273,4 +275,4 @@ def test_the_figure_has_a_line_for_every_k_and_the_published_one_in_every_panel(
 )
 def test_wrong_settings_are_named(data, change, told):
     with pytest.raises(ValueError, match=told):
-        ppm.settings_study(data, **{"components": [1], **SMALL, **change})
+        ppm.studies.settings(data, **{"components": [1], **SMALL, **change})

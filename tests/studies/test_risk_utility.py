@@ -15,7 +15,7 @@ CONFIGURATIONS = [(0.7, 0.0), (0.5, -0.3)]
 
 @pytest.fixture(scope="module")
 def sweep():
-    return ppm.risk_utility_sweep(
+    return ppm.studies.sweep(
         ppm.GammaPoisson(COUNTS), CONFIGURATIONS, releases=4, draws=300, random_seed=1
     )
 
@@ -89,7 +89,7 @@ def noted():
     """A sweep of all four mechanisms, and what its synthesizer was asked."""
     model = Noted(COUNTS)
     weights = ppm.count_weights(COUNTS, radius=0.1)
-    found = ppm.risk_utility_sweep(
+    found = ppm.studies.sweep(
         model, CONFIGURATIONS, releases=3, draws=100, random_seed=1, count_weights=weights
     )
     return model, found
@@ -139,7 +139,7 @@ def test_every_fit_and_every_release_has_a_stream_of_its_own_but_the_attempts(no
 def test_the_attempts_that_settings_share_count_against_their_budget():
     settings = {"releases": 1, "draws": 50, "random_seed": 1, "tolerance": 1e-12}
     for attempts in (1, 2, 5):
-        found = ppm.risk_utility_sweep(
+        found = ppm.studies.sweep(
             ppm.GammaPoisson(COUNTS), CONFIGURATIONS, attempts=attempts, **settings
         )
         for pair in CONFIGURATIONS:
@@ -176,7 +176,7 @@ class StandingStill(ppm.GammaPoisson):
 
 
 def test_the_table_marks_chains_that_stand_still(sweep):
-    table = ppm.risk_utility_sweep(
+    table = ppm.studies.sweep(
         StandingStill([3, 5, 4, 6, 20]), [(0.7, 0.0)], releases=1, draws=100, random_seed=1,
         attempts=1,
     ).table()
@@ -196,7 +196,7 @@ def test_the_distributions_of_one_setting_go_by_mechanism(sweep):
 
 
 def test_the_sweep_repeats_and_shows_progress(sweep, capsys):
-    again = ppm.risk_utility_sweep(
+    again = ppm.studies.sweep(
         ppm.GammaPoisson(COUNTS), CONFIGURATIONS, releases=4, draws=300, random_seed=1,
         progress=True,
     )
@@ -212,14 +212,14 @@ def test_the_sweep_repeats_and_shows_progress(sweep, capsys):
 @pytest.mark.parametrize("wrong", [[], 3, [(1, 2, 3)], [(0.0, 0.0)], [(0.5, "a")]])
 def test_wrong_settings_are_refused(wrong):
     with pytest.raises(ValueError, match="configurations|scale|shift"):
-        ppm.risk_utility_sweep(ppm.GammaPoisson(COUNTS), wrong)
+        ppm.studies.sweep(ppm.GammaPoisson(COUNTS), wrong)
 
 
 @pytest.fixture(scope="module")
 def four():
     """The same sweep with Countweighted."""
     weights = ppm.count_weights(COUNTS, radius=0.1)
-    return ppm.risk_utility_sweep(
+    return ppm.studies.sweep(
         ppm.GammaPoisson(COUNTS), CONFIGURATIONS, releases=4, draws=300, random_seed=1,
         count_weights=weights,
     )
@@ -251,7 +251,7 @@ def test_wrong_count_weights_are_refused_before_any_fit(wrong):
             raise AssertionError("the fit must not start")
 
     with pytest.raises(ValueError, match="^count_weights "):
-        ppm.risk_utility_sweep(Unused(COUNTS), CONFIGURATIONS, count_weights=wrong)
+        ppm.studies.sweep(Unused(COUNTS), CONFIGURATIONS, count_weights=wrong)
 
 
 def test_the_whole_summary_is_that_of_the_definitions(noted):
@@ -324,7 +324,7 @@ def test_grouped_distributions_are_those_of_the_groups_records(four):
         "Data", "Unweighted", "DPweighted", "EMweighted", "Countweighted"
     ]
     releases = np.sqrt(four.entry("EMweighted", 0.5, -0.3).synthetic[:, :30])
-    expected = ppm.resampled_barycentre(releases, "mean", resamples=50, random_seed=1)
+    expected = ppm.utility.resampled_barycentre(releases, "mean", resamples=50, random_seed=1)
     assert np.array_equal(found["first"]["EMweighted"], expected)
     assert found["first"]["Data"].mean() == pytest.approx(COUNTS[:30].mean(), rel=0.05)
 
@@ -341,7 +341,9 @@ def test_propensity_scores_are_averages_over_the_releases(four, known):
         chosen = four.chosen() if number == 4 else four.chosen((0.7, 0.0))
         for name, row in found.iterrows():
             single = [
-                ppm.propensity_score(*ppm.rank_powers(COUNTS, synthetic), known=known)
+                ppm.utility.propensity_score(
+                    *ppm.utility.rank_powers(COUNTS, synthetic), known=known
+                )
                 for synthetic in chosen[name].synthetic
             ]
             single = np.array([[one.score, one.null, one.ratio] for one in single])
@@ -364,8 +366,8 @@ def labelled():
     y = np.where(np.arange(80) % 2, 4.0, -4.0) + rng.standard_normal(80)
     model = ppm.FiniteMixture(y, np.ones((80, 1)), components=2, warmup=50, parallel=False)
     settings = {"releases": 3, "draws": 30, "random_seed": 1, "attempts": 1}
-    both = ppm.risk_utility_sweep(model, CONFIGURATIONS[:1], conditional_labels=True, **settings)
-    return y, both, ppm.risk_utility_sweep(model, CONFIGURATIONS[:1], **settings)
+    both = ppm.studies.sweep(model, CONFIGURATIONS[:1], conditional_labels=True, **settings)
+    return y, both, ppm.studies.sweep(model, CONFIGURATIONS[:1], **settings)
 
 
 def test_conditional_labels_come_beside_the_releases_and_change_none(labelled):
@@ -394,13 +396,15 @@ def test_the_effect_of_the_labels_is_that_on_the_medians(labelled):
          pytest.approx(entry.shift, nan_ok=True)) for entry in both.entries
     ]
     for row, entry in zip(table.to_dict("records"), both.entries, strict=True):
-        data = np.median(ppm.resample(np.exp(y), "median", resamples=50, random_seed=1))
+        data = np.median(ppm.utility.resample(np.exp(y), "median", resamples=50, random_seed=1))
         for name, releases in (
             ("labels from pi (%)", entry.synthetic),
             ("conditional labels (%)", entry.conditional),
         ):
             middle = np.median(
-                ppm.resampled_barycentre(np.exp(releases), "median", resamples=50, random_seed=1)
+                ppm.utility.resampled_barycentre(
+                    np.exp(releases), "median", resamples=50, random_seed=1
+                )
             )
             assert row[name] == pytest.approx(100 * (middle / data - 1))
         assert row["local bound"] == entry.local_bound
@@ -411,7 +415,7 @@ def test_the_effect_of_the_labels_is_that_on_the_medians(labelled):
 
 def test_a_synthesizer_without_labels_has_no_conditional_ones():
     with pytest.raises(ValueError, match="takes labels.*GammaPoisson has none"):
-        ppm.risk_utility_sweep(
+        ppm.studies.sweep(
             ppm.GammaPoisson(COUNTS), CONFIGURATIONS, conditional_labels=True
         )
 
@@ -423,14 +427,14 @@ def test_the_unweighted_fit_can_explore_further_than_the_others():
     )
     settings = {"releases": 1, "draws": 20, "random_seed": 1, "attempts": 1}
     plain, longer = (
-        ppm.risk_utility_sweep(model, [(0.7, 0.0)], unweighted_thin=thin, **settings)
+        ppm.studies.sweep(model, [(0.7, 0.0)], unweighted_thin=thin, **settings)
         for thin in (1, 3)
     )
     thinned = ppm.FiniteMixture(
         rng.standard_normal(60), np.ones((60, 1)), components=2, warmup=20, thin=3, parallel=False
     )
     thinned.response = model.response
-    expected = ppm.risk_utility_sweep(thinned, [(0.7, 0.0)], **settings)
+    expected = ppm.studies.sweep(thinned, [(0.7, 0.0)], **settings)
     bounds = [found.entry("Unweighted").record_bounds for found in (plain, longer, expected)]
     assert np.array_equal(bounds[1], bounds[2])
     assert not np.array_equal(bounds[0], bounds[1])
@@ -441,4 +445,4 @@ def test_the_unweighted_fit_can_explore_further_than_the_others():
         entry.record_bounds, expected.entry("DPweighted", 0.7, 0.0).record_bounds
     )
     with pytest.raises(ValueError, match="unweighted_thin needs a synthesizer that thins"):
-        ppm.risk_utility_sweep(ppm.GammaPoisson(COUNTS), CONFIGURATIONS, unweighted_thin=2)
+        ppm.studies.sweep(ppm.GammaPoisson(COUNTS), CONFIGURATIONS, unweighted_thin=2)

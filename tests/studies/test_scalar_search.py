@@ -6,8 +6,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from ppm.studies import search
-from ppm.studies.search import line_root, next_weight, rungs, search_weight
+from ppm.studies import scalar_search as search
+from ppm.studies.scalar_search import line_root, next_weight, rungs, search_weight
 
 SETTINGS = {"tolerance": 0.03, "attempts": 20}
 

@@ -10,10 +10,9 @@ import numpy as np
 from ppm import pdp
 from ppm._random import seed_sequence
 from ppm._validation import check_count, check_number, check_weights, shown
-from ppm.mechanism import as_synthesizer
-from ppm.publishing.results import entry_label
+from ppm.mechanism import as_synthesizer, entry_label
 from ppm.studies.kept_fits import fit_runner, nearest
-from ppm.studies.search import rungs, search_weight
+from ppm.studies.scalar_search import rungs, search_weight
 from ppm.synthesizers.chains import ChainsStopped
 from ppm.utility import (
     grouped_barycentres,
@@ -144,7 +143,7 @@ class Sweep:
         Parameters
         ----------
         statistic, resamples, random_seed
-            As for :func:`ppm.resample`; every distribution uses the same stream.
+            As for :func:`ppm.utility.resample`; every distribution uses the same stream.
         configuration : (float, float), optional
             Only the entries of this (scale, shift), and Unweighted and Countweighted.
         data : array_like, shape (records,), optional
@@ -296,7 +295,7 @@ class Sweep:
         -------
         pandas.DataFrame
             One row an entry: ``pMSE``, its expectation ``null`` and ``ratio`` of
-            :func:`ppm.propensity_score`, on :func:`ppm.rank_powers`. Without a
+            :func:`ppm.utility.propensity_score`, on :func:`ppm.utility.rank_powers`. Without a
             ``configuration`` rows go by label, otherwise by mechanism.
         """
         import pandas as pd
@@ -438,7 +437,7 @@ class Sweep:
         ).set_index(["mechanism", "scale", "shift"])
 
 
-def risk_utility_sweep(
+def sweep(
     synthesizer,
     configurations,
     *,
@@ -473,8 +472,9 @@ def risk_utility_sweep(
         Source of randomness.
     tolerance, attempts
         How close EMweighted comes to the bound of DPweighted, and how many fits it may take at
-        each setting: see :func:`ppm.match_local_bound`, also for what it means that the bound of
-        EMweighted is chosen among several. Attempts with weights 1/3, 1/9, … serve all settings.
+        each setting: see :func:`ppm.mechanism.match_local_bound`, also for what it means that the
+        bound of EMweighted is chosen among several. Attempts with weights 1/3, 1/9, … serve all
+        settings.
     count_weights : array_like, shape (records,), optional
         Weights of Countweighted, in [0, 1]: see :func:`ppm.count_weights`.
     conditional_labels : bool, default False

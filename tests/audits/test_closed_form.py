@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 import ppm
-from ppm.audits import exact as audit
+from ppm.audits import closed_form as audit
 
 COUNTS = np.array([98, 101, 95, 101, 104, 88, 110, 93, 101, 125])
 PUBLIC = (80.0, 120.0)
@@ -15,11 +15,11 @@ RULES = {
     "Unweighted": lambda log_lik, records: np.ones(records.records),
     "Weighted": lambda log_lik, records: ppm.record_weights(log_lik),
     "Weighted-M": lambda log_lik, records: ppm.record_weights(log_lik, truncate_at=3.5),
-    "Capped": lambda log_lik, records: ppm.record_determined_weights(
-        records.bounds_within(*PUBLIC), ppm.capped_map(3.5)
+    "Capped": lambda log_lik, records: ppm.public_weights(
+        records.bounds_within(*PUBLIC), ppm.weights.capped_map(3.5)
     ),
-    "Range-capped": lambda log_lik, records: ppm.record_determined_weights(
-        records.oscillations_within(*PUBLIC), ppm.capped_map(7.0)
+    "Range-capped": lambda log_lik, records: ppm.public_weights(
+        records.oscillations_within(*PUBLIC), ppm.weights.capped_map(7.0)
     ),
 }
 
@@ -87,7 +87,7 @@ def by_record(counts, draws, weight_draws, seed):
 
 @pytest.mark.parametrize("weight_draws", [1, 7])
 def test_the_audit_equals_a_computation_record_by_record(weight_draws):
-    found = ppm.exact_audit(
+    found = ppm.audits.exact(
         COUNTS, public=PUBLIC, draws=200, weight_draws=weight_draws, random_seed=5
     )
     place = np.searchsorted(found["left_out"], COUNTS)
@@ -113,7 +113,7 @@ def test_the_audit_equals_a_computation_record_by_record(weight_draws):
 
 def test_what_a_leaving_record_changes_is_counted_record_by_record():
     counts, draws = np.random.default_rng(54).poisson(100, 25), 300
-    found = ppm.exact_audit(counts, public=PUBLIC, draws=draws, weight_draws=1, random_seed=4)
+    found = ppm.audits.exact(counts, public=PUBLIC, draws=draws, weight_draws=1, random_seed=4)
     rng = np.random.default_rng(4)
     sets = audit._extreme_levels(draws, len(RULES), rng).T
     (level,) = audit._extreme_levels(draws, 1, rng).T
@@ -165,7 +165,7 @@ def test_levels_of_extremes_are_those_of_draws():
 
 @pytest.fixture(scope="module")
 def study():
-    return ppm.audit_study([50, 800], replicates=12, weight_draws=20, random_seed=3)
+    return ppm.audits.study([50, 800], replicates=12, weight_draws=20, random_seed=3)
 
 
 def test_at_fixed_weights_the_loss_is_within_the_oscillation_and_that_within_two_bounds(study):
@@ -198,7 +198,7 @@ def test_capped_weights_keep_the_bound_below_m_in_every_database(study):
 
 
 def test_the_databases_are_those_of_the_study_of_contraction(study):
-    other = ppm.contraction_study([50, 800], replicates=12, random_seed=3)
+    other = ppm.studies.contraction([50, 800], replicates=12, random_seed=3)
     ours = study.dataset["average_mean"].sel(mechanism="Unweighted")
     theirs = other.dataset["average_mean"].sel(mechanism="Unweighted")
     error = 4 * np.sqrt(100 / ours["size"] / other.draws)
@@ -207,9 +207,9 @@ def test_the_databases_are_those_of_the_study_of_contraction(study):
 
 
 def test_the_study_repeats_and_a_size_does_not_depend_on_the_others(study):
-    again = ppm.audit_study([800], replicates=12, weight_draws=20, random_seed=3)
+    again = ppm.audits.study([800], replicates=12, weight_draws=20, random_seed=3)
     assert study.dataset.sel(size=[800]).identical(again.dataset)
-    other = ppm.audit_study([800], replicates=12, weight_draws=20, random_seed=4)
+    other = ppm.audits.study([800], replicates=12, weight_draws=20, random_seed=4)
     assert not again.dataset.equals(other.dataset)
 
 
@@ -271,9 +271,9 @@ def test_pi_of_the_definition_is_1_unless_the_prior_is_restricted(study):
 
 
 def test_the_loss_grows_without_limit_where_the_prior_goes_on_and_ends_where_it_ends():
-    found = ppm.exact_audit(COUNTS, public=PUBLIC, draws=200, weight_draws=3, random_seed=5)
+    found = ppm.audits.exact(COUNTS, public=PUBLIC, draws=200, weight_draws=3, random_seed=5)
     means = [70.0, 100.0, 500.0, 5000.0]
-    table = ppm.losses_at(found, means)
+    table = ppm.audits.losses_at(found, means)
     records = ppm.GammaPoisson(COUNTS)
     weights = RULES["Capped"](None, records)
     whole = records.posterior(weights)
@@ -290,7 +290,7 @@ def test_the_loss_grows_without_limit_where_the_prior_goes_on_and_ends_where_it_
     # inside, the ratio of the two masses on T comes in
     assert np.abs(restricted[100.0].values - table.loc[["Capped", "Range-capped"], 100.0]).max() > 0
     with pytest.raises(ValueError, match="^means must be"):
-        ppm.losses_at(found, [0.0])
+        ppm.audits.losses_at(found, [0.0])
 
 
 # ---- a prior that is restricted to the public interval ------------------------------------
@@ -334,7 +334,7 @@ def restricted_losses(counts, rule, points=400_001):
 @pytest.mark.parametrize("case", ADVERSARIAL)
 def test_no_database_is_above_one_epsilon_if_the_prior_is_restricted(case):
     counts = np.array(ADVERSARIAL[case])
-    found = ppm.exact_audit(counts, public=PUBLIC, draws=50, weight_draws=2, random_seed=1)
+    found = ppm.audits.exact(counts, public=PUBLIC, draws=50, weight_draws=2, random_seed=1)
     for name, limit in LIMITS.items():
         here = found.sel(mechanism=name)
         assert np.all(here["loss_common"] <= here["oscillation"] + 1e-9)
@@ -351,7 +351,7 @@ def test_without_the_restriction_its_normaliser_or_own_weights_databases_are_abo
     def largest(name):
         return {
             case: float(
-                ppm.exact_audit(counts, public=PUBLIC, draws=50, weight_draws=2, random_seed=1)[
+                ppm.audits.exact(counts, public=PUBLIC, draws=50, weight_draws=2, random_seed=1)[
                     "loss_supremum"
                 ].sel(mechanism=name)
             )
@@ -389,7 +389,7 @@ def test_a_restricted_prior_moves_a_posterior_only_where_it_reaches_the_ends(stu
             whole, part = (data[of].sel(mechanism=label) for label in (name, f"{name} on T"))
             assert np.allclose(whole, part, rtol=1e-9)
     # far from the interval it stays at the nearer end
-    far = ppm.exact_audit([300] * 40, public=PUBLIC, draws=50, weight_draws=1, random_seed=1)
+    far = ppm.audits.exact([300] * 40, public=PUBLIC, draws=50, weight_draws=1, random_seed=1)
     mean, spread = (far[of].sel(mechanism="Capped on T") for of in ("average_mean", "spread"))
     assert 115 < mean < 120 and spread < 2
 
@@ -400,7 +400,7 @@ def test_a_restricted_prior_moves_a_posterior_only_where_it_reaches_the_ends(stu
 def test_more_seeds_only_raise_the_worst_and_change_nothing_else():
     settings = {"public": PUBLIC, "draws": 100, "random_seed": 2}
     one, some, all_of_them = (
-        ppm.exact_audit(COUNTS, weight_draws=30, seeds=seeds, **settings) for seeds in (1, 8, 30)
+        ppm.audits.exact(COUNTS, weight_draws=30, seeds=seeds, **settings) for seeds in (1, 8, 30)
     )
     for name in one:
         if name not in ("loss_worst", "share_worst"):
@@ -414,11 +414,11 @@ def test_more_seeds_only_raise_the_worst_and_change_nothing_else():
         assert reacting > 1.5 * one[name].sel(mechanism="Weighted-M")
     # by default 20, or as many as there are draws of the weights
     for weight_draws, seeds in ((30, 20), (3, 3)):
-        default = ppm.exact_audit(COUNTS, weight_draws=weight_draws, **settings)
-        told = ppm.exact_audit(COUNTS, weight_draws=weight_draws, seeds=seeds, **settings)
+        default = ppm.audits.exact(COUNTS, weight_draws=weight_draws, **settings)
+        told = ppm.audits.exact(COUNTS, weight_draws=weight_draws, seeds=seeds, **settings)
         assert default.identical(told)
     with pytest.raises(ValueError, match="^seeds must be at most the 3 weight_draws; got 4"):
-        ppm.exact_audit(COUNTS, weight_draws=3, seeds=4, **settings)
+        ppm.audits.exact(COUNTS, weight_draws=3, seeds=4, **settings)
 
 
 def test_the_standard_error_of_the_integrated_loss_is_what_other_seeds_show(monkeypatch):
@@ -437,7 +437,7 @@ def test_the_standard_error_of_the_integrated_loss_is_what_other_seeds_show(monk
 
     monkeypatch.setattr(audit, "_extreme_levels", levels)
     runs = [
-        ppm.exact_audit(
+        ppm.audits.exact(
             counts, public=(90, 110), weight_draws=draws, seeds=1, random_seed=seed
         ).sel(mechanism=list(audit.REACTING))
         for seed in range(40)
@@ -502,7 +502,7 @@ def test_a_database_of_the_study_can_be_audited_again_record_by_record(study):
 
 @pytest.mark.parametrize("mean", [0.01, 0.7, 1e5])
 def test_counts_of_any_size_can_be_audited(mean):
-    data = ppm.audit_study([2, 5], replicates=4, mean=mean, weight_draws=3, random_seed=1).dataset
+    data = ppm.audits.study([2, 5], replicates=4, mean=mean, weight_draws=3, random_seed=1).dataset
     limitless = "loss_supremum", "share_worst"
     assert all(np.isfinite(data[name]).all() for name in data if name not in limitless)
     assert not any(np.isnan(data[name]).any() for name in limitless)
@@ -569,13 +569,13 @@ def test_the_comparison_reads_the_study(study):
 @pytest.mark.parametrize(
     ("function", "arguments", "message"),
     [
-        (ppm.exact_audit, {"counts": [1], "public": PUBLIC}, "at least two records"),
-        (ppm.exact_audit, {"counts": [1, 2], "public": 3}, "^public must be two"),
-        (ppm.exact_audit, {"counts": [1, 2], "public": (3, 2)}, "^public must be"),
-        (ppm.exact_audit, {"counts": [1, 2], "public": PUBLIC, "draws": 1}, "^draws must be"),
-        (ppm.audit_study, {"sizes": [20, 10]}, "^sizes must increase"),
-        (ppm.audit_study, {"weight_draws": 0}, "^weight_draws must be"),
-        (ppm.audit_study, {"truncate_at": -1}, "^truncate_at must be"),
+        (ppm.audits.exact, {"counts": [1], "public": PUBLIC}, "at least two records"),
+        (ppm.audits.exact, {"counts": [1, 2], "public": 3}, "^public must be two"),
+        (ppm.audits.exact, {"counts": [1, 2], "public": (3, 2)}, "^public must be"),
+        (ppm.audits.exact, {"counts": [1, 2], "public": PUBLIC, "draws": 1}, "^draws must be"),
+        (ppm.audits.study, {"sizes": [20, 10]}, "^sizes must increase"),
+        (ppm.audits.study, {"weight_draws": 0}, "^weight_draws must be"),
+        (ppm.audits.study, {"truncate_at": -1}, "^truncate_at must be"),
     ],
 )
 def test_settings_out_of_range_are_named(function, arguments, message):
@@ -585,7 +585,7 @@ def test_settings_out_of_range_are_named(function, arguments, message):
 
 def test_a_unit_moves_the_bound_by_its_logarithm_and_the_oscillation_not_at_all():
     values = np.array([10.0, 20.0, 70.0, 300.0]) * 1000
-    table = ppm.bounds_by_unit(values, {"dollars": 1.0, "thousands": 1000.0}, random_seed=1)
+    table = ppm.audits.bounds_by_unit(values, {"dollars": 1.0, "thousands": 1000.0}, random_seed=1)
     dollars, thousands = table.loc["dollars"], table.loc["thousands"]
     # every density is below 1 in both units, so that the constant adds to every |log p|
     assert dollars["2Δ"] - thousands["2Δ"] == pytest.approx(2 * np.log(1000))
@@ -593,6 +593,6 @@ def test_a_unit_moves_the_bound_by_its_logarithm_and_the_oscillation_not_at_all(
     assert dollars["average reciprocal weight"] < thousands["average reciprocal weight"]
     for wrong, told in (([1.0, 1.0], "not all the same"), ([1.0, np.nan], "finite")):
         with pytest.raises(ValueError, match=told):
-            ppm.bounds_by_unit(wrong, {"dollars": 1.0})
+            ppm.audits.bounds_by_unit(wrong, {"dollars": 1.0})
     with pytest.raises(ValueError, match="units"):
-        ppm.bounds_by_unit(values, {"nothing": 0.0})
+        ppm.audits.bounds_by_unit(values, {"nothing": 0.0})

@@ -1,6 +1,7 @@
-"""Packages of the optional groups, and what to install where one is missing."""
+"""What is imported when: names on first use, and packages that may not be there."""
 
 import contextlib
+from importlib import import_module
 from importlib.util import find_spec
 
 # extra of pyproject.toml -> modules of it that the library cannot do without; numba and
@@ -61,3 +62,48 @@ def require(extra, what):
     for module in EXTRAS[extra]:
         if find_spec(module) is None:
             raise MissingExtraError(f"{what} needs {module}: {install_line(module)}", name=module)
+
+
+def lazily(package, exports, rooms=()):
+    """``__getattr__`` and ``__dir__`` of a package whose names are loaded when first used.
+
+    Parameters
+    ----------
+    package : dict
+        The package's ``globals()``.
+    exports : dict of str to str
+        Public name -> the module that defines it.
+    rooms : sequence of str, optional
+        Modules and folders of the package, reached as its attributes.
+    """
+    dotted = package["__name__"]
+
+    def getattribute(name):
+        if name in exports:
+            with needed_for(f"{dotted}.{name}"):
+                value = getattr(import_module(exports[name]), name)
+        elif name in rooms:
+            value = import_module(f"{dotted}.{name}")
+        else:
+            raise AttributeError(f"module {dotted!r} has no attribute {name!r}")
+        package[name] = value
+        return value
+
+    def names():
+        return sorted({*package, *exports, *rooms})
+
+    return getattribute, names
+
+
+def one_thread():
+    """Limit linear algebra to one thread, as a context, where threadpoolctl is installed.
+
+    On matrices with a few hundred columns threads gain little, and cost a multiple where they wait
+    for a core that something else is using. One thread also keeps the order of sums, and so the
+    last digits.
+    """
+    try:
+        from threadpoolctl import threadpool_limits
+    except ImportError:
+        return contextlib.nullcontext()
+    return threadpool_limits(1)

@@ -9,8 +9,7 @@ import xarray as xr
 from ppm._random import generator
 from ppm._validation import check_count, check_number, shown
 from ppm.diagnostics import R_HAT_LIMIT
-from ppm.mechanism import bound_fit
-from ppm.publishing.results import entry_label
+from ppm.mechanism import bound_fit, entry_label
 from ppm.survey.expenditure import log_income, predictor_matrix
 from ppm.synthesizers.chains import progress_bar, run_chains
 from ppm.synthesizers.mixture.model import FiniteMixture
@@ -141,7 +140,7 @@ def transformed_income(data, transformation, *, floor=1.0, shift=7001.0):
 
     Parameters
     ----------
-    data : pandas.DataFrame or ppm.ConsumerExpenditure
+    data : pandas.DataFrame or ppm.survey.ConsumerExpenditure
         With the column ``income``, dollars.
     transformation : {"logarithm, floored", "inverse hyperbolic sine", "logarithm, shifted"}
         The logarithm after raising income to a floor; its inverse hyperbolic sine, which is close
@@ -178,7 +177,7 @@ def transformed_income(data, transformation, *, floor=1.0, shift=7001.0):
     return np.log(np.maximum(income + shift, 1.0))
 
 
-def settings_study(
+def settings(
     data,
     components=(1, 2, 5, 10, 20),
     *,
@@ -196,7 +195,7 @@ def settings_study(
 
     Parameters
     ----------
-    data : pandas.DataFrame or ppm.ConsumerExpenditure
+    data : pandas.DataFrame or ppm.survey.ConsumerExpenditure
         The table.
     components : sequence of int, default (1, 2, 5, 10, 20)
         Numbers of components K, increasing, each 1 or more.

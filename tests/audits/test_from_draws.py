@@ -48,7 +48,7 @@ class TwoPoint:
 def test_half_of_epsilon_is_refuted_and_epsilon_is_not():
     synthesizer, weights = TwoPoint([1, 1]), np.ones(2)
     audits = [
-        ppm.sampled_audit(synthesizer, [0], weighting=weights, draws=8_000, random_seed=seed)
+        ppm.audits.sampled(synthesizer, [0], weighting=weights, draws=8_000, random_seed=seed)
         for seed in RUNS
     ]
     exact = np.log(9)
@@ -68,7 +68,7 @@ def test_an_outlier_with_weight_1_is_caught_and_with_its_papers_weight_it_is_not
 
     def runs(weighting):
         return [
-            ppm.sampled_audit(
+            ppm.audits.sampled(
                 synthesizer, [9], weighting=weighting, draws=4_000, random_seed=seed
             )
             for seed in RUNS
@@ -87,7 +87,7 @@ def test_the_bound_holds_for_normal_scores_whose_ratio_is_known():
     held, found = 0, []
     for seed in range(200):
         rng = np.random.default_rng(seed)
-        evidence = ppm.loss_lower_bound(rng.normal(1, 1, 400), rng.normal(0, 1, 400))
+        evidence = ppm.audits.loss_lower_bound(rng.normal(1, 1, 400), rng.normal(0, 1, 400))
         level = float(evidence.event.split()[-1])
         tail = stats.norm.sf if "least" in evidence.event else stats.norm.cdf
         truth = abs(np.log(tail(level, 1) / tail(level, 0)))
@@ -99,11 +99,15 @@ def test_the_bound_holds_for_normal_scores_whose_ratio_is_known():
 
 def test_equal_distributions_give_next_to_no_evidence():
     samples = [np.random.default_rng(seed).normal(size=(2, 400)) for seed in range(100)]
-    alarms = np.mean([ppm.loss_lower_bound(*both, confidence=0.9).lower > 0 for both in samples])
+    alarms = np.mean(
+        [ppm.audits.loss_lower_bound(*both, confidence=0.9).lower > 0 for both in samples]
+    )
     assert alarms <= 0.1
     # every score twice: the event is then chosen on the samples that bound it
     doubled = [np.repeat(both[:, :200], 2, axis=1) for both in samples]
-    alarms = np.mean([ppm.loss_lower_bound(*both, confidence=0.9).lower > 0 for both in doubled])
+    alarms = np.mean(
+        [ppm.audits.loss_lower_bound(*both, confidence=0.9).lower > 0 for both in doubled]
+    )
     assert alarms > 0.2
 
 
@@ -111,11 +115,11 @@ def test_both_directions_and_delta():
     rng = np.random.default_rng(1)
     with_record = np.where(rng.uniform(size=4_000) < 0.03, 10.0, rng.normal(size=4_000))
     without = rng.normal(size=4_000)
-    seen = ppm.loss_lower_bound(with_record, without)
+    seen = ppm.audits.loss_lower_bound(with_record, without)
     assert seen.lower > 1.5 and "at least" in seen.event
-    assert ppm.loss_lower_bound(without, with_record).lower > 1.5  # the absence can show too
+    assert ppm.audits.loss_lower_bound(without, with_record).lower > 1.5  # the absence can show too
     # an event of probability 0.03 is what δ = 0.05 allows
-    assert ppm.loss_lower_bound(with_record, without, delta=0.05).lower < 0.5
+    assert ppm.audits.loss_lower_bound(with_record, without, delta=0.05).lower < 0.5
     assert str(seen).startswith("evidence, not proof")
     assert "proof" not in str(seen).replace("not proof", "")
 
@@ -123,23 +127,23 @@ def test_both_directions_and_delta():
 def test_recomputed_weights_move_and_fixed_ones_do_not():
     synthesizer = ppm.GammaPoisson(OUTLIER, shape=1.0, rate=0.1)
     rule = partial(ppm.record_weights, truncate_at=3.5)
-    found = ppm.sampled_audit(synthesizer, [0, 9], weighting=rule, draws=500, random_seed=1)
+    found = ppm.audits.sampled(synthesizer, [0, 9], weighting=rule, draws=500, random_seed=1)
     assert found.moved[9] > 0.2
     assert found.table().index.tolist() == [0, 9]
     # jointly at 95 %: each alone at 97.5 %
     assert found.confidence == 0.95 and found.evidence[0].confidence == pytest.approx(0.975)
-    fixed = ppm.sampled_audit(
+    fixed = ppm.audits.sampled(
         synthesizer, [0, 9], weighting=np.full(10, 0.5), draws=500, random_seed=1
     )
     assert set(fixed.moved.values()) == {0.0}
-    again = ppm.sampled_audit(synthesizer, [0, 9], weighting=rule, draws=500, random_seed=1)
+    again = ppm.audits.sampled(synthesizer, [0, 9], weighting=rule, draws=500, random_seed=1)
     assert again.table().equals(found.table())
 
 
 def test_the_estimate_is_the_closed_form_loss():
     synthesizer = ppm.GammaPoisson([5, 4, 6, 7, 3, 12], shape=1.0, rate=0.1)
     weights = np.full(6, 0.7)
-    found = ppm.sampled_audit(
+    found = ppm.audits.sampled(
         synthesizer, [5], weighting=weights, draws=20_000, random_seed=1
     )
     fit = synthesizer.fit(weights, draws=20_000, random_seed=2)
@@ -175,9 +179,9 @@ class Sticky(ppm.GammaPoisson):
 def test_a_markov_chain_is_thinned_before_it_counts_as_independent():
     counts, weights = [5, 4, 6, 9], np.ones(4)
     settings = {"weighting": weights, "draws": 8_000, "random_seed": 1}
-    found = ppm.sampled_audit(Sticky(counts), [3], **settings)
+    found = ppm.audits.sampled(Sticky(counts), [3], **settings)
     assert found.draws <= 1_200
-    assert ppm.sampled_audit(ppm.GammaPoisson(counts), [3], **settings).draws == 8_000
+    assert ppm.audits.sampled(ppm.GammaPoisson(counts), [3], **settings).draws == 8_000
 
 
 def test_chains_that_disagree_or_hardly_move_give_no_evidence():
@@ -185,10 +189,10 @@ def test_chains_that_disagree_or_hardly_move_give_no_evidence():
     synthesizer.apart = 3.0
     settings = {"weighting": np.ones(4), "draws": 2_000, "random_seed": 1}
     with pytest.raises(ppm.ChainsDisagreeError, match="in the fit with record 3"):
-        ppm.sampled_audit(synthesizer, [3], **settings)
+        ppm.audits.sampled(synthesizer, [3], **settings)
     synthesizer.apart = 0.0
     with pytest.raises(ValueError, match="^draws must be more than 100: the fit with record 3"):
-        ppm.sampled_audit(synthesizer, [3], **{**settings, "draws": 100})
+        ppm.audits.sampled(synthesizer, [3], **{**settings, "draws": 100})
 
 
 class Doubtful(Sticky):
@@ -230,17 +234,17 @@ def test_chains_that_cannot_be_trusted_give_no_evidence(settings, message):
     for name, value in settings.items():
         setattr(synthesizer, name, value)
     with pytest.raises(ppm.ChainsDisagreeError, match=f"^no evidence, {message}"):
-        ppm.sampled_audit(synthesizer, [3], weighting=np.ones(4), draws=200, random_seed=1)
+        ppm.audits.sampled(synthesizer, [3], weighting=np.ones(4), draws=200, random_seed=1)
 
 
 def test_chains_that_agree_give_evidence_whatever_they_are_called():
     synthesizer = Doubtful([5, 4, 6, 9])
     synthesizer.diverging = 40
     settings = {"weighting": np.ones(4), "draws": 200, "random_seed": 1}
-    assert ppm.sampled_audit(synthesizer, [3], **settings).draws > 100
+    assert ppm.audits.sampled(synthesizer, [3], **settings).draws > 100
     # a record whose weight is 0 already has the same score, 0, in every draw
     settings["weighting"] = np.r_[np.ones(3), 0.0]
-    assert ppm.sampled_audit(synthesizer, [3], **settings).lower == 0.0
+    assert ppm.audits.sampled(synthesizer, [3], **settings).lower == 0.0
 
 
 def runner(counts, weights):
@@ -256,12 +260,12 @@ def runner(counts, weights):
 
 def test_an_unprotected_outlier_shows_in_releases_and_one_of_weight_0_does_not():
     without = runner(OUTLIER, np.r_[np.ones(9), 0.0])
-    leaky = ppm.membership_test(
+    leaky = ppm.audits.membership_test(
         runner(OUTLIER, np.ones(10)), without, np.mean, runs=300, random_seed=1
     )
     assert leaky.refutes(1.5) and str(leaky).startswith("evidence")
     # of weight 0 in both, whatever its value is
-    removed = ppm.membership_test(
+    removed = ppm.audits.membership_test(
         runner([*OUTLIER[:-1], 4_000], np.r_[np.ones(9), 0.0]), without, np.mean, runs=300,
         random_seed=1,
     )
@@ -272,24 +276,32 @@ def test_a_row_less_tells_without_any_weight_and_as_many_rows_do_not():
     # nothing of the records is left in a release with all weights 0
     silent = runner(OUTLIER, np.zeros(10))
     a_row_less = runner(OUTLIER[:-1], np.zeros(9))
-    found = ppm.membership_test(silent, a_row_less, np.size, random_seed=1)
+    found = ppm.audits.membership_test(silent, a_row_less, np.size, random_seed=1)
     # 100 of 100 against none of 100, each limit erring in 2.5 %
     low, high = stats.beta.ppf(0.025, 100, 1), stats.beta.ppf(0.975, 1, 100)
     assert found.lower == pytest.approx(np.log(low / high)) and found.lower > 3.28
     assert (found.with_record, found.without_record) == (100, 0)
-    as_many = ppm.membership_test(silent, silent, np.size, random_seed=1)
+    as_many = ppm.audits.membership_test(silent, silent, np.size, random_seed=1)
     assert as_many.lower == 0
 
 
 @pytest.mark.parametrize(
     ("function", "arguments", "message"),
     [
-        (ppm.loss_lower_bound, (np.zeros(5), np.zeros(50)), "^with_record must hold at least 20"),
-        (ppm.loss_lower_bound, (np.zeros(50), np.full(50, np.nan)), "^without_record must hold"),
-        (ppm.sampled_audit, (ppm.GammaPoisson(OUTLIER), []), "^records must name"),
-        (ppm.sampled_audit, (ppm.GammaPoisson(OUTLIER), [1, 1]), "^records must name"),
-        (ppm.sampled_audit, (ppm.GammaPoisson(OUTLIER), [10]), "^records must name"),
-        (ppm.membership_test, (np.mean, 3, np.mean), "^run_without must be a function"),
+        (
+            ppm.audits.loss_lower_bound,
+            (np.zeros(5), np.zeros(50)),
+            "^with_record must hold at least 20",
+        ),
+        (
+            ppm.audits.loss_lower_bound,
+            (np.zeros(50), np.full(50, np.nan)),
+            "^without_record must hold",
+        ),
+        (ppm.audits.sampled, (ppm.GammaPoisson(OUTLIER), []), "^records must name"),
+        (ppm.audits.sampled, (ppm.GammaPoisson(OUTLIER), [1, 1]), "^records must name"),
+        (ppm.audits.sampled, (ppm.GammaPoisson(OUTLIER), [10]), "^records must name"),
+        (ppm.audits.membership_test, (np.mean, 3, np.mean), "^run_without must be a function"),
     ],
 )
 def test_wrong_arguments_are_named(function, arguments, message):
@@ -299,7 +311,7 @@ def test_wrong_arguments_are_named(function, arguments, message):
 
 def test_confidence_must_be_a_share():
     with pytest.raises(ValueError, match="^confidence must be between 0 and 1"):
-        ppm.loss_lower_bound(np.zeros(50), np.zeros(50), confidence=1.0)
+        ppm.audits.loss_lower_bound(np.zeros(50), np.zeros(50), confidence=1.0)
 
 
 def test_a_pymc_model_is_audited_at_weights_from_its_own_public_prior():
@@ -313,10 +325,10 @@ def test_a_pymc_model_is_audited_at_weights_from_its_own_public_prior():
     # draws from the prior come near the ends of the interval, and not beyond them
     exact = ppm.GammaPoisson(counts).oscillations_within(80, 120)
     assert np.all(public <= exact + 1e-9) and np.all(public > 0.8 * exact)
-    weights = ppm.record_determined_weights(public, ppm.capped_map(2.0))
+    weights = ppm.public_weights(public, ppm.weights.capped_map(2.0))
 
     def audit(weighting):
-        return ppm.sampled_audit(
+        return ppm.audits.sampled(
             synthesizer, [6], weighting=weighting, draws=800, random_seed=1
         )
 

@@ -5,12 +5,12 @@ import pytest
 from scipy import stats
 
 import ppm
-from ppm.studies import contraction
+from ppm.studies import contraction_study as contraction
 
 
 @pytest.fixture(scope="module")
 def study():
-    return ppm.contraction_study(random_seed=2022)
+    return ppm.studies.contraction(random_seed=2022)
 
 
 def bounds(study, mechanism):
@@ -155,7 +155,7 @@ def test_the_whole_summary_is_that_of_the_replicates(study):
 
 
 def test_databases_posteriors_and_draws_are_those_asked_for():
-    study = ppm.contraction_study(
+    study = ppm.studies.contraction(
         [30, 60], replicates=300, mean=20.0, draws=40, truncate_at=2.0, shape=50.0, rate=10.0,
         random_seed=4,
     )
@@ -165,15 +165,15 @@ def test_databases_posteriors_and_draws_are_those_asked_for():
         here, expected = averages.sel(size=size).values, (50.0 + 20.0 * size) / (10.0 + size)
         assert abs(here.mean() - expected) < 4 * here.std() / np.sqrt(300)
     assert (study.mean, study.draws, study.truncate_at) == (20.0, 40, 2.0)
-    more = ppm.contraction_study([30], replicates=300, mean=20.0, draws=400, random_seed=4)
-    few = ppm.contraction_study([30], replicates=300, mean=20.0, draws=40, random_seed=4)
+    more = ppm.studies.contraction([30], replicates=300, mean=20.0, draws=400, random_seed=4)
+    few = ppm.studies.contraction([30], replicates=300, mean=20.0, draws=40, random_seed=4)
     for mechanism in contraction.MECHANISMS[:2]:
         assert (bounds(more, mechanism).mean() > bounds(few, mechanism).mean()).item()
 
 
 def test_seed_size_and_grouping(monkeypatch):
     def run(sizes, seed=1):
-        study = ppm.contraction_study(sizes, replicates=6, draws=20, random_seed=seed)
+        study = ppm.studies.contraction(sizes, replicates=6, draws=20, random_seed=seed)
         return study.dataset["local_bound"]
 
     both = run([50, 80])
@@ -200,4 +200,4 @@ def test_seed_size_and_grouping(monkeypatch):
 )
 def test_impossible_settings_are_named(arguments, name):
     with pytest.raises(ValueError, match=f"^{name} must"):
-        ppm.contraction_study(**arguments)
+        ppm.studies.contraction(**arguments)
