@@ -57,11 +57,30 @@ def streams(random_seed, count):
     list of numpy.random.SeedSequence
         The streams.
     """
-    seed = seed_sequence(random_seed)
     # a fresh copy: spawning from the caller's object would give other streams the next time
+    return numbered(random_seed).spawn(count)
+
+
+def numbered(random_seed, *place):
+    """The stream of a place, the same one again whenever it is asked for.
+
+    Parameters
+    ----------
+    random_seed : int, SeedSequence, Generator or None
+        As for :func:`seed_sequence`; a SeedSequence is left as it is.
+    *place : int
+        Numbers of at least 0 that say where: two places never share a stream, and none depends on
+        which other places are asked for. Without a place it is a fresh copy.
+
+    Returns
+    -------
+    numpy.random.SeedSequence
+        The stream.
+    """
+    seed = seed_sequence(random_seed)
     return np.random.SeedSequence(
-        seed.entropy, spawn_key=seed.spawn_key, pool_size=seed.pool_size
-    ).spawn(count)
+        seed.entropy, spawn_key=(*seed.spawn_key, *place), pool_size=seed.pool_size
+    )
 
 
 def generator(random_seed):

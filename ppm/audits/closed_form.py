@@ -13,7 +13,7 @@ from scipy.special import gammainc, gammaincinv, gammaln
 
 from ppm import pdp
 from ppm._imports import needed_for
-from ppm._random import generator, seed_sequence
+from ppm._random import generator, numbered, seed_sequence, streams
 from ppm._validation import as_numbers, check_count, check_counts, check_number, shown
 from ppm.lipschitz import local_bound, oscillation_bound
 from ppm.studies.contraction_study import _LARGEST_MEAN, _check_sizes
@@ -182,7 +182,7 @@ class AuditStudy:
         return exact(
             counts, public=self.public, truncate_at=self.truncate_at, draws=self.draws,
             weight_draws=self.weight_draws, seeds=self.seeds, shape=self.prior[0],
-            rate=self.prior[1], random_seed=_numbered(seeds, replicate),
+            rate=self.prior[1], random_seed=numbered(seeds, replicate),
         )
 
     @staticmethod
@@ -622,7 +622,7 @@ def study(
             data, audits = _sources(entropy, sizes[place])
         values, table = np.unique(data.poisson(mean, size=sizes[place]), return_counts=True)
         by_database, _ = _audit(
-            values, table, settings, np.random.default_rng(_numbered(audits, replicate))
+            values, table, settings, generator(numbered(audits, replicate))
         )
         found[:, :, place, replicate] = [by_database[name] for name in names]
     dims = ("mechanism", "size", "replicate")
@@ -633,20 +633,15 @@ def study(
     return AuditStudy(
         dataset, truncate_at=settings["truncate_at"], public=settings["public"], mean=mean,
         draws=settings["draws"], weight_draws=settings["weight_draws"], seeds=settings["seeds"],
-        prior=settings["prior"], seed=_numbered(entropy),
+        prior=settings["prior"], seed=numbered(entropy),
     )
 
 
 def _sources(entropy, size):
     """Where the databases of one size come from, and the seed of their audits."""
-    data, audits = _numbered(entropy, size).spawn(2)
+    data, audits = streams(numbered(entropy, size), 2)
     # the first stream is the one the study of contraction draws its databases from
-    return np.random.default_rng(data), audits
-
-
-def _numbered(seed, *place):
-    """A seed of its own for each place, the same one again whenever it is asked for."""
-    return np.random.SeedSequence(seed.entropy, spawn_key=(*seed.spawn_key, *place))
+    return generator(data), audits
 
 
 _BY_DATABASE = (

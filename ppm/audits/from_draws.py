@@ -10,7 +10,7 @@ import numpy as np
 
 from ppm import pdp
 from ppm._imports import needed_for
-from ppm._random import seed_sequence
+from ppm._random import numbered, streams
 from ppm._validation import (
     as_numbers,
     check_count,
@@ -294,7 +294,7 @@ def sampled(
     draws = check_count("draws", draws, at_least=40)
     confidence = check_share("confidence", confidence)
     fixed = None if callable(weighting) else check_weights(weighting, synthesizer.records)
-    seeds = _again(seed_sequence(random_seed)).spawn(2 + len(records))
+    seeds = streams(random_seed, 2 + len(records))
 
     def weigh(left_out=None):
         if fixed is not None:
@@ -305,7 +305,7 @@ def sampled(
         there = np.ones(synthesizer.records)
         if left_out is not None:
             there[left_out] = 0.0
-        fit = synthesizer.fit(there, draws=draws, random_seed=_again(seeds[0]), progress=progress)
+        fit = synthesizer.fit(there, draws=draws, random_seed=numbered(seeds[0]), progress=progress)
         log_lik = synthesizer.log_likelihood(fit)
         dimension = [d for d in log_lik.dims if d not in ("chain", "draw", "sample")][0]
         log_lik = log_lik.isel({dimension: np.flatnonzero(there)})
@@ -353,10 +353,6 @@ def sampled(
         evidence=evidence, estimates=estimates, moved=moved, local_bound=local_bound(here, weights),
         oscillation_bound=oscillation_bound(here, weights), confidence=confidence, draws=min(kept),
     )
-
-
-def _again(seed):
-    return np.random.SeedSequence(seed.entropy, spawn_key=seed.spawn_key)
 
 
 def _score(log_lik, change):
@@ -452,7 +448,7 @@ def membership_test(
     ):
         if not callable(value):
             raise ValueError(f"{name} must be a function; got {shown(value)}")
-    seeds = _again(seed_sequence(random_seed)).spawn(2 * runs)
+    seeds = streams(random_seed, 2 * runs)
     steps = list(zip(seeds[::2], seeds[1::2], strict=True))
     if progress:
         with needed_for("progress=True"):

@@ -1,7 +1,6 @@
 """The ledger's own study of section 4: the paper's simulation many times over."""
 
-import numpy as np
-
+from ppm._random import streams
 from ppm._validation import check_count
 from ppm.publishing.ledger_values import contraction_values
 from ppm.studies.contraction_study import ContractionStudy, contraction
@@ -83,7 +82,7 @@ def ledger_study(
     check_settings({"studies": studies, "replicates": replicates, "seed": seed})
     every = sorted({*sizes, _ALSO})
     few = studies_at_1000(studies)
-    seeds = np.random.SeedSequence(seed).spawn(studies)
+    seeds = streams(seed, studies)
     hidden = None if progress is None else not progress
     parts = [
         contraction(

@@ -7,7 +7,7 @@ import numpy as np
 import xarray as xr
 
 from ppm import pdp
-from ppm._random import seed_sequence
+from ppm._random import generator, numbered, seed_sequence, streams
 from ppm._validation import check_count, check_number, shown
 from ppm.synthesizers.gamma_poisson import log_likelihood_of_counts
 from ppm.weights import linear_weights
@@ -212,10 +212,7 @@ def contraction(
     prior = check_number("shape", shape, above=0), check_number("rate", rate, above=0)
     entropy = seed_sequence(random_seed)
     columns = [
-        _one_size(
-            n, replicates, mean, truncate_at, draws, prior,
-            np.random.SeedSequence(entropy.entropy, spawn_key=(*entropy.spawn_key, n)),
-        )
+        _one_size(n, replicates, mean, truncate_at, draws, prior, numbered(entropy, n))
         for n in sizes
     ]
     values = np.stack(columns, axis=2)
@@ -237,7 +234,7 @@ def contraction(
 
 def _one_size(n, replicates, mean, truncate_at, draws, prior, seed):
     """Bound, average of μ and removed records: an array (3, mechanisms, replicates)."""
-    data, *posteriors = (np.random.default_rng(child) for child in seed.spawn(1 + len(MECHANISMS)))
+    data, *posteriors = map(generator, streams(seed, 1 + len(MECHANISMS)))
     # distinct counts hardly spread over more than 12 standard deviations
     step = max(1, _CHUNK // max(n, draws, 12 * math.isqrt(int(mean) + 1)))
     groups = []

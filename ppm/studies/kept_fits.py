@@ -22,6 +22,7 @@ import numpy as np
 import xarray as xr
 
 from ppm._imports import needed_for
+from ppm._random import streams
 from ppm._validation import shown
 from ppm.diagnostics import BoundDiagnostics, bound_diagnostics
 from ppm.disclosure import NOTE_FILE, own_file, own_folder
@@ -228,9 +229,7 @@ class FitRunner:
         return summary
 
     def _run(self, model, key, weights, seed, start, advance):
-        fit_seed, release_seed = np.random.SeedSequence(
-            seed.entropy, spawn_key=seed.spawn_key, pool_size=seed.pool_size
-        ).spawn(2)
+        fit_seed, release_seed = streams(seed, 2)
         warm = {} if start is None else {"initial": start.end}
         shared = contextlib.nullcontext() if self.pool is None else sharing(self.pool, advance)
         with shared:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 import xarray as xr
 
-from ppm._random import generator
+from ppm._random import generator, numbered, seed_sequence, streams
 from ppm._validation import check_count, check_number, shown
 from ppm.diagnostics import R_HAT_LIMIT
 from ppm.mechanism import bound_fit, entry_label
@@ -238,14 +238,14 @@ def settings(
     responses = {
         name: transformed_income(data, name, floor=floor, shift=shift) for name in transformations
     }
-    entropy = generator(random_seed).integers(2**63, size=4).tolist()
+    root = seed_sequence(generator(random_seed))
     pairs = [(name, k) for name in transformations for k in components]
     # the largest first, so that no core is left with it at the end
     order = sorted(range(len(pairs)), key=lambda i: -pairs[i][1])
     jobs = []
     for i in order:
         name, k = pairs[i]
-        seed = np.random.SeedSequence(entropy, spawn_key=(TRANSFORMATIONS.index(name), k))
+        seed = numbered(root, TRANSFORMATIONS.index(name), k)
         jobs.append(_Combination(responses[name], predictors, k, chains, warmup, draws, seed))
     with progress_bar(progress, sum(job.sweeps for job in jobs)) as advance:
         results = run_chains(_fit_all, jobs, advance, parallel=parallel)
@@ -306,7 +306,7 @@ def _fit_all(job, report=lambda sweeps: None):
         job.response, job.predictors, components=job.components, chains=job.chains,
         warmup=job.warmup, parallel=False,
     )
-    seeds = job.seed.spawn(len(PUBLISHED_BOUNDS))
+    seeds = streams(job.seed, len(PUBLISHED_BOUNDS))
     result = np.empty((5, len(PUBLISHED_BOUNDS)))
     unweighted = synthesizer.fit(draws=job.draws, random_seed=seeds[0])
     for place, (pair, seed) in enumerate(zip(PUBLISHED_BOUNDS, seeds, strict=True)):

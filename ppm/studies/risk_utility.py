@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from ppm import pdp
-from ppm._random import seed_sequence
+from ppm._random import numbered, seed_sequence
 from ppm._validation import check_count, check_number, check_weights, shown
 from ppm.mechanism import as_synthesizer, entry_label
 from ppm.studies.kept_fits import fit_runner, nearest
@@ -669,11 +669,7 @@ def _entry(mechanism, pair, fit, history=()):
 def _seed(root, mechanism, pair=()):
     """Stream of an entry: its own, whatever other entries the sweep has."""
     words = np.array(pair, dtype=np.float64).view(np.uint32).tolist()
-    return np.random.SeedSequence(
-        root.entropy,
-        spawn_key=(*root.spawn_key, _MECHANISMS.index(mechanism), *words),
-        pool_size=root.pool_size,
-    )
+    return numbered(root, _MECHANISMS.index(mechanism), *words)
 
 
 def _off_target(bound, target):

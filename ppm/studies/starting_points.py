@@ -1,8 +1,6 @@
 """Do chains that start elsewhere find the same bounds? A check on the diagnostics themselves."""
 
-import numpy as np
-
-from ppm._random import generator
+from ppm._random import generator, streams
 from ppm._validation import check_count
 from ppm.studies.kept_fits import fit_runner
 from ppm.studies.risk_utility import one_response
@@ -60,13 +58,13 @@ def compare_starts(sweep, synthesizer, *, draws=1000, random_seed=None, fits=Non
             f"{entries[0].weights.size:,}"
         )
     draws = check_count("draws", draws)
-    seeds = np.random.SeedSequence(generator(random_seed).integers(2**63, size=4))
+    seeds = streams(generator(random_seed), len(entries))
     rows = {}
     with fit_runner(
         synthesizer, fits=fits, random_seed=random_seed, progress=progress, draws=draws, releases=1
     ) as runner:
         for place, (entry, seed) in enumerate(
-            zip(entries, seeds.spawn(len(entries)), strict=True), start=1
+            zip(entries, seeds, strict=True), start=1
         ):
             runner.progress.plan("others", (len(entries) - place) * runner.sweeps())
             other = runner.fit(entry.label, entry.weights, seed)

@@ -243,8 +243,7 @@ class FiniteMixture:
         draws = check_count("draws", draws)
         starts = _starting_points(initial, self.chains, self.components, size, self.floor)
         # drawn from the generator, not spawned from a caller's SeedSequence, which would change it
-        rng = generator(random_seed)
-        seeds = np.random.SeedSequence(rng.integers(2**63, size=4).tolist()).spawn(self.chains)
+        seeds = streams(generator(random_seed), self.chains)
         mixed = slice(None) if self.floor is None else ~self.floor.reached
         jobs = [
             _Job(
