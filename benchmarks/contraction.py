@@ -47,7 +47,7 @@ def from_matrices(seed):
             log_lik = synthesizer.log_likelihood(fit)
             ppm.local_bound(log_lik)
             for truncate_at in (None, TRUNCATE_AT):
-                weights = ppm.record_weights(log_lik, truncate_at=truncate_at)
+                weights = ppm.record_weights(ppm.record_bounds(log_lik), truncate_at=truncate_at)
                 weighted = synthesizer.fit(weights, draws=DRAWS, random_seed=rng)
                 ppm.local_bound(synthesizer.log_likelihood(weighted), weights)
 

@@ -297,7 +297,9 @@ def main():
     print(f"finite mixture: {source}, n = {response.size}, R = {size}, K = {options.components}, "
           f"{chains} chain(s)")
     unweighted = model.fit(draws=options.sweeps, random_seed=options.seed)
-    weights = ppm.record_weights(model.log_likelihood(unweighted), scale=0.7, shift=0.0)
+    weights = ppm.record_weights(
+        ppm.record_bounds(model.log_likelihood(unweighted)), scale=0.7, shift=0.0
+    )
     print(f"weights of (c, g) = (0.7, 0): mean {weights.mean():.2f}, {np.sum(weights == 0)} are 0",
           flush=True)
     start = time.process_time()

@@ -356,6 +356,23 @@ def _check(weights, records):
     return None if weights is None else check_weights(weights, records)
 
 
+def weighted(values, weights):
+    """Products of weights and values, where a record of weight 0 contributes 0, not 0 · ∞.
+
+    Parameters
+    ----------
+    values, weights : array_like
+        Broadcast against each other; the values may be infinite.
+
+    Returns
+    -------
+    numpy.ndarray
+        The products.
+    """
+    weights, values = np.broadcast_arrays(weights, values)
+    return np.multiply(weights, values, out=np.zeros(values.shape), where=weights > 0)
+
+
 def _weighted(values, weights):
     """Weighted values of the records; NaN among them means that the log-likelihood held NaN."""
     missing = np.flatnonzero(np.isnan(values))
@@ -364,10 +381,7 @@ def _weighted(values, weights):
             f"log_lik holds NaN (first in record {missing[0]}, {missing.size} of {values.size} "
             "records affected); accepted: finite numbers, or -inf where a record is impossible"
         )
-    if weights is None:
-        return values
-    # 0 * inf would be NaN, where the record contributes nothing
-    return np.multiply(weights, values, out=np.zeros(values.size), where=weights > 0)
+    return values if weights is None else weighted(values, weights)
 
 
 def _as_matrix(log_lik):

@@ -12,8 +12,6 @@ from ppm._random import streams
 from ppm._validation import check_count, check_number, check_weights
 from ppm.diagnostics import ChainsDisagreeError, bound_diagnostics, is_diagnosed
 from ppm.lipschitz import oscillation_bound, record_bounds
-from ppm.studies.kept_fits import last_draws, nearest, warm_copy
-from ppm.studies.scalar_search import search_weight
 from ppm.synthesizers.base import Synthesizer, check_fit
 from ppm.weights import record_weights
 
@@ -335,13 +333,49 @@ class PseudoPosteriorMechanism:
                     draws=draws, random_seed=first, progress=progress
                 )
             weights = record_weights(
-                self.synthesizer.log_likelihood(unweighted),
+                record_bounds(self.synthesizer.log_likelihood(unweighted)),
                 scale=self.scale,
                 shift=self.shift,
                 truncate_at=self.truncate_at,
             )
-        fit = self.synthesizer.fit(weights, draws=draws, random_seed=second, progress=progress)
-        return _bound(self.synthesizer, fit, weights, unweighted, allow_disagreement)
+        return refit(
+            self.synthesizer, weights, draws=draws, random_seed=second, unweighted=unweighted,
+            allow_disagreement=allow_disagreement, progress=progress,
+        )
+
+
+def refit(
+    synthesizer, weights, *, draws, random_seed, unweighted=None, allow_disagreement=False,
+    **settings,
+):
+    """Fit with given weights, and bound: steps 2a-c, for whoever has a synthesizer and weights.
+
+    Parameters
+    ----------
+    synthesizer : ppm.Synthesizer
+        The model.
+    weights : numpy.ndarray, shape (records,)
+        Weights α in [0, 1].
+    draws : int
+        Kept draws a chain, 1 or more.
+    random_seed : int, SeedSequence or Generator
+        Source of randomness.
+    unweighted, allow_disagreement
+        As for :func:`bound_fit`.
+    **settings
+        Of the synthesizer's ``fit``, such as ``initial`` or ``progress``.
+
+    Returns
+    -------
+    MechanismResult
+        Weights, bounds, diagnostics and draws.
+
+    Notes
+    -----
+    Savitsky, Williams and Hu (2022), section 3, steps 2a-c.
+    """
+    fit = synthesizer.fit(weights, draws=draws, random_seed=random_seed, **settings)
+    return _bound(synthesizer, fit, weights, unweighted, allow_disagreement)
 
 
 def bound_fit(synthesizer, fit, weights, *, unweighted=None, allow_disagreement=False):
@@ -423,92 +457,6 @@ def _how_to_run_longer(synthesizer):
         f"; set warm-up and chains by {name}({first}, warmup={max(1000, 2 * warmup)}, "
         f"chains={max(4, chains)})"
     )
-
-
-def match_local_bound(
-    synthesizer, target, *, unweighted, draws=1000, random_seed=None, tolerance=0.03, attempts=30,
-    allow_disagreement=False, progress=False,
-):
-    """Exponential mechanism whose local bound comes close to a target.
-
-    The paper's scalar weight, target / Δ of the unweighted fit, supposes that refitting leaves
-    the records' bounds as they are. It does not: a smaller weight leaves a wider posterior. So each
-    weight is tried where a line through log Δ against log weight, fitted to all attempts so far,
-    meets the target.
-
-    Parameters
-    ----------
-    synthesizer : ppm.Synthesizer or pymc.Model
-        The model. If its ``fit`` takes ``initial`` and it has a ``warmup``, as
-        :class:`ppm.FiniteMixture`, each attempt starts where the fit with the nearest weight
-        ended, with a fifth of the warm-up.
-    target : float
-        Local bound to come close to, above 0, in nats.
-    unweighted : xarray.DataTree
-        Its unweighted fit.
-    draws : int, default 1000
-        Kept draws a chain of each attempt, 1 or more: as many as the target was taken over.
-    random_seed : int, SeedSequence or Generator, optional
-        Source of randomness; every attempt uses the same stream.
-    tolerance : float, default 0.03
-        Relative distance from the target that is good enough.
-    attempts : int, default 30
-        Fits to try at the most, 1 or more.
-    allow_disagreement : bool, default False
-        Go on, and show the bound, where chains disagree, marked as such.
-    progress : bool, default False
-        Whether the synthesizer shows how far it is.
-
-    Returns
-    -------
-    result : MechanismResult
-        The attempt whose bound is closest to the target. Its bound is its own, never the target.
-    history : tuple of (float, float)
-        Weight and local bound of every attempt, in order.
-
-    Raises
-    ------
-    TypeError
-        If ``synthesizer`` is neither a synthesizer nor a PyMC model.
-    ValueError
-        If an argument is out of range, or ``unweighted`` is a fit of other records.
-    ChainsDisagreeError
-        If the chains of an attempt disagree.
-
-    Notes
-    -----
-    Savitsky, Williams and Hu (2022), sections 3.1 and 5.
-
-    A local bound is a maximum over draws, and scatters: on the survey data by about a tenth between
-    fits that differ in nothing but chance. No weight has *the* bound, and coming within 3 % of
-    a target is partly a matter of luck: near the target, attempts at nearly the same weight are
-    made until one hits, about five on average. The result is therefore a chosen one. Its bound is
-    true for its own draws, which its releases come from, but the same weight with another
-    seed would miss the target by that tenth, to either side. The history shows the attempts that
-    were not chosen. The choice itself looks at confidential records, and no ε covers it.
-    """
-    synthesizer = as_synthesizer(synthesizer)
-    target = check_number("target", target, above=0)
-    draws = check_count("draws", draws)
-    tolerance = check_number("tolerance", tolerance, above=0)
-    attempts = check_count("attempts", attempts)
-    check_fit(synthesizer, unweighted, "unweighted")
-    # a seed, because a Generator would give another stream to every attempt
-    entropy = np.random.default_rng(streams(random_seed, 2)[1]).integers(2**63, size=4)
-    seed = np.random.SeedSequence(entropy.tolist())
-    warm = warm_copy(synthesizer)
-    ends = {} if warm is synthesizer else {1.0: last_draws(unweighted)}
-
-    def attempt(weight):
-        weights = np.full(synthesizer.records, weight)
-        start = {"initial": nearest(ends, weight)} if ends else {}
-        fit = warm.fit(weights, draws=draws, random_seed=seed, progress=progress, **start)
-        if ends and weight > 0:
-            ends[weight] = last_draws(fit)
-        return _bound(synthesizer, fit, weights, None, allow_disagreement)
-
-    bound = float(record_bounds(synthesizer.log_likelihood(unweighted)).max())
-    return search_weight(target, bound, attempt, tolerance=tolerance, attempts=attempts)
 
 
 def as_synthesizer(model):

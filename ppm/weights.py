@@ -3,20 +3,20 @@
 import numpy as np
 
 from ppm._validation import as_numbers, check_number, shown
-from ppm.lipschitz import record_bounds
+from ppm.lipschitz import weighted
 from ppm.risk import identification_risks
 
 
-def record_weights(log_lik, *, scale=1.0, shift=0.0, truncate_at=None):
+def record_weights(bounds, *, scale=1.0, shift=0.0, truncate_at=None):
     r"""Weights :math:`\alpha_i = c\,(1 - \tilde f_i) + g`, cut to [0, 1].
 
     The risk :math:`\tilde f_i` is the record's bound :math:`f_i`, min-max scaled over the records.
 
     Parameters
     ----------
-    log_lik : array_like, shape (draws, records), or xarray.DataArray
-        Log-likelihood under the *unweighted* posterior, in nats, as for
-        :func:`ppm.record_bounds`.
+    bounds : array_like, shape (records,)
+        Bounds :math:`f_i` under the *unweighted* posterior, in nats: what
+        :func:`ppm.record_bounds` returns.
     scale : float, default 1
         The paper's c, above 0: below 1 it compresses the weights.
     shift : float, default 0
@@ -27,36 +27,52 @@ def record_weights(log_lik, *, scale=1.0, shift=0.0, truncate_at=None):
     Returns
     -------
     numpy.ndarray, shape (records,)
-        Weights in [0, 1]. A record with a non-finite log-likelihood gets 0 and takes no part in
-        the scaling; where all bounds are equal, no record is riskier than another and
-        :math:`\tilde f_i = 0` for all.
+        Weights in [0, 1]. A record with an infinite bound gets 0 and takes no part in the scaling;
+        where all bounds are equal, no record is riskier than another and :math:`\tilde f_i = 0` for
+        all.
 
     Raises
     ------
     ValueError
-        If ``log_lik`` holds NaN, or ``scale``, ``shift`` or ``truncate_at`` is out of range.
+        If ``bounds`` are not one number of at least 0 for every record, or ``scale``, ``shift`` or
+        ``truncate_at`` is out of range.
 
     Notes
     -----
-    Savitsky, Williams and Hu (2022), section 3, steps 1c-d, and the truncation of the simulation
+    Savitsky, Williams and Hu (2022), section 3, steps 1d-e, and the truncation of the simulation
     study in section 4. The smallest and the largest bound enter every weight, so each weight
     depends on the whole database and not on its own record alone.
     """
     scale = check_number("scale", scale, above=0)
     shift = check_number("shift", shift)
     truncate_at = _check_truncation(truncate_at)
-    bounds = record_bounds(log_lik)
+    bounds = _check_bounds(bounds)
     finite = np.isfinite(bounds)
     weights = np.zeros(bounds.size)
     if finite.any():
         lowest, highest = bounds[finite].min(), bounds[finite].max()
         weights[finite] = linear_weights(
-            bounds[finite], lowest, highest, scale=scale, shift=shift, truncate_at=truncate_at
+            bounds[finite], lowest, highest, scale=scale, shift=shift
         )
-    return weights
+    return truncated(weights, bounds, truncate_at)
 
 
-def linear_weights(bounds, lowest, highest, *, scale=1.0, shift=0.0, truncate_at=None):
+def truncated(weights, bounds, truncate_at):
+    """Weights with 0 for every record whose weighted bound is above M, the paper's truncation.
+
+    Parameters
+    ----------
+    weights, bounds : array_like
+        Of the same shape, in [0, 1] and in nats.
+    truncate_at : float or None
+        M, in nats; None leaves the weights as they are.
+    """
+    if truncate_at is None:
+        return weights
+    return np.where(weighted(bounds, weights) > truncate_at, 0.0, weights)
+
+
+def linear_weights(bounds, lowest, highest, *, scale=1.0, shift=0.0):
     """Weights from finite bounds whose smallest and largest value is known.
 
     Parameters
@@ -65,7 +81,7 @@ def linear_weights(bounds, lowest, highest, *, scale=1.0, shift=0.0, truncate_at
         Finite bounds f, in nats, of any shape.
     lowest, highest : array_like
         Smallest and largest bound of the database, broadcast against ``bounds``.
-    scale, shift, truncate_at
+    scale, shift
         As for :func:`record_weights`, already checked.
 
     Returns
@@ -81,13 +97,10 @@ def linear_weights(bounds, lowest, highest, *, scale=1.0, shift=0.0, truncate_at
     # what overflows is cut to 0 or 1
     with np.errstate(over="ignore"):
         risk = np.subtract(bounds, lowest) / np.where(span > 0, span, 1.0)
-        weights = np.clip(scale * (1.0 - risk) + shift, 0.0, 1.0)
-    if truncate_at is not None:
-        weights = np.where(weights * bounds > truncate_at, 0.0, weights)
-    return weights
+        return np.clip(scale * (1.0 - risk) + shift, 0.0, 1.0)
 
 
-def mapped_weights(log_lik, mapping, *, truncate_at=None):
+def mapped_weights(bounds, mapping, *, truncate_at=None):
     r"""Weights :math:`\alpha_i = m(\sup_\theta |\log p(x_i \mid \theta)|)` by a monotone map m.
 
     The supremum is taken over the draws at hand. Unlike :func:`record_weights`, one record's bound
@@ -95,8 +108,8 @@ def mapped_weights(log_lik, mapping, *, truncate_at=None):
 
     Parameters
     ----------
-    log_lik : array_like, shape (draws, records), or xarray.DataArray
-        Log-likelihood under the *unweighted* posterior, in nats.
+    bounds : array_like, shape (records,)
+        Bounds under the *unweighted* posterior, in nats: what :func:`ppm.record_bounds` returns.
     mapping : callable
         Decreasing map from bounds in [0, inf] to [0, 1] that takes an array, such as
         :func:`reciprocal_map` or what :func:`threshold_map` returns.
@@ -106,18 +119,18 @@ def mapped_weights(log_lik, mapping, *, truncate_at=None):
     Returns
     -------
     numpy.ndarray, shape (records,)
-        Weights in [0, 1]; 0 for a record with a non-finite log-likelihood.
+        Weights in [0, 1]; 0 for a record with an infinite bound.
 
     Raises
     ------
     ValueError
-        If ``log_lik`` holds NaN, or the map is not decreasing, or leaves [0, 1].
+        If a bound is negative or NaN, or the map is not decreasing, or leaves [0, 1].
 
     Notes
     -----
     Savitsky, Williams and Hu (2022), section 2, the assumption of risk-based weighting.
     """
-    return _map_bounds(record_bounds(log_lik), mapping, truncate_at)
+    return _map_bounds(_check_bounds(bounds), mapping, truncate_at)
 
 
 def public_weights(public_bounds, mapping, *, truncate_at=None):
@@ -172,13 +185,7 @@ def public_weights(public_bounds, mapping, *, truncate_at=None):
     500 nats, that over the interval is 960. A cap at 3.5 nats then lets the weighted log-likelihood
     move by more than 6.
     """
-    values = as_numbers("public_bounds", public_bounds)
-    # written so that NaN fails the comparison too
-    if values.ndim != 1 or values.size == 0 or not np.all(values >= 0):
-        raise ValueError(
-            "public_bounds must hold one bound for every record, 0 or more and not NaN, in nats"
-        )
-    return _map_bounds(values, mapping, truncate_at)
+    return _map_bounds(_check_bounds(public_bounds, "public_bounds"), mapping, truncate_at)
 
 
 def _map_bounds(bounds, mapping, truncate_at):
@@ -196,9 +203,7 @@ def _map_bounds(bounds, mapping, truncate_at):
     if np.any(np.diff(mapped[np.argsort(bounds[finite], kind="stable")]) > 0):
         raise ValueError("mapping must be decreasing: a larger bound never gets a larger weight")
     weights[finite] = mapped
-    if truncate_at is not None:
-        weights[finite & (weights * np.where(finite, bounds, 0.0) > truncate_at)] = 0.0
-    return weights
+    return truncated(weights, bounds, truncate_at)
 
 
 def reciprocal_map(bounds):
@@ -280,7 +285,7 @@ def capped_map(limit):
         bounds = np.asarray(bounds, dtype=np.float64)
         weights = limit / np.maximum(bounds, limit)
         # the rounded quotient can carry the product a last digit above the limit
-        above = weights * np.where(weights > 0, bounds, 0.0) > limit
+        above = weighted(bounds, weights) > limit
         return np.where(above, np.nextafter(weights, 0.0), weights)
 
     return mapping
@@ -325,13 +330,14 @@ def linear_map(smallest, largest, *, scale=1.0, shift=0.0):
     return mapping
 
 
-def scalar_weights(log_lik, *, epsilon):
+def scalar_weights(bounds, *, epsilon):
     r"""Exponential mechanism: the same weight :math:`\min(1, \epsilon / (2 \Delta))` everywhere.
 
     Parameters
     ----------
-    log_lik : array_like, shape (draws, records), or xarray.DataArray
-        Log-likelihood under the *unweighted* posterior, in nats; its local bound is Δ.
+    bounds : array_like, shape (records,)
+        Bounds under the *unweighted* posterior, in nats, as :func:`ppm.record_bounds` returns them;
+        the largest is Δ.
     epsilon : float
         Target ε, 0 or more, in nats, for one release.
 
@@ -343,7 +349,7 @@ def scalar_weights(log_lik, *, epsilon):
     Raises
     ------
     ValueError
-        If ``log_lik`` holds NaN or ``epsilon`` is negative.
+        If a bound is negative or NaN, or ``epsilon`` is negative.
 
     Notes
     -----
@@ -351,7 +357,7 @@ def scalar_weights(log_lik, *, epsilon):
     that gave Δ, so the bound after refitting can differ from ε / 2: compute it.
     """
     epsilon = check_number("epsilon", epsilon, at_least=0)
-    bounds = record_bounds(log_lik)
+    bounds = _check_bounds(bounds)
     # a Python float, whose quotients overflow without a warning
     sensitivity = float(bounds.max())
     weight = 1.0 if sensitivity == 0 else min(1.0, epsilon / 2.0 / sensitivity)
@@ -444,10 +450,20 @@ def radius_effect(values, radii, *, relative=True, groups=None, record_bounds=No
             "records removed": int(np.count_nonzero(weights == 0)),
         }
         if record_bounds is not None:
-            used = weights > 0
-            row["bound before refitting"] = np.max(weights[used] * record_bounds[used], initial=0)
+            row["bound before refitting"] = weighted(record_bounds, weights).max()
         rows.append(row)
     return pd.DataFrame(rows, index=pd.Index(radii, name="radius"))
+
+
+def _check_bounds(bounds, name="bounds"):
+    values = as_numbers(name, bounds)
+    # written so that NaN fails the comparison too
+    if values.ndim != 1 or values.size == 0 or not np.all(values >= 0):
+        raise ValueError(
+            f"{name} must hold one bound for every record, 0 or more and not NaN, in nats, as "
+            f"ppm.record_bounds returns them; got shape {values.shape}"
+        )
+    return values
 
 
 def _check_truncation(truncate_at):

@@ -134,7 +134,7 @@ def test_a_strict_epsilon_is_refused_where_the_run_contradicts_it(result):
 
 def test_the_statement_does_not_say_where_given_weights_come_from(result):
     log_lik = result.synthesizer.log_likelihood(result.unweighted)
-    for weights in (np.full(8, 0.5), ppm.record_weights(log_lik)):
+    for weights in (np.full(8, 0.5), ppm.record_weights(ppm.record_bounds(log_lik))):
         mechanism = ppm.PseudoPosteriorMechanism(ppm.GammaPoisson(COUNTS), weights=weights)
         text = ppm.disclosure.release_statement(mechanism.run(draws=50, random_seed=1), 1)
         assert "for those who gave them to say" in text

@@ -66,11 +66,14 @@ def test_every_poisson_record_has_an_infinite_supremum(count):
 
 def test_one_extreme_record_moves_every_other_weight():
     bounds = np.array([2.0, 3.0, 4.0, 5.0, 50.0])  # nothing is refitted: theta has no part in it
-    with_it = ppm.record_weights(bounds[None])[:4]
-    without = ppm.record_weights(bounds[None, :4])
+    with_it = ppm.record_weights(ppm.record_bounds(bounds[None]))[:4]
+    without = ppm.record_weights(ppm.record_bounds(bounds[None, :4]))
     assert np.all(np.abs(with_it - without)[1:] > 0.3)
     # a map of a record's own bound moves nobody
-    mapped = [ppm.mapped_weights(b[None], ppm.weights.reciprocal_map) for b in (bounds, bounds[:4])]
+    mapped = [
+        ppm.mapped_weights(ppm.record_bounds(b[None]), ppm.weights.reciprocal_map)
+        for b in (bounds, bounds[:4])
+    ]
     assert np.array_equal(mapped[0][:4], mapped[1])
 
 
@@ -79,14 +82,16 @@ def test_the_linear_rule_leaves_hardly_a_weight_at_one():
     shares = []
     for n in (100, 10_000):
         bounds = rng.gamma(2.0, size=(1, n))
-        assert np.count_nonzero(ppm.record_weights(bounds) == 1.0) == 1
-        assert ppm.record_weights(bounds, scale=0.7).max() <= 0.7
-        shares.append(np.count_nonzero(ppm.record_weights(bounds) < 0.99) / np.sqrt(n))
+        assert np.count_nonzero(ppm.record_weights(ppm.record_bounds(bounds)) == 1.0) == 1
+        assert ppm.record_weights(ppm.record_bounds(bounds), scale=0.7).max() <= 0.7
+        shares.append(
+            np.count_nonzero(ppm.record_weights(ppm.record_bounds(bounds)) < 0.99) / np.sqrt(n)
+        )
     assert shares[1] > 5 * shares[0]  # grows like n, where the assumption allows its root
 
     def below_one(n, threshold):
         weights = ppm.mapped_weights(
-            rng.gamma(2.0, size=(1, n)), ppm.weights.threshold_map(threshold)
+            ppm.record_bounds(rng.gamma(2.0, size=(1, n))), ppm.weights.threshold_map(threshold)
         )
         return np.count_nonzero(weights < 0.99) / np.sqrt(n)
 
@@ -447,7 +452,7 @@ def test_a_scalar_weight_misses_its_target():
     unweighted = synthesizer.fit(draws=4_000, random_seed=1)
     log_lik = synthesizer.log_likelihood(unweighted)
     target = 0.3 * ppm.local_bound(log_lik)
-    weights = ppm.scalar_weights(log_lik, epsilon=2 * target)
+    weights = ppm.scalar_weights(ppm.record_bounds(log_lik), epsilon=2 * target)
     refitted = synthesizer.fit(weights, draws=4_000, random_seed=2)
     # on the draws it was computed from it hits; the wider posterior gives another bound
     assert ppm.local_bound(log_lik, weights) == pytest.approx(target)
@@ -681,12 +686,12 @@ def test_weighted_bounds_grow_without_limit():
     def weighted(log_n):
         """Over the records to be expected among n, at the true mean."""
         seen = bounds[bounds <= log_n]
-        return ppm.local_bound(-seen[None], ppm.record_weights(-seen[None]))
+        return ppm.local_bound(-seen[None], ppm.record_weights(ppm.record_bounds(-seen[None])))
 
     found = np.array([weighted(log_n) for log_n in (50.0, 100.0, 200.0, 400.0)])
     assert found / [50, 100, 200, 400] == pytest.approx(np.full(4, 0.25), abs=0.03)
     # truncation is what holds it, where the records are
-    truncated = ppm.record_weights(-bounds[bounds <= 400][None], truncate_at=3.5)
+    truncated = ppm.record_weights(ppm.record_bounds(-bounds[bounds <= 400][None]), truncate_at=3.5)
     assert ppm.local_bound(-bounds[bounds <= 400][None], truncated) <= 3.5
 
 
@@ -699,7 +704,7 @@ def test_downweighting_makes_no_record_rarer():
     for weights in (
         ppm.weights.reciprocal_map(bounds),
         ppm.weights.threshold_map(6.0)(bounds),
-        ppm.record_weights(bounds[None]),
+        ppm.record_weights(ppm.record_bounds(bounds[None])),
     ):
         weighted = np.exp(-weights * bounds)
         assert weighted[far].sum() / weighted.sum() > 50 * plain[far].sum()
@@ -728,7 +733,9 @@ def test_the_weight_is_one_minus_the_isolation():
 def test_without_the_absolute_value_nothing_is_truncated():
     log_lik = stats.poisson.logpmf(np.array([100, 150, 200, 400]), 100.0)[None]
     assert np.all(log_lik <= 0)  # no weighted log-likelihood of a count exceeds an M above 0
-    weights = ppm.mapped_weights(log_lik, lambda bounds: np.ones(bounds.size), truncate_at=10.0)
+    weights = ppm.mapped_weights(
+        ppm.record_bounds(log_lik), lambda bounds: np.ones(bounds.size), truncate_at=10.0
+    )
     assert list(weights) == [1.0, 0.0, 0.0, 0.0]
 
 

@@ -139,7 +139,9 @@ def test_weights_that_do_not_follow_their_own_record_break_it():
     assert max(restricted_losses(counts, lambda records: np.ones(records.records))) > 10
 
     def minmax(records):
-        return ppm.record_weights(stats.poisson.logpmf(records.counts, PUBLIC[:, None]))
+        return ppm.record_weights(
+            ppm.record_bounds(stats.poisson.logpmf(records.counts, PUBLIC[:, None]))
+        )
 
     # scaled between the smallest and largest bound: without 200, everything moves
     assert max(restricted_losses(counts, minmax)) > 1

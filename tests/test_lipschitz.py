@@ -177,7 +177,10 @@ def test_the_unit_of_a_continuous_outcome_moves_bound_and_weights_but_not_the_os
         stats.norm.logpdf(factor * income, factor * mean, factor * spread)
         for factor in (1.0, unit)
     )
-    weights, others = ppm.record_weights(one), ppm.record_weights(other)
+    weights, others = (
+        ppm.record_weights(ppm.record_bounds(one)),
+        ppm.record_weights(ppm.record_bounds(other)),
+    )
     assert np.allclose(
         ppm.record_oscillations(one, weights), ppm.record_oscillations(other, weights)
     )
@@ -188,7 +191,10 @@ def test_the_unit_of_a_continuous_outcome_moves_bound_and_weights_but_not_the_os
         unit > 1
     )
     assert np.allclose(weights, others) == (unit > 1)
-    reciprocal = [ppm.mapped_weights(found, ppm.weights.reciprocal_map) for found in (one, other)]
+    reciprocal = [
+        ppm.mapped_weights(ppm.record_bounds(found), ppm.weights.reciprocal_map)
+        for found in (one, other)
+    ]
     assert not np.allclose(*reciprocal, rtol=0.05)
 
 

@@ -24,7 +24,9 @@ def test_the_steps_follow_the_paper(result):
     synthesizer = result.synthesizer
     # step 1: weights from the unweighted fit
     before = synthesizer.log_likelihood(result.unweighted)
-    assert np.array_equal(result.weights, ppm.record_weights(before, truncate_at=4.0))
+    assert np.array_equal(
+        result.weights, ppm.record_weights(ppm.record_bounds(before), truncate_at=4.0)
+    )
     # step 2: bounds from the weighted fit, weighted
     after = synthesizer.log_likelihood(result.draws)
     assert np.array_equal(result.record_bounds, ppm.record_bounds(after, result.weights))
@@ -96,7 +98,7 @@ def test_an_earlier_unweighted_fit_is_used_again(result):
     other = ppm.PseudoPosteriorMechanism(result.synthesizer, scale=0.5)
     reused = other.run(draws=20, random_seed=1, unweighted=result.unweighted)
     before = result.synthesizer.log_likelihood(result.unweighted)
-    assert np.array_equal(reused.weights, ppm.record_weights(before, scale=0.5))
+    assert np.array_equal(reused.weights, ppm.record_weights(ppm.record_bounds(before), scale=0.5))
     assert reused.unweighted is result.unweighted
 
 
@@ -343,8 +345,8 @@ def test_disagreement_can_be_allowed_from_the_start():
     unweighted = stuck.synthesizer.fit(draws=200, random_seed=1)
     search = {"unweighted": unweighted, "draws": 200, "random_seed": 2, "attempts": 1}
     with pytest.raises(ppm.ChainsDisagreeError):
-        ppm.mechanism.match_local_bound(stuck.synthesizer, 2.0, **search)
-    found, _ = ppm.mechanism.match_local_bound(
+        ppm.studies.match_local_bound(stuck.synthesizer, 2.0, **search)
+    found, _ = ppm.studies.match_local_bound(
         stuck.synthesizer, 2.0, allow_disagreement=True, **search
     )
     assert not found.chains_agree
@@ -353,7 +355,7 @@ def test_disagreement_can_be_allowed_from_the_start():
 def test_the_exponential_mechanism_comes_close_to_a_target():
     synthesizer = ppm.GammaPoisson(COUNTS)
     unweighted = synthesizer.fit(draws=500, random_seed=1)
-    result, history = ppm.mechanism.match_local_bound(
+    result, history = ppm.studies.match_local_bound(
         synthesizer, 2.0, unweighted=unweighted, draws=500, random_seed=2, tolerance=0.02
     )
     assert result.local_bound == pytest.approx(2.0, rel=0.02)
@@ -373,7 +375,7 @@ def test_a_generator_gives_every_attempt_the_same_stream(monkeypatch):
 
     synthesizer = Noting(COUNTS)
     unweighted = synthesizer.fit(draws=50, random_seed=1)
-    ppm.mechanism.match_local_bound(
+    ppm.studies.match_local_bound(
         synthesizer, 2.0, unweighted=unweighted, draws=50, tolerance=1e-9, attempts=3,
         random_seed=np.random.default_rng(2),
     )
@@ -395,7 +397,7 @@ def test_each_attempt_starts_where_the_nearest_fit_ended(monkeypatch):
         return fits[-1]
 
     monkeypatch.setattr(ppm.FiniteMixture, "fit", fit)
-    _, history = ppm.mechanism.match_local_bound(
+    _, history = ppm.studies.match_local_bound(
         model, 0.5, unweighted=unweighted, draws=20, random_seed=2, tolerance=1e-9, attempts=3,
         allow_disagreement=True,
     )

@@ -118,8 +118,11 @@ ENTRIES = {
     "bound_by_draws": (lambda v: ppm.lipschitz.bound_by_draws(v, [2, 4]), LOG_LIK),
     "draw_maxima": (ppm.lipschitz.draw_maxima, LOG_LIK),
     "record_weights": (ppm.record_weights, LOG_LIK),
-    "mapped_weights": (lambda v: ppm.mapped_weights(v, ppm.weights.reciprocal_map), LOG_LIK),
-    "scalar_weights": (lambda v: ppm.scalar_weights(v, epsilon=1.0), LOG_LIK),
+    "mapped_weights": (
+        lambda v: ppm.mapped_weights(ppm.record_bounds(v), ppm.weights.reciprocal_map),
+        LOG_LIK,
+    ),
+    "scalar_weights": (lambda v: ppm.scalar_weights(ppm.record_bounds(v), epsilon=1.0), LOG_LIK),
     "count_weights": (lambda v: ppm.count_weights(v, radius=0.2), VALUES),
     "count_weights, groups": (
         lambda v: ppm.count_weights(VALUES, radius=0.2, groups=v),
@@ -185,7 +188,7 @@ ENTRIES = {
     ),
     "bound_fit": (lambda v: ppm.mechanism.bound_fit(*_fitted(), v), WEIGHTS),
     "match_local_bound": (
-        lambda v: ppm.mechanism.match_local_bound(
+        lambda v: ppm.studies.match_local_bound(
             _fitted()[0], v, unweighted=_fitted()[1], draws=2
         ),
         VALUES,

@@ -183,11 +183,11 @@ def match_local_bound(model, weights, seed):
     settings = {"draws": DRAWS, "random_seed": seed, "attempts": 3, "allow_disagreement": True}
     if target == 0:
         with pytest.raises(ValueError, match="^target must be a finite number above 0"):
-            ppm.mechanism.match_local_bound(
+            ppm.studies.match_local_bound(
                 model_of(model), target, unweighted=unweighted, **settings
             )
         return None
-    result, history = ppm.mechanism.match_local_bound(
+    result, history = ppm.studies.match_local_bound(
         model_of(model), target, unweighted=unweighted, **settings
     )
     closest = min(history, key=lambda tried: abs(tried[1] / target - 1.0))

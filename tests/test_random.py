@@ -68,8 +68,8 @@ CALLS = {
         ppm.PseudoPosteriorMechanism(POISSON).run(draws=20, random_seed=seed).record_bounds
     ),
     "MechanismResult.synthesize": lambda seed: RESULT.synthesize(2, random_seed=seed),
-    "mechanism.match_local_bound": lambda seed: (
-        ppm.mechanism.match_local_bound(
+    "studies.match_local_bound": lambda seed: (
+        ppm.studies.match_local_bound(
             POISSON, 1.0, unweighted=FIT, draws=20, random_seed=seed, attempts=1
         )[0].record_bounds
     ),

@@ -44,7 +44,7 @@ def test_the_pseudo_posterior_is_private_with_twice_the_bound(seed, records):
 
 def reacting(log_lik):
     """Weights by min-max scaling, as the paper's rule gives them to these log-likelihoods."""
-    return ppm.record_weights(log_lik)
+    return ppm.record_weights(ppm.record_bounds(log_lik))
 
 
 @pytest.mark.parametrize(("seed", "records"), SIZES)
@@ -200,7 +200,7 @@ def test_the_exponential_mechanism_is_a_posterior_with_one_weight(seed):
     log_lik, _, prior = densities(seed, 5)
     sensitivity = ppm.local_bound(log_lik)
     epsilon = 1.5 * sensitivity
-    weights = ppm.scalar_weights(log_lik, epsilon=epsilon)
+    weights = ppm.scalar_weights(ppm.record_bounds(log_lik), epsilon=epsilon)
     utility = log_lik.sum(axis=1)
     unscaled = prior * np.exp(epsilon / (2 * sensitivity) * utility)
     posterior = pseudo_posterior(log_lik, weights, prior)

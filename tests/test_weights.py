@@ -12,14 +12,14 @@ RISK = np.array([0.0, 0.25, 0.5, 1.0])
 
 
 def test_the_riskiest_record_gets_weight_0_and_the_safest_weight_1():
-    assert np.allclose(ppm.record_weights(LOG_LIK), 1 - RISK)
+    assert np.allclose(ppm.record_weights(ppm.record_bounds(LOG_LIK)), 1 - RISK)
 
 
 @pytest.mark.parametrize(
     ("scale", "shift"), [(0.7, 0.0), (0.6, -0.1), (0.5, -0.3), (1.0, 0.2), (2.0, 0.0)]
 )
 def test_scale_and_shift_then_cut_to_the_unit_interval(scale, shift):
-    weights = ppm.record_weights(LOG_LIK, scale=scale, shift=shift)
+    weights = ppm.record_weights(ppm.record_bounds(LOG_LIK), scale=scale, shift=shift)
     uncut = scale * (1 - RISK) + shift
     assert np.allclose(weights, np.minimum(1, np.maximum(0, uncut)))
     # shifting before scaling is another rule
@@ -28,42 +28,57 @@ def test_scale_and_shift_then_cut_to_the_unit_interval(scale, shift):
 
 
 def test_truncation_removes_what_is_above_m_and_leaves_the_rest():
-    weights = ppm.record_weights(LOG_LIK, truncate_at=1.4)
+    weights = ppm.record_weights(ppm.record_bounds(LOG_LIK), truncate_at=1.4)
     # weighted bounds are 1, 1.5, 1.5, 0
     assert weights.tolist() == [1.0, 0.0, 0.0, 0.0]
-    assert np.allclose(ppm.record_weights(LOG_LIK, truncate_at=1.5), 1 - RISK)
+    assert np.allclose(ppm.record_weights(ppm.record_bounds(LOG_LIK), truncate_at=1.5), 1 - RISK)
 
 
 def test_a_non_finite_record_gets_0_and_leaves_the_scaling_alone():
     log_lik = np.column_stack([LOG_LIK[0][None, :], [[-np.inf]]])
-    weights = ppm.record_weights(log_lik, shift=0.1)
+    weights = ppm.record_weights(ppm.record_bounds(log_lik), shift=0.1)
     assert weights[-1] == 0
-    assert np.allclose(weights[:-1], ppm.record_weights(LOG_LIK, shift=0.1))
-    assert ppm.record_weights(np.full((2, 3), -np.inf)).tolist() == [0, 0, 0]
+    assert np.allclose(weights[:-1], ppm.record_weights(ppm.record_bounds(LOG_LIK), shift=0.1))
+    assert ppm.record_weights(ppm.record_bounds(np.full((2, 3), -np.inf))).tolist() == [0, 0, 0]
 
 
 def test_equal_bounds_mean_equal_weights():
-    weights = ppm.record_weights(np.full((5, 3), -2.0), scale=0.7, shift=0.1)
+    weights = ppm.record_weights(ppm.record_bounds(np.full((5, 3), -2.0)), scale=0.7, shift=0.1)
     assert weights == pytest.approx(np.full(3, 0.8))
 
 
 def test_maps_of_the_risk_weighting_assumption():
-    assert np.allclose(ppm.mapped_weights(LOG_LIK, ppm.weights.reciprocal_map), 1 / (BOUNDS + 1))
-    assert ppm.mapped_weights(LOG_LIK, ppm.weights.threshold_map(3.0)).tolist() == [1, 1, 0, 0]
+    assert np.allclose(
+        ppm.mapped_weights(ppm.record_bounds(LOG_LIK), ppm.weights.reciprocal_map), 1 / (BOUNDS + 1)
+    )
+    assert ppm.mapped_weights(
+        ppm.record_bounds(LOG_LIK), ppm.weights.threshold_map(3.0)
+    ).tolist() == [1, 1, 0, 0]
     assert ppm.weights.reciprocal_map(0.0) == 1 and ppm.weights.reciprocal_map(np.inf) == 0
 
 
 def test_a_map_uses_the_records_own_bound_only_and_min_max_scaling_does_not():
     without_last = LOG_LIK[:, :-1]
-    mapped = ppm.mapped_weights(LOG_LIK, ppm.weights.reciprocal_map)[:-1]
-    assert np.array_equal(ppm.mapped_weights(without_last, ppm.weights.reciprocal_map), mapped)
-    assert not np.allclose(ppm.record_weights(without_last), ppm.record_weights(LOG_LIK)[:-1])
+    mapped = ppm.mapped_weights(ppm.record_bounds(LOG_LIK), ppm.weights.reciprocal_map)[:-1]
+    assert np.array_equal(
+        ppm.mapped_weights(ppm.record_bounds(without_last), ppm.weights.reciprocal_map), mapped
+    )
+    assert not np.allclose(
+        ppm.record_weights(ppm.record_bounds(without_last)),
+        ppm.record_weights(ppm.record_bounds(LOG_LIK))[:-1],
+    )
 
 
 def test_mapped_weights_of_non_finite_records_and_truncation():
     log_lik = np.array([[-1.0, -np.inf, -9.0]])
-    assert ppm.mapped_weights(log_lik, ppm.weights.reciprocal_map).tolist() == [0.5, 0.0, 0.1]
-    truncated = ppm.mapped_weights(log_lik, ppm.weights.reciprocal_map, truncate_at=0.6)
+    assert ppm.mapped_weights(ppm.record_bounds(log_lik), ppm.weights.reciprocal_map).tolist() == [
+        0.5,
+        0.0,
+        0.1,
+    ]
+    truncated = ppm.mapped_weights(
+        ppm.record_bounds(log_lik), ppm.weights.reciprocal_map, truncate_at=0.6
+    )
     assert truncated.tolist() == [0.5, 0.0, 0.0]
 
 
@@ -78,19 +93,24 @@ def test_mapped_weights_of_non_finite_records_and_truncation():
 )
 def test_wrong_maps_are_refused(mapping, message):
     with pytest.raises(ValueError, match=message):
-        ppm.mapped_weights(LOG_LIK, mapping)
+        ppm.mapped_weights(ppm.record_bounds(LOG_LIK), mapping)
 
 
 def test_the_scalar_weight_is_epsilon_over_twice_the_bound():
-    weights = ppm.scalar_weights(LOG_LIK, epsilon=4.0)
+    weights = ppm.scalar_weights(ppm.record_bounds(LOG_LIK), epsilon=4.0)
     assert weights.tolist() == [0.4] * 4
     assert np.isclose(ppm.epsilon(ppm.local_bound(LOG_LIK, weights)), 4.0)
-    assert ppm.scalar_weights(LOG_LIK, epsilon=0).tolist() == [0.0] * 4
-    assert ppm.scalar_weights(LOG_LIK, epsilon=1000).tolist() == [1.0] * 4
-    assert ppm.scalar_weights(np.array([[-np.inf, -1.0]]), epsilon=1).tolist() == [0.0, 0.0]
+    assert ppm.scalar_weights(ppm.record_bounds(LOG_LIK), epsilon=0).tolist() == [0.0] * 4
+    assert ppm.scalar_weights(ppm.record_bounds(LOG_LIK), epsilon=1000).tolist() == [1.0] * 4
+    assert ppm.scalar_weights(
+        ppm.record_bounds(np.array([[-np.inf, -1.0]])), epsilon=1
+    ).tolist() == [0.0, 0.0]
     # records that say nothing have Δ = 0: nothing has to be taken from them, at any ε
     for epsilon in (0.0, 1.0):
-        assert ppm.scalar_weights(np.zeros((4, 3)), epsilon=epsilon).tolist() == [1.0] * 3
+        assert (
+            ppm.scalar_weights(ppm.record_bounds(np.zeros((4, 3))), epsilon=epsilon).tolist()
+            == [1.0] * 3
+        )
 
 
 @pytest.mark.parametrize(
@@ -225,7 +245,7 @@ def test_record_determined_weights_stay_when_another_record_leaves_and_min_max_w
         assert np.array_equal(weights[:-1], others)
     fits = [found.fit(draws=500, random_seed=1) for found in (whole, without)]
     minmax = [
-        ppm.record_weights(found.log_likelihood(fit))
+        ppm.record_weights(ppm.record_bounds(found.log_likelihood(fit)))
         for found, fit in zip((whole, without), fits, strict=True)
     ]
     assert not np.allclose(minmax[0][:-1], minmax[1], atol=0.1)
@@ -270,7 +290,9 @@ def test_the_linear_map_with_the_datas_own_extremes_is_the_papers_rule():
     settings = {"scale": 0.6, "shift": -0.1}
     mapping = ppm.weights.linear_map(BOUNDS.min(), BOUNDS.max(), **settings)
     weights = ppm.public_weights(BOUNDS, mapping, truncate_at=0.7)
-    assert np.allclose(weights, ppm.record_weights(LOG_LIK, truncate_at=0.7, **settings))
+    assert np.allclose(
+        weights, ppm.record_weights(ppm.record_bounds(LOG_LIK), truncate_at=0.7, **settings)
+    )
     wider = ppm.public_weights(BOUNDS, ppm.weights.linear_map(0.0, 50.0, **settings))
     assert not np.allclose(wider, weights)
     # outside the public constants the risk is 0 or 1, not less or more

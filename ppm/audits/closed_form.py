@@ -15,7 +15,7 @@ from ppm import pdp
 from ppm._imports import needed_for
 from ppm._random import generator, numbered, seed_sequence, streams
 from ppm._validation import as_numbers, check_count, check_counts, check_number, shown
-from ppm.lipschitz import local_bound, oscillation_bound
+from ppm.lipschitz import oscillation_bound, record_bounds, weighted
 from ppm.studies.contraction_study import _LARGEST_MEAN, _check_sizes
 from ppm.synthesizers.gamma_poisson import log_likelihood_of_counts
 from ppm.synthesizers.restricted_gamma import RestrictedGamma
@@ -25,6 +25,7 @@ from ppm.weights import (
     mapped_weights,
     public_weights,
     reciprocal_map,
+    truncated,
 )
 
 # whose Gamma prior allows every μ above 0: bound and loss are taken over the range of draws
@@ -734,7 +735,7 @@ def _audit(values, table, settings, rng):
         there = bounds[row][:, ~absent[row]]
         lowest[row], highest[row] = there.min(-1, keepdims=True), there.max(-1, keepdims=True)
     # where a value occurs only once and has left, its own weight is not asked for
-    weighted = linear_weights(bounds, lowest, highest)
+    linear = linear_weights(bounds, lowest, highest)
     lowest, highest = settings["public"]
     ends = log_likelihood_of_counts(values, np.array([[lowest], [highest]]))
     within = log_likelihood_of_counts(values, np.clip(values, lowest, highest))
@@ -743,8 +744,7 @@ def _audit(values, table, settings, rng):
     range_capped = public_weights(own_oscillations, capped_map(2.0 * truncate_at))
     extreme = int(np.argmax(np.where(table > 0, bounds[0, 0], -np.inf)))
     over_draws = (
-        np.ones(values.size), weighted, np.where(weighted * bounds > truncate_at, 0.0, weighted),
-        capped, range_capped,
+        np.ones(values.size), linear, truncated(linear, bounds, truncate_at), capped, range_capped,
     )
     found = [
         _one_mechanism(
@@ -891,12 +891,7 @@ def _bounds_between(values, weights, low, high):
     """Weighted bounds and oscillations of counts over intervals of μ, shape (sets, values)."""
     ends = log_likelihood_of_counts(values, np.stack([low, high])).min(axis=0)
     inside = log_likelihood_of_counts(values, np.clip(values, low, high))
-    weights = np.broadcast_to(weights, ends.shape)
-    # not a product: a record that was removed can have an infinite bound
-    return tuple(
-        np.multiply(weights, found, out=np.zeros(found.shape), where=weights > 0)
-        for found in (-ends, inside - ends)
-    )
+    return weighted(-ends, weights), weighted(inside - ends, weights)
 
 
 def _shares(losses, bounds):
@@ -995,9 +990,10 @@ def bounds_by_unit(values, units, *, draws=1000, random_seed=None):
     rows = {}
     for name, size in units.items():
         log_lik = stats.norm.logpdf(values / size, centre / size, scale / size)
-        weights = mapped_weights(log_lik, reciprocal_map)
+        bounds = record_bounds(log_lik)
+        weights = mapped_weights(bounds, reciprocal_map)
         rows[name] = {
-            "2Δ": pdp.epsilon(local_bound(log_lik)),
+            "2Δ": pdp.epsilon(bounds.max()),
             "oscillation": oscillation_bound(log_lik),
             "average reciprocal weight": weights.mean(),
             "smallest reciprocal weight": weights.min(),

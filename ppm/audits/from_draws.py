@@ -22,13 +22,12 @@ from ppm._validation import (
 from ppm.diagnostics import (
     R_HAT_LIMIT,
     ChainsDisagreeError,
-    bound_diagnostics,
     effective_draws,
     is_diagnosed,
     r_hat,
 )
-from ppm.lipschitz import local_bound, oscillation_bound
-from ppm.mechanism import as_synthesizer
+from ppm.lipschitz import record_bounds
+from ppm.mechanism import as_synthesizer, refit
 from ppm.weights import record_weights
 
 
@@ -245,8 +244,9 @@ def sampled(
     records : sequence of int
         Positions of the records to leave out, one at a time; each costs two fits.
     weighting : callable or array_like, shape (records,)
-        Rule from an unweighted log-likelihood, shape (draws, records left), to weights, such as
-        :func:`ppm.record_weights` or a ``functools.partial`` of it; or weights that stay fixed.
+        Rule from the bounds of the records left, under the unweighted posterior, to their weights,
+        such as :func:`ppm.record_weights` or a ``functools.partial`` of it; or weights that stay
+        fixed.
     draws : int, default 1000
         Kept draws a chain of each fit.
     confidence : float, default 0.95
@@ -306,30 +306,30 @@ def sampled(
         if left_out is not None:
             there[left_out] = 0.0
         fit = synthesizer.fit(there, draws=draws, random_seed=numbered(seeds[0]), progress=progress)
-        log_lik = synthesizer.log_likelihood(fit)
-        dimension = [d for d in log_lik.dims if d not in ("chain", "draw", "sample")][0]
-        log_lik = log_lik.isel({dimension: np.flatnonzero(there)})
+        bounds = record_bounds(synthesizer.log_likelihood(fit))[there > 0]
         weights = np.zeros(synthesizer.records)
-        weights[there > 0] = check_weights(weighting(log_lik), int(there.sum()))
+        weights[there > 0] = check_weights(weighting(bounds), bounds.size)
         return weights
 
     def draw(weights, seed, which):
-        fit = synthesizer.fit(weights, draws=draws, random_seed=seed, progress=progress)
-        log_lik = synthesizer.log_likelihood(fit)
-        if is_diagnosed(synthesizer, log_lik):
-            found = bound_diagnostics(log_lik, weights, sample_stats=fit.get("sample_stats"))
-            # what is followed here is the score, whose R-hat is looked at below
-            faults = found.faults_besides_r_hat
-            if faults:
-                raise ChainsDisagreeError(f"no evidence, because of {which}: {'; '.join(faults)}")
-        return log_lik
+        found = refit(
+            synthesizer, weights, draws=draws, random_seed=seed, allow_disagreement=True,
+            progress=progress,
+        )
+        # what is followed here is the score, whose R-hat is looked at below
+        faults = () if found.diagnostics is None else found.diagnostics.faults_besides_r_hat
+        if faults:
+            raise ChainsDisagreeError(f"no evidence, because of {which}: {'; '.join(faults)}")
+        return found
 
     weights = weigh()
-    here = draw(weights, seeds[1], "the fit of the whole database")
+    whole = draw(weights, seeds[1], "the fit of the whole database")
+    here = synthesizer.log_likelihood(whole.draws)
     evidence, estimates, moved, kept = {}, {}, {}, []
     for record, seed in zip(records, seeds[2:], strict=True):
         others = weigh(record)
-        there = draw(others, seed, f"the fit without record {record}")
+        without = draw(others, seed, f"the fit without record {record}")
+        there = synthesizer.log_likelihood(without.draws)
         change = weights - others
         scores = []
         for side, log_lik in (("with", here), ("without", there)):
@@ -350,8 +350,8 @@ def sampled(
         moved[record] = float(np.abs(np.delete(change, record)).max(initial=0.0))
         kept += [score.size for score in scores]
     return SampledAudit(
-        evidence=evidence, estimates=estimates, moved=moved, local_bound=local_bound(here, weights),
-        oscillation_bound=oscillation_bound(here, weights), confidence=confidence, draws=min(kept),
+        evidence=evidence, estimates=estimates, moved=moved, local_bound=whole.local_bound,
+        oscillation_bound=whole.oscillation_bound, confidence=confidence, draws=min(kept),
     )
 
 

@@ -9,8 +9,9 @@ import xarray as xr
 from ppm import pdp
 from ppm._random import generator, numbered, seed_sequence, streams
 from ppm._validation import check_count, check_number, shown
+from ppm.lipschitz import weighted
 from ppm.synthesizers.gamma_poisson import log_likelihood_of_counts
-from ppm.weights import linear_weights
+from ppm.weights import linear_weights, truncated
 
 MECHANISMS = ("Unweighted", "Weighted", "Weighted-M")
 # Replicates are worked on in groups of about this many numbers: 64 MB of float64
@@ -280,16 +281,14 @@ def _bounds_of_tables(values, table, truncate_at, draws, prior, streams):
     rules = (
         ones,
         linear_weights(bounds, lowest, highest),
-        linear_weights(bounds, lowest, highest, truncate_at=truncate_at),
+        truncated(linear_weights(bounds, lowest, highest), bounds, truncate_at),
     )
     for row, (weights, rng) in enumerate(zip(rules, streams, strict=True)):
         if row:
             bounds, average = fit(weights, rng)
-        used = present & (weights > 0)
-        # not a product: a removed count can have an infinite bound
-        weighted = np.multiply(weights, bounds, out=np.zeros(bounds.shape), where=used)
         removed = np.where(present & (weights == 0), table, 0).sum(axis=1)
-        result[:, row] = weighted.max(axis=1), average, removed
+        largest = weighted(bounds, present * weights).max(axis=1)
+        result[:, row] = largest, average, removed
     return result
 
 

@@ -26,7 +26,7 @@ from ppm._random import streams
 from ppm._validation import shown
 from ppm.diagnostics import BoundDiagnostics, bound_diagnostics
 from ppm.disclosure import NOTE_FILE, own_file, own_folder
-from ppm.lipschitz import oscillation_bound, record_bounds, record_oscillations
+from ppm.lipschitz import record_bounds, record_oscillations, weighted
 from ppm.synthesizers.chains import ChainPool, seconds_between_states, sharing
 
 NOTE = """The files in this folder are CONFIDENTIAL.
@@ -60,7 +60,7 @@ class FitSummary:
     weights : numpy.ndarray, shape (records,)
         Weights α.
     largest : numpy.ndarray, shape (records,)
-        Largest unweighted \\|log-likelihood\\| of every record over the draws, in nats.
+        Unweighted bounds of the records: the largest \\|log-likelihood\\| over the draws, in nats.
     oscillations : numpy.ndarray, shape (records,)
         Unweighted oscillation of every record's log-likelihood over the draws, in nats.
     draws_used : int
@@ -86,7 +86,7 @@ class FitSummary:
     @property
     def record_bounds(self):
         """Bounds of the weighted records, in nats."""
-        return record_bounds(self.log_lik, self.weights)
+        return weighted(self.largest, self.weights)
 
     @property
     def local_bound(self):
@@ -96,17 +96,7 @@ class FitSummary:
     @property
     def oscillation_bound(self):
         """Largest oscillation of a weighted record, in nats."""
-        # two rows that have the oscillations of the whole log-likelihood
-        rows = np.stack([np.zeros_like(self.oscillations), -self.oscillations])
-        return oscillation_bound(rows, self.weights)
-
-    @property
-    def log_lik(self):
-        """One row that has the bounds of the whole log-likelihood, for rules that need only those.
-
-        So :func:`ppm.record_weights` and :func:`ppm.scalar_weights` take it in its place.
-        """
-        return -self.largest[None]
+        return float(weighted(self.oscillations, self.weights).max())
 
 
 class FitRunner:
@@ -375,11 +365,6 @@ def last_draws(fit):
     return xr.DataTree.from_dict({"posterior": posterior.copy(deep=True)})
 
 
-def nearest(finished, weight):
-    """Of fits by their scalar weight, the one to start from at another weight."""
-    return finished[min(finished, key=lambda other: abs(np.log(max(weight, 1e-9) / other)))]
-
-
 # ---- what a fit is computed from --------------------------------------------------------------
 
 
@@ -429,7 +414,7 @@ def _class_sources(kind):
 @functools.cache
 def _library_source():
     library = Path(__file__).parents[1]
-    names = ("lipschitz", "diagnostics", "_random", "_threads", "_validation")
+    names = ("_imports", "_random", "_validation", "diagnostics", "lipschitz")
     files = [Path(__file__), *(library / f"{name}.py" for name in names)]
     files += sorted((library / "synthesizers").rglob("*.py"))
     return [

@@ -9,7 +9,7 @@ import xarray as xr
 from ppm._random import generator, numbered, seed_sequence, streams
 from ppm._validation import check_count, check_number, shown
 from ppm.diagnostics import R_HAT_LIMIT
-from ppm.mechanism import bound_fit, entry_label
+from ppm.mechanism import entry_label, refit
 from ppm.survey.expenditure import log_income, predictor_matrix
 from ppm.synthesizers.chains import progress_bar, run_chains
 from ppm.synthesizers.mixture.model import FiniteMixture
@@ -308,15 +308,18 @@ def _fit_all(job, report=lambda sweeps: None):
     )
     seeds = streams(job.seed, len(PUBLISHED_BOUNDS))
     result = np.empty((5, len(PUBLISHED_BOUNDS)))
-    unweighted = synthesizer.fit(draws=job.draws, random_seed=seeds[0])
+    unweighted, start = None, {}
     for place, (pair, seed) in enumerate(zip(PUBLISHED_BOUNDS, seeds, strict=True)):
         if pair is None:
-            weights, fit = np.ones(synthesizer.records), unweighted
+            weights = np.ones(synthesizer.records)
         else:
-            log_lik = synthesizer.log_likelihood(unweighted)
-            weights = record_weights(log_lik, scale=pair[0], shift=pair[1])
-            fit = synthesizer.fit(weights, draws=job.draws, random_seed=seed, initial=unweighted)
-        bound = bound_fit(synthesizer, fit, weights, allow_disagreement=True)
+            weights = record_weights(unweighted.record_bounds, scale=pair[0], shift=pair[1])
+            start = {"initial": unweighted.draws}
+        bound = refit(
+            synthesizer, weights, draws=job.draws, random_seed=seed, allow_disagreement=True,
+            **start,
+        )
+        unweighted = unweighted or bound
         found = bound.diagnostics
         result[:, place] = (
             bound.local_bound, found.error, found.r_hat, found.r_hat_log_likelihood, found.typical

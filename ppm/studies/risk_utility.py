@@ -11,7 +11,7 @@ from ppm import pdp
 from ppm._random import numbered, seed_sequence
 from ppm._validation import check_count, check_number, check_weights, shown
 from ppm.mechanism import as_synthesizer, entry_label
-from ppm.studies.kept_fits import fit_runner, nearest
+from ppm.studies.kept_fits import fit_runner
 from ppm.studies.scalar_search import rungs, search_weight
 from ppm.synthesizers.chains import ChainsStopped
 from ppm.utility import (
@@ -472,7 +472,7 @@ def sweep(
         Source of randomness.
     tolerance, attempts
         How close EMweighted comes to the bound of DPweighted, and how many fits it may take at
-        each setting: see :func:`ppm.mechanism.match_local_bound`, also for what it means that the
+        each setting: see :func:`ppm.studies.match_local_bound`, also for what it means that the
         bound of EMweighted is chosen among several. Attempts with weights 1/3, 1/9, … serve all
         settings.
     count_weights : array_like, shape (records,), optional
@@ -627,32 +627,25 @@ class _SweepFits:
 
     def pair(self, pair):
         unweighted = self.unweighted.result()
-        weights = record_weights(unweighted.log_lik, scale=pair[0], shift=pair[1])
+        weights = record_weights(unweighted.largest, scale=pair[0], shift=pair[1])
         self.plan(pair, self.EXPECTED)
         weighted = self.runner.fit(
             entry_label("DPweighted", pair), weights, _seed(self.root, "DPweighted", pair)
         )
         # one stream for all attempts: those on the rungs belong to every setting
         seed = _seed(self.root, "EMweighted")
-        finished, tried = {1.0: unweighted}, itertools.count(1)
+        tried = itertools.count(1)
 
-        def attempt(weight, warm=True):
+        def attempt(weight, start):
             self.plan(pair, max(0, self.EXPECTED - next(tried)))
-            fit = self.runner.fit(
-                entry_label("EMweighted", pair), np.full(unweighted.weights.size, weight), seed,
-                start=nearest(finished, weight) if warm else None,
-            )
-            if weight > 0:
-                finished[weight] = fit
-            return fit
+            weights = np.full(unweighted.weights.size, weight)
+            return self.runner.fit(entry_label("EMweighted", pair), weights, seed, start=start)
 
         # the others start near these, which must therefore not depend on what else is there
-        target, bound = weighted.local_bound, unweighted.local_bound
-        shared = rungs(target, bound)[: self.attempts - 1]
+        target = weighted.local_bound
         found, history = search_weight(
-            target, bound, attempt, tolerance=self.tolerance,
-            attempts=self.attempts - len(shared),
-            tried=[(weight, attempt(weight, warm=False)) for weight in shared],
+            target, unweighted, attempt, tolerance=self.tolerance, attempts=self.attempts,
+            shared=rungs(target, unweighted.local_bound)[: self.attempts - 1],
         )
         self.plan(pair, 0)
         return _entry("DPweighted", pair, weighted), _entry("EMweighted", pair, found, history)

@@ -13,8 +13,10 @@ COUNTS = np.array([98, 101, 95, 101, 104, 88, 110, 93, 101, 125])
 PUBLIC = (80.0, 120.0)
 RULES = {
     "Unweighted": lambda log_lik, records: np.ones(records.records),
-    "Weighted": lambda log_lik, records: ppm.record_weights(log_lik),
-    "Weighted-M": lambda log_lik, records: ppm.record_weights(log_lik, truncate_at=3.5),
+    "Weighted": lambda log_lik, records: ppm.record_weights(ppm.record_bounds(log_lik)),
+    "Weighted-M": lambda log_lik, records: ppm.record_weights(
+        ppm.record_bounds(log_lik), truncate_at=3.5
+    ),
     "Capped": lambda log_lik, records: ppm.public_weights(
         records.bounds_within(*PUBLIC), ppm.weights.capped_map(3.5)
     ),
@@ -376,7 +378,7 @@ def test_without_the_restriction_its_normaliser_or_own_weights_databases_are_abo
     log_lik = np.array(PUBLIC)[:, None]
 
     def minmax(records):
-        return ppm.record_weights(stats.poisson.logpmf(records.counts, log_lik))
+        return ppm.record_weights(ppm.record_bounds(stats.poisson.logpmf(records.counts, log_lik)))
 
     reacting = max(restricted_losses(np.array(ADVERSARIAL["an outlier"]), minmax).values())
     assert reacting > max(LIMITS.values())

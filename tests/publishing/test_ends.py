@@ -136,10 +136,20 @@ def test_a_radius_that_holds_nobody_or_everybody(relative):
 def test_weights_are_cut_to_0_or_1_where_numbers_overflow():
     log_lik = -np.linspace(1.0, 9.0, 5)[None]
     ends = {"scale": 1.7e308}
-    assert ppm.record_weights(log_lik, shift=1.7e308, **ends).tolist() == [1.0] * 5
-    assert ppm.record_weights(log_lik, shift=-1.7e308, **ends).tolist() == [0.0] * 5
-    assert ppm.mapped_weights(log_lik, ppm.weights.linear_map(0, 1e-310)).tolist() == [0.0] * 5
-    assert ppm.scalar_weights(np.full((1, 2), -1e-310), epsilon=9.0).tolist() == [1.0] * 2
+    assert (
+        ppm.record_weights(ppm.record_bounds(log_lik), shift=1.7e308, **ends).tolist() == [1.0] * 5
+    )
+    assert (
+        ppm.record_weights(ppm.record_bounds(log_lik), shift=-1.7e308, **ends).tolist() == [0.0] * 5
+    )
+    assert (
+        ppm.mapped_weights(ppm.record_bounds(log_lik), ppm.weights.linear_map(0, 1e-310)).tolist()
+        == [0.0] * 5
+    )
+    assert (
+        ppm.scalar_weights(ppm.record_bounds(np.full((1, 2), -1e-310)), epsilon=9.0).tolist()
+        == [1.0] * 2
+    )
     assert ppm.exceedance([1.7e308, 1.0], 1e308).estimate == 0.5
 
 

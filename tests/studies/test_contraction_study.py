@@ -37,7 +37,7 @@ def test_tabulated_bounds_equal_those_of_the_full_matrix():
                 before = _matrix(synthesizer, weights, rngs[0])
                 log_lik = before
             else:
-                weights = ppm.record_weights(before, truncate_at=truncate_at)
+                weights = ppm.record_weights(ppm.record_bounds(before), truncate_at=truncate_at)
                 log_lik = _matrix(synthesizer, weights, rngs[row])
             assert fast[0, row, place] == pytest.approx(ppm.local_bound(log_lik, weights))
             assert fast[2, row, place] == np.sum(weights == 0)

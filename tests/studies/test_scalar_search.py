@@ -10,6 +10,7 @@ from ppm.studies import scalar_search as search
 from ppm.studies.scalar_search import line_root, next_weight, rungs, search_weight
 
 SETTINGS = {"tolerance": 0.03, "attempts": 20}
+UNWEIGHTED = SimpleNamespace(local_bound=14.0)
 
 
 def power(weight, slope=0.8):
@@ -19,7 +20,7 @@ def power(weight, slope=0.8):
 def fitted(curve, scatter=0.0, seed=0):
     """A fit by its weight: the same weight gives the same bound again, any other a fresh one."""
 
-    def attempt(weight):
+    def attempt(weight, start=None):
         digest = hashlib.sha256(f"{seed} {weight!r}".encode()).digest()
         noise = np.random.default_rng(list(digest)).standard_normal()
         return SimpleNamespace(local_bound=curve(weight) * np.exp(scatter * noise))
@@ -28,14 +29,14 @@ def fitted(curve, scatter=0.0, seed=0):
 
 
 def test_a_power_is_found_at_once_where_its_slope_is_the_expected_one():
-    found, history = search_weight(3.0, 14.0, fitted(power), **SETTINGS)
+    found, history = search_weight(3.0, UNWEIGHTED, fitted(power), **SETTINGS)
     assert len(history) == 1 and found.local_bound == pytest.approx(3.0)
 
 
 @pytest.mark.parametrize("slope", [0.4, 0.6, 1.0, 1.3])
 def test_other_slopes_are_learnt(slope):
     found, history = search_weight(
-        2.0, 14.0, fitted(lambda weight: power(weight, slope)), **SETTINGS
+        2.0, UNWEIGHTED, fitted(lambda weight: power(weight, slope)), **SETTINGS
     )
     assert found.local_bound == pytest.approx(2.0, rel=0.03)
     assert 1 < len(history) <= 6
@@ -46,11 +47,11 @@ def many(attempts=20, scatter=0.09, studies=60):
     met, used = [], []
     for seed in range(studies):
         attempt = fitted(lambda weight: power(weight, 0.75), scatter, seed)
-        unweighted = attempt(1.0).local_bound
-        tried = [(weight, attempt(weight)) for weight in (1 / 3, 1 / 9)]
+        shared = (1 / 3, 1 / 9)
         for target in (5.0, 4.0, 3.4, 3.0, 2.4, 0.9):
             found, history = search_weight(
-                target, unweighted, attempt, tolerance=0.03, attempts=attempts, tried=tried
+                target, attempt(1.0), attempt, tolerance=0.03, attempts=attempts + 2,
+                shared=shared,
             )
             met.append(abs(found.local_bound / target - 1.0) <= 0.03)
             # the two tried before serve all six
@@ -149,7 +150,7 @@ def test_the_closest_attempt_is_returned_wherever_it_was_made():
     places = []
     for seed in range(20):
         found, history = search_weight(
-            3.0, 14.0, fitted(power, 0.09, seed), tolerance=1e-9, attempts=6
+            3.0, UNWEIGHTED, fitted(power, 0.09, seed), tolerance=1e-9, attempts=6
         )
         assert len(history) == 6
         distances = [abs(bound - 3.0) for _, bound in history]
@@ -161,35 +162,46 @@ def test_the_closest_attempt_is_returned_wherever_it_was_made():
 
 def test_a_bound_that_stops_falling_ends_the_search_and_gives_the_closest():
     attempt = fitted(lambda weight: max(power(weight), 2.0))
-    found, history = search_weight(1.0, 14.0, attempt, **SETTINGS)
+    found, history = search_weight(1.0, UNWEIGHTED, attempt, **SETTINGS)
     assert found.local_bound == pytest.approx(2.0)
     assert len(history) == 20 and len({weight for weight, _ in history}) == 20
 
 
 def test_a_target_above_every_bound_stops_at_weight_1():
-    found, history = search_weight(20.0, 14.0, fitted(power), **SETTINGS)
+    found, history = search_weight(20.0, UNWEIGHTED, fitted(power), **SETTINGS)
     assert history == ((1.0, 14.0),) and found.local_bound == 14.0
 
 
 def test_an_impossible_record_leaves_weight_0_alone():
-    def attempt(weight):
+    def attempt(weight, start):
         return SimpleNamespace(local_bound=np.inf if weight else 0.0)
 
-    _, history = search_weight(1.0, np.inf, attempt, **SETTINGS)
+    _, history = search_weight(1.0, SimpleNamespace(local_bound=np.inf), attempt, **SETTINGS)
     assert history == ((0.0, 0.0),)
     assert rungs(1.0, np.inf) == []
 
 
-def test_what_was_tried_counts():
+def test_shared_weights_are_tried_first_from_no_start_and_count():
     seen = []
 
-    def attempt(weight):
-        seen.append(weight)
+    def attempt(weight, start):
+        seen.append((weight, start))
         return SimpleNamespace(local_bound=power(weight))
 
-    tried = [(0.5, SimpleNamespace(local_bound=3.02))]
-    found, history = search_weight(3.0, 14.0, attempt, tried=tried, **SETTINGS)
-    assert not seen and found is tried[0][1] and history == ((0.5, 3.02),)
+    found, history = search_weight(
+        power(0.5), UNWEIGHTED, attempt, tolerance=0.03, attempts=2, shared=(1 / 9, 0.5)
+    )
+    assert seen == [(1 / 9, None), (0.5, None)] and len(history) == 2
+    assert found.local_bound == power(0.5)
+    # one more is tried where none was near enough, from the nearest of all before
+    _, history = search_weight(
+        power(0.9), UNWEIGHTED, attempt, tolerance=1e-9, attempts=3, shared=(1 / 9, 0.5)
+    )
+    assert len(history) == 3 and seen[-1][1] is UNWEIGHTED
+    _, history = search_weight(
+        power(0.1), UNWEIGHTED, attempt, tolerance=1e-9, attempts=3, shared=(1 / 9, 0.5)
+    )
+    assert seen[-1][1].local_bound == power(1 / 9)
 
 
 def test_rungs_reach_down_to_the_target():

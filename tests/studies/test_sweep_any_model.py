@@ -57,7 +57,7 @@ def test_a_logistic_model_can_be_bounded_and_matched():
     result = ppm.mechanism.bound_fit(model, fit, ones)
     expected = np.abs(synthesizer.log_likelihood(fit)).max(("chain", "draw"))
     assert np.array_equal(result.record_bounds, expected)
-    found, history = ppm.mechanism.match_local_bound(
+    found, history = ppm.studies.match_local_bound(
         model, 0.5 * result.local_bound, unweighted=fit, draws=200, random_seed=2, attempts=1,
         allow_disagreement=True,
     )
@@ -70,7 +70,7 @@ def test_what_is_no_model_is_refused_before_any_fit():
         return ppm.mechanism.bound_fit(model, None, np.ones(3))
 
     def match(model):
-        return ppm.mechanism.match_local_bound(model, 1.0, unweighted=None)
+        return ppm.studies.match_local_bound(model, 1.0, unweighted=None)
 
     def sweep(model):
         return ppm.studies.sweep(model, PAIRS)
