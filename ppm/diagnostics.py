@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ppm._validation import check_weights
+from ppm.lipschitz import maxima_and_totals
 
 # Above this, the chains have not seen the same posterior
 R_HAT_LIMIT = 1.05
@@ -188,17 +189,11 @@ def bound_diagnostics(log_lik, weights, *, sample_stats=None):
             "log_lik must be an xarray.DataArray with the dimensions chain, draw and record; got "
             f"{tuple(dims) or type(log_lik).__name__}"
         )
-    values = log_lik.transpose("chain", "draw", ...).values
-    weights = check_weights(weights, values.shape[-1])
-    used = weights > 0
-    largest = np.zeros(values.shape[:2])
-    total = np.zeros(values.shape[:2])
-    for index in np.ndindex(values.shape[:2]):
-        # draw by draw: the weighted matrix is never held whole
-        weighted = values[index][used] * weights[used]
-        if weighted.size:
-            largest[index] = np.abs(weighted).max()
-            total[index] = weighted.sum()
+    log_lik = log_lik.transpose("chain", "draw", ...)
+    weights = check_weights(weights, log_lik.shape[-1])
+    largest, total = (
+        found.reshape(log_lik.shape[:2]) for found in maxima_and_totals(log_lik, weights)
+    )
     parts = [part.max() for part in np.array_split(largest.ravel(), min(10, largest.size))]
     divergences = None
     if sample_stats is not None and "diverging" in sample_stats:
@@ -214,7 +209,7 @@ def bound_diagnostics(log_lik, weights, *, sample_stats=None):
         divergences=divergences,
         draws=largest.size,
         moved=_moved(largest, total),
-        weighted=bool(used.any()),
+        weighted=bool(weights.any()),
     )
 
 

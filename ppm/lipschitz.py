@@ -332,17 +332,36 @@ def draw_maxima(log_lik, weights=None):
     ValueError
         As :func:`ppm.record_bounds`.
     """
-    matrix = _as_matrix(log_lik)
-    weights = _check(weights, matrix.shape[-1])
-    used = np.arange(matrix.shape[-1]) if weights is None else np.flatnonzero(weights)
-    matrix = matrix.reshape(-1, matrix.shape[-1])
-    maxima = np.zeros(len(matrix))
-    for draw, row in enumerate(matrix):
-        values = np.abs(row[used])
-        maxima[draw] = (values if weights is None else values * weights[used]).max(initial=0.0)
+    maxima, _ = maxima_and_totals(log_lik, weights)
     if np.isnan(maxima).any():
         raise ValueError("log_lik holds NaN; accepted: finite numbers, or -inf")
     return maxima
+
+
+def maxima_and_totals(log_lik, weights=None):
+    r"""Largest weighted :math:`|\log p|` over records, and weighted sum of log p, for every draw.
+
+    Parameters
+    ----------
+    log_lik, weights
+        As for :func:`draw_maxima`.
+
+    Returns
+    -------
+    tuple of numpy.ndarray, shape (draws,)
+        Maxima and sums in nats, chain after chain.
+    """
+    matrix = _as_matrix(log_lik)
+    weights = _check(weights, matrix.shape[-1])
+    used = slice(None) if weights is None else np.flatnonzero(weights)
+    factors = 1.0 if weights is None else weights[used]
+    matrix = matrix.reshape(-1, matrix.shape[-1])
+    found = np.zeros((2, len(matrix)))
+    for draw, row in enumerate(matrix):
+        # draw by draw: the weighted matrix is never held whole
+        values = row[used] * factors
+        found[:, draw] = np.abs(values).max(initial=0.0), values.sum()
+    return tuple(found)
 
 
 def _chunks(matrix):

@@ -16,7 +16,7 @@ from ppm.weights import linear_weights, truncated
 MECHANISMS = ("Unweighted", "Weighted", "Weighted-M")
 # Replicates are worked on in groups of about this many numbers: 64 MB of float64
 _CHUNK = 1 << 23
-_LARGEST_MEAN = 1e9
+LARGEST_MEAN = 1e9
 
 
 @dataclass(frozen=True, eq=False)
@@ -205,10 +205,10 @@ def contraction(
     costs two evaluations for every *distinct* count, however many draws and records there are, and
     gives exactly what the draws x records matrix would give.
     """
-    sizes = _check_sizes(sizes)
+    sizes = check_sizes(sizes)
     replicates = check_count("replicates", replicates, at_least=2)
     draws = check_count("draws", draws, at_least=2)
-    mean = check_number("mean", mean, above=0, at_most=_LARGEST_MEAN)
+    mean = check_number("mean", mean, above=0, at_most=LARGEST_MEAN)
     truncate_at = check_number("truncate_at", truncate_at, above=0)
     prior = check_number("shape", shape, above=0), check_number("rate", rate, above=0)
     entropy = seed_sequence(random_seed)
@@ -292,7 +292,7 @@ def _bounds_of_tables(values, table, truncate_at, draws, prior, streams):
     return result
 
 
-def _check_sizes(sizes):
+def check_sizes(sizes):
     try:
         sizes = tuple(check_count("sizes", n, at_least=2) for n in sizes)
     except TypeError:
