@@ -409,7 +409,8 @@ def _export_table(library):
     for file in library.rglob("__init__.py"):
         package = ".".join(["ppm", *file.relative_to(library).parts[:-1]])
         for statement in ast.parse(file.read_text("utf-8")).body:
-            if isinstance(statement, ast.Assign) and statement.targets[0].id == "_EXPORTS":
+            targets = [ast.unparse(target) for target in getattr(statement, "targets", ())]
+            if targets == ["_EXPORTS"]:
                 table = ast.literal_eval(statement.value)
                 found |= {f"{package}.{name}": module for name, module in table.items()}
     if not any(name.count(".") == 1 for name in found):
