@@ -172,6 +172,50 @@ class MechanismResult:
             },
         )
 
+    def summary(self, releases=1):
+        """Bounds, local ε and diagnostics of both fits in one row; confidential like all of them.
+
+        Parameters
+        ----------
+        releases : int, default 1
+            The m of ``ε, all releases``.
+
+        Returns
+        -------
+        pandas.Series
+            Bounds and ε in nats. ``Δ, unweighted`` is NaN without an unweighted fit; R-hat and
+            effective sample size (ESS) of the weighted fit, for the largest weighted
+            \\|log-likelihood\\| of each draw and for the weighted sum, are NaN where they were not
+            checked; divergences are those of both fits.
+
+        Raises
+        ------
+        ChainsDisagreeError
+            If the chains disagree.
+        """
+        import pandas as pd
+
+        found = self.diagnostics
+        fits = [part for part in (found, self.unweighted_diagnostics) if part is not None]
+        before = np.nan
+        if self.unweighted is not None:
+            before = record_bounds(self.synthesizer.log_likelihood(self.unweighted)).max()
+        return pd.Series(
+            {
+                "Δ, unweighted": before,
+                "Δ": self.local_bound,
+                "draws S": self.draws_used,
+                "ε, one release": self.epsilon(),
+                "ε, all releases": self.epsilon(releases),
+                "R-hat, largest": np.nan if found is None else found.r_hat,
+                "ESS, largest": np.nan if found is None else found.effective_draws,
+                "R-hat, sum": np.nan if found is None else found.r_hat_log_likelihood,
+                "ESS, sum": np.nan if found is None else found.effective_draws_log_likelihood,
+                "divergences": sum(part.divergences or 0 for part in fits),
+            },
+            dtype=object,
+        )
+
     def epsilon(self, releases=1):
         """Local ε = 2Δm of m releases, in nats, computed from the records: it stays inside."""
         return pdp.epsilon(self.local_bound, releases)
@@ -241,7 +285,7 @@ class PseudoPosteriorMechanism:
     ----------
     synthesizer : ppm.Synthesizer or pymc.Model
         The model, holding the confidential records. A PyMC model is taken as it is written, by
-        :class:`ppm.PyMCSynthesizer` with its default settings.
+        :class:`ppm.PyMCSynthesizer`.
     scale, shift : float, default 1 and 0
         The paper's c and g in :math:`\alpha_i = c\,(1 - \tilde f_i) + g`.
     truncate_at : float, optional
@@ -250,11 +294,15 @@ class PseudoPosteriorMechanism:
         Weights to use as they are, in the place of the paper's rule: all 1 for the unweighted
         posterior, :func:`ppm.scalar_weights` for the exponential mechanism. Not to be combined
         with ``scale``, ``shift`` or ``truncate_at``.
+    **model_settings
+        For a PyMC model only: settings of :class:`ppm.PyMCSynthesizer`, such as ``chains``,
+        ``warmup`` or ``target_accept``.
 
     Raises
     ------
     TypeError
-        If ``synthesizer`` does not follow the protocol :class:`ppm.Synthesizer`.
+        If ``synthesizer`` does not follow the protocol :class:`ppm.Synthesizer`, or
+        ``model_settings`` are given for one that has its own.
     ValueError
         If a setting is out of range, or weights are given together with a rule for them.
 
@@ -274,8 +322,11 @@ class PseudoPosteriorMechanism:
     True
     """
 
-    def __init__(self, synthesizer, *, scale=1.0, shift=0.0, truncate_at=None, weights=None):
-        self.synthesizer = as_synthesizer(synthesizer)
+    def __init__(
+        self, synthesizer, *, scale=1.0, shift=0.0, truncate_at=None, weights=None,
+        **model_settings,
+    ):
+        self.synthesizer = as_synthesizer(synthesizer, **model_settings)
         self.scale = check_number("scale", scale, above=0)
         self.shift = check_number("shift", shift)
         if truncate_at is not None:
@@ -459,24 +510,29 @@ def _how_to_run_longer(synthesizer):
     )
 
 
-def as_synthesizer(model):
+def as_synthesizer(model, **settings):
     """Return a synthesizer as it is, and a PyMC model as a :class:`ppm.PyMCSynthesizer`.
 
     Raises
     ------
     TypeError
-        If ``model`` is neither.
+        If ``model`` is neither, or there are settings and it is no PyMC model.
     """
     # whoever has a PyMC model has imported PyMC: it need not be imported to find out
     pymc = sys.modules.get("pymc")
     if pymc is not None and isinstance(model, pymc.Model):
         from ppm.synthesizers.pymc_model import PyMCSynthesizer
 
-        return PyMCSynthesizer(model)
+        return PyMCSynthesizer(model, **settings)
     if not isinstance(model, Synthesizer):
         raise TypeError(
             "synthesizer must have records, fit, log_likelihood and predict, as "
             f"ppm.GammaPoisson has, or be a PyMC model; got {type(model).__name__}"
+        )
+    if settings:
+        raise TypeError(
+            f"{', '.join(settings)}: accepted beside a PyMC model only; give "
+            f"{type(model).__name__} its settings where it is made"
         )
     return model
 

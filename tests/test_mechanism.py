@@ -486,3 +486,39 @@ def test_a_release_carries_nothing_that_was_computed_from_the_records(tmp_path):
         for inside in (result.epsilon(2), result.local_bound, *result.weights[result.weights > 0]):
             assert np.float64(inside).tobytes() not in raw
             assert np.float64(inside).byteswap().tobytes() not in raw
+
+
+def test_the_summary_is_what_the_parts_say():
+    result = ppm.PseudoPosteriorMechanism(ppm.GammaPoisson(COUNTS)).run(draws=50, random_seed=1)
+    found = result.summary(releases=3)
+    unweighted = result.synthesizer.log_likelihood(result.unweighted)
+    expected = {
+        "Δ, unweighted": ppm.local_bound(unweighted), "Δ": result.local_bound, "draws S": 50,
+        "ε, one release": 2 * result.local_bound, "ε, all releases": 6 * result.local_bound,
+        "divergences": 0,
+    }
+    assert {name: found[name] for name in expected} == expected
+    # one chain of independent draws is not checked, and weights may come from elsewhere
+    assert found[["R-hat, largest", "ESS, largest", "R-hat, sum", "ESS, sum"]].isna().all()
+    given = ppm.PseudoPosteriorMechanism(ppm.GammaPoisson(COUNTS), weights=np.ones(COUNTS.size))
+    assert np.isnan(given.run(draws=50, random_seed=1).summary()["Δ, unweighted"])
+
+
+def test_the_summary_names_each_diagnostic_as_what_it_is():
+    mixture = ppm.FiniteMixture(
+        np.random.default_rng(1).standard_normal(40), np.ones((40, 1)), components=1, warmup=50,
+        parallel=False,
+    )
+    result = ppm.PseudoPosteriorMechanism(mixture).run(
+        draws=100, random_seed=1, allow_disagreement=True
+    )
+    found, parts = result.summary(), result.diagnostics
+    assert found["R-hat, largest"] == parts.r_hat != parts.r_hat_log_likelihood
+    assert found["ESS, largest"] == parts.effective_draws
+    assert found["R-hat, sum"] == parts.r_hat_log_likelihood
+    assert found["ESS, sum"] == parts.effective_draws_log_likelihood
+
+
+def test_settings_of_the_model_go_with_a_pymc_model_only():
+    with pytest.raises(TypeError, match="^warmup, chains: accepted beside a PyMC model only"):
+        ppm.PseudoPosteriorMechanism(ppm.GammaPoisson(COUNTS), warmup=5, chains=2)

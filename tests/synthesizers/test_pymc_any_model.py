@@ -977,3 +977,13 @@ def test_other_bad_input(quick):
         synthesizer.fit(draws=0)
     with pytest.raises(ValueError, match="releases must be a whole number"):
         synthesizer.predict(_fake_fit(outer), releases=0)
+
+
+def test_settings_beside_a_bare_model_are_those_of_its_synthesizer():
+    with pm.Model() as model:
+        mu = pm.Normal("mu")
+        pm.Normal("y", mu, 1.0, observed=np.arange(5.0))
+    mechanism = ppm.PseudoPosteriorMechanism(model, scale=0.5, warmup=7, chains=3)
+    assert (mechanism.synthesizer.warmup, mechanism.synthesizer.chains) == (7, 3)
+    with pytest.raises(TypeError, match="warm_up"):
+        ppm.PseudoPosteriorMechanism(model, warm_up=7)
