@@ -12,6 +12,7 @@ EXTRAS = {
     "book": (
         "ipykernel",
         "jinja2",
+        "jsonschema",
         "jupyter_book",
         "nbclient",
         "nbformat",

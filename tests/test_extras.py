@@ -90,7 +90,7 @@ MIXTURE = (
             "progress=True needs tqdm: pip install 'ppm[extra]'",
         ),
         (
-            "from ppm.publishing import ledger\nledger.load_ledger('book/published.yaml', {})",
+            "from ppm.publishing import claims\nclaims.load_ledger('book/published.yaml', {})",
             "the ledger needs yaml: pip install 'ppm[book]'",
         ),
     ],

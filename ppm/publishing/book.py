@@ -34,6 +34,7 @@ from pathlib import Path
 from ppm._imports import require
 from ppm.disclosure import NOTE_FILE, leave_note, own_folder, owner_only
 from ppm.publishing import checks, ledger
+from ppm.publishing.claims import LedgerError, load_ledger
 from ppm.publishing.ledger_study import CHAPTER as STUDY_CHAPTER
 from ppm.publishing.ledger_study import ledger_study, studies_at_1000
 from ppm.publishing.notebooks import (
@@ -536,8 +537,8 @@ def _claims(root, notebooks):
     if not path.is_file():
         return ()
     try:
-        return ledger.load_ledger(path, notebooks)
-    except ledger.LedgerError as error:
+        return load_ledger(path, notebooks)
+    except LedgerError as error:
         raise BookError(str(error)) from None
 
 

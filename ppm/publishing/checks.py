@@ -8,12 +8,25 @@ from pathlib import Path
 
 from ppm._imports import needed_for
 from ppm.publishing.notebooks import cell_source, read_cells
+from ppm.publishing.schema import first_fault
 
 KINDS = (
     "definition", "theorem", "lemma", "proposition", "corollary", "assumption", "property",
     "algorithm",
 )
 NOT_RUN = "not run here"
+_MAP = {
+    "type": "object",
+    "additionalProperties": {
+        "type": "array",
+        "minItems": 1,
+        "items": {
+            "type": "string",
+            "pattern": r"^tests/(\w+/)?test_\w+\.py::test_\w+$",
+            "title": "is no test of the form tests/test_x.py::test_y",
+        },
+    },
+}
 _DIRECTIVE = re.compile(
     r"^(?P<fence>`{3,}|:{3,})\{prf:(?P<kind>\w+)\}[ ]*(?P<title>[^\n]*)\n"
     r"(?P<body>.*?)^(?P=fence)[ ]*$",
@@ -132,17 +145,9 @@ def load_checks(path):
         content = yaml.safe_load(path.read_text("utf-8"))
     except (OSError, yaml.YAMLError) as error:
         raise ChecksError(f"{path.name} cannot be read: {str(error).splitlines()[0]}") from None
-    if not isinstance(content, dict):
-        raise ChecksError(f"{path.name} must map labels to lists of tests")
-    for label, tests in content.items():
-        if not isinstance(tests, list) or not tests:
-            raise ChecksError(f"{path.name}, {label}: expected a list of tests, at least one")
-        for test in tests:
-            if not re.fullmatch(r"tests/(\w+/)?test_\w+\.py::test_\w+", str(test)):
-                raise ChecksError(
-                    f"{path.name}, {label}: {test!r} is no test of the form "
-                    "tests/test_x.py::test_y"
-                )
+    fault = first_fault(content, _MAP)
+    if fault:
+        raise ChecksError(f"{path.name}: {fault}")
     return content
 
 

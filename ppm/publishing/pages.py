@@ -3,7 +3,8 @@
 from collections import Counter
 
 from ppm.publishing.checks import NOT_RUN, Verdict, spoken
-from ppm.publishing.ledger import VERDICTS, shown
+from ppm.publishing.ledger import VERDICTS
+from ppm.publishing.rules import shown
 
 _DATA = {
     "drawn": "data drawn by the study itself",

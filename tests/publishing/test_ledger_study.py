@@ -5,7 +5,8 @@ import pytest
 from conftest import ROOT
 
 import ppm
-from ppm.publishing.ledger import judge, load_ledger
+from ppm.publishing.claims import load_ledger
+from ppm.publishing.ledger import judge
 from ppm.publishing.ledger_study import check_settings, ledger_study, studies_at_1000
 from ppm.publishing.notebooks import NotebookError, find_notebooks, ledger_settings, load_profile
 

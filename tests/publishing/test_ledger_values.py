@@ -12,7 +12,8 @@ from conftest import ROOT
 
 import ppm
 from ppm.diagnostics import BoundDiagnostics
-from ppm.publishing.ledger import judge, load_ledger
+from ppm.publishing.claims import load_ledger
+from ppm.publishing.ledger import judge
 from ppm.publishing.ledger_values import _error_over_releases, measured
 from ppm.publishing.results import data_kind
 from ppm.studies.contraction_study import ContractionStudy

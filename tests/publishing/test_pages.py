@@ -6,7 +6,8 @@ from conftest import ROOT
 
 import ppm
 from ppm.publishing import ledger
-from ppm.publishing.ledger import Claim, Row, judge, load_ledger
+from ppm.publishing.claims import Claim, load_ledger
+from ppm.publishing.ledger import Row, judge
 from ppm.publishing.pages import ledger_page
 
 CLAIMS = load_ledger(ROOT / "book" / "published.yaml")

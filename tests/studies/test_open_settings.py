@@ -9,7 +9,7 @@ from conftest import ROOT, by_definition
 from scipy import stats
 
 import ppm
-from ppm.publishing.ledger import load_ledger
+from ppm.publishing.claims import load_ledger
 from ppm.studies import open_settings
 from ppm.studies.open_settings import PUBLISHED_BOUNDS, TRANSFORMATIONS, SettingsStudy
 
