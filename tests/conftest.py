@@ -148,7 +148,7 @@ def chapter(title, cells=(), **defaults):
     defaults = defaults or {"seed": 1}
     return [
         markdown(f"# {title}\n\n## Objectives\n\n- See how {title.lower()} works.\n"),
-        code("import ppm"),
+        code("import ppm\nfrom ppm import publishing as page"),
         code(parameters_cell(**defaults), tags=["parameters"]),
         code(checking_cell(defaults)),
         *cells,

@@ -53,15 +53,15 @@ def test_a_sweep_in_which_nobody_has_any_weight(synthesizer):
 def test_only_weight_0_reaches_a_bound_of_0_and_an_infinite_one_needs_none():
     tried = []
 
-    def attempt(weight):
+    def attempt(weight, start):
         tried.append(weight)
         return SimpleNamespace(local_bound=5.0 * weight if weight else 0.0)
 
     settings = {"tolerance": 0.03, "attempts": 4}
-    found, history = search_weight(0.0, 5.0, attempt, **settings)
+    found, history = search_weight(0.0, SimpleNamespace(local_bound=5.0), attempt, **settings)
     assert history == ((0.0, 0.0),) and found.local_bound == 0.0
     assert rungs(0.0, 5.0) == [] and tried == [0.0]
-    found, history = search_weight(np.inf, np.inf, attempt, **settings)
+    found, history = search_weight(np.inf, SimpleNamespace(local_bound=np.inf), attempt, **settings)
     assert [weight for weight, _ in history] == [1.0]
 
 
