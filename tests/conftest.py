@@ -177,6 +177,8 @@ def tiny_book(tmp_path):
     )
     shutil.copy(ROOT / "_config.yml", root)
     shutil.copytree(ROOT / "book" / "_static", root / "book" / "_static")
+    for template in ("parameters", "ledger", "checks"):
+        shutil.copy(ROOT / "book" / f"{template}.md", root / "book")
     (root / "requirements.lock").write_text("numpy==2.0\n")
     (root / "_toc.yml").write_text(
         "format: jb-book\nroot: book/intro\nchapters:\n"

@@ -50,12 +50,11 @@ from ppm.publishing.notebooks import (
     fits_of,
     ledger_settings,
     load_profile,
-    parameter_rows,
     read_cells,
     run_record,
     write_json,
 )
-from ppm.publishing.pages import checks_page, ledger_page, table_line
+from ppm.publishing.pages import checks_page, ledger_page, parameters_page
 from ppm.publishing.results import VALUES_FILE
 
 # the ledger refers to this chapter if the book has it
@@ -548,23 +547,41 @@ def _stage_prose(root, target, records=None, results=None):
     for name in ("_config.yml", "_toc.yml"):
         shutil.copy(root / name, target / name)
     shutil.copytree(root / "book", target / "book")
-    (target / "book" / "parameters.md").write_text(parameters_page(root), "utf-8")
-    claims = _claims(root, find_notebooks(root))
+    notebooks = find_notebooks(root)
+    names = ("parameters", "ledger", "checks")
+    templates = {name: target / "book" / f"{name}.md" for name in names}
+    pages = {"parameters": parameters_page(templates["parameters"], notebooks, _profiles(root))}
+    claims = _claims(root, notebooks)
     if claims:
-        has_settings = SETTINGS_CHAPTER in _chapters(root, find_notebooks(root))
-        page = _ledger(claims, records or {}, results, SETTINGS_CHAPTER if has_settings else "")
-        (target / "book" / "ledger.md").write_text(page, "utf-8")
+        settings = SETTINGS_CHAPTER if SETTINGS_CHAPTER in _chapters(root, notebooks) else ""
+        pages["ledger"] = _ledger(templates["ledger"], claims, records or {}, results, settings)
     tests, verdicts = _statement_checks(root)
+    if tests:
+        pages["checks"] = checks_page(
+            templates["checks"], checks.find_statements(root), tests, verdicts,
+            repository=_repository_address(root),
+        )
+    for name, template in templates.items():
+        template.unlink(missing_ok=True)
+        if name in pages:
+            template.write_text(pages[name], "utf-8")
     if tests:
         for prose in (target / "book").rglob("*.md"):
             text = checks.with_checks(prose.read_text("utf-8"), tests, verdicts)
             prose.write_text(text, "utf-8")
-        address = _repository_address(root)
-        page = checks_page(checks.find_statements(root), tests, verdicts, repository=address)
-        (target / "book" / "checks.md").write_text(page, "utf-8")
 
 
-def _ledger(claims, records, results, settings_chapter):
+def _profiles(root):
+    """What every profile but the default sets, by its name."""
+    notebooks = find_notebooks(root)
+    return {
+        path.stem: load_profile(root, path.stem, notebooks)
+        for path in sorted(Path(root, "notebooks", "profiles").glob("*.yml"))
+        if path.stem != DEFAULT_PROFILE
+    }
+
+
+def _ledger(template, claims, records, results, settings_chapter):
     """The page of the ledger, from what the chapters saved."""
     computed, sources = {}, {}
     for name, record in records.items():
@@ -586,7 +603,7 @@ def _ledger(claims, records, results, settings_chapter):
         alone = computed.get(STUDY_CHAPTER, {}).get("values", {}).get("replicates", {})
         study["beside"] = alone.get("value")
     rows = ledger.judge(claims, computed, {STUDY_CHAPTER: larger} if larger else None)
-    return ledger_page(rows, sources, settings_chapter=settings_chapter, study=study)
+    return ledger_page(template, rows, sources, settings_chapter=settings_chapter, study=study)
 
 
 def _repository_address(root):
@@ -738,44 +755,6 @@ def provenance(record):
 
 def _day(started):
     return checks.day_in_words(datetime.datetime.fromisoformat(started))
-
-
-def parameters_page(root):
-    """The book's page of parameters, in MyST Markdown.
-
-    Parameters
-    ----------
-    root : path-like
-        The repository.
-    """
-    notebooks = find_notebooks(root)
-    paths = sorted(Path(root, "notebooks", "profiles").glob("*.yml"))
-    profiles = {
-        path.stem: load_profile(root, path.stem, notebooks)
-        for path in paths
-        if path.stem != DEFAULT_PROFILE
-    }
-    text = [
-        "# Parameters\n",
-        "Every chapter that computes can be run again with other parameters. On the command line,",
-        "`ppm run --help` shows the tables below, and",
-        "`ppm run NOTEBOOK -p NAME=VALUE` runs the notebook and leaves a folder with a page to",
-        "open, the tables it computed, and a record of what was run. A name, a type or a value",
-        "that is not accepted is refused before anything starts.\n",
-    ]
-    for notebook in notebooks.values():
-        rows = parameter_rows(notebook, profiles)
-        # the words come first: on a phone the other columns are scrolled to
-        heads = ["Parameter", "Meaning", "Accepted", "Default", *profiles, "Type"]
-        text += [f"## {notebook.title}\n", f"Notebook `{notebook.name}`.\n"]
-        text += [":::{container} parameters"]
-        text += [table_line(heads), table_line("---" for _ in heads)]
-        for row in rows:
-            code = [row["name"], row["default"], *(row[name] for name in profiles), row["type"]]
-            name, *cells = [f"`{entry}`" if entry else "" for entry in code]
-            text.append(table_line([name, row["meaning"], row["accepted"], *cells]))
-        text.append(":::\n")
-    return "\n".join(text)
 
 
 # ------------------------------------------------------------------------------------- pages

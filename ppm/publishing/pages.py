@@ -1,9 +1,12 @@
-"""Pages of the book that are written when it is built: the ledger, and the checks of statements."""
+"""Pages of the book that are filled in when it is built: ledger, checks, parameters."""
 
 from collections import Counter
+from pathlib import Path
 
+from ppm._imports import needed_for
 from ppm.publishing.checks import NOT_RUN, Verdict, spoken
 from ppm.publishing.ledger import VERDICTS
+from ppm.publishing.notebooks import parameter_rows
 from ppm.publishing.rules import shown
 
 _DATA = {
@@ -15,11 +18,37 @@ _DATA = {
 }
 
 
-def ledger_page(rows, chapters, *, settings_chapter="", study=None):
+def render(template, **values):
+    """Fill in a page's template.
+
+    Parameters
+    ----------
+    template : path-like
+        A page of ``book/`` in MyST Markdown with Jinja's placeholders.
+    **values
+        What stands in their places.
+
+    Returns
+    -------
+    str
+        The page.
+    """
+    with needed_for("a page of the book"):
+        import jinja2
+
+    environment = jinja2.Environment(
+        trim_blocks=True, lstrip_blocks=True, undefined=jinja2.StrictUndefined
+    )
+    return environment.from_string(Path(template).read_text("utf-8")).render(values)
+
+
+def ledger_page(template, rows, chapters, *, settings_chapter="", study=None):
     """The book's page of the ledger, in MyST Markdown.
 
     Parameters
     ----------
+    template : path-like
+        Its template.
     rows : sequence of ppm.publishing.ledger.Row
         What :func:`ppm.publishing.ledger.judge` returned.
     chapters : dict of str to dict
@@ -36,80 +65,27 @@ def ledger_page(rows, chapters, *, settings_chapter="", study=None):
     str
         The page.
     """
-    text = [
-        "# Ledger: the paper's numbers and claims",
-        "",
-        "Every number and every claim of the simulation (section 4) and of the application (section"
-        " 5) of {cite:t}`savitsky2022`, and what the rest of the paper says of the two, beside what"
-        " this book computed. No verdict is written by hand: values are saved with their Monte"
-        " Carlo errors, and a rule compares them.",
-        "",
-        "- *reproduced*: the rule holds by more than two standard errors, at every number that is"
-        " compared;",
-        "- *not reproduced*: at some number it fails by more than two standard errors. Or it is"
-        " *open*: the Monte Carlo error allows neither to be said. The row then tells how large a"
-        " run would decide it, if the difference stayed what it is;",
-        "- *same setting*: no finding. The run was made with the paper's setting;",
-        "- *by construction*: no finding either. The row says why it cannot fail here. If it failed"
-        " all the same, by more than two standard errors, it would count as not reproduced and"
-        " show a defect of this book;",
-        "- *not comparable*: other data, or other settings than the paper's;",
-        "- *not computed*: a value or its Monte Carlo error is missing, or the values do not fit"
-        " the rule, as where nothing was counted.",
-        "",
-        "What the rules ask:",
-        "",
-        "- A number lies near the published one if its distance and two standard errors together"
-        " stay within the tolerance.",
-        "- Numbers rise, or fall, if every single step does so by more than two standard errors.",
-        "- The exponent of a rate is the slope of the least-squares line through the logarithms,"
-        " with every size counting alike; for a share it is that of the power law, cut at 1, which"
-        " is most likely for the counts. Both are average slopes: whether the points follow a power"
-        " law is not tested. A rate O(n^(−1/2)) has two readings and a row for each:"
-        " as the rate itself, and as an upper limit, with which a faster rate agrees.",
-        "- A conclusion from other rows is as good as the worst of them. It rests on none that"
-        " cannot fail.",
-        "",
-        "Where the paper uses a word without a number, the last column says how we read it.",
-        "A pattern that is reproduced on the stand-in or on other survey data is a statement about"
-        " the mechanism on those data.",
-        "",
-        "## Where the values come from",
-        "",
-    ]
+    sources = []
     for name in dict.fromkeys(row.claim.chapter for row in rows):
-        source = chapters.get(name, {})
-        told = f"- {{doc}}`../notebooks/{name}`: "
-        if "profile" in source:
-            told += f"profile `{source['profile']}`, run on {source['day']}, on "
-            told += _DATA[source["data"]]
-            told += " (some of the records, drawn at random)" if source.get("part") else ""
-        else:
-            told += "not run"
-        text.append(told + ".")
-    if study:
-        text += ["", *_study_in_words(study)]
-    if settings_chapter:
-        text += [
-            "",
-            "The paper leaves settings of the application open: the number of components, the draws"
-            " behind a bound, and how incomes of zero or less enter the logarithm."
-            f" {{doc}}`../notebooks/{settings_chapter}` shows how the published bounds move with"
-            " them, and which settings come near: a likely explanation, no finding.",
-        ]
+        source = {"profile": "", "part": False, **chapters.get(name, {}), "chapter": name}
+        sources.append({**source, "data": _DATA.get(source.get("data"), "")})
     sections = sorted({row.claim.section for row in rows})
-    text += ["", "## Verdicts", "", *_counts(rows, sections), "", *_waiting(rows)]
-    for section in sections:
-        text += [f"## Section {section}", "", ":::{container} ledger"]
-        heads = ["Claim", "Verdict", "Paper", "Ours ± Monte Carlo error", "Why"]
-        text += [table_line(heads), table_line("---" for _ in heads)]
-        text += [_line(row) for row in rows if row.claim.section == section]
-        text += [":::", ""]
-    return "\n".join(text)
+    return render(
+        template,
+        sources=sources,
+        study={"beside": None, **study} if study else None,
+        settings_chapter=settings_chapter,
+        counts=_counts(rows, sections),
+        waiting=_waiting(rows),
+        sections=[
+            {"name": name, "lines": [_line(row) for row in rows if row.claim.section == name]}
+            for name in sections
+        ],
+    )
 
 
 def _waiting(rows):
-    """List of the open rows."""
+    """The open rows, one line each."""
     text, begun = [], ""
     for row in rows:
         says = row.claim.says
@@ -117,29 +93,8 @@ def _waiting(rows):
             begun = says
         if row.open:
             said = says if says is begun else f"{begun} {says}"
-            text.append(f"- Section {row.claim.section}: {said} *{_sentence([row.reason])}*")
-    return ["Open are:", "", *text, ""] if text else []
-
-
-def _study_in_words(study):
-    every = study["studies"] * study["replicates"]
-    told = [
-        f"The rows on {{doc}}`../notebooks/{study['chapter']}` are judged by a study of the"
-        f" ledger's own, of {study['studies']} times {study['replicates']} = {every:,} databases of"
-        f" each size (seed {study['seed']}, {study['seconds']:.0f} seconds on {study['day']}), so"
-        " that the Monte Carlo error decides little. Medians, averages, standard deviations and"
-        " shares are those of all databases. The smallest and the largest bound depend on how many"
-        f" databases there are: for these the table shows averages over the {study['studies']}"
-        f" studies. The size n = 1,000, of which the introduction speaks, is in {study['at_1000']}"
-        " of them."
-    ]
-    if study.get("beside"):
-        told.append(
-            f"In square brackets stands what the chapter itself found, with {study['beside']:,.0f}"
-            " databases of each size. Where its verdict alone would have been another one, the last"
-            " column says which."
-        )
-    return told
+            text.append(f"Section {row.claim.section}: {said} *{_sentence([row.reason])}*")
+    return text
 
 
 def _counts(rows, sections):
@@ -149,14 +104,7 @@ def _counts(rows, sections):
     lines = [[verdict, *(one[verdict] for one in counted)] for verdict in VERDICTS]
     lines.insert(2, ["of these open", *(sum(row.open for row in part) for part in parts)])
     lines.append(["**rows**", *map(len, parts)])
-    heads = ["Verdict", "all", *sections]
-    return [
-        ":::{container} ledger-counts",
-        table_line(heads),
-        table_line("---" for _ in heads),
-        *(table_line(map(str, line)) for line in lines),
-        ":::",
-    ]
+    return table(["Verdict", "all", *sections], [map(str, line) for line in lines])
 
 
 def _line(row):
@@ -202,11 +150,51 @@ def table_line(cells):
     return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
 
 
-def checks_page(statements, checks, verdicts, *, repository=""):
+def table(heads, lines):
+    """A table in Markdown."""
+    heads = list(heads)
+    return "\n".join(map(table_line, [heads, ["---"] * len(heads), *lines]))
+
+
+def parameters_page(template, notebooks, profiles):
+    """The book's page of parameters, in MyST Markdown.
+
+    Parameters
+    ----------
+    template : path-like
+        Its template.
+    notebooks : dict of str to ppm.publishing.notebooks.Notebook
+        Every notebook.
+    profiles : dict of str to dict
+        Name of a profile to what it sets for each of them.
+
+    Returns
+    -------
+    str
+        The page.
+    """
+    described = []
+    for notebook in notebooks.values():
+        lines = []
+        for row in parameter_rows(notebook, profiles):
+            code = [row["name"], row["default"], *(row[name] for name in profiles), row["type"]]
+            name, *cells = [f"`{entry}`" if entry else "" for entry in code]
+            lines.append([name, row["meaning"], row["accepted"], *cells])
+        # the words come first: on a phone the other columns are scrolled to
+        heads = ["Parameter", "Meaning", "Accepted", "Default", *profiles, "Type"]
+        described.append(
+            {"title": notebook.title, "name": notebook.name, "table": table(heads, lines)}
+        )
+    return render(template, notebooks=described)
+
+
+def checks_page(template, statements, checks, verdicts, *, repository=""):
     """The book's page of statements and their tests, in MyST Markdown.
 
     Parameters
     ----------
+    template : path-like
+        Its template.
     statements : list of ppm.publishing.checks.Statement
         What :func:`ppm.publishing.checks.find_statements` returned.
     checks : dict of str to list of str
@@ -221,32 +209,24 @@ def checks_page(statements, checks, verdicts, *, repository=""):
     str
         The page.
     """
-    text = [
-        "# Statements and their checks",
-        "",
-        "Every definition, theorem and lemma of this book names the tests that exercise it. A test"
-        " cannot prove a theorem. It can show that what the library computes has the property that"
-        " the statement claims, and most of them also show that a broken variant does not.",
-        "`make test` runs them and leaves its verdicts; the next build of the book shows them here."
-        " *Not run here* means that no verdict was found beside this book.",
-        "",
-    ]
-    document = None
+    chapters = {}
     for statement in statements:
         if statement.label not in checks:
             continue
-        if statement.document != document:
-            document = statement.document
-            text += [f"## {statement.chapter}", "", f"Chapter {{doc}}`../{document}`.", ""]
-        title = statement.title or statement.kind
-        text += [f"(check-{statement.label})=", f"### {title}", ""]
-        text += [f"{{prf:ref}}`{statement.label}`", "", ":::{container} checks"]
+        tests = []
         for test in checks[statement.label]:
             file, _, name = test.partition("::")
-            shown_test = f"`{name}` in `{file}`"
-            if repository:
-                shown_test = f"[`{name}`]({repository.rstrip('/')}/blob/HEAD/{file})"
             told = spoken(verdicts.get(test, Verdict(NOT_RUN)))
-            text.append(f"- {shown_test}: **{told}**")
-        text += [":::", ""]
-    return "\n".join(text)
+            tests.append({"file": file, "name": name, "told": told})
+        title = statement.title or statement.kind
+        chapters.setdefault((statement.document, statement.chapter), []).append(
+            {"label": statement.label, "title": title, "tests": tests}
+        )
+    return render(
+        template,
+        repository=repository.rstrip("/"),
+        chapters=[
+            {"document": document, "title": title, "statements": found}
+            for (document, title), found in chapters.items()
+        ],
+    )

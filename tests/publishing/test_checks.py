@@ -12,6 +12,7 @@ from ppm.publishing.checks import ChecksError, Statement, Verdict
 from ppm.publishing.notebooks import NotebookFailed
 from ppm.publishing.pages import checks_page
 
+TEMPLATE = ROOT / "book" / "checks.md"
 TEXT = """Before.
 
 ```{prf:definition} One thing
@@ -175,10 +176,10 @@ def test_the_page_links_to_the_source_where_it_is_known():
     mapped = {"def-one": ["tests/test_a.py::test_b"]}
     day = datetime.datetime(2026, 3, 1, tzinfo=datetime.UTC)
     seen = {"tests/test_a.py::test_b": Verdict("failed", day)}
-    page = checks_page(statements, mapped, seen)
+    page = checks_page(TEMPLATE, statements, mapped, seen)
     assert "(check-def-one)=\n### One thing" in page
     assert "- `test_b` in `tests/test_a.py`: **failed on 1 March 2026**" in page
-    page = checks_page(statements, mapped, {}, repository="https://example.org/it/")
+    page = checks_page(TEMPLATE, statements, mapped, {}, repository="https://example.org/it/")
     assert "[`test_b`](https://example.org/it/blob/HEAD/tests/test_a.py): **not run here**" in page
 
 

@@ -10,6 +10,7 @@ from ppm.publishing.claims import Claim, load_ledger
 from ppm.publishing.ledger import Row, judge
 from ppm.publishing.pages import ledger_page
 
+TEMPLATE = ROOT / "book" / "ledger.md"
 CLAIMS = load_ledger(ROOT / "book" / "published.yaml")
 
 
@@ -18,13 +19,13 @@ def test_the_page_shows_counts_verdicts_and_where_values_come_from():
     values = ppm.publishing.contraction_values(study, random_seed=1)
     rows = judge(CLAIMS, {"poisson_contraction": {"data": "drawn", "values": values}})
     source = {"profile": "quick", "day": "1 March 2026", "data": "drawn", "part": False}
-    page = ledger_page(rows, {"poisson_contraction": source})
+    page = ledger_page(TEMPLATE, rows, {"poisson_contraction": source})
     assert "profile `quick`, run on 1 March 2026, on data drawn by the study itself." in page
     assert "{doc}`../notebooks/ce_application`: not run." in page
-    part = ledger_page(rows, {"poisson_contraction": source | {"part": True}})
+    part = ledger_page(TEMPLATE, rows, {"poisson_contraction": source | {"part": True}})
     assert "by the study itself (some of the records, drawn at random)." in part
     assert "application_settings" not in page
-    assert "`../notebooks/open`" in ledger_page(rows, {}, settings_chapter="open")
+    assert "`../notebooks/open`" in ledger_page(TEMPLATE, rows, {}, settings_chapter="open")
     for row in rows:
         assert page.count(f"| {row.claim.says}<br>{{doc}}`") >= 1
     found = counts(page)
@@ -68,7 +69,7 @@ def test_every_verdict_is_explained_and_counted_apart():
     rows += rows_of(
         ("x", "It is.", "by construction", "so"), ("y", "It is.", "not reproduced", "so", (), True)
     )
-    page = ledger_page(rows, {})
+    page = ledger_page(TEMPLATE, rows, {})
     for verdict in ledger.VERDICTS:
         assert f"\n- *{verdict}*: " in page
     found = {name: numbers["all"] for name, numbers in counts(page).items()}
@@ -82,13 +83,13 @@ def test_open_rows_are_listed_with_the_run_that_would_decide_them():
         ("b", "… and the median.", "not reproduced", "not surely below; about 90 runs", (), True),
         ("c", "All is low.", "not reproduced", "not below"),
     )
-    page = ledger_page(rows, {})
+    page = ledger_page(TEMPLATE, rows, {})
     listed = [line for line in page.splitlines() if line.startswith("- Section")]
     # in the words of the row that it goes on from
     assert listed == [
         "- Section 4.5: The mean is low. … and the median. *Not surely below; about 90 runs.*"
     ]
-    assert "Open are:" not in ledger_page(rows[:1], {})
+    assert "Open are:" not in ledger_page(TEMPLATE, rows[:1], {})
 
 
 STUDY = {
@@ -103,7 +104,7 @@ def test_the_chapters_value_stands_in_brackets_beside_that_of_the_larger_study()
          ("2.2 ± 0.9", "1.1 ± 0.9"), "not reproduced (open)"),
         ("b", "It is low.", "reproduced", "low", ("3.0",)),
     )
-    page = ledger_page(rows, {}, study=STUDY)
+    page = ledger_page(TEMPLATE, rows, {}, study=STUDY)
     line = next(line for line in page.splitlines() if "| It falls.<br>" in line)
     # a number and its error stay together
     assert "2.0\N{NO-BREAK SPACE}±\N{NO-BREAK SPACE}0.1 \\[2.2" in line
@@ -115,4 +116,4 @@ def test_the_chapters_value_stands_in_brackets_beside_that_of_the_larger_study()
     told = re.sub(r"\s+", " ", page)
     assert "of 200 times 400 = 80,000 databases of each size (seed 7, 61 seconds on 1 March" in told
     assert "what the chapter itself found, with 400 databases of each size" in told
-    assert "square brackets" not in ledger_page(rows, {})
+    assert "square brackets" not in ledger_page(TEMPLATE, rows, {})
