@@ -89,7 +89,7 @@ def test_open_rows_are_listed_with_the_run_that_would_decide_them():
     assert listed == [
         "- Section 4.5: The mean is low. … and the median. *Not surely below; about 90 runs.*"
     ]
-    assert "Open are:" not in ledger_page(TEMPLATE, rows[:1], {})
+    assert "These rows are open:" not in ledger_page(TEMPLATE, rows[:1], {})
 
 
 STUDY = {
@@ -115,5 +115,5 @@ def test_the_chapters_value_stands_in_brackets_beside_that_of_the_larger_study()
     assert "| 3.0 | Low. |" in page
     told = re.sub(r"\s+", " ", page)
     assert "of 200 times 400 = 80,000 databases of each size (seed 7, 61 seconds on 1 March" in told
-    assert "what the chapter itself found, with 400 databases of each size" in told
-    assert "square brackets" not in ledger_page(TEMPLATE, rows, {})
+    assert "Square brackets show what the chapter itself found, with 400 databases of each size" in told
+    assert "Square brackets" not in ledger_page(TEMPLATE, rows, {})
