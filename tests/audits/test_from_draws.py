@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import xarray as xr
 from scipy import stats
+from scipy.optimize import brentq
 
 import ppm
 
@@ -122,6 +123,76 @@ def test_both_directions_and_delta():
     assert ppm.audits.loss_lower_bound(with_record, without, delta=0.05).lower < 0.5
     assert str(seen).startswith("evidence, not proof")
     assert "proof" not in str(seen).replace("not proof", "")
+
+
+def test_the_limit_is_where_counts_as_extreme_have_the_probability_of_an_error():
+    # 75 of 100 against 10 of 100 in the half that chooses and in the one that is counted
+    often, seldom = (np.repeat(np.arange(100) < ones, 2).astype(float) for ones in (75, 10))
+    low = brentq(lambda p: stats.binom.sf(74, 100, p) - 0.025, 0.5, 0.75)
+    high = brentq(lambda p: stats.binom.cdf(10, 100, p) - 0.025, 0.1, 0.5)
+    for one, other in ((often, seldom), (seldom, often)):
+        assert ppm.audits.loss_lower_bound(one, other).lower == pytest.approx(np.log(low / high))
+
+
+def test_the_table_shows_the_weighted_bounds_of_both_values():
+    # α log p is α log 0.1 or α log 0.9, so that 2Δ is not the oscillation
+    weights = np.array([0.5, 0.3, 0.4])
+    found = ppm.audits.sampled(
+        TwoPoint([1, 0, 0]), [2, 0], weighting=weights, draws=2_000, random_seed=1
+    )
+    table = found.table()
+    assert table.index.tolist() == [2, 0]
+    assert table["2Δ"].tolist() == pytest.approx(2 * [2 * 0.5 * np.log(10)])
+    assert table["oscillation"].tolist() == pytest.approx(2 * [0.5 * np.log(9)])
+    # the posterior odds are 9 to the powers of the weights, of opposite sign for the first record
+    odds = {left_out: 9.0 ** np.delete([0.5, -0.3, -0.4], left_out).sum() for left_out in (2, 0)}
+    whole = 9.0**-0.2
+    for left_out, other in odds.items():
+        ratios = np.log([(1 + other) / (1 + whole), whole / other * (1 + other) / (1 + whole)])
+        loss = np.abs(ratios).max()
+        row = table.loc[left_out]
+        assert row["estimate"] == pytest.approx(loss, rel=0.15)
+        assert 0.2 * loss < row["lower bound"] < loss
+
+
+class Heard(TwoPoint):
+    """Notes the weights of its fits, and the streams that they drew from."""
+
+    def fit(self, weights=None, *, draws=1000, random_seed=None, progress=False):
+        self.heard.append((weights.tolist(), random_seed.spawn_key))
+        return super().fit(weights, draws=draws, random_seed=random_seed)
+
+
+def test_the_fits_that_are_compared_are_independent_and_those_behind_weights_are_coupled():
+    synthesizer = Heard([1, 0, 0])
+    synthesizer.heard = []
+    ppm.audits.sampled(
+        synthesizer, [2, 0], weighting=lambda log_lik: np.full(log_lik.shape[-1], 0.5), draws=100,
+        random_seed=1,
+    )
+    behind = [key for weights, key in synthesizer.heard if max(weights) == 1.0]
+    compared = [key for weights, key in synthesizer.heard if max(weights) == 0.5]
+    assert len(behind) == len(compared) == 3
+    assert len(set(behind)) == 1
+    # were one stream used twice, samples of the two sides would not be independent
+    assert len({*compared, *behind}) == 4
+
+
+@pytest.mark.parametrize(("lower", "refuted"), [(1.9, False), (2.1, True)])
+def test_the_claim_that_is_refuted_by_default_is_twice_the_bound(lower, refuted):
+    few, most = (
+        ppm.audits.LossEvidence(
+            lower=value, confidence=0.95, event="", with_record=1, without_record=0,
+            samples=(20, 20),
+        )
+        for value in (0.0, lower)
+    )
+    found = ppm.audits.SampledAudit(
+        evidence={0: few, 7: most}, estimates={}, moved={}, local_bound=1.0, oscillation_bound=0.5,
+        confidence=0.95, draws=20,
+    )
+    assert found.refutes() == refuted and found.lower == lower
+    assert found.refutes(lower - 0.1) and not found.refutes(lower)
 
 
 def test_recomputed_weights_move_and_fixed_ones_do_not():
