@@ -158,6 +158,9 @@ OPEN_AND_REFUTED = [
      [SIZES, measured([0.1, 0.2, 0.3, 0.4], of=1000)], {"published": -0.5, "tolerance": 0.1}),
     ("faster", [SIZES, powers(-0.5, 0.2), powers(-0.4, 0.2)],
      [SIZES, powers(-0.5), powers(-1.0)], {}),
+    # either curve's error is enough
+    ("faster", [SIZES, powers(-0.5, 0.2), powers(-0.4)], [SIZES, powers(-0.3), powers(-0.4)], {}),
+    ("faster", [SIZES, powers(-0.5), powers(-0.4, 0.2)], [SIZES, powers(-0.3), powers(-0.4)], {}),
     # one comparison that surely fails settles it, however uncertain another is
     ("greater", [number([3.0, 0.0], [0.1, 10.0])], [number([1.0, 0.0], [0.1, 10.0])],
      {"than": 2.0}),
@@ -434,6 +437,27 @@ def test_the_interval_of_a_share_rate_covers():
     assert share_power_law(sizes, [38, 2, 0, 0], 400)[2] < -1
     slope, low, high = share_power_law(sizes, [100, 100, 100, 100], 400)
     assert low < 0 < high and slope == pytest.approx(0, abs=1e-3)
+
+
+def test_a_limit_of_an_exponent_is_decided_where_the_interval_ends():
+    """The interval of a share's exponent is lopsided: the half on the limit's side counts."""
+    share = measured([0.3, 0.2, 0.05, 0.0], of=40)
+    slope, low, high = share_power_law(SIZES["value"], [12, 8, 2, 0], 40)
+    assert slope - low > 1.2 * (high - slope)
+    settled, is_open = ("reproduced", "not reproduced"), "not reproduced (open)"
+    for sign, beyond in ((1.0, high), (-1.0, low)):
+        before = low if sign > 0 else high
+        cases = [
+            (beyond + sign * 0.01, settled[0]), (beyond - sign * 0.01, is_open),
+            (before + sign * 0.01, is_open), (before - sign * 0.01, settled[1]),
+        ]
+        for limit, expected in cases:
+            # the other limit lies far away
+            options = {"published": limit - sign * 50.0, "tolerance": 50.0}
+            assert verdict("share_rate", SIZES, share, **options).spoken == expected
+            if sign > 0:
+                row = verdict("share_rate", SIZES, share, **options, at_most=True)
+                assert row.spoken == expected
 
 
 @pytest.mark.parametrize(

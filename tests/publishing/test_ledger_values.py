@@ -425,6 +425,29 @@ def test_the_error_of_a_distance_is_that_of_an_average_over_the_releases(data):
     assert entry["sample"] == [RELEASES, "releases m"]
 
 
+def test_a_statistic_along_the_settings_is_its_median_in_units_of_the_data(data):
+    sweep = paper_world(data)
+    along = {}
+    for entry in sweep.entries:
+        released = np.quantile(np.exp(entry.synthetic), 0.9, axis=1)
+        # one release far off, which a mean would follow
+        along[entry.label] = np.r_[released, 50 * released.max()]
+    drawn = np.random.default_rng(2).normal(1e5, 2e3, 60)
+    first = {name: along[entry.label] for name, entry in sweep.chosen(SETTINGS[0]).items()}
+    distributions = {name: {"Data": drawn, **first} for name in ("mean", "90th percentile")}
+    found = ppm.publishing.application_values(
+        sweep, data, distributions, {"Data": drawn, **along}, releases=RELEASES, random_seed=1
+    )
+    for name in ("DPweighted", "EMweighted"):
+        middle = [np.median(along[e.label]) for e in sweep.entries if e.mechanism == name]
+        unit = drawn.std(ddof=1)
+        distances = np.abs(middle - np.median(drawn)) / unit
+        entry = found[f"{name}: distances of the 90th percentile along the settings"]
+        assert entry["value"] == pytest.approx(distances)
+        entry = found[f"{name}: movement of the 90th percentile"]
+        assert entry["value"] == pytest.approx(abs(middle[-1] - middle[0]) / unit)
+
+
 def test_one_release_tells_nothing_about_its_error(data):
     sweep = paper_world(data)
     single = Sweep(tuple(replace(entry, synthetic=entry.synthetic[:1]) for entry in sweep.entries))
