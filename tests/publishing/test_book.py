@@ -253,6 +253,42 @@ def test_a_change_runs_again_exactly_what_depends_on_it(tiny_book, recorder):
     assert rerun()[0] == ["sphinx"]
 
 
+def test_what_a_fingerprint_gained_lost_or_changed_is_said():
+    before, now = {"a": 1, "b": 2, "c": 3}, {"b": 5, "c": 3, "d": 4}
+    assert book.changes(before, now) == ["a is gone", "b changed", "d is new"]
+    assert book.changes(now, now) == []
+    assert book.changes(None, now) == ["for the first time"]
+
+
+def test_pages_are_made_again_when_anything_they_show_or_that_makes_them_changes(
+    tiny_book, recorder, monkeypatch
+):
+    library = tiny_book / "ppm" / "publishing"
+    monkeypatch.setattr(book, "__file__", str(library / "book.py"))
+    shown = [
+        tiny_book / file for file in (
+            # the page of parameters has a column for every profile
+            "_config.yml", "_toc.yml", "book/intro.md", "notebooks/profiles/quick.yml",
+            "_build/results/paper/prose/values.json", "_build/tests/all.xml",
+        )
+    ]
+    shown += [library / f"{name}.py" for name in ("book", "ledger", "pages", "checks")]
+    make(tiny_book)
+    for file in shown:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.touch()
+    make(tiny_book)
+    for file in shown:
+        recorder.clear()
+        append(file)
+        make(tiny_book)
+        assert recorder == ["sphinx"], file
+    recorder.clear()
+    append(library / "command_line.py")
+    make(tiny_book)
+    assert recorder == []
+
+
 def test_the_survey_file_counts_by_its_content(tiny_book, recorder, tmp_path):
     data = tmp_path / "diary.zip"
     data.write_bytes(b"one")
@@ -324,25 +360,17 @@ def test_an_interrupted_build_is_not_taken_for_done(tiny_book, recorder, monkeyp
     assert ("counts" in recorder) == (interrupted == "execute")
 
 
-def changed_by(root, module):
-    """Notebooks that a change in a module of the library makes run again."""
-    described = find_notebooks(root)
-    before = {n: book.notebook_fingerprint(root, b, {}) for n, b in described.items()}
-    append(root / "ppm" / module)
-    after = {n: book.notebook_fingerprint(root, b, {}) for n, b in described.items()}
-    return {name: book.changes(before[name], after[name]) for name in after}
-
-
-def test_in_this_book_a_module_reaches_the_chapters_that_use_it(tmp_path):
-    for folder in ("ppm", "notebooks"):
-        shutil.copytree(ROOT / folder, tmp_path / folder)
-    shutil.copy(ROOT / "_toc.yml", tmp_path)
-    changed = changed_by(tmp_path, "studies/contraction_study.py")
-    assert changed["poisson_contraction"] == ["ppm/studies/contraction_study.py changed"]
-    assert [changed[name] for name in ("theory", "ce_application", "your_own_model")] == [[]] * 3
+def test_in_this_book_a_module_reaches_the_chapters_that_use_it():
+    reached = {
+        name: book.reached_modules(ROOT / "ppm", notebook.path)
+        for name, notebook in find_notebooks(ROOT).items()
+    }
+    using = {name for name, files in reached.items() if "studies/contraction_study.py" in files}
+    assert "poisson_contraction" in using
+    assert not using & {"theory", "ce_application", "your_own_model"}
     # everything rests on the bounds, the command line is nobody's
-    assert all(changed_by(tmp_path, "lipschitz.py").values())
-    assert not any(changed_by(tmp_path, "publishing/command_line.py").values())
+    assert all("lipschitz.py" in files for files in reached.values())
+    assert not any("publishing/command_line.py" in files for files in reached.values())
 
 
 def library(folder, **modules):
