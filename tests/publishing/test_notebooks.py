@@ -185,6 +185,46 @@ def test_the_kernel_is_this_interpreter_whatever_the_user_has(tmp_path, monkeypa
     assert KernelSpecManager().get_kernel_spec("python3").argv[0] == "/no/such/python"
 
 
+def test_what_the_user_gives_goes_before_the_profile_and_what_differs_is_named(
+    tiny_book, tmp_path, monkeypatch
+):
+    given = []
+    monkeypatch.setattr(notebooks, "execute", lambda *args, **options: given.append(args[2]))
+    monkeypatch.setattr("ppm.publishing.book.render_page", lambda *args: None)
+    (tiny_book / "notebooks" / "profiles" / "quick.yml").write_text(
+        "counts: {replicates: 2, truncate_at: 5.0}\n"
+    )
+    # as in the notebook: replicates=400, sizes=[100, 400], truncate_at=3.5, seed=1
+    own = {"replicates": 7, "seed": 1}
+    notebooks.run(tiny_book, "counts", own, profile="quick", output=tmp_path / "run")
+    assert given == [{"replicates": 7, "truncate_at": 5.0, "seed": 1}]
+    record = json.loads((tmp_path / "run" / "run.json").read_text("utf-8"))
+    assert sorted(record["changed"]) == ["replicates", "truncate_at"]
+    assert record["parameters"] == {
+        "replicates": 7, "sizes": [100, 400], "truncate_at": 5.0, "seed": 1
+    }
+    assert record["profile"] == "quick"
+
+
+def test_a_folder_is_known_by_the_names_and_the_contents_of_its_files(tmp_path):
+    def hashed(**files):
+        folder = tmp_path / str(len(list(tmp_path.iterdir())))
+        for name, text in files.items():
+            path = folder / f"{name.replace('__', '/')}.csv"
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text)
+        return notebooks.content_hash(folder)
+
+    one = hashed(quarter1="1,2", inner__quarter2="3")
+    assert one == hashed(inner__quarter2="3", quarter1="1,2")
+    others = [
+        hashed(quarter1="1,3", inner__quarter2="3"), hashed(quarter1="1,2", inner__quarter2="4"),
+        hashed(quarter1="1,2", quarter2="3"), hashed(quarter1="3", inner__quarter2="1,2"),
+        hashed(quarter1="1,2"),
+    ]
+    assert len({one, *others}) == 6
+
+
 TABLE = code(
     "import pandas as pd\n"
     "ppm.publishing.save(pd.DataFrame({'seed': [seed]}), 'seeds')\n"
