@@ -59,6 +59,11 @@ def test_the_weights_are_scaled_and_shifted_risks_cut_at_m(result, scale, shift,
     assert (shift == 0.0) == bool(np.allclose(weights[weights > 0], unshifted[weights > 0]))
 
 
+def test_results_are_told_apart_as_objects_and_not_by_their_arrays(result):
+    # arrays have no truth value, and no hash
+    assert result != replace(result) and len({result, replace(result)}) == 2
+
+
 def test_the_weighted_fit_follows_the_weighted_posterior(result):
     draws = result.draws["posterior"]["mu"].values
     weighted = result.synthesizer.posterior(result.weights)

@@ -114,11 +114,13 @@ def test_the_audit_equals_a_computation_record_by_record(weight_draws):
 
 
 def test_what_a_leaving_record_changes_is_counted_record_by_record():
-    counts, draws = np.random.default_rng(54).poisson(100, 25), 300
+    counts, draws = np.random.default_rng(88).poisson(100, 25), 300
     found = ppm.audits.exact(counts, public=PUBLIC, draws=draws, weight_draws=1, random_seed=4)
     rng = np.random.default_rng(4)
     sets = audit._extreme_levels(draws, len(RULES), rng).T
     (level,) = audit._extreme_levels(draws, 1, rng).T
+
+    losses_of, own_of = {}, {}
 
     def fit(counts, rule):
         records = ppm.GammaPoisson(counts)
@@ -143,6 +145,7 @@ def test_what_a_leaving_record_changes_is_counted_record_by_record():
         own = 2 * float(here["local_bound"])
         losses = here["loss_common"][np.searchsorted(here["left_out"], counts)]
         assert here["records_over"] == pytest.approx(np.mean(losses > own))
+        losses_of[name], own_of[name] = losses, own
         mu = whole.ppf(found["level"])
         over = [
             np.mean(np.abs(whole.logpdf(mu) - density.logpdf(mu)) > own)
@@ -154,6 +157,8 @@ def test_what_a_leaving_record_changes_is_counted_record_by_record():
         for name in ("weights_moved", "weights_switched", "records_over", "parameters_over")
     )
     assert moved > switched > 1 and 0 < records_over < 1 and 0 < parameters_over < 1
+    # Δ for 2Δ would count more records
+    assert records_over < np.mean(losses_of["Weighted-M"] > own_of["Weighted-M"] / 2)
 
 
 def test_levels_of_extremes_are_those_of_draws():

@@ -197,6 +197,8 @@ def test_values_that_look_alike_have_other_hashes():
         1, 1.0, True, "1", b"1", None, [1], [[1]], {"1": 1}, np.array([1]), np.array([1.0]),
         np.array([[1]]), ["a", "b"], ["ab"], ["a b"], [], [[], []], np.random.SeedSequence(1),
         np.random.SeedSequence(1, spawn_key=(0,)),
+        # the same names and numbers in the same order, at other depths
+        {"a": {"b": 1, "c": 2}}, {"a": {"b": 1}, "c": 2}, {"a": {}, "b": 1, "c": 2},
     ]
     assert len({fits._digest(value) for value in values}) == len(values)
     assert fits._digest(np.float64(1)) == fits._digest(1.0)
