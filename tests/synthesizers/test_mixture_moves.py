@@ -79,11 +79,16 @@ def largest_score(draws, points, density):
     return np.abs(scores).max()
 
 
-def moved(state, step, read):
+def enough(sampler):
+    """How many steps: what is wrong with a broken sampler shows in half of them."""
+    return DRAWS if sampler is SAMPLER else DRAWS // 2
+
+
+def moved(state, step, read, draws=DRAWS):
     """What is read after each of many steps, shape (quantities, draws)."""
     found = []
     with one_thread(), np.errstate(divide="ignore", under="ignore", over="ignore"):
-        for _ in range(DRAWS):
+        for _ in range(draws):
             step(state)
             found.append(read(state))
     return np.array(found).T
@@ -111,7 +116,7 @@ def given_labels(state):
 def share_score(step, sampler=SAMPLER):
     y = two_groups(4, 1, 4.0)
     state = sampler_at(sampler, y, UNEVEN, [0.2, 0.8], [3.0, 0.2], [1.0, 1.0])
-    shares = moved(state, step, lambda state: [np.exp(state.log_pi[0])])
+    shares = moved(state, step, lambda state: [np.exp(state.log_pi[0])], enough(sampler))
     u = np.linspace(0.0, 1.0, 4003)[1:-1]
     normal = stats.norm.pdf(y[:, None], [3.0, 0.2], 1.0)
     log_f = np.log(normal @ np.stack([u, 1.0 - u]))
@@ -181,7 +186,9 @@ def mixture_weight_score(sampler):
         state.draw_concentration()
         state.draw_mixture_weight_pairs()
 
-    draws = moved(state, step, lambda s: [*np.exp(s.log_pi), np.log(s.concentration)])
+    draws = moved(
+        state, step, lambda s: [*np.exp(s.log_pi), np.log(s.concentration)], enough(sampler)
+    )
     rng = np.random.default_rng(5)
     concentration, log_pi = prior_weights(rng, 500_000, 3, (2.0, 1.0))
     log_f = np.log(np.exp(log_pi) @ stats.norm.pdf(y[:, None], beta, sigma).T)

@@ -409,7 +409,7 @@ def test_priors_of_the_coefficients():
     for correlation, square in expected.items():
         model = finite_mixture_model(y, X, components=2, correlation=correlation)
         draws = pm.draw(
-            [model["coefficient_scale"], model["beta"]], draws=20_000, random_seed=2
+            [model["coefficient_scale"], model["beta"]], draws=6_000, random_seed=2
         )
         scale, standard = draws[0], draws[1] / draws[0][:, None]
         for r in range(2):
