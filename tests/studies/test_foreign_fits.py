@@ -7,6 +7,7 @@ import pytest
 import xarray as xr
 
 import ppm
+import ppm.synthesizers.pymc_model
 
 RNG = np.random.default_rng(5)
 COUNTS = RNG.poisson(20, 12)
