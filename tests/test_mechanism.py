@@ -10,6 +10,7 @@ import pytest
 import xarray as xr
 
 import ppm
+from ppm.studies.scalar_search import next_weight
 
 COUNTS = np.r_[np.random.default_rng(7).poisson(100, 60), 160]
 
@@ -365,6 +366,9 @@ def test_the_exponential_mechanism_comes_close_to_a_target():
     )
     assert result.local_bound == pytest.approx(2.0, rel=0.02)
     assert np.unique(result.weights).size == 1
+    # it begins on the line from the whole database's own bound at weight 1
+    bound = ppm.local_bound(synthesizer.log_likelihood(unweighted))
+    assert history[0][0] == next_weight([(1.0, bound)], 2.0)
     # the first attempt alone would have missed the target
     assert abs(history[0][1] / 2.0 - 1) > 0.02
     assert (result.weights[0], result.local_bound) in history

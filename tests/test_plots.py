@@ -413,6 +413,8 @@ def test_audited_losses_are_shares_of_each_databases_own_bound(audited):
     data = audited.dataset
     for axes, (kind, label) in zip(figure.axes, KINDS.items(), strict=True):
         assert axes.get_title() == label
+        # a hundredth of a bound can be told from none of it
+        assert axes.get_yscale() == "log"
         # each seed has a bound of its own
         ratio = data["share_worst"]
         if kind != "worst":
