@@ -462,10 +462,11 @@ class Bench:
         finally:
             with self.lock:
                 self.running.discard(process)
-        # 0 is all passed, 1 a failure, 2 an error while tests were read, 5 nothing found
+        # 0 is all passed, 1 a failure, 2 an error while tests were read, 3 one of pytest itself, as
+        # where conftest calls what is broken, 5 nothing found
         if process.returncode == 0:
             return "lived", ""
-        if process.returncode not in (1, 2):
+        if process.returncode not in (1, 2, 3):
             return "error", output[-2000:]
         failed = [line for line in output.splitlines() if line.startswith(("FAILED", "ERROR"))]
         told = failed[0].split(" - ")[0] if failed else output[-2000:]
