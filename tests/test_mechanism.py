@@ -366,9 +366,12 @@ def test_the_exponential_mechanism_comes_close_to_a_target():
     )
     assert result.local_bound == pytest.approx(2.0, rel=0.02)
     assert np.unique(result.weights).size == 1
-    # it begins on the line from the whole database's own bound at weight 1
+    # it begins on the line from the fit's own bound at weight 1
     bound = ppm.local_bound(synthesizer.log_likelihood(unweighted))
-    assert history[0][0] == next_weight([(1.0, bound)], 2.0)
+    _, begun = ppm.studies.match_local_bound(
+        synthesizer, 8.0, unweighted=unweighted, draws=500, random_seed=2, attempts=1
+    )
+    assert begun[0][0] == next_weight([(1.0, bound)], 8.0) != next_weight([(1.0, 20.0)], 8.0)
     # the first attempt alone would have missed the target
     assert abs(history[0][1] / 2.0 - 1) > 0.02
     assert (result.weights[0], result.local_bound) in history
