@@ -252,6 +252,9 @@ def test_a_markov_chain_is_thinned_before_it_counts_as_independent():
     settings = {"weighting": weights, "draws": 8_000, "random_seed": 1}
     found = ppm.audits.sampled(Sticky(counts), [3], **settings)
     assert found.draws <= 1_200
+    # half of the draws choose the event; what is told is the side that has fewer
+    tested = found.evidence[3].samples
+    assert min(tested) < max(tested) and found.draws == 2 * min(tested)
     assert ppm.audits.sampled(ppm.GammaPoisson(counts), [3], **settings).draws == 8_000
 
 
