@@ -312,6 +312,9 @@ def test_the_worked_example_shows_both_bounds_and_every_weight():
         assert level == max(values)
         (note,) = [text for text in upper.texts if text.get_text() == f"local bound, {label}"]
         assert note.xy[1] == max(values)
+    # which marks are which is told by the legend alone
+    named = [text.get_text() for text in upper.get_legend().get_texts()]
+    assert named == ["Unweighted", "Weighted"]
     assert segments(upper) == list(zip((0, 1, 2), weighted, bounds, strict=True))
     assert upper.get_ylim()[0] < 0 and upper.get_ylim()[1] > max(bounds)
     bars = [(bar.get_x() + bar.get_width() / 2, bar.get_height()) for bar in lower.patches]
