@@ -225,7 +225,7 @@ def log_likelihood(response, predictors, log_pi, beta, sigma):
     """By-record log-likelihood, (chain, draw, record)."""
     import xarray as xr
 
-    from ppm.synthesizers.mixture.model import mixture_log_likelihood
+    from ppm.synthesizers.mixture.predictive import mixture_log_likelihood
 
     out = np.empty((*sigma.shape[:2], response.size))
     for at in np.ndindex(sigma.shape[:2]):
@@ -235,7 +235,7 @@ def log_likelihood(response, predictors, log_pi, beta, sigma):
 
 def occupied(response, predictors, log_pi, beta, sigma, rng, draws=100):
     """Median number of components with a record, labels drawn at some of the draws."""
-    from ppm.synthesizers.mixture.model import component_log_densities
+    from ppm.synthesizers.mixture.predictive import component_log_densities
 
     counts = []
     for chain, draw in zip(

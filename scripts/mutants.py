@@ -106,7 +106,7 @@ TESTS = {
         "test_pymc_models",
     ],
     "synthesizers/gamma_poisson": ["test_base", "test_gamma_poisson", "test_mechanism"],
-    "synthesizers/mixture/label_free": ["test_mixture_calibration", "test_mixture_moves"],
+    "synthesizers/mixture/predictive": ["test_mixture_labels", "test_mixture", "test_passes"],
     "synthesizers/mixture/positions": ["test_pymc_models"],
     "synthesizers/mixture/sampler": [
         "test_mixture_calibration",

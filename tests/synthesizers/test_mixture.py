@@ -20,7 +20,11 @@ import ppm
 from ppm._imports import one_thread
 from ppm.synthesizers.mixture import model as finite_mixture
 from ppm.synthesizers.mixture import sampler as mixture_sampler
-from ppm.synthesizers.mixture.model import FiniteMixture, mixture_log_likelihood
+from ppm.synthesizers.mixture.model import FiniteMixture
+from ppm.synthesizers.mixture.predictive import (
+    component_log_densities,
+    mixture_log_likelihood,
+)
 
 
 def two_lines(records=60, seed=0):
@@ -479,7 +483,7 @@ def test_prediction_draws_the_component_from_the_mixture_weights(two_clouds):
     # the full conditional, as in the paper's appendix, would copy every record's cloud
     posterior = fit["posterior"]
     at = {"chain": 0, "draw": 0}
-    log_density = finite_mixture.component_log_densities(
+    log_density = component_log_densities(
         model.response,
         model.predictors,
         posterior["beta"][at].values,

@@ -293,14 +293,14 @@ import sys
 import numpy as np
 {before}
 import ppm
-from ppm.synthesizers.mixture import record_passes
+from ppm.synthesizers.mixture import sampler
 
 y = np.random.default_rng(0).standard_normal(40)
 X = np.column_stack([np.ones(40), np.arange(40) % 2])
 model = ppm.FiniteMixture(y, X, components=2, warmup=5, parallel=False)
 assert "numba" not in sys.modules or sys.modules["numba"] is None
 fit = model.fit(np.full(40, 0.5), draws=5, random_seed=1)
-print(record_passes.fastest().__name__.rpartition(".")[2], "numba" in sys.modules)
+print(sampler.fastest_passes().__name__.rpartition(".")[2], "numba" in sys.modules)
 print(repr(float(fit["sample_stats"]["weighted_log_likelihood"].sum())))
 """
 

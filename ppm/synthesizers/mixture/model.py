@@ -4,17 +4,14 @@ import os
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import expit
 
 from ppm._imports import one_thread
 from ppm._random import generator, streams
 from ppm._validation import check_count, check_number, check_weights, shown
-from ppm.synthesizers.base import choose_draws
 from ppm.synthesizers.chains import progress_bar, run_chains
-from ppm.synthesizers.mixture import record_passes
 from ppm.synthesizers.mixture.floor import FloorJob, check_floor
-from ppm.synthesizers.mixture.numerics import log_sum_exp
-from ppm.synthesizers.mixture.sampler import _Sampler
+from ppm.synthesizers.mixture.predictive import mixture_log_likelihood, predict_mixture
+from ppm.synthesizers.mixture.sampler import _Sampler, fastest_passes
 
 
 class FiniteMixture:
@@ -270,7 +267,7 @@ class FiniteMixture:
             work = records * size * self.components * (draws * self.thin + self.warmup)
             parallel = work > 3e9 and (os.cpu_count() or 1) > 1
         # compiled here, once: the chains' processes then load the result
-        record_passes.fastest()
+        fastest_passes()
         with progress_bar(progress, sum(job.sweeps for job in jobs)) as advance:
             results = run_chains(_run_chain, jobs, advance, parallel=parallel)
         return _data_tree(results)
@@ -460,71 +457,11 @@ def check_prior(
     )
 
 
-def component_log_densities(response, predictors, beta, sigma):
-    """Normal log-density of every record under every component, shape (components, records)."""
-    return record_passes.log_densities(response, beta @ predictors.T, sigma)
-
-
-def mixture_log_likelihood(response, predictors, log_pi, beta, sigma):
-    """Log-likelihood of every record under the mixture, shape (records,), in nats."""
-    return log_sum_exp(
-        log_pi[:, None] + component_log_densities(response, predictors, beta, sigma)
-    )
-
-
 def _labelling_response(labels, response):
     """The response that the labels may look at: none, unless they are asked to."""
     if labels not in ("prior", "conditional"):
         raise ValueError(f'labels must be "prior" or "conditional"; got {shown(labels)}')
     return response if labels == "conditional" else None
-
-
-def predict_mixture(predictors, fit, releases, random_seed, *, response=None, floor=None):
-    """Draw synthetic responses from a fit: see :meth:`FiniteMixture.predict`.
-
-    With a ``response``, the labels come from their full conditional distribution given it, and so
-    does what is at the ``floor``.
-    """
-    import xarray as xr
-
-    releases = check_count("releases", releases)
-    rng = generator(random_seed)
-    posterior = fit["posterior"].dataset
-    picked = choose_draws(posterior, releases, rng)
-    pi, beta, sigma = (posterior[name].values[picked] for name in ("pi", "beta", "sigma"))
-    if floor is not None:
-        floor_coefficients = posterior["floor_coefficients"].values[picked]
-    records = predictors.shape[0]
-    synthetic = np.empty((releases, records))
-    for release, row in enumerate(synthetic):
-        shares, coefficients, scales = pi[release], beta[release], sigma[release]
-        uniforms = rng.random(records)
-        if response is None:
-            # from π, never from the record's own response
-            edges = np.cumsum(shares)
-            label = np.searchsorted(edges, uniforms * edges[-1], side="right")
-        else:
-            label = _conditional_labels(
-                uniforms, response, predictors, shares, coefficients, scales
-            )
-        means = predictors @ coefficients.T
-        mean = np.take_along_axis(means, label[:, None], axis=1)[:, 0]
-        row[:] = mean + scales[label] * rng.standard_normal(records)
-        if floor is not None:
-            chance = expit(predictors @ floor_coefficients[release])
-            reached = rng.random(records) < chance if response is None else floor.reached
-            row[reached] = floor.value
-    return xr.DataArray(synthetic, dims=("release", "record"), name="response")
-
-
-def _conditional_labels(uniforms, response, predictors, pi, beta, sigma):
-    """One label for each record, by inverting its own distribution over the components."""
-    with np.errstate(divide="ignore"):
-        log_joint = np.log(pi)[:, None] + component_log_densities(
-            response, predictors, beta, sigma
-        )
-    edges = np.cumsum(np.exp(log_joint - log_joint.max(axis=0)), axis=0)
-    return (uniforms * edges[-1] >= edges).sum(axis=0)
 
 
 @dataclass(frozen=True)

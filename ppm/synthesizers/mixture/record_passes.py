@@ -6,21 +6,9 @@ terms :math:`\\pi_k N_k` of every record's :math:`f_i` divided by the exponentia
 reference of its own for each record.
 """
 
-import functools
-
 import numpy as np
 
 from ppm.synthesizers.mixture.numerics import LOG_2PI, log_add_exp, log_sum_exp
-
-
-@functools.cache
-def fastest():
-    """The compiled passes if numba is installed, these otherwise."""
-    try:
-        from ppm.synthesizers.mixture import compiled_passes
-    except ImportError:
-        import ppm.synthesizers.mixture.record_passes as compiled_passes
-    return compiled_passes
 
 
 class Design:

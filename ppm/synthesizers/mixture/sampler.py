@@ -4,6 +4,7 @@ What is drawn, and why that is exact, stands in the notes of
 :class:`ppm.synthesizers.mixture.model.FiniteMixture`.
 """
 
+import functools
 from dataclasses import dataclass
 from math import exp, lgamma
 
@@ -11,7 +12,6 @@ import numpy as np
 from scipy.linalg import lapack
 
 from ppm.synthesizers.mixture import record_passes
-from ppm.synthesizers.mixture.label_free import LabelFreeMoves
 from ppm.synthesizers.mixture.numerics import (
     inverse_gamma,
     log_gamma_draws,
@@ -19,8 +19,22 @@ from ppm.synthesizers.mixture.numerics import (
     slice_draw,
 )
 
+# pairs with less mixture weight between them share no record worth an evaluation
+SMALLEST_PAIR = -8.0
 
-class _Sampler(LabelFreeMoves):
+
+@functools.cache
+def fastest_passes():
+    """The module of the compiled passes if numba is installed, that of NumPy's otherwise."""
+    try:
+        # compiled at this import, or loaded from the file of an earlier process
+        from ppm.synthesizers.mixture import compiled_passes
+    except ImportError:
+        return record_passes
+    return compiled_passes
+
+
+class _Sampler:
     """State of one chain, and the moves that change it.
 
     Arrays by component and record are (components, records): a component's row is contiguous.
@@ -33,7 +47,7 @@ class _Sampler(LabelFreeMoves):
     def __init__(
         self, response, predictors, weights, components, prior, blocks, rng, passes=None
     ):
-        self.passes = record_passes.fastest() if passes is None else passes
+        self.passes = fastest_passes() if passes is None else passes
         self.y, self.X, self.alpha = response, predictors, weights
         self.design = self.passes.Design(predictors)
         self.rest_alpha = 1.0 - weights
@@ -149,7 +163,7 @@ class _Sampler(LabelFreeMoves):
         self.log_f = log_f
         return True
 
-    # ---- moves ----------------------------------------------------------------------------
+    # ---- a sweep --------------------------------------------------------------------------
 
     def sweep(self):
         """One pass over all blocks."""
@@ -175,6 +189,45 @@ class _Sampler(LabelFreeMoves):
             else:
                 self.draw_mixture_weights()
                 self.update_densities()
+
+    # ---- moves with the labels left out ---------------------------------------------------
+
+    # Drawing labels, and parameters given labels, moves mixture weights by about 1/√n a sweep, and
+    # a component empties record by record. A move whose target is prior × Π f_i^α_i sees the
+    # mixture whole and is not held back by labels. It leaves the pseudo posterior as it is whatever
+    # the weights, and is made while no labels are held: those are drawn afresh behind it.
+
+    def share_mixture_weight(self):
+        r"""Slice sampling of how two components share their mixture weight, in a random pairing.
+
+        With the sum of both held, their prior is that of a Beta(a/K, a/K) share u. The variable is
+        log(u / (1 - u)), hence :math:`u^{a/K} (1 - u)^{a/K}` with its Jacobian.
+        """
+        rng, prior_count = self.rng, self.concentration / self.K
+        order = rng.permutation(self.K)
+        for pair in order[: 2 * (self.K // 2)].reshape(-1, 2):
+            total = np.logaddexp(*self.log_pi[pair])
+            # this depends on nothing that the move changes, so leaving pairs out is allowed
+            if total < SMALLEST_PAIR:
+                continue
+            terms = self.passes.pair_terms(pair, total, *self.terms())
+
+            def log_density(x, terms=terms):
+                # the interval bounds the steps outwards where the prior is all there is
+                if abs(x) > 40.0:
+                    return -np.inf
+                return self.passes.share_log_density(x, prior_count, self.alpha, *terms)
+
+            x = self.log_pi[pair[0]] - self.log_pi[pair[1]]
+            if not np.isfinite(log_density(x)):
+                continue
+            # hardly any records: the prior alone, which is wide
+            wide = np.exp(total) * self.alpha.sum() < 5.0
+            x = slice_draw(x, log_density, rng, width=20.0 if wide else 2.0)
+            self.log_pi[pair] = total - np.logaddexp(0.0, [-x, x])
+            self.update_terms(pair)
+
+    # ---- moves given the labels -----------------------------------------------------------
 
     def draw_labels(self):
         """Labels given the parameters: ordinary responsibilities, whatever the weights.
