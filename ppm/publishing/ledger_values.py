@@ -5,7 +5,7 @@ import numpy as np
 from ppm import pdp
 from ppm._random import generator
 from ppm.diagnostics import R_HAT_LIMIT
-from ppm.publishing.results import NOT_DRAWN
+from ppm.survey.expenditure import NOT_DRAWN
 from ppm.utility import STATISTICS, resample
 
 _GROUPS = 10

@@ -9,15 +9,13 @@ import pandas as pd
 
 from ppm._imports import needed_for
 from ppm.disclosure import own_file
-from ppm.survey.expenditure import SIMULATED
+from ppm.survey.expenditure import PAPER_QUARTERS, SIMULATED
 
 # the folder a run collects its tables in, set by ``ppm run`` and by the book's builder
 RESULTS_VARIABLE = "PPM_RESULTS"
 # the folder it keeps its fits in
 FITS_VARIABLE = "PPM_FITS"
 VALUES_FILE = "values.json"
-# what a table says of the records that were left out at random
-NOT_DRAWN = "not drawn into the subsample"
 
 
 def save(table, name):
@@ -71,7 +69,7 @@ def save_values(values, *, data):
             )
     kind = "drawn" if data is None else data_kind(data)
     source = "drawn by the study" if data is None else data.source
-    part = data is not None and NOT_DRAWN in data.dropped
+    part = data is not None and data.part
     content = json.dumps(
         {"data": kind, "source": source, "part": part, "values": values},
         indent=1, ensure_ascii=False, allow_nan=False,
@@ -98,7 +96,8 @@ def fits_folder():
 def data_kind(data):
     """Kind of data for the ledger: ``simulated``, ``diary``, ``interview`` or ``other``.
 
-    ``interview`` is the paper's own sample; another quarter of it, or a part, is ``other``.
+    ``interview`` is the paper's own sample; another quarter of that survey, a part of the sample,
+    or a file that does not say its quarter is ``other``.
 
     Parameters
     ----------
@@ -109,8 +108,8 @@ def data_kind(data):
         return "simulated"
     if data.survey == "diary":
         return "diary"
-    elsewhere = any("2017 Q1" in sentence for sentence in data.substitutions)
-    return "other" if NOT_DRAWN in data.dropped or elsewhere else "interview"
+    whole = data.quarters == PAPER_QUARTERS and not data.part
+    return "interview" if whole else "other"
 
 
 def _in_the_folder_of_the_run(name):

@@ -10,7 +10,7 @@ from ppm._random import generator, numbered, seed_sequence, streams
 from ppm._validation import check_count, check_number, shown
 from ppm.diagnostics import R_HAT_LIMIT
 from ppm.mechanism import entry_label, refit
-from ppm.survey.expenditure import log_income, predictor_matrix
+from ppm.survey.design import log_income, predictor_matrix
 from ppm.synthesizers.chains import progress_bar, run_chains
 from ppm.synthesizers.mixture.model import FiniteMixture
 from ppm.weights import record_weights

@@ -5,13 +5,13 @@ from ppm._imports import lazily
 # name -> the module that defines it; the book's dependency tracking reads this table too
 _EXPORTS = {
     "load": "ppm.survey.expenditure",
-    "simulate": "ppm.survey.expenditure",
-    "download": "ppm.survey.expenditure",
-    "log_income": "ppm.survey.expenditure",
-    "left_out_columns": "ppm.survey.expenditure",
-    "predictor_matrix": "ppm.survey.expenditure",
+    "simulate": "ppm.survey.stand_in",
+    "download": "ppm.survey.downloading",
+    "log_income": "ppm.survey.design",
+    "left_out_columns": "ppm.survey.design",
+    "predictor_matrix": "ppm.survey.design",
     "ConsumerExpenditure": "ppm.survey.expenditure",
-    "DataFileError": "ppm.survey.expenditure",
+    "DataFileError": "ppm.survey.files",
 }
 
 __all__ = [*_EXPORTS]

@@ -1,34 +1,21 @@
-"""The Consumer Expenditure sample of the application (Section 5): reader, stand-in, download.
+"""The Consumer Expenditure sample of the application (Section 5): its table, and the reader.
 
 The paper synthesizes family income before tax given ten categorical variables of the Consumer
 Expenditure Surveys of the U.S. Bureau of Labor Statistics (its Table of variables). This module
-turns the Bureau's public files into that table, simulates a stand-in with the same columns when
-no file is at hand, and builds the predictor matrix of the synthesizer.
+turns the Bureau's public files into that table.
 """
 
-import codecs
-import contextlib
-import csv
-import hashlib
-import lzma
 import os
-import re
-import stat
 import textwrap
-import zipfile
-import zlib
 from dataclasses import dataclass, field, replace
-from io import BytesIO, StringIO
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
-from ppm._imports import needed_for
 from ppm._random import generator
-from ppm._validation import as_numbers, check_count, shown
-
-BUREAU_URL = "https://www.bls.gov/cex/pumd/data/comma"
+from ppm._validation import check_count, shown
+from ppm.survey.files import DataFileError, parse_quarters, read_columns, select
 
 # The public files carry these codes since 2015; they were compared with the Bureau's dictionary.
 LABELS = {
@@ -73,13 +60,11 @@ _CODES = {
 }
 _INCOME = {"FINCBTXM": "interview", "FINCBEFM": "diary"}
 _ALWAYS = ("NEWID", "PSU", *(column for column, _ in _CODES.values()))
+# year and month of an interview: they are asked where the name of a file does not say
+_INTERVIEWED = ("QINTRVYR", "QINTRVMO")
 _BLANK = {"", ".", "na", "nan"}
-# What is far beyond a survey is refused: a year's quarters come to about 150 MB, and the paper's
-# largest income is 1.8 million dollars.
-_MOST_BYTES = 2 * 10**9
+# far beyond the paper's largest income, 1.8 million dollars
 _MOST_DOLLARS = 10**9
-_OTHER_SEPARATORS = {";": "semicolons", "\t": "tabs", "|": "bars"}
-_FILE_NAME = re.compile(r"fml([id])(\d\d)([1-4])(x?)\.csv", re.IGNORECASE)
 
 _DESCRIPTIONS = {
     "gender": "Gender of the reference person",
@@ -113,13 +98,10 @@ _PROXIES = (
 
 # stands under every figure and table of the stand-in
 SIMULATED = "Simulated stand-in, not survey data."
-
-
-class DataFileError(ValueError):
-    """A data file that cannot be read as Consumer Expenditure microdata, or is not the one meant.
-
-    Always one line that names the file and what is wrong with it.
-    """
+# reason under which `dropped` counts what a subsample leaves out
+NOT_DRAWN = "not drawn into the subsample"
+# the paper's sample: the Interview Survey of these years and quarters
+PAPER_QUARTERS = ((2017, 1),)
 
 
 @dataclass(frozen=True, eq=False)
@@ -147,6 +129,12 @@ class ConsumerExpenditure:
         Rows read, of which only the earliest of each consumer unit counts.
     suppressed : dict
         Variable -> number of units read whose value is suppressed or blank, dropped or not.
+    quarters : tuple of (int, int)
+        Years and quarters of the survey that the rows are from, as the Bureau's names of the files
+        say or, of a file under another name, its columns QINTRVYR and QINTRVMO; empty if neither
+        says. The paper's are `ppm.survey.expenditure.PAPER_QUARTERS`.
+    part : bool
+        True if :meth:`subsample` left some units out.
     """
 
     table: pd.DataFrame = field(repr=False)
@@ -158,6 +146,8 @@ class ConsumerExpenditure:
     survey: str
     rows_read: int
     suppressed: dict
+    quarters: tuple = ()
+    part: bool = False
 
     @property
     def nonpositive(self):
@@ -207,7 +197,8 @@ class ConsumerExpenditure:
         return replace(
             self,
             table=self.table.iloc[rows].reset_index(drop=True),
-            dropped={**self.dropped, "not drawn into the subsample": kept - records},
+            dropped={**self.dropped, NOT_DRAWN: kept - records},
+            part=True,
         )
 
     def summary(self, *, width=None):
@@ -346,19 +337,19 @@ def load(path, *, missing="drop", quarters=None):
     """
     if missing not in ("drop", "category"):
         raise ValueError(f"missing must be 'drop' or 'category', got {shown(missing)}")
-    wanted = _parse_quarters(quarters)
+    wanted = parse_quarters(quarters)
     if str(path) == "":
         raise ValueError("path is empty; give a zip, a folder or a CSV file")
     path = Path(path).expanduser().absolute()
     if not os.path.exists(path):  # Path.exists raises an error for a name that is too long
         raise FileNotFoundError(f"no such file or folder: {path}")
-    chosen, contents = _select(path, wanted)
-    if any(not "2015" <= label < "2080" for label in chosen):
-        raise DataFileError(f"{path.name}: {contents[0][0]} is older than 2015; its codes differ")
+    chosen, contents = select(path, wanted)
+    found = tuple((int(label[:4]), int(label[5])) for label in chosen)
+    _check_years(found, path.name, contents[0][0])
 
     frames, income_columns = [], set()
     for name, raw in contents:
-        frame, income_column = _read_columns(raw, name)
+        frame, income_column = read_columns(raw, name, _ALWAYS, _INCOME, _INTERVIEWED)
         frames.append(frame)
         income_columns.add(income_column)
     if len(income_columns) > 1:
@@ -366,6 +357,9 @@ def load(path, *, missing="drop", quarters=None):
     survey = _INCOME[income_column]
     names = [name for name, _ in contents]
     rows = pd.concat(frames, keys=names)
+    if not found:
+        found = _interviewed(rows)
+        _check_years(found, path.name, names[0])
     rows_read = len(rows)
     rows = _earliest_of_each_unit(rows)
     units_read = len(rows)
@@ -388,226 +382,55 @@ def load(path, *, missing="drop", quarters=None):
     _check_incomes(income[keep], income_column, path.name)
     dropped = pd.Series(why, dtype=object).dropna().value_counts()
 
-    table = _as_table({name: values[keep] for name, values in codes.items()}, income[keep])
+    table = as_table({name: values[keep] for name, values in codes.items()}, income[keep])
     title = f"Consumer Expenditure {survey.capitalize()} Survey"
     files = ", ".join(names)
     where = files if names == [path.name] else f"{path.name}: {files}"
-    period = ", ".join(chosen)
+    period = _labels(found)
     return ConsumerExpenditure(
         table=table,
         simulated=False,
         source=f"{title}{', ' + period if period else ''} ({where})",
         units_read=units_read,
         dropped={reason: int(count) for reason, count in dropped.items()},
-        substitutions=(*_other_sample(survey, chosen), *_PROXIES),
+        substitutions=(*_other_sample(survey, found), *_PROXIES),
         survey=survey,
         rows_read=rows_read,
         suppressed=suppressed,
+        quarters=found,
     )
 
 
-def _other_sample(survey, chosen):
+def _check_years(quarters, where, name):
+    if any(not 2015 <= year < 2080 for year, _ in quarters):
+        raise DataFileError(f"{where}: {name} is older than 2015; its codes differ")
+
+
+def _interviewed(rows):
+    """Years and quarters of the interviews, if the file has them; empty if a row does not say."""
+    if not {*_INTERVIEWED} <= {*rows.columns}:
+        return ()
+    year, month = (pd.to_numeric(rows[name], errors="coerce") for name in _INTERVIEWED)
+    if not (year.between(1980, 2100) & month.between(1, 12) & (month % 1 == 0)).all():
+        return ()
+    return tuple(sorted({*zip(year.astype(int), (month.astype(int) + 2) // 3, strict=True)}))
+
+
+def _labels(quarters):
+    return ", ".join(f"{year}Q{quarter}" for year, quarter in quarters)
+
+
+def _other_sample(survey, quarters):
     """Sentences on how the sample read differs from the paper's, 2017 Q1 Interview."""
     if survey == "diary":
         return (
             "The Diary Survey stands in for the paper's Interview Survey (2017 Q1): other "
             "consumer units, and income is FINCBEFM where the Interview has FINCBTXM.",
         )
-    if chosen and chosen != ["2017Q1"]:
-        return (f"The paper used the Interview Survey of 2017 Q1; this is {', '.join(chosen)}.",)
-    return ()
-
-
-def _parse_quarters(quarters):
-    """None, "all" or a list of labels such as 2017Q1."""
-    if quarters is None or (isinstance(quarters, str) and quarters == "all"):
-        return quarters
-    asked = [quarters] if isinstance(quarters, str | int) else list(quarters)
-    labels = []
-    for item in asked:
-        match = re.fullmatch(r"(?:20)?(\d\d)[Qq]?([1-4])x?", str(item))
-        if match is None:
-            raise ValueError(f"quarters: {item!r} is not a quarter; write it like '2017Q1'")
-        labels.append(f"20{match[1]}Q{match[2]}")
-    if not labels:
-        raise ValueError("quarters is empty; give labels like '2017Q1', 'all' or None")
-    return sorted(set(labels))
-
-
-def _select(path, wanted):
-    """Labels of the quarters to read, and (file name, bytes) of each."""
-    if path.is_dir():
-        files = {str(f.relative_to(path)): f for f in (*path.glob("*"), *path.glob("*/*"))}
-        names = _pick(files, wanted, path.name)
-        chosen = [files[name] for name in names.values()]
-        return list(names), _contents(chosen, path.name)
-    with _open(path) as stream:
-        start = stream.read(512)
-    if not start:
-        raise DataFileError(f"{path.name} is empty")
-    if start.lstrip()[:1] == b"<":
-        raise DataFileError(f"{path.name} holds a web page, not data: was its download refused?")
-    if path.suffix.lower() == ".zip" or start.startswith(b"PK"):
-        return _select_from_zip(path, wanted)
-    match = _FILE_NAME.fullmatch(path.name)
-    label = [f"20{match[2]}Q{match[3]}"] if match else []
-    if wanted not in (None, "all", label):
-        raise ValueError(f"quarters chooses among several files, but {path.name} is one CSV file")
-    return label, _contents([path], path.name)
-
-
-def _open(path):
-    """Open a file for reading, but not a pipe of that name, which would never end."""
-    try:
-        if not stat.S_ISREG(path.stat().st_mode):
-            raise DataFileError(f"{path.name} is no file: a folder, a pipe or a device")
-        return path.open("rb")
-    except OSError as error:
-        raise DataFileError(f"{path.name} cannot be read: {error.strerror}") from None
-
-
-def _contents(paths, where):
-    """(file name, bytes) of each file."""
-    with contextlib.ExitStack() as stack:
-        files = [stack.enter_context(_open(path)) for path in paths]
-        _check_size(sum(os.fstat(file.fileno()).st_size for file in files), where)
-        return [(path.name, file.read()) for path, file in zip(paths, files, strict=True)]
-
-
-def _check_size(size, where):
-    if size > _MOST_BYTES:
-        raise DataFileError(
-            f"{where}: what there is to read comes to {size / 1e9:,.1f} GB, far more than a "
-            f"survey; at most {_MOST_BYTES / 1e9:g} GB are read at a time"
-        )
-
-
-def _select_from_zip(path, wanted):
-    try:
-        with zipfile.ZipFile(path) as archive:
-            names = _pick(archive.namelist(), wanted, path.name)
-            _check_size(sum(archive.getinfo(name).file_size for name in names.values()), path.name)
-            return list(names), [(Path(n).name, _unpacked(archive, n)) for n in names.values()]
-    except (
-        zipfile.BadZipFile, zlib.error, lzma.LZMAError, EOFError, OSError, UnicodeDecodeError
-    ) as error:
-        raise DataFileError(
-            f"{path.name} is not a whole zip file ({error}); download it again"
-        ) from None
-    except (NotImplementedError, RuntimeError) as error:  # odd compression, password
-        raise DataFileError(f"{path.name} cannot be unpacked: {error}") from None
-
-
-def _unpacked(archive, name):
-    """Bytes of a file in a zip; one that holds more than it declares is found out on the way."""
-    with archive.open(name) as stream:
-        # in small pieces: a single one of a bomb can fill the memory
-        return b"".join(iter(lambda: stream.read(1 << 14), b""))
-
-
-def _pick(names, wanted, where):
-    """Quarter label -> name of the file to read, in order of time."""
-    found, twice = {"i": {}, "d": {}}, {}
-    # a revised x file comes last, so that it wins over its namesake
-    names = sorted(names, key=lambda name: (name.lower().endswith("x.csv"), name))
-    for name in names:
-        match = _FILE_NAME.fullmatch(_base(name))
-        if match:
-            label = f"20{match[2]}Q{match[3]}"
-            before = found[match[1].lower()].get(label, "")
-            if _base(before).lower() == _base(name).lower():
-                twice[label] = before
-            found[match[1].lower()][label] = name
-    if not found["i"] and not found["d"]:
-        there = [n for n in names if not n.endswith("/")][:3]
-        what = f"; it holds {_printable(', '.join(there))}" if there else ""
-        raise DataFileError(
-            f"{where} has no FMLI or FMLD file of the comma-separated release "
-            f"(such as fmli171x.csv){what}"
-        )
-    if found["i"] and found["d"]:
-        raise DataFileError(
-            f"{where} has both Interview (FMLI) and Diary (FMLD) files; give one survey"
-        )
-    files = dict(sorted((found["i"] or found["d"]).items()))
-    if wanted is None:
-        labels = list(files)[:1] if found["i"] else list(files)
-    else:
-        labels = list(files) if wanted == "all" else wanted
-    for label in labels:
-        if label not in files:
-            raise ValueError(f"quarters: {where} has no {label}; it has {', '.join(files)}")
-        if label in twice:
-            both = _printable(f"{twice[label]} and {files[label]}")
-            raise DataFileError(f"{where} has two files of {label}, {both}; leave one")
-    return {label: files[label] for label in labels}
-
-
-def _printable(text):
-    """Names that stand in a zip, on one line."""
-    text = text if len(text) <= 200 else f"{text[:200]} …"
-    return "".join(sign if sign.isprintable() else "?" for sign in text)
-
-
-def _base(name):
-    """Name of a file without its folders, which a zip may separate by either slash."""
-    return name.replace("\\", "/").rsplit("/", 1)[-1]
-
-
-def _read_columns(raw, name):
-    """The columns needed, as stripped text (income renamed), and the income column's name."""
-    if not raw.strip():
-        raise DataFileError(f"{name} is empty")
-    if raw.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-        raise DataFileError(f"{name} is written in UTF-16; save it as UTF-8")
-    first_line = re.split(rb"[\r\n]", raw, maxsplit=1)[0].decode("utf-8-sig", errors="replace")
-    header = [cell.strip().strip('"').strip().upper() for cell in first_line.split(",")]
-    income = next((column for column in _INCOME if column in header), None)
-    absent = [column for column in _ALWAYS if column not in header]
-    if income is None:
-        absent.append("FINCBTXM (Interview) or FINCBEFM (Diary)")
-    signs = [word for sign, word in _OTHER_SEPARATORS.items() if sign in first_line]
-    if absent and len(header) == 1 and signs:
-        raise DataFileError(f"{name} separates its cells by {signs[0]}; it must be commas")
-    if absent:
-        raise DataFileError(
-            f"{name} is not a Consumer Expenditure FMLI or FMLD file: no column {', '.join(absent)}"
-        )
-    needed = (*_ALWAYS, income)
-    if repeated := [column for column in needed if header.count(column) > 1]:
-        raise DataFileError(f"{name} has more than one column {', '.join(repeated)}")
-    positions = {column: header.index(column) for column in needed}
-    try:
-        counts = _cells_per_row(raw)
-        odd = next((k for k, count in enumerate(counts) if count not in (0, len(header))), None)
-        if odd is not None:
-            raise ValueError(
-                f"row {odd + 1} has {counts[odd]} cells, the header {len(header)} (cut off?)"
-            )
-        frame = pd.read_csv(
-            BytesIO(raw),
-            header=0,
-            names=range(len(header)),
-            usecols=list(positions.values()),
-            dtype=str,
-            keep_default_na=False,
-            encoding="utf-8-sig",
-            encoding_errors="replace",
-        )
-    except (ValueError, csv.Error) as error:
-        reason = " ".join(str(error).split())
-        raise DataFileError(f"{name} is not a well-formed CSV file: {reason}") from None
-    if frame.empty:
-        raise DataFileError(f"{name} has column names but no rows")
-    frame = frame[list(positions.values())].set_axis([*_ALWAYS, "income"], axis=1)
-    return frame, income
-
-
-def _cells_per_row(raw):
-    """Number of cells of every row, 0 for an empty one; pandas would fill or drop cells."""
-    if b'"' in raw:
-        return [len(row) for row in csv.reader(StringIO(raw.decode("utf-8-sig", "replace")))]
-    return [line.count(b",") + 1 if line.strip() else 0 for line in raw.splitlines()]
+    if quarters == PAPER_QUARTERS:
+        return ()
+    this = f"this is {_labels(quarters)}" if quarters else "the file does not say what this is of"
+    return (f"The paper used the Interview Survey of 2017 Q1; {this}.",)
 
 
 def _numbers(texts):
@@ -713,7 +536,7 @@ def _reasons(absent, units):
     return why
 
 
-def _as_table(codes, income):
+def as_table(codes, income):
     """The tidy table from category positions (-1: suppressed) and incomes in dollars."""
     columns = {}
     for name, labels in LABELS.items():
@@ -723,438 +546,3 @@ def _as_table(codes, income):
             labels = (*labels, "suppressed")
         columns[name] = pd.Categorical.from_codes(positions, categories=labels, ordered=True)
     return pd.DataFrame({**columns, "income": np.asarray(income, dtype=np.float64)})
-
-
-# --------------------------------------------------------------------------------- simulating
-
-# Shares rounded from margins of the published 2017 survey, many of them altered, and effects
-# made up: they give the stand-in a plausible look and are no estimates of anything.
-_AGE_SHARES = (0.01, 0.28, 0.35, 0.30, 0.06)
-_EDUCATION_GIVEN_AGE = (
-    (0.00, 0.00, 0.15, 0.35, 0.42, 0.07, 0.01, 0.00),
-    (0.005, 0.02, 0.06, 0.20, 0.20, 0.115, 0.27, 0.13),
-    (0.005, 0.03, 0.06, 0.23, 0.19, 0.11, 0.225, 0.15),
-    (0.005, 0.03, 0.06, 0.25, 0.21, 0.095, 0.20, 0.15),
-    (0.01, 0.04, 0.11, 0.33, 0.18, 0.05, 0.16, 0.12),
-)
-_MARITAL_GIVEN_AGE = (
-    (0.03, 0.00, 0.00, 0.00, 0.97),
-    (0.49, 0.01, 0.07, 0.02, 0.41),
-    (0.59, 0.03, 0.20, 0.03, 0.15),
-    (0.53, 0.16, 0.20, 0.02, 0.09),
-    (0.35, 0.50, 0.10, 0.01, 0.04),
-)
-_FEMALE_GIVEN_MARITAL = (0.50, 0.80, 0.60, 0.60, 0.55)
-_SIZE_GIVEN_MARITAL = (
-    (0.02, 0.46, 0.19, 0.18, 0.09, 0.036, 0.012, 0.006, 0.003, 0.0015, 0.0015),
-    (0.70, 0.18, 0.065, 0.03, 0.013, 0.006, 0.002, 0.002, 0.001, 0.0005, 0.0005),
-    (0.56, 0.24, 0.12, 0.045, 0.02, 0.009, 0.003, 0.001, 0.001, 0.0005, 0.0005),
-    (0.38, 0.25, 0.17, 0.10, 0.06, 0.025, 0.008, 0.004, 0.002, 0.0005, 0.0005),
-    (0.55, 0.23, 0.12, 0.05, 0.03, 0.012, 0.004, 0.002, 0.001, 0.0005, 0.0005),
-)
-_EARNS_GIVEN_AGE = (0.75, 0.85, 0.80, 0.40, 0.10)
-_REGION_SHARES = (0.18, 0.21, 0.37, 0.24)
-_CBSA_SHARES = (0.40, 0.48, 0.12)
-_URBAN_TYPE_GIVEN_CBSA = ((0.95, 0.05, 0.00), (0.40, 0.57, 0.03), (0.00, 0.25, 0.75))
-_RURAL_GIVEN_CBSA = (0.00, 0.01, 0.60)
-_LOG_INCOME_EFFECTS = {
-    "gender": (0.0, -0.08),
-    "age": (-0.5, 0.0, 0.25, 0.30, 0.25),
-    "education": (-0.5, -0.35, -0.25, 0.0, 0.12, 0.22, 0.50, 0.75),
-    "region": (0.05, 0.0, -0.06, 0.02),
-    "urban": (0.0, -0.15),
-    "marital_status": (0.0, -0.20, -0.30, -0.50, -0.40),
-    "urban_type": (0.05, 0.0, -0.05),
-    "cbsa": (0.10, 0.0, -0.05),
-    "family_size": (-0.45, 0.0, 0.12, 0.22, 0.25, 0.28, 0.30, 0.35, 0.40, 0.40, 0.40),
-    "earner": (0.0, -0.65),
-}
-_LOG_INCOME_LEVEL = 10.93
-# share, shift and standard deviation of the noise's parts on the log scale: most units, units
-# with next to no income in the year, the thin upper tail
-_NOISE = ((0.91, 0.0, 0.58), (0.06, -1.5, 1.3), (0.03, 1.0, 0.60))
-_INCOME_FLOOR, _INCOME_CAP = -7_000.0, 1_800_000.0  # the range the paper gives, dollars
-_NONPOSITIVE_SHARE = 0.0014
-
-
-def simulate(n=6208, *, random_seed=2017):
-    """Simulate a stand-in for the paper's sample, with the columns :func:`load` gives.
-
-    Household traits depend on one another (education and marital status on age, family size on
-    marital status, urban type on CBSA status, …). Log income is a regression on them plus a
-    mixture of three normals; it is skewed, capped at 1.8 million dollars, and about 0.14 % of
-    the incomes are zero or a loss of up to 7,000 dollars.
-
-    Parameters
-    ----------
-    n : int
-        Consumer units, at least 1. The default is the paper's.
-    random_seed : int, SeedSequence or numpy.random.Generator
-        Repeats the same table exactly.
-
-    Returns
-    -------
-    ConsumerExpenditure
-        With ``simulated=True``: good for learning the method, not for statements on incomes.
-
-    Raises
-    ------
-    ValueError
-        `n` is not a whole number of at least 1.
-
-    Notes
-    -----
-    Stands in for the sample of Section 5.1 where the Bureau's file is not at hand.
-    """
-    if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 1:
-        raise ValueError(f"n must be a whole number of at least 1, got {shown(n)}")
-    rng = generator(random_seed)
-    n = int(n)
-
-    age = _draw(rng, np.tile(_AGE_SHARES, (n, 1)))
-    marital = _draw(rng, np.asarray(_MARITAL_GIVEN_AGE)[age])
-    cbsa = _draw(rng, np.tile(_CBSA_SHARES, (n, 1)))
-    codes = {
-        "gender": _draw(rng, _two(_FEMALE_GIVEN_MARITAL)[marital]),
-        "age": age,
-        "education": _draw(rng, np.asarray(_EDUCATION_GIVEN_AGE)[age]),
-        "region": _draw(rng, np.tile(_REGION_SHARES, (n, 1))),
-        "urban": _draw(rng, _two(_RURAL_GIVEN_CBSA)[cbsa]),
-        "marital_status": marital,
-        "urban_type": _draw(rng, np.asarray(_URBAN_TYPE_GIVEN_CBSA)[cbsa]),
-        "cbsa": cbsa,
-        "family_size": _draw(rng, np.asarray(_SIZE_GIVEN_MARITAL)[marital]),
-        "earner": 1 - _draw(rng, _two(_EARNS_GIVEN_AGE)[age]),
-    }
-    mean = _LOG_INCOME_LEVEL + sum(
-        np.asarray(effects)[codes[name]] for name, effects in _LOG_INCOME_EFFECTS.items()
-    )
-    share, shift, spread = np.array(_NOISE).T
-    part = _draw(rng, np.tile(share, (n, 1)))
-    log_income = mean + shift[part] + spread[part] * rng.standard_normal(n)
-    income = np.clip(np.round(np.exp(log_income)), 1.0, _INCOME_CAP)
-    without = rng.choice(n, size=round(_NONPOSITIVE_SHARE * n), replace=False)
-    losses = np.round(rng.uniform(_INCOME_FLOOR, 0.0, size=without.size))
-    losses[rng.random(without.size) < 0.5] = 0.0
-    income[without] = losses
-    return ConsumerExpenditure(
-        table=_as_table(codes, income),
-        simulated=True,
-        source=f"simulated stand-in, {n:,} consumer units",
-        units_read=n,
-        dropped={},
-        substitutions=("Every value is simulated in place of the survey the paper used.",),
-        survey="simulated",
-        rows_read=n,
-        suppressed={},
-    )
-
-
-def _two(share_of_second):
-    second = np.asarray(share_of_second)
-    return np.column_stack([1.0 - second, second])
-
-
-def _draw(rng, probabilities):
-    """One category a row of `probabilities` (rows, categories), by inverting the sums."""
-    sums = np.cumsum(probabilities, axis=1)
-    return (rng.random(len(sums))[:, None] * sums[:, -1:] >= sums).sum(axis=1)
-
-
-# ------------------------------------------------------------------------- predictors, response
-
-
-def predictor_matrix(table):
-    """Build the predictors of the synthesizer: intercept and drop-first dummies.
-
-    Parameters
-    ----------
-    table : pandas.DataFrame or ConsumerExpenditure
-        With the ten categorical columns of :func:`load`, in which no value is missing. Other
-        columns are ignored.
-
-    Returns
-    -------
-    X : ndarray of float64, shape (n, R)
-        Of full column rank.
-    names : list of str
-        ``"intercept"``, then ``"variable: category"`` for each dummy.
-
-    Raises
-    ------
-    ValueError
-        Columns absent or not categorical, missing values, no rows.
-
-    See Also
-    --------
-    left_out_columns : which categories have no column, and why.
-
-    Notes
-    -----
-    The predictor vector x_i of Appendix B. Within each variable the first category that occurs
-    is the baseline; categories that do not occur have no column. A dummy that is a linear
-    combination of the columns before it is left out, in the order of the variables and of their
-    categories, so that the same table always gives the same columns.
-    """
-    X, names, _ = _design(table)
-    return X, names
-
-
-def left_out_columns(table):
-    """Say which categories have no column in `predictor_matrix`, and why.
-
-    Parameters
-    ----------
-    table : pandas.DataFrame or ConsumerExpenditure
-        As for `predictor_matrix`.
-
-    Returns
-    -------
-    dict
-        ``"variable: category"`` -> ``"baseline"``, ``"not observed"`` or ``"redundant"`` (a
-        linear combination of columns before it).
-
-    Raises
-    ------
-    ValueError
-        As `predictor_matrix`.
-    """
-    return _design(table)[2]
-
-
-def _design(table):
-    table = _checked(table, LABELS)
-    columns, names, left_out = [np.ones(len(table))], ["intercept"], {}
-    for name in LABELS:
-        if not isinstance(table[name].dtype, pd.CategoricalDtype):
-            raise ValueError(
-                f"table: column {name} is not categorical; ppm.survey.load makes it so"
-            )
-        positions = table[name].cat.codes.to_numpy()
-        baseline = positions.min()
-        observed = set(np.unique(positions))
-        for position, label in enumerate(table[name].cat.categories):
-            title = f"{name}: {label}"
-            if position == baseline:
-                left_out[title] = "baseline"
-            elif position not in observed:
-                left_out[title] = "not observed"
-            else:
-                columns.append((positions == position).astype(np.float64))
-                names.append(title)
-    X = np.column_stack(columns)
-    keep = _independent(X)
-    left_out.update({names[j]: "redundant" for j in range(len(names)) if j not in keep})
-    return np.ascontiguousarray(X[:, keep]), [names[j] for j in keep], left_out
-
-
-def _independent(X):
-    """Positions of the columns that are no linear combination of columns before them."""
-    basis, keep = np.empty((0, len(X))), []
-    for j in range(X.shape[1]):
-        rest = X[:, j]
-        for _ in range(2):  # the second pass removes what rounding left in
-            rest = rest - basis.T @ (basis @ rest)
-        size = np.linalg.norm(rest)
-        if size > 1e-8 * np.linalg.norm(X[:, j]):
-            basis = np.vstack([basis, rest / size])
-            keep.append(j)
-    return keep
-
-
-def log_income(table, floor=1.0):
-    """Take natural logarithms of income, with incomes below a floor set to it.
-
-    Parameters
-    ----------
-    table : pandas.DataFrame or ConsumerExpenditure
-        With the column ``income``, dollars.
-    floor : float
-        Dollars, above 0.
-
-    Returns
-    -------
-    values : ndarray of float64, shape (n,)
-        Log dollars: the response y_i of Appendix B.
-    floored : int
-        Number of incomes below the floor.
-
-    Raises
-    ------
-    ValueError
-        `floor` is not a positive number; no income column, or missing or infinite incomes.
-
-    Notes
-    -----
-    The paper models the logarithm of income and does not say what became of incomes of zero or
-    less. The floor is a choice of ours, and the Lipschitz bounds of these records depend on it.
-    """
-    number = isinstance(floor, int | float | np.number) and not isinstance(floor, bool)
-    if not (number and np.isfinite(floor) and floor > 0):
-        raise ValueError(f"floor must be a positive number of dollars, got {shown(floor)}")
-    income = as_numbers("table: column income", _checked(table, ["income"])["income"])
-    if not np.isfinite(income).all():
-        raise ValueError("table: column income has an infinite value")
-    return np.log(np.maximum(income, floor)), int((income < floor).sum())
-
-
-def _checked(table, columns):
-    if isinstance(table, ConsumerExpenditure):
-        table = table.table
-    if not isinstance(table, pd.DataFrame):
-        raise ValueError(
-            f"table must be a DataFrame as ppm.survey.load makes it, got {type(table).__name__}"
-        )
-    absent = [name for name in columns if name not in table.columns]
-    if absent:
-        raise ValueError(f"table has no column {', '.join(absent)}")
-    if len(table) == 0:
-        raise ValueError("table has no rows")
-    lacking = [name for name in columns if table[name].isna().any()]
-    if lacking:
-        raise ValueError(f"table has missing values in {', '.join(lacking)}")
-    return table
-
-
-# -------------------------------------------------------------------------------- downloading
-
-
-def download(
-    folder, *, year=2017, survey="interview", known_hash=None, contact=None, base_url=BUREAU_URL
-):
-    """Download a year's microdata from the Bureau of Labor Statistics, once.
-
-    The Bureau publishes no checksum and may reissue a file. Unless `known_hash` is given, the
-    SHA256 of the first download is printed and recorded beside the file (``….zip.sha256``, in
-    the format of sha256sum), and every later call checks the file against that record.
-
-    Parameters
-    ----------
-    folder : str or path-like
-        Where the zip goes; made if absent. A zip put there by hand is used as it is.
-    year : int
-        2015 or later (earlier files use other codes). The paper's is 2017.
-    survey : {"interview", "diary"}
-        The paper's is the Interview, about 6,200 consumer units a quarter.
-    known_hash : str, optional
-        The SHA256 the file must have, 64 hexadecimal digits, with or without ``sha256:``.
-    contact : str, optional
-        An e-mail address to send along: the Bureau may refuse automated requests that do not
-        say whom to contact.
-    base_url : str
-        Where to download from instead, such as a mirror within an agency.
-
-    Returns
-    -------
-    pathlib.Path
-        The zip, for :func:`load`.
-
-    Raises
-    ------
-    ImportError
-        pooch is not installed.
-    ConnectionError
-        The file could not be had; the message says what to download by hand and where to put
-        it. Nothing half-downloaded is left.
-    DataFileError
-        The file is no zip or does not have the SHA256 it must have.
-    ValueError
-        An argument outside what is accepted.
-    """
-    if isinstance(year, bool) or not isinstance(year, int | np.integer) or not 2015 <= year < 2100:
-        raise ValueError(f"year must be a whole number of at least 2015, got {year!r}")
-    if survey not in ("interview", "diary"):
-        raise ValueError(f"survey must be 'interview' or 'diary', got {survey!r}")
-    expected = None if known_hash is None else _sha256_digits(known_hash)
-    if known_hash is not None and expected is None:
-        raise ValueError(f"known_hash must be 64 hexadecimal digits of a SHA256: {known_hash!r}")
-
-    folder = Path(folder).expanduser()
-    folder.mkdir(parents=True, exist_ok=True)
-    name = f"{'intrvw' if survey == 'interview' else 'diary'}{year % 100:02d}.zip"
-    target, record = folder / name, folder / f"{name}.sha256"
-    whence = "known_hash"
-    if expected is None and record.exists():
-        whence = record.name
-        expected = _sha256_digits((record.read_text(errors="replace").split() or [""])[0])
-        if expected is None:
-            raise DataFileError(f"{record.name} holds no SHA256; delete it to start afresh")
-
-    fresh = not target.exists()
-    if fresh:
-        _fetch(f"{base_url.rstrip('/')}/{name}", target, contact)
-    found = _sha256_of(target)
-    trouble = ""
-    if not zipfile.is_zipfile(target):
-        trouble = f"{name} is no zip file: a web page, or cut off"
-    elif expected is not None and found != expected:
-        trouble = f"{name} has SHA256 {found}, but {whence} says {expected}: damaged, or reissued"
-    if trouble and fresh:
-        target.unlink()
-        trouble += "; the download was removed"
-    elif trouble:
-        trouble += f"; delete {name} to download it again"
-    if trouble and whence == record.name:
-        trouble += f", delete {whence} to accept another issue"
-    if trouble:
-        raise DataFileError(trouble)
-    if known_hash is not None or not record.exists():
-        record.write_text(f"{found}  {name}\n", encoding="ascii")
-    if expected is None:
-        print(f"{name}: SHA256 {found}, recorded in {record.name} for later checks")
-    return target
-
-
-def _fetch(url, target, contact):
-    """Download `url` to `target`, or leave nothing and raise one ConnectionError."""
-    with needed_for("ppm.survey.download"):
-        import pooch
-        import requests
-
-    agent = "ppm (Python package)" + (f" {contact}" if contact else "")
-
-    def stream(url, output, _):
-        # closes the connection whatever happens, which pooch's own downloader does not
-        with (
-            requests.get(url, headers={"User-Agent": agent}, stream=True, timeout=30) as response,
-            open(output, "wb") as file,
-        ):
-            response.raise_for_status()
-            for chunk in response.iter_content(1 << 20):
-                file.write(chunk)
-
-    logger = pooch.get_logger()
-    level = logger.level
-    logger.setLevel("ERROR")
-    try:
-        pooch.retrieve(
-            url,
-            known_hash=None,  # checked by the caller, whose messages name the record
-            fname=target.name,
-            path=target.parent,
-            downloader=stream,
-        )
-    except requests.exceptions.RequestException as error:
-        answer = getattr(error, "response", None)
-        if answer is None:
-            reason = "no connection, or it broke off"
-        else:
-            reason = f"the server answered {answer.status_code} {answer.reason}".rstrip()
-            if answer.status_code == 403 and contact is None:
-                reason += ", try contact='your e-mail address'"
-        raise ConnectionError(
-            f"could not download {url} ({reason}); fetch it in a browser, save it as {target} "
-            f"and call again"
-        ) from None
-    finally:
-        logger.setLevel(level)
-
-
-def _sha256_digits(text):
-    digits = str(text).strip().lower().removeprefix("sha256:")
-    return digits if re.fullmatch(r"[0-9a-f]{64}", digits) else None
-
-
-def _sha256_of(path):
-    with path.open("rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()

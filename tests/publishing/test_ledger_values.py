@@ -374,17 +374,18 @@ def test_another_world_turns_the_rows_it_concerns(data, values, change, turned):
 def test_the_kind_of_data(data):
     assert data_kind(data) == "simulated"
 
-    def survey(survey, substitutions=(), dropped=()):
+    def kind(survey, quarters=((2017, 1),), part=False):
         return data_kind(
-            SimpleNamespace(
-                simulated=False, survey=survey, substitutions=substitutions, dropped=dropped
-            )
+            SimpleNamespace(simulated=False, survey=survey, quarters=quarters, part=part)
         )
 
-    assert survey("diary") == "diary"
-    assert survey("interview") == "interview"
-    assert survey("interview", ("The paper used the Interview Survey of 2017 Q1; …",)) == "other"
-    assert survey("interview", (), data.subsample(100, random_seed=1).dropped) == "other"
+    assert kind("diary") == "diary"
+    assert kind("interview") == "interview"
+    assert kind("interview", ((2017, 2),)) == "other"
+    assert kind("interview", ((2017, 1), (2017, 2))) == "other"
+    # a file that does not say its quarter
+    assert kind("interview", ()) == "other"
+    assert kind("interview", part=data.subsample(100, random_seed=1).part) == "other"
 
 
 def test_chains_that_disagree_are_said_with_the_verdict(data, values):

@@ -7,8 +7,10 @@ import sys
 
 import pandas as pd
 import pytest
+from survey_files import csv_text, unit
 
 import ppm
+from ppm.publishing.results import data_kind
 
 TABLE = pd.DataFrame({"bound": [10.1234, 1234.5]}, index=["a", "b"])
 
@@ -84,3 +86,28 @@ def test_values_without_a_run_or_without_an_error(tmp_path, monkeypatch):
         ppm.publishing.save_values({"b": 3.0}, data=None)
     with pytest.raises(ValueError, match="JSON"):
         ppm.publishing.save_values({"b": {"value": float("nan"), "error": 0.0}}, data=None)
+
+
+@pytest.mark.parametrize(
+    ("name", "year", "month", "kind"),
+    [
+        ("fmli171x.csv", None, None, "interview"),
+        ("families.csv", "2017", "03", "interview"),
+        ("families.csv", "2017", "04", "other"),
+        # counted as the paper's when its kind was looked up in a sentence
+        ("families_2019.csv", "2019", "02", "other"),
+        ("families.csv", None, None, "other"),
+        ("fmli172.csv", None, None, "other"),
+    ],
+)
+def test_only_the_papers_own_quarter_counts_as_the_papers(tmp_path, name, year, month, kind):
+    units = [unit(1, FINCBTXM="100"), unit(2, FINCBTXM="200"), unit(3, FINCBTXM="300")]
+    if year is not None:
+        units = [{**row, "QINTRVYR": year, "QINTRVMO": month} for row in units]
+    (tmp_path / name).write_text(csv_text(*units))
+    data = ppm.survey.load(tmp_path / name)
+    assert data_kind(data) == kind
+    # the sentence that a reader sees says the same
+    own = not any("2017 Q1" in sentence for sentence in data.substitutions)
+    assert own == (kind == "interview")
+    assert data_kind(data.subsample(2, random_seed=1)) == "other"

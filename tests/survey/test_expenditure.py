@@ -17,14 +17,10 @@ from conftest import ROOT
 from survey_files import UNIT, csv_text, unit
 
 from ppm import survey
-from ppm.survey import expenditure as reader
-from ppm.survey.expenditure import (
-    LABELS,
-    DataFileError,
-    left_out_columns,
-    log_income,
-    predictor_matrix,
-)
+from ppm.survey import files
+from ppm.survey.design import left_out_columns, log_income, predictor_matrix
+from ppm.survey.expenditure import LABELS
+from ppm.survey.files import DataFileError
 
 DIARY = ROOT.parent / "shared" / "data" / "diary17.zip"
 needs_diary = pytest.mark.skipif(
@@ -589,11 +585,11 @@ def test_what_would_fill_the_memory_is_refused_before_it_is_unpacked(tmp_path, m
     with zipfile.ZipFile(path) as archive:
         archive.extractall(tmp_path / "unpacked")
     # three times a year of interviews (five quarters of 6,200 units, 800 columns) passes
-    assert 3 * 5 * 6_200 * 800 * 12 < reader._MOST_BYTES < 8 * 10**9
-    monkeypatch.setattr(reader, "_MOST_BYTES", len(rows))
+    assert 3 * 5 * 6_200 * 800 * 12 < files._MOST_BYTES < 8 * 10**9
+    monkeypatch.setattr(files, "_MOST_BYTES", len(rows))
     assert survey.load(path).units_read == 2000  # just fits
     with monkeypatch.context() as patch:
-        patch.setattr(reader, "_unpacked", lambda *_: pytest.fail("it was unpacked"))
+        patch.setattr(files, "_unpacked", lambda *_: pytest.fail("it was unpacked"))
         for place in (path, tmp_path / "unpacked"):
             with pytest.raises(DataFileError, match="what there is to read comes to") as error:
                 survey.load(place, quarters="all")
@@ -670,6 +666,50 @@ def test_simulated_repeats_with_its_seed():
     assert not first.table["income"].equals(other["income"])
     from_generator = survey.simulate(500, random_seed=np.random.default_rng(3)).table
     pd.testing.assert_frame_equal(first.table, from_generator)
+
+
+def interviewed(*when):
+    """Units with year and month of their interview."""
+    return [
+        unit(number, FINCBTXM=str(100 * number), QINTRVYR=year, QINTRVMO=month)
+        for number, (year, month) in enumerate(when, start=1)
+    ]
+
+
+def test_quarters_come_from_the_names_of_the_files(tmp_path):
+    for quarter in (1, 2):
+        text = csv_text(unit(quarter), unit(10 * quarter, FINCBTXM="70000"))
+        (tmp_path / f"fmli18{quarter}.csv").write_text(text)
+    assert survey.load(tmp_path).quarters == ((2018, 1),)
+    both = survey.load(tmp_path, quarters="all")
+    assert both.quarters == ((2018, 1), (2018, 2))
+    assert any("this is 2018Q1, 2018Q2" in sentence for sentence in both.substitutions)
+    assert survey.simulate(20).quarters == ()
+
+
+def test_quarters_come_from_the_interviews_where_the_name_does_not_say(tmp_path):
+    path = tmp_path / "families_2019.csv"
+    path.write_text(csv_text(*interviewed(("2019", "12"), ("2019", "1"), ("2019", "02"))))
+    data = survey.load(path)
+    assert data.quarters == ((2019, 1), (2019, 4))
+    assert "Interview Survey, 2019Q1, 2019Q4 (families_2019.csv)" in data.source
+    # one row that does not say, or a file without the columns: nothing is claimed
+    for units in (interviewed(("2019", "12"), ("2019", "")), interviewed(("2019", "13"))):
+        path.write_text(csv_text(*units))
+        assert survey.load(path).quarters == ()
+    path.write_text(csv_text(unit(1), unit(2, FINCBTXM="70000")))
+    data = survey.load(path)
+    assert data.quarters == ()
+    assert "the file does not say what this is of" in data.substitutions[0]
+    path.write_text(csv_text(*interviewed(("2013", "12"), ("2013", "11"))))
+    with pytest.raises(DataFileError, match="older than 2015; its codes differ"):
+        survey.load(path)
+
+
+def test_a_subsample_is_a_part():
+    whole = survey.simulate(20, random_seed=1)
+    assert not whole.part and not whole.subsample(0).part and not whole.subsample(20).part
+    assert whole.subsample(19, random_seed=1).part
 
 
 def test_simulated_schema_is_that_of_the_reader(tmp_path):

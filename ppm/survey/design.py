@@ -1,0 +1,159 @@
+"""Response and predictors of the synthesizer of incomes (appendix B), from the table."""
+
+import numpy as np
+import pandas as pd
+
+from ppm._validation import as_numbers, shown
+from ppm.survey.expenditure import LABELS, ConsumerExpenditure
+
+
+def predictor_matrix(table):
+    """Build the predictors of the synthesizer: intercept and drop-first dummies.
+
+    Parameters
+    ----------
+    table : pandas.DataFrame or ConsumerExpenditure
+        With the ten categorical columns of :func:`load`, in which no value is missing. Other
+        columns are ignored.
+
+    Returns
+    -------
+    X : ndarray of float64, shape (n, R)
+        Of full column rank.
+    names : list of str
+        ``"intercept"``, then ``"variable: category"`` for each dummy.
+
+    Raises
+    ------
+    ValueError
+        Columns absent or not categorical, missing values, no rows.
+
+    See Also
+    --------
+    left_out_columns : which categories have no column, and why.
+
+    Notes
+    -----
+    The predictor vector x_i of Appendix B. Within each variable the first category that occurs
+    is the baseline; categories that do not occur have no column. A dummy that is a linear
+    combination of the columns before it is left out, in the order of the variables and of their
+    categories, so that the same table always gives the same columns.
+    """
+    X, names, _ = _design(table)
+    return X, names
+
+
+def left_out_columns(table):
+    """Say which categories have no column in `predictor_matrix`, and why.
+
+    Parameters
+    ----------
+    table : pandas.DataFrame or ConsumerExpenditure
+        As for `predictor_matrix`.
+
+    Returns
+    -------
+    dict
+        ``"variable: category"`` -> ``"baseline"``, ``"not observed"`` or ``"redundant"`` (a
+        linear combination of columns before it).
+
+    Raises
+    ------
+    ValueError
+        As `predictor_matrix`.
+    """
+    return _design(table)[2]
+
+
+def _design(table):
+    table = _checked(table, LABELS)
+    columns, names, left_out = [np.ones(len(table))], ["intercept"], {}
+    for name in LABELS:
+        if not isinstance(table[name].dtype, pd.CategoricalDtype):
+            raise ValueError(
+                f"table: column {name} is not categorical; ppm.survey.load makes it so"
+            )
+        positions = table[name].cat.codes.to_numpy()
+        baseline = positions.min()
+        observed = set(np.unique(positions))
+        for position, label in enumerate(table[name].cat.categories):
+            title = f"{name}: {label}"
+            if position == baseline:
+                left_out[title] = "baseline"
+            elif position not in observed:
+                left_out[title] = "not observed"
+            else:
+                columns.append((positions == position).astype(np.float64))
+                names.append(title)
+    X = np.column_stack(columns)
+    keep = _independent(X)
+    left_out.update({names[j]: "redundant" for j in range(len(names)) if j not in keep})
+    return np.ascontiguousarray(X[:, keep]), [names[j] for j in keep], left_out
+
+
+def _independent(X):
+    """Positions of the columns that are no linear combination of columns before them."""
+    basis, keep = np.empty((0, len(X))), []
+    for j in range(X.shape[1]):
+        rest = X[:, j]
+        for _ in range(2):  # the second pass removes what rounding left in
+            rest = rest - basis.T @ (basis @ rest)
+        size = np.linalg.norm(rest)
+        if size > 1e-8 * np.linalg.norm(X[:, j]):
+            basis = np.vstack([basis, rest / size])
+            keep.append(j)
+    return keep
+
+
+def log_income(table, floor=1.0):
+    """Take natural logarithms of income, with incomes below a floor set to it.
+
+    Parameters
+    ----------
+    table : pandas.DataFrame or ConsumerExpenditure
+        With the column ``income``, dollars.
+    floor : float
+        Dollars, above 0.
+
+    Returns
+    -------
+    values : ndarray of float64, shape (n,)
+        Log dollars: the response y_i of Appendix B.
+    floored : int
+        Number of incomes below the floor.
+
+    Raises
+    ------
+    ValueError
+        `floor` is not a positive number; no income column, or missing or infinite incomes.
+
+    Notes
+    -----
+    The paper models the logarithm of income and does not say what became of incomes of zero or
+    less. The floor is a choice of ours, and the Lipschitz bounds of these records depend on it.
+    """
+    number = isinstance(floor, int | float | np.number) and not isinstance(floor, bool)
+    if not (number and np.isfinite(floor) and floor > 0):
+        raise ValueError(f"floor must be a positive number of dollars, got {shown(floor)}")
+    income = as_numbers("table: column income", _checked(table, ["income"])["income"])
+    if not np.isfinite(income).all():
+        raise ValueError("table: column income has an infinite value")
+    return np.log(np.maximum(income, floor)), int((income < floor).sum())
+
+
+def _checked(table, columns):
+    if isinstance(table, ConsumerExpenditure):
+        table = table.table
+    if not isinstance(table, pd.DataFrame):
+        raise ValueError(
+            f"table must be a DataFrame as ppm.survey.load makes it, got {type(table).__name__}"
+        )
+    absent = [name for name in columns if name not in table.columns]
+    if absent:
+        raise ValueError(f"table has no column {', '.join(absent)}")
+    if len(table) == 0:
+        raise ValueError("table has no rows")
+    lacking = [name for name in columns if table[name].isna().any()]
+    if lacking:
+        raise ValueError(f"table has missing values in {', '.join(lacking)}")
+    return table
