@@ -7,6 +7,8 @@ import numpy as np
 from ppm._validation import check_weights
 from ppm.lipschitz import maxima_and_totals
 
+__all__ = ["bound_diagnostics", "BoundDiagnostics", "ChainsDisagreeError"]
+
 # Above this, the chains have not seen the same posterior
 R_HAT_LIMIT = 1.05
 # A larger share of divergent draws withholds a bound; fewer are printed. No theory gives the limit,

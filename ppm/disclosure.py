@@ -9,6 +9,8 @@ import numpy as np
 
 from ppm._validation import as_numbers, check_count, check_number
 
+__all__ = ["output_table", "belief_limits", "detection_limit", "release_statement"]
+
 #: what the library produces: name, where it is found, whether it may be published, and why
 OUTPUTS = (
     (

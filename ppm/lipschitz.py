@@ -7,6 +7,11 @@ import numpy as np
 
 from ppm._validation import check_count, check_share, check_weights, shown
 
+__all__ = [
+    "record_bounds", "local_bound", "record_oscillations", "oscillation_bound", "tail_bound",
+    "TailBound", "bound_by_draws",
+]
+
 _DRAW_DIMENSIONS = ("chain", "draw", "sample")
 # Rows are read in chunks of about this many numbers, small enough to stay in the processor's cache
 _CHUNK = 1 << 16

@@ -15,6 +15,8 @@ from ppm.lipschitz import oscillation_bound, record_bounds
 from ppm.synthesizers.base import Synthesizer, check_fit
 from ppm.weights import record_weights
 
+__all__ = ["PseudoPosteriorMechanism", "MechanismResult", "bound_fit"]
+
 #: printed with every result, and saved with every table of its confidential parts
 CONFIDENTIAL = (
     "confidential: weights, bounds, diagnostics and draws, and the numbers above, are computed "

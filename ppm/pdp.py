@@ -8,6 +8,8 @@ import numpy as np
 
 from ppm._validation import as_numbers, check_count, check_number, check_share
 
+__all__ = ["epsilon", "exceedance", "loss_exceedance", "Exceedance", "global_bound", "GlobalBound"]
+
 
 @dataclass(frozen=True)
 class Exceedance:

@@ -10,6 +10,13 @@ from ppm._validation import as_numbers
 from ppm.mechanism import entry_label
 from ppm.survey.expenditure import SIMULATED
 
+__all__ = [
+    "contraction_bounds", "contraction_means", "exceedance_curves", "loss_by_record",
+    "loss_over_draws", "audited_losses", "over_own_bound", "bound_growth", "worked_example_weights",
+    "posterior_densities", "income_density", "record_bound_violins", "statistic_violins",
+    "group_intervals", "sweep_violins", "settings_bounds", "detection_limits",
+]
+
 # its parts are imported where they are used; that they are there is known from here on
 with needed_for("ppm.plots"):
     import matplotlib  # noqa: F401

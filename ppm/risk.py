@@ -4,6 +4,8 @@ import numpy as np
 
 from ppm._validation import as_numbers, check_number, shown
 
+__all__ = ["identification_risks", "match_risk", "match_risks"]
+
 
 def identification_risks(values, *, radius, relative=True, groups=None):
     r"""Share of the comparable records whose value lies outside a radius around a record's own.

@@ -10,6 +10,11 @@ from ppm._imports import one_thread
 from ppm._random import generator, seed_sequence
 from ppm._validation import as_numbers, check_count, shown
 
+__all__ = [
+    "gini", "resample", "resampled_barycentre", "grouped_barycentres", "wasserstein_barycentre",
+    "compare_distributions", "propensity_score", "PropensityScore", "rank_powers",
+]
+
 
 def gini(values, axis=-1):
     """Gini coefficient: half the mean difference between two records, over the mean.

@@ -6,6 +6,11 @@ from ppm._validation import as_numbers, check_number, shown
 from ppm.lipschitz import weighted
 from ppm.risk import identification_risks
 
+__all__ = [
+    "record_weights", "mapped_weights", "public_weights", "reciprocal_map", "threshold_map",
+    "capped_map", "linear_map", "scalar_weights", "count_weights", "radius_effect",
+]
+
 
 def record_weights(bounds, *, scale=1.0, shift=0.0, truncate_at=None):
     r"""Weights :math:`\alpha_i = c\,(1 - \tilde f_i) + g`, cut to [0, 1].

@@ -1,33 +1,25 @@
 """Every public name of the library: those on ``ppm``, and those of its rooms."""
 
-import inspect
 from types import ModuleType
 
 import ppm
 
 
+def rooms():
+    """Name of each room to its module."""
+    found = {name: getattr(ppm, name) for name in ppm.__all__}
+    return {name: value for name, value in found.items() if isinstance(value, ModuleType)}
+
+
 def public_names():
     """Name without ``ppm.``, such as ``epsilon`` or ``survey.load``, to function or class."""
-    found = {}
-    for name in ppm.__all__:
-        value = getattr(ppm, name)
-        if not isinstance(value, ModuleType):
-            found[name] = value
-            continue
-        for inner in getattr(value, "__all__", None) or _defined(value):
-            found[f"{name}.{inner}"] = getattr(value, inner)
+    inner = rooms()
+    own = {name: getattr(ppm, name) for name in ppm.__all__ if name not in inner}
     # a name on ``ppm`` itself needs no second one
-    own = {id(value) for name, value in found.items() if "." not in name}
-    return {
-        name: value for name, value in found.items() if "." not in name or id(value) not in own
+    known = {id(value) for value in own.values()}
+    return own | {
+        f"{room}.{name}": value
+        for room, module in inner.items()
+        for name in getattr(module, "__all__", ())
+        if id(value := getattr(module, name)) not in known
     }
-
-
-def _defined(module):
-    return [
-        name
-        for name, value in vars(module).items()
-        if not name.startswith("_")
-        and (inspect.isfunction(value) or inspect.isclass(value))
-        and value.__module__ == module.__name__
-    ]

@@ -1,9 +1,13 @@
 """The library's layout: what stands where, and which way the arrows point."""
 
 import ast
+import inspect
+import json
+import re
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
+import public_names as surface
 import pytest
 from conftest import ROOT
 
@@ -137,3 +141,38 @@ def test_the_surface_is_small():
     assert len(own) <= 19
     assert all(Path(LIBRARY, name).exists() or Path(LIBRARY, f"{name}.py").exists()
                for name in set(ppm.__all__) - set(own))
+
+
+def test_every_room_says_what_a_reader_may_call():
+    # the synthesizers stand on ppm itself
+    assert {name for name, room in surface.rooms().items() if not hasattr(room, "__all__")} == {
+        "synthesizers"
+    }
+    for name, value in surface.public_names().items():
+        assert inspect.isfunction(value) or inspect.isclass(value), name
+        assert value.__name__ == name.rpartition(".")[2] and value.__doc__, name
+    for helper in ("mechanism.refit", "lipschitz.weighted", "disclosure.own_folder"):
+        assert helper not in surface.public_names()
+
+
+def called(source):
+    """Names of the library that code calls, without ``ppm.``; ``page`` is ``ppm.publishing``."""
+    source = re.sub(r"\bpage\.", "ppm.publishing.", source)
+    for node in ast.walk(ast.parse(source)):
+        parts = ast.unparse(node).split(".") if isinstance(node, ast.Attribute) else []
+        if parts[:1] == ["ppm"] and all(map(str.isidentifier, parts)):
+            length = 3 if parts[1] in ppm._ROOMS else 2
+            yield ".".join(parts[1:length])
+
+
+def test_chapters_call_public_names_only():
+    open_to_readers = surface.public_names().keys() | surface.rooms().keys() | {"__version__"}
+    found = set()
+    for path in sorted((ROOT / "notebooks").glob("*.ipynb")):
+        for cell in json.loads(path.read_text("utf-8"))["cells"]:
+            if cell["cell_type"] == "code":
+                names = set(called("".join(cell["source"])))
+                assert names <= open_to_readers, path.name
+                found |= names
+    assert {"local_bound", "plots.sweep_violins", "publishing.table"} <= found
+    assert not set(called("ppm.mechanism.refit(1)")) <= open_to_readers

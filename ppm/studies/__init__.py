@@ -8,6 +8,7 @@ _EXPORTS = {
     "ContractionStudy": "ppm.studies.contraction_study",
     "sweep": "ppm.studies.risk_utility",
     "Sweep": "ppm.studies.sweep_results",
+    "SweepEntry": "ppm.studies.sweep_results",
     "match_local_bound": "ppm.studies.scalar_search",
     "compare_starts": "ppm.studies.starting_points",
     "settings": "ppm.studies.open_settings",
