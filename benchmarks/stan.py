@@ -278,10 +278,10 @@ def main():
     python = find_stan(options.stan_python)
 
     from ppm._threads import one_thread
+    from ppm.synthesizers.mixture.positions import mixture_positions
 
     import ppm
     from ppm.diagnostics import bound_diagnostics
-    from ppm.synthesizers.mixture.positions import mixture_positions
 
     rng = np.random.default_rng(options.seed)
     response, predictors, source = records_to_fit(options)

@@ -115,5 +115,8 @@ def test_the_chapters_value_stands_in_brackets_beside_that_of_the_larger_study()
     assert "| 3.0 | Low. |" in page
     told = re.sub(r"\s+", " ", page)
     assert "of 200 times 400 = 80,000 databases of each size (seed 7, 61 seconds on 1 March" in told
-    assert "Square brackets show what the chapter itself found, with 400 databases of each size" in told
+    assert (
+        "Square brackets show what the chapter itself found, with 400 databases of each size"
+        in told
+    )
     assert "Square brackets" not in ledger_page(TEMPLATE, rows, {})
