@@ -526,10 +526,11 @@ def as_synthesizer(model, **settings):
         from ppm.synthesizers.pymc_model import PyMCSynthesizer
 
         return PyMCSynthesizer(model, **settings)
-    if not isinstance(model, Synthesizer):
+    if isinstance(model, type) or not isinstance(model, Synthesizer):
+        kind = f"the class {model.__name__}" if isinstance(model, type) else type(model).__name__
         raise TypeError(
             "synthesizer must have records, fit, log_likelihood and predict, as "
-            f"ppm.GammaPoisson has, or be a PyMC model; got {type(model).__name__}"
+            f"ppm.GammaPoisson(counts) has, or be a PyMC model; got {kind}"
         )
     if settings:
         raise TypeError(

@@ -534,3 +534,8 @@ def test_the_summary_names_each_diagnostic_as_what_it_is():
 def test_settings_of_the_model_go_with_a_pymc_model_only():
     with pytest.raises(TypeError, match="^warmup, chains: accepted beside a PyMC model only"):
         ppm.PseudoPosteriorMechanism(ppm.GammaPoisson(COUNTS), warmup=5, chains=2)
+
+
+def test_a_class_in_the_place_of_a_synthesizer_is_refused_at_once():
+    with pytest.raises(TypeError, match=r"^synthesizer must have .*; got the class GammaPoisson$"):
+        ppm.PseudoPosteriorMechanism(ppm.GammaPoisson)

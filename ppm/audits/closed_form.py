@@ -30,6 +30,8 @@ _GRID = 41
 _LEVELS = (np.arange(_GRID) + 0.5) / _GRID
 # stands in for a quantile of μ that underflows, where all counts are 0
 _TINY = np.finfo(np.float64).tiny
+# smallest shape and rate of the prior that an audit takes
+_SMALLEST_PRIOR = 1e-9
 # a weight that moves by more than this has moved visibly
 _VISIBLE = 0.01
 
@@ -67,7 +69,7 @@ def exact(
         Seeds whose worst is reported, at most ``weight_draws``; by default 20, or all of them if
         they are fewer. Each has its own weights, draws and Δ.
     shape, rate : float, default 0.001
-        Gamma prior of μ, as for :class:`ppm.GammaPoisson`.
+        Gamma prior of μ, as for :class:`ppm.GammaPoisson`, at least 1e-9.
     random_seed : int, SeedSequence or Generator, optional
         Source of randomness.
 
@@ -192,7 +194,11 @@ def checked_settings(truncate_at, public, draws, weight_draws, seeds, shape, rat
         "draws": check_count("draws", draws, at_least=2),
         "weight_draws": weight_draws,
         "seeds": seeds,
-        "prior": (check_number("shape", shape, above=0), check_number("rate", rate, above=0)),
+        "prior": tuple(
+            # less would be lost in the sums that a record leaves
+            check_number(name, value, at_least=_SMALLEST_PRIOR)
+            for name, value in (("shape", shape), ("rate", rate))
+        ),
     }
 
 
@@ -412,7 +418,9 @@ def _bounds_between(values, weights, low, high):
     """Weighted bounds and oscillations of counts over intervals of μ, shape (sets, values)."""
     ends = log_likelihood_of_counts(values, np.stack([low, high])).min(axis=0)
     inside = log_likelihood_of_counts(values, np.clip(values, low, high))
-    return weighted(-ends, weights), weighted(inside - ends, weights)
+    # two infinite ends say nothing of what lies between
+    spread = np.subtract(inside, ends, out=np.full(ends.shape, np.inf), where=np.isfinite(ends))
+    return weighted(-ends, weights), weighted(spread, weights)
 
 
 def shares_of(losses, bounds):

@@ -4,6 +4,7 @@ Everything in this module is computed from the confidential records and is confi
 """
 
 import math
+import textwrap
 from dataclasses import dataclass
 
 import numpy as np
@@ -29,6 +30,13 @@ from ppm.diagnostics import (
 from ppm.lipschitz import record_bounds
 from ppm.mechanism import as_synthesizer, refit
 from ppm.weights import record_weights
+
+
+#: printed with every audit
+CONFIDENTIAL_EVIDENCE = (
+    "confidential: what leaving out a named record would change is computed from the records, "
+    "outside any epsilon"
+)
 
 
 @dataclass(frozen=True)
@@ -210,8 +218,16 @@ class SampledAudit:
         epsilon = pdp.epsilon(self.local_bound) if epsilon is None else epsilon
         return any(found.refutes(epsilon) for found in self.evidence.values())
 
+    def __str__(self):
+        """The largest lower bound in words, and that all of it stays inside."""
+        return (
+            f"evidence, not proof: the loss of a record is at least {self.lower:.2f} nats at "
+            f"{self.confidence:.0%} confidence; 2Δ = {pdp.epsilon(self.local_bound):.2f} over these "
+            f"draws\n{textwrap.fill(CONFIDENTIAL_EVIDENCE, 84)}"
+        )
+
     def table(self):
-        """One row an audited record, in nats: a pandas.DataFrame."""
+        """One row for each audited record, in nats: a pandas.DataFrame."""
         import pandas as pd
 
         return pd.DataFrame(

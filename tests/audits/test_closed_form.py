@@ -603,3 +603,17 @@ def test_a_unit_moves_the_bound_by_its_logarithm_and_the_oscillation_not_at_all(
             ppm.audits.bounds_by_unit(wrong, {"dollars": 1.0})
     with pytest.raises(ValueError, match="units"):
         ppm.audits.bounds_by_unit(values, {"nothing": 0.0})
+
+
+def test_databases_without_any_count_and_priors_near_nothing_are_audited_or_refused():
+    # no count at all: μ underflows, and so do its draws
+    study = ppm.audits.study(
+        [2], replicates=2, mean=1e-3, public=(0.5, 2.0), draws=2, weight_draws=1, random_seed=1
+    )
+    assert not np.isnan(study.dataset["loss_common"]).any()
+    found = ppm.audits.exact(
+        [3, 4, 5], public=(1.0, 10.0), shape=1e-9, rate=1e-9, draws=20, random_seed=1
+    )
+    assert not np.isnan(found["loss_common"]).any()
+    with pytest.raises(ValueError, match="^rate must be a finite number at least 1e-09"):
+        ppm.audits.exact([3, 4, 5], public=(1.0, 10.0), rate=1e-300)

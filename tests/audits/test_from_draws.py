@@ -407,3 +407,10 @@ def test_a_pymc_model_is_audited_at_weights_from_its_own_public_prior():
         )
 
     assert audit(np.ones(7)).refutes(1.5) and not audit(weights).refutes(2.0)
+
+
+def test_a_printed_audit_says_that_it_stays_inside():
+    found = ppm.audits.sampled(ppm.GammaPoisson(OUTLIER), [0], draws=60, random_seed=1)
+    told = str(found)
+    assert told.startswith("evidence, not proof: the loss of a record is at least ")
+    assert f"2Δ = {2 * found.local_bound:.2f}" in told and "confidential" in told
