@@ -15,7 +15,6 @@ import xarray as xr
 from scipy import stats
 
 import ppm
-from ppm import audits, studies
 from ppm._random import streams
 
 # a few draws: what the chains say of each other is for other tests
@@ -315,7 +314,7 @@ OPTIONS = {
     "weights": ("rule", "truncated", *WEIGHTS),
     "seed": ("int", "SeedSequence", "Generator", "None"),
     "call": (
-        run, bound_fit, match_local_bound, studies.sweep, compare_starts, audits.sampled,
+        run, bound_fit, match_local_bound, risk_utility_sweep, compare_starts, sampled_audit,
         membership_test,
     ),
 }
@@ -339,7 +338,7 @@ def covering(options, allowed=lambda *case: True):
 def steady(model, weights, seed, call):
     """Whether the case cannot fail by chance, as short chains without a seed can."""
     exact = model in ("GammaPoisson", "NormalMean")
-    return exact or seed != "None" or call not in (audits.sampled, compare_starts)
+    return exact or seed != "None" or call not in (sampled_audit, compare_starts)
 
 
 CASES = covering(OPTIONS, steady)
@@ -374,7 +373,7 @@ def test_a_pair_of_options(case):
         np.testing.assert_array_equal(call(model, weights, again), found)
     else:
         assert seed == "None"
-    if weights == "zeros" and (call is audits.sampled or call is compare_starts):
+    if weights == "zeros" and (call is sampled_audit or call is compare_starts):
         return  # bounds and losses of 0, whatever the seed
     if weights == "zeros" and model == "GammaPoisson":
         return  # a mean that is nearly always 0

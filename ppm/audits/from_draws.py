@@ -31,7 +31,6 @@ from ppm.lipschitz import record_bounds
 from ppm.mechanism import as_synthesizer, refit
 from ppm.weights import record_weights
 
-
 #: printed with every audit
 CONFIDENTIAL_EVIDENCE = (
     "confidential: what leaving out a named record would change is computed from the records, "
@@ -222,8 +221,8 @@ class SampledAudit:
         """The largest lower bound in words, and that all of it stays inside."""
         return (
             f"evidence, not proof: the loss of a record is at least {self.lower:.2f} nats at "
-            f"{self.confidence:.0%} confidence; 2Δ = {pdp.epsilon(self.local_bound):.2f} over these "
-            f"draws\n{textwrap.fill(CONFIDENTIAL_EVIDENCE, 84)}"
+            f"{self.confidence:.0%} confidence; 2Δ = {pdp.epsilon(self.local_bound):.2f} over "
+            f"these draws\n{textwrap.fill(CONFIDENTIAL_EVIDENCE, 84)}"
         )
 
     def table(self):
