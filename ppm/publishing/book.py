@@ -18,11 +18,8 @@ All that is generated lies in ``_build`` at the root of the repository:
     the finished book.
 """
 
-import ast
 import contextlib
 import datetime
-import hashlib
-import json
 import re
 import shutil
 import subprocess
@@ -33,38 +30,39 @@ from pathlib import Path
 
 from ppm._imports import require
 from ppm.disclosure import NOTE_FILE, leave_note, own_folder, owner_only
-from ppm.publishing import checks, ledger
-from ppm.publishing.claims import LedgerError, load_ledger
+from ppm.publishing.fingerprints import (
+    book_fingerprint,
+    changes,
+    code_fingerprint,
+    library_modules,
+    notebook_fingerprint,
+    read_json,
+    study_file,
+)
 from ppm.publishing.ledger_study import CHAPTER as STUDY_CHAPTER
-from ppm.publishing.ledger_study import ledger_study, studies_at_1000
+from ppm.publishing.ledger_study import ledger_study
 from ppm.publishing.notebooks import (
     DEFAULT_PROFILE,
     LEDGER,
+    BookError,
     NotebookFailed,
-    cell_source,
-    cell_tags,
     check,
-    content_hash,
     execute,
     find_notebooks,
     fits_of,
     ledger_settings,
     load_profile,
-    read_cells,
     run_record,
     write_json,
 )
-from ppm.publishing.pages import checks_page, ledger_page, parameters_page
-from ppm.publishing.results import VALUES_FILE
-
-# the ledger refers to this chapter if the book has it
-SETTINGS_CHAPTER = "application_settings"
-BOX_TITLE = "How this chapter was made"
-IMAGE_TYPES = ("image/png", "image/svg+xml", "image/jpeg", "image/gif")
-
-
-class BookError(NotebookFailed):
-    """The book's sources are not what they have to be; the message is one line."""
+from ppm.publishing.staging import (
+    chapters_of,
+    claims_of,
+    stage,
+    stage_notebook,
+    stage_prose,
+    statement_checks_of,
+)
 
 
 def build(root, *, profile=DEFAULT_PROFILE, ce_data="", out=None):
@@ -99,12 +97,12 @@ def build(root, *, profile=DEFAULT_PROFILE, ce_data="", out=None):
     require("book", "ppm book")
     settings = load_profile(root, profile, notebooks)
     study = ledger_settings(root, profile)
-    chapters = _chapters(root, notebooks)
+    chapters = chapters_of(root, notebooks)
     if study and STUDY_CHAPTER not in chapters:
         raise BookError(f"profile {profile}: the ledger's study repeats {STUDY_CHAPTER}, which is "
                         "no chapter of this book")
-    _claims(root, notebooks)
-    _statement_checks(root)
+    claims_of(root, notebooks)
+    statement_checks_of(root)
     plan = {}
     for name in chapters:
         values = dict(settings[name])
@@ -127,11 +125,11 @@ def build(root, *, profile=DEFAULT_PROFILE, ce_data="", out=None):
         given = {**notebooks[STUDY_CHAPTER].parameters, **plan[STUDY_CHAPTER]}
         refresh_study(root, study, given, profile, say)
     else:
-        _study_file(root / "_build" / "results" / profile).unlink(missing_ok=True)
+        study_file(root / "_build" / "results" / profile).unlink(missing_ok=True)
     page = root / "_build" / "html" / "index.html"
     stamp = root / "_build" / "html.json"
-    fingerprint = _book_fingerprint(root, executed, results, chapters)
-    if page.is_file() and _read_json(stamp) == fingerprint:
+    fingerprint = book_fingerprint(root, executed, results, chapters)
+    if page.is_file() and read_json(stamp) == fingerprint:
         say(f"The book is up to date: {page}")
         return 0
     stamp.unlink(missing_ok=True)
@@ -160,16 +158,6 @@ def _note(folder, data):
         leave_note(folder, data)
     else:
         (folder / NOTE_FILE).unlink(missing_ok=True)
-
-
-def _chapters(root, notebooks):
-    """Notebooks of the table of contents, in its order."""
-    toc = (root / "_toc.yml").read_text("utf-8")
-    names = re.findall(r"^[ -]*(?:file|root): *notebooks/([\w-]+?)(?:\.ipynb)?\s*$", toc, re.M)
-    for name in names:
-        if name not in notebooks:
-            raise BookError(f"_toc.yml lists notebooks/{name}, which does not exist")
-    return names
 
 
 # ------------------------------------------------------------------ what a notebook is made from
@@ -201,7 +189,7 @@ def refresh(root, notebook, values, profile, say=print):
     executed = folder / f"{notebook.name}.ipynb"
     memory = folder / f"{notebook.name}.json"
     now = notebook_fingerprint(root, notebook, values)
-    before = _read_json(memory).get("fingerprint") if executed.is_file() else None
+    before = read_json(memory).get("fingerprint") if executed.is_file() else None
     reasons = changes(before, now)
     if not reasons:
         return False
@@ -245,15 +233,15 @@ def refresh_study(root, settings, given, profile, say=print):
     bool
         Whether it was made. Its file is replaced when it is complete, and never before.
     """
-    file = _study_file(Path(root, "_build", "results", profile))
+    file = study_file(Path(root, "_build", "results", profile))
     arguments = {name: given[name] for name in ("sizes", "mean", "truncate_at", "draws")}
     library = Path(root, "ppm")
     now = {
         **{f"{LEDGER} {name}": value for name, value in settings.items()},
         **{f"parameter {name}": value for name, value in arguments.items()},
-        **_code_fingerprint(root, library_modules(library, {"ppm.publishing.ledger_study"})),
+        **code_fingerprint(root, library_modules(library, {"ppm.publishing.ledger_study"})),
     }
-    saved = _read_json(file)
+    saved = read_json(file)
     reasons = changes(saved.get("fingerprint"), now)
     if not reasons:
         return False
@@ -273,488 +261,6 @@ def refresh_study(root, settings, given, profile, say=print):
     write_json(file, content)
     say(f"{LEDGER}: done in {record['seconds']:.0f} s")
     return True
-
-
-def _study_file(results):
-    return Path(results, LEDGER, VALUES_FILE)
-
-
-def notebook_fingerprint(root, notebook, values):
-    """What an executed notebook is made from.
-
-    Parameters
-    ----------
-    root : path-like
-        The repository.
-    notebook : Notebook
-        The notebook.
-    values : dict
-        Its parameters, checked.
-
-    Returns
-    -------
-    dict
-        Name of each input -> hash or value: the notebook, every parameter, the modules of the
-        library that the notebook reaches, and the lock file.
-    """
-    parts = {f"notebooks/{notebook.path.name}": content_hash(notebook.path)}
-    for name, value in {**notebook.parameters, **values}.items():
-        if name == "ce_data" and value:
-            # the same file in another folder is the same data; its name stands on the page
-            value = f"{Path(value).name} {content_hash(value)}"
-        parts[f"parameter {name}"] = value
-    return parts | _code_fingerprint(root, reached_modules(Path(root, "ppm"), notebook.path))
-
-
-def _code_fingerprint(root, modules):
-    """Hashes of modules of the library and of the lock file."""
-    library = Path(root, "ppm")
-    parts = {f"ppm/{module}": content_hash(library / module) for module in sorted(modules)}
-    lock = Path(root, "requirements.lock")
-    if lock.is_file():
-        parts["requirements.lock"] = content_hash(lock)
-    return parts
-
-
-def changes(before, now):
-    """Sentences on what differs between two fingerprints; none if they are equal.
-
-    Parameters
-    ----------
-    before : dict or None
-        Earlier fingerprint, if there is one.
-    now : dict
-        Present fingerprint.
-    """
-    if not before:
-        return ["for the first time"]
-    sentences = []
-    for part in {**before, **now}:
-        if part not in before:
-            sentences.append(f"{part} is new")
-        elif part not in now:
-            sentences.append(f"{part} is gone")
-        elif before[part] != now[part]:
-            sentences.append(f"{part} changed")
-    return sentences
-
-
-def reached_modules(library, path):
-    """Files of the library that a notebook depends on, directly or through other modules.
-
-    Nothing is imported: names such as ``ppm.local_bound`` or ``ppm.survey.load`` are looked up in
-    the tables of exports, and imports inside functions count. ``ppm/__init__.py`` itself does not,
-    because it only forwards.
-
-    Parameters
-    ----------
-    library : path-like
-        Folder of the package ``ppm``.
-    path : path-like
-        The notebook.
-
-    Returns
-    -------
-    set of str
-        Paths relative to ``library``.
-    """
-    library = Path(library)
-    code = "\n".join(
-        _without_magics(cell_source(cell))
-        for cell in read_cells(path)
-        if cell["cell_type"] == "code"
-    )
-    try:
-        names = _mentioned(ast.parse(code))
-    except SyntaxError as error:
-        raise BookError(f"{Path(path).name} has a code cell that is no Python: {error}") from None
-    return library_modules(library, names)
-
-
-def library_modules(library, names):
-    """Files of the library behind dotted names and behind everything that these import.
-
-    Parameters
-    ----------
-    library : path-like
-        Folder of the package ``ppm``.
-    names : set of str
-        Dotted names, such as ``ppm.lipschitz``.
-
-    Returns
-    -------
-    set of str
-        Paths relative to ``library``.
-    """
-    library = Path(library)
-    exports = _export_table(library)
-    found, waiting = set(), set(names)
-    while waiting:
-        for file in _files(library, waiting.pop(), exports):
-            if file not in found:
-                found.add(file)
-                waiting |= _mentioned(ast.parse((library / file).read_text("utf-8")))
-    return found
-
-
-def _without_magics(source):
-    return "\n".join(
-        "pass" if re.match(r"[%!?]", line) else line for line in source.splitlines()
-    )
-
-
-def _export_table(library):
-    """Public dotted name -> module that defines it, from ``_EXPORTS`` of every package."""
-    found = {}
-    for file in library.rglob("__init__.py"):
-        package = ".".join(["ppm", *file.relative_to(library).parts[:-1]])
-        for statement in ast.parse(file.read_text("utf-8")).body:
-            targets = [ast.unparse(target) for target in getattr(statement, "targets", ())]
-            if targets == ["_EXPORTS"]:
-                table = ast.literal_eval(statement.value)
-                found |= {f"{package}.{name}": module for name, module in table.items()}
-    if not any(name.count(".") == 1 for name in found):
-        raise BookError("ppm/__init__.py has no table _EXPORTS")
-    return found
-
-
-def _mentioned(tree):
-    """Dotted names of the package that a syntax tree mentions."""
-    aliases = {"ppm": "ppm"}
-    names = set()
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Import):
-            aliases |= {a.asname: a.name for a in node.names if a.asname and _is_ours(a.name)}
-            names |= {a.name for a in node.names if a.name.startswith("ppm.")}
-        elif isinstance(node, ast.ImportFrom) and node.level == 0 and _is_ours(node.module or ""):
-            for a in node.names:
-                names.add(f"{node.module}.{a.name}")
-                aliases[a.asname or a.name] = f"{node.module}.{a.name}"
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Attribute):
-            head, _, rest = ast.unparse(node).partition(".")
-            if head in aliases and re.fullmatch(r"[\w.]+", rest):
-                names.add(f"{aliases[head]}.{rest}")
-    return names
-
-
-def _is_ours(module):
-    return module == "ppm" or module.startswith("ppm.")
-
-
-def _files(library, dotted, exports):
-    """Files behind a dotted name: the module, and the packages that Python imports before it."""
-    parts = dotted.split(".")
-    files, inside = [], library
-    for length, part in enumerate(parts[1:], start=2):
-        known = exports.get(".".join(parts[:length]))
-        if known:
-            return files + _files(library, known, exports)
-        inside = inside / part
-        for file in (inside.with_name(f"{part}.py"), inside / "__init__.py"):
-            if file.is_file():
-                files.append(str(file.relative_to(library).as_posix()))
-    return files
-
-
-def _read_json(path):
-    try:
-        return json.loads(Path(path).read_text("utf-8"))
-    except (OSError, ValueError):
-        return {}
-
-
-def _book_fingerprint(root, executed, results, chapters):
-    """What the pages are made from: chapters, prose, settings and the code that stages them."""
-    files = [root / "_config.yml", root / "_toc.yml", root / "requirements.lock"]
-    files += [file for file in sorted((root / "book").rglob("*")) if file.is_file()]
-    files += sorted((root / "notebooks" / "profiles").glob("*.yml"))
-    files += [executed / f"{name}{end}" for name in chapters for end in (".ipynb", ".json")]
-    files += [results / name / VALUES_FILE for name in (*chapters, LEDGER)]
-    files += sorted((root / "_build" / "tests").glob("*.xml"))
-    here = Path(__file__).parent
-    modules = ("book", "notebooks", "parameters", "ledger", "pages", "checks")
-    files += [here / f"{name}.py" for name in modules]
-    digest = hashlib.sha256()
-    for file in files:
-        if file.is_file():
-            digest.update(f"{file.parent.name}/{file.name} {content_hash(file)}\n".encode())
-    return {"sha256": digest.hexdigest()}
-
-
-# ------------------------------------------------------------------------------------ staging
-
-
-def stage(root, target, executed, chapters, *, results=None):
-    """Fill the folder that Jupyter Book sees.
-
-    Parameters
-    ----------
-    root : path-like
-        The repository.
-    target : path-like
-        The folder; what it holds is removed first.
-    executed : path-like
-        Folder of the executed notebooks and their records.
-    chapters : list of str
-        Names of the notebooks.
-    results : path-like, optional
-        Folder of what the notebooks saved, for the ledger.
-
-    Raises
-    ------
-    BookError
-        If a figure has no caption or no alternative text, or a page would show a path of this
-        machine, or the ledger's file or the map of checks is not what it has to be.
-    """
-    root, target, executed = Path(root), Path(target), Path(executed)
-    records = {name: _read_json(executed / f"{name}.json")["record"] for name in chapters}
-    _stage_prose(root, target, records, results)
-    statement_checks = _statement_checks(root)
-    for name, record in records.items():
-        target_file = target / "notebooks" / f"{name}.ipynb"
-        stage_notebook(
-            executed / f"{name}.ipynb", target_file, record, private=[root],
-            statement_checks=statement_checks,
-        )
-
-
-def _statement_checks(root):
-    """Map from statements to tests, and the tests' last verdicts; two empty ones without a map."""
-    path = root / "book" / "checks.yaml"
-    if not path.is_file():
-        return {}, {}
-    try:
-        return checks.load_checks(path), checks.read_verdicts(root / "_build" / "tests")
-    except checks.ChecksError as error:
-        raise BookError(str(error)) from None
-
-
-def _claims(root, notebooks):
-    """Rows of the ledger; none without its file."""
-    path = root / "book" / "published.yaml"
-    if not path.is_file():
-        return ()
-    try:
-        return load_ledger(path, notebooks)
-    except LedgerError as error:
-        raise BookError(str(error)) from None
-
-
-def _stage_prose(root, target, records=None, results=None):
-    shutil.rmtree(target, ignore_errors=True)
-    (target / "notebooks").mkdir(parents=True)
-    for name in ("_config.yml", "_toc.yml"):
-        shutil.copy(root / name, target / name)
-    shutil.copytree(root / "book", target / "book")
-    notebooks = find_notebooks(root)
-    names = ("parameters", "ledger", "checks")
-    templates = {name: target / "book" / f"{name}.md" for name in names}
-    pages = {"parameters": parameters_page(templates["parameters"], notebooks, _profiles(root))}
-    claims = _claims(root, notebooks)
-    if claims:
-        settings = SETTINGS_CHAPTER if SETTINGS_CHAPTER in _chapters(root, notebooks) else ""
-        pages["ledger"] = _ledger(templates["ledger"], claims, records or {}, results, settings)
-    tests, verdicts = _statement_checks(root)
-    if tests:
-        pages["checks"] = checks_page(
-            templates["checks"], checks.find_statements(root), tests, verdicts,
-            repository=_repository_address(root),
-        )
-    for name, template in templates.items():
-        template.unlink(missing_ok=True)
-        if name in pages:
-            template.write_text(pages[name], "utf-8")
-    if tests:
-        for prose in (target / "book").rglob("*.md"):
-            text = checks.with_checks(prose.read_text("utf-8"), tests, verdicts)
-            prose.write_text(text, "utf-8")
-
-
-def _profiles(root):
-    """What every profile but the default sets, by its name."""
-    notebooks = find_notebooks(root)
-    return {
-        path.stem: load_profile(root, path.stem, notebooks)
-        for path in sorted(Path(root, "notebooks", "profiles").glob("*.yml"))
-        if path.stem != DEFAULT_PROFILE
-    }
-
-
-def _ledger(template, claims, records, results, settings_chapter):
-    """The page of the ledger, from what the chapters saved."""
-    computed, sources = {}, {}
-    for name, record in records.items():
-        saved = _read_json(Path(results, name, VALUES_FILE)) if results else {}
-        if saved:
-            computed[name] = saved
-            sources[name] = {
-                "profile": record["profile"],
-                "day": _day(record["started"]),
-                "data": saved["data"],
-                "part": saved["part"],
-            }
-    larger = _read_json(_study_file(results)) if results else {}
-    study = {}
-    if larger:
-        record = larger["record"]
-        study = {**record, "chapter": STUDY_CHAPTER, "day": _day(record["started"])}
-        study["at_1000"] = studies_at_1000(record["studies"])
-        alone = computed.get(STUDY_CHAPTER, {}).get("values", {}).get("replicates", {})
-        study["beside"] = alone.get("value")
-    rows = ledger.judge(claims, computed, {STUDY_CHAPTER: larger} if larger else None)
-    return ledger_page(template, rows, sources, settings_chapter=settings_chapter, study=study)
-
-
-def _repository_address(root):
-    """Address of the repository in the book's settings, or empty text."""
-    import yaml
-
-    settings = yaml.safe_load((root / "_config.yml").read_text("utf-8"))
-    return (settings.get("repository") or {}).get("url") or ""
-
-
-def stage_notebook(source, target, record, *, private=(), statement_checks=({}, {})):
-    """Prepare an executed notebook for the page.
-
-    The parameters cells and their check are folded, a box says how the chapter was made, and what
-    was written on standard error is left out.
-
-    Parameters
-    ----------
-    source, target : path-like
-        Executed notebook and where the prepared one goes.
-    record : dict
-        What was run, as in ``run.json``.
-    private : list of path-like
-        Folders that no page may show, beside the user's home.
-    statement_checks : tuple of dict
-        Label of a statement -> tests, and test -> :class:`ppm.publishing.checks.Verdict`;
-        statements end with them.
-
-    Raises
-    ------
-    BookError
-        As for :func:`stage`.
-    """
-    import nbformat
-
-    notebook = nbformat.read(source, 4)
-    notebook.metadata.pop("papermill", None)
-    name = Path(target).name
-    folders = "|".join(re.escape(str(folder)) for folder in (*private, Path.home()))
-    hidden = re.compile(rf"(?<![\w.])({folders})(?![\w.-])\S*")
-    boxed = False
-    for number, cell in enumerate(notebook.cells, start=1):
-        if cell.cell_type == "markdown":
-            cell.source = checks.with_checks(cell.source, *statement_checks)
-        if cell.cell_type == "markdown" and not boxed:
-            cell.source, boxed = _with_box(cell.source, provenance(record))
-        if cell.cell_type != "code":
-            continue
-        tags = cell_tags(cell)
-        if "injected-parameters" in tags:
-            cell.source = _without_folder(cell.source, record)
-            _fold(cell, "parameters of this run")
-        elif "parameters" in tags:
-            _fold(cell, "parameters and their defaults")
-        elif cell.source.startswith("page.check("):
-            _fold(cell, "check of the parameters")
-        cell.outputs = [
-            output for output in cell.outputs if output.get("name") != "stderr"
-        ]
-        where = f"{name}, cell {number} ({cell.source.strip().partition('\n')[0]})"
-        _check_figures(where, cell)
-        shown = hidden.search("\n".join([cell.source, *_texts(cell)]))
-        if shown:
-            raise BookError(f"{where} shows a path of this machine: {shown.group()}")
-    if not boxed:
-        raise BookError(f"{name} has no title (a line that starts with '# ')")
-    nbformat.write(notebook, target)
-
-
-def _fold(cell, what):
-    tags = cell_tags(cell)
-    cell.metadata.tags = tags if "hide-input" in tags else [*tags, "hide-input"]
-    prompts = {"code_prompt_show": f"Show {what}", "code_prompt_hide": f"Hide {what}"}
-    cell.metadata.mystnb = {**prompts, **cell.metadata.get("mystnb", {})}
-
-
-def _with_box(source, box):
-    heading = re.search(r"^# .*$", source, re.MULTILINE)
-    if not heading:
-        return source, False
-    return f"{source[: heading.end()]}\n\n{box}\n{source[heading.end() :]}", True
-
-
-def _without_folder(source, record):
-    """Show the data file's name only: the builder's folders mean nothing to the reader."""
-    shown = record["parameters"].get("ce_data", "")
-    return re.sub(r"^ce_data = .*$", lambda _: f"ce_data = {shown!r}", source, flags=re.MULTILINE)
-
-
-def _texts(cell):
-    """What the outputs of a cell say in words."""
-    for output in cell.outputs:
-        yield output.get("text", "")
-        yield from (text for kind, text in output.get("data", {}).items() if "text/" in kind)
-
-
-def _check_figures(where, cell):
-    images = [o for o in cell.outputs if any(kind in o.get("data", {}) for kind in IMAGE_TYPES)]
-    if not images:
-        return
-    if len(images) > 1:
-        raise BookError(f"{where} shows {len(images)} figures; a cell can show one")
-    settings = cell.metadata.get("mystnb", {})
-    needed = {
-        "figure.caption": settings.get("figure", {}).get("caption"),
-        "figure.name": settings.get("figure", {}).get("name"),
-        "image.alt": settings.get("image", {}).get("alt"),
-    }
-    missing = [key for key, text in needed.items() if not str(text or "").strip()]
-    if missing:
-        raise BookError(f"{where} shows a figure without mystnb metadata {', '.join(missing)}")
-
-
-def provenance(record):
-    """Box that says how a chapter was made.
-
-    Parameters
-    ----------
-    record : dict
-        What was run, as in ``run.json``.
-
-    Returns
-    -------
-    str
-        An admonition in MyST Markdown.
-    """
-    parameters = record["parameters"]
-    seconds = record["seconds"]
-    took = f"{seconds:.0f} seconds" if seconds >= 2 else f"{seconds:.1f} seconds"
-    lines = [
-        f"Profile `{record['profile']}`, executed on {_day(record['started'])} in {took} "
-        f"with ppm {record['versions']['ppm']} and Python {record['python']}."
-    ]
-    names = [name for name in record["changed"] if name != "ce_data"]
-    changed = [f"`{name} = {parameters[name]!r}`" for name in names]
-    if changed:
-        lines.append(f"Different from the defaults: {', '.join(changed)}.")
-    else:
-        lines.append("All parameters are at their defaults.")
-    if "seed" in parameters:
-        lines.append(f"Seed: {parameters['seed']}.")
-    if parameters.get("ce_data"):
-        lines.append(f"Data: the file `{parameters['ce_data']}`.")
-    elif "ce_data" in parameters:
-        lines.append("Data: **simulated records**, not the survey.")
-    body = "\n".join(lines)
-    return f":::{{admonition}} {BOX_TITLE}\n:class: note provenance\n{body}\n:::"
-
-
-def _day(started):
-    return checks.day_in_words(datetime.datetime.fromisoformat(started))
 
 
 # ------------------------------------------------------------------------------------- pages
@@ -824,15 +330,14 @@ def render_page(root, executed, record):
     page = executed.with_suffix(".html")
     with tempfile.TemporaryDirectory() as folder:
         source, output = Path(folder, "stage"), Path(folder, "sphinx")
-        _stage_prose(Path(root), source)
+        stage_prose(Path(root), source)
         # the other chapters are there so that references to their theorems get numbers
         for other, notebook in notebooks.items():
             if other != name:
                 shutil.copy(notebook.path, source / "notebooks")
         target = source / "notebooks" / executed.name
-        stage_notebook(
-            executed, target, record, private=[root], statement_checks=_statement_checks(Path(root))
-        )
+        checked = statement_checks_of(Path(root))
+        stage_notebook(executed, target, record, private=[root], statement_checks=checked)
         problems = _sphinx(source, output, strict=False)
         if problems:
             raise BookError(f"no page could be made: {problems[-1]}")

@@ -34,6 +34,10 @@ class NotebookFailed(RuntimeError):
     """A cell of a notebook raised an error; the message is one line."""
 
 
+class BookError(NotebookFailed):
+    """The book's sources are not what they have to be; the message is one line."""
+
+
 @dataclass(frozen=True)
 class Notebook:
     """What a notebook says about itself.

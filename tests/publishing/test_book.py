@@ -13,7 +13,7 @@ import nbformat
 import pytest
 from conftest import ROOT, chapter, code, markdown, write_notebook
 
-from ppm.publishing import book
+from ppm.publishing import book, fingerprints, staging
 from ppm.publishing.notebooks import (
     NotebookFailed,
     cell_tags,
@@ -92,7 +92,7 @@ def test_the_page_shows_figure_caption_number_and_alt_text(built):
 
 def test_the_page_says_how_it_was_made_and_folds_the_parameters(built):
     page = (built[0] / "_build" / "html" / "notebooks" / "counts.html").read_text("utf-8")
-    assert page.index("<h1>Counts") < page.index(book.BOX_TITLE) < page.index("<h2>Objectives")
+    assert page.index("<h1>Counts") < page.index(staging.BOX_TITLE) < page.index("<h2>Objectives")
     text = re.sub(r"<[^>]+>", "", page)
     assert "Profile quick, executed on" in text
     assert "Different from the defaults: replicates = 2." in text
@@ -255,16 +255,16 @@ def test_a_change_runs_again_exactly_what_depends_on_it(tiny_book, recorder):
 
 def test_what_a_fingerprint_gained_lost_or_changed_is_said():
     before, now = {"a": 1, "b": 2, "c": 3}, {"b": 5, "c": 3, "d": 4}
-    assert book.changes(before, now) == ["a is gone", "b changed", "d is new"]
-    assert book.changes(now, now) == []
-    assert book.changes(None, now) == ["for the first time"]
+    assert fingerprints.changes(before, now) == ["a is gone", "b changed", "d is new"]
+    assert fingerprints.changes(now, now) == []
+    assert fingerprints.changes(None, now) == ["for the first time"]
 
 
 def test_pages_are_made_again_when_anything_they_show_or_that_makes_them_changes(
     tiny_book, recorder, monkeypatch
 ):
     library = tiny_book / "ppm" / "publishing"
-    monkeypatch.setattr(book, "__file__", str(library / "book.py"))
+    monkeypatch.setattr(fingerprints, "__file__", str(library / "fingerprints.py"))
     shown = [
         tiny_book / file for file in (
             # the page of parameters has a column for every profile
@@ -362,7 +362,7 @@ def test_an_interrupted_build_is_not_taken_for_done(tiny_book, recorder, monkeyp
 
 def test_in_this_book_a_module_reaches_the_chapters_that_use_it():
     reached = {
-        name: book.reached_modules(ROOT / "ppm", notebook.path)
+        name: fingerprints.reached_modules(ROOT / "ppm", notebook.path)
         for name, notebook in find_notebooks(ROOT).items()
     }
     using = {name for name, files in reached.items() if "studies/contraction_study.py" in files}
@@ -418,7 +418,7 @@ def test_modules_that_a_notebook_reaches(tmp_path, source, expected):
         inner__leaf="deep = 1\n",
     )
     path = write_notebook(tmp_path / "n.ipynb", [code(source)])
-    assert book.reached_modules(folder, path) == expected
+    assert fingerprints.reached_modules(folder, path) == expected
 
 
 # ----------------------------------------------------------------------------------- staging
@@ -440,7 +440,7 @@ def staged(tmp_path, *cells, record=RECORD):
     """The cells as they are staged."""
     title = markdown("(label)=\n# Title\n\nWords.")
     source = write_notebook(tmp_path / "in.ipynb", [title, *cells])
-    book.stage_notebook(source, tmp_path / "prose.ipynb", record)
+    staging.stage_notebook(source, tmp_path / "prose.ipynb", record)
     return nbformat.read(tmp_path / "prose.ipynb", 4).cells
 
 
@@ -474,7 +474,7 @@ def test_what_was_written_on_standard_error_is_left_out(tmp_path):
 
 def test_the_box_stands_behind_the_title_and_its_label(tmp_path):
     text = staged(tmp_path)[0].source
-    assert text.startswith(f"(label)=\n# Title\n\n:::{{admonition}} {book.BOX_TITLE}\n")
+    assert text.startswith(f"(label)=\n# Title\n\n:::{{admonition}} {staging.BOX_TITLE}\n")
     assert text.endswith(":::\n\n\nWords.")
     assert "executed on 9 March 2026 in 12 seconds" in text
     assert "All parameters are at their defaults." in text
@@ -504,9 +504,9 @@ def test_a_page_shows_no_path_of_this_machine(tmp_path):
         ],
     )
     with pytest.raises(book.BookError, match=r"prose\.ipynb, cell 2 .* shows a path of this"):
-        book.stage_notebook(source, tmp_path / "prose.ipynb", RECORD)
+        staging.stage_notebook(source, tmp_path / "prose.ipynb", RECORD)
     source.write_text(source.read_text("utf-8").replace(home, "secret.csv"), "utf-8")
-    book.stage_notebook(source, tmp_path / "prose.ipynb", RECORD)
+    staging.stage_notebook(source, tmp_path / "prose.ipynb", RECORD)
 
 
 def test_a_chapter_that_does_not_exist_is_named(tiny_book):
@@ -542,12 +542,12 @@ def test_the_ledger_is_computed_from_what_the_notebooks_saved(tiny_book, value, 
     book.refresh(tiny_book, describe(path), {}, "quick", lambda line: None)
     build = tiny_book / "_build"
     folders = build / "stage", build / "executed" / "quick"
-    book.stage(tiny_book, *folders, ["prose"], results=build / "results" / "quick")
+    staging.stage(tiny_book, *folders, ["prose"], results=build / "results" / "quick")
     page = (build / "stage" / "book" / "ledger.md").read_text("utf-8")
     assert f"`Text <../notebooks/prose>` | {verdict} | – | {value} |" in page
     assert "profile `quick`, run on" in page
     # without what they saved there is nothing to judge
-    book.stage(tiny_book, *folders, ["prose"])
+    staging.stage(tiny_book, *folders, ["prose"])
     assert "| not computed |" in (build / "stage" / "book" / "ledger.md").read_text("utf-8")
 
 
