@@ -5,9 +5,16 @@ import json
 import os
 import shutil
 import signal
+import time
 from pathlib import Path
 
 import pytest
+
+try:
+    import resource
+except ImportError:
+    # Windows
+    resource = None
 
 from ppm.publishing.notebooks import kernel_environment
 from ppm.publishing.parameters import checking_cell, parameters_cell
@@ -109,6 +116,38 @@ def by_definition(weights, log_lik):
         "smallest bound of a chain": largest.max(axis=1).min(),
         "typical draw": np.median(largest),
     }
+
+
+def is_running(process):
+    """Whether a process is there, giving it a moment to go."""
+    import psutil
+
+    for _ in range(50):
+        if not psutil.pid_exists(process) or (
+            psutil.Process(process).status() == psutil.STATUS_ZOMBIE
+        ):
+            return False
+        time.sleep(0.1)
+    return True
+
+
+needs_file_limit = pytest.mark.skipif(resource is None, reason="needs a limit on files")
+
+
+@pytest.fixture
+def file_limit():
+    """Context in which no file can grow beyond some bytes: what a full disk does, for everybody."""
+
+    @contextlib.contextmanager
+    def limit(size):
+        before = resource.getrlimit(resource.RLIMIT_FSIZE)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
+        try:
+            yield
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+    return limit
 
 
 def markdown(text):

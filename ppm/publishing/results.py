@@ -8,7 +8,7 @@ from pathlib import Path
 import pandas as pd
 
 from ppm._imports import needed_for
-from ppm.disclosure import own_file
+from ppm.publishing.files import write_whole
 from ppm.survey.expenditure import PAPER_QUARTERS, SIMULATED
 
 # the folder a run collects its tables in, set by ``ppm run`` and by the book's builder
@@ -38,9 +38,7 @@ def save(table, name):
     """
     if not re.fullmatch(r"[a-z0-9_]+", name):
         raise ValueError(f"name must be lower-case letters, digits and underscores; got {name!r}")
-    path = _in_the_folder_of_the_run(f"{name}.csv")
-    if path:
-        table.to_csv(path)
+    _save(f"{name}.csv", table.to_csv())
 
 
 def save_values(values, *, data):
@@ -74,9 +72,7 @@ def save_values(values, *, data):
         {"data": kind, "source": source, "part": part, "values": values},
         indent=1, ensure_ascii=False, allow_nan=False,
     )
-    path = _in_the_folder_of_the_run(VALUES_FILE)
-    if path:
-        path.write_text(content + "\n", "utf-8")
+    _save(VALUES_FILE, content + "\n")
 
 
 def fits_folder():
@@ -112,14 +108,14 @@ def data_kind(data):
     return "interview" if whole else "other"
 
 
-def _in_the_folder_of_the_run(name):
+def _save(name, text):
+    """Write a file into the folder of the run, if there is one."""
     folder = os.environ.get(RESULTS_VARIABLE)
-    if not folder:
-        return None
-    path = Path(folder) / name
-    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    # computed from the records, outside any epsilon
-    return own_file(path)
+    if folder:
+        path = Path(folder) / name
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        # computed from the records, outside any epsilon
+        write_whole(path, text, private=True)
 
 
 def table(table, caption, *, digits=2, simulated=False):

@@ -7,6 +7,7 @@ import sys
 
 import pandas as pd
 import pytest
+from conftest import needs_file_limit
 from survey_files import csv_text, unit
 
 import ppm
@@ -35,6 +36,26 @@ def test_what_is_saved_can_be_read_by_its_owner_only(tmp_path, monkeypatch):
         os.umask(before)
     modes = {file.name: stat.S_IMODE(file.stat().st_mode) for file in tmp_path.rglob("*")}
     assert modes == {"tables": 0o700, "bounds.csv": 0o600, "values.json": 0o600}
+
+
+@needs_file_limit
+def test_where_a_table_cannot_be_written_the_earlier_one_stays(
+    tmp_path, monkeypatch, file_limit
+):
+    monkeypatch.setenv("PPM_RESULTS", str(tmp_path))
+    ppm.publishing.save(TABLE, "bounds")
+    ppm.publishing.save_values({}, data=None)
+    before = {file.name: file.read_bytes() for file in tmp_path.iterdir()}
+    assert before.keys() == {"bounds.csv", "values.json"}
+    large = {name: {"value": 0.0, "error": 0.0} for name in map(str, range(1000))}
+    with file_limit(500):
+        with pytest.raises(OSError, match="File too large"):
+            ppm.publishing.save(pd.concat([TABLE] * 100), "bounds")
+        with pytest.raises(OSError, match="File too large"):
+            ppm.publishing.save(pd.concat([TABLE] * 100), "others")
+        with pytest.raises(OSError, match="File too large"):
+            ppm.publishing.save_values(large, data=None)
+    assert {file.name: file.read_bytes() for file in tmp_path.iterdir()} == before
 
 
 def test_without_a_run_nothing_is_written(tmp_path, monkeypatch):
