@@ -1,8 +1,10 @@
 """The command line: ``ppm notebooks``, ``ppm run`` and ``ppm book``."""
 
 import argparse
+import logging
 import os
 import shutil
+import signal
 import sys
 import textwrap
 
@@ -10,9 +12,14 @@ from ppm import __version__
 from ppm._imports import MissingExtraError
 from ppm.disclosure import NOTE_FILE
 from ppm.publishing import notebooks
+from ppm.publishing.files import FolderInUse, one_line
 from ppm.publishing.parameters import ParameterError, check_values, parse_value
 
 USAGE_ERROR = 2
+
+
+class Terminated(KeyboardInterrupt):
+    """The program was asked to end, by ``kill`` or by the system: it ends as after Ctrl-C."""
 
 
 class _Parser(argparse.ArgumentParser):
@@ -34,27 +41,64 @@ def main(arguments=None):
     -------
     int
         0, or 1 if a notebook or the book failed or a package is missing, 2 if the command line is
-        not accepted, 130 if it was interrupted.
+        not accepted, 130 if it was interrupted, 143 if it was terminated.
     """
+    program = arguments is None
+    if program:
+        _end_quietly()
     for stream in (sys.stdout, sys.stderr):
         # a terminal without Greek letters shall show a question mark, not a traceback
         stream.reconfigure(errors="replace") if hasattr(stream, "reconfigure") else None
     options = _parser().parse_args(arguments)
     try:
-        return options.command(options)
+        status = options.command(options)
+        sys.stdout.flush()
+        return status
     except (ParameterError, notebooks.NotebookError) as error:
         print(f"ppm: {error}", file=sys.stderr)
         return USAGE_ERROR
-    except (notebooks.NotebookFailed, MissingExtraError) as error:
+    except (notebooks.NotebookFailed, MissingExtraError, FolderInUse) as error:
         print(f"ppm: {error}", file=sys.stderr)
         return 1
     except BrokenPipeError:
         # the reader of our output left, as `ppm notebooks | head` does
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _give_up_output()
         return 1
-    except KeyboardInterrupt:
-        print("\nppm: interrupted; what was done so far is kept", file=sys.stderr)
-        return 130
+    except OSError as error:
+        # a full disk, a folder that cannot be written into
+        print(f"ppm: {one_line(error)}", file=sys.stderr)
+        _give_up_output()
+        return 1
+    except KeyboardInterrupt as error:
+        if program:
+            # nothing is left that a second Ctrl-C could end sooner
+            signal.signal(signal.SIGINT, signal.SIG_IGN)
+        word, status = (
+            ("terminated", 143) if isinstance(error, Terminated) else ("interrupted", 130)
+        )
+        # behind the terminal's own ^C, or a progress bar
+        start = "\n" if sys.stderr.isatty() else ""
+        print(f"{start}ppm: {word}; what was done so far is kept", file=sys.stderr)
+        return status
+
+
+def _end_quietly():
+    """Take SIGTERM for an interrupt, and keep asyncio from telling of every task cut off."""
+
+    def end(number, frame):
+        raise Terminated
+
+    if signal.getsignal(signal.SIGTERM) == signal.SIG_DFL:
+        signal.signal(signal.SIGTERM, end)
+    logging.getLogger("asyncio").setLevel(logging.CRITICAL)
+
+
+def _give_up_output():
+    """Let nobody try again, when the program ends, to write what cannot be written."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _parser():

@@ -18,6 +18,8 @@ from pathlib import Path
 
 from ppm._imports import install_line, needed_for, require
 from ppm.disclosure import leave_note, own_folder, owner_only
+from ppm.publishing.files import one_line, shortened, write_whole
+from ppm.publishing.kernels import ending_kernels
 from ppm.publishing.parameters import PARAMETERS, ParameterError, check_values, unknown_name
 
 #: the profile of the paper's sizes, which are the notebooks' own defaults
@@ -374,7 +376,7 @@ def kernel_environment(results=None, fits=None):
         Folder for :func:`ppm.publishing.fits_folder`; without it fits are not kept.
     """
     library = str(Path(__file__).resolve().parents[2])
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         spec = {
             "display_name": "Python 3",
             "language": "python",
@@ -461,7 +463,8 @@ def execute(notebook, output, values, *, results=None, fits=None, progress=None)
     with (
         owner_only(),
         kernel_environment(results, fits),
-        tempfile.TemporaryDirectory() as folder,
+        tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder,
+        ending_kernels() as kernels,
     ):
         try:
             papermill.execute_notebook(
@@ -473,6 +476,7 @@ def execute(notebook, output, values, *, results=None, fits=None, progress=None)
                 progress_bar=sys.stderr.isatty() if progress is None else progress,
                 stderr_file=sys.stderr,
                 cwd=folder,
+                **kernels.settings(),
             )
         except papermill.PapermillExecutionError as error:
             first = (error.source.strip().splitlines() or [""])[0]
@@ -485,6 +489,9 @@ def execute(notebook, output, values, *, results=None, fits=None, progress=None)
             ) from None
         except DeadKernelError:
             raise NotebookFailed(f"{notebook.name}: the kernel died (out of memory?)") from None
+        except RuntimeError as error:
+            # it ended before it was there, as where its own folder is full
+            raise NotebookFailed(f"{notebook.name}: no kernel: {one_line(error)}") from None
         finally:
             _strip_paths(output, values)
     for cell in nbformat.read(output, 4).cells:
@@ -526,12 +533,21 @@ def _strip_paths(path, values):
     """Papermill notes where it read and wrote, and the data's folder; that is nobody's business."""
     import nbformat
 
-    if path.is_file():
+    if not path.is_file():
+        return
+    try:
         notebook = nbformat.read(path, 4)
         notebook.metadata.get("papermill", {}).update(input_path=path.name, output_path=path.name)
         if values.get("ce_data"):
             notebook = _without_path(notebook, values["ce_data"])
-        nbformat.write(notebook, path)
+        write_whole(path, nbformat.writes(notebook) + "\n")
+    except ValueError:
+        # half of a notebook, where the disk is full
+        path.unlink()
+    except OSError:
+        # nor may one stay that names the folders
+        path.unlink()
+        raise
 
 
 def _without_path(content, path):
@@ -575,51 +591,79 @@ def run(root, name, values, *, profile=DEFAULT_PROFILE, output=None, progress=No
     Raises
     ------
     ParameterError, NotebookError
-        If a name or a value is not accepted; nothing has been written then.
+        If a name or a value is not accepted, or the folder is not empty, belongs to another run
+        or cannot be written into; nothing has been written then.
     NotebookFailed
         If a cell fails; the folder keeps the half-executed notebook.
+    OSError
+        If a file cannot be written, as on a full disk. However a run ends, its ``run.json`` says
+        ``complete`` only if everything is there.
     """
     notebooks = find_notebooks(root)
     notebook = pick_notebook(notebooks, name)
     values = check(notebook, values)
     require("book", "ppm run")
     values = {**load_profile(root, profile, notebooks)[notebook.name], **values}
-    folder = Path(output) if output else None
-    if folder and folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise NotebookError(f"the output folder {output} exists and is not empty")
-    folder = folder or _fresh_folder(Path("runs"), notebook.name)
-    try:
-        if not folder.exists():
-            own_folder(folder)
-        if values.get("ce_data"):
-            leave_note(folder, Path(values["ce_data"]).name)
-    except OSError as error:
-        raise NotebookError(f"cannot make the output folder {folder}: {error.strerror}") from None
-    executed = folder / f"{notebook.name}.ipynb"
     record = run_record(notebook, values, profile)
+    # what a run says that was killed, or could not write at its end
+    record["status"] = "unfinished"
+    folder = _folder_of_the_run(output, notebook.name, record)
+    executed = folder / f"{notebook.name}.ipynb"
     start = time.perf_counter()
     try:
+        if values.get("ce_data"):
+            leave_note(folder, Path(values["ce_data"]).name)
         execute(
             notebook, executed, values, results=folder, fits=fits_of(root), progress=progress
         )
-        record["status"] = "complete"
-    except NotebookFailed as error:
-        record["status"] = f"failed: {error}"
-        raise
-    finally:
-        record.setdefault("status", "interrupted")
         record["seconds"] = round(time.perf_counter() - start, 1)
-        write_json(folder / "run.json", record)
-    from ppm.publishing.book import render_page
+        from ppm.publishing.book import render_page
 
-    render_page(root, executed, record)
+        render_page(root, executed, record)
+        write_json(folder / "run.json", {**record, "status": "complete"})
+    except BaseException as error:
+        record["seconds"] = round(time.perf_counter() - start, 1)
+        failed = isinstance(error, Exception)
+        record["status"] = (
+            f"failed: {one_line(error, with_file=False)}" if failed else "interrupted"
+        )
+        with contextlib.suppress(OSError):
+            write_json(folder / "run.json", record)
+        raise
     return folder
 
 
-def _fresh_folder(parent, name):
-    folder = parent / f"{name}-{datetime.datetime.now():%Y%m%d-%H%M%S}"
-    candidates = itertools.chain([folder], (Path(f"{folder}-{n}") for n in itertools.count(2)))
-    return next(candidate for candidate in candidates if not candidate.exists())
+def _folder_of_the_run(output, name, record):
+    """A folder for one run alone: of several it belongs to the one that makes ``run.json``."""
+    start = Path("runs", f"{name}-{datetime.datetime.now():%Y%m%d-%H%M%S}")
+    others = (Path(f"{start}-{number}") for number in itertools.count(2))
+    for folder in [Path(output)] if output else itertools.chain([start], others):
+        mark = folder / "run.json"
+        try:
+            # not Path.exists, which raises an error for a name that is too long
+            if not os.path.exists(folder):
+                own_folder(folder)
+            if any(folder.iterdir()) or not _made(mark):
+                continue
+        except OSError as error:
+            told = f"the output folder {shortened(folder)} cannot be used: {error.strerror}"
+            raise NotebookError(told) from None
+        try:
+            write_json(mark, record)
+        except BaseException:
+            mark.unlink()
+            raise
+        return folder
+    raise NotebookError(f"the output folder {output} exists and is not empty")
+
+
+def _made(path):
+    """Whether this process made a file, and no other before."""
+    try:
+        path.open("x").close()
+    except FileExistsError:
+        return False
+    return True
 
 
 def run_record(notebook, values, profile):
@@ -662,10 +706,7 @@ def content_hash(path):
 
 def write_json(path, content):
     """Write JSON so that no reader ever sees half of it."""
-    path = Path(path)
-    temporary = path.with_name(path.name + ".part")
-    temporary.write_text(json.dumps(content, indent=1, ensure_ascii=False) + "\n", "utf-8")
-    temporary.replace(path)
+    write_whole(path, json.dumps(content, indent=1, ensure_ascii=False) + "\n")
 
 
 def parameter_rows(notebook, profiles=None):

@@ -1,7 +1,12 @@
 """The command line: what it lists, what it refuses, and that the documented commands exist."""
 
+import errno
+import os
 import re
+import runpy
 import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 from conftest import ROOT
@@ -72,16 +77,94 @@ def test_run_refuses_an_impossible_value(capsys, no_kernel, tiny_book, name, val
         (["run", "counts", "-p", "seed=1", "-p", "seed=2"], "given twice"),
         (["run", "counts", "--profile", "fast"], "unknown profile 'fast' (accepted: paper, quick)"),
         (["run", "counts", "--output", "."], "exists and is not empty"),
+        (["run", "counts", "--output", "x" * 300], f"{'x' * 100}… cannot be used: File name too"),
+        (["run", "counts", "--output", "a file"], "folder a file cannot be used: Not a directory"),
+        (["run", "counts", "--output", "a file/in"], "cannot be used: Not a directory"),
         (["run", "prose", "-p", "ce_data=no.zip"], "ce_data = 'no.zip' is not accepted"),
         (["run"], "name a notebook"),
         (["rum"], "invalid choice: 'rum'"),
         (["book", "--profile", "fast"], "unknown profile 'fast'"),
         (["book", "--ce-data", "no.zip"], "ce_data = 'no.zip' is not accepted"),
     ],
-    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+    ids=lambda value: " ".join(value)[:60] if isinstance(value, list) else "",
 )
-def test_a_wrong_command_line_is_refused(capsys, no_kernel, tiny_book, arguments, told):
+def test_a_wrong_command_line_is_refused(
+    capsys, no_kernel, tiny_book, tmp_path, arguments, told
+):
+    (tmp_path / "a file").touch()
     assert told in refused(capsys, tiny_book, *arguments)
+
+
+@pytest.mark.parametrize("exists", [True, False])
+def test_a_folder_that_cannot_be_written_into_is_refused(
+    capsys, no_kernel, tiny_book, tmp_path, monkeypatch, exists
+):
+    if exists:
+        (tmp_path / "out").mkdir()
+    # permissions mean nothing to the superuser, as whom tests may run
+    name = "open" if exists else "mkdir"
+    original = getattr(Path, name)
+
+    def denied(path, *arguments, **options):
+        if path in (Path("out"), Path("out", "run.json")):
+            raise PermissionError(errno.EACCES, "Permission denied", str(path))
+        return original(path, *arguments, **options)
+
+    monkeypatch.setattr(Path, name, denied)
+    told = refused(capsys, tiny_book, "run", "counts", "--output", "out")
+    assert told == "ppm: the output folder out cannot be used: Permission denied\n"
+
+
+@pytest.mark.parametrize("command", ["run", "book"])
+def test_an_error_of_the_system_has_one_line_and_status_1(
+    capsys, monkeypatch, tiny_book, command
+):
+    def full(*arguments, **options):
+        raise OSError(errno.ENOSPC, "No space left on device", "/somewhere/table.csv")
+
+    monkeypatch.setattr(notebooks, "run", full)
+    monkeypatch.setattr("ppm.publishing.book.build", full)
+    arguments = [command, "counts"] if command == "run" else [command]
+    assert cli.main(["--root", str(tiny_book), *arguments]) == 1
+    assert capsys.readouterr() == ("", "ppm: No space left on device: /somewhere/table.csv\n")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
+@pytest.mark.parametrize("buffered", ["", "1"], ids=["buffered", "unbuffered"])
+def test_what_cannot_be_printed_is_told_in_one_line(tiny_book, buffered):
+    with open("/dev/full", "w") as full:
+        finished = subprocess.run(
+            [sys.executable, "-m", "ppm", "--root", tiny_book, "notebooks"],
+            cwd=ROOT, stdout=full, stderr=subprocess.PIPE, text=True,
+            env=os.environ | {"PYTHONUNBUFFERED": buffered},
+        )
+    assert finished.returncode == 1
+    assert finished.stderr == "ppm: No space left on device\n"
+
+
+@pytest.mark.parametrize(
+    ("error", "status", "word"),
+    [(KeyboardInterrupt, 130, "interrupted"), (cli.Terminated, 143, "terminated")],
+)
+def test_an_interrupt_has_one_line(capsys, monkeypatch, tiny_book, error, status, word):
+    def interrupt(*arguments, **options):
+        raise error
+
+    monkeypatch.setattr(notebooks, "run", interrupt)
+    assert cli.main(["--root", str(tiny_book), "run", "counts"]) == status
+    assert capsys.readouterr().err == f"ppm: {word}; what was done so far is kept\n"
+
+
+def test_an_interrupt_before_the_library_is_read_has_one_line(capsys, monkeypatch):
+    class Unread:
+        def __getattr__(self, name):
+            raise KeyboardInterrupt
+
+    monkeypatch.setitem(sys.modules, "ppm.publishing.command_line", Unread())
+    with pytest.raises(SystemExit) as ended:
+        runpy.run_module("ppm", run_name="__main__")
+    assert ended.value.code == 130
+    assert capsys.readouterr() == ("", "ppm: interrupted\n")
 
 
 def test_a_right_command_line_is_not_refused(capsys, no_kernel, tiny_book, tmp_path):

@@ -11,14 +11,26 @@ import signal
 import stat
 import subprocess
 import sys
+import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from conftest import FIGURE, ROOT, chapter, code, markdown, write_notebook
+from conftest import (
+    FIGURE,
+    ROOT,
+    chapter,
+    code,
+    is_running,
+    markdown,
+    needs_file_limit,
+    write_notebook,
+)
 from jupyter_client.kernelspec import KernelSpecManager
 
-from ppm.publishing import notebooks
+from ppm.publishing import book, notebooks
+from ppm.publishing.files import one_line
 from ppm.publishing.parameters import (
     PARAMETERS,
     ParameterError,
@@ -392,8 +404,148 @@ def test_plain_papermill_refuses_from_inside_the_notebook(tiny_book, tmp_path, v
     assert caught.value.evalue == str(refused.value)
 
 
+LARGE = {
+    "table": "import pandas as pd\n"
+    "ppm.publishing.save(pd.DataFrame({'number': range(60_000)}), 'large')",
+    "notebook": "print('x' * 300_000)",
+}
+
+
+@needs_file_limit
+@pytest.mark.parametrize("what", LARGE)
+def test_on_a_full_disk_nothing_is_half_written(tiny_book, tmp_path, file_limit, what):
+    write_notebook(
+        tiny_book / "notebooks" / "prose.ipynb", chapter("Prose", [code(LARGE[what])])
+    )
+    out = tmp_path / "out"
+    with file_limit(200_000), pytest.raises((OSError, notebooks.NotebookFailed)) as caught:
+        notebooks.run(tiny_book, "prose", {}, output=out, progress=False)
+    told = one_line(caught.value)
+    assert "File too large" in told
+    record = json.loads((out / "run.json").read_text())
+    assert record["status"].startswith("failed: ") and "File too large" in record["status"]
+    # of the notebook there is what could be written
+    left = {"run.json", "prose.ipynb"} if what == "table" else {"run.json"}
+    assert {file.name for file in out.iterdir()} == left
+
+
+@pytest.fixture
+def no_work(monkeypatch):
+    """Stand-ins for what executes a notebook and makes its page."""
+
+    def execute(notebook, output, values, **options):
+        Path(output).write_text("executed")
+
+    def render_page(root, executed, record):
+        executed.with_suffix(".html").write_text("page")
+
+    monkeypatch.setattr(notebooks, "execute", execute)
+    monkeypatch.setattr(book, "render_page", render_page)
+
+
+FULL = OSError(28, "No space left on device", "/somewhere/x")
+
+
+@pytest.mark.parametrize(
+    ("error", "status"),
+    [
+        (KeyboardInterrupt(), "interrupted"),
+        (book.BookError("no page could be made: x"), "failed: no page could be made: x"),
+        (FULL, "failed: No space left on device"),
+    ],
+    ids=["interrupt", "page", "disk"],
+)
+def test_a_run_without_its_page_is_not_complete(
+    tiny_book, tmp_path, no_work, monkeypatch, error, status
+):
+    def fail(*arguments):
+        # what would be there if it were killed here
+        assert status_of(tmp_path / "out") == "unfinished"
+        raise error
+
+    monkeypatch.setattr(book, "render_page", fail)
+    with pytest.raises(type(error)):
+        notebooks.run(tiny_book, "prose", {}, output=tmp_path / "out")
+    assert status_of(tmp_path / "out") == status
+
+
+def status_of(folder):
+    return json.loads((folder / "run.json").read_text())["status"]
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt(), FULL], ids=["interrupt", "disk"])
+def test_a_run_whose_last_word_cannot_be_written_is_not_complete(
+    tiny_book, tmp_path, no_work, monkeypatch, error
+):
+    original = notebooks.write_json
+
+    def write_json(path, content):
+        if content["status"] != "unfinished":
+            raise error
+        original(path, content)
+
+    monkeypatch.setattr(notebooks, "write_json", write_json)
+    with pytest.raises(type(error)):
+        notebooks.run(tiny_book, "prose", {}, output=tmp_path / "out")
+    assert status_of(tmp_path / "out") == "unfinished"
+
+
+def test_a_folder_in_which_nothing_can_be_written_stays_empty(
+    tiny_book, tmp_path, no_work, monkeypatch
+):
+    def full(*arguments):
+        raise FULL
+
+    monkeypatch.setattr(notebooks, "write_json", full)
+    with pytest.raises(OSError, match="No space left"):
+        notebooks.run(tiny_book, "prose", {}, output=tmp_path / "out")
+    assert not list((tmp_path / "out").iterdir())
+
+
+@pytest.mark.parametrize("named", [True, False], ids=["one folder", "folders by the time"])
+def test_of_two_runs_at_once_each_has_its_own_folder(
+    tiny_book, tmp_path, no_work, monkeypatch, named
+):
+    monkeypatch.chdir(tmp_path)
+    both = threading.Barrier(2)
+    make = notebooks._made
+
+    def together(path):
+        # both have seen that there is nothing in it
+        if not own.done:
+            own.done = True
+            both.wait(10)
+        return make(path)
+
+    own = threading.local()
+    monkeypatch.setattr(notebooks, "_made", together)
+
+    def run(number):
+        own.done = False
+        try:
+            return notebooks.run(
+                tiny_book, "prose", {"seed": number}, output="out" if named else None
+            )
+        except notebooks.NotebookError as error:
+            return str(error)
+
+    with ThreadPoolExecutor(2) as pool:
+        found = list(pool.map(run, [1, 2]))
+    refused = "the output folder out exists and is not empty"
+    assert len(set(found)) == 2 and (refused in found) == named
+    for number, folder in enumerate(found, start=1):
+        if folder != refused:
+            record = json.loads((folder / "run.json").read_text())
+            assert record["status"] == "complete" and record["parameters"]["seed"] == number
+
+
 @pytest.mark.skipif(sys.platform == "win32", reason="sends a POSIX signal")
-def test_ctrl_c_ends_the_run_and_its_kernel(tiny_book, tmp_path):
+@pytest.mark.parametrize(
+    ("number", "status", "word"),
+    [(signal.SIGINT, 130, "interrupted"), (signal.SIGTERM, 143, "terminated")],
+    ids=["Ctrl-C", "SIGTERM"],
+)
+def test_a_signal_ends_the_run_and_its_kernel(tiny_book, tmp_path, number, status, word):
     mark = tmp_path / "kernel started"
     cells = [
         code(f"import os, pathlib\npathlib.Path({str(mark)!r}).write_text(str(os.getpid()))"),
@@ -410,26 +562,12 @@ def test_ctrl_c_ends_the_run_and_its_kernel(tiny_book, tmp_path):
             assert process.poll() is None, process.stderr.read()
             assert time.monotonic() < deadline, "the kernel did not start"
             time.sleep(0.1)
-        process.send_signal(signal.SIGINT)
+        process.send_signal(number)
         _, told = process.communicate(timeout=60)
     finally:
         process.kill()
-    assert process.returncode == 130
-    assert "interrupted; what was done so far is kept" in told
-    assert "Traceback" not in told
-    assert json.loads((tmp_path / "out" / "run.json").read_text())["status"] == "interrupted"
+    assert process.returncode == status
+    assert told == f"ppm: {word}; what was done so far is kept\n"
+    assert status_of(tmp_path / "out") == "interrupted"
     assert (tmp_path / "out" / "prose.ipynb").is_file()
     assert not is_running(int(mark.read_text()))
-
-
-def is_running(process):
-    """Whether a process is there, giving it a moment to go."""
-    import psutil
-
-    for _ in range(50):
-        if not psutil.pid_exists(process) or (
-            psutil.Process(process).status() == psutil.STATUS_ZOMBIE
-        ):
-            return False
-        time.sleep(0.1)
-    return True
