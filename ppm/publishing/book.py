@@ -20,6 +20,7 @@ All that is generated lies in ``_build`` at the root of the repository:
 
 import contextlib
 import datetime
+import errno
 import re
 import shutil
 import subprocess
@@ -30,6 +31,7 @@ from pathlib import Path
 
 from ppm._imports import require
 from ppm.disclosure import NOTE_FILE, leave_note, own_folder, owner_only
+from ppm.publishing.files import alone_in, write_whole
 from ppm.publishing.fingerprints import (
     book_fingerprint,
     changes,
@@ -64,6 +66,9 @@ from ppm.publishing.staging import (
     statement_checks_of,
 )
 
+# errors of a disk that takes no more: no space, no quota, too large a file, read-only
+FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS)
+
 
 def build(root, *, profile=DEFAULT_PROFILE, ce_data="", out=None):
     """Execute what changed, then build the book unless it is up to date.
@@ -91,6 +96,10 @@ def build(root, *, profile=DEFAULT_PROFILE, ce_data="", out=None):
         If something is wrong that can be seen beforehand.
     NotebookFailed
         If a cell fails, or a chapter cannot be shown as it is.
+    FolderInUse
+        If another build is at work in the same ``_build``.
+    OSError
+        If a file cannot be written, as on a full disk. The book that stands stays.
     """
     root = Path(root)
     notebooks = find_notebooks(root)
@@ -109,6 +118,13 @@ def build(root, *, profile=DEFAULT_PROFILE, ce_data="", out=None):
         if ce_data and "ce_data" in notebooks[name].parameters:
             values["ce_data"] = ce_data
         plan[name] = check(notebooks[name], values)
+    with alone_in(root / "_build"):
+        return _build(root, notebooks, plan, study, profile, out)
+
+
+def _build(root, notebooks, plan, study, profile, out):
+    """Execute what changed, then build unless the book is up to date; return the exit status."""
+    chapters = list(plan)
 
     def say(text):
         print(text, file=out or sys.stdout, flush=True)
@@ -279,6 +295,10 @@ def _sphinx(source, output, *, strict=True):
     log = Path(output).parent / "sphinx.log"
     log.parent.mkdir(parents=True, exist_ok=True)
     log.write_text(text, "utf-8")
+    # Sphinx warns of a picture that it could not copy, and goes on
+    full = re.search(rf"\[Errno (?:{'|'.join(map(str, FULL))})\] ([^:'\n]+)", text)
+    if full:
+        raise BookError(f"the pages could not be written: {full[1]}")
     html = Path(output) / "_build" / "html"
     if finished.returncode == 0 and html.is_dir():
         # of MathJax's bundles, each with everything in it, pages load this one
@@ -343,12 +363,17 @@ def render_page(root, executed, record):
             raise BookError(f"no page could be made: {problems[-1]}")
         built = output / "_build" / "html"
         files = executed.with_name(f"{name}_files")
-        for part in ("_static", "_images"):
-            if (built / part).is_dir():
-                unread = shutil.ignore_patterns("*.map", "locales", "sre")
-                shutil.copytree(built / part, files / part, ignore=unread)
-        html = (built / "notebooks" / f"{name}.html").read_text("utf-8")
-        page.write_text(_single(html, name), "utf-8")
+        try:
+            for part in ("_static", "_images"):
+                if (built / part).is_dir():
+                    unread = shutil.ignore_patterns("*.map", "locales", "sre")
+                    shutil.copytree(built / part, files / part, ignore=unread)
+            html = (built / "notebooks" / f"{name}.html").read_text("utf-8")
+            write_whole(page, _single(html, name))
+        except BaseException:
+            # without its page all this is of no use
+            shutil.rmtree(files, ignore_errors=True)
+            raise
     return page
 
 

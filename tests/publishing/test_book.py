@@ -6,14 +6,16 @@ import os
 import re
 import shutil
 import stat
+import subprocess
 import sys
 from pathlib import Path
 
 import nbformat
 import pytest
-from conftest import ROOT, chapter, code, markdown, write_notebook
+from conftest import ROOT, chapter, code, markdown, needs_file_limit, write_notebook
 
 from ppm.publishing import book, fingerprints, staging
+from ppm.publishing.files import FolderInUse, alone_in
 from ppm.publishing.notebooks import (
     NotebookFailed,
     cell_tags,
@@ -21,6 +23,7 @@ from ppm.publishing.notebooks import (
     describe,
     find_notebooks,
     read_cells,
+    run_record,
 )
 from ppm.publishing.parameters import PARAMETERS
 
@@ -358,6 +361,56 @@ def test_an_interrupted_build_is_not_taken_for_done(tiny_book, recorder, monkeyp
     make(tiny_book)
     assert "sphinx" in recorder
     assert ("counts" in recorder) == (interrupted == "execute")
+
+
+def test_of_two_builds_at_once_the_second_is_refused(tiny_book, recorder):
+    with alone_in(tiny_book / "_build"), pytest.raises(FolderInUse, match="wait for its end"):
+        make(tiny_book)
+    assert recorder == []
+    assert make(tiny_book)[0] == 0
+
+
+@pytest.mark.parametrize("status", [0, 1], ids=["only warned", "failed"])
+def test_pages_that_a_full_disk_cut_short_are_no_book(tmp_path, monkeypatch, status):
+    said = "WARNING: cannot copy image file '/x/a.png': [Errno 28] No space left on device: '/x/b'"
+
+    def run(command, **options):
+        (tmp_path / "out" / "_build" / "html").mkdir(parents=True)
+        return subprocess.CompletedProcess(command, status, said + "\nand so on\n")
+
+    monkeypatch.setattr(book.subprocess, "run", run)
+    with pytest.raises(book.BookError) as caught:
+        book._sphinx(tmp_path, tmp_path / "out", strict=False)
+    assert str(caught.value) == "the pages could not be written: No space left on device"
+    # of other errors Sphinx's own lines tell more
+    said = said.replace("28", "2")
+    assert bool(book._sphinx(tmp_path, tmp_path / "out", strict=False)) == bool(status)
+
+
+@needs_file_limit
+def test_a_page_that_cannot_be_written_is_not_there(
+    tiny_book, tmp_path, recorder, monkeypatch, file_limit
+):
+    executed = tmp_path / "out" / "prose.ipynb"
+    executed.parent.mkdir()
+    shutil.copy(tiny_book / "notebooks" / "prose.ipynb", executed)
+    record = run_record(describe(executed), {}, "paper") | {"seconds": 1.0}
+
+    def sphinx(source, output, *, strict=True):
+        html = output / "_build" / "html"
+        for file in ("notebooks/prose.html", "_static/a.js"):
+            (html / file).parent.mkdir(parents=True)
+            (html / file).write_text("</head>")
+        return []
+
+    monkeypatch.setattr(book, "_sphinx", sphinx)
+    monkeypatch.setattr(book, "_single", lambda html, name: "x" * 300_000)
+    with file_limit(200_000), pytest.raises(OSError, match="File too large"):
+        book.render_page(tiny_book, executed, record)
+    assert list(executed.parent.iterdir()) == [executed]
+    book.render_page(tiny_book, executed, record)
+    found = {path.name for path in executed.parent.rglob("*")}
+    assert found == {"prose.ipynb", "prose.html", "prose_files", "_static", "a.js"}
 
 
 def test_in_this_book_a_module_reaches_the_chapters_that_use_it():
