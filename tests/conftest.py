@@ -16,7 +16,7 @@ except ImportError:
     # Windows
     resource = None
 
-from ppm.publishing.notebooks import kernel_environment
+from ppm.publishing.execution import kernel_environment
 from ppm.publishing.parameters import checking_cell, parameters_cell
 
 ROOT = Path(__file__).resolve().parents[1]

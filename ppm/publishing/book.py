@@ -31,6 +31,7 @@ from pathlib import Path
 
 from ppm._imports import require
 from ppm.disclosure import NOTE_FILE, leave_note, own_folder, owner_only
+from ppm.publishing.execution import execute, fits_of, run_record
 from ppm.publishing.files import alone_in, write_whole
 from ppm.publishing.fingerprints import (
     book_fingerprint,
@@ -49,12 +50,9 @@ from ppm.publishing.notebooks import (
     BookError,
     NotebookFailed,
     check,
-    execute,
     find_notebooks,
-    fits_of,
     ledger_settings,
     load_profile,
-    run_record,
     write_json,
 )
 from ppm.publishing.staging import (

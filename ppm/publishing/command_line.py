@@ -175,7 +175,9 @@ def _run(options):
         if name in notebook.parameters:
             text = parse_value(name, text)
         values[name] = text
-    folder = notebooks.run(
+    from ppm.publishing.run import run
+
+    folder = run(
         root, notebook.name, values, profile=options.profile, output=options.output
     )
     print(f"Done. Open {folder / (notebook.name + '.html')}")

@@ -15,6 +15,7 @@ import pytest
 from conftest import ROOT, chapter, code, markdown, needs_file_limit, write_notebook
 
 from ppm.publishing import book, fingerprints, staging
+from ppm.publishing.execution import run_record
 from ppm.publishing.files import FolderInUse, alone_in
 from ppm.publishing.notebooks import (
     NotebookFailed,
@@ -23,7 +24,6 @@ from ppm.publishing.notebooks import (
     describe,
     find_notebooks,
     read_cells,
-    run_record,
 )
 from ppm.publishing.parameters import PARAMETERS
 
@@ -709,17 +709,17 @@ def test_a_study_of_a_chapter_that_the_book_lacks_is_refused(tiny_book, recorder
 
 
 def test_a_run_of_the_chapter_alone_makes_no_study(book_with_study, monkeypatch):
-    from ppm.publishing import notebooks
+    from ppm.publishing import run as running
 
     monkeypatch.chdir(book_with_study)
-    monkeypatch.setattr(notebooks, "execute", lambda *arguments, **options: 1.0)
-    monkeypatch.setattr(book, "render_page", lambda *arguments: None)
+    monkeypatch.setattr(running, "execute", lambda *arguments, **options: 1.0)
+    monkeypatch.setattr(running, "render_page", lambda *arguments: None)
 
     def fail(*arguments, **options):
         pytest.fail("the study was begun")
 
     monkeypatch.setattr(book, "ledger_study", fail)
-    notebooks.run(book_with_study, "poisson_contraction", {"mean": 50.0}, profile="quick")
+    running.run(book_with_study, "poisson_contraction", {"mean": 50.0}, profile="quick")
 
 
 def test_statements_of_chapters_and_pages_link_to_their_checks(tiny_book):

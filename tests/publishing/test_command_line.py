@@ -15,6 +15,7 @@ from test_parameters import REFUSED
 import ppm
 from ppm.publishing import command_line as cli
 from ppm.publishing import notebooks
+from ppm.publishing import run as running
 from ppm.publishing.parameters import PARAMETERS
 
 # the parameters of the tiny book's notebook
@@ -49,7 +50,7 @@ def no_kernel(monkeypatch):
     def fail(*arguments, **options):
         pytest.fail("work was begun")
 
-    monkeypatch.setattr(notebooks, "execute", fail)
+    monkeypatch.setattr(running, "execute", fail)
     monkeypatch.setattr("ppm.publishing.book.execute", fail)
     monkeypatch.setattr("ppm.publishing.book._sphinx", fail)
 
@@ -122,7 +123,7 @@ def test_an_error_of_the_system_has_one_line_and_status_1(
     def full(*arguments, **options):
         raise OSError(errno.ENOSPC, "No space left on device", "/somewhere/table.csv")
 
-    monkeypatch.setattr(notebooks, "run", full)
+    monkeypatch.setattr(running, "run", full)
     monkeypatch.setattr("ppm.publishing.book.build", full)
     arguments = [command, "counts"] if command == "run" else [command]
     assert cli.main(["--root", str(tiny_book), *arguments]) == 1
@@ -150,7 +151,7 @@ def test_an_interrupt_has_one_line(capsys, monkeypatch, tiny_book, error, status
     def interrupt(*arguments, **options):
         raise error
 
-    monkeypatch.setattr(notebooks, "run", interrupt)
+    monkeypatch.setattr(running, "run", interrupt)
     assert cli.main(["--root", str(tiny_book), "run", "counts"]) == status
     assert capsys.readouterr().err == f"ppm: {word}; what was done so far is kept\n"
 
@@ -210,7 +211,7 @@ def test_a_failed_notebook_gives_status_1_and_one_line(capsys, monkeypatch, tiny
     def fail(*arguments, **options):
         raise notebooks.NotebookFailed("counts, cell [3] (x): ValueError: no")
 
-    monkeypatch.setattr(notebooks, "execute", fail)
+    monkeypatch.setattr(running, "execute", fail)
     arguments = ["--root", str(tiny_book), "run", "counts", "--output", str(tmp_path / "out")]
     assert cli.main(arguments) == 1
     assert capsys.readouterr().err == "ppm: counts, cell [3] (x): ValueError: no\n"
@@ -225,7 +226,7 @@ def test_a_run_on_a_data_file_says_that_only_its_owner_can_read_it(
             (tmp_path / "CONFIDENTIAL.txt").touch()
         return tmp_path
 
-    monkeypatch.setattr(notebooks, "run", run)
+    monkeypatch.setattr(running, "run", run)
     assert cli.main(["--root", str(tiny_book), "run", "counts"]) == 0
     told = capsys.readouterr().out
     assert told.startswith(f"Done. Open {tmp_path / 'counts.html'}\n")

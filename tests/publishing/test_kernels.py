@@ -11,7 +11,7 @@ from conftest import chapter, code, is_running, write_notebook
 from jupyter_client import AsyncKernelManager
 from jupyter_client.provisioning import local_provisioner
 
-from ppm.publishing import kernels, notebooks
+from ppm.publishing import execution, kernels, notebooks
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="sends POSIX signals")
 
@@ -57,7 +57,7 @@ def launched(monkeypatch):
 def execute(tmp_path, *cells):
     """Execute a small notebook."""
     path = write_notebook(tmp_path / "small.ipynb", chapter("Small", [code(c) for c in cells]))
-    notebooks.execute(notebooks.describe(path), tmp_path / "out.ipynb", {}, progress=False)
+    execution.execute(notebooks.describe(path), tmp_path / "out.ipynb", {}, progress=False)
 
 
 def later(do, *, ready=lambda: True, seconds=0.0):

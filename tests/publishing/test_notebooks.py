@@ -29,7 +29,8 @@ from conftest import (
 )
 from jupyter_client.kernelspec import KernelSpecManager
 
-from ppm.publishing import book, notebooks
+from ppm.publishing import book, execution, notebooks
+from ppm.publishing import run as running
 from ppm.publishing.files import one_line
 from ppm.publishing.parameters import (
     PARAMETERS,
@@ -189,7 +190,7 @@ def test_the_kernel_is_this_interpreter_whatever_the_user_has(tmp_path, monkeypa
     monkeypatch.setenv("JUPYTER_PATH", str(tmp_path))
     # without our environment the user's kernel would be taken
     assert KernelSpecManager().get_kernel_spec("python3").argv[0] == "/no/such/python"
-    with notebooks.kernel_environment():
+    with execution.kernel_environment():
         spec = KernelSpecManager().get_kernel_spec("python3")
         assert spec.argv[0] == sys.executable
         # nobody asked for tables or fits to be kept
@@ -201,14 +202,14 @@ def test_what_the_user_gives_goes_before_the_profile_and_what_differs_is_named(
     tiny_book, tmp_path, monkeypatch
 ):
     given = []
-    monkeypatch.setattr(notebooks, "execute", lambda *args, **options: given.append(args[2]))
-    monkeypatch.setattr("ppm.publishing.book.render_page", lambda *args: None)
+    monkeypatch.setattr(running, "execute", lambda *args, **options: given.append(args[2]))
+    monkeypatch.setattr("ppm.publishing.run.render_page", lambda *args: None)
     (tiny_book / "notebooks" / "profiles" / "quick.yml").write_text(
         "counts: {replicates: 2, truncate_at: 5.0}\n"
     )
     # as in the notebook: replicates=400, sizes=[100, 400], truncate_at=3.5, seed=1
     own = {"replicates": 7, "seed": 1}
-    notebooks.run(tiny_book, "counts", own, profile="quick", output=tmp_path / "run")
+    running.run(tiny_book, "counts", own, profile="quick", output=tmp_path / "run")
     assert given == [{"replicates": 7, "truncate_at": 5.0, "seed": 1}]
     record = json.loads((tmp_path / "run" / "run.json").read_text("utf-8"))
     assert sorted(record["changed"]) == ["replicates", "truncate_at"]
@@ -255,7 +256,7 @@ def test_a_run_leaves_everything_about_it(tiny_book, tmp_path, monkeypatch):
     somewhere.mkdir()
     (somewhere / "data.zip").write_bytes(b"abc")
     monkeypatch.chdir(somewhere)
-    folder = notebooks.run(tiny_book, "prose", {"seed": 5, "ce_data": "data.zip"})
+    folder = running.run(tiny_book, "prose", {"seed": 5, "ce_data": "data.zip"})
     assert folder.parent == Path("runs")
     assert (folder / "seeds.csv").read_text() == ",seed\n0,5\n"
     executed = (folder / "prose.ipynb").read_text("utf-8")
@@ -304,7 +305,7 @@ def test_a_run_does_not_keep_where_the_data_lie(tiny_book, tmp_path, monkeypatch
         monkeypatch.setattr(Path, "symlink_to", refuse)
     expected = pytest.raises(notebooks.NotebookFailed) if fails else contextlib.nullcontext()
     with expected:
-        notebooks.run(
+        running.run(
             tiny_book, "prose", {"ce_data": str(secret / "data.zip")}, output=tmp_path / "out"
         )
     executed = json.loads((tmp_path / "out" / "prose.ipynb").read_text("utf-8"))
@@ -343,7 +344,7 @@ def test_a_run_can_be_read_by_its_owner_only(tiny_book, tmp_path, made_before):
     try:
         if made_before:
             out.mkdir()
-        notebooks.run(tiny_book, "prose", {"ce_data": str(data)}, output=out)
+        running.run(tiny_book, "prose", {"ce_data": str(data)}, output=out)
         assert os.umask(0o022) == 0o022
     finally:
         os.umask(before)
@@ -359,7 +360,7 @@ def test_a_run_can_be_read_by_its_owner_only(tiny_book, tmp_path, made_before):
 
 
 def test_only_a_run_on_a_data_file_is_called_confidential(tiny_book, tmp_path):
-    notebooks.run(tiny_book, "prose", {}, output=tmp_path / "out")
+    running.run(tiny_book, "prose", {}, output=tmp_path / "out")
     assert not (tmp_path / "out" / "CONFIDENTIAL.txt").exists()
 
 
@@ -368,7 +369,7 @@ def test_a_failed_run_keeps_the_notebook_and_says_which_cell(tiny_book, tmp_path
     write_notebook(tiny_book / "notebooks" / "prose.ipynb", chapter("Prose", cells))
     out = tmp_path / "out"
     with pytest.raises(notebooks.NotebookFailed) as caught:
-        notebooks.run(tiny_book, "prose", {}, output=out)
+        running.run(tiny_book, "prose", {}, output=out)
     assert str(caught.value) == (
         "prose, cell [5] (seed / 0): ZeroDivisionError: division by zero"
     )
@@ -383,7 +384,7 @@ def test_a_warning_in_a_notebook_is_an_error(tiny_book, tmp_path):
     cells = [code("import warnings\nwarnings.warn('odd result')")]
     path = write_notebook(tiny_book / "notebooks" / "prose.ipynb", chapter("Prose", cells))
     with pytest.raises(notebooks.NotebookFailed, match="UserWarning: odd result"):
-        notebooks.execute(notebooks.describe(path), tmp_path / "out.ipynb", {})
+        execution.execute(notebooks.describe(path), tmp_path / "out.ipynb", {})
 
 
 @pytest.mark.parametrize("value", [1, "many"], ids=["range", "type"])
@@ -419,7 +420,7 @@ def test_on_a_full_disk_nothing_is_half_written(tiny_book, tmp_path, file_limit,
     )
     out = tmp_path / "out"
     with file_limit(200_000), pytest.raises((OSError, notebooks.NotebookFailed)) as caught:
-        notebooks.run(tiny_book, "prose", {}, output=out, progress=False)
+        running.run(tiny_book, "prose", {}, output=out, progress=False)
     told = one_line(caught.value)
     assert "File too large" in told
     record = json.loads((out / "run.json").read_text())
@@ -439,8 +440,8 @@ def no_work(monkeypatch):
     def render_page(root, executed, record):
         executed.with_suffix(".html").write_text("page")
 
-    monkeypatch.setattr(notebooks, "execute", execute)
-    monkeypatch.setattr(book, "render_page", render_page)
+    monkeypatch.setattr(running, "execute", execute)
+    monkeypatch.setattr(running, "render_page", render_page)
 
 
 FULL = OSError(28, "No space left on device", "/somewhere/x")
@@ -463,9 +464,9 @@ def test_a_run_without_its_page_is_not_complete(
         assert status_of(tmp_path / "out") == "unfinished"
         raise error
 
-    monkeypatch.setattr(book, "render_page", fail)
+    monkeypatch.setattr(running, "render_page", fail)
     with pytest.raises(type(error)):
-        notebooks.run(tiny_book, "prose", {}, output=tmp_path / "out")
+        running.run(tiny_book, "prose", {}, output=tmp_path / "out")
     assert status_of(tmp_path / "out") == status
 
 
@@ -484,9 +485,9 @@ def test_a_run_whose_last_word_cannot_be_written_is_not_complete(
             raise error
         original(path, content)
 
-    monkeypatch.setattr(notebooks, "write_json", write_json)
+    monkeypatch.setattr(running, "write_json", write_json)
     with pytest.raises(type(error)):
-        notebooks.run(tiny_book, "prose", {}, output=tmp_path / "out")
+        running.run(tiny_book, "prose", {}, output=tmp_path / "out")
     assert status_of(tmp_path / "out") == "unfinished"
 
 
@@ -496,9 +497,9 @@ def test_a_folder_in_which_nothing_can_be_written_stays_empty(
     def full(*arguments):
         raise FULL
 
-    monkeypatch.setattr(notebooks, "write_json", full)
+    monkeypatch.setattr(running, "write_json", full)
     with pytest.raises(OSError, match="No space left"):
-        notebooks.run(tiny_book, "prose", {}, output=tmp_path / "out")
+        running.run(tiny_book, "prose", {}, output=tmp_path / "out")
     assert not list((tmp_path / "out").iterdir())
 
 
@@ -508,7 +509,7 @@ def test_of_two_runs_at_once_each_has_its_own_folder(
 ):
     monkeypatch.chdir(tmp_path)
     both = threading.Barrier(2)
-    make = notebooks._made
+    make = running._made
 
     def together(path):
         # both have seen that there is nothing in it
@@ -518,12 +519,12 @@ def test_of_two_runs_at_once_each_has_its_own_folder(
         return make(path)
 
     own = threading.local()
-    monkeypatch.setattr(notebooks, "_made", together)
+    monkeypatch.setattr(running, "_made", together)
 
     def run(number):
         own.done = False
         try:
-            return notebooks.run(
+            return running.run(
                 tiny_book, "prose", {"seed": number}, output="out" if named else None
             )
         except notebooks.NotebookError as error:
