@@ -1,5 +1,5 @@
 // Pseudo posterior of the finite mixture of regressions, labels summed out: the same variables and
-// priors as finite_mixture_model(correlation="huang-wand") in ppm/synthesizers/pymc_models.py.
+// priors as finite_mixture in plain_pymc_models.py.
 data {
   int<lower=1> records;
   int<lower=1> size;                     // predictors

@@ -15,9 +15,12 @@ Run it with ``make benchmark`` or ``python benchmarks/mixture.py [--rounds 3] [-
 """
 
 import argparse
+import functools
 import time
 
 import numpy as np
+from plain_pymc_models import finite_mixture, fit_by_nuts
+from positions import mixture_positions, start_from
 
 import ppm
 from ppm.diagnostics import bound_diagnostics
@@ -34,13 +37,13 @@ def simulated(records, predictors, seed):
     return y, X, rng.uniform(0.2, 1.0, records)
 
 
-def measure(model, weights, sweeps, seed, **settings):
+def measure(fit_with, weights, sweeps, warmup, seed, draws):
     """The fit, and a row of the table."""
     start = time.process_time()
-    fit = model.fit(weights, random_seed=seed, **settings)
+    fit = fit_with(draws=draws, random_seed=seed)
     seconds = time.process_time() - start
-    found = bound_diagnostics(model.log_likelihood(fit), weights)
-    kept = settings["draws"] / (settings["draws"] + model.warmup)
+    found = bound_diagnostics(fit["log_likelihood"]["response"], weights)
+    kept = draws / (draws + warmup)
     if "n_steps" in fit["sample_stats"]:
         steps = float(fit["sample_stats"]["n_steps"].mean())
     else:
@@ -81,18 +84,25 @@ def main():
         model = ppm.FiniteMixture(y, X, parallel=False, warmup=options.draws, **common)
         rows = {"Metropolis in Gibbs": model}
         if not options.without_nuts:
-            nuts = {"correlation": "huang-wand", "centred": options.centred, **common}
-            rows["NUTS, own start"] = ppm.synthesizers.pymc_model.PyMCFiniteMixture(
-                y, X, warmup=options.draws, **nuts
-            )
-            rows["NUTS, from draws"] = ppm.synthesizers.pymc_model.PyMCFiniteMixture(
-                y, X, warmup=options.short, **nuts
-            )
+            rows |= {"NUTS, own start": options.draws, "NUTS, from draws": options.short}
         initial = None
         for name, fitted in rows.items():
-            start = {"initial": initial} if name == "NUTS, from draws" else {}
-            sweeps = 2 * (fitted.warmup + options.draws)
-            fit, row = measure(fitted, weights, sweeps, seed, draws=options.draws, **start)
+            warmup = getattr(fitted, "warmup", fitted)
+            if fitted is model:
+                fit_with = functools.partial(model.fit, weights)
+            else:
+                plain = finite_mixture(
+                    y, X, components=options.components, weights=weights, centred=options.centred
+                )
+                start = {}
+                if name == "NUTS, from draws":
+                    positions = mixture_positions(
+                        initial, model.prior, centred=options.centred, random_seed=seed
+                    )
+                    start = start_from(plain, positions)
+                fit_with = functools.partial(fit_by_nuts, plain, warmup=warmup, **start)
+            sweeps = 2 * (warmup + options.draws)
+            fit, row = measure(fit_with, weights, sweeps, warmup, seed, options.draws)
             initial = fit if initial is None else initial
             rates.append(row[2])
             columns = zip(row, (10, 11, 14, 16, 10, 8, 15), (2, 0, 2, 2, 1, 3, 2), strict=True)

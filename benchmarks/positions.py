@@ -1,6 +1,13 @@
-"""Draws of the finite mixture in the variables of its models for Hamiltonian samplers."""
+"""Draws of the finite mixture in the variables of its models for Hamiltonian samplers.
+
+With them a benchmark can start NUTS where the library's own sampler has been.
+"""
 
 import numpy as np
+import pymc as pm
+import pytensor
+from plain_pymc_models import TARGET_ACCEPT
+from pymc.step_methods.hmc.quadpotential import QuadPotentialDiagAdapt
 
 from ppm._random import generator
 from ppm.synthesizers.mixture.numerics import inverse_gamma, log_gamma_draws
@@ -10,12 +17,10 @@ COVARIANCE_SWEEPS = 20
 FROM_A_FIT = ("pi", "beta", "sigma", "concentration", "coefficient_scale")
 
 
-def mixture_positions(
-    fit, prior, *, draws=100, correlation="huang-wand", centred=False, random_seed=None
-):
+def mixture_positions(fit, prior, *, draws=100, centred=False, random_seed=None):
     r"""Where draws of :class:`ppm.FiniteMixture` lie in the space that NUTS moves in.
 
-    The variables are those of :func:`ppm.synthesizers.pymc_model.finite_mixture_model`. A fit
+    The variables are those of :func:`plain_pymc_models.finite_mixture`. A fit
     holds less than they say: what is left open is drawn from its full conditional distribution
     under the prior of :class:`ppm.FiniteMixture`, so that a draw of that posterior becomes a draw
     of that posterior.
@@ -28,8 +33,6 @@ def mixture_positions(
         Settings of the prior, those of the fit.
     draws : int, default 100
         How many draws of each chain to use at most, evenly spaced, the last among them.
-    correlation : {"huang-wand", "lkj"}
-        In which variables the covariance of the coefficients is wanted.
     centred : bool, default False
         Whether ``beta`` is wanted in place of ``beta_standard``.
     random_seed : int, SeedSequence or Generator, optional
@@ -62,35 +65,12 @@ def mixture_positions(
     shape = values["concentration"].shape
     found = _positions(
         {name: v.reshape(-1, *v.shape[2:]) for name, v in values.items()},
-        prior, correlation, centred, rng,
+        prior, centred, rng,
     )
     return {name: v.reshape(*shape, *v.shape[1:]) for name, v in found.items()}
 
 
-def check_initial(initial, components, predictors):
-    """Raise unless ``initial`` is a fit of a mixture of this size.
-
-    Raises
-    ------
-    ValueError
-        If it is something else.
-    """
-    try:
-        posterior = initial["posterior"].dataset
-        shape = posterior["beta"].shape[2:]
-        complete = all(name in posterior for name in FROM_A_FIT)
-    except (KeyError, TypeError, AttributeError):
-        complete = False
-    if not complete:
-        raise ValueError("initial must be what an earlier call of fit returned")
-    if shape != (components, predictors):
-        raise ValueError(
-            f"initial has {shape[0]} components and {shape[1]} predictors; "
-            f"this model has {components} and {predictors}"
-        )
-
-
-def _positions(draws, prior, correlation, centred, rng):
+def _positions(draws, prior, centred, rng):
     """The same for one row of draws."""
     a, beta = draws["concentration"], draws["beta"]
     with np.errstate(divide="ignore"):
@@ -98,8 +78,7 @@ def _positions(draws, prior, correlation, centred, rng):
     log_g = log_pi + log_gamma_draws(a, rng)[:, None]
     log_gamma = np.logaddexp(log_g, np.log(rng.standard_exponential(log_g.shape)))
     aux, precision = _covariance_given(beta, draws["coefficient_scale"], prior, rng)
-    turn = _huang_wand if correlation == "huang-wand" else _lkj
-    covariance, standard = turn(beta, aux, precision, prior)
+    covariance, standard = _huang_wand(beta, aux, precision, prior)
     return {
         "concentration": a,
         "pi_gamma": np.exp(log_gamma),
@@ -123,16 +102,6 @@ def _huang_wand(beta, aux, precision, prior):
     return variables, beta @ root
 
 
-def _lkj(beta, aux, precision, prior):
-    size = aux.shape[1]
-    root = np.linalg.cholesky(np.linalg.inv(precision))
-    standard = np.linalg.solve(root, beta.swapaxes(1, 2)).swapaxes(1, 2)
-    if size == 1:
-        return {"coefficient_sd": root[:, 0]}, standard
-    packed = root[(slice(None), *np.tril_indices(size))]
-    return {"coefficient_covariance": packed}, standard
-
-
 def _covariance_given(beta, scale, prior, rng):
     """Scale variables and precision matrices of the coefficients, given the coefficients."""
     df, (draws, components, size) = prior.coefficient_df, beta.shape
@@ -152,3 +121,49 @@ def _covariance_given(beta, scale, prior, rng):
         precision = root @ root.swapaxes(1, 2)
         aux = inverse_gamma(0.5 * (df + size), df * precision[:, each, each] + wide, rng)
     return aux, precision
+
+
+def start_from(model, positions, *, chains=2):
+    """Arguments of :func:`plain_pymc_models.fit_by_nuts` that let it start at positions.
+
+    Parameters
+    ----------
+    model : pymc.Model
+        The model of :func:`plain_pymc_models.finite_mixture`.
+    positions : dict of numpy.ndarray, shape (chain, draw, …)
+        What :func:`mixture_positions` returned.
+    chains : int, default 2
+        Number of chains.
+
+    Returns
+    -------
+    dict
+        ``initvals``, the last positions, and ``step``, NUTS whose mass matrix begins with the
+        variances of all within their chains.
+    """
+    draws = []
+    for variable in model.free_RVs:
+        values, transform = positions[variable.name], model.rvs_to_transforms[variable]
+        if transform is not None:
+            constrained = variable.type()
+            forward = pytensor.function(
+                [constrained],
+                transform.forward(constrained, *variable.owner.inputs),
+                mode="FAST_COMPILE",
+            )
+            values = np.array([[forward(value) for value in chain] for chain in values])
+        draws.append(values.reshape(*values.shape[:2], -1))
+    # in the order of the model's values, as NUTS strings them together
+    draws = np.concatenate(draws, axis=-1)
+    count = draws.shape[0] * draws.shape[1]
+    # within chains; a little towards a small number, as Stan does, for few draws
+    variances = (count * draws.var(axis=1).mean(axis=0) + 5e-3) / (count + 5.0)
+    potential = QuadPotentialDiagAdapt(
+        variances.size, draws.mean(axis=(0, 1)), variances, min(count, 100)
+    )
+    with model:
+        step = pm.NUTS(potential=potential, target_accept=TARGET_ACCEPT)
+    starts = [
+        {name: v[chain % len(v), -1] for name, v in positions.items()} for chain in range(chains)
+    ]
+    return {"step": step, "initvals": starts}

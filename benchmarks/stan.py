@@ -159,12 +159,9 @@ def flat(point, coefficients):
 def pymc_log_density(response, predictors, weights, components, points):
     """Log density of the library's model at the points, and the same with shuffled weights."""
     import pymc as pm
+    from plain_pymc_models import finite_mixture
 
-    from ppm.synthesizers.pymc_model import finite_mixture_model
-
-    model = finite_mixture_model(
-        response, predictors, components=components, weights=weights, correlation="huang-wand"
-    )
+    model = finite_mixture(response, predictors, components=components, weights=weights)
     function = model.compile_logp(mode="NUMBA")
     names = {v.name.removesuffix("_log__"): v.name for v in model.value_vars}
     shuffled = np.random.default_rng(0).permutation(weights)
@@ -277,10 +274,10 @@ def main():
         return install(options.python)
     python = find_stan(options.stan_python)
 
-    from ppm._threads import one_thread
-    from ppm.synthesizers.mixture.positions import mixture_positions
+    from positions import mixture_positions
 
     import ppm
+    from ppm._imports import one_thread
     from ppm.diagnostics import bound_diagnostics
 
     rng = np.random.default_rng(options.seed)

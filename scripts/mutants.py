@@ -107,7 +107,6 @@ TESTS = {
     ],
     "synthesizers/gamma_poisson": ["test_base", "test_gamma_poisson", "test_mechanism"],
     "synthesizers/mixture/predictive": ["test_mixture_labels", "test_mixture", "test_passes"],
-    "synthesizers/mixture/positions": ["test_pymc_models"],
     "synthesizers/mixture/sampler": [
         "test_mixture_calibration",
         "test_mixture_moves",
@@ -125,6 +124,11 @@ TESTS = {
     "synthesizers/pymc_model": [
         "test_pymc_any_model",
         "test_sweep_any_model",
+        "test_pymc_models",
+    ],
+    "synthesizers/pymc_rewriting": [
+        "test_pymc_any_model",
+        "test_confidential_bytes",
         "test_pymc_models",
     ],
     "synthesizers/mixture/record_passes": ["test_passes", "test_mixture"],

@@ -175,16 +175,6 @@ def gamma_poisson():
 
 
 @model
-def gamma_poisson_by_nuts():
-    import ppm
-
-    counts = _codes(21)
-    return ppm.synthesizers.pymc_model.PyMCGammaPoisson(
-        counts, shape=10.0, rate=1e-7, chains=1, warmup=2
-    ), {"y": counts}
-
-
-@model
 def finite_mixture():
     import ppm
 
@@ -285,7 +275,7 @@ def _writes(mode, flags):
 
 
 @contextlib.contextmanager
-def _no_remedy(keep=False):
+def _no_remedy():
     import pytensor
 
     with pytensor.config.change_flags(cxx=""):
@@ -299,11 +289,11 @@ def main(folder, remedy, *names):
     found = {}
     import pytensor
 
-    from ppm.synthesizers import pymc_model as pymc_models
+    from ppm.synthesizers import pymc_rewriting
 
     settings = (pytensor.config.numba__cache, pytensor.config.cxx)
     if remedy == "without":
-        pymc_models._nothing_written = _no_remedy
+        pymc_rewriting.nothing_written = _no_remedy
     weights = _values(98) / 10.0
     for name in names:
         synthesizer, confidential = MODELS[name]()

@@ -9,15 +9,11 @@ import threading
 from pathlib import Path
 
 import numpy as np
-import pymc as pm
 import pytensor
 import pytest
 from models_that_could_write import MODELS, needles, search
-from pytensor.graph.basic import Constant
-from pytensor.graph.traversal import ancestors
 
-import ppm
-from ppm.synthesizers import pymc_model as pymc_models
+from ppm.synthesizers.pymc_rewriting import nothing_written
 
 SCRIPT = Path(__file__).with_name("models_that_could_write.py")
 
@@ -99,7 +95,7 @@ def settings():
 
 def test_settings_come_back_after_an_error():
     before = settings()
-    with pytest.raises(ZeroDivisionError), pymc_models._nothing_written():
+    with pytest.raises(ZeroDivisionError), nothing_written():
         assert settings()[:2] == (False, "")
         raise ZeroDivisionError
     assert settings() == before
@@ -109,13 +105,13 @@ def test_settings_hold_until_the_last_thread_has_left():
     before, entered, leave = settings(), threading.Barrier(2), threading.Event()
 
     def compile_slowly():
-        with pymc_models._nothing_written():
+        with nothing_written():
             entered.wait(10)
             leave.wait(10)
 
     thread = threading.Thread(target=compile_slowly)
     with contextlib.ExitStack() as stack:
-        stack.enter_context(pymc_models._nothing_written())
+        stack.enter_context(nothing_written())
         thread.start()
         entered.wait(10)
     # the first thread has left; the cache may not come back under the other one's hands
@@ -126,46 +122,6 @@ def test_settings_hold_until_the_last_thread_has_left():
 
 
 def test_a_cache_asked_for_by_another_thread_does_not_reach_the_library():
-    with pymc_models._nothing_written(), pytensor.config.change_flags(numba__cache=True):
-        with pymc_models._nothing_written():
+    with nothing_written(), pytensor.config.change_flags(numba__cache=True):
+        with nothing_written():
             assert pytensor.config.numba__cache is False
-
-
-# ---- models of the library: records apart from what is compiled ---------------------------------
-
-
-@pytest.mark.parametrize("name", ["counts", "mixture"])
-def test_the_librarys_own_pymc_models_hold_their_records_as_shared_variables(name):
-    rng = np.random.default_rng(3)
-    response, column, weights = rng.normal(5.0, 1.0, (3, 24))
-    weights = np.clip(weights / 10.0, 0.0, 1.0)
-    if name == "counts":
-        response = rng.integers(1000, 9999, 24)
-        model = pymc_models.gamma_poisson_model(response, weights=weights)
-    else:
-        X = np.column_stack([np.ones(24), column])
-        model = pymc_models.finite_mixture_model(response, X, components=2, weights=weights)
-    graphs = [model.logp(), *model.unobserved_value_vars]
-    constants = [x.data for x in ancestors(graphs) if isinstance(x, Constant)]
-    assert constants
-    assert max(np.size(data) for data in constants) < 24
-    assert model in pymc_models._with_shared_records
-
-
-def test_only_models_of_the_library_may_be_kept_by_pytensor(monkeypatch):
-    class Sampling(Exception):
-        """PyMC is about to compile."""
-
-    def about_to_compile(*arguments, **options):
-        raise Sampling(pytensor.config.numba__cache)
-
-    with pm.Model() as own:
-        mean = pm.Normal("mean")
-        y = np.array([0.5, 1.5])
-        pm.Potential("likelihood", pm.Deterministic("y_log_likelihood", -((y - mean) ** 2)).sum())
-    monkeypatch.setattr(pm, "sample", about_to_compile)
-    with pytensor.config.change_flags(numba__cache=True):
-        with pytest.raises(Sampling, match="False"):
-            pymc_models.fit_pymc(own, draws=2)
-        with pytest.raises(Sampling, match="True"):
-            ppm.synthesizers.pymc_model.PyMCGammaPoisson([3, 5, 4]).fit(draws=2)

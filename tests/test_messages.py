@@ -176,7 +176,6 @@ ENTRIES = {
         VALUES,
     ),
     "PyMCSynthesizer": (ppm.PyMCSynthesizer, VALUES),
-    "PyMCGammaPoisson": (ppm.synthesizers.pymc_model.PyMCGammaPoisson, COUNTS),
     "PseudoPosteriorMechanism": (ppm.PseudoPosteriorMechanism, COUNTS),
     "PseudoPosteriorMechanism, weights": (
         lambda v: ppm.PseudoPosteriorMechanism(_fitted()[0], weights=v).run(draws=2),

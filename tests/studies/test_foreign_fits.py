@@ -33,13 +33,7 @@ def two_responses(y):
 
 MAKERS = {
     "GammaPoisson": (ppm.GammaPoisson, COUNTS, ("mu",)),
-    "PyMCGammaPoisson": (ppm.synthesizers.pymc_model.PyMCGammaPoisson, COUNTS, ("mu",)),
     "FiniteMixture": (lambda y: ppm.FiniteMixture(y, X, **MIXTURE), INCOME, None),
-    "PyMCFiniteMixture": (
-        lambda y: ppm.synthesizers.pymc_model.PyMCFiniteMixture(y, X, **MIXTURE),
-        INCOME,
-        None,
-    ),
     "PyMCSynthesizer": (lambda y: ppm.PyMCSynthesizer(pymc_model(y)), INCOME, ("mu",)),
     "two responses": (lambda y: ppm.PyMCSynthesizer(two_responses(y)), INCOME, ("mu",)),
 }
@@ -61,7 +55,7 @@ def fit_of(synthesizer, parameters):
         mean = np.random.default_rng(1).gamma(20.0, 0.1, size=(2, 5))
         posterior = xr.Dataset({name: (("chain", "draw"), mean) for name in parameters})
     log_lik = synthesizer.log_likelihood_at(posterior)
-    name = {"GammaPoisson": "counts", "PyMCGammaPoisson": "counts"}.get(
+    name = {"GammaPoisson": "counts"}.get(
         type(synthesizer).__name__, "_and_".join(getattr(synthesizer, "responses", ["response"]))
     )
     return xr.DataTree.from_dict(

@@ -13,7 +13,7 @@ from pytensor.compile.ops import wrap_py
 from scipy import stats
 
 import ppm
-from ppm.synthesizers import pymc_model as pymc_models
+from ppm.synthesizers import pymc_rewriting
 from ppm.synthesizers.pymc_model import PyMCSynthesizer
 
 RECORDS = 12
@@ -472,13 +472,13 @@ def test_gradient_is_that_of_the_other_records(quick):
 
 
 def test_a_product_of_weights_would_not_do(quick, monkeypatch):
-    monkeypatch.setattr(pymc_models, "_weigh", lambda log_lik, weights: weights * log_lik)
+    monkeypatch.setattr(pymc_rewriting, "_weigh", lambda log_lik, weights: weights * log_lik)
     weights = np.where(_IMPOSSIBLE, 0.0, WEIGHTS)
     assert np.isnan(gradient(PyMCSynthesizer(far_away()), weights)[0])
 
 
 def test_a_switch_of_the_log_likelihood_alone_would_not_do(quick, monkeypatch):
-    monkeypatch.setattr(pymc_models, "_without_gradient", lambda log_lik, takes_part: log_lik)
+    monkeypatch.setattr(pymc_rewriting, "_without_gradient", lambda log_lik, takes_part: log_lik)
     weights = np.where(_IMPOSSIBLE, 0.0, WEIGHTS)
     value, slope, _ = gradient(PyMCSynthesizer(far_mixture()), weights)
     assert np.isfinite(value) and not np.isfinite(slope).all()
@@ -571,7 +571,7 @@ def test_every_chain_is_given_a_seed_of_its_own(counts_run, monkeypatch):
         given.append(random_seed)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(pymc_models.pm, "sample", sample)
+    monkeypatch.setattr(pm, "sample", sample)
     synthesizer = counts_run[0].synthesizer
     for seed in (1, 1, 2):
         with pytest.raises(KeyboardInterrupt):

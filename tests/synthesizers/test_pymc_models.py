@@ -6,19 +6,12 @@ import pymc as pm
 import pytensor
 import pytest
 import xarray as xr
+from plain_pymc_models import finite_mixture, fit_by_nuts, gamma_poisson
+from positions import mixture_positions, start_from
 from scipy import stats
 
 import ppm
-from ppm.synthesizers import pymc_model as pymc_models
-from ppm.synthesizers.mixture import model as finite_mixture
-from ppm.synthesizers.mixture import positions as mixture_positions
-from ppm.synthesizers.pymc_model import (
-    PyMCFiniteMixture,
-    PyMCGammaPoisson,
-    finite_mixture_model,
-    fit_pymc,
-    gamma_poisson_model,
-)
+from ppm.synthesizers.mixture import model as mixture_model
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -34,12 +27,9 @@ COUNTS = np.array([3, 5, 4, 6, 20, 2, 3, 7])
 COUNT_WEIGHTS = np.array([1.0, 0.8, 0.9, 0.5, 0.0, 0.7, 1.0, 0.3])
 
 
-@pytest.fixture(scope="module", params=["equal", "unequal"])
-def gamma_poisson(request):
-    """Weights and the NUTS fit with them."""
-    weights = np.ones(8) if request.param == "equal" else COUNT_WEIGHTS
-    model = PyMCGammaPoisson(COUNTS, shape=2.0, rate=0.5)
-    return weights, model, model.fit(weights, draws=2000, random_seed=1)
+@pytest.fixture(scope="module")
+def counts_synthesizer():
+    return ppm.PyMCSynthesizer(gamma_poisson(COUNTS, shape=2.0, rate=0.5), target_accept=0.95)
 
 
 def distance(draws, exact):
@@ -52,26 +42,19 @@ def distance(draws, exact):
     )
 
 
-def test_gamma_poisson_agrees_with_the_closed_form(gamma_poisson):
-    weights, _, fit = gamma_poisson
+@pytest.mark.parametrize("weights", [np.ones(8), COUNT_WEIGHTS], ids=["equal", "unequal"])
+def test_gamma_poisson_agrees_with_the_closed_form(counts_synthesizer, weights):
+    fit = counts_synthesizer.fit(weights, draws=2000, random_seed=1)
     mu = fit["posterior"]["mu"]
     closed = ppm.GammaPoisson(COUNTS, shape=2.0, rate=0.5)
     assert distance(mu, closed.posterior(weights)) < 4.0
     # the check sees weights that are ignored, and weights where there should be none
     others = COUNT_WEIGHTS if np.all(weights == 1) else np.ones(8)
     assert distance(mu, closed.posterior(others)) > 10.0
-
-
-def test_gamma_poisson_follows_the_protocol(gamma_poisson):
-    _, model, fit = gamma_poisson
-    assert isinstance(model, ppm.Synthesizer)
-    log_lik = model.log_likelihood(fit)
-    assert log_lik.dims == ("chain", "draw", "record")
-    assert log_lik.shape == (2, 2000, 8)
     # unweighted, also for the record of weight 0
-    expected = stats.poisson.logpmf(COUNTS, fit["posterior"]["mu"].values[..., None])
+    log_lik = counts_synthesizer.log_likelihood(fit)
+    expected = stats.poisson.logpmf(COUNTS, mu.values[..., None])
     np.testing.assert_allclose(log_lik, expected, rtol=1e-9)
-    assert model.predict(fit, releases=3, random_seed=1).shape == (3, 8)
 
 
 # ---- finite mixture: two routes to one pseudo posterior ----------------------------------------
@@ -146,8 +129,8 @@ def gibbs(weights, draws=10_000):
 def nuts():
     """The NUTS fit."""
     y, X = two_lines()
-    settings = {"components": 2, "correlation": "huang-wand", **PRIOR}
-    return PyMCFiniteMixture(y, X, **settings).fit(WEIGHTS, draws=2000, random_seed=3)
+    model = finite_mixture(y, X, components=2, weights=WEIGHTS, **PRIOR)
+    return fit_by_nuts(model, draws=2000, warmup=1000, random_seed=3)
 
 
 def test_both_routes_agree(nuts):
@@ -157,7 +140,7 @@ def test_both_routes_agree(nuts):
     assert largest(scores) < 4.5, scores
 
 
-class WeightInsideTheSum(finite_mixture._Sampler):
+class WeightInsideTheSum(mixture_model._Sampler):
     """Gibbs for Σ π_k N_k^α, another mechanism."""
 
     def sweep(self):
@@ -174,14 +157,14 @@ class WeightInsideTheSum(finite_mixture._Sampler):
         self.weight = self.count.astype(float)
 
 
-class NoCorrection(finite_mixture._Sampler):
+class NoCorrection(mixture_model._Sampler):
     def thresholds(self, count):
         return np.full(count, -np.inf)
 
 
 @pytest.mark.parametrize("broken", [WeightInsideTheSum, NoCorrection])
 def test_broken_samplers_disagree(monkeypatch, nuts, broken):
-    monkeypatch.setattr(finite_mixture, "_Sampler", broken)
+    monkeypatch.setattr(mixture_model, "_Sampler", broken)
     scores = disagreement(gibbs(WEIGHTS, draws=4000), summaries(nuts, WEIGHTS))
     assert largest(scores) > 6.0, scores
 
@@ -191,32 +174,11 @@ def test_weights_matter_to_the_comparison(nuts):
     assert largest(disagreement(other, summaries(nuts, np.ones(RECORDS)))) > 10.0
 
 
-def test_mixture_follows_the_protocol(nuts):
+def test_both_routes_have_one_likelihood(nuts):
     y, X = two_lines()
-    model = PyMCFiniteMixture(y, X, components=2, correlation="huang-wand", **PRIOR)
-    assert isinstance(model, ppm.Synthesizer)
-    fit = nuts
-    log_lik = model.log_likelihood(fit)
-    assert log_lik.dims == ("chain", "draw", "record")
-    posterior = fit["posterior"]
-    at = {"chain": 1, "draw": 7}
-    expected = finite_mixture.mixture_log_likelihood(
-        y, X, np.log(posterior["pi"][at].values), posterior["beta"][at].values,
-        posterior["sigma"][at].values,
-    )
-    np.testing.assert_allclose(log_lik[at], expected, rtol=1e-9)
-    synthetic = model.predict(fit, releases=4, random_seed=1)
-    assert synthetic.dims == ("release", "record")
-    # one predictive code for both routes
-    same = ppm.FiniteMixture(y, X, components=2).predict(fit, releases=4, random_seed=1)
-    np.testing.assert_array_equal(synthetic, same)
-    options = {"releases": 4, "random_seed": 1, "labels": "conditional"}
-    conditional = model.predict(fit, **options)
-    same = ppm.FiniteMixture(y, X, components=2).predict(fit, **options)
-    np.testing.assert_array_equal(conditional, same)
-    assert np.any(conditional != synthetic)
-    with pytest.raises(ValueError, match='labels must be "prior" or "conditional"'):
-        model.predict(fit, releases=1, labels="posterior")
+    posterior = nuts["posterior"].to_dataset()
+    expected = ppm.FiniteMixture(y, X, components=2).log_likelihood_at(posterior)
+    np.testing.assert_allclose(nuts["log_likelihood"]["response"], expected, rtol=1e-9)
 
 
 # ---- NUTS started at draws of the other sampler ------------------------------------------------
@@ -229,18 +191,16 @@ def gibbs_fit(draws, weights=WEIGHTS):
 
 
 @pytest.mark.parametrize("centred", [False, True])
-@pytest.mark.parametrize("correlation", ["huang-wand", "lkj"])
-def test_positions_are_the_draws(correlation, centred):
+def test_positions_are_the_draws(centred):
     y, X = two_lines()
-    options = {"correlation": correlation, "centred": centred}
-    model = finite_mixture_model(y, X, components=2, **options, **PRIOR)
+    model = finite_mixture(y, X, components=2, centred=centred, **PRIOR)
     names = ("pi", "beta", "sigma", "concentration")
     quantities = [model[name] for name in names]
     back = pytensor.function(
         model.free_RVs, quantities, mode="FAST_COMPILE", on_unused_input="ignore"
     )
     prior, fit = gibbs_fit(draws=5)
-    positions = mixture_positions.mixture_positions(fit, prior, random_seed=1, **options)
+    positions = mixture_positions(fit, prior, centred=centred, random_seed=1)
     assert set(positions) == {v.name for v in model.free_RVs}
 
     def parameters(at, positions=positions):
@@ -288,15 +248,15 @@ def test_positions_follow_the_posterior(nuts):
     prior, fit = gibbs_fit(draws=6000)
 
     def largest_score(prior):
-        found = mixture_positions.mixture_positions(fit, prior, draws=1000, random_seed=2)
+        found = mixture_positions(fit, prior, draws=1000, random_seed=2)
         scores = disagreement(in_the_models_variables(found), reference)
         return largest(scores), scores
 
     score, scores = largest_score(prior)
     assert score < 4.5, scores
     wrong = {**vars(prior), "coefficient_df": 2.0 * prior.coefficient_df}
-    assert largest_score(finite_mixture.Prior(**wrong))[0] > 6.0
-    positions = mixture_positions.mixture_positions(fit, prior, draws=1000, random_seed=2)
+    assert largest_score(mixture_model.Prior(**wrong))[0] > 6.0
+    positions = mixture_positions(fit, prior, draws=1000, random_seed=2)
     positions["pi_gamma"] = positions["pi_gamma"] * 1.5
     scores = disagreement(in_the_models_variables(positions), reference)
     assert scores["log_pi_gamma"] > 6.0
@@ -311,9 +271,8 @@ def test_a_start_at_gibbs_draws():
     X, weights = np.column_stack([np.ones(records), x]), rng.uniform(0.3, 1.0, records)
     gibbs_model = ppm.FiniteMixture(y, X, components=2, warmup=300, parallel=False)
     initial = gibbs_model.fit(weights, draws=1000, random_seed=1)
-    model = PyMCFiniteMixture(
-        y, X, components=2, correlation="huang-wand", centred=True, warmup=60
-    )
+    model = finite_mixture(y, X, components=2, weights=weights, centred=True)
+    positions = mixture_positions(initial, gibbs_model.prior, centred=True, random_seed=2)
 
     def pseudo_likelihood(fit):
         log_f = fit["log_likelihood"]["response"]
@@ -323,7 +282,8 @@ def test_a_start_at_gibbs_draws():
             "sigma": np.log(fit["posterior"]["sigma"]).sum("component"),
         })
 
-    fit = model.fit(weights, draws=150, random_seed=3, initial=initial)
+    start = start_from(model, positions)
+    fit = fit_by_nuts(model, draws=150, warmup=60, random_seed=3, **start)
     assert float(az.rhat(pseudo_likelihood(fit)).to_array().max()) < 1.05
     scores = disagreement(pseudo_likelihood(fit), pseudo_likelihood(initial))
     assert largest(scores) < 4.5, scores
@@ -334,11 +294,10 @@ def test_a_start_at_gibbs_draws():
 
 def test_the_first_mass_matrix_holds_the_variances_of_the_draws():
     y, X = two_lines()
-    model = finite_mixture_model(y, X, components=2, correlation="huang-wand", **PRIOR)
+    model = finite_mixture(y, X, components=2, **PRIOR)
     prior, fit = gibbs_fit(draws=400)
-    positions = mixture_positions.mixture_positions(fit, prior, draws=400, random_seed=1)
-    with model:
-        step = pymc_models._step(model, positions, 0.9)
+    positions = mixture_positions(fit, prior, draws=400, random_seed=1)
+    step = start_from(model, positions)["step"]
     place, found = 0, {}
     for name, value in model.initial_point().items():
         found[name] = step.potential._var[place : place + value.size]
@@ -354,96 +313,24 @@ def test_the_first_mass_matrix_holds_the_variances_of_the_draws():
     assert not np.allclose(found["beta_standard"], standard[::-1], rtol=0.02)
 
 
-def test_a_start_that_does_not_fit():
+# ---- the prior of both routes ----------------------------------------------------------------
+
+
+def test_prior_of_the_coefficients():
+    """Prior draws: half-t scales, and correlations ρ with a density like (1 - ρ²)^(1/2)."""
     y, X = two_lines()
-    model = PyMCFiniteMixture(y, X, components=3)
-    with pytest.raises(ValueError, match="2 components and 2 predictors; this model has 3 and 2"):
-        model.fit(initial=gibbs_fit(draws=2)[1])
-    with pytest.raises(ValueError, match="initial must be what an earlier call of fit returned"):
-        model.fit(initial=PyMCGammaPoisson(COUNTS, warmup=5, chains=1).fit(draws=2))
-
-
-# ---- the models themselves --------------------------------------------------------------------
-
-
-def mixture_log_density(weights, response):
-    """Function of new weights: pseudo posterior log-density at one fixed point."""
-    _, X = two_lines()
-    model = finite_mixture_model(response, X, components=2, weights=weights)
-    log_density = model.compile_logp(mode="NUMBA")
-    point = model.initial_point()
-
-    def evaluate(new_weights, **data):
-        pm.set_data({"weights": new_weights, **data}, model=model)
-        return float(log_density(point))
-
-    return evaluate
-
-
-def test_weights_can_be_changed_and_enter_linearly():
-    y, _ = two_lines()
-    evaluate = mixture_log_density(np.ones(RECORDS), y)
-    nothing, half, full = (evaluate(np.full(RECORDS, w)) for w in (0.0, 0.5, 1.0))
-    np.testing.assert_allclose(half - nothing, 0.5 * (full - nothing), rtol=1e-9)
-    one = np.zeros(RECORDS)
-    one[4] = 1.0
-    assert evaluate(one) != nothing
-
-
-def test_a_record_of_weight_zero_contributes_nothing_even_if_impossible():
-    y, _ = two_lines()
-    weights = np.ones(RECORDS)
-    evaluate = mixture_log_density(weights, y)
-    # further off than the model takes, so that its square overflows
-    y[0] = 1e200
-    assert evaluate(weights, response=y) == -np.inf
-    weights[0] = 0.0
-    assert np.isfinite(evaluate(weights))
-
-
-def test_priors_of_the_coefficients():
-    """Prior draws: half-t scales in both priors, different priors of the correlation."""
-    y, X = two_lines()
-    # E ρ² of a uniform correlation, and of one with a density proportional to (1 - ρ²)^(1/2)
-    expected = {"lkj": 1 / 3, "huang-wand": 1 / 4}
-    for correlation, square in expected.items():
-        model = finite_mixture_model(y, X, components=2, correlation=correlation)
-        draws = pm.draw(
-            [model["coefficient_scale"], model["beta"]], draws=6_000, random_seed=2
-        )
-        scale, standard = draws[0], draws[1] / draws[0][:, None]
-        for r in range(2):
-            uniform = 2.0 * stats.t(3).cdf(scale[:, r]) - 1.0
-            assert stats.kstest(uniform, "uniform").pvalue > 1e-3
-            assert stats.kstest(standard[:, 0, r], "norm").pvalue > 1e-3
-        # given ρ, the product of both coefficients has mean ρ in either component
-        products = standard.prod(axis=(1, 2))
-        error = products.std() / np.sqrt(products.size)
-        assert abs(products.mean() - square) < 3.5 * error
-        others = [value for name, value in expected.items() if name != correlation]
-        assert abs(products.mean() - others[0]) > 3.5 * error
-
-
-# ---- bad input --------------------------------------------------------------------------------
-
-
-def test_bad_input():
-    y, X = two_lines()
-    with pytest.raises(ValueError, match="correlation must be 'lkj' or 'huang-wand'"):
-        PyMCFiniteMixture(y, X, correlation="uniform")
-    with pytest.raises(ValueError, match="components must be a whole number"):
-        finite_mixture_model(y, X, components=0)
-    with pytest.raises(ValueError, match="predictors has 60 rows for the 59 records"):
-        finite_mixture_model(y[1:], X)
-    with pytest.raises(ValueError, match=r"weights must lie in \[0, 1\]"):
-        finite_mixture_model(y, X, weights=np.full(RECORDS, 2.0))
-    with pytest.raises(ValueError, match="weights has shape"):
-        gamma_poisson_model(COUNTS, weights=[1.0])
-    with pytest.raises(ValueError, match="shape must be"):
-        PyMCGammaPoisson(COUNTS, shape=0.0)
-    with pytest.raises(ValueError, match="draws must be a whole number"):
-        fit_pymc(gamma_poisson_model(COUNTS), draws=0)
-    with pm.Model() as model:
-        pm.Normal("x")
-    with pytest.raises(ValueError, match="by-record deterministic variable"):
-        fit_pymc(model)
+    model = finite_mixture(y, X, components=2)
+    scale, beta = pm.draw(
+        [model["coefficient_scale"], model["beta"]], draws=6_000, random_seed=2
+    )
+    standard = beta / scale[:, None]
+    for r in range(2):
+        uniform = 2.0 * stats.t(3).cdf(scale[:, r]) - 1.0
+        assert stats.kstest(uniform, "uniform").pvalue > 1e-3
+        assert stats.kstest(standard[:, 0, r], "norm").pvalue > 1e-3
+    # given ρ, the product of both coefficients has mean ρ in either component
+    products = standard.prod(axis=(1, 2))
+    error = products.std() / np.sqrt(products.size)
+    assert abs(products.mean() - 1 / 4) < 3.5 * error
+    # E ρ² of a uniform correlation, the paper's
+    assert abs(products.mean() - 1 / 3) > 3.5 * error

@@ -94,9 +94,9 @@ class FiniteMixture:
     **not** uniform over correlation matrices. Each single correlation ρ has a density
     proportional to :math:`(1 - \rho^2)^{\nu/2 - 1}`: uniform at ν = 2, and
     :math:`(1 - \rho^2)^{1/2}` at the default ν = 3, however many predictors there are, where LKJ(1)
-    draws it towards 0 as their number R grows, :math:`(1 - \rho^2)^{(R - 2)/2}`. For LKJ(1) see
-    :func:`ppm.synthesizers.pymc_model.finite_mixture_model`. The appendix leaves open K, the prior
-    of a and the scale of the half-t prior of :math:`\sigma_\beta`: the defaults are ours.
+    draws it towards 0 as their number R grows, :math:`(1 - \rho^2)^{(R - 2)/2}`. For LKJ(1)
+    write the mixture in PyMC, see :class:`ppm.PyMCSynthesizer`. The appendix leaves open K, the
+    prior of a and the scale of the half-t prior of :math:`\sigma_\beta`: the defaults are ours.
 
     At weights of 1 this is blocked Gibbs sampling. At other weights Gibbs is not available, because
     :math:`f_i^{\alpha_i}` does not factor over labels. The sampler draws the labels as always,
