@@ -22,6 +22,113 @@ def test_epsilon_refuses(bound, releases, name):
         ppm.epsilon(bound, releases)
 
 
+# (W, m, δ): from dp-accounting 0.6.0. First its RdpAccountant, composing ZCDpEvent(W**2 / 8) over
+# the orders 1.01, 1.02, ... 3 and 3, 3.1, ... 200; then its privacy loss distribution of the pair
+# below, discretised at 1e-4 and composed with itself, the largest over the shares 0.05, 0.10, ...
+# 0.95 of W above 0. It is no dependency of this project.
+ACCOUNTANT = {
+    (0.5, 20, 1e-6): (5.92682, 5.39008),
+    (0.5, 100, 1e-6): (15.32798, 14.31227),
+    (0.25, 20, 1e-6): (2.73346, 2.47326),
+    (1.0, 20, 1e-6): (13.37638, 11.90562),
+    (1.0, 20, 1e-9): (16.11900, 13.98152),
+    (2.0, 20, 1e-6): (32.22172, 27.71175),
+}
+
+
+def two_results(width, share):
+    """The pair of distributions on two results whose loss is ``share`` W and (share - 1) W."""
+    up = share * width
+    without = -np.expm1(up - width) / (np.exp(up) - np.exp(up - width))
+    return np.array([without * np.exp(up), 1 - without * np.exp(up)]), np.array(
+        [without, 1 - without]
+    )
+
+
+def composed_delta(width, share, releases, epsilon):
+    """The δ that m releases of this pair need at ε, added up over all their results."""
+    whole, without = two_results(width, share)
+    up = np.arange(releases + 1)
+    loss = up * np.log(whole[0] / without[0]) + (releases - up) * np.log(whole[1] / without[1])
+    seen = stats.binom.pmf(up, releases, whole[0])
+    return np.sum(seen * np.maximum(-np.expm1(epsilon - loss), 0.0))
+
+
+def test_a_pair_of_two_results_has_a_loss_of_bounded_range():
+    for width, share in [(0.5, 0.3), (4.0, 0.5), (1.0, 0.01)]:
+        whole, without = two_results(width, share)
+        assert whole.sum() == pytest.approx(1) and without.min() > 0
+        assert np.ptp(np.log(whole / without)) == pytest.approx(width)
+
+
+def needed_delta(width, releases, epsilon):
+    """The largest δ over all pairs of two results, from which any bounded range can be made."""
+    return max(
+        composed_delta(width, share, releases, epsilon) for share in np.linspace(0.005, 0.995, 199)
+    )
+
+
+BOUNDED = [
+    *((*settings, accountant) for settings, accountant in ACCOUNTANT.items()),
+    (0.5, 1, 1e-6, None),
+    (0.5, 5, 1e-3, None),
+    (3.0, 2, 0.05, None),
+]
+
+
+@pytest.mark.parametrize(("width", "releases", "delta", "accountant"), BOUNDED)
+def test_bounded_range_is_never_below_an_exact_composition(width, releases, delta, accountant):
+    epsilon = ppm.pdp.bounded_range_epsilon(width, releases, delta=delta)
+    assert needed_delta(width, releases, epsilon) <= delta
+    if accountant is not None:
+        zero_concentrated, distribution = accountant
+        assert distribution < zero_concentrated < epsilon < 1.2 * zero_concentrated
+        # the exact composition is as tight as the accountant says
+        assert needed_delta(width, releases, distribution - 0.01) > delta
+        # with W²/16 for W²/8, without m, and with δ for 1/δ it promises too much
+        rho = releases * width**2 / 8
+        for less, exceptions in [(rho / 2, delta), (rho / releases, delta), (rho, 1 - delta)]:
+            promised = less + 2 * np.sqrt(-less * np.log(exceptions))
+            assert needed_delta(width, releases, promised) > 1.5 * delta
+
+
+def test_bounded_range_adds_up_and_takes_the_smaller_of_two():
+    bounded = ppm.pdp.bounded_range_epsilon
+    assert bounded(0.5) == 0.5  # not twice a width, as it would be of a bound
+    assert bounded(0.5, 20) == 10.0
+    assert bounded(0.5, 20, delta=1e-6) == pytest.approx(
+        0.625 + 2 * np.sqrt(0.625 * 6 * np.log(10))
+    )
+    assert bounded(0.5, 20, delta=1e-6) == pytest.approx(6.50197, abs=1e-5)
+    # a single release, or a tiny δ, is cheaper without an exception
+    assert bounded(0.5, delta=1e-6) == 0.5
+    assert bounded(0.5, 20, delta=1e-300) == 10.0
+    # a smaller δ asks for more, more releases cost more, and less than in proportion
+    assert bounded(0.5, 20, delta=1e-9) > bounded(0.5, 20, delta=1e-6)
+    assert bounded(0.5, 20, delta=1e-6) < bounded(0.5, 40, delta=1e-6)
+    assert bounded(0.5, 40, delta=1e-6) < 2 * bounded(0.5, 20, delta=1e-6)
+    assert bounded(0.0, 20, delta=1e-6) == 0.0
+    assert bounded(np.inf) == bounded(np.inf, 20, delta=1e-6) == np.inf
+
+
+@pytest.mark.parametrize(
+    ("arguments", "name"),
+    [
+        ((-1.0, 1, 0.0), "width"),
+        ((np.nan, 1, 0.0), "width"),
+        ((1.0, 0, 0.0), "releases"),
+        ((1.0, 1.5, 0.0), "releases"),
+        ((1.0, 1, -0.1), "delta"),
+        ((1.0, 1, 1.0), "delta"),
+        ((1.0, 1, np.nan), "delta"),
+    ],
+)
+def test_bounded_range_refuses(arguments, name):
+    width, releases, delta = arguments
+    with pytest.raises(ValueError, match=f"^{name} must be"):
+        ppm.pdp.bounded_range_epsilon(width, releases, delta=delta)
+
+
 def test_exceedance_counts_strictly_above_and_brackets_with_the_beta_quantiles():
     bounds = np.array([1.0, 2.0, 3.0, 4.0])
     found = ppm.exceedance(bounds, 6.0)
