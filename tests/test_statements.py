@@ -209,3 +209,218 @@ def test_the_exponential_mechanism_is_a_posterior_with_one_weight(seed):
     # without the 2 it is another distribution
     wrong = prior * np.exp(epsilon / sensitivity * utility)
     assert not np.allclose(posterior, wrong / wrong.sum())
+
+
+# ---- censoring ---------------------------------------------------------------------------------
+
+INTERVALS = [(-0.5, 0.5), (-3.0, -2.0), (-9.0, -5.0), (1.0, 1.2)]
+
+
+def censored(log_lik, low, high, *, smooth=False):
+    """Terms of the records between two public numbers, written out once more."""
+    if not smooth:
+        return np.minimum(np.maximum(log_lik, low), high)
+    middle, half = (low + high) / 2, (high - low) / 2
+    return middle + half * np.tanh((log_lik - middle) / half)
+
+
+def harsh(seed, records):
+    """Log-densities of which many lie far outside any interval, weights, and a prior."""
+    log_lik, weights, prior = densities(seed, records)
+    log_lik = 6.0 * log_lik
+    log_lik[seed % 6, seed % records] = -np.inf  # a record that a parameter makes impossible
+    return log_lik, weights, prior
+
+
+def log_ratio(first, second):
+    """Log ratio of two distributions wherever one of them has mass."""
+    seen = (first > 0) | (second > 0)
+    return np.log(first[seen] / second[seen])
+
+
+def needed_delta(first, second, epsilon):
+    """The δ that two distributions need at ε, in both directions."""
+    return max(
+        np.maximum(first - np.exp(epsilon) * second, 0.0).sum(),
+        np.maximum(second - np.exp(epsilon) * first, 0.0).sum(),
+    )
+
+
+@pytest.mark.parametrize("smooth", [False, True])
+def test_a_censored_term_stays_between_its_limits_and_follows_the_record_inside(smooth):
+    for low, high in INTERVALS:
+        width, middle = high - low, (low + high) / 2
+        log_lik = np.r_[-np.inf, middle + width * np.linspace(-30, 30, 2001), np.inf]
+        term = censored(log_lik, low, high, smooth=smooth)
+        assert (term[0], term[-1]) == pytest.approx((low, high), abs=1e-12)
+        assert np.all(np.diff(term) >= -1e-12)
+        # at the middle it is the log-likelihood itself, with its slope
+        near = middle + width * np.array([-1e-3, 0.0, 1e-3])
+        np.testing.assert_allclose(
+            censored(near, low, high, smooth=smooth), near, atol=1e-8 * width
+        )
+
+
+@pytest.mark.parametrize("smooth", [False, True])
+@pytest.mark.parametrize(("seed", "records"), SIZES)
+def test_censoring_keeps_every_database_within_the_width(seed, records, smooth):
+    log_lik, weights, prior = harsh(seed, records)
+    for low, high in INTERVALS:
+        for own in (np.ones(records), weights):
+            terms = censored(own * log_lik, low, high, smooth=smooth)
+            for whole, without in pairs(terms, np.ones(records), prior):
+                found = log_ratio(whole, without)
+                assert np.ptp(found) <= high - low + 1e-9
+                assert found.min() <= 1e-9 and found.max() >= -1e-9
+                assert loss(whole, without) <= high - low + 1e-9
+
+
+@pytest.mark.parametrize("smooth", [False, True])
+def test_the_width_is_reached_and_twice_the_width_where_a_record_is_replaced(smooth):
+    log_lik, prior = np.array([[1e3, -1e3], [-1e3, 1e3]]), np.array([1e-6, 1.0 - 1e-6])
+    for low, high in INTERVALS:
+        width = high - low
+        terms = censored(log_lik, low, high, smooth=smooth)
+        first, second = (pseudo_posterior(terms[:, [i]], np.ones(1), prior) for i in (0, 1))
+        assert 0.999 * width < loss(first, prior) <= width + 1e-9
+        assert 0.999 * width < loss(second, prior) + 2e-6 * np.exp(width)
+        assert 1.998 * width < loss(first, second) <= 2 * width + 1e-9
+
+
+def around_the_sum(log_lik, prior, low, high):
+    """Pairs of posteriors of which the sum is censored, and not each record's term."""
+
+    def posterior(part):
+        total = censored(part.sum(axis=1), low, high)
+        return pseudo_posterior(total[:, None], np.ones(1), prior)
+
+    for left_out in range(log_lik.shape[1]):
+        yield posterior(log_lik), posterior(np.delete(log_lik, left_out, axis=1))
+
+
+def test_without_the_clip_or_with_one_around_the_sum_databases_are_above_the_width():
+    low, high = -3.0, -2.0
+    left_out = around = half = 0
+    for seed, records in SIZES:
+        log_lik, _, prior = densities(seed, records)
+        ones = np.ones(records)
+        left_out += max(loss(x, y) for x, y in pairs(log_lik, ones, prior)) > high - low
+        terms = censored(log_lik, low, high)
+        half += max(loss(x, y) for x, y in pairs(terms, ones, prior)) > (high - low) / 2
+        around += max(loss(x, y) for x, y in around_the_sum(log_lik, prior, low, high)) > high - low
+    assert left_out > 40 and around >= 5 and half > 20
+    # the sum may go from one limit to the other where the record's own term could not
+    opposed, rare = np.array([[20.0, -10.0], [-20.0, 10.0]]), np.array([1e-6, 1.0 - 1e-6])
+    found = max(loss(x, y) for x, y in around_the_sum(opposed, rare, low, high))
+    assert found == pytest.approx(2 * (high - low), rel=1e-4)
+
+
+@pytest.mark.parametrize("smooth", [False, True])
+def test_weights_that_react_leave_the_width_also_inside_the_clip(smooth):
+    low, high = -3.0, -2.0
+    above = 0
+    for seed, records in SIZES:
+        log_lik, _, prior = densities(seed, records)
+        terms = censored(reacting(log_lik) * log_lik, low, high, smooth=smooth)
+        whole = pseudo_posterior(terms, np.ones(records), prior)
+        for left_out in range(records):
+            rest = np.delete(log_lik, left_out, axis=1)
+            rest = censored(reacting(rest) * rest, low, high, smooth=smooth)
+            without = pseudo_posterior(rest, np.ones(records - 1), prior)
+            above += loss(whole, without) > high - low
+            # what is left: every term moves by the width at most
+            assert loss(whole, without) <= (2 * records - 1) * (high - low) + 1e-9
+    assert above > 5
+
+
+@pytest.mark.parametrize(("seed", "records"), SIZES)
+def test_the_loss_as_run_lies_between_half_the_oscillation_of_all_terms_and_the_whole(
+    seed, records
+):
+    log_lik, _, prior = densities(seed, records)
+    weights = reacting(log_lik)
+    whole = pseudo_posterior(log_lik, weights, prior)
+    for left_out in range(records):
+        others = np.insert(reacting(np.delete(log_lik, left_out, axis=1)), left_out, 0.0)
+        without = pseudo_posterior(log_lik, others, prior)
+        oscillation = np.ptp(log_lik @ (weights - others))
+        assert oscillation / 2 - 1e-9 <= loss(whole, without) <= oscillation + 1e-9
+        assert np.ptp(log_ratio(whole, without)) == pytest.approx(oscillation)
+
+
+def test_for_weights_that_react_the_oscillation_of_a_record_s_own_term_is_exceeded():
+    above = 0
+    for seed, records in SIZES:
+        log_lik, _, prior = densities(seed, records)
+        weights = reacting(log_lik)
+        whole = pseudo_posterior(log_lik, weights, prior)
+        own = ppm.record_oscillations(log_lik, weights)
+        for left_out in range(records):
+            rest = np.delete(log_lik, left_out, axis=1)
+            above += loss(whole, pseudo_posterior(rest, reacting(rest), prior)) > own[left_out]
+    assert above > 50
+
+
+def renyi(first, second, order):
+    """Rényi divergence of two distributions with the same support."""
+    return np.log(np.sum(first**order * second ** (1 - order))) / (order - 1)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_releases_of_a_censored_posterior_add_up_to_less_than_their_widths(seed):
+    log_lik, _, prior = harsh(seed, 4)
+    prior = (prior + 0.05) / (prior + 0.05).sum()
+    low, high = -4.0, -1.0
+    for whole, without in pairs(censored(log_lik, low, high), np.ones(4), prior):
+        for order in (1.01, 2.0, 8.0):
+            assert renyi(whole, without, order) <= order * (high - low) ** 2 / 8 + 1e-9
+            assert renyi(without, whole, order) <= order * (high - low) ** 2 / 8 + 1e-9
+        joint, other = whole, without
+        for releases in (1, 2, 3):
+            if releases > 1:
+                joint, other = np.outer(joint, whole).ravel(), np.outer(other, without).ravel()
+            assert loss(joint, other) <= ppm.pdp.bounded_range_epsilon(3.0, releases) + 1e-9
+            for delta in (0.3, 0.1, 1e-3):
+                epsilon = ppm.pdp.bounded_range_epsilon(3.0, releases, delta=delta)
+                assert needed_delta(joint, other, epsilon) <= delta
+
+
+def test_the_eighth_of_the_squared_width_cannot_be_lowered():
+    width = 0.05
+    terms = censored(np.array([[9.0], [-9.0]]), -1.0, -1.0 + width)
+    ((whole, without),) = pairs(terms, np.ones(1), np.array([0.5, 0.5]))
+    assert 0.99 < renyi(whole, without, 1.01) / 1.01 / (width**2 / 8) <= 1.0
+
+
+def moved(distribution, share, onto):
+    """The same distribution with some mass taken from elsewhere and put on one result."""
+    rest = np.delete(distribution, onto)
+    taken = distribution - share * np.insert(rest / rest.sum(), onto, 0.0)
+    taken[onto] += share
+    return taken
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_draws_that_are_not_exact_cost_their_distance_twice(seed):
+    log_lik, _, prior = harsh(seed, 3)
+    prior = (prior + 0.05) / (prior + 0.05).sum()
+    rng = np.random.default_rng(seed)
+    for whole, without in pairs(censored(log_lik, -3.0, -2.0), np.ones(3), prior):
+        far = 0.01
+        first, second = (
+            (1 - far) * exact + far * rng.dirichlet(np.full(exact.size, 0.2))
+            for exact in (whole, without)
+        )
+        distance = max(np.abs(a - b).sum() / 2 for a, b in ((first, whole), (second, without)))
+        assert needed_delta(first, second, 1.0) <= (1 + np.e) * distance + 1e-12
+
+
+def test_the_price_of_draws_that_are_not_exact_can_be_reached():
+    without = np.array([0.2, 0.8])
+    # the ratio on the first result is e itself
+    whole = np.array([0.2 * np.e, 1 - 0.2 * np.e])
+    far = 0.01
+    first = moved(whole, far, onto=0)
+    second = moved(without, far, onto=1)
+    assert needed_delta(whole, without, 1.0) < 1e-12
+    assert needed_delta(first, second, 1.0) == pytest.approx((1 + np.e) * far)
