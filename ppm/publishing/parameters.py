@@ -27,7 +27,7 @@ class Parameter:
     name : str
         The library's name for it.
     type : str
-        Annotation in the parameters cell: ``int``, ``float``, ``str``, ``list[int]`` or
+        Annotation in the parameters cell: ``bool``, ``int``, ``float``, ``str``, ``list[int]`` or
         ``list[list[float]]``.
     meaning : str
         What it is, with the paper's symbol in brackets.
@@ -91,6 +91,12 @@ def _number(value):
     raise TypeError
 
 
+def _truth(value):
+    if isinstance(value, bool):
+        return value
+    raise TypeError
+
+
 def _text(value):
     if isinstance(value, str):
         return value
@@ -107,6 +113,7 @@ def _list_of(convert):
 
 
 _CONVERTERS = {
+    "bool": _truth,
     "int": _whole,
     "float": _number,
     "str": _text,
@@ -216,6 +223,13 @@ _ALL = (
         lambda value: value == 0 or 50 <= value <= 1_000_000,
     ),
     _positive("income_floor", "smaller incomes are raised to it, in dollars", 1_000_000),
+    Parameter(
+        "point_mass",
+        "bool",
+        "incomes at the floor have a probability of their own",
+        "True or False",
+        lambda value: value in (True, False),
+    ),
     _positive("radius", "incomes this near count as alike, as a share of the true one (r)", 10),
     _integer("seed", "seed of everything random", 0, 2**32 - 1),
 )
@@ -284,6 +298,9 @@ def parse_value(name, text):
 
     if PARAMETERS[name].type == "str":
         return text
+    if PARAMETERS[name].type == "bool" and text.strip() in ("true", "false"):
+        # as profiles spell them
+        return text.strip() == "true"
     try:
         return ast.literal_eval(text.strip())
     except (ValueError, SyntaxError, MemoryError, RecursionError):

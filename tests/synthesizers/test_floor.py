@@ -359,6 +359,7 @@ def test_without_a_floor_a_component_collapses_and_the_remedy_is_named(household
         model_of(households, warmup=1000).fit(draws=10, random_seed=seed)
     text = str(refusal.value)
     assert "\n" not in text and "collapsed" in text and "floor= gives them a probability" in text
+    assert "point_mass=true" in text
     # where there is one already, or nothing has collapsed, another sentence is right
     for changes, words in (
         ({"floor": 0.0}, "records that agree in response and predictors can do that$"),

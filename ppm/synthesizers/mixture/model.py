@@ -578,7 +578,7 @@ def _what_broke(sigma, job):
         )
     remedy = "" if job.floor is not None else (
         "; where many share the smallest response, as incomes of 0 do, floor= gives them a "
-        "probability of their own"
+        "probability of their own (in the book's application, point_mass=true)"
     )
     return (
         "a mixture component collapsed onto records that it fits exactly, where the density has no "
