@@ -47,6 +47,16 @@ def record_weights(bounds, *, scale=1.0, shift=0.0, truncate_at=None):
     Savitsky, Williams and Hu (2022), section 3, steps 1d-e, and the truncation of the simulation
     study in section 4. The smallest and the largest bound enter every weight, so each weight
     depends on the whole database and not on its own record alone.
+
+    Examples
+    --------
+    >>> import ppm
+    >>> ppm.record_weights([1.0, 2.0, 5.0])
+    array([1.  , 0.75, 0.  ])
+    >>> ppm.record_weights([1.0, 2.0, 5.0], scale=0.6, shift=-0.1)
+    array([0.5 , 0.35, 0.  ])
+    >>> ppm.record_weights([1.0, 2.0, 5.0], truncate_at=1.2)
+    array([1., 0., 0.])
     """
     scale = check_number("scale", scale, above=0)
     shift = check_number("shift", shift)
@@ -134,6 +144,12 @@ def mapped_weights(bounds, mapping, *, truncate_at=None):
     Notes
     -----
     Savitsky, Williams and Hu (2022), section 2, the assumption of risk-based weighting.
+
+    Examples
+    --------
+    >>> import ppm
+    >>> ppm.mapped_weights([0.0, 1.0, 3.0], ppm.weights.reciprocal_map)
+    array([1.  , 0.5 , 0.25])
     """
     return _map_bounds(_check_bounds(bounds), mapping, truncate_at)
 
@@ -189,6 +205,18 @@ def public_weights(public_bounds, mapping, *, truncate_at=None):
     the prior of θ standard normal on [-6, 6]. The oscillation over 1,000 prior draws comes to some
     500 nats, that over the interval is 960. A cap at 3.5 nats then lets the weighted log-likelihood
     move by more than 6.
+
+    Examples
+    --------
+    The interval from 2 to 8 was fixed before the counts were seen. Over it, no weighted bound of
+    any
+    count is above 3.5 nats.
+
+    >>> import ppm
+    >>> bounds = ppm.GammaPoisson([3, 5, 20]).bounds_within(2.0, 8.0)
+    >>> weights = ppm.public_weights(bounds, ppm.weights.capped_map(3.5))
+    >>> weights.round(2), (weights * bounds).round(2)
+    (array([0.98, 1.  , 0.11]), array([3.5 , 3.32, 3.5 ]))
     """
     return _map_bounds(_check_bounds(public_bounds, "public_bounds"), mapping, truncate_at)
 
@@ -227,6 +255,12 @@ def reciprocal_map(bounds):
     Notes
     -----
     Savitsky, Williams and Hu (2022), section 2, after the assumption of risk-based weighting.
+
+    Examples
+    --------
+    >>> import ppm
+    >>> ppm.weights.reciprocal_map([0.0, 1.0, 3.0])
+    array([1.  , 0.5 , 0.25])
     """
     return 1.0 / (np.asarray(bounds, dtype=np.float64) + 1.0)
 
@@ -252,6 +286,13 @@ def threshold_map(threshold):
     Notes
     -----
     Savitsky, Williams and Hu (2022), section 2, after the assumption of risk-based weighting.
+
+    Examples
+    --------
+    >>> import ppm
+    >>> mapping = ppm.weights.threshold_map(10.0)
+    >>> mapping([3.0, 12.0])
+    array([1., 0.])
     """
     threshold = check_number("threshold", threshold, above=0)
 
@@ -283,6 +324,13 @@ def capped_map(limit):
     -----
     A map of the kind that Savitsky, Williams and Hu (2022), section 2, ask for, with the weight in
     inverse proportion to the bound as their introduction has it. No record is removed.
+
+    Examples
+    --------
+    >>> import ppm
+    >>> mapping = ppm.weights.capped_map(2.0)
+    >>> mapping([1.0, 2.0, 8.0])
+    array([1.  , 1.  , 0.25])
     """
     limit = check_number("limit", limit, above=0)
 
@@ -320,6 +368,13 @@ def linear_map(smallest, largest, *, scale=1.0, shift=0.0):
     Notes
     -----
     Savitsky, Williams and Hu (2022), section 3, step 1d.
+
+    Examples
+    --------
+    >>> import ppm
+    >>> mapping = ppm.weights.linear_map(1.0, 5.0)
+    >>> mapping([0.0, 1.0, 3.0, 9.0])
+    array([1. , 1. , 0.5, 0. ])
     """
     smallest = check_number("smallest", smallest, at_least=0)
     largest = check_number("largest", largest, above=smallest)
@@ -360,6 +415,12 @@ def scalar_weights(bounds, *, epsilon):
     -----
     Savitsky, Williams and Hu (2022), section 3.1. The refitted posterior is wider than the one
     that gave Δ, so the bound after refitting can differ from ε / 2: compute it.
+
+    Examples
+    --------
+    >>> import ppm
+    >>> ppm.scalar_weights([2.0, 5.0], epsilon=4.0)
+    array([0.4, 0.4])
     """
     epsilon = check_number("epsilon", epsilon, at_least=0)
     bounds = _check_bounds(bounds)
@@ -404,6 +465,14 @@ def count_weights(values, *, radius, relative=True, groups=None, scale=1.0, shif
     Williams (2022). The risks are shares already and are not scaled between their smallest and
     largest value; that, and what :func:`ppm.risk.identification_risks` says of its two
     details, is our reading. These weights come from no bound: a small Δ is not what they aim at.
+
+    Examples
+    --------
+    The last income has no other within 20 per cent of it.
+
+    >>> import ppm
+    >>> ppm.count_weights([100.0, 105.0, 110.0, 300.0], radius=0.2).round(2)
+    array([0.67, 0.67, 0.67, 0.  ])
     """
     scale = check_number("scale", scale, above=0)
     shift = check_number("shift", shift)
@@ -434,6 +503,16 @@ def radius_effect(values, radii, *, relative=True, groups=None, record_bounds=No
     ------
     ValueError
         As :func:`count_weights`, or if there is no radius, or not one bound a record.
+
+    Examples
+    --------
+    >>> import ppm
+    >>> incomes = [100.0, 105.0, 110.0, 300.0]
+    >>> ppm.weights.radius_effect(incomes, [0.1, 2.0]).round(2)
+            average weight  records removed
+    radius
+    0.1                0.5                1
+    2.0                1.0                0
     """
     import pandas as pd
 
