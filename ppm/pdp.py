@@ -31,6 +31,15 @@ class Exceedance:
         The ε they were compared with, in nats; the largest, if each had its own.
     confidence : float
         Coverage of the interval.
+
+    Examples
+    --------
+    None of ten databases has 2Δ above ε, and yet the share may be up to 0.31 at 95 % confidence.
+
+    >>> import ppm
+    >>> found = ppm.exceedance([1.0] * 10, epsilon=3.0)
+    >>> found.estimate, found.low, round(found.high, 2)
+    (0.0, 0.0, 0.31)
     """
 
     estimate: float
@@ -43,7 +52,15 @@ class Exceedance:
 
 
 class GlobalBound(NamedTuple):
-    """Range of the recommended global bound, in nats."""
+    """Range of the recommended global bound, in nats.
+
+    Examples
+    --------
+    >>> import ppm
+    >>> low, high = ppm.pdp.global_bound(2.0, n=200)
+    >>> low, high
+    (2.1, 2.2)
+    """
 
     low: float
     high: float
@@ -74,6 +91,14 @@ def epsilon(bound, releases=1):
     Savitsky, Williams and Hu (2022), the theorem of section 2 for one draw; section 5 multiplies
     by m. The ε of a *local* bound describes the database at hand, not all databases.
     :func:`ppm.pdp.bounded_range_epsilon` counts from the width of a loss instead.
+
+    Examples
+    --------
+    >>> import ppm
+    >>> ppm.epsilon(2.5)
+    5.0
+    >>> ppm.epsilon(2.5, releases=3)
+    15.0
     """
     if bound != np.inf:
         bound = check_number("bound", bound, at_least=0)
@@ -168,6 +193,13 @@ def exceedance(bounds, epsilon, *, confidence=0.95):
     -----
     Savitsky, Williams and Hu (2022), section 4, the definition of probabilistic differential
     privacy, with 2Δ in the place of the privacy loss itself.
+
+    Examples
+    --------
+    >>> import ppm
+    >>> found = ppm.exceedance([1.0, 1.2, 1.4, 2.0], epsilon=3.0)
+    >>> found.exceeded, found.databases, found.estimate
+    (1, 4, 0.25)
     """
     epsilon = check_number("epsilon", epsilon, at_least=0)
     confidence = check_share("confidence", confidence)
@@ -219,6 +251,12 @@ def loss_exceedance(losses, epsilon, *, confidence=0.95):
     -----
     Savitsky, Williams and Hu (2022), section 4, the definition of probabilistic differential
     privacy.
+
+    Examples
+    --------
+    >>> import ppm
+    >>> ppm.pdp.loss_exceedance([0.2, 0.5, 1.5, 4.0], epsilon=1.0).estimate
+    0.5
     """
     losses = as_numbers("losses", losses).ravel()
     epsilon = as_numbers("epsilon", epsilon)
@@ -270,6 +308,12 @@ def global_bound(bound, n):
     -----
     Savitsky, Williams and Hu (2022), section 4, the recommendation after the simulation study. A
     rule of thumb: no theorem ties the factors to a value of π.
+
+    Examples
+    --------
+    >>> import ppm
+    >>> ppm.pdp.global_bound(2.0, n=5000)
+    GlobalBound(low=2.0, high=2.1)
     """
     bound = check_number("bound", bound, at_least=0)
     low, high = (1.0, 1.05) if check_count("n", n) > 1000 else (1.05, 1.10)
