@@ -63,6 +63,17 @@ class MechanismResult:
         Number S of draws the maximum was taken over (all chains).
     unweighted : xarray.DataTree or None
         The fit that gave the weights, to be passed on to another run.
+
+    Examples
+    --------
+    >>> import ppm
+    >>> mechanism = ppm.PseudoPosteriorMechanism(ppm.GammaPoisson([3, 5, 4, 6, 20]))
+    >>> result = mechanism.run(draws=200, random_seed=1)
+    >>> result.weights.round(2)
+    array([0.82, 0.96, 0.9 , 1.  , 0.  ])
+    >>> result.synthesize(2, random_seed=2).values
+    array([[ 5,  7, 10,  3, 14],
+           [ 3,  9,  3,  2, 10]])
     """
 
     weights: np.ndarray = field(repr=False)
@@ -463,6 +474,15 @@ def bound_fit(synthesizer, fit, weights, *, unweighted=None, allow_disagreement=
     Notes
     -----
     Savitsky, Williams and Hu (2022), section 3, steps 2b-c.
+
+    Examples
+    --------
+    >>> import ppm
+    >>> model, weights = ppm.GammaPoisson([3, 5, 20]), [1.0, 1.0, 0.2]
+    >>> fit = model.fit(weights, draws=500, random_seed=1)
+    >>> result = ppm.mechanism.bound_fit(model, fit, weights)
+    >>> result.draws_used, round(result.local_bound, 1)
+    (500, 7.5)
     """
     synthesizer = as_synthesizer(synthesizer)
     weights = check_weights(weights, synthesizer.records)
