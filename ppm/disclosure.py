@@ -80,6 +80,13 @@ def output_table():
     Notes
     -----
     Savitsky, Williams and Hu (2022), section 3, release synthetic data only.
+
+    Examples
+    --------
+    >>> import ppm
+    >>> table = ppm.disclosure.output_table()
+    >>> list(table.index[table["may leave the building"] == "yes"])
+    ['synthetic databases', 'an ε for every database']
     """
     import pandas as pd
 
@@ -161,6 +168,12 @@ def detection_limit(false_alarms, epsilon):
     -----
     Differential privacy for the two sets "test says yes" and "test says no": see section 1 of
     Savitsky, Williams and Hu (2022).
+
+    Examples
+    --------
+    >>> import ppm
+    >>> float(ppm.disclosure.detection_limit(0.05, 1.0).round(3))
+    0.136
     """
     rate = as_numbers("false_alarms", false_alarms)
     if not np.all((rate >= 0) & (rate <= 1)):
@@ -210,6 +223,14 @@ def release_statement(result, releases, *, strict_epsilon=None):
     -----
     Savitsky, Williams and Hu (2022), sections 3 and 5. That a local ε describes one database, and
     was computed from it, is the subject of their section 4.
+
+    Examples
+    --------
+    >>> import ppm
+    >>> mechanism = ppm.PseudoPosteriorMechanism(ppm.GammaPoisson([3, 5, 4, 6, 20]))
+    >>> statement = ppm.disclosure.release_statement(mechanism.run(draws=200, random_seed=1), 2)
+    >>> "no limit is claimed" in statement
+    True
     """
     releases = check_count("releases", releases)
     result = replace(result, shown_anyway=False)
