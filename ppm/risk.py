@@ -42,6 +42,12 @@ def identification_risks(values, *, radius, relative=True, groups=None):
     radius. Two details are our reading: the record itself is not counted among the comparable
     ones, and a record without any gets the highest risk, because its pattern gives it away.
     Memory is linear in the number of records: values are sorted, not compared pair by pair.
+
+    Examples
+    --------
+    >>> import ppm
+    >>> ppm.risk.identification_risks([100.0, 105.0, 110.0, 300.0], radius=0.2)
+    array([0.33333333, 0.33333333, 0.33333333, 1.        ])
     """
     values, low, high = _intervals(values, radius, relative)
     codes = pattern_codes(groups, values.size)
@@ -90,6 +96,15 @@ def match_risk(values, synthetic, *, radius, relative=True, groups=None):
     -----
     After Reiter and Mitra (2009), for continuous values with a radius as in Hornby and Hu (2021).
     A release is judged on its own: an intruder who combines several may find more.
+
+    Examples
+    --------
+    >>> import ppm
+    >>> found = ppm.risk.match_risk([100.0, 105.0, 300.0], [[102.0, 180.0, 310.0]], radius=0.1)
+    >>> found[["expected match risk", "unique matches", "true unique matches"]]
+             expected match risk  unique matches  true unique matches
+    release
+    0                        2.0               3                    2
     """
     import pandas as pd
 
@@ -147,6 +162,13 @@ def match_risks(values, releases, *, radius, relative=True, groups=None):
     ------
     ValueError
         As :func:`match_risk`.
+
+    Examples
+    --------
+    >>> import ppm
+    >>> releases = {"Unweighted": [[101.0, 205.0]], "Weighted": [[190.0, 110.0]]}
+    >>> ppm.risk.match_risks([100.0, 200.0], releases, radius=0.1)["expected match risk"].to_dict()
+    {'Unweighted': 2.0, 'Weighted': 0.0}
     """
     import pandas as pd
 
