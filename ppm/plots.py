@@ -129,6 +129,14 @@ def contraction_bounds(study, mechanisms=None):
     -------
     matplotlib.figure.Figure
         The paper's first simulation figure (section 4).
+
+    Examples
+    --------
+    >>> import ppm
+    >>> study = ppm.studies.contraction([50, 100], replicates=10, draws=100, random_seed=1)
+    >>> figure = ppm.plots.contraction_bounds(study)
+    >>> [axes.get_title() for axes in figure.axes]
+    ['n = 50', 'n = 100']
     """
     values = study.dataset["local_bound"]
     if mechanisms is not None:
@@ -148,6 +156,14 @@ def contraction_means(study):
     -------
     matplotlib.figure.Figure
         The paper's second simulation figure (section 4).
+
+    Examples
+    --------
+    >>> import ppm
+    >>> study = ppm.studies.contraction([50, 100], replicates=10, draws=100, random_seed=1)
+    >>> figure = ppm.plots.contraction_means(study)
+    >>> figure.axes[0].get_ylabel()
+    'Average of the mean μ'
     """
     return _by_size(study.dataset["average_mean"], "Average of the mean μ", study.mean, "true μ")
 
@@ -185,6 +201,14 @@ def exceedance_curves(study, epsilons=None, *, confidence=0.95):
     -------
     matplotlib.figure.Figure
         One panel for Weighted, one for Weighted-M, one line a sample size.
+
+    Examples
+    --------
+    >>> import ppm
+    >>> study = ppm.studies.contraction([50, 100], replicates=10, draws=100, random_seed=1)
+    >>> figure = ppm.plots.exceedance_curves(study, [6.0, 7.0, 8.0])
+    >>> [axes.get_title() for axes in figure.axes]
+    ['Weighted', 'Weighted-M']
     """
     from matplotlib import colormaps
 
@@ -244,6 +268,14 @@ def loss_by_record(audit, mechanisms=("Weighted", "Weighted-M", "Capped")):
     matplotlib.figure.Figure
         Three losses over the set of μ, with the database's own 2Δ and oscillation over that set as
         lines.
+
+    Examples
+    --------
+    >>> import ppm
+    >>> audit = ppm.audits.exact([3, 5, 4, 6, 20], public=(2.0, 8.0), weight_draws=9, random_seed=1)
+    >>> figure = ppm.plots.loss_by_record(audit, ["Weighted", "Capped"])
+    >>> [axes.get_title() for axes in figure.axes]
+    ['Weighted', 'Capped']
     """
     figure, panels = _figure(9.6, 4.2, ncols=len(mechanisms), sharey=True, squeeze=False)
     for axes, mechanism in zip(panels[0], mechanisms, strict=True):
@@ -291,6 +323,14 @@ def loss_over_draws(audits, mechanisms=("Weighted", "Weighted-M", "Capped")):
     -------
     matplotlib.figure.Figure
         One panel a database; 2Δ of each mechanism as a vertical line of its colour.
+
+    Examples
+    --------
+    >>> import ppm
+    >>> audit = ppm.audits.exact([3, 5, 4, 6, 20], public=(2.0, 8.0), weight_draws=9, random_seed=1)
+    >>> figure = ppm.plots.loss_over_draws({"five counts": audit})
+    >>> figure.axes[0].get_title()
+    'five counts'
     """
     figure, panels = _figure(9.2, 4.0, ncols=len(audits), sharey=True, squeeze=False)
     for axes, (title, audit) in zip(panels[0], audits.items(), strict=True):
@@ -329,6 +369,15 @@ def audited_losses(study):
     matplotlib.figure.Figure
         One panel a kind of loss: median (mark), smallest and largest (line) over databases of the
         loss as a share of the database's own 2Δ. Open marks: prior restricted to T.
+
+    Examples
+    --------
+    >>> import ppm
+    >>> study = ppm.audits.study([100], replicates=3, weight_draws=5, random_seed=1)
+    >>> figure = ppm.plots.audited_losses(study)
+    >>> [axes.get_title() for axes in figure.axes]
+    ['weights held fixed', 'weights again, one seed', 'weights again, worst seed', 'weights again,
+     integrated out']
     """
     data = study.dataset
     sizes, mechanisms = data["size"].values, list(data["mechanism"].values)
@@ -377,6 +426,14 @@ def over_own_bound(table, mechanisms=("Weighted", "Weighted-M", "Capped", "Cappe
     -------
     matplotlib.figure.Figure
         One panel a kind of loss, with exact intervals.
+
+    Examples
+    --------
+    >>> import ppm
+    >>> study = ppm.audits.study([100], replicates=3, weight_draws=5, random_seed=1)
+    >>> figure = ppm.plots.over_own_bound(study.over_own_bound(["fixed", "worst"]))
+    >>> [axes.get_title() for axes in figure.axes]
+    ['weights held fixed', 'weights again, worst seed']
     """
     kinds = list(dict.fromkeys(table.index.get_level_values("loss")))
     sizes = list(dict.fromkeys(table.index.get_level_values("size")))
@@ -417,6 +474,15 @@ def bound_growth(expected, tails):
     -------
     matplotlib.figure.Figure
         The expected maximum as a rising line; one line of tail bounds for each ``outside``.
+
+    Examples
+    --------
+    >>> import numpy as np, ppm
+    >>> log_lik = -np.random.default_rng(1).exponential(size=(1000, 1))
+    >>> expected = ppm.lipschitz.bound_by_draws(log_lik, [10, 100, 1000])
+    >>> figure = ppm.plots.bound_growth(expected, [ppm.tail_bound(log_lik)])
+    >>> figure.axes[0].get_xlabel()
+    'Number of draws S'
     """
     figure, axes = _figure(6.8, 4.0)
     _tidy(axes)
@@ -467,6 +533,15 @@ def worked_example_weights(counts, bounds, weights, weighted_bounds, *, names=No
     Notes
     -----
     Savitsky, Williams and Hu (2022), section 3, steps 1 and 2.
+
+    Examples
+    --------
+    >>> import numpy as np, ppm
+    >>> bounds = np.array([2.0, 2.5, 12.0])
+    >>> weights = ppm.record_weights(bounds)
+    >>> figure = ppm.plots.worked_example_weights([3, 5, 20], bounds, weights, weights * bounds)
+    >>> [axes.get_ylabel() for axes in figure.axes]
+    ['Record bound (nats)', 'Weight']
     """
     counts, bounds, weights, weighted_bounds = map(
         np.asarray, (counts, bounds, weights, weighted_bounds)
@@ -535,6 +610,15 @@ def posterior_densities(posteriors, draws, *, label="Mean count"):
     Notes
     -----
     Savitsky, Williams and Hu (2022), the pseudo posterior of section 2.
+
+    Examples
+    --------
+    >>> import ppm
+    >>> exact = ppm.GammaPoisson([3, 5, 4]).posterior()
+    >>> draws = exact.rvs(500, random_state=1)
+    >>> figure = ppm.plots.posterior_densities({"Unweighted": exact}, {"Unweighted": draws})
+    >>> figure.axes[0].get_xlabel()
+    'Mean count'
     """
     if set(posteriors) != set(draws):
         raise ValueError("posteriors and draws must have the same labels")
@@ -576,6 +660,14 @@ def income_density(income, *, simulated=False):
     ------
     ValueError
         If there are not two different incomes.
+
+    Examples
+    --------
+    >>> import ppm
+    >>> income = ppm.survey.simulate(200, random_seed=1).table["income"]
+    >>> figure = ppm.plots.income_density(income, simulated=True)
+    >>> figure.axes[0].get_xlabel()
+    'Family income (thousand dollars)'
     """
     from scipy.stats import gaussian_kde
 
@@ -618,6 +710,14 @@ def record_bound_violins(bounds, *, places=None, simulated=False):
     matplotlib.figure.Figure
         The paper's figure of Lipschitz bounds (section 5). The largest bound, Δ, is written above
         each violin; the axis is linear up to 1 and logarithmic beyond.
+
+    Examples
+    --------
+    >>> import ppm
+    >>> bounds = {"Unweighted": [2.0, 5.0, 20.0], "DPweighted": [1.0, 1.5, 2.0]}
+    >>> figure = ppm.plots.record_bound_violins(bounds)
+    >>> [text.get_text() for text in figure.axes[0].texts]
+    ['Δ = 20.00', 'Δ = 2.00']
     """
     places = list(bounds) if places is None else list(places)
     # the infinite bound of an impossible record is written, but has no place on the axis
@@ -668,6 +768,14 @@ def statistic_violins(distributions, statistic, *, places=None, simulated=False)
     -------
     matplotlib.figure.Figure
         The paper's utility figures (section 5).
+
+    Examples
+    --------
+    >>> import ppm
+    >>> means = {"Data": [60e3, 61e3, 62e3], "DPweighted": [58e3, 60e3, 63e3]}
+    >>> figure = ppm.plots.statistic_violins(means, "mean")
+    >>> figure.axes[0].get_ylabel()
+    'Mean of income (thousand dollars)'
     """
     places = list(distributions) if places is None else list(places)
     figure, axes = _figure(7.4, 4.2)
@@ -705,6 +813,14 @@ def group_intervals(distributions, variable, statistic="mean", *, simulated=Fals
     -------
     matplotlib.figure.Figure
         One cluster of intervals a group; a dashed line is at the median of the data.
+
+    Examples
+    --------
+    >>> import ppm
+    >>> means = {"rural": {"Data": [50e3, 52e3]}, "urban": {"Data": [60e3, 64e3]}}
+    >>> figure = ppm.plots.group_intervals(means, "type of area")
+    >>> figure.axes[0].get_xlabel()
+    'Type of area'
     """
     from textwrap import fill
 
@@ -757,6 +873,15 @@ def sweep_violins(distributions, configurations, statistic, *, simulated=False):
     -------
     matplotlib.figure.Figure
         The paper's comparison over (c, g) (section 5).
+
+    Examples
+    --------
+    >>> import ppm
+    >>> labels = ["Data", "Unweighted", "DPweighted (0.7, 0)", "EMweighted (0.7, 0)"]
+    >>> means = {label: [60e3, 61e3, 62e3] for label in labels}
+    >>> figure = ppm.plots.sweep_violins(means, [(0.7, 0.0)], "mean")
+    >>> [text.get_text() for text in figure.axes[0].get_xticklabels()]
+    ['Data', 'Unweighted', '(0.7, 0)']
     """
     from matplotlib.patches import Patch
 
@@ -800,6 +925,16 @@ def settings_bounds(study, *, simulated=False):
     -------
     matplotlib.figure.Figure
         Bounds on a logarithmic scale, with the published ones in black (section 5).
+
+    Examples
+    --------
+    >>> import ppm
+    >>> data = ppm.survey.simulate(60, random_seed=1)
+    >>> study = ppm.studies.settings(data, [1], transformations=["inverse hyperbolic sine"],
+    ...                              warmup=10, draws=20, random_seed=1, parallel=False)
+    >>> figure = ppm.plots.settings_bounds(study, simulated=True)
+    >>> figure.axes[0].get_title()
+    'inverse hyperbolic sine'
     """
     from matplotlib import colormaps
 
@@ -847,6 +982,13 @@ def detection_limits(epsilons):
     -------
     matplotlib.figure.Figure
         Limits of :func:`ppm.disclosure.detection_limit`.
+
+    Examples
+    --------
+    >>> import ppm
+    >>> figure = ppm.plots.detection_limits({"ε = 0.5": 0.5, "ε = 2": 2.0})
+    >>> [line.get_label() for line in figure.axes[0].lines]
+    ['ε = 0.5', 'ε = 2', 'a coin']
     """
     from matplotlib import colormaps
 
