@@ -38,6 +38,14 @@ class Synthesizer(Protocol):
     The ``random_seed`` that the mechanism and everything built on it hand to ``fit`` is a
     ``numpy.random.SeedSequence``, whatever their caller gave. ``numpy.random.default_rng`` takes
     it; spawning from it would change it.
+
+    Examples
+    --------
+    >>> import ppm
+    >>> isinstance(ppm.GammaPoisson([3, 5, 4]), ppm.Synthesizer)
+    True
+    >>> isinstance([3, 5, 4], ppm.Synthesizer)
+    False
     """
 
     @property

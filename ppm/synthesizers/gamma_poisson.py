@@ -36,6 +36,18 @@ class GammaPoisson:
     -----
     The model of the simulation study of Savitsky, Williams and Hu (2022), section 4. The paper does
     not state its prior for μ.
+
+    Examples
+    --------
+    >>> import ppm
+    >>> model = ppm.GammaPoisson([3, 5, 4, 20])
+    >>> weights = [1.0, 1.0, 1.0, 0.0]  # the 20 takes no part
+    >>> round(float(model.posterior().mean()), 2), round(float(model.posterior(weights).mean()), 2)
+    (8.0, 4.0)
+    >>> fit = model.fit(weights, draws=500, random_seed=1)
+    >>> model.predict(fit, releases=2, random_seed=2).values
+    array([[4, 1, 3, 6],
+           [7, 1, 6, 8]])
     """
 
     # no Markov chain, so that nothing can be stuck

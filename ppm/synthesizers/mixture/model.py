@@ -135,6 +135,16 @@ class FiniteMixture:
     many are those with the smallest response, ``floor`` is the remedy. The mixture then knows only
     the records above the floor, and the two parts have independent pseudo posteriors, so that its
     draws are those it would have without the others. The paper has no such part.
+
+    Examples
+    --------
+    >>> import numpy as np, ppm
+    >>> x, noise = np.linspace(-1.0, 1.0, 200), np.random.default_rng(1).normal(size=200)
+    >>> model = ppm.FiniteMixture(2.0 + 3.0 * x + noise, np.column_stack([np.ones(200), x]),
+    ...                           components=2, warmup=200)
+    >>> fit = model.fit(draws=100, random_seed=1)
+    >>> model.log_likelihood(fit).shape, model.predict(fit, releases=3, random_seed=2).shape
+    ((2, 100, 200), (3, 200))
     """
 
     # its chains are left to run_chains
