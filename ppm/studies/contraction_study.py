@@ -34,6 +34,19 @@ class ContractionStudy:
         The μ that generated the data.
     draws : int
         Posterior draws S behind each bound.
+
+    Examples
+    --------
+    >>> import ppm
+    >>> study = ppm.studies.contraction([100], replicates=20, random_seed=1)
+    >>> study.exceedance([7.0])["estimate"].sel(mechanism="Unweighted").item()
+    1.0
+    >>> study.safety_factors([1.0, 1.1]).round(2)
+    factor           1.0   1.1
+    mechanism  size
+    Unweighted 100   0.5  0.31
+    Weighted   100   0.5  0.11
+    Weighted-M 100   0.5  0.01
     """
 
     dataset: xr.Dataset
@@ -204,6 +217,16 @@ def contraction(
     the largest draw of μ; and it depends on a record through its value only. A database therefore
     costs two evaluations for every *distinct* count, however many draws and records there are, and
     gives exactly what the draws x records matrix would give.
+
+    Examples
+    --------
+    >>> import ppm
+    >>> study = ppm.studies.contraction([100, 400], replicates=20, random_seed=1)
+    >>> study.summary().loc["Weighted-M", ["median", "largest"]].round(2)
+          median  largest
+    size
+    100     3.39     3.66
+    400     3.43     3.58
     """
     sizes = check_sizes(sizes)
     replicates = check_count("replicates", replicates, at_least=2)

@@ -99,6 +99,18 @@ def sweep(
     sweep. Chains of all fits share one process for each core; the draws do not depend on where
     they run. A sweep shows bounds also where chains disagree, and marks them: column ``chains
     agree``.
+
+    Examples
+    --------
+    >>> import ppm
+    >>> model = ppm.GammaPoisson([3, 5, 4, 6, 20])
+    >>> found = ppm.studies.sweep(model, [(0.7, 0.0)], releases=2, draws=200, random_seed=1)
+    >>> found.table()["local bound"].round(2)
+    mechanism   scale  shift
+    Unweighted  NaN    NaN      17.38
+    DPweighted  0.7    0.0       3.70
+    EMweighted  0.7    0.0       3.62
+    Name: local bound, dtype: float64
     """
     synthesizer = one_response(synthesizer)
     pairs = _check_configurations(configurations)

@@ -82,6 +82,16 @@ def match_local_bound(
     true for its own draws, which its releases come from, but the same weight with another
     seed would miss the target by that tenth, to either side. The history shows the attempts that
     were not chosen. The choice itself looks at confidential records, and no ε covers it.
+
+    Examples
+    --------
+    >>> import ppm
+    >>> model = ppm.GammaPoisson([3, 5, 4, 6, 20])
+    >>> fit = model.fit(draws=500, random_seed=1)
+    >>> result, history = ppm.studies.match_local_bound(
+    ...     model, 5.0, unweighted=fit, draws=500, random_seed=2)
+    >>> [(round(weight, 2), round(bound, 2)) for weight, bound in history]
+    [(0.19, 5.46), (0.17, 5.17), (0.17, 5.11)]
     """
     synthesizer = as_synthesizer(synthesizer)
     target = check_number("target", target, above=0)

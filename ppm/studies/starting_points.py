@@ -47,6 +47,16 @@ def compare_starts(sweep, synthesizer, *, draws=1000, random_seed=None, fits=Non
     Notes
     -----
     For section 5 of Savitsky, Williams and Hu (2022), which shows no diagnostics.
+
+    Examples
+    --------
+    >>> import numpy as np, ppm
+    >>> y, ones = np.linspace(-1.0, 1.0, 20), np.ones((20, 1))
+    >>> model = ppm.FiniteMixture(y, ones, components=2, warmup=50)
+    >>> found = ppm.studies.sweep(model, [(0.5, 0.0)], draws=50, random_seed=1, attempts=1)
+    >>> other = ppm.FiniteMixture(y, ones, components=2, warmup=50, starting_components=[1, 2])
+    >>> ppm.studies.compare_starts(found, other, draws=50, random_seed=1).index.to_list()
+    ['Unweighted', 'DPweighted (0.5, 0)']
     """
     import pandas as pd
 

@@ -48,6 +48,15 @@ class SweepEntry:
         first.
     oscillation_bound : float
         Largest oscillation of a record, in nats: see :func:`ppm.oscillation_bound`.
+
+    Examples
+    --------
+    >>> import ppm
+    >>> model = ppm.GammaPoisson([3, 5, 4, 6, 20])
+    >>> found = ppm.studies.sweep(model, [(0.7, 0.0)], releases=2, draws=200, random_seed=1)
+    >>> entry = found.entry("EMweighted")
+    >>> entry.label, entry.releases().shape
+    ('EMweighted (0.7, 0)', (2, 5))
     """
 
     mechanism: str
@@ -98,6 +107,16 @@ class Sweep:
     ----------
     entries : tuple of SweepEntry
         In the order of the settings, ``DPweighted`` before ``EMweighted``; ``Countweighted`` last.
+
+    Examples
+    --------
+    >>> import ppm
+    >>> model = ppm.GammaPoisson([3, 5, 4, 6, 20])
+    >>> found = ppm.studies.sweep(model, [(0.7, 0.0)], releases=2, draws=200, random_seed=1)
+    >>> [entry.label for entry in found.entries]
+    ['Unweighted', 'DPweighted (0.7, 0)', 'EMweighted (0.7, 0)']
+    >>> found.entry("DPweighted").weights.round(2)
+    array([0.57, 0.67, 0.63, 0.7 , 0.  ])
     """
 
     entries: tuple
