@@ -116,6 +116,16 @@ def exact(
     mass that either pseudo posterior has there. With the prior on T nothing is left out, the
     loss is at most the oscillation over T for every database, and that is at most M for Capped on
     T (the log-probability of a count has one sign) and 2M for Range-capped on T.
+
+    Examples
+    --------
+    Capped on T has weights that each count determines alone and a prior on T: no loss can be above
+    the cap of 3.5 nats. Unweighted has no limit over all μ above 0.
+
+    >>> import ppm
+    >>> audit = ppm.audits.exact([3, 5, 4, 6, 20], public=(2.0, 8.0), weight_draws=9, random_seed=1)
+    >>> audit["loss_supremum"].sel(mechanism=["Unweighted", "Capped on T"]).values.round(2)
+    array([ inf, 1.79])
     """
     counts = check_counts("counts", counts)
     if counts.size < 2:
@@ -152,6 +162,16 @@ def losses_at(audit, means):
     -----
     On section 4 of Savitsky, Williams and Hu (2022): a set B of parameters in the definition of
     probabilistic differential privacy may be as small and as remote as one likes.
+
+    Examples
+    --------
+    >>> import ppm
+    >>> audit = ppm.audits.exact([3, 5, 4, 6, 20], public=(2.0, 8.0), weight_draws=9, random_seed=1)
+    >>> ppm.audits.losses_at(audit, [4.0, 16.0]).loc[["Unweighted", "Capped on T"]].round(2)
+    μ            4.0   16.0
+    mechanism
+    Unweighted   5.89  9.83
+    Capped on T  0.44   NaN
     """
     import pandas as pd
 

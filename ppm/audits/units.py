@@ -41,6 +41,17 @@ def bounds_by_unit(values, units, *, draws=1000, random_seed=None):
     -----
     On section 2 of Savitsky, Williams and Hu (2022), whose bound is one on the logarithm of a
     density: that has a unit.
+
+    Examples
+    --------
+    >>> import ppm
+    >>> incomes = [20_000.0, 50_000.0, 90_000.0]
+    >>> units = {"dollar": 1.0, "thousand dollars": 1000.0}
+    >>> ppm.audits.bounds_by_unit(incomes, units, random_seed=1)[["2Δ", "oscillation"]].round(1)
+                        2Δ  oscillation
+    unit
+    dollar            33.4          5.5
+    thousand dollars  19.6          5.5
     """
     import pandas as pd
     from scipy import stats
