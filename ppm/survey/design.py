@@ -38,6 +38,13 @@ def predictor_matrix(table):
     is the baseline; categories that do not occur have no column. A dummy that is a linear
     combination of the columns before it is left out, in the order of the variables and of their
     categories, so that the same table always gives the same columns.
+
+    Examples
+    --------
+    >>> import ppm
+    >>> X, names = ppm.survey.predictor_matrix(ppm.survey.simulate(100, random_seed=1))
+    >>> X.shape == (100, len(names)), names[0]
+    (True, 'intercept')
     """
     X, names, _ = _design(table)
     return X, names
@@ -61,6 +68,14 @@ def left_out_columns(table):
     ------
     ValueError
         As `predictor_matrix`.
+
+    Examples
+    --------
+    >>> import ppm
+    >>> data = ppm.survey.simulate(100, random_seed=1)
+    >>> found = ppm.survey.left_out_columns(data)
+    >>> found["gender: male"], found["family_size: 10"]
+    ('baseline', 'not observed')
     """
     return _design(table)[2]
 
@@ -131,6 +146,13 @@ def log_income(table, floor=1.0):
     -----
     The paper models the logarithm of income and does not say what became of incomes of zero or
     less. The floor is a choice of ours, and the Lipschitz bounds of these records depend on it.
+
+    Examples
+    --------
+    >>> import pandas as pd, ppm
+    >>> values, floored = ppm.survey.log_income(pd.DataFrame({"income": [-500.0, 1.0, 50_000.0]}))
+    >>> values.round(2), floored
+    (array([ 0.  ,  0.  , 10.82]), 1)
     """
     number = isinstance(floor, int | float | np.number) and not isinstance(floor, bool)
     if not (number and np.isfinite(floor) and floor > 0):

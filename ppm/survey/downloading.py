@@ -54,6 +54,14 @@ def download(
         The file is no zip or does not have the SHA256 it must have.
     ValueError
         An argument outside what is accepted.
+
+    Examples
+    --------
+    The first download prints the file's SHA256; later calls compare it and say nothing.
+
+    >>> import ppm
+    >>> ppm.survey.download("data").name
+    'intrvw17.zip'
     """
     if isinstance(year, bool) or not isinstance(year, int | np.integer) or not 2015 <= year < 2100:
         raise ValueError(f"year must be a whole number of at least 2015, got {year!r}")

@@ -135,6 +135,20 @@ class ConsumerExpenditure:
         says. The paper's are `ppm.survey.expenditure.PAPER_QUARTERS`.
     part : bool
         True if :meth:`subsample` left some units out.
+
+    Examples
+    --------
+    >>> import ppm
+    >>> data = ppm.survey.simulate(100, random_seed=1)
+    >>> print(data.subsample(40, random_seed=2).summary(width=80))
+    SIMULATED DATA: no survey record stands behind these numbers.
+    Source: simulated stand-in, 100 consumer units.
+    Consumer units read: 100.
+    Dropped: 60 (not drawn into the subsample: 60).
+    Consumer units kept: 40.
+    Incomes of zero or less among them: 0 (kept as they are; they have no
+      logarithm).
+    Substitution: Every value is simulated in place of the survey the paper used.
     """
 
     table: pd.DataFrame = field(repr=False)
@@ -334,6 +348,13 @@ def load(path, *, missing="drop", quarters=None):
     -----
     Section 5.1. The public 2017 files lack two of the paper's variables; see ``substitutions``
     of the result for what stands in.
+
+    Examples
+    --------
+    >>> import ppm
+    >>> data = ppm.survey.load("intrvw17.zip")
+    >>> data.survey, data.simulated
+    ('interview', False)
     """
     if missing not in ("drop", "category"):
         raise ValueError(f"missing must be 'drop' or 'category', got {shown(missing)}")

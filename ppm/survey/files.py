@@ -24,6 +24,15 @@ class DataFileError(ValueError):
     """A data file that cannot be read as Consumer Expenditure microdata, or is not the one meant.
 
     Always one line that names the file and what is wrong with it.
+
+    Examples
+    --------
+    >>> import ppm
+    >>> try:
+    ...     ppm.survey.load("notes.csv")
+    ... except ppm.survey.DataFileError as error:
+    ...     print(str(error).partition(":")[0])
+    notes.csv is not a Consumer Expenditure FMLI or FMLD file
     """
 
 

@@ -84,6 +84,13 @@ def simulate(n=6208, *, random_seed=2017):
     Notes
     -----
     Stands in for the sample of Section 5.1 where the Bureau's file is not at hand.
+
+    Examples
+    --------
+    >>> import ppm
+    >>> data = ppm.survey.simulate(100, random_seed=1)
+    >>> len(data.table), data.simulated
+    (100, True)
     """
     if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 1:
         raise ValueError(f"n must be a whole number of at least 1, got {shown(n)}")
