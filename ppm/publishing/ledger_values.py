@@ -84,6 +84,14 @@ def contraction_values(study, *, studies=1, random_seed=None):
     largest bound is the standard deviation over ten groups of databases, each with its own extreme:
     re-sampling would say too little about an extreme. With several studies, all come from the
     standard deviation over the studies.
+
+    Examples
+    --------
+    >>> import ppm
+    >>> study = ppm.studies.contraction([100], replicates=20, random_seed=1)
+    >>> values = ppm.publishing.contraction_values(study, random_seed=2)
+    >>> sorted(values["Weighted-M: average of the mean"])
+    ['error', 'sample', 'value']
     """
     data = study.dataset
     sizes = data["size"].values
@@ -293,6 +301,23 @@ def application_values(sweep, data, distributions, along, *, releases, random_se
     the ten bounds that a tenth of the draws each would have given. That of a statistic of the
     releases is their standard deviation over the root of m; it is unknown where one release makes
     up most of it.
+
+    Examples
+    --------
+    >>> import numpy as np, ppm
+    >>> data = ppm.survey.simulate(60, random_seed=1)
+    >>> y, _ = ppm.survey.log_income(data)
+    >>> model = ppm.FiniteMixture(y, np.ones((60, 1)), components=2, warmup=50)
+    >>> sweep = ppm.studies.sweep(model, [(0.5, 0.0)], releases=2, draws=50, attempts=1,
+    ...                           random_seed=1)
+    >>> settings = {"data": np.exp(y), "transform": np.exp, "resamples": 20, "random_seed": 2}
+    >>> found = {name: sweep.distributions(name, configuration=(0.5, 0.0), **settings)
+    ...          for name in ("mean", "90th percentile")}
+    >>> along = sweep.distributions("90th percentile", **settings)
+    >>> values = ppm.publishing.application_values(sweep, data, found, along, releases=2,
+    ...                                            random_seed=3)
+    >>> values["units"]["value"], values["DPweighted: local bound"]["sample"]
+    (60.0, [1, 'fits of 100 draws, averaged,'])
     """
     rng = generator(random_seed)
     weighted = [entry for entry in sweep.entries if entry.mechanism == "DPweighted"]

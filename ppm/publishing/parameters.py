@@ -251,6 +251,16 @@ def check(**values):
     ParameterError
         One line that names the first parameter that is unknown, has the wrong type or an
         impossible value, and says what is accepted.
+
+    Examples
+    --------
+    >>> from ppm import publishing as page
+    >>> page.check(seed=1)
+    >>> try:
+    ...     page.check(seed=-1)
+    ... except ValueError as error:
+    ...     print(error)
+    seed = -1 is not accepted; seed: seed of everything random; a whole number from 0 to 4294967295
     """
     check_values(values, PARAMETERS)
 

@@ -35,6 +35,14 @@ def save(table, name):
     ------
     ValueError
         If ``name`` holds other characters.
+
+    Examples
+    --------
+    Outside a run nothing is written.
+
+    >>> import pandas as pd
+    >>> from ppm import publishing as page
+    >>> page.save(pd.DataFrame({"Δ": [1.2345]}), "bounds")
     """
     if not re.fullmatch(r"[a-z0-9_]+", name):
         raise ValueError(f"name must be lower-case letters, digits and underscores; got {name!r}")
@@ -59,6 +67,13 @@ def save_values(values, *, data):
     ------
     ValueError
         If an entry is no such value.
+
+    Examples
+    --------
+    Outside a run nothing is written.
+
+    >>> from ppm import publishing as page
+    >>> page.save_values({"local bound": {"value": 3.4, "error": 0.1}}, data=None)
     """
     for name, entry in values.items():
         if not (isinstance(entry, dict) and {"value", "error"} <= entry.keys()):
@@ -85,6 +100,14 @@ def fits_folder():
     -------
     str or None
         For the argument ``fits`` of :func:`ppm.studies.sweep`.
+
+    Examples
+    --------
+    Outside a run there is none.
+
+    >>> from ppm import publishing as page
+    >>> page.fits_folder() is None
+    True
     """
     return os.environ.get(FITS_VARIABLE) or None
 
@@ -136,6 +159,14 @@ def table(table, caption, *, digits=2, simulated=False):
     -------
     pandas.io.formats.style.Styler
         What a notebook cell displays.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from ppm import publishing as page
+    >>> styled = page.table(pd.DataFrame({"Δ": [1.2345]}), "Local bound.")
+    >>> styled.caption, "1.23" in styled.to_html()
+    ('Local bound.', True)
     """
     if any(name is not None for name in table.index.names):
         # named indices become columns: one row of headings, not two
