@@ -1,0 +1,65 @@
+"""Every public name has an Example in its docstring, and every Example is run."""
+
+import doctest
+import hashlib
+import inspect
+import zipfile
+
+import pytest
+from public_names import public_names
+from survey_files import csv_text, unit
+
+NAMES = public_names()
+PARSER = doctest.DocTestParser()
+
+
+def run(name, docstring):
+    """Run the Examples of a docstring, and return what went wrong in them, as doctest tells it.
+
+    Runs of blanks count as one: lines are folded, and pandas ends its own in blanks.
+    """
+    test = PARSER.get_doctest(docstring, {}, name, name, 0)
+    if not test.examples:
+        return f"{name} has no Example"
+    told = []
+    runner = doctest.DocTestRunner(verbose=False, optionflags=doctest.NORMALIZE_WHITESPACE)
+    runner.run(test, out=told.append)
+    skipped = [example.source for example in test.examples if doctest.SKIP in example.options]
+    return "".join(told) or "".join(skipped)
+
+
+@pytest.fixture
+def files(tmp_path, monkeypatch):
+    """A folder with the files that Examples read: nothing is downloaded."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "data").mkdir()
+    for folder in (tmp_path, tmp_path / "data"):
+        with zipfile.ZipFile(folder / "intrvw17.zip", "w") as archive:
+            archive.writestr("fmli171x.csv", csv_text(unit(1), unit(2, FINCBTXM="-7000")))
+    # a download checks a file that is there against what it noted of it
+    digits = hashlib.sha256((tmp_path / "data" / "intrvw17.zip").read_bytes()).hexdigest()
+    (tmp_path / "data" / "intrvw17.zip.sha256").write_text(f"{digits}  intrvw17.zip\n", "ascii")
+    (tmp_path / "notes.csv").write_text("day,note\n1,none\n", "utf-8")
+    for variable in ("PPM_RESULTS", "PPM_FITS"):
+        monkeypatch.delenv(variable, raising=False)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_example_gives_what_it_shows(name, files):
+    docstring = inspect.getdoc(NAMES[name])
+    assert "Examples\n--------\n" in docstring
+    assert run(name, docstring) == ""
+
+
+@pytest.mark.parametrize(
+    ("docstring", "told"),
+    [
+        ("No Example.", "has no Example"),
+        (">>> import ppm\n>>> ppm.epsilon(2.5)\n4.0", "Got:\n    5.0"),
+        (">>> ppm.epsilon(2.5)\n5.0", "NameError"),
+        (">>> import warnings\n>>> warnings.warn('old')", "UserWarning: old"),
+        (">>> 1 + 1  # doctest: +SKIP\n3", "1 + 1"),
+    ],
+)
+def test_a_wrong_example_is_seen(docstring, told):
+    assert told in run("the name", docstring)
