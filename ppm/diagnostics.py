@@ -108,8 +108,8 @@ class BoundDiagnostics:
     def faults(self):
         """What withholds the bound, one sentence each with what to do: a tuple of str.
 
-        R-hat of the bound's quantity is above :data:`R_HAT_LIMIT` or cannot be told, a half of a
-        chain never moved, or more than :data:`DIVERGENT_LIMIT` of the draws diverged.
+        R-hat of the bound's quantity is above 1.05 (``R_HAT_LIMIT``) or cannot be told, a half of
+        a chain never moved, or more than a tenth of the draws (``DIVERGENT_LIMIT``) diverged.
         """
         return (*self._r_hat_faults(), *self.faults_besides_r_hat)
 
@@ -159,7 +159,7 @@ class BoundDiagnostics:
 
     @property
     def diverged(self):
-        """Whether more than :data:`DIVERGENT_LIMIT` of the draws diverged."""
+        """Whether more than a tenth of the draws (``DIVERGENT_LIMIT``) diverged."""
         return bool(self.divergences and self.divergences > DIVERGENT_LIMIT * (self.draws or 0))
 
     def __str__(self):

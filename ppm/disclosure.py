@@ -125,7 +125,7 @@ def belief_limits(prior, epsilon):
     Hu, 2022), for an attacker who knows all other records and what is public: the number of rows
     among it. The two possibilities are that a certain confidential value took part, and that none
     of this record did. Two values of one record are two such steps apart. An ε computed from one
-    database, as :meth:`ppm.MechanismResult.epsilon`, gives no such limits.
+    database, as :meth:`ppm.mechanism.MechanismResult.epsilon`, gives no such limits.
 
     Examples
     --------

@@ -33,8 +33,8 @@ class MechanismResult:
 
     Bounds, ε and releases are withheld with a :class:`ppm.ChainsDisagreeError` where the chains
     behind them disagree, stand still, diverge often or were not checked: a stuck chain gives a
-    wrong Δ as readily as a right one. See :attr:`ppm.BoundDiagnostics.faults`. The fits are not
-    lost; :meth:`despite_disagreement` shows what they would give.
+    wrong Δ as readily as a right one. See :attr:`ppm.diagnostics.BoundDiagnostics.faults`. The fits
+    are not lost; :meth:`despite_disagreement` shows what they would give.
 
     Attributes
     ----------

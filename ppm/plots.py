@@ -418,7 +418,7 @@ def over_own_bound(table, mechanisms=("Weighted", "Weighted-M", "Capped", "Cappe
     Parameters
     ----------
     table : pandas.DataFrame
-        What :meth:`ppm.AuditStudy.over_own_bound` returned.
+        What :meth:`ppm.audits.AuditStudy.over_own_bound` returned.
     mechanisms : sequence of str, optional
         Labels to show.
 
@@ -801,7 +801,7 @@ def group_intervals(distributions, variable, statistic="mean", *, simulated=Fals
     ----------
     distributions : dict of group to dict of str to array_like
         Re-sampled statistic in dollars by group and label: what
-        :meth:`ppm.Sweep.grouped_distributions` returns.
+        :meth:`ppm.studies.Sweep.grouped_distributions` returns.
     variable : str
         Name of the variable behind the groups, for the axis.
     statistic : str, default "mean"
@@ -861,7 +861,7 @@ def sweep_violins(distributions, configurations, statistic, *, simulated=False):
     ----------
     distributions : dict of str to array_like
         Re-sampled statistic in dollars by label, ``Data`` among them: what
-        :meth:`ppm.Sweep.distributions` returns.
+        :meth:`ppm.studies.Sweep.distributions` returns.
     configurations : sequence of (float, float)
         Pairs (c, g), in order.
     statistic : str

@@ -307,7 +307,7 @@ def propensity_score(confidential, synthetic, *, known=None):
 
 
 def rank_powers(confidential, synthetic, *, powers=3):
-    """Powers of the ranks in both databases together: columns for :func:`propensity_score`.
+    """Powers of the ranks in both databases together, for :func:`ppm.utility.propensity_score`.
 
     Ranks do not depend on the unit or on a logarithm, and no single extreme value decides the
     score; differences far out in a tail show little in them.

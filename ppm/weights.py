@@ -97,7 +97,7 @@ def linear_weights(bounds, lowest, highest, *, scale=1.0, shift=0.0):
     lowest, highest : array_like
         Smallest and largest bound of the database, broadcast against ``bounds``.
     scale, shift
-        As for :func:`record_weights`, already checked.
+        As for :func:`ppm.record_weights`, already checked.
 
     Returns
     -------
@@ -118,8 +118,8 @@ def linear_weights(bounds, lowest, highest, *, scale=1.0, shift=0.0):
 def mapped_weights(bounds, mapping, *, truncate_at=None):
     r"""Weights :math:`\alpha_i = m(\sup_\theta |\log p(x_i \mid \theta)|)` by a monotone map m.
 
-    The supremum is taken over the draws at hand. Unlike :func:`record_weights`, one record's bound
-    does not enter another record's weight, except through the draws themselves.
+    The supremum is taken over the draws at hand. Unlike :func:`ppm.record_weights`, one record's
+    bound does not enter another record's weight, except through the draws themselves.
 
     Parameters
     ----------
@@ -127,7 +127,7 @@ def mapped_weights(bounds, mapping, *, truncate_at=None):
         Bounds under the *unweighted* posterior, in nats: what :func:`ppm.record_bounds` returns.
     mapping : callable
         Decreasing map from bounds in [0, inf] to [0, 1] that takes an array, such as
-        :func:`reciprocal_map` or what :func:`threshold_map` returns.
+        :func:`ppm.weights.reciprocal_map` or what :func:`ppm.weights.threshold_map` returns.
     truncate_at : float, optional
         The paper's M, above 0, in nats: a record with :math:`\alpha_i f_i > M` gets weight 0.
 
@@ -158,7 +158,7 @@ def public_weights(public_bounds, mapping, *, truncate_at=None):
     r"""Weights :math:`\alpha_i = m(b_i)` from bounds over a *public* set of parameters.
 
     Every weight is a fixed function of its own record, so that the others keep their weights when
-    a record takes no part. With :func:`record_weights` they do not.
+    a record takes no part. With :func:`ppm.record_weights` they do not.
 
     Parameters
     ----------
@@ -172,8 +172,8 @@ def public_weights(public_bounds, mapping, *, truncate_at=None):
         alone, and promise no bound.
     mapping : callable
         Decreasing map from bounds in [0, inf] to [0, 1] without constants computed from the
-        records: :func:`capped_map`, :func:`linear_map`, :func:`reciprocal_map`,
-        :func:`threshold_map`.
+        records: :func:`ppm.weights.capped_map`, :func:`ppm.weights.linear_map`,
+        :func:`ppm.weights.reciprocal_map`, :func:`ppm.weights.threshold_map`.
     truncate_at : float, optional
         The paper's M, above 0, in nats: a record with :math:`\alpha_i b_i > M` gets weight 0.
 
@@ -276,7 +276,7 @@ def threshold_map(threshold):
     Returns
     -------
     callable
-        The map, for :func:`mapped_weights`.
+        The map, for :func:`ppm.mapped_weights`.
 
     Raises
     ------
@@ -313,7 +313,7 @@ def capped_map(limit):
     Returns
     -------
     callable
-        The map, for :func:`public_weights` or :func:`mapped_weights`.
+        The map, for :func:`ppm.public_weights` or :func:`ppm.mapped_weights`.
 
     Raises
     ------
@@ -486,7 +486,7 @@ def radius_effect(values, radii, *, relative=True, groups=None, record_bounds=No
     Parameters
     ----------
     values, relative, groups
-        As for :func:`count_weights`.
+        As for :func:`ppm.count_weights`.
     radii : sequence of float
         Radii to try, at least one.
     record_bounds : array_like, shape (records,), optional
@@ -502,7 +502,7 @@ def radius_effect(values, radii, *, relative=True, groups=None, record_bounds=No
     Raises
     ------
     ValueError
-        As :func:`count_weights`, or if there is no radius, or not one bound a record.
+        As :func:`ppm.count_weights`, or if there is no radius, or not one bound a record.
 
     Examples
     --------

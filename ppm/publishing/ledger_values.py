@@ -70,7 +70,8 @@ def contraction_values(study, *, studies=1, random_seed=None):
     Returns
     -------
     dict of str to dict
-        Name -> :func:`measured` value. Sequences go over the sample sizes; bounds in nats.
+        Name -> value, with its Monte Carlo error. Sequences go over the sample sizes; bounds in
+        nats.
 
     Raises
     ------
@@ -280,10 +281,11 @@ def application_values(sweep, data, distributions, along, *, releases, random_se
     data : ppm.survey.ConsumerExpenditure
         The table.
     distributions : dict of str to dict
-        Statistic -> what :meth:`ppm.Sweep.distributions` returned for it at the first setting, with
-        ``Data``; mean and 90th percentile are used.
+        Statistic -> what :meth:`ppm.studies.Sweep.distributions` returned for it at the first
+        setting, with ``Data``; mean and 90th percentile are used.
     along : dict of str to array_like
-        What :meth:`ppm.Sweep.distributions` returned for the 90th percentile at all settings.
+        What :meth:`ppm.studies.Sweep.distributions` returned for the 90th percentile at all
+        settings.
     releases : int
         Synthetic databases m.
     random_seed : int, SeedSequence or Generator, optional
@@ -292,8 +294,8 @@ def application_values(sweep, data, distributions, along, *, releases, random_se
     Returns
     -------
     dict of str to dict
-        Name -> :func:`measured` value. Bounds in nats, incomes in dollars; distances of a
-        statistic are counted in standard deviations of the confidential data's re-samples.
+        Name -> value, with its Monte Carlo error. Bounds in nats, incomes in dollars; distances of
+        a statistic are counted in standard deviations of the confidential data's re-samples.
 
     Notes
     -----

@@ -13,8 +13,8 @@ def predictor_matrix(table):
     Parameters
     ----------
     table : pandas.DataFrame or ConsumerExpenditure
-        With the ten categorical columns of :func:`load`, in which no value is missing. Other
-        columns are ignored.
+        With the ten categorical columns of :func:`ppm.survey.load`, in which no value is missing.
+        Other columns are ignored.
 
     Returns
     -------
@@ -51,12 +51,12 @@ def predictor_matrix(table):
 
 
 def left_out_columns(table):
-    """Say which categories have no column in `predictor_matrix`, and why.
+    """Say which categories have no column in :func:`ppm.survey.predictor_matrix`, and why.
 
     Parameters
     ----------
     table : pandas.DataFrame or ConsumerExpenditure
-        As for `predictor_matrix`.
+        As for :func:`predictor_matrix`.
 
     Returns
     -------
@@ -67,7 +67,7 @@ def left_out_columns(table):
     Raises
     ------
     ValueError
-        As `predictor_matrix`.
+        As :func:`predictor_matrix`.
 
     Examples
     --------
@@ -140,7 +140,7 @@ def log_income(table, floor=1.0):
     Raises
     ------
     ValueError
-        `floor` is not a positive number; no income column, or missing or infinite incomes.
+        ``floor`` is not a positive number; no income column, or missing or infinite incomes.
 
     Notes
     -----

@@ -18,7 +18,7 @@ def download(
 ):
     """Download a year's microdata from the Bureau of Labor Statistics, once.
 
-    The Bureau publishes no checksum and may reissue a file. Unless `known_hash` is given, the
+    The Bureau publishes no checksum and may reissue a file. Unless ``known_hash`` is given, the
     SHA256 of the first download is printed and recorded beside the file (``….zip.sha256``, in
     the format of sha256sum), and every later call checks the file against that record.
 
@@ -41,7 +41,7 @@ def download(
     Returns
     -------
     pathlib.Path
-        The zip, for :func:`load`.
+        The zip, for :func:`ppm.survey.load`.
 
     Raises
     ------

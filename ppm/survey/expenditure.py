@@ -112,8 +112,8 @@ class ConsumerExpenditure:
     ----------
     table : pandas.DataFrame
         One row a consumer unit: ten ordered categorical columns (the keys of
-        `ppm.survey.expenditure.LABELS`) and ``income`` in dollars, float64. The index is 0, 1, …;
-        the survey's identifiers are not kept.
+        ``ppm.survey.expenditure.LABELS``) and ``income`` in dollars, float64. The index is
+        0, 1, …; the survey's identifiers are not kept.
     simulated : bool
         True when no survey record stands behind the numbers.
     source : str
@@ -132,7 +132,7 @@ class ConsumerExpenditure:
     quarters : tuple of (int, int)
         Years and quarters of the survey that the rows are from, as the Bureau's names of the files
         say or, of a file under another name, its columns QINTRVYR and QINTRVMO; empty if neither
-        says. The paper's are `ppm.survey.expenditure.PAPER_QUARTERS`.
+        says. The paper's are ``ppm.survey.expenditure.PAPER_QUARTERS``.
     part : bool
         True if :meth:`subsample` left some units out.
 
@@ -336,7 +336,7 @@ def load(path, *, missing="drop", quarters=None):
     Raises
     ------
     FileNotFoundError
-        There is nothing at `path`.
+        There is nothing at ``path``.
     DataFileError
         The file is not, or not wholly, Consumer Expenditure microdata: damaged or encrypted, of
         more than 2 GB, two files of one quarter, a ``NEWID`` twice, or incomes that are all equal,

@@ -22,7 +22,7 @@ class Synthesizer(Protocol):
 
     An attribute ``concurrent_fits = True`` says that a sweep may make several fits at the same
     time, in threads, as it may where chains are left to
-    :func:`ppm.synthesizers.chains.run_chains`.
+    ``ppm.synthesizers.chains.run_chains``.
 
     A method ``log_likelihood_at(posterior)`` returns the log-likelihood of the synthesizer's own
     records, an array (chain, draw, record), at draws given as an ``xarray.Dataset`` like a fit's
