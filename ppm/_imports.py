@@ -13,6 +13,7 @@ EXTRAS = {
         "ipykernel",
         "jinja2",
         "jsonschema",
+        "jupyter_client",
         "jupyter_book",
         "nbclient",
         "nbformat",
