@@ -277,7 +277,7 @@ def main():
     from positions import mixture_positions
 
     import ppm
-    from ppm._imports import one_thread
+    from ppm._validation import one_thread
     from ppm.diagnostics import bound_diagnostics
 
     rng = np.random.default_rng(options.seed)

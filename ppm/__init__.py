@@ -5,7 +5,7 @@ The names on ``ppm`` itself are the method's own; everything else is reached by 
 needs no PyMC, matplotlib or notebook machinery.
 """
 
-from ppm._imports import lazily
+from ppm._validation import lazily
 
 __version__ = "0.1.0"
 

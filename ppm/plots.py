@@ -5,8 +5,7 @@ from io import BytesIO
 
 import numpy as np
 
-from ppm._imports import needed_for
-from ppm._validation import as_numbers
+from ppm._validation import as_numbers, needed_for
 from ppm.mechanism import entry_label
 from ppm.survey.expenditure import SIMULATED
 

@@ -6,9 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import expit
 
-from ppm._imports import one_thread
 from ppm._random import generator, seed_sequence
-from ppm._validation import as_numbers, check_count, shown
+from ppm._validation import as_numbers, check_count, one_thread, shown
 
 __all__ = [
     "gini", "resample", "resampled_barycentre", "grouped_barycentres", "wasserstein_barycentre",

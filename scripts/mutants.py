@@ -50,9 +50,9 @@ PATIENCE, AT_LEAST = 4.0, 60.0
 TESTS = {
     "__init__": ["test_light_import"],
     "__main__": ["test_command_line"],
-    "_imports": ["test_extras"],
     "_random": ["test_random"],
     "_validation": [
+        "test_extras",
         "test_weights",
         "test_lipschitz",
         "test_pdp",

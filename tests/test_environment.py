@@ -126,7 +126,7 @@ def test_the_source_distribution_holds_the_whole_repository(tmp_path):
     """Library, notebooks, book and what the tests read: from it everything can be run."""
     shutil.copytree(ROOT, tmp_path / "copy", ignore=shutil.ignore_patterns(*GENERATED))
     there = files_below(tmp_path / "copy")
-    assert {"ppm/_imports.py", "tests/conftest.py", "_toc.yml", "scripts/lock.sh"} <= there
+    assert {"ppm/_validation.py", "tests/conftest.py", "_toc.yml", "scripts/lock.sh"} <= there
     packed = source_distribution(tmp_path / "copy")
     assert there - packed == set()
     assert {name for name in packed - there if "egg-info" not in name} <= {"PKG-INFO", "setup.cfg"}

@@ -12,7 +12,7 @@ from conftest import ROOT
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-from ppm._imports import EXTRAS, install_line, needed_for
+from ppm._validation import EXTRAS, install_line, needed_for
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
 OPTIONAL = PROJECT["optional-dependencies"]

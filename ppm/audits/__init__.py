@@ -1,6 +1,6 @@
 """Audits: what a mechanism lets an adversary learn, exactly or from draws."""
 
-from ppm._imports import lazily
+from ppm._validation import lazily
 
 # name -> the module that defines it; the book's dependency tracking reads this table too
 _EXPORTS = {

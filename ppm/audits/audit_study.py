@@ -10,9 +10,8 @@ import numpy as np
 import xarray as xr
 
 from ppm import pdp
-from ppm._imports import needed_for
 from ppm._random import generator, numbered, seed_sequence, streams
-from ppm._validation import check_count, check_number, shown
+from ppm._validation import check_count, check_number, needed_for, shown
 from ppm.audits.closed_form import (
     MECHANISMS,
     REACTING,

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from ppm import pdp
-from ppm._imports import needed_for
 from ppm._random import numbered, streams
 from ppm._validation import (
     as_numbers,
@@ -18,6 +17,7 @@ from ppm._validation import (
     check_number,
     check_share,
     check_weights,
+    needed_for,
     shown,
 )
 from ppm.diagnostics import (

@@ -4,7 +4,7 @@ A chapter says ``from ppm import publishing as page``, and then ``page.check``, 
 ``page.save``.
 """
 
-from ppm._imports import lazily
+from ppm._validation import lazily
 
 # name -> the module that defines it; the book's dependency tracking reads this table too
 _EXPORTS = {

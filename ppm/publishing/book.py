@@ -29,7 +29,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from ppm._imports import require
+from ppm._validation import require
 from ppm.disclosure import NOTE_FILE, leave_note, own_folder, owner_only
 from ppm.publishing.execution import execute, fits_of, run_record
 from ppm.publishing.files import alone_in, write_whole

@@ -6,7 +6,7 @@ import xml.etree.ElementTree as ElementTree
 from dataclasses import dataclass
 from pathlib import Path
 
-from ppm._imports import needed_for
+from ppm._validation import needed_for
 from ppm.publishing.notebooks import cell_source, read_cells
 from ppm.publishing.schema import first_fault
 

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from ppm._imports import needed_for
+from ppm._validation import needed_for
 from ppm.publishing.rules import RULES
 from ppm.publishing.schema import first_fault
 

@@ -9,7 +9,7 @@ import sys
 import textwrap
 
 from ppm import __version__
-from ppm._imports import MissingExtraError
+from ppm._validation import MissingExtraError
 from ppm.disclosure import NOTE_FILE
 from ppm.publishing import notebooks
 from ppm.publishing.files import FolderInUse, one_line

@@ -10,7 +10,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from ppm._imports import install_line
+from ppm._validation import install_line
 from ppm.disclosure import owner_only
 from ppm.publishing.files import one_line, write_whole
 from ppm.publishing.kernels import ending_kernels

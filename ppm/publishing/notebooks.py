@@ -10,7 +10,7 @@ import tokenize
 from dataclasses import dataclass
 from pathlib import Path
 
-from ppm._imports import needed_for
+from ppm._validation import needed_for
 from ppm.publishing.files import write_whole
 from ppm.publishing.parameters import PARAMETERS, ParameterError, check_values, unknown_name
 

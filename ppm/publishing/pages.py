@@ -3,7 +3,7 @@
 from collections import Counter
 from pathlib import Path
 
-from ppm._imports import needed_for
+from ppm._validation import needed_for
 from ppm.publishing.checks import NOT_RUN, Verdict, spoken
 from ppm.publishing.ledger import VERDICTS
 from ppm.publishing.notebooks import parameter_rows

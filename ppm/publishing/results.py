@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from ppm._imports import needed_for
+from ppm._validation import needed_for
 from ppm.publishing.files import write_whole
 from ppm.survey.expenditure import PAPER_QUARTERS, SIMULATED
 

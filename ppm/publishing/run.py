@@ -7,7 +7,7 @@ import os
 import time
 from pathlib import Path
 
-from ppm._imports import require
+from ppm._validation import require
 from ppm.disclosure import leave_note, own_folder, owner_only
 from ppm.publishing.book import render_page
 from ppm.publishing.execution import execute, fits_of, run_record

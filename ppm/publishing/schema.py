@@ -1,6 +1,6 @@
 """Whether a YAML file has the shape that it must have, told in one line."""
 
-from ppm._imports import needed_for
+from ppm._validation import needed_for
 
 
 def first_fault(content, schema):

@@ -1,6 +1,6 @@
 """Studies that run the mechanism many times: contraction, settings, starting points."""
 
-from ppm._imports import lazily
+from ppm._validation import lazily
 
 # name -> the module that defines it; the book's dependency tracking reads this table too
 _EXPORTS = {

@@ -21,9 +21,8 @@ from pathlib import Path
 import numpy as np
 import xarray as xr
 
-from ppm._imports import needed_for
 from ppm._random import streams
-from ppm._validation import shown
+from ppm._validation import needed_for, shown
 from ppm.diagnostics import BoundDiagnostics, bound_diagnostics
 from ppm.disclosure import NOTE_FILE, own_file, own_folder
 from ppm.lipschitz import record_bounds, record_oscillations, weighted
@@ -414,7 +413,7 @@ def _class_sources(kind):
 @functools.cache
 def _library_source():
     library = Path(__file__).parents[1]
-    names = ("_imports", "_random", "_validation", "diagnostics", "lipschitz")
+    names = ("_random", "_validation", "diagnostics", "lipschitz")
     files = [Path(__file__), *(library / f"{name}.py" for name in names)]
     files += sorted((library / "synthesizers").rglob("*.py"))
     return [

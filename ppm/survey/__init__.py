@@ -1,6 +1,6 @@
 """Consumer Expenditure Surveys: files, design matrix, and a simulated stand-in."""
 
-from ppm._imports import lazily
+from ppm._validation import lazily
 
 # name -> the module that defines it; the book's dependency tracking reads this table too
 _EXPORTS = {

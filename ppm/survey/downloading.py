@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ppm._imports import needed_for
+from ppm._validation import needed_for
 from ppm.survey.files import DataFileError
 
 BUREAU_URL = "https://www.bls.gov/cex/pumd/data/comma"

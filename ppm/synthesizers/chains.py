@@ -10,7 +10,7 @@ import threading
 from concurrent.futures import ProcessPoolExecutor, wait
 from dataclasses import dataclass, field
 
-from ppm._imports import needed_for
+from ppm._validation import needed_for
 
 # chains that may wait or run at the same time in one pool
 _SLOTS = 4096

@@ -17,7 +17,7 @@ import xarray as xr
 from scipy import stats
 
 import ppm
-from ppm._imports import one_thread
+from ppm._validation import one_thread
 from ppm.synthesizers.mixture import model as finite_mixture
 from ppm.synthesizers.mixture import sampler as mixture_sampler
 from ppm.synthesizers.mixture.model import FiniteMixture

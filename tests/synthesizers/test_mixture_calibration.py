@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from ppm._imports import one_thread
+from ppm._validation import one_thread
 from ppm.synthesizers.mixture.model import FiniteMixture, _Sampler
 
 RECORDS, COMPONENTS, SWEEPS, REPLICATES = 30, 2, 12, 400

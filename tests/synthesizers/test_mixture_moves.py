@@ -11,7 +11,7 @@ import pytest
 import xarray as xr
 from scipy import special, stats
 
-from ppm._imports import one_thread
+from ppm._validation import one_thread
 from ppm.synthesizers.mixture import model as finite_mixture
 from ppm.synthesizers.mixture import numerics
 from ppm.synthesizers.mixture import sampler as mixture_sampler

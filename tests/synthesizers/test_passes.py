@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import ppm
-from ppm._imports import one_thread
+from ppm._validation import one_thread
 from ppm.synthesizers.mixture import record_passes
 from ppm.synthesizers.mixture.model import FiniteMixture, _Sampler
 

@@ -5,9 +5,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ppm._imports import one_thread
 from ppm._random import generator, streams
-from ppm._validation import check_count, check_number, check_weights, shown
+from ppm._validation import check_count, check_number, check_weights, one_thread, shown
 from ppm.synthesizers.chains import progress_bar, run_chains
 from ppm.synthesizers.mixture.floor import FloorJob, check_floor
 from ppm.synthesizers.mixture.predictive import mixture_log_likelihood, predict_mixture
