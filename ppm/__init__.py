@@ -21,6 +21,7 @@ _EXPORTS = {
     "public_weights": "ppm.weights",
     "scalar_weights": "ppm.weights",
     "count_weights": "ppm.weights",
+    "Censoring": "ppm.censoring",
     "epsilon": "ppm.pdp",
     "exceedance": "ppm.pdp",
     "PseudoPosteriorMechanism": "ppm.mechanism",
@@ -33,6 +34,7 @@ _EXPORTS = {
 _ROOMS = (
     "lipschitz",
     "weights",
+    "censoring",
     "pdp",
     "diagnostics",
     "mechanism",

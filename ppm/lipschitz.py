@@ -102,7 +102,7 @@ def record_bounds(log_lik, weights=None):
     >>> ppm.record_bounds(log_lik, weights=[0.5, 1.0])
     array([1.5, 2. ])
     """
-    matrix = _as_matrix(log_lik)
+    matrix = as_matrix(log_lik)
     bounds = np.zeros(matrix.shape[-1])
     weights = _check(weights, bounds.size)
     for chunk in _chunks(matrix):
@@ -184,7 +184,7 @@ def record_oscillations(log_lik, weights=None):
     >>> ppm.record_oscillations([[-1.0, -2.0], [-3.0, -0.5]])  # two draws of two records
     array([2. , 1.5])
     """
-    matrix = _as_matrix(log_lik)
+    matrix = as_matrix(log_lik)
     records = matrix.shape[-1]
     weights = _check(weights, records)
     lowest, highest = np.full(records, np.inf), np.full(records, -np.inf)
@@ -413,7 +413,7 @@ def maxima_and_totals(log_lik, weights=None):
     tuple of numpy.ndarray, shape (draws,)
         Maxima and sums in nats, chain after chain.
     """
-    matrix = _as_matrix(log_lik)
+    matrix = as_matrix(log_lik)
     weights = _check(weights, matrix.shape[-1])
     used = slice(None) if weights is None else np.flatnonzero(weights)
     factors = 1.0 if weights is None else weights[used]
@@ -465,25 +465,28 @@ def _weighted(values, weights):
     return values if weights is None else weighted(values, weights)
 
 
-def _as_matrix(log_lik):
-    """View ``log_lik`` as (draws, records) or (chains, draws, records), without copying it."""
+def as_matrix(log_lik, name="log_lik"):
+    """View ``log_lik`` as (draws, records) or (chains, draws, records), without copying it.
+
+    What messages call it is ``name``.
+    """
     if hasattr(log_lik, "dims"):
         if not hasattr(log_lik, "transpose") or not hasattr(log_lik, "values"):
-            raise ValueError("log_lik must be one array; got a collection: pick its variable")
+            raise ValueError(f"{name} must be one array; got a collection: pick its variable")
         leading = [d for d in _DRAW_DIMENSIONS if d in log_lik.dims]
         record = [d for d in log_lik.dims if d not in leading]
         if not leading or len(record) != 1:
             raise ValueError(
-                f"log_lik has the dimensions {tuple(log_lik.dims)}; accepted: chain and/or draw, "
+                f"{name} has the dimensions {tuple(log_lik.dims)}; accepted: chain and/or draw, "
                 "and exactly one record dimension"
             )
         matrix = log_lik.transpose(*leading, record[0]).values
     else:
         matrix = np.asarray(log_lik)
         if matrix.ndim != 2:
-            raise ValueError(f"log_lik must have shape (draws, records); got shape {matrix.shape}")
+            raise ValueError(f"{name} must have shape (draws, records); got shape {matrix.shape}")
     if matrix.dtype.kind not in "fiu":
-        raise ValueError(f"log_lik must hold real numbers; got values of type {matrix.dtype}")
+        raise ValueError(f"{name} must hold real numbers; got values of type {matrix.dtype}")
     if matrix.size == 0:
-        raise ValueError(f"log_lik is empty: shape {matrix.shape}; give a draw and a record")
+        raise ValueError(f"{name} is empty: shape {matrix.shape}; give a draw and a record")
     return matrix

@@ -62,7 +62,9 @@ LEVELS = [
     {"ppm.studies"},
     {"ppm.mechanism", "ppm.survey"},
     {"ppm.synthesizers", "ppm.weights", "ppm.diagnostics"},
-    {"ppm.lipschitz", "ppm.pdp", "ppm.risk", "ppm.utility", "ppm.disclosure"},
+    {
+        "ppm.lipschitz", "ppm.censoring", "ppm.pdp", "ppm.risk", "ppm.utility", "ppm.disclosure",
+    },
 ]
 
 
