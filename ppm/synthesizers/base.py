@@ -35,6 +35,11 @@ class Synthesizer(Protocol):
     settings, as numbers, text, arrays of numbers, or lists, dicts and dataclasses of those. A
     class that changes ``__init__`` needs a ``fingerprint`` of its own.
 
+    A ``fit`` with the optional argument ``censor``, a :class:`ppm.Censoring`, draws from the prior
+    times the exponential of the sum of ``censor.term(weight * log-likelihood)`` over the records,
+    one term a record. Its ``log_likelihood`` stays the uncensored one. The mechanism refuses to
+    censor with a ``fit`` that does not name the argument.
+
     The ``random_seed`` that the mechanism and everything built on it hand to ``fit`` is a
     ``numpy.random.SeedSequence``, whatever their caller gave. ``numpy.random.default_rng`` takes
     it; spawning from it would change it.

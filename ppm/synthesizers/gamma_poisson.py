@@ -8,6 +8,7 @@ from scipy.special import gammaln, xlogy
 from ppm._random import generator
 from ppm._validation import check_count, check_counts, check_number, check_weights
 from ppm.synthesizers.base import choose_draws
+from ppm.synthesizers.censored_gamma import CensoredGamma
 
 # of whole numbers in 64 bits, and of the means that NumPy draws counts from
 _LARGEST_COUNT = 9.2e18
@@ -67,18 +68,21 @@ class GammaPoisson:
         """Data and settings that determine a fit, by name: see :class:`ppm.Synthesizer`."""
         return {"counts": self.counts, "shape": self.shape, "rate": self.rate}
 
-    def posterior(self, weights=None):
+    def posterior(self, weights=None, *, censor=None):
         """Pseudo posterior of μ, exactly.
 
         Parameters
         ----------
         weights : array_like, shape (records,), optional
             Weights α in [0, 1]; all 1 by default.
+        censor : ppm.Censoring, optional
+            Public limits of every record's weighted term.
 
         Returns
         -------
-        scipy.stats frozen distribution
-            Gamma(shape + Σ αᵢ yᵢ, rate + Σ αᵢ); SciPy's ``scale`` is 1 / rate.
+        scipy.stats frozen distribution or CensoredGamma
+            Gamma(shape + Σ αᵢ yᵢ, rate + Σ αᵢ); SciPy's ``scale`` is 1 / rate. With ``censor`` an
+            object with the methods ``logpdf``, ``cdf``, ``mean`` and ``rvs``, by quadrature.
 
         Raises
         ------
@@ -86,11 +90,13 @@ class GammaPoisson:
             If the weights are not one number in [0, 1] for every record.
         """
         weights = self._weights(weights)
+        if censor is not None:
+            return CensoredGamma(self.counts, weights, censor, self.shape, self.rate)
         shape = self.shape + weights @ self.counts
         rate = self.rate + weights.sum()
         return stats.gamma(shape, scale=1.0 / rate)
 
-    def fit(self, weights=None, *, draws=1000, random_seed=None, progress=False):
+    def fit(self, weights=None, *, draws=1000, random_seed=None, progress=False, censor=None):
         """Draw μ from the pseudo posterior: independent draws, one chain.
 
         Parameters
@@ -103,12 +109,14 @@ class GammaPoisson:
             Source of randomness.
         progress : bool, default False
             Accepted for the protocol; there is nothing to wait for.
+        censor : ppm.Censoring, optional
+            Public limits of every record's weighted term.
 
         Returns
         -------
         xarray.DataTree
             Groups ``posterior`` (``mu``: chain, draw) and ``log_likelihood`` (``counts``: chain,
-            draw, record).
+            draw, record; neither weighted nor censored).
 
         Raises
         ------
@@ -117,7 +125,7 @@ class GammaPoisson:
         """
         draws = check_count("draws", draws)
         rng = generator(random_seed)
-        mean = self.posterior(weights).rvs(size=(1, draws), random_state=rng)
+        mean = self.posterior(weights, censor=censor).rvs(size=(1, draws), random_state=rng)
         coords = {"chain": [0], "draw": np.arange(draws)}
         posterior = xr.Dataset({"mu": (("chain", "draw"), mean)}, coords)
         log_lik = self.log_likelihood_at(posterior).to_dataset(name="counts")
@@ -169,7 +177,7 @@ class GammaPoisson:
         return xr.DataArray(counts, dims=("release", "record"), name="counts")
 
     def leave_one_out_loss(self, fit, weights=None):
-        r"""Exact log ratio of the pseudo posteriors with and without each record.
+        r"""Exact log ratio of the pseudo posteriors with and without each record, uncensored.
 
         Entry (chain, draw, i) is :math:`\log \xi^\alpha(\mu_s \mid x) - \log \xi^\alpha(\mu_s \mid
         x_{-i})`, in which the other records keep the weights they have.
