@@ -42,7 +42,8 @@ class ChainsDisagreeError(RuntimeError):
 class BoundDiagnostics:
     """How far the chains behind a local bound can be trusted.
 
-    Two quantities are followed, and **only the first one decides** whether a bound is withheld:
+    Two quantities are followed, and **only the first one decides** whether a bound is withheld,
+    unless ``total_decides``:
     Δ is the maximum of the first, which is often the term of a single record. The second sums over
     all records, and sees more of the posterior. Where only its R-hat is high, the chains agree on
     what Δ is made of and not on the rest: each of them may release another kind of database, a
@@ -76,6 +77,9 @@ class BoundDiagnostics:
     weighted : bool
         Whether any record has a weight above 0. Where none has, the bound is 0 whatever the chains
         do, and nothing is held against them.
+    total_decides : bool
+        Whether the second quantity decides as well. It does where terms are censored: their largest
+        is then often the same in all draws, and what is promised is about exact draws.
 
     Examples
     --------
@@ -98,6 +102,7 @@ class BoundDiagnostics:
     draws: int | None = None
     moved: bool = True
     weighted: bool = True
+    total_decides: bool = False
 
     @property
     def agree(self):
@@ -148,6 +153,9 @@ class BoundDiagnostics:
         if np.isnan(decisive) and self.spread == (self.typical, self.typical):
             # the bound is the same in all draws, as that of a censored term may be
             decisive = self.r_hat_log_likelihood
+        elif self.total_decides:
+            # NaN of either is carried along
+            decisive = float(np.maximum(decisive, self.r_hat_log_likelihood))
         if np.isnan(decisive):
             return (f"R-hat cannot be told (run {_FEWEST_DRAWS} draws a chain or more)",)
         if decisive > R_HAT_LIMIT:
@@ -184,7 +192,7 @@ class BoundDiagnostics:
         return (self.spread[1] - self.spread[0]) / _RANGE_OF_TEN
 
 
-def bound_diagnostics(log_lik, weights, *, sample_stats=None):
+def bound_diagnostics(log_lik, weights, *, sample_stats=None, total_decides=False):
     """Compute R-hat, effective sample size and spread of the quantities behind a bound.
 
     Parameters
@@ -195,6 +203,8 @@ def bound_diagnostics(log_lik, weights, *, sample_stats=None):
         Weights α in [0, 1].
     sample_stats : xarray.DataTree or xarray.Dataset, optional
         Of the same fit; its ``diverging`` is counted.
+    total_decides : bool, default False
+        Whether R-hat of the weighted log-likelihood decides beside that of its largest term.
 
     Returns
     -------
@@ -244,6 +254,7 @@ def bound_diagnostics(log_lik, weights, *, sample_stats=None):
         draws=largest.size,
         moved=_moved(largest, total),
         weighted=bool(weights.any()),
+        total_decides=total_decides,
     )
 
 

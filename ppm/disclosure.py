@@ -2,14 +2,17 @@
 
 import contextlib
 import os
-from dataclasses import replace
+import textwrap
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 
 from ppm._validation import as_numbers, check_count, check_number
 
-__all__ = ["output_table", "belief_limits", "detection_limit", "release_statement"]
+__all__ = [
+    "output_table", "belief_limits", "detection_limit", "release_statement", "Guarantee",
+]
 
 #: what the library produces: name, where it is found, whether it may be published, and why
 OUTPUTS = (
@@ -18,12 +21,13 @@ OUTPUTS = (
         "drawn from θ and public values alone, with as many records as were fixed beforehand",
     ),
     (
-        "an ε for every database", "release_statement(strict_epsilon=…)", True,
-        "follows from public constants alone: weights of the records' own, a public set of "
-        "parameters, a prior restricted to it",
+        "an ε for every database",
+        "result.epsilon(m) of a strict result, release_statement(strict_epsilon=…)", True,
+        "follows from public constants alone: public limits of every record's term, or a public "
+        "set of parameters to which the prior is restricted; and weights of the records' own",
     ),
     (
-        "local ε and Δ", "result.epsilon(m), result.local_bound", False,
+        "local ε and Δ", "result.epsilon(m) of a local result, result.local_bound", False,
         "computed from the records, and counted in no ε",
     ),
     ("weights", "result.weights", False, "one number for each record, by how rare it is"),
@@ -67,6 +71,118 @@ OUTPUTS = (
         "hold weights, bounds and more synthetic databases than are released",
     ),
 )
+
+
+@dataclass(frozen=True)
+class Guarantee:
+    """What one release of a run promises, to whom, and what is outside it.
+
+    Attributes
+    ----------
+    kind : {'strict', 'local'}
+        Strict: ε holds for every database and follows from public constants alone, so that it may
+        be published. Local: ε was computed from the records at hand, describes them, and stays
+        inside.
+    epsilon : float
+        ε of one release, in nats.
+    neighbour : str
+        What a neighbour is.
+    outside : tuple of str
+        What ε does not cover, a sentence each.
+    """
+
+    kind: str
+    epsilon: float
+    neighbour: str
+    outside: tuple
+
+    def __str__(self):
+        """Kind, ε, neighbour and what is outside, in a few lines."""
+        whose = (
+            "for every database"
+            if self.kind == "strict"
+            else "for these records and draws only, CONFIDENTIAL"
+        )
+        lines = [
+            f"{self.kind}: epsilon {self.epsilon:.4g} for one release, {whose}",
+            f"Neighbour: {self.neighbour}.",
+            "Outside:",
+            *(f"- {sentence}." for sentence in self.outside),
+        ]
+        return "\n".join(
+            part for line in lines for part in textwrap.wrap(line, 84, subsequent_indent="  ")
+        )
+
+
+_NEIGHBOUR = (
+    "the same table, with the same public number of rows and the same public columns, in which "
+    "the confidential value of one record takes no part; where a value is replaced by another, ε "
+    "counts twice"
+)
+
+
+def strict_guarantee(epsilon, *, exact, given):
+    """What a run promises whose ε follows from public constants.
+
+    Parameters
+    ----------
+    epsilon : float
+        ε of one release, in nats.
+    exact : bool
+        Whether the draws are independent and come from no Markov chain.
+    given : bool
+        Whether somebody gave weights, and vouches for them.
+    """
+    draws = (
+        "rounding: the draws are exact and independent up to floating-point arithmetic"
+        if exact
+        else "what a Markov chain is off: ε is that of exact, independent draws of the parameters, "
+        "to which agreeing chains only come near"
+    )
+    outside = [
+        draws,
+        "choices made by looking at the records: model, prior and limits must be public",
+        "the number of records and the values that are released unchanged",
+    ]
+    if given:
+        outside.insert(
+            1,
+            "weights that react to other records: whoever gave the weights says that each is a "
+            "fixed number, or follows from its own record and public things",
+        )
+    if not exact:
+        outside.append(
+            "whether there is a release at all: it was decided by whether the chains agreed"
+        )
+    return Guarantee("strict", epsilon, _NEIGHBOUR, tuple(outside))
+
+
+def local_guarantee(epsilon, *, censored, agree):
+    """What a run promises whose ε was computed from the records.
+
+    Parameters
+    ----------
+    epsilon : float
+        Local ε of one release, in nats.
+    censored : bool
+        Whether the records' terms have public limits all the same.
+    agree : bool
+        Whether the chains agree.
+    """
+    outside = [
+        "every other database: ε was computed from these records and a finite number of draws",
+        "what one record changes through the weights of others, unless no weight reacts",
+        "choices made by looking at the records, the number of records, and the values that are "
+        "released unchanged",
+    ]
+    if censored:
+        outside[1] = (
+            "what one record changes through the weights of others: nobody has said that no weight "
+            "reacts, and the width of the limits is then no bound"
+        )
+    if not agree:
+        outside.insert(0, "what the chains have not found: they disagree")
+    return Guarantee("local", epsilon, _NEIGHBOUR, tuple(outside))
 
 
 def output_table():
@@ -191,7 +307,8 @@ def release_statement(result, releases, *, strict_epsilon=None):
     """A paragraph to stand beside a release: what is guaranteed, and on which conditions.
 
     It holds nothing that was computed from the confidential records. A local ε or Δ is not in it,
-    and neither are odds, unless an ε is given that holds for every database.
+    and neither are odds, unless the result is strict or an ε is given that holds for every
+    database.
 
     Parameters
     ----------
@@ -203,7 +320,8 @@ def release_statement(result, releases, *, strict_epsilon=None):
         ε of one release that holds for *every* database, above 0, in nats: from public constants
         alone, as for weights that each record determines, capped over a public set to which the
         prior is restricted. Whoever gives it vouches for all of that: where given weights come
-        from, and what a prior allows, cannot be seen here.
+        from, and what a prior allows, cannot be seen here. A strict result, of a run with
+        ``censor=``, brings its own.
 
     Returns
     -------
@@ -216,8 +334,9 @@ def release_statement(result, releases, *, strict_epsilon=None):
         If the chains disagree, also where their numbers were asked for all the same.
     ValueError
         If ``releases`` is not a whole number of at least 1, or ``strict_epsilon`` is not above 0,
-        or the run is seen to contradict it: the library computed its weights from all records, or
-        a record's weighted log-likelihood moves by more over the draws.
+        or the run is seen to contradict it: the library computed its weights from all records, a
+        record's weighted log-likelihood moves by more over the draws, or the limits of the terms
+        are wider.
 
     Notes
     -----
@@ -237,12 +356,20 @@ def release_statement(result, releases, *, strict_epsilon=None):
     # withheld, and so no statement either, where the chains disagree
     result.epsilon(releases)
     reacting = result.unweighted is not None
+    censored = result.censor is not None
+    if strict_epsilon is None and result.strict:
+        strict_epsilon = result.guarantee.epsilon
     if strict_epsilon is not None:
         strict_epsilon = check_number("strict_epsilon", strict_epsilon, above=0)
         if reacting:
             raise ValueError(
                 "strict_epsilon cannot be claimed for this run: its weights were computed from all "
                 "records; accepted: runs with weights that each record determines alone"
+            )
+        if censored and strict_epsilon < result.censor.width:
+            raise ValueError(
+                "strict_epsilon must be at least the width of the limits, "
+                f"{result.censor.width:.4g}; got {strict_epsilon:.4g}"
             )
         if result.oscillation_bound > strict_epsilon:
             # the size of the excess stays out of the message: it is confidential
@@ -255,7 +382,8 @@ def release_statement(result, releases, *, strict_epsilon=None):
         f"{releases} synthetic database{'s' if many else ''} of {result.weights.size:,} records"
         f"{' each' if many else ''}, drawn from the predictions of a Bayesian model of "
         "confidential records. When the model was fitted, the likelihood of each record was raised "
-        "to a weight between 0 and 1."
+        "to a weight between 0 and 1"
+        + (", and its logarithm was kept between two limits." if censored else ".")
     ]
     if many:
         sentences.append("Each database comes from one draw of the model's parameters.")
@@ -280,7 +408,12 @@ def release_statement(result, releases, *, strict_epsilon=None):
             f"between two values of the record, of up to {_power(2 * total)} to 1.",
             "This supposes exact draws of the parameters; a model, a prior and a rule for the "
             "weights that were fixed without looking at the records; a weight that depends on its "
-            "own record alone; and a prior restricted to the set over which ε was computed.",
+            "own record alone; and "
+            + (
+                "limits that were fixed in the same way."
+                if censored
+                else "a prior restricted to the set over which ε was computed."
+            ),
         ]
     sentences.append(
         "The number of records, values that were released unchanged, and choices made by looking "

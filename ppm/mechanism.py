@@ -1,5 +1,6 @@
 """The pseudo posterior mechanism: fit, weigh, refit, bound, release (the paper's section 3)."""
 
+import inspect
 import sys
 import textwrap
 import warnings
@@ -9,8 +10,10 @@ import numpy as np
 
 from ppm import pdp
 from ppm._random import streams
-from ppm._validation import check_count, check_number, check_weights
+from ppm._validation import check_count, check_number, check_weights, shown
+from ppm.censoring import Censoring
 from ppm.diagnostics import ChainsDisagreeError, bound_diagnostics, is_diagnosed
+from ppm.disclosure import local_guarantee, strict_guarantee
 from ppm.lipschitz import oscillation_bound, record_bounds
 from ppm.synthesizers.base import Synthesizer, check_fit
 from ppm.weights import record_weights
@@ -36,12 +39,25 @@ class MechanismResult:
     wrong Δ as readily as a right one. See :attr:`ppm.diagnostics.BoundDiagnostics.faults`. The fits
     are not lost; :meth:`despite_disagreement` shows what they would give.
 
+    Of a run with ``censor=`` the bounds, the oscillation and the diagnostics are those of the
+    records' *terms*, as they stand in the pseudo likelihood: see :class:`ppm.Censoring`.
+
     Attributes
     ----------
     weights : numpy.ndarray, shape (records,)
         Weights α the records were given.
+    censor : ppm.Censoring or None
+        The public limits of every record's term.
+    own_weights : bool
+        Whether every weight is a fixed number, or a function of its own record and of public
+        things: so it is where censoring stands alone, and where the caller says so.
+    strict : bool
+        Whether ε is that of the limits, for every database: terms are censored, no weight reacts
+        to another record, and nothing is held against the chains.
+    guarantee : ppm.disclosure.Guarantee
+        What is promised: strict or local, its ε, its neighbours, and what it leaves out.
     record_bounds : numpy.ndarray, shape (records,)
-        Bounds of the weighted records, in nats.
+        Bounds of the weighted records, in nats. A diagnostic where the result is strict.
     local_bound : float
         Local Lipschitz bound Δ, the largest of them.
     oscillation_bound : float
@@ -85,6 +101,27 @@ class MechanismResult:
     draws: object = field(repr=False)
     unweighted: object = field(repr=False)
     synthesizer: object = field(repr=False)
+    censor: object = None
+    own_weights: bool = False
+
+    @property
+    def strict(self):
+        """Whether ε is a public constant that holds for every database."""
+        return self.censor is not None and self.own_weights and self.chains_agree
+
+    @property
+    def guarantee(self):
+        """What one release promises, and what is outside it, unless the chains disagree."""
+        self._withhold()
+        if self.strict:
+            return strict_guarantee(
+                self.censor.width,
+                exact=self.diagnostics is None,
+                given=bool(np.any(self.weights != 1.0)),
+            )
+        return local_guarantee(
+            self.epsilon(), censored=self.censor is not None, agree=self.chains_agree
+        )
 
     @property
     def chains_agree(self):
@@ -109,7 +146,7 @@ class MechanismResult:
         An estimate over these draws, not an ε: see :func:`ppm.oscillation_bound`.
         """
         self._withhold()
-        return oscillation_bound(self.synthesizer.log_likelihood(self.draws), self.weights)
+        return oscillation_bound(*_terms(self.synthesizer, self.draws, self.weights, self.censor))
 
     def despite_disagreement(self):
         """The same result with its bounds shown, marked, although the chains disagree."""
@@ -146,6 +183,7 @@ class MechanismResult:
         lines = [
             f"local bound {self.local_bound:.3f} nats over {self.draws_used:,} draws and "
             f"{self.weights.size:,} records; epsilon {self.epsilon():.3f} for one release"
+            f"{', for every database' if self.strict else ''}"
         ]
         if self.diagnostics is not None:
             lines.extend(str(self.diagnostics).splitlines())
@@ -230,8 +268,33 @@ class MechanismResult:
         )
 
     def epsilon(self, releases=1):
-        """Local ε = 2Δm of m releases, in nats, computed from the records: it stays inside."""
-        return pdp.epsilon(self.local_bound, releases)
+        """ε of m releases, in nats, unless the chains disagree.
+
+        Of a strict result it is mW, with the width W of the public limits, and may be published;
+        :func:`ppm.pdp.bounded_range_epsilon` says what a δ takes off it. Otherwise it is the local
+        2Δm, computed from the records: it stays inside.
+
+        Parameters
+        ----------
+        releases : int, default 1
+            Number m of synthetic databases, 1 or more.
+
+        Returns
+        -------
+        float
+            ε in nats.
+
+        Raises
+        ------
+        ValueError
+            If ``releases`` is not a whole number of at least 1.
+        ChainsDisagreeError
+            If the chains disagree.
+        """
+        bound = self.local_bound
+        if self.strict:
+            return pdp.bounded_range_epsilon(self.censor.width, releases)
+        return pdp.epsilon(bound, releases)
 
     def synthesize(self, releases, *, random_seed=None):
         """Draw synthetic databases from the pseudo posterior predictive distribution.
@@ -239,7 +302,7 @@ class MechanismResult:
         Parameters
         ----------
         releases : int
-            Number m of synthetic databases, 1 or more. Their local ε is ``epsilon(releases)``.
+            Number m of synthetic databases, 1 or more. Their ε is ``epsilon(releases)``.
         random_seed : int, SeedSequence or Generator, optional
             Source of randomness. For a release of real records leave it out: whoever knows the
             seed can draw the noise again.
@@ -247,10 +310,10 @@ class MechanismResult:
         Returns
         -------
         xarray.DataArray, dimensions (release, record)
-            The databases, with ``releases`` as the only attribute: a local ε was computed from the
-            records and does not travel with them. There are as many records as in the confidential
-            database, whose number counts as public. Coordinates of releases and records are left
-            out.
+            The databases, with the attribute ``releases``, and ``epsilon`` where the result is
+            strict: a local ε was computed from the records and does not travel with them. There
+            are as many records as in the confidential database, whose number counts as public.
+            Coordinates of releases and records are left out.
 
         Warns
         -----
@@ -262,7 +325,7 @@ class MechanismResult:
         ValueError
             If ``releases`` is not a whole number of at least 1.
         ChainsDisagreeError
-            If the chains disagree, so that the databases' local ε is not known.
+            If the chains disagree, so that the databases' ε is not known.
 
         Notes
         -----
@@ -273,10 +336,11 @@ class MechanismResult:
         synthetic = self.synthesizer.predict(self.draws, releases=releases, random_seed=random_seed)
         if not self.chains_agree:
             warnings.warn(
-                "released although chains disagree: the local epsilon of these databases is not "
+                "released although chains disagree: the epsilon of these databases is not "
                 "known", stacklevel=2,
             )
-        return _bare(synthetic).assign_attrs(releases=releases)
+        public = {"epsilon": self.epsilon(releases)} if self.strict else {}
+        return _bare(synthetic).assign_attrs(releases=releases, **public)
 
 
 def _bare(synthetic):
@@ -299,14 +363,23 @@ class PseudoPosteriorMechanism:
     synthesizer : ppm.Synthesizer or pymc.Model
         The model, holding the confidential records. A PyMC model is taken as it is written, by
         :class:`ppm.PyMCSynthesizer`.
-    scale, shift : float, default 1 and 0
-        The paper's c and g in :math:`\alpha_i = c\,(1 - \tilde f_i) + g`.
+    scale, shift : float, optional
+        The paper's c and g in :math:`\alpha_i = c\,(1 - \tilde f_i) + g`; 1 and 0 by default.
     truncate_at : float, optional
         The paper's M, in nats.
     weights : array_like, shape (records,), optional
         Weights to use as they are, in the place of the paper's rule: all 1 for the unweighted
         posterior, :func:`ppm.scalar_weights` for the exponential mechanism. Not to be combined
         with ``scale``, ``shift`` or ``truncate_at``.
+    censor : ppm.Censoring, optional
+        Public limits of every record's weighted term. Alone, with all weights 1, it makes the
+        result strict: its ε is the width of the limits, for every database. Weights go inside the
+        limits, and the result is then strict only with ``fixed_weights``. Beside ``scale``,
+        ``shift`` or ``truncate_at``, whose weights react to all records, it never is.
+    fixed_weights : bool, default False
+        That the ``weights`` are fixed numbers, or functions each of its own record and of public
+        things, as :func:`ppm.public_weights` gives them. It cannot be seen in the numbers: whoever
+        says so vouches for it.
     **model_settings
         For a PyMC model only: settings of :class:`ppm.PyMCSynthesizer`, such as ``chains``,
         ``warmup`` or ``target_accept``.
@@ -314,14 +387,15 @@ class PseudoPosteriorMechanism:
     Raises
     ------
     TypeError
-        If ``synthesizer`` does not follow the protocol :class:`ppm.Synthesizer`, or
-        ``model_settings`` are given for one that has its own.
+        If ``synthesizer`` does not follow the protocol :class:`ppm.Synthesizer`, its ``fit`` takes
+        no ``censor`` where one is given, or ``model_settings`` are given for one that has its own.
     ValueError
-        If a setting is out of range, or weights are given together with a rule for them.
+        If a setting is out of range, weights are given together with a rule for them, or
+        ``fixed_weights`` without weights and ``censor``.
 
     Notes
     -----
-    Savitsky, Williams and Hu (2022), section 3.
+    Savitsky, Williams and Hu (2022), section 3. Censoring is not in the paper.
 
     Examples
     --------
@@ -333,15 +407,22 @@ class PseudoPosteriorMechanism:
     >>> bool(result.epsilon() < ppm.epsilon(ppm.local_bound(
     ...     result.synthesizer.log_likelihood(result.unweighted))))
     True
+    >>> strict = ppm.PseudoPosteriorMechanism(
+    ...     ppm.GammaPoisson([3, 5, 4, 6, 20]), censor=ppm.Censoring(-3, -1)
+    ... ).run(draws=200, random_seed=1)
+    >>> strict.guarantee.kind, strict.epsilon(releases=3)
+    ('strict', 6.0)
     """
 
     def __init__(
-        self, synthesizer, *, scale=1.0, shift=0.0, truncate_at=None, weights=None,
-        **model_settings,
+        self, synthesizer, *, scale=None, shift=None, truncate_at=None, weights=None, censor=None,
+        fixed_weights=False, **model_settings,
     ):
         self.synthesizer = as_synthesizer(synthesizer, **model_settings)
-        self.scale = check_number("scale", scale, above=0)
-        self.shift = check_number("shift", shift)
+        # what was asked for by name reacts to all records, also where it is the default
+        ruled = any(setting is not None for setting in (scale, shift, truncate_at))
+        self.scale = 1.0 if scale is None else check_number("scale", scale, above=0)
+        self.shift = 0.0 if shift is None else check_number("shift", shift)
         if truncate_at is not None:
             truncate_at = check_number("truncate_at", truncate_at, above=0)
         self.truncate_at = truncate_at
@@ -349,7 +430,19 @@ class PseudoPosteriorMechanism:
             if (self.scale, self.shift, truncate_at) != (1.0, 0.0, None):
                 raise ValueError("weights replaces scale, shift and truncate_at: leave those out")
             weights = check_weights(weights, self.synthesizer.records)
+        self.censor = _check_censor(self.synthesizer, censor)
+        if not isinstance(fixed_weights, (bool, np.bool_)):
+            raise ValueError(f"fixed_weights must be True or False; got {shown(fixed_weights)}")
+        if fixed_weights and (weights is None or censor is None):
+            raise ValueError(
+                "fixed_weights says that given weights inside limits react to no other record: "
+                "give it together with weights and censor"
+            )
+        self.fixed_weights = bool(fixed_weights)
+        if censor is not None and weights is None and not ruled:
+            weights, fixed_weights = np.ones(self.synthesizer.records), True
         self.weights = weights
+        self._own_weights = bool(fixed_weights)
 
     def run(
         self,
@@ -369,7 +462,8 @@ class PseudoPosteriorMechanism:
         random_seed : int, SeedSequence or Generator, optional
             Source of randomness; the two fits get independent streams of it.
         unweighted : xarray.DataTree, optional
-            The ``unweighted`` fit of an earlier run on the same records, to save the first fit.
+            The ``unweighted`` fit of an earlier run on the same records, to save the first fit. A
+            run whose ``censor`` stands alone or beside given weights makes none and takes none.
         allow_disagreement : bool, default False
             Show bounds and ε even where the chains behind them disagree, marked as such.
         progress : bool, default False
@@ -388,6 +482,11 @@ class PseudoPosteriorMechanism:
         """
         draws = check_count("draws", draws)
         if unweighted is not None:
+            if self.censor is not None and self.weights is not None:
+                raise ValueError(
+                    "unweighted is a fit that weights are computed from, and here none are: leave "
+                    "it out"
+                )
             check_fit(self.synthesizer, unweighted, "unweighted")
         first, second = streams(random_seed, 2)
         weights = self.weights
@@ -404,13 +503,28 @@ class PseudoPosteriorMechanism:
             )
         return refit(
             self.synthesizer, weights, draws=draws, random_seed=second, unweighted=unweighted,
-            allow_disagreement=allow_disagreement, progress=progress,
+            allow_disagreement=allow_disagreement, censor=self.censor,
+            own_weights=self._own_weights, progress=progress,
         )
+
+
+def _check_censor(synthesizer, censor):
+    if censor is None:
+        return None
+    if not isinstance(censor, Censoring):
+        raise ValueError(f"censor must be a ppm.Censoring; got {type(censor).__name__}")
+    # by name: what takes any keyword may pass over this one in silence
+    if "censor" not in inspect.signature(synthesizer.fit).parameters:
+        raise TypeError(
+            f"censor: the fit() of {type(synthesizer).__name__} takes none; accepted: "
+            "ppm.GammaPoisson, a PyMC model, or a synthesizer whose fit() has the argument censor"
+        )
+    return censor
 
 
 def refit(
     synthesizer, weights, *, draws, random_seed, unweighted=None, allow_disagreement=False,
-    **settings,
+    censor=None, own_weights=False, **settings,
 ):
     """Fit with given weights, and bound: steps 2a-c, for whoever has a synthesizer and weights.
 
@@ -426,6 +540,10 @@ def refit(
         Source of randomness.
     unweighted, allow_disagreement
         As for :func:`bound_fit`.
+    censor : ppm.Censoring, optional
+        Public limits of every record's term.
+    own_weights : bool, default False
+        Whether no weight reacts to another record.
     **settings
         Of the synthesizer's ``fit``, such as ``initial`` or ``progress``.
 
@@ -438,12 +556,19 @@ def refit(
     -----
     Savitsky, Williams and Hu (2022), section 3, steps 2a-c.
     """
+    if censor is not None:
+        settings["censor"] = censor
     fit = synthesizer.fit(weights, draws=draws, random_seed=random_seed, **settings)
-    return _bound(synthesizer, fit, weights, unweighted, allow_disagreement)
+    return _bound(
+        synthesizer, fit, weights, unweighted, allow_disagreement, censor, own_weights
+    )
 
 
 def bound_fit(synthesizer, fit, weights, *, unweighted=None, allow_disagreement=False):
     """Bounds of a fit that exists already: step 2b-c on its own.
+
+    For fits without censoring: those of a censored fit are not the bounds of its terms, and a
+    strict result comes from a run of the mechanism only.
 
     Parameters
     ----------
@@ -492,14 +617,16 @@ def bound_fit(synthesizer, fit, weights, *, unweighted=None, allow_disagreement=
     return _bound(synthesizer, fit, weights, unweighted, allow_disagreement)
 
 
-def _bound(synthesizer, fit, weights, unweighted, allow_disagreement):
+def _bound(
+    synthesizer, fit, weights, unweighted, allow_disagreement, censor=None, own_weights=False
+):
     log_lik = synthesizer.log_likelihood(fit)
-    bounds = record_bounds(log_lik, weights)
+    bounds = record_bounds(*_terms(synthesizer, fit, weights, censor))
     return MechanismResult(
         weights=weights,
         bounds_found=bounds,
         draws_used=log_lik.size // bounds.size,
-        diagnostics=_diagnose(synthesizer, fit, weights),
+        diagnostics=_diagnose(synthesizer, fit, weights, censor),
         unweighted_diagnostics=(
             None if unweighted is None else _diagnose(synthesizer, unweighted, np.ones(bounds.size))
         ),
@@ -507,14 +634,28 @@ def _bound(synthesizer, fit, weights, unweighted, allow_disagreement):
         draws=fit,
         unweighted=unweighted,
         synthesizer=synthesizer,
+        censor=censor,
+        own_weights=own_weights,
     )
 
 
-def _diagnose(synthesizer, fit, weights):
+def _terms(synthesizer, fit, weights, censor):
+    """Log-likelihood and weights whose products are the records' terms."""
     log_lik = synthesizer.log_likelihood(fit)
+    if censor is None:
+        return log_lik, weights
+    log_lik = log_lik.transpose("chain", "draw", ...)
+    # the term of a record of weight 0 is a constant, and counts as none
+    return log_lik.copy(data=censor.terms(log_lik.values, weights)), np.sign(weights)
+
+
+def _diagnose(synthesizer, fit, weights, censor=None):
+    log_lik, weights = _terms(synthesizer, fit, weights, censor)
     if not is_diagnosed(synthesizer, log_lik):
         return None
-    return bound_diagnostics(log_lik, weights, sample_stats=fit.get("sample_stats"))
+    return bound_diagnostics(
+        log_lik, weights, sample_stats=fit.get("sample_stats"), total_decides=censor is not None
+    )
 
 
 def _how_to_run_longer(synthesizer):

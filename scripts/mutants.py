@@ -73,7 +73,7 @@ TESTS = {
     "publishing/ledger": ["test_ledger", "test_pages", "test_book"],
     "publishing/ledger_values": ["test_ledger_values", "test_ledger"],
     "lipschitz": ["test_lipschitz", "test_mechanism", "test_weights"],
-    "mechanism": ["test_mechanism", "test_sweep_any_model"],
+    "mechanism": ["test_mechanism", "test_strict", "test_sweep_any_model"],
     "publishing/notebooks": ["test_notebooks", "test_command_line", "test_book"],
     "publishing/pages": ["test_pages", "test_book"],
     "publishing/parameters": ["test_parameters", "test_notebooks", "test_command_line"],

@@ -1,0 +1,237 @@
+"""The mechanism with censored terms: what is strict, what is local, and what may leave."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import xarray as xr
+
+import ppm
+from ppm.mechanism import bound_fit
+
+COUNTS = np.r_[np.random.default_rng(7).poisson(5, 60), 30]
+CENSOR = ppm.Censoring(-3.0, -1.0)
+
+
+def run(synthesizer=None, *, seed=1, draws=300, allow=False, **settings):
+    synthesizer = synthesizer or ppm.GammaPoisson(COUNTS, shape=2.0, rate=0.5)
+    mechanism = ppm.PseudoPosteriorMechanism(synthesizer, **settings)
+    return mechanism.run(draws=draws, random_seed=seed, allow_disagreement=allow)
+
+
+def own_weights():
+    bounds = ppm.GammaPoisson(COUNTS).oscillations_within(2.0, 8.0)
+    return ppm.public_weights(bounds, ppm.weights.capped_map(1.0))
+
+
+class Counting(ppm.GammaPoisson):
+    """Notes every fit that is made."""
+
+    def fit(self, weights=None, *, censor=None, **settings):
+        self.fits = [*getattr(self, "fits", ()), (weights, censor)]
+        return super().fit(weights, censor=censor, **settings)
+
+
+def test_censoring_alone_is_strict_with_weights_of_one_and_a_single_fit():
+    synthesizer = Counting(COUNTS, shape=2.0, rate=0.5)
+    result = run(synthesizer, censor=CENSOR)
+    assert result.strict and result.unweighted is None and np.all(result.weights == 1)
+    ((weights, censor),) = synthesizer.fits
+    assert censor is CENSOR and np.all(weights == 1)
+    assert [result.epsilon(m) for m in (1, 3, 20)] == [2.0, 6.0, 40.0]
+    guarantee = result.guarantee
+    assert (guarantee.kind, guarantee.epsilon) == ("strict", CENSOR.width)
+    assert "takes no part" in guarantee.neighbour
+    assert str(guarantee).startswith("strict: epsilon 2 for one release, for every database")
+    assert all(sentence in str(guarantee).replace("\n  ", " ") for sentence in guarantee.outside)
+    assert "for every database" in str(result) and "confidential" in str(result)
+
+
+def test_the_strict_epsilon_is_the_same_for_every_database_and_the_local_one_is_not():
+    results = [
+        run(ppm.GammaPoisson(counts, shape=2.0, rate=0.5), censor=CENSOR)
+        for counts in (COUNTS, COUNTS[:5], [0, 0], [0, 5_000])
+    ]
+    assert {result.epsilon() for result in results} == {2.0}
+    assert len({result.local_bound for result in results}) > 1
+    # a record's term moves by W at most, whichever draws there are
+    assert all(result.oscillation_bound <= CENSOR.width for result in results)
+    uncensored = run(ppm.GammaPoisson(COUNTS, shape=2.0, rate=0.5), weights=np.ones(COUNTS.size))
+    assert uncensored.oscillation_bound > CENSOR.width
+
+
+def test_bounds_and_diagnostics_are_those_of_the_terms():
+    result = run(censor=CENSOR, weights=own_weights(), fixed_weights=True)
+    log_lik = result.synthesizer.log_likelihood(result.draws).values[0]
+    terms = -2.0 + np.tanh(own_weights() * log_lik + 2.0)
+    assert result.record_bounds == pytest.approx(np.abs(terms).max(axis=0))
+    assert result.oscillation_bound == pytest.approx(np.ptp(terms, axis=0).max())
+    assert result.local_bound <= 3.0 < np.abs(log_lik).max()
+
+
+def test_a_record_of_weight_zero_has_no_bound_and_no_oscillation():
+    weights = np.where(COUNTS == 30, 0.0, 1.0)
+    result = run(censor=CENSOR, weights=weights, fixed_weights=True)
+    assert result.record_bounds[COUNTS == 30] == 0 and np.all(result.record_bounds[:-1] > 0)
+
+
+@pytest.mark.parametrize(
+    ("settings", "kind"),
+    [
+        ({}, "strict"),
+        ({"weights": own_weights(), "fixed_weights": True}, "strict"),
+        ({"weights": own_weights()}, "local"),
+        ({"scale": 1.0}, "local"),
+        ({"shift": 0.0}, "local"),
+        ({"scale": 0.5, "shift": -0.3}, "local"),
+        ({"truncate_at": 4.0}, "local"),
+    ],
+)
+def test_only_weights_that_nobody_else_moves_are_strict(settings, kind):
+    result = run(censor=CENSOR, **settings)
+    assert result.guarantee.kind == kind and result.strict == (kind == "strict")
+    ruled = settings.keys() & {"scale", "shift", "truncate_at"}
+    assert (result.unweighted is None) == (not ruled)
+    synthetic = result.synthesize(3, random_seed=1)
+    if kind == "strict":
+        assert synthetic.attrs == {"releases": 3, "epsilon": 6.0}
+        assert any("vouch" in told or "whoever" in told for told in result.guarantee.outside) == (
+            "weights" in settings
+        )
+    else:
+        # computed from the records, and larger where the records' terms are
+        assert result.epsilon() == 2 * result.local_bound
+        assert synthetic.attrs == {"releases": 3}
+        assert "CONFIDENTIAL" in str(result.guarantee)
+        assert "width of the limits is then no bound" in str(result.guarantee).replace("\n  ", " ")
+
+
+def test_without_censoring_nothing_is_strict():
+    result = run(weights=own_weights())
+    assert result.guarantee.kind == "local" and not result.strict
+    assert "epsilon" not in result.synthesize(1, random_seed=1).attrs
+    assert result.guarantee.epsilon == result.epsilon() == 2 * result.local_bound
+
+
+class Plain(ppm.GammaPoisson):
+    """A synthesizer that knows nothing of censoring, and would swallow the word."""
+
+    def fit(self, weights=None, **settings):
+        raise AssertionError("no fit may be started")
+
+
+class Strange(ppm.GammaPoisson):
+    def fit(self, weights=None, *, draws=1000, random_seed=None, progress=False):
+        raise AssertionError("no fit may be started")
+
+
+@pytest.mark.parametrize("kind", [Plain, Strange])
+def test_a_synthesizer_that_cannot_censor_is_refused_before_any_work(kind):
+    message = rf"^censor: the fit\(\) of {kind.__name__} takes none"
+    with pytest.raises(TypeError, match=message) as error:
+        ppm.PseudoPosteriorMechanism(kind(COUNTS), censor=CENSOR)
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"censor": (-3, -1)}, "^censor must be a ppm.Censoring"),
+        ({"fixed_weights": True}, "^fixed_weights says"),
+        ({"censor": CENSOR, "fixed_weights": True}, "^fixed_weights says"),
+        ({"weights": np.ones(COUNTS.size), "fixed_weights": True}, "^fixed_weights says"),
+        ({"censor": CENSOR, "fixed_weights": "yes"}, "^fixed_weights must be True or False"),
+        (
+            {"censor": CENSOR, "weights": np.ones(COUNTS.size), "scale": 0.5},
+            "^weights replaces scale",
+        ),
+    ],
+)
+def test_wrong_settings_are_refused_in_one_line(settings, message):
+    with pytest.raises(ValueError, match=message) as error:
+        run(Strange(COUNTS), **settings) if "censor" not in settings else run(**settings)
+    assert "\n" not in str(error.value)
+
+
+def test_an_unweighted_fit_is_refused_where_no_weights_are_computed_from_it():
+    first = run()
+    for settings in {}, {"weights": own_weights(), "fixed_weights": True}:
+        mechanism = ppm.PseudoPosteriorMechanism(first.synthesizer, censor=CENSOR, **settings)
+        with pytest.raises(ValueError, match="^unweighted is a fit that weights are computed from"):
+            mechanism.run(draws=10, unweighted=first.unweighted)
+    again = ppm.PseudoPosteriorMechanism(first.synthesizer, censor=CENSOR, scale=1.0)
+    assert again.run(draws=10, unweighted=first.unweighted).unweighted is first.unweighted
+
+
+def test_the_release_comes_from_the_censored_posterior():
+    synthesizer = ppm.GammaPoisson(COUNTS, shape=2.0, rate=0.5)
+    result = run(synthesizer, draws=4_000, censor=CENSOR)
+    mu = result.draws["posterior"]["mu"].values
+    expected = synthesizer.posterior(censor=CENSOR).mean()
+    error = mu.std() / np.sqrt(mu.size)
+    assert mu.mean() == pytest.approx(expected, abs=4 * error)
+    # the outlier moves the uncensored mean by more than that
+    assert abs(synthesizer.posterior().mean() - expected) > 8 * error
+
+
+class Chains(ppm.GammaPoisson):
+    """Several chains of the censored posterior, which agree or not."""
+
+    independent_draws = False
+    warmup, chains = 100, 2
+    stuck = False
+
+    def fit(self, weights=None, *, censor=None, **settings):
+        fit = super().fit(weights, censor=censor, **settings)
+        mu = fit["posterior"]["mu"].values.reshape(2, -1)
+        if self.stuck:
+            # both chains have the same largest term: that of a record far below the limits
+            mu = np.sort(mu.ravel()).reshape(2, -1)
+        mu = xr.Dataset({"mu": (("chain", "draw"), mu)})
+        log_lik = self.log_likelihood_at(mu).to_dataset(name="counts")
+        return xr.DataTree.from_dict({"posterior": mu, "log_likelihood": log_lik})
+
+
+def test_chains_that_disagree_hold_back_a_strict_result_too():
+    synthesizer = Chains(np.r_[COUNTS, 5_000], shape=2.0, rate=0.5)
+    result = run(synthesizer, draws=400, censor=CENSOR)
+    assert result.strict and result.diagnostics.total_decides
+    assert "Markov chain" in str(result.guarantee) and "chains agreed" in str(result.guarantee)
+    synthesizer.stuck = True
+    for smooth in True, False:
+        held = run(synthesizer, draws=400, censor=replace(CENSOR, smooth=smooth))
+        assert not held.strict and held.diagnostics.r_hat_log_likelihood > 1.5
+        # of the largest term alone nothing would be seen
+        assert not held.diagnostics.r_hat > 1.05
+        for ask in (
+            ppm.mechanism.MechanismResult.epsilon,
+            lambda result: result.guarantee,
+            lambda result: result.synthesize(1),
+            lambda result: ppm.disclosure.release_statement(result, 1, strict_epsilon=2.0),
+        ):
+            with pytest.raises(ppm.ChainsDisagreeError, match="R-hat is"):
+                ask(held)
+    # shown all the same it is marked, and no ε for every database goes with it
+    shown = held.despite_disagreement()
+    assert shown.guarantee.kind == "local" and "disagree" in shown.guarantee.outside[0]
+    with pytest.warns(UserWarning, match="epsilon of these databases is not known"):
+        assert shown.synthesize(2, random_seed=1).attrs == {"releases": 2}
+
+
+def test_the_statement_of_a_strict_result_names_its_epsilon_and_limits():
+    result = run(censor=CENSOR)
+    told = ppm.disclosure.release_statement(result, 3)
+    assert told == ppm.disclosure.release_statement(result, 3, strict_epsilon=2.0)
+    assert "ε = 3 × 2 = 6, for every possible database" in told
+    assert "kept between two limits" in told and "prior restricted" not in told
+    with pytest.raises(ValueError, match="at least the width of the limits, 2; got 1.5"):
+        ppm.disclosure.release_statement(result, 3, strict_epsilon=1.5)
+    local = run(censor=CENSOR, weights=own_weights())
+    assert "no limit is claimed" in ppm.disclosure.release_statement(local, 3)
+    with pytest.raises(ValueError, match="weights were computed from all records"):
+        ppm.disclosure.release_statement(run(censor=CENSOR, scale=1.0), 1, strict_epsilon=2.0)
+
+
+def test_a_fit_that_somebody_hands_over_is_not_called_strict():
+    result = run(censor=CENSOR)
+    assert not bound_fit(result.synthesizer, result.draws, result.weights).strict
