@@ -63,6 +63,7 @@ TESTS = {
     "audits/__init__": ["test_light_import"],
     "audits/audit_study": ["test_closed_form", "test_plots"],
     "audits/closed_form": ["test_closed_form", "test_plots"],
+    "audits/censored_counts": ["test_censored_counts"],
     "audits/units": ["test_closed_form"],
     "publishing/__init__": ["test_light_import"],
     "publishing/book": ["test_book"],

@@ -39,6 +39,10 @@ class CensoredGamma:
     outside : float
         Bound on the share of the distribution that draws and integrals leave out: their distance
         from the exact distribution in total variation, but for rounding.
+    nodes, edges : numpy.ndarray
+        Values of u at which the quadrature evaluates the density, and ends of its panels.
+    breaks : numpy.ndarray
+        Values of u at which a term is largest, or meets a limit of hard censoring.
 
     Notes
     -----
@@ -85,10 +89,13 @@ class CensoredGamma:
         )
         return weights * (counts * log_mean - np.exp(log_mean) - factorials)
 
+    def total(self, log_mean):
+        """Sum of all records' terms at values of u."""
+        return np.concatenate([self.numbers @ self.terms(part) for part in self._parts(log_mean)])
+
     def _unscaled(self, log_mean):
-        """Logarithm of prior times likelihood, without constants, at values of u."""
-        total = np.concatenate([self.numbers @ self.terms(part) for part in self._parts(log_mean)])
-        return self.shape * log_mean - self.rate * np.exp(log_mean) + total
+        """Logarithm of prior times exponential of the terms, without constants."""
+        return self.shape * log_mean - self.rate * np.exp(log_mean) + self.total(log_mean)
 
     def _parts(self, values):
         """Values along the last axis, in parts of which no table gets large."""
@@ -124,7 +131,7 @@ class CensoredGamma:
         constant = self._constant_below()
         left = min(max(constant, empty), right - 1.0)
         self._left = left
-        breaks = np.r_[points, self._crossings()]
+        self.breaks = breaks = np.r_[points, self._crossings()]
         edges = np.unique(np.r_[left, breaks[(breaks > left) & (breaks < right)], right])
         edges = np.unique(np.r_[edges, (edges[1:] + edges[:-1]) / 2.0])
         left, right = edges[:-1], edges[1:]
@@ -231,7 +238,7 @@ class CensoredGamma:
     # ---- integrals -----------------------------------------------------------------------------
 
     def _integrate(self):
-        left, right = self._panels[:2]
+        left, right = self.edges = self._panels[:2]
         width = right - left
         self.nodes = (left[:, None] + width[:, None] * _NODES).ravel()
         log_parts = np.log(width[:, None] * _NODE_WEIGHTS).ravel()

@@ -151,3 +151,19 @@ def test_extreme_databases_priors_and_weights_do_not_break_the_quadrature(
             assert posterior.cdf(1e300) == pytest.approx(1.0, abs=1e-9)
             assert posterior.outside < 1e-20
             assert np.isfinite(posterior.rvs(size=200, random_state=1)).all()
+
+
+@pytest.mark.parametrize("smooth", [True, False])
+@pytest.mark.parametrize("database", DATABASES)
+def test_the_line_above_every_panel_is_nowhere_below_the_density(database, smooth):
+    counts, shape, rate = DATABASES[database]
+    posterior = ppm.GammaPoisson(counts, shape=shape, rate=rate).posterior(
+        weights_of(counts, "given"), censor=ppm.Censoring(-3.0, -1.0, smooth)
+    )
+    left, right, first, last, bend = (part[:, None] for part in posterior._panels)
+    steps = np.linspace(0.0, 1.0, 41)
+    inner = posterior.log_density(left + (right - left) * steps) + posterior.log_integral
+    chord = first + (last - first) * steps
+    assert np.all(inner <= chord + bend / 8.0 + 1e-10)
+    # it is needed: the density does rise above the chord
+    assert np.any(inner > chord + 1e-3)
