@@ -165,6 +165,15 @@ def censoring_interval(width, reference, *, smooth=True):
     Not in Savitsky, Williams and Hu (2022). Absolute changes, and not their squares, keep a few
     records far below any interval from deciding where it lies. The best of a grid of places is
     refined; a loss with several valleys may have a slightly lower one that the grid has missed.
+
+    Examples
+    --------
+    >>> import ppm
+    >>> last_year = ppm.GammaPoisson([4, 5, 5, 6, 7, 9])    # a public table
+    >>> reference = last_year.log_likelihood(last_year.fit(draws=500, random_seed=1))
+    >>> limits = ppm.censoring.censoring_interval(1.0, reference)
+    >>> round(limits.width, 6), -5 < limits.low < limits.high < 0
+    (1.0, True)
     """
     width = check_number("width", width, above=0)
     values = as_matrix(reference, "reference").astype(np.float64)

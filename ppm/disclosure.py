@@ -89,6 +89,16 @@ class Guarantee:
         What a neighbour is.
     outside : tuple of str
         What ε does not cover, a sentence each.
+
+    Examples
+    --------
+    >>> import ppm
+    >>> mechanism = ppm.PseudoPosteriorMechanism(
+    ...     ppm.GammaPoisson([3, 5, 4, 6, 20]), censor=ppm.Censoring(-3, -2)
+    ... )
+    >>> guarantee = mechanism.run(draws=200, random_seed=1).guarantee
+    >>> guarantee.kind, guarantee.epsilon
+    ('strict', 1.0)
     """
 
     kind: str

@@ -1,7 +1,6 @@
 """The pseudo posterior mechanism: fit, weigh, refit, bound, release (the paper's section 3)."""
 
 import inspect
-import sys
 import textwrap
 import warnings
 from dataclasses import dataclass, field, replace
@@ -15,7 +14,8 @@ from ppm.censoring import Censoring
 from ppm.diagnostics import ChainsDisagreeError, bound_diagnostics, is_diagnosed
 from ppm.disclosure import local_guarantee, strict_guarantee
 from ppm.lipschitz import oscillation_bound, record_bounds
-from ppm.synthesizers.base import Synthesizer, check_fit
+from ppm.synthesizers.accepted import as_synthesizer
+from ppm.synthesizers.base import check_fit
 from ppm.weights import record_weights
 
 __all__ = ["PseudoPosteriorMechanism", "MechanismResult", "bound_fit"]
@@ -671,34 +671,6 @@ def _how_to_run_longer(synthesizer):
         f"; set warm-up and chains by {name}({first}, warmup={max(1000, 2 * warmup)}, "
         f"chains={max(4, chains)})"
     )
-
-
-def as_synthesizer(model, **settings):
-    """Return a synthesizer as it is, and a PyMC model as a :class:`ppm.PyMCSynthesizer`.
-
-    Raises
-    ------
-    TypeError
-        If ``model`` is neither, or there are settings and it is no PyMC model.
-    """
-    # whoever has a PyMC model has imported PyMC: it need not be imported to find out
-    pymc = sys.modules.get("pymc")
-    if pymc is not None and isinstance(model, pymc.Model):
-        from ppm.synthesizers.pymc_model import PyMCSynthesizer
-
-        return PyMCSynthesizer(model, **settings)
-    if isinstance(model, type) or not isinstance(model, Synthesizer):
-        kind = f"the class {model.__name__}" if isinstance(model, type) else type(model).__name__
-        raise TypeError(
-            "synthesizer must have records, fit, log_likelihood and predict, as "
-            f"ppm.GammaPoisson(counts) has, or be a PyMC model; got {kind}"
-        )
-    if settings:
-        raise TypeError(
-            f"{', '.join(settings)}: accepted beside a PyMC model only; give "
-            f"{type(model).__name__} its settings where it is made"
-        )
-    return model
 
 
 def entry_label(mechanism, configuration=None):

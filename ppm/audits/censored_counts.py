@@ -55,6 +55,13 @@ def censored(counts, censor, *, weights=None, shape=0.001, rate=0.001):
     only the constant is by quadrature: the loss is exact to about 1e-12. Where weights react it is
     the largest value on a fine grid, where terms turn, and in both limits, μ to 0 and to infinity:
     it can only be too small.
+
+    Examples
+    --------
+    >>> import ppm
+    >>> found = ppm.audits.censored([3, 5, 4, 6, 20], ppm.Censoring(-3, -2))
+    >>> 0.5 < found.attrs["loss"] <= found.attrs["width"] == 1.0
+    True
     """
     counts = check_counts("counts", counts)
     if counts.size < 2:

@@ -28,7 +28,8 @@ from ppm.diagnostics import (
     r_hat,
 )
 from ppm.lipschitz import record_bounds
-from ppm.mechanism import as_synthesizer, refit
+from ppm.mechanism import refit
+from ppm.synthesizers.accepted import as_synthesizer
 from ppm.weights import record_weights
 
 #: printed with every audit

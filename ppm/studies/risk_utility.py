@@ -8,10 +8,11 @@ import numpy as np
 
 from ppm._random import numbered, seed_sequence
 from ppm._validation import check_count, check_number, check_weights, shown
-from ppm.mechanism import as_synthesizer, entry_label
+from ppm.mechanism import entry_label
 from ppm.studies.kept_fits import fit_runner
 from ppm.studies.scalar_search import rungs, search_weight
 from ppm.studies.sweep_results import Sweep, SweepEntry
+from ppm.synthesizers.accepted import as_synthesizer
 from ppm.synthesizers.chains import ChainsStopped
 from ppm.weights import record_weights
 
@@ -147,7 +148,7 @@ def sweep(
 
 
 def one_response(model):
-    """The synthesizer of a model, as :func:`ppm.mechanism.as_synthesizer`, if it has one response.
+    """The synthesizer of a model, if it has one response.
 
     Raises
     ------

@@ -7,8 +7,9 @@ import numpy as np
 
 from ppm._random import generator, seed_sequence, streams
 from ppm._validation import check_count, check_number
-from ppm.mechanism import as_synthesizer, bound_fit, refit
+from ppm.mechanism import bound_fit, refit
 from ppm.studies.kept_fits import warm_copy
+from ppm.synthesizers.accepted import as_synthesizer
 from ppm.synthesizers.base import check_fit
 
 # scatter of log Δ between fits with nearly the same weight: about a tenth on the survey data
