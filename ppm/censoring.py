@@ -42,8 +42,9 @@ class Censoring:
     Not in Savitsky, Williams and Hu (2022). Every term of every possible record lies in an interval
     of width W for every θ, so that its oscillation is at most W. A record which takes no part has
     no term. By the oscillation argument one exact draw of θ is W-differentially private, in both
-    directions, for every database and whatever the prior, and 2W where a record is replaced; m
-    draws for m releases cost mW. It holds if every weight is a fixed number or a function of its
+    directions, for every database, and 2W where a record is replaced; m draws for m releases cost
+    mW. It holds for every proper prior and every model that were fixed without looking at the
+    records, if every weight is a fixed number or a function of its
     own record and of public things. Of weights that react to other records it says nothing.
 
     A constant in a term cancels, so that only the width counts for ε, and where the interval lies

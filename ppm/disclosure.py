@@ -126,9 +126,9 @@ class Guarantee:
 
 _NEIGHBOUR = (
     "the same table, with the same public number of rows and the same public columns, in which "
-    "the confidential value of one record takes no part; where a value is replaced by another, ε "
-    "counts twice"
+    "the confidential value of one record takes no part"
 )
+_REPLACED = "; where a value is replaced by another, ε counts twice"
 
 
 def strict_guarantee(epsilon, *, exact, given):
@@ -164,7 +164,7 @@ def strict_guarantee(epsilon, *, exact, given):
         outside.append(
             "whether there is a release at all: it was decided by whether the chains agreed"
         )
-    return Guarantee("strict", epsilon, _NEIGHBOUR, tuple(outside))
+    return Guarantee("strict", epsilon, _NEIGHBOUR + _REPLACED, tuple(outside))
 
 
 def local_guarantee(epsilon, *, censored, agree):

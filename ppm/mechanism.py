@@ -192,7 +192,10 @@ class MechanismResult:
         if not self.chains_agree:
             found = "; ".join(self._disagreements())
             lines.extend(textwrap.wrap(f"CHAINS DISAGREE, shown all the same: {found}", 84))
-        lines.extend(textwrap.wrap(CONFIDENTIAL, 84))
+        told = CONFIDENTIAL.replace("the numbers above", "the other numbers above")
+        lines.extend(
+            textwrap.wrap(f"epsilon may be published; {told}" if self.strict else CONFIDENTIAL, 84)
+        )
         return "\n".join(lines)
 
     def confidential(self):
@@ -224,7 +227,7 @@ class MechanismResult:
         )
 
     def summary(self, releases=1):
-        """Bounds, local ε and diagnostics of both fits in one row; confidential like all of them.
+        """Bounds, ε and diagnostics of both fits in one row: confidential, but a strict result's ε.
 
         Parameters
         ----------
@@ -237,7 +240,7 @@ class MechanismResult:
             Bounds and ε in nats. ``Δ, unweighted`` is NaN without an unweighted fit; R-hat and
             effective sample size (ESS) of the weighted fit, for the largest weighted
             \\|log-likelihood\\| of each draw and for the weighted sum, are NaN where they were not
-            checked; divergences are those of both fits.
+            checked; divergences are those of both fits, and NaN where no fit counts them.
 
         Raises
         ------
@@ -247,7 +250,8 @@ class MechanismResult:
         import pandas as pd
 
         found = self.diagnostics
-        fits = [part for part in (found, self.unweighted_diagnostics) if part is not None]
+        both = [part for part in (found, self.unweighted_diagnostics) if part is not None]
+        counted = [part.divergences for part in both if part.divergences is not None]
         before = np.nan
         if self.unweighted is not None:
             before = record_bounds(self.synthesizer.log_likelihood(self.unweighted)).max()
@@ -262,7 +266,7 @@ class MechanismResult:
                 "ESS, largest": np.nan if found is None else found.effective_draws,
                 "R-hat, sum": np.nan if found is None else found.r_hat_log_likelihood,
                 "ESS, sum": np.nan if found is None else found.effective_draws_log_likelihood,
-                "divergences": sum(part.divergences or 0 for part in fits),
+                "divergences": sum(counted) if counted else np.nan,
             },
             dtype=object,
         )
@@ -373,9 +377,10 @@ class PseudoPosteriorMechanism:
         with ``scale``, ``shift`` or ``truncate_at``.
     censor : ppm.Censoring, optional
         Public limits of every record's weighted term. Alone, with all weights 1, it makes the
-        result strict: its ε is the width of the limits, for every database. Weights go inside the
-        limits, and the result is then strict only with ``fixed_weights``. Beside ``scale``,
-        ``shift`` or ``truncate_at``, whose weights react to all records, it never is.
+        result strict: its ε is the width of the limits, for every database, if limits, model and a
+        proper prior were fixed without looking at the records. Weights go inside the limits, and
+        the result is then strict only with ``fixed_weights``. Beside ``scale``, ``shift`` or
+        ``truncate_at``, whose weights react to all records, it never is.
     fixed_weights : bool, default False
         That the ``weights`` are fixed numbers, or functions each of its own record and of public
         things, as :func:`ppm.public_weights` gives them. It cannot be seen in the numbers: whoever
@@ -526,7 +531,7 @@ def refit(
     synthesizer, weights, *, draws, random_seed, unweighted=None, allow_disagreement=False,
     censor=None, own_weights=False, **settings,
 ):
-    """Fit with given weights, and bound: steps 2a-c, for whoever has a synthesizer and weights.
+    """Fit with checked weights, and bound: steps 2a-c, for the library's own studies and audits.
 
     Parameters
     ----------

@@ -109,8 +109,10 @@ def bounded_range_epsilon(width, releases=1, *, delta=0.0):
     r"""Privacy expenditure ε of m releases whose privacy loss stays within an interval.
 
     Censoring is such a mechanism: where every record's term of the log-likelihood lies between
-    two public numbers that are W apart, the log ratio of the posteriors with and without a record
-    lies in an interval of width W over all parameters, whatever the database and the prior.
+    two public numbers that are W apart, and depends on this record alone, the log ratio of the
+    posteriors with and without a record lies in an interval of width W over all parameters. This
+    is so for every database, and for every proper prior and every model that were fixed without
+    looking at the records.
 
     Parameters
     ----------
@@ -157,7 +159,8 @@ def bounded_range_epsilon(width, releases=1, *, delta=0.0):
     if delta >= 1:
         raise ValueError(f"delta must be at least 0 and below 1; got {delta!r}")
     pure = float(width) * releases
-    if delta == 0 or pure == np.inf:
+    # from width 8 on the other is never smaller, and its square may overflow
+    if delta == 0 or width >= 8:
         return pure
     concentrated = releases * width**2 / 8.0
     return min(pure, float(concentrated + 2.0 * np.sqrt(-concentrated * np.log(delta))))

@@ -195,3 +195,10 @@ def test_loss_exceedance_counts_losses_above_epsilon_one_by_one():
 def test_wrong_losses_are_named(losses, epsilon, message):
     with pytest.raises(ValueError, match=message):
         ppm.pdp.loss_exceedance(losses, epsilon)
+
+
+@pytest.mark.parametrize("width", [8.0, 1e155, 1e200, np.float64(1e308)])
+def test_a_wide_range_costs_the_sum_and_overflows_nowhere(width):
+    assert ppm.pdp.bounded_range_epsilon(width, 3, delta=0.5) == 3.0 * float(width)
+    # below 8 a large number of releases makes the other way cheaper
+    assert ppm.pdp.bounded_range_epsilon(7.9, 10**6, delta=0.5) < 7.9e6

@@ -1,8 +1,12 @@
 """What is taken for a model: a synthesizer, or a PyMC model as it is written."""
 
+import inspect
 import sys
 
 from ppm.synthesizers.base import Synthesizer
+
+# what the mechanism is set by, whatever the model
+_OWN = ("scale", "shift", "truncate_at", "weights", "censor", "fixed_weights")
 
 
 def as_synthesizer(model, **settings):
@@ -18,6 +22,13 @@ def as_synthesizer(model, **settings):
     if pymc is not None and isinstance(model, pymc.Model):
         from ppm.synthesizers.pymc_model import PyMCSynthesizer
 
+        known = inspect.signature(PyMCSynthesizer).parameters
+        unknown = [name for name in settings if name not in known]
+        if unknown:
+            raise TypeError(
+                f"{', '.join(unknown)}: neither a setting of the mechanism ({', '.join(_OWN)}) nor "
+                f"of PyMCSynthesizer ({', '.join(list(known)[1:])})"
+            )
         return PyMCSynthesizer(model, **settings)
     if isinstance(model, type) or not isinstance(model, Synthesizer):
         kind = f"the class {model.__name__}" if isinstance(model, type) else type(model).__name__
@@ -27,7 +38,7 @@ def as_synthesizer(model, **settings):
         )
     if settings:
         raise TypeError(
-            f"{', '.join(settings)}: accepted beside a PyMC model only; give "
-            f"{type(model).__name__} its settings where it is made"
+            f"{', '.join(settings)}: no setting of the mechanism ({', '.join(_OWN)}); those of a "
+            f"model are accepted beside a PyMC model only, not beside {type(model).__name__}"
         )
     return model
