@@ -25,7 +25,7 @@ class TailBound:
     ----------
     bound : float
         With ``confidence``, a new draw of θ from this pseudo posterior has a larger weighted
-        |log-likelihood| for some record with probability at most ``outside``. In nats.
+        \\|log-likelihood\\| for some record with probability at most ``outside``. In nats.
     outside : float
         That probability. It is not the δ of a guarantee (ε, δ): that asks how much the pseudo
         posterior of a *neighbour* has beyond the bound as well, and it may have nearly all there.

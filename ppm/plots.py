@@ -515,7 +515,7 @@ def worked_example_weights(counts, bounds, weights, weighted_bounds, *, names=No
     weights : array_like, shape (records,)
         Weights α in [0, 1].
     weighted_bounds : array_like, shape (records,)
-        Record bounds α_i |log p| under the weighted pseudo posterior, in nats.
+        Record bounds α_i \\|log p\\| under the weighted pseudo posterior, in nats.
     names : sequence of str, optional
         Names of the records, put above the counts.
 
