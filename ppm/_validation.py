@@ -169,6 +169,7 @@ EXTRAS = {
         "jupyter_book",
         "nbclient",
         "nbformat",
+        "numpydoc",
         "papermill",
         "psutil",
         "yaml",
