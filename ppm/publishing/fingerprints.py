@@ -200,15 +200,16 @@ def read_json(path):
 
 
 def book_fingerprint(root, executed, results, chapters):
-    """What the pages are made from: chapters, prose, settings and the code that stages them."""
+    """What the pages are made from: chapters, prose, settings, docstrings, and what stages them."""
     files = [root / "_config.yml", root / "_toc.yml", root / "requirements.lock"]
     files += [file for file in sorted((root / "book").rglob("*")) if file.is_file()]
     files += sorted((root / "notebooks" / "profiles").glob("*.yml"))
     files += [executed / f"{name}{end}" for name in chapters for end in (".ipynb", ".json")]
     files += [results / name / VALUES_FILE for name in (*chapters, LEDGER)]
     files += sorted((root / "_build" / "tests").glob("*.xml"))
-    here = Path(__file__).parent
-    files += sorted(file for file in here.glob("*.py") if file.stem != "command_line")
+    # the reference is made from the library that runs, all of it
+    library = Path(__file__).parents[1]
+    files += sorted(file for file in library.rglob("*.py") if file.stem != "command_line")
     digest = hashlib.sha256()
     for file in files:
         if file.is_file():

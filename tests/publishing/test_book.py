@@ -3,6 +3,7 @@
 import io
 import json
 import os
+import posixpath
 import re
 import shutil
 import stat
@@ -13,6 +14,8 @@ from pathlib import Path
 import nbformat
 import pytest
 from conftest import ROOT, chapter, code, markdown, needs_file_limit, write_notebook
+from public_names import public_names
+from sphinx.util.inventory import InventoryFile
 
 from ppm.publishing import book, fingerprints, staging
 from ppm.publishing.execution import run_record
@@ -201,6 +204,12 @@ def test_this_book_builds_without_a_warning(tmp_path):
     assert status == 0, told
     ledger_page = (root / "_build" / "html" / "book" / "ledger.html").read_text("utf-8")
     assert "of 10 times 3 = 30 databases" in re.sub(r"\s+", " ", ledger_page)
+    # the reference describes what a reader may call, and links lead to nothing else
+    with (root / "_build" / "html" / "objects.inv").open("rb") as file:
+        inventory = InventoryFile.load(file, "", posixpath.join)
+    kinds = ("py:function", "py:class", "py:exception")
+    described = {name for kind in kinds for name in inventory[kind]}
+    assert described == {f"ppm.{name}" for name in public_names()}
     chapters = root / "_build" / "html" / "notebooks"
     assert {path.stem for path in chapters.glob("*.html")} == small.keys()
     assert len(small) > 3
@@ -276,6 +285,8 @@ def test_pages_are_made_again_when_anything_they_show_or_that_makes_them_changes
         )
     ]
     shown += [library / f"{name}.py" for name in ("book", "ledger", "pages", "checks")]
+    # its docstrings stand in the reference, and neither chapter uses it
+    shown += [library.parent / "utility.py"]
     make(tiny_book)
     for file in shown:
         file.parent.mkdir(parents=True, exist_ok=True)
