@@ -1,6 +1,7 @@
 """Censoring: a record's term of the log-likelihood between two public limits, for a strict ε."""
 
 import math
+import warnings
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,6 +13,10 @@ __all__ = ["Censoring", "censoring_interval"]
 
 # centres of the first search, and how often its neighbourhood is searched again, with how many
 _CENTRES, _SEARCHES, _NEARER = 65, 5, 9
+
+
+# terms that move by less than this share of the width tell of limits in the wrong place
+_HARDLY = 0.01
 
 
 @dataclass(frozen=True)
@@ -44,8 +49,13 @@ class Censoring:
     no term. By the oscillation argument one exact draw of θ is W-differentially private, in both
     directions, for every database, and 2W where a record is replaced; m draws for m releases cost
     mW. It holds for every proper prior and every model that were fixed without looking at the
-    records, if every weight is a fixed number or a function of its
-    own record and of public things. Of weights that react to other records it says nothing.
+    records, if every weight is a fixed number or a function of its own record and of public things.
+    Of weights that react to other records it says nothing.
+
+    **The price is usefulness**, and nothing here shows it before the release: where terms are cut
+    off the records say little, and with few records or a narrow interval the draws come close to
+    the prior. Give the model a prior that is reasonable by itself. One that is nearly flat, such as
+    the default of :class:`ppm.GammaPoisson`, has most of its mass far from all data, and keeps it.
 
     A constant in a term cancels, so that only the width counts for ε, and where the interval lies
     for what is lost. A record of weight 0 has the constant term h(0), and one that is impossible,
@@ -78,6 +88,21 @@ class Censoring:
     def width(self):
         """W = high - low in nats: the ε of one exact draw."""
         return self.high - self.low
+
+    def warn_if_nothing_moves(self, oscillation):
+        """Warn where all terms stand at one limit, so that the records say next to nothing.
+
+        Parameters
+        ----------
+        oscillation : float
+            Largest oscillation of a record's term over the draws, in nats.
+        """
+        if oscillation < _HARDLY * self.width:
+            warnings.warn(
+                f"censor: over these draws no record's term moves by more than {_HARDLY:.0%} of "
+                "the width, so that the release says next to nothing of the records; "
+                "ppm.censoring.censoring_interval places limits by public data", stacklevel=4,
+            )
 
     def term(self, weighted_log_p, xp=np):
         """Terms h(z) of weighted log-likelihoods z.
@@ -186,6 +211,11 @@ def censoring_interval(width, reference, *, smooth=True):
     if not np.isfinite(values).all():
         raise ValueError(
             "reference must hold finite numbers: leave out records that are impossible at a draw"
+        )
+    if np.array_equal(values, np.rint(values)):
+        raise ValueError(
+            "reference must hold log-likelihoods, as model.log_likelihood(fit) gives them; got "
+            "whole numbers, which may be records"
         )
 
     def loss(middle):

@@ -94,7 +94,7 @@ class Guarantee:
     --------
     >>> import ppm
     >>> mechanism = ppm.PseudoPosteriorMechanism(
-    ...     ppm.GammaPoisson([3, 5, 4, 6, 20]), censor=ppm.Censoring(-3, -2)
+    ...     ppm.GammaPoisson([3, 5, 4, 6, 20], shape=2, rate=0.4), censor=ppm.Censoring(-3, -2)
     ... )
     >>> guarantee = mechanism.run(draws=200, random_seed=1).guarantee
     >>> guarantee.kind, guarantee.epsilon
@@ -187,8 +187,8 @@ def local_guarantee(epsilon, *, censored, agree):
     ]
     if censored:
         outside[1] = (
-            "what one record changes through the weights of others: nobody has said that no weight "
-            "reacts, and the width of the limits is then no bound"
+            "what one record changes through the weights of others: nobody has vouched that none "
+            "reacts (fixed_weights=True), and the width of the limits is then no bound"
         )
     if not agree:
         outside.insert(0, "what the chains have not found: they disagree")
@@ -313,6 +313,16 @@ def detection_limit(false_alarms, epsilon):
     return np.minimum(up, -np.expm1(-epsilon) + np.exp(-epsilon) * rate)[()]
 
 
+def _terms_in_words(result):
+    """What was done to the likelihood of each record."""
+    raised = "the likelihood of each record was raised to a weight between 0 and 1"
+    if result.censor is None:
+        return f"{raised}."
+    if np.all(result.weights == 1.0):
+        return "the logarithm of the likelihood of each record was kept between two limits."
+    return f"{raised}, and its logarithm was kept between two limits."
+
+
 def release_statement(result, releases, *, strict_epsilon=None):
     """A paragraph to stand beside a release: what is guaranteed, and on which conditions.
 
@@ -342,6 +352,8 @@ def release_statement(result, releases, *, strict_epsilon=None):
     ------
     ppm.ChainsDisagreeError
         If the chains disagree, also where their numbers were asked for all the same.
+    TypeError
+        If ``result`` is something else.
     ValueError
         If ``releases`` is not a whole number of at least 1, or ``strict_epsilon`` is not above 0,
         or the run is seen to contradict it: the library computed its weights from all records, a
@@ -362,6 +374,11 @@ def release_statement(result, releases, *, strict_epsilon=None):
     True
     """
     releases = check_count("releases", releases)
+    if not hasattr(result, "shown_anyway"):
+        raise TypeError(
+            "result must be what PseudoPosteriorMechanism.run returned; got "
+            f"{type(result).__name__}"
+        )
     result = replace(result, shown_anyway=False)
     # withheld, and so no statement either, where the chains disagree
     result.epsilon(releases)
@@ -391,9 +408,7 @@ def release_statement(result, releases, *, strict_epsilon=None):
     sentences = [
         f"{releases} synthetic database{'s' if many else ''} of {result.weights.size:,} records"
         f"{' each' if many else ''}, drawn from the predictions of a Bayesian model of "
-        "confidential records. When the model was fitted, the likelihood of each record was raised "
-        "to a weight between 0 and 1"
-        + (", and its logarithm was kept between two limits." if censored else ".")
+        "confidential records. When the model was fitted, " + _terms_in_words(result)
     ]
     if many:
         sentences.append("Each database comes from one draw of the model's parameters.")

@@ -95,8 +95,8 @@ class MechanismResult:
     weights: np.ndarray = field(repr=False)
     bounds_found: np.ndarray = field(repr=False)
     draws_used: int
-    diagnostics: object
-    unweighted_diagnostics: object
+    diagnostics: object = field(repr=False)
+    unweighted_diagnostics: object = field(repr=False)
     shown_anyway: bool
     draws: object = field(repr=False)
     unweighted: object = field(repr=False)
@@ -178,8 +178,11 @@ class MechanismResult:
             )
 
     def __str__(self):
-        """Δ, ε of one release and how far to trust them, in a few words."""
-        self._withhold()
+        """Δ, ε of one release and how far to trust them; or why they are withheld."""
+        try:
+            self._withhold()
+        except ChainsDisagreeError as error:
+            return textwrap.fill(str(error), 84)
         lines = [
             f"local bound {self.local_bound:.3f} nats over {self.draws_used:,} draws and "
             f"{self.weights.size:,} records; epsilon {self.epsilon():.3f} for one release"
@@ -306,7 +309,8 @@ class MechanismResult:
         Parameters
         ----------
         releases : int
-            Number m of synthetic databases, 1 or more. Their ε is ``epsilon(releases)``.
+            Number m of synthetic databases, 1 or more. Their ε is ``epsilon(releases)``; that of
+            databases from several calls adds up.
         random_seed : int, SeedSequence or Generator, optional
             Source of randomness. For a release of real records leave it out: whoever knows the
             seed can draw the noise again.
@@ -413,7 +417,7 @@ class PseudoPosteriorMechanism:
     ...     result.synthesizer.log_likelihood(result.unweighted))))
     True
     >>> strict = ppm.PseudoPosteriorMechanism(
-    ...     ppm.GammaPoisson([3, 5, 4, 6, 20]), censor=ppm.Censoring(-3, -1)
+    ...     ppm.GammaPoisson([3, 5, 4, 6, 20], shape=2, rate=0.4), censor=ppm.Censoring(-3, -1)
     ... ).run(draws=200, random_seed=1)
     >>> strict.guarantee.kind, strict.epsilon(releases=3)
     ('strict', 6.0)
@@ -479,6 +483,11 @@ class PseudoPosteriorMechanism:
         MechanismResult
             Weights, bounds and draws.
 
+        Warns
+        -----
+        UserWarning
+            If the limits of ``censor`` lie where no record's term moves.
+
         Raises
         ------
         ValueError
@@ -506,11 +515,15 @@ class PseudoPosteriorMechanism:
                 shift=self.shift,
                 truncate_at=self.truncate_at,
             )
-        return refit(
+        result = refit(
             self.synthesizer, weights, draws=draws, random_seed=second, unweighted=unweighted,
             allow_disagreement=allow_disagreement, censor=self.censor,
             own_weights=self._own_weights, progress=progress,
         )
+        if self.censor is not None and np.any(weights):
+            terms = _terms(self.synthesizer, result.draws, weights, self.censor)
+            self.censor.warn_if_nothing_moves(oscillation_bound(*terms))
+        return result
 
 
 def _check_censor(synthesizer, censor):

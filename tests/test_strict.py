@@ -235,3 +235,31 @@ def test_the_statement_of_a_strict_result_names_its_epsilon_and_limits():
 def test_a_fit_that_somebody_hands_over_is_not_called_strict():
     result = run(censor=CENSOR)
     assert not bound_fit(result.synthesizer, result.draws, result.weights).strict
+
+
+def test_limits_where_no_term_moves_are_warned_of():
+    model = ppm.GammaPoisson(COUNTS, shape=2.0, rate=0.4)
+    with pytest.warns(UserWarning, match="^censor: over these draws no record's term moves"):
+        # the log-probability of a count is never above 0
+        ppm.PseudoPosteriorMechanism(model, censor=ppm.Censoring(3, 4, smooth=False)).run(
+            draws=50, random_seed=1
+        )
+    # warnings are errors here
+    ppm.PseudoPosteriorMechanism(model, censor=ppm.Censoring(-4, -2)).run(
+        draws=50, random_seed=1
+    )
+
+
+def test_records_in_the_place_of_their_log_likelihoods_place_no_limits():
+    with pytest.raises(ValueError, match=r"^reference must hold log-likelihoods"):
+        ppm.censoring.censoring_interval(1.0, [[4, 5, 5, 6], [1, 2, 3, 4]])
+
+
+def test_the_statement_speaks_of_weights_only_where_there_are_some():
+    alone = ppm.disclosure.release_statement(run(censor=CENSOR), 1)
+    assert "weight between 0 and 1" not in alone and "kept between two limits" in alone
+    result = run(censor=CENSOR, weights=own_weights(), fixed_weights=True)
+    told = ppm.disclosure.release_statement(result, 1)
+    assert "weight between 0 and 1, and its logarithm was kept" in told
+    with pytest.raises(TypeError, match="^result must be what PseudoPosteriorMechanism.run"):
+        ppm.disclosure.release_statement(result.synthesize(1), 1)
