@@ -106,6 +106,7 @@ TESTS = {
         "test_mixture",
         "test_pymc_models",
     ],
+    "synthesizers/censored_gamma": ["test_censored_gamma", "test_censored_counts"],
     "synthesizers/gamma_poisson": ["test_base", "test_gamma_poisson", "test_mechanism"],
     "synthesizers/mixture/predictive": ["test_mixture_labels", "test_mixture", "test_passes"],
     "synthesizers/mixture/sampler": [
@@ -129,6 +130,7 @@ TESTS = {
     ],
     "synthesizers/pymc_rewriting": [
         "test_pymc_any_model",
+        "test_pymc_censored",
         "test_confidential_bytes",
         "test_pymc_models",
     ],

@@ -79,6 +79,11 @@ class PyMCSynthesizer:
 
     A record with weight exactly 0 contributes nothing, not even where its log-likelihood is -inf.
 
+    With ``censor`` the weighted log-likelihood of a record, all its responses together, is taken
+    between the limits as one term. What is said above of potentials and plain numbers holds for it:
+    they are not censored. Nor is a record protected from which the model computes another one's
+    term.
+
     Discrete parameters beside continuous ones are moved by PyMC's own steps for them, which easily
     stick: sum them out where you can.
 
@@ -121,8 +126,9 @@ class PyMCSynthesizer:
         imputed = {term.imputed for term in terms}
         self._parameters = [v.name for v in plain.free_RVs if v.name not in imputed]
         self._data = rewriting.shared_data(self.model, self.weights_name)
+        self._latest = {}
 
-    def fit(self, weights=None, *, draws=1000, random_seed=None, progress=False):
+    def fit(self, weights=None, *, draws=1000, random_seed=None, progress=False, censor=None):
         """Draw from the pseudo posterior by NUTS.
 
         Parameters
@@ -135,6 +141,9 @@ class PyMCSynthesizer:
             Source of randomness.
         progress : bool, default False
             Whether PyMC shows its progress bar and messages.
+        censor : ppm.Censoring, optional
+            Public limits of every record's weighted term: that of all its responses together.
+            Smooth limits leave NUTS a gradient everywhere. The model is compiled again for others.
 
         Returns
         -------
@@ -144,18 +153,20 @@ class PyMCSynthesizer:
         Raises
         ------
         ValueError
-            If an argument is out of range, the data of ``model`` were changed, or a record with
-            a weight above 0 is impossible where the chains start.
+            If an argument is out of range, the data of ``model`` were changed, a prior is improper
+            beside ``censor``, or a record with a weight above 0 is impossible where the chains
+            start.
         """
         self._check_data()
         draws = check_count("draws", draws)
         weights = np.ones(self.records) if weights is None else weights
         weights = check_weights(weights, self.records)
+        model = self.model if censor is None else self._limited(censor)
         with self.model:
             pm.set_data({self.weights_name: weights})
         try:
             trace = _sample(
-                self.model,
+                model,
                 draws=draws,
                 chains=self.chains,
                 warmup=self.warmup,
@@ -176,6 +187,13 @@ class PyMCSynthesizer:
                 "sample_stats": trace["sample_stats"].to_dataset(),
             }
         )
+
+    def _limited(self, censor):
+        """The model with these limits, kept for further fits with the same ones."""
+        if censor not in self._latest:
+            with rewriting.nothing_written():
+                self._latest = {censor: rewriting.limited(self.model, self._terms, censor)}
+        return self._latest[censor]
 
     def _check_data(self):
         for variable, value in self._data.items():

@@ -502,6 +502,80 @@ class _Rewritten(_InMemory, FrozenModel):
         return super().unobserved_value_vars
 
 
+class _Limited:
+    """A rewritten model whose log-density takes every record's term between two limits."""
+
+    def logp(self, vars=None, jacobian=True, sum=True):
+        if vars is not None:
+            return super().logp(vars, jacobian, sum)
+        # the same graph every time, so that it compiles once
+        if jacobian not in self._limited:
+            self._limited[jacobian] = self._parts(jacobian)
+        parts = self._limited[jacobian]
+        return pt.sum([part.sum() for part in parts]) if sum else parts
+
+    def _parts(self, jacobian):
+        """Terms of the records, then what does not belong to any of them."""
+        observed = [self[term.variable.name] for term in self._terms]
+        others = [*self.free_RVs, *self.potentials]
+        parts = super().logp([*observed, *others], jacobian, False)
+        weighted = 0.0
+        for term, part in zip(self._terms, parts, strict=False):
+            # where the term is at its limit it has no slope, but 0 times infinity would be none
+            possible = pt.neq(_by_entry(part), -np.inf)
+            weighted = weighted + _by_record(term, _without_gradient(part, possible))
+        return [self._censor.term(weighted, pt), *parts[len(observed) :]]
+
+
+class _LimitedUnfrozen(_Limited, _Unfrozen):
+    pass
+
+
+class _LimitedRewritten(_Limited, _Rewritten):
+    pass
+
+
+def limited(model, terms, censor):
+    """The same rewritten model, weights included, with censored terms.
+
+    Parameters
+    ----------
+    model : pymc.Model
+        What :func:`weighted_copy` made.
+    terms : list
+        What :func:`find_terms` found.
+    censor : ppm.Censoring
+        The limits.
+
+    Raises
+    ------
+    ValueError
+        If a prior is improper: censored terms leave it so.
+    """
+    for variable in model.free_RVs:
+        if type(variable.owner.op).__name__ in ("FlatRV", "HalfFlatRV"):
+            raise ValueError(
+                f"the prior of {variable.name} is improper, which censored terms cannot change: "
+                "give it a prior with total probability 1"
+            )
+    kind = _LimitedRewritten if isinstance(model, _Rewritten) else _LimitedUnfrozen
+    # variables and weights are shared, what was compiled for the other log-density is not
+    twin = object.__new__(kind)
+    twin.__dict__.update({k: v for k, v in model.__dict__.items() if k != "_cache"})
+    twin._terms, twin._censor, twin._limited = terms, censor, {}
+    return twin
+
+
+def _by_entry(part):
+    return part.sum(axis=tuple(range(1, part.ndim)))
+
+
+def _by_record(term, part):
+    """Log-density of the entries of one response, added up for each of all records."""
+    part = _by_entry(part.astype("float64"))
+    return part if term.rows is None else pt.zeros(term.records)[term.rows].inc(part)
+
+
 class ByRecord:
     """Unweighted log-likelihood of every record, compiled at the first use."""
 
@@ -526,10 +600,7 @@ class ByRecord:
         total = 0.0
         parts = self.model.logp(vars=observed, sum=False, jacobian=False)
         for term, part in zip(self.terms, parts, strict=True):
-            part = part.astype("float64").sum(axis=tuple(range(1, part.ndim)))
-            if term.rows is not None:
-                part = pt.zeros(term.records)[term.rows].inc(part)
-            total = total + part
+            total = total + _by_record(term, part)
         return self.model.compile_fn(
             total, inputs=self.model.value_vars, on_unused_input="ignore"
         )
