@@ -58,6 +58,7 @@ from ppm.publishing.notebooks import (
 from ppm.publishing.staging import (
     chapters_of,
     claims_of,
+    leave_out_reference,
     stage,
     stage_notebook,
     stage_prose,
@@ -349,6 +350,7 @@ def render_page(root, executed, record):
     with tempfile.TemporaryDirectory() as folder:
         source, output = Path(folder, "stage"), Path(folder, "sphinx")
         stage_prose(Path(root), source)
+        leave_out_reference(source)
         # the other chapters are there so that references to their theorems get numbers
         for other, notebook in notebooks.items():
             if other != name:

@@ -122,6 +122,20 @@ def stage_prose(root, target, records=None, results=None):
             prose.write_text(text, "utf-8")
 
 
+def leave_out_reference(staged):
+    """Take the library's pages out of a staged book: a chapter alone has no use for them.
+
+    Parameters
+    ----------
+    staged : path-like
+        Folder with the settings and the prose.
+    """
+    contents = Path(staged, "_toc.yml")
+    entries = r"^ *- file: book/library/.*\n(?: *sections:\n)?"
+    contents.write_text(re.sub(entries, "", contents.read_text("utf-8"), flags=re.M), "utf-8")
+    shutil.rmtree(Path(staged, "book", "library"), ignore_errors=True)
+
+
 def _profiles(root):
     """What every profile but the default sets, by its name."""
     notebooks = find_notebooks(root)

@@ -424,6 +424,28 @@ def test_a_page_that_cannot_be_written_is_not_there(
     assert found == {"prose.ipynb", "prose.html", "prose_files", "_static", "a.js"}
 
 
+def test_the_page_of_a_run_is_made_without_the_librarys_reference(tmp_path, monkeypatch):
+    """It would only cost time: a chapter alone has no links to other pages."""
+    seen = {}
+
+    def look(source, output, *, strict=True):
+        seen["pages"] = re.findall(r"file: (\S+)", (source / "_toc.yml").read_text("utf-8"))
+        seen["there"] = {path.stem for path in (source / "book").rglob("*.md")}
+        return ["seen enough"]
+
+    monkeypatch.setattr(book, "_sphinx", look)
+    notebook = find_notebooks(ROOT)["theory"]
+    executed = tmp_path / "theory.ipynb"
+    shutil.copy(notebook.path, executed)
+    record = run_record(notebook, {}, "paper") | {"seconds": 1.0}
+    with pytest.raises(book.BookError, match="seen enough"):
+        book.render_page(ROOT, executed, record)
+    contents = re.findall(r"file: (\S+)", (ROOT / "_toc.yml").read_text("utf-8"))
+    assert seen["pages"] == [page for page in contents if "library" not in page]
+    assert len(seen["pages"]) > 10 and "notation" in seen["there"]
+    assert not seen["there"] & {"lipschitz", "weights"}
+
+
 def test_in_this_book_a_module_reaches_the_chapters_that_use_it():
     reached = {
         name: fingerprints.reached_modules(ROOT / "ppm", notebook.path)
