@@ -208,7 +208,13 @@ def test_this_book_builds_without_a_warning(tmp_path):
     with (root / "_build" / "html" / "objects.inv").open("rb") as file:
         inventory = InventoryFile.load(file, "", posixpath.join)
     kinds = ("py:function", "py:class", "py:exception")
-    described = {name for kind in kinds for name in inventory[kind]}
+    # a class has a second entry, by the module that defines it, with the same address
+    described = {
+        name
+        for kind in kinds
+        for name, (*_, address, _) in inventory[kind].items()
+        if address.endswith(f"#{name}")
+    }
     assert described == {f"ppm.{name}" for name in public_names()}
     chapters = root / "_build" / "html" / "notebooks"
     assert {path.stem for path in chapters.glob("*.html")} == small.keys()
