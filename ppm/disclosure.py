@@ -341,7 +341,7 @@ def release_statement(result, releases, *, strict_epsilon=None):
         alone, as for weights that each record determines, capped over a public set to which the
         prior is restricted. Whoever gives it vouches for all of that: where given weights come
         from, and what a prior allows, cannot be seen here. A strict result, of a run with
-        ``censor=``, brings its own.
+        ``censor=``, brings its own; a larger one given here takes its place.
 
     Returns
     -------

@@ -183,10 +183,12 @@ class MechanismResult:
             self._withhold()
         except ChainsDisagreeError as error:
             return textwrap.fill(str(error), 84)
+        seen = f"over {self.draws_used:,} draws and {self.weights.size:,} records"
+        told = f"epsilon {self.epsilon():.3f} for one release"
         lines = [
-            f"local bound {self.local_bound:.3f} nats over {self.draws_used:,} draws and "
-            f"{self.weights.size:,} records; epsilon {self.epsilon():.3f} for one release"
-            f"{', for every database' if self.strict else ''}"
+            f"{told}, for every database: the width of the limits ({seen})"
+            if self.strict
+            else f"local bound {self.local_bound:.3f} nats {seen}; {told}"
         ]
         if self.diagnostics is not None:
             lines.extend(str(self.diagnostics).splitlines())
@@ -195,10 +197,10 @@ class MechanismResult:
         if not self.chains_agree:
             found = "; ".join(self._disagreements())
             lines.extend(textwrap.wrap(f"CHAINS DISAGREE, shown all the same: {found}", 84))
-        told = CONFIDENTIAL.replace("the numbers above", "the other numbers above")
-        lines.extend(
-            textwrap.wrap(f"epsilon may be published; {told}" if self.strict else CONFIDENTIAL, 84)
-        )
+        told = CONFIDENTIAL
+        if self.strict:
+            told = f"epsilon may be published; {told.replace('the numbers', 'the other numbers')}"
+        lines.extend(textwrap.wrap(told, 84))
         return "\n".join(lines)
 
     def confidential(self):
