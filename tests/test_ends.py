@@ -117,9 +117,11 @@ def test_a_sweep_of_too_few_draws_says_that_nothing_is_known_of_the_chains(draws
     table = ppm.studies.sweep(mixture(), [(0.7, 0.0)], **SMALL | {"draws": draws}).table()
     assert table["R-hat"].isna().all() and not table["chains agree"].any()
     assert (table["draws"] == 2 * draws).all() and (table["local bound"] > 0).all()
+    result = ppm.PseudoPosteriorMechanism(mixture()).run(draws=draws, random_seed=1)
     with pytest.raises(ppm.ChainsDisagreeError) as refusal:
-        str(ppm.PseudoPosteriorMechanism(mixture()).run(draws=draws, random_seed=1))
+        result.epsilon()
     assert "R-hat" in str(refusal.value) and "\n" not in str(refusal.value)
+    assert "withheld" in str(result) and "R-hat" in str(result)
 
 
 @pytest.mark.parametrize("relative", [True, False])
