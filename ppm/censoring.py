@@ -27,7 +27,7 @@ class Censoring:
     p(x_i \mid \theta))`, and θ is drawn from prior · :math:`\exp \sum_i \ell_i(\theta)`. Hard
     censoring cuts, :math:`h(z) = \min(\max(z, \text{low}), \text{high})`. Smooth censoring,
     :math:`h(z) = c + \frac{W}{2} \tanh \frac{z - c}{W / 2}` with the middle c and the width W of
-    the interval, has a slope everywhere.
+    the interval, has a slope wherever log p has one.
 
     Parameters
     ----------
@@ -89,21 +89,6 @@ class Censoring:
         """W = high - low in nats: the ε of one exact draw."""
         return self.high - self.low
 
-    def warn_if_nothing_moves(self, oscillation):
-        """Warn where all terms stand at one limit, so that the records say next to nothing.
-
-        Parameters
-        ----------
-        oscillation : float
-            Largest oscillation of a record's term over the draws, in nats.
-        """
-        if oscillation < _HARDLY * self.width:
-            warnings.warn(
-                f"censor: over these draws no record's term moves by more than {_HARDLY:.0%} of "
-                "the width, so that the release says next to nothing of the records; "
-                "ppm.censoring.censoring_interval places limits by public data", stacklevel=4,
-            )
-
     def term(self, weighted_log_p, xp=np):
         """Terms h(z) of weighted log-likelihoods z.
 
@@ -152,6 +137,24 @@ class Censoring:
         if weights is not None:
             log_lik = weighted(log_lik, check_weights(weights, log_lik.shape[-1]))
         return self.term(log_lik)
+
+
+def warn_if_nothing_moves(censor, oscillation):
+    """Warn where all terms stand at one limit, so that the records say next to nothing.
+
+    Parameters
+    ----------
+    censor : Censoring
+        The limits.
+    oscillation : float
+        Largest oscillation of a record's term over the draws, in nats.
+    """
+    if oscillation < _HARDLY * censor.width:
+        warnings.warn(
+            f"censor: over these draws no record's term moves by more than {_HARDLY:.0%} of the "
+            "width, so that the release says next to nothing of the records; "
+            "ppm.censoring.censoring_interval places limits by public data", stacklevel=4,
+        )
 
 
 def censoring_interval(width, reference, *, smooth=True):

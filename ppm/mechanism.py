@@ -10,7 +10,7 @@ import numpy as np
 from ppm import pdp
 from ppm._random import streams
 from ppm._validation import check_count, check_number, check_weights, shown
-from ppm.censoring import Censoring
+from ppm.censoring import Censoring, warn_if_nothing_moves
 from ppm.diagnostics import ChainsDisagreeError, bound_diagnostics, is_diagnosed
 from ppm.disclosure import local_guarantee, strict_guarantee
 from ppm.lipschitz import oscillation_bound, record_bounds
@@ -524,7 +524,7 @@ class PseudoPosteriorMechanism:
         )
         if self.censor is not None and np.any(weights):
             terms = _terms(self.synthesizer, result.draws, weights, self.censor)
-            self.censor.warn_if_nothing_moves(oscillation_bound(*terms))
+            warn_if_nothing_moves(self.censor, oscillation_bound(*terms))
         return result
 
 
