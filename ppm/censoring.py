@@ -113,6 +113,25 @@ class Censoring:
             middle + half * xp.tanh((weighted_log_p - middle) / half), self.low, self.high
         )
 
+    def slope(self, weighted_log_p):
+        """Slopes h'(z) of the terms at weighted log-likelihoods z, in [0, 1].
+
+        Parameters
+        ----------
+        weighted_log_p : array_like
+            Values of α log p in nats.
+
+        Returns
+        -------
+        numpy.ndarray
+            Slopes, of the same shape; 0 at and beyond the limits of hard censoring.
+        """
+        z = np.asarray(weighted_log_p, dtype=np.float64)
+        if not self.smooth:
+            return np.where((z > self.low) & (z < self.high), 1.0, 0.0)
+        half = self.width / 2.0
+        return 1.0 - np.tanh((z - self.low - half) / half) ** 2
+
     def terms(self, log_lik, weights=None):
         """Terms of records with weights; weight 0 gives h(0), also where log p is infinite.
 

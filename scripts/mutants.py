@@ -108,6 +108,8 @@ TESTS = {
     "synthesizers/base": ["test_base"],
     "synthesizers/chains": ["test_chains", "test_mixture"],
     "synthesizers/mixture/__init__": ["test_light_import"],
+    "synthesizers/mixture/censored_sampler": ["test_mixture_censored"],
+    "synthesizers/mixture/compiled_terms": ["test_mixture_censored"],
     "synthesizers/mixture/compiled_passes": ["test_passes", "test_mixture"],
     "synthesizers/mixture/model": [
         "test_base",

@@ -413,7 +413,7 @@ def _class_sources(kind):
 @functools.cache
 def _library_source():
     library = Path(__file__).parents[1]
-    names = ("_random", "_validation", "diagnostics", "lipschitz")
+    names = ("_random", "_validation", "censoring", "diagnostics", "lipschitz")
     files = [Path(__file__), *(library / f"{name}.py" for name in names)]
     files += sorted((library / "synthesizers").rglob("*.py"))
     return [

@@ -537,7 +537,7 @@ def pair_terms(pair, total, log_pi, log_density, scaled, top):
     terms = np.empty((3, top.size))
     if _pair_terms(pair[0], pair[1], total, log_density, scaled, top, *terms):
         return record_passes.pair_terms(pair, total, log_pi, log_density, scaled, top)
-    return terms
+    return *terms, top
 
 
 @_compile("f8(f8, f8, f8[::1], f8[::1], f8[::1], f8[::1])")

@@ -7,7 +7,9 @@ import numpy as np
 
 from ppm._random import generator, streams
 from ppm._validation import check_count, check_number, check_weights, one_thread, shown
+from ppm.censoring import Censoring
 from ppm.synthesizers.chains import progress_bar, run_chains
+from ppm.synthesizers.mixture.censored_sampler import CensoredSampler
 from ppm.synthesizers.mixture.floor import FloorJob, check_floor
 from ppm.synthesizers.mixture.predictive import mixture_log_likelihood, predict_mixture
 from ppm.synthesizers.mixture.sampler import _Sampler, fastest_passes
@@ -122,6 +124,11 @@ class FiniteMixture:
     weighted log-likelihood and 1.10 for the largest weighted :math:`|\log f_i|` (at scale 0.5 and
     shift -0.3: 1.09 and 1.04): with such starts the bound would be withheld.
 
+    With limits on every record's term (``censor`` in :meth:`fit`) the term :math:`\alpha_i \log
+    f_i` above becomes :math:`h(\alpha_i \log f_i)`, see :class:`ppm.Censoring`, and the correction
+    is the same with this in its place. How often a record counts in a proposal is then the mean
+    slope of its term during warm-up, and fixed behind it.
+
     Where numba is installed, the passes over the records are compiled when the first fit starts.
     That takes a few seconds, once: the result is kept in a file for later processes, if there is a
     folder for it. Without numba, NumPy gives the same draws to rounding, more slowly.
@@ -203,7 +210,10 @@ class FiniteMixture:
         # where the chains run changes no draw
         return {name: value for name, value in vars(self).items() if name != "parallel"}
 
-    def fit(self, weights=None, *, draws=1000, random_seed=None, progress=False, initial=None):
+    def fit(
+        self, weights=None, *, draws=1000, random_seed=None, progress=False, initial=None,
+        censor=None,
+    ):
         r"""Draw from the pseudo posterior with these weights.
 
         Parameters
@@ -219,6 +229,9 @@ class FiniteMixture:
         initial : xarray.DataTree, optional
             An earlier fit of a model of the same size. Each chain starts where a chain of that fit
             ended, instead of at dispersed random points.
+        censor : ppm.Censoring, optional
+            Public limits of every record's term: draw from prior × :math:`\exp \sum_i
+            h(\alpha_i \log f_i)`. A model with a ``floor`` takes none.
 
         Returns
         -------
@@ -230,7 +243,8 @@ class FiniteMixture:
             ``log_likelihood``: ``response`` (chain, draw, record), the unweighted
             :math:`\log f_i`, also for records of weight 0. With a floor
             :math:`\log p_i`, a log-probability, or :math:`\log((1 - p_i)\,f_i)`.
-            ``sample_stats`` (chain, draw): ``weighted_log_likelihood``, ``occupied_components``
+            ``sample_stats`` (chain, draw): ``weighted_log_likelihood`` (with limits, the sum of the
+            terms), ``occupied_components``
             (components that some record of positive weight is assigned to), and
             ``acceptance_rate`` by ``block_kind``, NaN where a sweep had no such block.
             Component numbers have no meaning of their own: they may differ between chains.
@@ -238,7 +252,8 @@ class FiniteMixture:
         Raises
         ------
         ValueError
-            If the weights, the number of draws or ``initial`` do not fit the model.
+            If the weights, the number of draws or ``initial`` do not fit the model, ``censor`` is
+            no :class:`ppm.Censoring`, or the model has a floor and ``censor`` is given.
         RuntimeError
             If a component collapses onto records that it fits exactly (see the notes above).
         KeyboardInterrupt
@@ -247,6 +262,8 @@ class FiniteMixture:
         records, size = self.records, self.predictors.shape[1]
         weights = np.ones(records) if weights is None else check_weights(weights, records)
         draws = check_count("draws", draws)
+        if censor is not None:
+            self._check_censor(censor)
         starts = _starting_points(initial, self.chains, self.components, size, self.floor)
         # drawn from the generator, not spawned from a caller's SeedSequence, which would change it
         seeds = streams(generator(random_seed), self.chains)
@@ -266,6 +283,7 @@ class FiniteMixture:
                 start,
                 groups,
                 self._floor_job(weights, seed, start),
+                censor,
             )
             for seed, start, groups in zip(seeds, starts, self.starting_components, strict=True)
         ]
@@ -280,6 +298,16 @@ class FiniteMixture:
         with progress_bar(progress, sum(job.sweeps for job in jobs)) as advance:
             results = run_chains(_run_chain, jobs, advance, parallel=parallel)
         return _data_tree(results)
+
+    def _check_censor(self, censor):
+        if not isinstance(censor, Censoring):
+            raise ValueError(f"censor must be a ppm.Censoring; got {type(censor).__name__}")
+        if self.floor is not None:
+            raise ValueError(
+                "censor keeps a record's whole term between limits, and with a floor the term has "
+                "two parts: leave out floor, and take a scale on which the smallest response lies near "
+                "the others"
+            )
 
     def _floor_job(self, weights, seed, start):
         if self.floor is None:
@@ -490,6 +518,7 @@ class _Job:
     start: dict | None
     groups: int
     floor: FloorJob | None
+    censor: Censoring | None
 
     @property
     def sweeps(self):
@@ -514,7 +543,10 @@ def _run_chain(job, report=lambda sweeps: None):
         "acceptance_rate": np.empty((S, len(_Sampler.KINDS))),
     }
     with one_thread():
-        sampler = _Sampler(
+        kind, limits = _Sampler, {}
+        if job.censor is not None:
+            kind, limits = CensoredSampler, {"censor": job.censor}
+        sampler = kind(
             job.response[active],
             job.predictors[active],
             job.weights[active],
@@ -522,6 +554,7 @@ def _run_chain(job, report=lambda sweeps: None):
             job.prior,
             job.blocks,
             np.random.default_rng(job.seed),
+            **limits,
         )
         sampler.start(job.start, job.groups)
         # from a rough start most corrected proposals are rejected: the first sweeps of warm-up go
@@ -563,7 +596,7 @@ def _run_chain(job, report=lambda sweeps: None):
                     sampler.beta,
                     sampler.sigma,
                 )
-            out["weighted_log_likelihood"][s] = sampler.alpha @ sampler.log_f
+            out["weighted_log_likelihood"][s] = sampler.total()
             out["occupied_components"][s] = np.count_nonzero(sampler.count)
             with np.errstate(invalid="ignore"):
                 out["acceptance_rate"][s] = sampler.accepted / sampler.proposed

@@ -154,14 +154,21 @@ class _Sampler:
             np.arange(rows.size) if given else rows,
             *self.terms(),
         )
-        change = self.passes.weighted_change(self.rest_alpha, log_f, self.log_f)
-        if not self.accept(kind, members - change):
+        if not self.accept(kind, members - self.excess_change(log_f)):
             return False
         if given:
             self.log_density[rows] = densities
         self.scaled[rows] = scaled
         self.log_f = log_f
         return True
+
+    def excess_change(self, new_log_f):
+        """Change of Σ (1 - α_i) log f_i: what a proposal from full densities has too much."""
+        return self.passes.weighted_change(self.rest_alpha, new_log_f, self.log_f)
+
+    def total(self):
+        """Weighted log-likelihood of all records."""
+        return self.alpha @ self.log_f
 
     # ---- a sweep --------------------------------------------------------------------------
 
@@ -203,20 +210,18 @@ class _Sampler:
         With the sum of both held, their prior is that of a Beta(a/K, a/K) share u. The variable is
         log(u / (1 - u)), hence :math:`u^{a/K} (1 - u)^{a/K}` with its Jacobian.
         """
-        rng, prior_count = self.rng, self.concentration / self.K
+        rng = self.rng
         order = rng.permutation(self.K)
         for pair in order[: 2 * (self.K // 2)].reshape(-1, 2):
             total = np.logaddexp(*self.log_pi[pair])
             # this depends on nothing that the move changes, so leaving pairs out is allowed
             if total < SMALLEST_PAIR:
                 continue
-            terms = self.passes.pair_terms(pair, total, *self.terms())
+            target = self.share_target(pair, total)
 
-            def log_density(x, terms=terms):
+            def log_density(x, target=target):
                 # the interval bounds the steps outwards where the prior is all there is
-                if abs(x) > 40.0:
-                    return -np.inf
-                return self.passes.share_log_density(x, prior_count, self.alpha, *terms)
+                return -np.inf if abs(x) > 40.0 else target(x)
 
             x = self.log_pi[pair[0]] - self.log_pi[pair[1]]
             if not np.isfinite(log_density(x)):
@@ -226,6 +231,12 @@ class _Sampler:
             x = slice_draw(x, log_density, rng, width=20.0 if wide else 2.0)
             self.log_pi[pair] = total - np.logaddexp(0.0, [-x, x])
             self.update_terms(pair)
+
+    def share_target(self, pair, total):
+        """Log-density of how a pair shares its mixture weight, as a function of x."""
+        terms = self.passes.pair_terms(pair, total, *self.terms())[:3]
+        prior_count = self.concentration / self.K
+        return lambda x: self.passes.share_log_density(x, prior_count, self.alpha, *terms)
 
     # ---- moves given the labels -----------------------------------------------------------
 
@@ -316,22 +327,28 @@ class _Sampler:
         steps *= fresh - (lower.T @ self.beta[k] - half)
         steps = np.ascontiguousarray(_solve(lower, steps.T, transposed=True).T)
         moved = self.design.times(np.vstack([steps, self.beta[k]]))
+        accepted, scale_accepted = self.move_component(k, steps, moved, members)
+        self.proposed[:2] += blocks, 1
+        self.accepted[:2] += np.count_nonzero(accepted), scale_accepted
+
+    def move_component(self, k, steps, moved, members):
+        """Metropolis steps of the coefficients, then of the scale: which were accepted."""
+        sigma = self.sigma[k]
         rest = self.passes.rest_of(k, *self.terms())
         rest_members = self.rest_members(members)
         accepted, residual, self.log_f = self.passes.try_steps(
-            k, moved[:-1], self.thresholds(blocks), self.y - moved[-1], sigma, rest,
+            k, moved[:-1], self.thresholds(len(steps)), self.y - moved[-1], sigma, rest,
             rest_members, self.rest_alpha, (*self.terms(), self.log_f),
         )
         self.beta[k] += accepted @ steps
-        sigma = self.propose_sigma(k, residual[members], alpha)
+        sigma = self.propose_sigma(k, residual[members], self.alpha[members])
         scale_accepted, self.log_f = self.passes.try_scale(
             k, sigma, self.thresholds(1)[0], residual, self.sigma[k], rest,
             rest_members, self.rest_alpha, (*self.terms(), self.log_f),
         )
         if scale_accepted:
             self.sigma[k] = sigma
-        self.proposed[:2] += blocks, 1
-        self.accepted[:2] += np.count_nonzero(accepted), scale_accepted
+        return accepted, scale_accepted
 
     def rest_members(self, members):
         """1 - α of the member records, 0 for all others."""

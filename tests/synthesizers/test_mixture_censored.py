@@ -1,0 +1,205 @@
+"""The mixture's sampler with limits on every record's term, against the prior itself.
+
+With limits the pseudo likelihood lies between two numbers whatever the parameters are, so that
+draws from the prior, weighted by it, give every expectation: no chain is behind the reference.
+"""
+
+import numpy as np
+import pytest
+
+import ppm
+from ppm.synthesizers.mixture import model as finite_mixture
+from ppm.synthesizers.mixture import record_passes
+from ppm.synthesizers.mixture.censored_sampler import CensoredSampler
+
+RECORDS, COMPONENTS, PRIOR_DRAWS = 10, 2, 400_000
+X = np.column_stack([np.ones(RECORDS), np.linspace(-1.0, 1.0, RECORDS)])
+Y = np.array([0.4, 0.1, 0.9, 1.1, 1.3, 1.2, 2.1, 2.4, 2.0, 6.5])
+WEIGHTS = np.array([1.0, 0.9, 0.2, 1.0, 0.5, 1.0, 0.7, 0.05, 1.0, 1.0])
+CENSORS = {"hard": ppm.Censoring(-2.2, -1.0, smooth=False), "smooth": ppm.Censoring(-2.6, -0.8)}
+SETTINGS = {"components": COMPONENTS, "concentration_prior": (4.0, 2.0), "residual_df": 5.0}
+
+
+def log_normal(residual, sigma):
+    return -0.5 * (residual / sigma) ** 2 - np.log(sigma) - 0.5 * np.log(2.0 * np.pi)
+
+
+def log_f(pi, beta, sigma):
+    """Log-likelihood of all records at many draws at once, shape (draws, records)."""
+    with np.errstate(divide="ignore"):
+        terms = [
+            np.log(pi[:, [k]]) + log_normal(Y - beta[:, k] @ X.T, sigma[:, [k]])
+            for k in range(COMPONENTS)
+        ]
+    return np.logaddexp(*terms)
+
+
+def quantities(pi, beta, sigma, concentration):
+    """Functions of parameters and data that do not depend on how components are numbered."""
+    terms, rows, order = log_f(pi, beta, sigma), np.arange(len(pi)), np.argsort(pi, axis=1)
+    return {
+        "term of the first": np.clip(terms[:, 0], -6.0, 0.0),
+        "term of the outlier": np.clip(terms[:, -1], -9.0, 0.0),
+        "largest share": pi.max(axis=1),
+        "log scale of the large": np.log(sigma[rows, order[:, 1]]),
+        "log scale of the small": np.log(sigma[rows, order[:, 0]]),
+        "level": np.tanh((pi[..., None] * beta).sum(axis=1)[:, 0]),
+        "slope of the large": np.tanh(beta[rows, order[:, 1], 1]),
+        "log concentration": np.log(concentration),
+    }
+
+
+@pytest.fixture(scope="module")
+def prior():
+    """Draws of the parameters from the prior, as the model's docstring states it."""
+    rng, shape = np.random.default_rng(1), (PRIOR_DRAWS, COMPONENTS)
+    concentration = rng.gamma(4.0, 0.5, PRIOR_DRAWS)
+    gammas = rng.standard_gamma(np.repeat(concentration[:, None] / COMPONENTS, COMPONENTS, 1))
+    gammas += 1e-300
+    auxiliary = 1.0 / rng.gamma(0.5, size=(PRIOR_DRAWS, 2))
+    root = np.sqrt(auxiliary / 6.0)
+    # Bartlett: the precision of the coefficients is L L'
+    first, below, second = (
+        root[:, 0] * np.sqrt(rng.chisquare(4, PRIOR_DRAWS)),
+        root[:, 1] * rng.standard_normal(PRIOR_DRAWS),
+        root[:, 1] * np.sqrt(rng.chisquare(3, PRIOR_DRAWS)),
+    )
+    z = rng.standard_normal((*shape, 2))
+    slope = z[..., 1] / second[:, None]
+    level = (z[..., 0] - below[:, None] * slope) / first[:, None]
+    return (
+        gammas / gammas.sum(axis=1, keepdims=True), np.stack([level, slope], axis=-1),
+        np.abs(rng.standard_t(5.0, shape)), concentration,
+    )
+
+
+def expected(prior, censor):
+    """Means and their standard errors under the censored pseudo posterior, from the prior."""
+    terms = censor.terms(log_f(*prior[:3]), WEIGHTS)
+    weights = np.exp(terms.sum(axis=1) - terms.sum(axis=1).max())
+    weights /= weights.sum()
+    assert 1.0 / (weights**2).sum() > 2000
+    found = {}
+    for name, values in quantities(*prior).items():
+        mean = weights @ values
+        found[name] = mean, np.sqrt((weights**2) @ (values - mean) ** 2)
+    return found
+
+
+def scores(prior, censor, monkeypatch, sampler=CensoredSampler, draws=3000):
+    """How far the chains' means lie from those, in standard errors of the difference."""
+    monkeypatch.setattr(finite_mixture, "CensoredSampler", sampler)
+    model = ppm.FiniteMixture(Y, X, chains=2, warmup=400, thin=2, parallel=False, **SETTINGS)
+    fit = model.fit(WEIGHTS, draws=draws, random_seed=3, censor=censor)
+    posterior = (
+        fit["posterior"].to_dataset().stack(sample=("chain", "draw")).transpose("sample", ...)
+    )
+    found = quantities(
+        *(posterior[name].values for name in ("pi", "beta", "sigma", "concentration"))
+    )
+    result = {}
+    for name, (mean, error) in expected(prior, censor).items():
+        batches = found[name].reshape(40, -1).mean(axis=1)
+        own = batches.std(ddof=1) / np.sqrt(batches.size)
+        result[name] = (batches.mean() - mean) / np.hypot(own, error)
+    return result
+
+
+@pytest.mark.parametrize("kind", CENSORS)
+def test_draws_are_those_of_the_censored_pseudo_posterior(prior, monkeypatch, kind):
+    found = scores(prior, CENSORS[kind], monkeypatch)
+    assert max(np.abs([*found.values()])) < 4.0, found
+
+
+class NoCorrection(CensoredSampler):
+    def excess_change(self, new_log_f):
+        return 0.0
+
+
+class AsIfUncensored(CensoredSampler):
+    def excess_change(self, new_log_f):
+        return (1.0 - self.weights) @ (new_log_f - self.log_f)
+
+
+class SharesWithoutRecords(CensoredSampler):
+    def share_target(self, pair, total):
+        count = self.concentration / self.K
+        return lambda x: count * (-np.logaddexp(0.0, [-x, x])).sum()
+
+
+class MembersForgotten(CensoredSampler):
+    def rest_members(self, members):
+        return np.zeros(self.y.size)
+
+
+@pytest.mark.parametrize(
+    "sampler", [NoCorrection, AsIfUncensored, SharesWithoutRecords, MembersForgotten]
+)
+def test_a_sampler_with_a_slip_in_it_is_caught(prior, monkeypatch, sampler):
+    found = scores(prior, CENSORS["hard"], monkeypatch, sampler, draws=1000)
+    assert max(np.abs([*found.values()])) > 6.0, found
+
+
+@pytest.mark.parametrize("kind", CENSORS)
+def test_compiled_and_plain_passes_decide_alike(kind):
+    pytest.importorskip("numba")
+    from ppm.synthesizers.mixture import compiled_passes
+
+    prior_settings = ppm.FiniteMixture(Y, X, **SETTINGS).prior
+    states = []
+    for passes in (record_passes, compiled_passes):
+        sampler = CensoredSampler(
+            Y, X, WEIGHTS, COMPONENTS, prior_settings, None, np.random.default_rng(5),
+            censor=CENSORS[kind], passes=passes,
+        )
+        sampler.start(None)
+        with np.errstate(under="ignore"):
+            for sweep in range(40):
+                sampler.sweep()
+                sampler.adapt_blocks(sweep)
+        states.append((sampler.beta, sampler.sigma, sampler.log_pi, sampler.total()))
+    for plain, compiled in zip(*states, strict=True):
+        np.testing.assert_allclose(plain, compiled, rtol=1e-8)
+
+
+def test_proposal_weights_stay_as_warm_up_left_them(monkeypatch):
+    seen = []
+
+    class Watched(CensoredSampler):
+        def sweep(self):
+            super().sweep()
+            seen.append(self.alpha)
+
+    monkeypatch.setattr(finite_mixture, "CensoredSampler", Watched)
+    model = ppm.FiniteMixture(Y, X, chains=1, warmup=50, parallel=False, **SETTINGS)
+    model.fit(WEIGHTS, draws=30, random_seed=1, censor=ppm.Censoring(-4.0, 0.5, smooth=False))
+    assert not np.array_equal(seen[20], seen[49])
+    assert all(np.array_equal(later, seen[50]) for later in seen[50:])
+    # the outlier's term is cut off nearly always, and hardly counts
+    assert seen[-1][-1] < 0.3 < 0.7 < seen[-1][0]
+
+
+def test_a_run_is_strict_and_its_sum_is_that_of_the_terms():
+    censor = CENSORS["smooth"]
+    model = ppm.FiniteMixture(Y, X, chains=2, warmup=300, thin=3, parallel=False, **SETTINGS)
+    mechanism = ppm.PseudoPosteriorMechanism(
+        model, censor=censor, weights=np.full(RECORDS, 0.5), fixed_weights=True
+    )
+    result = mechanism.run(draws=400, random_seed=2, allow_disagreement=True)
+    if result.chains_agree:
+        assert result.strict
+        assert result.epsilon() == censor.width
+    assert result.oscillation_bound <= censor.width * (1 + 1e-12)
+    terms = censor.terms(model.log_likelihood(result.draws).values, np.full(RECORDS, 0.5))
+    np.testing.assert_allclose(
+        result.draws["sample_stats"]["weighted_log_likelihood"], terms.sum(axis=-1), rtol=1e-9
+    )
+
+
+def test_what_cannot_be_censored_is_refused():
+    model = ppm.FiniteMixture(Y, X, **SETTINGS)
+    with pytest.raises(ValueError, match=r"censor must be a ppm\.Censoring; got tuple"):
+        model.fit(draws=2, censor=(-1, 1))
+    floored = ppm.FiniteMixture(np.maximum(Y, 0.5), X, floor=0.5, **SETTINGS)
+    with pytest.raises(ValueError, match="leave out floor"):
+        floored.fit(draws=2, censor=CENSORS["hard"])
