@@ -1,5 +1,6 @@
 """Censoring: a record's term of the log-likelihood between two public limits, for a strict ε."""
 
+import inspect
 import math
 import warnings
 from dataclasses import dataclass
@@ -9,7 +10,7 @@ import numpy as np
 from ppm._validation import check_number, check_weights
 from ppm.lipschitz import as_matrix, weighted
 
-__all__ = ["Censoring", "censoring_interval"]
+__all__ = ["Censoring", "censoring_interval", "censoring_weight"]
 
 # centres of the first search, and how often its neighbourhood is searched again, with how many
 _CENTRES, _SEARCHES, _NEARER = 65, 5, 9
@@ -158,6 +159,30 @@ class Censoring:
         return self.term(log_lik)
 
 
+def check_censor(synthesizer, censor):
+    """Return limits that the synthesizer's ``fit`` takes, or None.
+
+    Raises
+    ------
+    TypeError
+        If its ``fit`` does not name the argument ``censor``.
+    ValueError
+        If ``censor`` is no :class:`ppm.Censoring`.
+    """
+    if censor is None:
+        return None
+    if not isinstance(censor, Censoring):
+        raise ValueError(f"censor must be a ppm.Censoring; got {type(censor).__name__}")
+    # by name: what takes any keyword may pass over this one in silence
+    if "censor" not in inspect.signature(synthesizer.fit).parameters:
+        raise TypeError(
+            f"censor: the fit() of {type(synthesizer).__name__} takes none; accepted: "
+            "ppm.GammaPoisson, ppm.FiniteMixture, a PyMC model, or a synthesizer whose fit() has "
+            "the argument censor"
+        )
+    return censor
+
+
 def warn_if_nothing_moves(censor, oscillation):
     """Warn where all terms stand at one limit, so that the records say next to nothing.
 
@@ -224,21 +249,7 @@ def censoring_interval(width, reference, *, smooth=True):
     (1.0, True)
     """
     width = check_number("width", width, above=0)
-    values = as_matrix(reference, "reference").astype(np.float64)
-    values = values.reshape(-1, values.shape[-1])
-    if len(values) < 2:
-        raise ValueError(
-            "reference must have two draws or more: with one, no change depends on the parameters"
-        )
-    if not np.isfinite(values).all():
-        raise ValueError(
-            "reference must hold finite numbers: leave out records that are impossible at a draw"
-        )
-    if np.array_equal(values, np.rint(values)):
-        raise ValueError(
-            "reference must hold log-likelihoods, as model.log_likelihood(fit) gives them; got "
-            "whole numbers, which may be records"
-        )
+    values = _public_reference(reference)
 
     def loss(middle):
         change = Censoring(middle - width / 2.0, middle + width / 2.0, smooth).term(values)
@@ -265,3 +276,76 @@ def censoring_interval(width, reference, *, smooth=True):
             max(left, found - (right - left) / 4.0), min(right, found + (right - left) / 4.0)
         )
     return Censoring(float(found - width / 2.0), float(found + width / 2.0), smooth)
+
+
+def censoring_weight(width, reference, *, outside=0.02):
+    r"""One weight for all records, with which limits of a given width cut little off.
+
+    Where the terms of many records lie outside the limits, the release has a bias that no number of
+    records mends: the tails are left out of the fit. A weight α below 1 moves the terms together
+    before they are cut. It costs precision instead, about as if only a share α of the records were
+    there, and of that a survey has plenty. The weight is a public constant, so that the ε of the
+    limits stays their width.
+
+    Parameters
+    ----------
+    width : float
+        Width W of the limits, above 0, in nats: ε of one release.
+    reference : array_like, shape (draws, records), or xarray.DataArray
+        Unweighted log-likelihoods in nats of *public* records, as for
+        :func:`ppm.censoring.censoring_interval`. **It must not come from the confidential table.**
+    outside : float, default 0.02
+        Share of the reference's values that may lie outside the limits, from 0 to 0.5.
+
+    Returns
+    -------
+    float
+        The largest weight, at most 1, with which an interval of width W holds all other values.
+
+    Raises
+    ------
+    ValueError
+        If ``width`` is not above 0, ``outside`` is not from 0 to 0.5, or ``reference`` has fewer
+        than two draws or holds infinite values or NaN.
+
+    Notes
+    -----
+    Not in Savitsky, Williams and Hu (2022), whose weights fall with a record's own risk. Here all
+    records have the same one. It is meant for hard limits: smooth ones bend a term well inside.
+
+    Examples
+    --------
+    >>> import ppm
+    >>> last_year = ppm.GammaPoisson([4, 5, 5, 6, 7, 9])    # a public table
+    >>> reference = last_year.log_likelihood(last_year.fit(draws=500, random_seed=1))
+    >>> weight = ppm.censoring.censoring_weight(0.5, reference)
+    >>> limits = ppm.censoring.censoring_interval(0.5, weight * reference, smooth=False)
+    >>> round(weight, 2), round(limits.low, 2), round(limits.high, 2)
+    (0.28, -0.97, -0.47)
+    """
+    width = check_number("width", width, above=0)
+    outside = check_number("outside", outside, at_least=0, at_most=0.5)
+    values = np.sort(_public_reference(reference), axis=None)
+    inside = math.ceil((1.0 - outside) * values.size)
+    shortest = float((values[inside - 1 :] - values[: values.size - inside + 1]).min())
+    return 1.0 if shortest <= width else width / shortest
+
+
+def _public_reference(reference):
+    """Log-likelihoods of a reference, checked, shape (draws, records)."""
+    values = as_matrix(reference, "reference").astype(np.float64)
+    values = values.reshape(-1, values.shape[-1])
+    if len(values) < 2:
+        raise ValueError(
+            "reference must have two draws or more: with one, no change depends on the parameters"
+        )
+    if not np.isfinite(values).all():
+        raise ValueError(
+            "reference must hold finite numbers: leave out records that are impossible at a draw"
+        )
+    if np.array_equal(values, np.rint(values)):
+        raise ValueError(
+            "reference must hold log-likelihoods, as model.log_likelihood(fit) gives them; got "
+            "whole numbers, which may be records"
+        )
+    return values

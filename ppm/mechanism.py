@@ -1,6 +1,5 @@
 """The pseudo posterior mechanism: fit, weigh, refit, bound, release (the paper's section 3)."""
 
-import inspect
 import textwrap
 import warnings
 from dataclasses import dataclass, field, replace
@@ -10,7 +9,7 @@ import numpy as np
 from ppm import pdp
 from ppm._random import streams
 from ppm._validation import check_count, check_number, check_weights, shown
-from ppm.censoring import Censoring, warn_if_nothing_moves
+from ppm.censoring import check_censor, warn_if_nothing_moves
 from ppm.diagnostics import ChainsDisagreeError, bound_diagnostics, is_diagnosed
 from ppm.disclosure import local_guarantee, strict_guarantee
 from ppm.lipschitz import oscillation_bound, record_bounds
@@ -441,7 +440,7 @@ class PseudoPosteriorMechanism:
             if (self.scale, self.shift, truncate_at) != (1.0, 0.0, None):
                 raise ValueError("weights replaces scale, shift and truncate_at: leave those out")
             weights = check_weights(weights, self.synthesizer.records)
-        self.censor = _check_censor(self.synthesizer, censor)
+        self.censor = check_censor(self.synthesizer, censor)
         if not isinstance(fixed_weights, (bool, np.bool_)):
             raise ValueError(f"fixed_weights must be True or False; got {shown(fixed_weights)}")
         if fixed_weights and (weights is None or censor is None):
@@ -526,20 +525,6 @@ class PseudoPosteriorMechanism:
             terms = _terms(self.synthesizer, result.draws, weights, self.censor)
             warn_if_nothing_moves(self.censor, oscillation_bound(*terms))
         return result
-
-
-def _check_censor(synthesizer, censor):
-    if censor is None:
-        return None
-    if not isinstance(censor, Censoring):
-        raise ValueError(f"censor must be a ppm.Censoring; got {type(censor).__name__}")
-    # by name: what takes any keyword may pass over this one in silence
-    if "censor" not in inspect.signature(synthesizer.fit).parameters:
-        raise TypeError(
-            f"censor: the fit() of {type(synthesizer).__name__} takes none; accepted: "
-            "ppm.GammaPoisson, a PyMC model, or a synthesizer whose fit() has the argument censor"
-        )
-    return censor
 
 
 def refit(

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from ppm.censoring import Censoring, censoring_interval
+from ppm.censoring import Censoring, censoring_interval, censoring_weight
 from ppm.synthesizers.gamma_poisson import log_likelihood_of_counts
 
 VALUES = np.r_[-np.inf, -1e300, np.linspace(-80.0, 40.0, 2_001), 1e300, np.inf]
@@ -135,7 +135,34 @@ def test_a_constant_in_the_log_density_moves_the_interval_and_an_array_may_have_
         (1.0, np.zeros((0, 2)), "reference is empty"),
     ],
 )
-def test_a_reference_that_places_nothing_is_refused(width, reference, message):
+@pytest.mark.parametrize("function", [censoring_interval, censoring_weight])
+def test_a_reference_that_places_nothing_is_refused(function, width, reference, message):
     with pytest.raises(ValueError, match=message) as error:
-        censoring_interval(width, reference)
+        function(width, reference)
     assert "\n" not in str(error.value)
+
+
+def test_a_weight_brings_all_but_a_share_of_the_terms_between_limits():
+    rng = np.random.default_rng(4)
+    reference = -rng.gamma(2.0, size=(20, 300)) - 5.0
+    for width in (0.25, 1.0, 3.0):
+        for outside in (0.0, 0.02, 0.3):
+            weight = censoring_weight(width, reference, outside=outside)
+            values = np.sort(weight * reference, axis=None)
+            # whether some interval of this width holds so many, and with a larger weight none does
+            for factor, holds in ((1.0 + 1e-9, True), (0.98, False)):
+                count = np.searchsorted(values, values + width * factor, side="right")
+                most = (count - np.arange(values.size)).max()
+                if holds or weight < 1.0:
+                    assert (most >= (1.0 - outside) * values.size) == holds
+    assert censoring_weight(100.0, reference) == 1.0
+    # what all values have in common does not count
+    assert censoring_weight(1.0, reference + 40.0) == pytest.approx(
+        censoring_weight(1.0, reference)
+    )
+
+
+@pytest.mark.parametrize("outside", [-0.1, 0.6, np.nan, "few"])
+def test_a_share_outside_is_a_share(outside):
+    with pytest.raises(ValueError, match="outside must be a finite number"):
+        censoring_weight(1.0, [[-1.5, -2.0], [-1.0, -3.0]], outside=outside)

@@ -10,6 +10,8 @@ _EXPORTS = {
     "Sweep": "ppm.studies.sweep_results",
     "SweepEntry": "ppm.studies.sweep_results",
     "match_local_bound": "ppm.studies.scalar_search",
+    "strict_releases": "ppm.studies.strict_releases",
+    "StrictReleases": "ppm.studies.strict_releases",
     "compare_starts": "ppm.studies.starting_points",
     "settings": "ppm.studies.open_settings",
     "SettingsStudy": "ppm.studies.open_settings",

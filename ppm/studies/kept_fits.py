@@ -157,7 +157,7 @@ class FitRunner:
         chain = getattr(model, "warmup", 0) + self.draws * getattr(model, "thin", 1)
         return chain * getattr(model, "chains", 1)
 
-    def fit(self, name, weights, seed, *, start=None, longer=False):
+    def fit(self, name, weights, seed, *, start=None, longer=False, censor=None):
         """Summary of one fit: from the store, from earlier in this run, or computed.
 
         Threads may ask for fits at the same time.
@@ -174,6 +174,9 @@ class FitRunner:
             A fit to start from, with a fifth of the warm-up, if the synthesizer can do so.
         longer : bool, default False
             Whether to make more sweeps for each kept draw; not together with ``start``.
+        censor : ppm.Censoring, optional
+            Public limits of every record's weighted term. Bounds, oscillations and diagnostics are
+            then those of the terms, and the summary's ``weights`` 1, or 0 for a record without one.
 
         Returns
         -------
@@ -191,6 +194,7 @@ class FitRunner:
                 "releases": (self.releases, self.labels),
                 "seed": seed,
                 "start": None if start is None else start.key,
+                "censor": censor,
             }
         )
         with self._lock:
@@ -200,32 +204,41 @@ class FitRunner:
                 future = self._known[key] = Future()
         if mine:
             try:
-                future.set_result(self._load_or_run(name, model, key, weights, seed, start))
+                future.set_result(
+                    self._load_or_run(name, model, key, weights, seed, start, censor)
+                )
             except BaseException as error:
                 # whoever waits for the same fit must not wait for ever
                 future.set_exception(error)
                 raise
         return future.result()
 
-    def _load_or_run(self, name, model, key, weights, seed, start):
+    def _load_or_run(self, name, model, key, weights, seed, start, censor):
         summary = None if self.store is None else self.store.load(key)
         if summary is None:
             sweeps = self.sweeps(start is not None, model is self.longer)
             with self.progress.running(name, sweeps) as advance:
-                summary = self._run(model, key, weights, seed, start, advance)
+                summary = self._run(model, key, weights, seed, start, censor, advance)
             if self.store is not None:
                 self.store.save(summary)
         return summary
 
-    def _run(self, model, key, weights, seed, start, advance):
+    def _run(self, model, key, weights, seed, start, censor, advance):
         fit_seed, release_seed = streams(seed, 2)
-        warm = {} if start is None else {"initial": start.end}
+        settings = {} if start is None else {"initial": start.end}
+        if censor is not None:
+            settings["censor"] = censor
         shared = contextlib.nullcontext() if self.pool is None else sharing(self.pool, advance)
         with shared:
-            fit = model.fit(weights, draws=self.draws, random_seed=fit_seed, **warm)
+            fit = model.fit(weights, draws=self.draws, random_seed=fit_seed, **settings)
         log_lik = model.log_likelihood(fit)
+        if censor is not None:
+            log_lik = log_lik.copy(data=censor.terms(log_lik.values, weights))
+            weights = np.sign(weights)
         largest, oscillations = record_bounds(log_lik), record_oscillations(log_lik)
-        diagnostics = bound_diagnostics(log_lik, weights, sample_stats=fit.get("sample_stats"))
+        diagnostics = bound_diagnostics(
+            log_lik, weights, sample_stats=fit.get("sample_stats"), total_decides=censor is not None
+        )
         releases = {}
         for labels in self.labels:
             # synthesizers without labels know no such argument

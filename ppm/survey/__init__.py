@@ -8,6 +8,8 @@ _EXPORTS = {
     "simulate": "ppm.survey.stand_in",
     "download": "ppm.survey.downloading",
     "log_income": "ppm.survey.design",
+    "power_income": "ppm.survey.design",
+    "income_from_power": "ppm.survey.design",
     "left_out_columns": "ppm.survey.design",
     "predictor_matrix": "ppm.survey.design",
     "ConsumerExpenditure": "ppm.survey.expenditure",

@@ -851,6 +851,31 @@ def test_predictors_refuse():
         predictor_matrix(table.to_numpy())
 
 
+def test_a_power_of_income_and_the_way_back():
+    income = np.array([-7000.0, -1.0, 0.0, 3.0, 50_000.0, 1.6e6])
+    values = survey.power_income(pd.DataFrame({"income": income}), 0.3, 20_000.0)
+    assert values[2] == 0.0
+    assert values[4] == pytest.approx(2.5**0.3)
+    assert np.all(np.diff(values) > 0)
+    np.testing.assert_allclose(survey.income_from_power(values, 0.3, 20_000.0), income, atol=1e-9)
+    kept = survey.income_from_power(values, 0.3, 20_000.0, lowest=-10.0, highest=60_000.0)
+    np.testing.assert_allclose(kept, np.clip(income, -10.0, 60_000.0))
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({"power": 0.0}, "power must be a finite number above 0"),
+        ({"power": 1.5}, "at most 1"),
+        ({"unit": -1.0}, "unit must be"),
+        ({"lowest": 5.0, "highest": 2.0}, "highest must be a finite number above 5"),
+    ],
+)
+def test_what_makes_no_power_of_income(settings, words):
+    with pytest.raises(ValueError, match=words):
+        survey.income_from_power([1.0], **settings)
+
+
 def test_log_income():
     table = pd.DataFrame({"income": [-5.0, 0.0, 0.5, 1.0, np.e, 100.0]})
     values, floored = log_income(table)

@@ -304,8 +304,8 @@ class FiniteMixture:
             raise ValueError(f"censor must be a ppm.Censoring; got {type(censor).__name__}")
         if self.floor is not None:
             raise ValueError(
-                "censor keeps a record's whole term between limits, and with a floor the term has "
-                "two parts: leave out floor, and take a scale on which the smallest response lies near "
+                "censor keeps a record's whole term between limits, and with a floor it has two "
+                "parts: leave out floor, and take a scale on which the smallest response lies near "
                 "the others"
             )
 

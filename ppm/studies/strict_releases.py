@@ -1,0 +1,242 @@
+"""Releases at a strict ε: one synthesizer under public limits of several widths."""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from ppm import pdp
+from ppm._random import numbered, seed_sequence
+from ppm._validation import check_count, check_number
+from ppm.censoring import Censoring, censoring_interval, censoring_weight, check_censor
+from ppm.studies.kept_fits import fit_runner
+from ppm.studies.risk_utility import one_response
+
+
+@dataclass(frozen=True, eq=False)
+class StrictEntry:
+    """Releases under limits of one width, and what was public about them.
+
+    Attributes
+    ----------
+    censor : ppm.Censoring
+        The limits; their width is ε of one release.
+    weight : float
+        The weight α of every record, inside the limits.
+    synthetic : numpy.ndarray, shape (releases, records)
+        Synthetic databases, each from a draw of the parameters of its own.
+    oscillation : float
+        Largest oscillation of a record's term over the draws, in nats, at most the width:
+        confidential.
+    diagnostics : ppm.diagnostics.BoundDiagnostics
+        R-hat and effective sample size of the largest term and of the sum of all: confidential.
+    draws_used : int
+        Number S of draws, all chains together.
+
+    Examples
+    --------
+    >>> import ppm
+    >>> model, last_year = (ppm.GammaPoisson(x, shape=2, rate=0.4) for x in ([3, 5, 6], [4, 5, 8]))
+    >>> reference = last_year.log_likelihood(last_year.fit(draws=500, random_seed=1))
+    >>> found = ppm.studies.strict_releases(model, [0.5], reference, releases=2, random_seed=1)
+    >>> found.entries[0].width, found.entries[0].synthetic.shape
+    (0.5, (2, 3))
+    """
+
+    censor: Censoring
+    weight: float
+    synthetic: np.ndarray = field(repr=False)
+    oscillation: float
+    diagnostics: object = field(repr=False)
+    draws_used: int
+
+    @property
+    def width(self):
+        """ε of one release, in nats."""
+        return self.censor.width
+
+    @property
+    def label(self):
+        """What a table calls it."""
+        return f"Strict, ε = {self.width:g}"
+
+
+@dataclass(frozen=True, eq=False)
+class StrictReleases:
+    """Releases at several strict ε, in the order of the widths.
+
+    Attributes
+    ----------
+    entries : tuple of StrictEntry
+        One for each width.
+
+    Examples
+    --------
+    >>> import ppm
+    >>> model, last_year = (ppm.GammaPoisson(x, shape=2, rate=0.4) for x in ([3, 5, 6], [4, 5, 8]))
+    >>> reference = last_year.log_likelihood(last_year.fit(draws=500, random_seed=1))
+    >>> found = ppm.studies.strict_releases(model, [0.5, 2], reference, releases=2, random_seed=1)
+    >>> found.table(releases=20)["ε, 20 releases"].tolist()
+    [10.0, 40.0]
+    """
+
+    entries: tuple
+
+    def table(self, *, releases=1, delta=1e-6):
+        """Limits, ε and diagnostics, one row a width.
+
+        Parameters
+        ----------
+        releases : int, default 1
+            The m of the columns for all releases.
+        delta : float, default 1e-6
+            The δ of the last column of ε, above 0 and below 1.
+
+        Returns
+        -------
+        pandas.DataFrame
+            By ε of one release: ``weight``, ``low`` and ``high``, and ε of m releases without and
+            with δ (:func:`ppm.pdp.bounded_range_epsilon`), all public; then the largest
+            ``oscillation``, R-hat and effective draws of the sum of the terms, the larger R-hat
+            of the two that are followed, and whether the chains ``agree``: these look at the
+            records.
+        """
+        import pandas as pd
+
+        releases = check_count("releases", releases)
+        delta = check_number("delta", delta, above=0)
+        rows = {}
+        for entry in self.entries:
+            seen = entry.diagnostics
+            rows[entry.width] = {
+                "weight": entry.weight,
+                "low": entry.censor.low,
+                "high": entry.censor.high,
+                f"ε, {releases} releases": pdp.bounded_range_epsilon(entry.width, releases),
+                f"ε, {releases} releases, δ = {delta:g}": pdp.bounded_range_epsilon(
+                    entry.width, releases, delta=delta
+                ),
+                "oscillation": entry.oscillation,
+                "R-hat, sum of terms": seen.r_hat_log_likelihood,
+                "effective draws": seen.effective_draws_log_likelihood,
+                "chains agree": seen.agree,
+            }
+        return pd.DataFrame.from_dict(rows, orient="index").rename_axis("ε, one release")
+
+
+def strict_releases(
+    synthesizer,
+    widths,
+    reference,
+    *,
+    outside=0.02,
+    smooth=False,
+    releases=20,
+    draws=1000,
+    random_seed=None,
+    fits=None,
+    progress=False,
+):
+    """Draw releases under limits of several widths that a public reference has placed.
+
+    For every width W the public reference gives one weight for all records
+    (:func:`ppm.censoring.censoring_weight`) and the place of the limits
+    (:func:`ppm.censoring.censoring_interval`). One draw of the parameters then costs ε = W, for
+    every database: see :class:`ppm.Censoring` for what must be public, and what else must hold.
+
+    Parameters
+    ----------
+    synthesizer : ppm.Synthesizer or pymc.Model
+        The model, holding the confidential records; its ``fit`` takes ``censor``.
+    widths : sequence of float
+        Widths W above 0, in nats, at least one, and each of them once.
+    reference : array_like, shape (draws, records), or xarray.DataArray
+        Unweighted log-likelihoods in nats of *public* records under the same model. **It must not
+        come from the confidential table.**
+    outside : float, default 0.02
+        Share of the reference that the limits may cut off: see
+        :func:`ppm.censoring.censoring_weight`.
+    smooth : bool, default False
+        Smooth limits, or hard ones, for which ``outside`` is meant.
+    releases : int, default 20
+        Synthetic databases for each width, 1 or more.
+    draws : int, default 1000
+        Kept draws a chain of each fit, 1 or more.
+    random_seed : int, SeedSequence or Generator, optional
+        Source of randomness.
+    fits : path-like, optional
+        Folder that keeps the fits, as for :func:`ppm.studies.sweep`: it is confidential.
+    progress : bool, default False
+        Show a progress bar on standard error.
+
+    Returns
+    -------
+    StrictReleases
+        One entry a width.
+
+    Raises
+    ------
+    TypeError
+        If ``synthesizer`` is neither a synthesizer nor a PyMC model, or its ``fit`` takes no
+        ``censor``.
+    ValueError
+        If an argument is out of range, the model has several responses, or its fits cannot be kept.
+    KeyboardInterrupt
+        If interrupted; the processes end first.
+
+    Notes
+    -----
+    Not in Savitsky, Williams and Hu (2022). The stream of an entry depends on ``random_seed`` and
+    its own width. Releases of a fit whose chains disagree are there all the same, for study: the
+    table says so, and :meth:`ppm.PseudoPosteriorMechanism.run` would withhold them. Whether a fit
+    is withheld depends on the records; that, and what follows from comparing several widths on
+    confidential records, is outside ε.
+
+    Examples
+    --------
+    >>> import ppm
+    >>> model, last_year = (ppm.GammaPoisson(x, shape=2, rate=0.4) for x in ([3, 5, 6], [4, 5, 8]))
+    >>> reference = last_year.log_likelihood(last_year.fit(draws=500, random_seed=1))
+    >>> found = ppm.studies.strict_releases(model, [0.5, 2], reference, releases=2, random_seed=1)
+    >>> found.table()[["weight", "oscillation"]].round(2).values.tolist()
+    [[0.14, 0.5], [0.54, 2.0]]
+    """
+    synthesizer = one_response(synthesizer)
+    widths = _check_widths(widths)
+    releases = check_count("releases", releases)
+    draws = check_count("draws", draws)
+    limits = {}
+    for width in widths:
+        weight = censoring_weight(width, reference, outside=outside)
+        limits[width] = weight, censoring_interval(width, weight * reference, smooth=smooth)
+    check_censor(synthesizer, limits[widths[0]][1])
+    root = seed_sequence(random_seed)
+    entries = []
+    with fit_runner(
+        synthesizer, fits=fits, random_seed=random_seed, progress=progress, draws=draws,
+        releases=releases,
+    ) as runner:
+        for place, width in enumerate(widths, start=1):
+            weight, censor = limits[width]
+            runner.progress.plan("widths", (len(widths) - place) * runner.sweeps())
+            # by the width in millionths of a nat, so that other widths in the list change nothing
+            summary = runner.fit(
+                f"ε = {width:g}", np.full(synthesizer.records, weight),
+                numbered(root, round(1e6 * width)), censor=censor,
+            )
+            entries.append(
+                StrictEntry(
+                    censor, weight, summary.releases["prior"], summary.oscillation_bound,
+                    summary.diagnostics, summary.draws_used,
+                )
+            )
+    return StrictReleases(tuple(entries))
+
+
+def _check_widths(widths):
+    try:
+        widths = [check_number("widths", width, above=0) for width in widths]
+    except TypeError:
+        widths = []
+    if not widths or len({*widths}) < len(widths):
+        raise ValueError("widths must be numbers above 0, at least one, and each of them once")
+    return widths

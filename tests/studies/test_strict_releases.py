@@ -1,0 +1,113 @@
+"""Releases at several strict ε: what is public, what each costs, and that they come out again."""
+
+import numpy as np
+import pytest
+
+import ppm
+from ppm.studies import kept_fits, strict_releases
+
+COUNTS = np.array([3, 5, 4, 6, 2, 7, 4, 40])
+PRIOR = {"shape": 2.0, "rate": 0.4}
+
+
+@pytest.fixture(scope="module")
+def reference():
+    public = ppm.GammaPoisson([4, 5, 5, 6, 7, 9, 3, 2], **PRIOR)
+    return public.log_likelihood(public.fit(draws=400, random_seed=1))
+
+
+def run(reference, widths=(0.5, 2.0), **settings):
+    model = ppm.GammaPoisson(COUNTS, **PRIOR)
+    settings = {"draws": 300, "releases": 3, "random_seed": 5} | settings
+    return strict_releases(model, widths, reference, **settings)
+
+
+def test_limits_and_weights_are_those_of_the_reference_alone(reference):
+    found = run(reference)
+    for entry, width in zip(found.entries, (0.5, 2.0), strict=True):
+        weight = ppm.censoring.censoring_weight(width, reference)
+        assert entry.weight == weight
+        assert entry.censor == ppm.censoring.censoring_interval(
+            width, weight * reference, smooth=False
+        )
+        assert 0 < entry.oscillation <= width * (1 + 1e-12)
+    other = strict_releases(
+        ppm.GammaPoisson(COUNTS * 3, **PRIOR), [0.5], reference, draws=50, random_seed=9
+    )
+    assert other.entries[0].censor == found.entries[0].censor
+    assert other.entries[0].weight == found.entries[0].weight
+
+
+def test_what_releases_cost(reference):
+    table = run(reference).table(releases=20)
+    assert table.index.tolist() == pytest.approx([0.5, 2.0])
+    assert table["ε, 20 releases"].tolist() == pytest.approx([10.0, 40.0])
+    by_hand = 20 * 0.5**2 / 8
+    by_hand += 2 * np.sqrt(by_hand * np.log(1e6))
+    assert table["ε, 20 releases, δ = 1e-06"].iloc[0] == pytest.approx(by_hand)
+    assert table["chains agree"].all()
+
+
+def test_releases_are_those_of_the_censored_posterior(reference):
+    """The outlier moves the mean of the censored fit less than that of the counts."""
+    found = run(reference, (1.0,), releases=400, draws=1000)
+    model = ppm.GammaPoisson(COUNTS, **PRIOR)
+    entry = found.entries[0]
+    mu = model.fit(
+        np.full(COUNTS.size, entry.weight), draws=4000, random_seed=2, censor=entry.censor
+    )["posterior"]["mu"]
+    error = float(mu.std()) / np.sqrt(400)
+    assert entry.synthetic.mean() == pytest.approx(float(mu.mean()), abs=5 * error)
+    free = model.fit(np.full(COUNTS.size, entry.weight), draws=4000, random_seed=2)
+    assert abs(entry.synthetic.mean() - float(free["posterior"]["mu"].mean())) > 10 * error
+
+
+def test_an_entry_depends_on_its_own_width_only(reference, tmp_path):
+    first, both = run(reference, (2.0,), fits=tmp_path), run(reference)
+    np.testing.assert_array_equal(first.entries[0].synthetic, both.entries[1].synthetic)
+    assert not np.array_equal(both.entries[0].synthetic, both.entries[1].synthetic)
+
+
+def test_kept_fits_are_found_again_and_limits_are_part_of_their_name(
+    reference, tmp_path, monkeypatch
+):
+    first = run(reference, fits=tmp_path)
+    ran = []
+    real = kept_fits.FitRunner._run
+    monkeypatch.setattr(
+        kept_fits.FitRunner, "_run", lambda self, *a: ran.append(1) or real(self, *a)
+    )
+    again = run(reference, fits=tmp_path)
+    assert not ran
+    np.testing.assert_array_equal(first.entries[0].synthetic, again.entries[0].synthetic)
+    assert again.table().equals(first.table())
+    run(reference, fits=tmp_path, outside=0.1)
+    assert len(ran) == 2
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"widths": []}, "widths must be numbers above 0, at least one"),
+        ({"widths": [1.0, 1.0]}, "each of them once"),
+        ({"widths": [0.0]}, "widths must be a finite number above 0"),
+        ({"widths": 1.0}, "widths must be numbers"),
+        ({"outside": 0.7}, "outside must be"),
+        ({"releases": 0}, "releases must be"),
+        ({"draws": 0}, "draws must be"),
+        ({"reference": [[-1.0, -2.0]]}, "reference must have two draws"),
+    ],
+)
+def test_bad_input_is_told_before_a_fit(reference, monkeypatch, change, message):
+    monkeypatch.setattr(ppm.GammaPoisson, "fit", None)
+    with pytest.raises(ValueError, match=message):
+        run(**{"reference": reference} | change)
+
+
+def test_a_synthesizer_without_limits_is_refused(reference):
+    class Plain(ppm.GammaPoisson):
+        def fit(self, weights=None, *, draws=1000, random_seed=None, progress=False):
+            raise AssertionError("no fit may begin")
+
+    with pytest.raises(TypeError, match=r"censor: the fit\(\) of Plain takes none"):
+        strict_releases(Plain(COUNTS), [1.0], reference)
