@@ -128,7 +128,31 @@ def test_the_scalar_weight_is_epsilon_over_twice_the_bound():
 )
 def test_settings_out_of_range_are_named(function, arguments, name):
     with pytest.raises(ValueError, match=f"^{name} must be"):
-        function(LOG_LIK, **arguments)
+        function(BOUNDS, **arguments)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [LOG_LIK, BOUNDS[None, :], -BOUNDS, [1.0, -0.1], [1.0, np.nan], [], 2.0],
+    ids=[
+        "log-likelihoods", "matrix", "negative", "one negative", "NaN", "none", "one number",
+    ],
+)
+@pytest.mark.parametrize(
+    ("function", "settings"),
+    [
+        (ppm.record_weights, {}),
+        (ppm.mapped_weights, {"mapping": ppm.weights.reciprocal_map}),
+        (ppm.scalar_weights, {"epsilon": 1.0}),
+    ],
+    ids=["record", "mapped", "scalar"],
+)
+def test_what_is_no_bound_for_every_record_is_refused(function, settings, wrong):
+    with pytest.raises(ValueError, match="^bounds must hold one bound for every record") as error:
+        function(wrong, **settings)
+    assert "\n" not in str(error.value)
+    # an infinite bound is one: that of an impossible record
+    assert function([1.0, np.inf], **settings)[1] == 0
 
 
 def test_threshold_out_of_range_is_named():
