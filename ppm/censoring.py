@@ -2,6 +2,7 @@
 
 import inspect
 import math
+import os
 import warnings
 from dataclasses import dataclass
 
@@ -15,6 +16,8 @@ __all__ = ["Censoring", "censoring_interval", "censoring_weight"]
 # centres of the first search, and how often its neighbourhood is searched again, with how many
 _CENTRES, _SEARCHES, _NEARER = 65, 5, 9
 
+# the folder of the library, as the names of its files begin
+_LIBRARY = os.path.join(os.path.dirname(__file__), "")
 
 # terms that move by less than this share of the width tell of limits in the wrong place
 _HARDLY = 0.01
@@ -197,7 +200,9 @@ def warn_if_nothing_moves(censor, oscillation):
         warnings.warn(
             f"censor: over these draws no record's term moves by more than {_HARDLY:.0%} of the "
             "width, so that the release says next to nothing of the records; "
-            "ppm.censoring.censoring_interval places limits by public data", stacklevel=4,
+            "ppm.censoring.censoring_interval places limits by public data",
+            # at the line outside the library that asked, however deep this is in it
+            skip_file_prefixes=(_LIBRARY,),
         )
 
 

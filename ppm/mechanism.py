@@ -516,15 +516,11 @@ class PseudoPosteriorMechanism:
                 shift=self.shift,
                 truncate_at=self.truncate_at,
             )
-        result = refit(
+        return refit(
             self.synthesizer, weights, draws=draws, random_seed=second, unweighted=unweighted,
             allow_disagreement=allow_disagreement, censor=self.censor,
             own_weights=self._own_weights, progress=progress,
         )
-        if self.censor is not None and np.any(weights):
-            terms = _terms(self.synthesizer, result.draws, weights, self.censor)
-            warn_if_nothing_moves(self.censor, oscillation_bound(*terms))
-        return result
 
 
 def refit(
@@ -625,16 +621,21 @@ def bound_fit(synthesizer, fit, weights, *, unweighted=None, allow_disagreement=
 def _bound(
     synthesizer, fit, weights, unweighted, allow_disagreement, censor=None, own_weights=False
 ):
-    log_lik = synthesizer.log_likelihood(fit)
-    bounds = record_bounds(*_terms(synthesizer, fit, weights, censor))
+    # once, because the terms of censored records take a tanh for every draw and record
+    log_lik, factors = _terms(synthesizer, fit, weights, censor)
+    bounds = record_bounds(log_lik, factors)
+    if censor is not None and np.any(weights):
+        warn_if_nothing_moves(censor, oscillation_bound(log_lik, factors))
+    before = None
+    if unweighted is not None:
+        first = synthesizer.log_likelihood(unweighted)
+        before = _diagnose(synthesizer, unweighted, first, np.ones(bounds.size))
     return MechanismResult(
         weights=weights,
         bounds_found=bounds,
         draws_used=log_lik.size // bounds.size,
-        diagnostics=_diagnose(synthesizer, fit, weights, censor),
-        unweighted_diagnostics=(
-            None if unweighted is None else _diagnose(synthesizer, unweighted, np.ones(bounds.size))
-        ),
+        diagnostics=_diagnose(synthesizer, fit, log_lik, factors, censored=censor is not None),
+        unweighted_diagnostics=before,
         shown_anyway=bool(allow_disagreement),
         draws=fit,
         unweighted=unweighted,
@@ -654,12 +655,11 @@ def _terms(synthesizer, fit, weights, censor):
     return log_lik.copy(data=censor.terms(log_lik.values, weights)), np.sign(weights)
 
 
-def _diagnose(synthesizer, fit, weights, censor=None):
-    log_lik, weights = _terms(synthesizer, fit, weights, censor)
+def _diagnose(synthesizer, fit, log_lik, weights, *, censored=False):
     if not is_diagnosed(synthesizer, log_lik):
         return None
     return bound_diagnostics(
-        log_lik, weights, sample_stats=fit.get("sample_stats"), total_decides=censor is not None
+        log_lik, weights, sample_stats=fit.get("sample_stats"), total_decides=censored
     )
 
 

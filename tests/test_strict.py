@@ -7,7 +7,7 @@ import pytest
 import xarray as xr
 
 import ppm
-from ppm.mechanism import bound_fit
+from ppm.mechanism import bound_fit, refit
 
 COUNTS = np.r_[np.random.default_rng(7).poisson(5, 60), 30]
 CENSOR = ppm.Censoring(-3.0, -1.0)
@@ -67,6 +67,20 @@ def test_bounds_and_diagnostics_are_those_of_the_terms():
     assert result.record_bounds == pytest.approx(np.abs(terms).max(axis=0))
     assert result.oscillation_bound == pytest.approx(np.ptp(terms, axis=0).max())
     assert result.local_bound <= 3.0 < np.abs(log_lik).max()
+
+
+def test_the_terms_of_a_run_are_computed_once(monkeypatch):
+    made = []
+
+    def terms(censor, log_lik, weights=None):
+        made.append(np.shape(log_lik))
+        return plain(censor, log_lik, weights)
+
+    plain = ppm.Censoring.terms
+    monkeypatch.setattr(ppm.Censoring, "terms", terms)
+    # bounds, diagnostics and the warning all need them
+    result = run(Chains(COUNTS, shape=2.0, rate=0.5), censor=CENSOR)
+    assert result.diagnostics is not None and made == [(2, 150, COUNTS.size)]
 
 
 def test_a_record_of_weight_zero_has_no_bound_and_no_oscillation():
@@ -237,13 +251,27 @@ def test_a_fit_that_somebody_hands_over_is_not_called_strict():
     assert not bound_fit(result.synthesizer, result.draws, result.weights).strict
 
 
+# the log-probability of a count is never above 0
+NOWHERE = ppm.Censoring(3, 4, smooth=False)
+
+
 def test_limits_where_no_term_moves_are_warned_of():
     model = ppm.GammaPoisson(COUNTS, shape=2.0, rate=0.4)
-    with pytest.warns(UserWarning, match="^censor: over these draws no record's term moves"):
-        # the log-probability of a count is never above 0
-        ppm.PseudoPosteriorMechanism(model, censor=ppm.Censoring(3, 4, smooth=False)).run(
-            draws=50, random_seed=1
-        )
+    told = "^censor: over these draws no record's term moves"
+    settings = {"draws": 50, "random_seed": 1}
+    for ask in (
+        lambda: ppm.PseudoPosteriorMechanism(model, censor=NOWHERE).run(**settings),
+        lambda: refit(model, np.ones(COUNTS.size), censor=NOWHERE, **settings),
+    ):
+        with pytest.warns(UserWarning, match=told) as warned:
+            ask()
+        # once, at the line of the caller's own file, at whatever depth of the library it asks
+        line = ask.__code__.co_firstlineno
+        assert [(warning.filename, warning.lineno) for warning in warned] == [(__file__, line)]
+    # all weights 0: no record has a term that could move
+    ppm.PseudoPosteriorMechanism(model, censor=NOWHERE, weights=np.zeros(COUNTS.size)).run(
+        draws=50, random_seed=1
+    )
     # warnings are errors here
     ppm.PseudoPosteriorMechanism(model, censor=ppm.Censoring(-4, -2)).run(
         draws=50, random_seed=1
