@@ -1,6 +1,7 @@
 """What chapters and pages are made from, so that only what changed is made again."""
 
 import ast
+import functools
 import hashlib
 import json
 import re
@@ -100,7 +101,7 @@ def reached_modules(library, path):
         if cell["cell_type"] == "code"
     )
     try:
-        names = _mentioned(ast.parse(code))
+        names = _mentioned(code)
     except SyntaxError as error:
         raise BookError(f"{Path(path).name} has a code cell that is no Python: {error}") from None
     return library_modules(library, names)
@@ -128,7 +129,7 @@ def library_modules(library, names):
         for file in _files(library, waiting.pop(), exports):
             if file not in found:
                 found.add(file)
-                waiting |= _mentioned(ast.parse((library / file).read_text("utf-8")))
+                waiting |= _mentioned((library / file).read_text("utf-8"))
     return found
 
 
@@ -143,18 +144,29 @@ def _export_table(library):
     found = {}
     for file in library.rglob("__init__.py"):
         package = ".".join(["ppm", *file.relative_to(library).parts[:-1]])
-        for statement in ast.parse(file.read_text("utf-8")).body:
-            targets = [ast.unparse(target) for target in getattr(statement, "targets", ())]
-            if targets == ["_EXPORTS"]:
-                table = ast.literal_eval(statement.value)
-                found |= {f"{package}.{name}": module for name, module in table.items()}
+        exported = _exported(file.read_text("utf-8"))
+        found |= {f"{package}.{name}": module for name, module in exported.items()}
     if not any(name.count(".") == 1 for name in found):
         raise BookError("ppm/__init__.py has no table _EXPORTS")
     return found
 
 
-def _mentioned(tree):
-    """Dotted names of the package that a syntax tree mentions."""
+# by the text: the chapters of a book all reach the same modules
+@functools.cache
+def _exported(text):
+    """The table ``_EXPORTS`` of a module's text; empty if it has none."""
+    table = {}
+    for statement in ast.parse(text).body:
+        targets = [ast.unparse(target) for target in getattr(statement, "targets", ())]
+        if targets == ["_EXPORTS"]:
+            table |= ast.literal_eval(statement.value)
+    return table
+
+
+@functools.cache
+def _mentioned(text):
+    """Dotted names of the package that Python code mentions."""
+    tree = ast.parse(text)
     aliases = {"ppm": "ppm"}
     names = set()
     for node in ast.walk(tree):
@@ -170,7 +182,7 @@ def _mentioned(tree):
             head, _, rest = ast.unparse(node).partition(".")
             if head in aliases and re.fullmatch(r"[\w.]+", rest):
                 names.add(f"{aliases[head]}.{rest}")
-    return names
+    return frozenset(names)
 
 
 def _is_ours(module):
