@@ -349,14 +349,13 @@ def render_page(root, executed, record):
     page = executed.with_suffix(".html")
     with tempfile.TemporaryDirectory() as folder:
         source, output = Path(folder, "stage"), Path(folder, "sphinx")
-        stage_prose(Path(root), source)
+        checked = stage_prose(root, source)
         leave_out_reference(source)
         # the other chapters are there so that references to their theorems get numbers
         for other, notebook in notebooks.items():
             if other != name:
                 shutil.copy(notebook.path, source / "notebooks")
         target = source / "notebooks" / executed.name
-        checked = statement_checks_of(Path(root))
         stage_notebook(executed, target, record, private=[root], statement_checks=checked)
         problems = _sphinx(source, output, strict=False)
         if problems:

@@ -60,8 +60,7 @@ def stage(root, target, executed, chapters, *, results=None):
     """
     root, target, executed = Path(root), Path(target), Path(executed)
     records = {name: read_json(executed / f"{name}.json")["record"] for name in chapters}
-    stage_prose(root, target, records, results)
-    statement_checks = statement_checks_of(root)
+    statement_checks = stage_prose(root, target, records, results)
     for name, record in records.items():
         target_file = target / "notebooks" / f"{name}.ipynb"
         stage_notebook(
@@ -93,6 +92,30 @@ def claims_of(root, notebooks):
 
 
 def stage_prose(root, target, records=None, results=None):
+    """Fill the folder with the settings and the prose, and the pages that are made from data.
+
+    Parameters
+    ----------
+    root : path-like
+        The repository.
+    target : path-like
+        The folder; what it holds is removed first. It gets an empty folder ``notebooks``.
+    records : dict, optional
+        Chapter -> what was run, as in ``run.json``, for the ledger.
+    results : path-like, optional
+        Folder of what the notebooks saved, for the ledger.
+
+    Returns
+    -------
+    tuple of dict
+        The checks of statements, as :func:`stage_notebook` takes them.
+
+    Raises
+    ------
+    BookError
+        If the ledger's file, the map of checks or the table of contents is not what it has to be.
+    """
+    root, target = Path(root), Path(target)
     shutil.rmtree(target, ignore_errors=True)
     (target / "notebooks").mkdir(parents=True)
     for name in ("_config.yml", "_toc.yml"):
@@ -101,7 +124,8 @@ def stage_prose(root, target, records=None, results=None):
     notebooks = find_notebooks(root)
     names = ("parameters", "ledger", "checks")
     templates = {name: target / "book" / f"{name}.md" for name in names}
-    pages = {"parameters": parameters_page(templates["parameters"], notebooks, _profiles(root))}
+    profiles = _profiles(root, notebooks)
+    pages = {"parameters": parameters_page(templates["parameters"], notebooks, profiles)}
     claims = claims_of(root, notebooks)
     if claims:
         settings = SETTINGS_CHAPTER if SETTINGS_CHAPTER in chapters_of(root, notebooks) else ""
@@ -120,6 +144,7 @@ def stage_prose(root, target, records=None, results=None):
         for prose in (target / "book").rglob("*.md"):
             text = checks.with_checks(prose.read_text("utf-8"), tests, verdicts)
             prose.write_text(text, "utf-8")
+    return tests, verdicts
 
 
 def leave_out_reference(staged):
@@ -136,9 +161,8 @@ def leave_out_reference(staged):
     shutil.rmtree(Path(staged, "book", "library"), ignore_errors=True)
 
 
-def _profiles(root):
+def _profiles(root, notebooks):
     """What every profile but the default sets, by its name."""
-    notebooks = find_notebooks(root)
     return {
         path.stem: load_profile(root, path.stem, notebooks)
         for path in sorted(Path(root, "notebooks", "profiles").glob("*.yml"))
