@@ -208,7 +208,7 @@ def refresh(root, notebook, values, profile, say=print):
     reasons = changes(before, now)
     if not reasons:
         return False
-    say(f"{notebook.name}: executing ({', '.join(reasons[:3])}{' …' if reasons[3:] else ''})")
+    say(f"{notebook.name}: executing ({_in_short(reasons)})")
     results = Path(root, "_build", "results", profile, notebook.name)
     shutil.rmtree(results, ignore_errors=True)
     own_folder(results.parent)
@@ -225,6 +225,11 @@ def refresh(root, notebook, values, profile, say=print):
     write_json(memory, {"fingerprint": now, "record": record})
     say(f"{notebook.name}: done in {seconds:.0f} s")
     return True
+
+
+def _in_short(reasons):
+    """The first reasons of what may be many."""
+    return f"{', '.join(reasons[:3])}{' …' if reasons[3:] else ''}"
 
 
 def refresh_study(root, settings, given, profile, say=print):
@@ -260,8 +265,7 @@ def refresh_study(root, settings, given, profile, say=print):
     reasons = changes(saved.get("fingerprint"), now)
     if not reasons:
         return False
-    say(f"{LEDGER}: {settings['studies']} studies of section 4 ({', '.join(reasons[:3])}"
-        f"{' …' if reasons[3:] else ''})")
+    say(f"{LEDGER}: {settings['studies']} studies of section 4 ({_in_short(reasons)})")
     started = datetime.datetime.now().astimezone()
     clock = time.perf_counter()
     values = ledger_study(**arguments, **settings)

@@ -91,16 +91,13 @@ def _number(value):
     raise TypeError
 
 
-def _truth(value):
-    if isinstance(value, bool):
-        return value
-    raise TypeError
+def _only(kind):
+    def converter(value):
+        if isinstance(value, kind):
+            return value
+        raise TypeError
 
-
-def _text(value):
-    if isinstance(value, str):
-        return value
-    raise TypeError
+    return converter
 
 
 def _list_of(convert):
@@ -113,10 +110,10 @@ def _list_of(convert):
 
 
 _CONVERTERS = {
-    "bool": _truth,
+    "bool": _only(bool),
     "int": _whole,
     "float": _number,
-    "str": _text,
+    "str": _only(str),
     "list[int]": _list_of(_whole),
     "list[list[float]]": _list_of(_list_of(_number)),
 }
