@@ -55,6 +55,10 @@ class _Margins(NamedTuple):
     # the comparison that the verdict hangs on
     worst: int
 
+    def in_words(self, sure, unsure, failed):
+        """The words that fit: for what surely holds, for what is open, for what surely fails."""
+        return sure if self.holds else unsure if self.open else failed
+
 
 def _weigh(margin, error, *, strict=False):
     """Judge margins, above 0 where a comparison holds, by their standard errors.
@@ -99,7 +103,7 @@ def _near(claim, values):
     off = np.abs(ours - published)
     weighed = _weigh(tolerance - off, error)
     at = weighed.worst
-    word = "within" if weighed.holds else "not surely within" if weighed.open else "more than"
+    word = weighed.in_words("within", "not surely within", "more than")
     told = f"differs by {with_error(off[at], error[at])}{_place(weighed, off.size)}, "
     told += f"{word} the tolerance {shown(tolerance[at])}"
     return _Outcome(weighed.holds, told, weighed.open, factor=weighed.factor)
@@ -132,13 +136,12 @@ def _sure(difference, error, word):
     weighed = _weigh(difference, error, strict=True)
     size, spread = difference.flat[weighed.worst], error.flat[weighed.worst]
     place = _place(weighed, difference.size, "comparison")
-    if weighed.holds:
-        told = f"{word} by {with_error(size, spread)}{place}"
-    elif weighed.open:
-        told = f"not surely {word}: the difference is {with_error(size, spread)}{place}"
-    else:
-        told = f"not {word}: off by {with_error(-size, spread)}{place}"
-    return _Outcome(weighed.holds, told, weighed.open, factor=weighed.factor)
+    told = weighed.in_words(
+        f"{word} by {with_error(size, spread)}",
+        f"not surely {word}: the difference is {with_error(size, spread)}",
+        f"not {word}: off by {with_error(-size, spread)}",
+    )
+    return _Outcome(weighed.holds, told + place, weighed.open, factor=weighed.factor)
 
 
 def _greater(claim, values):
@@ -164,7 +167,7 @@ def _between(claim, values):
         )
         if math.isfinite(limit)
     )
-    word = "" if weighed.holds else "not surely " if weighed.open else "not "
+    word = weighed.in_words("", "not surely ", "not ")
     at = weighed.worst
     told = f"{word}{limits}: {with_error(ours[at], error[at])}{_place(weighed, ours.size)}"
     return _Outcome(weighed.holds, told, weighed.open, factor=weighed.factor)
@@ -188,13 +191,12 @@ def _monotone(claim, values, sign):
     weighed = _weigh(sign * steps, slack, strict=True)
     change = with_error(steps[weighed.worst], slack[weighed.worst])
     step = f"step {weighed.worst + 1} of {steps.size}"
-    if weighed.holds:
-        whole = with_error(abs(ours[-1] - ours[0]), math.hypot(error[0], error[-1]))
-        told = f"{verb}s by {whole} from first to last, and surely at every step"
-    elif weighed.open:
-        told = f"{step} does not surely {verb}: it is {change}"
-    else:
-        told = f"{step} does not {verb}: it is {change}"
+    whole = with_error(abs(ours[-1] - ours[0]), math.hypot(error[0], error[-1]))
+    told = weighed.in_words(
+        f"{verb}s by {whole} from first to last, and surely at every step",
+        f"{step} does not surely {verb}: it is {change}",
+        f"{step} does not {verb}: it is {change}",
+    )
     return _Outcome(weighed.holds, told, weighed.open, factor=weighed.factor)
 
 
@@ -329,7 +331,7 @@ def _judge_rate(claim, slope, low, high, details):
         margins.append(below)
         halves.append(slope - low if below >= 0 else high - slope)
     weighed = _weigh(margins, np.array(halves) / SURE)
-    word = "is" if weighed.holds else "is not surely" if weighed.open else "is not"
+    word = weighed.in_words("is", "is not surely", "is not")
     limits = f"at most {shown(wanted + tolerance)}"
     if not at_most:
         limits = f"between {shown(wanted - tolerance)} and {shown(wanted + tolerance)}"
