@@ -198,7 +198,7 @@ def strict_releases(
     >>> reference = last_year.log_likelihood(last_year.fit(draws=500, random_seed=1))
     >>> found = ppm.studies.strict_releases(model, [0.5, 2], reference, releases=2, random_seed=1)
     >>> found.table()[["weight", "oscillation"]].round(2).values.tolist()
-    [[0.14, 0.5], [0.54, 2.0]]
+    [[0.24, 0.5], [0.96, 2.0]]
     """
     synthesizer = one_response(synthesizer)
     widths = _check_widths(widths)
