@@ -160,7 +160,7 @@ def check_counts(name, values):
 # threadpoolctl are used where they are installed
 EXTRAS = {
     "pymc": ("pymc", "pytensor"),
-    "extra": ("matplotlib", "pooch", "requests", "tqdm"),
+    "extra": ("matplotlib", "opendp", "pooch", "requests", "tqdm"),
     "book": (
         "ipykernel",
         "jinja2",

@@ -84,11 +84,13 @@ class Guarantee:
         be published. Local: ε was computed from the records at hand, describes them, and stays
         inside.
     epsilon : float
-        ε of one release, in nats.
+        ε of what is covered, in nats.
     neighbour : str
         What a neighbour is.
     outside : tuple of str
         What ε does not cover, a sentence each.
+    covered : str
+        What ε covers: one release, unless something else is said.
 
     Examples
     --------
@@ -105,6 +107,7 @@ class Guarantee:
     epsilon: float
     neighbour: str
     outside: tuple
+    covered: str = "one release"
 
     def __str__(self):
         """Kind, ε, neighbour and what is outside, in a few lines."""
@@ -114,7 +117,7 @@ class Guarantee:
             else "for these records and draws only, CONFIDENTIAL"
         )
         lines = [
-            f"{self.kind}: epsilon {self.epsilon:.4g} for one release, {whose}",
+            f"{self.kind}: epsilon {self.epsilon:.4g} for {self.covered}, {whose}",
             f"Neighbour: {self.neighbour}.",
             "Outside:",
             *(f"- {sentence}." for sentence in self.outside),
@@ -193,6 +196,35 @@ def local_guarantee(epsilon, *, censored, agree):
     if not agree:
         outside.insert(0, "what the chains have not found: they disagree")
     return Guarantee("local", epsilon, _NEIGHBOUR, tuple(outside))
+
+
+def histogram_guarantee(epsilon, *, secure):
+    """What databases promise that were drawn from a histogram with discrete Laplace noise.
+
+    Parameters
+    ----------
+    epsilon : float
+        ε of the noisy counts, in nats.
+    secure : bool
+        Whether the noise comes from a source made for secrets.
+    """
+    noise = (
+        "errors in the package that drew the noise"
+        if secure
+        else "who knows or guesses the seed: the noise can then be drawn again and taken away; for "
+        "an actual release draw it with secure_noise=True"
+    )
+    return Guarantee(
+        "strict",
+        epsilon,
+        _NEIGHBOUR + _REPLACED,
+        (
+            noise,
+            "choices made by looking at the records: limits, bins and groups must be public",
+            "the number of records and the values that are released unchanged",
+        ),
+        "the noisy counts and any number of releases drawn from them",
+    )
 
 
 def output_table():

@@ -84,6 +84,10 @@ MIXTURE = (
             MIXTURE + "ppm.studies.sweep(model, [(0.7, 0.0)], draws=10, progress=True)",
             "progress=True needs tqdm: pip install 'ppm[extra]'",
         ),
+        (
+            "ppm.studies.histogram_release([1.0], (0, 2), bins=2, epsilon=1, secure_noise=True)",
+            "secure_noise=True needs opendp: pip install 'ppm[extra]'",
+        ),
         ("ppm.audits.study(progress=True)", "progress=True needs tqdm: pip install 'ppm[extra]'"),
         (
             "ppm.audits.membership_test(lambda seed: seed, lambda seed: seed, id, progress=True)",
@@ -112,6 +116,7 @@ def test_the_core_does_what_the_readme_says():
         "mechanism.run(draws=50, random_seed=1).synthesize(releases=2, random_seed=2)\n"
         "ppm.studies.contraction(sizes=[50], replicates=2, random_seed=1)\n"
         "ppm.survey.predictor_matrix(ppm.survey.simulate(50))\n"
+        "ppm.studies.histogram_release([1.0, 2.0], (0, 4), bins=4, epsilon=1.0)\n"
         + MIXTURE
         + "model.fit(np.ones(40), draws=10, random_seed=1)\n"
     )

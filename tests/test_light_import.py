@@ -8,7 +8,7 @@ import pytest
 
 HEAVY = (
     "pymc", "pytensor", "jax", "numba", "arviz", "arviz_stats", "arviz_base", "matplotlib", "tqdm",
-    "pooch",
+    "pooch", "opendp",
 )
 NOTEBOOK = ("papermill", "nbformat", "nbclient", "IPython", "jupyter_book", "sphinx")
 

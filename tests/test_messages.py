@@ -300,6 +300,20 @@ ENTRIES = {
         VALUES,
     ),
     "studies.settings": (lambda v: ppm.studies.settings(_table(v), [1], random_seed="no"), VALUES),
+    "studies.histogram_release": (
+        lambda v: ppm.studies.histogram_release(v, (0, 9), bins=3, epsilon=1.0, random_seed="no"),
+        VALUES,
+    ),
+    "studies.histogram_release, limits": (
+        lambda v: ppm.studies.histogram_release(VALUES, v, bins=3, epsilon=1.0, random_seed="no"),
+        VALUES[:2],
+    ),
+    "studies.histogram_release, groups": (
+        lambda v: ppm.studies.histogram_release(
+            VALUES, (0, 9), bins=3, epsilon=1.0, groups=v, random_seed="no"
+        ),
+        COUNTS,
+    ),
     "plots.income_density": (lambda v: ppm.plots.income_density(v), VALUES),
     "plots.record_bound_violins": (
         lambda v: ppm.plots.record_bound_violins({"DPweighted": v}),

@@ -110,6 +110,9 @@ CALLS = {
         random_seed=seed,
         parallel=False,
     ).dataset["local_bound"],
+    "studies.histogram_release": lambda seed: ppm.studies.histogram_release(
+        VALUES[0], (-2, 2), bins=4, epsilon=1.0, releases=2, random_seed=seed
+    ).synthetic,
     "publishing.contraction_values": lambda seed: ppm.publishing.contraction_values(
         STUDY, random_seed=seed
     )["Unweighted: average of the mean"]["error"],

@@ -16,6 +16,8 @@ _EXPORTS = {
     "settings": "ppm.studies.open_settings",
     "SettingsStudy": "ppm.studies.open_settings",
     "transformed_income": "ppm.studies.open_settings",
+    "histogram_release": "ppm.studies.private_histogram",
+    "HistogramRelease": "ppm.studies.private_histogram",
 }
 
 __all__ = [*_EXPORTS]
