@@ -14,6 +14,7 @@ __all__ = [
     "loss_over_draws", "audited_losses", "over_own_bound", "bound_growth", "worked_example_weights",
     "posterior_densities", "income_density", "record_bound_violins", "statistic_violins",
     "group_intervals", "sweep_violins", "settings_bounds", "detection_limits",
+    "utility_by_epsilon",
 ]
 
 # its parts are imported where they are used; that they are there is known from here on
@@ -42,6 +43,13 @@ MARKERS = {
     "EMweighted": "v",
     "Countweighted": "D",
 }
+# of mechanisms with a strict ε, in the order in which they are drawn
+STRICT_STYLES = (
+    {"color": "#0072B2", "marker": "o", "markersize": 5},
+    {"color": "#E69F00", "marker": "s", "markersize": 4.5, "linestyle": "--"},
+    {"color": "#009E73", "marker": "^", "markersize": 5, "linestyle": ":"},
+    {"color": "0.35", "marker": "D", "markersize": 4, "linestyle": "-."},
+)
 # statistics that have no unit
 UNITLESS = ("Gini coefficient",)
 NOT_COMPUTED = "not computed\nin this edition"
@@ -1008,4 +1016,75 @@ def detection_limits(epsilons):
     )
     axes.legend(title="ε (nats)", frameon=False, loc="lower right")
     _tidy(axes)
+    return figure
+
+
+def utility_by_epsilon(strict, local, statistics, *, simulated=False):
+    """Errors of single releases against the ε of one: lines for strict ε, points for local ones.
+
+    Parameters
+    ----------
+    strict : dict of str to dict of float to pandas.DataFrame
+        Name of a mechanism to its ε in nats to what :func:`ppm.utility.release_errors` returned.
+    local : dict of str to (float, pandas.DataFrame)
+        Name of a mechanism to its local ε in nats and the errors of its releases.
+    statistics : sequence of str
+        Columns of the errors, one panel each.
+    simulated : bool, default False
+        Whether to mark the figure as simulated.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        Medians over the releases, with the range of the middle 80 per cent of them.
+
+    Examples
+    --------
+    >>> import ppm
+    >>> data, near, far = [10.0, 20.0, 40.0], [[11.0, 22.0, 41.0]], [[30.0, 40.0, 50.0]]
+    >>> errors = {1.0: ppm.utility.release_errors(data, near)}
+    >>> figure = ppm.plots.utility_by_epsilon(
+    ...     {"limits": errors}, {"DPweighted": (20.0, ppm.utility.release_errors(data, far))},
+    ...     ["mean"],
+    ... )
+    >>> figure.axes[0].get_title()
+    'mean'
+    """
+    columns = min(2, len(statistics))
+    rows = -(-len(statistics) // columns)
+    figure, panels = _figure(
+        4.4 * columns, 0.6 + 2.7 * rows, nrows=rows, ncols=columns, squeeze=False, sharex=True
+    )
+    ends = (0.1, 0.5, 0.9)
+    for axes, statistic in zip(panels.flat, statistics, strict=False):
+        _tidy(axes)
+        axes.set_xscale("log")
+        axes.axhline(0.0, color="0.5", linestyle="--", linewidth=1)
+        for (name, errors), style in zip(strict.items(), STRICT_STYLES, strict=False):
+            low, middle, high = np.array(
+                [np.quantile(found[statistic], ends) for found in errors.values()]
+            ).T
+            axes.fill_between([*errors], low, high, color=style["color"], alpha=0.2, linewidth=0)
+            axes.plot([*errors], middle, label=f"{name} (strict)", linewidth=1.6, **style)
+        for name, (epsilon, found) in local.items():
+            kind = name.split()[0]
+            low, middle, high = np.quantile(found[statistic], ends)
+            axes.vlines(epsilon, low, high, color=COLOURS[kind], linewidth=2)
+            axes.plot(
+                [epsilon], [middle], MARKERS[kind], color=COLOURS[kind], markersize=7,
+                linestyle="none", label=f"{name} (local)",
+            )
+        axes.set_title(statistic, fontsize=10)
+        axes.xaxis.set_major_formatter("{x:g}")
+    for axes in panels[-1]:
+        axes.set_xlabel("ε of one release (nats)")
+    for axes in panels[:, 0]:
+        axes.set_ylabel("error (%)")
+    for axes in panels.flat[len(statistics):]:
+        axes.set_visible(False)
+    figure.legend(
+        *panels[0, 0].get_legend_handles_labels(), loc="outside upper center", ncols=2,
+        frameon=False, fontsize=9,
+    )
+    _mark_simulated(figure, simulated)
     return figure

@@ -11,7 +11,8 @@ from ppm._validation import as_numbers, check_count, one_thread, shown
 
 __all__ = [
     "gini", "resample", "resampled_barycentre", "grouped_barycentres", "wasserstein_barycentre",
-    "compare_distributions", "propensity_score", "PropensityScore", "rank_powers",
+    "compare_distributions", "release_errors", "propensity_score", "propensity_scores",
+    "PropensityScore", "rank_powers",
 ]
 
 
@@ -50,6 +51,7 @@ STATISTICS = {
     "mean": np.mean,
     "median": np.median,
     "90th percentile": lambda values, axis: np.quantile(values, 0.9, axis=axis),
+    "10th percentile": lambda values, axis: np.quantile(values, 0.1, axis=axis),
     "Gini coefficient": gini,
 }
 
@@ -305,6 +307,57 @@ def propensity_score(confidential, synthetic, *, known=None):
     return PropensityScore(score, null, free.shape[1])
 
 
+def propensity_scores(confidential, releases, *, known=None, most=None):
+    """Distinguishability of several mechanisms' releases from the data, averaged over releases.
+
+    Parameters
+    ----------
+    confidential : array_like, shape (records,)
+        Confidential values.
+    releases : dict of str to array_like, shape (releases, records)
+        Synthetic values of the same kind, by label.
+    known : array_like, shape (records, columns), optional
+        Columns that were not synthesized.
+    most : int, optional
+        How many releases to use of each, 1 or more; all of them by default.
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row a label: ``pMSE``, its expectation ``null`` and ``ratio`` of
+        :func:`ppm.utility.propensity_score`, on :func:`ppm.utility.rank_powers`.
+
+    Raises
+    ------
+    ValueError
+        As :func:`ppm.utility.propensity_score`, or if ``most`` is not a whole number of at least 1.
+
+    Examples
+    --------
+    >>> import numpy as np, ppm
+    >>> data = np.arange(40.0)
+    >>> releases = {"near": [data + 1.0, data - 1.0], "far": [data + 30.0]}
+    >>> ppm.utility.propensity_scores(data, releases)["ratio"].round(1).to_dict()
+    {'near': 0.3, 'far': 39.7}
+    """
+    import pandas as pd
+
+    if most is not None:
+        most = check_count("most", most)
+    rows = {}
+    for name, synthetic in releases.items():
+        scores = [
+            propensity_score(*rank_powers(confidential, one), known=known)
+            for one in synthetic[:most]
+        ]
+        rows[name] = {
+            "pMSE": np.mean([score.score for score in scores]),
+            "null": np.mean([score.null for score in scores]),
+            "ratio": np.mean([score.ratio for score in scores]),
+        }
+    return pd.DataFrame.from_dict(rows, orient="index")
+
+
 def rank_powers(confidential, synthetic, *, powers=3):
     """Powers of the ranks in both databases together, for :func:`ppm.utility.propensity_score`.
 
@@ -432,6 +485,89 @@ def _logistic_fit(design, outcome, *, iterations=50):
         if gain <= 1e-9 * abs(reached):
             break
     return expit(design @ coefficients)
+
+
+def release_errors(confidential, releases, *, groups=None, smallest=50):
+    """Errors of the statistics of every release against those of the data, in per cent.
+
+    Parameters
+    ----------
+    confidential : array_like, shape (records,)
+        Confidential values, such as incomes in dollars.
+    releases : array_like, shape (releases, records)
+        Synthetic values of the same records.
+    groups : pandas.DataFrame or dict of str to array_like, optional
+        Public variables by name, each of shape (records,), whose groups have a mean each.
+    smallest : int, default 50
+        Groups of fewer records are left out: their means say little in any release.
+
+    Returns
+    -------
+    pandas.DataFrame, one row a release
+        Errors of the mean, the median, the 90th and the 10th percentile and the Gini coefficient,
+        then for each variable the largest error of a group's mean, as ``means by variable``. The
+        sign is that of release less data.
+
+    Raises
+    ------
+    ValueError
+        If shapes disagree, a value is not finite, a statistic of the data is 0, or no group of a
+        variable is large enough.
+
+    Notes
+    -----
+    Of a group's mean: per cent of the mean of the data in this group. The 10th percentile is
+    relative to itself, too, and where it is near 0 its error is large.
+
+    Examples
+    --------
+    >>> import ppm
+    >>> data = [10.0, 20.0, 30.0, 40.0, 50.0]
+    >>> found = ppm.utility.release_errors(data, [[11.0, 22.0, 33.0, 44.0, 55.0]])
+    >>> found.loc[0, ["mean", "median", "Gini coefficient"]].round(6).tolist()
+    [10.0, 10.0, 0.0]
+    """
+    import pandas as pd
+
+    confidential = as_numbers("confidential", confidential)
+    releases = as_numbers("releases", releases)
+    if confidential.ndim != 1 or not np.isfinite(confidential).all() or not confidential.size:
+        raise ValueError("confidential must be finite numbers, one for every record")
+    if releases.ndim != 2 or releases.shape[1] != confidential.size or not len(releases):
+        raise ValueError(
+            f"releases must have shape (releases, {confidential.size}); got {releases.shape}"
+        )
+    if not np.isfinite(releases).all():
+        raise ValueError("releases must be finite numbers")
+    smallest = check_count("smallest", smallest)
+
+    def error(name, found, truth):
+        if not truth:
+            raise ValueError(f"confidential: its {name} is 0, and no error is relative to that")
+        return 100.0 * (found / truth - 1.0)
+
+    columns = {
+        name: error(name, statistic(releases, axis=-1), statistic(confidential, axis=-1))
+        for name, statistic in STATISTICS.items()
+    }
+    for variable, codes in ({} if groups is None else groups).items():
+        codes = pd.Series(np.asarray(codes), name=str(variable))
+        if codes.size != confidential.size:
+            raise ValueError(
+                f"groups: {variable} must have one value for each of {confidential.size} records"
+            )
+        members = [rows for rows in codes.groupby(codes).indices.values() if rows.size >= smallest]
+        if not members:
+            raise ValueError(f"groups: no group of {variable} has {smallest} records")
+        found = np.array(
+            [
+                error("mean in a group", releases[:, rows].mean(axis=1), confidential[rows].mean())
+                for rows in members
+            ]
+        )
+        worst = np.abs(found).argmax(axis=0)
+        columns[f"means by {variable}"] = found[worst, np.arange(len(releases))]
+    return pd.DataFrame(columns).rename_axis("release")
 
 
 def median_shift(values, reference):

@@ -10,7 +10,9 @@ from ppm.utility import (
     gini,
     grouped_barycentres,
     propensity_score,
+    propensity_scores,
     rank_powers,
+    release_errors,
     resample,
     resampled_barycentre,
     wasserstein_barycentre,
@@ -292,3 +294,62 @@ def test_rank_powers_do_not_depend_on_the_scale_and_share_one_ranking():
         rank_powers(real, [np.nan])
     with pytest.raises(ValueError, match="^powers must be"):
         rank_powers(real, synthetic, powers=0)
+
+
+def test_errors_of_a_release_are_those_computed_by_hand():
+    rng = np.random.default_rng(3)
+    area = np.repeat(["north", "south", "islands"], [500, 370, 30])
+    releases = VALUES * rng.uniform(0.8, 1.3, (3, VALUES.size))
+    # the islands are too few; their means are far off and must not show
+    releases[:, area == "islands"] *= 9.0
+    found = release_errors(VALUES, releases, groups={"area": area}, smallest=50)
+    assert found.shape == (3, 6)
+    for row, release in zip(found.to_dict("records"), releases, strict=True):
+        by_hand = {
+            "mean": release.mean() / VALUES.mean(),
+            "median": np.median(release) / np.median(VALUES),
+            "90th percentile": np.quantile(release, 0.9) / np.quantile(VALUES, 0.9),
+            "10th percentile": np.quantile(release, 0.1) / np.quantile(VALUES, 0.1),
+            "Gini coefficient": gini(release) / gini(VALUES),
+        }
+        for name, ratio in by_hand.items():
+            assert row[name] == pytest.approx(100 * (ratio - 1))
+        means = [
+            100 * (release[area == a].mean() / VALUES[area == a].mean() - 1)
+            for a in ("north", "south")
+        ]
+        assert row["means by area"] == pytest.approx(max(means, key=abs))
+    islands = release_errors(VALUES, releases, groups={"area": area}, smallest=30)
+    assert np.all(islands["means by area"] > 500)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"releases": [1.0, 2.0]}, r"releases must have shape \(releases, 4\)"),
+        ({"releases": [[1.0, 2.0, 3.0, np.nan]]}, "releases must be finite"),
+        ({"confidential": [[1.0, 2.0, 3.0, 4.0]]}, "confidential must be finite numbers, one"),
+        ({"confidential": [-1.0, 1.0, 0.0, 0.0]}, "its mean is 0"),
+        ({"groups": {"area": [1, 1, 2]}}, "area must have one value for each of 4 records"),
+        ({"groups": {"area": [1, 1, 2, 2]}}, "no group of area has 50 records"),
+    ],
+)
+def test_errors_that_cannot_be_told_are_refused(change, message):
+    given = {"confidential": [1.0, 2.0, 3.0, 4.0], "releases": [[1.0, 2.0, 3.0, 4.0]]} | change
+    with pytest.raises(ValueError, match=message):
+        release_errors(**given)
+
+
+def test_scores_are_averages_over_the_releases_asked_for():
+    rng = np.random.default_rng(4)
+    known = rng.integers(0, 2, (VALUES.size, 1)).astype(float)
+    releases = VALUES * rng.uniform(0.9, 1.2, (3, VALUES.size))
+    one = [
+        propensity_score(*rank_powers(VALUES, release), known=known).ratio for release in releases
+    ]
+    for most, expected in ((None, np.mean(one)), (2, np.mean(one[:2]))):
+        found = propensity_scores(VALUES, {"a": releases}, known=known, most=most)
+        assert found.loc["a", "ratio"] == pytest.approx(expected)
+    assert propensity_scores(VALUES, {"a": releases}).loc["a", "ratio"] != pytest.approx(one[0])
+    with pytest.raises(ValueError, match="most must be"):
+        propensity_scores(VALUES, {"a": releases}, most=0)

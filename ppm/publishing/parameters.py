@@ -115,6 +115,7 @@ _CONVERTERS = {
     "float": _number,
     "str": _only(str),
     "list[int]": _list_of(_whole),
+    "list[float]": _list_of(_number),
     "list[list[float]]": _list_of(_list_of(_number)),
 }
 
@@ -194,6 +195,7 @@ _ALL = (
     _integer("warmup", "posterior draws a chain discards first", 1, 100_000),
     _integer("chains", "independent chains", 1, 64),
     _integer("components", "components of the mixture (K)", 1, 200),
+    _integer("strict_components", "components of the mixture under limits", 1, 200),
     Parameter(
         "component_counts",
         "list[int]",
@@ -204,6 +206,26 @@ _ALL = (
         and counts[-1] <= 200
         and all(a < b for a, b in zip(counts, counts[1:], strict=False)),
     ),
+    Parameter(
+        "widths",
+        "list[float]",
+        "widths of the limits (W), the ε of one release",
+        "a list of increasing numbers above 0 and at most 100",
+        lambda widths: bool(widths)
+        and 0 < widths[0]
+        and widths[-1] <= 100
+        and all(a < b for a, b in zip(widths, widths[1:], strict=False)),
+    ),
+    Parameter(
+        "outside",
+        "float",
+        "share of the public table that the limits may cut off",
+        "a number from 0 to 0.5",
+        lambda value: 0 <= value <= 0.5,
+    ),
+    _positive("power", "power of income that is modelled (p)", 1),
+    _integer("bins", "bins of the histogram of all units", 2, 10_000),
+    _integer("cell_bins", "bins of the histogram of each cell of predictors", 2, 10_000),
     _integer("resamples", "re-samples of each synthetic database", 2, 100_000),
     Parameter(
         "ce_data",

@@ -11,8 +11,7 @@ from ppm.mechanism import entry_label
 from ppm.utility import (
     grouped_barycentres,
     median_shift,
-    propensity_score,
-    rank_powers,
+    propensity_scores,
     resample,
     resampled_barycentre,
 )
@@ -310,22 +309,11 @@ class Sweep:
             :func:`ppm.utility.propensity_score`, on :func:`ppm.utility.rank_powers`. Without a
             ``configuration`` rows go by label, otherwise by mechanism.
         """
-        import pandas as pd
-
         if releases is not None:
             releases = check_count("releases", releases)
-        rows = {}
-        for name, entry in self.chosen(configuration).items():
-            scores = [
-                propensity_score(*rank_powers(data, synthetic), known=known)
-                for synthetic in entry.synthetic[:releases]
-            ]
-            rows[name] = {
-                "pMSE": np.mean([score.score for score in scores]),
-                "null": np.mean([score.null for score in scores]),
-                "ratio": np.mean([score.ratio for score in scores]),
-            }
-        return pd.DataFrame.from_dict(rows, orient="index")
+        entries = self.chosen(configuration)
+        synthetic = {name: entry.synthetic for name, entry in entries.items()}
+        return propensity_scores(data, synthetic, known=known, most=releases)
 
     def summary(self, distributions, *, configuration):
         """Bounds, diagnostics and utility of the synthesizers at one setting, side by side.
