@@ -11,7 +11,7 @@ import xarray as xr
 
 from ppm import pdp
 from ppm._random import generator, numbered, seed_sequence, streams
-from ppm._validation import check_count, check_number, needed_for, shown
+from ppm._validation import check_count, check_number, shown
 from ppm.audits.closed_form import (
     MECHANISMS,
     REACTING,
@@ -22,6 +22,7 @@ from ppm.audits.closed_form import (
     shares_of,
 )
 from ppm.studies.contraction_study import LARGEST_MEAN, check_sizes
+from ppm.synthesizers.chains import with_bar
 
 _LOSSES = ("fixed", "common", "worst", "integrated")
 # a loss is surely above a bound if it is so by this many of its standard errors
@@ -475,12 +476,7 @@ def study(
     names = list(_BY_DATABASE)
     found = np.empty((len(names), len(MECHANISMS), len(sizes), replicates))
     steps = [(place, replicate) for place in range(len(sizes)) for replicate in range(replicates)]
-    if progress:
-        with needed_for("progress=True"):
-            from tqdm.auto import tqdm
-
-        steps = tqdm(steps, desc="Databases audited")
-    for place, replicate in steps:
+    for place, replicate in with_bar(steps, "Databases audited", show=progress):
         if replicate == 0:
             data, audits = _sources(entropy, sizes[place])
         values, table = np.unique(data.poisson(mean, size=sizes[place]), return_counts=True)

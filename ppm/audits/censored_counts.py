@@ -6,7 +6,8 @@ Everything in this module is computed from the confidential records and is confi
 import numpy as np
 import xarray as xr
 
-from ppm._validation import check_counts, check_number, check_weights
+from ppm._validation import check_number, check_weights
+from ppm.audits.closed_form import check_database
 from ppm.censoring import Censoring
 from ppm.synthesizers.censored_gamma import CensoredGamma
 
@@ -63,9 +64,7 @@ def censored(counts, censor, *, weights=None, shape=0.001, rate=0.001):
     >>> 0.5 < found.attrs["loss"] <= found.attrs["width"] == 1.0
     True
     """
-    counts = check_counts("counts", counts)
-    if counts.size < 2:
-        raise ValueError("counts must hold at least two records: one of them leaves")
+    counts = check_database(counts)
     if not isinstance(censor, Censoring):
         raise ValueError(f"censor must be a ppm.Censoring; got {type(censor).__name__}")
     prior = check_number("shape", shape, above=0), check_number("rate", rate, above=0)

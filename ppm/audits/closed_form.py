@@ -127,9 +127,7 @@ def exact(
     >>> audit["loss_supremum"].sel(mechanism=["Unweighted", "Capped on T"]).values.round(2)
     array([ inf, 1.79])
     """
-    counts = check_counts("counts", counts)
-    if counts.size < 2:
-        raise ValueError("counts must hold at least two records: one of them leaves")
+    counts = check_database(counts)
     settings = checked_settings(truncate_at, public, draws, weight_draws, seeds, shape, rate)
     values, table = np.unique(counts, return_counts=True)
     found = audit_database(values, table, settings, generator(random_seed))
@@ -194,6 +192,14 @@ def losses_at(audit, means):
     return pd.DataFrame.from_dict(rows, orient="index", columns=means).rename_axis(
         index="mechanism", columns="μ"
     )
+
+
+def check_database(counts):
+    """Return counts of at least two records, checked; one of them leaves."""
+    counts = check_counts("counts", counts)
+    if counts.size < 2:
+        raise ValueError("counts must hold at least two records: one of them leaves")
+    return counts
 
 
 def checked_settings(truncate_at, public, draws, weight_draws, seeds, shape, rate):

@@ -17,7 +17,6 @@ from ppm._validation import (
     check_number,
     check_share,
     check_weights,
-    needed_for,
     shown,
 )
 from ppm.diagnostics import (
@@ -30,6 +29,7 @@ from ppm.diagnostics import (
 from ppm.lipschitz import record_bounds
 from ppm.mechanism import refit
 from ppm.synthesizers.accepted import as_synthesizer
+from ppm.synthesizers.chains import with_bar
 from ppm.weights import record_weights
 
 #: printed with every audit
@@ -511,15 +511,12 @@ def membership_test(
             raise ValueError(f"{name} must be a function; got {shown(value)}")
     seeds = streams(random_seed, 2 * runs)
     steps = list(zip(seeds[::2], seeds[1::2], strict=True))
-    if progress:
-        with needed_for("progress=True"):
-            from tqdm.auto import tqdm
-
-        steps = tqdm(steps, desc="Releases with and without the record")
     scores = np.array(
         [
             (float(statistic(run_with(one))), float(statistic(run_without(other))))
-            for one, other in steps
+            for one, other in with_bar(
+                steps, "Releases with and without the record", show=progress
+            )
         ]
     )
     return loss_lower_bound(scores[:, 0], scores[:, 1], confidence=confidence, delta=delta)

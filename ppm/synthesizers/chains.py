@@ -256,6 +256,16 @@ def progress_bar(show, total):
         yield advance
 
 
+def with_bar(steps, description, *, show):
+    """The steps of a loop, with a progress bar if one is to be shown."""
+    if not show:
+        return steps
+    with needed_for("progress=True"):
+        from tqdm.auto import tqdm
+
+    return tqdm(steps, desc=description)
+
+
 def seconds_between_states():
     """How often a progress bar is drawn: a notebook that is executed keeps every state of it."""
     return 0.1 if sys.stderr.isatty() else 5.0
