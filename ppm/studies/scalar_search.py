@@ -2,12 +2,14 @@
 
 import itertools
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 
 from ppm._random import generator, seed_sequence, streams
 from ppm._validation import check_count, check_number
-from ppm.mechanism import bound_fit, refit
+from ppm.lipschitz import local_bound
+from ppm.mechanism import refit
 from ppm.studies.kept_fits import warm_copy
 from ppm.synthesizers.accepted import as_synthesizer
 from ppm.synthesizers.base import check_fit
@@ -113,8 +115,10 @@ def match_local_bound(
         )
         return replace(found, synthesizer=synthesizer)
 
-    ones = np.ones(synthesizer.records)
-    first = bound_fit(synthesizer, unweighted, ones, allow_disagreement=True)
+    # where the search begins, and no attempt: nothing hangs on what its chains say
+    log_lik = synthesizer.log_likelihood(unweighted)
+    bound = local_bound(log_lik, np.ones(synthesizer.records))
+    first = SimpleNamespace(draws=unweighted, local_bound=bound)
     return search_weight(target, first, attempt, tolerance=tolerance, attempts=attempts)
 
 
