@@ -17,7 +17,7 @@ except ImportError:
     resource = None
 
 from ppm.publishing.execution import kernel_environment
-from ppm.publishing.parameters import checking_cell, parameters_cell
+from ppm.publishing.parameters import PARAMETERS, check_values
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -180,6 +180,20 @@ def write_notebook(path, cells):
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(content, indent=1), "utf-8")
     return path
+
+
+def parameters_cell(**values):
+    """Source of a parameters cell, as every notebook has it: one line a parameter."""
+    return "\n".join(
+        f"{name}: {PARAMETERS[name].type} = {value!r}  # {PARAMETERS[name].comment}"
+        for name, value in check_values(values, PARAMETERS).items()
+    )
+
+
+def checking_cell(names):
+    """Source of the cell behind the parameters cell, which refuses bad values."""
+    arguments = "".join(f"    {name}={name},\n" for name in names)
+    return f"page.check(\n{arguments})"
 
 
 def chapter(title, cells=(), **defaults):

@@ -2,11 +2,9 @@
 
 import ast
 import hashlib
-import io
 import json
 import os
 import re
-import tokenize
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -225,28 +223,6 @@ def _defaults(path, source):
         except (ValueError, SyntaxError):
             refuse(line, f"{name} needs a literal value")
     return defaults
-
-
-def cell_comments(source):
-    """Comment behind each parameter of a parameters cell.
-
-    Parameters
-    ----------
-    source : str
-        Text of the cell.
-
-    Returns
-    -------
-    dict
-        Parameter name -> comment, without ``#``; empty text where there is none.
-    """
-    tokens = tokenize.generate_tokens(io.StringIO(source).readline)
-    on_line = {t.start[0]: t.string[1:].strip() for t in tokens if t.type == tokenize.COMMENT}
-    return {
-        statement.target.id: on_line.get(statement.end_lineno, "")
-        for statement in ast.parse(source).body
-        if isinstance(statement, ast.AnnAssign)
-    }
 
 
 def check(notebook, values):

@@ -68,10 +68,6 @@ class Parameter:
             )
         return converted
 
-    def line(self, value):
-        """The line that sets the parameter in a parameters cell."""
-        return f"{self.name}: {self.type} = {self.check(value)!r}  # {self.comment}"
-
 
 _shown = reprlib.Repr()
 _shown.maxstring = _shown.maxother = 60
@@ -334,26 +330,3 @@ def parse_value(name, text):
         return ast.literal_eval(text.strip())
     except (ValueError, SyntaxError, MemoryError, RecursionError):
         return text
-
-
-def parameters_cell(**values):
-    """Source of a notebook's ``parameters`` cell, one line a parameter.
-
-    Parameters
-    ----------
-    **values
-        Defaults, in the order in which the cell shall list them.
-
-    Raises
-    ------
-    ParameterError
-        As for :func:`check`.
-    """
-    check(**values)
-    return "\n".join(PARAMETERS[name].line(value) for name, value in values.items())
-
-
-def checking_cell(names):
-    """Source of the cell behind the ``parameters`` cell, which refuses bad values."""
-    arguments = "".join(f"    {name}={name},\n" for name in names)
-    return f"page.check(\n{arguments})"

@@ -21,10 +21,12 @@ from conftest import (
     FIGURE,
     ROOT,
     chapter,
+    checking_cell,
     code,
     is_running,
     markdown,
     needs_file_limit,
+    parameters_cell,
     write_notebook,
 )
 from jupyter_client.kernelspec import KernelSpecManager
@@ -36,8 +38,6 @@ from ppm.publishing.parameters import (
     PARAMETERS,
     ParameterError,
     check_values,
-    checking_cell,
-    parameters_cell,
 )
 
 PATHS = sorted((ROOT / "notebooks").glob("*.ipynb"))
