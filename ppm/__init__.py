@@ -46,6 +46,7 @@ _ROOMS = (
     "studies",
     "audits",
     "survey",
+    "classroom",
     "publishing",
 )
 

@@ -65,6 +65,7 @@ TESTS = {
     "audits/closed_form": ["test_closed_form", "test_plots"],
     "audits/censored_counts": ["test_censored_counts"],
     "audits/units": ["test_closed_form"],
+    "classroom/__init__": ["test_light_import"],
     "publishing/__init__": ["test_light_import"],
     "publishing/book": ["test_book"],
     "publishing/claims": ["test_ledger", "test_pages"],
@@ -148,6 +149,11 @@ TESTS = {
         "test_pymc_models",
     ],
     "synthesizers/mixture/record_passes": ["test_passes", "test_mixture"],
+    **{
+        f"classroom/{path.stem}": ["test_classroom"]
+        for path in (ROOT / "ppm" / "classroom").glob("*.py")
+        if path.stem != "__init__"
+    },
 }
 
 

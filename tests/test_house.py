@@ -58,6 +58,7 @@ def wrong_arrows(found):
 # the order of design: a room imports those to its right only
 LEVELS = [
     {"ppm.publishing"},
+    {"ppm.classroom"},
     {"ppm.plots"},
     {"ppm.audits"},
     {"ppm.studies"},
@@ -98,7 +99,7 @@ def circle(found):
 def test_the_ground_floor_and_its_rooms_can_be_taken_in_at_a_glance():
     files = [path for path in LIBRARY.iterdir() if path.suffix == ".py"]
     folders = [path for path in LIBRARY.iterdir() if (path / "__init__.py").is_file()]
-    assert len(files) <= 14 and len(folders) <= 5
+    assert len(files) <= 14 and len(folders) <= 6
 
 
 def test_no_file_is_longer_than_a_reader_can_hold():
