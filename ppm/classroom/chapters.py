@@ -4,7 +4,15 @@ import difflib
 from importlib import import_module
 
 # in the order of the book
-CHAPTERS = ("theory",)
+CHAPTERS = (
+    "theory",
+    "poisson_contraction",
+    "privacy_audit",
+    "ce_application",
+    "application_settings",
+    "your_own_model",
+    "what_it_means",
+)
 
 
 def chapter(name):
