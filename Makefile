@@ -17,7 +17,7 @@ RUN = $(VENV)/bin/python
 PAGE = _build/html/index.html
 
 .DEFAULT_GOAL := help
-.PHONY: help book open serve test mutants lint benchmark env lock clean _inputs
+.PHONY: help book open serve classroom test mutants lint benchmark env lock clean _inputs
 
 help: ## list the targets
 	@awk -F ': .*## ' '/^[a-z]+:.*## / {printf "make %-9s %s\n", $$1, $$2}' Makefile
@@ -36,6 +36,9 @@ open: book ## build the book and show it in the browser
 serve: book ## build the book and serve it: PORT=8000
 	@echo "The book is at http://localhost:$(PORT), until Ctrl-C"
 	@"$(RUN)" -m http.server --bind 127.0.0.1 --directory _build/html "$(PORT)"
+
+classroom: env ## make the exercises to hand out, and the same with solutions, in _build/classroom
+	@"$(RUN)" -m ppm classroom
 
 # the book's page of checks reads the verdicts; a part of the tests replaces only its own
 test: env ## run all tests, the notebooks and a build of the book among them: ARGS='-k cli'

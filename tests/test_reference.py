@@ -69,7 +69,10 @@ def test_the_overview_lists_the_names_on_ppm_and_links_every_page():
 def test_every_page_is_in_the_table_of_contents():
     contents = yaml.safe_load((ROOT / "_toc.yml").read_text("utf-8"))
     (overview,) = [
-        entry for part in contents["parts"] for entry in part["chapters"] if "sections" in entry
+        entry
+        for part in contents["parts"]
+        for entry in part["chapters"]
+        if entry["file"] == "book/library/index"
     ]
     pages = [overview["file"], *(entry["file"] for entry in overview["sections"])]
     assert sorted(pages) == sorted(f"book/library/{page}" for page in PAGES)

@@ -23,7 +23,7 @@ def given():
         # ε of whoever answered: of the whole census, or of one day
         census=17.14,
         emoji_a_day=4.0,
-        mobility_a_day=2.64,
+        searches_a_day=1.68,
         days=30,
         strict_releases=5,
         belief_before=0.01,
@@ -39,8 +39,8 @@ def exercises(g):
     ours = g.strict_releases * g.width
     before, after = (p / (1 - p) for p in (g.belief_before, g.belief_limit))
 
-    def month(emoji, mobility, census=g.census, own=ours):
-        return [census, emoji, mobility, own]
+    def month(emoji, searches, census=g.census, own=ours):
+        return [census, emoji, searches, own]
 
     return (
         Exercise(
@@ -217,37 +217,37 @@ def exercises(g):
         ),
         Exercise(
             "deployments",
-            "four numbers, the ε after 30 days: census, emoji, mobility, ours",
-            lambda: month(g.days * g.emoji_a_day, g.days * g.mobility_a_day),
+            "four numbers, the ε after 30 days: census, emoji, searches, ours",
+            lambda: month(g.days * g.emoji_a_day, g.days * g.searches_a_day),
             (
                 Mistake(
                     "one day",
-                    lambda: month(g.emoji_a_day, g.mobility_a_day),
+                    lambda: month(g.emoji_a_day, g.searches_a_day),
                     "Two of these are for one day. What do thirty days of taking part cost?",
                 ),
                 Mistake(
                     "root of the number of days",
                     lambda: month(
-                        np.sqrt(g.days) * g.emoji_a_day, np.sqrt(g.days) * g.mobility_a_day
+                        np.sqrt(g.days) * g.emoji_a_day, np.sqrt(g.days) * g.searches_a_day
                     ),
                     "Without a δ costs add up, and no root is taken.",
                 ),
                 Mistake(
                     "census every day",
                     lambda: month(
-                        g.days * g.emoji_a_day, g.days * g.mobility_a_day, g.days * g.census
+                        g.days * g.emoji_a_day, g.days * g.searches_a_day, g.days * g.census
                     ),
                     "A census is taken once.",
                 ),
                 Mistake(
                     "one release of ours",
-                    lambda: month(g.days * g.emoji_a_day, g.days * g.mobility_a_day, own=g.width),
+                    lambda: month(g.days * g.emoji_a_day, g.days * g.searches_a_day, own=g.width),
                     "The last one releases more than one database.",
                 ),
                 Mistake(
                     "factor 2 for a width",
                     lambda: month(
-                        g.days * g.emoji_a_day, g.days * g.mobility_a_day, own=2 * ours
+                        g.days * g.emoji_a_day, g.days * g.searches_a_day, own=2 * ours
                     ),
                     "Does the theorem on censoring have a factor of 2?",
                 ),

@@ -1,4 +1,4 @@
-"""The command line: ``ppm notebooks``, ``ppm run`` and ``ppm book``."""
+"""The command line: ``ppm notebooks``, ``ppm run``, ``ppm book`` and ``ppm classroom``."""
 
 import argparse
 import logging
@@ -147,6 +147,11 @@ def _parser():
         "--ce-data", metavar="PATH", default="", help="Consumer Expenditure file, else simulated"
     )
     command.set_defaults(command=_book)
+
+    command = commands.add_parser(
+        "classroom", help="make the exercises to hand out, and the same with solutions"
+    )
+    command.set_defaults(command=_classroom)
     return parser
 
 
@@ -193,6 +198,14 @@ def _book(options):
     # an impossible file is refused before anything else is looked at
     check_values({"ce_data": options.ce_data}, ["ce_data"])
     return book.build(root, profile=options.profile, ce_data=options.ce_data)
+
+
+def _classroom(options):
+    from ppm.publishing.editions import make_classroom
+
+    for archive in make_classroom(notebooks.find_root(options.root)):
+        print(f"Made {archive}")
+    return 0
 
 
 def _table(root):

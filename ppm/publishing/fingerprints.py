@@ -216,6 +216,7 @@ def book_fingerprint(root, executed, results, chapters):
     files = [root / "_config.yml", root / "_toc.yml", root / "requirements.lock"]
     files += [file for file in sorted((root / "book").rglob("*")) if file.is_file()]
     files += sorted((root / "notebooks" / "profiles").glob("*.yml"))
+    files += sorted((root / "notebooks" / "exercises").glob("*.ipynb"))
     files += [executed / f"{name}{end}" for name in chapters for end in (".ipynb", ".json")]
     files += [results / name / VALUES_FILE for name in (*chapters, LEDGER)]
     files += sorted((root / "_build" / "tests").glob("*.xml"))

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from ppm.publishing import checks, ledger
 from ppm.publishing.claims import LedgerError, load_ledger
+from ppm.publishing.exercises import launch_links, repository_address, stage_exercises
 from ppm.publishing.fingerprints import read_json, study_file
 from ppm.publishing.ledger_study import CHAPTER as STUDY_CHAPTER
 from ppm.publishing.ledger_study import studies_at_1000
@@ -61,11 +62,13 @@ def stage(root, target, executed, chapters, *, results=None):
     root, target, executed = Path(root), Path(target), Path(executed)
     records = {name: read_json(executed / f"{name}.json")["record"] for name in chapters}
     statement_checks = stage_prose(root, target, records, results)
+    repository = repository_address(root)
     for name, record in records.items():
         target_file = target / "notebooks" / f"{name}.ipynb"
         stage_notebook(
             executed / f"{name}.ipynb", target_file, record, private=[root],
             statement_checks=statement_checks,
+            links=launch_links(repository, f"notebooks/{name}.ipynb", "parameters"),
         )
 
 
@@ -118,6 +121,7 @@ def stage_prose(root, target, records=None, results=None):
     root, target = Path(root), Path(target)
     shutil.rmtree(target, ignore_errors=True)
     (target / "notebooks").mkdir(parents=True)
+    repository = repository_address(root)
     for name in ("_config.yml", "_toc.yml"):
         shutil.copy(root / name, target / name)
     shutil.copytree(root / "book", target / "book")
@@ -134,7 +138,7 @@ def stage_prose(root, target, records=None, results=None):
     if tests:
         pages["checks"] = checks_page(
             templates["checks"], checks.find_statements(root), tests, verdicts,
-            repository=_repository_address(root),
+            repository=repository,
         )
     for name, template in templates.items():
         template.unlink(missing_ok=True)
@@ -144,6 +148,7 @@ def stage_prose(root, target, records=None, results=None):
         for prose in (target / "book").rglob("*.md"):
             text = checks.with_checks(prose.read_text("utf-8"), tests, verdicts)
             prose.write_text(text, "utf-8")
+    stage_exercises(root, target, repository)
     return tests, verdicts
 
 
@@ -195,15 +200,9 @@ def _ledger(template, claims, records, results, settings_chapter):
     return ledger_page(template, rows, sources, settings_chapter=settings_chapter, study=study)
 
 
-def _repository_address(root):
-    """Address of the repository in the book's settings, or empty text."""
-    import yaml
-
-    settings = yaml.safe_load((root / "_config.yml").read_text("utf-8"))
-    return (settings.get("repository") or {}).get("url") or ""
-
-
-def stage_notebook(source, target, record, *, private=(), statement_checks=({}, {})):
+def stage_notebook(
+    source, target, record, *, private=(), statement_checks=({}, {}), links=""
+):
     """Prepare an executed notebook for the page.
 
     The parameters cells and their check are folded, a box says how the chapter was made, and what
@@ -220,6 +219,8 @@ def stage_notebook(source, target, record, *, private=(), statement_checks=({}, 
     statement_checks : tuple of dict
         Label of a statement -> tests, and test -> :class:`ppm.publishing.checks.Verdict`;
         statements end with them.
+    links : str, default ""
+        Links that open the notebook somewhere, for the box.
 
     Raises
     ------
@@ -238,7 +239,7 @@ def stage_notebook(source, target, record, *, private=(), statement_checks=({}, 
         if cell.cell_type == "markdown":
             cell.source = checks.with_checks(cell.source, *statement_checks)
         if cell.cell_type == "markdown" and not boxed:
-            cell.source, boxed = _with_box(cell.source, provenance(record))
+            cell.source, boxed = _with_box(cell.source, provenance(record, links))
         if cell.cell_type != "code":
             continue
         tags = cell_tags(cell)
@@ -306,13 +307,15 @@ def _check_figures(where, cell):
         raise BookError(f"{where} shows a figure without mystnb metadata {', '.join(missing)}")
 
 
-def provenance(record):
+def provenance(record, links=""):
     """Box that says how a chapter was made.
 
     Parameters
     ----------
     record : dict
         What was run, as in ``run.json``.
+    links : str, default ""
+        Links that open the notebook somewhere.
 
     Returns
     -------
@@ -338,7 +341,7 @@ def provenance(record):
         lines.append(f"Data: the file `{parameters['ce_data']}`.")
     elif "ce_data" in parameters:
         lines.append("Data: **simulated records**, not the survey.")
-    body = "\n".join(lines)
+    body = "\n".join([*lines, links] if links else lines)
     return f":::{{admonition}} {BOX_TITLE}\n:class: note provenance\n{body}\n:::"
 
 
