@@ -181,7 +181,8 @@ def _shown(answer):
         return ", ".join(sorted(answer))
     if isinstance(answer, list) and all(isinstance(entry, str) for entry in answer):
         return ", ".join(answer)
-    return np.array2string(np.asarray(answer), precision=5, threshold=20, separator=", ")
+    digits = {"float_kind": "{:.5g}".format}
+    return np.array2string(np.asarray(answer), formatter=digits, threshold=20, separator=", ")
 
 
 def _lines(text):
@@ -264,7 +265,7 @@ class _Words:
             for cell in json.loads(notebook.path.read_text("utf-8"))["cells"]
             if cell["cell_type"] == "markdown"
         )
-        formulas = re.findall(r"^\$\$\n(.*?)\n\$\$ \((eq-[\w-]+)\)$", text, re.M | re.S)
+        formulas = re.findall(r"^\$\$\n([^$]*)\n\$\$ \((eq-[\w-]+)\)$", text, re.M)
         self.formulas = {label: " ".join(formula.split()) for formula, label in formulas}
         bibliography = Path(root, "book", "references.bib")
         entries = bibliography.read_text("utf-8") if bibliography.is_file() else ""
@@ -297,8 +298,9 @@ class _Words:
 def _short_citations(entries):
     """Key of each entry of a bibliography, and authors with year."""
     for key, body in re.findall(r"^@\w+\{([\w-]+),\n(.*?)^\}", entries, re.M | re.S):
-        author = re.search(r"^ *author *= *\{(.*?)\},?$", body, re.M)
+        author = re.search(r"^ *author *= *\{(.*?)\},?$", body, re.M | re.S)
         year = re.search(r"^ *year *= *\{(\d+)\}", body, re.M)
-        names = [name.split(",")[0].strip("{} ") for name in author[1].split(" and ")]
+        names = re.split(r"\s+and\s+", author[1])
+        names = [name.partition(",")[0].strip("{} \n") for name in names]
         shown = names[0] if len(names) == 1 else " and ".join(names)
         yield key, f"{shown if len(names) < 3 else f'{names[0]} et al.'} {year[1]}"
