@@ -69,6 +69,8 @@ TESTS = {
     "publishing/__init__": ["test_light_import"],
     "publishing/book": ["test_book"],
     "publishing/claims": ["test_ledger", "test_pages"],
+    "publishing/editions": ["test_editions"],
+    "publishing/exercises": ["test_editions", "test_classroom"],
     "publishing/execution": ["test_notebooks", "test_command_line", "test_kernels"],
     "publishing/fingerprints": ["test_book"],
     "publishing/rules": ["test_ledger", "test_pages"],

@@ -484,3 +484,26 @@ def test_detection_limits_have_their_corner_where_both_limits_meet():
     assert [text.get_text() for text in figure.axes[0].get_legend().get_texts()] == [
         "1", "404", "a coin",
     ]
+
+
+def test_errors_over_epsilon_are_medians_and_say_of_which_kind_they_are():
+    data = np.random.default_rng(1).lognormal(10, 1, 300)
+    releases = data * np.random.default_rng(2).uniform(0.8, 1.1, (5, 300))
+    near, far = (ppm.utility.release_errors(data, releases * by) for by in (1.0, 1.5))
+    figure = ppm.plots.utility_by_epsilon(
+        {"Limits": {0.5: far, 2.0: near}},
+        {"DPweighted (0.7, 0)": (30.0, near)},
+        ["mean", "median", "Gini coefficient"],
+    )
+    shown = [axes for axes in figure.axes if axes.get_visible()]
+    assert [axes.get_title() for axes in shown] == ["mean", "median", "Gini coefficient"]
+    for axes in shown:
+        (line,) = (part for part in axes.lines if part.get_label() == "Limits (strict)")
+        (point,) = (
+            part for part in axes.lines if part.get_label() == "DPweighted (0.7, 0) (local)"
+        )
+        np.testing.assert_allclose(line.get_xdata(), [0.5, 2.0])
+        medians = [found[axes.get_title()].median() for found in (far, near)]
+        np.testing.assert_allclose(line.get_ydata(), medians)
+        np.testing.assert_allclose(point.get_xdata(), [30.0])
+        np.testing.assert_allclose(point.get_ydata(), medians[1:])
