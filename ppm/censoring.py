@@ -161,6 +161,29 @@ class Censoring:
             log_lik = weighted(log_lik, check_weights(weights, log_lik.shape[-1]))
         return self.term(log_lik)
 
+    def share_outside(self, log_lik, weights=None):
+        """Share of log-likelihoods whose weighted value is not between the limits.
+
+        Parameters
+        ----------
+        log_lik, weights
+            As for :meth:`terms`.
+
+        Returns
+        -------
+        float
+            From 0 to 1. Of public records it is public; of others it is confidential.
+
+        Raises
+        ------
+        ValueError
+            As :meth:`terms`.
+        """
+        log_lik = np.asarray(log_lik, dtype=np.float64)
+        if weights is not None:
+            log_lik = weighted(log_lik, check_weights(weights, log_lik.shape[-1]))
+        return 1.0 - float(np.mean((log_lik > self.low) & (log_lik < self.high)))
+
 
 def check_censor(synthesizer, censor):
     """Return limits that the synthesizer's ``fit`` takes, or None.

@@ -1066,16 +1066,23 @@ def utility_by_epsilon(strict, local, statistics, *, simulated=False):
             ).T
             axes.fill_between([*errors], low, high, color=style["color"], alpha=0.2, linewidth=0)
             axes.plot([*errors], middle, label=f"{name} (strict)", linewidth=1.6, **style)
+        seen = set()
         for name, (epsilon, found) in local.items():
             kind = name.split()[0]
+            inside = "white" if kind in seen else COLOURS[kind]
+            seen.add(kind)
             low, middle, high = np.quantile(found[statistic], ends)
             axes.vlines(epsilon, low, high, color=COLOURS[kind], linewidth=2)
             axes.plot(
                 [epsilon], [middle], MARKERS[kind], color=COLOURS[kind], markersize=7,
-                linestyle="none", label=f"{name} (local)",
+                markerfacecolor=inside, linestyle="none", label=f"{name} (local)",
             )
         axes.set_title(statistic, fontsize=10)
         axes.xaxis.set_major_formatter("{x:g}")
+        # one large error must not press all others onto the axis
+        if np.abs(axes.get_ylim()).max() > 100:
+            axes.set_yscale("symlog", linthresh=20)
+            axes.yaxis.set_major_formatter("{x:g}")
     for axes in panels[-1]:
         axes.set_xlabel("ε of one release (nats)")
     for axes in panels[:, 0]:

@@ -10,9 +10,18 @@ from ppm._random import generator, seed_sequence
 from ppm._validation import as_numbers, check_count, one_thread, shown
 
 __all__ = [
-    "gini", "resample", "resampled_barycentre", "grouped_barycentres", "wasserstein_barycentre",
-    "compare_distributions", "release_errors", "propensity_score", "propensity_scores",
-    "PropensityScore", "rank_powers",
+    "gini",
+    "resample",
+    "resampled_barycentre",
+    "grouped_barycentres",
+    "wasserstein_barycentre",
+    "compare_distributions",
+    "release_errors",
+    "median_errors",
+    "propensity_score",
+    "propensity_scores",
+    "PropensityScore",
+    "rank_powers",
 ]
 
 
@@ -568,6 +577,40 @@ def release_errors(confidential, releases, *, groups=None, smallest=50):
         worst = np.abs(found).argmax(axis=0)
         columns[f"means by {variable}"] = found[worst, np.arange(len(releases))]
     return pd.DataFrame(columns).rename_axis("release")
+
+
+def median_errors(errors):
+    """Medians over the releases of their errors, for several mechanisms at several ε.
+
+    Parameters
+    ----------
+    errors : dict of str to dict of float to pandas.DataFrame
+        Name of a mechanism to its ε in nats to what :func:`release_errors` returned.
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row a mechanism and ε, with the columns of the errors, in per cent.
+
+    Examples
+    --------
+    >>> import ppm
+    >>> data = [10.0, 20.0, 30.0]
+    >>> errors = {0.5: ppm.utility.release_errors(data, [[11.0, 22.0, 33.0], [13.0, 26.0, 39.0]])}
+    >>> ppm.utility.median_errors({"Limits": errors})["median"].round(1).to_dict()
+    {('Limits', '0.5'): 20.0}
+    """
+    import pandas as pd
+
+    # as text, so that a table does not round them with the errors
+    rows = {
+        (name, f"{epsilon:g}"): found.median()
+        for name, by_epsilon in errors.items()
+        for epsilon, found in by_epsilon.items()
+    }
+    table = pd.DataFrame.from_dict(rows, orient="index")
+    table.index = pd.MultiIndex.from_tuples(rows, names=["mechanism", "ε"])
+    return table
 
 
 def median_shift(values, reference):

@@ -166,3 +166,10 @@ def test_a_weight_brings_all_but_a_share_of_the_terms_between_limits():
 def test_a_share_outside_is_a_share(outside):
     with pytest.raises(ValueError, match="outside must be a finite number"):
         censoring_weight(1.0, [[-1.5, -2.0], [-1.0, -3.0]], outside=outside)
+
+
+def test_the_share_outside_counts_weighted_values_beyond_the_limits():
+    log_lik = np.array([[-6.0, -3.0, -0.5, 0.5], [-4.0, -2.5, -1.0, -np.inf]])
+    censor = Censoring(-3.0, 0.0, smooth=False)
+    assert censor.share_outside(log_lik) == pytest.approx(5 / 8)
+    assert censor.share_outside(log_lik, [0.5, 1.0, 1.0, 0.0]) == pytest.approx(4 / 8)
