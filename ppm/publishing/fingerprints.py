@@ -194,8 +194,10 @@ def _files(library, dotted, exports):
     parts = dotted.split(".")
     files, inside = [], library
     for length, part in enumerate(parts[1:], start=2):
-        known = exports.get(".".join(parts[:length]))
-        if known:
+        name = ".".join(parts[:length])
+        known = exports.get(name)
+        # a function may be called as its module is
+        if known and known != name:
             return files + _files(library, known, exports)
         inside = inside / part
         for file in (inside.with_name(f"{part}.py"), inside / "__init__.py"):

@@ -473,7 +473,9 @@ def test_in_this_book_a_module_reaches_the_chapters_that_use_it():
 def library(folder, **modules):
     """A small package ``ppm``."""
     exports = '_EXPORTS = {"public": "ppm.first", "deep": "ppm.inner.leaf"}\n'
-    inner = '_EXPORTS = {"table": "ppm.inner.leaf", "save": "ppm.third"}\n'
+    inner = (
+        '_EXPORTS = {"table": "ppm.inner.leaf", "save": "ppm.third", "leaf": "ppm.inner.leaf"}\n'
+    )
     folder.joinpath("inner").mkdir(parents=True)
     (folder / "__init__.py").write_text(exports)
     (folder / "inner" / "__init__.py").write_text(inner)
@@ -495,6 +497,7 @@ def library(folder, **modules):
         ("import ppm\nppm.deep", {"inner/__init__.py", "inner/leaf.py"}),
         ("from ppm.inner import leaf", {"inner/__init__.py", "inner/leaf.py"}),
         ("import ppm\nppm.inner.table()", {"inner/__init__.py", "inner/leaf.py"}),
+        ("import ppm\nppm.inner.leaf(1)", {"inner/__init__.py", "inner/leaf.py"}),
         ("import ppm\nppm.inner.save(1)", {"inner/__init__.py", "third.py"}),
         ("from ppm import inner as page\npage.save(1)", {"inner/__init__.py", "third.py"}),
         ("from ppm import inner\ninner.table(1)", {"inner/__init__.py", "inner/leaf.py"}),
