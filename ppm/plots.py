@@ -13,7 +13,7 @@ __all__ = [
     "contraction_bounds", "contraction_means", "exceedance_curves", "loss_by_record",
     "loss_over_draws", "audited_losses", "over_own_bound", "bound_growth", "worked_example_weights",
     "posterior_densities", "income_density", "record_bound_violins", "statistic_violins",
-    "group_intervals", "sweep_violins", "settings_bounds", "detection_limits",
+    "group_intervals", "sweep_violins", "settings_bounds", "equal_bounds", "detection_limits",
     "utility_by_epsilon",
 ]
 
@@ -30,6 +30,9 @@ COLOURS = {
     "Weighted-M": "#009E73",
     "EMweighted": "#D55E00",
     "Countweighted": "#CC79A7",
+    # controls beside DPweighted
+    "Shuffled": "#882255",
+    "Trimmed": "#117733",
     "Capped": "#E69F00",
     "Range-capped": "#56B4E9",
     # darker: the same weights with another prior
@@ -42,6 +45,8 @@ MARKERS = {
     "DPweighted": "^",
     "EMweighted": "v",
     "Countweighted": "D",
+    "Shuffled": "P",
+    "Trimmed": "*",
 }
 # of mechanisms with a strict ε, in the order in which they are drawn
 STRICT_STYLES = (
@@ -964,6 +969,73 @@ def settings_bounds(study, *, simulated=False):
         axes.set_title(name, fontsize=10)
     panels[0, 0].set_ylabel("Local bound Δ (nats)")
     panels[0, -1].legend(frameon=False, fontsize=8)
+    _mark_simulated(figure, simulated)
+    return figure
+
+
+def equal_bounds(study, *, simulated=False):
+    """How far releases are from the data, one panel for each combination and setting.
+
+    Parameters
+    ----------
+    study : ppm.studies.EqualBoundStudy
+        The study.
+    simulated : bool, default False
+        Whether the figure must say that the data are simulated.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        A point for each repeat, mechanism and statistic, in per cent of the data's, on a scale that
+        is linear up to 10 per cent and logarithmic beyond.
+
+    Examples
+    --------
+    >>> import ppm
+    >>> data = ppm.survey.simulate(60, random_seed=1)
+    >>> study = ppm.studies.equal_bounds(
+    ...     data, [(1, "logarithm, floored")], [(0.5, -0.3)], repeats=1, warmup=10, draws=20,
+    ...     releases=4, attempts=2, random_seed=1, parallel=False)
+    >>> figure = ppm.plots.equal_bounds(study, simulated=True)
+    >>> figure.axes[0].get_title()
+    'K = 1, log\\n(0.5, -0.3)'
+    """
+    found = study.dataset
+    names, settings = study.labels, list(found["setting"].values)
+    figure, panels = _figure(
+        2.3 * max(2, len(names)), 2.9 * len(settings), nrows=len(settings), ncols=len(names),
+        sharex=True, sharey=True, squeeze=False,
+    )
+    mechanisms, statistics = (list(found[name].values) for name in ("mechanism", "statistic"))
+    places = np.arange(len(statistics))
+    for row, setting in zip(panels, settings, strict=True):
+        for i, (axes, name) in enumerate(zip(row, names, strict=True)):
+            _tidy(axes)
+            axes.axhline(0.0, color="black", linestyle="--", linewidth=1)
+            axes.set_yscale("symlog", linthresh=10.0)
+            off = found["off"].isel(combination=i).sel(setting=setting)
+            for j, mechanism in enumerate(mechanisms):
+                beside = 0.15 * (j - (len(mechanisms) - 1) / 2)
+                points = off.sel(mechanism=mechanism)
+                for repeat, values in enumerate(points.values):
+                    axes.plot(
+                        places + beside, values, linestyle="none", color=COLOURS[mechanism],
+                        marker=MARKERS[mechanism], markersize=4.5, alpha=0.8,
+                        label=None if repeat else mechanism,
+                    )
+            axes.set_title(f"{name}\n{setting}", fontsize=9)
+            axes.set_xticks(places, statistics, rotation=60, ha="right", fontsize=8)
+            ticks = [-100, -50, -20, -10, -5, 0, 5, 10, 20, 50, 100, 1000]
+            axes.set_yticks(ticks, [f"{tick:+d}" if tick else "0" for tick in ticks], fontsize=8)
+            axes.minorticks_off()
+        row[0].set_ylabel("Off the data (%)")
+    off = found["off"].values
+    off = off[np.isfinite(off)]
+    low, high = (off.min(), off.max()) if off.size else (0.0, 0.0)
+    panels[0, 0].set_ylim(min(-12.0, 1.3 * low), max(12.0, 1.3 * high))
+    handles, labels = panels[0, 0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside upper center", ncols=len(labels), frameon=False,
+                  fontsize=8)
     _mark_simulated(figure, simulated)
     return figure
 

@@ -110,6 +110,10 @@ CALLS = {
         random_seed=seed,
         parallel=False,
     ).dataset["local_bound"],
+    "studies.equal_bounds": lambda seed: ppm.studies.equal_bounds(
+        HOUSEHOLDS, [(1, "inverse hyperbolic sine")], [(0.7, 0.0)], repeats=1, releases=2,
+        warmup=5, draws=10, attempts=1, random_seed=seed, parallel=False,
+    ).dataset["local_bound"],
     "studies.histogram_release": lambda seed: ppm.studies.histogram_release(
         VALUES[0], (-2, 2), bins=4, epsilon=1.0, releases=2, random_seed=seed
     ).synthetic,

@@ -15,6 +15,7 @@ _EXPORTS = {
     "fits_folder": "ppm.publishing.results",
     "contraction_values": "ppm.publishing.ledger_values",
     "application_values": "ppm.publishing.ledger_values",
+    "equal_bound_values": "ppm.publishing.ledger_values",
 }
 
 __all__ = [*_EXPORTS]

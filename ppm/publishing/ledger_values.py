@@ -12,6 +12,7 @@ _GROUPS = 10
 # how often one release among normal ones is taken for an outlier
 _OUTLIER = 1e-3
 _REPEATS = 200
+_DISAGREE = f"chains behind a bound disagree (R-hat above {R_HAT_LIMIT}, or not to be told)"
 
 
 def measured(value, error=0.0, *, of=None, doubt="", sample=None):
@@ -398,7 +399,7 @@ def _doubt(*entries):
         return ""
     if any(diagnostics.faults_besides_r_hat for diagnostics in found):
         return "chains behind a bound stood still or diverged"
-    return f"chains behind a bound disagree (R-hat above {R_HAT_LIMIT}, or not to be told)"
+    return _DISAGREE
 
 
 def _fits(*entries):
@@ -531,3 +532,77 @@ def _along_values(found, data, along, weighted, scalar):
             abs(medians[-1] - medians[0]) / unit, np.hypot(errors[0], errors[-1]) / unit,
             sample=sample,
         )
+
+
+def equal_bound_values(study):
+    """Values of the comparison at equal bounds for the ledger, and for the introduction.
+
+    Parameters
+    ----------
+    study : ppm.studies.EqualBoundStudy
+        The study.
+
+    Returns
+    -------
+    dict of str to dict
+        Name -> value, with its Monte Carlo error; a name begins with the combination, such as
+        ``K = 1, log``. Bounds in nats, averaged over the repeats; the rest goes over settings and
+        repeats, the repeats of one setting side by side: distances from the data in per cent of the
+        data's, of a typical release, and differences of distances in standard deviations of the
+        data's re-samples.
+
+    Notes
+    -----
+    Savitsky, Williams and Hu (2022), section 5. The error of a bound is that of an average over
+    repeats, from their standard deviation.
+
+    Examples
+    --------
+    >>> import ppm
+    >>> data = ppm.survey.simulate(60, random_seed=1)
+    >>> study = ppm.studies.equal_bounds(
+    ...     data, [(1, "logarithm, floored")], [(0.5, -0.3)], repeats=2, warmup=10, draws=20,
+    ...     releases=4, attempts=2, random_seed=1, parallel=False)
+    >>> values = ppm.publishing.equal_bound_values(study)
+    >>> len(values["K = 1, log: distances of the mean, EMweighted"]["value"])
+    2
+    """
+    data = study.dataset
+    repeats = data.sizes["repeat"]
+    compared = [float(x) for s in data["setting"].values for x in s.strip("()").split(",")]
+    found = {"compared: settings": measured(compared), "compared: repeats": measured(repeats)}
+    for place, label in enumerate(study.labels):
+        here = data.isel(combination=place)
+        for name in ("Unweighted", "DPweighted", "EMweighted"):
+            bounds = here["local_bound"].sel(mechanism=name).values
+            error = _error_of_average(bounds)
+            if name == "Unweighted":
+                # the same fit at every setting
+                bounds, error = bounds[:, 0], error[0]
+            chains = here["r_hat"].sel(mechanism=name).values
+            doubt = "" if (chains <= R_HAT_LIMIT).all() else _DISAGREE
+            found[f"{label}: local bound of {name}"] = measured(
+                bounds.mean(axis=0), error, doubt=doubt,
+                sample=(repeats, "repeats"),
+            )
+        for statistic in ("mean", "10th percentile", "90th percentile"):
+            unit = here["spread"].sel(statistic=statistic).item()
+            away = {}
+            for name in ("Unweighted", "DPweighted", "EMweighted", "Trimmed"):
+                typical = here.sel(statistic=statistic, mechanism=name)
+                # the repeats of a setting side by side
+                off, error = (typical[x].transpose("setting", "repeat").values.ravel()
+                              for x in ("off", "off_error"))
+                away[name] = np.abs(off), error
+                sample = study.releases, "releases m"
+                found[f"{label}: distances of the {statistic}, {name}"] = measured(
+                    *away[name], sample=sample
+                )
+                found[f"{label}: the {statistic} of {name} above the data"] = measured(
+                    off, error, sample=sample
+                )
+            (dp, dp_error), (plain, plain_error) = away["DPweighted"], away["Unweighted"]
+            found[f"{label}: DPweighted and Unweighted, difference of the {statistic}"] = measured(
+                _over(dp - plain, unit), _over(np.hypot(dp_error, plain_error), unit), sample=sample
+            )
+    return found

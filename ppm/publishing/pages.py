@@ -3,11 +3,13 @@
 from collections import Counter
 from pathlib import Path
 
+import numpy as np
+
 from ppm._validation import needed_for
 from ppm.publishing.checks import NOT_RUN, Verdict, spoken
 from ppm.publishing.ledger import VERDICTS
 from ppm.publishing.notebooks import parameter_rows
-from ppm.publishing.rules import shown
+from ppm.publishing.rules import SURE, shown
 
 _DATA = {
     "drawn": "data drawn by the study itself",
@@ -230,3 +232,83 @@ def checks_page(template, statements, checks, verdicts, *, repository=""):
             for (document, title), found in chapters.items()
         ],
     )
+
+
+def finding_part(template, saved=None, record=None):
+    """The part of the introduction on the paper's main finding, in MyST Markdown.
+
+    Parameters
+    ----------
+    template : path-like
+        Its template.
+    saved : dict, optional
+        ``data`` and ``values`` that the chapter on the settings saved, if it was run.
+    record : dict, optional
+        What was run, as in ``run.json``.
+
+    Returns
+    -------
+    str
+        What the introduction includes; nothing but white space where the chapter was not run.
+    """
+    return render(template, found=_finding(saved, record) if saved and record else None)
+
+
+def _finding(saved, record):
+    """The comparison at equal bounds in a table, and in words; None without its values."""
+    values = saved["values"]
+    ending = ": local bound of Unweighted"
+    labels = [name.removesuffix(ending) for name in values if name.endswith(ending)]
+    if not labels:
+        return None
+    flat = values["compared: settings"]["value"]
+    settings = list(zip(flat[::2], flat[1::2], strict=True))
+    lines, won = [], {"DPweighted": [], "EMweighted": [], "": []}
+    for label in labels:
+        off, away = (
+            {name: _by_setting(values[what.format(label, name)], settings) for name in _COMPARED}
+            for what in ("{}: the 90th percentile of {} above the data",
+                         "{}: distances of the 90th percentile, {}")
+        )
+        bound = values[label + ending]["value"]
+        (dp, dp_error), (em, em_error) = away["DPweighted"], away["EMweighted"]
+        margin, sure = em - dp, SURE * np.hypot(dp_error, em_error)
+        for place, pair in enumerate(settings):
+            counts = [int(np.sum(sign * margin[place] > sure[place])) for sign in (1, -1)]
+            lines.append(
+                [
+                    label, f"{bound:.1f}", f"({pair[0]:g}, {pair[1]:g})".replace("-", "−"),
+                    *(f"{off[name][0][place].mean():+.0f} %".replace("-", "−")
+                      for name in _COMPARED),
+                    *(f"{count} of {margin.shape[1]}" for count in counts),
+                ]
+            )
+        who = (
+            "DPweighted"
+            if (margin > sure).all()
+            else "EMweighted"
+            if (-margin > sure).all()
+            else ""
+        )
+        won[who].append(label)
+    heads = ["K", "Δ of Unweighted", "(c, g)", *_COMPARED, "DPweighted closer", "EMweighted closer"]
+    return {
+        "table": table(heads, lines),
+        "won": {who: "; ".join(found) for who, found in won.items()},
+        "data": _DATA.get(saved["data"], "other data"),
+        "part": saved["part"],
+        "repeats": int(values["compared: repeats"]["value"]),
+        "seed": record["parameters"]["seed"],
+        "profile": record["profile"],
+    }
+
+
+_COMPARED = ("Unweighted", "DPweighted", "EMweighted")
+
+
+def _by_setting(entry, settings):
+    """Numbers and errors of a value with a row for each setting; unknown ones are NaN."""
+    return [
+        np.array(entry[part], dtype=np.float64).reshape(len(settings), -1)
+        for part in ("value", "error")
+    ]

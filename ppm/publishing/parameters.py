@@ -136,6 +136,15 @@ def _positive(name, meaning, high):
     )
 
 
+def _increasing_counts(counts):
+    return (
+        bool(counts)
+        and 1 <= counts[0]
+        and counts[-1] <= 200
+        and all(a < b for a, b in zip(counts, counts[1:], strict=False))
+    )
+
+
 def _is_pair(pair):
     return len(pair) == 2 and 0 < pair[0] <= 1 and -1 <= pair[1] <= 1
 
@@ -197,10 +206,7 @@ _ALL = (
         "list[int]",
         "numbers of components to compare (K)",
         "a list of increasing whole numbers from 1 to 200",
-        lambda counts: bool(counts)
-        and 1 <= counts[0]
-        and counts[-1] <= 200
-        and all(a < b for a, b in zip(counts, counts[1:], strict=False)),
+        _increasing_counts,
     ),
     Parameter(
         "widths",
@@ -222,6 +228,14 @@ _ALL = (
     _positive("power", "power of income that is modelled (p)", 1),
     _integer("bins", "bins of the histogram of all units", 2, 10_000),
     _integer("cell_bins", "bins of the histogram of each cell of predictors", 2, 10_000),
+    Parameter(
+        "compared_counts",
+        "list[int]",
+        "numbers of components at which mechanisms are compared (K)",
+        "a list of increasing whole numbers from 1 to 200",
+        _increasing_counts,
+    ),
+    _integer("repeats", "how often a comparison is repeated, with other random numbers", 1, 100),
     _integer("resamples", "re-samples of each synthetic database", 2, 100_000),
     Parameter(
         "ce_data",

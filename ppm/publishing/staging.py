@@ -18,10 +18,10 @@ from ppm.publishing.notebooks import (
     find_notebooks,
     load_profile,
 )
-from ppm.publishing.pages import checks_page, ledger_page, parameters_page
+from ppm.publishing.pages import checks_page, finding_part, ledger_page, parameters_page
 from ppm.publishing.results import VALUES_FILE
 
-# the ledger refers to this chapter if the book has it
+# the ledger refers to this chapter if the book has it, and the introduction shows what it found
 SETTINGS_CHAPTER = "application_settings"
 BOX_TITLE = "How this chapter was made"
 IMAGE_TYPES = ("image/png", "image/svg+xml", "image/jpeg", "image/gif")
@@ -104,9 +104,9 @@ def stage_prose(root, target, records=None, results=None):
     target : path-like
         The folder; what it holds is removed first. It gets an empty folder ``notebooks``.
     records : dict, optional
-        Chapter -> what was run, as in ``run.json``, for the ledger.
+        Chapter -> what was run, as in ``run.json``, for the ledger and the introduction.
     results : path-like, optional
-        Folder of what the notebooks saved, for the ledger.
+        Folder of what the notebooks saved, for the same.
 
     Returns
     -------
@@ -126,7 +126,7 @@ def stage_prose(root, target, records=None, results=None):
         shutil.copy(root / name, target / name)
     shutil.copytree(root / "book", target / "book")
     notebooks = find_notebooks(root)
-    names = ("parameters", "ledger", "checks")
+    names = ("parameters", "ledger", "checks", "where_it_holds")
     templates = {name: target / "book" / f"{name}.md" for name in names}
     profiles = _profiles(root, notebooks)
     pages = {"parameters": parameters_page(templates["parameters"], notebooks, profiles)}
@@ -134,6 +134,12 @@ def stage_prose(root, target, records=None, results=None):
     if claims:
         settings = SETTINGS_CHAPTER if SETTINGS_CHAPTER in chapters_of(root, notebooks) else ""
         pages["ledger"] = _ledger(templates["ledger"], claims, records or {}, results, settings)
+    if templates["where_it_holds"].is_file():
+        record = (records or {}).get(SETTINGS_CHAPTER)
+        saved = (
+            read_json(Path(results, SETTINGS_CHAPTER, VALUES_FILE)) if record and results else {}
+        )
+        pages["where_it_holds"] = finding_part(templates["where_it_holds"], saved, record)
     tests, verdicts = statement_checks_of(root)
     if tests:
         pages["checks"] = checks_page(

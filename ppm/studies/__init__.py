@@ -18,6 +18,8 @@ _EXPORTS = {
     "transformed_income": "ppm.studies.open_settings",
     "histogram_release": "ppm.studies.private_histogram",
     "HistogramRelease": "ppm.studies.private_histogram",
+    "equal_bounds": "ppm.studies.equal_bound_study",
+    "EqualBoundStudy": "ppm.studies.equal_bound_study",
 }
 
 __all__ = [*_EXPORTS]

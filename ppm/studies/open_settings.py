@@ -195,6 +195,24 @@ def transformed_income(data, transformation, *, floor=1.0, shift=7001.0):
     return np.log(np.maximum(income + shift, 1.0))
 
 
+def income_of(response, transformation, *, shift=7001.0):
+    """Dollars that belong to values on the scale of the model: the inverse transformation.
+
+    Parameters
+    ----------
+    response : array_like
+        Values on the scale of the model.
+    transformation, shift
+        As for :func:`transformed_income`.
+    """
+    inverse = {
+        TRANSFORMATIONS[0]: np.exp,
+        TRANSFORMATIONS[1]: np.sinh,
+        TRANSFORMATIONS[2]: lambda values: np.exp(values) - shift,
+    }
+    return inverse[transformation](response)
+
+
 def settings(
     data,
     components=(1, 2, 5, 10, 20),

@@ -114,7 +114,7 @@ def sweep(
     Name: local bound, dtype: float64
     """
     synthesizer = one_response(synthesizer)
-    pairs = _check_configurations(configurations)
+    pairs = check_configurations(configurations)
     releases = check_count("releases", releases)
     draws = check_count("draws", draws)
     tolerance = check_number("tolerance", tolerance, above=0)
@@ -298,7 +298,7 @@ class _Tasks:
                 raise failed
 
 
-def _check_configurations(configurations):
+def check_configurations(configurations):
     try:
         pairs = [tuple(pair) for pair in configurations]
     except TypeError:

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import xarray as xr
 from conftest import ROOT
+from known_studies import equal_bound_study
 
 import ppm
 from ppm.diagnostics import BoundDiagnostics
@@ -499,3 +500,64 @@ def test_releases_that_are_normal_are_rarely_taken_for_outliers():
     assert np.isnan(_error_over_releases(np.append(rng.standard_normal(19), 9.0))[0])
     for same in (np.ones(20), np.array([1.0, 2.0])):
         assert _error_over_releases(same) == (same.std(ddof=1) / np.sqrt(same.size), "")
+
+
+# ---------------------------------------------------- the application at equal bounds, by K
+
+
+def verdicts_at_equal_bounds(off, data="diary", **settings):
+    values = ppm.publishing.equal_bound_values(equal_bound_study(off, **settings))
+    rows = judge(CLAIMS, {"application_settings": {"data": data, "values": values}})
+    return {r.claim.id: r.spoken for r in rows if r.claim.chapter == "application_settings"}
+
+
+def test_the_comparison_at_equal_bounds_gives_every_value_of_its_rows():
+    found = verdicts_at_equal_bounds([1.0, 2.0, 5.0, 1.0, 1.0])
+    assert len(found) == 20 and "not computed" not in found.values()
+    parts = ("percentile", "mean", "as-unweighted", "headline")
+    assert {name for name, told in found.items() if told == "reproduced"} == {
+        *(f"{part}-{k}" for part in parts for k in ("k1", "k2", "k2-asinh", "k10")),
+        # Δ of 80, 10 and 5 were given
+        "near-unweighted-k1", "near-unweighted-k2-asinh",
+    }
+    assert verdicts_at_equal_bounds([1, 2, 5, 1, 1], data="simulated")["near-unweighted-k1"] == (
+        "not comparable"
+    )
+
+
+def test_a_tail_that_emweighted_keeps_does_not_count_as_lost():
+    for off in ([1, 5, 2, 1, 1], [1, -5, 2, 1, 1]):
+        found = verdicts_at_equal_bounds(off)
+        assert found["percentile-k1"] == found["mean-k10"] == "not reproduced"
+        assert found["headline-k2"] == "not reproduced"
+        assert found["as-unweighted-k1"] == "not reproduced"
+    # closer than Unweighted is not as good as Unweighted
+    found = verdicts_at_equal_bounds([9, 2, 12, 9, 1])
+    assert found["percentile-k1"] == "reproduced"
+    assert found["as-unweighted-k1"] == found["headline-k1"] == "not reproduced"
+
+
+def test_one_seed_that_cannot_be_told_leaves_the_row_open():
+    study = equal_bound_study([1.0, 2.0, 5.0, 1.0, 1.0])
+    study.dataset["off_error"][0, 2, 1] = 4.0
+    values = ppm.publishing.equal_bound_values(study)
+    rows = judge(CLAIMS, {"application_settings": {"data": "diary", "values": values}})
+    told = {row.claim.id: row for row in rows}
+    assert told["percentile-k1"].spoken == "not reproduced (open)"
+    # settings first, then the repeats of each
+    assert "comparison 6 of 6" in told["percentile-k1"].reason
+    assert told["percentile-k2"].verdict == "reproduced"
+
+
+def test_the_error_of_a_bound_comes_from_the_repeats():
+    study = equal_bound_study([1.0, 2.0, 5.0, 1.0, 1.0])
+    study.dataset["local_bound"][0, :, :, 0] = np.array([70.0, 80.0, 90.0])[:, None]
+    study.dataset["r_hat"][1, 0, 0, 1] = 1.3
+    values = ppm.publishing.equal_bound_values(study)
+    entry = values["K = 1, log: local bound of Unweighted"]
+    assert entry["value"] == 80 and entry["error"] == pytest.approx(10 / np.sqrt(3))
+    assert "doubt" not in entry
+    assert "disagree" in values["K = 2, log: local bound of DPweighted"]["doubt"]
+    assert values["K = 2, asinh: local bound of EMweighted"]["value"] == [10.2, 5.1]
+    alone = ppm.publishing.equal_bound_values(equal_bound_study([1, 2, 5, 1, 1], repeats=1))
+    assert alone["K = 1, log: local bound of Unweighted"]["error"] is None

@@ -2,13 +2,15 @@
 
 import re
 
+import pytest
 from conftest import ROOT
+from known_studies import equal_bound_study
 
 import ppm
 from ppm.publishing import ledger
 from ppm.publishing.claims import Claim, load_ledger
 from ppm.publishing.ledger import Row, judge
-from ppm.publishing.pages import ledger_page
+from ppm.publishing.pages import finding_part, ledger_page
 
 TEMPLATE = ROOT / "book" / "ledger.md"
 CLAIMS = load_ledger(ROOT / "book" / "published.yaml")
@@ -24,7 +26,7 @@ def test_the_page_shows_counts_verdicts_and_where_values_come_from():
     assert "{doc}`../notebooks/ce_application`: not run." in page
     part = ledger_page(TEMPLATE, rows, {"poisson_contraction": source | {"part": True}})
     assert "by the study itself (some of the records, drawn at random)." in part
-    assert "application_settings" not in page
+    assert "leaves settings of the application open" not in page
     assert "`../notebooks/open`" in ledger_page(TEMPLATE, rows, {}, settings_chapter="open")
     for row in rows:
         assert page.count(f"| {row.claim.says}<br>{{doc}}`") >= 1
@@ -120,3 +122,45 @@ def test_the_chapters_value_stands_in_brackets_beside_that_of_the_larger_study()
         in told
     )
     assert "Square brackets" not in ledger_page(TEMPLATE, rows, {})
+
+
+FINDING = ROOT / "book" / "where_it_holds.md"
+RECORD = {"profile": "paper", "parameters": {"seed": 7}}
+
+
+def finding(off, error=0.3, **saved):
+    study = equal_bound_study(off, error=error)
+    values = ppm.publishing.equal_bound_values(study)
+    return finding_part(FINDING, {"data": "diary", "part": False, "values": values} | saved, RECORD)
+
+
+def test_the_introduction_says_where_the_main_finding_holds():
+    page = finding([[9, 2, 5, 9, 1], [1, 5, 2, 1, 1], [-1, -4, -2, 1, 1], [0, 4, -4, 1, 1]])
+    assert "**It holds** for the 90th percentile" in page
+    assert "in every run, with K = 1, log." in page
+    assert "**The reverse holds**, just as clearly, with K = 2, log; K = 2, asinh." in page
+    assert "**It depends on the setting or the run** with K = 10, log." in page
+    assert "computed from the Diary survey" in page and "profile `paper`" in page
+    assert "3 runs for each line, all from seed 7" in page
+    lines = [line for line in page.splitlines() if line.startswith("| K = ")]
+    assert lines[0] == "| K = 1, log | 80.0 | (0.7, 0) | +9 % | +2 % | +5 % | 3 of 3 | 0 of 3 |"
+    assert (
+        lines[5] == "| K = 2, asinh | 80.0 | (0.5, −0.3) | −1 % | −4 % | −2 % | 0 of 3 | 3 of 3 |"
+    )
+    assert len(lines) == 8
+
+
+def test_what_chance_could_have_done_is_no_finding_for_the_introduction():
+    # the same numbers, less surely; and the other way round
+    page = finding([9, 2, 5, 9, 1], error=2.0)
+    assert "for no $K$" in page and "The reverse holds" not in page
+    assert "**It depends on the setting or the run** with K = 1, log; K = 2, log;" in page
+    page = finding([9, 5, 2, 9, 1])
+    assert "for no $K$" in page and "It depends" not in page
+    assert "with K = 1, log; K = 2, log; K = 2, asinh; K = 10, log." in page
+
+
+@pytest.mark.parametrize("saved", [None, {}, {"data": "diary", "part": False, "values": {}}])
+def test_the_introduction_says_nothing_of_a_chapter_that_was_not_run(saved):
+    assert not finding_part(FINDING, saved, RECORD).strip()
+    assert "some of the records" in finding([9, 2, 5, 9, 1], part=True)
