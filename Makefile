@@ -4,12 +4,14 @@
 #   PROFILE=quick        smaller studies, for a look (default: paper, the paper's sizes)
 #   CE_DATA=path         Consumer Expenditure file for the application (default: simulated records)
 #   ARGS='-k cli'        passed on by `make test`
+#   SHOTS=folder         pictures of every page, left by `make browser`
 #   PYTHON=/path/python  the interpreter to build the environment on
 
 VENV = .venv
 PROFILE = paper
 CE_DATA =
 ARGS =
+SHOTS =
 PYTHON =
 PORT = 8000
 
@@ -17,7 +19,7 @@ RUN = $(VENV)/bin/python
 PAGE = _build/html/index.html
 
 .DEFAULT_GOAL := help
-.PHONY: help book open serve classroom test mutants lint benchmark env lock clean _inputs
+.PHONY: help book open serve classroom test browser mutants lint benchmark env lock clean _inputs
 
 help: ## list the targets
 	@awk -F ': .*## ' '/^[a-z]+:.*## / {printf "make %-9s %s\n", $$1, $$2}' Makefile
@@ -43,6 +45,10 @@ classroom: env ## make the exercises to hand out, and the same with solutions, i
 # the book's page of checks reads the verdicts; a part of the tests replaces only its own
 test: env ## run all tests, the notebooks and a build of the book among them: ARGS='-k cli'
 	@"$(RUN)" -m pytest --junit-xml=_build/tests/$(if $(ARGS),part,all).xml $(ARGS)
+
+# what `make test` does with a small book, on the one that was built, and with every rule everywhere
+browser: env ## look at every page of the built book in a headless Chromium: SHOTS=folder
+	@PPM_BOOK=_build/html PPM_SHOTS="$(SHOTS)" "$(RUN)" -m pytest tests/browser $(ARGS)
 
 mutants: env ## change the code line by line and see whether a test fails: ARGS='--only sweep'
 	@"$(RUN)" scripts/mutants.py $(ARGS)

@@ -1,6 +1,7 @@
 """What tests share: tiny repositories, a kernel that is ours, a limit on their time."""
 
 import contextlib
+import io
 import json
 import os
 import shutil
@@ -257,4 +258,26 @@ def tiny_book(tmp_path):
     profiles.mkdir()
     (profiles / "paper.yml").write_text("counts: {}\n")
     (profiles / "quick.yml").write_text("counts:\n  replicates: 2\n")
+    return root
+
+
+@pytest.fixture(scope="session")
+def this_book(tmp_path_factory):
+    """The repository, with its book built once for all tests from the values that nbmake uses."""
+    from ppm.publishing import book
+    from ppm.publishing.notebooks import cell_tags, find_notebooks, read_cells
+
+    root = tmp_path_factory.mktemp("this") / "book"
+    for folder in ("book", "notebooks", "ppm"):
+        shutil.copytree(ROOT / folder, root / folder)
+    for file in ("_config.yml", "_toc.yml", "requirements.lock"):
+        shutil.copy(ROOT / file, root)
+    small = {}
+    for name, notebook in find_notebooks(root).items():
+        (cell,) = [c for c in read_cells(notebook.path) if "parameters" in cell_tags(c)]
+        small[name] = cell["metadata"]["nbmake"]["mock"]
+    study = {"ledger": {"studies": 10, "replicates": 3, "seed": 1}}
+    (root / "notebooks" / "profiles" / "small.yml").write_text(json.dumps(small | study))
+    told = io.StringIO()
+    assert book.build(root, profile="small", out=told) == 0, told.getvalue()
     return root

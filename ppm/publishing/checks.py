@@ -216,6 +216,17 @@ def spoken(verdict):
     return f"{verdict.outcome} on {day_in_words(verdict.day)}"
 
 
+def in_words(test):
+    """The name of a test as the sentence that it is.
+
+    Parameters
+    ----------
+    test : str
+        A node id.
+    """
+    return test.partition("::test_")[2].replace("_", " ")
+
+
 def day_in_words(day):
     """A date as the book writes it: ``3 May 2026``."""
     return f"{day.day} {day:%B %Y}"
@@ -238,8 +249,12 @@ def with_checks(text, checks, verdicts):
         label = _label(match)
         if match["kind"] not in KINDS or label not in checks:
             return match[0]
-        told = spoken(verdict_of(checks[label], verdicts))
-        line = f"*Check:* {{ref}}`{told} <check-{label}>`"
+        first, *others = checks[label]
+        more = f" and {len(others)} more" if others else ""
+        link = f"{{ref}}`{in_words(first)}{more} <check-{label}>`"
+        verdict = verdict_of(checks[label], verdicts)
+        told = "" if verdict.outcome == NOT_RUN else f": {spoken(verdict)}"
+        line = f"*Check:* {link}{told}"
         body = match["body"].rstrip("\n")
         start = f"{match['fence']}{{prf:{match['kind']}}} {match['title']}".rstrip()
         return f"{start}\n{body}\n\n{line}\n{match['fence']}"

@@ -207,12 +207,12 @@ def power_income(table, power=0.2, unit=50_000.0):
 
 
 def income_from_power(values, power=0.2, unit=50_000.0, *, lowest=None, highest=None):
-    """Incomes in dollars from values of :func:`power_income`, kept between two public amounts.
+    """Incomes in dollars from transformed values, kept between two public amounts.
 
     Parameters
     ----------
     values : array_like
-        On the scale of :func:`power_income`.
+        On the scale of :func:`ppm.survey.power_income`.
     power, unit
         As there.
     lowest, highest : float, optional

@@ -22,11 +22,10 @@ from ppm.publishing.execution import run_record
 from ppm.publishing.files import FolderInUse, alone_in
 from ppm.publishing.notebooks import (
     NotebookFailed,
-    cell_tags,
     check,
     describe,
     find_notebooks,
-    read_cells,
+    load_profile,
 )
 from ppm.publishing.parameters import PARAMETERS
 
@@ -187,21 +186,10 @@ def test_a_failing_cell_fails_the_build(tiny_book, capsys):
     assert not (tiny_book / "_build" / "html").exists()
 
 
-def test_this_book_builds_without_a_warning(tmp_path):
+def test_this_book_builds_without_a_warning(this_book):
     """All chapters and pages, with the small values that nbmake uses too."""
-    root = tmp_path / "book"
-    for folder in ("book", "notebooks", "ppm"):
-        shutil.copytree(ROOT / folder, root / folder)
-    for file in ("_config.yml", "_toc.yml", "requirements.lock"):
-        shutil.copy(ROOT / file, root)
-    small = {}
-    for name, notebook in find_notebooks(root).items():
-        (cell,) = [c for c in read_cells(notebook.path) if "parameters" in cell_tags(c)]
-        small[name] = cell["metadata"]["nbmake"]["mock"]
-    study = {"ledger": {"studies": 10, "replicates": 3, "seed": 1}}
-    (root / "notebooks" / "profiles" / "small.yml").write_text(json.dumps(small | study))
-    status, told = make(root, profile="small")
-    assert status == 0, told
+    root = this_book
+    small = load_profile(root, "small", find_notebooks(root))
     ledger_page = (root / "_build" / "html" / "book" / "ledger.html").read_text("utf-8")
     assert "of 10 times 3 = 30 databases" in re.sub(r"\s+", " ", ledger_page)
     # the reference describes what a reader may call, and links lead to nothing else
@@ -785,7 +773,7 @@ def test_statements_of_chapters_and_pages_link_to_their_checks(tiny_book):
     html = tiny_book / "_build" / "html"
     for page, label in (("book/intro", "thm-page"), ("notebooks/prose", "thm-chapter")):
         text = (html / f"{page}.html").read_text("utf-8")
-        assert re.search(rf'<a [^>]*href="[^"]*checks\.html#check-{label}"[^>]*>.*not run', text)
+        assert re.search(rf'<a [^>]*href="[^"]*checks\.html#check-{label}"[^>]*>.*\bb</span>', text)
     checked = (html / "book" / "checks.html").read_text("utf-8")
     assert "test_b" in checked and 'id="check-thm-page"' in checked
 

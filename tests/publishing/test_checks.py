@@ -162,10 +162,21 @@ def test_one_test_that_fails_or_was_not_run_decides_for_a_statement():
 
 
 def test_statements_end_with_their_check():
-    seen = {"t": Verdict("passed", datetime.datetime(2026, 3, 1, tzinfo=datetime.UTC))}
-    text = checks.with_checks(TEXT, {"def-one": ["t"], "thm-two": ["u"]}, seen)
-    assert "It is $1$.\n\n*Check:* {ref}`passed on 1 March 2026 <check-def-one>`\n```\n" in text
-    assert ":::\n\n*Check:* {ref}`not run here <check-thm-two>`\n::::\n" in text
+    seen = {
+        "tests/test_a.py::test_it_is_one": Verdict(
+            "passed", datetime.datetime(2026, 3, 1, tzinfo=datetime.UTC)
+        )
+    }
+    tests = {
+        "def-one": ["tests/test_a.py::test_it_is_one"],
+        "thm-two": ["tests/b/test_c.py::test_no_two_are_one", "tests/b/test_c.py::test_nor_three"],
+    }
+    text = checks.with_checks(TEXT, tests, seen)
+    told = "{ref}`it is one <check-def-one>`: passed on 1 March 2026"
+    assert f"It is $1$.\n\n*Check:* {told}\n```\n" in text
+    # which tests they are is known where they were not run, too
+    told = "{ref}`no two are one and 1 more <check-thm-two>`"
+    assert f":::\n\n*Check:* {told}\n::::\n" in text
     assert text.count("*Check:*") == 2
     assert "```{prf:proof}\nNothing.\n```" in text
     assert checks.with_checks(TEXT, {}, seen) == TEXT

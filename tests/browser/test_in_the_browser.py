@@ -1,0 +1,107 @@
+"""Every page of the built book as a reader meets it: from disk, on a desk and on a phone."""
+
+import os
+from pathlib import Path
+
+import pytest
+import tour
+from tour import KINDS, Tour, find_chromium, opened, pages_of, search
+
+CHROMIUM = find_chromium()
+pytestmark = pytest.mark.skipif(
+    CHROMIUM is None, reason="no Chromium was found (apt-get install chromium)"
+)
+
+
+@pytest.fixture(scope="module")
+def html(request):
+    """The book named in PPM_BOOK (`make browser` does), or else the one that the tests build."""
+    named = os.environ.get("PPM_BOOK")
+    if not named:
+        return request.getfixturevalue("this_book") / "_build" / "html"
+    if not Path(named, "index.html").is_file():
+        pytest.skip(f"no book is built in {named} (make book)")
+    return Path(named)
+
+
+@pytest.fixture(scope="module")
+def taken(html):
+    """The tour of the whole book, and what its search finds."""
+    named = os.environ.get("PPM_BOOK")
+    shots = os.environ.get("PPM_SHOTS")
+    if shots:
+        Path(shots).mkdir(parents=True, exist_ok=True)
+    # closed before other tests run: it keeps an event loop
+    with opened(CHROMIUM) as page:
+        tour = Tour(
+            page, html, thorough=bool(named), shots=Path(shots) if shots else None
+        ).take()
+        page.goto((html.resolve() / "index.html").as_uri())
+        page.wait_for_url("**/book/intro.html")
+        found = {word: search(page, html, word) for word in ("Lipschitz", "oscillation")}
+    return tour, found
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_no_page_has_a_fault(taken, kind):
+    faults = taken[0].faults[kind]
+    assert not faults, "\n".join(faults)
+
+
+def test_the_tour_saw_the_whole_book(taken, html):
+    assert len(pages_of(html)) > 30
+    assert taken[0].links > 1000
+    # the solutions alone are more
+    assert taken[0].folded > 20
+
+
+def test_search_finds_the_books_words_without_a_server(taken, html):
+    for word, (titles, first) in taken[1].items():
+        assert len(titles) > 2, word
+        assert first.startswith(html.resolve().as_uri())
+
+
+FAULTY = {
+    "console": "<script>let a = 1</script><script>let a = 2</script>",
+    "requests": '<link rel="stylesheet" href="http://localhost:9/style.css">',
+    "overflow": '<p style="width: 500px">wide</p>',
+    "links": '<a href="#nowhere">link</a><a href="../out.html">out</a><a href="gone.html">gone</a>',
+    "images": '<img src="data:image/png;base64,AAAA" alt="broken">',
+    "folded": (
+        '<div class="bd-article"><details><summary>Solution</summary>'
+        '<p style="display: none">hidden for good</p></details></div>'
+    ),
+    "sliders": '<label>c <input type="range"><output>1</output></label>',
+    "theme": "<script>document.documentElement.dataset.theme = 'light'</script>",
+    "accessibility": '<p style="color: #999; background: #fff">faint</p>',
+}
+SOUND = """
+<a id="here" href="#here">link</a> <a href="https://localhost:9/">outside</a>
+<div class="bd-article"><details><summary>Solution</summary><p>shown</p></details></div>
+<label>c <input type="range" oninput="this.nextElementSibling.value = this.value">
+<output>50</output></label>
+"""
+
+
+@pytest.mark.parametrize("thorough", [False, True])
+def test_the_tour_sees_every_kind_of_fault_and_no_other(tmp_path, thorough):
+    start = '<!DOCTYPE html><html lang="en"><title>Page</title><main><h1>Page</h1>'
+    assert sorted(FAULTY) == sorted(KINDS)
+    for name, body in {**FAULTY, "sound": SOUND}.items():
+        (tmp_path / f"{name}.html").write_text(f"{start}{body}</main></html>", "utf-8")
+    with opened(CHROMIUM) as page:
+        faults = Tour(page, tmp_path, thorough=thorough).take().faults
+    for kind in KINDS:
+        pages = {fault.partition(":")[0] for fault in faults[kind]}
+        # a file that cannot be loaded is a line of the console too
+        also = {"requests.html"} if kind == "console" else set()
+        assert pages - also == {f"{kind}.html"}, (kind, faults[kind])
+    assert len(faults["links"]) == 3
+
+
+def test_chromium_is_looked_for_under_its_usual_names(monkeypatch):
+    found = {"google-chrome": "/opt/chrome"}
+    monkeypatch.setattr(tour.shutil, "which", found.get)
+    assert find_chromium() == "/opt/chrome"
+    found.clear()
+    assert find_chromium() is None
