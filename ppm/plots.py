@@ -1,6 +1,7 @@
 """Every figure of the book, one function each, with one colour for a mechanism everywhere."""
 
-from functools import cache
+from base64 import b64encode
+from functools import cache, partial
 from io import BytesIO
 
 import numpy as np
@@ -57,6 +58,8 @@ STRICT_STYLES = (
 )
 # statistics that have no unit
 UNITLESS = ("Gini coefficient",)
+# what a figure hands to the page besides its picture
+FIGURE_TYPE = "application/vnd.ppm.figure+json"
 NOT_COMPUTED = "not computed\nin this edition"
 
 
@@ -67,16 +70,203 @@ def _figure_class():
     class ShownFigure(Figure):
         # a kernel that never imported pyplot would show a bare Figure as text
         def _repr_png_(self):
-            buffer = BytesIO()
-            self.savefig(buffer, format="png")
-            return buffer.getvalue()
+            return _png(self)
+
+        def _repr_mimebundle_(self, include=None, exclude=None):
+            # for the page: on a phone, for those who do not see it, and for a table calculation
+            return {
+                "image/png": b64encode(_png(self)).decode(),
+                FIGURE_TYPE: {
+                    "narrow": b64encode(_narrow(self)).decode(),
+                    "numbers": numbers_in_words(self),
+                    "data": drawn_data(self).to_csv(index=False),
+                },
+            }
 
     return ShownFigure
+
+
+def _png(figure, **options):
+    buffer = BytesIO()
+    figure.savefig(buffer, format="png", **options)
+    return buffer.getvalue()
+
+
+def _narrow(figure):
+    """The figure as PNG for a phone: panels one below the other, and the words as large."""
+    from matplotlib.gridspec import GridSpec
+
+    width, height = figure.get_size_inches()
+    panels = figure.axes
+    rows, columns = panels[0].get_gridspec().get_geometry()
+    undo = [partial(figure.set_size_inches, width, height)]
+    grid = GridSpec(len(panels), 1, figure=figure)
+    for number, axes in enumerate(panels):
+        for axis, size in ((axes.xaxis, "labelbottom"), (axes.yaxis, "labelleft")):
+            if columns > 1:
+                shown = axis.get_tick_params()[size]
+                undo.append(partial(axes.tick_params, **{size: shown}))
+                axes.tick_params(**{size: True})
+                text = axis.get_label_text()
+                undo.append(partial(axis.set_label_text, text))
+                outer = panels[0].yaxis if axis is axes.yaxis else panels[-1].xaxis
+                axis.set_label_text(text or outer.get_label_text())
+        if columns > 1:
+            undo.append(partial(axes.set_subplotspec, axes.get_subplotspec()))
+            axes.set_subplotspec(grid[number])
+        names = axes.get_xticklabels() if _named(axes.xaxis) else []
+        lines = [line for tick in names for line in tick.get_text().splitlines()]
+        for tick in names if max(map(len, lines), default=0) > 6 else ():
+            if tick.get_rotation() == 0:
+                undo.append(partial(tick.set, rotation=0, ha=tick.get_ha()))
+                tick.set(rotation=35, ha="right")
+    for legend in list(figure.legends):
+        # the number of its columns is settled when it is made
+        title = legend.get_title().get_text()
+        other = figure.legend(*panels[0].get_legend_handles_labels(), loc="outside upper center",
+                              ncols=2, frameon=False, fontsize=9, title=title)
+        undo.append(other.remove)
+        for change in (legend.set_visible, legend.set_in_layout):
+            change(False)
+            undo.append(partial(change, True))
+    tall = 2.9 * len(panels) if columns > 1 else max(3.6, 0.8 * height)
+    figure.set_size_inches(min(width, 4.4), tall)
+    try:
+        return _png(figure, dpi=200)
+    finally:
+        for step in reversed(undo):
+            step()
+
+
+def _named(axis):
+    """Whether ticks are names instead of numbers."""
+    from matplotlib.ticker import FixedLocator, FuncFormatter
+
+    named = isinstance(axis.get_major_formatter(), FuncFormatter)
+    return named and isinstance(axis.get_major_locator(), FixedLocator)
+
+
+def _place(axes, x):
+    """Where on the horizontal axis: the name of the tick, or the number."""
+    if not _named(axes.xaxis):
+        return x
+    ticks = axes.get_xticks()
+    nearest = int(np.argmin(np.abs(np.asarray(ticks) - x)))
+    return axes.xaxis.get_major_formatter()(ticks[nearest], nearest).replace("\n", " ")
+
+
+def drawn_data(figure):
+    """What a figure shows, as a table: one row for every mark, with its panel and series.
+
+    Parameters
+    ----------
+    figure : matplotlib.figure.Figure
+        A figure of this module.
+
+    Returns
+    -------
+    pandas.DataFrame
+        Columns ``panel``, ``series``, ``x``, ``y``, ``low``, ``high``; a distribution has its
+        median in ``y`` and its extremes in ``low`` and ``high``.
+
+    Examples
+    --------
+    >>> import ppm
+    >>> figure = ppm.plots.detection_limits({"ε = 2": 2.0})
+    >>> ppm.plots.drawn_data(figure)[["series", "x", "y"]].round(2).values.tolist()[1]
+    ['ε = 2', 0.12, 0.88]
+    """
+    import pandas as pd
+
+    rows = [row for axes in figure.axes for row in _rows(axes)]
+    return pd.DataFrame(rows, columns=["panel", "series", "x", "y", "low", "high"])
+
+
+def _distributions(axes):
+    """Label, place, and smallest, median and largest value of what is drawn as violins."""
+    return [entry[1:] for entry in getattr(axes.figure, "distributions", ()) if entry[0] is axes]
+
+
+def _rows(axes):
+    panel = axes.get_title()
+    for label, x, (low, median, high) in _distributions(axes):
+        yield panel, label, _place(axes, x), median, low, high
+    for line in axes.lines:
+        label, points = str(line.get_label()), list(line.get_xydata())
+        if label.startswith("_") and len(points) < 3:
+            # a mark that belongs to another one
+            continue
+        level = line.get_transform() != axes.transData
+        for x, y in points[:1] if level else points:
+            place = None if level else _place(axes, x)
+            yield panel, "curve" if label.startswith("_") else label, place, y, None, None
+    for collection in axes.collections:
+        for segment in getattr(collection, "get_segments", list)():
+            (x, low), (_, high) = segment[0], segment[-1]
+            yield panel, "interval", _place(axes, x), None, low, high
+    for bars in axes.containers:
+        for bar in getattr(bars, "patches", ()):
+            x = bar.get_x() + bar.get_width() / 2
+            yield panel, "bar", _place(axes, x), bar.get_height(), None, None
+
+
+def numbers_in_words(figure):
+    """What a figure shows, in a sentence of its numbers, for those who do not see it.
+
+    Parameters
+    ----------
+    figure : matplotlib.figure.Figure
+        A figure of this module.
+
+    Returns
+    -------
+    str
+        For every panel the medians of its distributions, or else the range of its marks.
+
+    Examples
+    --------
+    >>> import ppm
+    >>> ppm.plots.numbers_in_words(ppm.plots.detection_limits({"ε = 2": 2.0}))
+    'Probability of a yes where it did, at the most: from 0 to 1.'
+    """
+    told = []
+    for axes in figure.axes:
+        rows = list(_rows(axes))
+        label = axes.get_ylabel() or figure.axes[0].get_ylabel()
+        label = " ".join((axes.get_title() or label[:1].upper() + label[1:]).split())
+        shown = _shown(axes.yaxis)
+        medians = [
+            f"{name} {shown(median)}" if _place(axes, x) in (x, name)
+            else f"{name} at {_place(axes, x)} {shown(median)}"
+            for name, x, (_, median, _) in _distributions(axes)
+        ]
+        if medians:
+            told.append(f"{label}: medians {', '.join(medians)}")
+        elif "ensity" in label:
+            _, _, x, *_ = max((row for row in rows if row[3] is not None), key=lambda row: row[3])
+            told.append(f"{label}: highest where {axes.get_xlabel()} is {_shown(axes.xaxis)(x)}")
+        elif rows:
+            marks = np.array([row[3:] for row in rows], dtype=np.float64)
+            told.append(f"{label}: from {shown(np.nanmin(marks))} to {shown(np.nanmax(marks))}")
+    return f"{'; '.join(told)}." if told else ""
+
+
+def _shown(axis):
+    """How an axis writes a number."""
+    from matplotlib.ticker import FuncFormatter
+
+    formatter = axis.get_major_formatter()
+    return formatter if isinstance(formatter, FuncFormatter) and not _named(axis) else _number
+
+
+def _number(value, position=None):
+    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
 
 
 def _figure(width, height, **options):
     # drawn without pyplot: nothing global is changed, and no figure is shown twice
     figure = _figure_class()(figsize=(width, height), layout="constrained", dpi=120)
+    figure.distributions = []
     return figure, figure.subplots(**options)
 
 
@@ -92,6 +282,8 @@ def _violins(axes, samples, labels, *, positions=None, width=0.8, side="both"):
     for sample, label, position in zip(samples, labels, positions, strict=True):
         sample = as_numbers("a distribution", sample)
         colour = COLOURS[label]
+        ends = sample.min(), np.median(sample), sample.max()
+        axes.figure.distributions.append((axes, label, position, ends))
         # a spread that vanishes when squared has no density to draw
         if np.ptp(sample) > 1e-150:
             parts = axes.violinplot(

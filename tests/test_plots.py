@@ -1,8 +1,13 @@
 """What the figures show: labels, marks and numbers, not pixels."""
 
+import base64
+import io
+
 import numpy as np
+import pandas as pd
 import pytest
 from matplotlib.colors import to_rgb
+from matplotlib.image import imread
 from scipy import stats
 
 import ppm
@@ -507,3 +512,45 @@ def test_errors_over_epsilon_are_medians_and_say_of_which_kind_they_are():
         np.testing.assert_allclose(line.get_ydata(), medians)
         np.testing.assert_allclose(point.get_xdata(), [30.0])
         np.testing.assert_allclose(point.get_ydata(), medians[1:])
+
+
+def shown(figure):
+    """What a figure brings to a page besides its picture."""
+    return figure._repr_mimebundle_()[ppm.plots.FIGURE_TYPE]
+
+
+def test_a_figure_brings_its_numbers_its_data_and_a_narrow_picture():
+    counts = ppm.studies.contraction([50, 100], replicates=9, draws=50, random_seed=1)
+    figure = ppm.plots.contraction_bounds(counts)
+    before = figure._repr_png_()
+    brought = shown(figure)
+    # showing it twice is showing the same
+    assert figure._repr_png_() == before
+    data = pd.read_csv(io.StringIO(brought["data"]))
+    bounds = counts.dataset["local_bound"].sel(mechanism="Weighted", size=100).values
+    (row,) = data[(data["panel"] == "n = 100") & (data["series"] == "Weighted")].to_dict("records")
+    assert row["low"] == pytest.approx(bounds.min())
+    assert row["y"] == pytest.approx(np.median(bounds))
+    assert row["high"] == pytest.approx(bounds.max())
+    assert f"Weighted {np.median(bounds):.3g}" in brought["numbers"].partition("n = 100")[2]
+    wide, narrow = (
+        imread(io.BytesIO(picture))
+        for picture in (before, base64.b64decode(brought["narrow"]))
+    )
+    # two panels side by side become two one below the other
+    assert wide.shape[1] > wide.shape[0] and narrow.shape[0] > narrow.shape[1]
+
+
+def test_lines_and_bars_are_among_the_data_of_a_figure_and_marks_of_others_are_not():
+    data = ppm.plots.drawn_data(ppm.plots.detection_limits({"ε = 2": 2.0}))
+    assert set(data["series"]) == {"ε = 2", "a coin"}
+    limit = data[data["series"] == "ε = 2"]
+    corner = 1 / (1 + np.exp(2.0))
+    np.testing.assert_allclose(limit["x"].astype(float), [0, corner, 1])
+    np.testing.assert_allclose(limit["y"], [0, 1 - corner, 1])
+    bounds = np.array([3.0, 2.0, 9.0])
+    weights = ppm.record_weights(bounds)
+    figure = ppm.plots.worked_example_weights([3, 5, 20], bounds, weights, weights * bounds)
+    bars = ppm.plots.drawn_data(figure).query("series == 'bar'")
+    np.testing.assert_allclose(bars["y"], weights)
+    assert list(bars["x"]) == ["3", "5", "20"]

@@ -384,7 +384,8 @@ def _single(html, name):
     """Make a page of the book stand alone: its own files, no links to pages that are not there."""
     html = re.sub(r"\.\./(_static|_images)/", rf"{name}_files/\1/", html)
     html = re.sub(
-        r'<a\b[^>]*\bhref="(?!#|https?:|mailto:)[^"]*"[^>]*>(.*?)</a>', r"\1", html, flags=re.DOTALL
+        rf'<a\b[^>]*\bhref="(?!#|https?:|mailto:|{name}_files/)[^"]*"[^>]*>(.*?)</a>', r"\1", html,
+        flags=re.DOTALL,
     )
     style = (
         "<style>.bd-sidebar-primary, .bd-header-article, .prev-next-footer, "

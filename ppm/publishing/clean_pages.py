@@ -1,9 +1,14 @@
 """Sphinx extension of the book: mends on its pages what the theme and other extensions leave."""
 
 import re
+from pathlib import Path
+
+from ppm.publishing.staging import FIGURES
 
 # a script for cells that run in the browser, from another machine; the book switches them off
 _THEBE = re.compile(r"thebe", re.IGNORECASE)
+
+_FIGURE = re.compile(r'<figure [^>]*id="(?P<id>[^"]+)".*?</figure>', re.DOTALL)
 
 
 def setup(app):
@@ -19,7 +24,11 @@ def _clean(app, name, template, context, doctree):
     if "generate_toctree_html" in context:
         context["generate_toctree_html"] = _labelled(context["generate_toctree_html"])
     if context.get("body"):
-        context["body"] = mended(context["body"])
+        folder = Path(app.srcdir) / FIGURES
+        pathto = context["pathto"]
+        context["body"] = with_figures(
+            mended(context["body"]), folder, lambda file: pathto(f"_static/figures/{file}", 1)
+        )
 
 
 def _said(file):
@@ -46,6 +55,38 @@ def mended(body):
     # the corner of a table is no heading
     corner = r'<th class="(blank|head)([^"]*)" ?>\s*(?:&nbsp;|<p>\s*</p>)?\s*</th>'
     return re.sub(corner, r'<td class="\1\2"></td>', body)
+
+
+def with_figures(body, folder, address):
+    """The body of a page with a narrow picture of every figure for phones, and its data.
+
+    Parameters
+    ----------
+    body : str
+        HTML.
+    folder : path-like
+        Where the files of figures lie, by their ids.
+    address : callable
+        Takes the name of a file and returns its address, as seen from the page.
+
+    Returns
+    -------
+    str
+    """
+
+    def add(match):
+        figure, name = match[0], match["id"]
+        if Path(folder, f"{name}.png").is_file():
+            source = f'<source media="(max-width: 720px)" srcset="{address(f"{name}.png")}" />'
+            figure = re.sub(r"<img [^>]*>", rf"<picture>{source}\g<0></picture>", figure, count=1)
+        if Path(folder, f"{name}.csv").is_file():
+            link = (
+                f'<a href="{address(f"{name}.csv")}" download>What it shows, as numbers (CSV)</a>'
+            )
+            figure = figure.replace("</figcaption>", f'<p class="data">{link}</p></figcaption>')
+        return figure
+
+    return _FIGURE.sub(add, body)
 
 
 def _labelled(toctree):

@@ -1,5 +1,6 @@
 """Prepare what Jupyter Book is to see: prose, pages that are filled in, executed notebooks."""
 
+import base64
 import datetime
 import re
 import shutil
@@ -24,6 +25,10 @@ from ppm.publishing.results import VALUES_FILE
 # the ledger refers to this chapter if the book has it, and the introduction shows what it found
 SETTINGS_CHAPTER = "application_settings"
 BOX_TITLE = "How this chapter was made"
+# what figures bring besides their pictures, within the folder that Jupyter Book sees
+FIGURES = "book/_static/figures"
+# as ppm.plots names it
+FIGURE_TYPE = "application/vnd.ppm.figure+json"
 IMAGE_TYPES = ("image/png", "image/svg+xml", "image/jpeg", "image/gif")
 
 
@@ -238,6 +243,7 @@ def stage_notebook(
     notebook = nbformat.read(source, 4)
     notebook.metadata.pop("papermill", None)
     name = Path(target).name
+    figures = Path(target).parents[1] / FIGURES
     folders = "|".join(re.escape(str(folder)) for folder in (*private, Path.home()))
     hidden = re.compile(rf"(?<![\w.])({folders})(?![\w.-])\S*")
     boxed = False
@@ -259,6 +265,7 @@ def stage_notebook(
         cell.outputs = [
             output for output in cell.outputs if output.get("name") != "stderr"
         ]
+        _give_figure(cell, figures)
         where = f"{name}, cell {number} ({cell.source.strip().partition('\n')[0]})"
         _check_figures(where, cell)
         shown = hidden.search("\n".join([cell.source, *_texts(cell)]))
@@ -267,6 +274,31 @@ def stage_notebook(
     if not boxed:
         raise BookError(f"{name} has no title (a line that starts with '# ')")
     nbformat.write(notebook, target)
+
+
+def figure_id(name):
+    """What the page calls a figure: its name with nothing but letters, digits and hyphens."""
+    return re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")
+
+
+def _give_figure(cell, folder):
+    """Put what a figure brings besides its picture where the page finds it.
+
+    The numbers end its alternative text; the narrow picture and the data become files, which
+    :mod:`ppm.publishing.clean_pages` refers to.
+    """
+    settings = cell.metadata.get("mystnb", {})
+    for output in cell.outputs:
+        brought = output.get("data", {}).pop(FIGURE_TYPE, None)
+        name = settings.get("figure", {}).get("name")
+        if not brought or not name:
+            continue
+        if brought["numbers"] and settings.get("image", {}).get("alt"):
+            settings["image"]["alt"] += f" {brought['numbers']}"
+        folder.mkdir(parents=True, exist_ok=True)
+        stem = folder / figure_id(name)
+        stem.with_suffix(".png").write_bytes(base64.b64decode(brought["narrow"]))
+        stem.with_suffix(".csv").write_text(brought["data"], "utf-8")
 
 
 def _fold(cell, what):

@@ -212,6 +212,7 @@ def test_this_book_builds_without_a_warning(this_book):
     chapters = root / "_build" / "html" / "notebooks"
     assert {path.stem for path in chapters.glob("*.html")} == small.keys()
     assert len(small) > 3
+    said = []
     for name in small:
         page = (chapters / f"{name}.html").read_text("utf-8")
         assert "Profile <code" in page
@@ -220,7 +221,16 @@ def test_this_book_builds_without_a_warning(this_book):
         assert figures
         for figure in figures:
             assert re.search(r'class="caption-number">Fig\. ', figure)
-            assert re.search(r'<img [^>]*\balt="[^"/]{20,}"', figure)
+            (words,) = re.findall(r'<img [^>]*\balt="([^"]{20,})"', figure)
+            assert "../_images" not in words
+            # with its numbers from the data, which are a file that the caption links to
+            assert re.search(r"[a-z]\. .*\d", words, re.DOTALL), words
+            said.append(words)
+            for file in re.findall(r'(?:srcset|href)="\.\./(_static/[^"]+)"', figure):
+                assert (chapters.parent / file).is_file()
+            assert re.search(r'<source media="[^"]+" srcset="[^"]+\.png"', figure)
+            assert re.search(r'<a href="[^"]+\.csv" download', figure)
+    assert len(set(said)) == len(said)
 
 
 # ------------------------------------------------------------------- what is executed again

@@ -6,7 +6,7 @@ from ppm.publishing import clean_pages
 
 
 def cleaned(**context):
-    clean_pages._clean(None, "page", "page.html", context, None)
+    clean_pages._clean(SimpleNamespace(srcdir="/none"), "page", "page.html", context, None)
     return context
 
 
@@ -38,3 +38,19 @@ def test_roles_that_are_not_filled_and_empty_headings_go_and_all_else_stays():
         '<div class="citation-list"><div class="citation">'
         '<td class="blank level0"></td><td class="head"></td>'
     )
+
+
+def test_a_figure_gets_its_narrow_picture_and_its_data_where_there_are_any(tmp_path):
+    figure = (
+        '<figure class="align-default" id="fig-{}"><img alt="A line." src="../_images/a.png" />'
+        "<figcaption><p>Caption</p></figcaption></figure>"
+    )
+    (tmp_path / "fig-a.png").touch()
+    (tmp_path / "fig-a.csv").touch()
+    page = clean_pages.with_figures(
+        figure.format("a") + figure.format("b"), tmp_path, lambda file: f"../{file}"
+    )
+    first, second = page.split("</figure>")[:2]
+    assert '<picture><source media="(max-width: 720px)" srcset="../fig-a.png" /><img ' in first
+    assert '<a href="../fig-a.csv" download>' in first
+    assert second + "</figure>" == figure.format("b")
