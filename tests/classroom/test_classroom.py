@@ -265,6 +265,23 @@ def test_rows_and_columns_that_are_exchanged_are_seen():
     ).judge(table).message
 
 
+@pytest.mark.parametrize(
+    ("answer", "told"),
+    [
+        ("a", "Only one."), ("abc", "3 of 4 are judged rightly. See the box."), ("c", "1 of 4"),
+        (["ab"], "wanted: letters, out of a, b, c, d"), ("ax", "wanted: letters"), (7, "wanted"),
+    ],
+)
+def test_of_wrong_letters_it_is_told_how_many_are_judged_rightly(answer, told):
+    slip = classroom.Mistake("one", lambda: {"a"}, "Only one.")
+    exercise = classroom.Exercise(
+        "l", "letters", lambda: {"a", "b"}, (slip,), "See the box.", options="abcd"
+    )
+    assert exercise.judge("ba").solved
+    verdict = exercise.judge(answer)
+    assert not verdict.solved and verdict.message.startswith(told)
+
+
 def test_a_chapter_counts_what_is_solved_and_an_answer_can_be_taken_back():
     work = classroom.chapter("theory")
     every = len(work.exercises)

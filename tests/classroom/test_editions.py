@@ -2,6 +2,7 @@
 
 import json
 import re
+import shutil
 import zipfile
 
 import nbformat
@@ -19,8 +20,13 @@ from ppm.publishing.exercises import (
     stage_exercises,
 )
 from ppm.publishing.notebooks import BookError
+from ppm.publishing.staging import stage
 
 SHEETS = read_sheets(ROOT)
+RECORD = {
+    "profile": "paper", "parameters": {"seed": 2}, "changed": [], "seconds": 1.0,
+    "started": "2026-03-09T12:00:00+00:00", "python": "3.13.0", "versions": {"ppm": "0.1.0"},
+}
 
 
 @pytest.fixture(scope="module")
@@ -246,6 +252,21 @@ def test_links_open_the_notebook_at_its_cell(end):
     )
     page = exercise_page(SHEETS["theory"], told)
     assert told in page and told not in solutions_page(SHEETS.values())
+
+
+@pytest.mark.parametrize("address", ["", "https://github.com/a/b"])
+def test_a_chapter_has_links_where_the_settings_have_the_address(tiny_book, address):
+    executed = tiny_book / "executed"
+    executed.mkdir()
+    shutil.copy(tiny_book / "notebooks" / "prose.ipynb", executed)
+    (executed / "prose.json").write_text(json.dumps({"record": RECORD}))
+    settings = (tiny_book / "_config.yml").read_text("utf-8")
+    assert 'url: ""' in settings
+    (tiny_book / "_config.yml").write_text(settings.replace('url: ""', f"url: {address!r}"))
+    stage(tiny_book, tiny_book / "staged", executed, ["prose"])
+    text = (tiny_book / "staged" / "notebooks" / "prose.ipynb").read_text("utf-8")
+    link = "https://colab.research.google.com/github/a/b/blob/HEAD/notebooks/prose.ipynb"
+    assert (f"({link}#scrollTo=parameters)" in text) == ("mybinder" in text) == bool(address)
 
 
 def test_the_cells_that_links_open_are_there():
