@@ -3,6 +3,7 @@
 import re
 from pathlib import Path
 
+from ppm.publishing.code_links import with_links
 from ppm.publishing.staging import FIGURES
 
 # a script for cells that run in the browser, from another machine; the book switches them off
@@ -29,6 +30,11 @@ def _clean(app, name, template, context, doctree):
         context["body"] = with_figures(
             mended(context["body"]), folder, lambda file: pathto(f"_static/figures/{file}", 1)
         )
+        # where all pages are one, places have other addresses
+        if doctree is not None and app.builder.name == "html":
+            described = app.env.domains["py"].objects.items()
+            places = {name: (entry.docname, entry.node_id) for name, entry in described}
+            context["body"] = with_links(context["body"], places, pathto)
 
 
 def _said(file):
@@ -77,7 +83,8 @@ def with_figures(body, folder, address):
     def add(match):
         figure, name = match[0], match["id"]
         if Path(folder, f"{name}.png").is_file():
-            source = f'<source media="(max-width: 720px)" srcset="{address(f"{name}.png")}" />'
+            narrow = address(f"{name}.png")
+            source = f'<source media="screen and (max-width: 720px)" srcset="{narrow}" />'
             figure = re.sub(r"<img [^>]*>", rf"<picture>{source}\g<0></picture>", figure, count=1)
         if Path(folder, f"{name}.csv").is_file():
             link = (

@@ -51,6 +51,9 @@ def test_a_figure_gets_its_narrow_picture_and_its_data_where_there_are_any(tmp_p
         figure.format("a") + figure.format("b"), tmp_path, lambda file: f"../{file}"
     )
     first, second = page.split("</figure>")[:2]
-    assert '<picture><source media="(max-width: 720px)" srcset="../fig-a.png" /><img ' in first
+    assert (
+        '<picture><source media="screen and (max-width: 720px)" srcset="../fig-a.png" /><img '
+        in first
+    )
     assert '<a href="../fig-a.csv" download>' in first
     assert second + "</figure>" == figure.format("b")
