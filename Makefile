@@ -19,7 +19,7 @@ RUN = $(VENV)/bin/python
 PAGE = _build/html/index.html
 
 .DEFAULT_GOAL := help
-.PHONY: help book open serve classroom test browser mutants lint benchmark env lock clean _inputs
+.PHONY: help book open serve pdf classroom test browser mutants lint benchmark env lock clean _inputs
 
 help: ## list the targets
 	@awk -F ': .*## ' '/^[a-z]+:.*## / {printf "make %-9s %s\n", $$1, $$2}' Makefile
@@ -41,6 +41,9 @@ serve: book ## build the book and serve it: PORT=8000
 
 classroom: env ## make the exercises to hand out, and the same with solutions, in _build/classroom
 	@"$(RUN)" -m ppm classroom
+
+pdf: book ## build the book and print it, with Chromium: _build/book.pdf
+	@"$(RUN)" -m ppm.publishing.printing
 
 # the book's page of checks reads the verdicts; a part of the tests replaces only its own. On every
 # core a process of one thread that takes tests over when its own are done; four at the most, because

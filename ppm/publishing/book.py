@@ -285,12 +285,12 @@ def refresh_study(root, settings, given, profile, say=print):
 # ------------------------------------------------------------------------------------- pages
 
 
-def _sphinx(source, output, *, strict=True):
+def _sphinx(source, output, *, strict=True, builder="html"):
     """Call Jupyter Book; return lines on what is wrong, none if the book was built."""
     shutil.rmtree(output, ignore_errors=True)
     command = [sys.executable, "-c", "from jupyter_book.cli.main import main; main()", "build"]
     command += ["-W", "-n", "--keep-going"] if strict else []
-    command += ["--path-output", str(output), str(source)]
+    command += ["--builder", builder, "--path-output", str(output), str(source)]
     finished = subprocess.run(
         command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace"
     )
@@ -302,7 +302,7 @@ def _sphinx(source, output, *, strict=True):
     full = re.search(rf"\[Errno (?:{'|'.join(map(str, FULL))})\] ([^:'\n]+)", text)
     if full:
         raise BookError(f"the pages could not be written: {full[1]}")
-    html = Path(output) / "_build" / "html"
+    html = Path(output) / "_build" / builder
     if finished.returncode == 0 and html.is_dir():
         # of MathJax's bundles, each with everything in it, pages load this one
         for bundle in (html / "_static" / "mathjax").glob("*.js"):

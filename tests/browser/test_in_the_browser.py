@@ -4,8 +4,9 @@ import os
 from pathlib import Path
 
 import pytest
-import tour
-from tour import KINDS, Tour, find_chromium, opened, pages_of, search
+from tour import KINDS, Tour, opened, pages_of, search
+
+from ppm.publishing.printing import find_chromium
 
 CHROMIUM = find_chromium()
 pytestmark = pytest.mark.skipif(
@@ -97,11 +98,3 @@ def test_the_tour_sees_every_kind_of_fault_and_no_other(tmp_path, thorough):
         also = {"requests.html"} if kind == "console" else set()
         assert pages - also == {f"{kind}.html"}, (kind, faults[kind])
     assert len(faults["links"]) == 3
-
-
-def test_chromium_is_looked_for_under_its_usual_names(monkeypatch):
-    found = {"google-chrome": "/opt/chrome"}
-    monkeypatch.setattr(tour.shutil, "which", found.get)
-    assert find_chromium() == "/opt/chrome"
-    found.clear()
-    assert find_chromium() is None

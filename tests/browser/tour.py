@@ -1,21 +1,12 @@
 """A tour of a built book in a headless Chromium: what a reader would see go wrong, page by page."""
 
 import contextlib
-import shutil
 from collections import defaultdict
 from urllib.parse import unquote, urldefrag
 
 from axe_playwright_python.base import AXE_SCRIPT
 from playwright.sync_api import Error, sync_playwright
 
-NAMES = (
-    "chromium",
-    "chromium-browser",
-    "google-chrome",
-    "google-chrome-stable",
-    "chrome",
-    "msedge",
-)
 DESKTOP, PHONE = (1280, 900), (390, 844)
 LAYOUTS = [(DESKTOP, "light"), (DESKTOP, "dark"), (PHONE, "dark"), (PHONE, "light")]
 # each width and each scheme once, in half the time of all four
@@ -121,11 +112,6 @@ LOOKS = """known => {
   return [...found];
 }"""
 FORGET = "() => document.querySelectorAll('[data-look]').forEach(e => delete e.dataset.look)"
-
-
-def find_chromium():
-    """Path of a Chromium, or None."""
-    return next((path for name in NAMES if (path := shutil.which(name))), None)
 
 
 @contextlib.contextmanager
