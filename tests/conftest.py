@@ -263,11 +263,30 @@ def tiny_book(tmp_path):
 
 @pytest.fixture(scope="session")
 def this_book(tmp_path_factory):
-    """The repository, with its book built once for all tests from the values that nbmake uses."""
+    """The repository, with its book built once for all tests from the values that nbmake uses.
+
+    Where several processes share the tests, the first one that needs it builds it for all.
+    """
+    from ppm.publishing.files import FolderInUse, alone_in
+
+    folder = tmp_path_factory.getbasetemp()
+    folder = (folder.parent if "PYTEST_XDIST_WORKER" in os.environ else folder) / "this"
+    root = folder / "book"
+    while True:
+        try:
+            with alone_in(folder):
+                if not (root / "_build" / "html" / "index.html").is_file():
+                    _build_this_book(root)
+                return root
+        except FolderInUse:
+            time.sleep(0.5)
+
+
+def _build_this_book(root):
     from ppm.publishing import book
     from ppm.publishing.notebooks import cell_tags, find_notebooks, read_cells
 
-    root = tmp_path_factory.mktemp("this") / "book"
+    shutil.rmtree(root, ignore_errors=True)
     for folder in ("book", "notebooks", "ppm"):
         shutil.copytree(ROOT / folder, root / folder)
     for file in ("_config.yml", "_toc.yml", "requirements.lock"):
@@ -280,4 +299,3 @@ def this_book(tmp_path_factory):
     (root / "notebooks" / "profiles" / "small.yml").write_text(json.dumps(small | study))
     told = io.StringIO()
     assert book.build(root, profile="small", out=told) == 0, told.getvalue()
-    return root

@@ -25,11 +25,9 @@ def html(request):
     return Path(named)
 
 
-@pytest.fixture(scope="module")
-def taken(html):
-    """The tour of the whole book, and what its search finds."""
-    named = os.environ.get("PPM_BOOK")
-    shots = os.environ.get("PPM_SHOTS")
+def test_no_page_has_a_fault_and_search_works_from_disk(html):
+    # one test, because where several processes share the tests each would take the tour again
+    named, shots = os.environ.get("PPM_BOOK"), os.environ.get("PPM_SHOTS")
     if shots:
         Path(shots).mkdir(parents=True, exist_ok=True)
     # closed before other tests run: it keeps an event loop
@@ -40,24 +38,14 @@ def taken(html):
         page.goto((html.resolve() / "index.html").as_uri())
         page.wait_for_url("**/book/intro.html")
         found = {word: search(page, html, word) for word in ("Lipschitz", "oscillation")}
-    return tour, found
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_no_page_has_a_fault(taken, kind):
-    faults = taken[0].faults[kind]
+    faults = [f"{kind}: {fault}" for kind in KINDS for fault in tour.faults[kind]]
     assert not faults, "\n".join(faults)
-
-
-def test_the_tour_saw_the_whole_book(taken, html):
+    # it saw the whole book
     assert len(pages_of(html)) > 30
-    assert taken[0].links > 1000
+    assert tour.links > 1000
     # the solutions alone are more
-    assert taken[0].folded > 20
-
-
-def test_search_finds_the_books_words_without_a_server(taken, html):
-    for word, (titles, first) in taken[1].items():
+    assert tour.folded > 20
+    for word, (titles, first) in found.items():
         assert len(titles) > 2, word
         assert first.startswith(html.resolve().as_uri())
 
