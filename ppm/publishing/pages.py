@@ -10,6 +10,7 @@ from ppm.publishing.checks import NOT_RUN, Verdict, spoken
 from ppm.publishing.ledger import VERDICTS
 from ppm.publishing.notebooks import parameter_rows
 from ppm.publishing.rules import SURE, shown
+from ppm.studies.open_settings import PUBLISHED_BOUNDS
 
 _DATA = {
     "drawn": "data drawn by the study itself",
@@ -283,13 +284,8 @@ def _finding(saved, record):
                     *(f"{count} of {margin.shape[1]}" for count in counts),
                 ]
             )
-        who = (
-            "DPweighted"
-            if (margin > sure).all()
-            else "EMweighted"
-            if (-margin > sure).all()
-            else ""
-        )
+        throughout = {"DPweighted": margin > sure, "EMweighted": -margin > sure}
+        who = next((name for name, closer in throughout.items() if closer.all()), "")
         won[who].append(label)
     heads = ["K", "Δ of Unweighted", "(c, g)", *_COMPARED, "DPweighted closer", "EMweighted closer"]
     return {
@@ -297,6 +293,7 @@ def _finding(saved, record):
         "won": {who: "; ".join(found) for who, found in won.items()},
         "data": _DATA.get(saved["data"], "other data"),
         "part": saved["part"],
+        "published": PUBLISHED_BOUNDS[None],
         "repeats": int(values["compared: repeats"]["value"]),
         "seed": record["parameters"]["seed"],
         "profile": record["profile"],

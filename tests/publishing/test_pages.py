@@ -141,7 +141,7 @@ def test_the_introduction_says_where_the_main_finding_holds():
     assert "**The reverse holds**, just as clearly, with K = 2, log; K = 2, asinh." in page
     assert "**It depends on the setting or the run** with K = 10, log." in page
     assert "computed from the Diary survey" in page and "profile `paper`" in page
-    assert "3 runs for each line, all from seed 7" in page
+    assert "3 runs for each line, all from seed 7" in page and "reports 78.7 for" in page
     lines = [line for line in page.splitlines() if line.startswith("| K = ")]
     assert lines[0] == "| K = 1, log | 80.0 | (0.7, 0) | +9 % | +2 % | +5 % | 3 of 3 | 0 of 3 |"
     assert (
