@@ -132,7 +132,8 @@ def test_verdicts_are_read_test_by_test_the_latest_first(tmp_path):
     assert checks.read_verdicts(tmp_path / "nowhere") == {}
 
 
-def test_pytest_writes_what_is_read(tmp_path, request):
+@pytest.mark.parametrize("workers", [[], ["--numprocesses=2", "--dist=worksteal"]])
+def test_pytest_writes_what_is_read(tmp_path, workers):
     import subprocess
     import sys
 
@@ -140,10 +141,8 @@ def test_pytest_writes_what_is_read(tmp_path, request):
     (tmp_path / "tests" / "test_a.py").write_text(
         "def test_good(): pass\ndef test_bad(): assert False\n"
     )
-    subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "--junit-xml=out/all.xml", "-p", "no:cacheprovider"],
-        cwd=tmp_path, capture_output=True,
-    )
+    command = [sys.executable, "-m", "pytest", "--junit-xml=out/all.xml", "-p", "no:cacheprovider"]
+    subprocess.run([*command, *workers], cwd=tmp_path, capture_output=True)
     found = checks.read_verdicts(tmp_path / "out")
     outcomes = {name: verdict.outcome for name, verdict in found.items()}
     assert outcomes == {
