@@ -568,12 +568,8 @@ def release_errors(confidential, releases, *, groups=None, smallest=50):
         members = [rows for rows in codes.groupby(codes).indices.values() if rows.size >= smallest]
         if not members:
             raise ValueError(f"groups: no group of {variable} has {smallest} records")
-        found = np.array(
-            [
-                error("mean in a group", releases[:, rows].mean(axis=1), confidential[rows].mean())
-                for rows in members
-            ]
-        )
+        means = ((releases[:, rows].mean(axis=1), confidential[rows].mean()) for rows in members)
+        found = np.array([error("mean in a group", *pair) for pair in means])
         worst = np.abs(found).argmax(axis=0)
         columns[f"means by {variable}"] = found[worst, np.arange(len(releases))]
     return pd.DataFrame(columns).rename_axis("release")

@@ -325,7 +325,7 @@ def _replace(new, old):
     shutil.rmtree(gone, ignore_errors=True)
 
 
-def render_page(root, executed, record):
+def render_page(root, executed, record, *, closing=""):
     """Make a page to open from an executed notebook, beside it and readable without a network.
 
     Parameters
@@ -336,6 +336,8 @@ def render_page(root, executed, record):
         The executed notebook.
     record : dict
         What was run, as in ``run.json``.
+    closing : str, default ""
+        Markdown that the page ends with.
 
     Returns
     -------
@@ -360,7 +362,9 @@ def render_page(root, executed, record):
             if other != name:
                 shutil.copy(notebook.path, source / "notebooks")
         target = source / "notebooks" / executed.name
-        stage_notebook(executed, target, record, private=[root], statement_checks=checked)
+        stage_notebook(
+            executed, target, record, private=[root], statement_checks=checked, closing=closing
+        )
         problems = _sphinx(source, output, strict=False)
         if problems:
             raise BookError(f"no page could be made: {problems[-1]}")

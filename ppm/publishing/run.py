@@ -9,6 +9,7 @@ from pathlib import Path
 
 from ppm._validation import require
 from ppm.disclosure import leave_note, own_folder, owner_only
+from ppm.publishing.beside import beside_the_book
 from ppm.publishing.book import render_page
 from ppm.publishing.execution import execute, fits_of, run_record
 from ppm.publishing.files import one_line, shortened
@@ -48,7 +49,8 @@ def run(root, name, values, *, profile=DEFAULT_PROFILE, output=None, progress=No
     -------
     pathlib.Path
         The folder, with the executed notebook, a page to open, the tables, and ``run.json``: what
-        was run. ``CONFIDENTIAL.txt`` is among them where a data file was given.
+        was run. The page ends with the run beside the book's, where that has been built.
+        ``CONFIDENTIAL.txt`` is in the folder where a data file was given.
 
     Raises
     ------
@@ -79,7 +81,8 @@ def run(root, name, values, *, profile=DEFAULT_PROFILE, output=None, progress=No
             notebook, executed, values, results=folder, fits=fits_of(root), progress=progress
         )
         record["seconds"] = round(time.perf_counter() - start, 1)
-        render_page(root, executed, record)
+        closing = beside_the_book(Path(root), folder, record, notebooks)
+        render_page(root, executed, record, closing=closing)
         write_json(folder / "run.json", {**record, "status": "complete"})
     except BaseException as error:
         record["seconds"] = round(time.perf_counter() - start, 1)

@@ -212,7 +212,7 @@ def _ledger(template, claims, records, results, settings_chapter):
 
 
 def stage_notebook(
-    source, target, record, *, private=(), statement_checks=({}, {}), links=""
+    source, target, record, *, private=(), statement_checks=({}, {}), links="", closing=""
 ):
     """Prepare an executed notebook for the page.
 
@@ -232,6 +232,8 @@ def stage_notebook(
         statements end with them.
     links : str, default ""
         Links that open the notebook somewhere, for the box.
+    closing : str, default ""
+        Markdown that the page ends with.
 
     Raises
     ------
@@ -273,6 +275,8 @@ def stage_notebook(
             raise BookError(f"{where} shows a path of this machine: {shown.group()}")
     if not boxed:
         raise BookError(f"{name} has no title (a line that starts with '# ')")
+    if closing:
+        notebook.cells.append(nbformat.v4.new_markdown_cell(closing))
     nbformat.write(notebook, target)
 
 
