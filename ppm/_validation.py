@@ -173,6 +173,7 @@ EXTRAS = {
         "papermill",
         "psutil",
         "yaml",
+        "bs4",
     ),
 }
 
