@@ -301,16 +301,16 @@ ENTRIES = {
     ),
     "studies.settings": (lambda v: ppm.studies.settings(_table(v), [1], random_seed="no"), VALUES),
     "studies.histogram_release": (
-        lambda v: ppm.studies.histogram_release(v, (0, 9), bins=3, epsilon=1.0, random_seed="no"),
+        lambda v: ppm.studies.histogram_release(v, (0, 9), bins=3, epsilon=1.0, random_seed=1),
         VALUES,
     ),
     "studies.histogram_release, limits": (
-        lambda v: ppm.studies.histogram_release(VALUES, v, bins=3, epsilon=1.0, random_seed="no"),
+        lambda v: ppm.studies.histogram_release(VALUES, v, bins=3, epsilon=1.0, random_seed=1),
         VALUES[:2],
     ),
     "studies.histogram_release, groups": (
         lambda v: ppm.studies.histogram_release(
-            VALUES, (0, 9), bins=3, epsilon=1.0, groups=v, random_seed="no"
+            VALUES, (0, 9), bins=3, epsilon=1.0, groups=v, random_seed=1
         ),
         COUNTS,
     ),
