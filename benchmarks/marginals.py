@@ -21,10 +21,9 @@ release synthetic ones. Here only marginals with income are measured and have a 
 record's income is drawn given its own predictors, which favours them.
 
 No release looks at the records to choose interval, bins, rounds or what goes to the first
-measurement: these are options, and an agency has to set them beforehand. Those of mbi were tried on
-the simulated stand-in only. For the histogram 30, 60 and 120 bins and three intervals were tried on
-the Diary of 2017 too, so that its rows are a little favoured there; for all records together they
-hardly differed from ε = 1 on.
+measurement: these are options, and an agency has to set them beforehand. Rounds were tried on the
+simulated stand-in only. Intervals and numbers of bins were tried on the Diary of 2017 too, with the
+histogram, so that all rows are a little favoured there.
 
 The noise of mbi's rows is drawn in floating-point numbers, by NumPy: enough to compare errors, and
 not for a release.
@@ -34,7 +33,7 @@ mbi runs in an environment of its own, since it needs JAX::
     python benchmarks/marginals.py --install              makes it, in your cache folder
     python benchmarks/marginals.py                        the simulated stand-in, half an hour
     python benchmarks/marginals.py --mbi-python PATH      with an environment of your own
-    python benchmarks/marginals.py --no-mbi               the histograms alone, a minute
+    python benchmarks/marginals.py --no-mbi               the histograms alone, some minutes
     python benchmarks/marginals.py --data diary17.zip --seeds 5
 
 The errors are computed from the records, outside any ε: they stay with who may see the records.
