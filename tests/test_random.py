@@ -17,6 +17,9 @@ MIXTURE = ppm.FiniteMixture(
     VALUES[0], np.ones((12, 1)), components=2, warmup=5, parallel=False
 )
 FIT = POISSON.fit(draws=50, random_seed=0)
+# a prior that is not nearly flat, as limits need
+PROPER = ppm.GammaPoisson(COUNTS, shape=2.0, rate=0.4)
+PUBLIC = PROPER.log_likelihood(FIT)
 MIXTURE_FIT = MIXTURE.fit(draws=50, random_seed=0)
 RESULT = ppm.PseudoPosteriorMechanism(POISSON).run(draws=50, random_seed=0)
 SWEEP = ppm.studies.sweep(
@@ -114,6 +117,9 @@ CALLS = {
         HOUSEHOLDS, [(1, "inverse hyperbolic sine")], [(0.7, 0.0)], repeats=1, releases=2,
         warmup=5, draws=10, attempts=1, random_seed=seed, parallel=False,
     ).dataset["local_bound"],
+    "studies.strict_releases": lambda seed: ppm.studies.strict_releases(
+        PROPER, [0.5], PUBLIC, draws=20, releases=2, random_seed=seed
+    ).entries[0].synthetic,
     "studies.histogram_release": lambda seed: ppm.studies.histogram_release(
         VALUES[0], (-2, 2), bins=4, epsilon=1.0, releases=2, random_seed=seed
     ).synthetic,
