@@ -82,9 +82,10 @@ def with_figures(body, folder, address):
 
     def add(match):
         figure, name = match[0], match["id"]
-        if Path(folder, f"{name}.png").is_file():
-            narrow = address(f"{name}.png")
-            source = f'<source media="screen and (max-width: 720px)" srcset="{narrow}" />'
+        narrow = [file for end in ("png", "svg") if Path(folder, file := f"{name}.{end}").is_file()]
+        for file in narrow:
+            media = "screen and (max-width: 720px)"
+            source = f'<source media="{media}" srcset="{address(file)}" />'
             figure = re.sub(r"<img [^>]*>", rf"<picture>{source}\g<0></picture>", figure, count=1)
         if Path(folder, f"{name}.csv").is_file():
             link = (

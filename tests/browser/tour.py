@@ -211,7 +211,7 @@ class Tour:
                 self._fault("theme", f"{where}: is {shown}")
             if self.shots:
                 name = f"{self._here[:-5].replace('/', '-')}-{size[0]}-{scheme}.png"
-                self.page.screenshot(path=self.shots / name, full_page=True)
+                self.page.screenshot(path=self.shots / name, full_page=True, animations="disabled")
             if self.thorough or (size, scheme) in CORNERS:
                 if not injected:
                     self.page.evaluate(AXE_SCRIPT)
