@@ -165,7 +165,8 @@ def strict_guarantee(epsilon, *, exact, given):
         )
     if not exact:
         outside.append(
-            "whether there is a release at all: it was decided by whether the chains agreed"
+            "whether there is a release at all: it was decided by whether the fit ended without an "
+            "error and the chains agreed"
         )
     return Guarantee("strict", epsilon, _NEIGHBOUR + _REPLACED, tuple(outside))
 

@@ -203,3 +203,17 @@ def test_what_cannot_be_censored_is_refused():
     floored = ppm.FiniteMixture(np.maximum(Y, 0.5), X, floor=0.5, **SETTINGS)
     with pytest.raises(ValueError, match="leave out floor"):
         floored.fit(draws=2, censor=CENSORS["hard"])
+
+
+def test_equal_records_do_not_end_a_fit_under_limits():
+    # whether a fit ends would tell how many records are equal, and no limit on terms covers that
+    y = np.where(np.arange(100) < 60, 0.0, np.random.default_rng(0).normal(1.0, 0.3, 100))
+    model = ppm.FiniteMixture(
+        y, np.ones((100, 1)), components=2, chains=1, warmup=200, residual_scale=0.3, parallel=False
+    )
+    weights = np.full(100, 0.5)
+    fit = model.fit(weights, draws=50, random_seed=1, censor=ppm.Censoring(-0.7, 0.3, smooth=False))
+    assert np.all(fit["posterior"]["sigma"] > 1e-5)
+    # without limits the density has no bound there
+    with pytest.raises(RuntimeError, match="collapsed"):
+        model.fit(weights, draws=50, random_seed=1)

@@ -558,8 +558,10 @@ def _run_chain(job, report=lambda sweeps: None):
         )
         sampler.start(job.start, job.groups)
         # from a rough start most corrected proposals are rejected: the first sweeps of warm-up go
-        # without the correction, towards where the proposals point
-        rough = min(100, job.warmup // 2) if job.start is None else 0
+        # without the correction, towards where the proposals point. Not so under limits: the
+        # target is bounded there, and such sweeps would run into places where f is not
+        begins_rough = job.start is None and job.censor is None
+        rough = min(100, job.warmup // 2) if begins_rough else 0
         corrected = sampler.corrected
         smallest = 1e-10 * _spread(job.response)
         for number in range(job.sweeps):
