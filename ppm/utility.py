@@ -514,8 +514,8 @@ def release_errors(confidential, releases, *, groups=None, smallest=50):
     -------
     pandas.DataFrame, one row a release
         Errors of the mean, the median, the 90th and the 10th percentile and the Gini coefficient,
-        then for each variable the largest error of a group's mean, as ``means by variable``. The
-        sign is that of release less data.
+        with the sign of release less data; then for each variable the size of the largest error
+        of a group's mean, as ``means by variable``.
 
     Raises
     ------
@@ -553,7 +553,8 @@ def release_errors(confidential, releases, *, groups=None, smallest=50):
     def error(name, found, truth):
         if not truth:
             raise ValueError(f"confidential: its {name} is 0, and no error is relative to that")
-        return 100.0 * (found / truth - 1.0)
+        # by the size: the sign is that of the difference where the truth is negative, too
+        return 100.0 * (found - truth) / abs(truth)
 
     columns = {
         name: error(name, statistic(releases, axis=-1), statistic(confidential, axis=-1))
@@ -570,13 +571,14 @@ def release_errors(confidential, releases, *, groups=None, smallest=50):
             raise ValueError(f"groups: no group of {variable} has {smallest} records")
         means = ((releases[:, rows].mean(axis=1), confidential[rows].mean()) for rows in members)
         found = np.array([error("mean in a group", *pair) for pair in means])
-        worst = np.abs(found).argmax(axis=0)
-        columns[f"means by {variable}"] = found[worst, np.arange(len(releases))]
+        # without a sign: that of the worst group may change from release to release, and the
+        # median of large errors on both sides would be near 0
+        columns[f"means by {variable}"] = np.abs(found).max(axis=0)
     return pd.DataFrame(columns).rename_axis("release")
 
 
 def median_errors(errors):
-    """Medians over the releases of their errors, for several mechanisms at several ε.
+    """Medians over the releases of the sizes of errors, for several mechanisms at several ε.
 
     Parameters
     ----------
@@ -586,7 +588,12 @@ def median_errors(errors):
     Returns
     -------
     pandas.DataFrame
-        One row a mechanism and ε, with the columns of the errors, in per cent.
+        One row a mechanism and ε, with the columns of the errors, in per cent, without signs.
+
+    Notes
+    -----
+    The size is what a user of one release has to expect. A median with signs would average the
+    noise of many releases away, which together cost more than one.
 
     Examples
     --------
@@ -600,7 +607,7 @@ def median_errors(errors):
 
     # as text, so that a table does not round them with the errors
     rows = {
-        (name, f"{epsilon:g}"): found.median()
+        (name, f"{epsilon:g}"): found.abs().median()
         for name, by_epsilon in errors.items()
         for epsilon, found in by_epsilon.items()
     }

@@ -9,6 +9,7 @@ from ppm.utility import (
     compare_distributions,
     gini,
     grouped_barycentres,
+    median_errors,
     propensity_score,
     propensity_scores,
     rank_powers,
@@ -318,9 +319,27 @@ def test_errors_of_a_release_are_those_computed_by_hand():
             100 * (release[area == a].mean() / VALUES[area == a].mean() - 1)
             for a in ("north", "south")
         ]
-        assert row["means by area"] == pytest.approx(max(means, key=abs))
+        assert row["means by area"] == pytest.approx(max(map(abs, means)))
     islands = release_errors(VALUES, releases, groups={"area": area}, smallest=30)
     assert np.all(islands["means by area"] > 500)
+
+
+def test_errors_of_both_signs_do_not_cancel_in_the_median_of_single_releases():
+    data = np.array([-40.0, 10.0, 20.0, 30.0])
+    area = {"area": ["north", "north", "south", "south"]}
+    # the worst group is now too high, now too low, by as much
+    releases = np.array([data + [0, 0, 5, 5], data - [0, 0, 5, 5]])
+    errors = release_errors(data, releases, groups=area, smallest=2)
+    assert errors["means by area"].tolist() == [20.0, 20.0]
+    table = median_errors({"Limits": {1.0: errors}})
+    assert table.loc[("Limits", "1"), "means by area"] == 20.0
+    assert table.loc[("Limits", "1"), "mean"] == pytest.approx(50.0)
+
+
+def test_a_release_above_the_data_has_a_positive_error_where_the_data_are_negative():
+    found = release_errors([-40.0, -30.0, -20.0, 10.0], [[-30.0, -20.0, -10.0, 20.0]])
+    assert found.loc[0, "mean"] == pytest.approx(50.0)
+    assert found.loc[0, "10th percentile"] > 0
 
 
 @pytest.mark.parametrize(
