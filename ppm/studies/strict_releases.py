@@ -153,8 +153,9 @@ def strict_releases(
         Unweighted log-likelihoods in nats of *public* records under the same model. **It must not
         come from the confidential table.**
     outside : float, default 0.02
-        Share of the reference that the limits may cut off: see
-        :func:`ppm.censoring.censoring_weight`.
+        Share of the reference that the shortest interval of a width may leave out: see
+        :func:`ppm.censoring.censoring_weight`. The limits stand where they change the terms least,
+        and can cut off a little more.
     smooth : bool, default False
         Smooth limits, or hard ones, for which ``outside`` is meant.
     releases : int, default 20
@@ -204,6 +205,9 @@ def strict_releases(
     widths = _check_widths(widths)
     releases = check_count("releases", releases)
     draws = check_count("draws", draws)
+    if not hasattr(reference, "dims"):
+        # a list cannot be multiplied by a weight
+        reference = np.asarray(reference)
     limits = {}
     for width in widths:
         weight = censoring_weight(width, reference, outside=outside)

@@ -111,3 +111,13 @@ def test_a_synthesizer_without_limits_is_refused(reference):
 
     with pytest.raises(TypeError, match=r"censor: the fit\(\) of Plain takes none"):
         strict_releases(Plain(COUNTS), [1.0], reference)
+
+
+def test_a_reference_may_be_a_list_as_well():
+    model = ppm.GammaPoisson(COUNTS, shape=2, rate=0.4)
+    public = np.random.default_rng(3).normal(-2.0, 0.4, (20, 6))
+    given, listed = (
+        strict_releases(model, [0.5], reference, releases=2, draws=50, random_seed=1)
+        for reference in (public, public.tolist())
+    )
+    np.testing.assert_array_equal(listed.entries[0].synthetic, given.entries[0].synthetic)
