@@ -1208,16 +1208,15 @@ def equal_bounds(study, *, simulated=False):
             off = found["off"].isel(combination=i).sel(setting=setting)
             for j, mechanism in enumerate(mechanisms):
                 beside = 0.15 * (j - (len(mechanisms) - 1) / 2)
-                points = off.sel(mechanism=mechanism)
-                for repeat, values in enumerate(points.values):
-                    axes.plot(
-                        places + beside, values, linestyle="none", color=COLOURS[mechanism],
-                        marker=MARKERS[mechanism], markersize=4.5, alpha=0.8,
-                        label=None if repeat else mechanism,
-                    )
+                points = off.sel(mechanism=mechanism).values
+                axes.plot(
+                    np.tile(places + beside, len(points)), points.ravel(), linestyle="none",
+                    color=COLOURS[mechanism], marker=MARKERS[mechanism], markersize=4.5, alpha=0.8,
+                    label=mechanism,
+                )
             axes.set_title(f"{name}\n{setting}", fontsize=9)
             axes.set_xticks(places, statistics, rotation=60, ha="right", fontsize=8)
-            ticks = [-100, -50, -20, -10, -5, 0, 5, 10, 20, 50, 100, 1000]
+            ticks = [-100, -30, -10, -5, 0, 5, 10, 30, 100, 1000]
             axes.set_yticks(ticks, [f"{tick:+d}" if tick else "0" for tick in ticks], fontsize=8)
             axes.minorticks_off()
         row[0].set_ylabel("Off the data (%)")

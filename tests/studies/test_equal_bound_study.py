@@ -1,5 +1,6 @@
 """DPweighted against EMweighted at equal bounds, with controls."""
 
+import pickle
 from dataclasses import replace
 
 import numpy as np
@@ -139,11 +140,19 @@ def test_the_bound_of_emweighted_is_its_own_and_near_that_of_dpweighted(data):
     assert (np.abs(ratio - 1) <= 0.1).all() and (ratio != 1).all()
 
 
-def test_a_combination_does_not_depend_on_the_others_or_on_the_cores(data, noted):
-    alone = ppm.studies.equal_bounds(
-        data, PAIRS[:1], SETTINGS, **SMALL | {"parallel": True}
-    )
+def test_a_combination_does_not_depend_on_the_others_or_on_the_cores(data, noted, monkeypatch):
+    asked = []
+
+    def elsewhere(function, jobs, advance, *, parallel):
+        asked.append(parallel)
+        function, jobs = pickle.loads(pickle.dumps((function, jobs)))
+        # the last first
+        return [function(job) for job in jobs[::-1]][::-1]
+
+    monkeypatch.setattr(module, "run_chains", elsewhere)
+    alone = ppm.studies.equal_bounds(data, PAIRS[:1], SETTINGS, **SMALL | {"parallel": True})
     xr.testing.assert_identical(alone.dataset, noted[0].dataset.isel(combination=[0]))
+    assert asked == [True]
 
 
 @pytest.fixture(scope="module")
@@ -259,8 +268,13 @@ def test_the_figure_has_a_panel_a_combination_and_setting_and_a_point_a_repeat(n
         zero, *lines = axes.lines
         assert list(zero.get_ydata()) == [0, 0]
         off = study.dataset["off"].isel(setting=setting, combination=combination)
-        expected = off.transpose("mechanism", "repeat", "statistic").values.reshape(-1, 4)
+        expected = off.transpose("mechanism", "repeat", "statistic").values.reshape(5, -1)
         np.testing.assert_array_equal([line.get_ydata() for line in lines], expected)
+    shown = ppm.plots.drawn_data(figure)
+    here = shown[(shown["series"] == "EMweighted") & (shown["panel"] == titles[0])]
+    off = study.dataset["off"].isel(setting=0, combination=0).sel(mechanism="EMweighted")
+    for name, values in here.groupby("x")["y"]:
+        np.testing.assert_array_equal(values, off.sel(statistic=name))
     assert [text.get_text() for text in figure.legends[0].get_texts()] == list(MECHANISMS)
 
 
