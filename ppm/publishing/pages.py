@@ -276,9 +276,12 @@ def _finding(saved, record):
         margin, sure = em - dp, SURE * np.hypot(dp_error, em_error)
         for place, pair in enumerate(settings):
             counts = [int(np.sum(sign * margin[place] > sure[place])) for sign in (1, -1)]
+            setting = f"({pair[0]:g}, {pair[1]:g})".replace("-", "−")
+            # neither is broken in a narrow column
+            names = [one.replace(" ", "\N{NO-BREAK SPACE}") for one in (label, setting)]
             lines.append(
                 [
-                    label, f"{bound:.1f}", f"({pair[0]:g}, {pair[1]:g})".replace("-", "−"),
+                    names[0], f"{bound:.1f}", names[1],
                     *(f"{off[name][0][place].mean():+.0f} %".replace("-", "−")
                       for name in _COMPARED),
                     *(f"{count} of {margin.shape[1]}" for count in counts),

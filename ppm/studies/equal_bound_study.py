@@ -190,7 +190,7 @@ class EqualBoundStudy:
         Returns
         -------
         str
-            In lines of at most 72 characters.
+            In lines of at most 66 characters.
         """
         margins = self.margins(statistic)
         sure = _SURE * margins["error"]
@@ -214,7 +214,7 @@ class EqualBoundStudy:
         lines.append(
             f"R-hat is above {R_HAT_LIMIT} in {poor} of {r_hat.size} fits of {repeats} seeds."
         )
-        return "\n".join(textwrap.fill(line, 72, subsequent_indent="  ") for line in lines)
+        return "\n".join(textwrap.fill(line, 66, subsequent_indent="  ") for line in lines)
 
 
     def reasons(self, statistic="90th percentile"):
@@ -228,7 +228,7 @@ class EqualBoundStudy:
         Returns
         -------
         str
-            In lines of at most 72 characters: averages over settings and repeats.
+            In lines of at most 66 characters: averages over settings and repeats.
         """
         found = self.dataset["off"].sel(statistic=statistic).mean(["repeat", "setting"])
         lines = [f"{statistic}, moved from where Unweighted has it, in points of per cent:"]
@@ -245,7 +245,7 @@ class EqualBoundStudy:
                 f"{off['DPweighted']:+.1f} % under DPweighted and {off['Trimmed']:+.1f} % under "
                 "Trimmed."
             )
-        return "\n".join(textwrap.fill(line, 72, subsequent_indent="  ") for line in lines)
+        return "\n".join(textwrap.fill(line, 66, subsequent_indent="  ") for line in lines)
 
 
 def equal_bounds(

@@ -131,7 +131,8 @@ RECORD = {"profile": "paper", "parameters": {"seed": 7}}
 def finding(off, error=0.3, **saved):
     study = equal_bound_study(off, error=error)
     values = ppm.publishing.equal_bound_values(study)
-    return finding_part(FINDING, {"data": "diary", "part": False, "values": values} | saved, RECORD)
+    saved = {"data": "diary", "part": False, "values": values} | saved
+    return finding_part(FINDING, saved, RECORD).replace("\N{NO-BREAK SPACE}", " ")
 
 
 def test_the_introduction_says_where_the_main_finding_holds():
