@@ -16,6 +16,7 @@ _EXPORTS = {
     "contraction_values": "ppm.publishing.ledger_values",
     "application_values": "ppm.publishing.ledger_values",
     "equal_bound_values": "ppm.publishing.ledger_values",
+    "moving_weights": "ppm.publishing.moving",
 }
 
 __all__ = [*_EXPORTS]

@@ -12,6 +12,7 @@ from ppm.publishing.exercises import launch_links, repository_address, stage_exe
 from ppm.publishing.fingerprints import read_json, study_file
 from ppm.publishing.ledger_study import CHAPTER as STUDY_CHAPTER
 from ppm.publishing.ledger_study import studies_at_1000
+from ppm.publishing.moving import show_moving
 from ppm.publishing.notebooks import (
     DEFAULT_PROFILE,
     BookError,
@@ -268,6 +269,7 @@ def stage_notebook(
             output for output in cell.outputs if output.get("name") != "stderr"
         ]
         _give_figure(cell, figures)
+        show_moving(cell.outputs)
         where = f"{name}, cell {number} ({cell.source.strip().partition('\n')[0]})"
         _check_figures(where, cell)
         shown = hidden.search("\n".join([cell.source, *_texts(cell)]))

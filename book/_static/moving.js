@@ -1,0 +1,115 @@
+/* Pictures that a reader moves: the library computed their numbers, this draws them. */
+(() => {
+  const fixed = (value, digits = 2) => value.toFixed(digits).replace(/^-(0\.?0*)$/, "$1");
+  const safe = (text) => String(text).replace(/[&<>"]/g, (sign) => `&#${sign.charCodeAt(0)};`);
+  const text = (x, y, words, anchor = "start") =>
+    `<text x="${x}" y="${y}" text-anchor="${anchor}">${safe(words)}</text>`;
+  const line = (x1, y1, x2, y2, kind) =>
+    `<line x1="${x1}" y1="${y1}" x2="${x2}" y2="${y2}" class="${kind}"/>`;
+  const box = (x, y, width, height, kind) =>
+    `<rect x="${x}" y="${y}" width="${width}" height="${height}" class="${kind}"/>`;
+  const ticks = (top) => {
+    const step = [0.5, 1, 2, 5, 10, 20, 50, 100].find((size) => top / size <= 5) ?? top;
+    return Array.from({ length: Math.floor(top / step) + 1 }, (_, place) => place * step);
+  };
+
+  // c, g and M over the weights of a few counts: step 1 of the algorithm, and step 2 at the
+  // smallest and the largest draw of the new fit
+  const weights = {
+    state(data, [c, g, m]) {
+      const { bounds, counts, factorials, scales, shifts, limits } = data;
+      const lowest = Math.min(...bounds);
+      const span = Math.max(...bounds) - lowest || 1;
+      const alpha = bounds.map((bound) => {
+        const weight = scales[c] * (1 - (bound - lowest) / span) + shifts[g];
+        const cut = Math.min(1, Math.max(0, weight));
+        return limits[m] !== null && cut * bound > limits[m] ? 0 : cut;
+      });
+      const ends = data.ends[(c * shifts.length + g) * limits.length + m];
+      const after = alpha.map((weight, i) => weight && weight * Math.max(
+        ...ends.map((mu) => Math.abs(counts[i] * Math.log(mu) - mu - factorials[i])),
+      ));
+      const delta = Math.max(...after);
+      return { alpha, after, delta, epsilon: 2 * delta };
+    },
+    say({ names, bounds }, { alpha, delta, epsilon }) {
+      const order = names.map((_, i) => i).sort((i, j) => alpha[i] - alpha[j]);
+      const least = order.slice(0, 3).map((i) => `${names[i]} ${fixed(alpha[i])}`).join(", ");
+      return `Δ = ${fixed(delta)} nats, ε of one release = ${fixed(epsilon)} nats `
+        + `(without weights ${fixed(2 * Math.max(...bounds))}). Smallest weights: ${least}.`;
+    },
+    draw({ names, counts, bounds }, { alpha, after, delta }, width) {
+      const [left, floor, base] = [34, 205, 300];
+      const top = 1.06 * Math.max(...bounds, ...after);
+      const y = (bound) => floor - (bound / top) * 165;
+      const gap = (width - left) / names.length;
+      const x = (i) => left + (i + 0.5) * gap;
+      let drawn = text(0, 14, "Bound of a record, nats: ○ before, ■ after");
+      for (const tick of ticks(top)) {
+        drawn += line(left, y(tick), width, y(tick), "grid")
+          + text(left - 6, y(tick) + 4, tick, "end");
+      }
+      names.forEach((name, i) => {
+        drawn += line(x(i), y(bounds[i]), x(i), y(after[i]), "stem")
+          + `<circle cx="${x(i)}" cy="${y(bounds[i])}" r="6" class="before"/>`
+          + box(x(i) - 5, y(after[i]) - 5, 10, 10, "after")
+          + box(x(i) - 0.3 * gap, base - 60 * alpha[i], 0.6 * gap, 60 * alpha[i], "after")
+          + text(x(i), base + 17, name, "middle") + text(x(i), base + 34, counts[i], "middle");
+      });
+      return [drawn + line(left, y(delta), width, y(delta), "level")
+        + text(width, y(delta) - 8, `Δ ${fixed(delta)}`, "end")
+        + text(0, 230, "Weight") + line(left, base, width, base, "grid")
+        + line(left, base - 60, width, base - 60, "grid")
+        + text(left - 6, base + 4, 0, "end") + text(left - 6, base - 56, 1, "end"), base + 40];
+    },
+  };
+
+  const kinds = { weights };
+  if (typeof module === "object") {
+    module.exports = kinds;
+    return;
+  }
+
+  const show = (place) => {
+    const data = JSON.parse(place.querySelector("script").textContent);
+    const { state, say, draw } = kinds[data.kind];
+    const ids = data.sliders.map((_, number) => `${place.id}-${number}`);
+    place.insertAdjacentHTML("beforeend", `<p class="title" id="${place.id}-title"></p>
+      <div class="controls">${ids.map((id, number) => `<div><label for="${id}"></label>
+      <input type="range" id="${id}" min="0" max="${data.sliders[number].shown.length - 1}"
+      value="${data.sliders[number].at}"><span aria-hidden="true"></span></div>`).join("")}</div>
+      <svg aria-hidden="true"></svg><output for="${ids.join(" ")}" aria-live="polite"></output>
+      <p class="hint"></p>`);
+    place.setAttribute("role", "group");
+    place.setAttribute("aria-labelledby", `${place.id}-title`);
+    place.querySelector(".title").textContent = data.title;
+    place.querySelector(".hint").textContent = data.hint;
+    const sliders = [...place.querySelectorAll("input")];
+    const svg = place.querySelector("svg");
+    const paint = (found) => {
+      const width = Math.max(280, svg.parentElement.clientWidth - 26);
+      const [drawn, height] = draw(data, found, width);
+      svg.setAttribute("viewBox", `0 0 ${width} ${height}`);
+      svg.innerHTML = drawn;
+    };
+    const move = () => {
+      const at = sliders.map((slider) => Number(slider.value));
+      const words = data.sliders.map((slider, number) => {
+        sliders[number].setAttribute("aria-valuetext", slider.shown[at[number]]);
+        sliders[number].nextElementSibling.textContent = slider.shown[at[number]];
+        return `${slider.short} = ${slider.shown[at[number]]}`;
+      });
+      const found = state(data, at);
+      place.querySelector("output").textContent = `${words.join(", ")}: ${say(data, found)}`;
+      paint(found);
+    };
+    data.sliders.forEach(({ label }, number) => {
+      sliders[number].previousElementSibling.textContent = label;
+      sliders[number].addEventListener("input", move);
+    });
+    place.hidden = false;
+    move();
+    addEventListener("resize", move);
+  };
+  addEventListener("DOMContentLoaded", () => document.querySelectorAll(".moving").forEach(show));
+})();

@@ -1,0 +1,192 @@
+"""Pictures that a reader moves on the page, without a kernel: their numbers, for a script to draw.
+
+A cell shows such a picture; in Jupyter, where a kernel is at hand, it is a line of text. On the
+page ``book/_static/moving.js`` draws it, and a figure beside it stays for print and for browsers
+without scripts.
+"""
+
+import html
+import json
+import math
+
+import numpy as np
+
+from ppm._validation import check_number
+from ppm.weights import record_weights
+
+# what a cell hands to the page
+MOVING_TYPE = "application/vnd.ppm.moving+json"
+# steps of c, g and M; what a chapter was run with comes in between
+_SCALES = tuple(step / 10 for step in range(1, 11))
+_SHIFTS = tuple(step / 10 for step in range(-5, 6))
+_LIMITS = (1.0, 1.5, 2.0, 2.5, 3.0, 3.5)
+
+
+class MovingPicture:
+    """What a script needs to draw a picture at every place of its sliders.
+
+    Parameters
+    ----------
+    content : dict
+        ``kind``, ``name``, ``title``, ``hint``, ``sliders`` and what the kind needs, as JSON.
+    """
+
+    def __init__(self, content):
+        self.content = content
+
+    def __repr__(self):
+        sliders = ", ".join(slider["label"] for slider in self.content["sliders"])
+        return f"{self.content['title']} (in the book this can be moved: {sliders})"
+
+    def _repr_mimebundle_(self, include=None, exclude=None):
+        return {"text/plain": repr(self), MOVING_TYPE: self.content}
+
+
+def on_the_page(content):
+    """A picture's place on the page; without scripts, and in print, it is not there.
+
+    Parameters
+    ----------
+    content : dict
+        As :class:`MovingPicture` has it.
+
+    Returns
+    -------
+    str
+        HTML.
+    """
+    # a script element ends at the first "</script", wherever it stands
+    data = json.dumps(content, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    data = data.replace("<", "\\u003c")
+    name = html.escape(content["name"])
+    return (
+        f'<div class="moving" id="{name}" hidden>'
+        f'<script type="application/json">{data}</script></div>'
+    )
+
+
+def show_moving(outputs):
+    """Put the places of moving pictures into the outputs of a cell.
+
+    Parameters
+    ----------
+    outputs : list of dict
+        Outputs of an executed notebook; changed.
+    """
+    for output in outputs:
+        content = output.get("data", {}).get(MOVING_TYPE)
+        if content:
+            output["data"] = {"text/html": on_the_page(content)}
+
+
+def _slider(label, values, at, shown=None):
+    """A slider: what it moves, the words for each of its places, and where it begins."""
+    shown = shown or [f"{value:g}" for value in values]
+    return {"label": label, "short": label.split()[-1], "shown": shown, "at": at}
+
+
+def _with(steps, value):
+    """Steps in order, a chapter's own value among them, and its place."""
+    found = sorted({*steps, value})
+    return found, found.index(value)
+
+
+def moving_weights(
+    synthesizer, bounds, *, names, scale=1.0, shift=0.0, draws=1000, random_seed=None
+):
+    """Weights, Δ and ε of a few counts by c, g and M, with a new fit at every step.
+
+    Parameters
+    ----------
+    synthesizer : ppm.GammaPoisson
+        Model and records.
+    bounds : array_like, shape (records,)
+        Bounds of the records under the unweighted posterior, in nats.
+    names : sequence of str
+        Names of the records.
+    scale, shift : float
+        The c and g at which the picture begins; at first there is no M.
+    draws : int, default 1000
+        Draws of each fit.
+    random_seed : int, SeedSequence or Generator, optional
+        Source of randomness, the same for the fit of every step.
+
+    Returns
+    -------
+    MovingPicture
+        What a cell shows.
+
+    Raises
+    ------
+    ValueError
+        As :func:`ppm.record_weights` and the fits do, or if there is not one name for each record.
+
+    Notes
+    -----
+    Savitsky, Williams and Hu (2022), section 3. A weighted bound of a count is reached at the
+    smallest or the largest draw of μ, so that these two of every fit are all that the page needs.
+
+    Examples
+    --------
+    >>> import ppm
+    >>> from ppm import publishing as page
+    >>> counts = ppm.GammaPoisson([3, 4, 18], shape=1.0, rate=0.1)
+    >>> page.moving_weights(counts, [4.5, 3.6, 14.8], names="ABC", draws=10, random_seed=1)
+    Weights, Δ and ε as c, g and M move (in the book this can be moved: Scale c, Shift g, Limit M)
+    """
+    bounds = np.asarray(bounds, dtype=np.float64)
+    if not len(names) == bounds.size == synthesizer.records:
+        raise ValueError(
+            f"names and bounds must have one entry for each of the {synthesizer.records} records; "
+            f"got {len(names)} and {bounds.size}"
+        )
+    scales, first = _with(_SCALES, check_number("scale", scale, above=0))
+    shifts, second = _with(_SHIFTS, check_number("shift", shift))
+    limits = (*_LIMITS, None)
+    # an int stands for the same stream each time; a Generator would move on
+    seed = random_seed
+    if isinstance(seed, np.random.Generator):
+        seed = int(seed.integers(2**63))
+    fits, ends = {}, []
+    for c in scales:
+        for g in shifts:
+            for limit in limits:
+                weights = record_weights(bounds, scale=c, shift=g, truncate_at=limit)
+                key = weights.tobytes()
+                if key not in fits:
+                    fits[key] = _ends(synthesizer, weights, draws, seed)
+                ends.append(fits[key])
+    return MovingPicture({
+        "kind": "weights",
+        "name": "moving-weights",
+        "title": "Weights, Δ and ε as c, g and M move",
+        "hint": (
+            "Try this: move c down, then g. All weights fall, and Δ with them. Then move g up "
+            "from 0 with c = 1: soon the riskiest record has a weight above 0 again, and it alone "
+            "sets Δ. A low M takes out record after record. Every step is a new fit, as in step 2 "
+            "of the algorithm."
+        ),
+        "sliders": [
+            _slider("Scale c", scales, first),
+            _slider("Shift g", shifts, second),
+            _slider(
+                "Limit M", limits, len(limits) - 1,
+                [*(f"{limit:g} nats" for limit in _LIMITS), "none"],
+            ),
+        ],
+        "names": list(names),
+        "counts": [int(count) for count in synthesizer.counts],
+        "factorials": [math.lgamma(count + 1) for count in synthesizer.counts],
+        "bounds": bounds.tolist(),
+        "scales": scales,
+        "shifts": shifts,
+        "limits": limits,
+        "ends": ends,
+    })
+
+
+def _ends(synthesizer, weights, draws, seed):
+    """Smallest and largest draw of μ, in figures enough for six of a bound."""
+    fit = synthesizer.fit(weights, draws=draws, random_seed=seed)
+    mu = fit["posterior"]["mu"].values
+    return [float(f"{end:.7g}") for end in (mu.min(), mu.max())]
