@@ -339,7 +339,9 @@ def censoring_weight(width, reference, *, outside=0.02):
     Notes
     -----
     Not in Savitsky, Williams and Hu (2022), whose weights fall with a record's own risk. Here all
-    records have the same one. It is meant for hard limits: smooth ones bend a term well inside.
+    records have the same one. It is meant for hard limits: smooth ones bend a term well inside. A
+    release's own draws scatter more than those of the reference's unweighted fit, and the interval
+    that loses least is not the shortest one, so that a little more than ``outside`` is cut off.
 
     Examples
     --------
@@ -354,7 +356,8 @@ def censoring_weight(width, reference, *, outside=0.02):
     width = check_number("width", width, above=0)
     outside = check_number("outside", outside, at_least=0, at_most=0.5)
     values = np.sort(_public_reference(reference), axis=None)
-    inside = math.ceil((1.0 - outside) * values.size)
+    # rounding must not take one value more
+    inside = math.ceil((1.0 - outside) * values.size - 1e-9)
     shortest = float((values[inside - 1 :] - values[: values.size - inside + 1]).min())
     return 1.0 if shortest <= width else width / shortest
 

@@ -1315,6 +1315,7 @@ def utility_by_epsilon(strict, local, statistics, *, simulated=False):
     """
     columns = min(2, len(statistics))
     rows = -(-len(statistics) // columns)
+    styles = STRICT_STYLES[: len(strict)]
     figure, panels = _figure(
         4.4 * columns, 0.6 + 2.7 * rows, nrows=rows, ncols=columns, squeeze=False, sharex=True
     )
@@ -1323,7 +1324,7 @@ def utility_by_epsilon(strict, local, statistics, *, simulated=False):
         _tidy(axes)
         axes.set_xscale("log")
         axes.axhline(0.0, color="0.5", linestyle="--", linewidth=1)
-        for (name, errors), style in zip(strict.items(), STRICT_STYLES, strict=False):
+        for (name, errors), style in zip(strict.items(), styles, strict=True):
             low, middle, high = np.array(
                 [np.quantile(found[statistic], ends) for found in errors.values()]
             ).T

@@ -523,11 +523,6 @@ def release_errors(confidential, releases, *, groups=None, smallest=50):
         If shapes disagree, a value is not finite, a statistic of the data is 0, or no group of a
         variable is large enough.
 
-    Notes
-    -----
-    Of a group's mean: per cent of the mean of the data in this group. The 10th percentile is
-    relative to itself, too, and where it is near 0 its error is large.
-
     Examples
     --------
     >>> import ppm
@@ -553,7 +548,6 @@ def release_errors(confidential, releases, *, groups=None, smallest=50):
     def error(name, found, truth):
         if not truth:
             raise ValueError(f"confidential: its {name} is 0, and no error is relative to that")
-        # by the size: the sign is that of the difference where the truth is negative, too
         return 100.0 * (found - truth) / abs(truth)
 
     columns = {
@@ -571,8 +565,7 @@ def release_errors(confidential, releases, *, groups=None, smallest=50):
             raise ValueError(f"groups: no group of {variable} has {smallest} records")
         means = ((releases[:, rows].mean(axis=1), confidential[rows].mean()) for rows in members)
         found = np.array([error("mean in a group", *pair) for pair in means])
-        # without a sign: that of the worst group may change from release to release, and the
-        # median of large errors on both sides would be near 0
+        # without a sign, which may change from release to release
         columns[f"means by {variable}"] = np.abs(found).max(axis=0)
     return pd.DataFrame(columns).rename_axis("release")
 

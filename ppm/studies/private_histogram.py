@@ -9,8 +9,9 @@ from ppm._validation import as_numbers, check_count, check_number, needed_for, s
 from ppm.disclosure import Guarantee, histogram_guarantee
 from ppm.risk import pattern_codes
 
-# noise of a smaller ε would not fit into whole numbers of 64 bits
-_LEAST_EPSILON = 1e-9
+# noise of a smaller ε would not fit into whole numbers of 64 bits, and that of a larger one is 0
+# to double precision
+_LEAST_EPSILON, _MOST_EPSILON = 1e-9, 30.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,7 +34,7 @@ class HistogramRelease:
     --------
     >>> import ppm
     >>> found = ppm.studies.histogram_release(
-    ...     [1.2, 1.4, 3.9], [0, 4], bins=4, epsilon=50.0, random_seed=1
+    ...     [1.2, 1.4, 3.9], [0, 4], bins=4, epsilon=9.0, random_seed=1
     ... )
     >>> found.noisy_counts.tolist(), found.edges.tolist()
     ([[0, 2, 0, 1]], [0.0, 1.0, 2.0, 3.0, 4.0])
@@ -62,7 +63,7 @@ def histogram_release(
     bins : int
         Number of bins of equal width, 1 or more; public.
     epsilon : float
-        ε, at least 1e-9, in nats: of all that is returned, together.
+        ε, from 1e-9 to 30, in nats: of all that is returned, together. Above, the noise is 0.
     groups : array_like, shape (records,) or (records, columns), or DataFrame, optional
         Public predictors. Records that agree in all columns have a histogram of their own, of the
         same ε; without it all records share one, and values know nothing of the predictors.
@@ -142,7 +143,7 @@ def histogram_release(
         )
     low, high = _limits(limits)
     bins = check_count("bins", bins)
-    epsilon = check_number("epsilon", epsilon, at_least=_LEAST_EPSILON)
+    epsilon = check_number("epsilon", epsilon, at_least=_LEAST_EPSILON, at_most=_MOST_EPSILON)
     releases = check_count("releases", releases)
     if not isinstance(secure_noise, (bool, np.bool_)):
         raise ValueError(f"secure_noise must be True or False; got {shown(secure_noise)}")

@@ -186,10 +186,11 @@ def strict_releases(
 
     Notes
     -----
-    Not in Savitsky, Williams and Hu (2022). The stream of an entry depends on ``random_seed`` and
-    its own width. Releases of a fit whose chains disagree are there all the same, for study: the
-    table says so, and :meth:`ppm.PseudoPosteriorMechanism.run` would withhold them. Whether a fit
-    is withheld depends on the records; that, and what follows from comparing several widths on
+    Not in Savitsky, Williams and Hu (2022). What m releases cost is for m independent draws; those
+    of a chain with few effective draws are not. The stream of an entry depends on ``random_seed``
+    and its own width. Releases of a fit whose chains disagree are there all the same, for study:
+    the table says so, and :meth:`ppm.PseudoPosteriorMechanism.run` would withhold them. Whether a
+    fit is withheld depends on the records; that, and what follows from comparing several widths on
     confidential records, is outside ε.
 
     Examples
@@ -241,6 +242,10 @@ def _check_widths(widths):
         widths = [check_number("widths", width, above=0) for width in widths]
     except TypeError:
         widths = []
-    if not widths or len({*widths}) < len(widths):
-        raise ValueError("widths must be numbers above 0, at least one, and each of them once")
+    # the streams of two widths must not be one
+    if not widths or len({round(1e6 * width) for width in widths}) < len(widths):
+        raise ValueError(
+            "widths must be numbers above 0, at least one, and each of them once; two of them must "
+            "lie more than 1e-6 apart"
+        )
     return widths
