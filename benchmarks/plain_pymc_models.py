@@ -75,13 +75,16 @@ def finite_mixture(
         dims = ("component", "predictor")
         if centred:
             beta = pm.Flat("beta", dims=dims)
-            log_density = -0.5 * ((beta @ inverse) ** 2).sum()
+            # no product of matrices: compiling the call of BLAS takes longer than such small sums
+            scaled = (beta[:, :, None] * inverse).sum(axis=1)
+            log_density = -0.5 * (scaled**2).sum()
             log_determinant = pt.log(pt.diag(inverse)).sum()
             pm.Potential("beta_prior", log_density + components * log_determinant)
         else:
             # on few records NUTS met a funnel in the coefficients themselves
             standard = pm.Normal("beta_standard", dims=dims)
-            beta = pm.Deterministic("beta", standard @ root.T, dims=dims)
+            # as above
+            beta = pm.Deterministic("beta", (standard[:, None, :] * root).sum(axis=-1), dims=dims)
         pm.Deterministic("coefficient_scale", pt.sqrt((root**2).sum(axis=1)), dims="predictor")
         sigma = pm.HalfStudentT(
             "sigma", nu=prior.residual_df, sigma=prior.residual_scale, dims="component"
