@@ -16,7 +16,18 @@ def setup(app):
     """Register with Sphinx."""
     # behind everything else that has a say on a page
     app.connect("html-page-context", _clean, priority=900)
+    app.connect("builder-inited", _join)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
+
+
+def _join(app):
+    """Let all that is shown on pages be shown on one that holds them all.
+
+    What an extension says of pages counts there, too, unless another one speaks of that builder by
+    name; then Sphinx forgets the first.
+    """
+    handlers = app.registry.translation_handlers
+    handlers["singlehtml"] = {**handlers.get("html", {}), **handlers.get("singlehtml", {})}
 
 
 def _clean(app, name, template, context, doctree):

@@ -57,3 +57,9 @@ def test_a_figure_gets_its_narrow_picture_and_its_data_where_there_are_any(tmp_p
     )
     assert '<a href="../fig-a.csv" download>' in first
     assert second + "</figure>" == figure.format("b")
+
+
+def test_what_extensions_say_of_pages_counts_where_all_are_joined():
+    handlers = {"html": {"Fold": 1, "Both": 2}, "singlehtml": {"Both": 3}}
+    clean_pages._join(SimpleNamespace(registry=SimpleNamespace(translation_handlers=handlers)))
+    assert handlers == {"html": {"Fold": 1, "Both": 2}, "singlehtml": {"Fold": 1, "Both": 3}}
