@@ -176,6 +176,10 @@ def table(table, caption, *, digits=2, simulated=False):
     plain = isinstance(table.index, pd.RangeIndex)
     styler = table.style.hide(axis="index") if plain else table.style
     styler = styler.format(precision=digits, thousands=",", na_rep="–")
+    # a column that is called by a number is called as one writes it
+    styler = styler.format_index(
+        lambda label: f"{label:g}" if isinstance(label, float) else label, axis="columns"
+    )
     right = [{"selector": "", "props": "text-align: right"}]
     numeric = {column: right for column in table.select_dtypes("number")}
     if numeric:

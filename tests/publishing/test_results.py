@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import stat
 import sys
 
@@ -132,3 +133,10 @@ def test_only_the_papers_own_quarter_counts_as_the_papers(tmp_path, name, year, 
     own = not any("2017 Q1" in sentence for sentence in data.substitutions)
     assert own == (kind == "interview")
     assert data_kind(data.subsample(2, random_seed=1)) == "other"
+
+
+def test_columns_that_are_called_by_numbers_are_written_without_zeros():
+    shown = ppm.publishing.table(
+        pd.DataFrame({1.0: [2.0], 1.05: [3.0], "n": [4]}), "Shares."
+    ).to_html()
+    assert re.findall(r"<th [^>]*col_heading[^>]*>([^<]*)</th>", shown) == ["1", "1.05", "n"]
