@@ -39,14 +39,14 @@
         + `(without weights ${fixed(2 * Math.max(...bounds))}). Smallest weights: ${least}.`;
     },
     draw({ names, counts, bounds }, { alpha, after, delta }, width) {
-      const [left, floor, base] = [34, 205, 300];
+      const [left, right, floor, base] = [44, width - 52, 205, 305];
       const top = 1.06 * Math.max(...bounds, ...after);
       const y = (bound) => floor - (bound / top) * 165;
-      const gap = (width - left) / names.length;
+      const gap = (right - left) / names.length;
       const x = (i) => left + (i + 0.5) * gap;
       let drawn = text(0, 14, "Bound of a record, nats: ○ before, ■ after");
       for (const tick of ticks(top)) {
-        drawn += line(left, y(tick), width, y(tick), "grid")
+        drawn += line(left, y(tick), right, y(tick), "grid")
           + text(left - 6, y(tick) + 4, tick, "end");
       }
       names.forEach((name, i) => {
@@ -56,15 +56,93 @@
           + box(x(i) - 0.3 * gap, base - 60 * alpha[i], 0.6 * gap, 60 * alpha[i], "after")
           + text(x(i), base + 17, name, "middle") + text(x(i), base + 34, counts[i], "middle");
       });
-      return [drawn + line(left, y(delta), width, y(delta), "level")
-        + text(width, y(delta) - 8, `Δ ${fixed(delta)}`, "end")
-        + text(0, 230, "Weight") + line(left, base, width, base, "grid")
-        + line(left, base - 60, width, base - 60, "grid")
+      return [drawn + line(left, y(delta), right, y(delta), "level")
+        + text(right + 4, y(delta) + 4, `Δ ${fixed(delta)}`)
+        + text(0, 232, "Weight") + text(0, base + 34, "Count")
+        + line(left, base, right, base, "grid")
+        + line(left, base - 60, right, base - 60, "grid")
         + text(left - 6, base + 4, 0, "end") + text(left - 6, base - 56, 1, "end"), base + 40];
     },
   };
 
-  const kinds = { weights };
+  // n over the distribution of the local bound Δ of many databases
+  const contraction = {
+    state: ({ mechanisms }, [n]) => ({
+      rows: Object.entries(mechanisms).map(([name, sizes]) => ({ name, ...sizes[n] })),
+    }),
+    say: ({ databases, limit }, { rows }) =>
+      `Δ of ${databases} databases: ` + rows.map(({ name, smallest, median, largest, above }) =>
+        `${name} from ${fixed(smallest)} to ${fixed(largest)}, median ${fixed(median)} nats, `
+        + `above M = ${limit} in ${fixed(100 * above, 0)} %`).join("; ") + ".",
+    draw({ mechanisms, limit }, { rows }, width) {
+      const top = 1.05 * Math.max(...Object.values(mechanisms).flat().map((row) => row.largest));
+      const x = (bound) => 4 + (bound / top) * (width - 8);
+      const floor = 70 * rows.length + 6;
+      let drawn = "";
+      for (const tick of ticks(top)) {
+        drawn += line(x(tick), 0, x(tick), floor, "grid")
+          + text(Math.max(8, x(tick)), floor + 17, tick, "middle");
+      }
+      rows.forEach(({ name, smallest, median, largest, heights }, row) => {
+        const y = 70 * row + 46;
+        const place = (bin) => x(smallest + ((bin + 0.5) / heights.length) * (largest - smallest));
+        const upper = heights.map((high, bin) => `${place(bin)},${y - 3 - 16 * high}`);
+        const lower = heights.map((high, bin) => `${place(bin)},${y + 3 + 16 * high}`).reverse();
+        drawn += text(8, y - 28, name)
+          + `<polygon points="${x(smallest)},${y} ${upper.join(" ")} ${x(largest)},${y} `
+          + `${lower.join(" ")}" class="after m${row}"/>`
+          + line(x(median), y - 20, x(median), y + 20, "median");
+      });
+      return [drawn + line(x(limit), 0, x(limit), floor, "level")
+        + text(x(limit) + 5, 14, `M ${limit}`)
+        + text(4, floor + 36, "Local bound Δ, nats; upright: median"), floor + 42];
+    },
+  };
+
+  // ε of a strict release over what it promises, and over the release beside the original
+  const release = {
+    state({ original, mechanisms, words }, [width, name]) {
+      const { shares, errors } = Object.values(mechanisms)[name][width];
+      const apart = shares.reduce((sum, share, bin) => sum + Math.abs(share - original[bin]), 0) / 2;
+      return { at: width, shares, errors, apart, ...words[width] };
+    },
+    say: ({ alarms }, { word, detection, apart, errors }) =>
+      `${word}: at ${100 * alarms} % false alarms a test detects a value that took part with at most `
+      + `${fixed(100 * detection, 0)} % probability. Median error of a release: `
+      + Object.entries(errors).map(([name, error]) => `${name} ${fixed(error, 1)} %`).join(", ")
+      + `. ${fixed(100 * apart, 1)} % of the incomes drawn here would have to change bins to match.`,
+    draw({ original, words, edges, unit }, { at, shares }, width) {
+      const [floor, side] = [285, 46];
+      const x = (place) => side + (place / Math.max(1, words.length - 1)) * (width - 2 * side);
+      let drawn = text(0, 14, "ε of one release, nats") + line(x(0), 44, x(words.length - 1), 44, "stem");
+      words.forEach(({ epsilon }, place) => {
+        drawn += text(x(place), 32, epsilon, "middle")
+          + `<circle cx="${x(place)}" cy="44" r="${place === at ? 8 : 4}" class="after"/>`;
+      });
+      // one word for all neighbours that share it, on lines in turn
+      const starts = words.map((_, i) => i).filter((i) => words[i].word !== words[i - 1]?.word);
+      starts.forEach((start, group) => {
+        const end = (starts[group + 1] ?? words.length) - 1;
+        drawn += text((x(start) + x(end)) / 2, 66 + 17 * (group % 2), words[start].word, "middle");
+      });
+      const high = 1.05 * Math.max(...original, ...shares);
+      const gap = width / original.length;
+      const y = (share) => floor - (share / high) * 150;
+      let path = `M0,${floor}`;
+      shares.forEach((share, bin) => {
+        drawn += box(bin * gap + 1, y(share), gap - 2, floor - y(share), "after");
+        path += `V${y(original[bin])}H${(bin + 1) * gap}`;
+      });
+      edges.forEach((edge, bin) => {
+        if (bin % 5 === 0) drawn += text((bin + 1) * gap, floor + 17, edge, "middle");
+      });
+      return [`${drawn}<path d="${path}V${floor}" class="before"/>`
+        + text(0, 118, "Share of units: outline original, filled synthetic")
+        + text(0, floor + 36, unit), floor + 42];
+    },
+  };
+
+  const kinds = { weights, contraction, release };
   if (typeof module === "object") {
     module.exports = kinds;
     return;

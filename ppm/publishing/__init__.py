@@ -17,6 +17,8 @@ _EXPORTS = {
     "application_values": "ppm.publishing.ledger_values",
     "equal_bound_values": "ppm.publishing.ledger_values",
     "moving_weights": "ppm.publishing.moving",
+    "moving_contraction": "ppm.publishing.moving",
+    "moving_release": "ppm.publishing.moving",
 }
 
 __all__ = [*_EXPORTS]

@@ -11,7 +11,10 @@ import math
 
 import numpy as np
 
-from ppm._validation import check_number
+from ppm._random import generator
+from ppm._validation import as_numbers, check_number
+from ppm.disclosure import detection_limit
+from ppm.survey.expenditure import SIMULATED
 from ppm.weights import record_weights
 
 # what a cell hands to the page
@@ -20,6 +23,14 @@ MOVING_TYPE = "application/vnd.ppm.moving+json"
 _SCALES = tuple(step / 10 for step in range(1, 11))
 _SHIFTS = tuple(step / 10 for step in range(-5, 6))
 _LIMITS = (1.0, 1.5, 2.0, 2.5, 3.0, 3.5)
+# bins of a distribution of bounds
+_BINS = 14
+# rate of false alarms at which a promise is put into words, and the words up to each limit of
+# what a test can find
+FALSE_ALARMS = 0.05
+_WORDS = ((0.15, "excludes"), (0.5, "excludes some"), (0.95, "excludes little"))
+# incomes at which bins meet; the outer ones have no other end
+_EDGES = np.arange(0, 210_000, 10_000)
 
 
 class MovingPicture:
@@ -187,6 +198,170 @@ def moving_weights(
 
 def _ends(synthesizer, weights, draws, seed):
     """Smallest and largest draw of μ, in figures enough for six of a bound."""
-    fit = synthesizer.fit(weights, draws=draws, random_seed=seed)
-    mu = fit["posterior"]["mu"].values
+    # as `fit` draws them, without the log-likelihoods
+    mu = synthesizer.posterior(weights).rvs(size=(1, draws), random_state=generator(seed))
     return [float(f"{end:.7g}") for end in (mu.min(), mu.max())]
+
+
+def moving_contraction(study):
+    """Local bounds of many databases by their size n.
+
+    Parameters
+    ----------
+    study : ppm.studies.ContractionStudy
+        What :func:`ppm.studies.contraction` returned, for several sizes.
+
+    Returns
+    -------
+    MovingPicture
+        What a cell shows.
+
+    Notes
+    -----
+    Savitsky, Williams and Hu (2022), section 4, the first figure of the simulation study.
+
+    Examples
+    --------
+    >>> import ppm
+    >>> from ppm import publishing as page
+    >>> study = ppm.studies.contraction([30, 60], replicates=5, draws=20, random_seed=1)
+    >>> page.moving_contraction(study)
+    Local bounds as databases grow (in the book this can be moved: Records n)
+    """
+    bound = study.dataset["local_bound"]
+    mechanisms = {
+        str(name): [
+            _distribution(bound.sel(mechanism=name, size=n).values, study.truncate_at)
+            for n in bound["size"].values
+        ]
+        for name in bound["mechanism"].values
+    }
+    sizes = [f"{n:,}" for n in bound["size"].values]
+    return MovingPicture({
+        "kind": "contraction",
+        "name": "moving-contraction",
+        "title": "Local bounds as databases grow",
+        "hint": (
+            "Try this: move n from the left end to the right. Unweighted keeps moving away from "
+            "0. Weighted moves too, but slowly. Weighted-M becomes narrow and stops just above M, "
+            "where most of its databases then lie."
+        ),
+        "sliders": [_slider("Records n", sizes, 0, sizes)],
+        "databases": int(bound.sizes["replicate"]),
+        "limit": study.truncate_at,
+        "mechanisms": mechanisms,
+    })
+
+
+def _distribution(bounds, limit):
+    """What is drawn of a distribution of bounds."""
+    counts, _ = np.histogram(bounds, _BINS)
+    smallest, median, largest = np.quantile(bounds, (0.0, 0.5, 1.0)).tolist()
+    return {
+        "smallest": smallest,
+        "median": median,
+        "largest": largest,
+        "above": float((bounds > limit).mean()),
+        "heights": (counts / counts.max()).round(3).tolist(),
+    }
+
+
+def promise(epsilon):
+    """What a strict ε excludes, in a word or two, by the best test for a record's value.
+
+    Parameters
+    ----------
+    epsilon : float
+        An ε that holds for every database, in nats.
+
+    Returns
+    -------
+    str
+        From "excludes" to "hardly excludes".
+    """
+    found = detection_limit(FALSE_ALARMS, epsilon)
+    return next((word for limit, word in _WORDS if found < limit), "hardly excludes")
+
+
+def moving_release(income, synthetic, errors, *, statistics, simulated):
+    """Incomes of a strict release beside the original ones, and its errors, by ε.
+
+    Parameters
+    ----------
+    income : array_like, shape (records,)
+        Confidential incomes, in dollars.
+    synthetic : dict of str to dict of float to array_like, shape (releases, records)
+        Name of a mechanism to its ε in nats to synthetic incomes, of which the first are drawn.
+    errors : dict of str to dict of float to pandas.DataFrame
+        The same with what :func:`ppm.utility.release_errors` returned.
+    statistics : sequence of str
+        Columns of the errors that are told.
+    simulated : bool
+        Whether the incomes are simulated.
+
+    Returns
+    -------
+    MovingPicture
+        What a cell shows: shares of incomes in bins, and medians of errors over the releases.
+
+    Examples
+    --------
+    >>> import ppm
+    >>> from ppm import publishing as page
+    >>> income, found = [10_000.0, 30_000.0], {1.0: [[20_000.0, 30_000.0]]}
+    >>> errors = {1.0: ppm.utility.release_errors(income, found[1.0])}
+    >>> page.moving_release(
+    ...     income, {"Limits": found}, {"Limits": errors}, statistics=["mean"], simulated=True
+    ... )
+    A strict release beside the original (in the book this can be moved: Strict ε, By)
+    """
+    names = list(synthetic)
+    widths = list(synthetic[names[0]])
+    mechanisms = {
+        name: [
+            {
+                "shares": _shares(synthetic[name][width][0]),
+                "errors": errors[name][width][list(statistics)].median().to_dict(),
+            }
+            for width in widths
+        ]
+        for name in names
+    }
+    words = [
+        {
+            "epsilon": width,
+            "word": promise(width),
+            "detection": float(detection_limit(FALSE_ALARMS, width)),
+        }
+        for width in widths
+    ]
+    hint = (
+        "Try this: move ε to the right. The promise fades from “excludes” to “hardly excludes”, "
+        "and the filled bars come nearer to the outline. Then keep ε and change the mechanism: "
+        "which follows the outline most closely, and whose groups have small errors? "
+        f"“{_WORDS[0][1]}” stands where a test with {FALSE_ALARMS:.0%} false alarms detects less "
+        f"than {_WORDS[0][0]:.0%}, “hardly excludes” where it can detect {_WORDS[-1][0]:.0%}."
+    )
+    return MovingPicture({
+        "kind": "release",
+        "name": "moving-release",
+        "title": "A strict release beside the original",
+        "hint": f"{hint} {SIMULATED}" if simulated else hint,
+        "sliders": [
+            _slider("Strict ε", widths, 0, [f"{width:g} nats" for width in widths]),
+            _slider("By", names, 0, names),
+        ],
+        "alarms": FALSE_ALARMS,
+        "words": words,
+        "original": _shares(income),
+        "mechanisms": mechanisms,
+        "edges": [int(edge) // 1000 for edge in _EDGES],
+        "unit": "Income, thousand dollars; the outer bins are open",
+    })
+
+
+def _shares(income):
+    """Share of the incomes in each bin."""
+    income = as_numbers("income", income)
+    counts = np.bincount(np.searchsorted(_EDGES, income, side="right"), minlength=_EDGES.size + 1)
+    return (counts / income.size).round(5).tolist()

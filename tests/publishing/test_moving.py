@@ -143,3 +143,114 @@ def test_names_that_do_not_match_the_records_are_refused():
     households = ppm.GammaPoisson(COUNTS)
     with pytest.raises(ValueError, match="names and bounds must have one entry for each of the 8"):
         page.moving_weights(households, np.ones(8), names="ABC")
+
+
+# ------------------------------------------------------------------------- bounds by size
+
+
+@pytest.fixture(scope="module")
+def studied():
+    study = ppm.studies.contraction([40, 80], replicates=30, draws=40, random_seed=3)
+    return study, page.moving_contraction(study)
+
+
+def test_the_bounds_on_the_page_are_those_of_the_study(studied):
+    study, picture = studied
+    summary = study.summary()
+    for place, size in enumerate([40, 80]):
+        (state, said, drawn), = states(picture, [[place]])
+        assert [row["name"] for row in state["rows"]] == list(summary.index.levels[0].unique())
+        for row in state["rows"]:
+            own = summary.loc[row["name"], size]
+            for column in ("smallest", "median", "largest"):
+                assert row[column] == own[column]
+                assert f"{own[column]:.2f}" in said
+            above = study.exceedance([2 * study.truncate_at])["estimate"].sel(
+                mechanism=row["name"], size=size
+            )
+            assert row["above"] == above.item()
+            assert f"{row['name']} from" in said
+        assert "of 30 databases" in said
+        assert drawn[0].count("<polygon") == 3 and "NaN" not in drawn[0]
+
+
+def test_a_violin_of_equal_bounds_is_drawn_too(studied):
+    study, picture = studied
+    rows = {name: [dict(row) for row in rows]
+            for name, rows in picture.content["mechanisms"].items()}
+    rows["Weighted"][0] = moving._distribution(np.full(5, 3.5), 3.5)
+    (state, _, drawn), = states(
+        moving.MovingPicture({**picture.content, "mechanisms": rows}), [[0]]
+    )
+    assert state["rows"][1]["above"] == 0
+    assert "NaN" not in drawn[0]
+
+
+# ------------------------------------------------------------------------- strict releases
+
+
+@pytest.fixture(scope="module")
+def released():
+    rng = np.random.default_rng(4)
+    income = rng.lognormal(10.5, 1.0, 300)
+    synthetic = {
+        name: {width: rng.lognormal(10.5, 1 + 1 / width, (3, 300)) for width in (0.25, 1.0, 4.0)}
+        for name in ("Limits", "Histogram")
+    }
+    errors = {
+        name: {width: ppm.utility.release_errors(income, found) for width, found in group.items()}
+        for name, group in synthetic.items()
+    }
+    picture = page.moving_release(
+        income, synthetic, errors, statistics=["mean", "median"], simulated=True
+    )
+    return income, synthetic, errors, picture
+
+
+def apart(released, script=SCRIPT):
+    """Largest difference of the share that would have to move, from NumPy's own bins."""
+    income, synthetic, _, picture = released
+    ends = [-np.inf, *range(0, 210_000, 10_000), np.inf]
+    largest = 0.0
+    places = [[width, name] for width in range(3) for name in range(2)]
+    for (width, name), (state, *_) in zip(
+        places, states(picture, places, script), strict=True
+    ):
+        drawn = list(list(synthetic.values())[name].values())[width][0]
+        shares = [np.histogram(values, ends)[0] / 300 for values in (income, drawn)]
+        largest = max(largest, abs(state["apart"] - np.abs(np.subtract(*shares)).sum() / 2))
+    return largest
+
+
+def test_a_release_beside_the_original_differs_by_the_share_that_numpy_counts(released, tmp_path):
+    assert apart(released) < 1e-3
+    right = "Object.values(mechanisms)[name][width]"
+    script = SCRIPT.read_text("utf-8")
+    assert right in script
+    (tmp_path / "moving.js").write_text(
+        script.replace(right, "Object.values(mechanisms)[0][width]"), "utf-8"
+    )
+    assert apart(released, tmp_path / "moving.js") > 0.01
+
+
+def test_what_a_strict_release_promises_is_said_with_the_librarys_numbers(released):
+    _, _, errors, picture = released
+    middle = ppm.utility.median_errors(errors)
+    for place, width in enumerate([0.25, 1.0, 4.0]):
+        (state, said, drawn), = states(picture, [[place, 1]])
+        limit = ppm.disclosure.detection_limit(0.05, width)
+        assert said.startswith(f"{moving.promise(width)}: at 5 % false alarms")
+        assert f"{100 * limit:.0f} % probability" in said
+        own = middle.loc[("Histogram", f"{width:g}"), ["mean", "median"]].to_dict()
+        assert state["errors"] == own
+        assert f"mean {own['mean']:.1f} %, median {own['median']:.1f} %." in said
+        # words of neighbours that share one stand once
+        assert drawn[0].count(">excludes<") == 1 and drawn[0].count(">hardly excludes<") == 1
+    assert "Simulated stand-in" in picture.content["hint"]
+
+
+def test_a_larger_epsilon_never_excludes_more():
+    order = ["excludes", "excludes some", "excludes little", "hardly excludes"]
+    said = [moving.promise(epsilon) for epsilon in (0, 0.25, 1, 1.2, 2, 2.5, 3, 4, 40)]
+    assert set(said) == set(order)
+    assert said == sorted(said, key=order.index)
