@@ -108,7 +108,7 @@
     },
     say: ({ alarms }, { word, detection, apart, errors }) =>
       `${word}: at ${100 * alarms} % false alarms a test detects a value that took part with at most `
-      + `${fixed(100 * detection, 0)} % probability. Median error of a release: `
+      + `${fixed(100 * detection, 0)} % probability. Median size of a release's error: `
       + Object.entries(errors).map(([name, error]) => `${name} ${fixed(error, 1)} %`).join(", ")
       + `. ${fixed(100 * apart, 1)} % of the incomes drawn here would have to change bins to match.`,
     draw({ original, words, edges, unit }, { at, shares }, width) {

@@ -15,6 +15,7 @@ from ppm._random import generator
 from ppm._validation import as_numbers, check_number
 from ppm.disclosure import detection_limit
 from ppm.survey.expenditure import SIMULATED
+from ppm.utility import median_errors
 from ppm.weights import record_weights
 
 # what a cell hands to the page
@@ -302,7 +303,7 @@ def moving_release(income, synthetic, errors, *, statistics, simulated):
     Returns
     -------
     MovingPicture
-        What a cell shows: shares of incomes in bins, and medians of errors over the releases.
+        What a cell shows: shares of incomes in bins, and the median size of the releases' errors.
 
     Examples
     --------
@@ -317,11 +318,12 @@ def moving_release(income, synthetic, errors, *, statistics, simulated):
     """
     names = list(synthetic)
     widths = list(synthetic[names[0]])
+    middle = median_errors(errors)
     mechanisms = {
         name: [
             {
                 "shares": _shares(synthetic[name][width][0]),
-                "errors": errors[name][width][list(statistics)].median().to_dict(),
+                "errors": middle.loc[(name, f"{width:g}"), list(statistics)].to_dict(),
             }
             for width in widths
         ]
