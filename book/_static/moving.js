@@ -70,10 +70,10 @@
     state: ({ mechanisms }, [n]) => ({
       rows: Object.entries(mechanisms).map(([name, sizes]) => ({ name, ...sizes[n] })),
     }),
-    say: ({ databases, limit }, { rows }) =>
-      `Δ of ${databases} databases: ` + rows.map(({ name, smallest, median, largest, above }) =>
-        `${name} from ${fixed(smallest)} to ${fixed(largest)}, median ${fixed(median)} nats, `
-        + `above M = ${limit} in ${fixed(100 * above, 0)} %`).join("; ") + ".",
+    say: ({ databases }, { rows }) =>
+      `Δ of ${databases} databases, nats: ` + rows.map(({ name, smallest, median, largest, above }) =>
+        `${name} ${fixed(smallest)} to ${fixed(largest)} (median ${fixed(median)}), `
+        + `${fixed(100 * above, 0)} % above M`).join("; ") + ".",
     draw({ mechanisms, limit }, { rows }, width) {
       const top = 1.05 * Math.max(...Object.values(mechanisms).flat().map((row) => row.largest));
       const x = (bound) => 4 + (bound / top) * (width - 8);
@@ -88,7 +88,7 @@
         const place = (bin) => x(smallest + ((bin + 0.5) / heights.length) * (largest - smallest));
         const upper = heights.map((high, bin) => `${place(bin)},${y - 3 - 16 * high}`);
         const lower = heights.map((high, bin) => `${place(bin)},${y + 3 + 16 * high}`).reverse();
-        drawn += text(8, y - 28, name)
+        drawn += text(width - 4, y - 28, name, "end")
           + `<polygon points="${x(smallest)},${y} ${upper.join(" ")} ${x(largest)},${y} `
           + `${lower.join(" ")}" class="after m${row}"/>`
           + line(x(median), y - 20, x(median), y + 20, "median");

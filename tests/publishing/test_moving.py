@@ -169,7 +169,7 @@ def test_the_bounds_on_the_page_are_those_of_the_study(studied):
                 mechanism=row["name"], size=size
             )
             assert row["above"] == above.item()
-            assert f"{row['name']} from" in said
+            assert f"{row['name']} {own['smallest']:.2f} to" in said
         assert "of 30 databases" in said
         assert drawn[0].count("<polygon") == 3 and "NaN" not in drawn[0]
 
