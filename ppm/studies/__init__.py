@@ -20,6 +20,10 @@ _EXPORTS = {
     "HistogramRelease": "ppm.studies.private_histogram",
     "equal_bounds": "ppm.studies.equal_bound_study",
     "EqualBoundStudy": "ppm.studies.equal_bound_study",
+    "combine_releases": "ppm.studies.combining",
+    "CombinedEstimate": "ppm.studies.combining",
+    "coverage": "ppm.studies.coverage_study",
+    "CoverageStudy": "ppm.studies.coverage_study",
 }
 
 __all__ = [*_EXPORTS]
