@@ -36,7 +36,9 @@ def with_links(body, places, address):
 
     def link(name, html):
         page, place = places[name]
-        return f'<a class="code-link" href="{address(page)}#{place}">{html}</a>'
+        # a page is its own address with a mark for a place already
+        there = address(page).partition("#")[0]
+        return f'<a class="code-link" href="{there}#{place}">{html}</a>'
 
     def in_block(match):
         words = re.findall(r'<span class="n">(\w+)</span>', match[0])

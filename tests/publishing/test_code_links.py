@@ -61,3 +61,8 @@ def test_code_in_a_sentence_is_known_by_its_name(text, name):
     assert ("<a " in linked(html)) == (name is not None)
     # what is a link already stays one
     assert linked(f'<a href="#x">{html}</a>') == f'<a href="#x">{html}</a>'
+
+
+def test_a_page_links_to_its_own_places():
+    html = with_links(block("ppm", "local_bound"), PLACES, lambda page: "#")
+    assert 'href="#ppm.local_bound"' in html
