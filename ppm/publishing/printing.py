@@ -101,7 +101,10 @@ def book_as_pdf(root):
         problems = book._sphinx(staged, output, builder="singlehtml", strict=False)
         if problems:
             raise BookError(f"the pages could not be joined: {problems[-1]}")
-        page = output / "_build" / "singlehtml" / "index.html"
+        pages = output / "_build" / "singlehtml"
+        # Sphinx writes it where the introduction lies, with addresses as seen from the top
+        joined = max(pages.rglob("*.html"), key=lambda file: file.stat().st_size)
+        page = joined.replace(pages / "book.html")
         part = target.with_suffix(".part.pdf")
         print_page(page, part, chromium)
         part.chmod(html.stat().st_mode & 0o666)
