@@ -68,14 +68,14 @@
   // n over the distribution of the local bound Δ of many databases
   const contraction = {
     state: ({ mechanisms }, [n]) => ({
-      rows: Object.entries(mechanisms).map(([name, sizes]) => ({ name, ...sizes[n] })),
+      rows: mechanisms.map(({ name, sizes }) => ({ name, ...sizes[n] })),
     }),
     say: ({ databases }, { rows }) =>
       `Δ of ${databases} databases, nats: ` + rows.map(({ name, smallest, median, largest, above }) =>
         `${name} ${fixed(smallest)} to ${fixed(largest)} (median ${fixed(median)}), `
         + `${fixed(100 * above, 0)} % above M`).join("; ") + ".",
     draw({ mechanisms, limit }, { rows }, width) {
-      const top = 1.05 * Math.max(...Object.values(mechanisms).flat().map((row) => row.largest));
+      const top = 1.05 * Math.max(...mechanisms.flatMap(({ sizes }) => sizes.map((row) => row.largest)));
       const x = (bound) => 4 + (bound / top) * (width - 8);
       const floor = 70 * rows.length + 6;
       let drawn = "";
@@ -102,17 +102,17 @@
   // ε of a strict release over what it promises, and over the release beside the original
   const release = {
     state({ original, mechanisms, words }, [width, name]) {
-      const { shares, errors } = Object.values(mechanisms)[name][width];
+      const { shares, errors } = mechanisms[name][width];
       const apart = shares.reduce((sum, share, bin) => sum + Math.abs(share - original[bin]), 0) / 2;
       return { at: width, shares, errors, apart, ...words[width] };
     },
     say: ({ alarms }, { word, detection, apart, errors }) =>
-      `${word}: at ${100 * alarms} % false alarms a test detects a value that took part with at most `
-      + `${fixed(100 * detection, 0)} % probability. Median size of a release's error: `
-      + Object.entries(errors).map(([name, error]) => `${name} ${fixed(error, 1)} %`).join(", ")
+      `this ε ${word} (at ${100 * alarms} % false alarms a test detects a value that took part with `
+      + `at most ${fixed(100 * detection, 0)} % probability). Median size of a release's error: `
+      + errors.map(([name, error]) => `${name} ${fixed(error, 1)} %`).join(", ")
       + `. ${fixed(100 * apart, 1)} % of the incomes drawn here would have to change bins to match.`,
     draw({ original, words, edges, unit }, { at, shares }, width) {
-      const [floor, side] = [285, 46];
+      const [floor, side] = [285, 54];
       const x = (place) => side + (place / Math.max(1, words.length - 1)) * (width - 2 * side);
       let drawn = text(0, 14, "ε of one release, nats") + line(x(0), 44, x(words.length - 1), 44, "stem");
       words.forEach(({ epsilon }, place) => {

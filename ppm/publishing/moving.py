@@ -230,13 +230,17 @@ def moving_contraction(study):
     Local bounds as databases grow (in the book this can be moved: Records n)
     """
     bound = study.dataset["local_bound"]
-    mechanisms = {
-        str(name): [
-            _distribution(bound.sel(mechanism=name, size=n).values, study.truncate_at)
-            for n in bound["size"].values
-        ]
+    # lists keep their order in a notebook's file, dictionaries do not
+    mechanisms = [
+        {
+            "name": str(name),
+            "sizes": [
+                _distribution(bound.sel(mechanism=name, size=n).values, study.truncate_at)
+                for n in bound["size"].values
+            ],
+        }
         for name in bound["mechanism"].values
-    }
+    ]
     sizes = [f"{n:,}" for n in bound["size"].values]
     return MovingPicture({
         "kind": "contraction",
@@ -314,21 +318,25 @@ def moving_release(income, synthetic, errors, *, statistics, simulated):
     >>> page.moving_release(
     ...     income, {"Limits": found}, {"Limits": errors}, statistics=["mean"], simulated=True
     ... )
-    A strict release beside the original (in the book this can be moved: Strict ε, By)
+    A strict release beside the original (in the book this can be moved: Strict ε, Mechanism)
     """
     names = list(synthetic)
     widths = list(synthetic[names[0]])
     middle = median_errors(errors)
-    mechanisms = {
-        name: [
+    # lists keep their order in a notebook's file, dictionaries do not
+    mechanisms = [
+        [
             {
                 "shares": _shares(synthetic[name][width][0]),
-                "errors": middle.loc[(name, f"{width:g}"), list(statistics)].to_dict(),
+                "errors": [
+                    [statistic, float(middle.loc[(name, f"{width:g}"), statistic])]
+                    for statistic in statistics
+                ],
             }
             for width in widths
         ]
         for name in names
-    }
+    ]
     words = [
         {
             "epsilon": width,
@@ -351,7 +359,7 @@ def moving_release(income, synthetic, errors, *, statistics, simulated):
         "hint": f"{hint} {SIMULATED}" if simulated else hint,
         "sliders": [
             _slider("Strict ε", widths, 0, [f"{width:g} nats" for width in widths]),
-            _slider("By", names, 0, names),
+            _slider("Mechanism", names, 0, names),
         ],
         "alarms": FALSE_ALARMS,
         "words": words,
