@@ -117,6 +117,12 @@ CALLS = {
         HOUSEHOLDS, [(1, "inverse hyperbolic sine")], [(0.7, 0.0)], repeats=1, releases=2,
         warmup=5, draws=10, attempts=1, random_seed=seed, parallel=False,
     ).dataset["local_bound"],
+    "studies.coverage": lambda seed: ppm.studies.coverage(
+        "counts", [50], replicates=3, draws=20, random_seed=seed
+    ).dataset["estimate"],
+    "publishing.moving_weights": lambda seed: ppm.publishing.moving_weights(
+        POISSON, np.ones(COUNTS.size), names=COUNTS, draws=10, random_seed=seed
+    ).content["ends"],
     "studies.strict_releases": lambda seed: ppm.studies.strict_releases(
         PROPER, [0.5], PUBLIC, draws=20, releases=2, random_seed=seed
     ).entries[0].synthetic,
