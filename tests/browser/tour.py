@@ -84,7 +84,7 @@ AXE = """async ([include, options]) => (await axe.run(
   found.nodes[0].target.join(' ') + ': ' + (found.nodes[0].any[0]?.message ?? found.help),
 ])"""
 CONTRAST = "color-contrast"
-OF_WIDTH = ["scrollable-region-focusable", "target-size", "aria-hidden-focus", "summary-name"]
+OF_WIDTH = ["scrollable-region-focusable", "aria-hidden-focus", "summary-name"]
 
 # one element for every way that text looks: its colour and size, and what lies behind it
 LOOKS = """known => {
