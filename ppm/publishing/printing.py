@@ -4,6 +4,7 @@
 """
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -69,6 +70,18 @@ def print_page(page, target, chromium):
         raise BookError(f"{Path(chromium).name} printed nothing, exit status {done.returncode}")
 
 
+def with_own_links(html):
+    """The joined page with links to places on it, and none to files of this machine.
+
+    Parameters
+    ----------
+    html : str
+        The page.
+    """
+    html = re.sub(r'(<a\b[^>]*\bhref=")[^"#:]*(#[^"]*")', r"\1\2", html)
+    return re.sub(r'(<a\b[^>]*?) href="(?!#|https?:|mailto:)[^"]*"', r"\1", html)
+
+
 def book_as_pdf(root):
     """Print the book that stands in ``_build``.
 
@@ -104,7 +117,8 @@ def book_as_pdf(root):
         pages = output / "_build" / "singlehtml"
         # Sphinx writes it where the introduction lies, with addresses as seen from the top
         joined = max(pages.rglob("*.html"), key=lambda file: file.stat().st_size)
-        page = joined.replace(pages / "book.html")
+        page = pages / "book.html"
+        page.write_text(with_own_links(joined.read_text("utf-8")), "utf-8")
         part = target.with_suffix(".part.pdf")
         print_page(page, part, chromium)
         part.chmod(html.stat().st_mode & 0o666)

@@ -46,3 +46,14 @@ def test_what_is_missing_for_a_pdf_is_said(tmp_path, monkeypatch):
 def test_a_browser_that_prints_nothing_is_no_pdf(tmp_path):
     with pytest.raises(BookError, match="^false printed nothing, exit status 1$"):
         printing.print_page(tmp_path / "page.html", tmp_path / "page.pdf", shutil.which("false"))
+
+
+def test_links_of_the_joined_page_stay_on_it_or_lead_to_the_web():
+    html = (
+        '<a class="x" href="book/intro.html#document-a">a</a><a href="#b">b</a>'
+        '<a href="_static/c.csv">c</a><a href="https://example.org/#d">d</a><link href="e.css">'
+    )
+    assert printing.with_own_links(html) == (
+        '<a class="x" href="#document-a">a</a><a href="#b">b</a>'
+        '<a>c</a><a href="https://example.org/#d">d</a><link href="e.css">'
+    )
