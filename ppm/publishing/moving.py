@@ -346,11 +346,12 @@ def moving_release(income, synthetic, errors, *, statistics, simulated):
         for width in widths
     ]
     hint = (
-        "Try this: move ε to the right. The promise fades from “excludes” to “hardly excludes”, "
-        "and the filled bars come nearer to the outline. Then keep ε and change the mechanism: "
-        "which follows the outline most closely, and whose groups have small errors? "
-        f"“{_WORDS[0][1]}” stands where a test with {FALSE_ALARMS:.0%} false alarms detects less "
-        f"than {_WORDS[0][0]:.0%}, “hardly excludes” where it can detect {_WORDS[-1][0]:.0%}."
+        "Try this: move ε to the right. The promise fades from “excludes” to “hardly excludes”. "
+        "Do the filled bars come nearer to the outline, and do the errors fall? Then keep ε and "
+        "change the mechanism: which follows the outline most closely, and whose groups have small "
+        f"errors? “{_WORDS[0][1]}” stands where a test with {100 * FALSE_ALARMS:g} % false alarms "
+        f"detects less than {100 * _WORDS[0][0]:g} %, “hardly excludes” where it can detect "
+        f"{100 * _WORDS[-1][0]:g} %."
     )
     return MovingPicture({
         "kind": "release",
