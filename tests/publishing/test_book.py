@@ -758,7 +758,7 @@ def test_a_run_of_the_chapter_alone_makes_no_study(book_with_study, monkeypatch)
 
     monkeypatch.chdir(book_with_study)
     monkeypatch.setattr(running, "execute", lambda *arguments, **options: 1.0)
-    monkeypatch.setattr(running, "render_page", lambda *arguments: None)
+    monkeypatch.setattr(running, "render_page", lambda *arguments, **more: None)
 
     def fail(*arguments, **options):
         pytest.fail("the study was begun")

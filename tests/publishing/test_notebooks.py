@@ -203,7 +203,7 @@ def test_what_the_user_gives_goes_before_the_profile_and_what_differs_is_named(
 ):
     given = []
     monkeypatch.setattr(running, "execute", lambda *args, **options: given.append(args[2]))
-    monkeypatch.setattr("ppm.publishing.run.render_page", lambda *args: None)
+    monkeypatch.setattr("ppm.publishing.run.render_page", lambda *args, **more: None)
     (tiny_book / "notebooks" / "profiles" / "quick.yml").write_text(
         "counts: {replicates: 2, truncate_at: 5.0}\n"
     )
@@ -437,7 +437,7 @@ def no_work(monkeypatch):
     def execute(notebook, output, values, **options):
         Path(output).write_text("executed")
 
-    def render_page(root, executed, record):
+    def render_page(root, executed, record, **more):
         executed.with_suffix(".html").write_text("page")
 
     monkeypatch.setattr(running, "execute", execute)
@@ -459,7 +459,7 @@ FULL = OSError(28, "No space left on device", "/somewhere/x")
 def test_a_run_without_its_page_is_not_complete(
     tiny_book, tmp_path, no_work, monkeypatch, error, status
 ):
-    def fail(*arguments):
+    def fail(*arguments, **more):
         # what would be there if it were killed here
         assert status_of(tmp_path / "out") == "unfinished"
         raise error
