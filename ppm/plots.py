@@ -15,7 +15,7 @@ __all__ = [
     "loss_over_draws", "audited_losses", "over_own_bound", "bound_growth", "worked_example_weights",
     "posterior_densities", "income_density", "record_bound_violins", "statistic_violins",
     "group_intervals", "sweep_violins", "settings_bounds", "equal_bounds", "detection_limits",
-    "utility_by_epsilon",
+    "utility_by_epsilon", "coverage_by_rule",
 ]
 
 # its parts are imported where they are used; that they are there is known from here on
@@ -1358,4 +1358,56 @@ def utility_by_epsilon(strict, local, statistics, *, simulated=False):
         frameon=False, fontsize=9,
     )
     _mark_simulated(figure, simulated)
+    return figure
+
+
+def coverage_by_rule(coverage, rules, *, nominal=0.95):
+    """Coverage of intervals by mechanism, one panel a quantity and one mark a combining rule.
+
+    Parameters
+    ----------
+    coverage : pandas.Series
+        Shares from 0 to 1, with the index levels ``model``, ``quantity``, ``mechanism`` and
+        ``rule``: from what :meth:`ppm.studies.CoverageStudy.table` returns.
+    rules : sequence of str
+        Rules to show, at most six.
+    nominal : float, default 0.95
+        The share that the intervals claim.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        Coverage in per cent; a dashed line is at what is claimed.
+
+    Examples
+    --------
+    >>> import pandas as pd, ppm
+    >>> place = ("counts", "mean", "Unweighted", "partially synthetic")
+    >>> index = pd.MultiIndex.from_tuples([place], names=["model", "quantity", "mechanism", "rule"])
+    >>> figure = ppm.plots.coverage_by_rule(pd.Series([0.94], index), ["partially synthetic"])
+    >>> figure.axes[0].get_title()
+    'counts: mean'
+    """
+    styles = list(zip(["#000000", "#56B4E9", "#0072B2", "#E69F00", "#009E73", "#CC79A7"], "xvsD^o",
+                      strict=True))[: len(rules)]
+    places = coverage.index.droplevel(["mechanism", "rule"]).unique()
+    rows = -(-len(places) // 2)
+    figure, panels = _figure(8.8, 0.8 + 2.3 * rows, nrows=rows, ncols=2, squeeze=False, sharex=True)
+    for axes, place in zip(panels.flat, places, strict=False):
+        _tidy(axes)
+        found = coverage.xs(place, level=["model", "quantity"]).unstack("rule", sort=False)
+        axes.axvline(100 * nominal, color="0.5", linestyle="--", linewidth=1)
+        for rule, (colour, marker) in zip(rules, styles, strict=True):
+            axes.plot(100 * found[rule], range(len(found)), marker, color=colour, markersize=6,
+                      label=rule)
+        axes.set_yticks(range(len(found)), found.index)
+        axes.set_ylim(len(found) - 0.5, -0.5)
+        axes.set_title(": ".join(place), fontsize=10)
+    for axes in panels.flat[: len(places)][-2:]:
+        axes.set_xlabel("coverage (%)")
+        axes.tick_params(labelbottom=True)
+    for axes in panels.flat[len(places):]:
+        axes.set_visible(False)
+    figure.legend(*panels[0, 0].get_legend_handles_labels(), loc="outside upper center", ncols=3,
+                  frameon=False, fontsize=9)
     return figure

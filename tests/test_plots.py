@@ -554,3 +554,21 @@ def test_lines_and_bars_are_among_the_data_of_a_figure_and_marks_of_others_are_n
     bars = ppm.plots.drawn_data(figure).query("series == 'bar'")
     np.testing.assert_allclose(bars["y"], weights)
     assert list(bars["x"]) == ["3", "5", "20"]
+
+
+def test_coverage_stands_in_the_panel_and_row_it_belongs_to():
+    study = ppm.studies.coverage("counts", [50], replicates=8, draws=20, random_seed=1)
+    coverage = pd.concat({"counts": study.table()}, names=["model"]).xs(50, level="size")[
+        "coverage"
+    ]
+    rules = ["one release as real", "partially synthetic"]
+    figure = ppm.plots.coverage_by_rule(coverage, rules)
+    titles = [axes.get_title() for axes in figure.axes if axes.get_visible()]
+    assert titles == ["counts: mean", "counts: share above 113"]
+    axes = figure.axes[1]
+    rows = [label.get_text() for label in axes.get_yticklabels()]
+    for line in axes.lines[1:]:
+        for name, x in zip(rows, line.get_xdata(), strict=True):
+            place = ("counts", "share above 113", name, line.get_label())
+            assert x == pytest.approx(100 * coverage[place])
+    assert [line.get_label() for line in axes.lines[1:]] == rules
