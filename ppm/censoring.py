@@ -156,10 +156,7 @@ class Censoring:
         ValueError
             If the weights are not one number in [0, 1] for every record.
         """
-        log_lik = np.asarray(log_lik, dtype=np.float64)
-        if weights is not None:
-            log_lik = weighted(log_lik, check_weights(weights, log_lik.shape[-1]))
-        return self.term(log_lik)
+        return self.term(_weighted(log_lik, weights))
 
     def share_outside(self, log_lik, weights=None):
         """Share of log-likelihoods whose weighted value is not between the limits.
@@ -179,10 +176,15 @@ class Censoring:
         ValueError
             As :meth:`terms`.
         """
-        log_lik = np.asarray(log_lik, dtype=np.float64)
-        if weights is not None:
-            log_lik = weighted(log_lik, check_weights(weights, log_lik.shape[-1]))
-        return 1.0 - float(np.mean((log_lik > self.low) & (log_lik < self.high)))
+        values = _weighted(log_lik, weights)
+        return 1.0 - float(np.mean((values > self.low) & (values < self.high)))
+
+
+def _weighted(log_lik, weights):
+    log_lik = np.asarray(log_lik, dtype=np.float64)
+    if weights is None:
+        return log_lik
+    return weighted(log_lik, check_weights(weights, log_lik.shape[-1]))
 
 
 def check_censor(synthesizer, censor):
@@ -207,6 +209,30 @@ def check_censor(synthesizer, censor):
             "the argument censor"
         )
     return censor
+
+
+def terms_of(log_lik, weights, censor=None):
+    """Log-likelihood and weights whose products are the records' terms.
+
+    Parameters
+    ----------
+    log_lik : xarray.DataArray, dimensions chain, draw and record
+        Unweighted log-likelihood in nats.
+    weights : numpy.ndarray, shape (records,)
+        Weights α in [0, 1].
+    censor : Censoring, optional
+        The limits.
+
+    Returns
+    -------
+    xarray.DataArray, numpy.ndarray
+        Both as they are, or the censored terms with weights of 1, and 0 for a record of weight 0:
+        its term is a constant, and counts as none.
+    """
+    if censor is None:
+        return log_lik, weights
+    log_lik = log_lik.transpose("chain", "draw", ...)
+    return log_lik.copy(data=censor.terms(log_lik.values, weights)), np.sign(weights)
 
 
 def warn_if_nothing_moves(censor, oscillation):

@@ -9,7 +9,7 @@ import numpy as np
 from ppm import pdp
 from ppm._random import streams
 from ppm._validation import check_count, check_number, check_weights, shown
-from ppm.censoring import check_censor, warn_if_nothing_moves
+from ppm.censoring import check_censor, terms_of, warn_if_nothing_moves
 from ppm.diagnostics import ChainsDisagreeError, bound_diagnostics, is_diagnosed
 from ppm.disclosure import local_guarantee, strict_guarantee
 from ppm.lipschitz import oscillation_bound, record_bounds
@@ -145,7 +145,9 @@ class MechanismResult:
         An estimate over these draws, not an ε: see :func:`ppm.oscillation_bound`.
         """
         self._withhold()
-        return oscillation_bound(*_terms(self.synthesizer, self.draws, self.weights, self.censor))
+        return oscillation_bound(
+            *terms_of(self.synthesizer.log_likelihood(self.draws), self.weights, self.censor)
+        )
 
     def despite_disagreement(self):
         """The same result with its bounds shown, marked, although the chains disagree."""
@@ -622,7 +624,7 @@ def _bound(
     synthesizer, fit, weights, unweighted, allow_disagreement, censor=None, own_weights=False
 ):
     # once, because the terms of censored records take a tanh for every draw and record
-    log_lik, factors = _terms(synthesizer, fit, weights, censor)
+    log_lik, factors = terms_of(synthesizer.log_likelihood(fit), weights, censor)
     bounds = record_bounds(log_lik, factors)
     if censor is not None and np.any(weights):
         warn_if_nothing_moves(censor, oscillation_bound(log_lik, factors))
@@ -643,16 +645,6 @@ def _bound(
         censor=censor,
         own_weights=own_weights,
     )
-
-
-def _terms(synthesizer, fit, weights, censor):
-    """Log-likelihood and weights whose products are the records' terms."""
-    log_lik = synthesizer.log_likelihood(fit)
-    if censor is None:
-        return log_lik, weights
-    log_lik = log_lik.transpose("chain", "draw", ...)
-    # the term of a record of weight 0 is a constant, and counts as none
-    return log_lik.copy(data=censor.terms(log_lik.values, weights)), np.sign(weights)
 
 
 def _diagnose(synthesizer, fit, log_lik, weights, *, censored=False):

@@ -23,6 +23,7 @@ import xarray as xr
 
 from ppm._random import streams
 from ppm._validation import needed_for, shown
+from ppm.censoring import terms_of
 from ppm.diagnostics import BoundDiagnostics, bound_diagnostics
 from ppm.disclosure import NOTE_FILE, own_file, own_folder
 from ppm.lipschitz import record_bounds, record_oscillations, weighted
@@ -231,10 +232,7 @@ class FitRunner:
         shared = contextlib.nullcontext() if self.pool is None else sharing(self.pool, advance)
         with shared:
             fit = model.fit(weights, draws=self.draws, random_seed=fit_seed, **settings)
-        log_lik = model.log_likelihood(fit)
-        if censor is not None:
-            log_lik = log_lik.copy(data=censor.terms(log_lik.values, weights))
-            weights = np.sign(weights)
+        log_lik, weights = terms_of(model.log_likelihood(fit), weights, censor)
         largest, oscillations = record_bounds(log_lik), record_oscillations(log_lik)
         diagnostics = bound_diagnostics(
             log_lik, weights, sample_stats=fit.get("sample_stats"), total_decides=censor is not None

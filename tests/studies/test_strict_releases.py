@@ -121,3 +121,15 @@ def test_a_reference_may_be_a_list_as_well():
         for reference in (public, public.tolist())
     )
     np.testing.assert_array_equal(listed.entries[0].synthetic, given.entries[0].synthetic)
+
+
+def test_terms_are_those_of_the_records_whatever_the_order_of_the_dimensions(reference):
+    class Turned(ppm.GammaPoisson):
+        def log_likelihood(self, fit):
+            return super().log_likelihood(fit).transpose("record", "draw", "chain")
+
+    turned, plain = (
+        strict_releases(kind(COUNTS, **PRIOR), [1.0], reference, draws=200, random_seed=3)
+        for kind in (Turned, ppm.GammaPoisson)
+    )
+    assert turned.entries[0].oscillation == plain.entries[0].oscillation
