@@ -136,13 +136,12 @@ def _positive(name, meaning, high):
     )
 
 
+def _increasing(values):
+    return bool(values) and all(a < b for a, b in zip(values, values[1:], strict=False))
+
+
 def _increasing_counts(counts):
-    return (
-        bool(counts)
-        and 1 <= counts[0]
-        and counts[-1] <= 200
-        and all(a < b for a, b in zip(counts, counts[1:], strict=False))
-    )
+    return _increasing(counts) and 1 <= counts[0] and counts[-1] <= 200
 
 
 def _is_pair(pair):
@@ -158,10 +157,7 @@ _ALL = (
         "list[int]",
         "numbers of records in a data set (n)",
         "a list of increasing whole numbers from 2 to 1000000",
-        lambda sizes: bool(sizes)
-        and 2 <= sizes[0]
-        and sizes[-1] <= 1_000_000
-        and all(a < b for a, b in zip(sizes, sizes[1:], strict=False)),
+        lambda sizes: _increasing(sizes) and 2 <= sizes[0] and sizes[-1] <= 1_000_000,
     ),
     _positive("mean", "mean of the counts (μ)", 1_000_000),
     _positive("truncate_at", "a record whose weighted bound exceeds it gets weight 0 (M)", 1000),
@@ -213,10 +209,7 @@ _ALL = (
         "list[float]",
         "widths of the limits (W), the ε of one release",
         "a list of increasing numbers above 0 and at most 100",
-        lambda widths: bool(widths)
-        and 0 < widths[0]
-        and widths[-1] <= 100
-        and all(a < b for a, b in zip(widths, widths[1:], strict=False)),
+        lambda widths: _increasing(widths) and 0 < widths[0] and widths[-1] <= 100,
     ),
     Parameter(
         "outside",
