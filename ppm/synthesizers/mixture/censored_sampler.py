@@ -22,15 +22,6 @@ from ppm.synthesizers.mixture.sampler import _Sampler
 _FORGET = 0.02
 
 
-def _fastest_terms():
-    """The compiled pass of terms if numba is installed, NumPy's otherwise."""
-    try:
-        from ppm.synthesizers.mixture import compiled_terms
-    except ImportError:
-        return None
-    return compiled_terms
-
-
 class CensoredSampler(_Sampler):
     """State of one chain of the censored pseudo posterior, and the moves that change it.
 
@@ -43,7 +34,10 @@ class CensoredSampler(_Sampler):
         self.weights, self.censor = self.alpha, censor
         self.compiled = None
         if self.passes is not record_passes:
-            self.compiled = _fastest_terms()
+            # compiled at this import, as the other passes were
+            from ppm.synthesizers.mixture import compiled_terms
+
+            self.compiled = compiled_terms
         # at weights of 1, too
         self.corrected = True
         self.adapted = 0
@@ -121,7 +115,10 @@ class CensoredSampler(_Sampler):
         if log_f is None:
             density = self._density(new, new_sigma)
             members = rest_members @ (density - self._density(old, old_sigma))
-            others = record_passes.rest_of(k, *self.terms())
+            # the plain passes have it in this form already
+            others = rest
+            if self.compiled is not None:
+                others = record_passes.rest_of(k, *self.terms())
             log_f = record_passes.log_add_exp(others, self.log_pi[k] + density)
         # a ratio that is not a number is a rejection
         if not members - self.excess_change(log_f) >= threshold:
