@@ -5,7 +5,7 @@ from collections import defaultdict
 from urllib.parse import unquote, urldefrag
 
 from axe_playwright_python.base import AXE_SCRIPT
-from playwright.sync_api import Error, sync_playwright
+from playwright.sync_api import Error, TimeoutError, sync_playwright
 
 DESKTOP, PHONE = (1280, 900), (390, 844)
 LAYOUTS = [(DESKTOP, "light"), (DESKTOP, "dark"), (PHONE, "dark"), (PHONE, "light")]
@@ -17,6 +17,10 @@ KINDS = (
 )
 # the theme gives its scrolling boxes to the keyboard this long after the width changed
 SETTLED = 350
+# and follows the reader's scheme within this time, in ms
+PATIENCE = 3000
+
+SCHEME = "scheme => [scheme, undefined].includes(document.documentElement.dataset.theme)"
 
 READY = "() => window.MathJax?.startup ? MathJax.startup.promise.then(() => true) : true"
 
@@ -209,8 +213,11 @@ class Tour:
             wide = self.page.evaluate(OVERFLOW)
             if wide:
                 self._fault("overflow", f"{where}: {wide}")
-            shown = self.page.evaluate("() => document.documentElement.dataset.theme")
-            if shown not in (scheme, None):
+            try:
+                # a busy machine hands on the change of scheme late
+                self.page.wait_for_function(SCHEME, arg=scheme, timeout=PATIENCE)
+            except TimeoutError:
+                shown = self.page.evaluate("() => document.documentElement.dataset.theme")
                 self._fault("theme", f"{where}: is {shown}")
             if self.shots:
                 name = f"{self._here[:-5].replace('/', '-')}-{size[0]}-{scheme}.png"
