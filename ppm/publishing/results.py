@@ -16,6 +16,8 @@ RESULTS_VARIABLE = "PPM_RESULTS"
 # the folder it keeps its fits in
 FITS_VARIABLE = "PPM_FITS"
 VALUES_FILE = "values.json"
+# a cell of more letters is a sentence
+_LONG = 40
 
 
 def save(table, name):
@@ -131,6 +133,10 @@ def data_kind(data):
     return "interview" if whole else "other"
 
 
+def _holds_sentences(cells):
+    return any(isinstance(cell, str) and len(cell) > _LONG for cell in cells)
+
+
 def _save(name, text):
     """Write a file into the folder of the run, if there is one."""
     folder = os.environ.get(RESULTS_VARIABLE)
@@ -181,9 +187,12 @@ def table(table, caption, *, digits=2, simulated=False):
         lambda label: f"{label:g}" if isinstance(label, float) else label, axis="columns"
     )
     right = [{"selector": "", "props": "text-align: right"}]
-    numeric = {column: right for column in table.select_dtypes("number")}
-    if numeric:
-        styler = styler.set_table_styles(numeric)
+    wide = [{"selector": "", "props": "min-width: 11rem"}]
+    styles = {column: right for column in table.select_dtypes("number")}
+    # a word a line is no way to read a sentence
+    styles |= {column: wide for column, cells in table.items() if _holds_sentences(cells)}
+    if styles:
+        styler = styler.set_table_styles(styles)
     # the book's theme knows how to lay out tables of this class
     styler = styler.set_table_attributes('class="dataframe"')
     return styler.set_caption(f"{caption} {SIMULATED}" if simulated else caption)

@@ -77,6 +77,15 @@ def test_named_indices_stand_in_the_one_row_of_headings():
     assert html.count("<tr>") == 3 and ">setting</th>" in html
 
 
+def test_only_columns_of_sentences_are_kept_wide():
+    why = "one number for each record, by how rare it is"
+    words = {"name": ["weights"], "why": [why], "n": [3]}
+    html = ppm.publishing.table(pd.DataFrame(words), "What may leave.").to_html()
+    wide = re.findall(r"\.col(\d) \{\s*min-width", html)
+    assert wide == ["1"]
+    assert re.findall(r"\.col(\d) \{\s*text-align: right", html) == ["2"]
+
+
 def test_a_simulated_table_says_so():
     html = ppm.publishing.table(TABLE, "Bounds.", digits=1, simulated=True).to_html()
     assert "Simulated stand-in" in html and "10.1" in html and "1,234.5" in html
