@@ -161,6 +161,7 @@ def check_counts(name, values):
 EXTRAS = {
     "pymc": ("pymc", "pytensor"),
     "extra": ("matplotlib", "opendp", "pooch", "requests", "tqdm"),
+    "large": ("dask", "distributed", "h5netcdf", "zarr"),
     "book": (
         "ipykernel",
         "jinja2",

@@ -8,7 +8,7 @@ import pytest
 
 HEAVY = (
     "pymc", "pytensor", "jax", "numba", "arviz", "arviz_stats", "arviz_base", "matplotlib", "tqdm",
-    "pooch", "opendp",
+    "pooch", "opendp", "dask", "distributed", "h5netcdf", "zarr",
 )
 NOTEBOOK = ("papermill", "nbformat", "nbclient", "IPython", "jupyter_book", "sphinx")
 
