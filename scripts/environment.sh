@@ -5,6 +5,11 @@
 #   sh scripts/environment.sh [FOLDER [PYTHON]]
 #
 # PYTHON is the interpreter to build on; without it, one that fits is looked for.
+#
+# Every file must have a hash that the lock names. pip takes a wheel where there is one, as there is
+# for every package on the systems and Pythons of the lock; elsewhere it would build the package
+# with tools that no hash covers. The build backend of this repository's own package is setuptools
+# from the lock.
 set -eu
 cd "$(dirname "$0")/.."
 folder=${1:-.venv}
@@ -19,7 +24,8 @@ version_of() {
     "$1" -c 'import sys; print("%d.%d" % sys.version_info[:2])' 2>/dev/null || :
 }
 
-# Python 3.14 comes last: the lock file resolves for it, but nobody has tested the book on it.
+# Python 3.14 comes last: every package of the lock has a file for it, but nobody has run the book
+# on it.
 find_python() {
     versions=${PYENV_ROOT:-$HOME/.pyenv}/versions
     for minor in 3.13 3.12 3.14; do
@@ -48,12 +54,13 @@ if [ -n "$wanted" ]; then
     python=$wanted
     case $(version_of "$python") in
         3.12 | 3.13 | 3.14) ;;
-        '') fail "PYTHON=$python does not run; give the path of a Python 3.12 or 3.13." ;;
-        *) fail "PYTHON=$python is Python $(version_of "$python"); this book needs 3.12 or 3.13." ;;
+        '') fail "PYTHON=$python does not run; give the path of a Python 3.12, 3.13 or 3.14." ;;
+        *) fail "PYTHON=$python is Python $(version_of "$python"); this book needs 3.12, 3.13 or" \
+            "3.14." ;;
     esac
 else
     python=$(find_python)
-    [ -n "$python" ] || fail "No Python 3.12 or 3.13 found on PATH or in pyenv. Install one" \
+    [ -n "$python" ] || fail "No Python 3.12, 3.13 or 3.14 found on PATH or in pyenv. Install one" \
         "(python.org, your system's packages, or 'pyenv install 3.13'), or name it:" \
         "make PYTHON=/path/to/python3.13 ..."
 fi
@@ -70,9 +77,20 @@ if [ -e "$folder" ]; then
     rm -rf "$folder"
 fi
 say "Making the environment in $folder with Python $(version_of "$python") (once, a few minutes)"
+[ "$(version_of "$python")" != 3.14 ] ||
+    say "Nobody has run this book on Python 3.14 yet; it is made and checked on 3.12 and 3.13."
 "$python" -m venv "$folder"
-"$folder/bin/python" -m pip install --quiet --disable-pip-version-check -r requirements.lock ||
+"$folder/bin/python" -m pip install --quiet --disable-pip-version-check --require-hashes \
+    -r requirements.lock 2>"$folder/pip.log" || {
+    cat "$folder/pip.log" >&2
+    ! grep -q 'DO NOT MATCH THE HASHES' "$folder/pip.log" ||
+        fail "A package's file is not one that requirements.lock names (see above), and nothing was" \
+            "installed. The package index hands out another file than the one that was locked:" \
+            "find out why before you change the lock."
     fail "Installing the packages failed (see above); the next make starts afresh."
+}
+cat "$folder/pip.log" >&2
+rm "$folder/pip.log"
 "$folder/bin/python" -m pip install --quiet --disable-pip-version-check \
     --no-deps --no-build-isolation --editable . ||
     fail "Installing this repository's package failed (see above)."

@@ -1,11 +1,15 @@
 """One environment for everybody: the lock, pyproject.toml and environment.yml agree."""
 
+import hashlib
+import inspect
+import os
 import re
 import shutil
 import subprocess
 import sys
 import tarfile
 import tomllib
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -16,6 +20,7 @@ from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).resolve().parents[1]
 PYTHONS = ("3.12", "3.13")
+UNTRIED = ("3.14",)
 
 
 def read(root):
@@ -31,12 +36,15 @@ def disagreements(files):
     """Sentences on where the three files contradict each other."""
     problems = []
     for name, text in files.items():
-        if re.search(r"https?://|--(extra-)?index-url|--find-links|--hash", text):
-            problems.append(f"{name} names a host, an index or hashes")
+        if re.search(r"https?://|--(extra-)?index-url|--find-links", text):
+            problems.append(f"{name} names a host or an index")
     locked = {}
-    for line in files["lock"].splitlines():
+    for line in files["lock"].replace("\\\n", " ").splitlines():
         if line and not line.startswith(("#", "-")):
+            line, *hashes = line.split("--hash=")
             requirement = Requirement(line)
+            if not hashes or any(not re.fullmatch(r"sha256:[0-9a-f]{64} *", h) for h in hashes):
+                problems.append(f"the lock has not a hash of every file of {requirement.name}")
             pins = list(requirement.specifier)
             if len(pins) != 1 or pins[0].operator != "==" or "*" in pins[0].version:
                 problems.append(f"the lock does not fix {requirement.name}")
@@ -56,8 +64,9 @@ def disagreements(files):
     if [e.removeprefix("python=") in PYTHONS for e in conda_python] != [True]:
         problems.append(f"environment.yml has Python {conda_python}")
     pip = next((e["pip"] for e in dependencies if isinstance(e, dict)), [])
-    if pip != ["-r requirements.lock", "-e ."]:
-        problems.append(f"environment.yml installs {pip}, not the lock and this package")
+    # a folder has no hash, which pip asks of everything that it installs with the lock
+    if pip != ["-r requirements.lock"]:
+        problems.append(f"environment.yml installs {pip}, not the lock")
     if [e for e in dependencies if isinstance(e, str)] != [*conda_python, "pip"]:
         problems.append("environment.yml fixes versions that the lock knows nothing of")
     return problems
@@ -74,6 +83,8 @@ def test_the_files_agree():
         ("lock", "\npymc==6", "\npymc>=6", "the lock does not fix pymc"),
         ("lock", "\njupyter-book==1.", "\njupyter-book==2.", "jupyter-book"),
         ("lock", "# ", "--index-url https://packages.example\n# ", "names a host"),
+        ("lock", " \\\n    --hash=", "\n# ", "the lock has not a hash of every file of accessible"),
+        ("lock", "--hash=sha256:", "--hash=md5:", "the lock has not a hash of every file"),
         ("project", '"scipy', '"scipyx', "scipyx"),
         ("project", ">=3.12", ">=3.13", "Python 3.12 does not fit"),
         ("conda", "python=3.13", "python=3.11", "environment.yml has Python"),
@@ -92,8 +103,73 @@ def test_the_finder_and_the_lock_name_the_same_pythons():
     script = (ROOT / "scripts" / "environment.sh").read_text("utf-8")
     tried = re.search(r"for minor in ([\d. ]+);", script).group(1).split()
     # a newer one is the last resort
-    assert sorted(tried[:2]) == list(PYTHONS)
-    assert all(version in files_head() for version in PYTHONS)
+    assert sorted(tried[:2]) == list(PYTHONS) and tried[2:] == list(UNTRIED)
+    assert all(version in files_head() for version in (*PYTHONS, *UNTRIED))
+    accepted = re.search(r"^ *([\d. |]+)\) ;;$", script, re.M).group(1).split(" | ")
+    assert accepted == [*PYTHONS, *UNTRIED]
+
+
+@pytest.mark.parametrize("tampered", [False, True], ids=["the file", "another file"])
+def test_an_environment_is_made_of_the_locked_files_only(tmp_path, tampered):
+    """A repository whose lock has one package, served from a folder as it was or changed."""
+    root = tmp_path / "repository"
+    shutil.copytree(ROOT / "scripts", root / "scripts")
+    # the package of the repository, with the build backend that is there
+    (root / "pyproject.toml").write_text(
+        "[build-system]\nrequires = []\nbuild-backend = 'backend'\nbackend-path = ['.']\n"
+        "[project]\nname = 'own'\nversion = '1'\n"
+    )
+    (root / "backend.py").write_text(BACKEND)
+    served = tmp_path / "served"
+    served.mkdir()
+    wheel = served / "locked-1-py3-none-any.whl"
+    wheel_of("locked", wheel)
+    digest = hashlib.sha256(wheel.read_bytes()).hexdigest()
+    (root / "requirements.lock").write_text(f"locked==1 --hash=sha256:{digest}\n")
+    if tampered:
+        wheel_of("locked", wheel, "SMUGGLED = True\n")
+    done = subprocess.run(
+        ["sh", "scripts/environment.sh", "environment", sys.executable],
+        cwd=root, capture_output=True, text=True,
+        env=os.environ | {"PIP_NO_INDEX": "1", "PIP_FIND_LINKS": str(served)},
+    )
+    python = root / "environment" / "bin" / "python"
+    look = [python, "-c", "import locked, own; print(locked.__file__)"]
+    if tampered:
+        assert done.returncode == 1
+        told = " ".join(done.stderr.split())
+        assert "A package's file is not one that requirements.lock names" in told
+        assert "nothing was installed" in told
+        assert subprocess.run(look, capture_output=True).returncode != 0
+        assert not (root / "environment" / ".ready").exists()
+    else:
+        assert done.returncode == 0, done.stderr
+        assert subprocess.run(look, capture_output=True).returncode == 0
+        assert (root / "environment" / ".ready").exists()
+
+
+def wheel_of(name, path, text=""):
+    """A wheel of one module."""
+    information = f"{name}-1.dist-info"
+    files = {
+        f"{name}.py": text,
+        f"{information}/METADATA": f"Metadata-Version: 2.1\nName: {name}\nVersion: 1\n",
+        f"{information}/WHEEL": "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
+    }
+    files[f"{information}/RECORD"] = "".join(f"{n},,\n" for n in [*files, information + "/RECORD"])
+    with zipfile.ZipFile(path, "w") as archive:
+        for file, content in files.items():
+            archive.writestr(file, content)
+
+
+BACKEND = f"""
+import sys, zipfile
+def build_editable(folder, settings=None, metadata=None):
+    name = "own-1-py3-none-any.whl"
+    wheel_of("own", folder + "/" + name)
+    return name
+{inspect.getsource(wheel_of)}
+"""
 
 
 def files_head():
