@@ -10,6 +10,7 @@ CHAPTERS = (
     "privacy_audit",
     "ce_application",
     "strict_release",
+    "using_releases",
     "application_settings",
     "your_own_model",
     "what_it_means",
@@ -23,8 +24,8 @@ def chapter(name):
     ----------
     name : str
         A chapter's name, as its notebook is called: ``theory``, ``poisson_contraction``,
-        ``privacy_audit``, ``ce_application``, ``strict_release``, ``application_settings``,
-        ``your_own_model`` or ``what_it_means``.
+        ``privacy_audit``, ``ce_application``, ``strict_release``, ``using_releases``,
+        ``application_settings``, ``your_own_model`` or ``what_it_means``.
 
     Returns
     -------
