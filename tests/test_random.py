@@ -126,6 +126,13 @@ CALLS = {
     "studies.strict_releases": lambda seed: ppm.studies.strict_releases(
         PROPER, [0.5], PUBLIC, draws=20, releases=2, random_seed=seed
     ).entries[0].synthetic,
+    "studies.random_shards": lambda seed: np.concatenate(
+        ppm.studies.random_shards(12, 3, random_seed=seed)
+    ),
+    "studies.sharded_release": lambda seed: ppm.studies.sharded_release(
+        lambda rows: ppm.GammaPoisson(COUNTS[rows], shape=2.0, rate=0.4), 12, 3,
+        ppm.Censoring(-3, -2), draws=20, random_seed=seed,
+    ).synthetic,
     "studies.histogram_release": lambda seed: ppm.studies.histogram_release(
         VALUES[0], (-2, 2), bins=4, epsilon=1.0, releases=2, random_seed=seed
     ).synthetic,

@@ -9,6 +9,7 @@ _EXPORTS = {
     "AuditStudy": "ppm.audits.audit_study",
     "losses_at": "ppm.audits.closed_form",
     "censored": "ppm.audits.censored_counts",
+    "censored_shards": "ppm.audits.censored_counts",
     "bounds_by_unit": "ppm.audits.units",
     "sampled": "ppm.audits.from_draws",
     "SampledAudit": "ppm.audits.from_draws",

@@ -1,0 +1,184 @@
+"""Releases of shards put together: what each row comes from, what they cost, what is refused."""
+
+import functools
+from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
+from multiprocessing import get_context
+
+import numpy as np
+import pytest
+
+import ppm
+from ppm.studies import random_shards, sharded_release
+
+COUNTS = np.random.default_rng(3).poisson(6, 90)
+LIMITS = ppm.Censoring(-3.5, -1.5)
+
+
+def poisson(counts, rows):
+    return ppm.GammaPoisson(counts[rows], shape=2.0, rate=0.4)
+
+
+def run(counts=COUNTS, shards=3, **settings):
+    settings = {"draws": 200, "random_seed": 5, "weights": np.full(counts.size, 0.5)} | settings
+    return sharded_release(
+        functools.partial(poisson, counts), counts.size, shards, LIMITS, **settings
+    )
+
+
+def test_a_random_assignment_is_a_partition_with_sizes_that_differ_by_one_at_most():
+    shards = random_shards(90, 4, random_seed=1)
+    assert sorted(rows.size for rows in shards) == [22, 22, 23, 23]
+    assert np.array_equal(np.sort(np.concatenate(shards)), np.arange(90))
+    assert not np.array_equal(shards[0], random_shards(90, 4, random_seed=2)[0])
+    with pytest.raises(ValueError, match="shards must be at most the 3 records"):
+        random_shards(3, 4)
+
+
+def test_each_rows_release_comes_from_the_fit_of_its_own_shard():
+    # two populations, one a shard: what is put back in the wrong place is seen
+    counts = np.where(np.arange(90) % 2, COUNTS + 500, COUNTS)
+    shards = [np.arange(0, 90, 2), np.arange(1, 90, 2)]
+    wide = ppm.Censoring(-9.0, 0.0)
+    found = sharded_release(
+        functools.partial(poisson, counts), 90, shards, wide, releases=4, random_seed=1
+    )
+    assert found.synthetic.shape == (4, 90)
+    assert found.synthetic[:, shards[0]].max() < 100 < found.synthetic[:, shards[1]].min()
+
+
+def test_a_shard_is_the_censored_posterior_of_its_records_alone():
+    """Draws of many releases have the mean of each shard's posterior, and not of the whole's."""
+    counts = np.sort(COUNTS)
+    shards = np.array_split(np.arange(90), 3)
+    found = run(counts, shards, releases=400, draws=400)
+    for rows in shards:
+        posterior = poisson(counts, rows).posterior(np.full(30, 0.5), censor=LIMITS)
+        draws = posterior.rvs(4000, random_state=1)
+        error = draws.std() / 20
+        assert abs(found.synthetic[:, rows].mean() - draws.mean()) < 5 * error
+        whole = poisson(counts, np.arange(90)).posterior(np.full(90, 0.5), censor=LIMITS)
+        if rows is not shards[1]:
+            assert abs(found.synthetic[:, rows].mean() - whole.mean()) > 20 * error
+
+
+def test_another_records_value_changes_the_release_of_its_shard_alone():
+    found = run()
+    counts = COUNTS.copy()
+    counts[found.shards[1][0]] += 7
+    other = run(counts)
+    for place, (rows, same) in enumerate(zip(found.shards, other.shards, strict=True)):
+        np.testing.assert_array_equal(rows, same)
+        equal = np.array_equal(found.synthetic[:, rows], other.synthetic[:, rows])
+        assert equal == (place != 1)
+
+
+def test_the_whole_costs_what_one_shard_costs():
+    found = run(releases=5)
+    assert found.epsilon() == 2.0 and found.epsilon(releases=5) == 10.0
+    assert (found.oscillations <= 2.0).all() and found.oscillations.min() > 0.5
+    assert found.agree and found.draws_used == 200
+    table = found.table()
+    assert table["records"].tolist() == [30, 30, 30]
+    assert table["oscillation"].tolist() == found.oscillations.tolist()
+
+
+class Backwards(Executor):
+    """Runs the last task first."""
+
+    def __init__(self):
+        self.tasks = []
+
+    def submit(self, task, /, *args):
+        self.tasks.append((task, args, Future()))
+        return self.tasks[-1][-1] if len(self.tasks) < 3 else self._run()
+
+    def _run(self):
+        for task, args, future in reversed(self.tasks):
+            future.set_result(task(*args))
+        return self.tasks[-1][-1]
+
+
+def test_shards_come_out_the_same_wherever_and_in_whatever_order_they_are_fitted():
+    here = run(releases=2)
+    turned = run(releases=2, executor=Backwards())
+    np.testing.assert_array_equal(here.synthetic, turned.synthetic)
+    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
+        away = run(releases=2, executor=pool)
+    np.testing.assert_array_equal(here.synthetic, away.synthetic)
+    # two shards share no draws: the same records twice give two releases
+    double = np.r_[COUNTS[:30], COUNTS[:30]]
+    found = run(double, [np.arange(30), np.arange(30, 60)]).synthetic
+    assert not np.array_equal(found[:, :30], found[:, 30:])
+
+
+def test_a_mixtures_rows_keep_their_own_predictors():
+    rng = np.random.default_rng(1)
+    predictors = np.column_stack([np.ones(80), rng.integers(0, 2, 80)])
+    response = predictors @ [1.0, 5.0] + 0.2 * rng.normal(size=80)
+
+    def make(rows):
+        return ppm.FiniteMixture(
+            response[rows], predictors[rows], components=2, warmup=100, chains=1, parallel=False
+        )
+
+    limits = ppm.Censoring(-6.0, 3.0, smooth=False)
+    synthetic = sharded_release(make, 80, 2, limits, draws=50, random_seed=1).synthetic[0]
+    high = predictors[:, 1] == 1
+    assert np.median(synthetic[high]) > 5 > 2 > np.median(synthetic[~high])
+    assert np.mean((synthetic > 3.5) == high) > 0.9
+
+
+class Plain(ppm.GammaPoisson):
+    def fit(self, weights=None, *, draws=1000, random_seed=None, progress=False):
+        raise AssertionError("no fit may begin")
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"shards": [[0, 1], [1, 2, 3]]}, "shards must be disjoint: row 1 is in 2 of them"),
+        ({"shards": [[0, 1], [3]]}, "shards must hold every row: row 2 is in none"),
+        ({"shards": [[0, 1], [2, 4]]}, "whole numbers from 0 to 3"),
+        ({"shards": [[0, 1], [2, -1]]}, "whole numbers from 0 to 3"),
+        ({"shards": [[0.0, 1.0], [2.0, 3.0]]}, "whole numbers from 0 to 3"),
+        ({"shards": [[0, 1, 2, 3], []]}, "no shard empty"),
+        ({"shards": []}, "shards must be a list of the rows"),
+        ({"shards": 5}, "shards must be at most the 4 records"),
+        ({"shards": 1.5}, "shards must be a whole number"),
+        ({"records": 0}, "records must be a whole number"),
+        ({"releases": 0}, "releases must be a whole number"),
+        ({"draws": 0}, "draws must be a whole number"),
+        ({"weights": [1.0]}, "weights has shape"),
+        ({"censor": (-3, -1)}, "censor must be a ppm.Censoring"),
+        ({"make": lambda rows: ppm.GammaPoisson([1, 2, 3])}, "make must return a model of the row"),
+    ],
+)
+def test_bad_input_is_told_before_a_fit(monkeypatch, change, message):
+    # it must not be reached
+    monkeypatch.setattr("ppm.studies.sharded_releases._fit_shard", None)
+    arguments = {
+        "make": lambda rows: ppm.GammaPoisson(COUNTS[rows]), "records": 4, "shards": 2,
+        "censor": LIMITS,
+    } | change
+    with pytest.raises(ValueError, match=message) as error:
+        sharded_release(**arguments)
+    assert "\n" not in str(error.value)
+
+
+def test_a_synthesizer_without_limits_is_refused():
+    with pytest.raises(TypeError, match=r"censor: the fit\(\) of Plain takes none"):
+        sharded_release(lambda rows: Plain(COUNTS[rows]), 90, 3, LIMITS)
+
+
+class Failing(ppm.GammaPoisson):
+    def posterior(self, weights=None, *, censor=None):
+        raise RuntimeError("no fit")
+
+
+@pytest.mark.parametrize("elsewhere", [False, True])
+def test_a_failing_shard_ends_the_release(elsewhere):
+    def make(rows):
+        return (Failing if 0 in rows else ppm.GammaPoisson)(COUNTS[rows])
+
+    with ThreadPoolExecutor(1) as pool, pytest.raises(RuntimeError, match="no fit"):
+        sharded_release(make, 90, 3, LIMITS, executor=pool if elsewhere else None)
