@@ -25,6 +25,9 @@ _EXPORTS = {
     "EqualBoundStudy": "ppm.studies.equal_bound_study",
     "combine_releases": "ppm.studies.combining",
     "CombinedEstimate": "ppm.studies.combining",
+    "measure_cost": "ppm.studies.cost_model",
+    "fit_cost": "ppm.studies.cost_model",
+    "CostFit": "ppm.studies.cost_model",
     "coverage": "ppm.studies.coverage_study",
     "CoverageStudy": "ppm.studies.coverage_study",
 }

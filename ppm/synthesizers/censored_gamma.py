@@ -263,6 +263,14 @@ class CensoredGamma:
         """Mean of μ."""
         return float(np.exp(self.log_parts + self.nodes - self.log_integral).sum())
 
+    def var(self):
+        """Variance of μ."""
+        mean = self.mean()
+        # what lies to the left of the panels is as good as 0
+        tail = np.exp(self.log_tail - self.log_integral)
+        masses = np.exp(self.log_parts - self.log_integral)
+        return float(masses @ (np.exp(self.nodes) - mean) ** 2 + tail * mean**2)
+
     def cdf(self, mean):
         """Probability of values of μ up to these, any shape."""
         log_mean = np.log(np.asarray(mean, dtype=np.float64))

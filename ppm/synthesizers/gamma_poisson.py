@@ -82,7 +82,7 @@ class GammaPoisson:
         -------
         scipy.stats frozen distribution or CensoredGamma
             Gamma(shape + Σ αᵢ yᵢ, rate + Σ αᵢ); SciPy's ``scale`` is 1 / rate. With ``censor`` an
-            object with the methods ``logpdf``, ``cdf``, ``mean`` and ``rvs``, by quadrature.
+            object with methods ``logpdf``, ``cdf``, ``mean``, ``var`` and ``rvs``, by quadrature.
 
         Raises
         ------

@@ -90,6 +90,15 @@ def test_wide_limits_give_the_closed_form_and_weight_zero_the_prior():
         none = synthesizer.posterior(np.zeros(3), censor=ppm.Censoring(-3, -1, smooth))
         assert none.logpdf(mu) == pytest.approx(stats.gamma(2.0, scale=2.0).logpdf(mu), abs=1e-10)
         assert none.mean() == pytest.approx(4.0)
+        # a Gamma distribution's, and with a prior that has a tail to the left
+        assert none.var() == pytest.approx(8.0)
+        tail = ppm.GammaPoisson([3], shape=1e-3, rate=0.5).posterior(
+            np.zeros(1), censor=ppm.Censoring(-3, -1, smooth)
+        )
+        assert tail.var() == pytest.approx(4e-3, rel=1e-9)
+    assert synthesizer.posterior(weights, censor=wide).var() == pytest.approx(
+        synthesizer.posterior(weights).var()
+    )
 
 
 @pytest.mark.parametrize("smooth", [True, False])
