@@ -3,30 +3,21 @@
 import contextlib
 import copy
 import dataclasses
-import functools
-import hashlib
 import inspect
-import json
-import platform
-import re
 import sys
 import threading
-import uuid
-import warnings
 from concurrent.futures import Future
 from dataclasses import dataclass, field
-from importlib import metadata
-from pathlib import Path
 
 import numpy as np
 import xarray as xr
 
 from ppm._random import streams
-from ppm._validation import needed_for, shown
+from ppm._validation import needed_for
 from ppm.censoring import terms_of
 from ppm.diagnostics import BoundDiagnostics, bound_diagnostics
-from ppm.disclosure import NOTE_FILE, own_file, own_folder
 from ppm.lipschitz import record_bounds, record_oscillations, weighted
+from ppm.studies.kept_folder import KeptFolder, digest_of, library_source, versions
 from ppm.synthesizers.chains import ChainPool, seconds_between_states, sharing
 
 NOTE = """The files in this folder are CONFIDENTIAL.
@@ -39,14 +30,6 @@ themselves may be kept, and hand nothing out of it.
 The files only save time: delete them whenever you like. A file's name is a hash
 of everything that its fit was computed from, so that none is ever out of date.
 """
-
-
-class DamagedFit(UserWarning):
-    """A kept fit cannot be read, or a new one cannot be kept; it is computed all the same.
-
-    A notebook that shows a warning counts as failed. This one costs time and nothing else, hence
-    its name, by which runs of notebooks do not take it for one of those.
-    """
 
 
 @dataclass(frozen=True, eq=False)
@@ -187,7 +170,7 @@ class FitRunner:
         if start is not None and start.end is None:
             start = None
         model = self.longer if longer else self.synthesizer if start is None else self.warm
-        key = _digest(
+        key = digest_of(
             {
                 "model": (start is not None, self.identities[id(model)]),
                 "weights": weights,
@@ -380,12 +363,12 @@ def last_draws(fit):
 
 def _identity(synthesizer):
     """Hash of the synthesizer, of the code that computes its fits, and of the libraries below."""
-    return _digest(
+    return digest_of(
         {
             "class": _class_sources(type(synthesizer)),
             "fingerprint": synthesizer.fingerprint(),
-            "library": _library_source(),
-            "versions": _versions(),
+            "library": library_source(_SOURCES),
+            "versions": versions(),
         }
     )
 
@@ -421,148 +404,44 @@ def _class_sources(kind):
     return sources
 
 
-@functools.cache
-def _library_source():
-    library = Path(__file__).parents[1]
-    names = ("_random", "_validation", "censoring", "diagnostics", "lipschitz")
-    files = [Path(__file__), *(library / f"{name}.py" for name in names)]
-    files += sorted((library / "synthesizers").rglob("*.py"))
-    return [
-        (str(file.relative_to(library)), hashlib.sha256(file.read_bytes()).hexdigest())
-        for file in files
-    ]
-
-
-@functools.cache
-def _versions():
-    found = {"python": platform.python_version(), "machine": platform.machine()}
-    for package in ("numpy", "scipy", "numba", "arviz-stats", "pymc", "pytensor"):
-        try:
-            found[package] = metadata.version(package)
-        except metadata.PackageNotFoundError:
-            found[package] = None
-    return found
-
-
-def _digest(value):
-    digest = hashlib.sha256()
-    _feed(digest, value)
-    return digest.hexdigest()[:40]
-
-
-def _feed(digest, value):
-    """Feed a value to a hash, with its type and size, so that no two values look the same."""
-    if isinstance(value, np.random.SeedSequence):
-        value = {"entropy": value.entropy, "key": value.spawn_key, "pool": value.pool_size}
-    elif dataclasses.is_dataclass(value) and not isinstance(value, type):
-        value = {entry.name: getattr(value, entry.name) for entry in dataclasses.fields(value)}
-    elif isinstance(value, np.generic):
-        value = value.item()
-    if isinstance(value, np.ndarray) and value.dtype.kind in "biufc":
-        digest.update(f"array {value.dtype.str} {value.shape} ".encode())
-        digest.update(np.ascontiguousarray(value).tobytes())
-    elif isinstance(value, (list, tuple)):
-        digest.update(f"list {len(value)} ".encode())
-        for part in value:
-            _feed(digest, part)
-    elif isinstance(value, dict):
-        digest.update(f"dict {len(value)} ".encode())
-        for name, part in value.items():
-            _feed(digest, name)
-            _feed(digest, part)
-    elif value is None or isinstance(value, (bool, int, float, str, bytes)):
-        text = repr(value)
-        digest.update(f"{type(value).__name__} {len(text)} {text} ".encode())
-    else:
-        raise ValueError(
-            f"no hash can be taken of a {type(value).__name__}; accepted in what fingerprint() "
-            "returns: numbers, text, None, arrays of numbers, and lists, dicts and dataclasses"
-        )
+_SOURCES = (
+    "studies/kept_fits.py",
+    "studies/kept_folder.py",
+    "_random.py",
+    "_validation.py",
+    "censoring.py",
+    "diagnostics.py",
+    "lipschitz.py",
+    "synthesizers",
+)
 
 
 # ---- the folder -------------------------------------------------------------------------------
 
 
-class FitStore:
-    """A folder of fit summaries, one file each, named by the hash of what it was computed from.
-
-    What lies there is confidential, and a text file in it says so.
+class FitStore(KeptFolder):
+    """A folder of fit summaries: see :class:`ppm.studies.kept_folder.KeptFolder`.
 
     Parameters
     ----------
     folder : path-like
-        The folder. If it does not exist it is made, for its owner only. One that exists keeps its
-        permissions, as others may use it for something else; the files in it are readable by their
-        owner only, those of earlier runs too.
-
-    Raises
-    ------
-    ValueError
-        If the folder cannot be made or written.
+        The folder.
     """
 
     def __init__(self, folder):
-        try:
-            self.folder = Path(folder)
-        except TypeError:
-            raise ValueError(f"fits must be a folder; got {shown(folder)}") from None
-        note = self.folder / NOTE_FILE
-        try:
-            if not self.folder.exists():
-                own_folder(self.folder)
-            if not note.exists():
-                own_file(note).write_text(NOTE, "utf-8")
-            for file in self.folder.glob("*.npz"):
-                if re.fullmatch(r"[0-9a-f]{40}", file.stem):
-                    # somebody else's file is theirs to open or close
-                    with contextlib.suppress(PermissionError):
-                        file.chmod(0o600)
-        except OSError as error:
-            raise ValueError(f"fits: cannot write into {folder}: {error.strerror}") from None
-
-    def path(self, key):
-        """File of a fit, whether it exists or not."""
-        return self.folder / f"{key}.npz"
+        super().__init__(folder, name="fits", note=NOTE, what="fit")
 
     def load(self, key):
         """The summary with this key, or None if there is none that can be read."""
-        path = self.path(key)
-        if not path.exists():
-            return None
-        try:
-            # opened here, because NumPy leaves a file open that it cannot read
-            with path.open("rb") as stream, np.load(stream, allow_pickle=False) as arrays:
-                # reading an array checks its sum of bits
-                return _summary(key, {name: arrays[name] for name in arrays.files})
-        except Exception as error:
-            # damage shows in many ways: as a broken archive, a missing entry, a wrong shape
-            warnings.warn(
-                f"{path.name} among the kept fits is damaged and is computed again ({error})",
-                DamagedFit,
-                stacklevel=2,
-            )
-            return None
+        return self.read(key, _summary)
 
     def save(self, summary):
-        """Keep a summary: written beside, then renamed, so that no half of it is ever read."""
-        part = self.folder / f"{summary.key}.{uuid.uuid4().hex}.part"
-        try:
-            with own_file(part).open("wb") as stream:
-                np.savez(stream, **_arrays(summary))
-            part.replace(self.path(summary.key))
-        except OSError as error:
-            warnings.warn(
-                f"a fit could not be kept in {self.folder.name}: {error.strerror}",
-                DamagedFit,
-                stacklevel=2,
-            )
-        finally:
-            part.unlink(missing_ok=True)
+        """Keep a summary."""
+        self.write(summary.key, *_parts(summary))
 
 
-def _arrays(summary):
+def _parts(summary):
     head = {
-        "key": summary.key,
         "draws_used": summary.draws_used,
         "diagnostics": dataclasses.asdict(summary.diagnostics),
         "end": None,
@@ -577,13 +456,10 @@ def _arrays(summary):
         posterior = summary.end["posterior"]
         head["end"] = {str(name): list(posterior[name].dims) for name in posterior.data_vars}
         arrays |= {f"end {name}": posterior[name].values for name in posterior.data_vars}
-    return {"head": np.array(json.dumps(head)), **arrays}
+    return head, arrays
 
 
-def _summary(key, arrays):
-    head = json.loads(str(arrays["head"]))
-    if head["key"] != key:
-        raise ValueError("it belongs to another fit")
+def _summary(head, arrays):
     found = head["diagnostics"]
     found |= {name: tuple(found[name]) for name in ("by_chain", "spread")}
     end = None
@@ -591,7 +467,7 @@ def _summary(key, arrays):
         variables = {name: (dims, arrays[f"end {name}"]) for name, dims in head["end"].items()}
         end = xr.DataTree.from_dict({"posterior": xr.Dataset(variables)})
     return FitSummary(
-        key=key,
+        key=head["key"],
         weights=arrays["weights"],
         largest=arrays["largest"],
         oscillations=arrays["oscillations"],

@@ -9,7 +9,9 @@ import pytest
 
 import ppm
 from ppm.studies import kept_fits as fits
-from ppm.studies.kept_fits import DamagedFit, FitRunner, FitStore
+from ppm.studies import kept_folder
+from ppm.studies.kept_fits import FitRunner, FitStore
+from ppm.studies.kept_folder import DamagedFit, digest_of
 
 COUNTS = np.random.default_rng(7).poisson(100, 40)
 PAIRS = [(0.7, 0.0), (0.5, -0.3)]
@@ -121,13 +123,13 @@ def test_the_key_depends_on_data_settings_weights_and_seed():
 
 def test_the_key_depends_on_the_code_and_on_numpy(monkeypatch):
     before = key()
-    sources = {name for name, _ in fits._library_source()}
+    sources = {name for name, _ in fits.library_source(fits._SOURCES)}
     assert {"lipschitz.py", "censoring.py", "synthesizers/mixture/model.py"} <= sources
-    monkeypatch.setattr(fits, "_library_source", lambda: [("lipschitz.py", "0")])
+    monkeypatch.setattr(fits, "library_source", lambda names: [("lipschitz.py", "0")])
     other_code = key()
     monkeypatch.undo()
-    assert fits._versions()["numpy"] == np.__version__
-    monkeypatch.setattr(fits, "_versions", lambda: {"numpy": "0"})
+    assert fits.versions()["numpy"] == np.__version__
+    monkeypatch.setattr(fits, "versions", lambda: {"numpy": "0"})
     assert len({before, other_code, key()}) == 3
 
 
@@ -200,8 +202,8 @@ def test_values_that_look_alike_have_other_hashes():
         # the same names and numbers in the same order, at other depths
         {"a": {"b": 1, "c": 2}}, {"a": {"b": 1}, "c": 2}, {"a": {}, "b": 1, "c": 2},
     ]
-    assert len({fits._digest(value) for value in values}) == len(values)
-    assert fits._digest(np.float64(1)) == fits._digest(1.0)
+    assert len({digest_of(value) for value in values}) == len(values)
+    assert digest_of(np.float64(1)) == digest_of(1.0)
 
 
 def cut_short(path):
@@ -239,7 +241,7 @@ def test_a_half_written_file_is_never_seen(tmp_path, monkeypatch):
         stream.write(b"half of it")
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(fits.np, "savez", half)
+    monkeypatch.setattr(kept_folder.np, "savez", half)
     with pytest.raises(KeyboardInterrupt):
         sweep(tmp_path)
     assert [file.name for file in tmp_path.iterdir()] == ["CONFIDENTIAL.txt"]
@@ -249,11 +251,23 @@ def test_a_half_written_file_is_never_seen(tmp_path, monkeypatch):
     assert computed == total and same(found, plain)
 
 
+def test_what_a_killed_process_left_half_written_goes_when_it_is_old(tmp_path):
+    part, other = (tmp_path / f"{40 * 'a'}.{32 * letter}.part" for letter in "bc")
+    foreign = tmp_path / "film.mkv.part"
+    for path in (part, other, foreign):
+        path.write_text("half")
+    for path in (part, foreign):
+        os.utime(path, (1e9, 1e9))
+    FitStore(tmp_path)
+    # another process may be writing the one, and nobody knows what the third is
+    assert not part.exists() and other.exists() and foreign.exists()
+
+
 def test_a_full_disk_costs_the_file_and_not_the_fit(tmp_path, monkeypatch):
     def full(stream, **arrays):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(fits.np, "savez", full)
+    monkeypatch.setattr(kept_folder.np, "savez", full)
     with pytest.warns(DamagedFit, match="could not be kept.*No space"):
         found, _ = sweep(tmp_path)
     assert same(found, sweep()[0])
