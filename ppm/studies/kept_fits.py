@@ -130,7 +130,7 @@ class FitRunner:
         self.progress = FitProgress(False) if progress is None else progress
         # without a store nothing outlives the runner, whose synthesizer is always the same
         self.identities = {
-            id(model): "" if store is None else _identity(model)
+            id(model): "" if store is None else identity(model)
             for model in (self.synthesizer, self.warm, self.longer)
         }
         self._known, self._lock = {}, threading.Lock()
@@ -361,7 +361,7 @@ def last_draws(fit):
 # ---- what a fit is computed from --------------------------------------------------------------
 
 
-def _identity(synthesizer):
+def identity(synthesizer):
     """Hash of the synthesizer, of the code that computes its fits, and of the libraries below."""
     return digest_of(
         {

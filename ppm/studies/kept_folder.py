@@ -49,9 +49,14 @@ def library_source(names=None):
     for path in chosen:
         files += sorted(path.rglob("*.py")) if path.is_dir() else [path] * (path.suffix == ".py")
     return [
-        (str(file.relative_to(library)), hashlib.sha256(file.read_bytes()).hexdigest())
+        (str(file.relative_to(library)), file_hash(file))
         for file in files
     ]
+
+
+def file_hash(file):
+    """Hash of a file's content."""
+    return hashlib.sha256(Path(file).read_bytes()).hexdigest()
 
 
 @functools.cache

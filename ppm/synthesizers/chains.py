@@ -38,9 +38,12 @@ def run_chains(function, jobs, advance, *, parallel):
     advance : callable
         Called with the number of sweeps done so far by all chains.
     parallel : bool
-        Whether jobs run in other processes. The results do not depend on that.
+        Whether jobs run in other processes. The results do not depend on that. A job of a study
+        that runs beside others starts no further processes.
     """
     shared = _shared.get()
+    if _alone.get():
+        return _run_serial(function, jobs, advance)
     if shared is not None:
 
         def advance_both(sweeps):
@@ -144,7 +147,7 @@ class ChainPool:
                 self._free += slots
 
     def _submit(self, function, jobs):
-        with self._lock, _clean_start():
+        with self._lock, clean_start():
             if self.stopped:
                 raise ChainsStopped
             if self._executor is None:
@@ -191,6 +194,24 @@ def sharing(pool, advance):
         _shared.reset(token)
 
 
+_alone = contextvars.ContextVar("alone", default=False)
+
+
+@contextlib.contextmanager
+def alone_in_this_process():
+    """Let whatever runs within, in this thread, start no processes: it is one of several."""
+    token = _alone.set(True)
+    try:
+        yield
+    finally:
+        _alone.reset(token)
+
+
+def is_alone():
+    """Whether this is within :func:`alone_in_this_process`."""
+    return _alone.get()
+
+
 _channel = {}
 
 
@@ -217,7 +238,7 @@ def _run_in_worker(function, slot, job):
 
 
 @contextlib.contextmanager
-def _clean_start():
+def clean_start():
     """Start processes with one thread, and without running the user's script in them again."""
     threads = {name: "1" for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")}
     before = {name: os.environ.get(name) for name in threads}
@@ -237,8 +258,8 @@ def _clean_start():
 
 
 @contextlib.contextmanager
-def progress_bar(show, total):
-    """Yield a function that takes the number of sweeps done so far, of all chains."""
+def progress_bar(show, total, unit="sweeps"):
+    """Yield a function that takes the number of sweeps, or whatever is counted, done so far."""
     if not show:
         yield lambda sweeps: None
         return
@@ -246,7 +267,7 @@ def progress_bar(show, total):
         from tqdm import tqdm
 
     with tqdm(
-        total=total, unit=" sweeps", file=sys.stderr, mininterval=seconds_between_states()
+        total=total, unit=f" {unit}", file=sys.stderr, mininterval=seconds_between_states()
     ) as bar:
 
         def advance(sweeps):

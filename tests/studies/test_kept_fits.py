@@ -143,12 +143,12 @@ def test_the_key_depends_on_the_code_and_on_numpy(monkeypatch):
 )
 def test_every_setting_of_the_mixture_counts(change):
     y, X = COUNTS / 10.0, np.ones((40, 1))
-    plain = fits._identity(ppm.FiniteMixture(y, X, components=2, warmup=5))
+    plain = fits.identity(ppm.FiniteMixture(y, X, components=2, warmup=5))
     other = ppm.FiniteMixture(y, X, **{"components": 2, "warmup": 5, **change})
-    assert fits._identity(other) != plain
+    assert fits.identity(other) != plain
     # where the chains run does not
-    assert fits._identity(ppm.FiniteMixture(y, X, components=2, warmup=5, parallel=True)) == plain
-    assert fits._identity(ppm.FiniteMixture(y + 1, X, components=2, warmup=5)) != plain
+    assert fits.identity(ppm.FiniteMixture(y, X, components=2, warmup=5, parallel=True)) == plain
+    assert fits.identity(ppm.FiniteMixture(y + 1, X, components=2, warmup=5)) != plain
 
 
 class WithoutFingerprint:

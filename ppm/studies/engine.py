@@ -1,0 +1,329 @@
+"""Where the tasks of a study run: a pool of processes of its own, or the executor that one has."""
+
+import atexit
+import contextlib
+import importlib.util
+import multiprocessing
+import os
+import pickle
+import platform
+import shutil
+import signal
+import sys
+import tempfile
+import threading
+import traceback
+from concurrent.futures import Executor, ProcessPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from ppm._validation import check_count, needed_for, one_thread, shown
+from ppm.synthesizers.chains import alone_in_this_process, clean_start, cores
+
+#: read by :func:`engine_of_the_run` alone; ``ppm run --workers`` and ``--scheduler`` set them
+WORKERS, SCHEDULER = "PPM_WORKERS", "PPM_SCHEDULER"
+# tasks that were handed over and are not finished, for each worker: one runs, the others wait
+_WINDOW = 3
+# for an executor that does not say how many workers it has
+_UNKNOWN_WORKERS = 16
+_SECONDS_TO_CONNECT = 5
+_LIBRARY = Path(__file__).resolve().parents[1]
+WITHHELD = "(its message is not kept, since it may repeat a record; run the seed again to see it)"
+
+
+# ---- in the worker ----------------------------------------------------------------------------
+
+# one task after the other, whatever threads a process has: PyTensor cannot compile in two
+_turn = threading.Lock()
+_prepared = False
+
+
+@dataclass(frozen=True)
+class Payload:
+    """A function and its task, as bytes: an executor that logs what it runs shows none of them."""
+
+    content: bytes = field(repr=False)
+    driver: tuple = field(repr=False)
+
+
+@dataclass(frozen=True)
+class Failure:
+    """Why a task has no result: name of the error, and where it was raised, without any values."""
+
+    error: str
+    traceback: str
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What came of a task: its result or its failure."""
+
+    result: object = field(default=None, repr=False)
+    failure: Failure | None = None
+
+
+def this_process():
+    """A name that no other process has, on this machine or another."""
+    return platform.node(), os.getpid()
+
+
+def run_payload(payload):
+    """Run a task in whatever process an executor has chosen, and return its :class:`Outcome`."""
+    with _turn:
+        if payload.driver != this_process():
+            _prepare()
+        with one_thread(), alone_in_this_process():
+            try:
+                function, task = pickle.loads(payload.content)
+                return Outcome(result=function(task))
+            except KeyboardInterrupt:
+                raise
+            except BaseException as error:
+                # also a SystemExit: it ends the task and not the worker
+                return Outcome(failure=failure_of(error))
+
+
+def _prepare(folder=None):
+    """Give this process a compile folder of its own, if PyTensor has none yet."""
+    global _prepared
+    if _prepared or "pytensor" in sys.modules:
+        return
+    _prepared = True
+    os.environ.setdefault("NUMBA_NUM_THREADS", "1")
+    if folder is None:
+        folder = tempfile.mkdtemp(prefix="ppm-compiled-")
+        atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    before = os.environ.get("PYTENSOR_FLAGS")
+    own = f"base_compiledir={folder}"
+    os.environ["PYTENSOR_FLAGS"] = f"{before},{own}" if before else own
+
+
+def _initialise(reader, folder):
+    """Begin a worker of :class:`OwnPool`, which must not outlive it."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    # nothing that runs here is for others to read
+    os.umask(0o077)
+
+    def follow():
+        # nothing is ever sent: this ends when the other end is closed, or its process has ended
+        with contextlib.suppress(EOFError, OSError):
+            reader.recv()
+        shutil.rmtree(folder, ignore_errors=True)
+        os._exit(1)
+
+    threading.Thread(target=follow, daemon=True).start()
+    _prepare(os.path.join(folder, str(os.getpid())))
+
+
+def failure_of(error):
+    """The :class:`Failure` of an error: lines of code, and of messages the library's own alone."""
+    parts = []
+    while error is not None and len(parts) < 5:
+        frames = [
+            frame
+            for frame in traceback.extract_tb(error.__traceback__)
+            if frame.filename != __file__
+        ]
+        own = bool(frames) and Path(frames[-1].filename).resolve().is_relative_to(_LIBRARY)
+        told = f"{type(error).__name__}: {error if own else WITHHELD}"
+        parts.append("".join(traceback.format_list(frames)) + told)
+        error = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
+    return Failure(parts[0].rpartition("\n")[2].partition(":")[0], "\n\ncaused by\n".join(parts))
+
+
+# ---- in the driver ----------------------------------------------------------------------------
+
+
+def packed(function, task):
+    """A function and its task in a form that any process of the same library can run.
+
+    Raises
+    ------
+    ValueError
+        If they cannot be sent to another process.
+    """
+    by_value = importlib.util.find_spec("cloudpickle") is not None
+    try:
+        if by_value:
+            # functions of a script or of a notebook travel with their code
+            import cloudpickle
+
+            content = cloudpickle.dumps((function, task))
+        else:
+            content = pickle.dumps((function, task))
+    except Exception as error:
+        raise ValueError(
+            "a study on an executor needs functions and models that can be sent to other "
+            f"processes, and these cannot ({type(error).__name__}): define them in a module, and "
+            "open files and connections inside the functions"
+        ) from None
+    if not by_value and b"__main__" in content:
+        raise ValueError(
+            "functions of a script or a notebook reach other processes with the help of "
+            "cloudpickle: pip install cloudpickle, or define them in a module that is imported"
+        )
+    return Payload(content, this_process())
+
+
+class OwnPool:
+    """Processes that are spawned for one study, each with one thread and a compile folder.
+
+    Parameters
+    ----------
+    workers : int
+        How many at the most.
+    """
+
+    def __init__(self, workers):
+        self.workers = workers
+        self.window = _WINDOW * workers
+        self._start()
+
+    def _start(self):
+        context = multiprocessing.get_context("spawn")
+        self._reader, self._writer = context.Pipe(duplex=False)
+        self._folder = tempfile.mkdtemp(prefix="ppm-compiled-")
+        self._executor = ProcessPoolExecutor(
+            self.workers, context, _initialise, (self._reader, self._folder)
+        )
+
+    def submit(self, payload):
+        """Hand a task over: a Future of its :class:`Outcome`."""
+        # processes start here, one by one
+        with clean_start():
+            return self._executor.submit(run_payload, payload)
+
+    def restart(self):
+        """New processes, after one was killed and took the others with it."""
+        self.stop()
+        self._start()
+
+    def stop(self):
+        """End all processes at once."""
+        self._writer.close()
+        self.close()
+
+    def close(self):
+        """End the processes, when what runs in them has ended."""
+        self._executor.shutdown(cancel_futures=True)
+        self._writer.close()
+        self._reader.close()
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+
+class GivenExecutor:
+    """The executor of the user, which nobody here starts, restarts or ends.
+
+    Parameters
+    ----------
+    executor : concurrent.futures.Executor
+        The executor.
+    """
+
+    restart = None
+
+    def __init__(self, executor):
+        self.executor = executor
+        self.window = _WINDOW * (_workers_of(executor) or _UNKNOWN_WORKERS)
+
+    def submit(self, payload):
+        """Hand a task over: a Future of its :class:`Outcome`."""
+        return self.executor.submit(run_payload, payload)
+
+    def stop(self):
+        """Nothing: tasks that run end by themselves."""
+
+    close = stop
+
+
+def _workers_of(executor):
+    workers = getattr(executor, "_max_workers", None)
+    client = getattr(executor, "_client", None)
+    if workers is None and hasattr(client, "nthreads"):
+        # of Dask
+        workers = sum(client.nthreads().values())
+    return workers if isinstance(workers, int) else None
+
+
+def check_executor(executor):
+    """Refuse what is no executor, before any work starts."""
+    if executor is not None and not isinstance(executor, Executor):
+        raise ValueError(
+            "executor must be a concurrent.futures.Executor, such as ProcessPoolExecutor(4) or "
+            f"Dask's client.get_executor(); got {type(executor).__name__}"
+        )
+
+
+def engine_of_the_run():
+    """What the environment asks for: a number of workers, an executor of Dask's, or None.
+
+    ``ppm run`` sets these two variables. They say where studies run, and change no number: that is
+    why they are no parameters.
+
+    Returns
+    -------
+    int, concurrent.futures.Executor or None
+        From ``PPM_SCHEDULER``, the address of a Dask scheduler, or else ``PPM_WORKERS``.
+
+    Raises
+    ------
+    ValueError
+        If the number is none, or nobody answers at the address.
+    """
+    address, workers = os.environ.get(SCHEDULER, ""), os.environ.get(WORKERS, "")
+    if address:
+        return connected(address).get_executor()
+    if not workers:
+        return None
+    number = int(workers) if workers.isdecimal() else workers
+    return check_count(WORKERS, number)
+
+
+_clients = {}
+
+
+def connected(address):
+    """The Dask client of a scheduler's address, the same one again in a process.
+
+    Raises
+    ------
+    ppm._validation.MissingExtraError
+        If distributed is not installed.
+    ValueError
+        If nobody answers within a few seconds.
+    """
+    client = _clients.get(address)
+    if client is None or client.status != "running":
+        with needed_for("a Dask scheduler"):
+            from distributed import Client
+        try:
+            client = Client(address, timeout=_SECONDS_TO_CONNECT, set_as_default=False)
+        except (OSError, ValueError, TypeError) as error:
+            raise ValueError(
+                f"no Dask scheduler answers at {shown(address)} ({type(error).__name__}); "
+                "accepted: an address such as tcp://127.0.0.1:8786, of a scheduler that runs"
+            ) from None
+        _clients[address] = client
+        atexit.register(client.close)
+    return client
+
+
+@contextlib.contextmanager
+def engine_for(executor):
+    """Yield where tasks are handed over, and end it if it was made here.
+
+    Parameters
+    ----------
+    executor : concurrent.futures.Executor, int or None
+        The user's, or a number of workers; None for one for each core.
+    """
+    if isinstance(executor, Executor):
+        engine = GivenExecutor(executor)
+    else:
+        engine = OwnPool(executor or cores())
+    try:
+        yield engine
+    except BaseException:
+        engine.stop()
+        raise
+    engine.close()

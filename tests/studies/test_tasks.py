@@ -1,0 +1,539 @@
+"""Tasks on engines: the same results in the same order, whatever happens on the way."""
+
+import contextlib
+import functools
+import multiprocessing
+import os
+import pickle
+import signal
+import stat
+import subprocess
+import sys
+import textwrap
+import threading
+import time
+from concurrent.futures import (
+    BrokenExecutor,
+    Executor,
+    Future,
+    ProcessPoolExecutor,
+    ThreadPoolExecutor,
+)
+from pathlib import Path
+
+import engine_jobs
+import numpy as np
+import psutil
+import pytest
+from engine_jobs import SECRET, draw, jobs, times_run
+
+import ppm
+from ppm.studies import engine, kept_folder, tasks
+from ppm.studies.kept_folder import DamagedFit
+from ppm.studies.tasks import chosen_engine, content_of, failures_of, run_tasks
+
+POSIX = pytest.mark.skipif(os.name == "nt", reason="signals and permissions of POSIX")
+
+
+def run(function, todo, workers=None, executor=None, store=None, **settings):
+    """Outcomes of tasks on an engine."""
+    chosen = chosen_engine(executor, store, 1)
+    if workers is not None:
+        chosen = tasks.Engine(workers, chosen.store)
+    return run_tasks(function, todo, chosen, **settings)
+
+
+def drawn(outcomes):
+    return np.array([outcome.result["drawn"] for outcome in outcomes])
+
+
+def expected(todo):
+    return np.array([draw(job)["drawn"] for job in todo])
+
+
+def processes():
+    found = psutil.Process().children(recursive=True)
+    return [p for p in found if "resource_tracker" not in " ".join(p.cmdline())]
+
+
+# ---- the same results everywhere --------------------------------------------------------------
+
+
+@pytest.mark.parametrize("workers", [1, 2, 4])
+def test_results_come_in_the_order_of_the_tasks_from_any_number_of_workers(workers):
+    todo = jobs(7)
+    assert np.array_equal(drawn(run(engine_jobs.draw_late, todo, workers)), expected(todo))
+    assert not processes()
+    # in another order they would be others
+    assert not np.array_equal(expected(todo), expected(todo[::-1]))
+
+
+def test_any_executor_of_the_standard_library_will_do():
+    todo = jobs(5)
+    spawn = multiprocessing.get_context("spawn")
+    with ThreadPoolExecutor(3) as threads, ProcessPoolExecutor(1, spawn) as pool:
+        for executor in (threads, pool):
+            found = run(engine_jobs.draw_late, todo, executor=executor)
+            assert np.array_equal(drawn(found), expected(todo))
+            # it is the user's, and goes on
+            assert executor.submit(int, "3").result() == 3
+    assert np.array_equal(drawn(run(draw, todo, here=True)), expected(todo))
+
+
+class Watched(Executor):
+    """Runs a task when somebody waits, and remembers how many waited at the same time."""
+
+    def __init__(self, workers):
+        self._max_workers, self.most, self.waiting = workers, 0, []
+        self.submitted = []
+
+    def submit(self, function, *arguments):
+        future = Future()
+        self.submitted.append(arguments)
+        self.waiting.append((future, function, arguments))
+        self.most = max(self.most, len(self.waiting))
+        threading.Timer(0.01, self.one).start()
+        return future
+
+    def one(self):
+        # the last one first
+        future, function, arguments = self.waiting.pop()
+        future.set_result(function(*arguments))
+
+
+@pytest.mark.parametrize("workers", [1, 3])
+def test_no_more_than_a_window_of_tasks_is_handed_over(workers):
+    todo, executor = jobs(20), Watched(workers)
+    assert np.array_equal(drawn(run(draw, todo, executor=executor)), expected(todo))
+    assert 2 * workers <= executor.most <= 4 * workers
+
+
+def test_a_process_has_one_thread_and_a_folder_of_its_own_that_goes():
+    seen = {}
+    for outcome in run(engine_jobs.where, jobs(6), 2):
+        found = outcome.result
+        assert found["threads"] == 1
+        seen[int(found["process"])] = str(found["folder"])
+    assert os.getpid() not in seen and len(set(seen.values())) == len(seen)
+    for process, folder in seen.items():
+        assert folder.endswith(str(process)) and not Path(folder).parent.exists()
+
+
+@POSIX
+def test_the_compile_folder_is_its_owners():
+    pool = engine.OwnPool(1)
+    assert stat.S_IMODE(os.stat(pool._folder).st_mode) == 0o700
+    pool.close()
+    assert not os.path.exists(pool._folder)
+
+
+def test_a_study_within_a_task_starts_no_processes():
+    found = run(engine_jobs.runs_chains_and_tasks, jobs(1), 1)[0].result
+    assert found["process"] != os.getpid()
+    assert set(found["chains"]) == set(found["tasks"]) == {int(found["process"])}
+
+
+@pytest.mark.parametrize("how", ["script", "standard input"])
+def test_a_script_without_a_guard_does_not_run_itself_again(tmp_path, how):
+    script = tmp_path / "script.py"
+    script.write_text(
+        textwrap.dedent(
+            """
+            from dataclasses import dataclass
+            import numpy as np
+            from ppm.studies.tasks import Engine, run_tasks
+
+            print("begun", flush=True)
+            FACTOR = 3
+
+            @dataclass
+            class Job:
+                number: int
+                seed: object
+
+            def times(job):
+                return {"found": FACTOR * job.number}
+
+            found = run_tasks(times, [Job(i, None) for i in range(3)], Engine(2, None))
+            print([int(one.result["found"]) for one in found])
+            """
+        )
+    )
+    env = os.environ | {"PYTHONPATH": str(Path(ppm.__file__).parents[1])}
+    command = [sys.executable, "-W", "error", *([str(script)] if how == "script" else ["-"])]
+    with script.open() as stream:
+        done = subprocess.run(
+            command, env=env, stdin=stream, capture_output=True, text=True, timeout=120
+        )
+    assert done.stdout.splitlines() == ["begun", "[0, 3, 6]"], done.stderr
+
+
+def test_what_is_no_executor_is_refused():
+    with pytest.raises(
+        ValueError, match="^executor must be a concurrent.futures.Executor.*got int"
+    ):
+        chosen_engine(4, None, 1)
+    holds = functools.partial(lambda lock, job: {}, threading.Lock())
+    with ThreadPoolExecutor(1) as executor, pytest.raises(ValueError, match="these cannot"):
+        run(holds, jobs(1), executor=executor)
+
+
+def test_the_environment_says_how_many_workers(monkeypatch):
+    for name in (engine.WORKERS, engine.SCHEDULER):
+        monkeypatch.delenv(name, raising=False)
+    assert chosen_engine(None, None, None).plain
+    monkeypatch.setenv(engine.WORKERS, "3")
+    assert chosen_engine(None, None, None).executor == 3
+    with ThreadPoolExecutor(1) as executor:
+        # what a function is given goes before what its surroundings say
+        assert chosen_engine(executor, None, None).executor is executor
+    for wrong in ("0", "-1", "1.5", "many"):
+        monkeypatch.setenv(engine.WORKERS, wrong)
+        with pytest.raises(ValueError, match="^PPM_WORKERS must be"):
+            chosen_engine(None, None, None)
+
+
+# ---- failures ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("function", ["fail_at_two", "leave_at_two"])
+@pytest.mark.parametrize("threads", [False, True])
+def test_a_failure_is_a_row_with_its_seed_and_the_others_are_there(function, threads):
+    todo = jobs(4)
+    with ThreadPoolExecutor(2) if threads else contextlib.nullcontext() as executor:
+        found = run(getattr(engine_jobs, function), todo, executor=executor)
+    table = failures_of(todo, found)
+    (row,) = table.to_dict("records")
+    assert row["number"] == 2 and row["error"] in ("ValueError", "SystemExit")
+    seed = np.random.SeedSequence(row["entropy"], spawn_key=row["spawn_key"])
+    assert np.array_equal(seed.generate_state(4), todo[2].seed.generate_state(4))
+    assert f"in {function}" in row["traceback"] and "engine_jobs.py" in row["traceback"]
+    others = [outcome for i, outcome in enumerate(found) if i != 2]
+    assert np.array_equal(drawn(others), np.delete(expected(todo), 2, axis=0))
+    assert tasks.no_failures().empty
+
+
+def test_a_failure_repeats_no_value_but_what_the_library_says_of_an_argument():
+    todo = jobs(4)
+    mark = SECRET.partition(" ")[2]
+    (row,) = failures_of(todo, run(engine_jobs.fail_at_two, todo, 1)).to_dict("records")
+    assert mark not in str(row) and "not kept" in row["traceback"]
+    found = run(engine_jobs.fail_at_two_in_the_library, todo, 1)
+    (row,) = failures_of(todo, found).to_dict("records")
+    assert "ValueError: bound must be a finite number" in row["traceback"]
+
+
+def test_an_executor_that_shows_its_tasks_shows_no_record():
+    executor = Watched(1)
+    run(draw, jobs(2, folder=SECRET), executor=executor)
+    shown = repr(executor.submitted)
+    assert "Payload()" in shown and "987654" not in shown and "record" not in shown
+
+
+def test_if_all_fail_the_first_is_told():
+    with pytest.raises(RuntimeError, match="none of the 3 parts.*\n(.*\n)*.*in fail") as caught:
+        run(engine_jobs.fail, jobs(3), 1)
+    assert SECRET not in str(caught.value)
+
+
+class Broken(Watched):
+    """Breaks after two tasks, as a pool does whose process was killed."""
+
+    def submit(self, function, *arguments):
+        if len(self.submitted) >= 2:
+            raise BrokenExecutor("a process died")
+        return super().submit(function, *arguments)
+
+
+def test_the_users_executor_is_not_mended_and_what_it_did_is_there():
+    todo = jobs(5)
+    found = run(draw, todo, executor=Broken(1))
+    assert np.array_equal(drawn(found[:2]), expected(todo[:2]))
+    assert failures_of(todo, found)["number"].tolist() == [2, 3, 4]
+    with ThreadPoolExecutor(1) as ended:
+        pass
+    with pytest.raises(RuntimeError, match="none of the 5"):
+        run(draw, todo, executor=ended)
+
+
+# ---- faults -----------------------------------------------------------------------------------
+
+
+@POSIX
+def test_a_killed_worker_costs_time_and_no_result(tmp_path):
+    todo = jobs(9, tmp_path)
+    found = run(engine_jobs.killed_once, todo, 2)
+    assert (tmp_path / "killed-3").exists()
+    assert np.array_equal(drawn(found), expected(todo))
+    assert not processes()
+
+
+@POSIX
+def test_a_task_that_kills_its_worker_fails_alone():
+    todo = jobs(9)
+    found = run(engine_jobs.killed_always, todo, 2)
+    (row,) = failures_of(todo, found).to_dict("records")
+    assert row["number"] == 3 and "killed 3 times" in row["traceback"]
+    others = [outcome for outcome in found if outcome.failure is None]
+    assert np.array_equal(drawn(others), np.delete(expected(todo), 3, axis=0))
+
+
+def test_what_is_kept_is_not_computed_again(tmp_path):
+    todo, store = jobs(5, tmp_path), tmp_path / "store"
+    first = run(engine_jobs.counted, todo[:3], store=store, here=True)
+    with ThreadPoolExecutor(2) as executor:
+        both = run(engine_jobs.counted, todo, executor=executor, store=store)
+    assert times_run(tmp_path) == dict.fromkeys(range(5), 1)
+    assert np.array_equal(drawn(both), expected(todo))
+    assert np.array_equal(drawn(first), expected(todo[:3]))
+    # other seeds are other tasks
+    run(engine_jobs.counted, jobs(5, tmp_path, seed=6), store=store, here=True)
+    assert times_run(tmp_path) == dict.fromkeys(range(5), 2)
+
+
+def test_a_failure_is_not_kept(tmp_path):
+    run(engine_jobs.fail_at_two, jobs(4), 1, store=tmp_path)
+    assert len(list(tmp_path.glob("*.npz"))) == 3
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda path: path.write_bytes(path.read_bytes()[:-100]),
+        lambda path: path.write_bytes(b""),
+        lambda path: path.write_bytes(next(
+            other for other in path.parent.glob("*.npz") if other != path
+        ).read_bytes()),
+    ],
+    ids=["cut short", "empty", "another's"],
+)
+def test_a_damaged_result_is_computed_again(tmp_path, damage):
+    todo, store = jobs(3, tmp_path), tmp_path / "store"
+    run(engine_jobs.counted, todo, store=store, here=True)
+    damage(min(store.glob("*.npz")))
+    with pytest.warns(DamagedFit, match="among the kept results is damaged"):
+        found = run(engine_jobs.counted, todo, store=store, here=True)
+    assert sum(times_run(tmp_path).values()) == 4
+    assert np.array_equal(drawn(found), expected(todo))
+
+
+def test_a_full_disk_costs_the_file_and_not_the_result(tmp_path, monkeypatch):
+    real, written = np.savez, []
+
+    def full(stream, **arrays):
+        written.append(stream)
+        if len(written) > 2:
+            stream.write(b"half of it")
+            raise OSError(28, "No space left on device")
+        real(stream, **arrays)
+
+    monkeypatch.setattr(kept_folder.np, "savez", full)
+    todo, store = jobs(4, tmp_path), tmp_path / "store"
+    with pytest.warns(DamagedFit, match="a result could not be kept.*No space"):
+        found = run(engine_jobs.counted, todo, store=store, here=True)
+    assert np.array_equal(drawn(found), expected(todo))
+    assert len(list(store.glob("*"))) == 3
+    monkeypatch.undo()
+    run(engine_jobs.counted, todo, store=store, here=True)
+    assert times_run(tmp_path) == {0: 1, 1: 1, 2: 2, 3: 2}
+
+
+@pytest.mark.parametrize("stage", ["before", "while writing", "after renaming"])
+def test_an_interrupt_at_any_stage_keeps_what_is_finished(tmp_path, monkeypatch, stage):
+    todo, store = jobs(12, tmp_path), tmp_path / "store"
+    saved, real, write = [], tasks.ResultStore.save, np.savez
+
+    def save(self, key, result):
+        saved.append(key)
+        if len(saved) == 3:
+            if stage == "before":
+                raise KeyboardInterrupt
+            if stage == "while writing":
+                monkeypatch.setattr(kept_folder.np, "savez", half)
+        real(self, key, result)
+        if len(saved) == 3:
+            raise KeyboardInterrupt
+
+    def half(stream, **arrays):
+        write(stream, **arrays)
+        stream.seek(-5, 1)
+        stream.truncate()
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(tasks.ResultStore, "save", save)
+    with ThreadPoolExecutor(1) as executor, pytest.raises(KeyboardInterrupt):
+        run(engine_jobs.slow, todo, executor=executor, store=store)
+    monkeypatch.undo()
+    # the window had three tasks in it, of which at most one had begun
+    assert len(times_run(tmp_path)) <= 5
+    kept = 2 + (stage == "after renaming")
+    assert len(list(store.glob("*.npz"))) == kept and not list(store.glob("*.part"))
+    before = times_run(tmp_path)
+    found = run(engine_jobs.slow, todo, store=store, workers=2)
+    assert np.array_equal(drawn(found), expected(todo))
+    again = times_run(tmp_path)
+    assert sum(again.values()) - sum(before.values()) == 12 - kept
+
+
+@POSIX
+def test_an_interrupt_ends_the_processes_of_the_pool_at_once(tmp_path, monkeypatch):
+    def save(self, key, result):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(tasks.ResultStore, "save", save)
+    with pytest.raises(KeyboardInterrupt):
+        run(engine_jobs.slow, jobs(40, tmp_path), 2, store=tmp_path / "store")
+    assert not processes()
+    assert len(times_run(tmp_path)) < 10
+
+
+DRIVER = """
+import sys
+sys.path.insert(0, sys.argv[2])
+from engine_jobs import jobs, slow
+from ppm.studies.tasks import Engine, ResultStore, run_tasks
+run_tasks(slow, jobs(12, sys.argv[1]), Engine(2, ResultStore(sys.argv[1] + "/store")))
+"""
+
+
+@POSIX
+def test_a_killed_driver_leaves_no_process_and_the_next_one_goes_on(tmp_path):
+    command = [sys.executable, "-c", DRIVER, str(tmp_path), str(Path(engine_jobs.__file__).parent)]
+    env = os.environ | {"PYTHONPATH": str(Path(ppm.__file__).parents[1])}
+    store = tmp_path / "store"
+    with subprocess.Popen(command, env=env) as driver:
+        while len(list(store.glob("*.npz"))) < 3:
+            assert driver.poll() is None
+            time.sleep(0.02)
+        workers = psutil.Process(driver.pid).children(recursive=True)
+        driver.send_signal(signal.SIGKILL)
+    gone, alive = psutil.wait_procs(workers, timeout=20)
+    assert len(gone) >= 2 and not alive
+    todo, before = jobs(12, tmp_path), times_run(tmp_path)
+    kept = len(list(store.glob("*.npz")))
+    assert 3 <= kept < 12
+    found = run(engine_jobs.slow, todo, 2, store=store)
+    assert np.array_equal(drawn(found), expected(todo))
+    assert sum(times_run(tmp_path).values()) - sum(before.values()) == 12 - kept
+
+
+def test_two_drivers_in_one_store_do_not_disturb_each_other(tmp_path):
+    todo, store = jobs(20, tmp_path), tmp_path / "store"
+    found, barrier = {}, threading.Barrier(2)
+
+    def drive(name, order):
+        barrier.wait()
+        outcomes = run(draw, todo[::order], store=store, here=True)
+        found[name] = drawn(outcomes)[::order]
+
+    drivers = [threading.Thread(target=drive, args=pair) for pair in (("a", 1), ("b", -1))]
+    for driver in drivers:
+        driver.start()
+    for driver in drivers:
+        driver.join()
+    assert np.array_equal(found["a"], expected(todo))
+    assert np.array_equal(found["b"], expected(todo))
+    assert len(list(store.glob("*.npz"))) == 20 and not list(store.glob("*.part"))
+
+
+@POSIX
+def test_the_store_is_its_owners_and_says_what_it_is(tmp_path):
+    store = tmp_path / "new" / "store"
+    before = os.umask(0o022)
+    try:
+        run(draw, jobs(2), store=store, here=True)
+    finally:
+        os.umask(before)
+    assert stat.S_IMODE(store.stat().st_mode) == 0o700
+    assert {stat.S_IMODE(file.stat().st_mode) for file in store.iterdir()} == {0o600}
+    assert "CONFIDENTIAL" in (store / "CONFIDENTIAL.txt").read_text()
+    with pytest.raises(ValueError, match="^store must be a folder; got 3"):
+        chosen_engine(None, 3, 1)
+    with pytest.raises(ValueError, match="^store needs a random_seed"):
+        chosen_engine(None, store, None)
+
+
+# ---- what a result is found by ----------------------------------------------------------------
+
+
+def made(source, name="function"):
+    """A function of a module that is not installed, as a notebook's."""
+    space = {"__name__": "__main__", "np": np}
+    exec(textwrap.dedent(source), space)
+    return space[name]
+
+
+ALIKE = [
+    "def function(n): return n + 1",
+    "def function(n): return n + 2",
+    "def function(n): return n - 1",
+    "def function(n, by=1): return n + by",
+    "def function(n, by=2): return n + by",
+    "K = 1\ndef function(n): return n + K",
+    "K = 2\ndef function(n): return n + K",
+    "def inner(n): return n + 1\ndef function(n): return inner(n)",
+    "def inner(n): return n + 2\ndef function(n): return inner(n)",
+    "def make(k):\n    return lambda n: n + k\nfunction = make(1)",
+    "def make(k):\n    return lambda n: n + k\nfunction = make(2)",
+    "def function(n): return np.sin(n)",
+    "def function(n): return np.cos(n)",
+    "class function:\n    def fit(self): return 1",
+    "class function:\n    def fit(self): return 2",
+    "class function:\n    k = 1\n    def fit(self): return self.k",
+    "class function:\n    k = 2\n    def fit(self): return self.k",
+    "class function:\n    @property\n    def k(self): return 1",
+    "class function:\n    @property\n    def k(self): return 2",
+    "def function(n): return n in {'a', 'b'}",
+    "def function(n): return function(n - 1) if n else 0",
+]
+
+
+def key(value):
+    return kept_folder.digest_of(content_of(value))
+
+
+def test_functions_are_told_apart_by_what_they_do():
+    keys = [key(made(source)) for source in ALIKE]
+    assert len(set(keys)) == len(keys)
+    # and not by where they lie or what stands around them
+    for source, known in zip(ALIKE, keys, strict=True):
+        assert key(made(f"# comment\n\n{source}\n\nother = 3")) == known
+    one, other = (functools.partial(draw, k) for k in (1, 2))
+    assert key(one) != key(other) and key(one) == key(functools.partial(draw, 1))
+    assert key(ppm.GammaPoisson) != key(ppm.FiniteMixture)
+    assert key(ppm.GammaPoisson([1, 2])) != key(ppm.GammaPoisson([1, 3]))
+
+
+def test_what_cannot_be_told_apart_is_refused():
+    model = made("import threading\nK = threading.Lock()\ndef function(n): return K")
+    with pytest.raises(ValueError, match="^store cannot tell one lock from another"):
+        key(model)
+
+
+def test_another_library_finds_nothing(tmp_path, monkeypatch):
+    todo, store = jobs(2, tmp_path), tmp_path / "store"
+    for change in ("library_source", "versions", None):
+        run(engine_jobs.counted, todo, store=store, here=True)
+        if change:
+            monkeypatch.setattr(tasks, change, lambda: ["another"])
+    assert times_run(tmp_path) == {0: 3, 1: 3}
+    assert {"studies/tasks.py", "mechanism.py", "audits/from_draws.py"} <= {
+        name for name, _ in kept_folder.library_source()
+    }
+
+
+def test_a_payload_comes_back_as_it_went():
+    function, task = pickle.loads(engine.packed(draw, jobs(1)[0]).content)
+    assert np.array_equal(function(task)["drawn"], expected(jobs(1))[0])
+
+
+def test_the_largest_begins_first_and_results_are_put_back():
+    begun = []
+
+    def run_in_turn(function, todo):
+        return [function(job) for job in todo]
+
+    found = tasks.largest_first(
+        lambda job: begun.append(job) or 10 * job, [2, 5, 1, 5], lambda job: job, run_in_turn
+    )
+    assert begun == [5, 5, 2, 1] and found == [20, 50, 10, 50]
