@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ppm._validation import check_number, check_weights
-from ppm.lipschitz import as_matrix, weighted
+from ppm.lipschitz import Blocks, weighted
 
 __all__ = ["Censoring", "censoring_interval", "censoring_weight"]
 
@@ -211,30 +211,6 @@ def check_censor(synthesizer, censor):
     return censor
 
 
-def terms_of(log_lik, weights, censor=None):
-    """Log-likelihood and weights whose products are the records' terms.
-
-    Parameters
-    ----------
-    log_lik : xarray.DataArray, dimensions chain, draw and record
-        Unweighted log-likelihood in nats.
-    weights : numpy.ndarray, shape (records,)
-        Weights α in [0, 1].
-    censor : Censoring, optional
-        The limits.
-
-    Returns
-    -------
-    xarray.DataArray, numpy.ndarray
-        Both as they are, or the censored terms with weights of 1, and 0 for a record of weight 0:
-        its term is a constant, and counts as none.
-    """
-    if censor is None:
-        return log_lik, weights
-    log_lik = log_lik.transpose("chain", "draw", ...)
-    return log_lik.copy(data=censor.terms(log_lik.values, weights)), np.sign(weights)
-
-
 def warn_if_nothing_moves(censor, oscillation):
     """Warn where all terms stand at one limit, so that the records say next to nothing.
 
@@ -390,8 +366,10 @@ def censoring_weight(width, reference, *, outside=0.02):
 
 def _public_reference(reference):
     """Log-likelihoods of a reference, checked, shape (draws, records)."""
-    values = as_matrix(reference, "reference").astype(np.float64)
-    values = values.reshape(-1, values.shape[-1])
+    blocks = Blocks(reference, "reference")
+    values = np.empty((blocks.draws, blocks.records))
+    for rows, columns, block in blocks:
+        values[rows, columns] = block
     if len(values) < 2:
         raise ValueError(
             "reference must have two draws or more: with one, no change depends on the parameters"

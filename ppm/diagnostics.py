@@ -4,8 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ppm._validation import check_weights
-from ppm.lipschitz import maxima_and_totals
+from ppm.lipschitz import read_once
 
 __all__ = ["bound_diagnostics", "BoundDiagnostics", "ChainsDisagreeError"]
 
@@ -198,7 +197,8 @@ def bound_diagnostics(log_lik, weights, *, sample_stats=None, total_decides=Fals
     Parameters
     ----------
     log_lik : xarray.DataArray, dimensions chain, draw and record
-        Unweighted log-likelihood in nats, without NaN.
+        Unweighted log-likelihood in nats, without NaN. It is read once, in blocks, wherever its
+        values lie: see :func:`ppm.record_bounds`.
     weights : array_like, shape (records,)
         Weights α in [0, 1].
     sample_stats : xarray.DataTree or xarray.Dataset, optional
@@ -227,17 +227,45 @@ def bound_diagnostics(log_lik, weights, *, sample_stats=None, total_decides=Fals
     >>> found.agree, found.draws, round(found.r_hat, 2)
     (True, 1000, 1.0)
     """
+    chains = _chains(log_lik)
+    reading = read_once(log_lik, weights, records=False)
+    return _diagnosed(reading, chains, sample_stats, total_decides)
+
+
+def diagnose(fit, log_lik, reading, *, total_decides=False):
+    """Diagnostics of a fit from one reading of its log-likelihood: see :func:`bound_diagnostics`.
+
+    Parameters
+    ----------
+    fit : xarray.DataTree
+        The fit.
+    log_lik : xarray.DataArray, dimensions chain, draw and record
+        Its log-likelihood, of which no value is read.
+    reading : ppm.lipschitz.Reading
+        What was read of it, numbers by draw among it.
+    total_decides
+        As for :func:`bound_diagnostics`.
+
+    Returns
+    -------
+    BoundDiagnostics
+        The diagnostics.
+    """
+    return _diagnosed(reading, _chains(log_lik), fit.get("sample_stats"), total_decides)
+
+
+def _chains(log_lik):
     dims = getattr(log_lik, "dims", ())
     if not {"chain", "draw"} <= {*dims} or len(dims) != 3:
         raise ValueError(
             "log_lik must be an xarray.DataArray with the dimensions chain, draw and record; got "
             f"{tuple(dims) or type(log_lik).__name__}"
         )
-    log_lik = log_lik.transpose("chain", "draw", ...)
-    weights = check_weights(weights, log_lik.shape[-1])
-    largest, total = (
-        found.reshape(log_lik.shape[:2]) for found in maxima_and_totals(log_lik, weights)
-    )
+    return log_lik.sizes["chain"]
+
+
+def _diagnosed(reading, chains, sample_stats, total_decides):
+    largest, total = (found.reshape(chains, -1) for found in (reading.largest, reading.total))
     parts = [part.max() for part in np.array_split(largest.ravel(), min(10, largest.size))]
     divergences = None
     if sample_stats is not None and "diverging" in sample_stats:
@@ -253,7 +281,7 @@ def bound_diagnostics(log_lik, weights, *, sample_stats=None, total_decides=Fals
         divergences=divergences,
         draws=largest.size,
         moved=_moved(largest, total),
-        weighted=bool(weights.any()),
+        weighted=reading.weights is None or bool(reading.weights.any()),
         total_decides=total_decides,
     )
 

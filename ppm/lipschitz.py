@@ -1,7 +1,8 @@
 """Lipschitz bounds from a matrix of log-likelihoods (the paper's section 3, steps 1c and 2b-c)."""
 
+import itertools
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -13,8 +14,12 @@ __all__ = [
 ]
 
 _DRAW_DIMENSIONS = ("chain", "draw", "sample")
-# Rows are read in chunks of about this many numbers, small enough to stay in the processor's cache
-_CHUNK = 1 << 16
+# a log-likelihood is read in blocks of at most this many numbers, or of one chunk of its own
+BLOCK = 1 << 22
+# and a block worked through in tiles that stay in the processor's cache, wide ones where it is flat
+_TILE, _WIDE = 1 << 16, 1 << 12
+# sums over that many columns are kept where no block has all of them; 128 or more
+_RUN = 1 << 10
 
 
 @dataclass(frozen=True)
@@ -73,7 +78,9 @@ def record_bounds(log_lik, weights=None):
     log_lik : array_like, shape (draws, records), or xarray.DataArray
         Unweighted log-likelihood of every record at every posterior draw, in nats. An xarray
         object has the dimensions ``chain`` and/or ``draw`` (or ``sample``) and one record
-        dimension, in any order. It is read once, in chunks, and never copied whole.
+        dimension, in any order. Its values may lie in a zarr store or a netCDF file that xarray
+        has opened, or behind dask: it is read once, in blocks along its own chunks, and never held
+        whole.
     weights : array_like, shape (records,), optional
         Weights α in [0, 1]; all 1 by default.
 
@@ -102,13 +109,7 @@ def record_bounds(log_lik, weights=None):
     >>> ppm.record_bounds(log_lik, weights=[0.5, 1.0])
     array([1.5, 2. ])
     """
-    matrix = as_matrix(log_lik)
-    bounds = np.zeros(matrix.shape[-1])
-    weights = _check(weights, bounds.size)
-    for chunk in _chunks(matrix):
-        # np.maximum carries NaN along, so one check at the end is enough
-        np.maximum(bounds, np.abs(chunk).max(axis=0), out=bounds)
-    return _weighted(bounds, weights)
+    return read_once(log_lik, weights, draws=False).bounds
 
 
 def local_bound(log_lik, weights=None):
@@ -184,17 +185,7 @@ def record_oscillations(log_lik, weights=None):
     >>> ppm.record_oscillations([[-1.0, -2.0], [-3.0, -0.5]])  # two draws of two records
     array([2. , 1.5])
     """
-    matrix = as_matrix(log_lik)
-    records = matrix.shape[-1]
-    weights = _check(weights, records)
-    lowest, highest = np.full(records, np.inf), np.full(records, -np.inf)
-    for chunk in _chunks(matrix):
-        np.minimum(lowest, chunk.min(axis=0), out=lowest)
-        np.maximum(highest, chunk.max(axis=0), out=highest)
-    infinite = np.isinf(lowest) | np.isinf(highest)
-    # an impossible record has -inf at both ends, whose difference says nothing
-    spread = np.subtract(highest, lowest, out=np.full(records, np.inf), where=~infinite)
-    return _weighted(spread, weights)
+    return read_once(log_lik, weights, draws=False).oscillations
 
 
 def oscillation_bound(log_lik, weights=None):
@@ -394,47 +385,283 @@ def draw_maxima(log_lik, weights=None):
     ValueError
         As :func:`ppm.record_bounds`.
     """
-    maxima, _ = maxima_and_totals(log_lik, weights)
+    maxima = read_once(log_lik, weights, records=False).largest
     if np.isnan(maxima).any():
         raise ValueError("log_lik holds NaN; accepted: finite numbers, or -inf")
     return maxima
 
 
-def maxima_and_totals(log_lik, weights=None):
-    r"""Largest weighted :math:`|\log p|` over records, and weighted sum of log p, for every draw.
+@dataclass(frozen=True, eq=False)
+class Reading:
+    r"""What one reading of a log-likelihood leaves: numbers by record and numbers by draw.
+
+    Attributes
+    ----------
+    weights : numpy.ndarray, shape (records,), or None
+        Weights α; None for all 1.
+    draws_used : int
+        Number S of draws, all chains together.
+    lowest, highest : numpy.ndarray, shape (records,), or None
+        Ends of the *unweighted* log-likelihood of every record over the draws, in nats.
+    largest, total : numpy.ndarray, shape (draws,), or None
+        Largest weighted :math:`|\log p|` over the records, and weighted sum of log p, for every
+        draw, chain after chain, in nats.
+    """
+
+    weights: np.ndarray | None
+    draws_used: int
+    lowest: np.ndarray | None = field(default=None, repr=False)
+    highest: np.ndarray | None = field(default=None, repr=False)
+    largest: np.ndarray | None = field(default=None, repr=False)
+    total: np.ndarray | None = field(default=None, repr=False)
+
+    @property
+    def bounds(self):
+        """What :func:`ppm.record_bounds` returns; a ValueError if there was NaN."""
+        return _weighted(np.maximum(np.abs(self.lowest), np.abs(self.highest)), self.weights)
+
+    @property
+    def oscillations(self):
+        """What :func:`ppm.record_oscillations` returns; a ValueError if there was NaN."""
+        infinite = np.isinf(self.lowest) | np.isinf(self.highest)
+        # an impossible record has -inf at both ends, whose difference says nothing
+        spread = np.full(self.lowest.size, np.inf)
+        np.subtract(self.highest, self.lowest, out=spread, where=~infinite)
+        return _weighted(spread, self.weights)
+
+
+def read_once(log_lik, weights=None, *, censor=None, records=True, draws=True):
+    """Read a log-likelihood block by block, each value once, and keep what bounds are made of.
 
     Parameters
     ----------
     log_lik, weights
-        As for :func:`draw_maxima`.
+        As for :func:`record_bounds`.
+    censor : ppm.Censoring, optional
+        Limits: what is read are the censored terms of the weighted records. They have no weights
+        but 1, and 0 for a record of weight 0, whose term is a constant and counts as none.
+    records, draws : bool, default True
+        Whether to keep the numbers by record, and those by draw.
 
     Returns
     -------
-    tuple of numpy.ndarray, shape (draws,)
-        Maxima and sums in nats, chain after chain.
+    Reading
+        The numbers.
+
+    Raises
+    ------
+    ValueError
+        As :func:`record_bounds`, but for NaN, which is carried along.
     """
-    matrix = as_matrix(log_lik)
-    weights = _check(weights, matrix.shape[-1])
-    used = slice(None) if weights is None else np.flatnonzero(weights)
-    factors = 1.0 if weights is None else weights[used]
-    matrix = matrix.reshape(-1, matrix.shape[-1])
-    found = np.zeros((2, len(matrix)))
-    for draw, row in enumerate(matrix):
-        # draw by draw: the weighted matrix is never held whole
-        values = row[used] * factors
-        found[:, draw] = np.abs(values).max(initial=0.0), values.sum()
-    return tuple(found)
+    blocks = Blocks(log_lik)
+    weights = None if weights is None else check_weights(weights, blocks.records)
+    factors = weights
+    if censor is not None:
+        weights = np.ones(blocks.records) if weights is None else weights
+        factors = np.sign(weights)
+    # minima and maxima of 32 bits are exact, and twice as fast as those of 64
+    exact = blocks.dtype if blocks.dtype.kind == "f" and censor is None else np.float64
+    lowest, highest = np.full((2, blocks.records), [[np.inf], [-np.inf]], dtype=exact)
+    by_draw = _ByDraw(blocks, factors)
+    for rows, columns, values in blocks:
+        if censor is not None:
+            values = censor.terms(values, weights[columns])
+        if records:
+            _extend(values, lowest[columns], highest[columns])
+        if draws:
+            by_draw.add(rows, columns, values)
+    ends = (lowest.astype(np.float64), highest.astype(np.float64)) if records else (None, None)
+    per_draw = (by_draw.largest, by_draw.total) if draws else (None, None)
+    return Reading(factors, blocks.draws, *ends, *per_draw)
 
 
-def _chunks(matrix):
-    rows = max(1, _CHUNK // matrix.shape[-1])
-    for block in matrix.reshape((-1, *matrix.shape[-2:])):
-        for start in range(0, block.shape[0], rows):
-            yield block[start : start + rows]
+def _extend(values, lowest, highest):
+    """Lower ``lowest`` and raise ``highest`` to the ends of the columns, tile by tile."""
+    rows, columns = values.shape
+    wide = max(_WIDE, _TILE // rows)
+    for left in range(0, columns, wide):
+        low, high = lowest[left : left + wide], highest[left : left + wide]
+        tall = max(1, _TILE // low.size)
+        for top in range(0, rows, tall):
+            tile = values[top : top + tall, left : left + wide]
+            # both carry NaN along, so that one check at the end is enough
+            np.minimum(low, tile.min(axis=0), out=low)
+            np.maximum(high, tile.max(axis=0), out=high)
 
 
-def _check(weights, records):
-    return None if weights is None else check_weights(weights, records)
+class _ByDraw:
+    """Largest weighted size and weighted sum of every draw, from blocks of draws and records."""
+
+    def __init__(self, blocks, weights):
+        self.records, self.weights = blocks.records, weights
+        self.used = np.arange(self.records) if weights is None else np.flatnonzero(weights)
+        self.largest, self.total = np.zeros((2, blocks.draws))
+        self.open = {}
+
+    def add(self, rows, columns, values):
+        first, last = np.searchsorted(self.used, (columns.start, columns.stop))
+        used = self.used[first:last]
+        factors = 1.0 if self.weights is None else self.weights[used]
+        sums, width = None, values.shape[1]
+        if width < self.records:
+            sums = self.open.setdefault(rows.start, _RowSums(len(values), self.used.size))
+        tall = max(1, _TILE // width)
+        for top in range(0, len(values), tall):
+            tile = values[top : top + tall]
+            if used.size < width:
+                tile = tile.take(used - columns.start, axis=1)
+            # row after row in memory, so that a sum is that of the row alone
+            tile = np.multiply(tile, factors, order="C", dtype=np.float64)
+            place = slice(rows.start + top, rows.start + top + len(tile))
+            if sums is None:
+                self.total[place] = tile.sum(axis=1)
+            else:
+                sums.add(slice(top, top + len(tile)), first, tile)
+            largest = np.abs(tile, out=tile).max(axis=1, initial=0.0)
+            np.maximum(self.largest[place], largest, out=self.largest[place])
+        if sums is not None and columns.stop == self.records:
+            self.total[rows] = self.open.pop(rows.start).total()
+
+
+class _RowSums:
+    """Sums of rows whose columns come in several blocks, to the bit those of ``row.sum()``.
+
+    NumPy halves a long row, at a multiple of 8, and adds the sums of both, found in the same way.
+    Kept are the sums of runs of columns, and the columns of a run that is not complete.
+    """
+
+    def __init__(self, rows, columns):
+        self.columns, self.ends = columns, np.cumsum(list(_runs(columns)))
+        self.starts = np.r_[0, self.ends[:-1]]
+        self.sums = np.zeros((self.ends.size, rows))
+        self.waiting = np.empty((rows, int((self.ends - self.starts).max())))
+
+    def add(self, rows, first, values):
+        while values.shape[1]:
+            run = int(np.searchsorted(self.ends, first, side="right"))
+            start, end = self.starts[run], self.ends[run]
+            part, values = values[:, : end - first], values[:, end - first :]
+            stop = first + part.shape[1]
+            self.waiting[rows, first - start : stop - start] = part
+            if stop == end:
+                self.sums[run, rows] = self.waiting[rows, : end - start].sum(axis=1)
+            first = stop
+
+    def total(self):
+        return _added(self.columns, iter(self.sums))
+
+
+def _halves(columns):
+    half = columns // 2 - columns // 2 % 8
+    return half, columns - half
+
+
+def _runs(columns):
+    return [columns] if columns <= _RUN else [run for n in _halves(columns) for run in _runs(n)]
+
+
+def _added(columns, sums):
+    return next(sums) if columns <= _RUN else np.add(*[_added(n, sums) for n in _halves(columns)])
+
+
+class Blocks:
+    """A log-likelihood to be read in blocks: an array, or one that xarray reads when asked to.
+
+    Iterating gives the rows (draws, chain after chain) and columns (records) of a block, as slices,
+    and its values, a view of an array that is in memory. Each block is read once. Where the values
+    lie in chunks, no chunk is cut. All records of some draws come before the next draws.
+
+    Parameters
+    ----------
+    log_lik : array_like, shape (draws, records), or xarray.DataArray
+        The log-likelihood.
+    name : str, default "log_lik"
+        What messages call it.
+
+    Raises
+    ------
+    ValueError
+        If it holds something else than real numbers, is empty or has no record dimension.
+    """
+
+    def __init__(self, log_lik, name="log_lik"):
+        self._source, chunks = log_lik, {}
+        if hasattr(log_lik, "dims"):
+            if not hasattr(log_lik, "transpose") or not hasattr(log_lik, "values"):
+                raise ValueError(f"{name} must be one array; got a collection: pick its variable")
+            leading = [d for d in _DRAW_DIMENSIONS if d in log_lik.dims]
+            record = [d for d in log_lik.dims if d not in leading]
+            if not leading or len(record) != 1:
+                raise ValueError(
+                    f"{name} has the dimensions {tuple(log_lik.dims)}; accepted: chain and/or "
+                    "draw, and exactly one record dimension"
+                )
+            dims = (*leading, record[0])
+            # without its coordinates, which would be cut along with every block
+            source = getattr(log_lik, "variable", log_lik)
+            if getattr(source, "_in_memory", True):
+                self._source = source.transpose(*dims).values
+            else:
+                self._source = source
+                chunks = dict(source.chunksizes) or source.encoding.get("preferred_chunks", {})
+        else:
+            dims = ("draw", "record")
+            self._source = np.asarray(log_lik)
+            if self._source.ndim != 2:
+                raise ValueError(
+                    f"{name} must have shape (draws, records); got shape {self._source.shape}"
+                )
+        sizes = dict(zip(getattr(self._source, "dims", dims), self._source.shape, strict=True))
+        self._dims, self._shape = dims, tuple(sizes[d] for d in dims)
+        self.dtype = self._source.dtype
+        if self.dtype.kind not in "fiu":
+            raise ValueError(f"{name} must hold real numbers; got values of type {self.dtype}")
+        self.records, self.draws = self._shape[-1], math.prod(self._shape[:-1])
+        if not self.records * self.draws:
+            raise ValueError(f"{name} is empty: shape {self._shape}; give a draw and a record")
+        self._cuts = _cuts(self._shape, [chunks.get(d, 1) for d in dims])
+
+    def __iter__(self):
+        for corner in itertools.product(*self._cuts):
+            values = self._read(corner)
+            *leading, columns = corner
+            for chain in np.ndindex(values.shape[:-2]):
+                first = [part.start + i for part, i in zip(leading, (*chain, 0), strict=True)]
+                start = int(np.ravel_multi_index(first, self._shape[:-1]))
+                yield slice(start, start + values.shape[-2]), columns, values[chain]
+
+    def _read(self, corner):
+        if isinstance(self._source, np.ndarray):
+            return self._source[corner]
+        block = self._source.isel(dict(zip(self._dims, corner, strict=True)))
+        # in memory first: a transposed store is read value by value
+        return block.load().transpose(*self._dims).values
+
+
+def _cuts(shape, chunks):
+    """Slices of every dimension between which a block lies: whole chunks, as many as have room."""
+    chunks = [(chunk,) if np.ndim(chunk) == 0 else tuple(chunk) for chunk in chunks]
+    largest = [min(max(chunk), size) for chunk, size in zip(chunks, shape, strict=True)]
+    room, cuts = max(1, BLOCK // math.prod(largest)), []
+    # all records of a draw first, then draws, then chains
+    for size, chunk, most in reversed(list(zip(shape, chunks, largest, strict=True))):
+        together = min(room, -(-size // most))
+        ends = range(together * most, size, together * most)
+        if len(set(chunk[:-1])) > 1 or chunk[-1] > chunk[0]:
+            ends = _merged(chunk, together * most)
+        cuts.append([slice(a, b) for a, b in itertools.pairwise([0, *ends, size])])
+        room //= together
+    return cuts[::-1]
+
+
+def _merged(chunks, most):
+    """Ends of neighbouring chunks of several sizes, together at most ``most``; not the last one."""
+    found, start = [], 0
+    for end, size in zip(itertools.accumulate(chunks), chunks, strict=True):
+        if end - start > most:
+            start = end - size
+            found.append(start)
+    return found
 
 
 def weighted(values, weights):
@@ -463,30 +690,3 @@ def _weighted(values, weights):
             "records affected); accepted: finite numbers, or -inf where a record is impossible"
         )
     return values if weights is None else weighted(values, weights)
-
-
-def as_matrix(log_lik, name="log_lik"):
-    """View ``log_lik`` as (draws, records) or (chains, draws, records), without copying it.
-
-    What messages call it is ``name``.
-    """
-    if hasattr(log_lik, "dims"):
-        if not hasattr(log_lik, "transpose") or not hasattr(log_lik, "values"):
-            raise ValueError(f"{name} must be one array; got a collection: pick its variable")
-        leading = [d for d in _DRAW_DIMENSIONS if d in log_lik.dims]
-        record = [d for d in log_lik.dims if d not in leading]
-        if not leading or len(record) != 1:
-            raise ValueError(
-                f"{name} has the dimensions {tuple(log_lik.dims)}; accepted: chain and/or draw, "
-                "and exactly one record dimension"
-            )
-        matrix = log_lik.transpose(*leading, record[0]).values
-    else:
-        matrix = np.asarray(log_lik)
-        if matrix.ndim != 2:
-            raise ValueError(f"{name} must have shape (draws, records); got shape {matrix.shape}")
-    if matrix.dtype.kind not in "fiu":
-        raise ValueError(f"{name} must hold real numbers; got values of type {matrix.dtype}")
-    if matrix.size == 0:
-        raise ValueError(f"{name} is empty: shape {matrix.shape}; give a draw and a record")
-    return matrix

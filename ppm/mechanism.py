@@ -9,10 +9,10 @@ import numpy as np
 from ppm import pdp
 from ppm._random import streams
 from ppm._validation import check_count, check_number, check_weights, shown
-from ppm.censoring import check_censor, terms_of, warn_if_nothing_moves
-from ppm.diagnostics import ChainsDisagreeError, bound_diagnostics, is_diagnosed
+from ppm.censoring import check_censor, warn_if_nothing_moves
+from ppm.diagnostics import ChainsDisagreeError, diagnose, is_diagnosed
 from ppm.disclosure import local_guarantee, strict_guarantee
-from ppm.lipschitz import oscillation_bound, record_bounds
+from ppm.lipschitz import read_once
 from ppm.synthesizers.accepted import as_synthesizer
 from ppm.synthesizers.base import check_fit
 from ppm.weights import record_weights
@@ -93,6 +93,7 @@ class MechanismResult:
 
     weights: np.ndarray = field(repr=False)
     bounds_found: np.ndarray = field(repr=False)
+    oscillation_found: float = field(repr=False)
     draws_used: int
     diagnostics: object = field(repr=False)
     unweighted_diagnostics: object = field(repr=False)
@@ -100,6 +101,7 @@ class MechanismResult:
     draws: object = field(repr=False)
     unweighted: object = field(repr=False)
     synthesizer: object = field(repr=False)
+    unweighted_bound: float = field(default=np.nan, repr=False)
     censor: object = None
     own_weights: bool = False
 
@@ -145,9 +147,7 @@ class MechanismResult:
         An estimate over these draws, not an ε: see :func:`ppm.oscillation_bound`.
         """
         self._withhold()
-        return oscillation_bound(
-            *terms_of(self.synthesizer.log_likelihood(self.draws), self.weights, self.censor)
-        )
+        return self.oscillation_found
 
     def despite_disagreement(self):
         """The same result with its bounds shown, marked, although the chains disagree."""
@@ -258,12 +258,9 @@ class MechanismResult:
         found = self.diagnostics
         both = [part for part in (found, self.unweighted_diagnostics) if part is not None]
         counted = [part.divergences for part in both if part.divergences is not None]
-        before = np.nan
-        if self.unweighted is not None:
-            before = record_bounds(self.synthesizer.log_likelihood(self.unweighted)).max()
         return pd.Series(
             {
-                "Δ, unweighted": before,
+                "Δ, unweighted": self.unweighted_bound,
                 "Δ": self.local_bound,
                 "draws S": self.draws_used,
                 "ε, one release": self.epsilon(),
@@ -506,14 +503,15 @@ class PseudoPosteriorMechanism:
                 )
             check_fit(self.synthesizer, unweighted, "unweighted")
         first, second = streams(random_seed, 2)
-        weights = self.weights
+        weights, before = self.weights, None
         if weights is None:
             if unweighted is None:
                 unweighted = self.synthesizer.fit(
                     draws=draws, random_seed=first, progress=progress
                 )
+            before = _read(self.synthesizer, unweighted)
             weights = record_weights(
-                record_bounds(self.synthesizer.log_likelihood(unweighted)),
+                before.bounds,
                 scale=self.scale,
                 shift=self.shift,
                 truncate_at=self.truncate_at,
@@ -521,13 +519,13 @@ class PseudoPosteriorMechanism:
         return refit(
             self.synthesizer, weights, draws=draws, random_seed=second, unweighted=unweighted,
             allow_disagreement=allow_disagreement, censor=self.censor,
-            own_weights=self._own_weights, progress=progress,
+            own_weights=self._own_weights, before=before, progress=progress,
         )
 
 
 def refit(
     synthesizer, weights, *, draws, random_seed, unweighted=None, allow_disagreement=False,
-    censor=None, own_weights=False, **settings,
+    censor=None, own_weights=False, before=None, **settings,
 ):
     """Fit with checked weights, and bound: steps 2a-c, for the library's own studies and audits.
 
@@ -547,6 +545,8 @@ def refit(
         Public limits of every record's term.
     own_weights : bool, default False
         Whether no weight reacts to another record.
+    before : ppm.lipschitz.Reading, optional
+        What was read of the unweighted fit already.
     **settings
         Of the synthesizer's ``fit``, such as ``initial`` or ``progress``.
 
@@ -563,7 +563,7 @@ def refit(
         settings["censor"] = censor
     fit = synthesizer.fit(weights, draws=draws, random_seed=random_seed, **settings)
     return _bound(
-        synthesizer, fit, weights, unweighted, allow_disagreement, censor, own_weights
+        synthesizer, fit, weights, unweighted, allow_disagreement, censor, own_weights, before
     )
 
 
@@ -621,38 +621,44 @@ def bound_fit(synthesizer, fit, weights, *, unweighted=None, allow_disagreement=
 
 
 def _bound(
-    synthesizer, fit, weights, unweighted, allow_disagreement, censor=None, own_weights=False
+    synthesizer, fit, weights, unweighted, allow_disagreement, censor=None, own_weights=False,
+    before=None,
 ):
-    # once, because the terms of censored records take a tanh for every draw and record
-    log_lik, factors = terms_of(synthesizer.log_likelihood(fit), weights, censor)
-    bounds = record_bounds(log_lik, factors)
+    found = _read(synthesizer, fit, weights, censor)
+    bounds, oscillation = found.bounds, float(found.oscillations.max())
     if censor is not None and np.any(weights):
-        warn_if_nothing_moves(censor, oscillation_bound(log_lik, factors))
-    before = None
-    if unweighted is not None:
-        first = synthesizer.log_likelihood(unweighted)
-        before = _diagnose(synthesizer, unweighted, first, np.ones(bounds.size))
+        warn_if_nothing_moves(censor, oscillation)
+    if unweighted is not None and before is None:
+        before = _read(synthesizer, unweighted)
     return MechanismResult(
         weights=weights,
         bounds_found=bounds,
-        draws_used=log_lik.size // bounds.size,
-        diagnostics=_diagnose(synthesizer, fit, log_lik, factors, censored=censor is not None),
-        unweighted_diagnostics=before,
+        oscillation_found=oscillation,
+        draws_used=found.draws_used,
+        diagnostics=_diagnose(synthesizer, fit, found, censored=censor is not None),
+        unweighted_diagnostics=(
+            None if before is None else _diagnose(synthesizer, unweighted, before)
+        ),
         shown_anyway=bool(allow_disagreement),
         draws=fit,
         unweighted=unweighted,
         synthesizer=synthesizer,
+        unweighted_bound=np.nan if before is None else float(before.bounds.max()),
         censor=censor,
         own_weights=own_weights,
     )
 
 
-def _diagnose(synthesizer, fit, log_lik, weights, *, censored=False):
-    if not is_diagnosed(synthesizer, log_lik):
+def _read(synthesizer, fit, weights=None, censor=None):
+    """All that is asked of the log-likelihood of a fit, which may be computed as it is read."""
+    log_lik = synthesizer.log_likelihood(fit)
+    return read_once(log_lik, weights, censor=censor, draws=is_diagnosed(synthesizer, log_lik))
+
+
+def _diagnose(synthesizer, fit, reading, *, censored=False):
+    if reading.largest is None:
         return None
-    return bound_diagnostics(
-        log_lik, weights, sample_stats=fit.get("sample_stats"), total_decides=censored
-    )
+    return diagnose(fit, synthesizer.log_likelihood(fit), reading, total_decides=censored)
 
 
 def _how_to_run_longer(synthesizer):

@@ -73,14 +73,15 @@ def test_the_terms_of_a_run_are_computed_once(monkeypatch):
     made = []
 
     def terms(censor, log_lik, weights=None):
-        made.append(np.shape(log_lik))
+        made.append(np.size(log_lik))
         return plain(censor, log_lik, weights)
 
     plain = ppm.Censoring.terms
     monkeypatch.setattr(ppm.Censoring, "terms", terms)
-    # bounds, diagnostics and the warning all need them
+    # bounds, oscillation, diagnostics and the warning all need them
     result = run(Chains(COUNTS, shape=2.0, rate=0.5), censor=CENSOR)
-    assert result.diagnostics is not None and made == [(2, 150, COUNTS.size)]
+    assert result.diagnostics is not None and result.oscillation_bound > 0
+    assert sum(made) == 2 * 150 * COUNTS.size
 
 
 def test_a_record_of_weight_zero_has_no_bound_and_no_oscillation():

@@ -14,9 +14,8 @@ import xarray as xr
 
 from ppm._random import streams
 from ppm._validation import needed_for
-from ppm.censoring import terms_of
-from ppm.diagnostics import BoundDiagnostics, bound_diagnostics
-from ppm.lipschitz import record_bounds, record_oscillations, weighted
+from ppm.diagnostics import BoundDiagnostics, diagnose
+from ppm.lipschitz import read_once, weighted
 from ppm.studies.kept_folder import KeptFolder, digest_of, library_source, versions
 from ppm.synthesizers.chains import ChainPool, seconds_between_states, sharing
 
@@ -215,11 +214,10 @@ class FitRunner:
         shared = contextlib.nullcontext() if self.pool is None else sharing(self.pool, advance)
         with shared:
             fit = model.fit(weights, draws=self.draws, random_seed=fit_seed, **settings)
-        log_lik, weights = terms_of(model.log_likelihood(fit), weights, censor)
-        largest, oscillations = record_bounds(log_lik), record_oscillations(log_lik)
-        diagnostics = bound_diagnostics(
-            log_lik, weights, sample_stats=fit.get("sample_stats"), total_decides=censor is not None
-        )
+        log_lik = model.log_likelihood(fit)
+        found = read_once(log_lik, weights, censor=censor)
+        diagnostics = diagnose(fit, log_lik, found, total_decides=censor is not None)
+        before = dataclasses.replace(found, weights=None)
         releases = {}
         for labels in self.labels:
             # synthesizers without labels know no such argument
@@ -230,7 +228,7 @@ class FitRunner:
             releases[labels] = synthetic.values
         end = None if self.warm is self.synthesizer else last_draws(fit)
         return FitSummary(
-            key, weights, largest, oscillations, log_lik.size // largest.size, diagnostics,
+            key, found.weights, before.bounds, before.oscillations, found.draws_used, diagnostics,
             releases, end,
         )
 
