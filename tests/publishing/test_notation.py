@@ -8,7 +8,7 @@ COLUMN = "In <code"
 
 
 def tables(page):
-    """Rows of the tables that have a column of names in the library; a row is its cells, in HTML."""
+    """Rows of tables with a column of names in the library: its place, and the cells in HTML."""
     for table in re.findall(r"<table\b.*?</table>", page, re.DOTALL):
         head, *rows = (
             re.findall(r"<t[hd][^>]*>(.*?)</t[hd]>", row, re.DOTALL)
