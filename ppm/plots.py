@@ -15,7 +15,8 @@ __all__ = [
     "loss_over_draws", "audited_losses", "over_own_bound", "bound_growth", "worked_example_weights",
     "posterior_densities", "income_density", "record_bound_violins", "statistic_violins",
     "group_intervals", "sweep_violins", "settings_bounds", "equal_bounds", "detection_limits",
-    "utility_by_epsilon", "coverage_by_rule",
+    "utility_by_epsilon", "coverage_by_rule", "costs_by_size", "losses_by_rule",
+    "bias_and_spread",
 ]
 
 # its parts are imported where they are used; that they are there is known from here on
@@ -1409,5 +1410,144 @@ def coverage_by_rule(coverage, rules, *, nominal=0.95):
     for axes in panels.flat[len(places):]:
         axes.set_visible(False)
     figure.legend(*panels[0, 0].get_legend_handles_labels(), loc="outside upper center", ncols=3,
+                  frameon=False, fontsize=9)
+    return figure
+
+
+def costs_by_size(costs, fits, *, sizes=(1e6, 1e8), unit="processor seconds"):
+    """Measured costs against the number of records, with what was fitted carried further.
+
+    Parameters
+    ----------
+    costs : dict of str to pandas.Series
+        Name of a task to its measured costs by size, as :func:`ppm.studies.measure_cost` returns
+        them; at most four tasks.
+    fits : dict of str to ppm.studies.CostFit
+        The fit of each task.
+    sizes : sequence of float, default (1e6, 1e8)
+        Sizes to which the fits are carried.
+    unit : str, default "processor seconds"
+        What the costs are.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        Marks are measured, lines fitted, with 95 per cent intervals. Beyond the measured sizes
+        lines are thin. Both axes are logarithmic.
+
+    Examples
+    --------
+    >>> import pandas as pd, ppm
+    >>> seconds = pd.Series([0.01, 0.1, 1.0], index=[1e3, 1e4, 1e5])
+    >>> fitted = ppm.studies.fit_cost(seconds.index, seconds)
+    >>> ppm.plots.costs_by_size({"bounds": seconds}, {"bounds": fitted}).axes[0].get_xscale()
+    'log'
+    """
+    figure, axes = _figure(7.6, 4.4)
+    _tidy(axes)
+    axes.set_xscale("log")
+    axes.set_yscale("log")
+    for (name, measured), style in zip(costs.items(), STRICT_STYLES, strict=False):
+        smallest, largest = min(measured.index), max(measured.index)
+        grid = np.geomspace(smallest, max(largest, *sizes), 60)
+        grid = np.unique(np.r_[grid, largest, sizes])
+        found, inside = fits[name].at(grid), grid <= largest
+        ahead = grid >= largest
+        line = {key: style[key] for key in ("color", "linestyle") if key in style}
+        axes.plot(grid[inside], found["cost"][inside], linewidth=1.8, **line)
+        axes.plot(grid[ahead], found["cost"][ahead], linewidth=0.8, **line)
+        axes.fill_between(grid, found["low"], found["high"], color=style["color"], alpha=0.15,
+                          linewidth=0)
+        axes.plot([*measured.index], measured, label=name, **style | {"linestyle": "none"})
+    lowest = min(measured.min() for measured in costs.values())
+    axes.set_ylim(bottom=lowest / 3)
+    for seconds, name in ((60, "a minute"), (3600, "an hour"), (86400, "a day")):
+        if seconds < axes.get_ylim()[1] and "second" in unit:
+            axes.axhline(seconds, color="0.6", linewidth=0.8, linestyle=":")
+            axes.annotate(name, (0.01, seconds), xycoords=("axes fraction", "data"), fontsize=8,
+                          color="0.35", va="bottom")
+    axes.set_xlabel("records n")
+    axes.set_ylabel(unit)
+    figure.legend(*axes.get_legend_handles_labels(), loc="outside upper center", ncols=2,
+                  frameon=False, fontsize=9)
+    return figure
+
+
+def losses_by_rule(losses, width):
+    """Exact losses of databases under several rules, against the width that limits them.
+
+    Parameters
+    ----------
+    losses : dict of str to array_like
+        Name of a rule to the largest loss of each database, in nats; at most four rules.
+    width : float
+        Width W of the limits, in nats.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        One row a rule, one mark a database; a dashed line at W.
+
+    Examples
+    --------
+    >>> import ppm
+    >>> figure = ppm.plots.losses_by_rule({"disjoint": [0.8, 0.9], "twice": [1.6]}, 1.0)
+    >>> [label.get_text() for label in figure.axes[0].get_yticklabels()]
+    ['disjoint', 'twice']
+    """
+    figure, axes = _figure(7.6, 0.9 + 0.7 * len(losses))
+    _tidy(axes)
+    axes.grid(axis="x", color="0.9", linewidth=0.8)
+    axes.axvline(width, color="0.4", linestyle="--", linewidth=1.2)
+    for place, (found, style) in enumerate(zip(losses.values(), STRICT_STYLES, strict=False)):
+        found = as_numbers("losses", found)
+        # side by side where many are alike
+        rise = 0.25 * np.linspace(-1, 1, found.size) if found.size > 1 else 0.0
+        axes.plot(found, place + rise, style["marker"], color=style["color"], markersize=4,
+                  alpha=0.7, linestyle="none", label=list(losses)[place])
+    axes.set_yticks(range(len(losses)), list(losses))
+    axes.set_ylim(len(losses) - 0.5, -0.5)
+    axes.set_xlim(left=0)
+    axes.set_xlabel("largest loss of any record (nats); dashed: the width W")
+    return figure
+
+
+def bias_and_spread(table):
+    """Bias and standard deviation of a release's mean against ε, for several ways to spend it.
+
+    Parameters
+    ----------
+    table : pandas.DataFrame
+        Index levels ``way``, at most four of them, and ``ε``; columns ``bias (%)`` and
+        ``standard deviation (%)``.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        Two panels with one line a way.
+
+    Examples
+    --------
+    >>> import pandas as pd, ppm
+    >>> index = pd.MultiIndex.from_product([["whole"], [0.5, 1.0]], names=["way", "ε"])
+    >>> table = pd.DataFrame({"bias (%)": [1, 2], "standard deviation (%)": [3, 2]}, index)
+    >>> [axes.get_title() for axes in ppm.plots.bias_and_spread(table).axes]
+    ['bias (%)', 'standard deviation (%)']
+    """
+    columns = ["bias (%)", "standard deviation (%)"]
+    figure, panels = _figure(8.8, 3.4, ncols=2)
+    for axes, column in zip(panels, columns, strict=True):
+        _tidy(axes)
+        axes.set_xscale("log")
+        axes.axhline(0.0, color="0.5", linestyle="--", linewidth=1)
+        ways = table[column].groupby(level="way", sort=False)
+        for (way, found), style in zip(ways, STRICT_STYLES, strict=False):
+            axes.plot(found.index.get_level_values("ε"), found, label=way, linewidth=1.6, **style)
+        axes.set_title(column, fontsize=10)
+        axes.set_xlabel("ε in all (nats)")
+        axes.xaxis.set_major_formatter("{x:g}")
+        axes.xaxis.set_minor_formatter("")
+    panels[0].set_ylabel("of the mean of a release")
+    figure.legend(*panels[0].get_legend_handles_labels(), loc="outside upper center", ncols=2,
                   frameon=False, fontsize=9)
     return figure

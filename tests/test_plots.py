@@ -572,3 +572,42 @@ def test_coverage_stands_in_the_panel_and_row_it_belongs_to():
             place = ("counts", "share above 113", name, line.get_label())
             assert x == pytest.approx(100 * coverage[place])
     assert [line.get_label() for line in axes.lines[1:]] == rules
+
+
+def test_the_figure_of_costs_has_what_was_measured_and_carries_it_to_the_sizes_asked_for():
+    sizes = np.array([1e3, 3e3, 1e4, 1e5])
+    costs = {
+        "bounds": pd.Series(0.01 + 1e-5 * sizes, sizes), "releases": pd.Series(1e-6 * sizes, sizes)
+    }
+    fits = {name: ppm.studies.fit_cost(found.index, found) for name, found in costs.items()}
+    figure = ppm.plots.costs_by_size(costs, fits, sizes=(1e6, 1e8))
+    data = ppm.plots.drawn_data(figure)
+    for name, found in costs.items():
+        shown = data[data["series"] == name]
+        assert shown["y"].tolist() == pytest.approx(found.tolist())
+        ahead = fits[name].at([1e8])["cost"].item()
+        curves = data[(data["series"] == "curve") & (data["x"] == 1e8)]["y"]
+        assert np.isclose(curves, ahead).any()
+
+
+def test_the_figure_of_rules_marks_every_database_and_the_width():
+    losses = {"disjoint": [0.5, 0.9, 0.7], "twice": [1.8, 1.2]}
+    figure = ppm.plots.losses_by_rule(losses, 1.0)
+    axes = figure.axes[0]
+    dashed, *marks = axes.lines
+    assert list(dashed.get_xdata()) == [1.0, 1.0]
+    for line, (name, found) in zip(marks, losses.items(), strict=True):
+        assert line.get_label() == name and list(line.get_xdata()) == found
+
+
+def test_the_figure_of_bias_and_spread_has_a_line_for_every_way():
+    index = pd.MultiIndex.from_product([["whole", "shards"], [0.5, 1.0]], names=["way", "ε"])
+    table = pd.DataFrame(
+        {"bias (%)": [1, 2, 3, 4], "standard deviation (%)": [8, 7, 6, 5]}, index
+    )
+    figure = ppm.plots.bias_and_spread(table)
+    for axes, column in zip(figure.axes, table, strict=True):
+        assert axes.get_title() == column
+        for line, way in zip(axes.lines[1:], ["whole", "shards"], strict=True):
+            assert line.get_label() == way
+            assert list(line.get_ydata()) == table[column][way].tolist()

@@ -219,6 +219,16 @@ _ALL = (
         lambda value: 0 <= value <= 0.5,
     ),
     _positive("power", "power of income that is modelled (p)", 1),
+    _integer("shards", "disjoint parts of a table, each fitted by itself (K)", 2, 100),
+    Parameter(
+        "measured_sizes",
+        "list[int]",
+        "numbers of records at which the time of a run is measured",
+        "a list of three or more increasing whole numbers from 10 to 10000000",
+        lambda sizes: (
+            _increasing(sizes) and len(sizes) > 2 and 10 <= sizes[0] and sizes[-1] <= 10_000_000
+        ),
+    ),
     _integer("bins", "bins of the histogram of all units", 2, 10_000),
     _integer("cell_bins", "bins of the histogram of each cell of predictors", 2, 10_000),
     Parameter(
