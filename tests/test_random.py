@@ -1,15 +1,18 @@
 """Every public function that draws takes the same kinds of ``random_seed``, to the same effect."""
 
 import inspect
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
 from public_names import public_names
+from study_models import counts
 
 import ppm
 from ppm._random import generator, seed_sequence, streams
 
 RNG = np.random.default_rng(4)
+ONE_THREAD = ThreadPoolExecutor(1)
 COUNTS = RNG.poisson(6, 12)
 VALUES = RNG.normal(size=(2, 12))
 POISSON = ppm.GammaPoisson(COUNTS)
@@ -53,6 +56,10 @@ def scores_of_a_test(seed):
 CALLS = {
     "studies.contraction": lambda seed: ppm.studies.contraction(
         [5], replicates=2, draws=20, random_seed=seed
+    ).dataset["local_bound"],
+    "studies.contraction_by_fits": lambda seed: ppm.studies.contraction_by_fits(
+        counts, ppm.GammaPoisson, [5], replicates=2, draws=20, random_seed=seed,
+        executor=ONE_THREAD,
     ).dataset["local_bound"],
     "audits.exact": lambda seed: ppm.audits.exact(
         COUNTS, public=(3.0, 9.0), draws=20, weight_draws=2, random_seed=seed

@@ -6,6 +6,7 @@ from ppm._validation import lazily
 _EXPORTS = {
     "contraction": "ppm.studies.contraction_study",
     "ContractionStudy": "ppm.studies.contraction_study",
+    "contraction_by_fits": "ppm.studies.fitted_contraction",
     "sweep": "ppm.studies.risk_utility",
     "Sweep": "ppm.studies.sweep_results",
     "SweepEntry": "ppm.studies.sweep_results",

@@ -1,7 +1,7 @@
 """The Monte Carlo study of how local bounds contract with the sample size (section 4)."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import xarray as xr
@@ -10,6 +10,7 @@ from ppm import pdp
 from ppm._random import generator, numbered, seed_sequence, streams
 from ppm._validation import check_count, check_number, shown
 from ppm.lipschitz import weighted
+from ppm.studies.tasks import chosen_engine, failures_of, no_failures, run_tasks
 from ppm.synthesizers.gamma_poisson import log_likelihood_of_counts
 from ppm.weights import linear_weights, truncated
 
@@ -28,12 +29,16 @@ class ContractionStudy:
     dataset : xarray.Dataset
         Dimensions mechanism, size, replicate. ``local_bound``: Δ in nats; ``average_mean``: average
         of the draws of μ; ``records_removed``: number of records with weight 0.
+        Of :func:`contraction_by_fits` there are diagnostics of every fit in place of
+        ``average_mean``, and NaN for a replicate that failed.
     truncate_at : float
         The M of Weighted-M, in nats.
-    mean : float
-        The μ that generated the data.
+    mean : float or None
+        The μ that generated the data, if it is known.
     draws : int
         Posterior draws S behind each bound.
+    failures : pandas.DataFrame
+        One row for each part of the study that failed, with its seed and its traceback.
 
     Examples
     --------
@@ -51,8 +56,9 @@ class ContractionStudy:
 
     dataset: xr.Dataset
     truncate_at: float
-    mean: float
+    mean: float | None
     draws: int
+    failures: object = field(default_factory=no_failures, repr=False)
 
     def summary(self):
         """Smallest, median and largest local bound, and their spread, for every mechanism and size.
@@ -60,20 +66,25 @@ class ContractionStudy:
         Returns
         -------
         pandas.DataFrame
-            One row a mechanism and size; bounds in nats.
+            One row a mechanism and size; bounds in nats. Where parts of the study failed, a column
+            ``missing`` says how many replicates are left out.
         """
         bound = self.dataset["local_bound"]
-        table = xr.Dataset(
-            {
-                "smallest": bound.min("replicate"),
-                "median": bound.median("replicate"),
-                "largest": bound.max("replicate"),
-                "largest - smallest": bound.max("replicate") - bound.min("replicate"),
-                "average of the mean": self.dataset["average_mean"].mean("replicate"),
-                "records removed": self.dataset["records_removed"].mean("replicate"),
-            }
-        )
-        return table.to_dataframe(dim_order=["mechanism", "size"])
+        columns = {
+            "smallest": bound.min("replicate"),
+            "median": bound.median("replicate"),
+            "largest": bound.max("replicate"),
+            "largest - smallest": bound.max("replicate") - bound.min("replicate"),
+        }
+        if "average_mean" in self.dataset:
+            columns["average of the mean"] = self.dataset["average_mean"].mean("replicate")
+        columns["records removed"] = self.dataset["records_removed"].mean("replicate")
+        if "r_hat" in self.dataset:
+            columns["largest R-hat"] = self.dataset["r_hat"].max("replicate")
+            columns["chains disagree"] = (self.dataset["chains_agree"] == 0).sum("replicate")
+        if len(self.failures):
+            columns["missing"] = bound.isnull().sum("replicate")
+        return xr.Dataset(columns).to_dataframe(dim_order=["mechanism", "size"])
 
     def exceedance(self, epsilons, *, confidence=0.95):
         """Share of databases whose 2Δ over the draws exceeds ε, over a range of ε.
@@ -100,10 +111,12 @@ class ContractionStudy:
         """
         epsilons = np.atleast_1d(np.asarray(epsilons, dtype=np.float64))
         bound = self.dataset["local_bound"]
-        values = np.empty((3, bound.sizes["mechanism"], bound.sizes["size"], epsilons.size))
+        shape = 3, bound.sizes["mechanism"], bound.sizes["size"], epsilons.size
+        values = np.full(shape, np.nan)
         for row, mechanism in enumerate(bound.values):
             for column, bounds in enumerate(mechanism):
-                for place, epsilon in enumerate(epsilons):
+                bounds = bounds[~np.isnan(bounds)]
+                for place, epsilon in enumerate(epsilons if bounds.size else ()):
                     found = pdp.exceedance(bounds, epsilon, confidence=confidence)
                     values[:, row, column, place] = found.estimate, found.low, found.high
         dims = ("mechanism", "size", "epsilon")
@@ -142,12 +155,13 @@ class ContractionStudy:
         """
         factors = np.array([check_number("factors", factor, above=0) for factor in factors])
         bound = self.dataset["local_bound"]
-        others = bound.sizes["replicate"] - 1
         ordered = np.sort(bound.values, axis=-1)
-        shares = np.empty((*ordered.shape[:2], factors.size))
+        shares = np.full((*ordered.shape[:2], factors.size), np.nan)
         for index in np.ndindex(ordered.shape[:2]):
-            held = ordered[index]
-            for place, factor in enumerate(factors):
+            # without replicates that failed
+            held = ordered[index][~np.isnan(ordered[index])]
+            others = held.size - 1
+            for place, factor in enumerate(factors if others > 0 else ()):
                 above = held.size - np.searchsorted(held, factor * held, side="right")
                 # below a factor of 1 a replicate lies above its own reduced bound: leave it out
                 above = above - (held > factor * held)
@@ -176,6 +190,8 @@ def contraction(
     shape=0.001,
     rate=0.001,
     random_seed=None,
+    executor=None,
+    store=None,
 ):
     """Simulate Poisson databases and compute the local bound of three mechanisms on each.
 
@@ -199,6 +215,12 @@ def contraction(
         Gamma prior of μ, as for :class:`ppm.GammaPoisson`.
     random_seed : int, SeedSequence or Generator, optional
         Source of randomness. A size's databases are the same whichever other sizes are asked for.
+    executor : concurrent.futures.Executor, optional
+        Where the sizes are worked on, one task each; in this process by default. The numbers do
+        not depend on it. For many short or long tasks see :func:`contraction_by_fits`.
+    store : path-like, optional
+        Folder that keeps what is finished: the next call with the same arguments goes on from
+        there. It needs a ``random_seed``.
 
     Returns
     -------
@@ -234,12 +256,16 @@ def contraction(
     mean = check_number("mean", mean, above=0, at_most=LARGEST_MEAN)
     truncate_at = check_number("truncate_at", truncate_at, above=0)
     prior = check_number("shape", shape, above=0), check_number("rate", rate, above=0)
+    engine = chosen_engine(executor, store, random_seed)
     entropy = seed_sequence(random_seed)
-    columns = [
-        _one_size(n, replicates, mean, truncate_at, draws, prior, numbered(entropy, n))
-        for n in sizes
+    tasks = [
+        _Size(n, replicates, mean, truncate_at, draws, prior, numbered(entropy, n)) for n in sizes
     ]
-    values = np.stack(columns, axis=2)
+    outcomes = run_tasks(_one_size, tasks, engine, here=True)
+    values = np.full((3, len(MECHANISMS), len(sizes), replicates), np.nan)
+    for column, outcome in enumerate(outcomes):
+        if outcome.failure is None:
+            values[:, :, column] = outcome.result["values"]
     dims = ("mechanism", "size", "replicate")
     dataset = xr.Dataset(
         {
@@ -253,12 +279,34 @@ def contraction(
             "replicate": np.arange(replicates),
         },
     )
-    return ContractionStudy(dataset, truncate_at=truncate_at, mean=mean, draws=draws)
+    return ContractionStudy(
+        dataset, truncate_at=truncate_at, mean=mean, draws=draws,
+        failures=failures_of(tasks, outcomes),
+    )
 
 
-def _one_size(n, replicates, mean, truncate_at, draws, prior, seed):
-    """Bound, average of μ and removed records: an array (3, mechanisms, replicates)."""
-    data, *posteriors = map(generator, streams(seed, 1 + len(MECHANISMS)))
+@dataclass(frozen=True)
+class _Size:
+    """All databases of one size, in a form that can be sent to another process."""
+
+    n: int
+    replicates: int
+    mean: float
+    truncate_at: float
+    draws: int
+    prior: tuple
+    seed: np.random.SeedSequence
+
+    @property
+    def place(self):
+        return {"size": self.n}
+
+
+def _one_size(task):
+    """Bound, average of μ and removed records: ``values``, shape (3, mechanisms, replicates)."""
+    n, replicates, mean, draws = task.n, task.replicates, task.mean, task.draws
+    truncate_at, prior = task.truncate_at, task.prior
+    data, *posteriors = map(generator, streams(task.seed, 1 + len(MECHANISMS)))
     # distinct counts hardly spread over more than 12 standard deviations
     step = max(1, _CHUNK // max(n, draws, 12 * math.isqrt(int(mean) + 1)))
     groups = []
@@ -268,7 +316,7 @@ def _one_size(n, replicates, mean, truncate_at, draws, prior, seed):
         counts = data.poisson(mean, size=(group, n))
         values, table = _tabulate(counts)
         groups.append(_bounds_of_tables(values, table, truncate_at, draws, prior, posteriors))
-    return np.concatenate(groups, axis=2)
+    return {"values": np.concatenate(groups, axis=2)}
 
 
 def _tabulate(counts):

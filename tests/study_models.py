@@ -1,0 +1,37 @@
+"""Databases and models for tests of studies, in a module that other processes can import."""
+
+import os
+from pathlib import Path
+
+import numpy as np
+
+import ppm
+
+
+def counts(n, random_seed):
+    return np.random.default_rng(random_seed).poisson(100, n)
+
+
+def sometimes_impossible(n, random_seed):
+    """Every third database has a record that no model takes."""
+    rng = np.random.default_rng(random_seed)
+    found = rng.poisson(100, n)
+    if rng.random() < 1 / 3:
+        found[0] = -987654
+    return found
+
+
+def marked_counts(n, random_seed):
+    """Leaves a mark in the folder of the environment each time that a database is made."""
+    Path(os.environ["PPM_TEST_MARKS"], str(np.random.default_rng().integers(2**62))).touch()
+    return counts(n, random_seed)
+
+
+def pymc_counts(values):
+    """The same model in PyMC, with chains as short as a test allows."""
+    import pymc as pm
+
+    with pm.Model() as model:
+        rate = pm.Gamma("rate", 0.001, 0.001, initval=100.0)
+        pm.Poisson("y", rate, observed=values)
+    return ppm.PyMCSynthesizer(model, chains=2, warmup=60)
