@@ -115,6 +115,16 @@ class Chain:
     sweeps: int = 1
 
 
+@dataclass(frozen=True)
+class Sized:
+    """A combination of a study, with its size."""
+
+    components: int
+    sweeps: int = 10
+    seed: object = None
+    place = {}
+
+
 def process_of(job, report=None):
     return os.getpid()
 

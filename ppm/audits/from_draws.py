@@ -5,7 +5,7 @@ Everything in this module is computed from the confidential records and is confi
 
 import math
 import textwrap
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -28,6 +28,7 @@ from ppm.diagnostics import (
 )
 from ppm.lipschitz import record_bounds
 from ppm.mechanism import refit
+from ppm.studies.tasks import chosen_engine, failures_of, no_failures, run_tasks
 from ppm.synthesizers.accepted import as_synthesizer
 from ppm.synthesizers.chains import with_bar
 from ppm.weights import record_weights
@@ -214,6 +215,9 @@ class SampledAudit:
         Joint confidence of the evidence.
     draws : int
         Draws of θ on each side that the evidence uses, after thinning.
+    failures : pandas.DataFrame
+        One row for each record whose refit failed on an executor, with its seed and its traceback.
+        There is no evidence on those records, and that on the others keeps its confidence.
 
     Examples
     --------
@@ -231,6 +235,7 @@ class SampledAudit:
     oscillation_bound: float
     confidence: float
     draws: int
+    failures: object = field(default_factory=no_failures, repr=False, compare=False)
 
     @property
     def lower(self):
@@ -244,10 +249,12 @@ class SampledAudit:
 
     def __str__(self):
         """The largest lower bound in words, and that all of it stays inside."""
+        failed = len(self.failures)
+        missing = f"; {failed} of {failed + len(self.evidence)} records failed" if failed else ""
         return (
             f"evidence, not proof: the loss of a record is at least {self.lower:.2f} nats at "
             f"{self.confidence:.0%} confidence; 2Δ = {pdp.epsilon(self.local_bound):.2f} over "
-            f"these draws\n{textwrap.fill(CONFIDENTIAL_EVIDENCE, 84)}"
+            f"these draws{missing}\n{textwrap.fill(CONFIDENTIAL_EVIDENCE, 84)}"
         )
 
     def table(self):
@@ -267,7 +274,7 @@ class SampledAudit:
 
 def sampled(
     synthesizer, records, *, weighting=record_weights, draws=1000, confidence=0.95, delta=0.0,
-    random_seed=None, progress=False,
+    random_seed=None, executor=None, store=None, progress=False,
 ):
     r"""Audit any synthesizer by refits without chosen records: evidence on the loss of θ.
 
@@ -296,8 +303,15 @@ def sampled(
     random_seed : int, SeedSequence or Generator, optional
         Source of randomness. The fits behind the weights use the same stream with and without a
         record; those that are audited, independent ones.
+    executor : concurrent.futures.Executor, optional
+        Where the records are left out, one task each; in this process by default. The numbers do
+        not depend on it.
+    store : path-like, optional
+        Folder that keeps what was found for a record: the next call with the same arguments goes
+        on from there. **It is confidential.** It needs a ``random_seed``, and a synthesizer with a
+        method ``fingerprint()``, which :class:`ppm.PyMCSynthesizer` does not have.
     progress : bool, default False
-        Whether the synthesizer shows how far it is.
+        Whether the synthesizer shows how far it is, or on an executor a bar of the records done.
 
     Returns
     -------
@@ -346,45 +360,31 @@ def sampled(
     fixed = None if callable(weighting) else check_weights(weighting, synthesizer.records)
     seeds = streams(random_seed, 2 + len(records))
 
-    def weigh(left_out=None):
-        if fixed is not None:
-            weights = fixed.copy()
-            if left_out is not None:
-                weights[left_out] = 0.0
-            return weights
-        there = np.ones(synthesizer.records)
-        if left_out is not None:
-            there[left_out] = 0.0
-        fit = synthesizer.fit(there, draws=draws, random_seed=numbered(seeds[0]), progress=progress)
-        bounds = record_bounds(synthesizer.log_likelihood(fit))[there > 0]
-        weights = np.zeros(synthesizer.records)
-        weights[there > 0] = check_weights(weighting(bounds), bounds.size)
-        return weights
-
-    def draw(weights, seed, which):
-        found = refit(
-            synthesizer, weights, draws=draws, random_seed=seed, allow_disagreement=True,
-            progress=progress,
-        )
-        # what is followed here is the score, whose R-hat is looked at below
-        faults = () if found.diagnostics is None else found.diagnostics.faults_besides_r_hat
-        if faults:
-            raise ChainsDisagreeError(f"no evidence, because of {which}: {'; '.join(faults)}")
-        return found
-
-    weights = weigh()
-    whole = draw(weights, seeds[1], "the fit of the whole database")
+    engine = chosen_engine(executor, store, random_seed)
+    rule = weighting if fixed is None else fixed
+    weights = _weigh(synthesizer, rule, draws, seeds[0], None, progress)
+    whole = _drawn(
+        synthesizer, weights, draws, seeds[1], "the fit of the whole database", progress
+    )
     here = synthesizer.log_likelihood(whole.draws)
+    tasks = [
+        _LeftOut(
+            synthesizer, record, rule, draws, seeds[0], seed, weights,
+            progress and engine.executor is None,
+        )
+        for record, seed in zip(records, seeds[2:], strict=True)
+    ]
+    outcomes = run_tasks(
+        _leave_out, tasks, engine, here=True, progress=progress and not engine.plain
+    )
     evidence, estimates, moved, kept = {}, {}, {}, []
-    for record, seed in zip(records, seeds[2:], strict=True):
-        others = weigh(record)
-        without = draw(others, seed, f"the fit without record {record}")
-        there = synthesizer.log_likelihood(without.draws)
-        change = weights - others
+    for record, outcome in zip(records, outcomes, strict=True):
+        if outcome.failure is not None:
+            continue
+        change = weights - outcome.result["weights"]
         scores = []
-        for side, log_lik in (("with", here), ("without", there)):
-            score = _score(log_lik, change)
-            if is_diagnosed(synthesizer, log_lik):
+        for side, score in (("with", _score(here, change)), ("without", outcome.result["score"])):
+            if is_diagnosed(synthesizer, here):
                 _check_chains(score, f"the fit {side} record {record}")
                 score = _thinned(score)
                 if score.size < 20:
@@ -402,7 +402,67 @@ def sampled(
     return SampledAudit(
         evidence=evidence, estimates=estimates, moved=moved, local_bound=whole.local_bound,
         oscillation_bound=whole.oscillation_bound, confidence=confidence, draws=min(kept),
+        failures=failures_of(tasks, outcomes),
     )
+
+
+@dataclass(frozen=True, eq=False)
+class _LeftOut:
+    """A record to leave out, in a form that can be sent to another process."""
+
+    synthesizer: object
+    record: int
+    rule: object
+    draws: int
+    seed_of_weights: np.random.SeedSequence
+    seed: np.random.SeedSequence
+    weights: np.ndarray
+    progress: bool
+
+    @property
+    def place(self):
+        return {"record": self.record}
+
+
+def _leave_out(task):
+    """Weights without the record, and the score of every draw of the fit with these weights."""
+    synthesizer, record = task.synthesizer, task.record
+    others = _weigh(
+        synthesizer, task.rule, task.draws, task.seed_of_weights, record, task.progress
+    )
+    without = _drawn(
+        synthesizer, others, task.draws, task.seed, f"the fit without record {record}",
+        task.progress,
+    )
+    log_lik = synthesizer.log_likelihood(without.draws)
+    return {"weights": others, "score": _score(log_lik, task.weights - others)}
+
+
+def _weigh(synthesizer, rule, draws, seed, left_out, progress):
+    """Weights by a rule, or fixed ones; that of a record that is left out is 0."""
+    there = np.ones(synthesizer.records)
+    if left_out is not None:
+        there[left_out] = 0.0
+    if not callable(rule):
+        return rule * there
+    fit = synthesizer.fit(there, draws=draws, random_seed=numbered(seed), progress=progress)
+    bounds = record_bounds(synthesizer.log_likelihood(fit))[there > 0]
+    weights = np.zeros(synthesizer.records)
+    weights[there > 0] = check_weights(rule(bounds), bounds.size)
+    return weights
+
+
+def _drawn(synthesizer, weights, draws, seed, which, progress):
+    """A fit that is audited."""
+    found = refit(
+        synthesizer, weights, draws=draws, random_seed=seed, allow_disagreement=True,
+        progress=progress,
+    )
+    # what is followed here is the score, whose R-hat is looked at later
+    faults = () if found.diagnostics is None else found.diagnostics.faults_besides_r_hat
+    if faults:
+        raise ChainsDisagreeError(f"no evidence, because of {which}: {'; '.join(faults)}")
+    return found
 
 
 def _score(log_lik, change):

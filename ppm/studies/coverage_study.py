@@ -1,7 +1,7 @@
 """How often a recipient's nominal intervals cover the truth, by mechanism and combining rule."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import xarray as xr
@@ -13,6 +13,7 @@ from ppm.censoring import censoring_interval, censoring_weight
 from ppm.lipschitz import weighted
 from ppm.studies.combining import combine_releases
 from ppm.studies.contraction_study import check_sizes
+from ppm.studies.tasks import chosen_engine, failures_of, no_failures, run_tasks
 from ppm.synthesizers.gamma_poisson import GammaPoisson, log_likelihood_of_counts
 from ppm.weights import linear_weights
 
@@ -216,6 +217,8 @@ class CoverageStudy:
         Nominal coverage.
     releases : int
         Releases m of every database.
+    failures : pandas.DataFrame
+        One row for each size that failed on an executor, with its seed and its traceback.
 
     Examples
     --------
@@ -231,6 +234,7 @@ class CoverageStudy:
     dataset: xr.Dataset
     confidence: float
     releases: int
+    failures: object = field(default_factory=no_failures, repr=False)
 
     def table(self, rules=None):
         """How the intervals do.
@@ -291,6 +295,8 @@ def coverage(
     width=1.0,
     confidence=0.95,
     random_seed=None,
+    executor=None,
+    store=None,
 ):
     r"""Simulate databases, release each m times, and see which nominal intervals cover the truth.
 
@@ -317,6 +323,12 @@ def coverage(
         Nominal coverage.
     random_seed : int, SeedSequence or Generator, optional
         Source of randomness. A size's databases are the same whichever other sizes are asked for.
+    executor : concurrent.futures.Executor, optional
+        Where the sizes are worked on, one task each; in this process by default. The numbers do
+        not depend on it.
+    store : path-like, optional
+        Folder that keeps what is finished: the next call with the same arguments goes on from
+        there. It needs a ``random_seed``.
 
     Returns
     -------
@@ -367,15 +379,23 @@ def coverage(
     shift = check_number("shift", shift)
     width = check_number("width", width, above=0)
     confidence = check_share("confidence", confidence)
+    engine = chosen_engine(executor, store, random_seed)
     work = MODELS[model]()
     entropy = seed_sequence(random_seed)
     names = [name for name in MECHANISMS if work.limits or name != "Limits"]
-    found = []
-    for n in sizes:
-        estimates, variances, weights = _one_size(
-            work, n, replicates, releases, draws, scale, shift, width, names, numbered(entropy, n)
+    tasks = [
+        _Size(
+            model, n, replicates, releases, draws, scale, shift, width, tuple(names), confidence,
+            numbered(entropy, n),
         )
-        found.append((*_intervals(estimates, variances, weights, names, confidence), weights))
+        for n in sizes
+    ]
+    outcomes = run_tasks(_one_size, tasks, engine, here=True)
+    found = [
+        tuple(outcome.result[name] for name in ("estimate", "variance", "low", "high", "weight"))
+        for outcome in outcomes
+        if outcome.failure is None
+    ]
     *values, weights = (np.stack(column) for column in zip(*found, strict=True))
     dims = ("size", "quantity", "mechanism", "rule", "replicate")
     dataset = xr.Dataset(
@@ -388,16 +408,54 @@ def coverage(
             "weight": (("size", "mechanism", "replicate"), weights),
         },
         {
-            "quantity": list(work.truth), "size": list(sizes), "mechanism": names,
+            "quantity": list(work.truth), "mechanism": names,
+            # a size that failed is left out
+            "size": [
+                task.n for task, outcome in zip(tasks, outcomes, strict=True)
+                if outcome.failure is None
+            ],
             "rule": list(RULES), "replicate": np.arange(replicates),
         },
     )
-    return CoverageStudy(dataset, confidence=confidence, releases=releases)
+    return CoverageStudy(
+        dataset, confidence=confidence, releases=releases, failures=failures_of(tasks, outcomes)
+    )
 
 
-def _one_size(work, n, replicates, releases, draws, scale, shift, width, names, seed):
+@dataclass(frozen=True)
+class _Size:
+    """All databases of one size, in a form that can be sent to another process."""
+
+    model: str
+    n: int
+    replicates: int
+    releases: int
+    draws: int
+    scale: float
+    shift: float
+    width: float
+    names: tuple
+    confidence: float
+    seed: np.random.SeedSequence
+
+    @property
+    def place(self):
+        return {"size": self.n}
+
+
+def _one_size(task):
+    """What the recipients see, each (quantity, mechanism, rule, replicate), and average weights."""
+    estimates, variances, weights = _released(task)
+    seen = _intervals(estimates, variances, weights, task.names, task.confidence)
+    found = dict(zip(("estimate", "variance", "low", "high"), seen, strict=True))
+    return found | {"weight": weights}
+
+
+def _released(task):
     """Estimates and variances (quantity, mechanism, release, replicate), and average weights."""
-    data, public, *others = map(generator, streams(seed, 4 + len(MECHANISMS)))
+    work, n, replicates, releases = MODELS[task.model](), task.n, task.replicates, task.releases
+    draws, scale, shift, width, names = task.draws, task.scale, task.shift, task.width, task.names
+    data, public, *others = map(generator, streams(task.seed, 4 + len(MECHANISMS)))
     for_bounds, for_weighted, *synthetic = others
     weight, limits = _public_choice(work, n, draws, width, public)
     step = max(1, _CHUNK // (n * max(draws, releases)))

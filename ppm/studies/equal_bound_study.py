@@ -1,7 +1,7 @@
 """DPweighted against EMweighted at equal local bounds, and why the one or the other wins."""
 
 import textwrap
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import xarray as xr
@@ -13,8 +13,8 @@ from ppm.mechanism import entry_label, refit
 from ppm.studies.open_settings import TRANSFORMATIONS, income_of, transformed_income
 from ppm.studies.risk_utility import check_configurations
 from ppm.studies.scalar_search import match_local_bound
+from ppm.studies.tasks import chosen_engine, failures_of, no_failures, run_combinations
 from ppm.survey.design import predictor_matrix
-from ppm.synthesizers.chains import progress_bar, run_chains
 from ppm.synthesizers.mixture.model import FiniteMixture
 from ppm.utility import STATISTICS, resample
 from ppm.weights import record_weights
@@ -33,6 +33,8 @@ TRIMMED = 0.01
 # a comparison counts where it is larger than so many standard errors, as in the ledger
 _SURE = 2.0
 _OF_A_FIT = ("local_bound", "error", "r_hat", "r_hat_log_likelihood", "average_weight")
+# what the study keeps of each, in the order in which it is measured
+_BLOCKS = ("numbers", "misfit", "off", "off_error", "average_off")
 # standard error of the median of m normal values, over that of their average
 _OF_A_MEDIAN = np.sqrt(np.pi / 2.0)
 _QUARTILES_APART = 1.349
@@ -58,6 +60,9 @@ class EqualBoundStudy:
         Synthetic databases behind each of these.
     draws : int
         Posterior draws S behind each bound, all chains together.
+    failures : pandas.DataFrame
+        One row for each combination and repeat that failed on an executor, with its seed and its
+        traceback; its numbers are NaN, and averages are over the other repeats.
 
     Examples
     --------
@@ -73,6 +78,7 @@ class EqualBoundStudy:
     dataset: xr.Dataset
     releases: int
     draws: int
+    failures: object = field(default_factory=no_failures, repr=False)
 
     @property
     def labels(self):
@@ -264,6 +270,8 @@ def equal_bounds(
     attempts=8,
     random_seed=None,
     parallel=True,
+    executor=None,
+    store=None,
     progress=False,
 ):
     """Compare DPweighted with EMweighted at equal local bounds, by K and transformation.
@@ -297,6 +305,11 @@ def equal_bounds(
         Source of randomness. A combination's numbers are the same whichever others are asked for.
     parallel : bool, default True
         Whether the combinations are shared out among the cores; the numbers do not depend on it.
+    executor : concurrent.futures.Executor, optional
+        Where the combinations are worked on, one task each, in place of processes of their own.
+    store : path-like, optional
+        Folder that keeps what is finished: the next call with the same arguments goes on from
+        there. It needs a ``random_seed``, and is as confidential as the data.
     progress : bool, default False
         Whether to show a progress bar on the error stream.
 
@@ -340,28 +353,26 @@ def equal_bounds(
         for name in dict.fromkeys(name for _, name in combinations)
     }
     income = getattr(data, "table", data)["income"].to_numpy(dtype=np.float64)
+    engine = chosen_engine(executor, store, random_seed, parallel=parallel)
     root = seed_sequence(generator(random_seed))
     places = [(pair, repeat) for pair in combinations for repeat in range(repeats)]
-    # the largest first, so that no core is left with it at the end
-    order = sorted(range(len(places)), key=lambda i: -places[i][0][0])
-    jobs = []
-    for i in order:
-        (k, name), repeat = places[i]
-        seed = numbered(root, TRANSFORMATIONS.index(name), k, repeat)
-        jobs.append(
-            _Combination(
-                responses[name], predictors, income, name, k, tuple(configurations), chains, warmup,
-                draws, releases, tolerance, attempts, shift, seed,
-            )
+    jobs = [
+        _Combination(
+            responses[name], predictors, income, name, k, tuple(configurations), chains, warmup,
+            draws, releases, tolerance, attempts, shift, repeat,
+            numbered(root, TRANSFORMATIONS.index(name), k, repeat),
         )
-    with progress_bar(progress, sum(job.sweeps for job in jobs)) as advance:
-        results = run_chains(_fit_all, jobs, advance, parallel=parallel)
-    found = [None] * len(places)
-    for i, result in zip(order, results, strict=True):
-        found[i] = result
+        for (k, name), repeat in places
+    ]
+    outcomes = run_combinations(_fit_all, jobs, engine, parallel=parallel, progress=progress)
+    found = next(outcome.result for outcome in outcomes if outcome.failure is None)
+    nowhere = {name: np.full_like(block, np.nan) for name, block in found.items()}
+    blocks = [nowhere if outcome.failure else outcome.result for outcome in outcomes]
     numbers, misfit, off, off_error, average = (
-        np.stack(block).reshape(len(combinations), repeats, *block[0].shape)
-        for block in zip(*found, strict=True)
+        np.stack([block[name] for block in blocks]).reshape(
+            len(combinations), repeats, *found[name].shape
+        )
+        for name in _BLOCKS
     )
     dims = ("combination", "repeat", "setting", "mechanism")
     spread = [
@@ -386,7 +397,9 @@ def equal_bounds(
             "statistic": list(COMPARED),
         },
     )
-    return EqualBoundStudy(dataset, releases=releases, draws=chains * draws)
+    return EqualBoundStudy(
+        dataset, releases=releases, draws=chains * draws, failures=failures_of(jobs, outcomes)
+    )
 
 
 def _check_combinations(combinations):
@@ -427,10 +440,18 @@ class _Combination:
     tolerance: float
     attempts: int
     shift: float
+    repeat: int
     seed: np.random.SeedSequence
 
     # fits expected of a setting: DPweighted, Shuffled and three short attempts of EMweighted
     EXPECTED = 5
+
+    @property
+    def place(self):
+        return {
+            "components": self.components, "transformation": self.transformation,
+            "repeat": self.repeat,
+        }
 
     @property
     def sweeps(self):
@@ -468,9 +489,10 @@ def _fit_all(job, report=lambda sweeps: None):
         )
         rows.append([unweighted, measure(dp), measure(em), measure(shuffled), trimmed])
         report((place + 1) * job.sweeps // len(job.configurations))
-    return tuple(
-        np.array([[entry[i] for entry in row] for row in rows]) for i in range(len(unweighted))
-    )
+    return {
+        name: np.array([[entry[i] for entry in row] for row in rows], dtype=np.float64)
+        for i, name in enumerate(_BLOCKS)
+    }
 
 
 class _Measure:

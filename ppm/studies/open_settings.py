@@ -1,7 +1,7 @@
 """How the application's published bounds move with what the paper leaves unstated (section 5)."""
 
 import textwrap
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import xarray as xr
@@ -10,8 +10,8 @@ from ppm._random import generator, numbered, seed_sequence, streams
 from ppm._validation import check_count, check_number, shown
 from ppm.diagnostics import R_HAT_LIMIT
 from ppm.mechanism import entry_label, refit
+from ppm.studies.tasks import chosen_engine, failures_of, no_failures, run_combinations
 from ppm.survey.design import log_income, predictor_matrix
-from ppm.synthesizers.chains import progress_bar, run_chains
 from ppm.synthesizers.mixture.model import FiniteMixture
 from ppm.weights import record_weights
 
@@ -42,6 +42,9 @@ class SettingsStudy:
         median over draws of the first, which is no bound; ``published`` (setting): the paper's Δ.
     draws : int
         Posterior draws S behind each bound, all chains together.
+    failures : pandas.DataFrame
+        One row for each combination that failed on an executor, with its seed and its traceback;
+        its numbers are NaN.
 
     Examples
     --------
@@ -55,6 +58,7 @@ class SettingsStudy:
 
     dataset: xr.Dataset
     draws: int
+    failures: object = field(default_factory=no_failures, repr=False)
 
     def table(self):
         """Bounds, one row a transformation and K and one column a setting, the paper's last.
@@ -225,6 +229,8 @@ def settings(
     draws=200,
     random_seed=None,
     parallel=True,
+    executor=None,
+    store=None,
     progress=False,
 ):
     """Fit Unweighted and DPweighted at the paper's six settings, by K and transformation.
@@ -245,6 +251,11 @@ def settings(
         Source of randomness. A combination's numbers are the same whichever others are asked for.
     parallel : bool, default True
         Whether the combinations are shared out among the cores; the numbers do not depend on it.
+    executor : concurrent.futures.Executor, optional
+        Where the combinations are worked on, one task each, in place of processes of their own.
+    store : path-like, optional
+        Folder that keeps what is finished: the next call with the same arguments goes on from
+        there. It needs a ``random_seed``, and is as confidential as the data.
     progress : bool, default False
         Whether to show a progress bar on the error stream.
 
@@ -283,21 +294,22 @@ def settings(
     responses = {
         name: transformed_income(data, name, floor=floor, shift=shift) for name in transformations
     }
+    engine = chosen_engine(executor, store, random_seed, parallel=parallel)
     root = seed_sequence(generator(random_seed))
     pairs = [(name, k) for name in transformations for k in components]
-    # the largest first, so that no core is left with it at the end
-    order = sorted(range(len(pairs)), key=lambda i: -pairs[i][1])
-    jobs = []
-    for i in order:
-        name, k = pairs[i]
-        seed = numbered(root, TRANSFORMATIONS.index(name), k)
-        jobs.append(_Combination(responses[name], predictors, k, chains, warmup, draws, seed))
-    with progress_bar(progress, sum(job.sweeps for job in jobs)) as advance:
-        results = run_chains(_fit_all, jobs, advance, parallel=parallel)
+    jobs = [
+        _Combination(
+            responses[name], predictors, name, k, chains, warmup, draws,
+            numbered(root, TRANSFORMATIONS.index(name), k),
+        )
+        for name, k in pairs
+    ]
+    outcomes = run_combinations(_fit_all, jobs, engine, parallel=parallel, progress=progress)
     names = ("local_bound", "error", "r_hat", "r_hat_log_likelihood", "typical")
-    values = np.empty((len(names), len(pairs), len(PUBLISHED_BOUNDS)))
-    for i, result in zip(order, results, strict=True):
-        values[:, i] = result
+    values = np.full((len(names), len(pairs), len(PUBLISHED_BOUNDS)), np.nan)
+    for i, outcome in enumerate(outcomes):
+        if outcome.failure is None:
+            values[:, i] = outcome.result["values"]
     values = values.reshape(len(names), len(transformations), len(components), -1)
     dims = ("transformation", "components", "setting")
     dataset = xr.Dataset(
@@ -309,7 +321,9 @@ def settings(
         },
     )
     dataset["published"] = "setting", list(PUBLISHED_BOUNDS.values())
-    return SettingsStudy(dataset, draws=chains * draws)
+    return SettingsStudy(
+        dataset, draws=chains * draws, failures=failures_of(jobs, outcomes)
+    )
 
 
 def _setting(pair):
@@ -334,6 +348,7 @@ class _Combination:
 
     response: np.ndarray
     predictors: np.ndarray
+    transformation: str
     components: int
     chains: int
     warmup: int
@@ -341,12 +356,16 @@ class _Combination:
     seed: np.random.SeedSequence
 
     @property
+    def place(self):
+        return {"transformation": self.transformation, "components": self.components}
+
+    @property
     def sweeps(self):
         return len(PUBLISHED_BOUNDS) * self.chains * (self.warmup + self.draws)
 
 
 def _fit_all(job, report=lambda sweeps: None):
-    """Bound, its error, both R-hats and typical draw of every setting: an array (5, settings)."""
+    """Bound, its error, both R-hats and typical draw: ``values``, shape (5, settings)."""
     synthesizer = FiniteMixture(
         job.response, job.predictors, components=job.components, chains=job.chains,
         warmup=job.warmup, parallel=False,
@@ -370,4 +389,4 @@ def _fit_all(job, report=lambda sweeps: None):
             bound.local_bound, found.error, found.r_hat, found.r_hat_log_likelihood, found.typical
         )
         report((place + 1) * job.sweeps // len(PUBLISHED_BOUNDS))
-    return result
+    return {"values": result}

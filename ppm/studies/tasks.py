@@ -22,7 +22,7 @@ from ppm.studies.engine import (
     packed,
 )
 from ppm.studies.kept_folder import KeptFolder, digest_of, file_hash, library_source, versions
-from ppm.synthesizers.chains import is_alone, progress_bar
+from ppm.synthesizers.chains import is_alone, progress_bar, run_chains
 
 # a task whose process is killed so often has something to do with it
 _TRIES = 3
@@ -85,8 +85,8 @@ class Engine:
         return self.executor is None and self.store is None
 
 
-def chosen_engine(executor, store, random_seed):
-    """The :class:`Engine` of a study, from its arguments and from the environment.
+def chosen_engine(executor, store, random_seed, *, parallel=True):
+    """The :class:`Engine` of a study, from its arguments and, if parallel, from the environment.
 
     Raises
     ------
@@ -97,7 +97,10 @@ def chosen_engine(executor, store, random_seed):
     if store is not None and random_seed is None:
         raise ValueError("store needs a random_seed: without one no two runs have the same parts")
     # one of several tasks has a single process, and none of the others' executor
-    executor = None if is_alone() else engine_of_the_run() if executor is None else executor
+    if is_alone():
+        executor = None
+    elif executor is None and parallel:
+        executor = engine_of_the_run()
     return Engine(executor, None if store is None else ResultStore(store))
 
 
@@ -249,25 +252,38 @@ def _of_the_engine(error):
     return Outcome(failure=Failure(kind, f"{kind}: the executor gave the task back undone"))
 
 
-def largest_first(function, jobs, size, run):
-    """Results of jobs in their order, the largest begun first, so that none is left at the end.
+def run_combinations(function, jobs, engine, *, parallel, progress):
+    """Run jobs of different sizes, the largest begun first, so that none is left at the end.
 
     Parameters
     ----------
     function : callable
-        From a job to its result.
+        ``function(job, report)``, as for :func:`ppm.synthesizers.chains.run_chains`; it returns a
+        dict of arrays.
     jobs : sequence
-        The jobs.
-    size : callable
-        From a job to a number.
-    run : callable
-        ``run(function, jobs)`` returns results in the order of the jobs it is given.
+        Tasks, as for :func:`run_tasks`, with numbers of ``components`` and of ``sweeps``.
+    engine : Engine
+        Where they run. If nobody asked for one, that is the processes of
+        :func:`ppm.synthesizers.chains.run_chains`, and an error is raised.
+    parallel : bool
+        Whether they run in other processes, if there is no executor.
+    progress : bool
+        Whether to show a bar: of sweeps, or of tasks on an engine.
+
+    Returns
+    -------
+    list of Outcome
+        In the order of the jobs.
     """
-    order = sorted(range(len(jobs)), key=lambda i: -size(jobs[i]))
-    results = [None] * len(jobs)
-    for i, result in zip(order, run(function, [jobs[i] for i in order]), strict=True):
-        results[i] = result
-    return results
+    order = sorted(range(len(jobs)), key=lambda i: -jobs[i].components)
+    todo = [jobs[i] for i in order]
+    if engine.plain:
+        with progress_bar(progress, sum(job.sweeps for job in jobs)) as advance:
+            found = run_chains(function, todo, advance, parallel=parallel)
+        outcomes = [Outcome(result=result) for result in found]
+    else:
+        outcomes = run_tasks(function, todo, engine, here=not parallel, progress=progress)
+    return [outcomes[order.index(i)] for i in range(len(jobs))]
 
 
 # ---- failures ---------------------------------------------------------------------------------

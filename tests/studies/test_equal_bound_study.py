@@ -12,6 +12,7 @@ from scipy import stats
 
 import ppm
 from ppm.studies import equal_bound_study as module
+from ppm.studies import tasks
 from ppm.studies.equal_bound_study import COMPARED, MECHANISMS
 
 SMALL = {
@@ -149,7 +150,7 @@ def test_a_combination_does_not_depend_on_the_others_or_on_the_cores(data, noted
         # the last first
         return [function(job) for job in jobs[::-1]][::-1]
 
-    monkeypatch.setattr(module, "run_chains", elsewhere)
+    monkeypatch.setattr(tasks, "run_chains", elsewhere)
     alone = ppm.studies.equal_bounds(data, PAIRS[:1], SETTINGS, **SMALL | {"parallel": True})
     xr.testing.assert_identical(alone.dataset, noted[0].dataset.isel(combination=[0]))
     assert asked == [True]

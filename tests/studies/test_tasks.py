@@ -527,13 +527,20 @@ def test_a_payload_comes_back_as_it_went():
     assert np.array_equal(function(task)["drawn"], expected(jobs(1))[0])
 
 
-def test_the_largest_begins_first_and_results_are_put_back():
+def test_the_largest_begins_first_and_results_are_put_back(capsys):
     begun = []
 
-    def run_in_turn(function, todo):
-        return [function(job) for job in todo]
+    def function(job, report=lambda sweeps: None):
+        begun.append(job.components)
+        report(job.sweeps)
+        return {"found": 10 * job.components}
 
-    found = tasks.largest_first(
-        lambda job: begun.append(job) or 10 * job, [2, 5, 1, 5], lambda job: job, run_in_turn
-    )
-    assert begun == [5, 5, 2, 1] and found == [20, 50, 10, 50]
+    todo = [engine_jobs.Sized(k) for k in (2, 5, 1, 5)]
+    for executor in (None, Watched(1)):
+        chosen = chosen_engine(executor, None, 1)
+        found = tasks.run_combinations(function, todo, chosen, parallel=False, progress=True)
+        assert [int(outcome.result["found"]) for outcome in found] == [20, 50, 10, 50]
+    # on an executor that counts elsewhere
+    assert begun == [5, 5, 2, 1]
+    shown = capsys.readouterr().err
+    assert "40/40" in shown and "sweeps" in shown and "4/4" in shown and "tasks" in shown

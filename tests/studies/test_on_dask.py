@@ -1,0 +1,113 @@
+"""Studies on a local Dask cluster: the tables of any number of processes, and of none."""
+
+from concurrent.futures import ThreadPoolExecutor
+
+import engine_jobs
+import numpy as np
+import pytest
+import study_models
+from engine_jobs import SECRET, jobs
+
+import ppm
+from ppm.studies import engine
+from ppm.studies.tasks import chosen_engine, failures_of, run_tasks
+
+distributed = pytest.importorskip("distributed")
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    with distributed.LocalCluster(
+        processes=True, n_workers=2, threads_per_worker=1, dashboard_address=None
+    ) as cluster:
+        yield cluster
+
+
+@pytest.fixture(scope="module")
+def dask(cluster):
+    with distributed.Client(cluster) as client:
+        yield client.get_executor()
+
+
+def gamma_poisson(**settings):
+    return ppm.studies.contraction_by_fits(
+        study_models.counts, ppm.GammaPoisson, [30, 40], replicates=3, draws=40, random_seed=4,
+        **settings,
+    ).dataset
+
+
+def test_tables_of_1_2_and_4_workers_and_of_dask_are_the_same(dask, monkeypatch, tmp_path):
+    found = [gamma_poisson(executor=dask, store=tmp_path)]
+    for workers in "124":
+        monkeypatch.setenv(engine.WORKERS, workers)
+        found.append(gamma_poisson())
+    for other in found[1:]:
+        assert other.identical(found[0])
+    # and what Dask computed is found again by whoever comes next
+    assert gamma_poisson(store=tmp_path).identical(found[0])
+    assert len(list(tmp_path.glob("*.npz"))) == 6
+
+
+def test_a_pymc_model_has_the_same_table_on_dask(dask):
+    def study(executor):
+        return ppm.studies.contraction_by_fits(
+            study_models.counts, study_models.pymc_counts, [20], replicates=2, draws=20,
+            random_seed=4, executor=executor,
+        )
+
+    with ThreadPoolExecutor(2) as threads:
+        here, there = study(threads), study(dask)
+    assert here.failures.empty and there.dataset.identical(here.dataset)
+    assert np.isfinite(there.dataset["r_hat"]).all() and there.draws == 40
+    assert np.unique(there.dataset["local_bound"]).size == 6
+
+
+def test_a_worker_has_one_thread_and_a_folder_of_its_own(dask):
+    found = [
+        outcome.result
+        for outcome in run_tasks(engine_jobs.where, jobs(6), chosen_engine(dask, None, 1))
+    ]
+    assert {int(result["threads"]) for result in found} == {1}
+    folders = {int(result["process"]): str(result["folder"]) for result in found}
+    assert len(folders) == 2 and len(set(folders.values())) == 2 and all(folders.values())
+
+
+def test_failures_and_killed_workers(dask, tmp_path, caplog, capfd):
+    todo, chosen = jobs(5, tmp_path), chosen_engine(dask, None, 1)
+    found = run_tasks(engine_jobs.fail_at_two, todo, chosen)
+    (row,) = failures_of(todo, found).to_dict("records")
+    assert row["number"] == 2 and "in fail_at_two" in row["traceback"]
+    # Dask logs a task that fails with what it was given, and none does
+    assert SECRET not in str(row) + caplog.text + "".join(capfd.readouterr())
+    found = run_tasks(engine_jobs.killed_once, todo, chosen)
+    assert (tmp_path / "killed-3").exists() and failures_of(todo, found).empty
+    expected = [engine_jobs.draw(job)["drawn"] for job in todo]
+    assert np.array_equal([outcome.result["drawn"] for outcome in found], expected)
+
+
+def test_the_scheduler_of_the_environment_is_used(cluster, monkeypatch):
+    monkeypatch.setenv(engine.SCHEDULER, cluster.scheduler_address)
+    todo = jobs(3)
+    try:
+        chosen = chosen_engine(None, None, None)
+        found = run_tasks(engine_jobs.where, todo, chosen)
+        assert chosen_engine(None, None, None).executor._client is chosen.executor._client
+        workers = {info["pid"] for info in _workers(chosen.executor._client)}
+        assert {int(outcome.result["process"]) for outcome in found} <= workers
+    finally:
+        for client in engine._clients.values():
+            client.close()
+        engine._clients.clear()
+
+
+def _workers(client):
+    processes = client.run(engine_jobs.process_of, None)
+    return [{"pid": process} for process in processes.values()]
+
+
+def test_a_scheduler_that_does_not_answer_is_told_soon(monkeypatch):
+    monkeypatch.setattr(engine, "_SECONDS_TO_CONNECT", 0.5)
+    for address in ("tcp://127.0.0.1:9", "nonsense://x"):
+        monkeypatch.setenv(engine.SCHEDULER, address)
+        with pytest.raises(ValueError, match=f"^no Dask scheduler answers at '?{address}"):
+            chosen_engine(None, None, None)

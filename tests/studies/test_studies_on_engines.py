@@ -1,0 +1,150 @@
+"""The studies that existed before engines did: the same numbers on one, kept and told apart."""
+
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+
+import numpy as np
+import pytest
+
+import ppm
+from ppm.studies import equal_bound_study, open_settings
+from ppm.studies.open_settings import TRANSFORMATIONS
+
+LOG, ASINH = TRANSFORMATIONS[:2]
+COUNTS = np.random.default_rng(2).poisson(20, 30)
+MARK = 987654
+SHORT = {"warmup": 5, "draws": 10, "random_seed": 3, "parallel": False}
+
+
+@pytest.fixture(scope="module")
+def threads():
+    with ThreadPoolExecutor(2) as executor:
+        yield executor
+
+
+@pytest.fixture(scope="module")
+def households():
+    return ppm.survey.simulate(40, random_seed=1)
+
+
+@pytest.fixture(scope="module")
+def studies(households):
+    """Name to a study of two parts, and one of the first part alone, each a function."""
+
+    def coverage(sizes, **where):
+        return ppm.studies.coverage(
+            "counts", sizes, replicates=3, draws=20, random_seed=3, **where
+        ).dataset
+
+    def settings(components, **where):
+        return ppm.studies.settings(
+            households, components, transformations=[ASINH], **SHORT, **where
+        ).dataset
+
+    def equal(pairs, **where):
+        return ppm.studies.equal_bounds(
+            households, pairs, [(0.7, 0.0)], repeats=1, releases=2, attempts=1, **SHORT, **where
+        ).dataset
+
+    return {
+        "coverage": (partial(coverage, [50, 60]), partial(coverage, [50])),
+        "settings": (partial(settings, [1, 2]), partial(settings, [1])),
+        "equal bounds": (partial(equal, [(1, LOG), (2, ASINH)]), partial(equal, [(1, LOG)])),
+    }
+
+
+@pytest.mark.parametrize("name", ["coverage", "settings", "equal bounds"])
+def test_numbers_are_those_without_an_engine(studies, name, threads, tmp_path):
+    both, first = studies[name]
+    plain = both()
+    assert both(executor=threads).identical(plain)
+    first(store=tmp_path)
+    (kept,) = (path.stat().st_mtime_ns for path in tmp_path.glob("*.npz"))
+    assert both(store=tmp_path, executor=threads).identical(plain)
+    times = {path.stat().st_mtime_ns for path in tmp_path.glob("*.npz")}
+    # what was there was taken as it was
+    assert len(times) == 2 and kept in times
+    assert both(store=tmp_path).identical(plain)
+    assert {path.stat().st_mtime_ns for path in tmp_path.glob("*.npz")} == times
+
+
+class FailsWithTwo(ppm.FiniteMixture):
+    """Cannot be made with two components."""
+
+    def __init__(self, *arguments, components, **settings):
+        if components == 2:
+            raise ValueError(f"record {MARK}")
+        super().__init__(*arguments, components=components, **settings)
+
+
+def test_a_combination_that_fails_is_a_row_and_its_numbers_are_missing(
+    households, threads, monkeypatch
+):
+    for module in (open_settings, equal_bound_study):
+        monkeypatch.setattr(module, "FiniteMixture", FailsWithTwo)
+    settings = partial(ppm.studies.settings, households, [1, 2], transformations=[LOG], **SHORT)
+    equal = partial(
+        ppm.studies.equal_bounds, households, [(2, LOG), (1, LOG)], [(0.7, 0.0)], repeats=1,
+        releases=2, attempts=1, **SHORT,
+    )
+    for study in (settings, equal):
+        # without an engine it is an error
+        with pytest.raises(ValueError, match=f"record {MARK}"):
+            study()
+        found = study(executor=threads)
+        (row,) = found.failures.to_dict("records")
+        assert (row["components"], row["transformation"], row["error"]) == (2, LOG, "ValueError")
+        assert str(MARK) not in row["traceback"]
+        bound = found.dataset["local_bound"]
+        missing = bound.isnull().any([dim for dim in bound.dims if dim not in (
+            "components", "combination"
+        )])
+        assert missing["components"].values[missing.values].tolist() == [2]
+        found.table()
+    assert np.isfinite(settings(executor=threads).distances().loc[(LOG, 1), "distance"])
+    assert equal(executor=threads).comparisons().shape[0] == 4
+
+
+# ---- the sampled audit ------------------------------------------------------------------------
+
+
+class FailsWithout(ppm.GammaPoisson):
+    """Cannot be fitted without record 1."""
+
+    def fit(self, weights=None, **settings):
+        if weights is not None and weights[1] == 0 and weights[2] > 0:
+            raise ArithmeticError(f"record {MARK}")
+        return super().fit(weights, **settings)
+
+
+def audit(kind=ppm.GammaPoisson, records=(0, 1, 2), **where):
+    return ppm.audits.sampled(
+        kind(COUNTS), records, weighting=partial(ppm.record_weights, scale=0.5), draws=60,
+        random_seed=5, **where,
+    )
+
+
+def test_an_audit_is_the_same_on_an_engine_and_goes_on(threads, tmp_path):
+    plain = audit()
+    for where in ({"executor": threads}, {"store": tmp_path}):
+        assert audit(**where) == plain
+    assert len(list(tmp_path.glob("*.npz"))) == 3
+    found = audit(store=tmp_path, executor=threads)
+    assert found.evidence == plain.evidence and found.moved == plain.moved
+    other = ppm.audits.sampled(
+        ppm.GammaPoisson(COUNTS), [0], weighting=partial(ppm.record_weights, scale=0.6), draws=60,
+        random_seed=5, store=tmp_path,
+    )
+    assert other.moved != {0: plain.moved[0]} and len(list(tmp_path.glob("*.npz"))) == 4
+
+
+def test_an_audit_goes_on_without_a_record_whose_refit_fails(threads):
+    with pytest.raises(ArithmeticError):
+        audit(FailsWithout)
+    found, plain = audit(FailsWithout, executor=threads), audit()
+    assert list(found.evidence) == [0, 2] and "1 of 3 records failed" in str(found)
+    # joint confidence is still that of three records
+    assert found.evidence == {i: plain.evidence[i] for i in (0, 2)}
+    (row,) = found.failures.to_dict("records")
+    assert row["record"] == 1 and str(MARK) not in row["traceback"]
+    assert "failed" not in str(plain)
