@@ -10,6 +10,7 @@ import time
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 try:
     import resource
@@ -27,6 +28,32 @@ ROOT = Path(__file__).resolve().parents[1]
 SECONDS_FOR_A_TEST = float(os.environ.get("PPM_SECONDS_FOR_A_TEST", 600))
 
 _running = contextlib.ExitStack()
+
+# The examples of property-based tests: in the suite always the same few. With
+# PPM_HYPOTHESIS=thorough they are many, other ones each time, and PPM_EXAMPLES says how many:
+#     PPM_HYPOTHESIS=thorough PPM_EXAMPLES=5000 python -m pytest tests/properties
+# No test is timed, not by a health check either.
+settings.register_profile(
+    "suite", derandomize=True, database=None, deadline=None, max_examples=30,
+    suppress_health_check=[HealthCheck.too_slow],
+)
+settings.register_profile(
+    "thorough", settings.get_profile("suite"), derandomize=False,
+    max_examples=int(os.environ.get("PPM_EXAMPLES", 1000)),
+)
+settings.load_profile(os.environ.get("PPM_HYPOTHESIS", "suite"))
+
+
+def examples(count):
+    """Other than the usual number of examples in the suite, where one takes long or little.
+
+    In the thorough profile their share stays the same.
+    """
+    usual, suite = (settings.get_profile(name).max_examples for name in ("thorough", "suite"))
+    if settings.default.derandomize:
+        return settings(max_examples=count)
+    return settings(max_examples=max(1, usual * count // suite))
+
 
 
 def pytest_configure(config):

@@ -2,7 +2,7 @@
 
 import numpy as np
 import xarray as xr
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 from scipy.special import logsumexp
@@ -40,7 +40,6 @@ def masses_and_losses(synthesizer, weights, lowest, highest, points):
     return loss, np.array(mass)
 
 
-@settings(max_examples=150, deadline=None)
 @given(case=cases(), level=st.floats(1e-3, 0.4))
 def test_the_loss_at_fixed_weights_is_at_most_the_oscillation_and_that_at_most_two_bounds(
     case, level
@@ -120,7 +119,6 @@ def own_weights(limit, of="oscillations_within"):
     return rule
 
 
-@settings(max_examples=150, deadline=None)
 @given(
     counts=st.lists(st.integers(0, 1_000), min_size=2, max_size=12),
     limit=st.floats(0.05, 10),

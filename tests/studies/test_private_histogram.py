@@ -5,7 +5,7 @@ from functools import partial
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
@@ -177,7 +177,6 @@ def test_all_releases_are_drawn_from_one_set_of_noisy_counts(monkeypatch):
 # ---- from noisy counts to values -----------------------------------------------------------------
 
 
-@settings(deadline=None, max_examples=200)
 @given(
     st.lists(st.integers(-(10**6), 10**6), min_size=1, max_size=30).map(np.array),
     st.integers(1, 10**5),
