@@ -587,7 +587,8 @@ class Blocks:
     def __init__(self, log_lik, name="log_lik"):
         self._source, chunks = log_lik, {}
         if hasattr(log_lik, "dims"):
-            if not hasattr(log_lik, "transpose") or not hasattr(log_lik, "values"):
+            # to ask whether it has values would read them
+            if not hasattr(log_lik, "dtype"):
                 raise ValueError(f"{name} must be one array; got a collection: pick its variable")
             leading = [d for d in _DRAW_DIMENSIONS if d in log_lik.dims]
             record = [d for d in log_lik.dims if d not in leading]

@@ -116,6 +116,7 @@ TESTS = {
     "synthesizers/mixture/censored_sampler": ["test_mixture_censored"],
     "synthesizers/mixture/compiled_terms": ["test_mixture_censored"],
     "synthesizers/mixture/compiled_passes": ["test_passes", "test_mixture"],
+    "synthesizers/mixture/fits": ["test_mixture", "test_floor", "test_evaluated"],
     "synthesizers/mixture/model": [
         "test_base",
         "test_mixture_labels",

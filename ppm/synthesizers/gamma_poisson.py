@@ -9,6 +9,7 @@ from ppm._random import generator
 from ppm._validation import check_count, check_counts, check_number, check_weights
 from ppm.synthesizers.base import choose_draws
 from ppm.synthesizers.censored_gamma import CensoredGamma
+from ppm.synthesizers.evaluated import log_likelihood_from
 
 # of whole numbers in 64 bits, and of the means that NumPy draws counts from
 _LARGEST_COUNT = 9.2e18
@@ -137,11 +138,14 @@ class GammaPoisson:
 
     def log_likelihood_at(self, posterior):
         """Log-likelihood of every record at draws of μ: see :class:`ppm.Synthesizer`."""
-        mean = posterior["mu"]
         # it depends on the record through its value only
         values, position = np.unique(self.counts, return_inverse=True)
-        log_lik = log_likelihood_of_counts(values, mean.values[..., None])[..., position]
-        return xr.DataArray(log_lik, dims=(*mean.dims, "record"), coords=mean.coords)
+
+        def evaluate(draws):
+            mean = draws["mu"].transpose("chain", "draw").values[..., None]
+            return log_likelihood_of_counts(values, mean)[..., position]
+
+        return log_likelihood_from(evaluate, posterior[["mu"]], self.records)
 
     def predict(self, fit, *, releases, random_seed=None):
         """Draw synthetic databases of counts, each from one draw of μ.

@@ -16,6 +16,7 @@ from ppm._random import generator
 from ppm._validation import check_count, check_number, check_weights, shown
 from ppm.synthesizers import pymc_rewriting as rewriting
 from ppm.synthesizers.base import choose_draws
+from ppm.synthesizers.evaluated import log_likelihood_from
 
 
 class PyMCSynthesizer:
@@ -86,6 +87,12 @@ class PyMCSynthesizer:
 
     Discrete parameters beside continuous ones are moved by PyMC's own steps for them, which easily
     stick: sum them out where you can.
+
+    A fit holds the draws of the parameters, and the log-likelihood of every record at every draw
+    only where it takes 256 MiB or less (:data:`ppm.synthesizers.evaluated.HELD`). A larger one is
+    computed from the draws in blocks, anew each time it is read, so that memory does not grow with
+    draws times records. The mechanism reads it once. It is an ``xarray.DataArray`` all the same:
+    ``.load()`` holds it, and it cannot be pickled before that.
 
     What is compiled here stays in memory. A ``pm.sample`` of your own model leaves its observed
     values in files: see :func:`ppm.disclosure.output_table`.
@@ -224,8 +231,14 @@ class PyMCSynthesizer:
 
     def log_likelihood_at(self, posterior):
         """Log-likelihood of every record at draws of θ: see :class:`ppm.Synthesizer`."""
+        names = [variable.name for variable in self._log_likelihood.model.free_RVs]
+        return log_likelihood_from(self._evaluate, posterior[names], self.records)
+
+    def _evaluate(self, posterior):
+        # perhaps long after the fit
+        self._check_data()
         with rewriting.nothing_written():
-            return self._log_likelihood(posterior)
+            return self._log_likelihood(posterior).values
 
     def predict(self, fit, *, releases, random_seed=None):
         """Draw synthetic databases from the model's predictive distribution.

@@ -20,6 +20,7 @@ import ppm
 from ppm._validation import one_thread
 from ppm.synthesizers.mixture import model as finite_mixture
 from ppm.synthesizers.mixture import sampler as mixture_sampler
+from ppm.synthesizers.mixture.fits import starting_points
 from ppm.synthesizers.mixture.model import FiniteMixture
 from ppm.synthesizers.mixture.predictive import (
     component_log_densities,
@@ -417,7 +418,7 @@ def test_initial_continues_where_a_fit_ended(weighted):
     model, weights, fit = weighted
     other = FiniteMixture(model.response, model.predictors, components=3, warmup=0, chains=3)
     assert other.fit(weights, draws=5, random_seed=1, initial=fit)["posterior"].sizes["chain"] == 3
-    starts = finite_mixture._starting_points(fit, 3, 3, 2)
+    starts = starting_points(fit, 3, 3, 2)
     np.testing.assert_array_equal(starts[1]["sigma"], fit["posterior"]["sigma"][1, -1])
     np.testing.assert_array_equal(starts[2]["sigma"], fit["posterior"]["sigma"][0, -1])
 

@@ -169,12 +169,12 @@ class FloorJob:
         Parameters
         ----------
         chain : dict of str to numpy.ndarray
-            Kept draws; ``response`` (draws, records above the floor) is replaced by the
-            log-likelihood of all records.
+            Kept draws; ``response`` (draws, records above the floor), where there is one, is
+            replaced by the log-likelihood of all records.
         warmup : int
             Sweeps to throw away, 100 at the most.
         """
-        above = chain["response"]
+        above, draws = chain.get("response"), len(chain["pi"])
         sampler = FloorRegression(
             self.floor, self.predictors, self.weights, np.random.default_rng(self.seed)
         )
@@ -182,11 +182,17 @@ class FloorJob:
             sampler.move_to(self.start)
         for _ in range(min(warmup, _WARMUP)):
             sampler.sweep()
-        chain["response"] = np.empty((len(above), self.weights.size))
-        chain["floor_coefficients"] = np.empty((len(above), self.predictors.shape[1]))
-        for s, log_lik in enumerate(chain["response"]):
+        chain["floor_coefficients"] = np.empty((draws, self.predictors.shape[1]))
+        if above is not None:
+            chain["response"] = np.empty((draws, self.weights.size))
+        for s in range(draws):
             sampler.sweep()
             chain["floor_coefficients"][s] = sampler.coefficients
-            log_lik[:] = self.floor.log_likelihood(self.predictors, sampler.coefficients)
-            log_lik[~self.floor.reached] += above[s]
-        chain["weighted_log_likelihood"] = chain["response"] @ self.weights
+            log_lik = self.floor.log_likelihood(self.predictors, sampler.coefficients)
+            if above is None:
+                chain["weighted_log_likelihood"][s] += log_lik @ self.weights
+            else:
+                log_lik[~self.floor.reached] += above[s]
+                chain["response"][s] = log_lik
+        if above is not None:
+            chain["weighted_log_likelihood"] = chain["response"] @ self.weights

@@ -9,7 +9,9 @@ from ppm._random import generator, streams
 from ppm._validation import check_count, check_number, check_weights, one_thread, shown
 from ppm.censoring import Censoring
 from ppm.synthesizers.chains import progress_bar, run_chains
+from ppm.synthesizers.evaluated import is_held, log_likelihood_from
 from ppm.synthesizers.mixture.censored_sampler import CensoredSampler
+from ppm.synthesizers.mixture.fits import data_tree, starting_points
 from ppm.synthesizers.mixture.floor import FloorJob, check_floor
 from ppm.synthesizers.mixture.predictive import mixture_log_likelihood, predict_mixture
 from ppm.synthesizers.mixture.sampler import _Sampler, fastest_passes
@@ -242,7 +244,9 @@ class FiniteMixture:
             ``floor_coefficients`` (…, predictor), the :math:`\gamma`.
             ``log_likelihood``: ``response`` (chain, draw, record), the unweighted
             :math:`\log f_i`, also for records of weight 0. With a floor
-            :math:`\log p_i`, a log-probability, or :math:`\log((1 - p_i)\,f_i)`.
+            :math:`\log p_i`, a log-probability, or :math:`\log((1 - p_i)\,f_i)`. Above 256 MiB
+            (:data:`ppm.synthesizers.evaluated.HELD`) it is not held but computed from the draws
+            each time it is read, the same to rounding.
             ``sample_stats`` (chain, draw): ``weighted_log_likelihood`` (with limits, the sum of the
             terms), ``occupied_components``
             (components that some record of positive weight is assigned to), and
@@ -264,10 +268,11 @@ class FiniteMixture:
         draws = check_count("draws", draws)
         if censor is not None:
             self._check_censor(censor)
-        starts = _starting_points(initial, self.chains, self.components, size, self.floor)
+        starts = starting_points(initial, self.chains, self.components, size, self.floor)
         # drawn from the generator, not spawned from a caller's SeedSequence, which would change it
         seeds = streams(generator(random_seed), self.chains)
-        mixed = slice(None) if self.floor is None else ~self.floor.reached
+        mixed = self._mixed
+        kept = is_held(self.chains, draws, records)
         jobs = [
             _Job(
                 self.response[mixed],
@@ -284,6 +289,7 @@ class FiniteMixture:
                 groups,
                 self._floor_job(weights, seed, start),
                 censor,
+                kept,
             )
             for seed, start, groups in zip(seeds, starts, self.starting_components, strict=True)
         ]
@@ -297,7 +303,12 @@ class FiniteMixture:
         fastest_passes()
         with progress_bar(progress, sum(job.sweeps for job in jobs)) as advance:
             results = run_chains(_run_chain, jobs, advance, parallel=parallel)
-        return _data_tree(results)
+        return data_tree(results, self.log_likelihood_at)
+
+    @property
+    def _mixed(self):
+        """Which records the mixture has: all, or those above the floor."""
+        return slice(None) if self.floor is None else ~self.floor.reached
 
     def _check_censor(self, censor):
         if not isinstance(censor, Censoring):
@@ -323,18 +334,25 @@ class FiniteMixture:
 
     def log_likelihood_at(self, posterior):
         """Log-likelihood of every record at draws of θ: see :class:`ppm.Synthesizer`."""
-        import xarray as xr
+        names = ["pi", "beta", "sigma"] + ([] if self.floor is None else ["floor_coefficients"])
+        return log_likelihood_from(self._evaluate, posterior[names], self.records)
 
+    def _evaluate(self, posterior):
+        posterior = posterior.transpose("chain", "draw", ...)
         pi, beta, sigma = (posterior[name].values for name in ("pi", "beta", "sigma"))
-        log_lik = np.empty((*pi.shape[:2], self.records))
+        log_lik = np.zeros((*pi.shape[:2], self.records))
         # an empty component's share may round to 0
         with np.errstate(divide="ignore"):
             log_pi = np.log(pi)
+        response, predictors = self.response[self._mixed], self.predictors[self._mixed]
         for place in np.ndindex(pi.shape[:2]):
-            log_lik[place] = mixture_log_likelihood(
-                self.response, self.predictors, log_pi[place], beta[place], sigma[place]
+            if self.floor is not None:
+                coefficients = posterior["floor_coefficients"].values[place]
+                log_lik[place] = self.floor.log_likelihood(self.predictors, coefficients)
+            log_lik[place][self._mixed] += mixture_log_likelihood(
+                response, predictors, log_pi[place], beta[place], sigma[place]
             )
-        return xr.DataArray(log_lik, dims=("chain", "draw", "record"))
+        return log_lik
 
     def predict(self, fit, *, releases, random_seed=None, labels="prior"):
         r"""Draw synthetic responses for all records, each database from one draw of θ.
@@ -519,6 +537,7 @@ class _Job:
     groups: int
     floor: FloorJob | None
     censor: Censoring | None
+    kept: bool
 
     @property
     def sweeps(self):
@@ -537,11 +556,12 @@ def _run_chain(job, report=lambda sweeps: None):
         "sigma": np.empty((S, K)),
         "concentration": np.empty(S),
         "coefficient_scale": np.empty((S, R)),
-        "response": np.empty((S, active.size)),
         "weighted_log_likelihood": np.empty(S),
         "occupied_components": np.empty(S, dtype=np.int64),
         "acceptance_rate": np.empty((S, len(_Sampler.KINDS))),
     }
+    if job.kept:
+        out["response"] = np.empty((S, active.size))
     with one_thread():
         kind, limits = _Sampler, {}
         if job.censor is not None:
@@ -588,9 +608,10 @@ def _run_chain(job, report=lambda sweeps: None):
             out["sigma"][s] = sampler.sigma
             out["concentration"][s] = sampler.concentration
             out["coefficient_scale"][s] = sampler.coefficient_scale()
-            log_lik = out["response"][s]
-            log_lik[active] = sampler.log_f
-            if not everyone:
+            if job.kept:
+                log_lik = out["response"][s]
+                log_lik[active] = sampler.log_f
+            if job.kept and not everyone:
                 log_lik[~active] = mixture_log_likelihood(
                     job.response[~active],
                     job.predictors[~active],
@@ -629,71 +650,3 @@ def _what_broke(sigma, job):
         f"bound (smallest scale {sigma.min():.1e}); records that agree in response and predictors "
         f"can do that{remedy}"
     )
-
-
-def _data_tree(results):
-    import xarray as xr
-
-    K, R = results[0]["beta"].shape[1:]
-    draws, records = results[0]["response"].shape
-    stacked = {name: np.stack([result.pop(name) for result in results]) for name in [*results[0]]}
-    dims = {
-        "pi": ("component",),
-        "beta": ("component", "predictor"),
-        "sigma": ("component",),
-        "concentration": (),
-        "coefficient_scale": ("predictor",),
-        "floor_coefficients": ("predictor",),
-        "response": ("record",),
-        "weighted_log_likelihood": (),
-        "occupied_components": (),
-        "acceptance_rate": ("block_kind",),
-    }
-    coords = {
-        "chain": np.arange(len(results)),
-        "draw": np.arange(draws),
-        "component": np.arange(K),
-        "predictor": np.arange(R),
-        "record": np.arange(records),
-        "block_kind": list(_Sampler.KINDS),
-    }
-    groups = {
-        "posterior": (
-            "pi", "beta", "sigma", "concentration", "coefficient_scale", "floor_coefficients",
-        ),
-        "log_likelihood": ("response",),
-        "sample_stats": ("weighted_log_likelihood", "occupied_components", "acceptance_rate"),
-    }
-    tree = {}
-    for group, names in groups.items():
-        variables = {
-            name: (("chain", "draw", *dims[name]), stacked[name])
-            for name in names
-            if name in stacked
-        }
-        used = {dim for variable_dims, _ in variables.values() for dim in variable_dims}
-        tree[group] = xr.Dataset(variables, {dim: coords[dim] for dim in coords if dim in used})
-    return xr.DataTree.from_dict(tree)
-
-
-def _starting_points(initial, chains, components, predictors, floor=None):
-    """The last draw of a chain of an earlier fit for every chain, or None for each."""
-    if initial is None:
-        return [None] * chains
-    try:
-        posterior = initial["posterior"]
-        names = ["pi", "beta", "sigma", "concentration"]
-        names += [] if floor is None else ["floor_coefficients"]
-        last = {name: posterior[name].isel(draw=-1).values for name in names}
-    except (KeyError, TypeError, AttributeError):
-        raise ValueError(
-            "initial must be what an earlier call of fit returned"
-            + ("" if floor is None else ", with a floor")
-        ) from None
-    if last["beta"].shape[1:] != (components, predictors):
-        raise ValueError(
-            f"initial has {last['beta'].shape[1]} components and {last['beta'].shape[2]} "
-            f"predictors; this model has {components} and {predictors}"
-        )
-    size = len(last["beta"])
-    return [{name: values[c % size] for name, values in last.items()} for c in range(chains)]
