@@ -87,6 +87,7 @@ TESTS = {
     "studies/kept_fits": ["test_kept_fits", "test_risk_utility", "test_starting_points"],
     "studies/kept_folder": ["test_kept_fits"],
     "studies/engine": ["test_tasks"],
+    "studies/origins": ["test_kept_fits", "test_tasks"],
     "publishing/ledger": ["test_ledger", "test_pages", "test_book"],
     "publishing/ledger_values": ["test_ledger_values", "test_ledger"],
     "lipschitz": ["test_lipschitz", "test_mechanism", "test_weights"],

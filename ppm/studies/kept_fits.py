@@ -6,7 +6,7 @@ import dataclasses
 import inspect
 import sys
 import threading
-from concurrent.futures import Future
+from concurrent.futures import CancelledError, Future, wait
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -16,8 +16,11 @@ from ppm._random import streams
 from ppm._validation import needed_for
 from ppm.diagnostics import BoundDiagnostics, diagnose
 from ppm.lipschitz import read_once, weighted
-from ppm.studies.kept_folder import KeptFolder, digest_of, library_source, versions
-from ppm.synthesizers.chains import ChainPool, seconds_between_states, sharing
+from ppm.studies.engine import packed, run_payload
+from ppm.studies.kept_folder import KeptFolder
+from ppm.studies.origins import digest_of, identity
+from ppm.studies.tasks import chosen_engine, given_back
+from ppm.synthesizers.chains import ChainPool, ChainsStopped, seconds_between_states, sharing
 
 NOTE = """The files in this folder are CONFIDENTIAL.
 
@@ -102,6 +105,8 @@ class FitRunner:
     longer : int, default 1
         How many times as many sweeps lie between two kept draws of a fit that is asked for with
         ``longer=True``.
+    executor : concurrent.futures.Executor, optional
+        Where whole fits run, in place of their chains in a pool.
 
     Raises
     ------
@@ -120,12 +125,13 @@ class FitRunner:
         pool=None,
         progress=None,
         longer=1,
+        executor=None,
     ):
         self.synthesizer = synthesizer
         self.warm = warm_copy(synthesizer)
         self.longer = longer_copy(synthesizer, longer)
         self.draws, self.releases, self.labels = draws, releases, tuple(labels)
-        self.store, self.pool = store, pool
+        self.store, self.pool, self.executor = store, pool, executor
         self.progress = FitProgress(False) if progress is None else progress
         # without a store nothing outlives the runner, whose synthesizer is always the same
         self.identities = {
@@ -207,30 +213,87 @@ class FitRunner:
         return summary
 
     def _run(self, model, key, weights, seed, start, censor, advance):
-        fit_seed, release_seed = streams(seed, 2)
-        settings = {} if start is None else {"initial": start.end}
-        if censor is not None:
-            settings["censor"] = censor
+        work = _Fit(
+            key, model, weights, self.draws, self.releases, self.labels, seed,
+            None if start is None else start.end, censor, self.warm is not self.synthesizer,
+        )
+        if self.executor is not None:
+            return self._elsewhere(work)
         shared = contextlib.nullcontext() if self.pool is None else sharing(self.pool, advance)
         with shared:
-            fit = model.fit(weights, draws=self.draws, random_seed=fit_seed, **settings)
-        log_lik = model.log_likelihood(fit)
-        found = read_once(log_lik, weights, censor=censor)
-        diagnostics = diagnose(fit, log_lik, found, total_decides=censor is not None)
-        before = dataclasses.replace(found, weights=None)
-        releases = {}
-        for labels in self.labels:
-            # synthesizers without labels know no such argument
-            choice = {} if labels == "prior" else {"labels": labels}
-            synthetic = model.predict(
-                fit, releases=self.releases, random_seed=release_seed, **choice
-            )
-            releases[labels] = synthetic.values
-        end = None if self.warm is self.synthesizer else last_draws(fit)
-        return FitSummary(
-            key, found.weights, before.bounds, before.oscillations, found.draws_used, diagnostics,
-            releases, end,
+            return _summarise(work)
+
+    def _elsewhere(self, work):
+        future = self.executor.submit(run_payload, packed(_summarise, work))
+        while not wait([future], timeout=0.2).done:
+            if self.pool is not None and self.pool.stopped:
+                future.cancel()
+                raise ChainsStopped
+        try:
+            outcome = future.result()
+        except (Exception, CancelledError) as error:
+            # of the executor itself
+            outcome = given_back(error)
+        if outcome.failure is not None:
+            raise FitFailed(outcome.failure, work.seed)
+        return outcome.result
+
+
+class FitFailed(RuntimeError):
+    """A fit failed on an executor.
+
+    Attributes
+    ----------
+    failure : ppm.studies.engine.Failure
+        Why.
+    seed : numpy.random.SeedSequence
+        The seed of the fit.
+    """
+
+    def __init__(self, failure, seed):
+        super().__init__(f"a fit failed on the executor:\n{failure.traceback}")
+        self.failure, self.seed = failure, seed
+
+
+@dataclass(frozen=True, eq=False)
+class _Fit:
+    """One fit, in a form that can be sent to another process."""
+
+    key: str
+    model: object
+    weights: np.ndarray
+    draws: int
+    releases: int
+    labels: tuple
+    seed: np.random.SeedSequence
+    start: object
+    censor: object
+    keep_end: bool
+
+
+def _summarise(work):
+    """Make a fit and return its :class:`FitSummary`."""
+    fit_seed, release_seed = streams(work.seed, 2)
+    settings = {} if work.start is None else {"initial": work.start}
+    if work.censor is not None:
+        settings["censor"] = work.censor
+    fit = work.model.fit(work.weights, draws=work.draws, random_seed=fit_seed, **settings)
+    log_lik = work.model.log_likelihood(fit)
+    found = read_once(log_lik, work.weights, censor=work.censor)
+    diagnostics = diagnose(fit, log_lik, found, total_decides=work.censor is not None)
+    before = dataclasses.replace(found, weights=None)
+    releases = {}
+    for labels in work.labels:
+        # synthesizers without labels know no such argument
+        choice = {} if labels == "prior" else {"labels": labels}
+        synthetic = work.model.predict(
+            fit, releases=work.releases, random_seed=release_seed, **choice
         )
+        releases[labels] = synthetic.values
+    return FitSummary(
+        work.key, found.weights, before.bounds, before.oscillations, found.draws_used, diagnostics,
+        releases, last_draws(fit) if work.keep_end else None,
+    )
 
 
 class FitProgress:
@@ -310,7 +373,7 @@ def longer_copy(synthesizer, factor):
 
 
 @contextlib.contextmanager
-def fit_runner(synthesizer, *, fits, random_seed, progress, **settings):
+def fit_runner(synthesizer, *, fits, random_seed, progress, executor=None, **settings):
     """Yield a :class:`FitRunner` with a pool of processes and a progress bar, and end both.
 
     Parameters
@@ -323,6 +386,8 @@ def fit_runner(synthesizer, *, fits, random_seed, progress, **settings):
         What the caller draws from; with a folder it must not be None.
     progress : bool
         Whether there is a bar.
+    executor : concurrent.futures.Executor, optional
+        Where the fits run; by default the environment may name one, or a number of processes.
     **settings
         Of :class:`FitRunner`.
 
@@ -333,11 +398,16 @@ def fit_runner(synthesizer, *, fits, random_seed, progress, **settings):
     """
     if fits is not None and random_seed is None:
         raise ValueError("fits needs a random_seed: without one no two runs have the same fits")
+    executor = chosen_engine(executor, None, random_seed).executor
+    workers = executor if isinstance(executor, int) else None
     store = None if fits is None else FitStore(fits)
     bar = FitProgress(progress, "sweeps" if hasattr(synthesizer, "warmup") else "draws")
     # no process starts before a fit asks for one
-    with contextlib.closing(bar), ChainPool() as pool:
-        yield FitRunner(synthesizer, store=store, pool=pool, progress=bar, **settings)
+    with contextlib.closing(bar), ChainPool(workers) as pool:
+        yield FitRunner(
+            synthesizer, store=store, pool=pool, progress=bar,
+            executor=None if workers else executor, **settings,
+        )
 
 
 def warm_copy(synthesizer):
@@ -354,64 +424,6 @@ def last_draws(fit):
     """The end of every chain of a fit: enough to start another one from."""
     posterior = fit["posterior"].to_dataset().isel(draw=[-1])
     return xr.DataTree.from_dict({"posterior": posterior.copy(deep=True)})
-
-
-# ---- what a fit is computed from --------------------------------------------------------------
-
-
-def identity(synthesizer):
-    """Hash of the synthesizer, of the code that computes its fits, and of the libraries below."""
-    return digest_of(
-        {
-            "class": _class_sources(type(synthesizer)),
-            "fingerprint": synthesizer.fingerprint(),
-            "library": library_source(_SOURCES),
-            "versions": versions(),
-        }
-    )
-
-
-def _class_sources(kind):
-    """Names and sources of a class and its bases; a ValueError if fits of it cannot be kept."""
-    advice = "leave out fits=, or give the class a method fingerprint() (see ppm.Synthesizer)"
-    owner = next((c for c in kind.__mro__ if "fingerprint" in vars(c)), None)
-    if owner is None:
-        raise ValueError(
-            f"fits of {kind.__name__} cannot be kept, because it has no fingerprint() that says "
-            f"what it is made from: {advice}"
-        )
-    sources = []
-    for base in kind.__mro__[:-1]:
-        if base is owner:
-            owner = None
-        if owner is not None and "__init__" in vars(base):
-            raise ValueError(
-                f"fits of {kind.__name__} cannot be kept, because the fingerprint() it inherits "
-                f"from {owner.__name__} does not know its __init__: {advice}"
-            )
-        source = ""
-        if not base.__module__.startswith("ppm."):
-            try:
-                source = inspect.getsource(base)
-            except (OSError, TypeError):
-                raise ValueError(
-                    f"fits of {kind.__name__} cannot be kept, because the source of "
-                    f"{base.__name__} is not to be found: leave out fits=, or define it in a file"
-                ) from None
-        sources.append((base.__module__, base.__qualname__, source))
-    return sources
-
-
-_SOURCES = (
-    "studies/kept_fits.py",
-    "studies/kept_folder.py",
-    "_random.py",
-    "_validation.py",
-    "censoring.py",
-    "diagnostics.py",
-    "lipschitz.py",
-    "synthesizers",
-)
 
 
 # ---- the folder -------------------------------------------------------------------------------

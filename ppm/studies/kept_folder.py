@@ -1,16 +1,11 @@
 """Folders that keep results, each found again by a hash of everything that it came from."""
 
 import contextlib
-import dataclasses
-import functools
-import hashlib
 import json
-import platform
 import re
 import time
 import uuid
 import warnings
-from importlib import metadata
 from pathlib import Path
 
 import numpy as np
@@ -20,8 +15,6 @@ from ppm.disclosure import NOTE_FILE, own_file, own_folder
 
 # what a process that was killed left half-written is removed when it is older than this
 _SECONDS_OF_A_PART = 24 * 3600.0
-# what no result hangs on
-_BESIDE = ("publishing", "classroom", "plots.py")
 
 
 class DamagedFit(UserWarning):
@@ -30,81 +23,6 @@ class DamagedFit(UserWarning):
     A notebook that shows a warning counts as failed. This one costs time and nothing else, hence
     its name, by which runs of notebooks do not take it for one of those.
     """
-
-
-@functools.cache
-def library_source(names=None):
-    """Name and hash of files of the library: of all that a result may hang on, or of some.
-
-    Parameters
-    ----------
-    names : tuple of str, optional
-        Files and folders, as seen from the library's.
-    """
-    library = Path(__file__).parents[1]
-    chosen = [path for path in sorted(library.iterdir()) if path.name not in _BESIDE]
-    if names is not None:
-        chosen = [library / name for name in names]
-    files = []
-    for path in chosen:
-        files += sorted(path.rglob("*.py")) if path.is_dir() else [path] * (path.suffix == ".py")
-    return [
-        (str(file.relative_to(library)), file_hash(file))
-        for file in files
-    ]
-
-
-def file_hash(file):
-    """Hash of a file's content."""
-    return hashlib.sha256(Path(file).read_bytes()).hexdigest()
-
-
-@functools.cache
-def versions():
-    found = {"python": platform.python_version(), "machine": platform.machine()}
-    for package in ("numpy", "scipy", "numba", "arviz-stats", "pymc", "pytensor"):
-        try:
-            found[package] = metadata.version(package)
-        except metadata.PackageNotFoundError:
-            found[package] = None
-    return found
-
-
-def digest_of(value):
-    """Hash of numbers, text, None, arrays of numbers, and lists, dicts and dataclasses of those."""
-    digest = hashlib.sha256()
-    _feed(digest, value)
-    return digest.hexdigest()[:40]
-
-
-def _feed(digest, value):
-    """Feed a value to a hash, with its type and size, so that no two values look the same."""
-    if isinstance(value, np.random.SeedSequence):
-        value = {"entropy": value.entropy, "key": value.spawn_key, "pool": value.pool_size}
-    elif dataclasses.is_dataclass(value) and not isinstance(value, type):
-        value = {entry.name: getattr(value, entry.name) for entry in dataclasses.fields(value)}
-    elif isinstance(value, np.generic):
-        value = value.item()
-    if isinstance(value, np.ndarray) and value.dtype.kind in "biufc":
-        digest.update(f"array {value.dtype.str} {value.shape} ".encode())
-        digest.update(np.ascontiguousarray(value).tobytes())
-    elif isinstance(value, (list, tuple)):
-        digest.update(f"list {len(value)} ".encode())
-        for part in value:
-            _feed(digest, part)
-    elif isinstance(value, dict):
-        digest.update(f"dict {len(value)} ".encode())
-        for name, part in value.items():
-            _feed(digest, name)
-            _feed(digest, part)
-    elif value is None or isinstance(value, (bool, int, float, str, bytes)):
-        text = repr(value)
-        digest.update(f"{type(value).__name__} {len(text)} {text} ".encode())
-    else:
-        raise ValueError(
-            f"no hash can be taken of a {type(value).__name__}; accepted in what fingerprint() "
-            "returns: numbers, text, None, arrays of numbers, and lists, dicts and dataclasses"
-        )
 
 
 class KeptFolder:

@@ -9,9 +9,10 @@ import numpy as np
 from ppm._random import numbered, seed_sequence
 from ppm._validation import check_count, check_number, check_weights, shown
 from ppm.mechanism import entry_label
-from ppm.studies.kept_fits import fit_runner
+from ppm.studies.kept_fits import FitFailed, fit_runner
 from ppm.studies.scalar_search import rungs, search_weight
 from ppm.studies.sweep_results import Sweep, SweepEntry
+from ppm.studies.tasks import failure_table
 from ppm.synthesizers.accepted import as_synthesizer
 from ppm.synthesizers.chains import ChainsStopped
 from ppm.weights import record_weights
@@ -30,6 +31,7 @@ def sweep(
     conditional_labels=False,
     unweighted_thin=1,
     fits=None,
+    executor=None,
     progress=False,
 ):
     """Run the synthesizers of the application over a sequence of (scale, shift) settings.
@@ -73,6 +75,9 @@ def sweep(
         weights, bounds, and more synthetic databases than are released; a text file in it says
         so. It needs a ``random_seed``, and a synthesizer with a method ``fingerprint()``, which
         :class:`ppm.PyMCSynthesizer` does not have.
+    executor : concurrent.futures.Executor, optional
+        Where the fits run, each as one task: as for :func:`contraction_by_fits`. The numbers do
+        not depend on it. A setting one of whose fits fails there is a row of ``failures``.
     progress : bool, default False
         Show one progress bar for all fits on standard error: sweeps of the sampler done, of those
         expected, and what is running.
@@ -141,10 +146,16 @@ def sweep(
     root = seed_sequence(random_seed)
     with fit_runner(
         synthesizer, fits=fits, random_seed=random_seed, progress=progress, draws=draws,
-        releases=releases, labels=labels, longer=unweighted_thin,
+        releases=releases, labels=labels, longer=unweighted_thin, executor=executor,
     ) as runner:
-        entries = _SweepFits(runner, root, tolerance, attempts).run(pairs, count_weights)
-    return Sweep(tuple(entries))
+        fitted = _SweepFits(runner, root, tolerance, attempts)
+        entries = fitted.run(pairs, count_weights)
+    # in the order of the settings, whichever failed first
+    failures = sorted(
+        fitted.failures,
+        key=lambda row: [*pairs, _NOWHERE].index((row[0]["scale"], row[0]["shift"])),
+    )
+    return Sweep(tuple(entries), failure_table(_PLACE, failures))
 
 
 def one_response(model):
@@ -169,6 +180,9 @@ def one_response(model):
 
 _MECHANISMS = ("Unweighted", "DPweighted", "EMweighted", "Countweighted")
 _NOWHERE = (np.nan, np.nan)
+_PLACE = ("mechanism", "scale", "shift")
+# threads that wait for fits on an executor, which decides how many of them run
+_WAITING = 64
 
 
 class _SweepFits:
@@ -181,6 +195,7 @@ class _SweepFits:
         self.runner, self.root = runner, root
         self.tolerance, self.attempts = tolerance, attempts
         self.progress = runner.progress
+        self.failures = []
 
     def run(self, pairs, count_weights):
         """All entries, in order."""
@@ -191,19 +206,46 @@ class _SweepFits:
             self.plan("Countweighted", 0, cold=1)
         # what a thread does besides waiting for chains is short
         threads = self.runner.pool.workers
-        if not getattr(self.runner.synthesizer, "concurrent_fits", False):
+        if self.runner.executor is not None:
+            threads = min(len(pairs) + 2, _WAITING)
+        elif not getattr(self.runner.synthesizer, "concurrent_fits", False):
             threads = 0
         with _Tasks(threads, self.runner.pool) as tasks:
             self.unweighted = tasks.submit(self.single, "Unweighted", None)
             if count_weights is not None:
-                counted = tasks.submit(self.single, "Countweighted", count_weights)
-            by_pair = {pair: tasks.submit(self.pair, pair) for pair in pairs}
+                counted = tasks.submit(
+                    self.or_a_failure, ("Countweighted", *_NOWHERE), self.counted, count_weights
+                )
+            by_pair = {
+                pair: tasks.submit(self.or_a_failure, ("setting", *pair), self.pair, pair)
+                for pair in pairs
+            }
             tasks.wait()
         entries = [_entry("Unweighted", _NOWHERE, self.unweighted.result())]
         entries += [entry for pair in pairs for entry in by_pair[pair].result()]
         if count_weights is not None:
-            entries.append(_entry("Countweighted", _NOWHERE, counted.result()))
+            entries += counted.result()
         return entries
+
+    def or_a_failure(self, place, function, *arguments):
+        """Entries, or none where a fit failed on the executor."""
+        try:
+            return function(*arguments)
+        except FitFailed as error:
+            place = dict(zip(_PLACE, place, strict=True))
+            self.failures.append((place, error.seed, error.failure))
+            return ()
+
+    def first(self):
+        """The unweighted fit, without which there is no sweep."""
+        try:
+            return self.unweighted.result()
+        except FitFailed:
+            # it is told where it failed
+            raise ChainsStopped from None
+
+    def counted(self, weights):
+        return (_entry("Countweighted", _NOWHERE, self.single("Countweighted", weights)),)
 
     def plan(self, part, warm, cold=0):
         """Tell the progress bar how many fits a part still needs."""
@@ -218,7 +260,7 @@ class _SweepFits:
         return self.runner.fit(mechanism, weights, _seed(self.root, mechanism), longer=first)
 
     def pair(self, pair):
-        unweighted = self.unweighted.result()
+        unweighted = self.first()
         weights = record_weights(unweighted.largest, scale=pair[0], shift=pair[1])
         self.plan(pair, self.EXPECTED)
         weighted = self.runner.fit(

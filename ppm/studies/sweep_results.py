@@ -8,6 +8,7 @@ from ppm import pdp
 from ppm._random import seed_sequence
 from ppm._validation import check_count, shown
 from ppm.mechanism import entry_label
+from ppm.studies.tasks import no_failures
 from ppm.utility import (
     grouped_barycentres,
     median_shift,
@@ -106,6 +107,9 @@ class Sweep:
     ----------
     entries : tuple of SweepEntry
         In the order of the settings, ``DPweighted`` before ``EMweighted``; ``Countweighted`` last.
+    failures : pandas.DataFrame
+        One row for each setting one of whose fits failed on an executor, with its seed and its
+        traceback. Entries of such a setting are left out.
 
     Examples
     --------
@@ -119,6 +123,7 @@ class Sweep:
     """
 
     entries: tuple
+    failures: object = field(default_factory=no_failures, repr=False)
 
     def entry(self, mechanism, scale=None, shift=None):
         """The entry of a mechanism, at a setting or at the first one.

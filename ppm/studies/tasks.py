@@ -1,15 +1,8 @@
 """The parts of a study, run on whatever engine there is: kept, in order, failures told."""
 
-import dataclasses
-import functools
-import inspect
-import sys
-import sysconfig
 from collections import Counter, deque
 from concurrent.futures import BrokenExecutor, CancelledError, wait
 from dataclasses import dataclass
-from pathlib import Path
-from types import CodeType, FunctionType, MethodType, ModuleType
 
 import numpy as np
 
@@ -21,7 +14,8 @@ from ppm.studies.engine import (
     engine_of_the_run,
     packed,
 )
-from ppm.studies.kept_folder import KeptFolder, digest_of, file_hash, library_source, versions
+from ppm.studies.kept_folder import KeptFolder
+from ppm.studies.origins import content_of, digest_of, library_source, versions
 from ppm.synthesizers.chains import is_alone, progress_bar, run_chains
 
 # a task whose process is killed so often has something to do with it
@@ -226,13 +220,13 @@ class _Window:
             raise
         except (Exception, CancelledError) as error:
             # of the engine itself: those of tasks are outcomes. Its message may show a task
-            self.finish(i, _of_the_engine(error))
+            self.finish(i, given_back(error))
         return None
 
     def _recover(self, lost, error=None):
         if self.engine.restart is None:
             for i in lost:
-                self.finish(i, _of_the_engine(error or BrokenExecutor()))
+                self.finish(i, given_back(error or BrokenExecutor()))
             return
         # the others in a broken pool are lost as well
         for future in list(self.running):
@@ -247,7 +241,8 @@ class _Window:
                 self.finish(i, Outcome(failure=_LOST))
 
 
-def _of_the_engine(error):
+def given_back(error):
+    """What is said of a task that an executor did not run, whose message may show the task."""
     kind = type(error).__name__
     return Outcome(failure=Failure(kind, f"{kind}: the executor gave the task back undone"))
 
@@ -298,135 +293,28 @@ def failures_of(tasks, outcomes):
     ``spawn_key`` of the task's SeedSequence; and ``traceback``, which shows lines of code and no
     values. Messages are the library's own alone, since others may repeat a record.
     """
+    found = [
+        (task.place, task.seed, outcome.failure)
+        for task, outcome in zip(tasks, outcomes, strict=True)
+        if outcome.failure is not None
+    ]
+    return failure_table(list(tasks[0].place) if tasks else [], found)
+
+
+def failure_table(names, found):
+    """The same from (place, seed, :class:`ppm.studies.engine.Failure`) of each."""
     import pandas as pd
 
     rows = [
         {
-            **task.place, "error": outcome.failure.error, "entropy": task.seed.entropy,
-            "spawn_key": task.seed.spawn_key, "traceback": outcome.failure.traceback,
+            **place, "error": failure.error, "entropy": seed.entropy,
+            "spawn_key": seed.spawn_key, "traceback": failure.traceback,
         }
-        for task, outcome in zip(tasks, outcomes, strict=True)
-        if outcome.failure is not None
+        for place, seed, failure in found
     ]
-    names = list(tasks[0].place) if tasks else []
     return pd.DataFrame(rows, columns=[*names, *_COLUMNS])
 
 
 def no_failures():
     """The table of a study in which nothing failed."""
     return failures_of([], [])
-
-
-# ---- what a task is computed from -------------------------------------------------------------
-
-
-def content_of(value, seen=()):
-    """What a value says to :func:`ppm.studies.kept_folder.digest_of`, functions by their code.
-
-    Raises
-    ------
-    ValueError
-        If something in it cannot be told from another of its kind.
-    """
-    if hasattr(value, "fingerprint") and not isinstance(value, type):
-        from ppm.studies.kept_fits import identity
-
-        return {"synthesizer": identity(value)}
-    if isinstance(value, np.random.SeedSequence):
-        return value
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        names = [entry.name for entry in dataclasses.fields(value)]
-        return {name: content_of(getattr(value, name), seen) for name in names}
-    if isinstance(value, dict):
-        return {name: content_of(part, seen) for name, part in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [content_of(part, seen) for part in value]
-    if isinstance(value, (set, frozenset)):
-        return sorted(digest_of(content_of(part, seen)) for part in value)
-    if isinstance(value, functools.partial):
-        return content_of(["partial", value.func, value.args, value.keywords], seen)
-    if isinstance(value, MethodType):
-        return content_of(["method", value.__self__, value.__func__], seen)
-    if isinstance(value, ModuleType):
-        return _module(value)
-    if isinstance(value, (FunctionType, type)):
-        return _code(value, seen)
-    if inspect.isbuiltin(value) or isinstance(value, np.ufunc):
-        return [getattr(value, "__module__", "") or "", value.__name__]
-    if value is Ellipsis or isinstance(value, (slice, range, complex)):
-        return repr(value)
-    try:
-        digest_of(value)
-    except ValueError:
-        raise ValueError(
-            f"store cannot tell one {type(value).__name__} from another: leave store out, or let "
-            "functions use numbers, text, arrays, lists, dicts, dataclasses and other functions "
-            "alone"
-        ) from None
-    return value
-
-
-def _module(module):
-    """Name and version of an installed module, or name and hash of another one's file."""
-    top = sys.modules.get(module.__name__.partition(".")[0])
-    file = getattr(module, "__file__", None)
-    if file is None or _installed(file):
-        return [module.__name__, str(getattr(top, "__version__", ""))]
-    return [module.__name__, file_hash(file)]
-
-
-@functools.cache
-def _installed(file):
-    # the library's own files are hashed all together
-    homes = [Path(__file__).parents[1]]
-    homes += [Path(sysconfig.get_path(name)) for name in ("purelib", "platlib", "stdlib")]
-    return any(Path(file).resolve().is_relative_to(home.resolve()) for home in homes)
-
-
-def _code(function, seen):
-    """Name of a function or class, and what it does if it is the user's own."""
-    name = [function.__module__, function.__qualname__]
-    module = sys.modules.get(function.__module__)
-    if function in seen or function.__module__ == "builtins":
-        return name
-    if module is not None and _installed(getattr(module, "__file__", None) or __file__):
-        if function.__module__ != "__main__":
-            return [*name, _module(module)]
-    seen = (*seen, function)
-    if isinstance(function, type):
-        parts = [
-            (key, content_of(_inner(part), seen))
-            for key, part in sorted(vars(function).items())
-            if isinstance(_inner(part), FunctionType)
-            or not (key.startswith("__") or inspect.isdatadescriptor(part))
-        ]
-        return [*name, parts, [content_of(base, seen) for base in function.__bases__]]
-    cells = [cell.cell_contents for cell in function.__closure__ or ()]
-    used = {
-        key: content_of(function.__globals__[key], seen)
-        for key in sorted(_names(function.__code__))
-        if key in function.__globals__
-    }
-    kept = [function.__defaults__, function.__kwdefaults__, cells]
-    return [*name, _bytes(function.__code__), content_of(kept, seen), used]
-
-
-def _inner(part):
-    """The function of a method of any kind, and of a property that is read."""
-    return getattr(part, "fget", None) or getattr(part, "__func__", part)
-
-
-def _names(code):
-    found = set(code.co_names)
-    for constant in code.co_consts:
-        if isinstance(constant, CodeType):
-            found |= _names(constant)
-    return found
-
-
-def _bytes(code):
-    constants = [
-        _bytes(constant) if isinstance(constant, CodeType) else content_of(constant)
-        for constant in code.co_consts
-    ]
-    return [code.co_code, list(code.co_names), list(code.co_varnames), constants]

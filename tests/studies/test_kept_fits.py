@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 import ppm
-from ppm.studies import kept_fits as fits
-from ppm.studies import kept_folder
+from ppm.studies import kept_folder, origins
 from ppm.studies.kept_fits import FitRunner, FitStore
-from ppm.studies.kept_folder import DamagedFit, digest_of
+from ppm.studies.kept_folder import DamagedFit
+from ppm.studies.origins import digest_of
 
 COUNTS = np.random.default_rng(7).poisson(100, 40)
 PAIRS = [(0.7, 0.0), (0.5, -0.3)]
@@ -123,13 +123,13 @@ def test_the_key_depends_on_data_settings_weights_and_seed():
 
 def test_the_key_depends_on_the_code_and_on_numpy(monkeypatch):
     before = key()
-    sources = {name for name, _ in fits.library_source(fits._SOURCES)}
+    sources = {name for name, _ in origins.library_source(origins._SOURCES)}
     assert {"lipschitz.py", "censoring.py", "synthesizers/mixture/model.py"} <= sources
-    monkeypatch.setattr(fits, "library_source", lambda names: [("lipschitz.py", "0")])
+    monkeypatch.setattr(origins, "library_source", lambda names: [("lipschitz.py", "0")])
     other_code = key()
     monkeypatch.undo()
-    assert fits.versions()["numpy"] == np.__version__
-    monkeypatch.setattr(fits, "versions", lambda: {"numpy": "0"})
+    assert origins.versions()["numpy"] == np.__version__
+    monkeypatch.setattr(origins, "versions", lambda: {"numpy": "0"})
     assert len({before, other_code, key()}) == 3
 
 
@@ -143,12 +143,12 @@ def test_the_key_depends_on_the_code_and_on_numpy(monkeypatch):
 )
 def test_every_setting_of_the_mixture_counts(change):
     y, X = COUNTS / 10.0, np.ones((40, 1))
-    plain = fits.identity(ppm.FiniteMixture(y, X, components=2, warmup=5))
+    plain = origins.identity(ppm.FiniteMixture(y, X, components=2, warmup=5))
     other = ppm.FiniteMixture(y, X, **{"components": 2, "warmup": 5, **change})
-    assert fits.identity(other) != plain
+    assert origins.identity(other) != plain
     # where the chains run does not
-    assert fits.identity(ppm.FiniteMixture(y, X, components=2, warmup=5, parallel=True)) == plain
-    assert fits.identity(ppm.FiniteMixture(y + 1, X, components=2, warmup=5)) != plain
+    assert origins.identity(ppm.FiniteMixture(y, X, components=2, warmup=5, parallel=True)) == plain
+    assert origins.identity(ppm.FiniteMixture(y + 1, X, components=2, warmup=5)) != plain
 
 
 class WithoutFingerprint:

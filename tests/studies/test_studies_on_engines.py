@@ -148,3 +148,67 @@ def test_an_audit_goes_on_without_a_record_whose_refit_fails(threads):
     (row,) = found.failures.to_dict("records")
     assert row["record"] == 1 and str(MARK) not in row["traceback"]
     assert "failed" not in str(plain)
+
+
+# ---- the sweep --------------------------------------------------------------------------------
+
+PAIRS = [(0.7, 0.0), (0.5, -0.3)]
+
+
+class FailsWhenStrict(ppm.GammaPoisson):
+    """Cannot be fitted with the small weights of the second setting."""
+
+    def fit(self, weights=None, **settings):
+        if weights is not None and np.ptp(weights) > 0 and np.mean(weights) < 0.3:
+            raise ArithmeticError(f"record {MARK}")
+        return super().fit(weights, **settings)
+
+
+def sweep(kind=ppm.GammaPoisson, pairs=PAIRS, **where):
+    return ppm.studies.sweep(
+        kind(COUNTS), pairs, releases=2, draws=60, random_seed=5, attempts=3,
+        count_weights=np.full(COUNTS.size, 0.5), **where,
+    )
+
+
+def same(one, other):
+    return [entry.label for entry in one.entries] == [entry.label for entry in other.entries] and (
+        all(
+            np.array_equal(getattr(first, name), getattr(second, name))
+            for first, second in zip(one.entries, other.entries, strict=True)
+            for name in ("weights", "record_bounds", "synthetic", "history")
+        )
+    )
+
+
+def test_a_sweep_is_the_same_on_an_engine_and_its_fits_are_kept(threads, tmp_path):
+    plain = sweep()
+    assert same(sweep(executor=threads), plain) and plain.failures.empty
+    assert same(sweep(pairs=PAIRS[:1], fits=tmp_path, executor=threads), sweep(pairs=PAIRS[:1]))
+    kept = {path: path.stat().st_mtime_ns for path in tmp_path.glob("*.npz")}
+    assert kept and same(sweep(fits=tmp_path), plain)
+    assert kept.items() <= {p: p.stat().st_mtime_ns for p in tmp_path.glob("*.npz")}.items()
+
+
+def test_a_setting_that_fails_is_a_row_and_the_others_are_there(threads):
+    with pytest.raises(ArithmeticError):
+        sweep(FailsWhenStrict)
+    found, plain = sweep(FailsWhenStrict, executor=threads), sweep()
+    (row,) = found.failures.to_dict("records")
+    assert (row["scale"], row["shift"], row["error"]) == (0.5, -0.3, "ArithmeticError")
+    assert str(MARK) not in row["traceback"]
+    assert [entry.label for entry in found.entries] == [
+        entry.label for entry in plain.entries if entry.scale != 0.5
+    ]
+    found.table()
+
+
+class NeverFits(ppm.GammaPoisson):
+    def fit(self, weights=None, **settings):
+        raise ArithmeticError(f"record {MARK}")
+
+
+def test_a_sweep_without_its_unweighted_fit_is_an_error(threads):
+    with pytest.raises(RuntimeError, match="a fit failed on the executor:\n(.*\n)*Arithm") as told:
+        sweep(NeverFits, executor=threads)
+    assert str(MARK) not in str(told.value)

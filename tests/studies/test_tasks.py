@@ -28,9 +28,9 @@ import pytest
 from engine_jobs import SECRET, draw, jobs, times_run
 
 import ppm
-from ppm.studies import engine, kept_folder, tasks
+from ppm.studies import engine, kept_folder, origins, tasks
 from ppm.studies.kept_folder import DamagedFit
-from ppm.studies.tasks import chosen_engine, content_of, failures_of, run_tasks
+from ppm.studies.tasks import chosen_engine, failures_of, run_tasks
 
 POSIX = pytest.mark.skipif(os.name == "nt", reason="signals and permissions of POSIX")
 
@@ -489,7 +489,7 @@ ALIKE = [
 
 
 def key(value):
-    return kept_folder.digest_of(content_of(value))
+    return origins.digest_of(origins.content_of(value))
 
 
 def test_functions_are_told_apart_by_what_they_do():
@@ -518,7 +518,7 @@ def test_another_library_finds_nothing(tmp_path, monkeypatch):
             monkeypatch.setattr(tasks, change, lambda: ["another"])
     assert times_run(tmp_path) == {0: 3, 1: 3}
     assert {"studies/tasks.py", "mechanism.py", "audits/from_draws.py"} <= {
-        name for name, _ in kept_folder.library_source()
+        name for name, _ in origins.library_source()
     }
 
 
