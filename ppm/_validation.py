@@ -25,20 +25,67 @@ def shown(value):
     return f"{kind} of length {len(value)}" if hasattr(value, "__len__") else kind
 
 
-def as_numbers(name, values):
-    """Return ``values`` as a float64 array.
+def as_array(name, values):
+    """Return ``values`` as a NumPy array of real numbers, of their own type and without a copy.
 
     Raises
     ------
     ValueError
-        If they are not numbers; NumPy's own message would show one of them.
+        If they are not numbers, or some are masked. NumPy would read digits in text and dates as
+        numbers, drop a mask and an imaginary part, and show a value in its own message.
     """
-    try:
-        return np.asarray(values, dtype=np.float64)
-    except (TypeError, ValueError):
+    parts = values if isinstance(values, (list, tuple)) else [values]
+    if any(isinstance(part, np.ma.MaskedArray) and np.ma.is_masked(part) for part in parts):
         raise ValueError(
-            f"{name} must be an array of numbers; got {type(values).__name__}"
+            f"{name} holds masked values; accepted: an array without a mask (leave the masked "
+            "records out)"
+        )
+    try:
+        array = np.asarray(values)
+        if array.dtype.kind == "O":
+            # NumPy reads text as a number, and None as NaN
+            if any(value is None or isinstance(value, (str, bytes)) for value in array.flat):
+                raise TypeError
+            array = array.astype(np.float64)
+        if array.dtype.kind not in "biuf":
+            raise TypeError
+    except (TypeError, ValueError, OverflowError):
+        raise ValueError(
+            f"{name} must be an array of numbers; got {type(values).__name__}{_kind_of(values)}"
         ) from None
+    return array
+
+
+def _kind_of(values):
+    kind = getattr(getattr(values, "dtype", None), "name", "")
+    return f" of type {kind}" if kind else ""
+
+
+def as_numbers(name, values):
+    """Return ``values`` as a float64 array whose rows lie one after the other.
+
+    Sums of the same numbers stored in another order would differ in their last digits.
+
+    Raises
+    ------
+    ValueError
+        As :func:`as_array`.
+    """
+    return np.asarray(as_array(name, values), dtype=np.float64, order="C")
+
+
+def as_list(name, values):
+    """Return ``values`` as a one-dimensional float64 array of finite numbers, at least one.
+
+    Raises
+    ------
+    ValueError
+        If they are something else.
+    """
+    values = as_numbers(name, values)
+    if values.ndim != 1 or values.size == 0 or not np.isfinite(values).all():
+        raise ValueError(f"{name} must be a list of finite numbers; got shape {values.shape}")
+    return values
 
 
 def check_weights(weights, records):
@@ -49,10 +96,7 @@ def check_weights(weights, records):
     ValueError
         If the weights are not one number in [0, 1] for every record.
     """
-    try:
-        weights = np.asarray(weights, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise ValueError("weights must be numbers in [0, 1], one for every record") from None
+    weights = as_numbers("weights", weights)
     if weights.shape != (records,):
         raise ValueError(
             f"weights has shape {weights.shape}; accepted: one weight for each of the "
@@ -136,10 +180,7 @@ def check_counts(name, values):
     ValueError
         If ``values`` is empty, not one-dimensional, or holds anything but whole numbers >= 0.
     """
-    try:
-        values = np.asarray(values)
-    except ValueError:
-        raise ValueError(f"{name} must be a list of counts, and holds lists") from None
+    values = as_array(name, values)
     if values.ndim != 1 or values.size == 0:
         raise ValueError(f"{name} must be a non-empty list of counts; got shape {values.shape}")
     if values.dtype.kind not in "iuf" or not np.all(np.isfinite(values)):

@@ -496,9 +496,9 @@ def _inside(name, values):
 
 
 def _expenditure(epsilon):
-    if np.ndim(epsilon) == 0 and epsilon != np.inf:
-        return check_number("epsilon", epsilon, at_least=0)
     epsilon = as_numbers("epsilon", epsilon)
+    if epsilon.ndim == 0 and epsilon != np.inf:
+        return check_number("epsilon", float(epsilon), at_least=0)
     if not np.all(epsilon >= 0):
         raise ValueError("epsilon must be 0 or more, without NaN")
     return epsilon

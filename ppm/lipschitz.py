@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from ppm._validation import check_count, check_share, check_weights, shown
+from ppm._validation import as_array, check_count, check_share, check_weights, shown
 
 __all__ = [
     "record_bounds", "local_bound", "record_oscillations", "oscillation_bound", "tail_bound",
@@ -607,7 +607,7 @@ class Blocks:
                 chunks = dict(source.chunksizes) or source.encoding.get("preferred_chunks", {})
         else:
             dims = ("draw", "record")
-            self._source = np.asarray(log_lik)
+            self._source = as_array(name, log_lik)
             if self._source.ndim != 2:
                 raise ValueError(
                     f"{name} must have shape (draws, records); got shape {self._source.shape}"

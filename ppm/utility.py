@@ -7,7 +7,7 @@ import numpy as np
 from scipy.special import expit
 
 from ppm._random import generator, seed_sequence
-from ppm._validation import as_numbers, check_count, one_thread, shown
+from ppm._validation import as_list, as_numbers, check_count, one_thread, shown
 
 __all__ = [
     "gini",
@@ -111,7 +111,10 @@ def resample(values, statistic, *, resamples=500, random_seed=None):
         statistic = STATISTICS[statistic]
     resamples = check_count("resamples", resamples, at_least=2)
     values = as_numbers("values", values)
-    if values.ndim not in (1, 2) or values.shape[-1] < 2 or not np.isfinite(values).all():
+    if (
+        values.ndim not in (1, 2) or values.shape[-1] < 2 or not values.size
+        or not np.isfinite(values).all()
+    ):
         raise ValueError(
             "values must be finite, of shape (records,) or (releases, records), with at least 2 "
             f"records; got shape {values.shape}"
@@ -355,6 +358,11 @@ def propensity_scores(confidential, releases, *, known=None, most=None):
         most = check_count("most", most)
     rows = {}
     for name, synthetic in releases.items():
+        synthetic = as_numbers(f"releases: {name}", synthetic)
+        if synthetic.ndim != 2 or not len(synthetic):
+            raise ValueError(
+                f"releases: {name} must have shape (releases, records); got {synthetic.shape}"
+            )
         scores = [
             propensity_score(*rank_powers(confidential, one), known=known)
             for one in synthetic[:most]
@@ -400,13 +408,8 @@ def rank_powers(confidential, synthetic, *, powers=3):
     from scipy.stats import rankdata
 
     powers = check_count("powers", powers)
-    confidential, synthetic = (
-        as_numbers(name, values)
-        for name, values in (("confidential", confidential), ("synthetic", synthetic))
-    )
-    for name, values in (("confidential", confidential), ("synthetic", synthetic)):
-        if values.ndim != 1 or values.size == 0 or not np.isfinite(values).all():
-            raise ValueError(f"{name} must be a list of finite numbers; got shape {values.shape}")
+    confidential = as_list("confidential", confidential)
+    synthetic = as_list("synthetic", synthetic)
     ranks = rankdata(np.concatenate([confidential, synthetic]))
     scaled = (2.0 * ranks - 1.0) / ranks.size - 1.0
     columns = scaled[:, None] ** np.arange(1, powers + 1)
@@ -533,10 +536,8 @@ def release_errors(confidential, releases, *, groups=None, smallest=50):
     """
     import pandas as pd
 
-    confidential = as_numbers("confidential", confidential)
+    confidential = as_list("confidential", confidential)
     releases = as_numbers("releases", releases)
-    if confidential.ndim != 1 or not np.isfinite(confidential).all() or not confidential.size:
-        raise ValueError("confidential must be finite numbers, one for every record")
     if releases.ndim != 2 or releases.shape[1] != confidential.size or not len(releases):
         raise ValueError(
             f"releases must have shape (releases, {confidential.size}); got {releases.shape}"
@@ -633,7 +634,7 @@ def compare_distributions(reference, distributions):
     Raises
     ------
     ValueError
-        If the reference's median is 0 or a value is not finite.
+        If the reference's median is 0, or a distribution is no list of finite numbers.
 
     Examples
     --------
@@ -645,15 +646,13 @@ def compare_distributions(reference, distributions):
     import pandas as pd
     from scipy.stats import wasserstein_distance
 
-    reference = as_numbers("reference", reference)
+    reference = as_list("reference", reference)
     middle = np.median(reference)
-    if not np.isfinite(middle) or middle == 0:
-        raise ValueError("reference must be finite, with a median other than 0")
+    if middle == 0:
+        raise ValueError("reference must be a list with a median other than 0")
     rows = {}
     for label, values in distributions.items():
-        values = as_numbers(f"distributions: {label}", values)
-        if not np.isfinite(values).all():
-            raise ValueError(f"distributions must be finite; {label} is not")
+        values = as_list(f"distributions: {label}", values)
         rows[label] = {
             "median": np.median(values),
             "shift (%)": median_shift(values, reference),

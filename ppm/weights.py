@@ -262,7 +262,7 @@ def reciprocal_map(bounds):
     >>> ppm.weights.reciprocal_map([0.0, 1.0, 3.0])
     array([1.  , 0.5 , 0.25])
     """
-    return 1.0 / (np.asarray(bounds, dtype=np.float64) + 1.0)
+    return 1.0 / (as_numbers("bounds", bounds) + 1.0)
 
 
 def threshold_map(threshold):
@@ -297,7 +297,7 @@ def threshold_map(threshold):
     threshold = check_number("threshold", threshold, above=0)
 
     def mapping(bounds):
-        return (np.asarray(bounds) < threshold).astype(np.float64)
+        return (as_numbers("bounds", bounds) < threshold).astype(np.float64)
 
     return mapping
 
@@ -335,7 +335,7 @@ def capped_map(limit):
     limit = check_number("limit", limit, above=0)
 
     def mapping(bounds):
-        bounds = np.asarray(bounds, dtype=np.float64)
+        bounds = as_numbers("bounds", bounds)
         weights = limit / np.maximum(bounds, limit)
         # the rounded quotient can carry the product a last digit above the limit
         above = weighted(bounds, weights) > limit
@@ -384,7 +384,11 @@ def linear_map(smallest, largest, *, scale=1.0, shift=0.0):
     def mapping(bounds):
         # below `smallest` the risk would be negative, and the weight above c + g
         return linear_weights(
-            np.maximum(bounds, smallest), smallest, largest, scale=scale, shift=shift
+            np.maximum(as_numbers("bounds", bounds), smallest),
+            smallest,
+            largest,
+            scale=scale,
+            shift=shift,
         )
 
     return mapping
@@ -520,7 +524,7 @@ def radius_effect(values, radii, *, relative=True, groups=None, record_bounds=No
     if not radii:
         raise ValueError("radii must hold at least one radius")
     if record_bounds is not None:
-        record_bounds = as_numbers("record_bounds", record_bounds)
+        record_bounds = _check_bounds(record_bounds, "record_bounds")
         if record_bounds.shape != np.shape(values):
             raise ValueError(
                 f"record_bounds must have one bound for each of the {np.size(values)} records; got "

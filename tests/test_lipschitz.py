@@ -84,7 +84,7 @@ def test_nan_is_refused_and_named():
         ([-0.1, 1.0], "that of record 0 does not"),
         ([0.5, np.nan], "that of record 1 does not"),
         ([0.5], r"shape \(1,\).*shape \(2,\)"),
-        ("many", "numbers in"),
+        ("many", "an array of numbers"),
     ],
 )
 def test_wrong_weights_are_refused(weights, message):
@@ -98,7 +98,7 @@ def test_wrong_weights_are_refused(weights, message):
         (np.zeros(3), r"shape \(draws, records\)"),
         (np.zeros((0, 3)), "empty"),
         (np.zeros((3, 0)), "empty"),
-        (np.array([["a"]]), "real numbers"),
+        (np.array([["a"]]), "an array of numbers"),
         (xr.DataArray(np.zeros((2, 2)), dims=("a", "b")), "chain and/or draw"),
         (xr.DataArray(np.zeros((2, 2, 2)), dims=("draw", "a", "b")), "one record dimension"),
     ],

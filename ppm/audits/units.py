@@ -57,7 +57,12 @@ def bounds_by_unit(values, units, *, draws=1000, random_seed=None):
     from scipy import stats
 
     values = as_numbers("values", values)
-    if values.ndim != 1 or not np.all(np.isfinite(values)) or np.ptp(values) == 0:
+    if (
+        values.ndim != 1
+        or not values.size
+        or not np.all(np.isfinite(values))
+        or np.ptp(values) == 0
+    ):
         raise ValueError("values must be finite numbers that are not all the same")
     draws = check_count("draws", draws, at_least=2)
     units = {name: check_number(f"units[{name!r}]", size, above=0) for name, size in units.items()}

@@ -6,7 +6,7 @@ import numpy as np
 
 from ppm import pdp
 from ppm._random import numbered, seed_sequence
-from ppm._validation import check_count, check_number
+from ppm._validation import as_array, check_count, check_number
 from ppm.censoring import Censoring, censoring_interval, censoring_weight, check_censor
 from ppm.studies.kept_fits import fit_runner
 from ppm.studies.risk_utility import one_response
@@ -208,7 +208,7 @@ def strict_releases(
     draws = check_count("draws", draws)
     if not hasattr(reference, "dims"):
         # a list cannot be multiplied by a weight
-        reference = np.asarray(reference)
+        reference = as_array("reference", reference)
     limits = {}
     for width in widths:
         weight = censoring_weight(width, reference, outside=outside)

@@ -238,7 +238,9 @@ def income_from_power(values, power=0.2, unit=50_000.0, *, lowest=None, highest=
     power, unit = _check_power(power, unit)
     lowest = -np.inf if lowest is None else check_number("lowest", lowest)
     highest = np.inf if highest is None else check_number("highest", highest, above=lowest)
-    values = np.asarray(values, dtype=np.float64)
+    values = as_numbers("values", values)
+    if np.isnan(values).any():
+        raise ValueError("values must be numbers without NaN")
     return np.clip(np.sign(values) * np.abs(values) ** (1.0 / power) * unit, lowest, highest)
 
 

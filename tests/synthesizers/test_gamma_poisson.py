@@ -105,7 +105,7 @@ def test_the_loss_stays_below_twice_the_bound_and_not_below_a_tenth_of_it(synthe
         ([1.5], {}, "that at position 0 is none"),
         ([1, -1], {}, "that at position 1 is none"),
         ([np.nan], {}, "whole numbers"),
-        (["a"], {}, "whole numbers"),
+        (["a"], {}, "an array of numbers"),
         ([[1, 2]], {}, "non-empty list"),
         ([1], {"shape": 0}, "shape must be"),
         ([1], {"rate": -1}, "rate must be"),

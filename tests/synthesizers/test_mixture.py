@@ -534,7 +534,7 @@ Y, PREDICTORS = two_lines(10)
     [
         ({"response": [np.nan, *Y[1:]]}, "response must be finite; record 0"),
         ({"response": [*Y[:9], np.inf]}, "response must be finite; record 9"),
-        ({"response": ["much"] * 10}, "response must be a 1-dimensional array of numbers"),
+        ({"response": ["much"] * 10}, "response must be an array of numbers"),
         ({"response": np.zeros((10, 1))}, "response must be a non-empty 1-dimensional"),
         ({"response": []}, "response must be a non-empty"),
         ({"response": Y[:9]}, "predictors has 10 rows for the 9 records"),

@@ -6,7 +6,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from ppm._random import generator, streams
-from ppm._validation import check_count, check_number, check_weights, one_thread, shown
+from ppm._validation import (
+    as_numbers,
+    check_count,
+    check_number,
+    check_weights,
+    one_thread,
+    shown,
+)
 from ppm.censoring import Censoring
 from ppm.synthesizers.chains import progress_bar, run_chains
 from ppm.synthesizers.evaluated import is_held, log_likelihood_from
@@ -408,17 +415,11 @@ def check_regression(response, predictors):
     """
     arrays = []
     for name, values, dimensions in (("response", response, 1), ("predictors", predictors, 2)):
-        try:
-            # a copy, so that later changes by the caller do not reach the model
-            values = np.array(values, dtype=np.float64)
-        except (TypeError, ValueError):
-            raise ValueError(
-                f"{name} must be a {dimensions}-dimensional array of numbers"
-            ) from None
+        # a copy, so that later changes by the caller do not reach the model
+        values = as_numbers(name, values).copy()
         if values.ndim != dimensions or values.size == 0:
             raise ValueError(
-                f"{name} must be a non-empty {dimensions}-dimensional array; "
-                f"got shape {values.shape}"
+                f"{name} must be a non-empty {dimensions}-dimensional array; got {values.shape}"
             )
         # squares of larger numbers overflow, which NaN fails too
         wrong = ~(np.abs(values) <= 1e50)
