@@ -8,11 +8,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ppm._validation import check_number, check_weights
+from ppm._validation import as_numbers, check_number, check_weights
 from ppm.lipschitz import Blocks, weighted
 
 __all__ = ["Censoring", "censoring_interval", "censoring_weight"]
 
+# nats: terms between closer limits, or farther from 0, are mostly rounding
+_NARROWEST, _FAR = 1e-6, 1e9
 # centres of the first search, and how often its neighbourhood is searched again, with how many
 _CENTRES, _SEARCHES, _NEARER = 65, 5, 9
 
@@ -44,7 +46,7 @@ class Censoring:
     Raises
     ------
     ValueError
-        If the ends are not finite numbers, or do not increase.
+        If the ends do not increase, are closer than 1e-6, or farther than 1e9 from 0.
 
     Notes
     -----
@@ -80,13 +82,15 @@ class Censoring:
     smooth: bool = True
 
     def __post_init__(self):
-        low = check_number("low", self.low)
+        low = check_number("low", self.low, at_least=-_FAR, at_most=_FAR)
         object.__setattr__(self, "low", low)
-        object.__setattr__(self, "high", check_number("high", self.high, above=low))
+        high = check_number("high", self.high, above=low, at_most=_FAR)
+        object.__setattr__(self, "high", high)
         if not isinstance(self.smooth, (bool, np.bool_)):
             raise ValueError(f"smooth must be True or False; got {type(self.smooth).__name__}")
-        if not math.isfinite(self.width):
-            raise ValueError("high must be less than 1.8e308 above low")
+        least = max(_NARROWEST, max(abs(low), abs(high)) / _FAR)
+        if self.width < least:
+            raise ValueError(f"high must be at least {least:g} above low; got {self.width:.3g}")
 
     @property
     def width(self):
@@ -130,7 +134,7 @@ class Censoring:
         numpy.ndarray
             Slopes, of the same shape; 0 at and beyond the limits of hard censoring.
         """
-        z = np.asarray(weighted_log_p, dtype=np.float64)
+        z = as_numbers("weighted_log_p", weighted_log_p)
         if not self.smooth:
             return np.where((z > self.low) & (z < self.high), 1.0, 0.0)
         half = self.width / 2.0
@@ -154,7 +158,8 @@ class Censoring:
         Raises
         ------
         ValueError
-            If the weights are not one number in [0, 1] for every record.
+            If ``log_lik`` is empty or holds NaN, or the weights are not one number in [0, 1] for
+            every record.
         """
         return self.term(_weighted(log_lik, weights))
 
@@ -181,7 +186,12 @@ class Censoring:
 
 
 def _weighted(log_lik, weights):
-    log_lik = np.asarray(log_lik, dtype=np.float64)
+    log_lik = as_numbers("log_lik", log_lik)
+    if log_lik.size == 0 or np.isnan(log_lik).any():
+        raise ValueError(
+            f"log_lik must hold numbers, or -inf where a record is impossible, without NaN; got "
+            f"shape {log_lik.shape}"
+        )
     if weights is None:
         return log_lik
     return weighted(log_lik, check_weights(weights, log_lik.shape[-1]))

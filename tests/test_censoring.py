@@ -67,7 +67,11 @@ def test_tensors_of_pymc_get_the_same_terms_with_a_slope():
         ((-1, -1), "high must be a finite number above -1"),
         ((-np.inf, 0), "low must be a finite number"),
         ((0, np.nan), "high must be a finite number"),
-        ((-1.7e308, 1.7e308), "high must be less than"),
+        # closer or farther out, terms are mostly rounding, and quadrature takes forever
+        ((-1.7e308, 1.7e308), "low must be a finite number at least -1"),
+        ((0, 2e9), "high must be a finite number above 0.0 and at most 1"),
+        ((-1, -1 + 1e-9), "high must be at least 1e-06 above low"),
+        ((-1e8, -1e8 + 0.01), "high must be at least 0.1 above low"),
         ((-3, -1, "no"), "smooth must be True or False"),
     ],
 )

@@ -198,8 +198,10 @@ class CensoredGamma:
             return np.zeros(0)
         used = self.weights > 0
         counts, weights = self.counts[used, None], self.weights[used, None]
-        level = np.array([self.censor.low, self.censor.high]) / weights
-        level = level + self._factorials[used, None]
+        with np.errstate(over="ignore"):
+            # a weight of next to nothing meets its limits where no μ is
+            level = np.array([self.censor.low, self.censor.high]) / weights
+        level = np.clip(level, -1e300, 1e300) + self._factorials[used, None]
         # counts · u - exp(u) = level, to the left and to the right of where the left side turns
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             turn = np.log(counts)
@@ -223,7 +225,7 @@ class CensoredGamma:
         counts, weights, numbers = self.counts[used], self.weights[used], self.numbers[used]
         share = _CONSTANT / (1.0 + used.sum())
         width = self.censor.width
-        with np.errstate(divide="ignore", invalid="ignore"):
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             falling = np.log(share / (numbers * weights))
             if self.censor.smooth:
                 # the distance from the lower limit is at most W exp(4 (z - c) / W)
