@@ -46,6 +46,7 @@ from pytensor.tensor.rewriting.basic import register_specialize
 from pytensor.tensor.subtensor import Subtensor
 
 from ppm._validation import shown
+from ppm.synthesizers import pymc_in_numpy
 
 
 class _Term:
@@ -590,8 +591,10 @@ class ByRecord:
         shape = (posterior.sizes["chain"], posterior.sizes["draw"])
         # draw by draw into the result: nothing else grows with the number of draws
         log_lik = np.empty((*shape, self.terms[0].records))
-        for index in np.ndindex(shape):
-            log_lik[index] = self.function({name: value[index] for name, value in values.items()})
+        # -inf and NaN are values here, as they are to numba
+        with np.errstate(all="ignore"):
+            for index in np.ndindex(shape):
+                log_lik[index] = self.function({name: v[index] for name, v in values.items()})
         coords = {name: posterior[name] for name in ("chain", "draw") if name in posterior.coords}
         return xr.DataArray(log_lik, dims=("chain", "draw", "record"), coords=coords)
 
@@ -601,6 +604,8 @@ class ByRecord:
         parts = self.model.logp(vars=observed, sum=False, jacobian=False)
         for term, part in zip(self.terms, parts, strict=True):
             total = total + _by_record(term, part)
-        return self.model.compile_fn(
-            total, inputs=self.model.value_vars, on_unused_input="ignore"
-        )
+        settings = {"inputs": self.model.value_vars, "on_unused_input": "ignore"}
+        function = self.model.compile_fn(total, mode=pymc_in_numpy.IN_NUMPY, **settings)
+        if pymc_in_numpy.is_cheap(function.f, self.terms[0].records):
+            return function
+        return self.model.compile_fn(total, **settings)
