@@ -296,3 +296,180 @@ def test_the_expected_bound_of_fewer_draws_is_the_mean_over_all_choices():
     assert np.allclose(found, expected) and found.index.tolist() == [1, 3, 7]
     with pytest.raises(ValueError, match="from 1 to 7"):
         ppm.lipschitz.bound_by_draws(log_lik, [8])
+
+
+# ---- log-likelihoods that never exist whole --------------------------------------------------
+
+
+STORED_WEIGHTS = np.random.default_rng(6).uniform(size=130) * (np.arange(130) % 4 > 0)
+CHUNKS = [(1, 30, 130), (1, 200, 20), (3, 20, 50), (2, 70, 64)]
+
+
+def stored(dtype=np.float64):
+    """Log-likelihoods of three chains, one of them infinite at a record of weight 0."""
+    values = np.random.default_rng(5).normal(-2, 3, size=(3, 200, 130)).astype(dtype)
+    values[1, 50, 4] = -np.inf
+    return xr.DataArray(values, dims=("chain", "draw", "household"), name="log_lik")
+
+
+def in_zarr(array, folder, chunks):
+    # the store has its dimensions in an order of its own
+    chains, draws, records = array.dims
+    turned = {records: chunks[2], chains: chunks[0], draws: chunks[1]}
+    array.transpose(*turned).to_dataset().to_zarr(
+        folder / "store", encoding={"log_lik": {"chunks": tuple(turned.values())}},
+        consolidated=False,
+    )
+    return xr.open_dataset(folder / "store", engine="zarr", consolidated=False)["log_lik"]
+
+
+def in_netcdf(array, folder, chunks):
+    pytest.importorskip("h5py")
+    array.to_netcdf(
+        folder / "file.nc", engine="h5netcdf", encoding={"log_lik": {"chunksizes": chunks}}
+    )
+    return xr.open_dataset(folder / "file.nc", engine="h5netcdf")["log_lik"]
+
+
+def in_netcdf_3(array, folder, chunks):
+    array.to_netcdf(folder / "file.nc", engine="scipy")
+    return xr.open_dataset(folder / "file.nc", engine="scipy")["log_lik"]
+
+
+def behind_dask(array, folder, chunks):
+    return array.chunk(dict(zip(array.dims, chunks, strict=True)))
+
+
+def unevenly_behind_dask(array, folder, chunks):
+    return behind_dask(array, folder, chunks).chunk({"draw": (1, 99, 40, 60)})
+
+
+SOURCES = [in_zarr, in_netcdf, in_netcdf_3, behind_dask, unevenly_behind_dask]
+
+
+def numbers(log_lik, weights=STORED_WEIGHTS):
+    """Everything that is computed from a log-likelihood."""
+    tail = ppm.tail_bound(log_lik, weights, outside=0.05)
+    return [
+        ppm.record_bounds(log_lik), ppm.record_bounds(log_lik, weights),
+        ppm.record_oscillations(log_lik, weights), ppm.lipschitz.draw_maxima(log_lik, weights),
+        tail.bound, tail.largest, ppm.lipschitz.bound_by_draws(log_lik, [10, 300], weights),
+        ppm.lipschitz.read_once(log_lik, weights).total,
+    ]
+
+
+def agree(found, expected):
+    return all(map(np.array_equal, found, expected))
+
+
+def in_small_blocks(monkeypatch):
+    monkeypatch.setattr(ppm.lipschitz, "BLOCK", 2_500)
+
+
+@pytest.mark.parametrize(
+    ("chunks", "dtype"), [*zip(CHUNKS, [np.float64, np.float32] * 2, strict=True)]
+)
+@pytest.mark.parametrize("source", SOURCES)
+def test_what_is_read_from_a_store_is_to_the_bit_what_is_computed_in_memory(
+    monkeypatch, tmp_path, source, chunks, dtype
+):
+    array = stored(dtype)
+    expected = numbers(array)
+    # sums are those of the row alone, also where no block holds a row
+    used = np.flatnonzero(STORED_WEIGHTS)
+    rows = array.values.reshape(600, 130)[:, used] * STORED_WEIGHTS[used]
+    assert np.array_equal(expected[-1], [row.sum() for row in rows])
+    in_small_blocks(monkeypatch)
+    with source(array, tmp_path, chunks) as log_lik:
+        for turned in (log_lik, log_lik.transpose("draw", "household", "chain")):
+            assert agree(numbers(turned), expected)
+            # and nothing was kept
+            assert not turned.variable._in_memory
+        # a warm-up left out, which no chunk ends with
+        later = {"draw": slice(13, None)}
+        assert agree(numbers(log_lik.isel(later)), numbers(array.isel(later)))
+
+
+def test_a_reader_that_leaves_out_the_last_block_is_seen(monkeypatch, tmp_path):
+    expected = numbers(stored())
+    in_small_blocks(monkeypatch)
+    plain = ppm.lipschitz._cuts
+
+    def all_but_the_last(shape, chunks):
+        chains, draws, records = plain(shape, chunks)
+        assert len(draws) > 1
+        return [chains, draws[:-1], records]
+
+    monkeypatch.setattr(ppm.lipschitz, "_cuts", all_but_the_last)
+    with in_zarr(stored(), tmp_path, CHUNKS[0]) as log_lik:
+        assert not agree(numbers(log_lik), expected)
+
+
+@pytest.mark.parametrize("columns", [1, 8, 127, 129, 1_024, 1_025, 2_049, 40_007])
+@pytest.mark.parametrize("block", [1, 300, 5_000])
+def test_a_sum_of_columns_that_come_one_after_the_other_is_that_of_the_row(
+    monkeypatch, columns, block
+):
+    rows = np.random.default_rng(columns).normal(size=(2, columns)) * 1e3
+    weights = np.linspace(0.1, 1, columns)
+    expected = [(row * weights).sum() for row in rows]
+    monkeypatch.setattr(ppm.lipschitz, "BLOCK", max(block, columns // 50))
+    assert ppm.lipschitz.read_once(rows, weights).total.tolist() == expected
+    # the order matters: columns in turn give other sums
+    if columns > 1_000:
+        assert np.cumsum(rows * weights, axis=1)[:, -1].tolist() != expected
+
+
+def test_not_a_number_in_the_last_block_of_a_store_is_refused(monkeypatch, tmp_path):
+    in_small_blocks(monkeypatch)
+    array = stored()
+    array[-1, -1, -1] = np.nan
+    with in_zarr(array, tmp_path, CHUNKS[3]) as log_lik:
+        for function in (ppm.local_bound, ppm.oscillation_bound, ppm.tail_bound):
+            with pytest.raises(ValueError, match="log_lik holds NaN"):
+                function(log_lik)
+        with pytest.raises(ValueError, match=r"first in record 129, 1 of 130"):
+            ppm.record_bounds(log_lik)
+        # a record that takes no part in R-hat may have it; its bound is refused all the same
+        assert ppm.lipschitz.draw_maxima(log_lik, np.r_[np.ones(4), 0, np.ones(124), 0]).size == 600
+
+
+@pytest.mark.parametrize("chunks", CHUNKS)
+def test_no_chunk_of_a_store_is_read_twice(monkeypatch, chunks):
+    dask = pytest.importorskip("dask.array")
+    array, read = stored(), []
+
+    def noting(block, block_info=None):
+        read.append(block_info[0]["chunk-location"])
+        return block
+
+    lazy = dask.from_array(array.values, chunks=chunks).map_blocks(noting, dtype=np.float64)
+    in_small_blocks(monkeypatch)
+    log_lik = xr.DataArray(lazy, dims=array.dims)
+    ppm.lipschitz.read_once(log_lik.transpose("household", "draw", "chain"), STORED_WEIGHTS)
+    assert len(read) == len(set(read)) == lazy.npartitions
+
+
+@pytest.mark.parametrize("chunks", [(1, 10, 20_000), (1, 400, 500), None])
+def test_memory_is_set_by_the_block_and_not_by_the_number_of_values(
+    monkeypatch, tmp_path, chunks
+):
+    monkeypatch.setattr(ppm.lipschitz, "BLOCK", 200_000)
+    array = xr.DataArray(
+        np.random.default_rng(7).normal(size=(2, 400, 20_000)).astype(np.float32),
+        dims=("chain", "draw", "record"), name="log_lik",
+    )
+    weights = np.linspace(0, 1, 20_000)
+
+    def peak(log_lik):
+        tracemalloc.start()
+        ppm.lipschitz.read_once(log_lik, weights)
+        size = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        return size
+
+    with (in_netcdf_3 if chunks is None else in_zarr)(array, tmp_path, chunks) as log_lik:
+        # the values alone take 64 MB; in one block they are held
+        assert peak(log_lik) < 10e6
+        monkeypatch.setattr(ppm.lipschitz, "BLOCK", 1 << 30)
+        assert peak(log_lik) > 60e6
