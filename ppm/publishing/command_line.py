@@ -139,6 +139,14 @@ def _parser():
         help="start from this profile's parameters (default: %(default)s)",
     )
     command.add_argument("--output", metavar="DIR", help="default: runs/NOTEBOOK-TIME")
+    engine = command.add_mutually_exclusive_group()
+    engine.add_argument(
+        "--workers", metavar="N", help="run the notebook's studies on N processes"
+    )
+    engine.add_argument(
+        "--scheduler", metavar="ADDRESS",
+        help="run them on a Dask cluster, such as tcp://127.0.0.1:8786",
+    )
     command.set_defaults(command=_run, parser=command)
 
     command = commands.add_parser("book", help="execute what changed and build the book")
@@ -180,10 +188,15 @@ def _run(options):
         if name in notebook.parameters:
             text = parse_value(name, text)
         values[name] = text
+    workers = options.workers
+    if workers is not None and workers.isdecimal():
+        # what is no number is refused where numbers out of range are
+        workers = int(workers)
     from ppm.publishing.run import run
 
     folder = run(
-        root, notebook.name, values, profile=options.profile, output=options.output
+        root, notebook.name, values, profile=options.profile, output=options.output,
+        workers=workers, scheduler=options.scheduler,
     )
     print(f"Done. Open {folder / (notebook.name + '.html')}")
     if (folder / NOTE_FILE).is_file():

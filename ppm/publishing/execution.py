@@ -15,10 +15,11 @@ from ppm.disclosure import owner_only
 from ppm.publishing.files import one_line, write_whole
 from ppm.publishing.kernels import ending_kernels
 from ppm.publishing.notebooks import NotebookFailed, content_hash
+from ppm.studies.engine import environment_of
 
 
 @contextlib.contextmanager
-def kernel_environment(results=None, fits=None):
+def kernel_environment(results=None, fits=None, engine=None):
     """Make ``python3`` the kernel of the running interpreter and of this library.
 
     A kernel of the same name in the user's home would otherwise be able to take its place, and
@@ -30,6 +31,8 @@ def kernel_environment(results=None, fits=None):
         Folder for :func:`ppm.publishing.save`; without it tables are not saved.
     fits : path-like, optional
         Folder for :func:`ppm.publishing.fits_folder`; without it fits are not kept.
+    engine : dict, optional
+        What :func:`ppm.studies.engine.environment_of` returned: where studies run.
     """
     library = str(Path(__file__).resolve().parents[2])
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
@@ -53,6 +56,7 @@ def kernel_environment(results=None, fits=None):
                 "PYTHONPATH": _first(library, os.environ.get("PYTHONPATH")),
                 "PPM_RESULTS": str(Path(results).resolve()) if results else "",
                 "PPM_FITS": str(Path(fits).resolve()) if fits else "",
+                **(engine or environment_of()),
             },
         }
         file = Path(folder, "kernels", "python3", "kernel.json")
@@ -78,7 +82,9 @@ def _first(entry, path):
     return entry + os.pathsep + path if path else entry
 
 
-def execute(notebook, output, values, *, results=None, fits=None, progress=None):
+def execute(
+    notebook, output, values, *, results=None, fits=None, engine=None, progress=None
+):
     """Execute a notebook with papermill.
 
     What is written can be read by its owner only. Where the data file lies is not in it.
@@ -95,6 +101,8 @@ def execute(notebook, output, values, *, results=None, fits=None, progress=None)
         Folder for the tables that the notebook saves.
     fits : path-like, optional
         Folder for the fits that it keeps, which are confidential.
+    engine : dict, optional
+        As for :func:`kernel_environment`.
     progress : bool, optional
         Show a progress bar on standard error; by default where that is a terminal. What the
         kernel writes on standard error is passed on either way.
@@ -118,7 +126,7 @@ def execute(notebook, output, values, *, results=None, fits=None, progress=None)
     start = time.perf_counter()
     with (
         owner_only(),
-        kernel_environment(results, fits),
+        kernel_environment(results, fits, engine),
         tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder,
         ending_kernels() as kernels,
     ):

@@ -22,10 +22,14 @@ from ppm.publishing.notebooks import (
     pick_notebook,
     write_json,
 )
+from ppm.studies.engine import environment_of
 
 
 @owner_only()
-def run(root, name, values, *, profile=DEFAULT_PROFILE, output=None, progress=None):
+def run(
+    root, name, values, *, profile=DEFAULT_PROFILE, output=None, workers=None, scheduler=None,
+    progress=None,
+):
     """Run a notebook with new parameters and leave a folder with everything about the run.
 
     Parameters
@@ -42,6 +46,11 @@ def run(root, name, values, *, profile=DEFAULT_PROFILE, output=None, progress=No
         Folder to fill, which must be empty or not exist; by default ``runs/<name>-<time>``. One
         that is made can be opened by its owner only; one that exists keeps its permissions, but
         what is put into it is its owner's alone.
+    workers : int, optional
+        Number of processes on which the notebook's studies run. Neither this nor ``scheduler``
+        changes a number, and so they are no parameters.
+    scheduler : str, optional
+        Address of a Dask scheduler, on whose workers they run instead.
     progress : bool, optional
         As for :func:`ppm.publishing.execution.execute`.
 
@@ -55,8 +64,8 @@ def run(root, name, values, *, profile=DEFAULT_PROFILE, output=None, progress=No
     Raises
     ------
     ParameterError, NotebookError
-        If a name or a value is not accepted, or the folder is not empty, belongs to another run
-        or cannot be written into; nothing has been written then.
+        If a name or a value is not accepted, no scheduler answers, or the folder is not empty,
+        belongs to another run or cannot be written into; nothing has been written then.
     NotebookFailed
         If a cell fails; the folder keeps the half-executed notebook.
     OSError
@@ -68,7 +77,14 @@ def run(root, name, values, *, profile=DEFAULT_PROFILE, output=None, progress=No
     values = check(notebook, values)
     require("book", "ppm run")
     values = {**load_profile(root, profile, notebooks)[notebook.name], **values}
+    try:
+        engine = environment_of(workers, scheduler)
+    except ValueError as error:
+        raise NotebookError(str(error)) from None
     record = run_record(notebook, values, profile)
+    given = {"workers": workers, "scheduler": scheduler}
+    if engine != environment_of():
+        record["engine"] = {key: value for key, value in given.items() if value is not None}
     # what a run says that was killed, or could not write at its end
     record["status"] = "unfinished"
     folder = _folder_of_the_run(output, notebook.name, record)
@@ -78,7 +94,8 @@ def run(root, name, values, *, profile=DEFAULT_PROFILE, output=None, progress=No
         if values.get("ce_data"):
             leave_note(folder, Path(values["ce_data"]).name)
         execute(
-            notebook, executed, values, results=folder, fits=fits_of(root), progress=progress
+            notebook, executed, values, results=folder, fits=fits_of(root), engine=engine,
+            progress=progress,
         )
         record["seconds"] = round(time.perf_counter() - start, 1)
         closing = beside_the_book(Path(root), folder, record, notebooks)

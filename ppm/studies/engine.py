@@ -282,6 +282,11 @@ def engine_of_the_run():
 _clients = {}
 
 
+def _disconnect():
+    for client in _clients.values():
+        client.close()
+
+
 def connected(address):
     """The Dask client of a scheduler's address, the same one again in a process.
 
@@ -303,9 +308,37 @@ def connected(address):
                 f"no Dask scheduler answers at {shown(address)} ({type(error).__name__}); "
                 "accepted: an address such as tcp://127.0.0.1:8786, of a scheduler that runs"
             ) from None
+        if not _clients:
+            atexit.register(_disconnect)
         _clients[address] = client
-        atexit.register(client.close)
     return client
+
+
+def environment_of(workers=None, scheduler=None):
+    """Variables that tell studies in another process where to run; both, so that none is inherited.
+
+    Parameters
+    ----------
+    workers : int, optional
+        Number of processes.
+    scheduler : str, optional
+        Address of a Dask scheduler. Whether it answers is tried.
+
+    Raises
+    ------
+    ppm._validation.MissingExtraError
+        If distributed is not installed.
+    ValueError
+        If both are given, one of them is none, or nobody answers.
+    """
+    if workers is not None:
+        if scheduler is not None:
+            raise ValueError("workers and scheduler exclude each other: give one of them")
+        workers = check_count("workers", workers)
+    if scheduler is not None:
+        connected(scheduler).close()
+        del _clients[scheduler]
+    return {WORKERS: str(workers or ""), SCHEDULER: scheduler or ""}
 
 
 @contextlib.contextmanager

@@ -82,6 +82,16 @@ def test_run_refuses_an_impossible_value(capsys, no_kernel, tiny_book, name, val
         (["run", "counts", "--output", "a file"], "folder a file cannot be used: Not a directory"),
         (["run", "counts", "--output", "a file/in"], "cannot be used: Not a directory"),
         (["run", "prose", "-p", "ce_data=no.zip"], "ce_data = 'no.zip' is not accepted"),
+        (
+            ["run", "counts", "--workers", "0"],
+            "workers must be a whole number of at least 1; got 0",
+        ),
+        (
+            ["run", "counts", "--workers", "many"],
+            "must be a whole number of at least 1; got 'many'",
+        ),
+        (["run", "counts", "--workers", "2", "--scheduler", "tcp://x:1"], "not allowed with"),
+        (["run", "counts", "--scheduler", "x://y"], "no Dask scheduler answers at 'x://y'"),
         (["run"], "name a notebook"),
         (["rum"], "invalid choice: 'rum'"),
         (["book", "--profile", "fast"], "unknown profile 'fast'"),
@@ -94,6 +104,16 @@ def test_a_wrong_command_line_is_refused(
 ):
     (tmp_path / "a file").touch()
     assert told in refused(capsys, tiny_book, *arguments)
+
+
+def test_a_run_needs_distributed_for_a_scheduler_and_says_so(
+    capsys, no_kernel, tiny_book, monkeypatch
+):
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    status = cli.main(["--root", str(tiny_book), "run", "counts", "--scheduler", "tcp://x:1"])
+    told = capsys.readouterr().err
+    assert status == 1 and told.count("\n") == 1
+    assert "a Dask scheduler needs distributed: pip install" in told
 
 
 @pytest.mark.parametrize("exists", [True, False])
@@ -221,7 +241,7 @@ def test_a_failed_notebook_gives_status_1_and_one_line(capsys, monkeypatch, tiny
 def test_a_run_on_a_data_file_says_that_only_its_owner_can_read_it(
     capsys, monkeypatch, tiny_book, tmp_path, confidential
 ):
-    def run(root, name, values, *, profile, output):
+    def run(root, name, values, **options):
         if confidential:
             (tmp_path / "CONFIDENTIAL.txt").touch()
         return tmp_path

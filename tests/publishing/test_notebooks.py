@@ -195,6 +195,8 @@ def test_the_kernel_is_this_interpreter_whatever_the_user_has(tmp_path, monkeypa
         assert spec.argv[0] == sys.executable
         # nobody asked for tables or fits to be kept
         assert spec.env["PPM_RESULTS"] == spec.env["PPM_FITS"] == ""
+        # nor for studies to run elsewhere, whatever the surroundings say
+        assert spec.env["PPM_WORKERS"] == spec.env["PPM_SCHEDULER"] == ""
     assert KernelSpecManager().get_kernel_spec("python3").argv[0] == "/no/such/python"
 
 
@@ -217,6 +219,28 @@ def test_what_the_user_gives_goes_before_the_profile_and_what_differs_is_named(
         "replicates": 7, "sizes": [100, 400], "truncate_at": 5.0, "seed": 1
     }
     assert record["profile"] == "quick"
+
+
+def test_where_the_studies_run_reaches_the_kernel_and_is_recorded(
+    tiny_book, tmp_path, monkeypatch
+):
+    seen = []
+
+    def execute(*arguments, engine, **options):
+        with execution.kernel_environment(engine=engine):
+            seen.append(KernelSpecManager().get_kernel_spec("python3").env)
+
+    monkeypatch.setattr(running, "execute", execute)
+    monkeypatch.setattr("ppm.publishing.run.render_page", lambda *args, **more: None)
+    records = []
+    for name, where in (("a", {"workers": 3}), ("b", {})):
+        running.run(tiny_book, "counts", {}, output=tmp_path / name, **where)
+        records.append(json.loads((tmp_path / name / "run.json").read_text("utf-8")))
+    assert [env["PPM_WORKERS"] for env in seen] == ["3", ""]
+    assert records[0]["engine"] == {"workers": 3} and "engine" not in records[1]
+    # it is no parameter: both are the same run
+    for key in ("parameters", "changed", "profile"):
+        assert records[0][key] == records[1][key]
 
 
 def test_a_folder_is_known_by_the_names_and_the_contents_of_its_files(tmp_path):

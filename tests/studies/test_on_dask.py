@@ -100,6 +100,16 @@ def test_the_scheduler_of_the_environment_is_used(cluster, monkeypatch):
         engine._clients.clear()
 
 
+def test_a_run_asks_the_scheduler_before_it_begins(cluster):
+    address = cluster.scheduler_address
+    assert engine.environment_of(scheduler=address) == {
+        engine.WORKERS: "", engine.SCHEDULER: address
+    }
+    assert not engine._clients
+    with pytest.raises(ValueError, match="exclude each other"):
+        engine.environment_of(2, address)
+
+
 def _workers(client):
     processes = client.run(engine_jobs.process_of, None)
     return [{"pid": process} for process in processes.values()]
