@@ -50,6 +50,7 @@ def where(job):
     from threadpoolctl import threadpool_info
 
     np.ones((2, 2)) @ np.ones((2, 2))
+    Path(job.folder, f"written-{job.number}").touch()
     threads = max((pool["num_threads"] for pool in threadpool_info()), default=1)
     return {
         **draw(job),
@@ -94,6 +95,16 @@ def killed_once(job):
 def killed_always(job):
     if job.number == 3:
         os.kill(os.getpid(), signal.SIGKILL)
+    # whoever runs beside that task does not end in time
+    time.sleep(0.15)
+    return draw(job)
+
+
+def first_at_once(job):
+    """Task 0 is done at once; the others leave a mark if they are let run to their end."""
+    if job.number:
+        time.sleep(2.0)
+        Path(job.folder, f"ended-{job.number}").touch()
     return draw(job)
 
 

@@ -1,11 +1,16 @@
 """Studies on a local Dask cluster: the tables of any number of processes, and of none."""
 
+import os
+import re
+import subprocess
+import sys
 from concurrent.futures import ThreadPoolExecutor
 
 import engine_jobs
 import numpy as np
 import pytest
 import study_models
+from conftest import ROOT
 from engine_jobs import SECRET, jobs
 
 import ppm
@@ -62,10 +67,12 @@ def test_a_pymc_model_has_the_same_table_on_dask(dask):
     assert np.unique(there.dataset["local_bound"]).size == 6
 
 
-def test_a_worker_has_one_thread_and_a_folder_of_its_own(dask):
+def test_a_worker_has_one_thread_and_a_folder_of_its_own(dask, tmp_path):
     found = [
         outcome.result
-        for outcome in run_tasks(engine_jobs.where, jobs(6), chosen_engine(dask, None, 1))
+        for outcome in run_tasks(
+            engine_jobs.where, jobs(6, tmp_path), chosen_engine(dask, None, 1)
+        )
     ]
     assert {int(result["threads"]) for result in found} == {1}
     folders = {int(result["process"]): str(result["folder"]) for result in found}
@@ -85,9 +92,9 @@ def test_failures_and_killed_workers(dask, tmp_path, caplog, capfd):
     assert np.array_equal([outcome.result["drawn"] for outcome in found], expected)
 
 
-def test_the_scheduler_of_the_environment_is_used(cluster, monkeypatch):
+def test_the_scheduler_of_the_environment_is_used(cluster, monkeypatch, tmp_path):
     monkeypatch.setenv(engine.SCHEDULER, cluster.scheduler_address)
-    todo = jobs(3)
+    todo = jobs(3, tmp_path)
     try:
         chosen = chosen_engine(None, None, None)
         found = run_tasks(engine_jobs.where, todo, chosen)
@@ -108,6 +115,21 @@ def test_a_run_asks_the_scheduler_before_it_begins(cluster):
     assert not engine._clients
     with pytest.raises(ValueError, match="exclude each other"):
         engine.environment_of(2, address)
+
+
+def test_the_books_example_runs_as_it_stands(tmp_path):
+    page = (ROOT / "book" / "library" / "studies.md").read_text("utf-8")
+    (code,) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    script = tmp_path / "script.py"
+    # fewer databases than a reader would take
+    script.write_text(code.replace("replicates=20", "replicates=2"))
+    done = subprocess.run(
+        [sys.executable, "-W", "error", str(script)], cwd=tmp_path, capture_output=True, text=True,
+        env=os.environ | {"PYTHONPATH": str(ROOT)},
+    )
+    assert done.returncode == 0, done.stderr
+    assert "Weighted-M 50" in done.stdout and "missing" not in done.stdout
+    assert len(list((tmp_path / "contraction-study").glob("*.npz"))) == 4
 
 
 def _workers(client):

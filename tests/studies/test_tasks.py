@@ -108,15 +108,18 @@ def test_no_more_than_a_window_of_tasks_is_handed_over(workers):
     assert 2 * workers <= executor.most <= 4 * workers
 
 
-def test_a_process_has_one_thread_and_a_folder_of_its_own_that_goes():
+def test_a_process_has_one_thread_and_a_folder_of_its_own_that_goes(tmp_path):
     seen = {}
-    for outcome in run(engine_jobs.where, jobs(6), 2):
+    for outcome in run(engine_jobs.where, jobs(6, tmp_path), 2):
         found = outcome.result
         assert found["threads"] == 1
         seen[int(found["process"])] = str(found["folder"])
     assert os.getpid() not in seen and len(set(seen.values())) == len(seen)
     for process, folder in seen.items():
         assert folder.endswith(str(process)) and not Path(folder).parent.exists()
+    if os.name != "nt":
+        # nor is anything for others to read that a user's function writes
+        assert {stat.S_IMODE(file.stat().st_mode) for file in tmp_path.iterdir()} == {0o600}
 
 
 @POSIX
@@ -382,9 +385,30 @@ def test_an_interrupt_ends_the_processes_of_the_pool_at_once(tmp_path, monkeypat
 
     monkeypatch.setattr(tasks.ResultStore, "save", save)
     with pytest.raises(KeyboardInterrupt):
-        run(engine_jobs.slow, jobs(40, tmp_path), 2, store=tmp_path / "store")
-    assert not processes()
-    assert len(times_run(tmp_path)) < 10
+        run(engine_jobs.first_at_once, jobs(9, tmp_path), 2, store=tmp_path / "store")
+    assert not processes() and not list(tmp_path.glob("ended-*"))
+
+
+class Held(Watched):
+    """Runs nothing but its first task."""
+
+    def submit(self, function, *arguments):
+        future = Future()
+        self.waiting.append(future)
+        if len(self.waiting) == 1:
+            future.set_result(function(*arguments))
+        return future
+
+
+def test_an_interrupt_cancels_what_has_not_begun(tmp_path, monkeypatch):
+    def save(self, key, result):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(tasks.ResultStore, "save", save)
+    executor = Held(2)
+    with pytest.raises(KeyboardInterrupt):
+        run(draw, jobs(9), executor=executor, store=tmp_path)
+    assert [future.cancelled() for future in executor.waiting] == [False] + 5 * [True]
 
 
 DRIVER = """
@@ -417,23 +441,31 @@ def test_a_killed_driver_leaves_no_process_and_the_next_one_goes_on(tmp_path):
     assert sum(times_run(tmp_path).values()) - sum(before.values()) == 12 - kept
 
 
-def test_two_drivers_in_one_store_do_not_disturb_each_other(tmp_path):
-    todo, store = jobs(20, tmp_path), tmp_path / "store"
-    found, barrier = {}, threading.Barrier(2)
+def test_two_drivers_in_one_store_do_not_disturb_each_other(tmp_path, monkeypatch):
+    todo, found, real = jobs(3), {}, np.savez
+    barrier = threading.Barrier(2, timeout=60)
 
-    def drive(name, order):
+    def half_and_half(stream, **arrays):
+        # both have begun to write the same result before the first of them ends
+        stream.write(b"PK")
         barrier.wait()
-        outcomes = run(draw, todo[::order], store=store, here=True)
-        found[name] = drawn(outcomes)[::order]
+        stream.seek(0)
+        real(stream, **arrays)
 
-    drivers = [threading.Thread(target=drive, args=pair) for pair in (("a", 1), ("b", -1))]
+    def drive(name):
+        found[name] = drawn(run(draw, todo, store=tmp_path, here=True))
+
+    monkeypatch.setattr(kept_folder.np, "savez", half_and_half)
+    drivers = [threading.Thread(target=drive, args=name) for name in "ab"]
     for driver in drivers:
         driver.start()
     for driver in drivers:
         driver.join()
-    assert np.array_equal(found["a"], expected(todo))
-    assert np.array_equal(found["b"], expected(todo))
-    assert len(list(store.glob("*.npz"))) == 20 and not list(store.glob("*.part"))
+    for name in "ab":
+        assert np.array_equal(found[name], expected(todo))
+    assert len(list(tmp_path.glob("*.npz"))) == 3 and not list(tmp_path.glob("*.part"))
+    monkeypatch.undo()
+    assert np.array_equal(drawn(run(draw, todo, store=tmp_path, here=True)), expected(todo))
 
 
 @POSIX
