@@ -4,6 +4,8 @@ import numbers
 
 import numpy as np
 
+from ppm._validation import shown
+
 
 def seed_sequence(random_seed):
     """Return the SeedSequence that a caller's ``random_seed`` stands for.
@@ -35,10 +37,10 @@ def seed_sequence(random_seed):
             return np.random.SeedSequence(random_seed)
         except (TypeError, ValueError):
             pass
-    shown = repr(random_seed) if isinstance(random_seed, numbers.Number) else type(random_seed)
+    told = shown(random_seed) if isinstance(random_seed, numbers.Number) else type(random_seed)
     raise ValueError(
         "random_seed must be a whole number of at least 0, a SeedSequence, a Generator or None; "
-        f"got {shown}"
+        f"got {told}"
     )
 
 

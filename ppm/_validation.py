@@ -5,6 +5,7 @@ the kind of fault, and never a record's value: it may end in a log that others r
 """
 
 import contextlib
+import math
 import numbers
 from importlib import import_module
 from importlib.util import find_spec
@@ -17,9 +18,14 @@ def shown(value):
 
     What was given in the place of a setting may be the records.
     """
-    if value is None or isinstance(value, (bool, numbers.Number, str)):
-        return repr(value)
     kind = type(value).__name__
+    if value is None or isinstance(value, (bool, numbers.Number, str)):
+        try:
+            text = repr(value)
+        except ValueError:
+            # of a whole number with more than 4,300 digits Python makes no text
+            text = ""
+        return text if 0 < len(text) <= 100 else f"{kind} of more than 100 characters"
     if hasattr(value, "shape"):
         return f"{kind} of shape {tuple(value.shape)}"
     return f"{kind} of length {len(value)}" if hasattr(value, "__len__") else kind
@@ -112,8 +118,10 @@ def check_weights(weights, records):
     return weights
 
 
-def check_number(name, value, *, above=None, at_least=None, at_most=None):
+def check_number(name, value, *, above=None, at_least=None, at_most=None, infinite=False):
     """Return ``value`` as a float if it is a finite number within the limits.
+
+    With ``infinite`` it may be positive infinity too.
 
     Raises
     ------
@@ -130,16 +138,20 @@ def check_number(name, value, *, above=None, at_least=None, at_most=None):
         if limit is not None
     ]
     accepted = "a finite number" + (" " + " and ".join(limits) if limits else "")
-    is_number = isinstance(value, numbers.Real) and not isinstance(value, (bool, np.bool_))
+    number = math.nan
+    if isinstance(value, numbers.Real) and not isinstance(value, (bool, np.bool_)):
+        with contextlib.suppress(OverflowError):
+            number = float(value)
+    if infinite and number == math.inf:
+        return number
     if (
-        not is_number
-        or not np.isfinite(value)
-        or (above is not None and value <= above)
-        or (at_least is not None and value < at_least)
-        or (at_most is not None and value > at_most)
+        not math.isfinite(number)
+        or (above is not None and number <= above)
+        or (at_least is not None and number < at_least)
+        or (at_most is not None and number > at_most)
     ):
         raise ValueError(f"{name} must be {accepted}; got {shown(value)}")
-    return float(value)
+    return number
 
 
 def check_share(name, value):

@@ -426,7 +426,8 @@ class Reading:
         infinite = np.isinf(self.lowest) | np.isinf(self.highest)
         # an impossible record has -inf at both ends, whose difference says nothing
         spread = np.full(self.lowest.size, np.inf)
-        np.subtract(self.highest, self.lowest, out=spread, where=~infinite)
+        with np.errstate(over="ignore"):
+            np.subtract(self.highest, self.lowest, out=spread, where=~infinite)
         return _weighted(spread, self.weights)
 
 
@@ -498,6 +499,8 @@ class _ByDraw:
         self.largest, self.total = np.zeros((2, blocks.draws))
         self.open = {}
 
+    # a sum beyond what a float can hold is infinite, and of both signs it is NaN
+    @np.errstate(over="ignore", invalid="ignore")
     def add(self, rows, columns, values):
         first, last = np.searchsorted(self.used, (columns.start, columns.stop))
         used = self.used[first:last]

@@ -100,9 +100,8 @@ def epsilon(bound, releases=1):
     >>> ppm.epsilon(2.5, releases=3)
     15.0
     """
-    if bound != np.inf:
-        bound = check_number("bound", bound, at_least=0)
-    return 2.0 * float(bound) * check_count("releases", releases)
+    bound = check_number("bound", bound, at_least=0, infinite=True)
+    return 2.0 * bound * check_count("releases", releases)
 
 
 def bounded_range_epsilon(width, releases=1, *, delta=0.0):
@@ -152,13 +151,12 @@ def bounded_range_epsilon(width, releases=1, *, delta=0.0):
     >>> round(ppm.pdp.bounded_range_epsilon(0.5, releases=20, delta=1e-6), 2)
     6.5
     """
-    if width != np.inf:
-        width = check_number("width", width, at_least=0)
+    width = check_number("width", width, at_least=0, infinite=True)
     releases = check_count("releases", releases)
     delta = check_number("delta", delta, at_least=0)
     if delta >= 1:
         raise ValueError(f"delta must be at least 0 and below 1; got {delta!r}")
-    pure = float(width) * releases
+    pure = width * releases
     # from width 8 on the other is never smaller, and its square may overflow
     if delta == 0 or width >= 8:
         return pure

@@ -1,0 +1,270 @@
+"""Properties of bounds, oscillations and weights, for any matrix of log-likelihoods."""
+
+import numpy as np
+import pytest
+import xarray as xr
+from hypothesis import given
+from hypothesis import strategies as st
+from layouts import ANY_SIZE, HUGE, ORDINARY, TINY, matrices, unit_interval, vectors
+
+import ppm
+from ppm.lipschitz import draw_maxima, read_once
+
+log_liks = matrices(ANY_SIZE)
+mostly_possible = matrices(st.one_of(ORDINARY, ORDINARY, ORDINARY, st.just(-np.inf)))
+bounds = vectors(st.one_of(st.floats(0.0, 50.0), st.sampled_from([0.0, TINY, 1e-300, 1e300, HUGE])))
+some_infinite = vectors(st.one_of(st.floats(0.0, 50.0), st.just(np.inf)))
+
+
+def weighted_by_hand(log_lik, weights):
+    """The definition with loops: (largest, oscillation) of every record."""
+    found = []
+    for record, weight in enumerate(weights):
+        column = [float(value) for value in log_lik[:, record]]
+        if weight == 0:
+            found.append((0.0, 0.0))
+        elif not np.all(np.isfinite(column)):
+            found.append((np.inf, np.inf))
+        else:
+            spread = max(column) - min(column)
+            found.append((weight * max(map(abs, column)), weight * spread))
+    return np.array(found).T
+
+
+def totals(log_lik):
+    """Sum over the records of every draw."""
+    return read_once(log_lik).total
+
+
+# ---- bounds --------------------------------------------------------------------------------------
+
+
+@given(mostly_possible, st.data())
+def test_bounds_and_oscillations_are_those_of_the_definition(log_lik, data):
+    weights = data.draw(unit_interval(log_lik.shape[1]))
+    largest, spread = weighted_by_hand(log_lik, weights)
+    assert np.array_equal(ppm.record_bounds(log_lik, weights), largest)
+    assert np.array_equal(ppm.record_oscillations(log_lik, weights), spread)
+    assert ppm.local_bound(log_lik, weights) == largest.max()
+    assert ppm.oscillation_bound(log_lik, weights) == spread.max()
+
+
+@given(log_liks, st.data())
+def test_records_in_another_order_have_their_bounds_in_that_order(log_lik, data):
+    records = log_lik.shape[1]
+    weights = data.draw(unit_interval(records))
+    order = data.draw(st.permutations(range(records)))
+    for function in (ppm.record_bounds, ppm.record_oscillations):
+        found = function(log_lik, weights)
+        assert np.array_equal(function(log_lik[:, order], weights[order]), found[order])
+
+
+@given(log_liks, st.data())
+def test_draws_that_are_repeated_or_in_another_order_change_no_bound(log_lik, data):
+    weights = data.draw(unit_interval(log_lik.shape[1]))
+    rows = data.draw(st.permutations(range(len(log_lik))))
+    rows = [*rows, *data.draw(st.lists(st.sampled_from(rows), max_size=5))]
+    for function in (ppm.record_bounds, ppm.record_oscillations):
+        assert np.array_equal(function(log_lik[rows], weights), function(log_lik, weights))
+    assert np.array_equal(draw_maxima(log_lik[rows], weights), draw_maxima(log_lik, weights)[rows])
+    assert draw_maxima(log_lik, weights).max() == ppm.local_bound(log_lik, weights)
+
+
+@given(mostly_possible, st.data())
+def test_more_draws_or_larger_weights_never_lower_a_bound(log_lik, data):
+    weights = data.draw(unit_interval(log_lik.shape[1]))
+    lower = weights * data.draw(unit_interval(weights.size))
+    fewer = data.draw(st.integers(1, len(log_lik)))
+    for function in (ppm.record_bounds, ppm.record_oscillations):
+        found = function(log_lik, weights)
+        assert np.all(function(log_lik[:fewer], weights) <= found)
+        assert np.all(function(log_lik, lower) <= found)
+
+
+@given(log_liks, st.data())
+def test_an_oscillation_is_at_most_twice_the_bound(log_lik, data):
+    weights = data.draw(unit_interval(log_lik.shape[1]))
+    largest = ppm.record_bounds(log_lik, weights)
+    found = ppm.record_oscillations(log_lik, weights)
+    # each side is rounded once; a denormal has no more digits than that
+    with np.errstate(over="ignore"):
+        assert np.all(found <= 2.0 * largest * (1 + 1e-15) + TINY)
+        assert np.all(found >= 0)
+    total = ppm.oscillation_bound(log_lik, weights)
+    assert total <= ppm.epsilon(ppm.local_bound(log_lik, weights)) * (1 + 1e-15) + TINY
+    one_sign = -np.abs(log_lik)
+    assert np.all(
+        ppm.record_oscillations(one_sign, weights) <= ppm.record_bounds(one_sign, weights)
+    )
+
+
+@given(vectors(ANY_SIZE), st.integers(1, 6))
+def test_a_constant_log_likelihood_has_no_oscillation(row, draws):
+    log_lik = np.tile(row, (draws, 1))
+    assert not ppm.record_oscillations(log_lik).any()
+    assert np.array_equal(ppm.record_bounds(log_lik), np.abs(row))
+    assert np.unique(draw_maxima(log_lik)).size == 1
+
+
+@given(st.floats(-50.0, 50.0), st.floats(0.0, 1.0))
+def test_one_record_and_one_draw_are_enough(value, weight):
+    assert ppm.local_bound([[value]], [weight]) == weight * abs(value)
+    assert ppm.oscillation_bound([[value]], [weight]) == 0.0
+
+
+@given(matrices(), st.data())
+def test_an_impossible_record_has_no_bound_unless_its_weight_is_0(log_lik, data):
+    record = data.draw(st.integers(0, log_lik.shape[1] - 1))
+    log_lik[:, record] = -np.inf
+    for function in (ppm.record_bounds, ppm.record_oscillations):
+        found = function(log_lik)
+        assert np.isinf(found[record]) and np.isfinite(np.delete(found, record)).all()
+        weights = np.ones(found.size)
+        weights[record] = 0.0
+        assert function(log_lik, weights)[record] == 0.0
+        weights[record] = TINY
+        assert function(log_lik, weights)[record] == np.inf
+
+
+@given(log_liks, st.data())
+def test_no_weights_are_weights_of_1_and_weight_0_is_a_record_left_out(log_lik, data):
+    ones = np.ones(log_lik.shape[1])
+    for function in (ppm.record_bounds, ppm.record_oscillations, draw_maxima):
+        assert np.array_equal(function(log_lik), function(log_lik, ones))
+    kept = data.draw(st.lists(st.booleans(), min_size=ones.size, max_size=ones.size).map(np.array))
+    if kept.any():
+        weights = kept.astype(float)
+        assert ppm.local_bound(log_lik, weights) == ppm.local_bound(log_lik[:, kept])
+        assert np.array_equal(draw_maxima(log_lik, weights), draw_maxima(log_lik[:, kept]))
+
+
+@given(matrices(), st.sampled_from(["float32", "float16", "int8", "int16", "int64", "uint8"]))
+def test_other_types_of_numbers_are_what_they_are_as_floats(log_lik, kind):
+    stored = np.abs(log_lik).astype(kind) if kind == "uint8" else log_lik.astype(kind)
+    exact = stored.astype(np.float64)
+    for function in (ppm.record_bounds, ppm.record_oscillations, draw_maxima, totals):
+        assert np.array_equal(function(stored), function(exact))
+
+
+@pytest.mark.parametrize("kind", ["int8", "int16", "int32", "int64"])
+def test_the_smallest_whole_number_of_a_type_has_a_size(kind):
+    # whose absolute value the type itself cannot hold
+    smallest = np.iinfo(kind).min
+    assert ppm.local_bound(np.array([[smallest]], dtype=kind)) == -float(smallest)
+    assert draw_maxima(np.array([[smallest]], dtype=kind)).item() == -float(smallest)
+
+
+@pytest.mark.parametrize("kind", ["float16", "float32"])
+def test_a_sum_over_records_is_no_less_exact_than_a_float(kind):
+    # 200 records of -700 nats are beyond what 16 bits can hold
+    row = np.full((1, 200), -700.1, dtype=kind)
+    assert totals(row).item() == row.astype(np.float64).sum()
+
+
+@given(
+    st.integers(1, 3), st.integers(1, 4), st.integers(1, 4), st.permutations(range(3)), st.data()
+)
+def test_xarray_dimensions_and_coordinates_may_stand_in_any_order(
+    chains, draws, records, order, data
+):
+    values = data.draw(
+        matrices(rows=(chains * draws,) * 2, columns=(records,) * 2)
+    ).reshape(chains, draws, records)
+    log_lik = xr.DataArray(
+        values, dims=("chain", "draw", "person"),
+        coords={"chain": np.arange(chains)[::-1], "person": [f"p{9 - i}" for i in range(records)]},
+    )
+    shuffled = log_lik.transpose(*np.array(log_lik.dims)[list(order)])
+    plain = values.reshape(-1, records)
+    for function in (ppm.record_bounds, ppm.record_oscillations):
+        assert np.array_equal(function(shuffled), function(plain))
+    assert np.array_equal(draw_maxima(shuffled), draw_maxima(plain))
+
+
+@given(mostly_possible, st.floats(0.3, 0.9), st.floats(0.3, 0.6))
+def test_a_tail_bound_is_one_of_the_maxima_and_grows_as_less_may_lie_outside(
+    log_lik, outside, confidence
+):
+    log_lik = np.repeat(log_lik, 12, axis=0)
+    found = ppm.tail_bound(log_lik, outside=outside, confidence=confidence)
+    assert found.bound in draw_maxima(log_lik) and found.bound <= found.largest
+    assert found.largest == ppm.local_bound(log_lik)
+    assert 0 < found.beyond_largest < 1
+    stricter = ppm.tail_bound(log_lik, outside=outside / 1.2, confidence=confidence)
+    assert stricter.bound >= found.bound
+
+
+@given(matrices(rows=(2, 8)))
+def test_the_bound_to_be_expected_grows_with_the_draws_up_to_the_largest(log_lik):
+    found = ppm.lipschitz.bound_by_draws(log_lik, range(1, len(log_lik) + 1)).to_numpy()
+    assert np.all(np.diff(found) >= -1e-9 * np.abs(found).max())
+    assert found[-1] == pytest.approx(ppm.local_bound(log_lik), rel=1e-9)
+    assert found[0] == pytest.approx(draw_maxima(log_lik).mean(), rel=1e-9, abs=1e-300)
+
+
+# ---- weights -------------------------------------------------------------------------------------
+
+RULES = {
+    "record_weights": lambda b, **cut: ppm.record_weights(b, **cut),
+    "compressed": lambda b, **cut: ppm.record_weights(b, scale=0.7, shift=-0.3, **cut),
+    "stretched": lambda b, **cut: ppm.record_weights(b, scale=1e300, shift=-1e299, **cut),
+    "reciprocal": lambda b, **cut: ppm.mapped_weights(b, ppm.weights.reciprocal_map, **cut),
+    "threshold": lambda b, **cut: ppm.mapped_weights(b, ppm.weights.threshold_map(3.0), **cut),
+    "capped": lambda b, **cut: ppm.public_weights(b, ppm.weights.capped_map(2.0), **cut),
+    "linear": lambda b, **cut: ppm.public_weights(b, ppm.weights.linear_map(1.0, 9.0), **cut),
+}
+
+
+@pytest.mark.parametrize("rule", RULES)
+@given(st.one_of(bounds, some_infinite), st.data())
+def test_weights_lie_in_0_to_1_fall_with_the_bound_and_follow_their_records(rule, found, data):
+    weights = RULES[rule](found)
+    assert np.all((weights >= 0) & (weights <= 1))
+    order = np.argsort(found, kind="stable")
+    assert np.all(np.diff(weights[order]) <= 0)
+    assert not weights[np.isinf(found)].any()
+    places = data.draw(st.permutations(range(found.size)))
+    assert np.array_equal(RULES[rule](found[places]), weights[places])
+
+
+@pytest.mark.parametrize("rule", RULES)
+@given(st.one_of(bounds, some_infinite), st.floats(0.01, 20.0))
+def test_truncation_leaves_no_weighted_bound_above_m_and_all_other_weights_as_they_are(
+    rule, found, limit
+):
+    whole, cut = RULES[rule](found), RULES[rule](found, truncate_at=limit)
+    # 0 · inf is no bound: what takes no part has none
+    weighted = np.where(whole > 0, whole, 1.0) * np.where(whole > 0, found, 0.0)
+    assert np.array_equal(cut, np.where(weighted > limit, 0.0, whole))
+
+
+@given(bounds, st.floats(0.05, 1e3))
+def test_a_cap_holds_to_the_last_digit(found, limit):
+    weights = ppm.weights.capped_map(limit)(found)
+    with np.errstate(under="ignore"):
+        assert np.all(weights * found <= limit)
+
+
+@given(bounds, st.sampled_from([0.0, TINY, 1e-3, 1.0, 5.0, 1e300, HUGE]))
+def test_one_weight_for_all_is_in_0_to_1_and_keeps_twice_the_bound_within_epsilon(found, epsilon):
+    weights = ppm.scalar_weights(found, epsilon=epsilon)
+    assert np.unique(weights).size == 1 and 0 <= weights[0] <= 1
+    assert 2.0 * weights[0] * float(found.max()) <= epsilon * (1 + 1e-12) + 2 * TINY
+
+
+@given(st.floats(0.0, 50.0), st.integers(1, 6))
+def test_records_alike_have_no_risk_among_them(bound, records):
+    assert np.all(ppm.record_weights(np.full(records, bound)) == 1.0)
+
+
+@given(vectors(st.floats(-1e3, 1e3)), st.floats(1e-6, 3.0), st.booleans(), st.data())
+def test_count_weights_follow_their_records(values, radius, relative, data):
+    groups = data.draw(st.lists(st.sampled_from("ab"), min_size=values.size, max_size=values.size))
+    settings = {"radius": radius, "relative": relative}
+    weights = ppm.count_weights(values, groups=groups, **settings)
+    assert np.all((weights >= 0) & (weights <= 1))
+    places = list(data.draw(st.permutations(range(values.size))))
+    moved = ppm.count_weights(values[places], groups=np.array(groups)[places], **settings)
+    assert np.array_equal(moved, weights[places])
+    table = ppm.weights.radius_effect(values, [radius], relative=relative, groups=groups)
+    assert table["average weight"].item() == weights.mean()
