@@ -1,7 +1,8 @@
-"""The paper's two synthesizers written in PyMC, to be fitted by NUTS beside the library's own.
+"""Models as one writes them in PyMC: the paper's two synthesizers, and three to time.
 
-The first is a plain model, whose records :class:`ppm.PyMCSynthesizer` weights. The second has its
-weights in it: a route to the pseudo posterior that shares no line with the library's.
+The Gamma-Poisson is a plain model, whose records :class:`ppm.PyMCSynthesizer` weights. The finite
+mixture has its weights in it: a route to the pseudo posterior that shares no line with the
+library's. The regressions and the hierarchical model are what a reader may come with.
 """
 
 import numpy as np
@@ -15,6 +16,7 @@ from ppm.synthesizers.mixture.model import check_prior, check_regression
 from ppm.synthesizers.mixture.numerics import LOG_2PI
 
 TARGET_ACCEPT = 0.95
+SLOPES = np.array([0.5, -0.3, 0.2])
 # those of FiniteMixture
 DEFAULTS = {
     "concentration_prior": (1.0, 1.0),
@@ -30,6 +32,41 @@ def gamma_poisson(counts, *, shape=0.001, rate=0.001):
     with pm.Model() as model:
         mu = pm.Gamma("mu", alpha=shape, beta=rate)
         pm.Poisson("counts", mu, observed=np.asarray(counts))
+    return model
+
+
+def normal_regression(records=3_000, seed=7):
+    """Normal response with three simulated predictors."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(records, 3))
+    y = 1.0 + X @ SLOPES + rng.normal(size=records)
+    with pm.Model() as model:
+        mean = pm.Normal("intercept", 0.0, 10.0) + X @ pm.Normal("slopes", 0.0, 5.0, shape=3)
+        pm.Normal("y", mean, pm.HalfNormal("sigma", 2.0), observed=y)
+    return model
+
+
+def logistic_regression(records=3_000, seed=7):
+    """Yes or no with three simulated predictors."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(records, 3))
+    y = rng.random(records) < 1.0 / (1.0 + np.exp(0.5 - X @ SLOPES))
+    with pm.Model() as model:
+        score = pm.Normal("intercept", 0.0, 5.0) + X @ pm.Normal("slopes", 0.0, 2.0, shape=3)
+        pm.Bernoulli("y", logit_p=score, observed=y.astype(int))
+    return model
+
+
+def hierarchical(records=3_000, groups=20, seed=7):
+    """Normal response whose mean differs between groups, simulated."""
+    rng = np.random.default_rng(seed)
+    group = rng.integers(0, groups, records)
+    y = 1.0 + rng.normal(0.0, 0.7, groups)[group] + rng.normal(size=records)
+    with pm.Model() as model:
+        spread = pm.HalfNormal("spread", 1.0)
+        effects = pm.Normal("effects", shape=groups)
+        mean = pm.Normal("intercept", 0.0, 5.0) + spread * effects[group]
+        pm.Normal("y", mean, pm.HalfNormal("sigma", 2.0), observed=y)
     return model
 
 

@@ -196,6 +196,8 @@ def use_rewritten_model(synthesizer):
     import pymc as pm
 
     quiet = {"progressbar": False, "quiet": True, "compute_convergence_checks": False}
+    # where nutpie is installed PyMC would take that, which compiles by itself and leaves files
+    quiet["nuts_sampler"] = "pymc"
     pm.sample(2, tune=2, chains=1, cores=1, model=synthesizer.model, **quiet)
 
 

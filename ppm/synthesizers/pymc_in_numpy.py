@@ -23,8 +23,8 @@ _ARRAY_OPS = (
     Alloc, CAReduce, Dot, DimShuffle, Join, MakeVector, Reshape,
     AdvancedIncSubtensor, AdvancedSubtensor, Subtensor,
 )  # fmt: skip
-# numbers computed for one draw, up to which thousands of draws take NumPy about a second
-FEW_NUMBERS = 100_000
+# numbers computed for one draw, up to which thousands of draws take NumPy about half a second
+FEW_NUMBERS = 40_000
 
 
 @node_rewriter([pt.softplus])

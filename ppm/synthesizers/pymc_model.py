@@ -95,7 +95,8 @@ class PyMCSynthesizer:
     ``.load()`` holds it, and it cannot be pickled before that.
 
     What is compiled here stays in memory. A ``pm.sample`` of your own model leaves its observed
-    values in files: see :func:`ppm.disclosure.output_table`.
+    values in files: see :func:`ppm.disclosure.output_table`. So does one of ``model`` with another
+    sampler than PyMC's own, which PyMC takes by itself where nutpie is installed.
 
     Examples
     --------
