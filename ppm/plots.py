@@ -7,6 +7,7 @@ from io import BytesIO
 import numpy as np
 
 from ppm._validation import as_numbers, needed_for
+from ppm._validation import shown as quoted
 from ppm.mechanism import entry_label
 from ppm.survey.expenditure import SIMULATED
 
@@ -62,6 +63,9 @@ UNITLESS = ("Gini coefficient",)
 # what a figure hands to the page besides its picture
 FIGURE_TYPE = "application/vnd.ppm.figure+json"
 NOT_COMPUTED = "not computed\nin this edition"
+NO_ERROR = "it is 0 in the data:\nno error in per cent"
+# a mark of a fit whose chains disagree
+HOLLOW = {"markerfacecolor": "white", "linestyle": "none"}
 
 
 @cache
@@ -203,8 +207,10 @@ def _rows(axes):
             yield panel, "curve" if label.startswith("_") else label, place, y, None, None
     for collection in axes.collections:
         for segment in getattr(collection, "get_segments", list)():
-            (x, low), (_, high) = segment[0], segment[-1]
-            yield panel, "interval", _place(axes, x), None, low, high
+            # of an interval without numbers nothing is left
+            if len(segment):
+                (x, low), (_, high) = segment[0], segment[-1]
+                yield panel, "interval", _place(axes, x), None, low, high
     for bars in axes.containers:
         for bar in getattr(bars, "patches", ()):
             x = bar.get_x() + bar.get_width() / 2
@@ -248,7 +254,9 @@ def numbers_in_words(figure):
             told.append(f"{label}: highest where {axes.get_xlabel()} is {_shown(axes.xaxis)(x)}")
         elif rows:
             marks = np.array([row[3:] for row in rows], dtype=np.float64)
-            told.append(f"{label}: from {shown(np.nanmin(marks))} to {shown(np.nanmax(marks))}")
+            marks = marks[np.isfinite(marks)]
+            if marks.size:
+                told.append(f"{label}: from {shown(marks.min())} to {shown(marks.max())}")
     return f"{'; '.join(told)}." if told else ""
 
 
@@ -1283,7 +1291,7 @@ def detection_limits(epsilons):
     return figure
 
 
-def utility_by_epsilon(strict, local, statistics, *, simulated=False):
+def utility_by_epsilon(strict, local, statistics, *, disagree=(), simulated=False):
     """Errors of single releases against the ε of one: lines for strict ε, points for local ones.
 
     Parameters
@@ -1293,7 +1301,10 @@ def utility_by_epsilon(strict, local, statistics, *, simulated=False):
     local : dict of str to (float, pandas.DataFrame)
         Name of a mechanism to its local ε in nats and the errors of its releases.
     statistics : sequence of str
-        Columns of the errors, one panel each.
+        Columns of the errors, one panel each; a column of NaN has a panel that says so.
+    disagree : collection, default ()
+        Fits whose chains disagree: pairs of a name and an ε of ``strict``, and names of ``local``.
+        Their marks are hollow, and the legend says why.
     simulated : bool, default False
         Whether to mark the figure as simulated.
 
@@ -1302,6 +1313,11 @@ def utility_by_epsilon(strict, local, statistics, *, simulated=False):
     matplotlib.figure.Figure
         Medians over the releases, with the range of the middle 80 per cent of them.
 
+    Raises
+    ------
+    ValueError
+        If ``disagree`` names what is not drawn.
+
     Examples
     --------
     >>> import ppm
@@ -1309,11 +1325,18 @@ def utility_by_epsilon(strict, local, statistics, *, simulated=False):
     >>> errors = {1.0: ppm.utility.release_errors(data, near)}
     >>> figure = ppm.plots.utility_by_epsilon(
     ...     {"limits": errors}, {"DPweighted": (20.0, ppm.utility.release_errors(data, far))},
-    ...     ["mean"],
+    ...     ["mean"], disagree=["DPweighted"],
     ... )
     >>> figure.axes[0].get_title()
     'mean'
     """
+    disagree = set(disagree)
+    drawn = {*local, *((name, epsilon) for name, found in strict.items() for epsilon in found)}
+    if not disagree <= drawn:
+        raise ValueError(
+            "disagree must hold names of local, or pairs of a name and an ε of strict; got "
+            f"{quoted(min(disagree - drawn, key=str))}"
+        )
     columns = min(2, len(statistics))
     rows = -(-len(statistics) // columns)
     styles = STRICT_STYLES[: len(strict)]
@@ -1324,24 +1347,37 @@ def utility_by_epsilon(strict, local, statistics, *, simulated=False):
     for axes, statistic in zip(panels.flat, statistics, strict=False):
         _tidy(axes)
         axes.set_xscale("log")
-        axes.axhline(0.0, color="0.5", linestyle="--", linewidth=1)
+        every = [found for errors in strict.values() for found in errors.values()]
+        every += [found for _, found in local.values()]
+        if all(found[statistic].isna().all() for found in every):
+            axes.text(0.5, 0.5, NO_ERROR, transform=axes.transAxes, ha="center", va="center")
+        else:
+            axes.axhline(0.0, color="0.5", linestyle="--", linewidth=1)
         for (name, errors), style in zip(strict.items(), styles, strict=True):
             low, middle, high = np.array(
                 [np.quantile(found[statistic], ends) for found in errors.values()]
             ).T
             axes.fill_between([*errors], low, high, color=style["color"], alpha=0.2, linewidth=0)
             axes.plot([*errors], middle, label=f"{name} (strict)", linewidth=1.6, **style)
+            for epsilon, value in zip(errors, middle, strict=True):
+                if (name, epsilon) in disagree:
+                    axes.plot([epsilon], [value], **style | HOLLOW, label="_hollow")
         seen = set()
         for name, (epsilon, found) in local.items():
             kind = name.split()[0]
-            inside = "white" if kind in seen else COLOURS[kind]
+            # of two settings of one mechanism the second is half filled
+            face = {"fillstyle": "bottom", "markerfacecoloralt": "white"} if kind in seen else {}
+            face = HOLLOW if name in disagree else face
             seen.add(kind)
             low, middle, high = np.quantile(found[statistic], ends)
             axes.vlines(epsilon, low, high, color=COLOURS[kind], linewidth=2)
             axes.plot(
-                [epsilon], [middle], MARKERS[kind], color=COLOURS[kind], markersize=7,
-                markerfacecolor=inside, linestyle="none", label=f"{name} (local)",
+                [epsilon], [middle],
+                **{"color": COLOURS[kind], "marker": MARKERS[kind], "markersize": 7} | face
+                | {"linestyle": "none", "label": f"{name} (local)"},
             )
+        if disagree:
+            axes.plot([], [], "o", color="0.35", **HOLLOW, label="hollow: chains disagree")
         axes.set_title(statistic, fontsize=10)
         axes.xaxis.set_major_formatter("{x:g}")
         # one large error must not press all others onto the axis

@@ -518,13 +518,13 @@ def release_errors(confidential, releases, *, groups=None, smallest=50):
     pandas.DataFrame, one row a release
         Errors of the mean, the median, the 90th and the 10th percentile and the Gini coefficient,
         with the sign of release less data; then for each variable the size of the largest error
-        of a group's mean, as ``means by variable``.
+        of a group's mean, as ``means by variable``. NaN where what the data have is 0, as the
+        10th percentile of incomes may be, or no number: no error is relative to that.
 
     Raises
     ------
     ValueError
-        If shapes disagree, a value is not finite, a statistic of the data is 0, or no group of a
-        variable is large enough.
+        If shapes disagree, a value is not finite, or no group of a variable is large enough.
 
     Examples
     --------
@@ -546,13 +546,11 @@ def release_errors(confidential, releases, *, groups=None, smallest=50):
         raise ValueError("releases must be finite numbers")
     smallest = check_count("smallest", smallest)
 
-    def error(name, found, truth):
-        if not truth:
-            raise ValueError(f"confidential: its {name} is 0, and no error is relative to that")
-        return 100.0 * (found - truth) / abs(truth)
+    def error(found, truth):
+        return 100.0 * (found - truth) / (abs(truth) or np.nan)
 
     columns = {
-        name: error(name, statistic(releases, axis=-1), statistic(confidential, axis=-1))
+        name: error(statistic(releases, axis=-1), statistic(confidential, axis=-1))
         for name, statistic in STATISTICS.items()
     }
     for variable, codes in ({} if groups is None else groups).items():
@@ -565,7 +563,7 @@ def release_errors(confidential, releases, *, groups=None, smallest=50):
         if not members:
             raise ValueError(f"groups: no group of {variable} has {smallest} records")
         means = ((releases[:, rows].mean(axis=1), confidential[rows].mean()) for rows in members)
-        found = np.array([error("mean in a group", *pair) for pair in means])
+        found = np.array([error(*pair) for pair in means])
         # without a sign, which may change from release to release
         columns[f"means by {variable}"] = np.abs(found).max(axis=0)
     return pd.DataFrame(columns).rename_axis("release")

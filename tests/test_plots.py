@@ -514,6 +514,62 @@ def test_errors_over_epsilon_are_medians_and_say_of_which_kind_they_are():
         np.testing.assert_allclose(point.get_ydata(), medians[1:])
 
 
+def of_three_mechanisms(errors, **options):
+    """Errors over ε of two strict mechanisms and three local fits."""
+    strict = {name: {0.5: errors, 2.0: errors} for name in ("Limits", "Histogram")}
+    names = ("Unweighted", "DPweighted (0.7, 0)", "DPweighted (0.5, -0.3)")
+    local = {name: (30.0 - place, errors) for place, name in enumerate(names)}
+    return ppm.plots.utility_by_epsilon(strict, local, ["mean", "10th percentile"], **options)
+
+
+def hollow(axes):
+    """Places of the marks that are hollow."""
+    return {
+        (x, y)
+        for line in axes.lines
+        if line.get_marker() != "None"
+        and line.get_markerfacecolor() == "white"
+        and line.get_fillstyle() == "full"
+        for x, y in line.get_xydata().tolist()
+    }
+
+
+def test_marks_of_fits_whose_chains_disagree_are_hollow_and_the_legend_says_so():
+    data = np.random.default_rng(1).lognormal(10, 1, 300)
+    errors = ppm.utility.release_errors(data, data * np.linspace(0.8, 1.1, 5)[:, None])
+    found = of_three_mechanisms(errors, disagree=[("Limits", 2.0), "DPweighted (0.7, 0)"])
+    legend = "hollow: chains disagree"
+    for axes in found.axes:
+        middle = errors[axes.get_title()].median()
+        assert hollow(axes) == {(2.0, middle), (29.0, middle)}
+    assert legend in [text.get_text() for text in found.legends[0].get_texts()]
+    # the marks of the others are full, or half full, and there is nothing to say
+    plain = of_three_mechanisms(errors)
+    assert not any(hollow(axes) for axes in plain.axes)
+    assert legend not in [text.get_text() for text in plain.legends[0].get_texts()]
+    # a mark is not a further row of the data
+    pd.testing.assert_frame_equal(ppm.plots.drawn_data(found), ppm.plots.drawn_data(plain))
+
+
+@pytest.mark.parametrize("name", ["Limits", ("Limits", 3.0), ("Cells", 0.5), "EMweighted"])
+def test_chains_of_a_fit_that_is_not_drawn_are_refused(name):
+    errors = ppm.utility.release_errors([1.0, 2.0, 4.0], [[1.0, 2.0, 5.0]])
+    with pytest.raises(ValueError, match="disagree must hold names of local, or pairs"):
+        of_three_mechanisms(errors, disagree=[name])
+
+
+def test_a_statistic_that_is_0_in_the_data_has_a_panel_that_says_so():
+    data = np.array([0.0, 0.0, 0.0, 20.0, 30.0, 40.0])
+    errors = ppm.utility.release_errors(data, [data + 1.0, data + 2.0])
+    figure = of_three_mechanisms(errors)
+    mean, percentile = figure.axes
+    assert [text.get_text() for text in percentile.texts] == [ppm.plots.NO_ERROR]
+    assert not mean.texts
+    brought = shown(figure)
+    assert brought["numbers"].startswith("mean: from ")
+    assert "10th" not in brought["numbers"]
+
+
 def shown(figure):
     """What a figure brings to a page besides its picture."""
     return figure._repr_mimebundle_()[ppm.plots.FIGURE_TYPE]

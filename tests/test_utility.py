@@ -342,13 +342,27 @@ def test_a_release_above_the_data_has_a_positive_error_where_the_data_are_negati
     assert found.loc[0, "10th percentile"] > 0
 
 
+def test_no_error_is_relative_to_a_statistic_that_is_0_and_the_others_stay():
+    data = np.array([0.0, 0.0, 0.0, 20.0, 30.0, 40.0])
+    area = {"area": ["south"] * 3 + ["north"] * 3, "half": ["a", "b"] * 3}
+    found = release_errors(data, [data + 1.0, data * 2.0], groups=area, smallest=3)
+    # the means by area have a group whose mean is 0
+    missing = {name for name in found if found[name].isna().any()}
+    assert missing == {"10th percentile", "means by area"}
+    assert all(found[name].isna().all() for name in missing)
+    assert found["mean"].tolist() == pytest.approx([100 / 15, 100.0])
+    assert found["means by half"].tolist() == pytest.approx([10.0, 100.0])
+    table = median_errors({"Limits": {1.0: found}})
+    assert np.isnan(table.loc[("Limits", "1"), "10th percentile"])
+    assert table.loc[("Limits", "1"), "mean"] == pytest.approx((100 / 15 + 100) / 2)
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [
         ({"releases": [1.0, 2.0]}, r"releases must have shape \(releases, 4\)"),
         ({"releases": [[1.0, 2.0, 3.0, np.nan]]}, "releases must be finite"),
         ({"confidential": [[1.0, 2.0, 3.0, 4.0]]}, "confidential must be a list of finite numbers"),
-        ({"confidential": [-1.0, 1.0, 0.0, 0.0]}, "its mean is 0"),
         ({"groups": {"area": [1, 1, 2]}}, "area must have one value for each of 4 records"),
         ({"groups": {"area": [1, 1, 2, 2]}}, "no group of area has 50 records"),
     ],

@@ -300,7 +300,7 @@ def moving_release(income, synthetic, errors, *, statistics, simulated):
     errors : dict of str to dict of float to pandas.DataFrame
         The same with what :func:`ppm.utility.release_errors` returned.
     statistics : sequence of str
-        Columns of the errors that are told.
+        Columns of the errors that are told, but for those that are NaN.
     simulated : bool
         Whether the incomes are simulated.
 
@@ -323,6 +323,7 @@ def moving_release(income, synthetic, errors, *, statistics, simulated):
     names = list(synthetic)
     widths = list(synthetic[names[0]])
     middle = median_errors(errors)
+    statistics = [name for name in statistics if middle[name].notna().all()]
     # lists keep their order in a notebook's file, dictionaries do not
     mechanisms = [
         [

@@ -209,6 +209,19 @@ def released():
     return income, synthetic, errors, picture
 
 
+def test_an_error_that_is_no_number_is_not_told():
+    income = np.array([0.0, 0.0, 0.0, 20_000.0, 30_000.0, 40_000.0])
+    errors = {"Limits": {1.0: ppm.utility.release_errors(income, [income + 1.0])}}
+    picture = page.moving_release(
+        income, {"Limits": {1.0: [income + 1.0]}}, errors, statistics=["mean", "10th percentile"],
+        simulated=True,
+    )
+    told = picture.content["mechanisms"][0][0]["errors"]
+    assert [name for name, _ in told] == ["mean"]
+    # as JSON a number that is none would be an error
+    moving.on_the_page(picture.content)
+
+
 def apart(released, script=SCRIPT):
     """Largest difference of the share that would have to move, from NumPy's own bins."""
     income, synthetic, _, picture = released
