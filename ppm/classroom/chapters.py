@@ -11,6 +11,7 @@ CHAPTERS = (
     "ce_application",
     "strict_release",
     "using_releases",
+    "large_data",
     "application_settings",
     "your_own_model",
     "what_it_means",
@@ -25,7 +26,7 @@ def chapter(name):
     name : str
         A chapter's name, as its notebook is called: ``theory``, ``poisson_contraction``,
         ``privacy_audit``, ``ce_application``, ``strict_release``, ``using_releases``,
-        ``application_settings``, ``your_own_model`` or ``what_it_means``.
+        ``large_data``, ``application_settings``, ``your_own_model`` or ``what_it_means``.
 
     Returns
     -------

@@ -189,6 +189,15 @@ TYPED = [
         "[(1 + 5 / m) ** 0.5 for m in given.numbers]",
         "full weight for every release",
     ),
+    (
+        "large_data",
+        "law",
+        "[np.polyfit(np.log(given.sizes), np.log(given.seconds), 1)[0], np.exp(np.polyval("
+        "np.polyfit(np.log(given.sizes), np.log(given.seconds), 1), np.log(1e8))) / 3600]",
+        "no fixed part",
+    ),
+    ("large_data", "assignments", "'abcdef'.replace('b', '').replace('f', '')",
+     "new assignment for chains that disagree"),
     ("application_settings", "distance", "np.abs(logs).mean()", "mean absolute logarithm"),
     ("application_settings", "fewer-draws", "np.abs(given.log_lik)[:20].max()", "the first draws"),
     ("your_own_model", "log-likelihood", "log_lik.T", "draws and records exchanged"),

@@ -1,0 +1,230 @@
+"""Exercises of the chapter on large data: memory, costs, and shards of a table."""
+
+from types import SimpleNamespace
+
+import numpy as np
+from scipy import stats
+
+import ppm
+from ppm.classroom.checking import Exercise, Mistake
+
+SEED = 2024
+
+
+def given():
+    """Sizes of a survey, measured seconds, shards of counts, and means of a release's shards."""
+    noise, table, released = map(
+        np.random.default_rng, np.random.SeedSequence(SEED).spawn(3)
+    )
+    sizes = np.array([300, 1000, 3000, 10_000, 30_000])
+    counts = table.poisson(8.0, 12)
+    return SimpleNamespace(
+        draws=4000,
+        records=2_500_000,
+        sizes=sizes,
+        seconds=(0.6 + 2e-4 * sizes) * np.exp(0.01 * noise.normal(size=sizes.size)),
+        width=0.75,
+        shards=5,
+        releases=4,
+        counts=counts,
+        prior={"shape": 2.0, "rate": 0.25},
+        low=-3.2,
+        high=-1.9,
+        rows=[[0, 3, 6, 9], [1, 4, 7, 10], [2, 5, 8, 11]],
+        means=released.normal(38.0, 0.6, 5),
+    )
+
+
+def exercises(g):
+    """The exercises that have a check."""
+    limits = ppm.Censoring(g.low, g.high)
+    largest = int(np.argmax(g.counts))
+
+    twice = [[*part] for part in g.rows]
+    twice[1 if largest in g.rows[0] else 0].append(largest)
+
+    def losses(censor=limits, **prior):
+        return [
+            ppm.audits.censored_shards(g.counts, rows, censor, **(prior or g.prior)).attrs["loss"]
+            for rows in (g.rows, twice)
+        ]
+
+    def line(fixed=True):
+        if fixed:
+            found = ppm.studies.fit_cost(g.sizes, g.seconds)
+            return [found.exponent, found.at([1e8])["cost"].item() / 3600]
+        slope, level = np.polyfit(np.log(g.sizes), np.log(g.seconds), 1)
+        return [slope, np.exp(level + slope * np.log(1e8)) / 3600]
+
+    def interval(reach):
+        return g.means.mean() + np.array([-1, 1]) * reach
+
+    spread, root = g.means.std(ddof=1), np.sqrt(g.means.size)
+    student = stats.t(g.means.size - 1).ppf(0.975)
+    return (
+        Exercise(
+            "gigabytes",
+            "two numbers, in units of 10⁹ bytes: [the whole, bounds and weights]",
+            lambda: [8e-9 * g.draws * g.records, 16e-9 * g.records],
+            (
+                Mistake(
+                    "numbers for bytes",
+                    lambda: [1e-9 * g.draws * g.records, 2e-9 * g.records],
+                    "These are numbers. Each of them takes several bytes.",
+                ),
+                Mistake(
+                    "single precision",
+                    lambda: [4e-9 * g.draws * g.records, 8e-9 * g.records],
+                    "These are numbers in single precision; wanted is double.",
+                ),
+                Mistake(
+                    "weights forgotten",
+                    lambda: [8e-9 * g.draws * g.records, 8e-9 * g.records],
+                    "A bound stays for every record, and what else?",
+                ),
+                Mistake(
+                    "bounds of every draw",
+                    lambda: [8e-9 * g.draws * g.records, 16e-9 * g.draws * g.records],
+                    "A bound is a maximum over draws: what of the draws stays?",
+                ),
+            ),
+            "A number in double precision takes eight bytes.",
+        ),
+        Exercise(
+            "law",
+            "two numbers: [exponent, hours at 10⁸ records]",
+            line,
+            (
+                Mistake(
+                    "no fixed part",
+                    lambda: line(fixed=False),
+                    "What does a run cost before it looks at a record? Without that the line is "
+                    "too flat.",
+                ),
+                Mistake(
+                    "seconds",
+                    lambda: line() * np.array([1, 3600]),
+                    "The second number is in seconds.",
+                ),
+                Mistake(
+                    "proportional from the largest size",
+                    lambda: [1.0, g.seconds[-1] / g.sizes[-1] * 1e8 / 3600],
+                    "You took the largest size and multiplied. Fit the law to all sizes.",
+                ),
+            ),
+            "ppm.studies.fit_cost fits the law, and at() carries it further.",
+        ),
+        Exercise(
+            "assignments",
+            "the letters of the assignments that keep ε = W",
+            lambda: set("ace"),
+            (
+                Mistake(
+                    "public column forbidden",
+                    lambda: set("ae"),
+                    "One is missing. What may an assignment look at?",
+                ),
+                Mistake(
+                    "published assignment forbidden",
+                    lambda: set("ac"),
+                    "One is missing. Does the theorem need the assignment to be secret?",
+                ),
+                Mistake(
+                    "new assignment for chains that disagree",
+                    lambda: set("acde"),
+                    "One too many. On what does it depend whether chains agree?",
+                ),
+                Mistake(
+                    "right and wrong exchanged",
+                    lambda: set("bdf"),
+                    "Wanted are the assignments that do no harm.",
+                ),
+            ),
+            "Does it look at the records, and is every record in exactly one shard?",
+            options="abcdef",
+        ),
+        Exercise(
+            "whole-epsilon",
+            "two numbers, in nats: [one record takes part or not, one record is replaced]",
+            lambda: [g.releases * g.width, 2 * g.releases * g.width],
+            (
+                Mistake(
+                    "times the number of shards",
+                    lambda: [
+                        g.shards * g.releases * g.width, 2 * g.shards * g.releases * g.width
+                    ],
+                    "In how many shards is a record?",
+                ),
+                Mistake(
+                    "divided by the number of shards",
+                    lambda: [
+                        g.releases * g.width / g.shards, 2 * g.releases * g.width / g.shards
+                    ],
+                    "A record is protected by the limits, and not by being in a small part.",
+                ),
+                Mistake(
+                    "one release",
+                    lambda: [g.width, 2 * g.width],
+                    "This is the price of one release of the whole.",
+                ),
+                Mistake(
+                    "replaced is the same",
+                    lambda: [g.releases * g.width] * 2,
+                    "Replacing is two steps.",
+                ),
+            ),
+            "The theorem on disjoint shards says what one release costs, and the corollary on "
+            "releases does the rest.",
+        ),
+        Exercise(
+            "audit-shards",
+            "two losses, in nats: [disjoint, one record in two shards]",
+            losses,
+            (
+                Mistake(
+                    "what the theorem allows",
+                    lambda: [limits.width, 2 * limits.width],
+                    "This is what no database exceeds. Wanted are the losses of this one.",
+                ),
+                Mistake(
+                    "the library's own prior",
+                    lambda: losses(shape=0.001, rate=0.001),
+                    "The prior is given, too.",
+                ),
+                Mistake(
+                    "hard limits",
+                    lambda: losses(ppm.Censoring(g.low, g.high, smooth=False)),
+                    "These are hard limits. The given ones are smooth.",
+                ),
+            ),
+            "ppm.audits.censored_shards takes the rows of each shard; a row may be in two.",
+        ),
+        Exercise(
+            "between-shards",
+            "two ends of an interval, [low, high]",
+            lambda: interval(student * spread / root),
+            (
+                Mistake(
+                    "normal distribution",
+                    lambda: interval(stats.norm.ppf(0.975) * spread / root),
+                    "With so few shards the normal distribution is too optimistic.",
+                ),
+                Mistake(
+                    "not divided by the root",
+                    lambda: interval(student * spread),
+                    "This is where the next shard would lie. Wanted is an interval for the mean.",
+                ),
+                Mistake(
+                    "divisor K",
+                    lambda: interval(student * g.means.std() / root),
+                    "The standard deviation of a sample has another divisor.",
+                ),
+                Mistake(
+                    "K degrees of freedom",
+                    lambda: interval(stats.t(g.means.size).ppf(0.975) * spread / root),
+                    "One degree of freedom went into the mean.",
+                ),
+            ),
+            "Mean, plus and minus Student's quantile times the standard error.",
+        ),
+    )
