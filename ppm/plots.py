@@ -1496,7 +1496,9 @@ def costs_by_size(costs, fits, *, sizes=(1e6, 1e8), unit="processor seconds"):
                           linewidth=0)
         axes.plot([*measured.index], measured, label=name, **style | {"linestyle": "none"})
     lowest = min(measured.min() for measured in costs.values())
-    axes.set_ylim(bottom=lowest / 3)
+    highest = max(fits[name].at(max(sizes))["cost"].item() for name in costs)
+    # an interval without end must not press the lines together
+    axes.set_ylim(lowest / 3, 10 * highest)
     for seconds, name in ((60, "a minute"), (3600, "an hour"), (86400, "a day")):
         if seconds < axes.get_ylim()[1] and "second" in unit:
             axes.axhline(seconds, color="0.6", linewidth=0.8, linestyle=":")
