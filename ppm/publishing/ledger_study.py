@@ -1,7 +1,7 @@
 """The ledger's own study of section 4: the paper's simulation many times over."""
 
 from ppm._random import streams
-from ppm._validation import check_count
+from ppm._validation import check_count, shown
 from ppm.publishing.ledger_values import contraction_values
 from ppm.studies.contraction_study import ContractionStudy, contraction
 
@@ -29,7 +29,9 @@ def check_settings(settings):
     """
     least = {"studies": 10, "replicates": 2, "seed": 0}
     if not isinstance(settings, dict) or settings.keys() != least.keys():
-        raise ValueError(f"ledger must have {', '.join(least)}, and nothing else; got {settings!r}")
+        raise ValueError(
+            f"ledger must have {', '.join(least)}, and nothing else; got {shown(settings)}"
+        )
     return {name: check_count(name, settings[name], at_least=least[name]) for name in least}
 
 

@@ -156,9 +156,25 @@ def describe(path):
 def read_cells(path):
     """Cells of a notebook file; raises :class:`NotebookError` if it is none."""
     try:
-        return json.loads(Path(path).read_text("utf-8"))["cells"]
-    except (OSError, ValueError, KeyError, TypeError) as error:
+        cells = json.loads(Path(path).read_text("utf-8"))["cells"]
+        if not (isinstance(cells, list) and all(map(_is_cell, cells))):
+            raise ValueError("its cells are none")
+        return cells
+    except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
         raise NotebookError(f"{path} is not a notebook that can be read: {error}") from None
+
+
+def _is_cell(cell):
+    """Whether a cell has what is asked of it here; nbformat asks for more."""
+    if not isinstance(cell, dict) or not {"cell_type", "source"} <= cell.keys():
+        return False
+    metadata = cell.get("metadata", {})
+    return (
+        all(isinstance(text, str) for text in cell["source"])
+        and isinstance(cell["source"], (str, list))
+        and isinstance(metadata, dict)
+        and isinstance(metadata.get("tags", []), list)
+    )
 
 
 def cell_tags(cell):
@@ -200,7 +216,9 @@ def _defaults(path, source):
     try:
         statements = ast.parse(source).body
     except SyntaxError as error:
-        refuse(error.lineno, error.msg)
+        refuse(error.lineno or 1, error.msg)
+    except (ValueError, MemoryError, RecursionError):
+        refuse(1, "it cannot be read as Python")
     defaults = {}
     for statement in statements:
         line = statement.lineno
@@ -220,7 +238,7 @@ def _defaults(path, source):
             defaults[name] = PARAMETERS[name].check(ast.literal_eval(statement.value))
         except ParameterError as error:
             refuse(line, str(error))
-        except (ValueError, SyntaxError):
+        except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
             refuse(line, f"{name} needs a literal value")
     return defaults
 
@@ -322,11 +340,40 @@ def _read_profile(root, profile):
     if profile not in paths:
         raise NotebookError(unknown_name("profile", profile, paths))
     where = f"notebooks/profiles/{profile}.yml"
+    # what PyYAML raises for a wrong value or encoding, and for brackets without end
+    faults = (
+        yaml.YAMLError, OSError, ValueError, TypeError, LookupError, AttributeError, RecursionError,
+    )
     try:
-        return where, yaml.safe_load(paths[profile].read_text("utf-8")) or {}
-    except yaml.YAMLError as error:
-        first = str(error).splitlines()[0]
-        raise NotebookError(f"{where} cannot be read: {first}") from None
+        text = paths[profile].read_text("utf-8")
+        twice = _given_twice(yaml.compose(text, yaml.SafeLoader))
+        content = yaml.safe_load(text) or {}
+    except faults as error:
+        first = (str(error).splitlines() or [type(error).__name__])[0]
+        raise NotebookError(f"{where} cannot be read: {first[:200]}") from None
+    if twice is not None:
+        raise NotebookError(f"{where}: {twice[:60]!a} is given twice")
+    if not isinstance(content, dict):
+        raise NotebookError(f"{where} must have names of notebooks, and below each its parameters")
+    for name, values in content.items():
+        if not (values is None or isinstance(values, dict)):
+            raise NotebookError(f"{where}: below {str(name)[:60]!a} there must be parameters")
+    return where, content
+
+
+def _given_twice(node):
+    """The first name that stands twice in a profile, on either of its levels; YAML takes the last.
+    """
+    levels = [node]
+    if getattr(node, "id", "") == "mapping":
+        levels += [value for _, value in node.value]
+    for level in levels:
+        seen = set()
+        for key, _ in level.value if getattr(level, "id", "") == "mapping" else ():
+            if key.id == "scalar" and key.value in seen:
+                return key.value
+            seen.add(key.value if key.id == "scalar" else id(key))
+    return None
 
 
 def content_hash(path):

@@ -63,7 +63,7 @@ class Parameter:
             fits = False
         if not fits:
             raise ParameterError(
-                f"{self.name} = {_shown.repr(value)} is not accepted; "
+                f"{self.name} = {_told(value)} is not accepted; "
                 f"{self.name}: {self.comment}"
             )
         return converted
@@ -72,6 +72,14 @@ class Parameter:
 _shown = reprlib.Repr()
 _shown.maxstring = _shown.maxother = 60
 _shown.maxlist = _shown.maxtuple = 6
+
+
+def _told(value):
+    try:
+        return _shown.repr(value)
+    except ValueError:
+        # of a whole number with more than 4,300 digits Python makes no text
+        return "a number of thousands of digits"
 
 
 def _whole(value):
@@ -323,7 +331,7 @@ def unknown_name(kind, name, accepted):
     close = difflib.get_close_matches(str(name), list(accepted), n=1)
     hint = f"; did you mean {close[0]}?" if close else ""
     listed = ", ".join(accepted) or "none"
-    return f"unknown {kind} {_shown.repr(name)}{hint} (accepted: {listed})"
+    return f"unknown {kind} {_told(name)}{hint} (accepted: {listed})"
 
 
 def parse_value(name, text):

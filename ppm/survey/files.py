@@ -14,6 +14,8 @@ from pathlib import Path
 
 import pandas as pd
 
+from ppm._validation import shown
+
 # What is far beyond a survey is refused: a year's quarters come to about 150 MB
 _MOST_BYTES = 2 * 10**9
 _OTHER_SEPARATORS = {";": "semicolons", "\t": "tabs", "|": "bars"}
@@ -40,12 +42,15 @@ def parse_quarters(quarters):
     """None, "all" or a list of labels such as 2017Q1."""
     if quarters is None or (isinstance(quarters, str) and quarters == "all"):
         return quarters
-    asked = [quarters] if isinstance(quarters, str | int) else list(quarters)
+    try:
+        asked = [quarters] if isinstance(quarters, str | int) else list(quarters)
+    except TypeError:
+        asked = [quarters]
     labels = []
     for item in asked:
         match = re.fullmatch(r"(?:20)?(\d\d)[Qq]?([1-4])x?", str(item))
         if match is None:
-            raise ValueError(f"quarters: {item!r} is not a quarter; write it like '2017Q1'")
+            raise ValueError(f"quarters: {shown(item)} is not a quarter; write it like '2017Q1'")
         labels.append(f"20{match[1]}Q{match[2]}")
     if not labels:
         raise ValueError("quarters is empty; give labels like '2017Q1', 'all' or None")
