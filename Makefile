@@ -19,7 +19,7 @@ RUN = $(VENV)/bin/python
 PAGE = _build/html/index.html
 
 .DEFAULT_GOAL := help
-.PHONY: help book open serve pdf slides classroom test browser mutants lint benchmark env lock clean _inputs
+.PHONY: help book open serve pdf slides classroom test browser mutants lint benchmark env lock audit release clean _inputs
 
 help: ## list the targets
 	@awk -F ': .*## ' '/^[a-z]+:.*## / {printf "make %-9s %s\n", $$1, $$2}' Makefile
@@ -76,6 +76,12 @@ env: ## make the environment in .venv from requirements.lock: PYTHON=/path/pytho
 
 lock: env ## write requirements.lock from the ranges in pyproject.toml
 	@sh scripts/lock.sh "$(VENV)"
+
+audit: env ## ask for known vulnerabilities of the locked packages: ARGS='--service osv'
+	@"$(RUN)" scripts/audit.py $(ARGS)
+
+release: env ## build wheel and sdist, and try each extra in an empty environment: ARGS=large
+	@"$(RUN)" scripts/release_check.py $(ARGS)
 
 clean: ## remove everything generated, the environment and your runs excepted
 	rm -rf _build .pytest_cache .ruff_cache .hypothesis *.egg-info

@@ -48,6 +48,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from environments import find, install
 
 HERE = Path(__file__).resolve().parent
 REQUIREMENT = "mbi>=2,<3"
@@ -56,38 +57,13 @@ GROUPS = ("education", "region")
 FEWEST = 30
 
 
-def environment():
-    """Folder of the environment that ``--install`` makes."""
-    cache = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    return Path(cache) / "ppm" / "mbi"
-
-
-def install(interpreter):
-    """Make the environment, or end with a message that says why not."""
-    python = environment() / "bin" / "python"
-    for command in (
-        [interpreter or sys.executable, "-m", "venv", "--clear", str(environment())],
-        [str(python), "-m", "pip", "install", "--quiet", REQUIREMENT],
-    ):
-        if subprocess.run(command).returncode:
-            sys.exit(f"could not make the environment: {' '.join(command)} failed (see above)")
-    print(f"mbi is ready: {python}")
-
-
 def find_mbi(given):
     """Interpreter that has mbi, or an end with what to do."""
-    python = Path(given) if given else environment() / "bin" / "python"
-    what_to_do = (
+    return find(
+        "mbi", given, ("mbi.estimation", "numpy"),
         "make one with `python benchmarks/marginals.py --install`, give an interpreter that has "
-        "mbi by --mbi-python PATH, or leave it out with --no-mbi"
-    )
-    if not python.exists():
-        sys.exit(f"no environment for mbi at {python}: {what_to_do}")
-    check = [str(python), "-W", "ignore", "-c", "import mbi.estimation, numpy"]
-    if subprocess.run(check, capture_output=True).returncode:
-        sys.exit(f"{python} cannot import mbi and numpy: {what_to_do}")
-    # not resolved: a link into the environment is what makes it one
-    return os.path.abspath(python)
+        "mbi by --mbi-python PATH, or leave it out with --no-mbi",
+    )  # fmt: skip
 
 
 def rho_of(epsilon, delta):
@@ -170,7 +146,7 @@ def main():
     parser.add_argument("--save", metavar="PATH", help="the table as CSV")
     options = parser.parse_args()
     if options.install:
-        return install(options.python)
+        return install("mbi", REQUIREMENT, [options.python or sys.executable])
     python = None if options.no_mbi else find_mbi(options.mbi_python)
 
     import ppm

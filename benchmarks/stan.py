@@ -37,6 +37,7 @@ import time
 from pathlib import Path
 
 import numpy as np
+from environments import find, install
 
 HERE = Path(__file__).resolve().parent
 PROGRAM = HERE / "finite_mixture.stan"
@@ -45,48 +46,16 @@ REQUIREMENT = "httpstan>=4.13,<5"
 POSITIVE = ("concentration", "pi_gamma", "pi_exponential", "coefficient_aux", "bartlett_squares")
 
 
-def stan_environment():
-    """Folder of the environment that ``--install`` makes."""
-    cache = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    return Path(cache) / "ppm" / "stan"
-
-
-def install(interpreter):
-    """Make the environment, or end with a message that says why not."""
-    folder = stan_environment()
-    candidates = [interpreter] if interpreter else ["python3.12", "python3.11"]
-    found = next((path for path in map(shutil.which, candidates) if path), None)
-    if found is None:
-        sys.exit(
-            f"no interpreter found ({', '.join(candidates)}): httpstan needs Python 3.12 or older; "
-            "name one with --python PATH"
-        )
-    python = folder / "bin" / "python"
-    for command in (
-        [found, "-m", "venv", "--clear", str(folder)],
-        [str(python), "-m", "pip", "install", "--quiet", REQUIREMENT],
-    ):
-        if subprocess.run(command).returncode:
-            sys.exit(f"could not make the environment: {' '.join(command)} failed (see above)")
-    print(f"httpstan is ready: {python}")
-
-
 def find_stan(given):
     """Interpreter that has httpstan, or an end with what to do."""
-    python = Path(given) if given else stan_environment() / "bin" / "python"
-    what_to_do = (
+    python = find(
+        "stan", given, ("httpstan", "numpy"),
         "make one with `python benchmarks/stan.py --install`, or give an interpreter that has "
-        "httpstan by --stan-python PATH"
-    )
-    if not python.exists():
-        sys.exit(f"no environment for Stan at {python}: {what_to_do}")
-    check = [str(python), "-c", "import httpstan, numpy"]
-    if subprocess.run(check, capture_output=True).returncode:
-        sys.exit(f"{python} cannot import httpstan and numpy: {what_to_do}")
+        "httpstan by --stan-python PATH",
+    )  # fmt: skip
     if not any(map(shutil.which, ("g++", "c++", "clang++"))):
         sys.exit("no C++ compiler found (g++ or clang++): Stan programs need one")
-    # not resolved: a link into the environment is what makes it one
-    return os.path.abspath(python)
+    return python
 
 
 def records_to_fit(options):
@@ -271,7 +240,10 @@ def main():
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()
     if options.install:
-        return install(options.python)
+        candidates = [options.python] if options.python else ["python3.12", "python3.11"]
+        return install(
+            "stan", REQUIREMENT, candidates, ": httpstan needs Python 3.12 or older"
+        )
     python = find_stan(options.stan_python)
 
     from positions import mixture_positions
