@@ -227,7 +227,8 @@ def income_from_power(values, power=0.2, unit=50_000.0, *, lowest=None, highest=
     Raises
     ------
     ValueError
-        If an argument is out of range.
+        If an argument is out of range, or an amount beyond the largest number is not kept below
+        ``highest`` or above ``lowest``: a small power takes values just above 1 there.
 
     Examples
     --------
@@ -241,7 +242,17 @@ def income_from_power(values, power=0.2, unit=50_000.0, *, lowest=None, highest=
     values = as_numbers("values", values)
     if np.isnan(values).any():
         raise ValueError("values must be numbers without NaN")
-    return np.clip(np.sign(values) * np.abs(values) ** (1.0 / power) * unit, lowest, highest)
+    # what is beyond the largest number is infinite, and the limits take it back
+    with np.errstate(over="ignore"):
+        income = np.sign(values) * np.abs(values) ** (1.0 / power) * unit
+    income = np.clip(income, lowest, highest)
+    beyond = int(np.isinf(income).sum())
+    if beyond:
+        raise ValueError(
+            f"values: {beyond} of {income.size} lie beyond the largest number in dollars at power "
+            f"{shown(power)}; give lowest and highest in dollars, or a larger power"
+        )
+    return income
 
 
 def _check_power(power, unit):

@@ -862,6 +862,16 @@ def test_a_power_of_income_and_the_way_back():
     np.testing.assert_allclose(kept, np.clip(income, -10.0, 60_000.0))
 
 
+def test_an_income_beyond_the_largest_number_is_kept_by_the_limits_or_refused():
+    """2 to the power of 2,000 is such an amount, 0.5 to that power is none."""
+    values = [-2.0, 0.5, 1.0, 2.0]
+    kept = survey.income_from_power(values, 0.0005, 100.0, lowest=-50.0, highest=1e6)
+    assert kept.tolist() == [-50.0, 0.0, 100.0, 1e6]
+    for limits, count in (({}, 2), ({"highest": 1e6}, 1), ({"lowest": -50.0}, 1)):
+        with pytest.raises(ValueError, match=f"values: {count} of 4 lie beyond the largest number"):
+            survey.income_from_power(values, 0.0005, 100.0, **limits)
+
+
 @pytest.mark.parametrize(
     ("settings", "words"),
     [
