@@ -46,7 +46,7 @@ def main():
         first = table if first is None else first
         print(f"{workers} processes: {seconds:6.1f} s, same table: {table.identical(first)}")
     del os.environ[WORKERS]
-    cluster = LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None)
+    cluster = LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0")
     with cluster, Client(cluster) as client:
         table, seconds = study(executor=client.get_executor())
     print(f"Dask, 2 workers: {seconds:6.1f} s, same table: {table.identical(first)}")
