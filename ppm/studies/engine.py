@@ -205,10 +205,13 @@ class OwnPool:
 
     def close(self):
         """End the processes, when what runs in them has ended."""
-        self._executor.shutdown(cancel_futures=True)
-        self._writer.close()
-        self._reader.close()
-        shutil.rmtree(self._folder, ignore_errors=True)
+        try:
+            self._executor.shutdown(cancel_futures=True)
+        finally:
+            # also where an interrupt comes in between: this ends whatever still runs
+            self._writer.close()
+            self._reader.close()
+            shutil.rmtree(self._folder, ignore_errors=True)
 
 
 class GivenExecutor:

@@ -224,13 +224,16 @@ class FitRunner:
             return _summarise(work)
 
     def _elsewhere(self, work):
-        future = self.executor.submit(run_payload, packed(_summarise, work))
-        while not wait([future], timeout=0.2).done:
-            if self.pool is not None and self.pool.stopped:
-                future.cancel()
-                raise ChainsStopped
+        payload = packed(_summarise, work)
         try:
+            future = self.executor.submit(run_payload, payload)
+            while not wait([future], timeout=0.2).done:
+                if self.pool is not None and self.pool.stopped:
+                    future.cancel()
+                    raise ChainsStopped
             outcome = future.result()
+        except ChainsStopped:
+            raise
         except (Exception, CancelledError) as error:
             # of the executor itself
             outcome = given_back(error)

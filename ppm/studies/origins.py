@@ -18,7 +18,7 @@ _BESIDE = ("publishing", "classroom", "plots.py")
 # what a fit hangs on
 _SOURCES = (
     "studies/kept_fits.py",
-    "studies/kept_folder.py",
+    "studies/origins.py",
     "_random.py",
     "_validation.py",
     "censoring.py",

@@ -212,3 +212,10 @@ def test_a_sweep_without_its_unweighted_fit_is_an_error(threads):
     with pytest.raises(RuntimeError, match="a fit failed on the executor:\n(.*\n)*Arithm") as told:
         sweep(NeverFits, executor=threads)
     assert str(MARK) not in str(told.value)
+
+
+def test_a_sweep_on_an_executor_that_has_ended_says_so():
+    with ThreadPoolExecutor(1) as ended:
+        pass
+    with pytest.raises(RuntimeError, match="a fit failed on the executor:\n.*back undone"):
+        sweep(executor=ended)

@@ -122,6 +122,18 @@ def test_a_process_has_one_thread_and_a_folder_of_its_own_that_goes(tmp_path):
         assert {stat.S_IMODE(file.stat().st_mode) for file in tmp_path.iterdir()} == {0o600}
 
 
+def test_an_interrupt_while_the_pool_ends_leaves_no_folder(monkeypatch):
+    pool = engine.OwnPool(1)
+
+    def shutdown(**settings):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(pool._executor, "shutdown", shutdown)
+    with pytest.raises(KeyboardInterrupt):
+        pool.close()
+    assert not os.path.exists(pool._folder) and pool._writer.closed
+
+
 @POSIX
 def test_the_compile_folder_is_its_owners():
     pool = engine.OwnPool(1)
