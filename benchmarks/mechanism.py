@@ -12,9 +12,9 @@ Imports count for neither. The runs of a round follow each other in alternating 
 told is the median over the rounds of the ratio within one, of processor time and of the clock's:
 the first is what a busy machine disturbs less.
 
-With ``--nutpie`` nutpie's NUTS is timed on the pseudo posterior too, where it is installed: compiling
-the weighted model and drawing, against the weighted fit of the synthesizer, for the effective
-sample size of the parameter that has the smallest.
+With ``--nutpie`` nutpie's NUTS is timed on the pseudo posterior instead, where it is installed:
+compiling the weighted model and drawing, against the weighted fit of the synthesizer, for the same
+effective sample size of the parameter that has the smallest.
 
 Run it with ``python benchmarks/mechanism.py [--rounds 5] [--draws 1000] [--nutpie]``.
 """
@@ -82,7 +82,7 @@ def weighted(model, draws, nutpie):
             synthesizer = ppm.PyMCSynthesizer(model, target_accept=TARGET_ACCEPT)
             weights = np.random.default_rng(3).uniform(0.3, 1.0, synthesizer.records)
             made.extend([synthesizer, weights])
-        synthesizer, weights = made
+        synthesizer, weights = made[:2]
         if not nutpie:
             fit = synthesizer.fit(weights, draws=draws, random_seed=1)
         else:
