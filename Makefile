@@ -80,6 +80,7 @@ lock: env ## write requirements.lock from the ranges in pyproject.toml
 audit: env ## ask for known vulnerabilities of the locked packages: ARGS='--service osv'
 	@"$(RUN)" scripts/audit.py $(ARGS)
 
+# the steps around it: scripts/RELEASE.md
 release: env ## build wheel and sdist, and try each extra in an empty environment: ARGS=large
 	@"$(RUN)" scripts/release_check.py $(ARGS)
 

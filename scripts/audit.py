@@ -81,7 +81,14 @@ def tool(folder):
     path = folder / "bin" / "pip-audit"
     if not path.exists():
         venv.create(folder, with_pip=True, clear=True)
-        command = [folder / "bin" / "python", "-m", "pip", "install", "--quiet", "pip-audit>=2.9,<3"]
+        command = [
+            folder / "bin" / "python",
+            "-m",
+            "pip",
+            "install",
+            "--quiet",
+            "pip-audit>=2.9,<3",
+        ]
         if subprocess.run(command).returncode:
             sys.exit("pip-audit could not be installed (see above)")
     return path
@@ -103,10 +110,7 @@ def main(arguments=None):
         # without the markers, which would leave out what other systems get
         listed = Path(folder) / "requirements.txt"
         listed.write_text("\n".join(asked) + "\n", "utf-8")
-        done = subprocess.run(
-            [*command, "--requirement", listed], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-            text=True,
-        )  # fmt: skip
+        done = subprocess.run([*command, "--requirement", listed], capture_output=True, text=True)
     status, lines = verdict(done.stdout, len(asked), options.service)
     if not done.stdout and done.stderr:
         # the last line names what went wrong

@@ -80,6 +80,26 @@ def run(*command, **settings):
         sys.exit(f"failed: {' '.join(map(str, command))[:300]}")
 
 
+# what is made from the repository, and what only git reads
+GENERATED = (
+    ".git", ".venv", "_build", "runs", "dist", "build", "__pycache__", ".pytest_cache",
+    ".ruff_cache", ".hypothesis", ".ipynb_checkpoints", "*.egg-info", "*.zip",
+)  # fmt: skip
+
+
+def copy(folder):
+    """Copy the repository without what is generated from it."""
+    shutil.copytree(ROOT, folder, ignore=shutil.ignore_patterns(*GENERATED))
+
+
+def wheel_of(folder):
+    """Wheel of a copy of the repository, built with the setuptools that is there."""
+    code = "from setuptools import build_meta; build_meta.build_wheel('dist')"
+    run(sys.executable, "-c", code, cwd=folder, capture_output=True)
+    (wheel,) = Path(folder, "dist").glob("*.whl")
+    return wheel
+
+
 def build(folder):
     """Wheel and sdist of the repository."""
     tools = ROOT / "_build" / "release-tools"
@@ -114,7 +134,9 @@ def check(archive, extra):
         # nothing of the repository may be in reach
         run(python, "-I", "-c", EXAMPLES[extra], cwd=folder, stderr=subprocess.DEVNULL)
         run(python.with_name("ppm"), "--help", cwd=folder, stdout=subprocess.DEVNULL)
-    print(f"{archive.suffix.removeprefix('.'):4s} {extra:6s} installs, imports and runs", flush=True)
+    print(
+        f"{archive.suffix.removeprefix('.'):4s} {extra:6s} installs, imports and runs", flush=True
+    )
 
 
 def main():

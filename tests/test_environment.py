@@ -17,6 +17,7 @@ import yaml
 from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
+from release_check import GENERATED
 
 ROOT = Path(__file__).resolve().parents[1]
 PYTHONS = ("3.12", "3.13")
@@ -175,13 +176,6 @@ def build_editable(folder, settings=None, metadata=None):
 def files_head():
     """First line of the lock, which says whom it is for."""
     return (ROOT / "requirements.lock").read_text("utf-8").splitlines()[0]
-
-
-# what is made from the repository, and what only git reads
-GENERATED = (
-    ".git", ".venv", "_build", "runs", "dist", "build", "__pycache__", ".pytest_cache",
-    ".ruff_cache", ".hypothesis", ".ipynb_checkpoints", "*.egg-info", "*.zip",
-)
 
 
 def files_below(folder):
