@@ -1366,7 +1366,7 @@ def utility_by_epsilon(strict, local, statistics, *, disagree=(), simulated=Fals
         for name, (epsilon, found) in local.items():
             kind = name.split()[0]
             # of two settings of one mechanism the second is half filled
-            face = {"fillstyle": "bottom", "markerfacecoloralt": "white"} if kind in seen else {}
+            face = {"fillstyle": "left", "markerfacecoloralt": "white"} if kind in seen else {}
             face = HOLLOW if name in disagree else face
             seen.add(kind)
             low, middle, high = np.quantile(found[statistic], ends)
