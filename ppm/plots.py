@@ -3,6 +3,7 @@
 from base64 import b64encode
 from functools import cache, partial
 from io import BytesIO
+from textwrap import fill
 
 import numpy as np
 
@@ -1524,29 +1525,32 @@ def losses_by_rule(losses, width):
     Returns
     -------
     matplotlib.figure.Figure
-        One row a rule, one mark a database; a dashed line at W.
+        One column a rule, one mark a database; a dashed line at W.
 
     Examples
     --------
     >>> import ppm
     >>> figure = ppm.plots.losses_by_rule({"disjoint": [0.8, 0.9], "twice": [1.6]}, 1.0)
-    >>> [label.get_text() for label in figure.axes[0].get_yticklabels()]
+    >>> [label.get_text() for label in figure.axes[0].get_xticklabels()]
     ['disjoint', 'twice']
     """
-    figure, axes = _figure(7.6, 0.9 + 0.7 * len(losses))
+    figure, axes = _figure(7.6, 3.6)
     _tidy(axes)
-    axes.grid(axis="x", color="0.9", linewidth=0.8)
-    axes.axvline(width, color="0.4", linestyle="--", linewidth=1.2)
-    for place, (found, style) in enumerate(zip(losses.values(), STRICT_STYLES, strict=False)):
+    axes.axhline(width, color="0.4", linestyle="--", linewidth=1.2)
+    for place, ((name, found), style) in enumerate(
+        zip(losses.items(), STRICT_STYLES, strict=False)
+    ):
         found = as_numbers("losses", found)
         # side by side where many are alike
-        rise = 0.25 * np.linspace(-1, 1, found.size) if found.size > 1 else 0.0
-        axes.plot(found, place + rise, style["marker"], color=style["color"], markersize=4,
-                  alpha=0.7, linestyle="none", label=list(losses)[place])
-    axes.set_yticks(range(len(losses)), list(losses))
-    axes.set_ylim(len(losses) - 0.5, -0.5)
-    axes.set_xlim(left=0)
-    axes.set_xlabel("largest loss of any record (nats); dashed: the width W")
+        aside = 0.2 * np.linspace(-1, 1, found.size) if found.size > 1 else 0.0
+        axes.plot(place + aside, found, style["marker"], color=style["color"], markersize=4.5,
+                  alpha=0.7, linestyle="none", label=name)
+        ends = found.min(), np.median(found), found.max()
+        figure.distributions.append((axes, name, place, ends))
+    axes.set_xticks(range(len(losses)), [fill(name, 14) for name in losses])
+    axes.set_xlim(-0.5, len(losses) - 0.5)
+    axes.set_ylim(bottom=0)
+    axes.set_ylabel("largest loss (nats)")
     return figure
 
 
@@ -1583,8 +1587,9 @@ def bias_and_spread(table):
             axes.plot(found.index.get_level_values("ε"), found, label=way, linewidth=1.6, **style)
         axes.set_title(column, fontsize=10)
         axes.set_xlabel("ε in all (nats)")
-        axes.xaxis.set_major_formatter("{x:g}")
-        axes.xaxis.set_minor_formatter("")
+        epsilons = [*dict.fromkeys(table.index.get_level_values("ε"))]
+        axes.set_xticks(epsilons, [f"{epsilon:g}" for epsilon in epsilons])
+        axes.set_xticks([], minor=True)
     panels[0].set_ylabel("of the mean of a release")
     figure.legend(*panels[0].get_legend_handles_labels(), loc="outside upper center", ncols=2,
                   frameon=False, fontsize=9)

@@ -651,9 +651,12 @@ def test_the_figure_of_rules_marks_every_database_and_the_width():
     figure = ppm.plots.losses_by_rule(losses, 1.0)
     axes = figure.axes[0]
     dashed, *marks = axes.lines
-    assert list(dashed.get_xdata()) == [1.0, 1.0]
+    assert list(dashed.get_ydata()) == [1.0, 1.0]
     for line, (name, found) in zip(marks, losses.items(), strict=True):
-        assert line.get_label() == name and list(line.get_xdata()) == found
+        assert line.get_label() == name and list(line.get_ydata()) == found
+    assert ppm.plots.numbers_in_words(figure) == (
+        "Largest loss (nats): medians disjoint 0.7, twice 1.5."
+    )
 
 
 def test_the_figure_of_bias_and_spread_has_a_line_for_every_way():
