@@ -1549,7 +1549,8 @@ def losses_by_rule(losses, width):
         figure.distributions.append((axes, name, place, ends))
     axes.set_xticks(range(len(losses)), [fill(name, 14) for name in losses])
     axes.set_xlim(-0.5, len(losses) - 0.5)
-    axes.set_ylim(bottom=0)
+    highest = max(width, *(np.max(found) for found in losses.values()))
+    axes.set_ylim(0, 1.08 * highest)
     axes.set_ylabel("largest loss (nats)")
     return figure
 
