@@ -63,9 +63,9 @@ def words(found):
         f"Left: eight households. {riskiest} has by far the largest bound, {bounds.max():.1f} nats;"
         f" it gets the weight {weights.min():.2f}, and the largest weighted bound of the second "
         f"fit is {after.max():.1f} nats. Synthetic counts stand below. Right: how often a test "
-        f"with {100 * FALSE_ALARMS:.0f} % false alarms detects a value that took part, at most: "
-        f"{share(detected)} at the estimated 2Δ of {epsilon:.1f}; under public limits, for every "
-        f"database, {under}."
+        f"with {100 * FALSE_ALARMS:.0f} % false alarms can detect a value that took part: "
+        f"{share(detected)} if the estimated 2Δ of {epsilon:.1f} were an ε for every database; "
+        f"under public limits, which give one, at most {under}."
     )
 
 
