@@ -16,8 +16,8 @@ __all__ = [
 _DRAW_DIMENSIONS = ("chain", "draw", "sample")
 # a log-likelihood is read in blocks of at most this many numbers, or of one chunk of its own
 BLOCK = 1 << 22
-# and a block worked through in tiles that stay in the processor's cache, wide ones where it is flat
-_TILE, _WIDE = 1 << 16, 1 << 12
+# and worked through in tiles that stay in the processor's cache
+_TILE, _WIDE = 1 << 18, 1 << 13
 # sums over that many columns are kept where no block has all of them; 128 or more
 _RUN = 1 << 10
 
@@ -109,7 +109,7 @@ def record_bounds(log_lik, weights=None):
     >>> ppm.record_bounds(log_lik, weights=[0.5, 1.0])
     array([1.5, 2. ])
     """
-    return read_once(log_lik, weights, draws=False).bounds
+    return read_once(log_lik, weights, oscillations=False, draws=False).bounds
 
 
 def local_bound(log_lik, weights=None):
@@ -431,7 +431,9 @@ class Reading:
         return _weighted(spread, self.weights)
 
 
-def read_once(log_lik, weights=None, *, censor=None, records=True, draws=True):
+def read_once(
+    log_lik, weights=None, *, censor=None, records=True, oscillations=True, draws=True
+):
     """Read a log-likelihood block by block, each value once, and keep what bounds are made of.
 
     Parameters
@@ -443,6 +445,8 @@ def read_once(log_lik, weights=None, *, censor=None, records=True, draws=True):
         but 1, and 0 for a record of weight 0, whose term is a constant and counts as none.
     records, draws : bool, default True
         Whether to keep the numbers by record, and those by draw.
+    oscillations : bool, default True
+        Whether upper ends below 0 are kept, which bounds do not need.
 
     Returns
     -------
@@ -463,12 +467,14 @@ def read_once(log_lik, weights=None, *, censor=None, records=True, draws=True):
     # minima and maxima of 32 bits are exact, and twice as fast as those of 64
     exact = blocks.dtype if blocks.dtype.kind == "f" and censor is None else np.float64
     lowest, highest = np.full((2, blocks.records), [[np.inf], [-np.inf]], dtype=exact)
+    if not oscillations:
+        highest[:] = 0.0  # the larger size of both ends is the same
     by_draw = _ByDraw(blocks, factors)
     for rows, columns, values in blocks:
         if censor is not None:
             values = censor.terms(values, weights[columns])
         if records:
-            _extend(values, lowest[columns], highest[columns])
+            _extend(values, lowest[columns], highest[columns], oscillations)
         if draws:
             by_draw.add(rows, columns, values)
     ends = (lowest.astype(np.float64), highest.astype(np.float64)) if records else (None, None)
@@ -476,7 +482,7 @@ def read_once(log_lik, weights=None, *, censor=None, records=True, draws=True):
     return Reading(factors, blocks.draws, *ends, *per_draw)
 
 
-def _extend(values, lowest, highest):
+def _extend(values, lowest, highest, exactly):
     """Lower ``lowest`` and raise ``highest`` to the ends of the columns, tile by tile."""
     rows, columns = values.shape
     wide = max(_WIDE, _TILE // rows)
@@ -487,7 +493,9 @@ def _extend(values, lowest, highest):
             tile = values[top : top + tall, left : left + wide]
             # both carry NaN along, so that one check at the end is enough
             np.minimum(low, tile.min(axis=0), out=low)
-            np.maximum(high, tile.max(axis=0), out=high)
+            # one number is found faster than one a column; NaN is not below 0
+            if exactly or not tile.max() <= 0.0:
+                np.maximum(high, tile.max(axis=0), out=high)
 
 
 class _ByDraw:
@@ -527,11 +535,7 @@ class _ByDraw:
 
 
 class _RowSums:
-    """Sums of rows whose columns come in several blocks, to the bit those of ``row.sum()``.
-
-    NumPy halves a long row, at a multiple of 8, and adds the sums of both, found in the same way.
-    Kept are the sums of runs of columns, and the columns of a run that is not complete.
-    """
+    """Sums of rows whose columns come in several blocks, in NumPy's order: halves of halves."""
 
     def __init__(self, rows, columns):
         self.columns, self.ends = columns, np.cumsum(list(_runs(columns)))
@@ -571,8 +575,7 @@ class Blocks:
     """A log-likelihood to be read in blocks: an array, or one that xarray reads when asked to.
 
     Iterating gives the rows (draws, chain after chain) and columns (records) of a block, as slices,
-    and its values, a view of an array that is in memory. Each block is read once. Where the values
-    lie in chunks, no chunk is cut. All records of some draws come before the next draws.
+    and its values. Chunks of a store are not cut. All records of some draws come before the next.
 
     Parameters
     ----------

@@ -1,0 +1,163 @@
+"""Bounds, weights and Δ of a log-likelihood that is larger than memory should be asked to hold.
+
+2,000 draws of 1,000,000 records, in single precision, lie in a zarr store in a temporary folder; in
+memory they would take 8 GB, and 16 GB in double precision. Each row below is a process of its own,
+with its peak of memory and its time:
+
+- ``import``: only what all the others import.
+- ``max, twice``: zarr's own reading, and NumPy's maximum by record of each block; as often as the
+  row below reads the store.
+- ``bounds, weights, Δ``: ``ppm.record_bounds``, ``ppm.record_weights``, ``ppm.local_bound``.
+- ``once, with draws``: one reading that keeps bounds, oscillations, and the largest value and the
+  total of every draw, which R-hat and a tail bound are made of: what the mechanism does with a fit.
+
+The blocks are the same in all rows. Then the arithmetic alone: the same blocks over and over from
+memory, without any reading.
+
+::
+
+    python benchmarks/streaming.py                       some minutes, and 4 GB under /tmp
+    python benchmarks/streaming.py --records 100000
+"""
+
+import argparse
+import json
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+
+# draws and records of a chunk: 4 MB
+CHUNK = (100, 10_000)
+ROWS = ("import", "max, twice", "bounds, weights, Δ", "once, with draws")
+
+
+def write(folder, draws, records):
+    """A store of normal log-likelihoods, written chunk by chunk."""
+    import zarr
+
+    rng = np.random.default_rng(1)
+    mean = rng.normal(0.0, 0.1, (draws, 1)).astype(np.float32)
+    response = rng.standard_normal(records).astype(np.float32)
+    group = zarr.open_group(folder, mode="w")
+    array = group.create_array(
+        "log_lik", shape=(draws, records), chunks=CHUNK, dtype="float32",
+        dimension_names=("draw", "record"),
+        compressors=zarr.codecs.BloscCodec(cname="lz4", shuffle="bitshuffle"),
+    )
+    for top in range(0, draws, CHUNK[0]):
+        for left in range(0, records, 10 * CHUNK[1]):
+            block = (slice(top, top + CHUNK[0]), slice(left, left + 10 * CHUNK[1]))
+            values = -0.9189385 - 0.5 * (response[block[1]] - mean[block[0]]) ** 2
+            # eight bits of each fraction, which take half of the room on the disk
+            array[block] = (values.view(np.uint32) & 0xFFFF8000).view(np.float32)
+
+
+def work(row, folder):
+    """Seconds of one row, and what it found, for a process of its own."""
+    import xarray as xr
+    import zarr
+
+    import ppm
+    from ppm.lipschitz import Blocks, read_once
+
+    log_lik = xr.open_dataset(folder, engine="zarr", consolidated=False)["log_lik"]
+    begin, found = time.perf_counter(), 0.0
+    if row == "max, twice":
+        array = zarr.open_array(Path(folder, "log_lik"), mode="r")
+        draws, columns = Blocks(log_lik)._cuts
+        for _ in range(2):
+            largest = np.full(array.shape[1], -np.inf, dtype=array.dtype)
+            for part in draws:
+                for some in columns:
+                    values = array[part, some].max(axis=0)
+                    np.maximum(largest[some], values, out=largest[some])
+        found = float(largest.max())
+    elif row == "bounds, weights, Δ":
+        weights = ppm.record_weights(ppm.record_bounds(log_lik), scale=0.7)
+        found = ppm.local_bound(log_lik, weights)
+    elif row == "once, with draws":
+        found = float(read_once(log_lik, np.ones(log_lik.sizes["record"])).total.max())
+    seconds = time.perf_counter() - begin
+    # kilobytes on Linux, bytes on a Mac
+    unit = 1e6 if sys.platform == "darwin" else 1e3
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / unit
+    print(json.dumps({"seconds": seconds, "peak": peak, "found": found}))
+
+
+def arithmetic(shape=(400, 40_000), repeats=15):
+    """Seconds for the same blocks from memory: NumPy's maximum, and the library's bounds."""
+    import ppm
+
+    values = -np.random.default_rng(1).exponential(size=shape).astype(np.float32)
+    blocks = [values[top : top + CHUNK[0]] for top in range(0, shape[0], CHUNK[0])]
+    largest = np.zeros(shape[1], dtype=np.float32)
+
+    def plain():
+        for block in blocks:
+            np.maximum(largest, block.max(axis=0), out=largest)
+
+    found = []
+    for function in (plain, lambda: ppm.record_bounds(values)):
+        times = []
+        for _ in range(repeats):
+            begin = time.perf_counter()
+            function()
+            times.append(time.perf_counter() - begin)
+        found.append(min(times))
+    return found
+
+
+def alone(*arguments):
+    """Run this script with some arguments in a process of its own, and return what it prints."""
+    command = [sys.executable, __file__, *map(str, arguments)]
+    return subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--draws", type=int, default=2_000)
+    parser.add_argument("--records", type=int, default=1_000_000)
+    parser.add_argument("--repeats", type=int, default=2, help="of every row; the best counts")
+    parser.add_argument("--row", choices=[*ROWS, "write", "arithmetic"], help=argparse.SUPPRESS)
+    parser.add_argument("--folder", help=argparse.SUPPRESS)
+    asked = parser.parse_args()
+    if asked.row == "write":
+        write(asked.folder, asked.draws, asked.records)
+    elif asked.row == "arithmetic":
+        print(json.dumps(arithmetic()))
+    elif asked.row:
+        work(asked.row, asked.folder)
+    else:
+        compare(asked)
+
+
+def compare(asked):
+    size = 4e-9 * asked.draws * asked.records
+    with tempfile.TemporaryDirectory() as folder:
+        sizes = ("--draws", asked.draws, "--records", asked.records)
+        alone("--row", "write", "--folder", folder, *sizes)
+        on_disk = sum(file.stat().st_size for file in Path(folder).rglob("*") if file.is_file())
+        print(f"{asked.draws:,} draws of {asked.records:,} records: {size:.1f} GB in single "
+              f"precision, {on_disk / 1e9:.1f} GB on the disk")
+        best = {}
+        # in turn, so that all see the same machine
+        for _ in range(asked.repeats):
+            for row in ROWS:
+                found = json.loads(alone("--row", row, "--folder", folder))
+                if row not in best or found["seconds"] < best[row]["seconds"]:
+                    best[row] = found
+    for row, found in best.items():
+        print(f"{row:20} {found['seconds']:7.1f} s {found['peak']:6.0f} MB")
+    plain, bounds = best["max, twice"], best["bounds, weights, Δ"]
+    print(f"speed beside NumPy's maximum: {plain['seconds'] / bounds['seconds']:.2f}")
+    plain, bounds = json.loads(alone("--row", "arithmetic"))
+    print(f"the same without reading: {plain / bounds:.2f}")
+
+
+if __name__ == "__main__":
+    main()
