@@ -48,6 +48,9 @@ def gini(values, axis=-1):
     (0.0, 0.75)
     """
     values = np.sort(as_numbers("values", values), axis=axis)
+    # in proportion to a power of 2, which rounds nothing: sums of huge incomes would overflow
+    _, power = np.frexp(np.abs(values).max(axis=axis, keepdims=True, initial=0.0))
+    values = np.ldexp(values, -power)
     size = values.shape[axis]
     ranks = 2.0 * np.arange(1, size + 1) - size - 1.0
     total = values.sum(axis=axis)
@@ -281,10 +284,8 @@ def propensity_score(confidential, synthetic, *, known=None):
     >>> round(near.ratio, 2), round(far.ratio, 2)
     (0.3, 116.54)
     """
-    confidential, synthetic = (
-        _columns(name, values)
-        for name, values in (("confidential", confidential), ("synthetic", synthetic))
-    )
+    confidential = _columns("confidential", confidential)
+    synthetic = _columns("synthetic", synthetic)
     if confidential.shape[1] != synthetic.shape[1]:
         raise ValueError(
             "confidential and synthetic must have the same variables; got "

@@ -141,7 +141,8 @@ def combine_releases(
     freedom = np.full(average.shape, np.inf)
     if "synthetic" in rule:
         between = estimates.var(axis=0, ddof=1)
-        with np.errstate(divide="ignore", invalid="ignore"):
+        # next to no variance between releases leaves infinitely many degrees of freedom
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             if rule == "partially synthetic":
                 variance = within + between / releases
                 freedom = (releases - 1) * (1 + within * releases / between) ** 2

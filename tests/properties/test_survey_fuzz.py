@@ -112,6 +112,10 @@ def test_a_spoilt_csv_file_is_refused_or_holds_the_incomes_it_says(folder, raw):
             with contextlib.suppress(ValueError):
                 written.add(float(cell.decode("utf-8", "replace")))
         assert set(data.table["income"]) <= written
+        if b'"' not in raw:
+            lines = [line for line in raw.splitlines() if line.strip()]
+            assert data.rows_read == len(lines) - 1
+            assert len({line.count(b",") for line in lines}) == 1
 
 
 @examples(60)
