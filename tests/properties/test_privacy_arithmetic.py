@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import assume, given
+from hypothesis import assume, example, given
 from hypothesis import strategies as st
 from layouts import HUGE, TINY, matrices, unit_interval, vectors
 
@@ -29,7 +29,8 @@ def test_epsilon_adds_up_over_releases_and_grows_with_the_bound(one, other, few,
     assert ppm.epsilon(one) == 2.0 * one
 
 
-@given(amounts, amounts, releases, releases, deltas)
+@example(0.5, 1.0, 1, 2, 1e-6)
+@given(st.one_of(st.floats(0.0, 8.0), amounts), amounts, releases, releases, deltas)
 def test_epsilon_of_a_bounded_range_is_monotone_and_at_most_the_sum(one, other, m, n, delta):
     def total(width, releases, delta=delta):
         return ppm.pdp.bounded_range_epsilon(width, releases, delta=delta)
