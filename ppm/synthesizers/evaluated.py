@@ -1,6 +1,6 @@
 """Log-likelihoods of a fit that are computed from its draws of θ, where they are too many to hold.
 
-Up to :data:`HELD` bytes the whole array is computed once. A larger one stays an
+Up to ``HELD`` bytes the whole array is computed once. A larger one stays an
 ``xarray.DataArray`` of the same shape, of which only those draws are computed that are read, each
 time they are read.
 """

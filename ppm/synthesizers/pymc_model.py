@@ -91,7 +91,7 @@ class PyMCSynthesizer:
     stick: sum them out where you can.
 
     A fit holds the draws of the parameters, and the log-likelihood of every record at every draw
-    only where it takes 256 MiB or less (:data:`ppm.synthesizers.evaluated.HELD`). A larger one is
+    only where it takes 256 MiB or less (``ppm.synthesizers.evaluated.HELD``). A larger one is
     computed from the draws in blocks, anew each time it is read, so that memory does not grow with
     draws times records. The mechanism reads it once. It is an ``xarray.DataArray`` all the same:
     ``.load()`` holds it, and it cannot be pickled before that.

@@ -252,7 +252,7 @@ class FiniteMixture:
             ``log_likelihood``: ``response`` (chain, draw, record), the unweighted
             :math:`\log f_i`, also for records of weight 0. With a floor
             :math:`\log p_i`, a log-probability, or :math:`\log((1 - p_i)\,f_i)`. Above 256 MiB
-            (:data:`ppm.synthesizers.evaluated.HELD`) it is not held but computed from the draws
+            (``ppm.synthesizers.evaluated.HELD``) it is not held but computed from the draws
             each time it is read, the same to rounding.
             ``sample_stats`` (chain, draw): ``weighted_log_likelihood`` (with limits, the sum of the
             terms), ``occupied_components``
