@@ -289,7 +289,9 @@ def test_logarithms_of_income_have_a_way_back_above_the_floor(income, floor):
 def test_a_transformed_value_beyond_all_dollars_stays_within_the_limits_that_are_given(values):
     found = ppm.survey.income_from_power(values, lowest=-7_000.0, highest=2e6)
     assert found.tolist() == [2e6 if values[0] > 0 else -7_000.0]
-    with pytest.raises(ValueError, match="^values: 1 of 1 lie beyond the largest number in dollars"):
+    with pytest.raises(
+        ValueError, match="^values: 1 of 1 lie beyond the largest number in dollars"
+    ):
         ppm.survey.income_from_power(values)
 
 
