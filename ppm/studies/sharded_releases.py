@@ -55,19 +55,21 @@ class ShardedRelease:
         """Whether the chains of every shard's fit agree: confidential."""
         return all(found.agree for found in self.diagnostics)
 
-    def epsilon(self, releases=1):
+    def epsilon(self, releases=None):
         """ε of m releases of the whole table, in nats: mW, as for one shard alone.
 
         Parameters
         ----------
-        releases : int, default 1
-            Number m of releases, 1 or more.
+        releases : int, optional
+            Number m of releases, 1 or more; by default all that were drawn.
 
         Returns
         -------
         float
             ε in nats; :func:`ppm.pdp.bounded_range_epsilon` says what a δ takes off it.
         """
+        if releases is None:
+            releases = len(self.synthetic)
         return pdp.bounded_range_epsilon(self.censor.width, releases)
 
     def table(self):
@@ -203,7 +205,7 @@ def sharded_release(
     >>> found = ppm.studies.sharded_release(
     ...     lambda rows: ppm.GammaPoisson(counts[rows], shape=2, rate=0.4), 400, 4,
     ...     ppm.Censoring(-3, -2), weights=np.full(400, 0.5), releases=2, random_seed=1)
-    >>> found.epsilon(releases=2), [rows.size for rows in found.shards]
+    >>> found.epsilon(), [rows.size for rows in found.shards]
     (2.0, [100, 100, 100, 100])
     """
     records = check_count("records", records)

@@ -74,7 +74,9 @@ def test_another_records_value_changes_the_release_of_its_shard_alone():
 
 def test_the_whole_costs_what_one_shard_costs():
     found = run(releases=5)
-    assert found.epsilon() == 2.0 and found.epsilon(releases=5) == 10.0
+    # unless told otherwise, of all that were drawn
+    assert found.epsilon() == 10.0 and run().epsilon() == 2.0
+    assert found.epsilon(releases=1) == 2.0 and found.epsilon(releases=7) == 14.0
     assert (found.oscillations <= 2.0).all() and found.oscillations.min() > 0.5
     assert found.agree and found.draws_used == 200
     table = found.table()
