@@ -22,7 +22,7 @@ class ShardedRelease:
         Synthetic databases in the order of the table. The rows of one shard and release come from
         one draw of the parameters.
     shards : tuple of numpy.ndarray
-        Rows of each shard: public.
+        Rows of each shard. They may be published where no ``random_seed`` was given.
     censor : ppm.Censoring
         The limits; their width is ε of one release of the whole table.
     oscillations : numpy.ndarray, shape (shards,)
@@ -108,8 +108,9 @@ def random_shards(records, shards, *, random_seed=None):
     shards : int
         Number K of shards, from 1 to n; their sizes differ by at most one record.
     random_seed : int, SeedSequence or Generator, optional
-        Source of randomness. The assignment may be published; it must not be drawn again because
-        of what came out.
+        Source of randomness. An assignment without a seed may be published. One from a seed tells
+        the seed to whoever tries them all: publish it only if nothing else was drawn from that
+        seed. It must not be drawn again because of what came out.
 
     Returns
     -------
@@ -162,7 +163,9 @@ def sharded_release(
         Number of records n of the table.
     shards : int or sequence of array_like of int
         Number K of shards, to which rows are assigned at random, or the rows of each shard. **The
-        assignment must not depend on the records' values**; it may on public columns.
+        assignment must not depend on the records' values**; it may on public columns. Nor may it
+        share its chance with the draws: rows that were assigned with a seed need another one than
+        ``random_seed``.
     censor : ppm.Censoring
         Public limits of every record's weighted term; the same ones for all shards.
     weights : array_like, shape (records,), optional
@@ -173,7 +176,10 @@ def sharded_release(
     draws : int, default 1000
         Kept draws a chain of each fit, 1 or more.
     random_seed : int, SeedSequence or Generator, optional
-        Source of randomness. The draws of a shard do not depend on where it is fitted.
+        Source of randomness, also of the assignment to a number of shards: **for study only**. A
+        seed can be found again from such an assignment, and with the seed the draws, so neither
+        may be published. For a release of real records leave it out: the assignment then has
+        entropy of its own. The draws of a shard do not depend on where it is fitted.
     executor : concurrent.futures.Executor, optional
         Where the shards are fitted, one task each; by default here, one after the other. What
         ``make`` returns must survive pickling for an executor of processes.
@@ -214,7 +220,9 @@ def sharded_release(
     weights = np.ones(records) if weights is None else check_weights(weights, records)
     assigned, *seeds = streams(random_seed, 1 + _number(shards))
     if isinstance(shards, (int, np.integer)):
-        shards = random_shards(records, shards, random_seed=assigned)
+        # published beside the draws, it must say nothing of what they are made from
+        own = None if random_seed is None else assigned
+        shards = random_shards(records, shards, random_seed=own)
     shards = check_partition(shards, records)
     jobs = []
     for rows, seed in zip(shards, seeds, strict=True):

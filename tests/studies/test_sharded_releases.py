@@ -84,6 +84,22 @@ def test_the_whole_costs_what_one_shard_costs():
     assert table["oscillation"].tolist() == found.oscillations.tolist()
 
 
+def test_without_a_seed_the_assignment_says_nothing_of_the_draws(monkeypatch):
+    """With the draws' streams held fixed it is another one each time, and with a seed it is not."""
+    shards = [np.arange(0, 90, 2), np.arange(1, 90, 2)]
+    seeded = [run(), run()]
+    held = np.random.SeedSequence(11).spawn(4)
+    monkeypatch.setattr("ppm.studies.sharded_releases.streams", lambda seed, count: held[:count])
+    first, second = (run(random_seed=None).shards for _ in range(2))
+    assert not all(np.array_equal(*pair) for pair in zip(first, second, strict=True))
+    assert all(
+        np.array_equal(*pair) for pair in zip(*(found.shards for found in seeded), strict=True)
+    )
+    # held they were: the same rows have the same release
+    given = [run(shards=shards, random_seed=None).synthetic for _ in range(2)]
+    np.testing.assert_array_equal(*given)
+
+
 class Backwards(Executor):
     """Runs the last task first."""
 
