@@ -83,6 +83,15 @@ def run_payload(payload):
                 return Outcome(failure=failure_of(error))
 
 
+def run_here(function, task):
+    """Run a task in this process, as :func:`run_payload` does, but for the chains of a fit."""
+    with one_thread():
+        try:
+            return Outcome(result=function(task))
+        except Exception as error:
+            return Outcome(failure=failure_of(error))
+
+
 def _prepare(folder=None):
     """Give this process a compile folder of its own, if PyTensor has none yet."""
     global _prepared

@@ -10,6 +10,7 @@ from ppm._validation import check_count, check_weights, shown
 from ppm.censoring import Censoring, check_censor
 from ppm.studies.kept_fits import FitRunner
 from ppm.studies.risk_utility import one_response
+from ppm.studies.tasks import chosen_engine, run_tasks
 
 
 @dataclass(frozen=True, eq=False)
@@ -181,8 +182,8 @@ def sharded_release(
         may be published. For a release of real records leave it out: the assignment then has
         entropy of its own. The draws of a shard do not depend on where it is fitted.
     executor : concurrent.futures.Executor, optional
-        Where the shards are fitted, one task each; by default here, one after the other. What
-        ``make`` returns must survive pickling for an executor of processes.
+        Where the shards are fitted, one task each: see :ref:`studies-on-an-engine`. By default
+        here, one after the other. Workers see records: they are part of the building.
 
     Returns
     -------
@@ -193,6 +194,9 @@ def sharded_release(
     ------
     TypeError
         If ``make`` returns no synthesizer, or one whose ``fit`` takes no ``censor``.
+    RuntimeError
+        If a shard fails: there is no release without it. Messages are the library's own alone,
+        since others may repeat a record. Shards that have not begun do not begin.
     ValueError
         If shards overlap or leave a row out, ``make`` returns a model of another number of records,
         or an argument is out of range.
@@ -224,8 +228,9 @@ def sharded_release(
         own = None if random_seed is None else assigned
         shards = random_shards(records, shards, random_seed=own)
     shards = check_partition(shards, records)
-    jobs = []
-    for rows, seed in zip(shards, seeds, strict=True):
+    engine = chosen_engine(executor, None, random_seed)
+    tasks = []
+    for number, (rows, seed) in enumerate(zip(shards, seeds, strict=True), start=1):
         synthesizer = one_response(make(rows))
         if synthesizer.records != rows.size:
             raise ValueError(
@@ -233,36 +238,53 @@ def sharded_release(
                 f"of {synthesizer.records}"
             )
         check_censor(synthesizer, censor)
-        jobs.append((synthesizer, weights[rows], censor, draws, releases, seed))
-    fits = _here(jobs) if executor is None else _elsewhere(executor, jobs)
-    synthetic = np.empty((releases, records), dtype=np.result_type(*(fit[0] for fit in fits)))
-    for rows, (values, *_) in zip(shards, fits, strict=True):
-        synthetic[:, rows] = values
-    _, oscillations, diagnostics, used = zip(*fits, strict=True)
+        tasks.append(
+            _Shard(number, synthesizer, weights[rows], censor, draws, releases, seed)
+        )
+    fits = [done.result for done in run_tasks(_fit_shard, tasks, engine, here=True, whole=True)]
+    synthetic = np.empty(
+        (releases, records), dtype=np.result_type(*(fit["synthetic"] for fit in fits))
+    )
+    for rows, fit in zip(shards, fits, strict=True):
+        synthetic[:, rows] = fit["synthetic"]
     return ShardedRelease(
-        synthetic, tuple(shards), censor, np.array(oscillations), diagnostics, used[0]
+        synthetic,
+        tuple(shards),
+        censor,
+        np.array([fit["oscillation"].item() for fit in fits]),
+        tuple(fit["diagnostics"].item() for fit in fits),
+        fits[0]["draws_used"].item(),
     )
 
 
-def _here(jobs):
-    return [_fit_shard(*job) for job in jobs]
+@dataclass(frozen=True, eq=False)
+class _Shard:
+    """One shard, in a form that can be sent to another process and shows no record."""
+
+    number: int
+    synthesizer: object = field(repr=False)
+    weights: np.ndarray = field(repr=False)
+    censor: Censoring = field(repr=False)
+    draws: int
+    releases: int
+    seed: np.random.SeedSequence = field(repr=False)
+
+    @property
+    def place(self):
+        return {"shard": self.number}
 
 
-def _elsewhere(executor, jobs):
-    futures = [executor.submit(_fit_shard, *job) for job in jobs]
-    try:
-        return [future.result() for future in futures]
-    finally:
-        # after an error the others need not begin
-        for future in futures:
-            future.cancel()
-
-
-def _fit_shard(synthesizer, weights, censor, draws, releases, seed):
+def _fit_shard(task):
     """Releases of one shard, and what its fit looked like."""
-    runner = FitRunner(synthesizer, draws=draws, releases=releases)
-    found = runner.fit("shard", weights, seed, censor=censor)
-    return found.releases["prior"], found.oscillation_bound, found.diagnostics, found.draws_used
+    runner = FitRunner(task.synthesizer, draws=task.draws, releases=task.releases)
+    found = runner.fit("shard", task.weights, task.seed, censor=task.censor)
+    return {
+        "synthetic": found.releases["prior"],
+        "oscillation": found.oscillation_bound,
+        # as it is: nothing here is kept in a store
+        "diagnostics": found.diagnostics,
+        "draws_used": found.draws_used,
+    }
 
 
 def _number(shards):

@@ -13,6 +13,7 @@ from ppm.studies.engine import (
     engine_for,
     engine_of_the_run,
     packed,
+    run_here,
 )
 from ppm.studies.kept_folder import KeptFolder
 from ppm.studies.origins import content_of, digest_of, library_source, versions
@@ -58,6 +59,24 @@ class ResultStore(KeptFolder):
         self.write(key, {}, result)
 
 
+class PartFailed(RuntimeError):
+    """A task failed, and without it the others are worth nothing.
+
+    Attributes
+    ----------
+    failure : ppm.studies.engine.Failure
+        Why.
+    """
+
+    def __init__(self, task, failure):
+        place = " ".join(f"{name} {value}" for name, value in task.place.items())
+        super().__init__(
+            f"{place} was not computed, and without it there is no result; it ended with\n"
+            f"{failure.traceback}"
+        )
+        self.failure = failure
+
+
 @dataclass(frozen=True)
 class Engine:
     """Where a study runs, and where it is kept; all is checked before any work starts.
@@ -98,7 +117,7 @@ def chosen_engine(executor, store, random_seed, *, parallel=True):
     return Engine(executor, None if store is None else ResultStore(store))
 
 
-def run_tasks(function, tasks, engine, *, here=False, progress=False):
+def run_tasks(function, tasks, engine, *, here=False, whole=False, progress=False):
     """Run ``function(task)`` for every task, and return what came of each, in their order.
 
     Parameters
@@ -112,6 +131,8 @@ def run_tasks(function, tasks, engine, *, here=False, progress=False):
         Where they run, and where results are kept.
     here : bool, default False
         Whether they run in this process where there is no executor. An error is then raised.
+    whole : bool, default False
+        Whether the first failure, wherever it happens, ends everything: no values are told of it.
     progress : bool, default False
         Whether to show a progress bar on the error stream: tasks done.
 
@@ -123,7 +144,7 @@ def run_tasks(function, tasks, engine, *, here=False, progress=False):
     Raises
     ------
     RuntimeError
-        If every task failed.
+        If every task failed, or any where ``whole``: :class:`PartFailed`.
     KeyboardInterrupt
         If interrupted. What has not begun does not begin, and finished results are kept.
     """
@@ -143,6 +164,9 @@ def run_tasks(function, tasks, engine, *, here=False, progress=False):
         advance(len(tasks) - len(waiting))
 
         def finish(i, outcome):
+            if whole and outcome.failure is not None:
+                # what an executor says of it may show a task
+                raise PartFailed(tasks[i], outcome.failure) from None
             if outcome.failure is None:
                 result = {name: np.asarray(found) for name, found in outcome.result.items()}
                 outcome = Outcome(result=result)
@@ -153,7 +177,8 @@ def run_tasks(function, tasks, engine, *, here=False, progress=False):
 
         if is_alone() or (here and engine.executor is None):
             for i in waiting:
-                finish(i, Outcome(result=function(tasks[i])))
+                told = run_here(function, tasks[i]) if whole else Outcome(function(tasks[i]))
+                finish(i, told)
         elif waiting:
             with engine_for(engine.executor) as used:
                 _Window(used, function, tasks, finish).run(waiting)
@@ -216,7 +241,7 @@ class _Window:
             self.finish(i, future.result())
         except BrokenExecutor:
             return i
-        except (KeyboardInterrupt, GeneratorExit):
+        except (KeyboardInterrupt, GeneratorExit, PartFailed):
             raise
         except (Exception, CancelledError) as error:
             # of the engine itself: those of tasks are outcomes. Its message may show a task

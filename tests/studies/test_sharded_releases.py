@@ -1,11 +1,14 @@
 """Releases of shards put together: what each row comes from, what they cost, what is refused."""
 
+import contextlib
 import functools
+import traceback
 from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
 from multiprocessing import get_context
 
 import numpy as np
 import pytest
+import threadpoolctl
 
 import ppm
 from ppm.studies import random_shards, sharded_release
@@ -108,11 +111,9 @@ class Backwards(Executor):
 
     def submit(self, task, /, *args):
         self.tasks.append((task, args, Future()))
-        return self.tasks[-1][-1] if len(self.tasks) < 3 else self._run()
-
-    def _run(self):
-        for task, args, future in reversed(self.tasks):
-            future.set_result(task(*args))
+        if len(self.tasks) == 3:
+            for function, arguments, future in reversed(self.tasks):
+                future.set_result(function(*arguments))
         return self.tasks[-1][-1]
 
 
@@ -188,15 +189,89 @@ def test_a_synthesizer_without_limits_is_refused():
         sharded_release(lambda rows: Plain(COUNTS[rows]), 90, 3, LIMITS)
 
 
+SECRET = "987654"
+
+
 class Failing(ppm.GammaPoisson):
-    def posterior(self, weights=None, *, censor=None):
-        raise RuntimeError("no fit")
+    """Fails at its first shard with a record in the message, and counts the fits."""
+
+    began = []
+
+    def fit(self, *arguments, censor=None, **settings):
+        self.began.append(self.records)
+        raise RuntimeError(f"no fit of {SECRET}")
 
 
-@pytest.mark.parametrize("elsewhere", [False, True])
-def test_a_failing_shard_ends_the_release(elsewhere):
+class Refusing(Executor):
+    """Shows what it was given in an error: at once, or as what came of it."""
+
+    def __init__(self, at_once):
+        self.at_once = at_once
+
+    def submit(self, task, /, *args):
+        error = RuntimeError(f"cannot run {args} for {SECRET}")
+        if self.at_once:
+            raise error
+        future = Future()
+        future.set_exception(error)
+        return future
+
+
+@pytest.mark.parametrize("where", ["here", "threads", "refused", "given back"])
+def test_a_failing_shard_ends_the_release_and_shows_no_record(where):
     def make(rows):
         return (Failing if 0 in rows else ppm.GammaPoisson)(COUNTS[rows])
 
-    with ThreadPoolExecutor(1) as pool, pytest.raises(RuntimeError, match="no fit"):
-        sharded_release(make, 90, 3, LIMITS, executor=pool if elsewhere else None)
+    shards = [np.arange(30, 60), np.r_[0:30], np.arange(60, 90)]
+    executor = {
+        "here": None, "threads": ThreadPoolExecutor(1), "refused": Refusing(True),
+        "given back": Refusing(False),
+    }[where]
+    with executor or contextlib.nullcontext():
+        with pytest.raises(RuntimeError, match=r"^shard \d was not computed.*no result") as caught:
+            sharded_release(make, 90, shards, LIMITS, draws=20, executor=executor)
+    shown = "".join(traceback.format_exception(caught.value))
+    assert SECRET not in shown
+    if where in ("here", "threads"):
+        assert "shard 2" in shown and "not kept, since it may repeat a record" in shown
+
+
+def test_after_a_failure_here_no_shard_begins():
+    Failing.began.clear()
+    with pytest.raises(RuntimeError, match="shard 1"):
+        sharded_release(lambda rows: Failing(COUNTS[rows]), 90, 3, LIMITS)
+    assert Failing.began == [30]
+
+
+def test_an_executor_is_given_nothing_that_shows_a_record():
+    """Also not the weights: a log of what it runs shows neither model nor numbers."""
+    executor = Backwards()
+    run(executor=executor)
+    shown = repr([args for _, args, _ in executor.tasks])
+    assert shown.count("Payload()") == 3
+    assert not any(name in shown for name in ("GammaPoisson", "Censoring", "array", "0.5"))
+
+
+def test_the_run_decides_where_shards_are_fitted(monkeypatch):
+    with pytest.raises(ValueError, match="^executor must be a concurrent.futures.Executor"):
+        run(executor="threads")
+    monkeypatch.setenv("PPM_WORKERS", "many")
+    with pytest.raises(ValueError, match="^PPM_WORKERS must be a whole number"):
+        run()
+
+
+def test_shards_are_fitted_in_one_thread_wherever():
+    seen = []
+
+    class Threads(ppm.GammaPoisson):
+        def fit(self, *arguments, censor=None, **settings):
+            seen.extend(pool["num_threads"] for pool in threadpoolctl.threadpool_info())
+            return super().fit(*arguments, censor=censor, **settings)
+
+    with threadpoolctl.threadpool_limits(2), ThreadPoolExecutor(1) as pool:
+        for executor in (None, pool):
+            sharded_release(
+                lambda rows: Threads(COUNTS[rows], shape=2.0, rate=0.4), 90, 2, LIMITS, draws=20,
+                executor=executor,
+            )
+    assert seen and set(seen) == {1}
