@@ -1,6 +1,7 @@
 """Divide and combine: the strict mechanism on disjoint shards of a table, put together again."""
 
-from dataclasses import dataclass, field
+import warnings
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -8,6 +9,7 @@ from ppm import pdp
 from ppm._random import generator, streams
 from ppm._validation import check_count, check_weights, shown
 from ppm.censoring import Censoring, check_censor
+from ppm.diagnostics import ChainsDisagreeError
 from ppm.studies.kept_fits import FitRunner
 from ppm.studies.risk_utility import one_response
 from ppm.studies.tasks import chosen_engine, run_tasks
@@ -17,21 +19,31 @@ from ppm.studies.tasks import chosen_engine, run_tasks
 class ShardedRelease:
     """Releases of a whole table, each shard of it from a fit of its own.
 
+    Releases and ε are withheld with a :class:`ppm.ChainsDisagreeError` where the chains of a shard
+    disagree: its draw is then not one of its posterior, and no ε is known. **Whether a release
+    appears depends on the records, and no ε covers that.** Chains that disagree are no reason to
+    draw another assignment either. :meth:`despite_disagreement` shows what there is.
+
     Attributes
     ----------
     synthetic : numpy.ndarray, shape (releases, records)
-        Synthetic databases in the order of the table. The rows of one shard and release come from
-        one draw of the parameters.
+        Synthetic databases in the order of the table, unless withheld. The rows of one shard and
+        release come from one draw of the parameters.
     shards : tuple of numpy.ndarray
         Rows of each shard. They may be published where no ``random_seed`` was given.
     censor : ppm.Censoring
         The limits; their width is ε of one release of the whole table.
     oscillations : numpy.ndarray, shape (shards,)
         Largest oscillation of a record's term over the draws of its shard, in nats: confidential.
-    diagnostics : tuple of ppm.diagnostics.BoundDiagnostics
-        Of the terms of each shard's fit: confidential.
+    diagnostics : tuple of ppm.diagnostics.BoundDiagnostics or None
+        Of the terms of each shard's fit: confidential. None where they were not checked: one chain
+        of a synthesizer with ``independent_draws``.
     draws_used : int
         Number S of draws of each fit, all chains together.
+    agree : bool
+        Whether nothing is held against the chains of any shard: confidential.
+    shown_anyway : bool
+        Whether releases and ε are shown although chains disagree.
 
     Examples
     --------
@@ -44,17 +56,48 @@ class ShardedRelease:
     ((1, 8), 1.0, 3.0)
     """
 
-    synthetic: np.ndarray = field(repr=False)
+    synthetic_found: np.ndarray = field(repr=False)
     shards: tuple = field(repr=False)
     censor: Censoring
     oscillations: np.ndarray = field(repr=False)
     diagnostics: tuple = field(repr=False)
     draws_used: int
+    shown_anyway: bool = False
+
+    @property
+    def synthetic(self):
+        """Synthetic databases in the order of the table, unless the chains of a shard disagree."""
+        self._withhold()
+        if not self.agree:
+            warnings.warn(
+                "released although chains disagree: the epsilon of these databases is not "
+                "known", stacklevel=2,
+            )
+        return self.synthetic_found
 
     @property
     def agree(self):
-        """Whether the chains of every shard's fit agree: confidential."""
-        return all(found.agree for found in self.diagnostics)
+        """Whether nothing is held against the chains of any shard: confidential."""
+        return all(found is None or found.agree for found in self.diagnostics)
+
+    def despite_disagreement(self):
+        """The same releases, shown although chains disagree: for study."""
+        return replace(self, shown_anyway=True)
+
+    def _withhold(self):
+        if self.agree or self.shown_anyway:
+            return
+        first, *others = [
+            f"shard {number}: {'; '.join(found.faults)}"
+            for number, found in enumerate(self.diagnostics, start=1)
+            if found is not None and not found.agree
+        ]
+        more = f", and {len(others)} more" if others else ""
+        raise ChainsDisagreeError(
+            f"the release is withheld because of the chains behind it: {first}{more}; table() has "
+            "the diagnostics of all shards; despite_disagreement() or "
+            "sharded_release(allow_disagreement=True) shows the release for study"
+        )
 
     def epsilon(self, releases=None):
         """ε of m releases of the whole table, in nats: mW, as for one shard alone.
@@ -68,9 +111,17 @@ class ShardedRelease:
         -------
         float
             ε in nats; :func:`ppm.pdp.bounded_range_epsilon` says what a δ takes off it.
+
+        Raises
+        ------
+        ValueError
+            If ``releases`` is not a whole number of at least 1.
+        ChainsDisagreeError
+            If the chains of a shard disagree.
         """
+        self._withhold()
         if releases is None:
-            releases = len(self.synthetic)
+            releases = len(self.synthetic_found)
         return pdp.bounded_range_epsilon(self.censor.width, releases)
 
     def table(self):
@@ -80,7 +131,8 @@ class ShardedRelease:
         -------
         pandas.DataFrame
             One row a shard: ``records``, the largest ``oscillation`` of a term, R-hat and effective
-            draws of the sum of the terms, and whether the chains ``agree``.
+            draws of the sum of the terms, NaN where they were not checked, and whether the chains
+            ``agree``.
         """
         import pandas as pd
 
@@ -88,9 +140,9 @@ class ShardedRelease:
             {
                 "records": rows.size,
                 "oscillation": oscillation,
-                "R-hat, sum of terms": seen.r_hat_log_likelihood,
-                "effective draws": seen.effective_draws_log_likelihood,
-                "chains agree": seen.agree,
+                "R-hat, sum of terms": seen.r_hat_log_likelihood if seen else np.nan,
+                "effective draws": seen.effective_draws_log_likelihood if seen else np.nan,
+                "chains agree": seen is None or seen.agree,
             }
             for rows, oscillation, seen in zip(
                 self.shards, self.oscillations, self.diagnostics, strict=True
@@ -146,6 +198,7 @@ def sharded_release(
     releases=1,
     draws=1000,
     random_seed=None,
+    allow_disagreement=False,
     executor=None,
 ):
     r"""Fit disjoint shards of a table under limits, each by itself, and release the whole.
@@ -181,6 +234,8 @@ def sharded_release(
         seed can be found again from such an assignment, and with the seed the draws, so neither
         may be published. For a release of real records leave it out: the assignment then has
         entropy of its own. The draws of a shard do not depend on where it is fitted.
+    allow_disagreement : bool, default False
+        Show releases and ε even where the chains of a shard disagree.
     executor : concurrent.futures.Executor, optional
         Where the shards are fitted, one task each: see :ref:`studies-on-an-engine`. By default
         here, one after the other. Workers see records: they are part of the building.
@@ -188,7 +243,8 @@ def sharded_release(
     Returns
     -------
     ShardedRelease
-        The releases, and what is confidential about the fits.
+        The releases, withheld where the chains of a shard disagree, and what is confidential about
+        the fits.
 
     Raises
     ------
@@ -204,8 +260,8 @@ def sharded_release(
     Notes
     -----
     Not in Savitsky, Williams and Hu (2022). Each shard's posterior is as wide as n/K records make
-    it, and has a whole prior to itself. Shards whose chains disagree are part of the release all
-    the same, for study: :attr:`ShardedRelease.agree` says so.
+    it, and has a whole prior to itself. ε is that of exact draws; whether a release appears
+    or is withheld depends on the records, and no ε covers it.
     :func:`ppm.audits.censored_shards` computes the loss exactly where a closed form allows it.
 
     Examples
@@ -254,6 +310,7 @@ def sharded_release(
         np.array([fit["oscillation"].item() for fit in fits]),
         tuple(fit["diagnostics"].item() for fit in fits),
         fits[0]["draws_used"].item(),
+        bool(allow_disagreement),
     )
 
 
@@ -278,11 +335,15 @@ def _fit_shard(task):
     """Releases of one shard, and what its fit looked like."""
     runner = FitRunner(task.synthesizer, draws=task.draws, releases=task.releases)
     found = runner.fit("shard", task.weights, task.seed, censor=task.censor)
+    # one chain of draws that are independent has nothing to be compared with
+    checked = len(found.diagnostics.by_chain) > 1 or not getattr(
+        task.synthesizer, "independent_draws", False
+    )
     return {
         "synthetic": found.releases["prior"],
         "oscillation": found.oscillation_bound,
         # as it is: nothing here is kept in a store
-        "diagnostics": found.diagnostics,
+        "diagnostics": found.diagnostics if checked else None,
         "draws_used": found.draws_used,
     }
 

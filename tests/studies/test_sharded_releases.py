@@ -1,6 +1,7 @@
 """Releases of shards put together: what each row comes from, what they cost, what is refused."""
 
 import contextlib
+import dataclasses
 import functools
 import traceback
 from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
@@ -103,6 +104,49 @@ def test_without_a_seed_the_assignment_says_nothing_of_the_draws(monkeypatch):
     np.testing.assert_array_equal(*given)
 
 
+def mixtures(sweeps, **settings):
+    """Two shards of a mixture with two chains each; a few sweeps are too few for either."""
+    response = np.random.default_rng(1).normal(size=40)
+
+    def make(rows):
+        return ppm.FiniteMixture(
+            response[rows], np.ones((rows.size, 1)), components=2, warmup=sweeps, chains=2,
+            parallel=False,
+        )
+
+    limits = ppm.Censoring(-3.0, -1.0, smooth=False)
+    return sharded_release(make, 40, 2, limits, draws=sweeps, random_seed=1, **settings)
+
+
+def test_a_release_is_withheld_where_the_chains_of_a_shard_disagree():
+    found = mixtures(4, releases=2)
+    assert not found.agree and not found.table()["chains agree"].any()
+    for asked in (lambda: found.synthetic, found.epsilon, lambda: found.epsilon(releases=1)):
+        with pytest.raises(ppm.ChainsDisagreeError, match=r"withheld.*shard 1: .*, and 1 more"):
+            asked()
+    for shown in (found.despite_disagreement(), mixtures(4, releases=2, allow_disagreement=True)):
+        assert shown.epsilon() == 4.0 and not shown.agree
+        with pytest.warns(UserWarning, match="the epsilon of these databases is not known"):
+            assert shown.synthetic.shape == (2, 40)
+
+
+def test_one_shard_that_cannot_be_trusted_withholds_the_whole():
+    found = mixtures(300)
+    assert found.agree and found.synthetic.shape == (1, 40) and found.epsilon() == 2.0
+    poor = mixtures(4).diagnostics[1]
+    one = dataclasses.replace(found, diagnostics=(found.diagnostics[0], poor))
+    assert one.table()["chains agree"].tolist() == [True, False]
+    with pytest.raises(ppm.ChainsDisagreeError, match="chains behind it: shard 2: [^,]*R-hat"):
+        one.epsilon()
+
+
+def test_nothing_is_held_against_a_few_independent_draws():
+    found = run(draws=2)
+    assert found.diagnostics == (None,) * 3 and found.agree and found.epsilon() == 2.0
+    table = found.table()
+    assert table["chains agree"].all() and table["R-hat, sum of terms"].isna().all()
+
+
 class Backwards(Executor):
     """Runs the last task first."""
 
@@ -141,7 +185,7 @@ def test_a_mixtures_rows_keep_their_own_predictors():
         )
 
     limits = ppm.Censoring(-6.0, 3.0, smooth=False)
-    synthetic = sharded_release(make, 80, 2, limits, draws=50, random_seed=1).synthetic[0]
+    synthetic = sharded_release(make, 80, 2, limits, draws=400, random_seed=1).synthetic[0]
     high = predictors[:, 1] == 1
     assert np.median(synthetic[high]) > 5 > 2 > np.median(synthetic[~high])
     assert np.mean((synthetic > 3.5) == high) > 0.9
