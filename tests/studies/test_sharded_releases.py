@@ -168,6 +168,9 @@ def test_shards_come_out_the_same_wherever_and_in_whatever_order_they_are_fitted
     with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
         away = run(releases=2, executor=pool)
     np.testing.assert_array_equal(here.synthetic, away.synthetic)
+    with ThreadPoolExecutor(2) as pool:
+        chains = [mixtures(20, executor=where).synthetic_found for where in (None, pool)]
+    np.testing.assert_array_equal(*chains)
     # two shards share no draws: the same records twice give two releases
     double = np.r_[COUNTS[:30], COUNTS[:30]]
     found = run(double, [np.arange(30), np.arange(30, 60)]).synthetic
