@@ -1,6 +1,7 @@
 """Tasks on engines: the same results in the same order, whatever happens on the way."""
 
 import contextlib
+import copyreg
 import functools
 import multiprocessing
 import os
@@ -529,6 +530,28 @@ ALIKE = [
     "class function:\n    @property\n    def k(self): return 2",
     "def function(n): return n in {'a', 'b'}",
     "def function(n): return function(n - 1) if n else 0",
+    "K = (1, 2)\ndef function(n): return n[K]",
+    "K = [1, 2]\ndef function(n): return n[K]",
+    "K = np.float32(0.5)\ndef function(n): return n + K",
+    "K = 0.5\ndef function(n): return n + K",
+    "def function(n, k): return k",
+    "def function(n, *k): return k",
+    "def function(n): return function.mean\nfunction.mean = 10",
+    "def function(n): return function.mean\nfunction.mean = 20",
+    "class function:\n    def fit(self): return 1\n    fit = staticmethod(fit)",
+    "class Meta(type):\n    k = 1\nclass function(metaclass=Meta):\n    pass",
+    "class Meta(type):\n    k = 2\nclass function(metaclass=Meta):\n    pass",
+    "function = {1: 2}",
+    "function = [[1, 2]]",
+    "function = {1, 2}",
+    "function = frozenset({1, 2})",
+    "function = len",
+    "function = np.sin",
+    "function = np.cos",
+    "function = np.concatenate",
+    "function = open",
+    "from scipy.special import gammaln as function",
+    "from math import sin as function",
 ]
 
 
@@ -546,6 +569,103 @@ def test_functions_are_told_apart_by_what_they_do():
     assert key(one) != key(other) and key(one) == key(functools.partial(draw, 1))
     assert key(ppm.GammaPoisson) != key(ppm.FiniteMixture)
     assert key(ppm.GammaPoisson([1, 2])) != key(ppm.GammaPoisson([1, 3]))
+
+
+SIMULATION = """
+from dataclasses import dataclass, field
+@dataclass(frozen=True)
+class Poisson:
+    mean: float
+    seen: list = field(default_factory=list)
+    def __call__(self, n, random_seed): return self.helper(random_seed).poisson(self.mean, n)
+    def helper(self, random_seed): return np.random.default_rng(random_seed)
+"""
+
+
+@pytest.mark.parametrize(
+    "change",
+    [("class Poisson", "class Geometric"), (".poisson", ".geometric"), ("default_rng", "Philox"),
+     ("default_factory=list", "default_factory=dict")],
+    ids=["name", "method", "helper", "default"],
+)
+def test_instances_of_dataclasses_are_told_apart_by_their_class(change):
+    other = SIMULATION.replace(*change)
+    plain = made(SIMULATION, "Poisson")
+    changed = made(other, "Geometric" if "Geometric" in other else "Poisson")
+    assert key(plain(10, [])) != key(changed(10, []))
+    assert key(plain) != key(changed)
+    known = key(plain(10))
+    assert known == key(made(SIMULATION, "Poisson")(10)) != key(plain(11))
+    # pickling leaves a mark on a class
+    copyreg._slotnames(plain)
+    assert "__slotnames__" in vars(plain) and key(plain(10)) == known
+
+
+def test_a_study_of_another_class_is_computed_and_not_found(tmp_path):
+    for_each = []
+    for name in (".poisson(self.mean, n)", ".geometric(1 / self.mean, n)"):
+        simulate = made(SIMULATION.replace(".poisson(self.mean, n)", name), "Poisson")(10)
+        with ThreadPoolExecutor(1) as executor:
+            study = ppm.studies.contraction_by_fits(
+                simulate, ppm.GammaPoisson, [20], replicates=2, draws=20, random_seed=1,
+                executor=executor, store=tmp_path,
+            )
+        for_each.append(study.dataset["local_bound"].values)
+    assert not np.any(for_each[0] == for_each[1])
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        "import helper_a\ndef function(n): return helper_a.f(n)",
+        "def function(n):\n    import helper_a\n    return helper_a.f(n)",
+        "def function(n):\n    from helper_a import f\n    return f(n)",
+        "def function(n):\n    from package_a import deep\n    return deep.f(n)",
+        "def function(n):\n    import package_a.late\n    return package_a.late.f(n)",
+        "import package_a.late\ndef function(n): return package_a.late.f(n)",
+        "from package_a.inner import function",
+    ],
+)
+@pytest.mark.parametrize("imports", ["from helper_b import K", "import helper_b",
+                                     "def g():\n    from helper_b import K"])
+def test_a_module_is_known_with_all_that_it_imports(tmp_path, monkeypatch, use, imports):
+    monkeypatch.syspath_prepend(tmp_path)
+    (tmp_path / "package_a").mkdir()
+    (tmp_path / "package_a" / "__init__.py").touch()
+    source = f"{imports}\ndef f(n): return n\n"
+    for name in ("helper_a", "package_a/deep", "package_a/late"):
+        (tmp_path / f"{name}.py").write_text(source)
+    inner = "def function(n):\n    from .deep import f\n    return f(n)"
+    (tmp_path / "package_a" / "inner.py").write_text(inner)
+    # they import each other
+    (tmp_path / "helper_b.py").write_text("def g():\n    import helper_a\nK = 1\n")
+    try:
+        function = made(use)
+        before = key(function)
+        assert key(function) == before
+        (tmp_path / "helper_b.py").write_text("def g():\n    import helper_a\nK = 2\n")
+        assert key(function) != before
+    finally:
+        for name in [n for n in sys.modules if n.startswith(("helper_", "package_a"))]:
+            del sys.modules[name]
+
+
+@pytest.mark.parametrize(
+    ("source", "kind"),
+    [
+        ("function = np.frompyfunc(lambda x: x + 1, 1, 1)", "ufunc"),
+        ("function = {1: 2}.get", "builtin_function_or_method"),
+        ("function = np.arange(3).take", "builtin_function_or_method"),
+        ("function = np.random.default_rng(1).poisson", ".*"),
+        ("function = np.ma.array([1, 2], mask=[0, 1])", "MaskedArray"),
+        ("class Number(float):\n    pass\nfunction = Number(1)", "Number"),
+        ("from collections import defaultdict\nfunction = defaultdict(int)", "defaultdict"),
+        ("from types import ModuleType\nfunction = ModuleType('other')", "module.*"),
+    ],
+)
+def test_what_has_something_within_that_cannot_be_seen_is_refused(source, kind):
+    with pytest.raises(ValueError, match=f"^store cannot tell one {kind} from another"):
+        key(made(source))
 
 
 def test_what_cannot_be_told_apart_is_refused():
