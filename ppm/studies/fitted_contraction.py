@@ -69,7 +69,8 @@ def contraction_by_fits(
         Folder that keeps every database's bounds as soon as they are there. A study that was
         interrupted goes on where it stopped, and one with more replicates or sizes computes only
         what is new. It needs a ``random_seed``. A file is found by a hash of the seed, the
-        settings, the code of both functions with all that it uses, and the library.
+        settings, the code of both functions with what it names and imports, and the library. Of
+        files they read, and of what is set at run time, nothing is known: use a new folder then.
     progress : bool, default False
         Whether to show a progress bar on the error stream: databases done.
 

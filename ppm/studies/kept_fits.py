@@ -30,7 +30,9 @@ than were released. No epsilon covers them. Keep the folder where the records
 themselves may be kept, and hand nothing out of it.
 
 The files only save time: delete them whenever you like. A file's name is a hash
-of everything that its fit was computed from, so that none is ever out of date.
+of the synthesizer's fingerprint and class, of weights, settings, seed and library.
+Of what a class of your own calls or reads outside of itself nothing is known: take
+a new folder when that changes.
 """
 
 

@@ -185,7 +185,7 @@ def content_of(value, seen=()):
     if isinstance(value, (FunctionType, type)):
         return ("code", _code(value, seen))
     if hasattr(value, "fingerprint"):
-        return ("synthesizer", identity(value))
+        return ("synthesizer", identity(value), content_of(kind, seen))
     if kind is np.random.SeedSequence:
         return ("seed", value)
     if dataclasses.is_dataclass(value):

@@ -33,8 +33,9 @@ which no epsilon covers. Keep the folder where the records themselves may be
 kept, and hand nothing out of it.
 
 The files only save time: delete them whenever you like. A file's name is a hash
-of everything that its content was computed from, so that none is ever out of
-date.
+of seed, settings, data, code and library. Of files and environment variables that
+your own code reads, and of what it sets while it runs, nothing is known: take a
+new folder when those change.
 """
 
 

@@ -26,6 +26,7 @@ import engine_jobs
 import numpy as np
 import psutil
 import pytest
+import study_models
 from engine_jobs import SECRET, draw, jobs, times_run
 
 import ppm
@@ -599,6 +600,14 @@ def test_instances_of_dataclasses_are_told_apart_by_their_class(change):
     # pickling leaves a mark on a class
     copyreg._slotnames(plain)
     assert "__slotnames__" in vars(plain) and key(plain(10)) == known
+
+
+def test_a_synthesizer_is_known_by_what_its_class_calls(monkeypatch):
+    model = study_models.ShiftedCounts([1, 2])
+    before = key(model)
+    assert key(study_models.ShiftedCounts([1, 2])) == before
+    monkeypatch.setattr(study_models, "shifted", lambda log_lik: log_lik - 2.0)
+    assert key(model) != before
 
 
 def test_a_study_of_another_class_is_computed_and_not_found(tmp_path):
