@@ -1,5 +1,6 @@
 """Tasks for tests of engines, in a module that other processes can import."""
 
+import linecache
 import os
 import signal
 import sys
@@ -68,8 +69,30 @@ def fail_at_two(job):
 
 
 def fail_at_two_in_the_library(job):
+    """What the library says of an argument that comes from a record repeats the record."""
     if job.number == 2:
-        ppm.epsilon(-1.0)
+        record = float(SECRET.split()[1])
+        ppm.GammaPoisson([1, 2], shape=-record)
+    return draw(job)
+
+
+def fail_at_two_by_a_name(job):
+    if job.number == 2:
+        raise type(SECRET, (ValueError,), {"__module__": "builtins"})
+    return draw(job)
+
+
+def fail_at_two_in_several_lines(job):
+    if job.number == 2:
+        raise ValueError(f"of two lines\n{SECRET}: the second") from KeyError(SECRET)
+    return draw(job)
+
+
+def fail_at_two_in_generated_code(job):
+    if job.number == 2:
+        source = f"1 / 0  # {SECRET}\n"
+        linecache.cache["<made>"] = (len(source), None, [source], "<made>")
+        exec(compile(source, "<made>", "exec"))
     return draw(job)
 
 

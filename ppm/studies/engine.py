@@ -15,9 +15,9 @@ import threading
 import traceback
 from concurrent.futures import Executor, ProcessPoolExecutor
 from dataclasses import dataclass, field
-from pathlib import Path
 
 from ppm._validation import check_count, needed_for, one_thread, shown
+from ppm.studies.origins import stands_in_a_library
 from ppm.synthesizers.chains import alone_in_this_process, clean_start, cores
 
 #: read by :func:`engine_of_the_run` alone; ``ppm run --workers`` and ``--scheduler`` set them
@@ -27,7 +27,6 @@ _WINDOW = 3
 # for an executor that does not say how many workers it has
 _UNKNOWN_WORKERS = 16
 _SECONDS_TO_CONNECT = 5
-_LIBRARY = Path(__file__).resolve().parents[1]
 WITHHELD = "(its message is not kept, since it may repeat a record; run the seed again to see it)"
 
 
@@ -125,19 +124,26 @@ def _initialise(reader, folder):
 
 
 def failure_of(error):
-    """The :class:`Failure` of an error: lines of code, and of messages the library's own alone."""
-    parts = []
+    """The :class:`Failure` of an error: names of code and numbers of lines, and no message."""
+    parts, names = [], []
     while error is not None and len(parts) < 5:
+        names.append(name_of(error))
+        # without the lines themselves: those of generated code may have values in them
         frames = [
-            frame
-            for frame in traceback.extract_tb(error.__traceback__)
-            if frame.filename != __file__
+            f'  File "{frame.f_code.co_filename}", line {line}, in {frame.f_code.co_name}\n'
+            for frame, line in traceback.walk_tb(error.__traceback__)
+            if frame.f_code.co_filename != __file__
         ]
-        own = bool(frames) and Path(frames[-1].filename).resolve().is_relative_to(_LIBRARY)
-        told = f"{type(error).__name__}: {error if own else WITHHELD}"
-        parts.append("".join(traceback.format_list(frames)) + told)
+        parts.append("".join(frames) + f"{names[-1]}: {WITHHELD}")
         error = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
-    return Failure(parts[0].rpartition("\n")[2].partition(":")[0], "\n\ncaused by\n".join(parts))
+    return Failure(names[0], "\n\ncaused by\n".join(parts))
+
+
+def name_of(error):
+    """Name of an error's class, if it is one of Python's or of an installed library's."""
+    kind = type(error)
+    # a class that is made while a study runs can have any name
+    return kind.__name__ if stands_in_a_library(kind) else "an error of the study's own code"
 
 
 # ---- in the driver ----------------------------------------------------------------------------

@@ -96,8 +96,8 @@ def contraction_by_fits(
 
     To run a failure again, make its seed from the row, with ``seed = SeedSequence(row.entropy,
     spawn_key=row.spawn_key)``, and its database with ``simulate(row["size"], seed.spawn(4)[0])``;
-    the other three streams are those of the fits. A traceback shows lines of code, without values
-    or messages, since those may repeat a record.
+    the other three streams are those of the fits. A traceback names files, functions and lines, and
+    leaves out all messages, since those may repeat a record.
 
     What a worker writes into its log, and what an engine spills to disk, is the engine's affair: on
     confidential data start the workers under ``umask 077``.

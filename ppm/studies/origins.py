@@ -236,6 +236,16 @@ def _named(value):
     return None
 
 
+def stands_in_a_library(named):
+    """Whether an installed module has a function or class: not if it was made at run time."""
+    found = module = sys.modules.get(named.__module__)
+    if module is None or not _is_installed(module):
+        return False
+    for step in named.__qualname__.split("."):
+        found = inspect.getattr_static(found, step, None)
+    return _inner(found) is named
+
+
 def _is_installed(module):
     """Whether a module's version says all; the library's own files are hashed all together."""
     top = module.__name__.partition(".")[0]
@@ -333,14 +343,8 @@ def _code(function, seen):
     name = [function.__module__, function.__qualname__]
     if function in seen:
         return [*name, seen.index(function)]
-    module = sys.modules.get(function.__module__)
-    if module is not None and _is_installed(module):
-        found = module
-        for step in function.__qualname__.split("."):
-            found = inspect.getattr_static(found, step, None)
-        # what was made while the program runs shares its name with others
-        if _inner(found) is function:
-            return [*name, _modules([function.__module__])]
+    if stands_in_a_library(function):
+        return [*name, _modules([function.__module__])]
     seen = (*seen, function)
     if isinstance(function, type):
         parts = [

@@ -12,6 +12,7 @@ from ppm.studies.engine import (
     check_executor,
     engine_for,
     engine_of_the_run,
+    name_of,
     packed,
     run_here,
 )
@@ -269,7 +270,7 @@ class _Window:
 
 def given_back(error):
     """What is said of a task that an executor did not run, whose message may show the task."""
-    kind = type(error).__name__
+    kind = name_of(error)
     return Outcome(failure=Failure(kind, f"{kind}: the executor gave the task back undone"))
 
 
@@ -316,8 +317,9 @@ def failures_of(tasks, outcomes):
     """Table of the tasks that failed: a pandas.DataFrame, one row a failure.
 
     Columns are those of a task's ``place``, then ``error``, the kind of error; ``entropy`` and
-    ``spawn_key`` of the task's SeedSequence; and ``traceback``, which shows lines of code and no
-    values. Messages are the library's own alone, since others may repeat a record.
+    ``spawn_key`` of the task's SeedSequence; and ``traceback``, with names of files and functions
+    and numbers of lines. No message is kept, since any may repeat a record, and no name of an error
+    that the user's own code defines.
     """
     found = [
         (task.place, task.seed, outcome.failure)

@@ -6,6 +6,7 @@ import functools
 import multiprocessing
 import os
 import pickle
+import re
 import signal
 import stat
 import subprocess
@@ -230,14 +231,24 @@ def test_a_failure_is_a_row_with_its_seed_and_the_others_are_there(function, thr
     assert tasks.no_failures().empty
 
 
-def test_a_failure_repeats_no_value_but_what_the_library_says_of_an_argument():
+@pytest.mark.parametrize(
+    ("function", "error"),
+    [
+        ("fail_at_two", "ValueError"),
+        ("fail_at_two_in_the_library", "ValueError"),
+        ("fail_at_two_by_a_name", "an error of the study's own code"),
+        ("fail_at_two_in_several_lines", "ValueError"),
+        ("fail_at_two_in_generated_code", "ZeroDivisionError"),
+    ],
+)
+def test_a_failure_repeats_no_value(function, error):
     todo = jobs(4)
-    mark = SECRET.partition(" ")[2]
-    (row,) = failures_of(todo, run(engine_jobs.fail_at_two, todo, 1)).to_dict("records")
-    assert mark not in str(row) and "not kept" in row["traceback"]
-    found = run(engine_jobs.fail_at_two_in_the_library, todo, 1)
+    with ThreadPoolExecutor(1) as executor:
+        found = run(getattr(engine_jobs, function), todo, executor=executor)
     (row,) = failures_of(todo, found).to_dict("records")
-    assert "ValueError: bound must be a finite number" in row["traceback"]
+    assert "987654" not in str(row) and "not kept" in row["traceback"]
+    assert row["error"] == error and f"\n{error}: (" in row["traceback"]
+    assert re.search(rf"engine_jobs.py\", line [0-9]+, in {function}\n", row["traceback"])
 
 
 def test_an_executor_that_shows_its_tasks_shows_no_record():
