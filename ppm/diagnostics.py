@@ -215,8 +215,8 @@ def bound_diagnostics(log_lik, weights, *, sample_stats=None, total_decides=Fals
     Raises
     ------
     ValueError
-        If ``log_lik`` has other dimensions, or the weights are not one number in [0, 1] for every
-        record.
+        If ``log_lik`` has other dimensions or holds NaN, or the weights are not one number in
+        [0, 1] for every record.
 
     Examples
     --------
@@ -227,22 +227,19 @@ def bound_diagnostics(log_lik, weights, *, sample_stats=None, total_decides=Fals
     >>> found.agree, found.draws, round(found.r_hat, 2)
     (True, 1000, 1.0)
     """
-    chains = _chains(log_lik)
-    reading = read_once(log_lik, weights, records=False)
-    return _diagnosed(reading, chains, sample_stats, total_decides)
+    _check_sizes(getattr(log_lik, "sizes", {}))
+    return _diagnosed(read_once(log_lik, weights, records=False), sample_stats, total_decides)
 
 
-def diagnose(fit, log_lik, reading, *, total_decides=False):
+def diagnose(fit, reading, *, total_decides=False):
     """Diagnostics of a fit from one reading of its log-likelihood: see :func:`bound_diagnostics`.
 
     Parameters
     ----------
     fit : xarray.DataTree
         The fit.
-    log_lik : xarray.DataArray, dimensions chain, draw and record
-        Its log-likelihood, of which no value is read.
     reading : ppm.lipschitz.Reading
-        What was read of it, numbers by draw among it.
+        What was read of its log-likelihood, numbers by draw among it.
     total_decides
         As for :func:`bound_diagnostics`.
 
@@ -251,21 +248,21 @@ def diagnose(fit, log_lik, reading, *, total_decides=False):
     BoundDiagnostics
         The diagnostics.
     """
-    return _diagnosed(reading, _chains(log_lik), fit.get("sample_stats"), total_decides)
+    _check_sizes(reading.sizes)
+    return _diagnosed(reading, fit.get("sample_stats"), total_decides)
 
 
-def _chains(log_lik):
-    dims = getattr(log_lik, "dims", ())
-    if not {"chain", "draw"} <= {*dims} or len(dims) != 3:
+def _check_sizes(sizes):
+    if not {"chain", "draw"} <= {*sizes} or len(sizes) != 3:
         raise ValueError(
             "log_lik must be an xarray.DataArray with the dimensions chain, draw and record; got "
-            f"{tuple(dims) or type(log_lik).__name__}"
+            f"{tuple(sizes) or 'an array whose dimensions have no names'}"
         )
-    return log_lik.sizes["chain"]
 
 
-def _diagnosed(reading, chains, sample_stats, total_decides):
-    largest, total = (found.reshape(chains, -1) for found in (reading.largest, reading.total))
+def _diagnosed(reading, sample_stats, total_decides):
+    chains = reading.sizes["chain"]
+    largest, total = (found.reshape(chains, -1) for found in (reading.maxima, reading.total))
     parts = [part.max() for part in np.array_split(largest.ravel(), min(10, largest.size))]
     divergences = None
     if sample_stats is not None and "diverging" in sample_stats:

@@ -370,10 +370,8 @@ def draw_maxima(log_lik, weights=None):
 
     Parameters
     ----------
-    log_lik : array_like, shape (draws, records), or xarray.DataArray
-        Unweighted log-likelihood in nats, as for :func:`ppm.record_bounds`.
-    weights : array_like, shape (records,), optional
-        Weights α in [0, 1]; all 1 by default.
+    log_lik, weights
+        As for :func:`ppm.record_bounds`.
 
     Returns
     -------
@@ -385,10 +383,7 @@ def draw_maxima(log_lik, weights=None):
     ValueError
         As :func:`ppm.record_bounds`.
     """
-    maxima = read_once(log_lik, weights, records=False).largest
-    if np.isnan(maxima).any():
-        raise ValueError("log_lik holds NaN; accepted: finite numbers, or -inf")
-    return maxima
+    return read_once(log_lik, weights, records=False).maxima
 
 
 @dataclass(frozen=True, eq=False)
@@ -405,7 +400,9 @@ class Reading:
         Ends of the *unweighted* log-likelihood of every record over the draws, in nats.
     largest, total : numpy.ndarray, shape (draws,), or None
         Largest weighted :math:`|\log p|` over the records, and weighted sum of log p, for every
-        draw, chain after chain, in nats.
+        draw, chain after chain, in nats. The first is NaN where there was NaN, at any weight.
+    sizes : dict of str to int
+        Dimensions of the log-likelihood.
     """
 
     weights: np.ndarray | None
@@ -414,11 +411,19 @@ class Reading:
     highest: np.ndarray | None = field(default=None, repr=False)
     largest: np.ndarray | None = field(default=None, repr=False)
     total: np.ndarray | None = field(default=None, repr=False)
+    sizes: dict = field(default_factory=dict, repr=False)
 
     @property
     def bounds(self):
         """What :func:`ppm.record_bounds` returns; a ValueError if there was NaN."""
         return _weighted(np.maximum(np.abs(self.lowest), np.abs(self.highest)), self.weights)
+
+    @property
+    def maxima(self):
+        """What :func:`draw_maxima` returns; a ValueError if there was NaN."""
+        if np.isnan(self.largest).any():
+            raise ValueError("log_lik holds NaN; accepted: finite numbers, or -inf")
+        return self.largest
 
     @property
     def oscillations(self):
@@ -448,11 +453,6 @@ def read_once(
     oscillations : bool, default True
         Whether upper ends below 0 are kept, which bounds do not need.
 
-    Returns
-    -------
-    Reading
-        The numbers.
-
     Raises
     ------
     ValueError
@@ -479,7 +479,7 @@ def read_once(
             by_draw.add(rows, columns, values)
     ends = (lowest.astype(np.float64), highest.astype(np.float64)) if records else (None, None)
     per_draw = (by_draw.largest, by_draw.total) if draws else (None, None)
-    return Reading(factors, blocks.draws, *ends, *per_draw)
+    return Reading(factors, blocks.draws, *ends, *per_draw, blocks.sizes)
 
 
 def _extend(values, lowest, highest, exactly):
@@ -514,11 +514,13 @@ class _ByDraw:
         used = self.used[first:last]
         factors = 1.0 if self.weights is None else self.weights[used]
         sums, width = None, values.shape[1]
+        beside = np.delete(np.arange(width), used - columns.start)  # may hold no NaN, either
         if width < self.records:
             sums = self.open.setdefault(rows.start, _RowSums(len(values), self.used.size))
         tall = max(1, _TILE // width)
         for top in range(0, len(values), tall):
             tile = values[top : top + tall]
+            missing = np.isnan(tile.take(beside, axis=1)).any(axis=1)
             if used.size < width:
                 tile = tile.take(used - columns.start, axis=1)
             # row after row in memory, so that a sum is that of the row alone
@@ -529,6 +531,7 @@ class _ByDraw:
             else:
                 sums.add(slice(top, top + len(tile)), first, tile)
             largest = np.abs(tile, out=tile).max(axis=1, initial=0.0)
+            largest[missing] = np.nan
             np.maximum(self.largest[place], largest, out=self.largest[place])
         if sums is not None and columns.stop == self.records:
             self.total[rows] = self.open.pop(rows.start).total()
@@ -620,6 +623,7 @@ class Blocks:
                 )
         sizes = dict(zip(getattr(self._source, "dims", dims), self._source.shape, strict=True))
         self._dims, self._shape = dims, tuple(sizes[d] for d in dims)
+        self.sizes = {d: sizes[d] for d in dims}
         self.dtype = self._source.dtype
         if self.dtype.kind not in "fiu":
             raise ValueError(f"{name} must hold real numbers; got values of type {self.dtype}")

@@ -635,9 +635,9 @@ def _bound(
         bounds_found=bounds,
         oscillation_found=oscillation,
         draws_used=found.draws_used,
-        diagnostics=_diagnose(synthesizer, fit, found, censored=censor is not None),
+        diagnostics=_diagnose(fit, found, censored=censor is not None),
         unweighted_diagnostics=(
-            None if before is None else _diagnose(synthesizer, unweighted, before)
+            None if before is None else _diagnose(unweighted, before)
         ),
         shown_anyway=bool(allow_disagreement),
         draws=fit,
@@ -655,10 +655,10 @@ def _read(synthesizer, fit, weights=None, censor=None):
     return read_once(log_lik, weights, censor=censor, draws=is_diagnosed(synthesizer, log_lik))
 
 
-def _diagnose(synthesizer, fit, reading, *, censored=False):
+def _diagnose(fit, reading, *, censored=False):
     if reading.largest is None:
         return None
-    return diagnose(fit, synthesizer.log_likelihood(fit), reading, total_decides=censored)
+    return diagnose(fit, reading, total_decides=censored)
 
 
 def _how_to_run_longer(synthesizer):

@@ -430,8 +430,14 @@ def test_not_a_number_in_the_last_block_of_a_store_is_refused(monkeypatch, tmp_p
                 function(log_lik)
         with pytest.raises(ValueError, match=r"first in record 129, 1 of 130"):
             ppm.record_bounds(log_lik)
-        # a record that takes no part in R-hat may have it; its bound is refused all the same
-        assert ppm.lipschitz.draw_maxima(log_lik, np.r_[np.ones(4), 0, np.ones(124), 0]).size == 600
+        # also where the record takes no part, and where there are others of its kind
+        weights = np.r_[np.ones(4), 0, np.ones(124), 0]
+        for function in (ppm.record_bounds, ppm.lipschitz.draw_maxima,
+                         ppm.diagnostics.bound_diagnostics):
+            with pytest.raises(ValueError, match="log_lik holds NaN"):
+                function(log_lik, weights)
+    array[-1, -1, -1] = -np.inf
+    assert np.isfinite(ppm.lipschitz.draw_maxima(array, weights)).all()
 
 
 @pytest.mark.parametrize("chunks", CHUNKS)

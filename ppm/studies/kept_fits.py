@@ -285,7 +285,7 @@ def _summarise(work):
     fit = work.model.fit(work.weights, draws=work.draws, random_seed=fit_seed, **settings)
     log_lik = work.model.log_likelihood(fit)
     found = read_once(log_lik, work.weights, censor=work.censor)
-    diagnostics = diagnose(fit, log_lik, found, total_decides=work.censor is not None)
+    diagnostics = diagnose(fit, found, total_decides=work.censor is not None)
     before = dataclasses.replace(found, weights=None)
     releases = {}
     for labels in work.labels:
