@@ -223,14 +223,17 @@ def _value_fault(values, right):
             (100 * right, TOLERANCE),
         "Should this be a percentage?": (right / 100, TOLERANCE),
         "Logarithms in this book are natural ones.": (right / np.log(10), TOLERANCE),
-        "Close, but not the number. Was something rounded on the way? Keep all digits.":
-            (right, CLOSE),
     }
     for told, (other, tolerance) in tests.items():
         if np.any(right) and _agree(values, other, tolerance):
             return told
+    if np.isfinite(right).all():
+        # of several numbers beside their differences: ends of an interval are far out and near
+        room = CLOSE * (np.ptp(right) or np.abs(right).max())
+        if np.abs(values - right).max() <= room:
+            return "Close, but not the number. Was something rounded on the way? Keep all digits."
     if right.ndim == 1 and _agree(np.sort(values), np.sort(right), TOLERANCE):
-        return "These are the right numbers in another order: keep the order of the records."
+        return "These are the right numbers in another order: keep the one that was asked for."
     if right.ndim:
         near = np.isclose(values, right, rtol=TOLERANCE, atol=TOLERANCE * np.abs(right).max())
         return f"The shape is right; {near.sum()} of {near.size} entries are."

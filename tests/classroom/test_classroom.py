@@ -299,6 +299,12 @@ def test_a_wrong_answer_is_told_in_what_respect(three, answer, told):
     assert told in verdict.message
 
 
+def test_ends_of_an_interval_are_close_beside_its_width_and_not_beside_its_level():
+    exercise = classroom.Exercise("i", "two ends", lambda: np.array([37.0, 39.0]), (), "Widths.")
+    assert "Close" in exercise.judge([37.01, 39.01]).message
+    assert "Close" not in exercise.judge([37.3, 38.7]).message
+
+
 def test_rows_and_columns_that_are_exchanged_are_seen():
     table = np.arange(6.0).reshape(2, 3)
     exercise = classroom.Exercise("t", "a table", lambda: table, (), "")
