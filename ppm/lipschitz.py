@@ -78,9 +78,9 @@ def record_bounds(log_lik, weights=None):
     log_lik : array_like, shape (draws, records), or xarray.DataArray
         Unweighted log-likelihood of every record at every posterior draw, in nats. An xarray
         object has the dimensions ``chain`` and/or ``draw`` (or ``sample``) and one record
-        dimension, in any order. Its values may lie in a zarr store or a netCDF file that xarray
-        has opened, or behind dask: it is read once, in blocks along its own chunks, and never held
-        whole.
+        dimension, in any order. Its values may lie in a zarr store or a netCDF file as xarray
+        opened it, or behind dask: it is read once, in blocks along its own chunks, and not held
+        whole. One that was transposed or cut since may be; a bare array of dask or zarr is.
     weights : array_like, shape (records,), optional
         Weights α in [0, 1]; all 1 by default.
 
