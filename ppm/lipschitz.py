@@ -18,8 +18,6 @@ _DRAW_DIMENSIONS = ("chain", "draw", "sample")
 BLOCK = 1 << 22
 # and worked through in tiles that stay in the processor's cache
 _TILE, _WIDE = 1 << 18, 1 << 13
-# sums over that many columns are kept where no block has all of them; 128 or more
-_RUN = 1 << 10
 
 
 @dataclass(frozen=True)
@@ -502,10 +500,9 @@ class _ByDraw:
     """Largest weighted size and weighted sum of every draw, from blocks of draws and records."""
 
     def __init__(self, blocks, weights):
-        self.records, self.weights = blocks.records, weights
-        self.used = np.arange(self.records) if weights is None else np.flatnonzero(weights)
+        self.weights = weights
+        self.used = np.arange(blocks.records) if weights is None else np.flatnonzero(weights)
         self.largest, self.total = np.zeros((2, blocks.draws))
-        self.open = {}
 
     # a sum beyond what a float can hold is infinite, and of both signs it is NaN
     @np.errstate(over="ignore", invalid="ignore")
@@ -513,10 +510,8 @@ class _ByDraw:
         first, last = np.searchsorted(self.used, (columns.start, columns.stop))
         used = self.used[first:last]
         factors = 1.0 if self.weights is None else self.weights[used]
-        sums, width = None, values.shape[1]
+        width = values.shape[1]
         beside = np.delete(np.arange(width), used - columns.start)  # may hold no NaN, either
-        if width < self.records:
-            sums = self.open.setdefault(rows.start, _RowSums(len(values), self.used.size))
         tall = max(1, _TILE // width)
         for top in range(0, len(values), tall):
             tile = values[top : top + tall]
@@ -526,52 +521,11 @@ class _ByDraw:
             # row after row in memory, so that a sum is that of the row alone
             tile = np.multiply(tile, factors, order="C", dtype=np.float64)
             place = slice(rows.start + top, rows.start + top + len(tile))
-            if sums is None:
-                self.total[place] = tile.sum(axis=1)
-            else:
-                sums.add(slice(top, top + len(tile)), first, tile)
+            # of several blocks of columns to rounding; maxima and minima are exact
+            self.total[place] += tile.sum(axis=1)
             largest = np.abs(tile, out=tile).max(axis=1, initial=0.0)
             largest[missing] = np.nan
             np.maximum(self.largest[place], largest, out=self.largest[place])
-        if sums is not None and columns.stop == self.records:
-            self.total[rows] = self.open.pop(rows.start).total()
-
-
-class _RowSums:
-    """Sums of rows whose columns come in several blocks, in NumPy's order: halves of halves."""
-
-    def __init__(self, rows, columns):
-        self.columns, self.ends = columns, np.cumsum(list(_runs(columns)))
-        self.starts = np.r_[0, self.ends[:-1]]
-        self.sums = np.zeros((self.ends.size, rows))
-        self.waiting = np.empty((rows, int((self.ends - self.starts).max())))
-
-    def add(self, rows, first, values):
-        while values.shape[1]:
-            run = int(np.searchsorted(self.ends, first, side="right"))
-            start, end = self.starts[run], self.ends[run]
-            part, values = values[:, : end - first], values[:, end - first :]
-            stop = first + part.shape[1]
-            self.waiting[rows, first - start : stop - start] = part
-            if stop == end:
-                self.sums[run, rows] = self.waiting[rows, : end - start].sum(axis=1)
-            first = stop
-
-    def total(self):
-        return _added(self.columns, iter(self.sums))
-
-
-def _halves(columns):
-    half = columns // 2 - columns // 2 % 8
-    return half, columns - half
-
-
-def _runs(columns):
-    return [columns] if columns <= _RUN else [run for n in _halves(columns) for run in _runs(n)]
-
-
-def _added(columns, sums):
-    return next(sums) if columns <= _RUN else np.add(*[_added(n, sums) for n in _halves(columns)])
 
 
 class Blocks:
