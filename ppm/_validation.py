@@ -31,6 +31,16 @@ def shown(value):
     return f"{kind} of length {len(value)}" if hasattr(value, "__len__") else kind
 
 
+def refuse_masked(name, values):
+    """Refuse an array with masked values, or a list of such."""
+    parts = values if isinstance(values, (list, tuple)) else [values]
+    if any(isinstance(part, np.ma.MaskedArray) and np.ma.is_masked(part) for part in parts):
+        raise ValueError(
+            f"{name} holds masked values; accepted: an array without a mask (leave the masked "
+            "records out)"
+        )
+
+
 def as_array(name, values):
     """Return ``values`` as a NumPy array of real numbers, of their own type and without a copy.
 
@@ -40,12 +50,7 @@ def as_array(name, values):
         If they are not numbers, or some are masked. NumPy would read digits in text and dates as
         numbers, drop a mask and an imaginary part, and show a value in its own message.
     """
-    parts = values if isinstance(values, (list, tuple)) else [values]
-    if any(isinstance(part, np.ma.MaskedArray) and np.ma.is_masked(part) for part in parts):
-        raise ValueError(
-            f"{name} holds masked values; accepted: an array without a mask (leave the masked "
-            "records out)"
-        )
+    refuse_masked(name, values)
     try:
         array = np.asarray(values)
         if array.dtype.kind == "O":

@@ -7,7 +7,7 @@ import numpy as np
 
 from ppm import pdp
 from ppm._random import generator, streams
-from ppm._validation import check_count, check_weights, shown
+from ppm._validation import check_count, check_weights, refuse_masked, shown
 from ppm.censoring import Censoring, check_censor
 from ppm.diagnostics import ChainsDisagreeError
 from ppm.studies.kept_fits import FitRunner
@@ -249,13 +249,14 @@ def sharded_release(
     Raises
     ------
     TypeError
-        If ``make`` returns no synthesizer, or one whose ``fit`` takes no ``censor``.
+        If ``make`` is no function, or returns no synthesizer, or one whose ``fit`` takes no
+        ``censor``.
     RuntimeError
         If a shard fails: there is no release without it. Messages are the library's own alone,
         since others may repeat a record. Shards that have not begun do not begin.
     ValueError
-        If shards overlap or leave a row out, ``make`` returns a model of another number of records,
-        or an argument is out of range.
+        If ``censor`` is none, shards overlap or leave a row out, ``make`` returns a model of
+        another number of records, or an argument is out of range.
 
     Notes
     -----
@@ -274,6 +275,14 @@ def sharded_release(
     >>> found.epsilon(), [rows.size for rows in found.shards]
     (2.0, [100, 100, 100, 100])
     """
+    if not callable(make):
+        raise TypeError(
+            "make must be a function from the rows of a shard to its synthesizer; got "
+            f"{type(make).__name__}"
+        )
+    if not isinstance(censor, Censoring):
+        # fits elsewhere do without limits where there are none: a release with an epsilon cannot
+        raise ValueError(f"censor must be a ppm.Censoring; got {type(censor).__name__}")
     records = check_count("records", records)
     releases = check_count("releases", releases)
     draws = check_count("draws", draws)
@@ -362,6 +371,9 @@ def check_rows(shards, records):
     ValueError
         If they are something else, or a shard is empty or holds a row twice.
     """
+    for rows in shards if np.iterable(shards) else ():
+        # sorting would put what a mask hides among the rows
+        refuse_masked("shards", rows)
     wrong = ValueError(
         f"shards must be a list of the rows of each shard, whole numbers from 0 to {records - 1}, "
         f"none twice in a shard and no shard empty; got {shown(shards)}"

@@ -216,6 +216,14 @@ class Plain(ppm.GammaPoisson):
         ({"draws": 0}, "draws must be a whole number"),
         ({"weights": [1.0]}, "weights has shape"),
         ({"censor": (-3, -1)}, "censor must be a ppm.Censoring"),
+        ({"censor": None}, "censor must be a ppm.Censoring; got NoneType"),
+        (
+            {"shards": [[0, 1], np.ma.array([2, 3, 0], mask=[0, 0, 1])]},
+            "shards holds masked values",
+        ),
+        (
+            {"shards": [[0, 1, 2], np.ma.array([3, 3], mask=[0, 1])]}, "shards holds masked values"
+        ),
         ({"make": lambda rows: ppm.GammaPoisson([1, 2, 3])}, "make must return a model of the row"),
     ],
 )
@@ -229,6 +237,12 @@ def test_bad_input_is_told_before_a_fit(monkeypatch, change, message):
     with pytest.raises(ValueError, match=message) as error:
         sharded_release(**arguments)
     assert "\n" not in str(error.value)
+
+
+def test_what_is_no_function_is_refused_as_make():
+    for make in (ppm.GammaPoisson([1, 2]), COUNTS):
+        with pytest.raises(TypeError, match="^make must be a function from the rows of a shard"):
+            sharded_release(make, 90, 2, LIMITS)
 
 
 def test_a_synthesizer_without_limits_is_refused():
