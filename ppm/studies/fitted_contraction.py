@@ -6,7 +6,7 @@ import numpy as np
 import xarray as xr
 
 from ppm._random import numbered, seed_sequence, streams
-from ppm._validation import check_count, check_number
+from ppm._validation import check_count, check_number, shown
 from ppm.lipschitz import record_bounds
 from ppm.mechanism import bound_fit, refit
 from ppm.studies.contraction_study import MECHANISMS, ContractionStudy, check_sizes
@@ -84,8 +84,11 @@ def contraction_by_fits(
     Raises
     ------
     ValueError
-        If an argument is out of range, or a function cannot be sent to other processes or told from
-        another one.
+        If an argument is out of range, ``simulate`` returns another number of records than it was
+        asked for, which is tried on the first database, or a function cannot be sent to other
+        processes or told from another one.
+    TypeError
+        If ``synthesizer`` makes no model of the first database.
     RuntimeError
         If no database at all could be fitted.
 
@@ -132,6 +135,7 @@ def contraction_by_fits(
         for n in sizes
         for replicate in range(replicates)
     ]
+    _check_a_database(tasks[0])
     outcomes = run_tasks(_one_database, tasks, engine, progress=progress)
     values = np.full((len(_OF_A_FIT), len(MECHANISMS), len(tasks)), np.nan)
     used = 0
@@ -171,10 +175,30 @@ class _Database:
         return {"size": self.n, "replicate": self.replicate}
 
 
+def _as_asked(made, n):
+    """What ``synthesizer`` made of a database, if it is a model of as many records as asked for."""
+    model = as_synthesizer(made)
+    if model.records != n:
+        raise ValueError(
+            f"simulate returned {shown(model.records)} records where {n} were asked for"
+        )
+    return model
+
+
+def _check_a_database(task):
+    """Make a database here and count its records: of what a task says, no message is kept."""
+    try:
+        made = task.synthesizer(task.simulate(task.n, streams(task.seed, 1)[0]))
+    except Exception:
+        # perhaps of this database alone, or of this process: its own task says it
+        return
+    _as_asked(made, task.n)
+
+
 def _one_database(task):
     """What is kept of the three fits: ``values``, shape (quantities, mechanisms), and ``draws``."""
     data, *seeds = streams(task.seed, 1 + len(MECHANISMS))
-    model = as_synthesizer(task.synthesizer(task.simulate(task.n, data)))
+    model = _as_asked(task.synthesizer(task.simulate(task.n, data)), task.n)
     fit = model.fit(draws=task.draws, random_seed=seeds[0])
     bounds = record_bounds(model.log_likelihood(fit))
     columns, ones = [], np.ones(model.records)

@@ -113,14 +113,15 @@ def test_more_replicates_compute_only_what_is_new(tmp_path, monkeypatch, threads
     settings = {"simulate": study_models.marked_counts, "store": store, "draws": 50}
     few = by_fits(threads, [40], replicates=3, **settings)
     more = by_fits(threads, [40, 50], replicates=4, **settings)
-    assert len(list(marks.iterdir())) == 8
+    # each study makes its first database once more, to count its records
+    assert len(list(marks.iterdir())) == 10
     assert more.dataset.sel(size=[40]).isel(replicate=slice(3)).identical(few.dataset)
     assert by_fits(threads, [40, 50], replicates=4, **settings).dataset.identical(more.dataset)
-    assert len(list(marks.iterdir())) == 8
+    assert len(list(marks.iterdir())) == 11
     for change in ({"draws": 51}, {"random_seed": 9}, {"scale": 0.9}, {"simulate": counts}):
         by_fits(threads, [40], replicates=2, **{**settings, **change})
     # the databases of the first three, while the fourth leaves no marks
-    assert len(list(marks.iterdir())) == 14
+    assert len(list(marks.iterdir())) == 20
     assert len(list(store.glob("*.npz"))) == 16
 
 
@@ -144,8 +145,29 @@ def test_impossible_settings_are_named(threads, change, told):
         by_fits(4)
 
 
+def test_another_number_of_records_than_asked_for_is_refused_before_any_fit(threads, monkeypatch):
+    def five(n, random_seed):
+        return counts(5, random_seed)
+
+    # it must not be reached
+    monkeypatch.setattr("ppm.studies.fitted_contraction.run_tasks", None)
+    told = "^simulate returned 5 records where 40 were asked for$"
+    with pytest.raises(ValueError, match=told):
+        by_fits(threads, [40], simulate=five)
+    # and a later one, which is not tried before, is a failure
+    monkeypatch.undo()
+
+    def five_of_50(n, random_seed):
+        return counts(5 if n == 50 else n, random_seed)
+
+    study = by_fits(threads, [40, 50], simulate=five_of_50, replicates=2, draws=20)
+    assert study.failures["size"].tolist() == [50, 50]
+    missing = study.dataset["local_bound"].isnull().sum(["mechanism", "replicate"])
+    assert missing.values.tolist() == [0, 6]
+
+
 def test_what_is_no_model_is_told(threads):
-    with pytest.raises(RuntimeError, match=r"accepted.py.*in as_synthesizer\nTypeError: "):
+    with pytest.raises(TypeError, match="^synthesizer must have records"):
         ppm.studies.contraction_by_fits(
             counts, np.asarray, [40], replicates=2, random_seed=1, executor=threads
         )
