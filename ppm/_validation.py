@@ -219,7 +219,7 @@ def check_counts(name, values):
 EXTRAS = {
     "pymc": ("pymc", "pytensor"),
     "extra": ("matplotlib", "opendp", "pooch", "requests", "tqdm"),
-    "large": ("dask", "distributed", "h5netcdf", "zarr"),
+    "large": ("cloudpickle", "dask", "distributed", "h5netcdf", "zarr"),
     "book": (
         "ipykernel",
         "jinja2",
