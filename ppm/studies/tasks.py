@@ -268,10 +268,25 @@ class _Window:
                 self.finish(i, Outcome(failure=_LOST))
 
 
+_BROKEN = (
+    "one of the executor's processes was killed, or did not start, and the executor cannot go on. "
+    "Finished parts are kept if there is a store; without executor= the library's own processes "
+    "survive this"
+)
+
+
 def given_back(error):
     """What is said of a task that an executor did not run, whose message may show the task."""
     kind = name_of(error)
-    return Outcome(failure=Failure(kind, f"{kind}: the executor gave the task back undone"))
+    if isinstance(error, BrokenExecutor):
+        told = _BROKEN
+    elif isinstance(error, RuntimeError) and "after shutdown" in str(error):
+        told = "the executor has been shut down"
+    elif kind == "KilledWorker":
+        told = "Dask gave it up, since the workers that it was on died again and again"
+    else:
+        told = "the executor gave the task back undone"
+    return Outcome(failure=Failure(kind, f"{kind}: {told}"))
 
 
 def run_combinations(function, jobs, engine, *, parallel, progress):

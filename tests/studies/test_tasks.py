@@ -277,11 +277,21 @@ def test_the_users_executor_is_not_mended_and_what_it_did_is_there():
     todo = jobs(5)
     found = run(draw, todo, executor=Broken(1))
     assert np.array_equal(drawn(found[:2]), expected(todo[:2]))
-    assert failures_of(todo, found)["number"].tolist() == [2, 3, 4]
+    failed = failures_of(todo, found)
+    assert failed["number"].tolist() == [2, 3, 4]
+    assert failed["traceback"].str.contains("was killed.*cannot go on.*if there is a store").all()
     with ThreadPoolExecutor(1) as ended:
         pass
-    with pytest.raises(RuntimeError, match="none of the 5"):
+    with pytest.raises(RuntimeError, match="none of the 5(.*\n)*.*has been shut down$"):
         run(draw, todo, executor=ended)
+
+
+@POSIX
+def test_a_killed_process_of_the_users_pool_is_told():
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(1, context) as pool:
+        with pytest.raises(RuntimeError, match="none of the 2(.*\n)*.*processes was killed"):
+            run(engine_jobs.killed_always, jobs(5)[3:], executor=pool)
 
 
 # ---- faults -----------------------------------------------------------------------------------
