@@ -13,7 +13,7 @@ import sys
 import tempfile
 import threading
 import traceback
-from concurrent.futures import Executor, ProcessPoolExecutor
+from concurrent.futures import CancelledError, Executor, Future, ProcessPoolExecutor
 from dataclasses import dataclass, field
 
 from ppm._validation import check_count, needed_for, one_thread, shown
@@ -27,6 +27,8 @@ _WINDOW = 3
 # for an executor that does not say how many workers it has
 _UNKNOWN_WORKERS = 16
 _SECONDS_TO_CONNECT = 5
+# a result of Dask's that is there is small; one that was lost is computed again, so often
+_SECONDS_TO_FETCH, _FETCHES = 10, 3
 WITHHELD = "(its message is not kept, since it may repeat a record; run the seed again to see it)"
 
 
@@ -254,6 +256,66 @@ class GivenExecutor:
     close = stop
 
 
+class DaskExecutor(GivenExecutor):
+    """The executor of a Dask client, whose own futures may never end.
+
+    A result that is lost with its worker, just before it is fetched, may be waited for in vain; and
+    if it is not computed again, the executor's coroutine ends without a word to its future. So the
+    client is asked here, and asked again for what does not come.
+
+    Parameters
+    ----------
+    executor : distributed.cfexecutor.ClientExecutor
+        The executor.
+    """
+
+    def submit(self, payload):
+        """Hand a task over: a Future of its :class:`Outcome`."""
+        if self.executor._shutdown:
+            raise RuntimeError("cannot schedule new futures after shutdown")
+        told = Future()
+        self._ask(payload, told, _FETCHES)
+        return told
+
+    def _ask(self, payload, told, left):
+        # not pure: each has a key of its own, and none is that of a result that was lost
+        settings = self.executor._kwargs | {"pure": False}
+        asked = self.executor._client.submit(run_payload, payload, **settings)
+
+        def tell(asked):
+            error = outcome = None
+            try:
+                try:
+                    outcome = asked.result(timeout=_SECONDS_TO_FETCH)
+                except TimeoutError:
+                    asked.cancel()
+                    if told.cancelled() or left == 1:
+                        raise
+                    self._ask(payload, told, left - 1)
+                    return
+            except (Exception, CancelledError) as caught:
+                error = caught
+            if not told.set_running_or_notify_cancel():
+                return
+            if error is None:
+                told.set_result(outcome)
+            else:
+                told.set_exception(error)
+
+        def cancel(told):
+            if told.cancelled():
+                asked.cancel()
+
+        told.add_done_callback(cancel)
+        asked.add_done_callback(tell)
+
+
+def _is_of_dask(executor):
+    # whoever has one has imported it
+    module = sys.modules.get("distributed.cfexecutor")
+    return module is not None and isinstance(executor, module.ClientExecutor)
+
+
 def _workers_of(executor):
     workers = getattr(executor, "_max_workers", None)
     client = getattr(executor, "_client", None)
@@ -369,7 +431,7 @@ def engine_for(executor):
         The user's, or a number of workers; None for one for each core.
     """
     if isinstance(executor, Executor):
-        engine = GivenExecutor(executor)
+        engine = DaskExecutor(executor) if _is_of_dask(executor) else GivenExecutor(executor)
     else:
         engine = OwnPool(executor or cores())
     try:

@@ -92,6 +92,77 @@ def test_failures_and_killed_workers(dask, tmp_path, caplog, capfd):
     assert np.array_equal([outcome.result["drawn"] for outcome in found], expected)
 
 
+class Losing:
+    """A client whose results come to these ends, one after the other."""
+
+    def __init__(self, *ends):
+        self.ends, self.cancelled = list(ends), 0
+
+    def nthreads(self):
+        return {"worker": 1}
+
+    def submit(self, function, payload, **settings):
+        assert settings == {"retries": 2, "pure": False}
+        return Asked(self, self.ends.pop(0), lambda: function(payload))
+
+
+class Asked:
+    """A future of such a client, which has ended when somebody asks for its result."""
+
+    def __init__(self, client, end, compute):
+        self.client, self.end, self.compute = client, end, compute
+
+    def add_done_callback(self, tell):
+        tell(self)
+
+    def cancel(self):
+        self.client.cancelled += 1
+
+    def result(self, timeout):
+        if self.end == "lost":
+            raise TimeoutError
+        if self.end == "killed":
+            raise distributed.scheduler.KilledWorker("a task", None, 3)
+        return self.compute()
+
+
+def test_what_was_lost_with_its_worker_is_asked_for_again_and_given_up_in_the_end():
+    client = Losing("lost", "there", "killed", "lost", "lost", "lost", "there")
+    executor = distributed.cfexecutor.ClientExecutor(client, retries=2)
+    todo = jobs(4)
+    found = run_tasks(engine_jobs.draw, todo, chosen_engine(executor, None, 1))
+    for i in (0, 3):
+        assert np.array_equal(found[i].result["drawn"], engine_jobs.draw(todo[i])["drawn"])
+    failed = failures_of(todo, found)
+    assert failed["number"].tolist() == [1, 2] and not client.ends and client.cancelled == 4
+    assert failed["error"].tolist() == ["KilledWorker", "TimeoutError"]
+    assert failed["traceback"][0].endswith("the workers that it was on died again and again")
+    executor._shutdown = True
+    with pytest.raises(RuntimeError, match="the executor has been shut down$"):
+        run_tasks(engine_jobs.draw, todo, chosen_engine(executor, None, 1))
+
+
+def test_a_task_that_kills_every_worker_is_a_row(tmp_path):
+    with (
+        distributed.LocalCluster(
+            processes=True, n_workers=1, threads_per_worker=1, dashboard_address=":0"
+        ) as cluster,
+        distributed.Client(cluster) as client,
+    ):
+        client.run_on_scheduler(_forgive_nothing)
+        todo = jobs(5, tmp_path)[2:]
+        found = run_tasks(
+            engine_jobs.killed_always, todo, chosen_engine(client.get_executor(), None, 1)
+        )
+        failed = failures_of(todo, found)
+        # whatever waited in that worker may be given up with it
+        assert 3 in failed["number"].tolist() and set(failed["error"]) == {"KilledWorker"}
+
+
+def _forgive_nothing(dask_scheduler):
+    dask_scheduler.allowed_failures = 0
+
+
 def test_the_scheduler_of_the_environment_is_used(cluster, monkeypatch, tmp_path):
     monkeypatch.setenv(engine.SCHEDULER, cluster.scheduler_address)
     todo = jobs(3, tmp_path)
