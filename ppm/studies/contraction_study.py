@@ -60,6 +60,15 @@ class ContractionStudy:
     draws: int
     failures: object = field(default_factory=no_failures, repr=False)
 
+    def __repr__(self):
+        bound = self.dataset["local_bound"]
+        missing = int(bound.isnull().any("mechanism").sum())
+        lost = f"{missing} of {bound[0].size} databases missing: see failures, " if missing else ""
+        return (
+            f"ContractionStudy({lost}truncate_at={self.truncate_at!r}, mean={self.mean!r}, "
+            f"draws={self.draws!r}, dataset={self.dataset!r})"
+        )
+
     def summary(self):
         """Smallest, median and largest local bound, and their spread, for every mechanism and size.
 

@@ -98,6 +98,8 @@ def test_a_database_that_cannot_be_fitted_is_a_row_and_left_out_of_the_tables(th
     assert np.array_equal(bounds.isnull().any("mechanism").values[0], missing)
     assert study.summary()["missing"].unique().tolist() == [len(lost)]
     assert "missing" not in whole.summary()
+    assert f"{len(lost)} of 12 databases missing: see failures" in repr(study)
+    assert "missing" not in repr(whole) and "draws=300, dataset=<xarray.Dataset" in repr(whole)
     # the tables are those of the others alone
     rest = xr.Dataset.drop_isel(study.dataset, replicate=lost)
     kept = ppm.studies.ContractionStudy(rest, truncate_at=3.5, mean=None, draws=study.draws)
