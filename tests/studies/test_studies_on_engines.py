@@ -217,5 +217,5 @@ def test_a_sweep_without_its_unweighted_fit_is_an_error(threads):
 def test_a_sweep_on_an_executor_that_has_ended_says_so():
     with ThreadPoolExecutor(1) as ended:
         pass
-    with pytest.raises(RuntimeError, match="a fit failed on the executor:\n.*back undone"):
+    with pytest.raises(RuntimeError, match="a fit failed on the executor:\n.*has been shut down"):
         sweep(executor=ended)
