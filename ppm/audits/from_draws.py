@@ -26,7 +26,7 @@ from ppm.diagnostics import (
     is_diagnosed,
     r_hat,
 )
-from ppm.lipschitz import record_bounds
+from ppm.lipschitz import Blocks, record_bounds
 from ppm.mechanism import refit
 from ppm.studies.tasks import chosen_engine, failures_of, no_failures, run_tasks
 from ppm.synthesizers.accepted import as_synthesizer
@@ -467,12 +467,13 @@ def _drawn(synthesizer, weights, draws, seed, which, progress):
 
 def _score(log_lik, change):
     """Σ change · log p of every draw, shape (chains, draws); only records that change enter."""
-    used = np.flatnonzero(change)
-    values = log_lik.transpose("chain", "draw", ...).values
-    total = np.zeros(values.shape[:2])
-    for chain, block in enumerate(values):
-        total[chain] = block[:, used] @ change[used]
-    return total
+    blocks = Blocks(log_lik)
+    total = np.zeros(blocks.draws)
+    for rows, columns, values in blocks:
+        factors = change[columns]
+        used = np.flatnonzero(factors)
+        total[rows] += values[:, used] @ factors[used]
+    return total.reshape(-1, blocks.sizes["draw"])
 
 
 def _check_chains(scores, which):

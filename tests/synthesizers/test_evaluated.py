@@ -5,6 +5,7 @@ import pickle
 import warnings
 
 import numpy as np
+import pandas as pd
 import pymc as pm
 import pytensor
 import pytest
@@ -204,6 +205,22 @@ def test_the_gamma_poisson_above_the_limit_is_the_same(computed):
         results.append(ppm.PseudoPosteriorMechanism(model).run(draws=200, random_seed=1))
     assert lies_nowhere(results[1].synthesizer.log_likelihood(results[1].unweighted))
     same(*results)
+
+
+def test_an_audit_reads_in_blocks_what_is_not_held(computed, monkeypatch):
+    model = ppm.GammaPoisson(np.r_[RNG.poisson(5.0, 300), 60], shape=2.0, rate=0.5)
+    computed(False)
+    held = ppm.audits.sampled(model, [300, 0], draws=200, random_seed=1)
+    computed()
+    values = xr.DataArray.values
+
+    def never_whole(array):
+        assert not lies_nowhere(array), "a log-likelihood that is not held was read whole"
+        return values.fget(array)
+
+    monkeypatch.setattr(xr.DataArray, "values", property(never_whole))
+    audit = ppm.audits.sampled(model, [300, 0], draws=200, random_seed=1)
+    pd.testing.assert_frame_equal(audit.table(), held.table(), rtol=1e-12)
 
 
 @pytest.mark.parametrize("floor", [None, 0.0])
