@@ -7,7 +7,6 @@ import xarray as xr
 
 from ppm._random import numbered, seed_sequence, streams
 from ppm._validation import check_count, check_number, shown
-from ppm.lipschitz import record_bounds
 from ppm.mechanism import bound_fit, refit
 from ppm.studies.contraction_study import MECHANISMS, ContractionStudy, check_sizes
 from ppm.studies.tasks import chosen_engine, failures_of, run_tasks
@@ -200,27 +199,29 @@ def _one_database(task):
     data, *seeds = streams(task.seed, 1 + len(MECHANISMS))
     model = _as_asked(task.synthesizer(task.simulate(task.n, data)), task.n)
     fit = model.fit(draws=task.draws, random_seed=seeds[0])
-    bounds = record_bounds(model.log_likelihood(fit))
-    columns, ones = [], np.ones(model.records)
-    for seed, truncate_at in zip(seeds, (None, None, task.truncate_at), strict=True):
-        if not columns:
-            found = bound_fit(model, fit, ones, allow_disagreement=True)
-        else:
-            weights = record_weights(
-                bounds, scale=task.scale, shift=task.shift, truncate_at=truncate_at
-            )
-            found = refit(
-                model, weights, draws=task.draws, random_seed=seed, allow_disagreement=True
-            )
-        of_chains = found.diagnostics
-        columns.append([
-            found.local_bound,
-            np.sum(found.weights == 0),
-            *(
-                [np.nan] * 3
-                if of_chains is None
-                else [of_chains.r_hat, of_chains.r_hat_log_likelihood, of_chains.effective_draws]
-            ),
-            found.chains_agree,
-        ])
+    found = bound_fit(model, fit, np.ones(model.records), allow_disagreement=True)
+    bounds, columns = found.record_bounds, [_of_a_fit(found)]
+    for seed, truncate_at in zip(seeds[1:], (None, task.truncate_at), strict=True):
+        weights = record_weights(
+            bounds, scale=task.scale, shift=task.shift, truncate_at=truncate_at
+        )
+        found = refit(
+            model, weights, draws=task.draws, random_seed=seed, allow_disagreement=True
+        )
+        columns.append(_of_a_fit(found))
     return {"values": np.array(columns, dtype=np.float64).T, "draws": found.draws_used}
+
+
+def _of_a_fit(found):
+    """The quantities that :data:`_OF_A_FIT` names."""
+    of_chains = found.diagnostics
+    return [
+        found.local_bound,
+        np.sum(found.weights == 0),
+        *(
+            [np.nan] * 3
+            if of_chains is None
+            else [of_chains.r_hat, of_chains.r_hat_log_likelihood, of_chains.effective_draws]
+        ),
+        found.chains_agree,
+    ]
