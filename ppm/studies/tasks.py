@@ -162,10 +162,12 @@ def run_tasks(function, tasks, engine, *, here=False, whole=False, progress=Fals
             found = store.load(keys[i])
             outcomes[i] = None if found is None else Outcome(result=found)
     waiting = deque(i for i, outcome in enumerate(outcomes) if outcome is None)
+    done = len(tasks) - len(waiting)
     with progress_bar(progress, len(tasks), "tasks") as advance:
-        advance(len(tasks) - len(waiting))
+        advance(done)
 
         def finish(i, outcome):
+            nonlocal done
             if whole and outcome.failure is not None:
                 # what an executor says of it may show a task
                 raise PartFailed(tasks[i], outcome.failure) from None
@@ -175,7 +177,8 @@ def run_tasks(function, tasks, engine, *, here=False, whole=False, progress=Fals
                 if store is not None:
                     store.save(keys[i], result)
             outcomes[i] = outcome
-            advance(sum(found is not None for found in outcomes))
+            done += 1
+            advance(done)
 
         if is_alone() or (here and engine.executor is None):
             for i in waiting:
@@ -320,7 +323,7 @@ def run_combinations(function, jobs, engine, *, parallel, progress):
         outcomes = [Outcome(result=result) for result in found]
     else:
         outcomes = run_tasks(function, todo, engine, here=not parallel, progress=progress)
-    return [outcomes[order.index(i)] for i in range(len(jobs))]
+    return [outcome for _, outcome in sorted(zip(order, outcomes, strict=True))]
 
 
 # ---- failures ---------------------------------------------------------------------------------
