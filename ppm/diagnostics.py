@@ -284,12 +284,16 @@ def _diagnosed(reading, sample_stats, total_decides):
 
 
 def is_diagnosed(synthesizer, log_lik):
-    """Whether the chains of a fit must be compared: not where there is one of independent draws.
+    """Whether the chains of a fit must be compared: see :func:`must_agree`."""
+    return must_agree(synthesizer, getattr(log_lik, "sizes", {}).get("chain", 1))
+
+
+def must_agree(synthesizer, chains):
+    """Whether so many chains must be compared: not where there is one of independent draws.
 
     A synthesizer that calls its draws independent and returns several chains of them is taken at
     its word only if they agree.
     """
-    chains = getattr(log_lik, "sizes", {}).get("chain", 1)
     return chains > 1 or not getattr(synthesizer, "independent_draws", False)
 
 

@@ -9,7 +9,7 @@ from ppm import pdp
 from ppm._random import generator, streams
 from ppm._validation import check_count, check_weights, refuse_masked, shown
 from ppm.censoring import Censoring, check_censor
-from ppm.diagnostics import ChainsDisagreeError
+from ppm.diagnostics import ChainsDisagreeError, must_agree
 from ppm.studies.kept_fits import FitRunner
 from ppm.studies.risk_utility import one_response
 from ppm.studies.tasks import chosen_engine, run_tasks
@@ -252,8 +252,9 @@ def sharded_release(
         If ``make`` is no function, or returns no synthesizer, or one whose ``fit`` takes no
         ``censor``.
     RuntimeError
-        If a shard fails: there is no release without it. Messages are the library's own alone,
-        since others may repeat a record. Shards that have not begun do not begin.
+        If a shard fails: there is no release without it. It says where, in names and numbers of
+        lines, and repeats no message, which might hold a record. Shards that have not begun do not
+        begin.
     ValueError
         If ``censor`` is none, shards overlap or leave a row out, ``make`` returns a model of
         another number of records, or an argument is out of range.
@@ -344,10 +345,7 @@ def _fit_shard(task):
     """Releases of one shard, and what its fit looked like."""
     runner = FitRunner(task.synthesizer, draws=task.draws, releases=task.releases)
     found = runner.fit("shard", task.weights, task.seed, censor=task.censor)
-    # one chain of draws that are independent has nothing to be compared with
-    checked = len(found.diagnostics.by_chain) > 1 or not getattr(
-        task.synthesizer, "independent_draws", False
-    )
+    checked = must_agree(task.synthesizer, len(found.diagnostics.by_chain))
     return {
         "synthetic": found.releases["prior"],
         "oscillation": found.oscillation_bound,
