@@ -218,6 +218,7 @@ def check_counts(name, values):
 # threadpoolctl are used where they are installed
 EXTRAS = {
     "pymc": ("pymc", "pytensor"),
+    "nutpie": ("nutpie",),
     "extra": ("matplotlib", "opendp", "pooch", "requests", "tqdm"),
     "large": ("cloudpickle", "dask", "distributed", "h5netcdf", "zarr"),
     "book": (

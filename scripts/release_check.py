@@ -38,6 +38,12 @@ mechanism = ppm.PseudoPosteriorMechanism(model, warmup=300)
 result = mechanism.run(draws=300, random_seed=1, allow_disagreement=True)
 assert result.record_bounds.shape == (5,)
 """,
+    "nutpie": CORE + """
+import numpy as np, pymc as pm
+with pm.Model() as model:
+    pm.Poisson("y", pm.Gamma("rate", 2.0, 0.5), observed=np.array([3, 5, 4, 6, 20]))
+ppm.PyMCSynthesizer(model, warmup=300, nuts_sampler="nutpie").fit(draws=300, random_seed=1)
+""",
     "extra": CORE + """
 import matplotlib
 matplotlib.use("Agg")

@@ -1,4 +1,4 @@
-"""Fit ten kinds of models and search every file that was written for the bytes of their records.
+"""Fit a dozen kinds of models and search every file that was written for their records' bytes.
 
 Run by ``test_confidential_bytes.py`` in a process of its own, whose home, temporary, working and
 compile folder lie in one folder: ``python models_that_could_write.py FOLDER REMEDY MODEL …``.
@@ -41,14 +41,15 @@ def _few(seed, kinds):
     return np.random.default_rng(seed).integers(0, kinds, RECORDS)
 
 
-def _any_model(build, **confidential):
+def _any_model(build, nuts_sampler="pymc", **confidential):
     import pymc as pm
 
     import ppm
 
     with pm.Model(coords={"person": _codes(99)}) as written:
         build(pm)
-    return ppm.PyMCSynthesizer(written, chains=2, warmup=2), {"ids": _codes(99), **confidential}
+    synthesizer = ppm.PyMCSynthesizer(written, chains=2, warmup=2, nuts_sampler=nuts_sampler)
+    return synthesizer, {"ids": _codes(99), **confidential}
 
 
 @model
@@ -165,6 +166,16 @@ def response_in_a_prior():
         pm.Normal("z", later, 1.0, observed=y + 1.0)
 
     return _any_model(build, y=y, z=y + 1.0)
+
+
+@model
+def drawn_by_nutpie():
+    y, x = _values(25), _values(26)
+
+    def build(pm):
+        pm.Normal("y", x * pm.Normal("mu", 8.0), 1.0, observed=y, dims="person")
+
+    return _any_model(build, nuts_sampler="nutpie", y=y, x=x)
 
 
 @model

@@ -1,10 +1,7 @@
 """Any PyMC model as a synthesizer, fitted by NUTS.
 
-PyMC 6 compiles with Numba by default, so that no C compiler is needed, and its own NUTS does. With
-nutpie a first fit of a normal regression, compilation included, took no less processor time for the
-same effective draws, a second one a quarter (``benchmarks/mechanism.py --nutpie``, one run); it
-failed on the LKJ prior. What touches PyMC's internals stands in
-:mod:`ppm.synthesizers.pymc_rewriting`.
+PyMC 6 compiles with Numba by default, so that no C compiler is needed. What touches PyMC's
+internals stands in :mod:`ppm.synthesizers.pymc_rewriting`.
 """
 
 import logging
@@ -43,6 +40,8 @@ class PyMCSynthesizer:
     public_potentials : sequence of str, default ()
         Names of potentials that hold an array with one row a record and yet nothing confidential,
         such as a map's neighbourhoods: see the notes.
+    nuts_sampler : {"pymc", "nutpie"}, default "pymc"
+        Whose NUTS draws: see the notes.
 
     Attributes
     ----------
@@ -100,6 +99,12 @@ class PyMCSynthesizer:
     values in files: see :func:`ppm.disclosure.output_table`. So does one of ``model`` with another
     sampler than PyMC's own, which PyMC takes by itself where nutpie is installed.
 
+    Nutpie's NUTS, if asked for, takes longer to compile and less to draw: of models that are fitted
+    once for seconds PyMC's own is done sooner, of those whose draws take minutes, or that are
+    fitted again and again, nutpie's (``benchmarks/mechanism.py --nutpie``). Its chains run at the
+    same time, one on each core. It draws other chains for a seed, and no discrete parameters. It is
+    never chosen by itself, so that results do not hang on what is installed.
+
     Examples
     --------
     >>> import numpy as np, pymc as pm, ppm
@@ -112,7 +117,8 @@ class PyMCSynthesizer:
     """
 
     def __init__(
-        self, model, *, chains=2, warmup=1000, target_accept=0.9, public_potentials=()
+        self, model, *, chains=2, warmup=1000, target_accept=0.9, public_potentials=(),
+        nuts_sampler="pymc",
     ):
         if not isinstance(model, pm.Model):
             raise TypeError(f"model must be a pymc.Model; got {type(model).__name__}")
@@ -121,6 +127,7 @@ class PyMCSynthesizer:
         self.target_accept = check_number("target_accept", target_accept, above=0)
         if self.target_accept >= 1:
             raise ValueError(f"target_accept must be below 1; got {shown(target_accept)}")
+        self.nuts_sampler = _check_sampler(nuts_sampler, model)
         with rewriting.nothing_written():
             plain = rewriting.copied(model)
             # in the user's order, which copying does not keep
@@ -136,7 +143,7 @@ class PyMCSynthesizer:
         imputed = {term.imputed for term in terms}
         self._parameters = [v.name for v in plain.free_RVs if v.name not in imputed]
         self._data = rewriting.shared_data(self.model, self.weights_name)
-        self._latest = {}
+        self._latest, self._compiled = {}, {}
 
     def fit(self, weights=None, *, draws=1000, random_seed=None, progress=False, censor=None):
         """Draw from the pseudo posterior by NUTS.
@@ -174,29 +181,43 @@ class PyMCSynthesizer:
         model = self.model if censor is None else self._limited(censor)
         with self.model:
             pm.set_data({self.weights_name: weights})
+        settings = {
+            "draws": draws, "chains": self.chains, "warmup": self.warmup,
+            "target_accept": self.target_accept, "progress": progress,
+        }
+        seeds = generator(random_seed).integers(2**31, size=self.chains).tolist()
         try:
-            trace = _sample(
-                model,
-                draws=draws,
-                chains=self.chains,
-                warmup=self.warmup,
-                target_accept=self.target_accept,
-                random_seed=random_seed,
-                progress=progress,
-            )
-        except pm.exceptions.SamplingError:
-            # PyMC's message names no record, but log-densities that one record may determine
+            if self.nuts_sampler == "nutpie":
+                posterior, statistics = self._by_nutpie(model, censor, weights, seeds[0], settings)
+            else:
+                trace = _sample(model, random_seed=seeds, **settings)
+                posterior, statistics = (
+                    trace[group].to_dataset() for group in ("posterior", "sample_stats")
+                )
+        except (pm.exceptions.SamplingError, RuntimeError):
+            # its message names no record, but log-densities that one record may determine
             self._name_impossible_record()
             raise
-        posterior = trace["posterior"].to_dataset()
         log_lik = self.log_likelihood_at(posterior)
         return xr.DataTree.from_dict(
             {
                 "posterior": posterior,
                 "log_likelihood": log_lik.to_dataset(name="_and_".join(self.responses)),
-                "sample_stats": trace["sample_stats"].to_dataset(),
+                "sample_stats": statistics,
             }
         )
+
+    def _by_nutpie(self, model, censor, weights, seed, settings):
+        from ppm.synthesizers import pymc_nutpie
+
+        # those of other limits are let go of, as their models are
+        self._compiled = {
+            key: self._compiled[key] for key in self._compiled.keys() & {None, censor}
+        }
+        if censor not in self._compiled:
+            self._compiled[censor] = pymc_nutpie.compiled(model)
+        data = {self.weights_name: weights}
+        return pymc_nutpie.sample(self._compiled[censor], data, seed=seed, **settings)
 
     def _limited(self, censor):
         """The model with these limits, kept for further fits with the same ones."""
@@ -288,9 +309,26 @@ class PyMCSynthesizer:
         return arrays[name] if len(arrays) == 1 else xr.Dataset(arrays)
 
 
+def _check_sampler(nuts_sampler, model):
+    """Return the name of a sampler that is installed and can move what the model has."""
+    if nuts_sampler not in ("pymc", "nutpie"):
+        raise ValueError(f"nuts_sampler must be 'pymc' or 'nutpie'; got {shown(nuts_sampler)}")
+    if nuts_sampler == "nutpie":
+        from ppm.synthesizers import pymc_nutpie  # noqa: F401
+
+        discrete = ", ".join(
+            sorted(v.name for v in model.free_RVs if not v.dtype.startswith("float"))
+        )
+        if discrete:
+            raise ValueError(
+                f"nuts_sampler='nutpie' moves no discrete parameters ({discrete}): take 'pymc', or "
+                "sum them out"
+            )
+    return nuts_sampler
+
+
 def _sample(model, *, draws, chains, warmup, target_accept, random_seed, progress):
     """PyMC's own NUTS, one chain after another."""
-    seeds = generator(random_seed).integers(2**31, size=chains).tolist()
     with model, rewriting.nothing_written():
         return pm.sample(
             draws,
@@ -298,7 +336,7 @@ def _sample(model, *, draws, chains, warmup, target_accept, random_seed, progres
             chains=chains,
             # in this process: forking one that has threads can deadlock
             cores=1,
-            random_seed=seeds,
+            random_seed=random_seed,
             nuts_sampler="pymc",
             target_accept=target_accept,
             progressbar=progress,
