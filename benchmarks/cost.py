@@ -18,9 +18,6 @@ hour on one core. The rows go to FILE, and the fits to FILE with ``-fits`` befor
 import argparse
 import json
 import os
-import resource
-import subprocess
-import sys
 import time
 from pathlib import Path
 
@@ -30,6 +27,7 @@ for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMB
 
 import numpy as np  # noqa: E402
 import pandas as pd  # noqa: E402
+from processes import alone, peak_megabytes  # noqa: E402
 
 import ppm  # noqa: E402
 
@@ -148,34 +146,19 @@ AXES = [
 SMALL = {"records": 300, "draws": 3, "components": 2, "replicates": 2, "releases": 1}
 
 
-def megabytes():
-    """The most that this process has held so far."""
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return peak / (1 << 20 if sys.platform == "darwin" else 1 << 10)
-
-
 def one(task, settings, repeats):
     """Measure in this process, and print it."""
     if task != "PyMC":
         # a PyMC model is compiled for every fit
         TASKS[task](**{name: min(value, SMALL[name]) for name, value in settings.items()})()
-    before = megabytes()
+    before = peak_megabytes()
     run = TASKS[task](**settings)
     best = np.inf
     for _ in range(repeats):
         start = time.process_time()
         run()
         best = min(best, time.process_time() - start)
-    print(json.dumps({"seconds": best, "MB": megabytes(), "MB before": before}))
-
-
-def measured(task, settings, repeats):
-    """The same in a fresh process."""
-    command = [sys.executable, __file__, "--one", task, json.dumps(settings)]
-    found = subprocess.run(
-        [*command, "--repeats", str(repeats)], capture_output=True, text=True, check=True
-    )
-    return json.loads(found.stdout.splitlines()[-1])
+    print(json.dumps({"seconds": best, "MB": peak_megabytes(), "MB before": before}))
 
 
 def fits(rows):
@@ -217,7 +200,8 @@ def main():
         if options.only not in (None, task):
             continue
         for size in sizes:
-            found = measured(task, {axis: size, **settings}, options.repeats)
+            asked = json.dumps({axis: size, **settings})
+            found = alone(__file__, "--one", task, asked, "--repeats", options.repeats)
             rows.append({"task": task, "axis": axis, "size": size, **found})
             print(f"{task:20s} {axis:12s} {size:10,d} {found['seconds']:10.4f} s "
                   f"{found['MB']:8.0f} MB", flush=True)

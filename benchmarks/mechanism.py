@@ -21,14 +21,13 @@ Run it with ``python benchmarks/mechanism.py [--rounds 5] [--draws 1000] [--nutp
 
 import argparse
 import json
-import os
-import subprocess
 import sys
 import tempfile
 import time
 from pathlib import Path
 
 import numpy as np
+from processes import alone
 
 MODELS = ("normal_regression", "logistic_regression", "hierarchical")
 TARGET_ACCEPT = 0.9
@@ -133,18 +132,13 @@ def worker(way, name, draws):
 def measured(way, name, draws):
     """Array (cold or warm; clock, processor, effective draws) of one fresh process."""
     with tempfile.TemporaryDirectory() as folder:
-        done = subprocess.run(
-            [sys.executable, __file__, "--worker", way, name, "--draws", str(draws)],
-            env=os.environ | {
-                "PYTENSOR_FLAGS": f"base_compiledir={folder}",
-                "OMP_NUM_THREADS": "1",
-                "OPENBLAS_NUM_THREADS": "1",
-                "PYTHONWARNINGS": "ignore",
-                "PYTHONPATH": str(Path(__file__).resolve().parents[1]),
-            },
-            stdout=subprocess.PIPE, text=True, check=True,
+        found = alone(
+            __file__, "--worker", way, name, "--draws", draws,
+            PYTENSOR_FLAGS=f"base_compiledir={folder}", OMP_NUM_THREADS="1",
+            OPENBLAS_NUM_THREADS="1", PYTHONWARNINGS="ignore",
+            PYTHONPATH=str(Path(__file__).resolve().parents[1]),
         )  # fmt: skip
-    return np.array(json.loads(done.stdout.splitlines()[-1]))
+    return np.array(found)
 
 
 def compare(name, ways, draws, rounds):

@@ -22,14 +22,12 @@ memory, without any reading.
 
 import argparse
 import json
-import resource
-import subprocess
-import sys
 import tempfile
 import time
 from pathlib import Path
 
 import numpy as np
+from processes import alone, peak_megabytes
 
 # draws and records of a chunk: 4 MB
 CHUNK = (100, 10_000)
@@ -83,10 +81,7 @@ def work(row, folder):
     elif row == "once, with draws":
         found = float(read_once(log_lik, np.ones(log_lik.sizes["record"])).total.max())
     seconds = time.perf_counter() - begin
-    # kilobytes on Linux, bytes on a Mac
-    unit = 1e6 if sys.platform == "darwin" else 1e3
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / unit
-    print(json.dumps({"seconds": seconds, "peak": peak, "found": found}))
+    print(json.dumps({"seconds": seconds, "peak": peak_megabytes(), "found": found}))
 
 
 def arithmetic(shape=(400, 40_000), repeats=15):
@@ -112,12 +107,6 @@ def arithmetic(shape=(400, 40_000), repeats=15):
     return found
 
 
-def alone(*arguments):
-    """Run this script with some arguments in a process of its own, and return what it prints."""
-    command = [sys.executable, __file__, *map(str, arguments)]
-    return subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
-
-
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--draws", type=int, default=2_000)
@@ -140,7 +129,7 @@ def compare(asked):
     size = 4e-9 * asked.draws * asked.records
     with tempfile.TemporaryDirectory() as folder:
         sizes = ("--draws", asked.draws, "--records", asked.records)
-        alone("--row", "write", "--folder", folder, *sizes)
+        alone(__file__, "--row", "write", "--folder", folder, *sizes)
         on_disk = sum(file.stat().st_size for file in Path(folder).rglob("*") if file.is_file())
         print(f"{asked.draws:,} draws of {asked.records:,} records: {size:.1f} GB in single "
               f"precision, {on_disk / 1e9:.1f} GB on the disk")
@@ -148,14 +137,14 @@ def compare(asked):
         # in turn, so that all see the same machine
         for _ in range(asked.repeats):
             for row in ROWS:
-                found = json.loads(alone("--row", row, "--folder", folder))
+                found = alone(__file__, "--row", row, "--folder", folder)
                 if row not in best or found["seconds"] < best[row]["seconds"]:
                     best[row] = found
     for row, found in best.items():
         print(f"{row:20} {found['seconds']:7.1f} s {found['peak']:6.0f} MB")
     plain, bounds = best["max, twice"], best["bounds, weights, Δ"]
     print(f"speed beside NumPy's maximum: {plain['seconds'] / bounds['seconds']:.2f}")
-    plain, bounds = json.loads(alone("--row", "arithmetic"))
+    plain, bounds = alone(__file__, "--row", "arithmetic")
     print(f"the same without reading: {plain / bounds:.2f}")
 
 
