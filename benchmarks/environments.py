@@ -4,7 +4,10 @@ import os
 import shutil
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
+
+import numpy as np
 
 
 def environment(name):
@@ -64,3 +67,37 @@ def find(name, given, modules, what_to_do):
         sys.exit(f"{python} cannot import {' and '.join(modules)}: {what_to_do}")
     # not resolved: a link into the environment is what makes it one
     return os.path.abspath(python)
+
+
+def answer(name, python, script, *arguments, given, **environment):
+    """Arrays that a script finds from others in an environment of its own, or an end.
+
+    The script is called with its arguments and two NumPy archives: what is given, and where its
+    answer goes. Its progress goes to the error stream.
+
+    Parameters
+    ----------
+    name : str
+        Name of what it runs, for a message.
+    python : str
+        Interpreter of the environment.
+    script : path-like
+        The script.
+    *arguments : path-like
+        Its first arguments.
+    given : dict of str to array_like
+        What it starts from.
+    **environment : str
+        Variables beside those of this process.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        source, target = Path(folder, "input.npz"), Path(folder, "output.npz")
+        np.savez(source, **given)
+        # what it compiles would be left where it stands
+        done = subprocess.run(
+            [python, script, *arguments, source, target], cwd=folder,
+            env=os.environ | {"PYTHONPATH": ""} | environment,
+        )  # fmt: skip
+        if done.returncode:
+            sys.exit(f"the side of {name} failed: see its message above")
+        return dict(np.load(target))

@@ -40,15 +40,12 @@ The errors are computed from the records, outside any ε: they stay with who may
 """
 
 import argparse
-import os
-import subprocess
 import sys
-import tempfile
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from environments import find, install
+from environments import answer, find, install
 
 HERE = Path(__file__).resolve().parent
 REQUIREMENT = "mbi>=2,<3"
@@ -86,15 +83,8 @@ def rho_of(epsilon, delta):
 
 
 def run_mbi(python, **given):
-    """Synthetic bins, one row a job; the worker's progress goes to the error stream."""
-    with tempfile.TemporaryDirectory() as folder:
-        source, target = Path(folder, "input.npz"), Path(folder, "output.npz")
-        np.savez(source, **given)
-        command = [python, str(HERE / "marginals_worker.py"), str(source), str(target)]
-        done = subprocess.run(command, env=os.environ | {"PYTHONPATH": ""}, cwd=folder)
-        if done.returncode:
-            sys.exit("the side of mbi failed: see its message above")
-        return dict(np.load(target))
+    """Synthetic bins, one row a job."""
+    return answer("mbi", python, HERE / "marginals_worker.py", given=given)
 
 
 def errors(income, synthetic, table, predictors):

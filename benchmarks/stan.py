@@ -28,16 +28,13 @@ longer one may shorten. The last line then bounds that warm-up's Stan, not every
 """
 
 import argparse
-import os
 import shutil
-import subprocess
 import sys
-import tempfile
 import time
 from pathlib import Path
 
 import numpy as np
-from environments import find, install
+from environments import answer, find, install
 
 HERE = Path(__file__).resolve().parent
 PROGRAM = HERE / "finite_mixture.stan"
@@ -174,17 +171,10 @@ def check_same_model(stan, pymc, jacobian):
 
 
 def run_stan(python, program_input):
-    """The worker's results; its progress goes to the error stream."""
-    with tempfile.TemporaryDirectory() as folder:
-        source, target = Path(folder, "input.npz"), Path(folder, "output.npz")
-        np.savez(source, **program_input)
-        command = [python, str(HERE / "stan_worker.py"), str(PROGRAM), str(source), str(target)]
-        environment = os.environ | {"OMP_NUM_THREADS": "1", "PYTHONPATH": ""}
-        # the compiler's objects would be left where it stands
-        done = subprocess.run(command, env=environment, cwd=folder)
-        if done.returncode:
-            sys.exit("the Stan side failed: see its message above")
-        return dict(np.load(target))
+    """The worker's results."""
+    return answer(
+        "Stan", python, HERE / "stan_worker.py", PROGRAM, given=program_input, OMP_NUM_THREADS="1"
+    )
 
 
 def log_likelihood(response, predictors, log_pi, beta, sigma):
