@@ -15,8 +15,9 @@ import re
 import subprocess
 import sys
 import tempfile
-import venv
 from pathlib import Path
+
+from tools import tool
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -76,24 +77,6 @@ def verdict(answer, asked, service):
     return (1 if vulnerable else 2 if answered < asked else 0), lines
 
 
-def tool(folder):
-    """Path of pip-audit in a folder, installed there if it is not yet."""
-    path = folder / "bin" / "pip-audit"
-    if not path.exists():
-        venv.create(folder, with_pip=True, clear=True)
-        command = [
-            folder / "bin" / "python",
-            "-m",
-            "pip",
-            "install",
-            "--quiet",
-            "pip-audit>=2.9,<3",
-        ]
-        if subprocess.run(command).returncode:
-            sys.exit("pip-audit could not be installed (see above)")
-    return path
-
-
 def main(arguments=None):
     """Print what is known, and return the exit status."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -102,7 +85,8 @@ def main(arguments=None):
     parser.add_argument("--tools", type=Path, default=ROOT / "_build" / "audit-tools")
     options = parser.parse_args(arguments)
     asked = pins((ROOT / "requirements.lock").read_text("utf-8"))
-    command = [tool(options.tools), "--format", "json", "--no-deps", "--disable-pip"]
+    command = [tool(options.tools, "pip-audit", "pip-audit>=2.9,<3")]
+    command += ["--format", "json", "--no-deps", "--disable-pip"]
     command += ["--progress-spinner", "off", "--vulnerability-service", options.service]
     if options.osv_url:
         command += ["--osv-url", options.osv_url]

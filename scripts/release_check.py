@@ -16,6 +16,8 @@ import tempfile
 import venv
 from pathlib import Path
 
+from tools import tool
+
 ROOT = Path(__file__).resolve().parents[1]
 
 CORE = """
@@ -108,13 +110,9 @@ def wheel_of(folder):
 
 def build(folder):
     """Wheel and sdist of the repository."""
-    tools = ROOT / "_build" / "release-tools"
-    python = tools / "bin" / "python"
-    if not python.exists():
-        venv.create(tools, with_pip=True)
-        run(python, "-m", "pip", "install", "--quiet", "build")
+    builder = tool(ROOT / "_build" / "release-tools", "pyproject-build", "build")
     shutil.rmtree(folder, ignore_errors=True)
-    run(python, "-m", "build", "--outdir", folder, ROOT, stdout=subprocess.DEVNULL)
+    run(builder, "--outdir", folder, ROOT, stdout=subprocess.DEVNULL)
     (wheel,), (sdist,) = folder.glob("*.whl"), folder.glob("*.tar.gz")
     return wheel, sdist
 
