@@ -77,6 +77,23 @@ def test_truncated_bounds_contract_onto_m_and_pass_it_slightly(study):
     assert (weighted.max("replicate") - weighted.min("replicate")).values[-1] > 5 * spread[-1]
 
 
+def test_a_threshold_below_every_records_bound_leaves_the_extreme_ones_and_holds_nothing():
+    """No |log p| of a count is below half the logarithm of 2πμ: M has to lie above that."""
+    least = 0.5 * np.log(2 * np.pi * 100)
+    spread, removed = {}, {}
+    for limit in (2.5, 3.3):
+        found = ppm.studies.contraction(
+            [1600], replicates=60, truncate_at=limit, draws=100, random_seed=1
+        )
+        truncated = bounds(found, "Weighted-M").sel(size=1600)
+        spread[limit] = truncated.quantile(0.9) - truncated.quantile(0.1)
+        gone = found.dataset["records_removed"].sel(mechanism="Weighted-M")
+        removed[limit] = gone.mean() / 1600
+        assert (truncated.median() < 1.05 * limit) == (limit > least)
+    assert removed[2.5] > 0.98 and removed[3.3] < 0.8
+    assert spread[2.5] > 10 * spread[3.3]
+
+
 def test_truncation_costs_utility_that_grows_with_n(study):
     average = study.dataset["average_mean"].mean("replicate")
     distance = np.abs(average.sel(mechanism="Weighted-M") - average.sel(mechanism="Unweighted"))
