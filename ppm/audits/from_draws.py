@@ -53,7 +53,7 @@ class LossEvidence:
         Lower confidence limit on the log ratio of the probabilities of one event, 0 or more, in
         nats.
     confidence : float
-        Probability that the loss is at least that large.
+        Probability, over samples, that such a limit is not above the loss.
     event : str
         The event, in words.
     with_record, without_record : int

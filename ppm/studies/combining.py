@@ -89,14 +89,15 @@ def combine_releases(
 
     Notes
     -----
-    Not in Savitsky, Williams and Hu (2022). Given the confidential database, the releases of a
-    mechanism are independent and alike. Let A be the variance over databases of what they average
-    to, and B the variance among them. Then :math:`\mathrm{Var}(\bar q) = A + B / m`, and b
-    estimates B without bias whatever the weights. The rules differ in what stands for A, and for B
-    where it is not b.
+    Not in Savitsky, Williams and Hu (2022). Given the confidential database, and weights that were
+    computed from it, the releases of a mechanism are independent and alike. Let A be the variance
+    over databases of what they average to, and B the variance among them. Then
+    :math:`\mathrm{Var}(\bar q) = A + B / m`, and b estimates B without bias whatever the weights.
+    The rules differ in what stands for A, and for B where it is not b.
 
     ``"partially synthetic"`` takes :math:`A = \bar v`. A constant weight leaves the centre of the
     pseudo posterior, and so A, about where it is, and widens B, which b sees: the rule stays right.
+    Limits that cut terms off make A larger than :math:`\bar v`.
     ``"fully synthetic"`` takes :math:`A = b - \bar v`, the *posterior* variance, which a weight α
     multiplies by 1/α, and from which public predictors are missing. No rule knows of a bias.
 
