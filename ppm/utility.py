@@ -26,7 +26,7 @@ __all__ = [
 
 
 def gini(values, axis=-1):
-    """Gini coefficient: half the mean difference between two records, over the mean.
+    """Gini coefficient: half the mean absolute difference between two records, over the mean.
 
     Parameters
     ----------
