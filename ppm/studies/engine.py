@@ -151,6 +151,13 @@ def name_of(error):
 # ---- in the driver ----------------------------------------------------------------------------
 
 
+def give_up(futures):
+    """Cancel what has not begun, on engines that can: on Parsl it runs to its end."""
+    for future in futures:
+        with contextlib.suppress(NotImplementedError):
+            future.cancel()
+
+
 def packed(function, task):
     """A function and its task in a form that any process of the same library can run.
 
@@ -317,7 +324,8 @@ def _is_of_dask(executor):
 
 
 def _workers_of(executor):
-    workers = getattr(executor, "_max_workers", None)
+    # Python's own pools say it by the first name, others by the second, or whoever made them
+    workers = getattr(executor, "_max_workers", None) or getattr(executor, "max_workers", None)
     client = getattr(executor, "_client", None)
     if workers is None and hasattr(client, "nthreads"):
         # of Dask

@@ -16,7 +16,7 @@ from ppm._random import streams
 from ppm._validation import needed_for
 from ppm.diagnostics import BoundDiagnostics, diagnose
 from ppm.lipschitz import read_once, weighted
-from ppm.studies.engine import packed, run_payload
+from ppm.studies.engine import give_up, packed, run_payload
 from ppm.studies.kept_folder import KeptFolder
 from ppm.studies.origins import digest_of, identity
 from ppm.studies.tasks import chosen_engine, given_back
@@ -231,7 +231,7 @@ class FitRunner:
             future = self.executor.submit(run_payload, payload)
             while not wait([future], timeout=0.2).done:
                 if self.pool is not None and self.pool.stopped:
-                    future.cancel()
+                    give_up([future])
                     raise ChainsStopped
             outcome = future.result()
         except ChainsStopped:

@@ -1,5 +1,6 @@
 """The parts of a study, run on whatever engine there is: kept, in order, failures told."""
 
+import re
 from collections import Counter, deque
 from concurrent.futures import BrokenExecutor, CancelledError, wait
 from dataclasses import dataclass
@@ -12,6 +13,7 @@ from ppm.studies.engine import (
     check_executor,
     engine_for,
     engine_of_the_run,
+    give_up,
     name_of,
     packed,
     run_here,
@@ -218,8 +220,7 @@ class _Window:
                 if lost:
                     self._recover(lost)
         except BaseException:
-            for future in self.running:
-                future.cancel()
+            give_up(self.running)
             raise
 
     def _fill(self, waiting):
@@ -283,12 +284,12 @@ def given_back(error):
     kind = name_of(error)
     if isinstance(error, BrokenExecutor):
         told = _BROKEN
-    elif isinstance(error, RuntimeError) and "after shutdown" in str(error):
+    elif isinstance(error, RuntimeError) and re.search("after shutdown|shut down", str(error)):
         told = "the executor has been shut down"
     elif kind == "KilledWorker":
         told = "Dask gave it up, since the workers that it was on died again and again"
     else:
-        told = "the executor gave the task back undone"
+        told = "the executor gave the task back undone, perhaps since its process was killed"
     return Outcome(failure=Failure(kind, f"{kind}: {told}"))
 
 

@@ -435,15 +435,74 @@ class Held(Watched):
         return future
 
 
-def test_an_interrupt_cancels_what_has_not_begun(tmp_path, monkeypatch):
-    def save(self, key, result):
-        raise KeyboardInterrupt
+def interrupted(self, key, result):
+    raise KeyboardInterrupt
 
-    monkeypatch.setattr(tasks.ResultStore, "save", save)
+
+def test_an_interrupt_cancels_what_has_not_begun(tmp_path, monkeypatch):
+    monkeypatch.setattr(tasks.ResultStore, "save", interrupted)
     executor = Held(2)
     with pytest.raises(KeyboardInterrupt):
         run(draw, jobs(9), executor=executor, store=tmp_path)
     assert [future.cancelled() for future in executor.waiting] == [False] + 5 * [True]
+
+
+class Endless(Future):
+    """Cannot be cancelled, as a future of Parsl's."""
+
+    def cancel(self):
+        raise NotImplementedError("Cancel not implemented")
+
+
+class WorkerLost(Exception):
+    """What such an executor says of a worker that was killed."""
+
+
+class OfAnotherKind(Executor):
+    """As Parsl's: plain pickle, futures and errors of its own, and no word of how many workers."""
+
+    def __init__(self):
+        self.most, self.running, self.ended = 0, 0, False
+
+    def submit(self, function, *arguments):
+        if self.ended:
+            raise RuntimeError("Executor has been shut down.")
+        self.running += 1
+        self.most = max(self.most, self.running)
+        future, sent = Endless(), pickle.dumps((function, arguments))
+        threading.Timer(0.02, self.one, (future, sent)).start()
+        return future
+
+    def one(self, future, sent):
+        function, arguments = pickle.loads(sent)
+        self.running -= 1
+        found = function(*arguments)
+        if found.failure is not None and found.failure.error == "SystemExit":
+            future.set_exception(WorkerLost(SECRET))
+        else:
+            future.set_result(pickle.loads(pickle.dumps(found)))
+
+
+def test_an_executor_of_another_library_will_do(tmp_path, monkeypatch):
+    todo, executor = jobs(5), OfAnotherKind()
+    assert np.array_equal(drawn(run(draw, todo, executor=executor)), expected(todo))
+    executor.max_workers = 1
+    executor.most = 0
+    run(draw, jobs(6), executor=executor)
+    assert executor.most <= 3
+    (row,) = failures_of(todo, run(engine_jobs.leave_at_two, todo, executor=executor)).to_dict(
+        "records"
+    )
+    assert row["number"] == 2 and SECRET not in str(row)
+    assert row["traceback"].endswith("undone, perhaps since its process was killed")
+    with pytest.raises(tasks.PartFailed, match="^number 2 was not computed"):
+        run(engine_jobs.fail_at_two, todo, executor=executor, whole=True)
+    monkeypatch.setattr(tasks.ResultStore, "save", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        run(draw, todo, executor=executor, store=tmp_path)
+    executor.ended = True
+    with pytest.raises(RuntimeError, match="the executor has been shut down$"):
+        run(draw, todo, executor=executor)
 
 
 DRIVER = """
