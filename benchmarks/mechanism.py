@@ -67,35 +67,23 @@ def mechanism(model, draws):
     return run
 
 
-def weighted(model, draws, nutpie):
+def weighted(model, draws, nuts_sampler):
     """A weighted fit, with the smallest effective sample size of a parameter."""
     import arviz as az
 
     import ppm
-    from ppm.synthesizers.pymc_rewriting import nothing_written
 
     made = []
 
     def run():
         if not made:
-            synthesizer = ppm.PyMCSynthesizer(model, target_accept=TARGET_ACCEPT)
-            weights = np.random.default_rng(3).uniform(0.3, 1.0, synthesizer.records)
-            made.extend([synthesizer, weights])
-        synthesizer, weights = made[:2]
-        if not nutpie:
-            fit = synthesizer.fit(weights, draws=draws, random_seed=1)
-        else:
-            import nutpie as other
-
-            if len(made) == 2:
-                synthesizer.model[synthesizer.weights_name].set_value(weights)
-                with nothing_written():
-                    made.append(other.compile_pymc_model(synthesizer.model))
-            fit = other.sample(
-                made[2], draws=draws, tune=1000, chains=2, cores=1, seed=1, progress_bar=False,
-                target_accept=TARGET_ACCEPT,
-            )  # fmt: skip
-            synthesizer.log_likelihood_at(fit["posterior"].to_dataset())
+            synthesizer = ppm.PyMCSynthesizer(
+                model, target_accept=TARGET_ACCEPT, nuts_sampler=nuts_sampler
+            )
+            made.append(synthesizer)
+            made.append(np.random.default_rng(3).uniform(0.3, 1.0, synthesizer.records))
+        synthesizer, weights = made
+        fit = synthesizer.fit(weights, draws=draws, random_seed=1)
         names = [variable.name for variable in model.free_RVs]
         found = az.ess(fit["posterior"].to_dataset()[names])
         return min(float(found[name].min()) for name in names)
@@ -106,8 +94,8 @@ def weighted(model, draws, nutpie):
 WAYS = {
     "plain": plain,
     "mechanism": mechanism,
-    "weighted": lambda model, draws: weighted(model, draws, False),
-    "nutpie": lambda model, draws: weighted(model, draws, True),
+    "weighted": lambda model, draws: weighted(model, draws, "pymc"),
+    "nutpie": lambda model, draws: weighted(model, draws, "nutpie"),
 }
 
 
