@@ -91,7 +91,7 @@ def exercises(g):
                 Mistake(
                     "first eight totals only",
                     first_eight,
-                    "Eight equations are enough without noise only. Use all of the totals.",
+                    "Eight equations are enough only without noise. Use all of the totals.",
                 ),
                 Mistake(
                     "first eight totals only, rounded",

@@ -141,7 +141,7 @@ def exercises(g):
                     "weight 0 for a missing answer",
                     lambda: answered,
                     "Nothing is known of these two. Does that make them dangerous or harmless? "
-                    "And they belong to the smallest and largest bound.",
+                    "And their bounds take part in the scaling.",
                 ),
                 Mistake(
                     "scaled without them",

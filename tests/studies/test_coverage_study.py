@@ -261,6 +261,28 @@ def test_databases_are_the_same_whatever_is_drawn_from_them(model, monkeypatch):
     assert np.array_equal(np.concatenate(databases[7]), np.concatenate(databases[2]))
 
 
+def test_limits_that_cut_terms_off_make_the_centre_vary_by_more_than_real_records_do():
+    """Its variance by the pull of one more record, as a share of that of the counts' mean."""
+    law, counts = stats.poisson(100), Counts()
+    values = np.arange(72, 132)
+    chance = law.pmf(values) / law.pmf(values).sum()
+    usual = law.ppf((np.arange(400) + 0.5) / 400).astype(np.int64)
+
+    def share(limits):
+        def centre(records):
+            model = ppm.GammaPoisson(records, shape=counts.shape, rate=counts.rate)
+            return model.posterior(np.full(records.size, 0.38), censor=limits).mean()
+
+        start = centre(usual)
+        pull = (usual.size + 1) * np.array([
+            centre(np.append(usual, value)) - start for value in values
+        ])
+        return chance @ (pull - chance @ pull) ** 2 / law.var()
+
+    assert share(None) == pytest.approx(1, abs=0.05)
+    assert share(ppm.Censoring(-2.23, -1.23, smooth=False)) > 1.08
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [
