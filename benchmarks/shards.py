@@ -8,13 +8,12 @@ Three ways to spend the same ε = W are compared, all under public limits with o
 - ``K at W/K``: K releases of the whole table from one fit, limits of width W/K; a statistic is the
   mean of its K values.
 
-For counts (Gamma-Poisson) the mean of a release is looked at, and everything is computed by
-quadrature: the bias of its expectation against the mean of the data, and its standard deviation,
-both in per cent. For incomes (a mixture of two regressions) the settings are those of the chapter
-``strict_release``, and errors are those of ``ppm.utility.release_errors``, in per cent: the median
-over seeds of the sizes of errors. A seed draws the assignment, the fits and the releases, and with
-``--data`` not the records. Seconds are of the processor, with one thread and the chains one after
-the other; ``longest`` is the longest of the fits, which is what K cores would wait for.
+The chapter ``large_data`` computes them for counts; here they are for incomes, with a mixture of
+two regressions. Settings are those of the chapter ``strict_release``, and errors are those of
+``ppm.utility.release_errors``, in per cent: the median over seeds of the sizes of errors. A seed
+draws the assignment, the fits and the releases, and with ``--data`` not the records. Seconds are of
+the processor, with one thread and the chains one after the other; ``longest`` is the longest of the
+fits, which is what K cores would wait for.
 
 Run it with ``python benchmarks/shards.py [--seeds 5] [--data diary17.zip] [--csv FILE]``. The
 errors are computed from the records, outside any ε.
@@ -39,60 +38,9 @@ MIXTURE = {
 SHOWN = [
     "mean", "median", "90th percentile", "10th percentile", "means by education", "means by region",
 ]
-PRIOR = {"shape": 2.0, "rate": 0.2}
-TRUE_MEAN = 10.0
 
 
-# ---- counts, by quadrature ----------------------------------------------------------------------
-
-
-def moments(counts, weight, censor):
-    """Mean and variance of μ."""
-    found = ppm.GammaPoisson(counts, **PRIOR).posterior(
-        np.full(counts.size, weight), censor=censor
-    )
-    return found.mean(), found.var()
-
-
-def counts_row(n, width, shards, replicates, seed):
-    """Bias and standard deviation of the mean of a release, in per cent, over databases."""
-    rng = np.random.default_rng([seed, n])
-    public = ppm.GammaPoisson(rng.poisson(TRUE_MEAN, 2000), **PRIOR)
-    reference = public.log_likelihood(public.fit(draws=100, random_seed=rng))
-
-    def limits(width):
-        weight = ppm.censoring.censoring_weight(width, reference, outside=OUTSIDE)
-        return weight, ppm.censoring.censoring_interval(width, weight * reference, smooth=False)
-
-    found = {"whole": [], "shards": [], f"{shards} at W/{shards}": []}
-    for _ in range(replicates):
-        counts = rng.poisson(TRUE_MEAN, n)
-        mean, spread = moments(counts, *limits(width))
-        found["whole"].append((mean, spread + mean / n, counts.mean()))
-        mean, spread = moments(counts, *limits(width / shards))
-        found[f"{shards} at W/{shards}"].append(
-            (mean, (spread + mean / n) / shards, counts.mean())
-        )
-        parts = ppm.studies.random_shards(n, shards, random_seed=rng)
-        share = np.array([rows.size for rows in parts]) / n
-        mean, spread = np.array([moments(counts[rows], *limits(width)) for rows in parts]).T
-        found["shards"].append(
-            (share @ mean, share**2 @ (spread + mean / (n * share)), counts.mean())
-        )
-    for way, values in found.items():
-        mean, variance, truth = np.array(values).T
-        yield {
-            "n": n, "W": width, "way": way,
-            "bias (%)": 100 * np.mean(mean / truth - 1),
-            "sd of the bias (%)": 100 * np.std(mean / truth - 1),
-            "sd of a release (%)": 100 * np.mean(np.sqrt(variance) / truth),
-        }
-
-
-# ---- incomes ------------------------------------------------------------------------------------
-
-
-def incomes_rows(data, width, shards, seed, sweeps):
+def rows_of(data, width, shards, seed, sweeps):
     settings = MIXTURE | {"warmup": sweeps}
     public = ppm.survey.simulate(3000, random_seed=10_000 + seed)
     known, _ = ppm.survey.predictor_matrix(public)
@@ -156,34 +104,25 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--shards", type=int, default=4)
     parser.add_argument("--widths", type=float, nargs="+", default=[1.0, 2.0])
-    parser.add_argument("--sizes", type=int, nargs="+", default=[400, 1600, 6400])
-    parser.add_argument("--replicates", type=int, default=50, help="databases of counts")
-    parser.add_argument("--seeds", type=int, default=5, help="seeds of the mixture")
+    parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--sweeps", type=int, default=1000, help="warm-up, and draws a chain")
     parser.add_argument("--data", help="Consumer Expenditure file; simulated records without it")
-    parser.add_argument("--csv", help="where the rows go as well: <CSV>.counts, <CSV>.incomes")
+    parser.add_argument("--csv", help="where the rows go as well")
     options = parser.parse_args()
-    counts = pd.DataFrame([
-        row for n in options.sizes for width in options.widths
-        for row in counts_row(n, width, options.shards, options.replicates, 1)
-    ])
-    print(f"counts: mean of a release, {options.replicates} databases of each size, by quadrature")
-    print(counts.round(3).to_string(index=False), flush=True)
     rows = []
     for seed in range(1, options.seeds + 1):
         data = ppm.survey.load(options.data) if options.data else ppm.survey.simulate(
             random_seed=seed
         )
         for width in options.widths:
-            rows += incomes_rows(data, width, options.shards, seed, options.sweeps)
+            rows += rows_of(data, width, options.shards, seed, options.sweeps)
             print(pd.DataFrame(rows[-3:]).round(2).to_string(index=False, header=False), flush=True)
     rows = pd.DataFrame(rows)
     kind = "the file" if options.data else "simulated"
     print(f"incomes, {kind}: medians over {options.seeds} seeds")
     print(rows.groupby(["n", "W", "way"], sort=False).median().round(2).to_string())
     if options.csv:
-        counts.to_csv(f"{options.csv}.counts", index=False)
-        rows.to_csv(f"{options.csv}.incomes", index=False)
+        rows.to_csv(options.csv, index=False)
 
 
 if __name__ == "__main__":
