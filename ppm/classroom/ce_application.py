@@ -27,7 +27,7 @@ def given():
         incomes_of_a_pattern=np.array([21.0, 24.5, 30.0, 33.0, 90.0, 100.0]),
         radius=0.2,
         true_incomes=np.array([30.0, 50.0, 52.0, 80.0, 200.0]),
-        released_incomes=np.array([50.0, 51.0, 33.0, 83.0, 170.0]),
+        released_incomes=np.array([50.0, 51.0, 33.0, 83.0, 164.0]),
         medians_one=np.array([41.0, 55.0, 47.0, 60.0]),
         medians_two=np.array([52.0, 44.0, 71.0, 49.0]),
         estimates=others.normal(62.0, 1.2, 20).round(2),
@@ -46,6 +46,11 @@ def exercises(g):
     outside = distance > radius * pattern[:, None]
     near = np.abs(g.released_incomes - g.true_incomes[:, None]) <= radius * g.true_incomes[:, None]
     own, matches = near.diagonal(), near.sum(axis=1)
+
+    def by_released():
+        close = np.abs(g.released_incomes - g.true_incomes[:, None]) <= radius * g.released_incomes
+        return (close.diagonal() / np.maximum(close.sum(axis=1), 1)).sum()
+
     m = g.estimates.size
     within, between = g.variances.mean(), g.estimates.var(ddof=1)
     pooled = np.concatenate([g.medians_one, g.medians_two])
@@ -109,6 +114,12 @@ def exercises(g):
                     "one over the matches, own or not",
                     lambda: (1 / matches[matches > 0]).sum(),
                     "Who has matches, but not the own record among them?",
+                ),
+                Mistake(
+                    "radius of the released income",
+                    by_released,
+                    "The intruder knows the true income up to the radius. Of which income is the "
+                    "radius a share?",
                 ),
             ),
             "Sum T / c over the units.",

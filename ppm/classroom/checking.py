@@ -1,5 +1,6 @@
 """Check an answer: right, or wrong with a hint that does not give the right one away."""
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -8,8 +9,10 @@ import numpy as np
 
 # answers within this share of the right one are right: single precision passes, rounding does not
 TOLERANCE = 1e-4
-# answers within this share of it were probably rounded on the way
+# answers within this share of it were rounded on the way, or come from another formula
 CLOSE = 0.02
+# and an entry below this share of the largest one is compared as if it were that large
+NEARLY_NOTHING = 1e-3
 
 
 @dataclass(frozen=True)
@@ -55,7 +58,7 @@ class Exercise:
     look : str
         Where to look, for any other wrong answer.
     tolerance : float, default 1e-4
-        Largest distance from the right answer, as a share of its largest entry.
+        Largest distance of an entry from the right one, as a share of it.
     options : str, default ""
         The letters to choose from, where it asks for letters.
 
@@ -182,27 +185,31 @@ def _as_numbers(answer):
 
 
 def _as_letters(answer):
-    """An answer as a set of lower-case letters; None if it holds anything longer."""
-    if isinstance(answer, str):
-        answer = answer.replace(",", " ").replace(" ", "")
+    """An answer as a set of lower-case letters, as people list them; None if it is no such list."""
     try:
-        letters = {str(entry).strip().lower() for entry in answer}
+        entries = [answer] if isinstance(answer, str) else [str(entry) for entry in answer]
     except TypeError:
         return None
-    return letters if all(len(letter) == 1 for letter in letters) else None
+    letters = "".join(re.sub(r"\band\b|[\s,;&()./]", "", entry.lower()) for entry in entries)
+    return set(letters) if letters.isalpha() else None
 
 
 def _agree(values, other, tolerance):
-    if values.shape != other.shape:
-        return False
-    finite = np.abs(other[np.isfinite(other)])
-    room = tolerance * finite.max(initial=0.0)
-    return bool(np.allclose(values, other, rtol=tolerance, atol=room))
+    return values.shape == other.shape and bool(_entries_agree(values, other, tolerance).all())
+
+
+def _entries_agree(values, other, tolerance):
+    """Which entries are right, each by itself: a list may hold a small number beside a large one."""
+    size = np.abs(other)
+    largest = size.max(initial=0.0, where=np.isfinite(size))
+    # an entry of nearly nothing has the rounding errors of the others
+    room = tolerance * np.maximum(size, NEARLY_NOTHING * largest)
+    return np.isclose(values, other, rtol=0.0, atol=room)
 
 
 def _shape_fault(values, right):
     if values.ndim == 2 and values.T.shape == right.shape:
-        return "Rows and columns are exchanged: draws stand in rows, records in columns."
+        return "Rows and columns are exchanged."
     if right.ndim == 0:
         return f"This is an array of shape {values.shape}, where one number belongs."
     if values.ndim == 0:
@@ -228,13 +235,16 @@ def _value_fault(values, right):
         if np.any(right) and _agree(values, other, tolerance):
             return told
     if np.isfinite(right).all():
-        # of several numbers beside their differences: ends of an interval are far out and near
-        room = CLOSE * (np.ptp(right) or np.abs(right).max())
-        if np.abs(values - right).max() <= room:
-            return "Close, but not the number. Was something rounded on the way? Keep all digits."
+        # ends of an interval are close beside its width, a small number beside itself
+        room = CLOSE * np.minimum(np.abs(right), np.ptp(right) or np.inf)
+        if np.all(np.abs(values - right) <= room):
+            return (
+                "Close, but not the number. Was something rounded on the way (keep all digits), "
+                "or does another formula come near it?"
+            )
     if right.ndim == 1 and _agree(np.sort(values), np.sort(right), TOLERANCE):
         return "These are the right numbers in another order: keep the one that was asked for."
     if right.ndim:
-        near = np.isclose(values, right, rtol=TOLERANCE, atol=TOLERANCE * np.abs(right).max())
+        near = _entries_agree(values, right, TOLERANCE)
         return f"The shape is right; {near.sum()} of {near.size} entries are."
     return "Not this number."

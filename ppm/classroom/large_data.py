@@ -87,6 +87,11 @@ def exercises(g):
                     lambda: [8e-9 * g.draws * g.records, 16e-9 * g.draws * g.records],
                     "A bound is a maximum over draws: what of the draws stays?",
                 ),
+                Mistake(
+                    "units of 2³⁰ bytes",
+                    lambda: [8 * g.draws * g.records / 2**30, 16 * g.records / 2**30],
+                    "Your unit is 2³⁰ bytes. Wanted are units of 10⁹.",
+                ),
             ),
             "A number in double precision takes eight bytes.",
         ),

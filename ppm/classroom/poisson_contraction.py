@@ -45,6 +45,7 @@ def exercises(g):
     limit = 1 - 0.025 ** (1 / g.databases)
     kept = ppm.record_weights(g.bounds, truncate_at=g.M)
     truncated = model.posterior(kept)
+    capped = model.posterior(np.minimum(g.weights, g.M / g.bounds))
     sorted_bounds = np.sort(g.study_bounds)
 
     def share_above(factor):
@@ -61,6 +62,16 @@ def exercises(g):
                     "prior left out",
                     lambda: [g.weights @ g.counts, total],
                     "The records' part is there. What did the prior bring along?",
+                ),
+                Mistake(
+                    "prior's rate left out",
+                    lambda: [g.shape + g.weights @ g.counts, total],
+                    "The prior has a rate as well: it adds to the second number.",
+                ),
+                Mistake(
+                    "prior's shape left out",
+                    lambda: [g.weights @ g.counts, g.rate + total],
+                    "The prior has a shape as well: it adds to the first number.",
                 ),
                 Mistake(
                     "all weights 1",
@@ -206,6 +217,22 @@ def exercises(g):
                     "spread of the counts",
                     lambda: (truncated.mean() - g.counts.mean()) / g.counts.std(),
                     "The counts spread far more than the posterior of their mean.",
+                ),
+                Mistake(
+                    "the other sign",
+                    lambda: (g.counts.mean() - truncated.mean()) / truncated.std(),
+                    "Look at the sign: below the mean of the counts the distance is negative.",
+                ),
+                Mistake(
+                    "weights cut down, not to 0",
+                    lambda: (capped.mean() - g.counts.mean()) / capped.std(),
+                    "You lowered weights until the records just keep to M. What does Weighted-M "
+                    "do with a record above M?",
+                ),
+                Mistake(
+                    "mean that the counts were drawn with",
+                    lambda: (truncated.mean() - 100) / truncated.std(),
+                    "Counts are not exactly on the mean that they were drawn with. Take their own.",
                 ),
             ),
             "Mean and standard deviation are those of the Weighted-M pseudo posterior.",

@@ -50,6 +50,15 @@ def _losses(g):
     return model.posterior().logpdf(g.mu) - without.posterior().logpdf(g.mu)
 
 
+def _log_ratio(g, shape, rate, power):
+    """The same from two densities of SciPy; its scale is the rate to the power of minus one."""
+
+    def density(counts):
+        return stats.gamma.logpdf(g.mu, shape + counts.sum(), scale=(rate + counts.size) ** power)
+
+    return density(g.counts) - density(g.others)
+
+
 def exercises(g):
     """The exercises that have a check."""
     model = ppm.GammaPoisson(g.counts, shape=g.shape, rate=g.rate)
@@ -117,6 +126,13 @@ def exercises(g):
                     lambda: np.log10(caught / alarms),
                     "Nats are natural logarithms.",
                 ),
+                Mistake(
+                    "above the threshold only",
+                    lambda: np.log(
+                        np.mean(g.means_with > g.threshold) / np.mean(g.means_without > g.threshold)
+                    ),
+                    "The attacker says so at the threshold itself, too.",
+                ),
             ),
             "Estimate two probabilities of the same event.",
         ),
@@ -176,6 +192,16 @@ def exercises(g):
                     "average over the grid",
                     lambda: np.abs(_losses(g)).mean(),
                     "An average is no guarantee: the definition asks about every set.",
+                ),
+                Mistake(
+                    "rate taken for SciPy's scale",
+                    lambda: np.abs(_log_ratio(g, g.shape, g.rate, 1)).max(),
+                    "SciPy speaks of the scale, the book of the rate.",
+                ),
+                Mistake(
+                    "prior left out",
+                    lambda: np.abs(_log_ratio(g, 0.0, 0.0, -1)).max(),
+                    "Both posteriors have a prior.",
                 ),
             ),
             "Two Gamma densities, on the same grid.",

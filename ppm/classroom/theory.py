@@ -184,6 +184,11 @@ def exercises(g):
                     "One Δ pays for the likelihood. What does the normaliser cost?",
                 ),
                 Mistake(
+                    "Δ itself",
+                    lambda: delta,
+                    "This is Δ, the bound of the weighted fit. What does a release with it cost?",
+                ),
+                Mistake(
                     "one release",
                     lambda: 2 * delta,
                     "This is what one release costs. How many are there?",

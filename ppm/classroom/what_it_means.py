@@ -82,6 +82,11 @@ def exercises(g):
                     "These are odds. Which probability belongs to them?",
                 ),
                 Mistake(
+                    "probability for the odds before",
+                    lambda: 1 / (1 + np.exp(-g.budget) / g.prior),
+                    "You began with the probability. The odds before are a little more than that.",
+                ),
+                Mistake(
                     "two values",
                     lambda: ppm.disclosure.belief_limits(g.prior, 2 * g.budget)[1],
                     "This is the limit between two values of the record. Here it is one value "

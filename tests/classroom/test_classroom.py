@@ -159,6 +159,25 @@ TYPED = [
         "Δ without the factor 2",
     ),
     ("poisson_contraction", "none-of-400", "3 / 400", "rule of three"),
+    (
+        "poisson_contraction",
+        "posterior",
+        "[20 + given.weights @ given.counts, given.weights.sum()]",
+        "prior's rate left out",
+    ),
+    (
+        "privacy_audit",
+        "exact-loss",
+        "abs(stats.gamma.logpdf(given.mu, 53, scale=8.1)"
+        " - stats.gamma.logpdf(given.mu, 35, scale=7.1)).max()",
+        "rate taken for SciPy's scale",
+    ),
+    (
+        "what_it_means",
+        "belief",
+        "(odds := 0.001 * np.exp(2)) / (1 + odds)",
+        "probability for the odds before",
+    ),
     ("privacy_audit", "membership", "caught - false_alarms", "difference of the shares"),
     ("privacy_audit", "public-oscillations", "2 * bounds", "twice the bounds"),
     ("privacy_audit", "capped", "given.cap / bounds", "cap over bound, not cut at 1"),
@@ -299,6 +318,17 @@ def test_a_wrong_answer_is_told_in_what_respect(three, answer, told):
     assert told in verdict.message
 
 
+def test_a_small_number_beside_a_large_one_must_be_right_by_itself():
+    exercise = classroom.Exercise("q", "two", lambda: [2400.0, 1.58], (), "Each by itself.")
+    assert exercise.judge(np.float32([2400.0, 1.58])).solved
+    for small, told in ((1.585, "Close"), (1.4, "1 of 2 entries"), (3.16, "1 of 2 entries")):
+        verdict = exercise.judge([2400.0, small])
+        assert not verdict.solved and told in verdict.message
+    # but what is nothing may be left with the rounding error of the others
+    zero = classroom.Exercise("z", "two", lambda: [2400.0, 0.0], (), "")
+    assert zero.judge([2400.0, 1e-5]).solved and not zero.judge([2400.0, 0.1]).solved
+
+
 def test_ends_of_an_interval_are_close_beside_its_width_and_not_beside_its_level():
     exercise = classroom.Exercise("i", "two ends", lambda: np.array([37.0, 39.0]), (), "Widths.")
     assert "Close" in exercise.judge([37.01, 39.01]).message
@@ -319,7 +349,8 @@ def test_rows_and_columns_that_are_exchanged_are_seen():
     ("answer", "told"),
     [
         ("a", "Only one."), ("abc", "3 of 4 are judged rightly. See the box."), ("c", "1 of 4"),
-        (["ab"], "wanted: letters, out of a, b, c, d"), ("ax", "wanted: letters"), (7, "wanted"),
+        (["a1"], "wanted: letters, out of a, b, c, d"), ("ax", "wanted: letters"), (7, "wanted"),
+        ([0, 1], "wanted"), ([True, True, False], "wanted"), ("none", "wanted"), ("and", "wanted"),
     ],
 )
 def test_of_wrong_letters_it_is_told_how_many_are_judged_rightly(answer, told):
@@ -327,9 +358,31 @@ def test_of_wrong_letters_it_is_told_how_many_are_judged_rightly(answer, told):
     exercise = classroom.Exercise(
         "l", "letters", lambda: {"a", "b"}, (slip,), "See the box.", options="abcd"
     )
-    assert exercise.judge("ba").solved
     verdict = exercise.judge(answer)
     assert not verdict.solved and verdict.message.startswith(told)
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "ba",
+        "A and B",
+        "(a), (b)",
+        "a) b)",
+        "a; b",
+        "a & b",
+        "a\nb",
+        ["(a)", "(b)"],
+        ["A, B"],
+        ("b", "a"),
+    ],
+)
+def test_letters_are_read_however_they_are_listed(answer):
+    exercise = classroom.Exercise("l", "letters", lambda: {"a", "b"}, (), "", options="abcd")
+    assert exercise.judge(answer).solved
+    assert not classroom.Exercise(
+        "l", "letters", lambda: {"a"}, (), "", options="abcd"
+    ).judge(answer).solved
 
 
 def test_a_chapter_counts_what_is_solved_and_an_answer_can_be_taken_back():
