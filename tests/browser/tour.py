@@ -79,9 +79,14 @@ OUTPUTS = """slider => {
   return [slider.value, (named.length ? named : [...near ?? []]).map(e => e.textContent).join('|')];
 }"""
 
-AXE = """async ([include, options]) => (await axe.run(
+# once on a page: what cannot be serious is not looked for, and the contrast of given elements alone
+RULES = """contrast => axe.configure({rules: axe._audit.rules.flatMap(rule =>
+  rule.id === 'color-contrast' ? (contrast ? [{id: rule.id, selector: contrast}] : [])
+  : ['serious', 'critical'].includes(rule.impact) ? [] : [{id: rule.id, enabled: false}]
+)})"""
+AXE = """async options => (await axe.run(
   // formulas have the colour of the text around them, and thousands of elements
-  {include, exclude: [['mjx-container']]},
+  {exclude: [['mjx-container']]},
   {resultTypes: ['violations'], preload: false, ...options},
 )).violations.map(found => [
   found.impact, found.id, found.nodes.length,
@@ -215,7 +220,8 @@ class Tour:
                 self._fault("overflow", f"{where}: {wide}")
             try:
                 # a busy machine hands on the change of scheme late
-                self.page.wait_for_function(SCHEME, arg=scheme, timeout=PATIENCE)
+                if not self.page.evaluate(SCHEME, scheme):
+                    self.page.wait_for_function(SCHEME, arg=scheme, timeout=PATIENCE)
             except TimeoutError:
                 shown = self.page.evaluate("() => document.documentElement.dataset.theme")
                 self._fault("theme", f"{where}: is {shown}")
@@ -225,6 +231,7 @@ class Tour:
             if self.thorough or (size, scheme) in CORNERS:
                 if not injected:
                     self.page.evaluate(AXE_SCRIPT)
+                    self.page.evaluate(RULES, None if self.thorough else "[data-look]")
                 injected = True
                 self._look_with_axe(where, scheme)
 
@@ -266,26 +273,22 @@ class Tour:
         # axe asks the page for its style sheets, which a folder on disk refuses
         self._listening = False
         if self.thorough:
-            found = self.page.evaluate(AXE, [None, {}])
+            found = self.page.evaluate(AXE, {})
         else:
-            rules = {"rules": {CONTRAST: {"enabled": False}}}
-            if not self._wide():
-                rules = {"runOnly": OF_WIDTH}
-            found = self.page.evaluate(AXE, [None, rules]) + self._contrast(scheme)
+            found = self.page.evaluate(AXE, self._rules(scheme))
+            self.page.evaluate(FORGET)
         self._listening = True
         for impact, rule, number, example in found:
             if impact in ("serious", "critical"):
                 self._fault("accessibility", f"{where}: {rule} ({number}), {example}")
 
-    def _contrast(self, scheme):
-        """Contrast of the text that looks like none on the pages before."""
+    def _rules(self, scheme):
+        """What axe is to look for: contrast only of text that looks like none on pages before."""
         new = self.page.evaluate(LOOKS, self._looks[scheme])
         self._looks[scheme] += new
-        if not new:
-            return []
-        found = self.page.evaluate(AXE, [[["[data-look]"]], {"runOnly": [CONTRAST]}])
-        self.page.evaluate(FORGET)
-        return found
+        if self._wide():
+            return {"rules": {CONTRAST: {"enabled": bool(new)}}}
+        return {"runOnly": [*OF_WIDTH, *([CONTRAST] if new else [])]}
 
     def _follow(self):
         """Whether links within the book lead to a page, and to a place on it."""
