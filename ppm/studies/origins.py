@@ -44,6 +44,8 @@ _OF_EVERY_CLASS = {
     "__match_args__", "__module__", "__qualname__", "__slotnames__", "__slots__",
     "__static_attributes__", "__weakref__", "_abc_impl",
 }
+# folders of packages: of this environment, and of those that it lies upon, as on many clusters
+_SHELVES = {"site-packages", "dist-packages"}
 # stands in __init__ for a default that a function of the dataclass makes
 _FACTORY = getattr(dataclasses, "_HAS_DEFAULT_FACTORY", Ellipsis)
 
@@ -259,7 +261,10 @@ def _is_installed(module):
 def _installed(file):
     homes = [Path(__file__).parents[1]]
     homes += [Path(sysconfig.get_path(name)) for name in ("purelib", "platlib", "stdlib")]
-    return any(Path(file).resolve().is_relative_to(home.resolve()) for home in homes)
+    file = Path(file).resolve()
+    return not _SHELVES.isdisjoint(file.parts) or any(
+        file.is_relative_to(home.resolve()) for home in homes
+    )
 
 
 def _module(module):
