@@ -7,8 +7,10 @@ the kind of fault, and never a record's value: it may end in a log that others r
 import contextlib
 import math
 import numbers
+import os
 from importlib import import_module
 from importlib.util import find_spec
+from pathlib import Path
 
 import numpy as np
 
@@ -210,6 +212,23 @@ def check_counts(name, values):
             f"({wrong.size} of {values.size} are not)"
         )
     return values.astype(np.int64)
+
+
+def check_folder(name, value):
+    """Return the name of a folder as a Path, with the home folder in the place of ``~``.
+
+    Raises
+    ------
+    ValueError
+        If it names nothing. An empty text would be the folder where one stands.
+    """
+    if isinstance(value, (str, os.PathLike)):
+        text = os.fsdecode(value)
+        if text.strip() and "\0" not in text:
+            # RuntimeError: whose home is not known
+            with contextlib.suppress(RuntimeError):
+                return Path(text).expanduser()
+    raise ValueError(f"{name} must be a folder; got {shown(value)}")
 
 
 # ---- what is imported when -----------------------------------------------------------------------

@@ -6,11 +6,10 @@ import re
 import time
 import uuid
 import warnings
-from pathlib import Path
 
 import numpy as np
 
-from ppm._validation import shown
+from ppm._validation import check_folder
 from ppm.disclosure import NOTE_FILE, own_file, own_folder
 
 # what a process that was killed left half-written is removed when it is older than this
@@ -51,10 +50,7 @@ class KeptFolder:
 
     def __init__(self, folder, *, name, note, what):
         self.what = what
-        try:
-            self.folder = Path(folder)
-        except TypeError:
-            raise ValueError(f"{name} must be a folder; got {shown(folder)}") from None
+        self.folder = check_folder(name, folder)
         text = self.folder / NOTE_FILE
         try:
             if not self.folder.exists():

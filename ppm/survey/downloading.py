@@ -3,11 +3,10 @@
 import hashlib
 import re
 import zipfile
-from pathlib import Path
 
 import numpy as np
 
-from ppm._validation import needed_for
+from ppm._validation import check_folder, needed_for
 from ppm.survey.files import DataFileError
 
 BUREAU_URL = "https://www.bls.gov/cex/pumd/data/comma"
@@ -71,7 +70,7 @@ def download(
     if known_hash is not None and expected is None:
         raise ValueError(f"known_hash must be 64 hexadecimal digits of a SHA256: {known_hash!r}")
 
-    folder = Path(folder).expanduser()
+    folder = check_folder("folder", folder)
     folder.mkdir(parents=True, exist_ok=True)
     name = f"{'intrvw' if survey == 'interview' else 'diary'}{year % 100:02d}.zip"
     target, record = folder / name, folder / f"{name}.sha256"

@@ -563,7 +563,8 @@ def test_two_drivers_in_one_store_do_not_disturb_each_other(tmp_path, monkeypatc
 
 
 @POSIX
-def test_the_store_is_its_owners_and_says_what_it_is(tmp_path):
+def test_the_store_is_its_owners_and_says_what_it_is(tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path))
     store = tmp_path / "new" / "store"
     before = os.umask(0o022)
     try:
@@ -573,8 +574,14 @@ def test_the_store_is_its_owners_and_says_what_it_is(tmp_path):
     assert stat.S_IMODE(store.stat().st_mode) == 0o700
     assert {stat.S_IMODE(file.stat().st_mode) for file in store.iterdir()} == {0o600}
     assert "CONFIDENTIAL" in (store / "CONFIDENTIAL.txt").read_text()
-    with pytest.raises(ValueError, match="^store must be a folder; got 3"):
-        chosen_engine(None, 3, 1)
+    for wrong in (3, "", "  ", b"", "a\0", "~nobody-of-this-name/a"):
+        with pytest.raises(ValueError, match="^store must be a folder; got "):
+            chosen_engine(None, wrong, 1)
+    file = store / "CONFIDENTIAL.txt"
+    with pytest.raises(ValueError, match="^store: cannot write into .*CONFIDENTIAL.txt: Not a dir"):
+        chosen_engine(None, file, 1)
+    # as a shell would read it
+    assert chosen_engine(None, "~/no", 1).store.folder == tmp_path / "no"
     with pytest.raises(ValueError, match="^store needs a random_seed"):
         chosen_engine(None, store, None)
 
@@ -688,6 +695,24 @@ def test_a_synthesizer_is_known_by_what_its_class_calls(monkeypatch):
     assert key(study_models.ShiftedCounts([1, 2])) == before
     monkeypatch.setattr(study_models, "shifted", lambda log_lik: log_lik - 2.0)
     assert key(model) != before
+
+
+def test_packages_below_this_environment_are_known_by_their_version(tmp_path, monkeypatch):
+    # all their files, and those of all that they import, would take minutes
+    for shelf, name in (("site-packages", "ppm_test_below"), ("own", "ppm_test_mine")):
+        file = tmp_path / shelf / f"{name}.py"
+        file.parent.mkdir()
+        file.write_text("__version__ = '1'\nclass Odd(ValueError): pass\n")
+        monkeypatch.syspath_prepend(file.parent)
+    import ppm_test_below
+    import ppm_test_mine
+
+    kept = [key(ppm_test_below), key(ppm_test_mine)]
+    for module in (ppm_test_below, ppm_test_mine):
+        Path(module.__file__).write_text("__version__ = '1'\n")
+    assert [key(ppm_test_below) == kept[0], key(ppm_test_mine) == kept[1]] == [True, False]
+    assert engine.name_of(ppm_test_below.Odd()) == "Odd"
+    assert engine.name_of(ppm_test_mine.Odd()) == "an error of the study's own code"
 
 
 def test_a_study_of_another_class_is_computed_and_not_found(tmp_path):
