@@ -55,12 +55,13 @@ class KeptFolder:
         try:
             if not self.folder.exists():
                 own_folder(self.folder)
-            if not text.exists():
+            # on a full disk an empty one may have been left
+            if not text.exists() or not text.stat().st_size:
                 own_file(text).write_text(note, "utf-8")
             for file in self.folder.glob("*.npz"):
                 if re.fullmatch(r"[0-9a-f]{40}", file.stem):
-                    # somebody else's file is theirs to open or close
-                    with contextlib.suppress(PermissionError):
+                    # somebody else's file is theirs to open or close, or gone by now
+                    with contextlib.suppress(PermissionError, FileNotFoundError):
                         file.chmod(0o600)
             self._remove_old_parts()
         except OSError as error:
@@ -89,8 +90,6 @@ class KeptFolder:
             From the head and the arrays of the file to the result.
         """
         path = self.path(key)
-        if not path.exists():
-            return None
         try:
             # opened here, because NumPy leaves a file open that it cannot read
             with path.open("rb") as stream, np.load(stream, allow_pickle=False) as found:
@@ -100,6 +99,8 @@ class KeptFolder:
             if head["key"] != key:
                 raise ValueError(f"it belongs to another {self.what}")
             return build(head, arrays)
+        except FileNotFoundError:
+            return None
         except Exception as error:
             # damage shows in many ways: as a broken archive, a missing entry, a wrong shape
             warnings.warn(
@@ -124,4 +125,6 @@ class KeptFolder:
                 stacklevel=3,
             )
         finally:
-            part.unlink(missing_ok=True)
+            # there is none if the disk turned read-only, which its removal would say once more
+            with contextlib.suppress(OSError):
+                part.unlink()

@@ -244,14 +244,14 @@ class _Window:
         """Finish the task of a future; its number, if its process was killed."""
         i = self.running.pop(future)
         try:
-            self.finish(i, future.result())
+            outcome = future.result()
         except BrokenExecutor:
             return i
-        except (KeyboardInterrupt, GeneratorExit, PartFailed):
-            raise
         except (Exception, CancelledError) as error:
             # of the engine itself: those of tasks are outcomes. Its message may show a task
-            self.finish(i, given_back(error))
+            outcome = given_back(error)
+        # an error of keeping a result is none of the engine
+        self.finish(i, outcome)
         return None
 
     def _recover(self, lost, error=None):

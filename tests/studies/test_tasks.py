@@ -376,6 +376,61 @@ def test_a_full_disk_costs_the_file_and_not_the_result(tmp_path, monkeypatch):
     assert times_run(tmp_path) == {0: 1, 1: 1, 2: 2, 3: 2}
 
 
+def test_a_disk_that_turns_read_only_costs_the_file_and_not_the_result(tmp_path, monkeypatch):
+    real = {name: getattr(Path, name) for name in ("touch", "unlink")}
+    saved = []
+
+    def refused(name, path, **settings):
+        saved.append(path)
+        if len(saved) > 4 and path.suffix == ".part":
+            # also of a file that is not there
+            raise OSError(30, "Read-only file system")
+        return real[name](path, **settings)
+
+    for name in real:
+        monkeypatch.setattr(
+            Path, name, lambda path, name=name, **settings: refused(name, path, **settings)
+        )
+    todo = jobs(5)
+    with ThreadPoolExecutor(1) as executor:
+        with pytest.warns(DamagedFit, match="could not be kept.*Read-only"):
+            found = run(draw, todo, executor=executor, store=tmp_path)
+    assert np.array_equal(drawn(found), expected(todo))
+    assert 0 < len(list(tmp_path.glob("*.npz"))) < 5
+
+
+@pytest.mark.filterwarnings("error::ppm.studies.kept_folder.DamagedFit")
+def test_what_cannot_be_kept_is_no_failure_of_its_task_where_warnings_are_errors(
+    tmp_path, monkeypatch
+):
+    def full(stream, **arrays):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(kept_folder.np, "savez", full)
+    with ThreadPoolExecutor(1) as executor, pytest.raises(DamagedFit, match="No space left"):
+        run(draw, jobs(3), executor=executor, store=tmp_path)
+
+
+def test_a_note_that_a_full_disk_left_empty_is_written_when_there_is_room(tmp_path, monkeypatch):
+    def full(path, *arguments):
+        raise OSError(28, "No space left on device")
+
+    note = tmp_path / "CONFIDENTIAL.txt"
+    with (
+        monkeypatch.context() as patch,
+        pytest.raises(ValueError, match="^store: cannot write.*sp"),
+    ):
+        patch.setattr(Path, "write_text", full)
+        chosen_engine(None, tmp_path, 1)
+    assert not note.read_text()
+    chosen_engine(None, tmp_path, 1)
+    assert "CONFIDENTIAL" in note.read_text()
+    # what somebody wrote there stays
+    note.write_text("ours")
+    chosen_engine(None, tmp_path, 1)
+    assert note.read_text() == "ours"
+
+
 @pytest.mark.parametrize("stage", ["before", "while writing", "after renaming"])
 def test_an_interrupt_at_any_stage_keeps_what_is_finished(tmp_path, monkeypatch, stage):
     todo, store = jobs(12, tmp_path), tmp_path / "store"
@@ -533,6 +588,14 @@ def test_a_killed_driver_leaves_no_process_and_the_next_one_goes_on(tmp_path):
     found = run(engine_jobs.slow, todo, 2, store=store)
     assert np.array_equal(drawn(found), expected(todo))
     assert sum(times_run(tmp_path).values()) - sum(before.values()) == 12 - kept
+
+
+@POSIX
+def test_a_kept_file_that_goes_while_the_store_is_opened_is_none(tmp_path):
+    # a link to nothing is in the list of files, and cannot be closed to others
+    (tmp_path / f"{40 * 'a'}.npz").symlink_to(tmp_path / "gone")
+    todo = jobs(2)
+    assert np.array_equal(drawn(run(draw, todo, store=tmp_path, here=True)), expected(todo))
 
 
 def test_two_drivers_in_one_store_do_not_disturb_each_other(tmp_path, monkeypatch):
