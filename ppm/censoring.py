@@ -82,7 +82,8 @@ class Censoring:
     smooth: bool = True
 
     def __post_init__(self):
-        low = check_number("low", self.low, at_least=-_FAR, at_most=_FAR)
+        # there must be room for the other end
+        low = check_number("low", self.low, at_least=-_FAR, at_most=_FAR - 1.0)
         object.__setattr__(self, "low", low)
         high = check_number("high", self.high, above=low, at_most=_FAR)
         object.__setattr__(self, "high", high)
@@ -116,10 +117,11 @@ class Censoring:
             return xp.clip(weighted_log_p, self.low, self.high)
         half = self.width / 2.0
         middle = self.low + half
-        # rounding must not carry a term over its limit
-        return xp.clip(
-            middle + half * xp.tanh((weighted_log_p - middle) / half), self.low, self.high
-        )
+        # rounding must not carry a term over its limit; beyond the largest float it is at one
+        with np.errstate(over="ignore"):
+            return xp.clip(
+                middle + half * xp.tanh((weighted_log_p - middle) / half), self.low, self.high
+            )
 
     def slope(self, weighted_log_p):
         """Slopes h'(z) of the terms at weighted log-likelihoods z, in [0, 1].
@@ -138,7 +140,8 @@ class Censoring:
         if not self.smooth:
             return np.where((z > self.low) & (z < self.high), 1.0, 0.0)
         half = self.width / 2.0
-        return 1.0 - np.tanh((z - self.low - half) / half) ** 2
+        with np.errstate(over="ignore"):
+            return 1.0 - np.tanh((z - self.low - half) / half) ** 2
 
     def terms(self, log_lik, weights=None):
         """Terms of records with weights; weight 0 gives h(0), also where log p is infinite.

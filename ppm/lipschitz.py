@@ -295,10 +295,11 @@ def tail_bound(log_lik, weights=None, *, outside=0.01, confidence=0.95):
     places = np.arange(1, draws + 1)
     sure = binom.cdf(places - 1, draws, 1.0 - outside) >= confidence
     if not sure.any():
-        needed = math.ceil(math.log(1.0 - confidence) / math.log1p(-outside))
+        # a share that is hardly above 0 needs more draws than a whole number can say
+        needed = np.ceil(math.log(1.0 - confidence) / math.log1p(-outside))
         raise ValueError(
-            f"{draws} draws cannot bound all but {outside:g} of the posterior at "
-            f"{confidence:.0%} confidence; accepted: at least {needed} draws"
+            f"outside={outside:g} with confidence={confidence:g} needs at least {needed:.15g} "
+            f"draws; got {draws}"
         )
     ordered = np.sort(maxima)
     return TailBound(

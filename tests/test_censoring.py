@@ -36,6 +36,12 @@ def test_hard_censoring_cuts_and_smooth_censoring_is_the_formula():
     assert wide.term(-3.0 + 2.0) == pytest.approx(-3 + 2 * np.tanh(1.0))
 
 
+def test_log_likelihoods_near_the_largest_number_have_the_term_of_a_limit():
+    censor = Censoring(0.0, 1.0)
+    far = np.array([-1.7e308, 1.7e308])
+    assert censor.term(far).tolist() == [0.0, 1.0] and censor.slope(far).tolist() == [0.0, 0.0]
+
+
 def test_a_record_of_weight_zero_has_a_constant_term_also_where_it_is_impossible():
     for smooth in True, False:
         censor = Censoring(-3, -1, smooth)
@@ -69,6 +75,8 @@ def test_tensors_of_pymc_get_the_same_terms_with_a_slope():
         ((0, np.nan), "high must be a finite number"),
         # closer or farther out, terms are mostly rounding, and quadrature takes forever
         ((-1.7e308, 1.7e308), "low must be a finite number at least -1"),
+        # no other end has room beyond it
+        ((1e9, 1e9), "low must be a finite number at least .* at most 9{9}.0; got 1000000000.0"),
         ((0, 2e9), "high must be a finite number above 0.0 and at most 1"),
         ((-1, -1 + 1e-9), "high must be at least 1e-06 above low"),
         ((-1e8, -1e8 + 0.01), "high must be at least 0.1 above low"),

@@ -148,6 +148,12 @@ def test_an_impossible_record_has_an_infinite_oscillation_unless_it_is_removed()
     assert ppm.record_oscillations(log_lik, [1.0, 0.0, 0.0]).tolist() == [2.0, 0.0, 0.0]
 
 
+def test_an_oscillation_beyond_the_largest_number_is_infinite():
+    log_lik = [[1.7e308, 1.0], [-1.7e308, -1.0]]
+    assert ppm.record_oscillations(log_lik, [0.5, 0.5]).tolist() == [np.inf, 1.0]
+    assert ppm.record_bounds(log_lik, [0.5, 0.5]).tolist() == [8.5e307, 0.5]
+
+
 def test_oscillations_refuse_what_bounds_refuse():
     with pytest.raises(ValueError, match="that of record 1 does not"):
         ppm.record_oscillations(np.zeros((3, 2)), [0.5, 1.5])
@@ -282,6 +288,9 @@ def test_too_few_draws_for_a_tail_bound_are_told_how_many_would_do():
     ppm.tail_bound(np.zeros((299, 2)))
     with pytest.raises(ValueError, match="^outside must be between 0 and 1"):
         ppm.tail_bound(np.zeros((298, 2)), outside=1.0)
+    # more than any whole number says
+    with pytest.raises(ValueError, match="^outside=1e-310 with confidence=0.95 needs .* inf draws"):
+        ppm.tail_bound(np.zeros((298, 2)), outside=1e-310)
 
 
 def test_the_expected_bound_of_fewer_draws_is_the_mean_over_all_choices():
