@@ -50,15 +50,18 @@ def test_disjoint_shards_lose_what_the_worst_of_them_loses_and_never_more_than_t
     assert max(found) > 0.999
 
 
-def joint_loss(counts, shards, censor):
-    """Largest log ratio of the joint densities of all μ with and without each record, on a grid."""
-    grid = np.linspace(-40.0, 12.0, 4_001)
+def joint_loss(counts, shards, censor, weights=None, points=4_001):
+    """Largest log ratio of the joint densities of all μ with and without each record, on a grid.
+
+    Shards may be a function of the record that is absent, or None.
+    """
+    grid = np.linspace(-40.0, 12.0, points)
     log_p = counts[:, None] * grid - np.exp(grid) - gammaln(counts + 1.0)[:, None]
-    terms = censor.term(log_p)
+    terms = censor.term(log_p if weights is None else weights[:, None] * log_p)
     prior = 0.5 * grid - 0.1 * np.exp(grid)
 
     def densities(absent):
-        for rows in shards:
+        for rows in shards(absent) if callable(shards) else shards:
             values = prior + terms[[row for row in rows if row != absent]].sum(axis=0)
             yield values - logsumexp(values)
 
@@ -80,6 +83,33 @@ def test_the_audit_is_what_the_joint_density_of_two_shards_gives_on_a_grid(shard
     counts = np.array([5, 6, 0, 4, 40])
     found = ppm.audits.censored_shards(counts, shards, censor, **PRIOR)
     assert found["loss"].values == pytest.approx(joint_loss(counts, shards, censor), abs=5e-3)
+
+
+WEIGHTS = np.array([1.0, 0.3, 0.8, 0.5, 0.9])
+
+
+@pytest.mark.parametrize("weights", [None, WEIGHTS], ids=["all 1", "weights"])
+def test_each_record_has_its_own_weight_also_in_a_shard_that_it_moves_to(weights):
+    censor = ppm.Censoring(-3.5, -1.5)
+    counts = np.array([5, 6, 0, 4, 40])
+    shards = [[4, 1], [0, 2, 3]]
+    found = ppm.audits.censored_shards(counts, shards, censor, weights=weights, **PRIOR)
+    exact = joint_loss(counts, shards, censor, weights, 1_001)
+    assert found["loss"].values == pytest.approx(exact, abs=5e-3)
+    other = ppm.audits.censored_shards(counts, shards, censor, weights=WEIGHTS[::-1], **PRIOR)
+    assert other["loss"].values != pytest.approx(exact, abs=0.05)
+    rule = by_size(2)
+    moved = ppm.audits.censored_shards(counts, rule, censor, weights=weights, **PRIOR)
+    assert moved["moves"].any() and not moved["moves"].all()
+
+    def asked_again(absent):
+        values = counts.astype(float)
+        if absent is not None:
+            values[absent] = np.nan
+        return rule(values)
+
+    exact = joint_loss(counts, asked_again, censor, weights, 1_001)
+    assert moved["loss"].values == pytest.approx(exact, abs=5e-3)
 
 
 def test_a_record_in_two_shards_is_paid_for_twice():

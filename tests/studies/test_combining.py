@@ -39,6 +39,9 @@ def test_a_public_weight_widens_the_rule_for_a_drawn_parameter():
 def test_a_negative_variance_is_replaced_and_few_degrees_of_freedom_are_not_fewer_than_one():
     found = combine([1.0, 1.1], [4.0, 4.0], rule="fully synthetic")
     assert found.variance == 4.0 and found.degrees_of_freedom == math.inf
+    # a variance of exactly 0 is none either
+    none = combine([1.0, 3.0], [3.0, 3.0], rule="fully synthetic")
+    assert none.variance == 3.0 and none.degrees_of_freedom == math.inf
     # (1 + 1/2) * 0.5 hardly exceeds 0.74
     nearly = combine([1.0, 2.0], [0.74, 0.74], rule="fully synthetic")
     assert nearly.variance == pytest.approx(0.01) and nearly.degrees_of_freedom == 1

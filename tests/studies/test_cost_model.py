@@ -4,6 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from ppm.studies import cost_model, fit_cost, measure_cost
 
@@ -40,6 +41,21 @@ def test_the_error_of_the_exponent_and_the_interval_are_those_of_repeated_measur
     assert 0.88 < covered < 0.99
     wide, narrow = (fits[0].at([1e6], confidence=level).iloc[0] for level in (0.95, 0.5))
     assert wide["low"] < narrow["low"] < narrow["cost"] < narrow["high"] < wide["high"]
+
+
+def test_without_a_fixed_part_it_is_the_textbooks_regression_of_logarithms():
+    # bent down at both ends, where a fixed part would bend it up
+    x, y = np.log([1.0, 10.0, 100.0, 1000.0]), np.array([0.0, 2.5, 4.8, 6.9])
+    found, line = fit_cost(np.exp(x), np.exp(y)), stats.linregress(x, y)
+    left = y - line.intercept - line.slope * x
+    assert found.fixed == 0.0 and found.exponent == pytest.approx(line.slope)
+    assert found.exponent_error == pytest.approx(line.stderr)
+    assert found.residual == pytest.approx(np.sqrt(np.mean(left**2)))
+    ahead = found.at([1e6], confidence=0.9).iloc[0]
+    far = np.log(1e6) - x.mean()
+    error = np.sqrt(np.sum(left**2) / 2 * (1 / 4 + far**2 / np.sum((x - x.mean()) ** 2)))
+    width = np.log(ahead[["low", "high"]] / ahead["cost"]).to_numpy()
+    assert width == pytest.approx(stats.t(2).ppf(0.95) * error * np.array([-1, 1]))
 
 
 def test_three_points_leave_no_interval_but_a_cost():
