@@ -393,24 +393,26 @@ class Reading:
     ----------
     weights : numpy.ndarray, shape (records,), or None
         Weights α; None for all 1.
-    draws_used : int
-        Number S of draws, all chains together.
+    sizes : dict of str to int
+        Dimensions of the log-likelihood, that of the records last.
     lowest, highest : numpy.ndarray, shape (records,), or None
         Ends of the *unweighted* log-likelihood of every record over the draws, in nats.
     largest, total : numpy.ndarray, shape (draws,), or None
         Largest weighted :math:`|\log p|` over the records, and weighted sum of log p, for every
         draw, chain after chain, in nats. The first is NaN where there was NaN, at any weight.
-    sizes : dict of str to int
-        Dimensions of the log-likelihood.
     """
 
     weights: np.ndarray | None
-    draws_used: int
+    sizes: dict
     lowest: np.ndarray | None = field(default=None, repr=False)
     highest: np.ndarray | None = field(default=None, repr=False)
     largest: np.ndarray | None = field(default=None, repr=False)
     total: np.ndarray | None = field(default=None, repr=False)
-    sizes: dict = field(default_factory=dict, repr=False)
+
+    @property
+    def draws_used(self):
+        """Number S of draws, all chains together."""
+        return math.prod([*self.sizes.values()][:-1])
 
     @property
     def bounds(self):
@@ -478,7 +480,7 @@ def read_once(
             by_draw.add(rows, columns, values)
     ends = (lowest.astype(np.float64), highest.astype(np.float64)) if records else (None, None)
     per_draw = (by_draw.largest, by_draw.total) if draws else (None, None)
-    return Reading(factors, blocks.draws, *ends, *per_draw, blocks.sizes)
+    return Reading(factors, blocks.sizes, *ends, *per_draw)
 
 
 def _extend(values, lowest, highest, exactly):
@@ -576,9 +578,9 @@ class Blocks:
                 raise ValueError(
                     f"{name} must have shape (draws, records); got shape {self._source.shape}"
                 )
-        sizes = dict(zip(getattr(self._source, "dims", dims), self._source.shape, strict=True))
-        self._dims, self._shape = dims, tuple(sizes[d] for d in dims)
-        self.sizes = {d: sizes[d] for d in dims}
+        found = dict(zip(getattr(self._source, "dims", dims), self._source.shape, strict=True))
+        self.sizes = {d: found[d] for d in dims}
+        self._shape = tuple(self.sizes.values())
         self.dtype = self._source.dtype
         if self.dtype.kind not in "fiu":
             raise ValueError(f"{name} must hold real numbers; got values of type {self.dtype}")
@@ -599,9 +601,9 @@ class Blocks:
     def _read(self, corner):
         if isinstance(self._source, np.ndarray):
             return self._source[corner]
-        block = self._source.isel(dict(zip(self._dims, corner, strict=True)))
+        block = self._source.isel(dict(zip(self.sizes, corner, strict=True)))
         # in memory first: a transposed store is read value by value
-        return block.load().transpose(*self._dims).values
+        return block.load().transpose(*self.sizes).values
 
 
 def _cuts(shape, chunks):
