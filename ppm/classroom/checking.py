@@ -199,7 +199,7 @@ def _agree(values, other, tolerance):
 
 
 def _entries_agree(values, other, tolerance):
-    """Which entries are right, each by itself: a small one may stand beside a large one."""
+    """Which entries are right, each by itself: a small number may stand beside a large one."""
     size = np.abs(other)
     largest = size.max(initial=0.0, where=np.isfinite(size))
     # an entry of nearly nothing has the rounding errors of the others

@@ -47,6 +47,12 @@ def make_classroom(root, out=None):
     out = Path(out) if out else root / "_build" / "classroom"
     sheets = read_sheets(root)
     words = _Words(root, sheets)
+    # as the book's pages and the guide for teachers number them
+    numbers = {
+        task.label: f"{chapter}.{place}"
+        for chapter, sheet in enumerate(sheets.values(), start=1)
+        for place, task in enumerate(sheet.tasks, start=1)
+    }
     # everything is made before anything is replaced
     made = {edition: {} for edition in EDITIONS}
     for name, sheet in sheets.items():
@@ -61,7 +67,10 @@ def make_classroom(root, out=None):
         for name, notebook in notebooks.items():
             for cell in notebook["cells"]:
                 if cell["cell_type"] == "markdown":
-                    cell["source"] = _lines(words.plain(cell_source(cell)))
+                    text = words.plain(cell_source(cell))
+                    if cell["id"] in numbers:
+                        text = text.replace("## ", f"## Exercise {numbers[cell['id']]}: ", 1)
+                    cell["source"] = _lines(text)
             text = json.dumps(notebook, indent=1, ensure_ascii=False) + "\n"
             (folder / f"{name}.ipynb").write_text(text, "utf-8")
         (folder / "README.md").write_text(_readme(edition, sheets, root), "utf-8")
@@ -223,7 +232,13 @@ _README = {
 
 def _readme(edition, sheets, root):
     address = repository_address(root)
-    source = f"git+{address}" if address else "path/to/the/repository"
+    source, with_pymc = "path/to/the/repository", '"path/to/the/repository[pymc]"'
+    asked = [
+        f"Here `{source}` stands for the folder of the book's repository. Ask whoever gave you "
+        "these notebooks for it."
+    ]
+    if address:
+        source, with_pymc, asked = f"git+{address}", f'"ppm[pymc] @ git+{address}"', []
     titles = {name: notebook.title for name, notebook in find_notebooks(root).items()}
     rows = [
         f"| `{name}.ipynb` | {titles.get(name, name)} | {len(sheet.tasks)} | "
@@ -235,8 +250,10 @@ def _readme(edition, sheets, root):
         "## What you need", "",
         "Python 3.12 or newer, Jupyter, and the library `ppm`:", "",
         "```", f'python -m pip install jupyterlab "{source}"', "jupyter lab", "```", "",
-        "A few exercises without a check ask you to run a chapter of the book. They need the whole "
-        "repository.",
+        *asked,
+        "The last three exercises of `your_own_model.ipynb` need PyMC as well: install "
+        f"`{with_pymc}` for them. A few exercises without a check ask you to run a chapter of the "
+        "book. They need the whole repository.",
     ]
     contents = [
         "## What is in it",

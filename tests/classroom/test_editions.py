@@ -133,6 +133,16 @@ def test_an_edition_is_words_that_jupyter_shows_and_lies_in_one_zip_file(made, e
     assert "(Abowd et al. 2022)" in task and "(Apple Inc. 2017)" in task
 
 
+@pytest.mark.parametrize("edition", editions.EDITIONS)
+def test_an_exercise_has_the_number_that_the_book_gives_it(made, edition):
+    toc = (ROOT / "_toc.yml").read_text("utf-8").partition("caption: Reference")[0]
+    chapters = re.findall(r"file: notebooks/(\w+)", toc)
+    for chapter, name in enumerate(chapters, start=1):
+        tasks = [cell for cell in cells_of(made, edition, name) if has(cell, "exercise")]
+        for place, (cell, task) in enumerate(zip(tasks, SHEETS[name].tasks, strict=True), start=1):
+            assert cell.source.startswith(f"## Exercise {chapter}.{place}: {task.title}\n")
+
+
 def test_the_same_exercises_give_the_same_archive(made, tmp_path):
     for archive in editions.make_classroom(ROOT, tmp_path / "again"):
         assert archive.read_bytes() == (made / archive.name).read_bytes()
@@ -178,9 +188,12 @@ def test_a_solution_that_fails_its_check_makes_no_edition_and_leaves_the_last_on
 def test_the_readme_names_the_repository_where_the_settings_have_it(small):
     readme = editions.make_classroom(small)[0].parent / "student" / "README.md"
     assert '"path/to/the/repository"' in readme.read_text("utf-8")
+    assert '"path/to/the/repository[pymc]"' in readme.read_text("utf-8")
     (small / "_config.yml").write_text("repository: {url: 'https://github.com/a/b'}\n")
     editions.make_classroom(small)
     assert '"git+https://github.com/a/b"' in readme.read_text("utf-8")
+    text = readme.read_text("utf-8")
+    assert '"ppm[pymc] @ git+https://github.com/a/b"' in text and "path/to" not in text
 
 
 def test_the_command_says_what_it_made(small, capsys):
