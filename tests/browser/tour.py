@@ -9,7 +9,8 @@ from playwright.sync_api import Error, TimeoutError, sync_playwright
 
 DESKTOP, PHONE = (1280, 900), (390, 844)
 LAYOUTS = [(DESKTOP, "light"), (DESKTOP, "dark"), (PHONE, "dark"), (PHONE, "light")]
-# each width and each scheme once, in half the time of all four
+# each width and each scheme once, in half the time of all four; axe applies all its rules to a page
+# in the first of them, which is this one or the other from page to page
 CORNERS = [(DESKTOP, "light"), (PHONE, "dark")]
 KINDS = (
     "console", "requests", "overflow", "links", "images", "folded", "sliders", "theme",
@@ -93,7 +94,6 @@ AXE = """async options => (await axe.run(
   found.nodes[0].target.join(' ') + ': ' + (found.nodes[0].any[0]?.message ?? found.help),
 ])"""
 CONTRAST = "color-contrast"
-OF_WIDTH = ["scrollable-region-focusable", "aria-hidden-focus", "summary-name"]
 
 # one element for every way that text looks: its colour and size, and what lies behind it
 LOOKS = """known => {
@@ -155,7 +155,7 @@ class Tour:
         Folder of the book.
     thorough : bool, default False
         Whether axe looks at every page in all layouts, and at all text for its contrast. Otherwise
-        it applies its rules at desktop width, at phone width those that depend on it, and in each
+        it applies its rules to one page at desktop and to the next at phone width, and in each
         scheme measures the contrast of one text of every kind.
     shots : pathlib.Path, optional
         Folder for a picture of every page in every layout.
@@ -211,7 +211,7 @@ class Tour:
                 self._fault("images", f"{image} {told}")
         self._fold()
         self._slide()
-        injected = False
+        looked = False
         for size, scheme in layouts:
             where = f"{size[0]} px, {scheme}"
             self._lay_out(size, scheme)
@@ -229,11 +229,11 @@ class Tour:
                 name = f"{self._here[:-5].replace('/', '-')}-{size[0]}-{scheme}.png"
                 self.page.screenshot(path=self.shots / name, full_page=True, animations="disabled")
             if self.thorough or (size, scheme) in CORNERS:
-                if not injected:
+                if not looked:
                     self.page.evaluate(AXE_SCRIPT)
                     self.page.evaluate(RULES, None if self.thorough else "[data-look]")
-                injected = True
-                self._look_with_axe(where, scheme)
+                self._look_with_axe(where, scheme, first=not looked)
+                looked = True
 
     def _wide(self):
         return self.page.viewport_size["width"] > PHONE[0]
@@ -242,7 +242,7 @@ class Tour:
         changed = self._wide() != (size == DESKTOP)
         self.page.emulate_media(color_scheme=scheme)
         self.page.set_viewport_size({"width": size[0], "height": size[1]})
-        self.page.wait_for_timeout(SETTLED if changed else 30)
+        self.page.wait_for_timeout(SETTLED if changed and self.thorough else 30)
 
     def _fold(self):
         found = self.page.evaluate(FOLDED)
@@ -269,26 +269,25 @@ class Tour:
             elif after[1] == before[1]:
                 self._fault("sliders", f"at {before[0]}: its output does not change")
 
-    def _look_with_axe(self, where, scheme):
+    def _look_with_axe(self, where, scheme, *, first):
         # axe asks the page for its style sheets, which a folder on disk refuses
         self._listening = False
-        if self.thorough:
-            found = self.page.evaluate(AXE, {})
-        else:
-            found = self.page.evaluate(AXE, self._rules(scheme))
+        options, found = {} if self.thorough else self._options(scheme, first), []
+        if options is not None:
+            found = self.page.evaluate(AXE, options)
             self.page.evaluate(FORGET)
         self._listening = True
         for impact, rule, number, example in found:
             if impact in ("serious", "critical"):
                 self._fault("accessibility", f"{where}: {rule} ({number}), {example}")
 
-    def _rules(self, scheme):
+    def _options(self, scheme, first):
         """What axe is to look for: contrast only of text that looks like none on pages before."""
         new = self.page.evaluate(LOOKS, self._looks[scheme])
         self._looks[scheme] += new
-        if self._wide():
+        if first:
             return {"rules": {CONTRAST: {"enabled": bool(new)}}}
-        return {"runOnly": [*OF_WIDTH, *([CONTRAST] if new else [])]}
+        return {"runOnly": [CONTRAST]} if new else None
 
     def _follow(self):
         """Whether links within the book lead to a page, and to a place on it."""
