@@ -62,7 +62,10 @@ FAULTY = {
     ),
     "sliders": '<label>c <input type="range"><output>1</output></label>',
     "theme": "<script>document.documentElement.dataset.theme = 'light'</script>",
-    "accessibility": '<p style="color: #999; background: #fff">faint</p>',
+    "accessibility": (
+        '<p style="color: #999; background: #fff">faint</p><p style="color: #000">A line of text '
+        'with <a href="accessibility.html" style="color: #00f; text-decoration: none">a link</a>'
+    ),
 }
 SOUND = """
 <a id="here" href="#here">link</a> <a href="https://localhost:9/">outside</a>
@@ -86,3 +89,5 @@ def test_the_tour_sees_every_kind_of_fault_and_no_other(tmp_path, thorough):
         also = {"requests.html"} if kind == "console" else set()
         assert pages - also == {f"{kind}.html"}, (kind, faults[kind])
     assert len(faults["links"]) == 3
+    told = " ".join(faults["accessibility"])
+    assert "color-contrast" in told and "link-in-text-block" in told

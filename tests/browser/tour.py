@@ -80,10 +80,12 @@ OUTPUTS = """slider => {
   return [slider.value, (named.length ? named : [...near ?? []]).map(e => e.textContent).join('|')];
 }"""
 
-# once on a page: what cannot be serious is not looked for, and the contrast of given elements alone
-RULES = """contrast => axe.configure({rules: axe._audit.rules.flatMap(rule =>
-  rule.id === 'color-contrast' ? (contrast ? [{id: rule.id, selector: contrast}] : [])
-  : ['serious', 'critical'].includes(rule.impact) ? [] : [{id: rule.id, enabled: false}]
+# once on a page: what cannot be serious is not looked for, and these only of given elements, because
+# they ask where everything on the page lies
+OF_LOOKS = {"color-contrast": "[data-look]", "link-in-text-block": "a[href][data-look]"}
+RULES = """of => axe.configure({rules: axe._audit.rules.flatMap(({id, impact}) =>
+  of[id] ? [{id, selector: of[id]}]
+  : ['serious', 'critical'].includes(impact) ? [] : [{id, enabled: false}]
 )})"""
 AXE = """async options => (await axe.run(
   // formulas have the colour of the text around them, and thousands of elements
@@ -93,9 +95,9 @@ AXE = """async options => (await axe.run(
   found.impact, found.id, found.nodes.length,
   found.nodes[0].target.join(' ') + ': ' + (found.nodes[0].any[0]?.message ?? found.help),
 ])"""
-CONTRAST = "color-contrast"
 
-# one element for every way that text looks: its colour and size, and what lies behind it
+# one element for every way that text looks: its colour and size, and what lies behind it; of a link
+# also what sets it apart from the text that it stands in
 LOOKS = """known => {
   const behind = new Map();
   const backgrounds = e => {
@@ -113,7 +115,12 @@ LOOKS = """known => {
     if (![...e.childNodes].some(n => n.nodeType === 3 && n.data.trim())) continue;
     if (!e.checkVisibility({visibilityProperty: true, opacityProperty: true})) continue;
     const style = getComputedStyle(e);
-    const look = [style.color, style.fontSize, style.fontWeight, backgrounds(e)].join(' ');
+    const block = e.matches('a[href] *') ? e.closest('a[href]') : e, around = block.parentElement;
+    const apart = e.matches('a[href], a[href] *') ? [
+      e.tagName, style.textDecorationLine, getComputedStyle(block).borderBottomStyle,
+      around.tagName, getComputedStyle(around).color,
+    ] : [];
+    const look = [style.color, style.fontSize, style.fontWeight, backgrounds(e), apart].join(' ');
     if (known.includes(look) || found.has(look)) continue;
     found.add(look);
     e.dataset.look = 'new';
@@ -231,7 +238,7 @@ class Tour:
             if self.thorough or (size, scheme) in CORNERS:
                 if not looked:
                     self.page.evaluate(AXE_SCRIPT)
-                    self.page.evaluate(RULES, None if self.thorough else "[data-look]")
+                    self.page.evaluate(RULES, {} if self.thorough else OF_LOOKS)
                 self._look_with_axe(where, scheme, first=not looked)
                 looked = True
 
@@ -282,12 +289,12 @@ class Tour:
                 self._fault("accessibility", f"{where}: {rule} ({number}), {example}")
 
     def _options(self, scheme, first):
-        """What axe is to look for: contrast only of text that looks like none on pages before."""
+        """What axe is to look for, with a mark on text that looks like none on pages before."""
         new = self.page.evaluate(LOOKS, self._looks[scheme])
         self._looks[scheme] += new
         if first:
-            return {"rules": {CONTRAST: {"enabled": bool(new)}}}
-        return {"runOnly": [CONTRAST]} if new else None
+            return {}
+        return {"runOnly": list(OF_LOOKS)} if new else None
 
     def _follow(self):
         """Whether links within the book lead to a page, and to a place on it."""
