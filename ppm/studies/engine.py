@@ -12,6 +12,7 @@ import signal
 import sys
 import tempfile
 import threading
+import time
 import traceback
 from concurrent.futures import CancelledError, Executor, Future, ProcessPoolExecutor
 from dataclasses import dataclass, field
@@ -29,6 +30,8 @@ _UNKNOWN_WORKERS = 16
 _SECONDS_TO_CONNECT = 5
 # a result of Dask's that is there is small; one that was lost is computed again, so often
 _SECONDS_TO_FETCH, _FETCHES = 10, 3
+# a Dask cluster whose workers all went may get new ones; its own setting goes before the second
+_SECONDS_BETWEEN_QUESTIONS, _SECONDS_WITHOUT_WORKERS = 2, 600
 WITHHELD = "(its message is not kept, since it may repeat a record; run the seed again to see it)"
 
 
@@ -189,6 +192,10 @@ def packed(function, task):
     return Payload(content, this_process())
 
 
+class WorkersGone(Exception):
+    """A Dask cluster had workers, and has had none for long."""
+
+
 class OwnPool:
     """Processes that are spawned for one study, each with one thread and a compile folder.
 
@@ -216,6 +223,10 @@ class OwnPool:
         # processes start here, one by one
         with clean_start():
             return self._executor.submit(run_payload, payload)
+
+    def gone(self):
+        """Never: a process that was killed breaks the pool."""
+        return False
 
     def restart(self):
         """New processes, after one was killed and took the others with it."""
@@ -251,11 +262,16 @@ class GivenExecutor:
 
     def __init__(self, executor):
         self.executor = executor
-        self.window = _WINDOW * (_workers_of(executor) or _UNKNOWN_WORKERS)
+        self.workers = _workers_of(executor)
+        self.window = _WINDOW * (self.workers or _UNKNOWN_WORKERS)
 
     def submit(self, payload):
         """Hand a task over: a Future of its :class:`Outcome`."""
         return self.executor.submit(run_payload, payload)
+
+    def gone(self):
+        """Whether nobody is left to run what was handed over: an executor says that itself."""
+        return False
 
     def stop(self):
         """Nothing: tasks that run end by themselves."""
@@ -275,6 +291,28 @@ class DaskExecutor(GivenExecutor):
     executor : distributed.cfexecutor.ClientExecutor
         The executor.
     """
+
+    def __init__(self, executor):
+        super().__init__(executor)
+        import dask
+        from dask.utils import parse_timedelta
+
+        own = dask.config.get("distributed.scheduler.no-workers-timeout", None)
+        self._patience = parse_timedelta(own) if own else _SECONDS_WITHOUT_WORKERS
+        # a cluster may have no workers yet, for as long as it takes
+        self._seen = time.monotonic() if self.workers else None
+        self._next = 0.0
+
+    def gone(self):
+        """Whether there were workers, and have been none for so long that none may come."""
+        now = time.monotonic()
+        if now >= self._next:
+            self._next = now + _SECONDS_BETWEEN_QUESTIONS
+            # a scheduler that does not answer has none for us
+            with contextlib.suppress(Exception):
+                if self.executor._client.nthreads():
+                    self._seen = now
+        return self._seen is not None and now - self._seen > self._patience
 
     def submit(self, payload):
         """Hand a task over: a Future of its :class:`Outcome`."""
@@ -331,6 +369,11 @@ def _workers_of(executor):
         # of Dask
         workers = sum(client.nthreads().values())
     return workers if isinstance(workers, int) else None
+
+
+def given(executor):
+    """The user's executor, as an engine."""
+    return DaskExecutor(executor) if _is_of_dask(executor) else GivenExecutor(executor)
 
 
 def check_executor(executor):
@@ -439,7 +482,7 @@ def engine_for(executor):
         The user's, or a number of workers; None for one for each core.
     """
     if isinstance(executor, Executor):
-        engine = DaskExecutor(executor) if _is_of_dask(executor) else GivenExecutor(executor)
+        engine = given(executor)
     else:
         engine = OwnPool(executor or cores())
     try:

@@ -16,7 +16,7 @@ from ppm._random import streams
 from ppm._validation import needed_for
 from ppm.diagnostics import BoundDiagnostics, diagnose
 from ppm.lipschitz import read_once, weighted
-from ppm.studies.engine import give_up, packed, run_payload
+from ppm.studies.engine import WorkersGone, give_up, given, packed
 from ppm.studies.kept_folder import KeptFolder
 from ppm.studies.origins import digest_of, identity
 from ppm.studies.tasks import chosen_engine, given_back
@@ -107,7 +107,7 @@ class FitRunner:
     longer : int, default 1
         How many times as many sweeps lie between two kept draws of a fit that is asked for with
         ``longer=True``.
-    executor : concurrent.futures.Executor, optional
+    executor : ppm.studies.engine.GivenExecutor, optional
         Where whole fits run, in place of their chains in a pool.
 
     Raises
@@ -228,11 +228,14 @@ class FitRunner:
     def _elsewhere(self, work):
         payload = packed(_summarise, work)
         try:
-            future = self.executor.submit(run_payload, payload)
+            future = self.executor.submit(payload)
             while not wait([future], timeout=0.2).done:
                 if self.pool is not None and self.pool.stopped:
                     give_up([future])
                     raise ChainsStopped
+                if self.executor.gone():
+                    give_up([future])
+                    raise WorkersGone
             outcome = future.result()
         except ChainsStopped:
             raise
@@ -411,7 +414,8 @@ def fit_runner(synthesizer, *, fits, random_seed, progress, executor=None, **set
     with contextlib.closing(bar), ChainPool(workers) as pool:
         yield FitRunner(
             synthesizer, store=store, pool=pool, progress=bar,
-            executor=None if workers else executor, **settings,
+            executor=given(executor) if workers is None and executor is not None else None,
+            **settings,
         )
 
 

@@ -10,6 +10,7 @@ import numpy as np
 from ppm.studies.engine import (
     Failure,
     Outcome,
+    WorkersGone,
     check_executor,
     engine_for,
     engine_of_the_run,
@@ -219,9 +220,20 @@ class _Window:
                 lost = [i for future in done if (i := self._take(future)) is not None]
                 if lost:
                     self._recover(lost)
+                elif not done and self.engine.gone():
+                    self._end(waiting)
         except BaseException:
             give_up(self.running)
             raise
+
+    def _end(self, waiting):
+        """Nobody is left to run anything."""
+        give_up(self.running)
+        left = [*self.running.values(), *waiting]
+        for those in (self.running, waiting):
+            those.clear()
+        for i in left:
+            self.finish(i, given_back(WorkersGone()))
 
     def _fill(self, waiting):
         while not any(self.killed[i] for i in self.running.values()):
@@ -286,6 +298,11 @@ def given_back(error):
         told = _BROKEN
     elif isinstance(error, RuntimeError) and re.search("after shutdown|shut down", str(error)):
         told = "the executor has been shut down"
+    elif isinstance(error, WorkersGone):
+        told = (
+            "no worker of the Dask cluster was left, and none came for as long as "
+            "distributed.scheduler.no-workers-timeout says, 10 minutes where it says nothing"
+        )
     elif kind == "KilledWorker":
         told = "Dask gave it up, since the workers that it was on died again and again"
     else:

@@ -4,7 +4,7 @@ import os
 import re
 import subprocess
 import sys
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 
 import engine_jobs
 import numpy as np
@@ -14,10 +14,11 @@ from conftest import ROOT
 from engine_jobs import SECRET, jobs
 
 import ppm
-from ppm.studies import engine
+from ppm.studies import engine, tasks
 from ppm.studies.tasks import chosen_engine, failures_of, run_tasks
 
 distributed = pytest.importorskip("distributed")
+dask_config = pytest.importorskip("dask.config")
 
 
 @pytest.fixture(scope="module")
@@ -140,6 +141,60 @@ def test_what_was_lost_with_its_worker_is_asked_for_again_and_given_up_in_the_en
     executor._shutdown = True
     with pytest.raises(RuntimeError, match="the executor has been shut down$"):
         run_tasks(engine_jobs.draw, todo, chosen_engine(executor, None, 1))
+
+
+class Leaving:
+    """A client whose workers leave after the first task, and may come back."""
+
+    def __init__(self, come_back):
+        self.come_back, self.asked, self.held, self.there = come_back, 0, [], True
+
+    def nthreads(self):
+        self.asked += not self.there
+        if self.come_back and self.asked == 3:
+            self.there = True
+            for told, payload in self.held:
+                told.set_result(engine.run_payload(payload))
+        return {"worker": 1} if self.there else {}
+
+    def submit(self, function, payload, **settings):
+        told = Future()
+        if self.there:
+            told.set_result(function(payload))
+            self.there = self.asked > 0
+        else:
+            self.held.append((told, payload))
+        return told
+
+
+@pytest.mark.parametrize("come_back", [False, True])
+def test_a_study_ends_when_no_worker_comes_back(come_back, monkeypatch, tmp_path):
+    monkeypatch.setattr(engine, "_SECONDS_BETWEEN_QUESTIONS", 0)
+    monkeypatch.setattr(tasks, "_SECONDS_BETWEEN_LOOKS", 0.05)
+    client, todo = Leaving(come_back), jobs(5)
+    executor = distributed.cfexecutor.ClientExecutor(client)
+    with dask_config.set({"distributed.scheduler.no-workers-timeout": "0.5 s"}):
+        found = run_tasks(engine_jobs.draw, todo, chosen_engine(executor, tmp_path, 1))
+    failed, kept = failures_of(todo, found), len(list(tmp_path.glob("*.npz")))
+    if come_back:
+        assert failed.empty and kept == 5
+        return
+    # those that were never handed over too
+    assert failed["number"].tolist() == [1, 2, 3, 4] and kept == 1
+    assert set(failed["error"]) == {"WorkersGone"}
+    assert all(told.cancelled() for told, _ in client.held)
+    assert failed["traceback"].str.contains("no worker of the Dask cluster was left").all()
+
+
+def test_a_sweep_ends_when_no_worker_comes_back(monkeypatch):
+    monkeypatch.setattr(engine, "_SECONDS_BETWEEN_QUESTIONS", 0)
+    executor = distributed.cfexecutor.ClientExecutor(Leaving(come_back=False))
+    with dask_config.set({"distributed.scheduler.no-workers-timeout": "0.3 s"}):
+        found = ppm.studies.sweep(
+            ppm.GammaPoisson([3, 5, 4]), [(0.7, 0.0)], releases=1, draws=20, random_seed=1,
+            executor=executor,
+        )
+    assert set(found.failures["error"]) == {"WorkersGone"}
 
 
 def test_a_task_that_kills_every_worker_is_a_row(tmp_path):
