@@ -375,7 +375,10 @@ def agree(found, expected):
 
 
 def in_small_blocks(monkeypatch):
+    """Blocks of several tiles, each of several rows."""
     monkeypatch.setattr(ppm.lipschitz, "BLOCK", 2_500)
+    monkeypatch.setattr(ppm.lipschitz, "_TILE", 600)
+    monkeypatch.setattr(ppm.lipschitz, "_WIDE", 64)
 
 
 @pytest.mark.parametrize(
@@ -400,6 +403,17 @@ def test_what_is_read_from_a_store_is_to_the_bit_what_is_computed_in_memory(
         # a warm-up left out, which no chunk ends with
         later = {"draw": slice(13, None)}
         assert agree(numbers(log_lik.isel(later)), numbers(array.isel(later)))
+
+
+def test_terms_within_limits_are_read_in_double_precision():
+    log_lik = np.random.default_rng(8).normal(-2, 3, size=(40, 6)).astype(np.float32)
+    # no float of 32 bits
+    censor = ppm.Censoring(-3.1, -1.3)
+    found = ppm.lipschitz.read_once(log_lik, censor=censor)
+    terms = censor.terms(log_lik.astype(np.float64))
+    assert np.array_equal(found.lowest, terms.min(axis=0))
+    assert np.array_equal(found.highest, terms.max(axis=0))
+    assert found.oscillations.max() <= censor.width
 
 
 def test_a_reader_that_leaves_out_the_last_block_is_seen(monkeypatch, tmp_path):

@@ -50,6 +50,17 @@ def test_each_rows_release_comes_from_the_fit_of_its_own_shard():
     assert found.synthetic[:, shards[0]].max() < 100 < found.synthetic[:, shards[1]].min()
 
 
+def test_each_row_takes_its_own_weight_into_its_shard():
+    # without weight a shard has the prior, whose mean is 5
+    weighs = np.arange(90) % 2 == 1
+    shards = [np.flatnonzero(~weighs), np.flatnonzero(weighs)]
+    found = sharded_release(
+        functools.partial(poisson, COUNTS + 100), 90, shards, ppm.Censoring(-9.0, 0.0),
+        weights=weighs.astype(float), draws=50, releases=3, random_seed=1,
+    )
+    assert found.synthetic[:, ~weighs].max() < 60 < found.synthetic[:, weighs].min()
+
+
 def test_a_shard_is_the_censored_posterior_of_its_records_alone():
     """Draws of many releases have the mean of each shard's posterior, and not of the whole's."""
     counts = np.sort(COUNTS)
