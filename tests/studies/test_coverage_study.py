@@ -1,6 +1,7 @@
 """The coverage study, against closed forms and against the library's own mechanism."""
 
 import math
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -164,10 +165,19 @@ def test_bounds_and_weights_are_those_of_the_library(monkeypatch):
         seen["bounds"], seen["weights"] = bounds, plain(bounds, *ends, **settings)
         return seen["weights"]
 
+    def products(values, weights):
+        seen["of DPweighted"] = ppm.lipschitz.weighted(values, weights)
+        return seen["of DPweighted"]
+
     monkeypatch.setattr(coverage_study, "linear_weights", noted)
-    ppm.studies.coverage(
+    monkeypatch.setattr(coverage_study, "weighted", products)
+    study = ppm.studies.coverage(
         "regression", [50], replicates=4, draws=20, scale=0.6, shift=-0.1, random_seed=1
     )
+    # times the largest bound of Unweighted it is that of DPweighted
+    scalar = study.dataset["weight"].sel(mechanism="EMweighted", size=50)
+    largest = seen["of DPweighted"].max(axis=1)
+    assert np.allclose(scalar * seen["bounds"].max(axis=1), largest) and scalar.max() < 1
     for bounds, weights in zip(seen["bounds"], seen["weights"], strict=True):
         assert np.allclose(weights, ppm.record_weights(bounds, scale=0.6, shift=-0.1))
 
@@ -239,6 +249,23 @@ def test_the_seed_decides_and_not_the_other_sizes(monkeypatch):
     assert both.sel(size=[60]).equals(alone)
     other = ppm.studies.coverage("counts", [60], **settings | {"random_seed": 4}).dataset
     assert not np.allclose(other["estimate"], alone["estimate"])
+
+
+def test_a_size_that_fails_is_a_row_and_the_others_keep_their_names(monkeypatch):
+    real = coverage_study._one_size
+
+    def fails_with_60(task):
+        if task.n == 60:
+            raise ArithmeticError
+        return real(task)
+
+    settings = dict(replicates=3, draws=10, random_seed=3)
+    plain = ppm.studies.coverage("counts", [50, 60, 70], **settings).dataset
+    monkeypatch.setattr(coverage_study, "_one_size", fails_with_60)
+    with ThreadPoolExecutor(1) as executor:
+        found = ppm.studies.coverage("counts", [50, 60, 70], executor=executor, **settings)
+    assert found.failures["size"].tolist() == [60]
+    assert found.dataset.equals(plain.sel(size=[50, 70]))
 
 
 @pytest.mark.parametrize("model", ["counts", "regression"])

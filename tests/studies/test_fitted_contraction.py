@@ -1,6 +1,7 @@
 """The study of contraction by fits: against closed forms, and against the mechanism by hand."""
 
 from concurrent.futures import ThreadPoolExecutor
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ from scipy import stats
 from study_models import counts
 
 import ppm
+from ppm.studies import fitted_contraction
 from ppm.studies.contraction_study import MECHANISMS
 
 
@@ -75,6 +77,18 @@ def test_every_database_is_one_run_of_the_mechanism(threads):
             seen.update(found["local_bound"].values)
     assert len(seen) == 12
     assert study.draws == 60 and study.truncate_at == 3.3 and study.failures.empty
+
+
+def test_each_number_of_a_fit_has_its_own_name():
+    of_chains = SimpleNamespace(r_hat=1.5, r_hat_log_likelihood=1.6, effective_draws=70.0)
+    found = SimpleNamespace(
+        local_bound=4.0, weights=np.array([0.0, 0.5]), diagnostics=of_chains, chains_agree=False
+    )
+    numbers = fitted_contraction._of_a_fit(found)
+    assert dict(zip(fitted_contraction._OF_A_FIT, numbers, strict=True)) == {
+        "local_bound": 4.0, "records_removed": 1, "r_hat": 1.5, "r_hat_log_likelihood": 1.6,
+        "effective_draws": 70.0, "chains_agree": False,
+    }
 
 
 def test_a_database_is_the_same_whichever_others_there_are(study, threads):

@@ -6,6 +6,7 @@ import functools
 import traceback
 from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
 from multiprocessing import get_context
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -48,6 +49,15 @@ def test_each_rows_release_comes_from_the_fit_of_its_own_shard():
     )
     assert found.synthetic.shape == (4, 90)
     assert found.synthetic[:, shards[0]].max() < 100 < found.synthetic[:, shards[1]].min()
+
+
+def test_a_record_far_from_the_others_moves_its_shard_by_no_more_than_the_limits_allow():
+    counts = np.r_[np.full(20, 5), 900]
+    found = run(counts, [np.arange(21)], releases=20, weights=None)
+    # without limits its mean is above 45
+    assert found.synthetic.max() < 30 and found.oscillations.max() <= 2.0
+    free = poisson(counts, np.arange(21)).posterior()
+    assert free.ppf(0.001) > 40
 
 
 def test_each_row_takes_its_own_weight_into_its_shard():
@@ -97,6 +107,14 @@ def test_the_whole_costs_what_one_shard_costs():
     table = found.table()
     assert table["records"].tolist() == [30, 30, 30]
     assert table["oscillation"].tolist() == found.oscillations.tolist()
+    checked = SimpleNamespace(
+        agree=True, r_hat=3.0, r_hat_log_likelihood=1.01, effective_draws=9.0,
+        effective_draws_log_likelihood=80.0,
+    )
+    table = dataclasses.replace(found, diagnostics=(None, checked, None)).table()
+    columns = ["R-hat, sum of terms", "effective draws", "chains agree"]
+    assert table.loc[2, columns].tolist() == [1.01, 80.0, True]
+    assert table.loc[1, columns[:2]].isna().all() and table.loc[1, "chains agree"]
 
 
 def test_without_a_seed_the_assignment_says_nothing_of_the_draws(monkeypatch):

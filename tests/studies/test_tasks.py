@@ -659,6 +659,14 @@ def made(source, name="function"):
     return space[name]
 
 
+COUNTER = """
+from dataclasses import dataclass
+@dataclass
+class Counter:
+    k: int
+    def more(self): return self.k
+"""
+
 ALIKE = [
     "def function(n): return n + 1",
     "def function(n): return n + 2",
@@ -692,7 +700,22 @@ ALIKE = [
     "class function:\n    def fit(self): return 1\n    fit = staticmethod(fit)",
     "class Meta(type):\n    k = 1\nclass function(metaclass=Meta):\n    pass",
     "class Meta(type):\n    k = 2\nclass function(metaclass=Meta):\n    pass",
+    "def function(n, *, by=1): return n + by",
+    "def function(n, *, by=2): return n + by",
+    "class Base:\n    k = 1\nclass function(Base):\n    pass",
+    "class Base:\n    k = 2\nclass function(Base):\n    pass",
+    "K = 1\ndef function(n):\n    def inner(): return K\n    return inner()",
+    "K = 2\ndef function(n):\n    def inner(): return K\n    return inner()",
+    "from functools import partial\ndef f(n, k): return n\nfunction = partial(f, k=1)",
+    "from functools import partial\ndef f(n, k): return n\nfunction = partial(f, k=2)",
+    "function = slice(1, 5, 2)",
+    "function = slice(1, 5, 3)",
+    f"{COUNTER}function = Counter(1)",
+    f"{COUNTER}function = Counter(1)\nfunction.extra = 1",
+    f"{COUNTER}function = Counter(1).more",
+    f"{COUNTER}function = Counter(2).more",
     "function = {1: 2}",
+    "function = {2: 2}",
     "function = [[1, 2]]",
     "function = {1, 2}",
     "function = frozenset({1, 2})",
