@@ -198,7 +198,9 @@ def test_values_that_look_alike_have_other_hashes():
     values = [
         1, 1.0, True, "1", b"1", None, [1], [[1]], {"1": 1}, np.array([1]), np.array([1.0]),
         np.array([[1]]), ["a", "b"], ["ab"], ["a b"], [], [[], []], np.random.SeedSequence(1),
-        np.random.SeedSequence(1, spawn_key=(0,)),
+        np.random.SeedSequence(1, spawn_key=(0,)), np.random.SeedSequence(1, pool_size=8),
+        # the same bytes of another type, and the same numbers in other lists
+        np.array([1], np.uint64), [[1, 2], 3], [[1], 2, 3],
         # the same names and numbers in the same order, at other depths
         {"a": {"b": 1, "c": 2}}, {"a": {"b": 1}, "c": 2}, {"a": {}, "b": 1, "c": 2},
     ]
