@@ -29,7 +29,6 @@ section.slide img { display: block; margin: auto; max-height: 62vh; width: auto;
 section.slide > h1 { margin-top: 35vh; text-align: center; font-size: 2.4rem; }
 section.slide table { margin: auto; border-collapse: collapse; }
 section.slide :is(td, th) { padding: 0.2rem 0.8rem; vertical-align: top; }
-section.slide table.dataframe :is(td, th):not(:first-child) { text-align: right; }
 .headerlink, p.data { display: none; }
 @page { size: 297mm 167mm; margin: 0; }
 """
@@ -92,6 +91,8 @@ def slides_of(page, name):
         slides += [f'<h2>{_inner(heading)}</h2><div class="shown">{item}</div>' for item in shown]
     head = [str(link) for link in soup.head.select('link[rel="stylesheet"]')]
     head += [str(script) for script in soup.find_all("script") if "mathjax" in str(script).lower()]
+    # numbers stand on the right and words on the left, as each table says in a style of its own
+    head += [str(style) for style in article.select("style")]
     body = "\n".join(
         f'<section class="slide" aria-label="{number} of {len(slides)}">{slide}</section>'
         for number, slide in enumerate(slides, start=1)

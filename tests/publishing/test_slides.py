@@ -37,6 +37,17 @@ def test_what_is_pointed_at_becomes_a_slide_and_what_is_said_does_not():
     assert "window.MathJax" in made and "../_static/a.css" in made
 
 
+def test_a_table_on_a_slide_is_aligned_as_on_its_page():
+    # words that stand on the right are hard to read, so only what the table itself says counts
+    table = (
+        "<style>#T_1 .col2 { text-align: right; }</style>"
+        '<table id="T_1" class="dataframe"><tr><td class="col2">1.5</td></tr></table>'
+    )
+    made = slides.slides_of(PAGE.replace("<pre>code</pre>", table), "chapter.html")
+    assert '<td class="col2">1.5</td>' in made
+    assert re.findall(r"([^{}>]+){[^}]*text-align: right", made) == ["#T_1 .col2 "]
+
+
 def test_links_of_a_slide_lead_to_the_chapters():
     made = slides.slides_of(PAGE, "chapter.html")
     assert 'href="../notebooks/chapter.html#def"' in made
