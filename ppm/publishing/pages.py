@@ -290,7 +290,7 @@ def _finding(saved, record):
         throughout = {"DPweighted": margin > sure, "EMweighted": -margin > sure}
         who = next((name for name, closer in throughout.items() if closer.all()), "")
         won[who].append(label)
-    heads = ["K", "Δ of Unweighted", "(c, g)", *_COMPARED, "DPweighted closer", "EMweighted closer"]
+    heads = ["K", "Δ", "(c, g)", *_COMPARED, "DPweighted closer", "EMweighted closer"]
     return {
         "table": table(heads, lines),
         "won": {who: "; ".join(found) for who, found in won.items()},
