@@ -112,12 +112,11 @@ class EqualBoundStudy:
                 "repeat", skipna=False
             ),
         }
+        return self._table(columns, ["combination", "setting", "mechanism"])
+
+    def _table(self, columns, dims):
         table = xr.Dataset(columns).assign_coords(combination=list(self.labels))
-        dims = ["combination", "setting", "mechanism"]
-        table = table.drop_vars(["components", "transformation"]).to_dataframe(dim_order=dims)
-        order = [(c, s, m) for c in self.labels for s in found["setting"].values
-                 for m in MECHANISMS]
-        return table.loc[order]
+        return table.drop_vars(["components", "transformation"]).to_dataframe(dim_order=dims)
 
     def margins(self, statistic):
         """By how much DPweighted is closer to the data than EMweighted.
@@ -159,31 +158,16 @@ class EqualBoundStudy:
             DPweighted and EMweighted, averaged over repeats, in per cent, and in how many repeats
             ``DPweighted`` or ``EMweighted`` was ``closer`` by more than two standard errors.
         """
-        import pandas as pd
-
-        found = self.dataset
-        rows = {}
-        for statistic in statistics:
-            margins = self.margins(statistic)
-            off = found["off"].sel(statistic=statistic).mean("repeat")
-            for i, label in enumerate(self.labels):
-                for setting in found["setting"].values:
-                    here = margins.isel(combination=i).sel(setting=setting)
-                    sure = _SURE * here["error"]
-                    row = {
-                        f"{name} (%)": off.isel(combination=i)
-                        .sel(setting=setting, mechanism=name)
-                        .item()
-                        for name in MECHANISMS[:3]
-                    }
-                    row["DPweighted closer"] = int((here["margin"] > sure).sum())
-                    row["EMweighted closer"] = int((here["margin"] < -sure).sum())
-                    rows[statistic, label, setting] = row
-        table = pd.DataFrame.from_dict(rows, orient="index")
-        table.index = pd.MultiIndex.from_tuples(
-            table.index, names=["statistic", "combination", "setting"]
-        )
-        return table
+        statistics = list(statistics)
+        margins = self.margins(statistics)
+        sure = _SURE * margins["error"]
+        off = self.dataset["off"].sel(statistic=statistics).mean("repeat")
+        columns = {
+            **{f"{name} (%)": off.sel(mechanism=name, drop=True) for name in MECHANISMS[:3]},
+            "DPweighted closer": (margins["margin"] > sure).sum("repeat"),
+            "EMweighted closer": (margins["margin"] < -sure).sum("repeat"),
+        }
+        return self._table(columns, ["statistic", "combination", "setting"])
 
     def verdict(self, statistic="90th percentile"):
         """Sentences on where DPweighted beats EMweighted, and on what goes with it.
@@ -221,7 +205,6 @@ class EqualBoundStudy:
             f"R-hat is above {R_HAT_LIMIT} in {poor} of {r_hat.size} fits of {repeats} seeds."
         )
         return "\n".join(textwrap.fill(line, 66, subsequent_indent="  ") for line in lines)
-
 
     def reasons(self, statistic="90th percentile"):
         """Sentences on the controls: where the weights move a statistic, and what else does.
