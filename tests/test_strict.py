@@ -13,10 +13,10 @@ COUNTS = np.r_[np.random.default_rng(7).poisson(5, 60), 30]
 CENSOR = ppm.Censoring(-3.0, -1.0)
 
 
-def run(synthesizer=None, *, seed=1, draws=300, allow=False, **settings):
+def run(synthesizer=None, *, seed=1, draws=300, **settings):
     synthesizer = synthesizer or ppm.GammaPoisson(COUNTS, shape=2.0, rate=0.5)
     mechanism = ppm.PseudoPosteriorMechanism(synthesizer, **settings)
-    return mechanism.run(draws=draws, random_seed=seed, allow_disagreement=allow)
+    return mechanism.run(draws=draws, random_seed=seed)
 
 
 def own_weights():
