@@ -188,6 +188,11 @@ class FitRunner:
                 "censor": censor,
             }
         )
+        work = _Fit(
+            key, model, weights, self.draws, self.releases, self.labels, seed,
+            None if start is None else start.end, censor, self.warm is not self.synthesizer,
+        )
+        sweeps = self.sweeps(start is not None, longer)
         with self._lock:
             future = self._known.get(key)
             mine = future is None
@@ -195,30 +200,23 @@ class FitRunner:
                 future = self._known[key] = Future()
         if mine:
             try:
-                future.set_result(
-                    self._load_or_run(name, model, key, weights, seed, start, censor)
-                )
+                future.set_result(self._load_or_run(name, work, sweeps))
             except BaseException as error:
                 # whoever waits for the same fit must not wait for ever
                 future.set_exception(error)
                 raise
         return future.result()
 
-    def _load_or_run(self, name, model, key, weights, seed, start, censor):
-        summary = None if self.store is None else self.store.load(key)
+    def _load_or_run(self, name, work, sweeps):
+        summary = None if self.store is None else self.store.load(work.key)
         if summary is None:
-            sweeps = self.sweeps(start is not None, model is self.longer)
             with self.progress.running(name, sweeps) as advance:
-                summary = self._run(model, key, weights, seed, start, censor, advance)
+                summary = self._run(work, advance)
             if self.store is not None:
                 self.store.save(summary)
         return summary
 
-    def _run(self, model, key, weights, seed, start, censor, advance):
-        work = _Fit(
-            key, model, weights, self.draws, self.releases, self.labels, seed,
-            None if start is None else start.end, censor, self.warm is not self.synthesizer,
-        )
+    def _run(self, work, advance):
         if self.executor is not None:
             return self._elsewhere(work)
         shared = contextlib.nullcontext() if self.pool is None else sharing(self.pool, advance)
