@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 
 from ppm.publishing.fingerprints import read_json
-from ppm.publishing.ledger import judge
+from ppm.publishing.ledger import UNJUDGED, judge
 from ppm.publishing.notebooks import DEFAULT_PROFILE
 from ppm.publishing.results import VALUES_FILE
 from ppm.publishing.staging import claims_of
@@ -91,12 +91,12 @@ def _numbers(folder, tables):
         scale = found.abs().max(axis=1)
         apart = (found["ours"] - found["theirs"]).abs()
         moved = found[apart > _ROUNDING * scale]
-        told = f"**{path.stem}**: {len(moved)} of {len(found)} numbers differ"
+        told = f"**{path.stem}**: {len(moved)} of the {len(found)} numbers in both tables differ."
         missing = len(both) - len(found)
         if missing:
-            told += f"; {missing} are in one of the two tables only"
+            told += f" Another {missing} {'is' if missing == 1 else 'are'} in one of them only."
         if moved.empty:
-            parts.append(f"{told}.")
+            parts.append(told)
             continue
         order = (apart / scale)[moved.index].sort_values(ascending=False, kind="stable")
         rows = [
@@ -104,9 +104,10 @@ def _numbers(folder, tables):
             for place in order.index[:_MOST]
             for ours, theirs in [moved.loc[place]]
         ]
-        largest = f", the largest {_MOST} of them by their share" if len(moved) > _MOST else ""
+        if len(moved) > _MOST:
+            told += f" These {_MOST} changed by the largest share:"
         heads = ("row", "column", "your run", "the book", "change")
-        parts.append(f"{told}{largest}:\n\n{_markdown(heads, rows)}")
+        parts.append(f"{told}\n\n{_markdown(heads, rows)}")
     return "\n\n".join(parts)
 
 
@@ -147,16 +148,31 @@ def _findings(root, notebooks, name, folder, tables):
     if not claims or not all(saved):
         return ""
     ours, theirs = (judge(claims, {name: values}) for values in saved)
-    rows = [
-        (mine.claim.says, mine.spoken, other.spoken)
+    changed = [
+        (mine, other)
         for mine, other in zip(ours, theirs, strict=True)
         if mine.spoken != other.spoken
+        and not (mine.verdict in UNJUDGED and other.verdict in UNJUDGED)
+    ]
+    rows = [
+        (mine.claim.says, mine.spoken, other.spoken)
+        for mine, other in changed
+        if mine.verdict not in UNJUDGED
     ]
     told = f"**Findings**: the {{doc}}`../book/ledger` has {len(claims)} rows for this chapter. "
-    if not rows:
+    if not changed:
         return f"{told}By this chapter's own values each has the same verdict in both runs."
+    open_ones = len(changed) - len(rows)
+    if open_ones:
+        told += (
+            f"Your run has no verdict on {open_ones} of them where the book's has one: its "
+            "settings or data are not those that the comparison needs. "
+        )
+    if not rows:
+        return f"{told}By this chapter's own values no other one has another verdict."
     return (
-        f"{told}By this chapter's own values {len(rows)} of them have another verdict:\n\n"
+        f"{told}By this chapter's own values {len(rows)} of them "
+        f"{'has' if len(rows) == 1 else 'have'} another verdict:\n\n"
         f"{_markdown(('row of the ledger', 'your run', 'the book'), rows)}"
     )
 

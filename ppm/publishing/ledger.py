@@ -13,6 +13,8 @@ VERDICTS = (
     "reproduced", "not reproduced", "same setting", "by construction", "not comparable",
     "not computed",
 )
+# of which these decide nothing
+UNJUDGED = ("not comparable", "not computed")
 # no run is as large as this
 _BEYOND = 1e9
 
@@ -99,7 +101,7 @@ def _judge_by_both(claim, chapter, larger):
     if larger is None or claim.rule == "setting":
         return alone
     row = _judge(claim, larger)
-    if row.verdict in ("not comparable", "not computed"):
+    if row.verdict in UNJUDGED:
         return alone
     # what the chapter has no value for it cannot say otherwise
     other = alone.spoken if alone.ours and row.spoken != alone.spoken else ""

@@ -45,7 +45,7 @@ def test_a_run_like_the_books_says_so(places):
     found = text(places)
     assert found.startswith(HEADING)
     assert "All parameters are the book's." in found
-    assert "**bounds**: 0 of 3 numbers differ." in found
+    assert "**bounds**: 0 of the 3 numbers in both tables differ.\n" in f"{found}\n"
     assert "data are not the same" not in found
 
 
@@ -56,15 +56,27 @@ def test_settings_and_numbers_that_differ_are_named_with_their_row(places):
     assert "| `draws` | `50` | `1000` |" in found
     assert "`seed`" not in found
     assert "data are not the same" in found
-    assert "**bounds**: 1 of 3 numbers differ:" in found
+    assert "**bounds**: 1 of the 3 numbers in both tables differ." in found
     assert "| EMweighted, 0.7 | local bound | 5 | 4 | +25.0 % |" in found
 
 
 def test_rows_are_found_by_what_they_are_called_and_not_by_their_number(places):
     TABLE.iloc[::-1].to_csv(places[1] / "bounds.csv", index=False)
-    assert "**bounds**: 0 of 3 numbers differ." in text(places)
+    assert "**bounds**: 0 of the 3 numbers in both tables differ." in text(places)
     TABLE.iloc[:2].to_csv(places[1] / "bounds.csv", index=False)
-    assert "0 of 2 numbers differ; 1 are in one of the two tables only." in text(places)
+    found = text(places)
+    assert "0 of the 2 numbers in both tables differ. Another 1 is in one of them only." in found
+
+
+def test_of_many_numbers_that_differ_the_largest_changes_are_shown(places):
+    root, run, _ = places
+    many = pd.DataFrame({"row": [f"r{i}" for i in range(20)], "value": 100.0})
+    many.to_csv(root / "_build" / "results" / "paper" / "theory" / "many.csv", index=False)
+    many.assign(value=[100.0 + i for i in range(20)]).to_csv(run / "many.csv", index=False)
+    found = text(places)
+    assert "19 of the 20 numbers in both tables differ." in found
+    assert "These 15 changed by the largest share:" in found
+    assert "| r19 |" in found and "| r5 |" in found and "| r4 |" not in found
 
 
 def test_without_a_built_chapter_it_says_what_builds_it(places):
@@ -115,9 +127,17 @@ def test_findings_with_another_verdict_are_named(tmp_path):
     (tmp_path / "book").mkdir()
     (tmp_path / "book" / "published.yaml").write_text(LEDGER)
     found = beside_the_book(tmp_path, folders["run"], record, notebooks)
-    assert "1 of them have another verdict" in found
+    assert "1 of them has another verdict" in found
+    assert "no verdict" not in found
     assert "| The bound is 3.4. | not reproduced | reproduced |" in found
     assert "The other is 1." not in found
     shutil.copy(folders["book"] / "values.json", folders["run"])
     found = beside_the_book(tmp_path, folders["run"], record, notebooks)
     assert "each has the same verdict" in found
+    # a run with other settings than a row needs has no other verdict on it: it has none
+    values = json.loads((folders["run"] / "values.json").read_text())
+    del values["values"]["bound"]
+    (folders["run"] / "values.json").write_text(json.dumps(values))
+    found = beside_the_book(tmp_path, folders["run"], record, notebooks)
+    assert "Your run has no verdict on 1 of them where the book's has one" in found
+    assert "no other one has another verdict" in found and "The bound is 3.4." not in found
