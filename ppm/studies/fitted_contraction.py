@@ -188,7 +188,12 @@ def _check_a_database(task):
     """Make a database here and count its records: of what a task says, no message is kept."""
     try:
         made = task.synthesizer(task.simulate(task.n, streams(task.seed, 1)[0]))
-    except Exception:
+    except Exception as error:
+        if isinstance(getattr(error, "obj", None), np.random.SeedSequence):
+            raise ValueError(
+                "simulate is given a SeedSequence, which draws nothing: begin with "
+                "rng = np.random.default_rng(random_seed)"
+            ) from None
         # perhaps of this database alone, or of this process: its own task says it
         return
     _as_asked(made, task.n)

@@ -182,6 +182,12 @@ def test_another_number_of_records_than_asked_for_is_refused_before_any_fit(thre
     assert missing.values.tolist() == [0, 6]
 
 
+def test_a_seed_that_is_taken_for_a_generator_is_told_before_any_fit(threads, monkeypatch):
+    monkeypatch.setattr("ppm.studies.fitted_contraction.run_tasks", None)
+    with pytest.raises(ValueError, match=r"^simulate is given a SeedSequence.*default_rng\(random"):
+        by_fits(threads, [40], simulate=lambda n, rng: rng.poisson(8, n))
+
+
 def test_what_is_no_model_is_told(threads):
     with pytest.raises(TypeError, match="^synthesizer must have records"):
         ppm.studies.contraction_by_fits(
