@@ -9,7 +9,7 @@ import sys
 import textwrap
 
 from ppm import __version__
-from ppm._validation import MissingExtraError
+from ppm._validation import MissingExtraError, needed_for
 from ppm.disclosure import NOTE_FILE
 from ppm.publishing import notebooks
 from ppm.publishing.files import FolderInUse, one_line
@@ -216,7 +216,9 @@ def _book(options):
 def _classroom(options):
     from ppm.publishing.editions import make_classroom
 
-    for archive in make_classroom(notebooks.find_root(options.root)):
+    with needed_for("ppm classroom"):
+        archives = make_classroom(notebooks.find_root(options.root))
+    for archive in archives:
         print(f"Made {archive}")
     return 0
 

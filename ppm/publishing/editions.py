@@ -45,6 +45,8 @@ def make_classroom(root, out=None):
     """
     root = Path(root)
     out = Path(out) if out else root / "_build" / "classroom"
+    # first, since it may lack a package
+    address = repository_address(root)
     sheets = read_sheets(root)
     words = _Words(root, sheets)
     # as the book's pages and the guide for teachers number them
@@ -73,7 +75,7 @@ def make_classroom(root, out=None):
                     cell["source"] = _lines(text)
             text = json.dumps(notebook, indent=1, ensure_ascii=False) + "\n"
             (folder / f"{name}.ipynb").write_text(text, "utf-8")
-        (folder / "README.md").write_text(_readme(edition, sheets, root), "utf-8")
+        (folder / "README.md").write_text(_readme(edition, sheets, root, address), "utf-8")
         archives.append(_zipped(folder))
     return archives
 
@@ -230,8 +232,7 @@ _README = {
 }
 
 
-def _readme(edition, sheets, root):
-    address = repository_address(root)
+def _readme(edition, sheets, root, address):
     source, with_pymc = "path/to/the/repository", '"path/to/the/repository[pymc]"'
     asked = [
         f"Here `{source}` stands for the folder of the book's repository. Ask whoever gave you "

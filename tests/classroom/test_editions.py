@@ -3,6 +3,7 @@
 import json
 import re
 import shutil
+import sys
 import zipfile
 
 import nbformat
@@ -194,6 +195,18 @@ def test_the_readme_names_the_repository_where_the_settings_have_it(small):
     assert '"git+https://github.com/a/b"' in readme.read_text("utf-8")
     text = readme.read_text("utf-8")
     assert '"ppm[pymc] @ git+https://github.com/a/b"' in text and "path/to" not in text
+
+
+def test_the_command_says_which_package_it_lacks_before_it_replaces_anything(
+    small, capsys, monkeypatch
+):
+    archives = editions.make_classroom(small)
+    before = archives[0].stat().st_mtime_ns
+    monkeypatch.setitem(sys.modules, "yaml", None)
+    assert main(["--root", str(small), "classroom"]) == 1
+    told = capsys.readouterr().err
+    assert told.startswith("ppm: ppm classroom needs yaml: pip install 'ppm[book]'")
+    assert archives[0].stat().st_mtime_ns == before
 
 
 def test_the_command_says_what_it_made(small, capsys):
