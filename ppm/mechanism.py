@@ -191,6 +191,12 @@ class MechanismResult:
             if self.strict
             else f"local bound {self.local_bound:.3f} nats {seen}; {told}"
         ]
+        if self.censor is not None and not self.own_weights:
+            told = (
+                f"the width of the limits, {self.censor.width:g}, is no epsilon here: the weights "
+                "may react to other records. Of given ones that do not, say fixed_weights=True"
+            )
+            lines.extend(textwrap.wrap(told, 84))
         if self.diagnostics is not None:
             lines.extend(str(self.diagnostics).splitlines())
         else:
@@ -436,7 +442,7 @@ class PseudoPosteriorMechanism:
             truncate_at = check_number("truncate_at", truncate_at, above=0)
         self.truncate_at = truncate_at
         if weights is not None:
-            if (self.scale, self.shift, truncate_at) != (1.0, 0.0, None):
+            if ruled:
                 raise ValueError("weights replaces scale, shift and truncate_at: leave those out")
             weights = check_weights(weights, self.synthesizer.records)
         self.censor = check_censor(self.synthesizer, censor)

@@ -438,6 +438,8 @@ def test_each_attempt_starts_where_the_nearest_fit_ended(monkeypatch):
         ({"weights": np.ones(COUNTS.size), "scale": 0.5}, "^weights replaces"),
         ({"weights": np.ones(COUNTS.size), "shift": 0.5}, "^weights replaces"),
         ({"weights": np.ones(COUNTS.size), "truncate_at": 4.0}, "^weights replaces"),
+        # what was asked for by name is not dropped in silence, also where it is the default
+        ({"weights": np.ones(COUNTS.size), "scale": 1.0}, "^weights replaces"),
     ],
 )
 def test_wrong_settings_are_refused_before_any_fit(settings, message):

@@ -119,6 +119,8 @@ def test_only_weights_that_nobody_else_moves_are_strict(settings, kind):
         assert synthetic.attrs == {"releases": 3}
         assert "CONFIDENTIAL" in str(result.guarantee)
         assert "width of the limits is then no bound" in str(result.guarantee).replace("\n  ", " ")
+    shown = str(result).replace("\n", " ")
+    assert ("width of the limits, 2, is no epsilon here" in shown) == (kind == "local")
 
 
 def test_without_censoring_nothing_is_strict():
