@@ -16,7 +16,7 @@ def given():
     rng = np.random.default_rng(SEED)
     draws = rng.normal(0.0, 1.0, (200, 1))
     return SimpleNamespace(
-        incomes=np.array([-2_500.0, 0.0, 800.0, 60_000.0]),
+        incomes=np.array([-8_500.0, 0.0, 800.0, 60_000.0]),
         floor=1_000.0,
         shift=7_001.0,
         published=np.array([78.7, 10.10, 8.16, 7.30, 6.09, 5.71, 2.25]),
@@ -81,6 +81,15 @@ def exercises(g):
                         np.log(np.abs(x) + g.shift),
                     ]),
                     "A loss is not a gain: you took absolute values.",
+                ),
+                Mistake(
+                    "losses raised to 0 before the shift",
+                    lambda: np.array([
+                        np.log(np.maximum(x, g.floor)),
+                        np.arcsinh(x),
+                        np.log(np.maximum(x, 0.0) + g.shift),
+                    ]),
+                    "In the third row the shift comes first, and then what is raised.",
                 ),
                 Mistake(
                     "only zero and less are floored",

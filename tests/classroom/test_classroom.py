@@ -218,6 +218,13 @@ TYPED = [
     ("large_data", "assignments", "'abcdef'.replace('b', '').replace('f', '')",
      "new assignment for chains that disagree"),
     ("application_settings", "distance", "np.abs(logs).mean()", "mean absolute logarithm"),
+    (
+        "application_settings",
+        "transformations",
+        "[np.log(np.maximum(x, given.floor)), np.arcsinh(x),"
+        " np.log(np.maximum(x, 0) + given.shift)]",
+        "losses raised to 0 before the shift",
+    ),
     ("application_settings", "fewer-draws", "np.abs(given.log_lik)[:20].max()", "the first draws"),
     ("your_own_model", "log-likelihood", "log_lik.T", "draws and records exchanged"),
     (
@@ -244,6 +251,16 @@ def test_a_slip_as_students_type_it_is_recognised(chapter, name, typed, slip, ca
     verdict = space["check"](name, eval(typed, space))
     (mistake,) = [each for each in WORK[chapter].exercises[name].mistakes if each.name == slip]
     assert (verdict.solved, verdict.message) == (False, mistake.hint)
+
+
+def test_a_loss_below_the_shift_must_be_raised_before_its_logarithm():
+    given = WORK["application_settings"].given
+    x = given.incomes
+    with np.errstate(invalid="ignore"):
+        third = np.log(x + given.shift)
+    rows = [np.log(np.maximum(x, given.floor)), np.arcsinh(x), third]
+    told = WORK["application_settings"].check("transformations", rows).message
+    assert told.startswith("There are values that are infinite or no number")
 
 
 @pytest.mark.parametrize("name", EXERCISES)
