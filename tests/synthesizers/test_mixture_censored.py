@@ -4,6 +4,8 @@ With limits the pseudo likelihood lies between two numbers whatever the paramete
 draws from the prior, weighted by it, give every expectation: no chain is behind the reference.
 """
 
+import functools
+
 import numpy as np
 import pytest
 
@@ -73,8 +75,13 @@ def prior():
     )
 
 
-def expected(prior, censor):
-    """Means and their standard errors under the censored pseudo posterior, from the prior."""
+@pytest.fixture(scope="module")
+def expected(prior):
+    """Function of limits: means under the censored pseudo posterior and their standard errors."""
+    return functools.cache(functools.partial(_expected, prior))
+
+
+def _expected(prior, censor):
     terms = censor.terms(log_f(*prior[:3]), WEIGHTS)
     weights = np.exp(terms.sum(axis=1) - terms.sum(axis=1).max())
     weights /= weights.sum()
@@ -86,11 +93,11 @@ def expected(prior, censor):
     return found
 
 
-def scores(prior, censor, monkeypatch, sampler=CensoredSampler, draws=3000):
+def scores(expected, censor, monkeypatch, sampler=CensoredSampler):
     """How far the chains' means lie from those, in standard errors of the difference."""
     monkeypatch.setattr(finite_mixture, "CensoredSampler", sampler)
     model = ppm.FiniteMixture(Y, X, chains=2, warmup=400, thin=2, parallel=False, **SETTINGS)
-    fit = model.fit(WEIGHTS, draws=draws, random_seed=3, censor=censor)
+    fit = model.fit(WEIGHTS, draws=1500, random_seed=3, censor=censor)
     posterior = (
         fit["posterior"].to_dataset().stack(sample=("chain", "draw")).transpose("sample", ...)
     )
@@ -98,7 +105,7 @@ def scores(prior, censor, monkeypatch, sampler=CensoredSampler, draws=3000):
         *(posterior[name].values for name in ("pi", "beta", "sigma", "concentration"))
     )
     result = {}
-    for name, (mean, error) in expected(prior, censor).items():
+    for name, (mean, error) in expected(censor).items():
         batches = found[name].reshape(40, -1).mean(axis=1)
         own = batches.std(ddof=1) / np.sqrt(batches.size)
         result[name] = (batches.mean() - mean) / np.hypot(own, error)
@@ -106,8 +113,8 @@ def scores(prior, censor, monkeypatch, sampler=CensoredSampler, draws=3000):
 
 
 @pytest.mark.parametrize("kind", CENSORS)
-def test_draws_are_those_of_the_censored_pseudo_posterior(prior, monkeypatch, kind):
-    found = scores(prior, CENSORS[kind], monkeypatch)
+def test_draws_are_those_of_the_censored_pseudo_posterior(expected, monkeypatch, kind):
+    found = scores(expected, CENSORS[kind], monkeypatch)
     assert max(np.abs([*found.values()])) < 4.0, found
 
 
@@ -135,8 +142,8 @@ class MembersForgotten(CensoredSampler):
 @pytest.mark.parametrize(
     "sampler", [NoCorrection, AsIfUncensored, SharesWithoutRecords, MembersForgotten]
 )
-def test_a_sampler_with_a_slip_in_it_is_caught(prior, monkeypatch, sampler):
-    found = scores(prior, CENSORS["hard"], monkeypatch, sampler, draws=1500)
+def test_a_sampler_with_a_slip_in_it_is_caught(expected, monkeypatch, sampler):
+    found = scores(expected, CENSORS["hard"], monkeypatch, sampler)
     assert max(np.abs([*found.values()])) > 5.0, found
 
 

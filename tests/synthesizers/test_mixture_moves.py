@@ -18,7 +18,8 @@ from ppm.synthesizers.mixture import sampler as mixture_sampler
 from ppm.synthesizers.mixture.model import FiniteMixture
 
 SAMPLER = finite_mixture._Sampler
-DRAWS = 20_000
+# the broken samplers are found with as many
+DRAWS = 10_000
 
 
 class CorrectionSquared(SAMPLER):
@@ -80,11 +81,6 @@ def largest_score(draws, points, density):
     return np.abs(scores).max()
 
 
-def enough(sampler):
-    """How many steps: what is wrong with a broken sampler shows in half of them."""
-    return DRAWS if sampler is SAMPLER else DRAWS // 2
-
-
 def moved(state, step, read, draws=DRAWS):
     """What is read after each of many steps, shape (quantities, draws)."""
     found = []
@@ -117,7 +113,7 @@ def given_labels(state):
 def share_score(step, sampler=SAMPLER):
     y = two_groups(4, 1, 4.0)
     state = sampler_at(sampler, y, UNEVEN, [0.2, 0.8], [3.0, 0.2], [1.0, 1.0])
-    shares = moved(state, step, lambda state: [np.exp(state.log_pi[0])], enough(sampler))
+    shares = moved(state, step, lambda state: [np.exp(state.log_pi[0])])
     u = np.linspace(0.0, 1.0, 4003)[1:-1]
     normal = stats.norm.pdf(y[:, None], [3.0, 0.2], 1.0)
     log_f = np.log(normal @ np.stack([u, 1.0 - u]))
@@ -154,7 +150,10 @@ def component_score(sampler):
         if state.members[0].size:
             state.draw_component(0, state.members[0])
 
-    draws = moved(state, step, lambda state: [state.beta[0, 0], np.log(state.sigma[0])])
+    # a scale that is a twentieth too large shows in twice as many
+    draws = moved(
+        state, step, lambda state: [state.beta[0, 0], np.log(state.sigma[0])], 2 * DRAWS
+    )
     beta, log_sigma = np.meshgrid(np.linspace(-10, 12, 661), np.linspace(-4, 4, 241))
     sigma = np.exp(log_sigma)
     log_density = (
@@ -187,9 +186,7 @@ def mixture_weight_score(sampler):
         state.draw_concentration()
         state.draw_mixture_weight_pairs()
 
-    draws = moved(
-        state, step, lambda s: [*np.exp(s.log_pi), np.log(s.concentration)], enough(sampler)
-    )
+    draws = moved(state, step, lambda s: [*np.exp(s.log_pi), np.log(s.concentration)])
     rng = np.random.default_rng(5)
     concentration, log_pi = prior_weights(rng, 500_000, 3, (2.0, 1.0))
     log_f = np.log(np.exp(log_pi) @ stats.norm.pdf(y[:, None], beta, sigma).T)

@@ -119,10 +119,10 @@ def largest(scores):
     return max(abs(score) for score in scores.values())
 
 
-def gibbs(weights, draws=10_000):
+def gibbs(weights):
     y, X = two_lines()
     model = ppm.FiniteMixture(y, X, components=2, warmup=500, parallel=False, **PRIOR)
-    return summaries(model.fit(weights, draws=draws, random_seed=5), weights)
+    return summaries(model.fit(weights, draws=4000, random_seed=5), weights)
 
 
 @pytest.fixture(scope="module")
@@ -165,12 +165,12 @@ class NoCorrection(mixture_model._Sampler):
 @pytest.mark.parametrize("broken", [WeightInsideTheSum, NoCorrection])
 def test_broken_samplers_disagree(monkeypatch, nuts, broken):
     monkeypatch.setattr(mixture_model, "_Sampler", broken)
-    scores = disagreement(gibbs(WEIGHTS, draws=4000), summaries(nuts, WEIGHTS))
+    scores = disagreement(gibbs(WEIGHTS), summaries(nuts, WEIGHTS))
     assert largest(scores) > 6.0, scores
 
 
 def test_weights_matter_to_the_comparison(nuts):
-    other = gibbs(np.ones(RECORDS), draws=4000)
+    other = gibbs(np.ones(RECORDS))
     assert largest(disagreement(other, summaries(nuts, np.ones(RECORDS)))) > 10.0
 
 
