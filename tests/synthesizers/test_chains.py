@@ -221,7 +221,7 @@ def test_an_interrupt_ends_all_processes_and_keeps_what_is_finished(tmp_path):
             """
         )
     )
-    command = [sys.executable, "-W", "error", str(script), str(folder), "1000"]
+    command = [sys.executable, "-W", "error", str(script), str(folder), "300"]
     env = os.environ | {"PYTHONPATH": str(Path(ppm.__file__).parents[1])}
     with subprocess.Popen(command, env=env, stderr=subprocess.PIPE, text=True) as run:
         try:
