@@ -14,6 +14,7 @@ import tempfile
 import threading
 import time
 import traceback
+import warnings
 from concurrent.futures import CancelledError, Executor, Future, ProcessPoolExecutor
 from dataclasses import dataclass, field
 
@@ -28,6 +29,7 @@ _WINDOW = 3
 # for an executor that does not say how many workers it has
 _UNKNOWN_WORKERS = 16
 _SECONDS_TO_CONNECT = 5
+_MOST_WORKERS = 1000
 # a result of Dask's that is there is small; one that was lost is computed again, so often
 _SECONDS_TO_FETCH, _FETCHES = 10, 3
 # a Dask cluster whose workers all went may get new ones; its own setting goes before the second
@@ -407,7 +409,17 @@ def engine_of_the_run():
     if not workers:
         return None
     number = int(workers) if workers.isdecimal() else workers
-    return check_count(WORKERS, number)
+    return _checked(WORKERS, number)
+
+
+def _checked(name, workers):
+    workers = check_count(name, workers)
+    if workers > _MOST_WORKERS:
+        raise ValueError(
+            f"{name} must be at most {_MOST_WORKERS}, since they are processes of this machine; "
+            f"got {shown(workers)}"
+        )
+    return workers
 
 
 _clients = {}
@@ -426,23 +438,54 @@ def connected(address):
     ppm._validation.MissingExtraError
         If distributed is not installed.
     ValueError
-        If nobody answers within a few seconds.
+        If nobody answers within a few seconds, or somebody with other versions.
     """
     client = _clients.get(address)
     if client is None or client.status != "running":
         with needed_for("a Dask scheduler"):
             from distributed import Client
+            from distributed.comm import get_address_host_port
+            from distributed.versions import VersionMismatchWarning
         try:
-            client = Client(address, timeout=_SECONDS_TO_CONNECT, set_as_default=False)
+            # a client that is made with an address of another kind complains once more later
+            get_address_host_port(address)
+            with warnings.catch_warnings():
+                # in many lines what is refused below in one
+                warnings.simplefilter("ignore", VersionMismatchWarning)
+                client = Client(address, timeout=_SECONDS_TO_CONNECT, set_as_default=False)
         except (OSError, ValueError, TypeError) as error:
             raise ValueError(
                 f"no Dask scheduler answers at {shown(address)} ({type(error).__name__}); "
                 "accepted: an address such as tcp://127.0.0.1:8786, of a scheduler that runs"
             ) from None
+        differ = _differing(client.get_versions())
+        if differ:
+            client.close()
+            raise ValueError(
+                f"the Dask scheduler at {shown(address)}, or a worker of it, has other versions "
+                f"than this environment, of {', '.join(differ)}: make them the same"
+            )
         if not _clients:
             atexit.register(_disconnect)
         _clients[address] = client
     return client
+
+
+def _differing(versions):
+    """Names of what a scheduler or one of its workers has in another version."""
+    mine, *others = (
+        {"python": ".".join(found["host"]["python"].split(".")[:2]), **found["packages"]}
+        for found in (versions["client"], versions["scheduler"], *versions["workers"].values())
+    )
+    # what a scheduler alone lacks it does not need
+    return sorted(
+        {
+            name
+            for other in others
+            for name, version in other.items()
+            if version is not None and version != mine.get(name)
+        }
+    )
 
 
 def environment_of(workers=None, scheduler=None):
@@ -465,7 +508,7 @@ def environment_of(workers=None, scheduler=None):
     if workers is not None:
         if scheduler is not None:
             raise ValueError("workers and scheduler exclude each other: give one of them")
-        workers = check_count("workers", workers)
+        workers = _checked("workers", workers)
     if scheduler is not None:
         connected(scheduler).close()
         del _clients[scheduler]

@@ -243,6 +243,21 @@ def test_a_run_asks_the_scheduler_before_it_begins(cluster):
         engine.environment_of(2, address)
 
 
+def test_a_scheduler_with_other_versions_is_refused(cluster, monkeypatch):
+    real = distributed.Client.get_versions
+
+    def older(client):
+        found = real(client)
+        found["scheduler"]["packages"] |= {"distributed": "2020.1.0", "numpy": None}
+        return found
+
+    with monkeypatch.context() as change:
+        change.setattr(distributed.Client, "get_versions", older)
+        with pytest.raises(ValueError, match="^the Dask scheduler at .* of distributed: make th"):
+            engine.environment_of(scheduler=cluster.scheduler_address)
+    assert not engine._clients
+
+
 def test_the_books_example_runs_as_it_stands(tmp_path):
     page = (ROOT / "book" / "library" / "studies.md").read_text("utf-8")
     (code,) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
@@ -265,7 +280,7 @@ def _workers(client):
 
 def test_a_scheduler_that_does_not_answer_is_told_soon(monkeypatch):
     monkeypatch.setattr(engine, "_SECONDS_TO_CONNECT", 0.5)
-    for address in ("tcp://127.0.0.1:9", "nonsense://x"):
+    for address in ("tcp://127.0.0.1:9", "nonsense://x", "a-word", "127.0.0.1", "a:b"):
         monkeypatch.setenv(engine.SCHEDULER, address)
         with pytest.raises(ValueError, match=f"^no Dask scheduler answers at '?{address}"):
             chosen_engine(None, None, None)

@@ -205,7 +205,7 @@ def test_the_environment_says_how_many_workers(monkeypatch):
     with ThreadPoolExecutor(1) as executor:
         # what a function is given goes before what its surroundings say
         assert chosen_engine(executor, None, None).executor is executor
-    for wrong in ("0", "-1", "1.5", "many"):
+    for wrong in ("0", "-1", "1.5", "many", "1001"):
         monkeypatch.setenv(engine.WORKERS, wrong)
         with pytest.raises(ValueError, match="^PPM_WORKERS must be"):
             chosen_engine(None, None, None)
