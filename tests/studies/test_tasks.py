@@ -329,6 +329,13 @@ def test_what_is_kept_is_not_computed_again(tmp_path):
     assert times_run(tmp_path) == dict.fromkeys(range(5), 2)
 
 
+def test_a_study_that_was_kept_whole_shows_that_it_is_done(tmp_path, capsys):
+    todo = jobs(3)
+    run(draw, todo, store=tmp_path, here=True)
+    run(draw, todo, store=tmp_path, here=True, progress=True)
+    assert "3/3" in capsys.readouterr().err
+
+
 def test_a_failure_is_not_kept(tmp_path):
     run(engine_jobs.fail_at_two, jobs(4), 1, store=tmp_path)
     assert len(list(tmp_path.glob("*.npz"))) == 3
