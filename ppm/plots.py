@@ -124,8 +124,12 @@ def _narrow(figure):
         lines = [line for tick in names for line in tick.get_text().splitlines()]
         for tick in names if max(map(len, lines), default=0) > 6 else ():
             if tick.get_rotation() == 0:
-                undo.append(partial(tick.set, rotation=0, ha=tick.get_ha()))
-                tick.set(rotation=35, ha="right")
+                size = tick.get_fontsize()
+                undo.append(partial(tick.set, rotation=0, ha=tick.get_ha(), fontsize=size))
+                # slanted, names of several lines would lie on one another
+                upright = len(names) > 4 and "\n" in "".join(each.get_text() for each in names)
+                turned = {"rotation": 90, "ha": "center", "fontsize": 8}
+                tick.set(**(turned if upright else {"rotation": 35, "ha": "right"}))
     for legend in list(figure.legends):
         # the number of its columns is settled when it is made
         title = legend.get_title().get_text()
