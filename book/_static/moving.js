@@ -164,8 +164,10 @@
     place.querySelector(".hint").textContent = data.hint;
     const sliders = [...place.querySelectorAll("input")];
     const svg = place.querySelector("svg");
+    let painted = 0;
     const paint = (found) => {
-      const width = Math.max(280, svg.parentElement.clientWidth - 26);
+      painted = place.clientWidth;
+      const width = Math.max(280, painted - 26);
       const [drawn, height] = draw(data, found, width);
       svg.setAttribute("viewBox", `0 0 ${width} ${height}`);
       svg.innerHTML = drawn;
@@ -187,7 +189,8 @@
     });
     place.hidden = false;
     move();
-    addEventListener("resize", move);
+    // the room also changes when a sidebar folds, and a while after the window did
+    new ResizeObserver(() => { if (place.clientWidth !== painted) move(); }).observe(place);
   };
   addEventListener("DOMContentLoaded", () => document.querySelectorAll(".moving").forEach(show));
 })();

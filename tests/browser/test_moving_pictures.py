@@ -97,3 +97,16 @@ def test_without_scripts_and_on_paper_there_is_no_empty_picture(book):
         bare.goto((book / "page.html").as_uri())
         assert not any(place.is_visible() for place in bare.locator(".moving").all())
         assert "Δ" not in bare.locator("main").inner_text()
+
+
+def test_a_picture_is_drawn_again_when_its_room_changes_and_the_window_does_not(book):
+    drawn = "svg => Number(svg.getAttribute('viewBox').split(' ')[2]) - svg.clientWidth"
+    with opened(CHROMIUM) as browser:
+        browser.set_viewport_size({"width": 1280, "height": 900})
+        browser.goto((book / "page.html").as_uri())
+        # as when a sidebar unfolds: words would shrink with the picture
+        browser.add_style_tag(content="main { max-width: 500px }")
+        browser.wait_for_function(
+            f"() => [...document.querySelectorAll('.moving svg')].every("
+            f"svg => svg.clientWidth < 500 && Math.abs(({drawn})(svg)) < 3)", timeout=3000
+        )
