@@ -255,6 +255,15 @@ FIGURE = code(
 )
 
 
+@pytest.fixture(scope="module")
+def no_compiler():
+    """No C compiler for PyTensor, as in the library: few functions are called often enough."""
+    import pytensor
+
+    with pytensor.config.change_flags(cxx=""):
+        yield
+
+
 @pytest.fixture
 def tiny_book(tmp_path):
     """A repository with two small notebooks, and this one's settings and library."""

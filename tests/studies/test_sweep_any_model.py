@@ -2,7 +2,6 @@
 
 import numpy as np
 import pymc as pm
-import pytensor
 import pytest
 
 import ppm
@@ -11,12 +10,7 @@ RNG = np.random.default_rng(3)
 COUNTS = np.r_[RNG.poisson(20, 30), 45]
 PAIRS = [(0.7, 0.0)]
 
-
-@pytest.fixture(autouse=True, scope="module")
-def no_compiler():
-    """As in the library, which needs none."""
-    with pytensor.config.change_flags(cxx=""):
-        yield
+pytestmark = pytest.mark.usefixtures("no_compiler")
 
 
 def gamma_poisson():

@@ -20,12 +20,7 @@ RECORDS = 12
 WEIGHTS = np.random.default_rng(4).uniform(0.1, 1.0, RECORDS)
 WEIGHTS[[2, 7]] = 0.0, 1.0
 
-
-@pytest.fixture(autouse=True, scope="module")
-def no_compiler():
-    """As in the library; most functions here are called a few times and not worth compiling."""
-    with pytensor.config.change_flags(cxx=""):
-        yield
+pytestmark = pytest.mark.usefixtures("no_compiler")
 
 
 @pytest.fixture

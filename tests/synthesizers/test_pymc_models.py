@@ -13,12 +13,7 @@ from scipy import stats
 import ppm
 from ppm.synthesizers.mixture import model as mixture_model
 
-
-@pytest.fixture(autouse=True, scope="module")
-def no_compiler():
-    """As in the library: without a C compiler, and so without its warning about BLAS."""
-    with pytensor.config.change_flags(cxx=""):
-        yield
+pytestmark = pytest.mark.usefixtures("no_compiler")
 
 
 # ---- Gamma-Poisson: known in closed form ------------------------------------------------------
