@@ -80,7 +80,7 @@ OUTPUTS = """slider => {
   return [slider.value, (named.length ? named : [...near ?? []]).map(e => e.textContent).join('|')];
 }"""
 
-# once on a page: what cannot be serious is not looked for, and these only of given elements, because
+# once on a page: what cannot be serious is not looked for, and these two only of given elements, as
 # they ask where everything on the page lies
 OF_LOOKS = {"color-contrast": "[data-look]", "link-in-text-block": "a[href][data-look]"}
 RULES = """of => axe.configure({rules: axe._audit.rules.flatMap(({id, impact}) =>
