@@ -53,18 +53,25 @@ def as_array(name, values):
         numbers, drop a mask and an imaginary part, and show a value in its own message.
     """
     refuse_masked(name, values)
+    within = ""
     try:
         array = np.asarray(values)
         if array.dtype.kind == "O":
             # NumPy reads text as a number, and None as NaN
-            if any(value is None or isinstance(value, (str, bytes)) for value in array.flat):
-                raise TypeError
+            for position, value in enumerate(array.flat):
+                if value is None or isinstance(value, (str, bytes)):
+                    what = "None" if value is None else "text"
+                    within = f" with {what} at position {position}"
+                    raise TypeError
             array = array.astype(np.float64)
+        if array.dtype.kind in "US":
+            within = " with text"
         if array.dtype.kind not in "biuf":
             raise TypeError
     except (TypeError, ValueError, OverflowError):
         raise ValueError(
-            f"{name} must be an array of numbers; got {type(values).__name__}{_kind_of(values)}"
+            f"{name} must be an array of numbers; got {type(values).__name__}"
+            f"{_kind_of(values)}{within}"
         ) from None
     return array
 

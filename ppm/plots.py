@@ -7,7 +7,7 @@ from textwrap import fill
 
 import numpy as np
 
-from ppm._validation import as_numbers, needed_for
+from ppm._validation import as_array, as_list, as_numbers, needed_for
 from ppm._validation import shown as quoted
 from ppm.mechanism import entry_label
 from ppm.survey.expenditure import SIMULATED
@@ -761,9 +761,9 @@ def worked_example_weights(counts, bounds, weights, weighted_bounds, *, names=No
     >>> [axes.get_ylabel() for axes in figure.axes]
     ['Record bound (nats)', 'Weight']
     """
-    counts, bounds, weights, weighted_bounds = map(
-        np.asarray, (counts, bounds, weights, weighted_bounds)
-    )
+    counts, bounds = as_array("counts", counts), as_numbers("bounds", bounds)
+    weights = as_numbers("weights", weights)
+    weighted_bounds = as_numbers("weighted_bounds", weighted_bounds)
     if not counts.shape == bounds.shape == weights.shape == weighted_bounds.shape:
         raise ValueError("counts, bounds, weights and weighted_bounds must have one value a record")
     names = [""] * counts.size if names is None else names
@@ -995,6 +995,10 @@ def statistic_violins(distributions, statistic, *, places=None, simulated=False)
     >>> figure.axes[0].get_ylabel()
     'Mean of income (thousand dollars)'
     """
+    distributions = {
+        label: as_list(f"distributions: {label}", values)
+        for label, values in distributions.items()
+    }
     places = list(distributions) if places is None else list(places)
     figure, axes = _figure(7.4, 4.2)
     _tidy(axes)

@@ -106,7 +106,7 @@ def resample(values, statistic, *, resamples=500, random_seed=None):
     from scipy.stats import DegenerateDataWarning, bootstrap
 
     if not callable(statistic):
-        if statistic not in STATISTICS:
+        if not isinstance(statistic, str) or statistic not in STATISTICS:
             raise ValueError(
                 f"statistic must be a function or one of {', '.join(STATISTICS)}; "
                 f"got {shown(statistic)}"

@@ -2,6 +2,7 @@
 
 import datetime
 import functools
+import re
 import traceback
 import warnings
 
@@ -379,6 +380,32 @@ def test_no_message_repeats_a_records_value(name):
         shown = [mark for mark in MARKS if mark in text]
         assert not shown, f"{kind}: {text.splitlines()[-1]}"
     assert failed
+
+
+@pytest.mark.parametrize("name", ENTRIES)
+def test_text_and_none_among_numbers_are_refused_in_one_line_of_our_own(name):
+    # groups may be of any kind, and a label may be None
+    if name.endswith("groups"):
+        return
+    function, right = ENTRIES[name]
+    for kind in ("a list with text", "a column of text", "None"):
+        *_, said = told(function, WRONG[kind](right)).strip().splitlines()
+        assert re.match("(Value|Type|Key)Error: .*(must|has|have|is not) ", said), f"{kind}: {said}"
+
+
+@pytest.mark.parametrize(
+    ("values", "told_of"),
+    [
+        ([1, "a"], "list with text"),
+        (["1", "2"], "list with text"),
+        (np.array([1.0, None, 2.0]), "ndarray of type object with None at position 1"),
+        (pd.Series([1.0, 2.0, TEXT]), "Series of type object with text at position 2"),
+        ([[1], [1, 2]], "list"),
+    ],
+)
+def test_it_is_said_what_is_no_number_and_where(values, told_of):
+    with pytest.raises(ValueError, match=f"^bounds must be an array of numbers; got {told_of}$"):
+        ppm.record_weights(values)
 
 
 @pytest.mark.parametrize("text", [TEXT, "987654321987", "-987654.5", "9.87654e300"])

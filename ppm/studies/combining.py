@@ -127,7 +127,7 @@ def combine_releases(
     >>> round(float(found.variance) / 0.04, 6)
     6.0
     """
-    if rule not in RULES:
+    if not isinstance(rule, str) or rule not in RULES:
         raise ValueError(f"rule must be one of {', '.join(RULES)}; got {shown(rule)}")
     weight = check_number("weight", weight, above=0, at_most=1)
     if weight < 1 and rule != "parameter drawn":

@@ -367,7 +367,7 @@ def coverage(
     >>> study.dataset["weight"].mean("replicate").sel(mechanism="Constant", size=100).item() < 1
     True
     """
-    if model not in MODELS:
+    if not isinstance(model, str) or model not in MODELS:
         raise ValueError(f"model must be one of {', '.join(MODELS)}; got {shown(model)}")
     sizes = check_sizes(sizes)
     for size in sizes:

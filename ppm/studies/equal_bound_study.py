@@ -394,7 +394,7 @@ def _check_combinations(combinations):
         )
     pairs = [(check_count("components", k), name) for k, name in pairs]
     for _, name in pairs:
-        if name not in TRANSFORMATIONS:
+        if not isinstance(name, str) or name not in TRANSFORMATIONS:
             raise ValueError(
                 f"transformation must be one of {', '.join(TRANSFORMATIONS)}; got {shown(name)}"
             )

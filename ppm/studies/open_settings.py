@@ -183,7 +183,7 @@ def transformed_income(data, transformation, *, floor=1.0, shift=7001.0):
     >>> ppm.studies.transformed_income(table, "inverse hyperbolic sine").round(2)
     array([-6.91,  0.  , 11.51])
     """
-    if transformation not in TRANSFORMATIONS:
+    if not isinstance(transformation, str) or transformation not in TRANSFORMATIONS:
         raise ValueError(
             f"transformation must be one of {', '.join(TRANSFORMATIONS)}; "
             f"got {shown(transformation)}"

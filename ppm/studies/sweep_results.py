@@ -6,7 +6,7 @@ import numpy as np
 
 from ppm import pdp
 from ppm._random import seed_sequence
-from ppm._validation import check_count, shown
+from ppm._validation import check_count, check_number, shown
 from ppm.mechanism import entry_label
 from ppm.studies.tasks import no_failures
 from ppm.utility import (
@@ -132,7 +132,12 @@ class Sweep:
         ------
         KeyError
             If the sweep has no such entry.
+        ValueError
+            If the setting is none.
         """
+        for name, value in (("scale", scale), ("shift", shift)):
+            if value is not None:
+                check_number(name, value)
         for entry in self.entries:
             if entry.mechanism == mechanism and (
                 scale is None or (entry.scale, entry.shift) == (scale, shift)
