@@ -138,6 +138,18 @@ def counted(job):
     return draw(job)
 
 
+_at_work = []
+
+
+def beside(job):
+    """How many others are at work in this process at the same time."""
+    _at_work.append(job.number)
+    time.sleep(0.05)
+    others = len(_at_work) - 1
+    _at_work.remove(job.number)
+    return {"others": others}
+
+
 def slow(job):
     counted(job)
     time.sleep(0.1)

@@ -83,6 +83,12 @@ def test_any_executor_of_the_standard_library_will_do():
     assert np.array_equal(drawn(run(draw, todo, here=True)), expected(todo))
 
 
+def test_threads_of_one_process_take_turns():
+    with ThreadPoolExecutor(3) as executor:
+        found = run(engine_jobs.beside, jobs(4), executor=executor)
+    assert [outcome.result["others"] for outcome in found] == 4 * [0]
+
+
 class Watched(Executor):
     """Runs a task when somebody waits, and remembers how many waited at the same time."""
 
@@ -579,7 +585,11 @@ run_tasks(slow, jobs(12, sys.argv[1]), Engine(2, ResultStore(sys.argv[1] + "/sto
 @POSIX
 def test_a_killed_driver_leaves_no_process_and_the_next_one_goes_on(tmp_path):
     command = [sys.executable, "-c", DRIVER, str(tmp_path), str(Path(engine_jobs.__file__).parent)]
-    env = os.environ | {"PYTHONPATH": str(Path(ppm.__file__).parents[1])}
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
+    env = os.environ | {
+        "PYTHONPATH": str(Path(ppm.__file__).parents[1]), "TMPDIR": str(temporary)
+    }
     store = tmp_path / "store"
     with subprocess.Popen(command, env=env) as driver:
         while len(list(store.glob("*.npz"))) < 3:
@@ -589,6 +599,8 @@ def test_a_killed_driver_leaves_no_process_and_the_next_one_goes_on(tmp_path):
         driver.send_signal(signal.SIGKILL)
     gone, alive = psutil.wait_procs(workers, timeout=20)
     assert len(gone) >= 2 and not alive
+    # where its processes would have compiled
+    assert not list(temporary.glob("ppm-compiled-*"))
     todo, before = jobs(12, tmp_path), times_run(tmp_path)
     kept = len(list(store.glob("*.npz")))
     assert 3 <= kept < 12
