@@ -257,6 +257,22 @@ def test_a_failure_repeats_no_value(function, error):
     assert re.search(rf"engine_jobs.py\", line [0-9]+, in {function}\n", row["traceback"])
 
 
+@pytest.mark.parametrize("how", ["from", "within", "from None"])
+def test_a_failure_names_the_error_that_caused_it_unless_that_was_hidden(how):
+    try:
+        try:
+            raise KeyError(SECRET)
+        except KeyError as cause:
+            if how == "within":
+                float("none")
+            raise ValueError(SECRET) from (cause if how == "from" else None)
+    except ValueError as error:
+        told = engine.failure_of(error)
+    assert told.error == "ValueError" and "987654" not in told.traceback
+    causes = re.findall(r"caused by\n.*\n(\w+): ", told.traceback)
+    assert causes == ([] if how == "from None" else ["KeyError"])
+
+
 def test_an_executor_that_shows_its_tasks_shows_no_record():
     executor = Watched(1)
     run(draw, jobs(2, folder=SECRET), executor=executor)
