@@ -34,7 +34,7 @@ _MOST_WORKERS = 1000
 _SECONDS_TO_FETCH, _FETCHES = 10, 3
 # a Dask cluster whose workers all went may get new ones; its own setting goes before the second
 _SECONDS_BETWEEN_QUESTIONS, _SECONDS_WITHOUT_WORKERS = 2, 600
-WITHHELD = "(its message is not kept, since it may repeat a record; run the seed again to see it)"
+WITHHELD = "(its message is not kept, since it may repeat a record; run it here to see it)"
 
 
 # ---- in the worker ----------------------------------------------------------------------------
