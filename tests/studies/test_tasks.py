@@ -384,6 +384,28 @@ def test_a_damaged_result_is_computed_again(tmp_path, damage):
     assert np.array_equal(drawn(found), expected(todo))
 
 
+class RunsWhenRead:
+    """What a stranger could put into a file: reading it as a pickle runs code."""
+
+    def __init__(self, mark):
+        self.mark = mark
+
+    def __reduce__(self):
+        return Path.touch, (self.mark,)
+
+
+def test_nothing_in_a_kept_file_is_run(tmp_path):
+    todo, store, mark = jobs(1), tmp_path / "store", tmp_path / "mark"
+    run(draw, todo, store=store, here=True)
+    (path,) = store.glob("*.npz")
+    with np.load(path) as kept:
+        head = kept["head"]
+    np.savez(path, head=head, drawn=np.array([RunsWhenRead(mark)]))
+    with pytest.warns(DamagedFit, match="is damaged"):
+        found = run(draw, todo, store=store, here=True)
+    assert np.array_equal(drawn(found), expected(todo)) and not mark.exists()
+
+
 def test_a_full_disk_costs_the_file_and_not_the_result(tmp_path, monkeypatch):
     real, written = np.savez, []
 
