@@ -231,7 +231,7 @@ def test_the_tail_bound_is_the_lowest_order_statistic_that_is_sure_enough(
 
     log_lik = -np.random.default_rng(1).permutation(np.arange(1.0, draws + 1))[:, None]
     if sure(draws) < confidence:
-        with pytest.raises(ValueError, match="accepted: at least"):
+        with pytest.raises(ValueError, match="needs at least"):
             ppm.tail_bound(log_lik, outside=outside, confidence=confidence)
         return
     found = ppm.tail_bound(log_lik, outside=outside, confidence=confidence)
