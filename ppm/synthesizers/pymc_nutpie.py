@@ -1,6 +1,5 @@
 """Nutpie's NUTS on a weighted model: compiled once, for other weights not again."""
 
-
 from ppm._validation import needed_for
 from ppm.synthesizers.chains import cores, is_alone
 from ppm.synthesizers.pymc_rewriting import nothing_written
