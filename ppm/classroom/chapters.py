@@ -11,10 +11,10 @@ CHAPTERS = (
     "ce_application",
     "strict_release",
     "using_releases",
-    "large_data",
-    "application_settings",
     "your_own_model",
     "what_it_means",
+    "application_settings",
+    "large_data",
 )
 
 
@@ -26,7 +26,7 @@ def chapter(name):
     name : str
         A chapter's name, as its notebook is called: ``theory``, ``poisson_contraction``,
         ``privacy_audit``, ``ce_application``, ``strict_release``, ``using_releases``,
-        ``large_data``, ``application_settings``, ``your_own_model`` or ``what_it_means``.
+        ``your_own_model``, ``what_it_means``, ``application_settings`` or ``large_data``.
 
     Returns
     -------
