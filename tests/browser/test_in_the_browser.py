@@ -22,7 +22,8 @@ def html(request):
         return request.getfixturevalue("this_book") / "_build" / "html"
     if not Path(named, "index.html").is_file():
         pytest.skip(f"no book is built in {named} (make book)")
-    return Path(named)
+    # the addresses of pages need the whole path
+    return Path(named).resolve()
 
 
 def test_no_page_has_a_fault_and_search_works_from_disk(html):
