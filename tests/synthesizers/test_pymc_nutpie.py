@@ -2,27 +2,20 @@
 
 import arviz as az
 import numpy as np
+import nutpie
 import pymc as pm
-import pytensor
 import pytest
 from plain_pymc_models import gamma_poisson
 
 import ppm
+from ppm.synthesizers import pymc_nutpie
 
-nutpie = pytest.importorskip("nutpie", reason="nutpie is not installed (pip install '.[nutpie]')")
-pymc_nutpie = pytest.importorskip("ppm.synthesizers.pymc_nutpie")
+pytestmark = pytest.mark.usefixtures("no_compiler")
 
 COUNTS = np.array([3, 5, 4, 6, 20, 2, 3, 7])
 WEIGHTS = np.array([1.0, 0.8, 0.9, 0.5, 0.0, 0.7, 1.0, 0.3])
 LIMITS = ppm.Censoring(-3.0, -1.0)
 CLOSED = ppm.GammaPoisson(COUNTS, shape=2.0, rate=0.5)
-
-
-@pytest.fixture(autouse=True, scope="module")
-def no_compiler():
-    """As in the library: without a C compiler, and so without its warning about BLAS."""
-    with pytensor.config.change_flags(cxx=""):
-        yield
 
 
 @pytest.fixture(scope="module")
