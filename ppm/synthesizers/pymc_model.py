@@ -194,7 +194,8 @@ class PyMCSynthesizer:
                 posterior, statistics = (
                     trace[group].to_dataset() for group in ("posterior", "sample_stats")
                 )
-        except (pm.exceptions.SamplingError, RuntimeError):
+        except RuntimeError:
+            # PyMC's SamplingError is one, and so is what nutpie raises
             # its message names no record, but log-densities that one record may determine
             self._name_impossible_record()
             raise
@@ -317,7 +318,7 @@ def _check_sampler(nuts_sampler, model):
         from ppm.synthesizers import pymc_nutpie  # noqa: F401
 
         discrete = ", ".join(
-            sorted(v.name for v in model.free_RVs if not v.dtype.startswith("float"))
+            sorted(v.name for v in model.discrete_value_vars)
         )
         if discrete:
             raise ValueError(
