@@ -1,140 +1,269 @@
 """The finite mixture's sampler where every record's term is kept between two public limits.
 
-The target is prior × exp Σ h(α_i log f_i). With the labels drawn as always, the joint target is
-prior × Π exp(h(α_i log f_i) - log f_i) π_{z_i} N_{z_i}. A proposal in which record i counts a_i
-times, whatever a_i is, is accepted with log ratio
+The target is prior × exp Σ h(α_i log f_i). Under limits it is flat, or follows the prior, wherever
+many terms are cut off. Proposals made from residuals do not go there: a chain of such moves misses
+a part of the posterior, and R-hat does not show it. All moves here are slices of the target itself,
+which reach whatever has mass, have no acceptance to tune and need no labels:
 
-    Σ_i [h(α_i log f_i') - h(α_i log f_i) - (log f_i' - log f_i)]
-    + Σ_{z_i = k} (1 - a_i) (log N_k' - log N_k).
+- the scale of a component, on the log scale, with brackets of random width;
+- the coefficients of a component on an ellipse through a draw of their prior (Murray, Adams and
+  MacKay, 2010), and on one through a draw of a normal approximation that warm-up found, with what
+  the approximation leaves out as the likelihood. It decides how fast the chain is, not its limit;
+- how two components share their mixture weight.
 
-At a record's limits its likelihood is flat and says nothing, and the best a_i is small; between
-them it is near α_i. So a_i is the mean slope of the record's term over warm-up, and stays fixed
-after it: the kept draws come from one Markov chain with the target above.
+The covariance V of the coefficients is left out. Given the auxiliary scales and the coefficients
+of the other components, those of one component then have a multivariate t distribution: a normal
+one whose variance has a factor of its own, drawn anew before each move.
 """
 
 import numpy as np
 
-from ppm.synthesizers.mixture import record_passes
-from ppm.synthesizers.mixture.numerics import LOG_2PI
-from ppm.synthesizers.mixture.sampler import _Sampler
+from ppm.synthesizers.mixture.numerics import (
+    LOG_2PI,
+    inverse_gamma,
+    log_gamma_draws,
+    log_sum_exp,
+    slice_draw,
+)
+from ppm.synthesizers.mixture.sampler import _cholesky, _Sampler, _solve
 
-# a running mean of slopes forgets where warm-up began
-_FORGET = 0.02
+# sweeps between two approximations, and the least weight of one sweep in their running means
+_EVERY, _FORGET = 25, 0.02
+# logarithms of scales beyond this leave the range of squares
+_FARTHEST = 300.0
 
 
 class CensoredSampler(_Sampler):
     """State of one chain of the censored pseudo posterior, and the moves that change it.
 
-    ``weights`` are those of the target; ``alpha``, how often a record counts in a proposal, starts
-    there and is found during warm-up. ``censor`` is the :class:`ppm.Censoring`.
+    ``weights`` are those of the target; ``censor`` is the :class:`ppm.Censoring`.
     """
 
     def __init__(self, *arguments, censor, **settings):
         super().__init__(*arguments, **settings)
         self.weights, self.censor = self.alpha, censor
-        self.compiled = None
-        if self.passes is not record_passes:
-            # compiled at this import, as the other passes were
-            from ppm.synthesizers.mixture import compiled_terms
-
-            self.compiled = compiled_terms
-        # at weights of 1, too
-        self.corrected = True
+        self.XT = np.ascontiguousarray(self.X.T)
+        self.approximations = [None] * self.K
         self.adapted = 0
+        self.slopes, self.log_scales = np.zeros((self.K, self.y.size)), np.zeros(self.K)
 
-    def total(self):
-        """Sum of the records' terms."""
-        return float(self.censor.terms(self.log_f, self.weights).sum())
+    def start(self, start, groups=None):
+        """Take over the parameters of an earlier draw, or begin at a draw from the prior.
 
-    # ---- what the target changes ----------------------------------------------------------
-
-    def excess_change(self, new_log_f):
-        """Change of Σ [log f_i - h(α_i log f_i)]."""
-        new, old = new_log_f, self.log_f
-        if self.compiled is not None:
-            censor = self.censor
-            return self.compiled.excess_change(
-                new, old, self.weights, censor.low, censor.high, censor.smooth
+        A start that looks at no record is as far from the posterior as the prior is, so that chains
+        that agree have come from all over it. ``groups`` changes nothing.
+        """
+        prior, rng = self.prior, self.rng
+        self.coefficient_aux = inverse_gamma(0.5, prior.coefficient_scale**-2.0, rng)
+        if start is None:
+            self.beta = np.zeros((0, self.R))
+            root = self.propose_covariance(np.arange(0)).root()
+            self.beta = rng.standard_normal((self.K, self.R)) @ root.T
+            self.sigma = prior.residual_scale * np.abs(rng.standard_t(prior.residual_df, self.K))
+            self.concentration = rng.gamma(
+                prior.concentration_shape, 1.0 / prior.concentration_rate
             )
-        terms = self.censor.terms
-        return (new - old).sum() - (terms(new, self.weights) - terms(old, self.weights)).sum()
+            log_gamma = log_gamma_draws(np.full(self.K, self.concentration / self.K), rng)
+            self.log_pi = log_gamma - log_sum_exp(log_gamma)
+        else:
+            self.take_over(start)
+        self.residuals = self.y - self.beta @ self.XT
+        self.log_density = np.array([*map(self.density, self.residuals, self.sigma)])
+        self.log_f = self.log_f_with(None, self.log_pi[:, None] + self.log_density)
 
-    def share_target(self, pair, total):
-        *terms, offset = self.passes.pair_terms(pair, total, *self.terms())
-        rest, first, second = terms
-        prior_count = self.concentration / self.K
+    # ---- the target -----------------------------------------------------------------------
+
+    def density(self, residual, sigma):
+        """Normal log-density of every record under one component."""
+        with np.errstate(over="ignore"):
+            return -0.5 * (residual / sigma) ** 2 - (np.log(sigma) + 0.5 * LOG_2PI)
+
+    def log_f_with(self, rest, joint):
+        """Log f from that of other components, if any, and the terms of some."""
+        if rest is not None:
+            joint = np.vstack([rest, joint])
+        return joint[0] if len(joint) == 1 else log_sum_exp(joint)
+
+    def log_f_without(self, *left_out):
+        """Log of f_i without the terms of some components; None if no others are there."""
+        keep = np.delete(np.arange(self.K), left_out)
+        if not keep.size:
+            return None
+        return self.log_f_with(None, self.log_pi[keep, None] + self.log_density[keep])
+
+    def total(self, log_f=None):
+        """Sum of the records' terms, now or at other log f."""
+        log_f = self.log_f if log_f is None else log_f
+        return float(self.censor.term(self.weights * log_f).sum())
+
+    # ---- a sweep --------------------------------------------------------------------------
+
+    def sweep(self):
+        """One pass over all moves."""
+        # a scale near 0 makes terms of -inf, which are at the lower limit
+        with np.errstate(over="ignore", divide="ignore", invalid="ignore", under="ignore"):
+            self.draw_coefficient_aux()
+            for k in range(self.K):
+                rest = self.log_f_without(k)
+                self.draw_coefficients(k, rest)
+                self.draw_scale(k, rest)
+            self.draw_shares()
+            # no component is empty where there are no labels
+            self.count = np.ones(self.K)
+            self.draw_concentration()
+            joint = self.log_pi[:, None] + self.log_density
+            scaled = np.exp(joint - joint.max(axis=0))
+            labels = self.passes.draw_labels(scaled, self.rng.random(self.y.size))
+            self.count = np.bincount(labels, minlength=self.K)
+
+    def draw_coefficient_aux(self):
+        """Auxiliary scale of each coefficient, given the coefficients alone.
+
+        With D = 2ν diag(1/aux) and B the coefficients, their density without V is proportional to
+        |D|^(-K/2) |I + B D^-1 B'|^(-(ν + R - 1 + K)/2).
+        """
+        prior, rng, K = self.prior, self.rng, self.K
+        df, power = prior.coefficient_df, 0.5 * (prior.coefficient_df + self.R - 1.0 + K)
+        self.D = 2.0 * df / self.coefficient_aux
+        inner = np.eye(K) + (self.beta / self.D) @ self.beta.T
+        for r in rng.permutation(self.R):
+            column, rate = self.beta[:, r], prior.coefficient_scale[r] ** -2.0
+            inner -= np.outer(column, column) / self.D[r]
+            # of the matrix with this column only the factor 1 + size/D changes
+            size = column @ np.linalg.solve(inner, column)
+
+            def log_density(x, size=size, rate=rate):
+                if abs(x) > _FARTHEST:
+                    return -np.inf
+                aux = np.exp(x)
+                prior_part = -0.5 * x - rate / aux
+                return prior_part + 0.5 * K * x - power * np.log1p(size * aux / (2.0 * df))
+
+            x = slice_draw(np.log(self.coefficient_aux[r]), log_density, rng, width=3.0)
+            self.coefficient_aux[r] = np.exp(x)
+            self.D[r] = 2.0 * df / self.coefficient_aux[r]
+            inner += np.outer(column, column) / self.D[r]
+
+    def draw_coefficients(self, k, rest):
+        """Two slices on ellipses: from the prior, and from the normal approximation."""
+        rng, R, df = self.rng, self.R, self.prior.coefficient_df + self.K - 1.0
+        others = np.delete(self.beta, k, axis=0)
+        scale = others.T @ others
+        scale.flat[:: R + 1] += self.D
+        lower = _cholesky(scale / df)
+
+        def variance_factor():
+            standard = _solve(lower, self.beta[k])
+            return inverse_gamma(0.5 * (df + R), 0.5 * (df + standard @ standard), rng)
+
+        step = np.sqrt(variance_factor()) * (lower @ rng.standard_normal(R))
+        self.slice_on_ellipse(k, rest, np.zeros(R), step, lambda beta: 0.0)
+        if self.approximations[k] is None:
+            return
+        gram, moment = self.approximations[k]
+        inverse = _solve(lower, np.eye(R))
+        try:
+            root = _cholesky(gram + inverse.T @ inverse / variance_factor())
+        except np.linalg.LinAlgError:
+            # nothing that the move changes decides this, so leaving it out is allowed
+            return
+        centre = _solve(root, _solve(root, moment), transposed=True)
+        step = _solve(root, rng.standard_normal(R), transposed=True)
+        self.slice_on_ellipse(
+            k, rest, centre, step, lambda beta: 0.5 * beta @ gram @ beta - moment @ beta
+        )
+
+    def slice_on_ellipse(self, k, rest, centre, step, left_out):
+        """Move the coefficients on the ellipse through where they are and centre + step.
+
+        ``left_out`` is the log of what the normal distribution with this centre has too little.
+        """
+        rng, sigma = self.rng, self.sigma[k]
+        here, residual = self.beta[k] - centre, self.y - centre @ self.XT
+        shift_here, shift_step = residual - self.residuals[k], step @ self.XT
+        level = self.total() + left_out(self.beta[k]) - rng.standard_exponential()
+        angle = rng.uniform(0.0, 2.0 * np.pi)
+        low, high = angle - 2.0 * np.pi, angle
+        # so narrow only where rounding leaves nothing above the level
+        while high - low > 1e-12:
+            a, b = np.cos(angle), np.sin(angle)
+            beta = centre + a * here + b * step
+            moved = residual - (a * shift_here + b * shift_step)
+            density = self.density(moved, sigma)
+            log_f = self.log_f_with(rest, (self.log_pi[k] + density)[None])
+            if self.total(log_f) + left_out(beta) >= level:
+                self.beta[k], self.residuals[k], self.log_density[k] = beta, moved, density
+                self.log_f = log_f
+                return
+            low, high = (angle, high) if angle < 0.0 else (low, angle)
+            angle = rng.uniform(low, high)
+
+    def draw_scale(self, k, rest):
+        """Slice of the log of a component's scale, whose prior is half-t."""
+        prior = self.prior
+
+        def at(x):
+            density = self.density(self.residuals[k], np.exp(x))
+            return density, self.log_f_with(rest, (self.log_pi[k] + density)[None])
 
         def log_density(x):
-            log_shares = -np.logaddexp(0.0, [-x, x])
-            shares = np.exp(log_shares)
-            log_f = np.log(rest + shares[0] * first + shares[1] * second) + offset
-            return prior_count * log_shares.sum() + self.censor.terms(log_f, self.weights).sum()
+            if abs(x) > _FARTHEST:
+                return -np.inf
+            size = np.exp(2.0 * x) / (prior.residual_df * prior.residual_scale**2)
+            return x - 0.5 * (prior.residual_df + 1.0) * np.log1p(size) + self.total(at(x)[1])
 
-        return log_density
+        width = np.exp(self.rng.uniform(-3.0, 2.3))
+        x = slice_draw(np.log(self.sigma[k]), log_density, self.rng, width)
+        self.sigma[k] = np.exp(x)
+        self.log_density[k], self.log_f = at(x)
 
-    def move_component(self, k, steps, moved, members):
-        """Metropolis steps of the coefficients, then of the scale, one after the other."""
-        residual, sigma = self.y - moved[-1], self.sigma[k]
-        rest = self.passes.rest_of(k, *self.terms())
-        rest_members = self.rest_members(members)
-        accepted = np.zeros(len(steps), dtype=bool)
-        thresholds = self.thresholds(len(steps))
-        for step, shift in enumerate(moved[:-1]):
-            proposal = residual - shift
-            accepted[step] = self._try(
-                k, proposal, sigma, residual, sigma, rest, rest_members, thresholds[step]
-            )
-            if accepted[step]:
-                residual = proposal
-        self.beta[k] += accepted @ steps
-        new = self.propose_sigma(k, residual[members], self.alpha[members])
-        scale_accepted = self._try(
-            k, residual, new, residual, sigma, rest, rest_members, self.thresholds(1)[0]
-        )
-        if scale_accepted:
-            self.sigma[k] = new
-        density = self._density(residual, self.sigma[k])
-        self.log_density[k] = density
-        self.scaled[k] = np.exp(self.log_pi[k] + density - self.top)
-        return accepted, scale_accepted
+    def draw_shares(self):
+        r"""Slices of how two components share their mixture weight, in a random pairing.
 
-    @staticmethod
-    def _density(residual, sigma):
-        return -0.5 * (residual / sigma) ** 2 - np.log(sigma) - 0.5 * LOG_2PI
+        With the sum of both held, their prior is that of a Beta(a/K, a/K) share u. The variable is
+        log(u / (1 - u)), hence :math:`u^{a/K} (1 - u)^{a/K}` with its Jacobian.
+        """
+        prior_count = self.concentration / self.K
+        order = self.rng.permutation(self.K)
+        for pair in order[: 2 * (self.K // 2)].reshape(-1, 2):
+            total, rest = np.logaddexp(*self.log_pi[pair]), self.log_f_without(*pair)
+            both = total + self.log_density[pair]
 
-    def _try(self, k, new, new_sigma, old, old_sigma, rest, rest_members, threshold):
-        """Decide on residuals and a scale of component k; keeps log f if accepted."""
-        log_f, members = None, 0.0
-        if self.compiled is not None:
-            log_f = np.empty(self.y.size)
-            members, wrong = self.compiled.propose(
-                self.log_pi[k], new, new_sigma, old, old_sigma, rest, rest_members, self.top, log_f
-            )
-            if wrong:
-                log_f = None
-        if log_f is None:
-            density = self._density(new, new_sigma)
-            members = rest_members @ (density - self._density(old, old_sigma))
-            # the plain passes have it in this form already
-            others = rest
-            if self.compiled is not None:
-                others = record_passes.rest_of(k, *self.terms())
-            log_f = record_passes.log_add_exp(others, self.log_pi[k] + density)
-        # a ratio that is not a number is a rejection
-        if not members - self.excess_change(log_f) >= threshold:
-            return False
-        self.log_f = log_f
-        return True
+            def at(x, rest=rest, both=both):
+                shares = -np.logaddexp(0.0, [-x, x])
+                return shares, self.log_f_with(rest, both + shares[:, None])
 
-    # ---- adaptation -----------------------------------------------------------------------
+            def log_density(x, at=at):
+                if abs(x) > 2.0 * _FARTHEST:
+                    return -np.inf
+                shares, log_f = at(x)
+                return prior_count * shares.sum() + self.total(log_f)
+
+            x = self.log_pi[pair[0]] - self.log_pi[pair[1]]
+            shares, self.log_f = at(slice_draw(x, log_density, self.rng, width=10.0))
+            self.log_pi[pair] = total + shares
+
+    # ---- adaptation and output ------------------------------------------------------------
 
     def adapt_blocks(self, sweep):
-        """The number of blocks, and how often each record counts in a proposal."""
-        super().adapt_blocks(sweep)
+        """Find the normal approximations: regressions in which a record counts as its term moves.
+
+        How often it counts is the running mean of its term's slope, and fixed after warm-up: the
+        kept draws come from one Markov chain.
+        """
         self.adapted += 1
         rate = max(_FORGET, 1.0 / self.adapted)
         slope = self.weights * self.censor.slope(self.weights * self.log_f)
-        self.alpha = self.alpha + rate * (slope - self.alpha)
-        self.rest_alpha = 1.0 - self.alpha
+        with np.errstate(invalid="ignore", under="ignore"):
+            shares = np.nan_to_num(np.exp(self.log_pi[:, None] + self.log_density - self.log_f))
+        self.slopes += rate * (slope * shares - self.slopes)
+        self.log_scales += rate * (np.log(self.sigma) - self.log_scales)
+        if self.adapted % _EVERY:
+            return
+        for k, counts in enumerate(self.slopes * np.exp(-2.0 * self.log_scales)[:, None]):
+            weighted = self.XT * counts
+            self.approximations[k] = weighted @ self.X, weighted @ self.y
 
-
+    def coefficient_scale(self):
+        self.covariance = self.propose_covariance(np.arange(self.K))
+        return super().coefficient_scale()

@@ -133,10 +133,10 @@ class FiniteMixture:
     weighted log-likelihood and 1.10 for the largest weighted :math:`|\log f_i|` (at scale 0.5 and
     shift -0.3: 1.09 and 1.04): with such starts the bound would be withheld.
 
-    With limits on every record's term (``censor`` in :meth:`fit`) the term :math:`\alpha_i \log
-    f_i` above becomes :math:`h(\alpha_i \log f_i)`, see :class:`ppm.Censoring`, and the correction
-    is the same with this in its place. How often a record counts in a proposal is then the mean
-    slope of its term during warm-up, and fixed behind it.
+    With limits on every record's term (``censor`` in :meth:`fit`) the target is prior ×
+    :math:`\exp \sum_i h(\alpha_i \log f_i)`, see :class:`ppm.Censoring`. The sampler is another one:
+    slices of this target, without labels, from a start that is drawn from the prior. Proposals made
+    from residuals, as above, miss what a target under limits has far from them.
 
     Where numba is installed, the passes over the records are compiled when the first fit starts.
     That takes a few seconds, once: the result is kept in a file for later processes, if there is a
@@ -592,8 +592,9 @@ def _run_chain(job, report=lambda sweeps: None):
             except np.linalg.LinAlgError:
                 raise RuntimeError(_what_broke(sampler.sigma, job)) from None
             # with few predictors no matrix becomes singular: the scale goes on to 0, and then NaN.
-            # A single record, or none, has no such place, and may have any scale
-            if not np.all(sampler.sigma[sampler.count > 1] > smallest):
+            # A single record, or none, has no such place, and may have any scale; nor is there one
+            # under limits, where terms are bounded
+            if job.censor is None and not np.all(sampler.sigma[sampler.count > 1] > smallest):
                 raise RuntimeError(_what_broke(sampler.sigma, job))
             if number % 10 == 0:
                 report(number)

@@ -71,11 +71,7 @@ class _Sampler:
         self.coefficient_aux = prior.coefficient_scale**2
         self.labels = None
         if start is not None:
-            self.beta, self.sigma = start["beta"].copy(), start["sigma"].copy()
-            with np.errstate(divide="ignore"):
-                # a stored weight may have underflowed to 0
-                self.log_pi = np.maximum(np.log(start["pi"]), -700.0)
-            self.concentration = float(start["concentration"])
+            self.take_over(start)
             self.update_densities()
             return
         rng, root = self.rng, np.sqrt(self.alpha)
@@ -99,6 +95,13 @@ class _Sampler:
         counts = np.bincount(self.labels, minlength=self.K) + 1.0
         self.log_pi = np.log(counts / counts.sum())
         self.update_densities()
+
+    def take_over(self, start):
+        self.beta, self.sigma = start["beta"].copy(), start["sigma"].copy()
+        with np.errstate(divide="ignore"):
+            # a stored weight may have underflowed to 0
+            self.log_pi = np.maximum(np.log(start["pi"]), -700.0)
+        self.concentration = float(start["concentration"])
 
     # ---- likelihood bookkeeping -----------------------------------------------------------
 
