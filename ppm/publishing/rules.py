@@ -273,20 +273,24 @@ def share_power_law(sizes, counts, trials):
     Raises
     ------
     ValueError
-        If there are fewer than two points or nothing happened at all.
+        If there are fewer than two points, or it happened never or always.
     """
     from scipy.optimize import brentq, minimize_scalar
 
     sizes, counts = (np.asarray(x, dtype=np.float64) for x in (sizes, counts))
-    if sizes.size < 2 or not (sizes > 0).all() or not counts.sum() > 0:
-        raise ValueError("a rate of shares needs two sizes or more, and something that happened")
+    below = counts < trials
+    if sizes.size < 2 or not (sizes > 0).all() or not counts.sum() > 0 or not below.any():
+        raise ValueError(
+            "a rate of shares needs two sizes or more, and something that happened, not always"
+        )
     x = np.log(sizes / np.exp(np.log(sizes).mean()))
 
     def profile(b):
-        top = -np.max(b * x) - 1e-9
+        # the probability is 1 only where nothing speaks against it
+        top = -np.max(b * x[below]) - 1e-9
 
         def misfit(a):
-            log_p = a + b * x
+            log_p = np.minimum(a + b * x, -1e-9)
             return -float(counts @ log_p + (trials - counts) @ np.log(-np.expm1(log_p)))
 
         return minimize_scalar(misfit, bounds=(top - 40.0, top), method="bounded").fun

@@ -440,6 +440,18 @@ def test_the_interval_of_a_share_rate_covers():
     assert low < 0 < high and slope == pytest.approx(0, abs=1e-3)
 
 
+@pytest.mark.parametrize("sign", [1, -1])
+def test_a_share_rate_is_cut_at_one(sign):
+    """400 / n is above 1 at the first size: -1, and -0.36 for a law that has to stay below 1."""
+    sizes = np.array([100.0, 400.0, 1600.0, 6400.0])
+    counts = [400, 400, 100, 25]
+    slope, low, high = share_power_law(sizes**-sign, counts, 400)
+    assert slope == pytest.approx(sign, abs=0.01) and low < sign < high
+    # where no share is near 1 there is nothing to cut
+    slope = share_power_law(sizes**sign, [320, 80, 20, 5], 400)[0]
+    assert slope == pytest.approx(-sign, abs=0.01)
+
+
 def test_a_limit_of_an_exponent_is_decided_where_the_interval_ends():
     """The interval of a share's exponent is lopsided: the half on the limit's side counts."""
     share = measured([0.3, 0.2, 0.05, 0.0], of=40)
@@ -469,6 +481,8 @@ def test_no_rate_from_too_little(arguments):
         power_law(*arguments)
     with pytest.raises(ValueError, match="something that happened"):
         share_power_law([1, 2], [0, 0], 10)
+    with pytest.raises(ValueError, match="not always"):
+        share_power_law([1, 2], [10, 10], 10)
 
 
 # ---------------------------------------------------------------------------- the real file
