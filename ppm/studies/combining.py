@@ -96,8 +96,11 @@ def combine_releases(
     The rules differ in what stands for A, and for B where it is not b.
 
     ``"partially synthetic"`` takes :math:`A = \bar v`. A constant weight leaves the centre of the
-    pseudo posterior, and so A, about where it is, and widens B, which b sees: the rule stays right.
-    Limits that cut terms off make A larger than :math:`\bar v`.
+    pseudo posterior, and so A, about where it is, and widens B, which b sees: the rule stays right
+    as long as the records, which count as :math:`\alpha n`, outweigh the prior. Limits that cut
+    terms off make A larger than the same weight alone does. Where the estimate is as efficient as
+    the model, as a mean is, that is larger than :math:`\bar v`; a share or a quantile has a smaller
+    A, and the rule covers more than it says.
     ``"fully synthetic"`` takes :math:`A = b - \bar v`, the *posterior* variance, which a weight α
     multiplies by 1/α, and from which public predictors are missing. No rule knows of a bias.
 

@@ -17,7 +17,7 @@ from ppm.studies.tasks import chosen_engine, failures_of, no_failures, run_tasks
 from ppm.synthesizers.gamma_poisson import GammaPoisson, log_likelihood_of_counts
 from ppm.weights import linear_weights
 
-# what the recipient does; "one release, weight known" has no meaning where records differ in weight
+# what the recipient does; "one release, weight known" needs a weight that an agency may tell
 RULES = {
     "one release as real": "as real",
     "parameter fixed": "parameter fixed",
@@ -27,6 +27,7 @@ RULES = {
     "one release, weight known": "parameter drawn",
 }
 MECHANISMS = ("Plug-in", "Unweighted", "DPweighted", "EMweighted", "Constant", "Limits")
+PUBLIC = ("Unweighted", "Constant", "Limits")
 _SMALLEST_SIZE = 50
 # Replicates are worked on in groups of about this many numbers: 32 MB of float64
 _CHUNK = 1 << 22
@@ -150,12 +151,19 @@ class Regression:
         return intercept[:, None], slope[:, None], residual[:, None]
 
     def log_likelihood(self, values, predictor, parameters):
-        intercept, slope, variance = (part[:, :, None] for part in parameters)
-        misfit = values[:, None, :] - intercept - slope * predictor[:, None, :]
-        return -0.5 * (np.log(2.0 * np.pi * variance) + misfit**2 / variance)
+        # the study spends most of its time here: one product of matrices, and no copies
+        intercept, slope, variance = (part[..., None] for part in parameters)
+        row = np.concatenate([-intercept, -slope, np.ones_like(slope)], axis=-1)
+        row /= np.sqrt(variance)
+        terms = row @ np.stack([np.ones_like(values), predictor, values], axis=1)
+        terms *= terms
+        terms += np.log(2.0 * np.pi * variance)
+        terms *= -0.5
+        return terms
 
     def bounds(self, values, predictor, parameters):
-        return np.abs(self.log_likelihood(values, predictor, parameters)).max(axis=1)
+        terms = self.log_likelihood(values, predictor, parameters)
+        return np.maximum(terms.max(axis=1), -terms.min(axis=1))
 
     def release(self, parameters, predictor, n, rng):
         intercept, slope, variance = (part[:, :, None] for part in parameters)
@@ -250,7 +258,8 @@ class CoverageStudy:
             One row a quantity, size, mechanism and rule. ``coverage``: share of the databases whose
             interval holds the truth, and its ``Monte Carlo error`` (a standard error); ``median
             width`` of the intervals; ``bias`` and ``standard deviation`` of the estimate over the
-            databases; ``variance ratio``: the rule's variance, on average, over the estimate's own.
+            databases; ``variance ratio``: the rule's variance, on average, over the estimate's own,
+            and the ``error of the ratio`` (a standard error, by the delta method).
 
         Raises
         ------
@@ -268,16 +277,19 @@ class CoverageStudy:
         known = data["low"].notnull().all("replicate")
         covered = (data["low"] <= data["truth"]) & (data["truth"] <= data["high"])
         coverage = covered.mean("replicate").where(known)
-        spread = data["estimate"].std("replicate", ddof=1)
+        replicates = data.sizes["replicate"]
+        off = data["estimate"] - data["truth"]
+        spread, stated = off.std("replicate", ddof=1), data["variance"].mean("replicate")
+        share = data["variance"] / stated - (off - off.mean("replicate")) ** 2 / spread**2
+        ratio = stated / spread**2
         columns = {
             "coverage": coverage,
-            "Monte Carlo error": np.sqrt(
-                coverage * (1.0 - coverage) / data.sizes["replicate"]
-            ),
+            "Monte Carlo error": np.sqrt(coverage * (1.0 - coverage) / replicates),
             "median width": (data["high"] - data["low"]).median("replicate"),
-            "bias": data["estimate"].mean("replicate") - data["truth"],
+            "bias": off.mean("replicate"),
             "standard deviation": spread,
-            "variance ratio": data["variance"].mean("replicate") / spread**2,
+            "variance ratio": ratio,
+            "error of the ratio": ratio * share.std("replicate") / math.sqrt(replicates),
         }
         order = ["quantity", "size", "mechanism", "rule"]
         return xr.Dataset(columns).to_dataframe(dim_order=order).dropna(subset="coverage")
@@ -357,8 +369,8 @@ def coverage(
 
     The recipient's standard errors are those of a textbook; that of the percentile is Woodruff's.
     For rules see :func:`ppm.studies.combine_releases`. *One release as real* and *one release,
-    weight known* see the first release only. The latter takes the weight of Constant, Limits,
-    EMweighted (which an agency must not tell) or Unweighted.
+    weight known* see the first release only. The latter takes the weight of Unweighted, Constant or
+    Limits: the others have none that an agency may tell.
 
     Examples
     --------
@@ -519,16 +531,13 @@ def _intervals(estimates, variances, weights, names, confidence):
         known = label == "one release, weight known"
         seen = slice(1) if label.startswith("one release") else slice(None)
         for row, name in enumerate(names):
-            if known and name in ("Plug-in", "DPweighted"):
+            if known and name not in PUBLIC:
                 continue
-            for column in range(estimates.shape[-1]) if known else [slice(None)]:
-                found = combine_releases(
-                    np.moveaxis(estimates[:, row, seen, column], 1, 0),
-                    np.moveaxis(variances[:, row, seen, column], 1, 0),
-                    rule=rule, confidence=confidence,
-                    weight=float(weights[row, column]) if known else 1.0,
-                )
-                result[:, :, row, place, column] = (
-                    found.estimate, found.variance, found.low, found.high
-                )
+            found = combine_releases(
+                np.moveaxis(estimates[:, row, seen], 1, 0),
+                np.moveaxis(variances[:, row, seen], 1, 0),
+                rule=rule, confidence=confidence,
+                weight=float(weights[row, 0]) if known else 1.0,
+            )
+            result[:, :, row, place] = found.estimate, found.variance, found.low, found.high
     return result

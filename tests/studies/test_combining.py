@@ -65,16 +65,19 @@ def test_many_quantities_at_once_are_each_alone():
 # ---- a world where everything is normal, and all variances are known -----------------------------
 
 
-def world(weight, *, predictors=0.0, replicates=20_000, releases=5, seed=3):
+def world(weight, *, predictors=0.0, prior=0.0, n=200, replicates=20_000, releases=5, seed=3):
     """Estimates of releases when the truth is 0, and their variances.
 
     The data's estimate has variance 1; the predictors have a share of it, and are released as they
-    are. What remains is synthesized from a posterior that a weight widens.
+    are. What remains is synthesized from a posterior that a weight widens. The prior counts for so
+    many of the n records, and its mean is one record's standard deviation off.
     """
     rng = np.random.default_rng(seed)
     shared, own = np.sqrt(predictors), np.sqrt(1 - predictors)
     centre = shared * rng.standard_normal(replicates) + own * rng.standard_normal(replicates)
-    drawn = rng.standard_normal((releases, replicates)) / np.sqrt(weight)
+    pull = prior / (weight * n + prior)
+    centre = (1 - pull) * centre + pull * np.sqrt(n)
+    drawn = rng.standard_normal((releases, replicates)) / np.sqrt(weight + prior / n)
     estimates = centre + own * (drawn + rng.standard_normal((releases, replicates)))
     return estimates, np.ones((releases, replicates))
 
@@ -92,6 +95,16 @@ def coverage_and_ratio(rule, weight, **settings):
 def test_the_rule_for_partially_synthetic_data_is_right_at_any_constant_weight(weight, predictors):
     covered, ratio = coverage_and_ratio("partially synthetic", weight, predictors=predictors)
     # t distributions with estimated degrees of freedom are approximations
+    assert abs(covered - 0.95) < 0.012 and abs(ratio - 1) < 0.04
+
+
+def test_the_rule_for_partially_synthetic_data_needs_records_that_outweigh_the_prior():
+    settings = dict(prior=1.0, releases=20)
+    # the weight leaves 10 records of 200, beside a prior that counts for one
+    assert coverage_and_ratio("partially synthetic", 0.05, **settings)[0] == pytest.approx(
+        0.86, abs=0.01
+    )
+    covered, ratio = coverage_and_ratio("partially synthetic", 0.05, n=100_000, **settings)
     assert abs(covered - 0.95) < 0.012 and abs(ratio - 1) < 0.04
 
 

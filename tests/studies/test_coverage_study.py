@@ -1,9 +1,11 @@
 """The coverage study, against closed forms and against the library's own mechanism."""
 
+import dataclasses
 import math
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import stats
 
@@ -92,6 +94,18 @@ def test_the_papers_weights_move_a_quantile_and_no_rule_knows(regression):
     assert (table["DPweighted"] < table["EMweighted"] - 0.02).all()
     bias = regression.table(rules)["bias"].unstack("mechanism").loc["90th percentile"]
     assert (bias["DPweighted"] < -0.08).all() and (bias["Unweighted"].abs() < 0.03).all()
+
+
+def test_the_error_of_a_ratio_is_how_far_it_scatters(regression):
+    parts = [
+        dataclasses.replace(regression, dataset=regression.dataset.isel(replicate=part))
+        for part in np.arange(2000).reshape(20, 100)
+    ]
+    tables = pd.concat([part.table(["partially synthetic"]) for part in parts])
+    by_row = tables.groupby(["quantity", "mechanism"])
+    scatter = by_row["variance ratio"].std() / by_row["error of the ratio"].mean()
+    # a standard deviation of 20 ratios is itself off by a sixth
+    assert scatter.mean() == pytest.approx(1, abs=0.2) and scatter.between(0.6, 1.5).all()
 
 
 # ---- the study is the mechanism ------------------------------------------------------------------
@@ -202,7 +216,7 @@ def test_limits_are_only_where_they_can_be_computed(regression, counts):
     table = counts.table()["coverage"].unstack("rule")
     assert not table["partially synthetic"].isna().any()
     without = table["one release, weight known"].isna().groupby("mechanism").all()
-    assert set(without.index[without]) == {"Plug-in", "DPweighted"}
+    assert set(without.index[without]) == {"Plug-in", "DPweighted", "EMweighted"}
     assert (table["partially synthetic"] > 0.85).all()
     real = table["one release as real"].loc["mean"].droplevel("size")
     assert real["Limits"] < 0.8
@@ -288,14 +302,17 @@ def test_databases_are_the_same_whatever_is_drawn_from_them(model, monkeypatch):
     assert np.array_equal(np.concatenate(databases[7]), np.concatenate(databases[2]))
 
 
-def test_limits_that_cut_terms_off_make_the_centre_vary_by_more_than_real_records_do():
-    """Its variance by the pull of one more record, as a share of that of the counts' mean."""
+def test_limits_make_the_centre_vary_by_more_than_the_same_weight_alone():
+    """Its variance by the pull of one more record, over that of real records' mean and share."""
     law, counts = stats.poisson(100), Counts()
     values = np.arange(72, 132)
     chance = law.pmf(values) / law.pmf(values).sum()
     usual = law.ppf((np.arange(400) + 0.5) / 400).astype(np.int64)
+    above = law.sf(counts.threshold)
+    # the share moves with the mean by the probability of the threshold itself
+    efficiency = law.pmf(counts.threshold) ** 2 * law.var() / (above * (1 - above))
 
-    def share(limits):
+    def of_the_mean(limits):
         def centre(records):
             model = ppm.GammaPoisson(records, shape=counts.shape, rate=counts.rate)
             return model.posterior(np.full(records.size, 0.38), censor=limits).mean()
@@ -306,8 +323,10 @@ def test_limits_that_cut_terms_off_make_the_centre_vary_by_more_than_real_record
         ])
         return chance @ (pull - chance @ pull) ** 2 / law.var()
 
-    assert share(None) == pytest.approx(1, abs=0.05)
-    assert share(ppm.Censoring(-2.23, -1.23, smooth=False)) > 1.08
+    alone, limited = of_the_mean(None), of_the_mean(ppm.Censoring(-2.23, -1.23, smooth=False))
+    assert alone == pytest.approx(1, abs=0.05) and limited > 1.08
+    # of a share real records tell less than the model, with limits or without
+    assert limited * efficiency < 0.5
 
 
 @pytest.mark.parametrize(
