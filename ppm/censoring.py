@@ -50,13 +50,16 @@ class Censoring:
 
     Notes
     -----
-    Not in Savitsky, Williams and Hu (2022). Every term of every possible record lies in an interval
-    of width W for every θ, so that its oscillation is at most W. A record which takes no part has
-    no term. By the oscillation argument one exact draw of θ is W-differentially private, in both
-    directions, for every database, and 2W where a record is replaced; m draws for m releases cost
-    mW. It holds for every proper prior and every model that were fixed without looking at the
-    records, if every weight is a fixed number or a function of its own record and of public things.
-    Of weights that react to other records it says nothing.
+    Hu, Williams and Savitsky (2022, arXiv:2205.05003) keep every likelihood between exp(-ε/2) and
+    exp(ε/2), and place the pseudo posterior's weights inside; here the interval may lie anywhere.
+
+    Every term of every possible record lies in an interval of width W for every θ, so that its
+    oscillation is at most W. A record which takes no part has no term. By the oscillation argument
+    one exact draw of θ is W-differentially private, in both directions, for every database, and 2W
+    where a record is replaced; m draws for m releases cost mW. It holds for every proper prior and
+    every model that were fixed without looking at the records, if every weight is a fixed number or
+    a function of its own record and of public things. Records whose weights react to others can
+    lose more than W (chapter on theory), although Hu, Williams and Savitsky call this ε strict.
 
     **The price is usefulness**, and nothing here shows it before the release: where terms are cut
     off the records say little, and with few records or a narrow interval the draws come close to
@@ -278,7 +281,8 @@ def censoring_interval(width, reference, *, smooth=True):
 
     Notes
     -----
-    Not in Savitsky, Williams and Hu (2022). Absolute changes, and not their squares, keep a few
+    Hu, Williams and Savitsky (2022, arXiv:2205.05003) have the limits -W/2 and W/2, wherever the
+    log-likelihoods lie; only W counts for ε. Absolute changes, and not their squares, keep a few
     records far below any interval from deciding where it lies. The best of a grid of places is
     refined; a loss with several valleys may have a slightly lower one that the grid has missed.
 
@@ -353,10 +357,11 @@ def censoring_weight(width, reference, *, outside=0.02):
 
     Notes
     -----
-    Not in Savitsky, Williams and Hu (2022), whose weights fall with a record's own risk. Here all
-    records have the same one. It is meant for hard limits: smooth ones bend a term well inside. A
-    release's own draws scatter more than those of the reference's unweighted fit, and the interval
-    that loses least is not the shortest one, so that a little more than ``outside`` is cut off.
+    Hu, Williams and Savitsky (2022, arXiv:2205.05003) have weights inside the limits that fall with
+    a record's risk. Here all records have the same one. It is meant for hard limits: smooth ones
+    bend a term well inside. A release's own draws scatter more than those of the reference's
+    unweighted fit, and the interval that loses least is not the shortest one, so that a little more
+    than ``outside`` is cut off.
 
     Examples
     --------

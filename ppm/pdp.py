@@ -138,10 +138,11 @@ def bounded_range_epsilon(width, releases=1, *, delta=0.0):
 
     Notes
     -----
-    It goes beyond Savitsky, Williams and Hu (2022), who add up ε over releases (section 5). A loss
-    of bounded range W (Dong, Durfee and Rogers, 2020) is W²/8-zero-concentrated (Cesar and Rogers,
-    2021), which adds up to ρ and gives the ε above (Bun and Steinke, 2016). It is an upper limit;
-    an accountant that keeps the whole distribution of the loss comes out somewhat lower.
+    Censoring is due to Hu, Williams and Savitsky (2022, arXiv:2205.05003). The rest goes beyond
+    Savitsky, Williams and Hu (2022), who add up ε over releases (section 5). A loss of bounded
+    range W (Dong, Durfee and Rogers, 2020) is W²/8-zero-concentrated (Cesar and Rogers, 2021),
+    which adds up to ρ and gives the ε above (Bun and Steinke, 2016). It is an upper limit; an
+    accountant that keeps the whole distribution of the loss comes out somewhat lower.
 
     Examples
     --------

@@ -147,6 +147,31 @@ def test_weights_that_react_inside_the_limits_are_caught_above_the_width():
     )
 
 
+@pytest.mark.parametrize(("smooth", "below"), [(False, 1.5), (True, 2.5)])
+def test_weights_that_all_records_set_break_a_strict_epsilon_inside_the_clip(smooth, below):
+    """By the definition itself: an event that one record makes more than exp(ε) times likelier."""
+    counts = np.append(np.repeat([3, 4, 4, 5, 5, 6, 7], 20), 18)
+    censor = ppm.Censoring(-1.0, 1.0, smooth=smooth)
+
+    def rule(records):
+        return ppm.record_weights(ppm.GammaPoisson(records).bounds_within(2.0, 12.0))
+
+    def chance(records, weights):
+        model = ppm.GammaPoisson(records, shape=1.0, rate=0.1)
+        return model.posterior(weights, censor=censor).cdf(below)
+
+    others = counts[:-1]
+    kept, again = (chance(others, weights) for weights in (rule(counts)[:-1], rule(others)))
+    log_ratios = np.log(chance(counts, rule(counts)) / [kept, again])
+    assert abs(log_ratios[0]) <= censor.width < log_ratios[1]
+    loss = ppm.audits.censored(counts, censor, weights=rule, shape=1.0, rate=0.1).attrs["loss"]
+    assert log_ratios[1] <= loss + 1e-9
+    if not smooth:
+        # all terms are cut off, and what is left is the prior
+        assert chance(counts, rule(counts)) == pytest.approx(-np.expm1(-0.1 * below))
+        assert loss == pytest.approx(5.28, abs=0.005)
+
+
 @pytest.mark.parametrize("counts", CASES, ids=str)
 def test_both_ways_to_a_loss_agree_where_no_weight_reacts(counts):
     from ppm.audits.censored_counts import _extremes_between
