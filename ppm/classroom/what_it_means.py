@@ -254,7 +254,8 @@ def exercises(g):
                     lambda: month(
                         g.days * g.emoji_a_day, g.days * g.searches_a_day, own=2 * ours
                     ),
-                    "Does the theorem on censoring have a factor of 2?",
+                    "Does the theorem on censoring have a factor of 2 for the neighbours of this "
+                    "book? It has one where a value is replaced.",
                 ),
             ),
             "Multiply where something is repeated.",
