@@ -134,9 +134,9 @@ class FiniteMixture:
     shift -0.3: 1.09 and 1.04): with such starts the bound would be withheld.
 
     With limits on every record's term (``censor`` in :meth:`fit`) the target is prior ×
-    :math:`\exp \sum_i h(\alpha_i \log f_i)`, see :class:`ppm.Censoring`. The sampler is another one:
-    slices of this target, without labels, from a start that is drawn from the prior. Proposals made
-    from residuals, as above, miss what a target under limits has far from them.
+    :math:`\exp \sum_i h(\alpha_i \log f_i)`, see :class:`ppm.Censoring`. Another sampler
+    draws from it: by slices of this target, without labels, from a start drawn from the prior.
+    Proposals made from residuals, as above, miss what a target under limits has far from them.
 
     Where numba is installed, the passes over the records are compiled when the first fit starts.
     That takes a few seconds, once: the result is kept in a file for later processes, if there is a
