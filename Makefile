@@ -58,7 +58,7 @@ test: env ## run all tests, the notebooks and a build of the book among them: AR
 
 # what `make test` does with a small book, on the one that was built, and with every rule everywhere
 browser: env ## look at every page of the built book in a headless Chromium: SHOTS=folder
-	@PPM_SECONDS_FOR_A_TEST=3600 PPM_BOOK=_build/html PPM_SHOTS="$(SHOTS)" "$(RUN)" -m pytest \
+	@PPM_BOOK=_build/html PPM_SHOTS="$(SHOTS)" "$(RUN)" -m pytest \
 		tests/browser $(ARGS)
 
 mutants: env ## change the code line by line and see whether a test fails: ARGS='--only sweep'

@@ -582,13 +582,11 @@ def test_a_signal_ends_the_run_and_its_kernel(tiny_book, tmp_path, number, statu
         [*command, "--output", tmp_path / "out"], cwd=ROOT, stderr=subprocess.PIPE, text=True
     )
     try:
-        deadline = time.monotonic() + 60
         while not (mark.is_file() and mark.read_text()):
             assert process.poll() is None, process.stderr.read()
-            assert time.monotonic() < deadline, "the kernel did not start"
             time.sleep(0.1)
         process.send_signal(number)
-        _, told = process.communicate(timeout=60)
+        _, told = process.communicate()
     finally:
         process.kill()
     assert process.returncode == status

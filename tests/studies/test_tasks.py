@@ -186,9 +186,7 @@ def test_a_script_without_a_guard_does_not_run_itself_again(tmp_path, how):
     env = os.environ | {"PYTHONPATH": str(Path(ppm.__file__).parents[1])}
     command = [sys.executable, "-W", "error", *([str(script)] if how == "script" else ["-"])]
     with script.open() as stream:
-        done = subprocess.run(
-            command, env=env, stdin=stream, capture_output=True, text=True, timeout=120
-        )
+        done = subprocess.run(command, env=env, stdin=stream, capture_output=True, text=True)
     assert done.stdout.splitlines() == ["begun", "[0, 3, 6]"], done.stderr
 
 
@@ -635,8 +633,8 @@ def test_a_killed_driver_leaves_no_process_and_the_next_one_goes_on(tmp_path):
             time.sleep(0.02)
         workers = psutil.Process(driver.pid).children(recursive=True)
         driver.send_signal(signal.SIGKILL)
-    gone, alive = psutil.wait_procs(workers, timeout=20)
-    assert len(gone) >= 2 and not alive
+    assert len(workers) >= 2
+    psutil.wait_procs(workers)
     # where its processes would have compiled
     assert not list(temporary.glob("ppm-compiled-*"))
     todo, before = jobs(12, tmp_path), times_run(tmp_path)
@@ -657,7 +655,7 @@ def test_a_kept_file_that_goes_while_the_store_is_opened_is_none(tmp_path):
 
 def test_two_drivers_in_one_store_do_not_disturb_each_other(tmp_path, monkeypatch):
     todo, found, real = jobs(3), {}, np.savez
-    barrier = threading.Barrier(2, timeout=60)
+    barrier = threading.Barrier(2)
 
     def half_and_half(stream, **arrays):
         # both have begun to write the same result before the first of them ends

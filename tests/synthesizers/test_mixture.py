@@ -404,7 +404,6 @@ def test_chains_run_from_a_script_without_main_guard(tmp_path):
         env=os.environ | {"PYTHONPATH": str(Path(ppm.__file__).parents[1])},
         capture_output=True,
         text=True,
-        timeout=120,
         check=False,
     )
     assert done.stdout == "started\n(2, 5, 2)\n", done.stderr
