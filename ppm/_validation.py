@@ -108,13 +108,17 @@ def as_list(name, values):
     return values
 
 
-def check_weights(weights, records):
+def check_weights(weights, records, *, at_most_1=""):
     """Return ``weights`` as a float64 array of length ``records``.
+
+    Weights above 1 count a record more than once, as sampling weights do; ``at_most_1`` says why
+    there must be none.
 
     Raises
     ------
     ValueError
-        If the weights are not one number in [0, 1] for every record.
+        If the weights are not one finite number of at least 0 for every record, or one is above 1
+        where none may be.
     """
     weights = as_numbers("weights", weights)
     if weights.shape != (records,):
@@ -123,10 +127,11 @@ def check_weights(weights, records):
             f"{records} records, shape ({records},)"
         )
     # written so that NaN fails the comparison too
-    wrong = np.flatnonzero(~((weights >= 0) & (weights <= 1)))
+    wrong = np.flatnonzero(~((weights >= 0) & (weights <= 1 if at_most_1 else weights < np.inf)))
     if wrong.size:
+        accepted = f"lie in [0, 1], because {at_most_1}" if at_most_1 else "be 0 or more and finite"
         raise ValueError(
-            f"weights must lie in [0, 1]; that of record {wrong[0]} does not "
+            f"weights must {accepted}; that of record {wrong[0]} does not "
             f"({wrong.size} of {records} are outside)"
         )
     return weights

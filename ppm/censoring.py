@@ -61,6 +61,12 @@ class Censoring:
     a function of its own record and of public things. Records whose weights react to others can
     lose more than W (chapter on theory), although Hu, Williams and Savitsky call this ε strict.
 
+    **Sampling weights** may be such weights, above 1 too: a term stays between the limits whatever
+    its weight, and ε stays W. A weight *around* the term, :math:`\alpha_i h(\log p)`, would cost W
+    times the largest weight. Base weights of a public design depend on no other record. Weights
+    calibrated to totals, adjusted for nonresponse or scaled by the sample's own mean are computed
+    from other records; they are fixed only where all that goes into them is public.
+
     **The price is usefulness**, and nothing here shows it before the release: where terms are cut
     off the records say little, and with few records or a narrow interval the draws come close to
     the prior. Give the model a prior that is reasonable by itself. One that is nearly flat, such as
@@ -154,7 +160,7 @@ class Censoring:
         log_lik : array_like, shape (..., records)
             Log-likelihoods in nats.
         weights : array_like, shape (records,), optional
-            Weights α in [0, 1]; all 1 by default.
+            Weights α, 0 or more; all 1 by default.
 
         Returns
         -------
@@ -164,8 +170,8 @@ class Censoring:
         Raises
         ------
         ValueError
-            If ``log_lik`` is empty or holds NaN, or the weights are not one number in [0, 1] for
-            every record.
+            If ``log_lik`` is empty or holds NaN, or the weights are not one finite number, 0 or
+            more, for every record.
         """
         return self.term(_weighted(log_lik, weights))
 

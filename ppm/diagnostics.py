@@ -200,7 +200,7 @@ def bound_diagnostics(log_lik, weights, *, sample_stats=None, total_decides=Fals
         Unweighted log-likelihood in nats, without NaN. It is read once, in blocks, wherever its
         values lie: see :func:`ppm.record_bounds`.
     weights : array_like, shape (records,)
-        Weights α in [0, 1].
+        Weights α, 0 or more.
     sample_stats : xarray.DataTree or xarray.Dataset, optional
         Of the same fit; its ``diverging`` is counted.
     total_decides : bool, default False
@@ -215,8 +215,8 @@ def bound_diagnostics(log_lik, weights, *, sample_stats=None, total_decides=Fals
     Raises
     ------
     ValueError
-        If ``log_lik`` has other dimensions or holds NaN, or the weights are not one number in
-        [0, 1] for every record.
+        If ``log_lik`` has other dimensions or holds NaN, or the weights are not one finite
+        number, 0 or more, for every record.
 
     Examples
     --------

@@ -348,7 +348,7 @@ def detection_limit(false_alarms, epsilon):
 
 def _terms_in_words(result):
     """What was done to the likelihood of each record."""
-    raised = "the likelihood of each record was raised to a weight between 0 and 1"
+    raised = "the likelihood of each record was raised to a weight"
     if result.censor is None:
         return f"{raised}."
     if np.all(result.weights == 1.0):

@@ -80,7 +80,7 @@ def record_bounds(log_lik, weights=None):
         opened it, or behind dask: it is read once, in blocks along its own chunks, and not held
         whole. One that was transposed or cut since may be; a bare array of dask or zarr is.
     weights : array_like, shape (records,), optional
-        Weights α in [0, 1]; all 1 by default.
+        Weights α, 0 or more; all 1 by default.
 
     Returns
     -------
@@ -92,7 +92,7 @@ def record_bounds(log_lik, weights=None):
     ------
     ValueError
         If ``log_lik`` holds NaN, is empty or has no record dimension; if the weights are not one
-        number in [0, 1] for every record.
+        finite number, 0 or more, for every record.
 
     Notes
     -----
@@ -118,7 +118,7 @@ def local_bound(log_lik, weights=None):
     log_lik : array_like, shape (draws, records), or xarray.DataArray
         Unweighted log-likelihood in nats, as for :func:`record_bounds`.
     weights : array_like, shape (records,), optional
-        Weights α in [0, 1]; all 1 by default.
+        Weights α, 0 or more; all 1 by default.
 
     Returns
     -------
@@ -158,7 +158,7 @@ def record_oscillations(log_lik, weights=None):
     log_lik : array_like, shape (draws, records), or xarray.DataArray
         Unweighted log-likelihood in nats, as for :func:`record_bounds`.
     weights : array_like, shape (records,), optional
-        Weights α in [0, 1]; all 1 by default.
+        Weights α, 0 or more; all 1 by default.
 
     Returns
     -------
@@ -199,7 +199,7 @@ def oscillation_bound(log_lik, weights=None):
     log_lik : array_like, shape (draws, records), or xarray.DataArray
         Unweighted log-likelihood in nats, as for :func:`record_bounds`.
     weights : array_like, shape (records,), optional
-        Weights α in [0, 1]; all 1 by default.
+        Weights α, 0 or more; all 1 by default.
 
     Returns
     -------
@@ -249,7 +249,7 @@ def tail_bound(log_lik, weights=None, *, outside=0.01, confidence=0.95):
         Unweighted log-likelihood in nats, as for :func:`ppm.record_bounds`, at draws of the
         *weighted* pseudo posterior. They count as independent: thin a Markov chain first.
     weights : array_like, shape (records,), optional
-        Weights α in [0, 1]; all 1 by default.
+        Weights α, 0 or more; all 1 by default.
     outside : float, default 0.01
         Probability that may lie beyond the bound, between 0 and 1.
     confidence : float, default 0.95
@@ -322,7 +322,7 @@ def bound_by_draws(log_lik, draws, weights=None):
     draws : sequence of int
         Numbers of draws, from 1 to those at hand.
     weights : array_like, shape (records,), optional
-        Weights α in [0, 1]; all 1 by default.
+        Weights α, 0 or more; all 1 by default.
 
     Returns
     -------

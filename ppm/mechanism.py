@@ -383,8 +383,11 @@ class PseudoPosteriorMechanism:
         The paper's M, in nats.
     weights : array_like, shape (records,), optional
         Weights to use as they are, in the place of the paper's rule: all 1 for the unweighted
-        posterior, :func:`ppm.scalar_weights` for the exponential mechanism. Not to be combined
-        with ``scale``, ``shift`` or ``truncate_at``.
+        posterior, :func:`ppm.scalar_weights` for the exponential mechanism, sampling weights (above
+        1, too) for a sample that does not mirror its population. Not to be combined with ``scale``,
+        ``shift`` or ``truncate_at``. Without ``censor`` a weight of 5 makes its record's bound five
+        times as large, and the paper's theorems on many records, which need weights of at most 1,
+        do not apply.
     censor : ppm.Censoring, optional
         Public limits of every record's weighted term. Alone, with all weights 1, it makes the
         result strict: its ε is the width of the limits, for every database, if limits, model and a
@@ -540,7 +543,7 @@ def refit(
     synthesizer : ppm.Synthesizer
         The model.
     weights : numpy.ndarray, shape (records,)
-        Weights α in [0, 1].
+        Weights α, 0 or more.
     draws : int
         Kept draws a chain, 1 or more.
     random_seed : int, SeedSequence or Generator
@@ -586,7 +589,7 @@ def bound_fit(synthesizer, fit, weights, *, unweighted=None, allow_disagreement=
     fit : xarray.DataTree
         What its ``fit`` returned for these weights.
     weights : array_like, shape (records,)
-        Weights α in [0, 1].
+        Weights α, 0 or more.
     unweighted : xarray.DataTree, optional
         The fit that gave the weights.
     allow_disagreement : bool, default False

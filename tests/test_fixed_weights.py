@@ -18,7 +18,7 @@ def cases(draw):
     """A database, its weights, its prior and a set of μ as two levels of the pseudo posterior."""
     counts = draw(databases)
     weights = draw(
-        st.lists(st.floats(0, 1), min_size=len(counts), max_size=len(counts)).map(np.array)
+        st.lists(st.floats(0, 10), min_size=len(counts), max_size=len(counts)).map(np.array)
     )
     shape, rate = draw(priors)
     return ppm.GammaPoisson(counts, shape=shape, rate=rate), weights

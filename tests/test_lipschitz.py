@@ -80,7 +80,7 @@ def test_nan_is_refused_and_named():
 @pytest.mark.parametrize(
     ("weights", "message"),
     [
-        ([0.5, 1.5], "that of record 1 does not"),
+        ([0.5, np.inf], "that of record 1 does not"),
         ([-0.1, 1.0], "that of record 0 does not"),
         ([0.5, np.nan], "that of record 1 does not"),
         ([0.5], r"shape \(1,\).*shape \(2,\)"),
@@ -156,7 +156,7 @@ def test_an_oscillation_beyond_the_largest_number_is_infinite():
 
 def test_oscillations_refuse_what_bounds_refuse():
     with pytest.raises(ValueError, match="that of record 1 does not"):
-        ppm.record_oscillations(np.zeros((3, 2)), [0.5, 1.5])
+        ppm.record_oscillations(np.zeros((3, 2)), [0.5, np.inf])
     with pytest.raises(ValueError, match=r"log_lik holds NaN \(first in record 1"):
         ppm.oscillation_bound(np.array([[0.0, np.nan]]))
 

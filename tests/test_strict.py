@@ -288,9 +288,9 @@ def test_records_in_the_place_of_their_log_likelihoods_place_no_limits():
 
 def test_the_statement_speaks_of_weights_only_where_there_are_some():
     alone = ppm.disclosure.release_statement(run(censor=CENSOR), 1)
-    assert "weight between 0 and 1" not in alone and "kept between two limits" in alone
+    assert "raised to a weight" not in alone and "kept between two limits" in alone
     result = run(censor=CENSOR, weights=own_weights(), fixed_weights=True)
     told = ppm.disclosure.release_statement(result, 1)
-    assert "weight between 0 and 1, and its logarithm was kept" in told
+    assert "raised to a weight, and its logarithm was kept" in told
     with pytest.raises(TypeError, match="^result must be what PseudoPosteriorMechanism.run"):
         ppm.disclosure.release_statement(result.synthesize(1), 1)

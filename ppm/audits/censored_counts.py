@@ -31,7 +31,7 @@ def censored(counts, censor, *, weights=None, shape=0.001, rate=0.001):
     censor : ppm.Censoring
         Public limits of every record's term.
     weights : array_like, shape (records,), or callable, optional
-        Weights α in [0, 1] inside the limits, which the other records keep when one leaves; all 1
+        Weights α, 0 or more, inside the limits, which the other records keep when one leaves; all 1
         by default. A rule, called with an array of counts, is asked again without each record:
         so weights are audited that may react.
     shape, rate : float, default 0.001
@@ -114,7 +114,7 @@ def censored_shards(counts, shards, censor, *, weights=None, shape=0.001, rate=0
     censor : ppm.Censoring
         Public limits of every record's term, in every shard.
     weights : array_like, shape (records,), optional
-        Weights α in [0, 1] inside the limits; all 1 by default.
+        Weights α, 0 or more, inside the limits; all 1 by default.
     shape, rate : float, default 0.001
         Gamma prior of every shard's μ, as for :class:`ppm.GammaPoisson`.
 

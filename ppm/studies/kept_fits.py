@@ -158,7 +158,7 @@ class FitRunner:
         name : str
             What the progress bar calls it.
         weights : numpy.ndarray, shape (records,)
-            Weights α in [0, 1].
+            Weights α, 0 or more.
         seed : numpy.random.SeedSequence
             Source of randomness.
         start : FitSummary, optional

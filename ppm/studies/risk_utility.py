@@ -126,7 +126,9 @@ def sweep(
     attempts = check_count("attempts", attempts)
     if count_weights is not None:
         try:
-            count_weights = check_weights(count_weights, synthesizer.records)
+            count_weights = check_weights(
+                count_weights, synthesizer.records, at_most_1="Countweighted only lowers weights"
+            )
         except ValueError as error:
             raise ValueError(f"count_{error}") from None
     labels = ("prior",)

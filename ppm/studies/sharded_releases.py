@@ -223,8 +223,8 @@ def sharded_release(
     censor : ppm.Censoring
         Public limits of every record's weighted term; the same ones for all shards.
     weights : array_like, shape (records,), optional
-        Weights α in [0, 1] inside the limits, each a public number or a function of its own record;
-        all 1 by default.
+        Weights α, 0 or more, inside the limits, each a public number or a function of its own
+        record; all 1 by default.
     releases : int, default 1
         Synthetic databases m of the whole table, 1 or more.
     draws : int, default 1000

@@ -75,7 +75,7 @@ class GammaPoisson:
         Parameters
         ----------
         weights : array_like, shape (records,), optional
-            Weights α in [0, 1]; all 1 by default.
+            Weights α, 0 or more; all 1 by default.
         censor : ppm.Censoring, optional
             Public limits of every record's weighted term.
 
@@ -88,7 +88,7 @@ class GammaPoisson:
         Raises
         ------
         ValueError
-            If the weights are not one number in [0, 1] for every record.
+            If the weights are not one finite number, 0 or more, for every record.
         """
         weights = self._weights(weights)
         if censor is not None:
@@ -103,7 +103,7 @@ class GammaPoisson:
         Parameters
         ----------
         weights : array_like, shape (records,), optional
-            Weights α in [0, 1]; all 1 by default.
+            Weights α, 0 or more; all 1 by default.
         draws : int, default 1000
             Number S of draws, 1 or more.
         random_seed : int, SeedSequence or Generator, optional
@@ -191,7 +191,7 @@ class GammaPoisson:
         fit : xarray.DataTree
             What :meth:`fit` returned: the draws of μ at which the ratio is taken.
         weights : array_like, shape (records,), optional
-            Weights α in [0, 1]; all 1 by default.
+            Weights α, 0 or more; all 1 by default.
 
         Returns
         -------
@@ -202,7 +202,7 @@ class GammaPoisson:
         Raises
         ------
         ValueError
-            If the weights are not one number in [0, 1] for every record.
+            If the weights are not one finite number, 0 or more, for every record.
 
         Notes
         -----

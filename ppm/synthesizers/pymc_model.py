@@ -151,7 +151,7 @@ class PyMCSynthesizer:
         Parameters
         ----------
         weights : array_like, shape (records,), optional
-            Weights α in [0, 1]; all 1 by default. The model is compiled at the first fit only.
+            Weights α, 0 or more; all 1 by default. The model is compiled at the first fit only.
         draws : int, default 1000
             Kept draws a chain.
         random_seed : int, SeedSequence or Generator, optional

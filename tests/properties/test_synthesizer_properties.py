@@ -35,8 +35,8 @@ def test_the_posterior_knows_records_and_weights_and_not_their_order(values, pri
         assert drawn(left, weights[used], seed) == pytest.approx(one, rel=1e-9)
     twice = ppm.GammaPoisson(np.tile(values, 2), **prior)
     assert drawn(twice, np.tile(weights / 2, 2), seed) == pytest.approx(one, rel=1e-9)
-    with pytest.raises(ValueError, match="^weights must lie in"):
-        model.fit(np.full(values.size, 2.0), draws=1)
+    double = drawn(model, np.full(values.size, 2.0), seed)
+    assert drawn(twice, None, seed) == pytest.approx(double, rel=1e-9)
     nothing = drawn(model, np.zeros(values.size), seed)
     assert nothing == pytest.approx(drawn(twice, np.zeros(2 * values.size), seed), rel=1e-12)
 

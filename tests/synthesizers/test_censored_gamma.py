@@ -38,7 +38,7 @@ def log_mass(counts, weights, shape, rate, term):
 
 def weights_of(counts, kind):
     rng = np.random.default_rng(9)
-    return np.ones(len(counts)) if kind == "ones" else rng.uniform(0.2, 1, len(counts)).round(1)
+    return np.ones(len(counts)) if kind == "ones" else rng.uniform(0.2, 2, len(counts)).round(1)
 
 
 @pytest.mark.parametrize("kind", ["ones", "given"])

@@ -120,7 +120,7 @@ def test_wrong_fits_are_refused(synthesizer):
     with pytest.raises(ValueError, match="draws must be"):
         synthesizer.fit(draws=0)
     with pytest.raises(ValueError, match="that of record 0 does not"):
-        synthesizer.fit(np.full(5, 2.0))
+        synthesizer.fit(np.full(5, -2.0))
     with pytest.raises(ValueError, match="releases must be"):
         synthesizer.predict(synthesizer.fit(draws=2, random_seed=1), releases=0)
 

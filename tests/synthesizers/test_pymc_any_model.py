@@ -18,7 +18,7 @@ from ppm.synthesizers.pymc_model import PyMCSynthesizer
 
 RECORDS = 12
 WEIGHTS = np.random.default_rng(4).uniform(0.1, 1.0, RECORDS)
-WEIGHTS[[2, 7]] = 0.0, 1.0
+WEIGHTS[[2, 5, 7]] = 0.0, 3.0, 1.0
 
 pytestmark = pytest.mark.usefixtures("no_compiler")
 

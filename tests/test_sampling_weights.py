@@ -1,0 +1,96 @@
+"""Sampling weights, above 1 too: records that stand twice, losses by quadrature."""
+
+import numpy as np
+import pytest
+from scipy import stats
+from scipy.special import gammaln, logsumexp
+
+import ppm
+
+COUNTS = np.r_[np.random.default_rng(7).poisson(5, 30), 0, 30]
+WEIGHTS = np.random.default_rng(8).uniform(0.2, 10.0, COUNTS.size)
+CENSORS = [ppm.Censoring(-30.0, -27.0), ppm.Censoring(-6.0, -4.0, smooth=False)]
+# log μ
+GRID = np.linspace(-30.0, 8.0, 20_001)
+LOG_P = COUNTS[:, None] * GRID - np.exp(GRID) - gammaln(COUNTS[:, None] + 1.0)
+MU = np.linspace(1.0, 12.0, 40)
+
+
+def model_of(counts):
+    return ppm.GammaPoisson(counts, shape=2.0, rate=0.5)
+
+
+def log_density(total):
+    """Of log μ on the grid, from the sum of the records' terms there."""
+    values = 2.0 * GRID - 0.5 * np.exp(GRID) + total
+    return values - logsumexp(values)
+
+
+def losses(terms_of):
+    """Largest log ratio with and without each record, from what stands for it in the likelihood."""
+    terms = terms_of(LOG_P)
+    whole = terms.sum(axis=0)
+    return np.array([np.abs(log_density(whole) - log_density(whole - t)).max() for t in terms])
+
+
+def test_a_weight_of_two_is_a_record_that_stands_twice():
+    once, twice = model_of(COUNTS), model_of(np.tile(COUNTS, 2))
+    double, ones = np.full(COUNTS.size, 2.0), np.ones(COUNTS.size)
+    # limits so wide that they cut nothing here
+    for censor in (None, ppm.Censoring(-1e4, 10.0, smooth=False)):
+        found = once.posterior(double, censor=censor).logpdf(MU)
+        assert found == pytest.approx(twice.posterior(censor=censor).logpdf(MU), abs=1e-9)
+        assert np.abs(found - once.posterior(ones, censor=censor).logpdf(MU)).max() > 1.0
+    # between narrow ones it is one term, and two records are two
+    found = once.posterior(double, censor=CENSORS[1]).logpdf(MU)
+    assert np.abs(found - twice.posterior(censor=CENSORS[1]).logpdf(MU)).max() > 1.0
+
+
+@pytest.mark.parametrize("censor", CENSORS, ids=["smooth", "hard"])
+def test_weights_inside_the_limits_cost_their_width_and_around_them_up_to_the_largest(censor):
+    inside = losses(lambda log_p: censor.term(WEIGHTS[:, None] * log_p))
+    assert 0.9 * censor.width < inside.max() <= censor.width + 1e-9
+    audit = ppm.audits.censored(COUNTS, censor, weights=WEIGHTS, shape=2.0, rate=0.5)
+    assert audit.attrs["loss"] == pytest.approx(inside.max(), abs=1e-2)
+    around = losses(lambda log_p: WEIGHTS[:, None] * censor.term(log_p)).max()
+    most = WEIGHTS.max() * censor.width
+    assert 0.9 * most < around <= most + 1e-9
+
+
+@pytest.mark.parametrize("censor", CENSORS, ids=["smooth", "hard"])
+def test_a_run_with_them_is_strict_and_draws_that_posterior(censor):
+    def run(**settings):
+        mechanism = ppm.PseudoPosteriorMechanism(model_of(COUNTS), weights=WEIGHTS, **settings)
+        return mechanism.run(draws=2000, random_seed=3)
+
+    result = run(censor=censor, fixed_weights=True)
+    assert result.strict and result.epsilon(3) == 3 * censor.width
+    assert result.oscillation_bound <= censor.width
+    drawn = np.log(result.draws["posterior"]["mu"].values[0])
+    for weights, agrees in ((WEIGHTS, True), (np.minimum(WEIGHTS, 1.0), False)):
+        density = log_density(censor.term(weights[:, None] * LOG_P).sum(axis=0))
+        below = np.interp(drawn, GRID, np.cumsum(np.exp(density)))
+        assert (stats.kstest(below, "uniform").pvalue > 1e-3) == agrees
+    # without limits, and where nobody vouches for the weights, ε is local
+    assert not run(censor=censor).strict
+    local = run()
+    weighted = WEIGHTS * np.abs(local.synthesizer.log_likelihood(local.draws).values)
+    assert local.epsilon() == pytest.approx(2.0 * weighted.max()) and not local.strict
+
+
+def test_weights_scaled_by_the_samples_own_mean_react_and_by_a_public_one_do_not():
+    def design(counts):
+        return np.where(counts > 20, 300.0, 5.0)
+
+    def audit(rule):
+        censor = ppm.Censoring(-4.0, -1.0)
+        return ppm.audits.censored(COUNTS, censor, weights=rule, shape=2.0, rate=0.5)
+
+    own, public = audit(lambda c: design(c) / design(c).mean()), audit(lambda c: design(c) / 15.0)
+    assert own["reacts"].all() and own.attrs["loss"] > 2 * own.attrs["width"]
+    assert not public["reacts"].any() and public.attrs["loss"] <= public.attrs["width"]
+
+
+def test_a_rule_that_only_lowers_weights_takes_none_above_1():
+    with pytest.raises(ValueError, match=r"^count_weights must lie in \[0, 1\], because Count"):
+        ppm.studies.sweep(model_of(COUNTS), [(0.7, 0.0)], count_weights=WEIGHTS)
