@@ -571,7 +571,7 @@ def test_bad_model(change, message):
     ("change", "message"),
     [
         ({"weights": np.ones(9)}, "weights has shape"),
-        ({"weights": np.full(10, 1.5)}, r"weights must lie in \[0, 1\]"),
+        ({"weights": np.full(10, 1.5)}, r"weights must lie in \[0, 1\], because outside limits"),
         ({"weights": np.full(10, np.nan)}, r"weights must lie in \[0, 1\]"),
         ({"draws": 0}, "draws must be a whole number of at least 1"),
         ({"initial": "last"}, "initial must be what an earlier call of fit returned"),

@@ -17,7 +17,7 @@ from ppm.synthesizers.mixture.censored_sampler import CensoredSampler
 RECORDS, COMPONENTS, PRIOR_DRAWS = 10, 2, 400_000
 X = np.column_stack([np.ones(RECORDS), np.linspace(-1.0, 1.0, RECORDS)])
 Y = np.array([0.4, 0.1, 0.9, 1.1, 1.3, 1.2, 2.1, 2.4, 2.0, 6.5])
-WEIGHTS = np.array([1.0, 0.9, 0.2, 1.0, 0.5, 1.0, 0.7, 0.05, 1.0, 1.0])
+WEIGHTS = np.array([1.0, 0.9, 0.2, 1.5, 0.5, 1.3, 0.7, 0.05, 1.0, 1.0])
 CENSORS = {"hard": ppm.Censoring(-2.2, -1.0, smooth=False), "smooth": ppm.Censoring(-2.6, -0.8)}
 SETTINGS = {"components": COMPONENTS, "concentration_prior": (4.0, 2.0), "residual_df": 5.0}
 

@@ -228,7 +228,7 @@ class FiniteMixture:
         Parameters
         ----------
         weights : array_like, shape (records,), optional
-            Weights α in [0, 1]; all 1 by default.
+            Weights α, 0 or more, all 1 by default; without ``censor`` at most 1.
         draws : int, default 1000
             Kept draws a chain, 1 or more.
         random_seed : int, SeedSequence or Generator, optional
@@ -271,7 +271,11 @@ class FiniteMixture:
             If interrupted; the chains' processes end first.
         """
         records, size = self.records, self.predictors.shape[1]
-        weights = np.ones(records) if weights is None else check_weights(weights, records)
+        # ∫∫ N(y | β, σ)^α dβ dσ = ∫ σ^(1 - α) dσ: infinite at 0 for a record that counts twice
+        unlimited = "outside limits the posterior of a mixture may have no finite integral"
+        weights = np.ones(records) if weights is None else check_weights(
+            weights, records, at_most_1="" if censor else unlimited
+        )
         draws = check_count("draws", draws)
         if censor is not None:
             self._check_censor(censor)
