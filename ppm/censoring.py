@@ -113,24 +113,16 @@ class Censoring:
         Parameters
         ----------
         weighted_log_p : array
-            Values of α log p in nats, -inf among them or not.
+            Values of α log p in nats, -inf among them or not. NaN counts as -inf.
         xp : module, default numpy
-            Whose ``clip`` and ``tanh`` are used: ``numpy`` or ``pytensor.tensor``.
+            Whose functions are used: ``numpy`` or ``pytensor.tensor``.
 
         Returns
         -------
         array
             Terms in [low, high], of the same shape.
         """
-        if not self.smooth:
-            return xp.clip(weighted_log_p, self.low, self.high)
-        half = self.width / 2.0
-        middle = self.low + half
-        # rounding must not carry a term over its limit; beyond the largest float it is at one
-        with np.errstate(over="ignore"):
-            return xp.clip(
-                middle + half * xp.tanh((weighted_log_p - middle) / half), self.low, self.high
-            )
+        return limited(weighted_log_p, self.low, self.high, self.smooth, xp)
 
     def slope(self, weighted_log_p):
         """Slopes h'(z) of the terms at weighted log-likelihoods z, in [0, 1].
@@ -150,10 +142,10 @@ class Censoring:
             return np.where((z > self.low) & (z < self.high), 1.0, 0.0)
         half = self.width / 2.0
         with np.errstate(over="ignore"):
-            return 1.0 - np.tanh((z - self.low - half) / half) ** 2
+            return np.where(np.isnan(z), 0.0, 1.0 - np.tanh((z - self.low - half) / half) ** 2)
 
     def terms(self, log_lik, weights=None):
-        """Terms of records with weights; weight 0 gives h(0), also where log p is infinite.
+        """Terms of records with weights; weight 0 gives h(0), also where log p is no number.
 
         Parameters
         ----------
@@ -170,8 +162,8 @@ class Censoring:
         Raises
         ------
         ValueError
-            If ``log_lik`` is empty or holds NaN, or the weights are not one finite number, 0 or
-            more, for every record.
+            If ``log_lik`` is empty, or the weights are not one finite number, 0 or more, for every
+            record.
         """
         return self.term(_weighted(log_lik, weights))
 
@@ -197,13 +189,23 @@ class Censoring:
         return 1.0 - float(np.mean((values > self.low) & (values < self.high)))
 
 
+def limited(weighted_log_p, low, high, smooth, xp=np):
+    """:meth:`Censoring.term` between limits that may be tensors."""
+    # where a density is no number the record must not cut the parameters' support
+    z = xp.where(xp.isnan(weighted_log_p), -np.inf, weighted_log_p)
+    if not smooth:
+        return xp.clip(z, low, high)
+    half = (high - low) / 2.0
+    middle = low + half
+    # rounding must not carry a term over its limit; beyond the largest float it is at one
+    with np.errstate(over="ignore"):
+        return xp.clip(middle + half * xp.tanh((z - middle) / half), low, high)
+
+
 def _weighted(log_lik, weights):
     log_lik = as_numbers("log_lik", log_lik)
-    if log_lik.size == 0 or np.isnan(log_lik).any():
-        raise ValueError(
-            f"log_lik must hold numbers, or -inf where a record is impossible, without NaN; got "
-            f"shape {log_lik.shape}"
-        )
+    if log_lik.size == 0:
+        raise ValueError(f"log_lik must hold numbers; got shape {log_lik.shape}")
     if weights is None:
         return log_lik
     return weighted(log_lik, check_weights(weights, log_lik.shape[-1]))

@@ -36,6 +36,17 @@ def test_hard_censoring_cuts_and_smooth_censoring_is_the_formula():
     assert wide.term(-3.0 + 2.0) == pytest.approx(-3 + 2 * np.tanh(1.0))
 
 
+@pytest.mark.parametrize("smooth", [True, False])
+def test_a_log_likelihood_that_is_no_number_counts_as_the_lower_limit(smooth):
+    censor = Censoring(-3, -1, smooth)
+    assert censor.term(np.array([np.nan, -2.0])).tolist() == [-3.0, -2.0]
+    assert censor.terms([[np.nan, np.nan], [-2.0, -2.0]], [1.0, 0.0]).tolist() == [
+        [-3.0, censor.term(0.0)], [-2.0, censor.term(0.0)]
+    ]
+    assert censor.slope([np.nan, -2.0]).tolist() == [0.0, 1.0]
+    assert censor.share_outside([[np.nan, -2.0]]) == 0.5
+
+
 def test_log_likelihoods_near_the_largest_number_have_the_term_of_a_limit():
     censor = Censoring(0.0, 1.0)
     far = np.array([-1.7e308, 1.7e308])
@@ -63,7 +74,9 @@ def test_tensors_of_pymc_get_the_same_terms_with_a_slope():
         assert np.allclose(found, censor.term(inside), rtol=0, atol=1e-14)
         steps = (censor.term(inside + 1e-6) - censor.term(inside - 1e-6)) / 2e-6
         assert np.allclose(slope, steps, atol=1e-6)
-        assert both(np.array([-np.inf]))[0] == pytest.approx(censor.low)
+        for value in (-np.inf, np.nan):
+            found, slope = both(np.array([value]))
+            assert found == pytest.approx(censor.low) and slope == 0.0
 
 
 @pytest.mark.parametrize(
