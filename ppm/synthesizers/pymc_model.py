@@ -11,7 +11,7 @@ import numpy as np
 import pymc as pm
 import xarray as xr
 
-from ppm._random import generator
+from ppm._random import generator, streams
 from ppm._validation import check_count, check_number, check_weights, shown
 from ppm.synthesizers import pymc_rewriting as rewriting
 from ppm.synthesizers.base import choose_draws
@@ -38,8 +38,8 @@ class PyMCSynthesizer:
     target_accept : float, default 0.9
         Acceptance probability NUTS aims at, between 0 and 1; closer to 1 is slower and safer.
     public_potentials : sequence of str, default ()
-        Names of potentials that hold an array with one row a record and yet nothing confidential,
-        such as a map's neighbourhoods: see the notes.
+        Names of the model's potentials, such as a map's neighbourhoods. By naming one you vouch
+        that it holds nothing confidential, and with ``censor`` that it leaves every prior proper.
     nuts_sampler : {"pymc", "nutpie"}, default "pymc"
         Whose NUTS draws: see the notes.
 
@@ -48,9 +48,9 @@ class PyMCSynthesizer:
     model : pymc.Model
         The rewritten copy, with the weights of the latest fit.
     weights_name : str
-        Name of its weights, ``record_weights``; ``pymc.set_data`` changes them. Other data must
-        stay as they are: the bounds would not follow, so that :meth:`fit` and :meth:`predict`
-        refuse.
+        Name of its weights, ``record_weights``; ``pymc.set_data`` changes them. Other data but
+        ``record_limits`` must stay as they are: the bounds would not follow, so that :meth:`fit`
+        and :meth:`predict` refuse.
     responses : tuple of str
         Names of the responses.
 
@@ -62,7 +62,7 @@ class PyMCSynthesizer:
         If the model has no by-record likelihood: no observed variable, a likelihood written as a
         potential, responses of different lengths, one density for all records together (a random
         walk), minibatches, NaN among the data, missing values in a response whose observed part
-        PyMC cannot separate; if a potential holds what may be a part of the likelihood; if NUTS
+        PyMC cannot separate; if a potential is not named or depends on a response; if NUTS
         has no parameter to move, because all are discrete or the density has no gradient; if a
         response cannot be drawn, as a ``CustomDist`` without ``random``; if it is the inner one of
         nested models; if an argument is out of range.
@@ -71,20 +71,26 @@ class PyMCSynthesizer:
     -----
     Savitsky, Williams and Hu (2022), section 3: :math:`\prod_i p(x_i \mid \theta)^{\alpha_i}`
     takes the place of the likelihood. What a potential says of the records would be neither
-    weighted nor bounded. A model is therefore refused if a potential depends on a response, or on
-    any array of which one dimension is as long as there are records, unless ``public_potentials``
-    names it. Nothing else can be seen: a total of the records worked out beforehand, or the values
-    of some of them, is a number like any other. Nor is a record's value weighted or bounded where
-    the model uses it as a plain number, such as last month's value in the mean of this month's. The
-    missing entries of a masked response belong to the parameters, a record counts with what was
-    observed of it, and a record of which nothing was has log-likelihood 0.
+    weighted nor bounded, so that a model is refused unless ``public_potentials`` names all of its
+    potentials, and always if one depends on a response. Nor is a record's value weighted or bounded
+    where the model uses it as a plain number, such as last month's value in the mean of this
+    month's. Missing entries of a masked response are imputed as parameters. A record contributes
+    its observed entries only; one with none has log-likelihood 0.
 
     A record with weight exactly 0 contributes nothing, not even where its log-likelihood is -inf.
 
     With ``censor`` the weighted log-likelihood of a record, all its responses together, is taken
-    between the limits as one term. What is said above of potentials and plain numbers holds for it:
-    they are not censored. Nor is a record protected from which the model computes another one's
-    term.
+    between the limits as one term, and NaN counts as the lower limit. A fit then refuses every
+    model in which an observed value is seen to reach more than its own record's term: a prior, the
+    term of another record, a response computed from the values of several records, or the
+    distribution that releases are drawn from. It also refuses what it cannot tell from these, and a
+    prior that is improper or cannot be drawn from.
+
+    It sees observed variables, and ``pm.Data`` that responses are observed from. **It cannot see
+    numbers that you computed from the records beforehand**: in ``pm.Normal("mu", y.mean(), 1)`` or
+    ``observed=(y - y.mean()) / y.std()``, with a NumPy array ``y``, the mean is a constant like any
+    other. That there is none is your word, and without it ε does not hold. Predictors, and which
+    entries are missing, count as public.
 
     Discrete parameters beside continuous ones are moved by PyMC's own steps for them, which easily
     stick: sum them out where you can.
@@ -132,18 +138,21 @@ class PyMCSynthesizer:
             plain = rewriting.copied(model)
             # in the user's order, which copying does not keep
             terms = rewriting.find_terms(plain, [plain[v.name] for v in model.observed_RVs])
-            rewriting.check_potentials(plain, terms, public_potentials)
+            rewriting.check_potentials(plain, public_potentials)
             rewriting.check_random(terms, plain.free_RVs)
             rewriting.check_gradient(plain)
             self._log_likelihood = rewriting.ByRecord(plain, terms)
-            self.model, self.weights_name = rewriting.weighted_copy(model, plain, terms)
-        self._terms = terms
+            self._parameters = [
+                v.name for v in plain.free_RVs if v.name not in {term.imputed for term in terms}
+            ]
+            self._plain = plain
+            *self._models, names = rewriting.weighted(model, plain, terms)
+        self.model, self._terms = self._models[0], terms
+        self.weights_name, self._limits_name = names
         self.records = terms[0].records
         self.responses = tuple(term.response for term in terms)
-        imputed = {term.imputed for term in terms}
-        self._parameters = [v.name for v in plain.free_RVs if v.name not in imputed]
-        self._data = rewriting.shared_data(self.model, self.weights_name)
-        self._latest, self._compiled = {}, {}
+        self._data = rewriting.shared_data(self.model, names)
+        self._compiled, self._checked = {}, False
 
     def fit(self, weights=None, *, draws=1000, random_seed=None, progress=False, censor=None):
         """Draw from the pseudo posterior by NUTS.
@@ -160,7 +169,8 @@ class PyMCSynthesizer:
             Whether PyMC shows its progress bar and messages.
         censor : ppm.Censoring, optional
             Public limits of every record's weighted term: that of all its responses together.
-            Smooth limits leave NUTS a gradient everywhere. The model is compiled again for others.
+            Smooth limits leave NUTS a gradient everywhere. The model is compiled for smooth limits,
+            and for hard ones or none.
 
         Returns
         -------
@@ -170,34 +180,34 @@ class PyMCSynthesizer:
         Raises
         ------
         ValueError
-            If an argument is out of range, the data of ``model`` were changed, a prior is improper
-            beside ``censor``, or a record with a weight above 0 is impossible where the chains
-            start.
+            If an argument is out of range or the data of ``model`` were changed; with ``censor`` if
+            a prior is improper or a record does more than its own term; without it if a record with
+            a weight above 0 is impossible where the chains start.
         """
         self._check_data()
         draws = check_count("draws", draws)
         weights = np.ones(self.records) if weights is None else weights
         weights = check_weights(weights, self.records)
-        model = self.model if censor is None else self._limited(censor)
-        with self.model:
-            pm.set_data({self.weights_name: weights})
+        model = self._limited(censor)
+        pm.set_data({self.weights_name: weights}, model=model)
         settings = {
             "draws": draws, "chains": self.chains, "warmup": self.warmup,
             "target_accept": self.target_accept, "progress": progress,
         }
-        seeds = generator(random_seed).integers(2**31, size=self.chains).tolist()
+        rng = np.random.default_rng(*streams(random_seed, 1))
         try:
             if self.nuts_sampler == "nutpie":
-                posterior, statistics = self._by_nutpie(model, censor, weights, seeds[0], settings)
+                posterior, statistics = self._by_nutpie(model, rng, settings)
             else:
-                trace = _sample(model, random_seed=seeds, **settings)
+                trace = _sample(model, random_seed=rng, **settings)
                 posterior, statistics = (
                     trace[group].to_dataset() for group in ("posterior", "sample_stats")
                 )
         except RuntimeError:
             # PyMC's SamplingError is one, and so is what nutpie raises
             # its message names no record, but log-densities that one record may determine
-            self._name_impossible_record()
+            if censor is None:
+                self._name_impossible_record(weights)
             raise
         log_lik = self.log_likelihood_at(posterior)
         return xr.DataTree.from_dict(
@@ -208,24 +218,25 @@ class PyMCSynthesizer:
             }
         )
 
-    def _by_nutpie(self, model, censor, weights, seed, settings):
+    def _by_nutpie(self, model, rng, settings):
         from ppm.synthesizers import pymc_nutpie
 
-        # those of other limits are let go of, as their models are
-        self._compiled = {
-            key: self._compiled[key] for key in self._compiled.keys() & {None, censor}
-        }
-        if censor not in self._compiled:
-            self._compiled[censor] = pymc_nutpie.compiled(model)
-        data = {self.weights_name: weights}
-        return pymc_nutpie.sample(self._compiled[censor], data, seed=seed, **settings)
+        if model.smooth not in self._compiled:
+            self._compiled[model.smooth] = pymc_nutpie.compiled(model)
+        data = {name: model[name].get_value() for name in model.own_names}
+        seed = int(rng.integers(2**64, dtype=np.uint64))
+        return pymc_nutpie.sample(self._compiled[model.smooth], data, seed=seed, **settings)
 
     def _limited(self, censor):
-        """The model with these limits, kept for further fits with the same ones."""
-        if censor not in self._latest:
+        """The model with these limits, or with none."""
+        model = self._models[censor is not None and censor.smooth]
+        if censor is not None and not self._checked:
             with rewriting.nothing_written():
-                self._latest = {censor: rewriting.limited(self.model, self._terms, censor)}
-        return self._latest[censor]
+                rewriting.check_strict(self._plain, self._terms)
+            self._checked = True
+        limits = (-np.inf, np.inf) if censor is None else (censor.low, censor.high)
+        pm.set_data({self._limits_name: np.array(limits)}, model=model)
+        return model
 
     def _check_data(self):
         for variable, value in self._data.items():
@@ -236,18 +247,18 @@ class PyMCSynthesizer:
                     "and make a new PyMCSynthesizer of it"
                 )
 
-    def _name_impossible_record(self):
+    def _name_impossible_record(self, weights):
         with rewriting.nothing_written():
-            for term in self._terms:
-                variable = self.model[term.variable.name]
-                (log_lik,) = self.model.logp(vars=[variable], sum=False)
-                finite = np.isfinite(rewriting.at_start(self.model, log_lik))
+            by_response, _ = rewriting.log_densities(self.model, self._terms)
+            for term, part in zip(self._terms, by_response, strict=True):
+                finite = np.isfinite(rewriting.at_start(self.model, part))
                 wrong = np.flatnonzero(~finite.reshape(len(finite), -1).all(axis=1))
+                wrong = wrong if term.rows is None else term.rows[wrong]
+                wrong = wrong[weights[wrong] > 0]
                 if wrong.size:
-                    record = wrong[0] if term.rows is None else term.rows[wrong[0]]
                     raise ValueError(
-                        f"record {record} of {term.response} is impossible at the model's initial "
-                        "values: correct it or the model, set initval=, or give it weight 0"
+                        f"record {wrong[0]} of {term.response} is impossible at the model's "
+                        "initial values: correct it or the model, set initval=, or give it weight 0"
                     ) from None
 
     def log_likelihood(self, fit):
@@ -300,7 +311,8 @@ class PyMCSynthesizer:
             chain=xr.DataArray(chain, dims="draw"), draw=xr.DataArray(draw, dims="draw")
         )
         picked = picked.expand_dims("chain").assign_coords(chain=[0], draw=np.arange(releases))
-        predictive = _predict(self.model, picked, self.responses, int(rng.integers(2**31)))
+        seed = int.from_bytes(rng.bytes(16))
+        predictive = _predict(self.model, picked, self.responses, seed)
         arrays = {}
         for name in self.responses:
             array = predictive[name].isel(chain=0, drop=True)

@@ -10,42 +10,37 @@ import functools
 import threading
 
 import numpy as np
-import pymc as pm
 import pytensor
 import pytensor.link.numba.cache
 import pytensor.link.utils
 import pytensor.tensor as pt
 import xarray as xr
 from pymc.data import MinibatchOp
-from pymc.distributions.distribution import PartialObservedRV, SymbolicRandomVariable
-from pymc.logprob.abstract import _logprob
+from pymc.distributions.distribution import PartialObservedRV
+from pymc.logprob.utils import CheckParameterValue
 from pymc.model.core import FrozenModel
-from pymc.model.fgraph import (
-    clone_model,
-    fgraph_from_model,
-    model_from_fgraph,
-    model_named,
-    model_observed_rv,
-)
+from pymc.model.fgraph import clone_model
 from pymc.model.transform.conditioning import remove_value_transforms
 from pymc.model.transform.optimization import freeze_model
-from pymc.pytensorf import toposort_replace
 from pymc.variational.minibatch_rv import MinibatchRandomVariable
 from pytensor.compile import SharedVariable
-from pytensor.gradient import NullTypeGradError, disconnected_type
+from pytensor.gradient import NullTypeGradError
 from pytensor.graph.basic import Apply, Constant, Variable
 from pytensor.graph.op import Op
 from pytensor.graph.replace import clone_replace
 from pytensor.graph.rewriting.basic import node_rewriter
-from pytensor.graph.traversal import ancestors
+from pytensor.graph.traversal import ancestors, toposort
 from pytensor.raise_op import CheckAndRaise
-from pytensor.tensor.basic import Alloc, Join
+from pytensor.tensor.basic import Alloc, Join, MakeVector, ScalarFromTensor, Split
 from pytensor.tensor.blockwise import Blockwise
 from pytensor.tensor.elemwise import CAReduce, DimShuffle, Elemwise
+from pytensor.tensor.math import All
 from pytensor.tensor.rewriting.basic import register_specialize
-from pytensor.tensor.subtensor import Subtensor
+from pytensor.tensor.shape import Shape, Shape_i
+from pytensor.tensor.subtensor import AdvancedSubtensor, Subtensor
 
 from ppm._validation import shown
+from ppm.censoring import limited
 from ppm.synthesizers import pymc_in_numpy
 
 
@@ -61,76 +56,43 @@ class _Term:
         self.records, self.rows = records, rows
 
 
-class _WeightedVariable(SymbolicRandomVariable):
-    """An observed variable and its records' weights: the same draws, another log-density.
-
-    PyMC finds the log-density below by this type, wherever it needs one.
-    """
-
-
-def _weighted(variable, weights):
-    dummy, dummy_weights = variable.type(), weights.type()
-    ndim_supp = getattr(variable.owner.op, "ndim_supp", 0)
-    op = _WeightedVariable([dummy, dummy_weights], [dummy.copy()], ndim_supp=ndim_supp)
-    return op(variable, weights)
-
-
-@_logprob.register(_WeightedVariable)
-def _weighted_log_density(op, values, variable, weights, **kwargs):
-    log_lik = pm.logp(variable, values[0], **kwargs)
-    log_lik = _without_gradient(log_lik, weights > 0)
-    return _weigh(log_lik, pt.shape_padright(weights, log_lik.ndim - 1))
-
-
-def _weigh(log_lik, weights):
-    # a product alone would make NaN of weight 0 and log-likelihood -inf
-    return pt.switch(weights > 0, weights * log_lik, 0.0)
-
-
-class _OnlyGradientOf(Op):
-    """Pass rows on as they are, and back only the gradients of some of them.
-
-    An ordinary switch between two copies of the same thing would be simplified away.
-    """
+class _FiniteGradient(Op):
+    """Pass values on as they are, and back only gradients that are finite numbers."""
 
     __props__ = ()
     view_map = {0: [0]}
 
-    def make_node(self, rows, takes_part):
-        return Apply(self, [rows, takes_part], [rows.type()])
+    def make_node(self, values):
+        return Apply(self, [values], [values.type()])
 
     def perform(self, node, inputs, outputs):
         outputs[0][0] = inputs[0]
 
     def infer_shape(self, node, shapes):
-        return [shapes[0]]
+        return shapes
 
     def pullback(self, inputs, outputs, cotangents):
-        rows, takes_part = inputs
-        mask = pt.shape_padright(takes_part, rows.ndim - 1)
-        return [pt.switch(mask, cotangents[0], 0.0), disconnected_type()]
-
-    def connection_pattern(self, node):
-        return [[True], [False]]
+        return [pt.switch(pt.abs(cotangents[0]) < np.inf, cotangents[0], 0.0)]
 
 
-_only_gradient_of = _OnlyGradientOf()
+_finite_gradient = _FiniteGradient()
 
 
 @register_specialize
-@node_rewriter([_OnlyGradientOf])
+@node_rewriter([_FiniteGradient])
 def _forget_after_differentiation(fgraph, node):
     return [node.inputs[0]]
 
 
-def _without_gradient(log_lik, takes_part):
-    """Same values, but records that take no part send no gradient to the parameters.
+def _apart(model, log_lik):
+    """Same values, but what is no number in one record has no effect on those of the others.
 
-    A switch of the log-likelihood is not enough: its gradient 0 is multiplied by derivatives that
-    may be infinite. PyTensor moves the switch behind most of them, but not behind a mixture's
-    log-sum-exp. So the gradient is cut once more where parameters and predictors are turned into
-    by-record quantities (a dot product, an index, a scalar shared by all), upstream of every
-    operation that works record by record.
+    A switch of the log-likelihood is not enough to leave out a record or to keep it between limits:
+    the gradient 0 is multiplied by derivatives that may be infinite. So gradients that are no
+    numbers are dropped where parameters and predictors are turned into by-record quantities (a dot
+    product, an index, a scalar shared by all), upstream of every operation that works record by
+    record. And PyMC checks the parameters of all records together: a single one that is out of
+    range would make all others impossible.
     """
     done, records = {}, log_lik.shape[0]
 
@@ -149,15 +111,36 @@ def _without_gradient(log_lik, takes_part):
                 # shared by all records: one copy for each, whose gradients are summed later
                 others = [variable.shape[axis] for axis in range(1, variable.ndim)]
                 variable = pt.alloc(variable, records, *others)
-            return _only_gradient_of(variable, takes_part)
+            return _finite_gradient(variable)
         inputs = node.inputs[:along]
         if type(node.op).__name__ in _ELEMENTWISE:
             inputs = [pt.shape_padleft(x, variable.ndim - x.ndim) for x in inputs]
         inputs = [rewrite(x) for x in inputs]
+        if isinstance(node.op, CheckParameterValue):
+            return checked(node.op, *inputs, *_conditions(node.inputs[along]))
         new = node.op.make_node(*inputs, *node.inputs[along:])
         return new.outputs[node.outputs.index(variable)]
 
+    def checked(op, value, *conditions):
+        shared = [c for c in conditions if not (0 < value.ndim <= c.ndim and has_row_a_record(c))]
+        for own in [c for c in conditions if c not in shared] if model.check_bounds else []:
+            own = own.all(axis=tuple(range(value.ndim, own.ndim)))
+            value = pt.switch(own, value, -np.inf)
+        return op(value, pt.all([pt.all(c) for c in shared])) if shared else value
+
+    def has_row_a_record(condition):
+        length = condition.type.shape[0]
+        return (len(at_start(model, condition)) if length is None else length) == length_of_all
+
+    length_of_all = log_lik.type.shape[0] or len(at_start(model, log_lik))
     return rewrite(log_lik)
+
+
+def _conditions(check):
+    """What a check of parameters asks of them, before PyMC takes all of it together."""
+    if check.owner is not None and isinstance(check.owner.op, (All, MakeVector, ScalarFromTensor)):
+        return [found for part in check.owner.inputs for found in _conditions(part)]
+    return [check]
 
 
 # by name, since PyTensor has added and moved these from version to version
@@ -174,9 +157,11 @@ def _record_inputs(variable):
         return everything
     if isinstance(op, Blockwise):
         return everything if op.batch_ndim(node) > 0 else 0
+    if isinstance(op, (Join, Split)) and op.axis in (0, -variable.ndim):
+        return 0
     if isinstance(op, Join):
-        return everything if op.axis not in (0, -variable.ndim) else 0
-    if isinstance(op, CheckAndRaise):
+        return everything
+    if isinstance(op, (CheckAndRaise, Split, _FiniteGradient)):
         return 1
     if isinstance(op, Alloc):
         return int(node.inputs[0].ndim == variable.ndim)
@@ -342,42 +327,44 @@ def at_start(model, graph):
         )(model.initial_point())
 
 
-def check_potentials(model, terms, public):
-    """Refuse potentials that may hold a part of the likelihood."""
-    names = {variable.name for variable in model.potentials}
-    if isinstance(public, str) or not {*public} <= names:
+def check_potentials(model, public):
+    """Refuse potentials that hold records, and those of which nobody has said what they hold."""
+    names = [variable.name for variable in model.potentials]
+    if isinstance(public, str) or not {*public} <= {*names}:
         raise ValueError(
             f"public_potentials must be a list of potentials of the model; got {shown(public)}; "
             f"accepted: {', '.join(sorted(names)) or 'none, the model has no potential'}"
         )
-    records = terms[0].records
-    values = [model.rvs_to_values[variable] for variable in model.observed_RVs]
-    values = {*values, *(v for v in ancestors(values) if isinstance(v, SharedVariable))}
+    observed = model.observed_RVs
+    reached = _reached(model.potentials, [*observed, *_observed_data(model, observed)])
     for potential in model.potentials:
-        # parameters may well depend on predictors, one row a record
-        found = set(ancestors([potential], blockers=model.free_RVs))
-        responses = [v.name for v in model.observed_RVs if v in found]
-        if responses or values & found:
+        if potential in reached:
             raise ValueError(
-                f"potential {potential.name} depends on {', '.join(responses) or 'a response'}, "
-                "where the records would be neither weighted nor bounded: write it as a "
-                "distribution with observed=, for example pm.CustomDist"
+                f"potential {potential.name} depends on a response, where the records would be "
+                "neither weighted nor bounded: write it as a distribution with observed=, for "
+                "example pm.CustomDist"
             )
-        if potential.name not in public and any(_has_row_a_record(v, records) for v in found):
+        if potential.name not in public:
             raise ValueError(
-                f"potential {potential.name} holds an array as long as the {records} records, "
-                "which would be neither weighted nor bounded: write a likelihood as a distribution "
-                f'with observed=, or say public_potentials=["{potential.name}"] to '
-                "ppm.PyMCSynthesizer if nothing in it is confidential"
+                f"potential {potential.name} may hold records, which would be neither weighted nor "
+                "bounded, or make a prior improper: write it as a distribution, or say "
+                f'public_potentials=["{potential.name}"] to ppm.PyMCSynthesizer if it does neither'
             )
 
 
-def _has_row_a_record(variable, records):
-    if isinstance(variable, Constant):
-        return records in np.shape(getattr(variable, "data", None))
-    if isinstance(variable, SharedVariable):
-        return records in np.shape(variable.get_value(borrow=True))
-    return False
+def _observed_data(model, observed):
+    """Arrays that hold what a model has observed, or that it is computed from."""
+    values = [model.rvs_to_values[variable] for variable in observed]
+    return {x for x in ancestors(values) if x.owner is None and getattr(x.type, "ndim", 0)}
+
+
+def _reached(outputs, sources):
+    """Variables of a graph that depend on the sources, not on their shapes alone."""
+    found = {*sources}
+    for node in toposort(outputs):
+        if not isinstance(node.op, (Shape, Shape_i)) and found.intersection(node.inputs):
+            found.update(node.outputs)
+    return found
 
 
 def check_random(terms, parameters):
@@ -385,15 +372,32 @@ def check_random(terms, parameters):
     imputed = {term.imputed for term in terms}
     known = [v for v in parameters if v.name not in imputed]
     for term in terms:
-        for variable in ancestors([term.variable], blockers=known):
-            op = variable.owner.op if variable.owner is not None else None
-            random = getattr(op, "_random_fn", None)
-            # PyMC puts a function that only raises where the user gave none
-            if getattr(random, "__qualname__", "").startswith("default_not_implemented"):
-                raise ValueError(
-                    f"{term.response} rests on a CustomDist that cannot be drawn from, so that "
-                    "nothing could be released: give it random= or dist="
-                )
+        if _has_no_random(_inside(term.variable, known)):
+            raise ValueError(
+                f"{term.response} rests on a CustomDist that cannot be drawn from, so that "
+                "nothing could be released: give it random= or dist="
+            )
+
+
+def _inside(variable, known):
+    return set(ancestors([variable], blockers=known)) - {*known}
+
+
+def _has_no_random(variables):
+    """Whether there is a distribution among variables of a graph that PyMC cannot draw from."""
+    for op in [variable.owner.op for variable in variables if variable.owner is not None]:
+        random = getattr(op, "_random_fn", None)
+        # PyMC puts a function that only raises where the user gave none
+        if getattr(random, "__qualname__", "").startswith("default_not_implemented"):
+            return True
+        if type(op).__name__ in _IMPROPER or _has_no_random(
+            ancestors(getattr(op, "inner_outputs", []))
+        ):
+            return True
+    return False
+
+
+_IMPROPER = ("FlatRV", "HalfFlatRV", "ICARRV")
 
 
 def check_gradient(model):
@@ -419,8 +423,8 @@ def check_gradient(model):
     )
 
 
-def shared_data(model, weights_name):
-    """Values of all data of a model that somebody could change, but for the weights."""
+def shared_data(model, names):
+    """Values of all data of a model that somebody could change, but for those of some names."""
     parts = [*model.basic_RVs, *model.potentials, *model.deterministics]
     parts += [model.rvs_to_values[variable] for variable in model.observed_RVs]
     return {
@@ -428,30 +432,39 @@ def shared_data(model, weights_name):
         for variable in ancestors(parts)
         if isinstance(variable, SharedVariable)
         and isinstance(variable.type, pt.TensorType)
-        and variable.name != weights_name
+        and variable.name not in names
     }
 
 
-def weighted_copy(model, plain, terms):
-    """Copy of a model with weighted responses and its initial values, and the weights' name."""
-    name = "record_weights"
-    while name in plain.named_vars or name in plain.coords:
-        name = f"_{name}"
-    records = terms[0].records
-    # the known length spares compiling a check of it
-    weights = model_named(pytensor.shared(np.ones(records), name=name, shape=(records,)), name)
-    graph, memo = fgraph_from_model(plain)
-    replacements = []
-    for term in terms:
-        old = memo[term.variable]
-        variable, value = old.owner.inputs
-        by_entry = weights if term.rows is None else weights[term.rows]
-        new = _weighted(variable, by_entry)
-        op = old.owner.op
-        replacements.append((old, model_observed_rv(new, value, op.name, *op.dims)))
-    graph.add_output(weights, import_missing=True)
-    toposort_replace(graph, replacements)
-    copy = model_from_fgraph(graph, mutate_fgraph=True)
+def weighted(model, plain, terms):
+    """Copies of a model whose records have weights and hard limits, or smooth ones.
+
+    Parameters
+    ----------
+    model : pymc.Model
+        The user's model, for its initial values.
+    plain : pymc.Model
+        What :func:`copied` made of it; it is changed.
+    terms : list
+        What :func:`find_terms` found.
+
+    Returns
+    -------
+    hard, smooth : pymc.Model
+        The copies, which share weights and limits. Without limits they are hard and infinite.
+    names : list of str
+        Names of weights and limits, as data of both.
+    """
+    names = []
+    for name, start in (
+        ("record_weights", np.ones(terms[0].records)),
+        ("record_limits", np.array([-np.inf, np.inf])),
+    ):
+        while name in plain.named_vars or name in plain.coords:
+            name = f"_{name}"
+        # the known length spares compiling a check of it
+        plain.register_data_var(pytensor.shared(start, name=name, shape=start.shape))
+        names.append(name)
     for variable, start in model.rvs_to_initial_values.items():
         if isinstance(start, Variable):
             if set(model.basic_RVs) & set(ancestors([start])):
@@ -460,36 +473,42 @@ def weighted_copy(model, plain, terms):
                     "longer supports: give numbers"
                 )
             start = start.eval(mode="FAST_COMPILE")
-        copy.set_initval(copy[variable.name], start)
-    copy.check_bounds = model.check_bounds
-    if copy[name] in ancestors(copy.free_RVs):
-        # a parameter whose prior holds a response: freezing would make the weights constant
-        copy.__class__ = _Unfrozen
-        return copy, name
-    frozen = freeze_model(copy)
-    frozen.__class__ = _Rewritten
-    frozen.check_bounds = model.check_bounds
-    return frozen, name
+        plain.set_initval(plain[variable.name], start)
+    hard = freeze_model(plain)
+    hard.check_bounds = model.check_bounds
+    hard.__class__ = _Weighted
+    hard.terms, hard.own_names, hard.smooth, hard.graphs = terms, names, False, {}
+    # what was compiled for the other log-density is not shared
+    smooth = object.__new__(_Weighted)
+    smooth.__dict__.update({k: v for k, v in hard.__dict__.items() if k != "_cache"})
+    smooth.smooth, smooth.graphs = True, {}
+    return hard, smooth, names
 
 
-class _InMemory:
-    """A model that compiles in memory only, whoever asks it to."""
+class _Weighted(FrozenModel):
+    """A model with one term a record, h(α log p), in its log-density; it compiles once, in memory.
 
-    def _logp_dlogp_function(self, *args, **kwargs):
-        with nothing_written():
-            return super()._logp_dlogp_function(*args, **kwargs)
+    Its draws are those of the model without weights and limits.
+    """
 
-    def compile_fn(self, *args, **kwargs):
-        with nothing_written():
-            return super().compile_fn(*args, **kwargs)
+    def logp(self, vars=None, jacobian=True, sum=True):
+        if vars is not None:
+            return super().logp(vars, jacobian, sum)
+        # the same graph every time, so that it compiles once
+        if jacobian not in self.graphs:
+            self.graphs[jacobian] = self._parts(jacobian)
+        parts = self.graphs[jacobian]
+        return pt.sum([part.sum() for part in parts]) if sum else parts
 
-
-class _Unfrozen(_InMemory, pm.Model):
-    """A rewritten model that compiles for every fit."""
-
-
-class _Rewritten(_InMemory, FrozenModel):
-    """A rewritten model that compiles everything once."""
+    def _parts(self, jacobian):
+        """Terms of the records, then what does not belong to any of them."""
+        others = [*self.free_RVs, *self.potentials]
+        by_response, others = log_densities(self, self.terms, others, jacobian)
+        weights, limits = (self[name] for name in self.own_names)
+        # a product alone would make NaN of weight 0 and log-likelihood -inf
+        log_lik = _added(self.terms, by_response)
+        by_record = pt.switch(weights > 0, weights * log_lik, 0.0)
+        return [limited(by_record, limits[0], limits[1], self.smooth, pt), *others]
 
     def _logp_dlogp_function(self, *args, **kwargs):
         # PyMC would hand out copies, which compile again; a synthesizer makes one fit at a time,
@@ -497,84 +516,98 @@ class _Rewritten(_InMemory, FrozenModel):
         with nothing_written():
             return self._cached_logp_dlogp_function(*args, **kwargs)
 
+    def compile_fn(self, *args, **kwargs):
+        with nothing_written():
+            return super().compile_fn(*args, **kwargs)
+
     @functools.cached_property
     def unobserved_value_vars(self):
         # the same graphs every time, so that what is traced compiles once too
         return super().unobserved_value_vars
 
 
-class _Limited:
-    """A rewritten model whose log-density takes every record's term between two limits."""
-
-    def logp(self, vars=None, jacobian=True, sum=True):
-        if vars is not None:
-            return super().logp(vars, jacobian, sum)
-        # the same graph every time, so that it compiles once
-        if jacobian not in self._limited:
-            self._limited[jacobian] = self._parts(jacobian)
-        parts = self._limited[jacobian]
-        return pt.sum([part.sum() for part in parts]) if sum else parts
-
-    def _parts(self, jacobian):
-        """Terms of the records, then what does not belong to any of them."""
-        observed = [self[term.variable.name] for term in self._terms]
-        others = [*self.free_RVs, *self.potentials]
-        parts = super().logp([*observed, *others], jacobian, False)
-        weighted = 0.0
-        for term, part in zip(self._terms, parts, strict=False):
-            # where the term is at its limit it has no slope, but 0 times infinity would be none
-            possible = pt.neq(_by_entry(part), -np.inf)
-            weighted = weighted + _by_record(term, _without_gradient(part, possible))
-        return [self._censor.term(weighted, pt), *parts[len(observed) :]]
-
-
-class _LimitedUnfrozen(_Limited, _Unfrozen):
-    pass
-
-
-class _LimitedRewritten(_Limited, _Rewritten):
-    pass
-
-
-def limited(model, terms, censor):
-    """The same rewritten model, weights included, with censored terms.
-
-    Parameters
-    ----------
-    model : pymc.Model
-        What :func:`weighted_copy` made.
-    terms : list
-        What :func:`find_terms` found.
-    censor : ppm.Censoring
-        The limits.
+def check_strict(model, terms):
+    """Refuse a model whose prior is improper, or where a record does more than its own term.
 
     Raises
     ------
     ValueError
-        If a prior is improper: censored terms leave it so.
+        If a prior is improper: censored terms leave it so. If observed values reach a prior, a
+        response's distribution, from which releases are drawn, or the term of another record.
     """
-    for variable in model.free_RVs:
-        if type(variable.owner.op).__name__ in ("FlatRV", "HalfFlatRV"):
+    free, responses = model.free_RVs, [model[term.variable.name] for term in terms]
+    by_response, priors = log_densities(model, terms, free, jacobian=True)
+    by_term = [_observed_data(model, [response]) for response in responses]
+    data = set().union(*by_term)
+    for variable, prior in zip(free, priors, strict=True):
+        if _has_no_random(_inside(variable, {*free} - {variable})):
             raise ValueError(
-                f"the prior of {variable.name} is improper, which censored terms cannot change: "
-                "give it a prior with total probability 1"
+                f"the prior of {variable.name} is improper, which censored terms cannot change, or "
+                "cannot be drawn from: give it a prior with total probability 1"
             )
-    kind = _LimitedRewritten if isinstance(model, _Rewritten) else _LimitedUnfrozen
-    # variables and weights are shared, what was compiled for the other log-density is not
-    twin = object.__new__(kind)
-    twin.__dict__.update({k: v for k, v in model.__dict__.items() if k != "_cache"})
-    twin._terms, twin._censor, twin._limited = terms, censor, {}
-    return twin
+        if {variable, prior} & _reached([variable, prior], {*data, *responses}):
+            raise ValueError(f"the prior of {variable.name} depends on observed values: {_ALONE}")
+    for response, term, part in zip(responses, terms, by_response, strict=True):
+        if response in _reached([response], data):
+            raise ValueError(
+                f"{response.name} is drawn with observed values, which a release would hold: "
+                f"{_ALONE}"
+            )
+        aligned = [
+            found for found, other in zip(by_term, terms, strict=True)
+            if np.array_equal(other.rows, term.rows)
+        ]
+        if not _keeps_to_rows(part, data, set().union(*aligned)):
+            raise ValueError(
+                f"a record's term of {response.name} holds observed values of other records, or "
+                f"in a way that cannot be told from it: {_ALONE}"
+            )
 
 
-def _by_entry(part):
-    return part.sum(axis=tuple(range(1, part.ndim)))
+_ALONE = "with censor, a record must act through its own term only"
 
 
-def _by_record(term, part):
-    """Log-density of the entries of one response, added up for each of all records."""
-    part = _by_entry(part.astype("float64"))
-    return part if term.rows is None else pt.zeros(term.records)[term.rows].inc(part)
+def _keeps_to_rows(part, data, aligned):
+    """Whether row i of a log-density is seen to hold observed data of rows i alone."""
+    reached, seen, left = _reached([part], data), set(), [part]
+    while left:
+        variable = left.pop()
+        if variable in seen or variable not in reached:
+            continue
+        seen.add(variable)
+        if variable in data:
+            if variable not in aligned:
+                return False
+            continue
+        node = variable.owner
+        along = _record_inputs(variable)
+        own, shared = node.inputs[:along], node.inputs[along:]
+        if isinstance(node.op, AdvancedSubtensor) and node.op.idx_list[0] != slice(None):
+            # a table of parameters, looked up by the rows
+            own, shared = node.inputs[1:], node.inputs[:1]
+            width = max(index.ndim for index in own)
+            shared += [index for index in own if index.ndim < width or index.dtype == "bool"]
+        if reached.intersection(shared):
+            return False
+        left += own
+    return True
+
+
+def log_densities(model, terms, others=(), jacobian=False):
+    """Log-densities of the responses, with nothing of one record in another, and of others."""
+    observed = [model[term.variable.name] for term in terms]
+    parts = model.logp([*observed, *others], jacobian, False)
+    return [_apart(model, part) for part in parts[: len(terms)]], parts[len(terms) :]
+
+
+def _added(terms, parts):
+    """Log-densities of the responses' entries, added up for every record."""
+    total = 0.0
+    for term, part in zip(terms, parts, strict=True):
+        part = part.sum(axis=tuple(range(1, part.ndim))).astype("float64")
+        part = part if term.rows is None else pt.zeros(term.records)[term.rows].inc(part)
+        total = total + part
+    return total
 
 
 class ByRecord:
@@ -599,11 +632,7 @@ class ByRecord:
         return xr.DataArray(log_lik, dims=("chain", "draw", "record"), coords=coords)
 
     def compile(self):
-        observed = [self.model[term.variable.name] for term in self.terms]
-        total = 0.0
-        parts = self.model.logp(vars=observed, sum=False, jacobian=False)
-        for term, part in zip(self.terms, parts, strict=True):
-            total = total + _by_record(term, part)
+        total = _added(self.terms, log_densities(self.model, self.terms)[0])
         settings = {"inputs": self.model.value_vars, "on_unused_input": "ignore"}
         function = self.model.compile_fn(total, mode=pymc_in_numpy.IN_NUMPY, **settings)
         if pymc_in_numpy.is_cheap(function.f, self.terms[0].records):

@@ -6,7 +6,8 @@ import pytensor
 import pytensor.tensor as pt
 import pytest
 from scipy import stats
-from test_pymc_any_model import FAMILY, RECORDS, WEIGHTS, _rows, pieces, points
+from scipy.integrate import trapezoid
+from test_pymc_any_model import FAMILY, RECORDS, WEIGHTS, _rows, of_family, pieces, points
 
 import ppm
 from ppm.diagnostics import effective_draws
@@ -55,7 +56,7 @@ def definition(make, censor):
 @pytest.mark.parametrize("make", FAMILY)
 def test_density_and_gradient_of_any_model_are_those_of_the_definition(quick, make, censor):
     model, by_pieces = pieces(make)
-    synthesizer = PyMCSynthesizer(model)
+    synthesizer = of_family(model)
     rewritten = synthesizer._limited(censor)
     found = with_gradient(rewritten, rewritten.logp())
     pm.set_data({synthesizer.weights_name: WEIGHTS}, model=synthesizer.model)
@@ -93,57 +94,235 @@ def test_several_responses_of_a_record_are_one_term(quick):
     assert found(far).shape == (RECORDS,) and found(far).min() >= censor.low
 
 
-def test_a_record_that_is_impossible_has_the_lowest_term_and_no_gradient(quick):
-    x = np.linspace(-1.0, 1.0, 6)
+def root(value, mean):
+    # no number for values above the mean, and its slope neither
+    return pt.sqrt(mean - value) - mean
 
-    def make(x, y):
-        with pm.Model() as model:
-            beta = pm.Normal("beta", 1.0, 1.0)
-            pm.Poisson("y", pt.exp(beta * x), observed=y)
-        return model
 
+def drawn(*parameters, rng=None, size=None):
+    return rng.normal(size=size)
+
+
+def overflow(x):
+    beta = pm.Normal("mu", 1.0, 1.0)
     # exp(1e5) is infinite, and its derivative too
-    model = make(np.append(x, 1e5), np.arange(7))
+    pm.Poisson("y", pt.exp(beta * np.where(x > 1, 1e5, x)), observed=np.arange(len(x)))
+
+
+def no_number(x):
+    pm.CustomDist("y", pm.Normal("mu", 1.0, 1.0), logp=root, random=drawn, observed=x)
+
+
+def wrong_parameter(x):
+    pm.Poisson("y", pm.Normal("mu", 1.0, 1.0) * np.where(x > 1, -1.0, 3.0), observed=[2] * len(x))
+
+
+def wrong_by_another_response(x):
+    mu = pm.Normal("mu", 1.0, 1.0)
+    spread = pm.Normal("spread", mu, 0.5, observed=np.where(x > 1, -1.0, 1.0 + 0.1 * x))
+    pm.Normal("y", 0.0, spread, observed=0.1 * x)
+
+
+def elementwise(x):
+    data = pm.Data("data", np.exp(x))
+    pm.Normal("y", pm.Normal("mu", 1.0, 1.0), 1.0, observed=pt.log(data) / 2.0)
+
+
+X = np.r_[np.linspace(-1.0, 0.5, 6), 3.0]
+ALONE = [overflow, no_number, wrong_parameter, wrong_by_another_response, elementwise]
+
+
+def limited(build, x, censor):
+    with pm.Model() as model:
+        build(x)
+    return PyMCSynthesizer(model)._limited(censor)
+
+
+@pytest.mark.parametrize("build", ALONE[:-2])
+def test_a_record_that_is_impossible_has_the_lowest_term_and_no_gradient(quick, build):
     for censor in CENSORS:
-        rewritten = PyMCSynthesizer(model)._limited(censor)
-        density, gradient = with_gradient(rewritten, rewritten.logp())({"beta": 1.0})
-        without = PyMCSynthesizer(make(x, np.arange(6)))._limited(censor)
-        rest, slope = with_gradient(without, without.logp())({"beta": 1.0})
+        rewritten, without = limited(build, X, censor), limited(build, X[:-1], censor)
+        density, gradient = with_gradient(rewritten, rewritten.logp())({"mu": 1.0})
+        rest, slope = with_gradient(without, without.logp())({"mu": 1.0})
         assert density == pytest.approx(rest + censor.low, abs=1e-9)
         assert np.isfinite(gradient).all() and gradient == pytest.approx(slope)
 
 
-def test_other_limits_are_another_model_and_none_leave_the_first_as_it_was(quick):
+def test_what_is_no_number_is_seen_by_the_compiled_gradient_too():
+    rewritten = limited(no_number, X, CENSORS[0])
+    value = rewritten.logp_dlogp_function(ravel_inputs=True)(np.array([1.0]))
+    with pytensor.config.change_flags(mode="FAST_COMPILE"):
+        expected = with_gradient(rewritten, rewritten.logp())({"mu": 1.0})
+    assert np.isfinite(value[0]) and value[0] == pytest.approx(expected[0])
+    assert value[1] == pytest.approx(expected[1])
+
+
+@pytest.mark.parametrize("censor", CENSORS, ids=["smooth", "hard"])
+@pytest.mark.parametrize("build", ALONE)
+def test_the_loss_by_quadrature_is_within_the_width_whichever_record_is_left_out(
+    quick, build, censor
+):
+    mu = np.linspace(-6.0, 8.0, 401)
+
+    def log_posterior(x):
+        rewritten = limited(build, x, censor)
+        function = rewritten.compile_fn(rewritten.logp(), inputs=rewritten.value_vars)
+        density = np.array([function({"mu": value}) for value in mu])
+        return density - density.max() - np.log(trapezoid(np.exp(density - density.max()), mu))
+
+    whole, losses = log_posterior(X), []
+    for record in (0, 5, 6):
+        losses.append(np.abs(log_posterior(np.delete(X, record)) - whole).max())
+    assert max(losses) <= censor.width + 1e-9
+    # it is a bound that is come near to
+    assert max(losses) > 0.2 * censor.width
+
+
+def prior_of_a_response():
+    y1 = pm.Normal("y1", pm.Normal("mu"), observed=X)
+    pm.Normal("y2", pm.Normal("u", y1.mean(), 0.01), observed=X)
+
+
+def prior_of_the_data():
+    data = pm.Data("data", X)
+    pm.Normal("y", pm.Normal("mu", data.mean(), 0.01), observed=data)
+
+
+def prior_cut_by_the_data():
+    data = pm.Data("data", X)
+    pm.Normal("y", pm.Uniform("mu", data.max(), 9.0), observed=data)
+
+
+def latent_values_of_the_records():
+    data = pm.Data("data", X)
+    pm.Normal("y", pm.Normal("u", data), observed=data)
+
+
+def imputed_from_a_response():
+    y1 = pm.Normal("y1", pm.Normal("mu"), observed=X)
+    pm.Normal("y2", y1, observed=np.ma.masked_array(X, np.arange(7) == 2))
+
+
+def standardised():
+    data = pm.Data("data", X)
+    pm.Normal("y", pm.Normal("mu"), observed=(data - data.mean()) / data.std())
+
+
+def sorted_values():
+    pm.Normal("y", pm.Normal("mu"), observed=pt.sort(pm.Data("data", X)))
+
+
+def rows_and_columns():
+    data = pm.Data("data", X[:, None] * np.ones(7))
+    pm.Normal("y", pm.Normal("mu"), observed=data + data.T)
+
+
+def mean_of_another_response():
+    y1 = pm.Normal("y1", pm.Normal("mu"), observed=X)
+    pm.Normal("y2", pm.Normal("u") + y1.mean(), observed=X)
+
+
+def the_record_before():
+    y1 = pm.Normal("y1", pm.Normal("mu"), observed=X)
+    pm.Normal("y2", pt.concatenate([y1[:1], y1[:-1]]), observed=X)
+
+
+def records_of_another_order():
+    y1 = pm.Normal("y1", pm.Normal("mu"), observed=X)
+    pm.Normal("y2", y1[np.arange(7)[::-1]], observed=X)
+
+
+def density_of_all_values():
+    def log_density(value, mean):
+        return -((value - value.mean() - mean) ** 2)
+
+    pm.CustomDist("y", pm.Normal("mu"), logp=log_density, random=drawn, observed=X)
+
+
+def drawn_with_the_data():
+    data = pm.Data("data", X)
+    pm.Normal("y1", pm.Normal("mu"), observed=data)
+    pm.Normal("y2", pm.Normal("beta") * data, observed=X)
+
+
+def flattened():
+    mu = pm.Normal("mu", initval=1.0)
+    pm.Potential("flat", mu**2 / 2.0)
+    pm.Normal("y", mu, observed=X)
+
+
+def flat():
+    pm.Normal("y", pm.Flat("mu", initval=1.0), observed=X)
+
+
+def half_flat():
+    pm.Normal("y", pm.HalfFlat("mu", initval=1.0), observed=X)
+
+
+def flat_above_0():
+    pm.Normal("y", pm.Truncated("mu", pm.Flat.dist(), lower=0.0, initval=1.0), observed=X)
+
+
+def flat_by_its_own_density():
+    mu = pm.CustomDist("mu", logp=lambda value: 0.0 * value, initval=1.0)
+    pm.Normal("y", mu, observed=X)
+
+
+@pytest.mark.parametrize(
+    ("build", "message"),
+    [
+        (prior_of_a_response, "^the prior of u depends on observed values: with censor,"),
+        (prior_of_the_data, "^the prior of mu depends on observed values"),
+        (prior_cut_by_the_data, "^the prior of mu depends on observed values"),
+        (latent_values_of_the_records, "^the prior of u depends on observed values"),
+        (imputed_from_a_response, "^the prior of y2_unobserved depends on observed values"),
+        (standardised, "^a record's term of y holds observed values of other records, or in"),
+        (sorted_values, "^a record's term of y holds"),
+        (rows_and_columns, "^a record's term of y holds"),
+        (mean_of_another_response, "^a record's term of y2 holds"),
+        (the_record_before, "^a record's term of y2 holds"),
+        (records_of_another_order, "^a record's term of y2 holds"),
+        (density_of_all_values, "^a record's term of y holds"),
+        (drawn_with_the_data, "^y2 is drawn with observed values, which a release would hold"),
+        (flattened, "^potential flat may hold records, .* or make a prior improper"),
+        (flat, "^the prior of mu is improper"),
+        (half_flat, "^the prior of mu is improper"),
+        (flat_above_0, "^the prior of mu is improper"),
+        (flat_by_its_own_density, "^the prior of mu is improper, .* or cannot be drawn from"),
+    ],
+)
+@pytest.mark.filterwarnings("ignore::pymc.exceptions.ImputationWarning")
+def test_a_model_in_which_a_record_does_more_than_its_term_is_refused(quick, build, message):
+    with pm.Model() as model:
+        build()
+    with pytest.raises(ValueError, match=message) as error:
+        ppm.PseudoPosteriorMechanism(model, censor=CENSORS[0]).run(draws=10)
+    assert "\n" not in str(error.value)
+
+
+def test_other_limits_do_not_compile_again_and_none_are_the_model_as_it_was(monkeypatch):
     model, by_pieces = pieces(FAMILY[0])
     synthesizer = PyMCSynthesizer(model)
     point = model.initial_point()
     prior, by_record = by_pieces(point)
 
-    def density(rewritten):
+    def density(censor):
         # by the function that NUTS asks for, which is kept with the model
-        function = rewritten.logp_dlogp_function(ravel_inputs=True)
+        function = synthesizer._limited(censor).logp_dlogp_function(ravel_inputs=True)
         function.set_extra_values({})
         return float(function(pm.blocking.DictToArrayBijection.map(point))[0])
 
-    before = density(synthesizer.model)
-    for censor in (*CENSORS, CENSORS[0]):
-        assert density(synthesizer._limited(censor)) == pytest.approx(
-            prior + censor.term(by_record).sum()
-        )
-        assert synthesizer._limited(censor) is synthesizer._limited(ppm.Censoring(
-            censor.low, censor.high, censor.smooth
-        ))
-    assert density(synthesizer.model) == before == pytest.approx(prior + by_record.sum())
+    def refuse(*args, **kwargs):
+        raise AssertionError("compiled again")
 
-
-@pytest.mark.parametrize("prior", [pm.Flat, pm.HalfFlat])
-def test_an_improper_prior_is_refused_before_sampling(quick, prior):
-    with pm.Model() as model:
-        mu = prior("mu", initval=1.0)
-        pm.Normal("y", mu, 1.0, observed=np.arange(5.0))
-    with pytest.raises(ValueError, match="^the prior of mu is improper") as error:
-        ppm.PseudoPosteriorMechanism(model, censor=CENSORS[0]).run(draws=10)
-    assert "\n" not in str(error.value)
+    others = [ppm.Censoring(-9.0, -1.0), ppm.Censoring(-2.0, 0.0, smooth=False)]
+    for censor in (*CENSORS, None, *others, *CENSORS, None):
+        if censor == others[0]:
+            monkeypatch.setattr("pymc.pytensorf.pytensor.function", refuse)
+        terms = by_record if censor is None else censor.term(by_record)
+        assert density(censor) == pytest.approx(prior + terms.sum())
+    with pytest.raises(AssertionError, match="compiled again"):
+        PyMCSynthesizer(FAMILY[0]()).model.logp_dlogp_function(ravel_inputs=True)
 
 
 COUNTS = np.r_[np.random.default_rng(5).poisson(5, 40), 30, 30, 30]
