@@ -372,9 +372,9 @@ def release_statement(result, releases, *, strict_epsilon=None):
     strict_epsilon : float, optional
         ε of one release that holds for *every* database, above 0, in nats: from public constants
         alone, as for weights that each record determines, capped over a public set to which the
-        prior is restricted. Whoever gives it vouches for all of that: where given weights come
-        from, and what a prior allows, cannot be seen here. A strict result, of a run with
-        ``censor=``, brings its own; a larger one given here takes its place.
+        prior is restricted. The run needs ``fixed_weights=True``. Whoever gives both vouches for
+        all of that: where given weights come from, and what a prior allows, cannot be seen here. A
+        strict result, of a run with ``censor=``, brings its own; a larger one takes its place.
 
     Returns
     -------
@@ -389,7 +389,7 @@ def release_statement(result, releases, *, strict_epsilon=None):
         If ``result`` is something else.
     ValueError
         If ``releases`` is not a whole number of at least 1, or ``strict_epsilon`` is not above 0,
-        or the run is seen to contradict it: the library computed its weights from all records, a
+        or the run contradicts it: nobody said that its weights react to no other record, a
         record's weighted log-likelihood moves by more over the draws, or the limits of the terms
         are wider.
 
@@ -421,10 +421,10 @@ def release_statement(result, releases, *, strict_epsilon=None):
         strict_epsilon = result.guarantee.epsilon
     if strict_epsilon is not None:
         strict_epsilon = check_number("strict_epsilon", strict_epsilon, above=0)
-        if reacting:
+        if not result.own_weights:
             raise ValueError(
-                "strict_epsilon cannot be claimed for this run: its weights were computed from all "
-                "records; accepted: runs with weights that each record determines alone"
+                "strict_epsilon cannot be claimed for this run, whose weights may react to other "
+                "records; accepted: runs of a mechanism with weights=… and fixed_weights=True"
             )
         if censored and strict_epsilon < result.censor.width:
             raise ValueError(

@@ -92,8 +92,8 @@ class MechanismResult:
     """
 
     weights: np.ndarray = field(repr=False)
-    bounds_found: np.ndarray = field(repr=False)
-    oscillation_found: float = field(repr=False)
+    _bounds: np.ndarray = field(repr=False)
+    _oscillation: float = field(repr=False)
     draws_used: int
     diagnostics: object = field(repr=False)
     unweighted_diagnostics: object = field(repr=False)
@@ -101,7 +101,7 @@ class MechanismResult:
     draws: object = field(repr=False)
     unweighted: object = field(repr=False)
     synthesizer: object = field(repr=False)
-    unweighted_bound: float = field(default=np.nan, repr=False)
+    _unweighted_bound: float = field(default=np.nan, repr=False)
     censor: object = None
     own_weights: bool = False
 
@@ -133,7 +133,7 @@ class MechanismResult:
     def record_bounds(self):
         """Bounds of the weighted records, in nats, unless the chains disagree."""
         self._withhold()
-        return self.bounds_found
+        return self._bounds
 
     @property
     def local_bound(self):
@@ -147,7 +147,7 @@ class MechanismResult:
         An estimate over these draws, not an ε: see :func:`ppm.oscillation_bound`.
         """
         self._withhold()
-        return self.oscillation_found
+        return self._oscillation
 
     def despite_disagreement(self):
         """The same result with its bounds shown, marked, although the chains disagree."""
@@ -266,7 +266,7 @@ class MechanismResult:
         counted = [part.divergences for part in both if part.divergences is not None]
         return pd.Series(
             {
-                "Δ, unweighted": self.unweighted_bound,
+                "Δ, unweighted": self._unweighted_bound,
                 "Δ": self.local_bound,
                 "draws S": self.draws_used,
                 "ε, one release": self.epsilon(),
@@ -397,7 +397,7 @@ class PseudoPosteriorMechanism:
     fixed_weights : bool, default False
         That the ``weights`` are fixed numbers, or functions each of its own record and of public
         things, as :func:`ppm.public_weights` gives them. It cannot be seen in the numbers: whoever
-        says so vouches for it.
+        says so vouches for it. Every ε for all databases needs it, with ``censor`` or without.
     **model_settings
         For a PyMC model only: settings of :class:`ppm.PyMCSynthesizer`, such as ``chains``,
         ``warmup`` or ``target_accept``.
@@ -409,7 +409,7 @@ class PseudoPosteriorMechanism:
         no ``censor`` where one is given, or ``model_settings`` are given for one that has its own.
     ValueError
         If a setting is out of range, weights are given together with a rule for them, or
-        ``fixed_weights`` without weights and ``censor``.
+        ``fixed_weights`` without weights.
 
     Notes
     -----
@@ -451,10 +451,10 @@ class PseudoPosteriorMechanism:
         self.censor = check_censor(self.synthesizer, censor)
         if not isinstance(fixed_weights, (bool, np.bool_)):
             raise ValueError(f"fixed_weights must be True or False; got {shown(fixed_weights)}")
-        if fixed_weights and (weights is None or censor is None):
+        if fixed_weights and weights is None:
             raise ValueError(
-                "fixed_weights says that given weights inside limits react to no other record: "
-                "give it together with weights and censor"
+                "fixed_weights says that given weights react to no other record: give it together "
+                "with weights"
             )
         self.fixed_weights = bool(fixed_weights)
         if censor is not None and weights is None and not ruled:
@@ -480,8 +480,8 @@ class PseudoPosteriorMechanism:
         random_seed : int, SeedSequence or Generator, optional
             Source of randomness; the two fits get independent streams of it.
         unweighted : xarray.DataTree, optional
-            The ``unweighted`` fit of an earlier run on the same records, to save the first fit. A
-            run whose ``censor`` stands alone or beside given weights makes none and takes none.
+            The ``unweighted`` fit of an earlier run on the same records, to save the first fit.
+            Refused where weights are given, or all 1 under ``censor`` alone: nothing would use it.
         allow_disagreement : bool, default False
             Show bounds and ε even where the chains behind them disagree, marked as such.
         progress : bool, default False
@@ -505,7 +505,7 @@ class PseudoPosteriorMechanism:
         """
         draws = check_count("draws", draws)
         if unweighted is not None:
-            if self.censor is not None and self.weights is not None:
+            if self.weights is not None:
                 raise ValueError(
                     "unweighted is a fit that weights are computed from, and here none are: leave "
                     "it out"
@@ -634,15 +634,15 @@ def _bound(
     before=None,
 ):
     found = _read(synthesizer, fit, weights, censor)
-    bounds, oscillation = found.bounds, float(found.oscillations.max())
+    oscillation = float(found.oscillations.max())
     if censor is not None and np.any(weights):
         warn_if_nothing_moves(censor, oscillation)
     if unweighted is not None and before is None:
         before = _read(synthesizer, unweighted)
     return MechanismResult(
         weights=weights,
-        bounds_found=bounds,
-        oscillation_found=oscillation,
+        _bounds=found.bounds,
+        _oscillation=oscillation,
         draws_used=found.draws_used,
         diagnostics=_diagnose(fit, found, censored=censor is not None),
         unweighted_diagnostics=(
@@ -652,7 +652,7 @@ def _bound(
         draws=fit,
         unweighted=unweighted,
         synthesizer=synthesizer,
-        unweighted_bound=np.nan if before is None else float(before.bounds.max()),
+        _unweighted_bound=np.nan if before is None else float(before.bounds.max()),
         censor=censor,
         own_weights=own_weights,
     )

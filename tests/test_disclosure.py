@@ -93,7 +93,8 @@ def capped(epsilon, truth=6.0, records=40):
     own = ppm.public_weights(
         synthesizer.oscillations_within(2, 12), ppm.weights.capped_map(epsilon)
     )
-    return ppm.PseudoPosteriorMechanism(synthesizer, weights=own).run(draws=200, random_seed=1)
+    mechanism = ppm.PseudoPosteriorMechanism(synthesizer, weights=own, fixed_weights=True)
+    return mechanism.run(draws=200, random_seed=1)
 
 
 def test_the_statement_holds_no_number_of_the_run(result):
@@ -121,8 +122,11 @@ def test_an_epsilon_that_is_vouched_for_is_put_into_odds():
 
 
 def test_a_strict_epsilon_is_refused_where_the_run_contradicts_it(result):
-    with pytest.raises(ValueError, match="weights were computed from all records"):
-        ppm.disclosure.release_statement(result, 1, strict_epsilon=1.0)
+    # computed from all records, or given without a word on where they come from, as here too
+    given = ppm.mechanism.bound_fit(result.synthesizer, result.draws, result.weights)
+    for reacting in result, given:
+        with pytest.raises(ValueError, match="may react to other records; accepted: .*fixed_weig"):
+            ppm.disclosure.release_statement(reacting, 1, strict_epsilon=30.0)
     own = capped(0.5)
     assert 0.1 < own.oscillation_bound <= 0.5
     with pytest.raises(ValueError, match="contradicted by this run") as refused:

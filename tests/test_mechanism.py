@@ -179,6 +179,11 @@ def test_a_bound_is_withheld_where_chains_disagree(stuck_from, named):
     for text in (str(result), repr(result)):
         assert f"{shown.local_bound:.2f}" not in text and "by_chain" not in text
     assert shown.local_bound == shown.record_bounds.max() > 0
+    # and no field that a reader may look at has one
+    fields = [value for name, value in vars(result).items() if not name.startswith("_")]
+    numbers = [value for value in fields if isinstance(value, (float, np.ndarray))]
+    for held in shown.record_bounds, shown.oscillation_bound, shown.summary()["Δ, unweighted"]:
+        assert numbers and not any(np.array_equal(value, held) for value in numbers)
     assert f"CHAINS DISAGREE, shown all the same: {named} fit: R-hat is 1.8" in str(shown)
     assert shown.oscillation_bound == ppm.oscillation_bound(
         shown.synthesizer.log_likelihood(shown.draws), shown.weights

@@ -101,7 +101,6 @@ def test_a_fit_of_other_records_is_refused_before_a_run_starts(monkeypatch):
     monkeypatch.setattr(ppm.GammaPoisson, "fit", refuse)
     for call in (
         lambda: mechanism.run(draws=20, unweighted=fit),
-        lambda: ppm.PseudoPosteriorMechanism(other, weights=np.ones(12)).run(unweighted=fit),
         lambda: ppm.studies.match_local_bound(other, 1.0, unweighted=fit, draws=20),
     ):
         with pytest.raises(ValueError, match="^unweighted is no fit of this synthesizer: its log"):
