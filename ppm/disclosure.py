@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ppm._validation import as_numbers, check_count, check_number
+from ppm._validation import as_numbers, check_number
 
 __all__ = [
     "output_table", "belief_limits", "detection_limit", "release_statement", "Guarantee",
@@ -129,12 +129,17 @@ class Guarantee:
 
 _NEIGHBOUR = (
     "the same table, with the same public number of rows and the same public columns, in which "
-    "the confidential value of one record takes no part"
+    "the confidential value of one record is not used"
 )
 _REPLACED = "; where a value is replaced by another, ε counts twice"
+_UNCHANGED = "the number of records and the values that are released unchanged"
+_EDITED = (
+    "an answer that imputation or top-coding spread to other records: ε is about the value of a "
+    "record in the edited table"
+)
 
 
-def strict_guarantee(epsilon, *, exact, given):
+def strict_guarantee(epsilon, *, exact, given, gated=True):
     """What a run promises whose ε follows from public constants.
 
     Parameters
@@ -145,17 +150,19 @@ def strict_guarantee(epsilon, *, exact, given):
         Whether the draws are independent and come from no Markov chain.
     given : bool
         Whether somebody gave weights, and vouches for them.
+    gated : bool, default True
+        Of a Markov chain: whether a release depends on the chains' agreement.
     """
-    draws = (
+    outside = [
         "rounding: the draws are exact and independent up to floating-point arithmetic"
         if exact
         else "what a Markov chain is off: ε is that of exact, independent draws of the parameters, "
-        "to which agreeing chains only come near"
-    )
-    outside = [
-        draws,
+        "to which chains only come near, whether they agree or not",
+        "who knows or guesses the seed, or predicts the random numbers, whose generators are not "
+        "made for secrets: for an actual release give no seed",
         "choices made by looking at the records: model, prior and limits must be public",
-        "the number of records and the values that are released unchanged",
+        _UNCHANGED,
+        _EDITED,
     ]
     if given:
         outside.insert(
@@ -167,6 +174,10 @@ def strict_guarantee(epsilon, *, exact, given):
         outside.append(
             "whether there is a release at all: it was decided by whether the fit ended without an "
             "error and the chains agreed"
+            if gated
+            else "whether the fit ended without an error. Apart from that the release is not gated "
+            "by the records: it was decided on before the fit, on the word of whoever ran it, and "
+            "the chains' agreement was not consulted"
         )
     return Guarantee("strict", epsilon, _NEIGHBOUR + _REPLACED, tuple(outside))
 
@@ -186,8 +197,8 @@ def local_guarantee(epsilon, *, censored, agree):
     outside = [
         "every other database: ε was computed from these records and a finite number of draws",
         "what one record changes through the weights of others, unless no weight reacts",
-        "choices made by looking at the records, the number of records, and the values that are "
-        "released unchanged",
+        f"choices made by looking at the records, {_UNCHANGED}",
+        _EDITED,
     ]
     if censored:
         outside[1] = (
@@ -222,7 +233,8 @@ def histogram_guarantee(epsilon, *, secure):
         (
             noise,
             "choices made by looking at the records: limits, bins and groups must be public",
-            "the number of records and the values that are released unchanged",
+            _UNCHANGED,
+            _EDITED,
         ),
         "the noisy counts and any number of releases drawn from them",
     )
@@ -356,7 +368,7 @@ def _terms_in_words(result):
     return f"{raised}, and its logarithm was kept between two limits."
 
 
-def release_statement(result, releases, *, strict_epsilon=None):
+def release_statement(result, release, *, strict_epsilon=None):
     """A paragraph to stand beside a release: what is guaranteed, and on which conditions.
 
     It holds nothing that was computed from the confidential records. A local ε or Δ is not in it,
@@ -366,9 +378,10 @@ def release_statement(result, releases, *, strict_epsilon=None):
     Parameters
     ----------
     result : ppm.mechanism.MechanismResult
-        The run behind the release.
-    releases : int
-        Number m of synthetic databases, 1 or more.
+        The run that the release was drawn from.
+    release : xarray.DataArray or xarray.Dataset
+        All that is published of what ``result.synthesize`` returned, from a single call: its
+        attributes say how many databases were drawn, and their ε.
     strict_epsilon : float, optional
         ε of one release that holds for *every* database, above 0, in nats: from public constants
         alone, as for weights that each record determines, capped over a public set to which the
@@ -384,12 +397,13 @@ def release_statement(result, releases, *, strict_epsilon=None):
     Raises
     ------
     ppm.ChainsDisagreeError
-        If the chains disagree, also where their numbers were asked for all the same.
+        If the chains disagree, also where their numbers were asked for all the same; but not where
+        a strict result's release was decided on before the fit.
     TypeError
         If ``result`` is something else.
     ValueError
-        If ``releases`` is not a whole number of at least 1, or ``strict_epsilon`` is not above 0,
-        or the run contradicts it: nobody said that its weights react to no other record, a
+        If ``release`` is no release of this result, or a part of one, ``strict_epsilon`` is not
+        above 0, or the run contradicts it: nobody said that its weights react to no other record, a
         record's weighted log-likelihood moves by more over the draws, or the limits of the terms
         are wider.
 
@@ -402,19 +416,28 @@ def release_statement(result, releases, *, strict_epsilon=None):
     --------
     >>> import ppm
     >>> mechanism = ppm.PseudoPosteriorMechanism(ppm.GammaPoisson([3, 5, 4, 6, 20]))
-    >>> statement = ppm.disclosure.release_statement(mechanism.run(draws=200, random_seed=1), 2)
+    >>> result = mechanism.run(draws=200, random_seed=1)
+    >>> statement = ppm.disclosure.release_statement(result, result.synthesize(2, random_seed=2))
     >>> "no limit is claimed" in statement
     True
     """
-    releases = check_count("releases", releases)
     if not hasattr(result, "shown_anyway"):
         raise TypeError(
             "result must be what PseudoPosteriorMechanism.run returned; got "
             f"{type(result).__name__}"
         )
-    result = replace(result, shown_anyway=False)
-    # withheld, and so no statement either, where the chains disagree
-    result.epsilon(releases)
+    if not result.strict:
+        result = replace(result, allow_disagreement=False, shown_anyway=False)
+    # asked for in any case: it is withheld where the chains disagree
+    width = result.epsilon()
+    told, drawn = (getattr(release, name, {}) for name in ("attrs", "sizes"))
+    releases = told.get("releases", 0)
+    public = releases * width if result.strict else None
+    if drawn.get("release") != releases or told.get("epsilon") != public:
+        raise ValueError(
+            "release must be all that one call of result.synthesize() returned; got "
+            f"{type(release).__name__} of another size or origin"
+        )
     reacting = result.unweighted is not None
     censored = result.censor is not None
     if strict_epsilon is None and result.strict:
@@ -460,23 +483,33 @@ def release_statement(result, releases, *, strict_epsilon=None):
         sentences += [
             f"The release is ε-differentially private with ε = {told}, for every possible "
             "database, where neighbours are tables that differ in whether one record's "
-            "confidential value takes part.",
+            "confidential value is used.",
             "Whoever knew all other records and gave even odds that a certain value of a record "
-            f"took part, rather than none, could come to odds of up to {_power(total)} to 1; "
+            f"was used, rather than none, could come to odds of up to {_power(total)} to 1; "
             f"between two values of the record, of up to {_power(2 * total)} to 1.",
-            "This supposes exact draws of the parameters; a model, a prior and a rule for the "
-            "weights that were fixed without looking at the records; a weight that depends on its "
-            "own record alone; and "
+            "This supposes exact and independent draws of the parameters; a seed that nobody knows "
+            "or guesses; a model, a prior and a rule for the weights that were fixed without "
+            "looking at the records; a weight that depends on its own record alone; and "
             + (
                 "limits that were fixed in the same way."
                 if censored
                 else "a prior restricted to the set over which ε was computed."
             ),
         ]
-    sentences.append(
+        if result.diagnostics is not None:
+            sentences += [
+                "The parameters were drawn by Markov chains, which only come near such draws.",
+                "There is a release because the chains agreed, which ε does not cover."
+                if result.gated
+                else "That there would be a release was decided before the fit, whether or not the "
+                "chains would agree.",
+            ]
+    sentences += [
         "The number of records, values that were released unchanged, and choices made by looking "
-        "at the records are not protected."
-    )
+        "at the records are not protected.",
+        "All of this is about the values of the edited table, not about an answer that imputation "
+        "or top-coding spread to other records.",
+    ]
     return " ".join(sentences)
 
 

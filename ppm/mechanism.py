@@ -34,9 +34,10 @@ class MechanismResult:
     computed from the confidential records and are confidential themselves.
 
     Bounds, ε and releases are withheld with a :class:`ppm.ChainsDisagreeError` where the chains
-    behind them disagree, stand still, diverge often or were not checked: a stuck chain gives a
-    wrong Δ as readily as a right one. See :attr:`ppm.diagnostics.BoundDiagnostics.faults`. The fits
-    are not lost; :meth:`despite_disagreement` shows what they would give.
+    disagree, stand still or diverge often: a stuck chain gives a wrong Δ as readily as a right one.
+    See :attr:`ppm.diagnostics.BoundDiagnostics.faults`. The fits are not lost;
+    :meth:`despite_disagreement` shows what they would give. Nothing is withheld of a run with
+    ``allow_disagreement=True``.
 
     Of a run with ``censor=`` the bounds, the oscillation and the diagnostics are those of the
     records' *terms*, as they stand in the pseudo likelihood: see :class:`ppm.Censoring`.
@@ -52,7 +53,8 @@ class MechanismResult:
         things: so it is where censoring stands alone, and where the caller says so.
     strict : bool
         Whether ε is that of the limits, for every database: terms are censored, no weight reacts
-        to another record, and nothing is held against the chains.
+        to another record, and either nothing is held against the chains, or it was decided before
+        the fit that this does not matter. Never by :meth:`despite_disagreement` alone.
     guarantee : ppm.disclosure.Guarantee
         What is promised: strict or local, its ε, its neighbours, and what it leaves out.
     record_bounds : numpy.ndarray, shape (records,)
@@ -70,8 +72,10 @@ class MechanismResult:
     chains_agree : bool
         Whether nothing is held against the chains of either fit. It is true of a single chain of
         independent draws, which is not checked.
+    allow_disagreement : bool
+        What the run was told before its fit: whether the release is gated by the chains' agreement.
     shown_anyway : bool
-        Whether bounds are shown although the chains disagree.
+        Whether :meth:`despite_disagreement` shows the bounds afterwards.
     draws : xarray.DataTree
         The weighted fit: posterior draws and log-likelihood.
     draws_used : int
@@ -97,18 +101,26 @@ class MechanismResult:
     draws_used: int
     diagnostics: object = field(repr=False)
     unweighted_diagnostics: object = field(repr=False)
-    shown_anyway: bool
+    allow_disagreement: bool
     draws: object = field(repr=False)
     unweighted: object = field(repr=False)
     synthesizer: object = field(repr=False)
     _unweighted_bound: float = field(default=np.nan, repr=False)
     censor: object = None
     own_weights: bool = False
+    shown_anyway: bool = False
 
     @property
     def strict(self):
         """Whether ε is a public constant that holds for every database."""
-        return self.censor is not None and self.own_weights and self.chains_agree
+        if self.censor is None or not self.own_weights:
+            return False
+        return self.allow_disagreement or self.chains_agree
+
+    @property
+    def gated(self):
+        """Whether a release depends on the chains' agreement, and so on the records."""
+        return self.diagnostics is not None and not self.allow_disagreement
 
     @property
     def guarantee(self):
@@ -119,6 +131,7 @@ class MechanismResult:
                 self.censor.width,
                 exact=self.diagnostics is None,
                 given=bool(np.any(self.weights != 1.0)),
+                gated=self.gated,
             )
         return local_guarantee(
             self.epsilon(), censored=self.censor is not None, agree=self.chains_agree
@@ -154,28 +167,21 @@ class MechanismResult:
         return replace(self, shown_anyway=True)
 
     def _disagreements(self):
-        fits = (
-            ("unweighted", self.unweighted, self.unweighted_diagnostics),
-            ("weighted", self.draws, self.diagnostics),
-        )
+        fits = {"unweighted": self.unweighted_diagnostics, "weighted": self.diagnostics}
         return [
             f"{name} fit: {fault}"
-            for name, fit, found in fits
-            if fit is not None
-            for fault in (self._unchecked(fit) if found is None else found.faults)
+            for name, found in fits.items()
+            if found is not None
+            for fault in found.faults
         ]
-
-    def _unchecked(self, fit):
-        if is_diagnosed(self.synthesizer, self.synthesizer.log_likelihood(fit)):
-            yield "its chains were not checked (hand the fit to ppm.mechanism.bound_fit)"
 
     def _withhold(self):
         disagreements = self._disagreements()
-        if disagreements and not self.shown_anyway:
+        if disagreements and not (self.allow_disagreement or self.shown_anyway):
             raise ChainsDisagreeError(
                 "the bound is withheld because of the chains behind it: "
                 f"{'; '.join(disagreements)}{_how_to_run_longer(self.synthesizer)}; "
-                "despite_disagreement() or run(allow_disagreement=True) shows marked numbers"
+                "despite_disagreement() shows marked numbers"
             )
 
     def __str__(self):
@@ -186,8 +192,9 @@ class MechanismResult:
             return textwrap.fill(str(error), 84)
         seen = f"over {self.draws_used:,} draws and {self.weights.size:,} records"
         told = f"epsilon {self.epsilon():.3f} for one release"
+        gate = "" if self.gated or self.diagnostics is None else ", not gated by the records"
         lines = [
-            f"{told}, for every database: the width of the limits ({seen})"
+            f"{told}, for every database{gate}: the width of the limits ({seen})"
             if self.strict
             else f"local bound {self.local_bound:.3f} nats {seen}; {told}"
         ]
@@ -304,10 +311,10 @@ class MechanismResult:
         ChainsDisagreeError
             If the chains disagree.
         """
-        bound = self.local_bound
+        self._withhold()
         if self.strict:
             return pdp.bounded_range_epsilon(self.censor.width, releases)
-        return pdp.epsilon(bound, releases)
+        return pdp.epsilon(self.local_bound, releases)
 
     def synthesize(self, releases, *, random_seed=None):
         """Draw synthetic databases from the pseudo posterior predictive distribution.
@@ -327,12 +334,13 @@ class MechanismResult:
             The databases, with the attribute ``releases``, and ``epsilon`` where the result is
             strict: a local ε was computed from the records and does not travel with them. There
             are as many records as in the confidential database, whose number counts as public.
-            Coordinates of releases and records are left out.
+            Coordinates of releases and records are left out. Moving values into a public range
+            costs nothing: ``.clip(low, high)`` keeps the attributes.
 
         Warns
         -----
         UserWarning
-            If the chains disagree and the result is shown all the same.
+            If the chains disagree and the result, which is not strict, is shown all the same.
 
         Raises
         ------
@@ -348,7 +356,8 @@ class MechanismResult:
         releases = check_count("releases", releases)
         self._withhold()
         synthetic = self.synthesizer.predict(self.draws, releases=releases, random_seed=random_seed)
-        if not self.chains_agree:
+        # where warnings are errors this one would gate a release that nothing should
+        if not (self.strict or self.chains_agree):
             warnings.warn(
                 "released although chains disagree: the epsilon of these databases is not "
                 "known", stacklevel=2,
@@ -438,14 +447,13 @@ class PseudoPosteriorMechanism:
     ):
         self.synthesizer = as_synthesizer(synthesizer, **model_settings)
         # what was asked for by name reacts to all records, also where it is the default
-        ruled = any(setting is not None for setting in (scale, shift, truncate_at))
-        self.scale = 1.0 if scale is None else check_number("scale", scale, above=0)
-        self.shift = 0.0 if shift is None else check_number("shift", shift)
-        if truncate_at is not None:
-            truncate_at = check_number("truncate_at", truncate_at, above=0)
-        self.truncate_at = truncate_at
+        self.rule = {
+            name: check_number(name, value, above=None if name == "shift" else 0)
+            for name, value in (("scale", scale), ("shift", shift), ("truncate_at", truncate_at))
+            if value is not None
+        }
         if weights is not None:
-            if ruled:
+            if self.rule:
                 raise ValueError("weights replaces scale, shift and truncate_at: leave those out")
             weights = check_weights(weights, self.synthesizer.records)
         self.censor = check_censor(self.synthesizer, censor)
@@ -456,11 +464,9 @@ class PseudoPosteriorMechanism:
                 "fixed_weights says that given weights react to no other record: give it together "
                 "with weights"
             )
-        self.fixed_weights = bool(fixed_weights)
-        if censor is not None and weights is None and not ruled:
+        if censor is not None and weights is None and not self.rule:
             weights, fixed_weights = np.ones(self.synthesizer.records), True
-        self.weights = weights
-        self._own_weights = bool(fixed_weights)
+        self.weights, self.own_weights = weights, bool(fixed_weights)
 
     def run(
         self,
@@ -483,7 +489,11 @@ class PseudoPosteriorMechanism:
             The ``unweighted`` fit of an earlier run on the same records, to save the first fit.
             Refused where weights are given, or all 1 under ``censor`` alone: nothing would use it.
         allow_disagreement : bool, default False
-            Show bounds and ε even where the chains behind them disagree, marked as such.
+            Show bounds and ε even where chains disagree, marked as such. Under limits with weights
+            of the records' own the result is then strict whatever the chains do, and its guarantee
+            says that nothing was gated by the records. **Decide it before the first fit of the
+            confidential records**, with the length of the chains, by a public table: a second run
+            after one that was withheld is gated by it.
         progress : bool, default False
             Whether the synthesizer shows how far it is.
 
@@ -519,16 +529,11 @@ class PseudoPosteriorMechanism:
                     draws=draws, random_seed=first, progress=progress
                 )
             before = _read(self.synthesizer, unweighted)
-            weights = record_weights(
-                before.bounds,
-                scale=self.scale,
-                shift=self.shift,
-                truncate_at=self.truncate_at,
-            )
+            weights = record_weights(before[0].bounds, **self.rule)
         return refit(
             self.synthesizer, weights, draws=draws, random_seed=second, unweighted=unweighted,
             allow_disagreement=allow_disagreement, censor=self.censor,
-            own_weights=self._own_weights, before=before, progress=progress,
+            own_weights=self.own_weights, before=before, progress=progress,
         )
 
 
@@ -554,7 +559,7 @@ def refit(
         Public limits of every record's term.
     own_weights : bool, default False
         Whether no weight reacts to another record.
-    before : ppm.lipschitz.Reading, optional
+    before : tuple, optional
         What was read of the unweighted fit already.
     **settings
         Of the synthesizer's ``fit``, such as ``initial`` or ``progress``.
@@ -633,41 +638,36 @@ def _bound(
     synthesizer, fit, weights, unweighted, allow_disagreement, censor=None, own_weights=False,
     before=None,
 ):
-    found = _read(synthesizer, fit, weights, censor)
+    found, diagnostics = _read(synthesizer, fit, weights, censor)
     oscillation = float(found.oscillations.max())
     if censor is not None and np.any(weights):
         warn_if_nothing_moves(censor, oscillation)
     if unweighted is not None and before is None:
         before = _read(synthesizer, unweighted)
+    first, first_diagnostics = before or (None, None)
     return MechanismResult(
         weights=weights,
         _bounds=found.bounds,
         _oscillation=oscillation,
         draws_used=found.draws_used,
-        diagnostics=_diagnose(fit, found, censored=censor is not None),
-        unweighted_diagnostics=(
-            None if before is None else _diagnose(unweighted, before)
-        ),
-        shown_anyway=bool(allow_disagreement),
+        diagnostics=diagnostics,
+        unweighted_diagnostics=first_diagnostics,
+        allow_disagreement=bool(allow_disagreement),
         draws=fit,
         unweighted=unweighted,
         synthesizer=synthesizer,
-        _unweighted_bound=np.nan if before is None else float(before.bounds.max()),
+        _unweighted_bound=np.nan if first is None else float(first.bounds.max()),
         censor=censor,
         own_weights=own_weights,
     )
 
 
 def _read(synthesizer, fit, weights=None, censor=None):
-    """All that is asked of the log-likelihood of a fit, which may be computed as it is read."""
+    """Bounds, and the chains compared, from one reading: a log-likelihood may be slow to read."""
     log_lik = synthesizer.log_likelihood(fit)
-    return read_once(log_lik, weights, censor=censor, draws=is_diagnosed(synthesizer, log_lik))
-
-
-def _diagnose(fit, reading, *, censored=False):
-    if reading.largest is None:
-        return None
-    return diagnose(fit, reading, total_decides=censored)
+    compared = is_diagnosed(synthesizer, log_lik)
+    found = read_once(log_lik, weights, censor=censor, draws=compared)
+    return found, diagnose(fit, found, total_decides=censor is not None) if compared else None
 
 
 def _how_to_run_longer(synthesizer):
@@ -675,14 +675,11 @@ def _how_to_run_longer(synthesizer):
     warmup, chains = (getattr(synthesizer, name, None) for name in ("warmup", "chains"))
     if warmup is None or chains is None:
         return ""
-    kind = type(synthesizer)
-    name = f"ppm.{kind.__name__}" if kind.__module__.startswith("ppm.") else kind.__name__
     # whoever handed over a bare PyMC model must wrap it to set these
-    first = "model" if hasattr(synthesizer, "model") else "…"
-    return (
-        f"; set warm-up and chains by {name}({first}, warmup={max(1000, 2 * warmup)}, "
-        f"chains={max(4, chains)})"
-    )
+    bare = hasattr(synthesizer, "model")
+    call = "ppm.PyMCSynthesizer(model" if bare else f"{type(synthesizer).__name__}(…"
+    more = f"warmup={max(1000, 2 * warmup)}, chains={max(4, chains)}"
+    return f"; set warm-up and chains by {call}, {more})"
 
 
 def entry_label(mechanism, configuration=None):

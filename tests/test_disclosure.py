@@ -97,27 +97,32 @@ def capped(epsilon, truth=6.0, records=40):
     return mechanism.run(draws=200, random_seed=1)
 
 
+def statement(result, releases, **settings):
+    release = result.synthesize(releases, random_seed=1)
+    return ppm.disclosure.release_statement(result, release, **settings)
+
+
 def test_the_statement_holds_no_number_of_the_run(result):
-    text = ppm.disclosure.release_statement(result, 3)
+    text = statement(result, 3)
     # the releases and the records, which are public
     assert numbers(text) == {3.0, 8.0}
     assert "odds" not in text and "computed from all records" in text
     assert "not published" in text and "one database" in text
     longer = ppm.PseudoPosteriorMechanism(ppm.GammaPoisson([1, 9] * 4)).run(draws=9, random_seed=2)
     # another database and another number of draws: the same words
-    assert ppm.disclosure.release_statement(longer, 3) == text
+    assert statement(longer, 3) == text
 
 
 def test_an_epsilon_that_is_vouched_for_is_put_into_odds():
     result = capped(0.5)
-    text = ppm.disclosure.release_statement(result, 4, strict_epsilon=0.5)
+    text = statement(result, 4, strict_epsilon=0.5)
     assert "ε = 4 × 0.5 = 2, for every possible database" in text
     took_part, two_values = (float(x) for x in re.findall(r"up to ([\d.]+) to 1", text))
     assert took_part == pytest.approx(np.exp(2.0), rel=0.01)
     assert two_values == pytest.approx(np.exp(4.0), rel=0.01)
     assert numbers(text) <= {4.0, 40.0, 0.0, 1.0, 0.5, 2.0, took_part, two_values}
     # many releases make odds that are written as a power of ten
-    many = ppm.disclosure.release_statement(result, 400, strict_epsilon=0.5)
+    many = statement(result, 400, strict_epsilon=0.5)
     assert f"odds of up to 10^{200 / np.log(10):.0f} to 1" in many
 
 
@@ -126,23 +131,44 @@ def test_a_strict_epsilon_is_refused_where_the_run_contradicts_it(result):
     given = ppm.mechanism.bound_fit(result.synthesizer, result.draws, result.weights)
     for reacting in result, given:
         with pytest.raises(ValueError, match="may react to other records; accepted: .*fixed_weig"):
-            ppm.disclosure.release_statement(reacting, 1, strict_epsilon=30.0)
+            statement(reacting, 1, strict_epsilon=30.0)
     own = capped(0.5)
     assert 0.1 < own.oscillation_bound <= 0.5
     with pytest.raises(ValueError, match="contradicted by this run") as refused:
-        ppm.disclosure.release_statement(own, 1, strict_epsilon=0.1)
+        statement(own, 1, strict_epsilon=0.1)
     assert numbers(str(refused.value)) == set()
     with pytest.raises(ValueError, match="strict_epsilon must be"):
-        ppm.disclosure.release_statement(own, 1, strict_epsilon=0.0)
+        statement(own, 1, strict_epsilon=0.0)
 
 
 def test_the_statement_does_not_say_where_given_weights_come_from(result):
     log_lik = result.synthesizer.log_likelihood(result.unweighted)
     for weights in (np.full(8, 0.5), ppm.record_weights(ppm.record_bounds(log_lik))):
         mechanism = ppm.PseudoPosteriorMechanism(ppm.GammaPoisson(COUNTS), weights=weights)
-        text = ppm.disclosure.release_statement(mechanism.run(draws=50, random_seed=1), 1)
+        text = statement(mechanism.run(draws=50, random_seed=1), 1)
         assert "for those who gave them to say" in text
         assert "beforehand" not in text and "computed from all records" not in text
+
+
+def test_the_statement_is_about_a_whole_release_of_this_result(result):
+    strict = ppm.PseudoPosteriorMechanism(
+        ppm.GammaPoisson(COUNTS, shape=2.0, rate=0.4), censor=ppm.Censoring(-3, -1)
+    ).run(draws=50, random_seed=1)
+    release = strict.synthesize(10, random_seed=1)
+    # ε of what is there, also after what costs nothing
+    several = release.to_dataset(name="y").assign_attrs(release.attrs)
+    for same in release, release.clip(3, 6), several:
+        told = ppm.disclosure.release_statement(strict, same)
+        assert "10 × 2 = 20, for every" in told
+    assert release.clip(3, 6).attrs == {"releases": 10, "epsilon": 20.0}
+    local = result.synthesize(10, random_seed=1)
+    for of, wrong in (
+        (strict, 10), (strict, None), (strict, release[:1]), (strict, release.values),
+        (strict, local), (result, release), (strict, release.assign_attrs(epsilon=2.0)),
+    ):
+        with pytest.raises(ValueError, match="^release must be all that one call of") as refused:
+            ppm.disclosure.release_statement(of, wrong)
+        assert "\n" not in str(refused.value)
 
 
 def test_no_statement_is_written_where_the_chains_disagree(result):
@@ -151,10 +177,11 @@ def test_no_statement_is_written_where_the_chains_disagree(result):
         faults = ("R-hat is 2.000",)
         r_hat = 2.0
 
-    stuck = replace(result, diagnostics=Stuck(), shown_anyway=True)
-    assert stuck.local_bound > 0
-    with pytest.raises(ppm.ChainsDisagreeError):
-        ppm.disclosure.release_statement(stuck, 1)
+    for anyway in "shown_anyway", "allow_disagreement":
+        stuck = replace(result, diagnostics=Stuck(), **{anyway: True})
+        assert stuck.local_bound > 0
+        with pytest.raises(ppm.ChainsDisagreeError):
+            ppm.disclosure.release_statement(stuck, result.synthesize(1))
 
 
 def test_two_values_of_a_record_are_two_steps_apart():

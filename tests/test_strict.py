@@ -41,7 +41,7 @@ def test_censoring_alone_is_strict_with_weights_of_one_and_a_single_fit():
     assert [result.epsilon(m) for m in (1, 3, 20)] == [2.0, 6.0, 40.0]
     guarantee = result.guarantee
     assert (guarantee.kind, guarantee.epsilon) == ("strict", CENSOR.width)
-    assert "takes no part" in guarantee.neighbour
+    assert "is not used" in guarantee.neighbour
     assert str(guarantee).startswith("strict: epsilon 2 for one release, for every database")
     assert all(sentence in str(guarantee).replace("\n  ", " ") for sentence in guarantee.outside)
     assert "for every database" in str(result) and "confidential" in str(result)
@@ -225,7 +225,7 @@ def test_chains_that_disagree_hold_back_a_strict_result_too():
             ppm.mechanism.MechanismResult.epsilon,
             lambda result: result.guarantee,
             lambda result: result.synthesize(1),
-            lambda result: ppm.disclosure.release_statement(result, 1, strict_epsilon=2.0),
+            lambda held: ppm.disclosure.release_statement(held, result.synthesize(1)),
         ):
             with pytest.raises(ppm.ChainsDisagreeError, match="R-hat is"):
                 ask(held)
@@ -236,18 +236,68 @@ def test_chains_that_disagree_hold_back_a_strict_result_too():
         assert shown.synthesize(2, random_seed=1).attrs == {"releases": 2}
 
 
+def test_a_release_that_was_decided_on_before_the_fit_is_strict_and_says_that_nothing_gated_it():
+    synthesizer = Chains(np.r_[COUNTS, 5_000], shape=2.0, rate=0.5)
+    mechanism = ppm.PseudoPosteriorMechanism(synthesizer, censor=CENSOR)
+    settings, told = {"draws": 400, "random_seed": 1}, {}
+    for synthesizer.stuck in True, False:
+        gated = mechanism.run(**settings)
+        free = mechanism.run(**settings, allow_disagreement=True)
+        assert gated.chains_agree == free.chains_agree == (not synthesizer.stuck)
+        assert free.strict and free.epsilon(3) == 6.0
+        # seen to fail first and then waved through, it is not
+        assert gated.strict == gated.despite_disagreement().strict == (not synthesizer.stuck)
+        # a warning would be an error here, and so a gate
+        release = free.synthesize(2, random_seed=1)
+        assert release.attrs == {"releases": 2, "epsilon": 4.0}
+        statement = ppm.disclosure.release_statement(free, release)
+        told[synthesizer.stuck] = str(free.guarantee), statement
+        assert ("CHAINS DISAGREE, shown all the same" in str(free)) == synthesizer.stuck
+        assert "for every database, not gated by the records: the width" in str(free)
+    # what is published is the same whatever the chains did
+    assert told[True] == told[False]
+    guarantee, statement = (" ".join(words.split()) for words in told[True])
+    assert "not gated by the records" in guarantee and "agreement was not consulted" in guarantee
+    assert "decided before the fit" in statement and "because the chains" not in statement
+    told = ppm.disclosure.release_statement(gated, gated.synthesize(2, random_seed=1))
+    assert "because the chains agreed" in told and "drawn by Markov chains" in told
+    # weights that react make it local as ever
+    reacting = ppm.PseudoPosteriorMechanism(synthesizer, censor=CENSOR, weights=np.ones(62))
+    assert not reacting.run(**settings, allow_disagreement=True).strict
+
+
+def test_what_is_strict_names_the_seed_and_what_the_table_went_through_before():
+    for synthesizer, exact in (
+        (ppm.GammaPoisson(COUNTS, shape=2.0, rate=0.5), True),
+        (Chains(COUNTS, shape=2.0, rate=0.5), False),
+    ):
+        result = run(synthesizer, draws=400, censor=CENSOR)
+        told = ppm.disclosure.release_statement(result, result.synthesize(1, random_seed=1))
+        guarantee = " ".join(str(result.guarantee).split())
+        for words in told, guarantee:
+            assert "seed" in words and "imputation or top-coding spread to other records" in words
+            assert ("independent" in words) and ("Markov" in words) == (not exact)
+        # of chains only there is something to agree on
+        assert ("chains agreed" in guarantee) == ("chains agreed" in told) == (not exact)
+        assert "not made for secrets" in guarantee
+    local = run()
+    assert "top-coding" in ppm.disclosure.release_statement(local, local.synthesize(1))
+
+
 def test_the_statement_of_a_strict_result_names_its_epsilon_and_limits():
     result = run(censor=CENSOR)
-    told = ppm.disclosure.release_statement(result, 3)
-    assert told == ppm.disclosure.release_statement(result, 3, strict_epsilon=2.0)
+    release = result.synthesize(3, random_seed=1)
+    told = ppm.disclosure.release_statement(result, release)
+    assert told == ppm.disclosure.release_statement(result, release, strict_epsilon=2.0)
     assert "ε = 3 × 2 = 6, for every possible database" in told
     assert "kept between two limits" in told and "prior restricted" not in told
     with pytest.raises(ValueError, match="at least the width of the limits, 2; got 1.5"):
-        ppm.disclosure.release_statement(result, 3, strict_epsilon=1.5)
+        ppm.disclosure.release_statement(result, release, strict_epsilon=1.5)
     local = run(censor=CENSOR, weights=own_weights())
-    assert "no limit is claimed" in ppm.disclosure.release_statement(local, 3)
+    assert "no limit is claimed" in ppm.disclosure.release_statement(local, local.synthesize(3))
+    ruled = run(censor=CENSOR, scale=1.0)
     with pytest.raises(ValueError, match="weights may react to other records"):
-        ppm.disclosure.release_statement(run(censor=CENSOR, scale=1.0), 1, strict_epsilon=2.0)
+        ppm.disclosure.release_statement(ruled, ruled.synthesize(1), strict_epsilon=2.0)
 
 
 def test_a_fit_that_somebody_hands_over_is_not_called_strict():
@@ -288,10 +338,11 @@ def test_records_in_the_place_of_their_log_likelihoods_place_no_limits():
 
 
 def test_the_statement_speaks_of_weights_only_where_there_are_some():
-    alone = ppm.disclosure.release_statement(run(censor=CENSOR), 1)
+    result = run(censor=CENSOR)
+    alone = ppm.disclosure.release_statement(result, result.synthesize(1))
     assert "raised to a weight" not in alone and "kept between two limits" in alone
     result = run(censor=CENSOR, weights=own_weights(), fixed_weights=True)
-    told = ppm.disclosure.release_statement(result, 1)
+    told = ppm.disclosure.release_statement(result, result.synthesize(1))
     assert "raised to a weight, and its logarithm was kept" in told
     with pytest.raises(TypeError, match="^result must be what PseudoPosteriorMechanism.run"):
         ppm.disclosure.release_statement(result.synthesize(1), 1)

@@ -110,7 +110,8 @@ def test_no_statement_on_a_release_holds_a_record_or_a_weight(values, releases, 
         # that limits placed without public data cut everything off
         warnings.simplefilter("ignore", UserWarning)
         result = mechanism.run(draws=20, random_seed=seed)
-    statement = ppm.disclosure.release_statement(result, releases)
+    release = result.synthesize(releases, random_seed=seed)
+    statement = ppm.disclosure.release_statement(result, release)
     numbers = set(re.findall(r"\d+(?:\.\d+)?", statement))
     confidential = {str(value) for value in values} | {
         f"{number:.{digits}f}"
