@@ -54,8 +54,9 @@ def rows_of(data, width, shards, seed, sweeps):
         return ppm.FiniteMixture(scaled[rows], predictors[rows], **settings)
 
     def limits(width):
-        weight = ppm.censoring.censoring_weight(width, reference, outside=OUTSIDE)
-        limits = ppm.censoring.censoring_interval(width, weight * reference, smooth=False)
+        limits, weight = ppm.censoring.censoring_limits(
+            width, reference, outside=OUTSIDE, smooth=False
+        )
         return {"censor": limits, "weights": np.full(incomes.size, weight)}
 
     ways = {

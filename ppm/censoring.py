@@ -11,7 +11,7 @@ import numpy as np
 from ppm._validation import as_numbers, check_number, check_weights
 from ppm.lipschitz import Blocks, weighted
 
-__all__ = ["Censoring", "censoring_interval", "censoring_weight"]
+__all__ = ["Censoring", "censoring_interval", "censoring_limits"]
 
 # nats: terms between closer limits, or farther from 0, are mostly rounding
 _NARROWEST, _FAR = 1e-6, 1e9
@@ -333,8 +333,8 @@ def censoring_interval(width, reference, *, smooth=True):
     return Censoring(float(found - width / 2.0), float(found + width / 2.0), smooth)
 
 
-def censoring_weight(width, reference, *, outside=0.02):
-    r"""One weight for all records, with which limits of a given width cut little off.
+def censoring_limits(width, reference, *, outside=0.02, smooth=True):
+    r"""Limits of a given width, and the one weight for all records that belongs inside them.
 
     Where the terms of many records lie outside the limits, the release has a bias that no number of
     records mends: the tails are left out of the fit. A weight α below 1 moves the terms together
@@ -350,12 +350,19 @@ def censoring_weight(width, reference, *, outside=0.02):
         Unweighted log-likelihoods in nats of *public* records, as for
         :func:`ppm.censoring.censoring_interval`. **It must not come from the confidential table.**
     outside : float, default 0.02
-        Share of the reference's values that may lie outside the limits, from 0 to 0.5.
+        Share of the reference's values, weighted, that an interval may leave out, from 0 to 0.5.
+        It is as wide as hard limits, and half as wide as smooth ones, which bend a term well before
+        it reaches them.
+    smooth : bool, default True
+        Smooth limits, as a Hamiltonian sampler needs them, or hard ones.
 
     Returns
     -------
-    float
-        The largest weight, at most 1, with which an interval of width W holds all other values.
+    limits : Censoring
+        Where they change the weighted reference least: see
+        :func:`ppm.censoring.censoring_interval`.
+    weight : float
+        The largest weight, at most 1, with which such an interval holds all other values.
 
     Raises
     ------
@@ -366,28 +373,31 @@ def censoring_weight(width, reference, *, outside=0.02):
     Notes
     -----
     Hu, Williams and Savitsky (2022, arXiv:2205.05003) have weights inside the limits that fall with
-    a record's risk. Here all records have the same one. It is meant for hard limits: smooth ones
-    bend a term well inside. A release's own draws scatter more than those of the reference's
-    unweighted fit, and the interval that loses least is not the shortest one, so that a little more
-    than ``outside`` is cut off.
+    a record's risk. Here all records have the same one. A release's own draws scatter more than
+    those of the reference's unweighted fit, and the limits that change least are not the shortest
+    interval, so that a little more than ``outside`` is cut off.
 
     Examples
     --------
     >>> import ppm
     >>> last_year = ppm.GammaPoisson([4, 5, 5, 6, 7, 9])    # a public table
     >>> reference = last_year.log_likelihood(last_year.fit(draws=500, random_seed=1))
-    >>> weight = ppm.censoring.censoring_weight(0.5, reference)
-    >>> limits = ppm.censoring.censoring_interval(0.5, weight * reference, smooth=False)
+    >>> limits, weight = ppm.censoring.censoring_limits(0.5, reference, smooth=False)
     >>> round(weight, 2), round(limits.low, 2), round(limits.high, 2)
     (0.28, -0.97, -0.47)
+    >>> round(ppm.censoring.censoring_limits(0.5, reference)[1], 2)
+    0.14
     """
     width = check_number("width", width, above=0)
     outside = check_number("outside", outside, at_least=0, at_most=0.5)
-    values = np.sort(_public_reference(reference), axis=None)
+    values = _public_reference(reference)
+    ordered = np.sort(values, axis=None)
     # rounding must not take one value more
-    inside = math.ceil((1.0 - outside) * values.size - 1e-9)
-    shortest = float((values[inside - 1 :] - values[: values.size - inside + 1]).min())
-    return 1.0 if shortest <= width else width / shortest
+    inside = math.ceil((1.0 - outside) * ordered.size - 1e-9)
+    shortest = float((ordered[inside - 1 :] - ordered[: ordered.size - inside + 1]).min())
+    room = width / 2.0 if smooth else width
+    weight = 1.0 if shortest <= room else room / shortest
+    return censoring_interval(width, weight * values, smooth=smooth), weight
 
 
 def _public_reference(reference):

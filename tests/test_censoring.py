@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from ppm.censoring import Censoring, censoring_interval, censoring_weight
+from ppm.censoring import Censoring, censoring_interval, censoring_limits
 from ppm.synthesizers.gamma_poisson import log_likelihood_of_counts
 
 VALUES = np.r_[-np.inf, -1e300, np.linspace(-80.0, 40.0, 2_001), 1e300, np.inf]
@@ -160,7 +160,7 @@ def test_a_constant_in_the_log_density_moves_the_interval_and_an_array_may_have_
         (1.0, np.zeros((0, 2)), "reference is empty"),
     ],
 )
-@pytest.mark.parametrize("function", [censoring_interval, censoring_weight])
+@pytest.mark.parametrize("function", [censoring_interval, censoring_limits])
 def test_a_reference_that_places_nothing_is_refused(function, width, reference, message):
     with pytest.raises(ValueError, match=message) as error:
         function(width, reference)
@@ -172,7 +172,8 @@ def test_a_weight_brings_all_but_a_share_of_the_terms_between_limits():
     reference = -rng.gamma(2.0, size=(20, 300)) - 5.0
     for width in (0.25, 1.0, 3.0):
         for outside in (0.0, 0.02, 0.3):
-            weight = censoring_weight(width, reference, outside=outside)
+            limits, weight = censoring_limits(width, reference, outside=outside, smooth=False)
+            assert limits == censoring_interval(width, weight * reference, smooth=False)
             values = np.sort(weight * reference, axis=None)
             # whether some interval of this width holds so many, and with a larger weight none does
             for factor, holds in ((1.0 + 1e-9, True), (0.98, False)):
@@ -180,17 +181,35 @@ def test_a_weight_brings_all_but_a_share_of_the_terms_between_limits():
                 most = (count - np.arange(values.size)).max()
                 if holds or weight < 1.0:
                     assert (most >= (1.0 - outside) * values.size) == holds
-    assert censoring_weight(100.0, reference) == 1.0
+    assert censoring_limits(100.0, reference)[1] == 1.0
     # what all values have in common does not count
-    assert censoring_weight(1.0, reference + 40.0) == pytest.approx(
-        censoring_weight(1.0, reference)
+    assert censoring_limits(1.0, reference + 40.0)[1] == pytest.approx(
+        censoring_limits(1.0, reference)[1]
     )
+
+
+def test_smooth_limits_have_the_weight_of_half_their_width_and_bend_little_with_it():
+    reference = -np.random.default_rng(4).gamma(2.0, size=(20, 300)) - 5.0
+    (smooth, weight), (hard, of_hard), (_, of_half) = (
+        censoring_limits(width, reference, smooth=smooth)
+        for width, smooth in ((1.0, True), (1.0, False), (0.5, False))
+    )
+    assert smooth.smooth and not hard.smooth
+    assert weight == of_half == pytest.approx(of_hard / 2)
+
+    def lost(limits, weight):
+        """Average of 1 less the slope: of hard limits the share that they cut off."""
+        return 1.0 - limits.slope(weight * reference).mean()
+
+    # with the weight of hard limits smooth ones bend terms several times as much
+    placed = censoring_interval(1.0, of_hard * reference)
+    assert lost(smooth, weight) < 2 * lost(hard, of_hard) < 0.5 * lost(placed, of_hard)
 
 
 @pytest.mark.parametrize("outside", [-0.1, 0.6, np.nan, "few"])
 def test_a_share_outside_is_a_share(outside):
     with pytest.raises(ValueError, match="outside must be a finite number"):
-        censoring_weight(1.0, [[-1.5, -2.0], [-1.0, -3.0]], outside=outside)
+        censoring_limits(1.0, [[-1.5, -2.0], [-1.0, -3.0]], outside=outside)
 
 
 def test_the_share_outside_counts_weighted_values_beyond_the_limits():

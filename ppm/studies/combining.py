@@ -71,7 +71,7 @@ def combine_releases(
         The first two need two releases or more; the others do with one.
     weight : float, default 1
         For ``"parameter drawn"``: the public weight α that all records had in the fit, above 0 and
-        at most 1, as :func:`ppm.censoring.censoring_weight` gives it.
+        at most 1, as :func:`ppm.censoring.censoring_limits` gives it.
     confidence : float, default 0.95
         Nominal coverage of the interval.
 

@@ -9,7 +9,7 @@ from scipy import special, stats
 
 from ppm._random import generator, numbered, seed_sequence, streams
 from ppm._validation import check_count, check_number, check_share, shown
-from ppm.censoring import censoring_interval, censoring_weight
+from ppm.censoring import censoring_limits
 from ppm.lipschitz import weighted
 from ppm.studies.combining import combine_releases
 from ppm.studies.contraction_study import check_sizes
@@ -364,7 +364,7 @@ def coverage(
     - *EMweighted*: the same weight for all records, such that times the bound of Unweighted it is
       the bound of DPweighted, as section 5 compares them.
     - *Constant*: one public weight, with which limits of the given width would cut off 2 per cent
-      of a public database: :func:`ppm.censoring.censoring_weight`.
+      of a public database: :func:`ppm.censoring.censoring_limits`.
     - *Limits*: the same within these limits, for counts alone: ε is the width for every database.
 
     The recipient's standard errors are those of a textbook; that of the percentile is Woodruff's.
@@ -520,8 +520,8 @@ def _public_choice(work, n, draws, width, rng):
     values, predictor = work.simulate(1, n, rng)
     parameters = work.posterior_draws(values, predictor, np.ones((1, n)), draws, rng)
     (reference,) = work.log_likelihood(values, predictor, parameters)
-    weight = censoring_weight(width, reference)
-    return weight, censoring_interval(width, weight * reference, smooth=False)
+    limits, weight = censoring_limits(width, reference, smooth=False)
+    return weight, limits
 
 
 def _intervals(estimates, variances, weights, names, confidence):

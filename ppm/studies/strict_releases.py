@@ -6,58 +6,29 @@ import numpy as np
 
 from ppm import pdp
 from ppm._random import numbered, seed_sequence
-from ppm._validation import as_array, check_count, check_number
-from ppm.censoring import Censoring, censoring_interval, censoring_weight, check_censor
+from ppm._validation import check_count, check_number
+from ppm.censoring import Censoring, censoring_limits, check_censor
+from ppm.diagnostics import must_agree
+from ppm.disclosure import Guarantee, strict_guarantee
 from ppm.studies.kept_fits import fit_runner
 from ppm.studies.risk_utility import one_response
 
 
 @dataclass(frozen=True, eq=False)
 class StrictEntry:
-    """Releases under limits of one width, and what was public about them.
-
-    Attributes
-    ----------
-    censor : ppm.Censoring
-        The limits; their width is ε of one release.
-    weight : float
-        The weight α of every record, inside the limits.
-    synthetic : numpy.ndarray, shape (releases, records)
-        Synthetic databases, each from a draw of the parameters of its own.
-    oscillation : float
-        Largest oscillation of a record's term over the draws, in nats, at most the width:
-        confidential.
-    diagnostics : ppm.diagnostics.BoundDiagnostics
-        R-hat and effective sample size of the largest term and of the sum of all: confidential.
-    draws_used : int
-        Number S of draws, all chains together.
-
-    Examples
-    --------
-    >>> import ppm
-    >>> model, last_year = (ppm.GammaPoisson(x, shape=2, rate=0.4) for x in ([3, 5, 6], [4, 5, 8]))
-    >>> reference = last_year.log_likelihood(last_year.fit(draws=500, random_seed=1))
-    >>> found = ppm.studies.strict_releases(model, [0.5], reference, releases=2, random_seed=1)
-    >>> found.entries[0].width, found.entries[0].synthetic.shape
-    (0.5, (2, 3))
-    """
+    """Releases under limits of one width: see :class:`ppm.studies.StrictReleases`."""
 
     censor: Censoring
     weight: float
+    guarantee: Guarantee = field(repr=False)
     synthetic: np.ndarray = field(repr=False)
     oscillation: float
     diagnostics: object = field(repr=False)
-    draws_used: int
 
     @property
     def width(self):
         """ε of one release, in nats."""
         return self.censor.width
-
-    @property
-    def label(self):
-        """What a table calls it."""
-        return f"Strict, ε = {self.width:g}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,8 +37,11 @@ class StrictReleases:
 
     Attributes
     ----------
-    entries : tuple of StrictEntry
-        One for each width.
+    entries : tuple
+        One for each width, with the ``width`` and the limits ``censor``, the ``weight`` of every
+        record, the ``guarantee`` of one release and the ``synthetic`` databases, an array
+        (releases, records); and with what is confidential: ``oscillation``, the largest of a
+        record's term over the draws, and ``diagnostics``, which decide nothing.
 
     Examples
     --------
@@ -138,10 +112,9 @@ def strict_releases(
 ):
     """Draw releases under limits of several widths that a public reference has placed.
 
-    For every width W the public reference gives one weight for all records
-    (:func:`ppm.censoring.censoring_weight`) and the place of the limits
-    (:func:`ppm.censoring.censoring_interval`). One draw of the parameters then costs ε = W, for
-    every database: see :class:`ppm.Censoring` for what must be public, and what else must hold.
+    For every width W the public reference gives the place of the limits and one weight for all
+    records (:func:`ppm.censoring.censoring_limits`). One draw of the parameters then costs ε = W,
+    for every database: see :class:`ppm.Censoring` for what must be public, and what else must hold.
 
     Parameters
     ----------
@@ -152,12 +125,8 @@ def strict_releases(
     reference : array_like, shape (draws, records), or xarray.DataArray
         Unweighted log-likelihoods in nats of *public* records under the same model. **It must not
         come from the confidential table.**
-    outside : float, default 0.02
-        Share of the reference that the shortest interval of a width may leave out: see
-        :func:`ppm.censoring.censoring_weight`. The limits stand where they change the terms least,
-        and can cut off a little more.
-    smooth : bool, default False
-        Smooth limits, or hard ones, for which ``outside`` is meant.
+    outside, smooth
+        As for :func:`ppm.censoring.censoring_limits`, but hard limits by default.
     releases : int, default 20
         Synthetic databases for each width, 1 or more.
     draws : int, default 1000
@@ -188,10 +157,10 @@ def strict_releases(
     -----
     Not in Savitsky, Williams and Hu (2022). What m releases cost is for m independent draws; those
     of a chain with few effective draws are not. The stream of an entry depends on ``random_seed``
-    and its own width. Releases of a fit whose chains disagree are there all the same, for study:
-    the table says so, and :meth:`ppm.PseudoPosteriorMechanism.run` would withhold them. Whether a
-    fit is withheld depends on the records; that, and what follows from comparing several widths on
-    confidential records, is outside ε.
+    and its own width. No release is withheld: as of :meth:`ppm.PseudoPosteriorMechanism.run` with
+    ``allow_disagreement=True``, the guarantee is that of a width, a length of chains and a release
+    that were decided on beforehand. Whoever chooses among widths by what the table says of the
+    chains, or by comparing releases with the confidential records, does so outside ε.
 
     Examples
     --------
@@ -206,32 +175,29 @@ def strict_releases(
     widths = _check_widths(widths)
     releases = check_count("releases", releases)
     draws = check_count("draws", draws)
-    if not hasattr(reference, "dims"):
-        # a list cannot be multiplied by a weight
-        reference = as_array("reference", reference)
-    limits = {}
-    for width in widths:
-        weight = censoring_weight(width, reference, outside=outside)
-        limits[width] = weight, censoring_interval(width, weight * reference, smooth=smooth)
-    check_censor(synthesizer, limits[widths[0]][1])
+    limits = [censoring_limits(w, reference, outside=outside, smooth=smooth) for w in widths]
+    check_censor(synthesizer, limits[0][0])
     root = seed_sequence(random_seed)
     entries = []
     with fit_runner(
         synthesizer, fits=fits, random_seed=random_seed, progress=progress, draws=draws,
         releases=releases,
     ) as runner:
-        for place, width in enumerate(widths, start=1):
-            weight, censor = limits[width]
+        for place, (censor, weight) in enumerate(limits, start=1):
+            width = widths[place - 1]
             runner.progress.plan("widths", (len(widths) - place) * runner.sweeps())
             # by the width in millionths of a nat, so that other widths in the list change nothing
             summary = runner.fit(
                 f"ε = {width:g}", np.full(synthesizer.records, weight),
                 numbered(root, round(1e6 * width)), censor=censor,
             )
+            found = summary.diagnostics
+            exact = not must_agree(synthesizer, len(found.by_chain))
+            guarantee = strict_guarantee(censor.width, exact=exact, given=weight < 1.0, gated=False)
             entries.append(
                 StrictEntry(
-                    censor, weight, summary.releases["prior"], summary.oscillation_bound,
-                    summary.diagnostics, summary.draws_used,
+                    censor, weight, guarantee, summary.releases["prior"],
+                    summary.oscillation_bound, found,
                 )
             )
     return StrictReleases(tuple(entries))

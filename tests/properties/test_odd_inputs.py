@@ -67,8 +67,8 @@ NUMBERS = {
     "censoring.censoring_interval, reference": (
         lambda v: ppm.censoring.censoring_interval(2.0, v), log_liks,
     ),
-    "censoring.censoring_weight, reference": (
-        lambda v: ppm.censoring.censoring_weight(2.0, v), log_liks,
+    "censoring.censoring_limits, reference": (
+        lambda v: ppm.censoring.censoring_limits(2.0, v)[1], log_liks,
     ),
     "exceedance, bounds": (lambda v: ppm.exceedance(v, 20.0), records),
     "studies.strict_releases, reference": (

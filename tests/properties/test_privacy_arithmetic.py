@@ -186,8 +186,10 @@ def test_an_interval_has_its_width_and_moves_with_the_reference(reference, width
 def test_a_censoring_weight_is_the_largest_with_which_the_width_holds_enough(
     reference, width, outside
 ):
-    weight = ppm.censoring.censoring_weight(width, reference, outside=outside)
-    assert 0 < weight <= 1
+    limits, weight = ppm.censoring.censoring_limits(
+        width, reference, outside=outside, smooth=False
+    )
+    assert 0 < weight <= 1 and limits.width == pytest.approx(width)
     values = np.sort(reference, axis=None)
     inside = math.ceil((1 - outside) * values.size - 1e-9)
     shortest = min(
@@ -195,8 +197,8 @@ def test_a_censoring_weight_is_the_largest_with_which_the_width_holds_enough(
     )
     assert weight * shortest <= width * (1 + 1e-12)
     assert weight == 1 or weight * shortest == pytest.approx(width)
-    wider = ppm.censoring.censoring_weight(1.5 * width, reference, outside=outside)
-    assert wider >= weight
+    smooth, double = ppm.censoring.censoring_limits(2.0 * width, reference, outside=outside)
+    assert double == weight and smooth.smooth
 
 
 # ---- numbers of any kind -------------------------------------------------------------------------

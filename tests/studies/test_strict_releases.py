@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import xarray as xr
 
 import ppm
 from ppm.studies import kept_fits, strict_releases
@@ -25,17 +26,47 @@ def run(reference, widths=(0.5, 2.0), **settings):
 def test_limits_and_weights_are_those_of_the_reference_alone(reference):
     found = run(reference)
     for entry, width in zip(found.entries, (0.5, 2.0), strict=True):
-        weight = ppm.censoring.censoring_weight(width, reference)
-        assert entry.weight == weight
-        assert entry.censor == ppm.censoring.censoring_interval(
-            width, weight * reference, smooth=False
-        )
+        both = ppm.censoring.censoring_limits(width, reference, smooth=False)
+        assert (entry.censor, entry.weight) == both
         assert 0 < entry.oscillation <= width * (1 + 1e-12)
     other = strict_releases(
         ppm.GammaPoisson(COUNTS * 3, **PRIOR), [0.5], reference, draws=50, random_seed=9
     )
     assert other.entries[0].censor == found.entries[0].censor
     assert other.entries[0].weight == found.entries[0].weight
+
+
+def test_smooth_limits_have_the_weight_that_smooth_limits_need(reference):
+    (hard,), (smooth,) = (
+        run(reference, [0.5], smooth=smooth).entries for smooth in (False, True)
+    )
+    assert smooth.censor.smooth and not hard.censor.smooth
+    assert smooth.weight == pytest.approx(hard.weight / 2)
+
+
+def test_no_release_is_gated_by_the_records_and_the_guarantee_says_so(reference):
+    class Chains(ppm.GammaPoisson):
+        """Two halves of the draws that have nothing in common."""
+
+        independent_draws = False
+
+        def fit(self, weights=None, *, censor=None, **settings):
+            fit = super().fit(weights, censor=censor, **settings)
+            mu = np.sort(fit["posterior"]["mu"].values.ravel()).reshape(2, -1)
+            posterior = xr.Dataset({"mu": (("chain", "draw"), mu)})
+            log_lik = self.log_likelihood_at(posterior).to_dataset(name="counts")
+            return xr.DataTree.from_dict({"posterior": posterior, "log_likelihood": log_lik})
+
+    for kind, agree in ((Chains, False), (ppm.GammaPoisson, True)):
+        found = strict_releases(
+            kind(COUNTS, **PRIOR), [0.5], reference, draws=400, releases=3, random_seed=5
+        )
+        (entry,), told = found.entries, " ".join(str(found.entries[0].guarantee).split())
+        assert entry.diagnostics.agree == agree and entry.synthetic.shape == (3, COUNTS.size)
+        assert entry.guarantee.kind == "strict" and entry.guarantee.epsilon == entry.width
+        # of a single chain of independent draws there is nothing to say
+        assert ("agreement was not consulted" in told) == (not agree)
+        assert "because the chains" not in told and "chains agreed" not in told
 
 
 def test_what_releases_cost(reference):
