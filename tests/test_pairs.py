@@ -414,8 +414,6 @@ def test_a_pair_of_options_of_the_sweep(case, tmp_path, capsys):
     weights = "given" if option == "count_weights" else "rule"
     first, again, _ = seeds_of(seed)
     refusal = REFUSED.get((model, option))
-    if option == "fits" and seed == "None":
-        refusal = "^fits needs a random_seed"
     if refusal:
         with pytest.raises(ValueError, match=refusal):
             sweep_of(model, weights, first, **settings)

@@ -30,9 +30,10 @@ than were released. No epsilon covers them. Keep the folder where the records
 themselves may be kept, and hand nothing out of it.
 
 The files only save time: delete them whenever you like. A file's name is a hash
-of the synthesizer's fingerprint and class, of weights, settings, seed and library.
-Of what a class of your own calls or reads outside of itself nothing is known: take
-a new folder when that changes.
+of the synthesizer's fingerprint and class, of weights, settings and library, and of
+the seed where one was given: without one, a new draw needs a new folder. Of what a
+class of your own calls or reads outside of itself nothing is known: take a new
+folder when that changes.
 """
 
 
@@ -109,6 +110,9 @@ class FitRunner:
         ``longer=True``.
     executor : ppm.studies.engine.GivenExecutor, optional
         Where whole fits run, in place of their chains in a pool.
+    seeded : bool, default True
+        Whether a kept fit is found by its seed too. One without is found by its place in the
+        study, and its seed, which nobody knows, is kept nowhere.
 
     Raises
     ------
@@ -128,8 +132,9 @@ class FitRunner:
         progress=None,
         longer=1,
         executor=None,
+        seeded=True,
     ):
-        self.synthesizer = synthesizer
+        self.synthesizer, self.seeded = synthesizer, seeded
         self.warm = warm_copy(synthesizer)
         self.longer = longer_copy(synthesizer, longer)
         self.draws, self.releases, self.labels = draws, releases, tuple(labels)
@@ -183,7 +188,7 @@ class FitRunner:
                 "weights": weights,
                 "draws": self.draws,
                 "releases": (self.releases, self.labels),
-                "seed": seed,
+                "seed": seed if self.seeded else seed.spawn_key,
                 "start": None if start is None else start.key,
                 "censor": censor,
             }
@@ -389,7 +394,7 @@ def fit_runner(synthesizer, *, fits, random_seed, progress, executor=None, **set
     fits : path-like or None
         Folder of a :class:`FitStore`.
     random_seed : object
-        What the caller draws from; with a folder it must not be None.
+        What the caller draws from. Where it is None, kept fits are found without a seed.
     progress : bool
         Whether there is a bar.
     executor : concurrent.futures.Executor, optional
@@ -400,10 +405,8 @@ def fit_runner(synthesizer, *, fits, random_seed, progress, executor=None, **set
     Raises
     ------
     ValueError
-        If fits cannot be kept, or there is a folder and no seed.
+        If fits cannot be kept.
     """
-    if fits is not None and random_seed is None:
-        raise ValueError("fits needs a random_seed: without one no two runs have the same fits")
     executor = chosen_engine(executor, None, random_seed).executor
     workers = executor if isinstance(executor, int) else None
     store = None if fits is None else FitStore(fits)
@@ -413,7 +416,7 @@ def fit_runner(synthesizer, *, fits, random_seed, progress, executor=None, **set
         yield FitRunner(
             synthesizer, store=store, pool=pool, progress=bar,
             executor=given(executor) if workers is None and executor is not None else None,
-            **settings,
+            seeded=random_seed is not None, **settings,
         )
 
 

@@ -73,8 +73,10 @@ def sweep(
         is found by a hash of its data, settings, weights and seed, of the library's source and of
         the versions of the libraries it rests on. **What lies in the folder is confidential**:
         weights, bounds, and more synthetic databases than are released; a text file in it says
-        so. It needs a ``random_seed``, and a synthesizer with a method ``fingerprint()``, which
-        :class:`ppm.PyMCSynthesizer` does not have.
+        so. Without a ``random_seed`` the seeds are fresh and kept nowhere: a fit is then found by
+        all the rest, and the same folder gives the same releases until it is emptied. It needs a
+        synthesizer with a method ``fingerprint()``, which :class:`ppm.PyMCSynthesizer` does not
+        have.
     executor : concurrent.futures.Executor, optional
         Where the fits run, each as one task: as for :func:`contraction_by_fits`. The numbers do
         not depend on it. A setting one of whose fits fails there is a row of ``failures``.

@@ -21,10 +21,11 @@ SETTINGS = {"releases": 2, "draws": 100, "random_seed": 1, "attempts": 3}
 class Counted(ppm.GammaPoisson):
     """Counts its fits, and is interrupted in one of them."""
 
-    fits, interrupted_at = 0, None
+    fits, interrupted_at, entropies = 0, None, set()
 
     def fit(self, *arguments, **settings):
         type(self).fits += 1
+        type(self).entropies.add(settings["random_seed"].entropy)
         if type(self).fits == self.interrupted_at:
             raise KeyboardInterrupt
         return super().fit(*arguments, **settings)
@@ -32,7 +33,7 @@ class Counted(ppm.GammaPoisson):
 
 def sweep(folder=None, pairs=PAIRS, interrupted_at=None, **changes):
     """A sweep and the number of fits that it computed."""
-    Counted.fits, Counted.interrupted_at = 0, interrupted_at
+    Counted.fits, Counted.interrupted_at, Counted.entropies = 0, interrupted_at, set()
     found = ppm.studies.sweep(
         Counted(COUNTS), pairs, fits=folder, **{**SETTINGS, **changes}
     )
@@ -311,8 +312,25 @@ def test_a_folder_that_cannot_be_used_is_refused(tmp_path):
         sweep(file)
     with pytest.raises(ValueError, match="fits must be a folder; got 3"):
         sweep(3)
-    with pytest.raises(ValueError, match="fits needs a random_seed"):
-        sweep(tmp_path, random_seed=None)
+
+
+def test_fits_without_a_seed_are_found_again_and_nobody_knows_their_seeds(tmp_path):
+    with pytest.raises(KeyboardInterrupt):
+        sweep(tmp_path, random_seed=None, interrupted_at=4)
+    (interrupted,) = Counted.entropies
+    first, computed = sweep(tmp_path, random_seed=None)
+    (resumed,) = Counted.entropies
+    again, none = sweep(tmp_path, random_seed=None)
+    assert none == 0 < computed and same(first, again)
+    # fresh ones: two tables that share a folder share no random numbers
+    assert interrupted != resumed and min(interrupted, resumed) > 2**64
+    assert not any(
+        number in file.read_bytes()
+        for file in tmp_path.iterdir()
+        for seed in (interrupted, resumed)
+        for number in (str(seed).encode(), seed.to_bytes(16, "little"))
+    )
+    assert not same(first, sweep(random_seed=None)[0])
 
 
 def test_the_folder_of_a_run_comes_from_the_environment(monkeypatch):

@@ -100,5 +100,3 @@ def test_the_comparison_repeats(sweep):
 def test_another_model_is_refused(sweep):
     with pytest.raises(ValueError, match="synthesizer has 39 records; those of the sweep are 40"):
         ppm.studies.compare_starts(sweep, Stuck(COUNTS[1:], [0, 0]))
-    with pytest.raises(ValueError, match="fits needs a random_seed"):
-        ppm.studies.compare_starts(sweep, Stuck(COUNTS, [0, 0]), fits="somewhere")
