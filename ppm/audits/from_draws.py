@@ -19,6 +19,7 @@ from ppm._validation import (
     check_weights,
     shown,
 )
+from ppm.censoring import check_censor
 from ppm.diagnostics import (
     R_HAT_LIMIT,
     ChainsDisagreeError,
@@ -218,6 +219,8 @@ class SampledAudit:
     failures : pandas.DataFrame
         One row for each record whose refit failed on an executor, with its seed and its traceback.
         There is no evidence on those records, and that on the others keeps its confidence.
+    censor : ppm.Censoring or None
+        The limits of the terms, whose bounds the two bounds then are.
 
     Examples
     --------
@@ -236,6 +239,12 @@ class SampledAudit:
     confidence: float
     draws: int
     failures: object = field(default_factory=no_failures, repr=False, compare=False)
+    censor: object = None
+
+    @property
+    def claim(self):
+        """The ε that is audited, in nats: the width of the limits, or 2Δ without any."""
+        return pdp.epsilon(self.local_bound) if self.censor is None else self.censor.width
 
     @property
     def lower(self):
@@ -243,18 +252,19 @@ class SampledAudit:
         return max(found.lower for found in self.evidence.values())
 
     def refutes(self, epsilon=None):
-        """Whether the evidence contradicts a claim of ε, in nats; by default of ε = 2Δ."""
-        epsilon = pdp.epsilon(self.local_bound) if epsilon is None else epsilon
+        """Whether the evidence contradicts a claim of ε, in nats; by default :attr:`claim`."""
+        epsilon = self.claim if epsilon is None else epsilon
         return any(found.refutes(epsilon) for found in self.evidence.values())
 
     def __str__(self):
         """The largest lower bound in words, and that all of it stays inside."""
         failed = len(self.failures)
         missing = f"; {failed} of {failed + len(self.evidence)} records failed" if failed else ""
+        where = "2Δ over these draws" if self.censor is None else "width of the limits"
         return (
             f"evidence, not proof: the loss of a record is at least {self.lower:.2f} nats at "
-            f"{self.confidence:.0%} confidence; 2Δ = {pdp.epsilon(self.local_bound):.2f} over "
-            f"these draws{missing}\n{textwrap.fill(CONFIDENTIAL_EVIDENCE, 84)}"
+            f"{self.confidence:.0%} confidence; {where}: {self.claim:.2f}{missing}\n"
+            f"{textwrap.fill(CONFIDENTIAL_EVIDENCE, 84)}"
         )
 
     def table(self):
@@ -266,15 +276,15 @@ class SampledAudit:
                 "lower bound": {i: found.lower for i, found in self.evidence.items()},
                 "estimate": self.estimates,
                 "oscillation": self.oscillation_bound,
-                "2Δ": pdp.epsilon(self.local_bound),
+                "2Δ" if self.censor is None else "W": self.claim,
                 "largest change of a weight": self.moved,
             }
         ).rename_axis("record")
 
 
 def sampled(
-    synthesizer, records, *, weighting=record_weights, draws=1000, confidence=0.95, delta=0.0,
-    random_seed=None, executor=None, store=None, progress=False,
+    synthesizer, records, *, weighting=record_weights, censor=None, draws=1000, confidence=0.95,
+    delta=0.0, random_seed=None, executor=None, store=None, progress=False,
 ):
     r"""Audit any synthesizer by refits without chosen records: evidence on the loss of θ.
 
@@ -294,6 +304,9 @@ def sampled(
         Rule from the bounds of the records left, under the unweighted posterior, to their weights,
         such as :func:`ppm.record_weights` or a ``functools.partial`` of it; or weights that stay
         fixed.
+    censor : ppm.Censoring, optional
+        Public limits of every record's weighted term, in the fits that are audited. By default the
+        claim is then their width, which holds where the weights stay fixed.
     draws : int, default 1000
         Kept draws a chain of each fit.
     confidence : float, default 0.95
@@ -321,7 +334,8 @@ def sampled(
     Raises
     ------
     TypeError
-        If ``synthesizer`` is neither a synthesizer nor a PyMC model.
+        If ``synthesizer`` is neither a synthesizer nor a PyMC model, or its ``fit`` takes no
+        ``censor`` where one is given.
     ValueError
         If a record is named twice or does not exist, a chain holds too few draws that may pass for
         independent ones, or another argument is out of range.
@@ -330,8 +344,9 @@ def sampled(
 
     Notes
     -----
-    The score of a draw is :math:`\sum_j (\alpha_j(x) - \alpha_j(y)) \log p(x_j \mid \theta)`: up to
-    a constant it is the log ratio of the two pseudo posteriors, the best score there is. Draws of
+    The score of a draw is :math:`\sum_j (\alpha_j(x) - \alpha_j(y)) \log p(x_j \mid \theta)`, or
+    the like difference of the censored terms: up to a constant it is the log ratio of the two
+    pseudo posteriors, the best score there is. Draws of
     a Markov chain are thinned to their effective number and then counted as independent, which is
     an approximation. The bounds are on the loss given the weights that these fits produced.
 
@@ -358,18 +373,19 @@ def sampled(
     draws = check_count("draws", draws, at_least=40)
     confidence = check_share("confidence", confidence)
     fixed = None if callable(weighting) else check_weights(weighting, synthesizer.records)
+    censor = check_censor(synthesizer, censor)
     seeds = streams(random_seed, 2 + len(records))
 
     engine = chosen_engine(executor, store, random_seed)
     rule = weighting if fixed is None else fixed
     weights = _weigh(synthesizer, rule, draws, seeds[0], None, progress)
     whole = _drawn(
-        synthesizer, weights, draws, seeds[1], "the fit of the whole database", progress
+        synthesizer, weights, censor, draws, seeds[1], "the fit of the whole database", progress
     )
     here = synthesizer.log_likelihood(whole.draws)
     tasks = [
         _LeftOut(
-            synthesizer, record, rule, draws, seeds[0], seed, weights,
+            synthesizer, record, rule, censor, draws, seeds[0], seed, weights,
             progress and engine.executor is None,
         )
         for record, seed in zip(records, seeds[2:], strict=True)
@@ -381,9 +397,9 @@ def sampled(
     for record, outcome in zip(records, outcomes, strict=True):
         if outcome.failure is not None:
             continue
-        change = weights - outcome.result["weights"]
-        scores = []
-        for side, score in (("with", _score(here, change)), ("without", outcome.result["score"])):
+        others, scores = outcome.result["weights"], []
+        ours = _score(here, weights, others, censor)
+        for side, score in (("with", ours), ("without", outcome.result["score"])):
             if is_diagnosed(synthesizer, here):
                 _check_chains(score, f"the fit {side} record {record}")
                 score = _thinned(score)
@@ -397,12 +413,12 @@ def sampled(
             *scores, confidence=1.0 - (1.0 - confidence) / len(records), delta=delta
         )
         estimates[record] = _bridged(*scores)
-        moved[record] = float(np.abs(np.delete(change, record)).max(initial=0.0))
+        moved[record] = float(np.abs(np.delete(weights - others, record)).max(initial=0.0))
         kept += [score.size for score in scores]
     return SampledAudit(
         evidence=evidence, estimates=estimates, moved=moved, local_bound=whole.local_bound,
         oscillation_bound=whole.oscillation_bound, confidence=confidence, draws=min(kept),
-        failures=failures_of(tasks, outcomes),
+        failures=failures_of(tasks, outcomes), censor=censor,
     )
 
 
@@ -413,6 +429,7 @@ class _LeftOut:
     synthesizer: object
     record: int
     rule: object
+    censor: object
     draws: int
     seed_of_weights: np.random.SeedSequence
     seed: np.random.SeedSequence
@@ -431,11 +448,11 @@ def _leave_out(task):
         synthesizer, task.rule, task.draws, task.seed_of_weights, record, task.progress
     )
     without = _drawn(
-        synthesizer, others, task.draws, task.seed, f"the fit without record {record}",
+        synthesizer, others, task.censor, task.draws, task.seed, f"the fit without record {record}",
         task.progress,
     )
     log_lik = synthesizer.log_likelihood(without.draws)
-    return {"weights": others, "score": _score(log_lik, task.weights - others)}
+    return {"weights": others, "score": _score(log_lik, task.weights, others, task.censor)}
 
 
 def _weigh(synthesizer, rule, draws, seed, left_out, progress):
@@ -452,11 +469,11 @@ def _weigh(synthesizer, rule, draws, seed, left_out, progress):
     return weights
 
 
-def _drawn(synthesizer, weights, draws, seed, which, progress):
+def _drawn(synthesizer, weights, censor, draws, seed, which, progress):
     """A fit that is audited."""
     found = refit(
         synthesizer, weights, draws=draws, random_seed=seed, allow_disagreement=True,
-        progress=progress,
+        censor=censor, progress=progress,
     )
     # what is followed here is the score, whose R-hat is looked at later
     faults = () if found.diagnostics is None else found.diagnostics.faults_besides_r_hat
@@ -465,14 +482,19 @@ def _drawn(synthesizer, weights, draws, seed, which, progress):
     return found
 
 
-def _score(log_lik, change):
-    """Σ change · log p of every draw, shape (chains, draws); only records that change enter."""
+def _score(log_lik, weights, others, censor):
+    """Log ratio of two pseudo posteriors but for a constant, at every draw: (chains, draws)."""
     blocks = Blocks(log_lik)
     total = np.zeros(blocks.draws)
     for rows, columns, values in blocks:
-        factors = change[columns]
-        used = np.flatnonzero(factors)
-        total[rows] += values[:, used] @ factors[used]
+        ours, theirs = weights[columns], others[columns]
+        used = np.flatnonzero(ours != theirs)
+        values, ours, theirs = values[:, used], ours[used], theirs[used]
+        if censor is None:
+            total[rows] += values @ (ours - theirs)
+        elif used.size:
+            change = censor.terms(values, ours) - censor.terms(values, theirs)
+            total[rows] += change.sum(axis=1)
     return total.reshape(-1, blocks.sizes["draw"])
 
 

@@ -228,6 +228,29 @@ def test_the_estimate_is_the_closed_form_loss():
     assert 0.2 * exact < found.lower < exact
 
 
+def test_limits_keep_the_loss_within_their_width_and_the_estimate_is_the_exact_one():
+    counts, prior = [5, 4, 6, 7, 3, 40], {"shape": 2.0, "rate": 0.4}
+    model = ppm.GammaPoisson(counts, **prior)
+    censor, weights = ppm.Censoring(-3.0, -1.0), np.full(6, 0.7)
+    found = ppm.audits.sampled(
+        model, [0, 5], weighting=weights, censor=censor, draws=20_000, random_seed=1
+    )
+    exact = ppm.audits.censored(counts, censor, weights=weights, **prior)
+    losses = dict(zip(exact["count"].values, exact["loss"].values, strict=True))
+    assert found.estimates[0] == pytest.approx(losses[5], rel=0.05)
+    assert 0.2 * losses[5] < found.evidence[0].lower < losses[5]
+    # the outlier's term moves at μ where no draw is
+    assert found.estimates[5] < 0.01 < losses[40]
+    assert found.claim == 2.0 and not found.refutes() and found.refutes(0.1)
+    assert found.table()["W"].tolist() == [2.0, 2.0] and "width of the limits: 2.00" in str(found)
+    assert found.oscillation_bound <= 2.0
+    # without them the outlier's loss is above any such width
+    free = ppm.audits.sampled(model, [5], weighting=weights, draws=20_000, random_seed=1)
+    assert free.refutes(censor.width) and free.estimates[5] > 5.0
+    with pytest.raises(TypeError, match=r"^censor: the fit\(\) of TwoPoint takes none"):
+        ppm.audits.sampled(TwoPoint([1, 1]), [0], censor=censor)
+
+
 class Sticky(ppm.GammaPoisson):
     """Every draw twenty times in a row, and chains that may sit at different places."""
 
@@ -413,4 +436,4 @@ def test_a_printed_audit_says_that_it_stays_inside():
     found = ppm.audits.sampled(ppm.GammaPoisson(OUTLIER), [0], draws=60, random_seed=1)
     told = str(found)
     assert told.startswith("evidence, not proof: the loss of a record is at least ")
-    assert f"2Δ = {2 * found.local_bound:.2f}" in told and "confidential" in told
+    assert f"2Δ over these draws: {2 * found.local_bound:.2f}" in told and "confidential" in told
