@@ -133,7 +133,7 @@ class BoundDiagnostics:
                 "a chain stood still for half of its draws or more (run a longer warm-up, or give "
                 "the model other starting values or a likelihood that depends on its parameters)"
             )
-        if self.diverged:
+        if self.divergences and self.divergences > DIVERGENT_LIMIT * (self.draws or 0):
             found.append(
                 f"{self.divergences} of {self.draws} draws diverged, more than "
                 f"{DIVERGENT_LIMIT:.0%} (raise target_accept, or write the model with other "
@@ -163,11 +163,6 @@ class BoundDiagnostics:
                 "warm-up)",
             )
         return ()
-
-    @property
-    def diverged(self):
-        """Whether more than a tenth of the draws (``DIVERGENT_LIMIT``) diverged."""
-        return bool(self.divergences and self.divergences > DIVERGENT_LIMIT * (self.draws or 0))
 
     def __str__(self):
         """R-hat of both quantities, effective draws, spread and divergences, in a few words."""
@@ -227,8 +222,8 @@ def bound_diagnostics(log_lik, weights, *, sample_stats=None, total_decides=Fals
     >>> found.agree, found.draws, round(found.r_hat, 2)
     (True, 1000, 1.0)
     """
-    _check_sizes(getattr(log_lik, "sizes", {}))
-    return _diagnosed(read_once(log_lik, weights, records=False), sample_stats, total_decides)
+    reading = read_once(log_lik, weights, records=False)
+    return diagnose({"sample_stats": sample_stats}, reading, total_decides=total_decides)
 
 
 def diagnose(fit, reading, *, total_decides=False):
@@ -236,8 +231,8 @@ def diagnose(fit, reading, *, total_decides=False):
 
     Parameters
     ----------
-    fit : xarray.DataTree
-        The fit.
+    fit : xarray.DataTree or dict
+        The fit; only its ``sample_stats`` are looked at.
     reading : ppm.lipschitz.Reading
         What was read of its log-likelihood, numbers by draw among it.
     total_decides
@@ -248,25 +243,19 @@ def diagnose(fit, reading, *, total_decides=False):
     BoundDiagnostics
         The diagnostics.
     """
-    _check_sizes(reading.sizes)
-    return _diagnosed(reading, fit.get("sample_stats"), total_decides)
-
-
-def _check_sizes(sizes):
+    sizes = reading.sizes
     if not {"chain", "draw"} <= {*sizes} or len(sizes) != 3:
         raise ValueError(
             "log_lik must be an xarray.DataArray with the dimensions chain, draw and record; got "
-            f"{tuple(sizes) or 'an array whose dimensions have no names'}"
+            f"{tuple(sizes)}"
         )
-
-
-def _diagnosed(reading, sample_stats, total_decides):
-    chains = reading.sizes["chain"]
-    largest, total = (found.reshape(chains, -1) for found in (reading.maxima, reading.total))
+    largest, total = (
+        found.reshape(sizes["chain"], -1) for found in (reading.maxima, reading.total)
+    )
     parts = [part.max() for part in np.array_split(largest.ravel(), min(10, largest.size))]
-    divergences = None
-    if sample_stats is not None and "diverging" in sample_stats:
-        divergences = int(sample_stats["diverging"].sum())
+    stats, divergences = fit.get("sample_stats"), None
+    if stats is not None and "diverging" in stats:
+        divergences = int(stats["diverging"].sum())
     return BoundDiagnostics(
         r_hat(largest),
         effective_draws(largest),
@@ -303,34 +292,27 @@ def r_hat(values):
     A single chain is cut in two halves. NaN if there are fewer than eight draws a chain, a value is
     not finite, or all are equal.
     """
-    if not _tells(values):
-        return np.nan
-    from arviz_stats.base import array_stats
-
-    if len(values) == 1:
-        values = np.concatenate(_halves(values))
-    # chains that each stand still have no variance within, and R-hat inf
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return float(array_stats.rhat(values, chain_axis=0, draw_axis=1))
+    chains = np.concatenate(_halves(values)) if len(values) == 1 else values
+    return _by_arviz("rhat", values, chains)
 
 
 def effective_draws(values):
     """Effective sample size (bulk) of one quantity, an array (chain, draw), by ArviZ; or NaN."""
-    if not _tells(values):
+    return _by_arviz("ess", values, values)
+
+
+def _by_arviz(name, values, chains):
+    if values.shape[1] < _FEWEST_DRAWS or not np.isfinite(values).all() or np.ptp(values) == 0:
         return np.nan
     from arviz_stats.base import array_stats
 
-    return float(array_stats.ess(values, chain_axis=0, draw_axis=1))
+    # chains that each stand still have no variance within, and R-hat inf
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return float(getattr(array_stats, name)(chains, chain_axis=0, draw_axis=1))
 
 
 def _told(value, digits):
     return "not told" if np.isnan(value) else f"{value:.{digits}f}"
-
-
-def _tells(values):
-    return bool(
-        values.shape[1] >= _FEWEST_DRAWS and np.isfinite(values).all() and np.ptp(values) > 0
-    )
 
 
 def _moved(*quantities):
@@ -338,10 +320,9 @@ def _moved(*quantities):
     if quantities[0].shape[1] < _FEWEST_DRAWS:
         return True
     changes = [
-        np.stack([(half != half[:, :1]).any(axis=1) for half in _halves(values)])
-        for values in quantities
+        [(half != half[:, :1]).any(axis=1) for half in _halves(values)] for values in quantities
     ]
-    return bool(np.logical_or.reduce(changes).all())
+    return bool(np.any(changes, axis=0).all())
 
 
 def _halves(values):

@@ -165,10 +165,9 @@ def strict_guarantee(epsilon, *, exact, given, gated=True):
         _EDITED,
     ]
     if given:
-        outside.insert(
-            1,
+        outside.append(
             "weights that react to other records: whoever gave the weights says that each is a "
-            "fixed number, or follows from its own record and public things",
+            "fixed number, or follows from its own record and public things"
         )
     if not exact:
         outside.append(
@@ -196,15 +195,13 @@ def local_guarantee(epsilon, *, censored, agree):
     """
     outside = [
         "every other database: ε was computed from these records and a finite number of draws",
-        "what one record changes through the weights of others, unless no weight reacts",
+        "what one record changes through the weights of others: nobody has vouched that none "
+        "reacts (fixed_weights=True), and the width of the limits is then no bound"
+        if censored
+        else "what one record changes through the weights of others, unless no weight reacts",
         f"choices made by looking at the records, {_UNCHANGED}",
         _EDITED,
     ]
-    if censored:
-        outside[1] = (
-            "what one record changes through the weights of others: nobody has vouched that none "
-            "reacts (fixed_weights=True), and the width of the limits is then no bound"
-        )
     if not agree:
         outside.insert(0, "what the chains have not found: they disagree")
     return Guarantee("local", epsilon, _NEIGHBOUR, tuple(outside))
@@ -386,8 +383,8 @@ def release_statement(result, release, *, strict_epsilon=None):
         ε of one release that holds for *every* database, above 0, in nats: from public constants
         alone, as for weights that each record determines, capped over a public set to which the
         prior is restricted. The run needs ``fixed_weights=True``. Whoever gives both vouches for
-        all of that: where given weights come from, and what a prior allows, cannot be seen here. A
-        strict result, of a run with ``censor=``, brings its own; a larger one takes its place.
+        all of that: where given weights come from, and what a prior allows, cannot be seen here.
+        Not for a strict result, of a run with ``censor=``, which has its own.
 
     Returns
     -------
@@ -403,9 +400,8 @@ def release_statement(result, release, *, strict_epsilon=None):
         If ``result`` is something else.
     ValueError
         If ``release`` is no release of this result, or a part of one, ``strict_epsilon`` is not
-        above 0, or the run contradicts it: nobody said that its weights react to no other record, a
-        record's weighted log-likelihood moves by more over the draws, or the limits of the terms
-        are wider.
+        above 0, or the run contradicts it: nobody said that its weights react to no other record,
+        or a record's weighted log-likelihood moves by more over the draws.
 
     Notes
     -----
@@ -440,19 +436,16 @@ def release_statement(result, release, *, strict_epsilon=None):
         )
     reacting = result.unweighted is not None
     censored = result.censor is not None
-    if strict_epsilon is None and result.strict:
-        strict_epsilon = result.guarantee.epsilon
-    if strict_epsilon is not None:
+    if result.strict:
+        if strict_epsilon is not None:
+            raise ValueError("strict_epsilon is for runs without limits: this one has its own")
+        strict_epsilon = width
+    elif strict_epsilon is not None:
         strict_epsilon = check_number("strict_epsilon", strict_epsilon, above=0)
         if not result.own_weights:
             raise ValueError(
                 "strict_epsilon cannot be claimed for this run, whose weights may react to other "
                 "records; accepted: runs of a mechanism with weights=… and fixed_weights=True"
-            )
-        if censored and strict_epsilon < result.censor.width:
-            raise ValueError(
-                "strict_epsilon must be at least the width of the limits, "
-                f"{result.censor.width:.4g}; got {strict_epsilon:.4g}"
             )
         if result.oscillation_bound > strict_epsilon:
             # the size of the excess stays out of the message: it is confidential
@@ -530,8 +523,6 @@ def _inside(name, values):
 
 def _expenditure(epsilon):
     epsilon = as_numbers("epsilon", epsilon)
-    if epsilon.ndim == 0 and epsilon != np.inf:
-        return check_number("epsilon", float(epsilon), at_least=0)
     if not np.all(epsilon >= 0):
         raise ValueError("epsilon must be 0 or more, without NaN")
     return epsilon

@@ -667,7 +667,8 @@ def _read(synthesizer, fit, weights=None, censor=None):
     log_lik = synthesizer.log_likelihood(fit)
     compared = is_diagnosed(synthesizer, log_lik)
     found = read_once(log_lik, weights, censor=censor, draws=compared)
-    return found, diagnose(fit, found, total_decides=censor is not None) if compared else None
+    total = censor is not None
+    return found, diagnose(fit, found, total_decides=total) if compared else None
 
 
 def _how_to_run_longer(synthesizer):

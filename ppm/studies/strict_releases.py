@@ -6,7 +6,7 @@ import numpy as np
 
 from ppm import pdp
 from ppm._random import numbered, seed_sequence
-from ppm._validation import check_count, check_number
+from ppm._validation import as_list, check_count, check_number
 from ppm.censoring import Censoring, censoring_limits, check_censor
 from ppm.diagnostics import must_agree
 from ppm.disclosure import Guarantee, strict_guarantee
@@ -172,7 +172,11 @@ def strict_releases(
     [[0.24, 0.5], [0.96, 2.0]]
     """
     synthesizer = one_response(synthesizer)
-    widths = _check_widths(widths)
+    widths = as_list("widths", widths).tolist()
+    # a stream by the width in millionths of a nat: other widths in the list change nothing
+    streams = {round(1e6 * width): width for width in widths}
+    if min(widths) <= 0 or len(streams) < len(widths):
+        raise ValueError("widths must be above 0, and each two of them more than 1e-6 apart")
     releases = check_count("releases", releases)
     draws = check_count("draws", draws)
     limits = [censoring_limits(w, reference, outside=outside, smooth=smooth) for w in widths]
@@ -183,13 +187,11 @@ def strict_releases(
         synthesizer, fits=fits, random_seed=random_seed, progress=progress, draws=draws,
         releases=releases,
     ) as runner:
-        for place, (censor, weight) in enumerate(limits, start=1):
-            width = widths[place - 1]
-            runner.progress.plan("widths", (len(widths) - place) * runner.sweeps())
-            # by the width in millionths of a nat, so that other widths in the list change nothing
+        for (stream, width), (censor, weight) in zip(streams.items(), limits, strict=True):
+            runner.progress.plan("widths", (len(widths) - len(entries) - 1) * runner.sweeps())
             summary = runner.fit(
-                f"ε = {width:g}", np.full(synthesizer.records, weight),
-                numbered(root, round(1e6 * width)), censor=censor,
+                f"ε = {width:g}", np.full(synthesizer.records, weight), numbered(root, stream),
+                censor=censor,
             )
             found = summary.diagnostics
             exact = not must_agree(synthesizer, len(found.by_chain))
@@ -201,17 +203,3 @@ def strict_releases(
                 )
             )
     return StrictReleases(tuple(entries))
-
-
-def _check_widths(widths):
-    try:
-        widths = [check_number("widths", width, above=0) for width in widths]
-    except TypeError:
-        widths = []
-    # the streams of two widths must not be one
-    if not widths or len({round(1e6 * width) for width in widths}) < len(widths):
-        raise ValueError(
-            "widths must be numbers above 0, at least one, and each of them once; two of them must "
-            "lie more than 1e-6 apart"
-        )
-    return widths
