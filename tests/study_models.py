@@ -4,6 +4,7 @@ import os
 from pathlib import Path
 
 import numpy as np
+import xarray as xr
 
 import ppm
 
@@ -46,3 +47,21 @@ class ShiftedCounts(ppm.GammaPoisson):
 
     def log_likelihood(self, fit):
         return shifted(super().log_likelihood(fit))
+
+
+class Chains(ppm.GammaPoisson):
+    """Several chains of the censored posterior, which agree or not."""
+
+    independent_draws = False
+    warmup, chains = 100, 2
+    stuck = False
+
+    def fit(self, weights=None, *, censor=None, **settings):
+        fit = super().fit(weights, censor=censor, **settings)
+        mu = fit["posterior"]["mu"].values.reshape(2, -1)
+        if self.stuck:
+            # both chains have the same largest term: that of a record far below the limits
+            mu = np.sort(mu.ravel()).reshape(2, -1)
+        mu = xr.Dataset({"mu": (("chain", "draw"), mu)})
+        log_lik = self.log_likelihood_at(mu).to_dataset(name="counts")
+        return xr.DataTree.from_dict({"posterior": mu, "log_likelihood": log_lik})

@@ -197,21 +197,6 @@ def test_a_single_chain_is_compared_with_itself():
     assert not ppm.diagnostics.bound_diagnostics(drifting, np.ones(30)).agree
 
 
-def test_agreement_divergences_and_spread():
-    good, stuck = (
-        ppm.diagnostics.bound_diagnostics(log_lik(shift), np.ones(30)) for shift in (0.0, 5.0)
-    )
-    assert good.agree and not stuck.agree
-    assert good.divergences is None
-    diverging = xr.Dataset({"diverging": (("chain", "draw"), np.eye(2, 400, dtype=bool))})
-    counted = ppm.diagnostics.bound_diagnostics(log_lik(), np.ones(30), sample_stats=diverging)
-    assert counted.divergences == 2
-    low, high = good.spread
-    assert low < high == max(good.by_chain)
-    # all weights 0: a bound of 0 that never moves is no disagreement
-    assert ppm.diagnostics.bound_diagnostics(log_lik(), np.zeros(30)).agree
-
-
 @pytest.mark.parametrize("tail", ["exponential", "standard_normal"])
 def test_the_error_of_a_bound_is_its_scatter_over_repeated_fits(tail):
     rng = np.random.default_rng(6)

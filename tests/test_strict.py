@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-import xarray as xr
+from study_models import Chains
 
 import ppm
 from ppm.mechanism import bound_fit, refit
@@ -190,24 +190,6 @@ def test_the_release_comes_from_the_censored_posterior():
     assert mu.mean() == pytest.approx(expected, abs=4 * error)
     # the outlier moves the uncensored mean by more than that
     assert abs(synthesizer.posterior().mean() - expected) > 8 * error
-
-
-class Chains(ppm.GammaPoisson):
-    """Several chains of the censored posterior, which agree or not."""
-
-    independent_draws = False
-    warmup, chains = 100, 2
-    stuck = False
-
-    def fit(self, weights=None, *, censor=None, **settings):
-        fit = super().fit(weights, censor=censor, **settings)
-        mu = fit["posterior"]["mu"].values.reshape(2, -1)
-        if self.stuck:
-            # both chains have the same largest term: that of a record far below the limits
-            mu = np.sort(mu.ravel()).reshape(2, -1)
-        mu = xr.Dataset({"mu": (("chain", "draw"), mu)})
-        log_lik = self.log_likelihood_at(mu).to_dataset(name="counts")
-        return xr.DataTree.from_dict({"posterior": mu, "log_likelihood": log_lik})
 
 
 def test_chains_that_disagree_hold_back_a_strict_result_too():

@@ -469,7 +469,7 @@ def _released(task):
     draws, scale, shift, width, names = task.draws, task.scale, task.shift, task.width, task.names
     data, public, *others = map(generator, streams(task.seed, 4 + len(MECHANISMS)))
     for_bounds, for_weighted, *synthetic = others
-    weight, limits = _public_choice(work, n, draws, width, public)
+    limits, weight = _public_choice(work, n, draws, width, public)
     step = max(1, _CHUNK // (n * max(draws, releases)))
     groups = []
     # the data's stream is read in order: more draws or releases leave the databases as they are
@@ -516,12 +516,11 @@ def _released(task):
 
 
 def _public_choice(work, n, draws, width, rng):
-    """The constant weight, and the limits, from a public database of the same size."""
+    """The limits, and the constant weight, from a public database of the same size."""
     values, predictor = work.simulate(1, n, rng)
     parameters = work.posterior_draws(values, predictor, np.ones((1, n)), draws, rng)
     (reference,) = work.log_likelihood(values, predictor, parameters)
-    limits, weight = censoring_limits(width, reference, smooth=False)
-    return weight, limits
+    return censoring_limits(width, reference, smooth=False)
 
 
 def _intervals(estimates, variances, weights, names, confidence):

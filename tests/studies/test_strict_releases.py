@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-import xarray as xr
+from study_models import Chains
 
 import ppm
 from ppm.studies import kept_fits, strict_releases
@@ -45,22 +45,10 @@ def test_smooth_limits_have_the_weight_that_smooth_limits_need(reference):
 
 
 def test_no_release_is_gated_by_the_records_and_the_guarantee_says_so(reference):
-    class Chains(ppm.GammaPoisson):
-        """Two halves of the draws that have nothing in common."""
-
-        independent_draws = False
-
-        def fit(self, weights=None, *, censor=None, **settings):
-            fit = super().fit(weights, censor=censor, **settings)
-            mu = np.sort(fit["posterior"]["mu"].values.ravel()).reshape(2, -1)
-            posterior = xr.Dataset({"mu": (("chain", "draw"), mu)})
-            log_lik = self.log_likelihood_at(posterior).to_dataset(name="counts")
-            return xr.DataTree.from_dict({"posterior": posterior, "log_likelihood": log_lik})
-
     for kind, agree in ((Chains, False), (ppm.GammaPoisson, True)):
-        found = strict_releases(
-            kind(COUNTS, **PRIOR), [0.5], reference, draws=400, releases=3, random_seed=5
-        )
+        model = kind(COUNTS, **PRIOR)
+        model.stuck = True
+        found = strict_releases(model, [0.5], reference, draws=400, releases=3, random_seed=5)
         (entry,), told = found.entries, " ".join(str(found.entries[0].guarantee).split())
         assert entry.diagnostics.agree == agree and entry.synthetic.shape == (3, COUNTS.size)
         assert entry.guarantee.kind == "strict" and entry.guarantee.epsilon == entry.width
