@@ -157,7 +157,7 @@ def strict_guarantee(epsilon, *, exact, given, gated=True):
         "rounding: the draws are exact and independent up to floating-point arithmetic"
         if exact
         else "what a Markov chain is off: ε is that of exact, independent draws of the parameters, "
-        "to which chains only come near, whether they agree or not",
+        "and those of a chain are neither, whether chains agree or not",
         "who knows or guesses the seed, or predicts the random numbers, whose generators are not "
         "made for secrets: for an actual release give no seed",
         "choices made by looking at the records: model, prior and limits must be public",
@@ -491,7 +491,8 @@ def release_statement(result, release, *, strict_epsilon=None):
         ]
         if result.diagnostics is not None:
             sentences += [
-                "The parameters were drawn by Markov chains, which only come near such draws.",
+                "The parameters were drawn by Markov chains, whose draws are neither exact nor "
+                "independent.",
                 "There is a release because the chains agreed, which ε does not cover."
                 if result.gated
                 else "That there would be a release was decided before the fit, whether or not the "
