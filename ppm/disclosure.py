@@ -434,8 +434,6 @@ def release_statement(result, release, *, strict_epsilon=None):
             "release must be all that one call of result.synthesize() returned; got "
             f"{type(release).__name__} of another size or origin"
         )
-    reacting = result.unweighted is not None
-    censored = result.censor is not None
     if result.strict:
         if strict_epsilon is not None:
             raise ValueError("strict_epsilon is for runs without limits: this one has its own")
@@ -464,7 +462,7 @@ def release_statement(result, release, *, strict_epsilon=None):
     if strict_epsilon is None:
         sentences += [
             "The weights were computed from all records."
-            if reacting
+            if result.unweighted is not None
             else "How the weights were obtained is for those who gave them to say.",
             "For this release no limit is claimed on what it can tell about the value of a record: "
             "the privacy expenditure that was computed describes one database and a finite number "
@@ -485,7 +483,7 @@ def release_statement(result, release, *, strict_epsilon=None):
             "looking at the records; a weight that depends on its own record alone; and "
             + (
                 "limits that were fixed in the same way."
-                if censored
+                if result.censor is not None
                 else "a prior restricted to the set over which ε was computed."
             ),
         ]
