@@ -192,7 +192,7 @@ class EqualBoundStudy:
             who = (
                 "DPweighted closer in all" if dp == each
                 else "EMweighted closer in all" if em == each
-                else f"DPweighted closer in {dp}, EMweighted in {em}"
+                else f"DPweighted closer in {dp}, EMweighted in {em}, undecided {each - dp - em}"
             )
             lines.append(f"{label}: {who}. Unweighted is off by {plain:+.0f} %.")
         r_hat = self.dataset["r_hat"]
