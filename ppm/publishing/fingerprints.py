@@ -30,10 +30,14 @@ def notebook_fingerprint(root, notebook, values):
     Returns
     -------
     dict
-        Name of each input -> hash or value: the notebook, every parameter, the modules of the
-        library that the notebook reaches, and the lock file.
+        Name of each input -> hash or value: the notebook, the tables of the folder ``book`` that it
+        names, every parameter, the modules of the library that it reaches, and the lock file.
     """
     parts = {f"notebooks/{notebook.path.name}": content_hash(notebook.path)}
+    text = notebook.path.read_text("utf-8")
+    for table in sorted(Path(root, "book").glob("*.csv")):
+        if table.name in text:
+            parts[f"book/{table.name}"] = content_hash(table)
     for name, value in {**notebook.parameters, **values}.items():
         if name == "ce_data" and value:
             # the same file in another folder is the same data; its name stands on the page

@@ -263,8 +263,17 @@ def test_a_change_runs_again_exactly_what_depends_on_it(tiny_book, recorder):
     assert "prose: executing (parameter seed changed)" in told
 
     notebook = tiny_book / "notebooks" / "counts.ipynb"
-    notebook.write_text(notebook.read_text().replace("largest size", "the largest size"))
+    notebook.write_text(notebook.read_text().replace("largest size", "largest size in known.csv"))
     assert rerun()[0] == ["counts", "sphinx"]
+
+    # only the chapter that reads a table depends on it
+    table = tiny_book / "book" / "known.csv"
+    table.write_text("size\n")
+    assert rerun()[0] == ["counts", "sphinx"]
+    append(table, "100\n")
+    called, told = rerun()
+    assert called == ["counts", "sphinx"]
+    assert "counts: executing (book/known.csv changed)" in told
 
     append(tiny_book / "book" / "intro.md")
     assert rerun()[0] == ["sphinx"]
