@@ -111,7 +111,8 @@ def histogram_release(
     records, or fewer records than a few times :math:`1 / \epsilon`, its released values are mostly
     noise, from bins anywhere in the interval. All releases share this noise, so that no average
     over them takes it away. Fewer bins or larger groups help; they must be chosen without looking
-    at the values.
+    at the values. Within a bin values are spread evenly, so that few bins misplace percentiles
+    whatever ε is.
 
     **Floating point.** Laplace noise added in floating-point numbers can give the value away in
     its last digits (Mironov, 2012). Here counts and noise are whole numbers, so there are no such
