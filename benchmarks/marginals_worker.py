@@ -12,6 +12,7 @@ predictors as they are.
 import itertools
 import sys
 from dataclasses import dataclass
+from importlib.metadata import version
 
 import jax
 import numpy as np
@@ -218,7 +219,8 @@ def main():
         chosen.append("; ".join("+".join(str(a) for a in c[1:]) for c in cliques))
         print(f"\rmbi: {job + 1} of {out.shape[0]} ", end="", file=sys.stderr, flush=True)
     print(file=sys.stderr)
-    np.savez(target, income=out, chosen=np.array(chosen))
+    by = ", ".join(f"{name} {version(name)}" for name in ("mbi", "jax"))
+    np.savez(target, income=out, chosen=np.array(chosen), by=by)
 
 
 if __name__ == "__main__":
