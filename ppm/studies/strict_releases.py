@@ -103,7 +103,7 @@ def strict_releases(
     reference,
     *,
     outside=0.02,
-    smooth=False,
+    smooth=True,
     releases=20,
     draws=1000,
     random_seed=None,
@@ -126,7 +126,7 @@ def strict_releases(
         Unweighted log-likelihoods in nats of *public* records under the same model. **It must not
         come from the confidential table.**
     outside, smooth
-        As for :func:`ppm.censoring.censoring_limits`, but hard limits by default.
+        As for :func:`ppm.censoring.censoring_limits`.
     releases : int, default 20
         Synthetic databases for each width, 1 or more.
     draws : int, default 1000
@@ -169,7 +169,7 @@ def strict_releases(
     >>> reference = last_year.log_likelihood(last_year.fit(draws=500, random_seed=1))
     >>> found = ppm.studies.strict_releases(model, [0.5, 2], reference, releases=2, random_seed=1)
     >>> found.table()[["weight", "oscillation"]].round(2).values.tolist()
-    [[0.24, 0.5], [0.96, 2.0]]
+    [[0.12, 0.36], [0.48, 1.45]]
     """
     synthesizer = one_response(synthesizer)
     widths = as_list("widths", widths).tolist()

@@ -26,7 +26,7 @@ def run(reference, widths=(0.5, 2.0), **settings):
 def test_limits_and_weights_are_those_of_the_reference_alone(reference):
     found = run(reference)
     for entry, width in zip(found.entries, (0.5, 2.0), strict=True):
-        both = ppm.censoring.censoring_limits(width, reference, smooth=False)
+        both = ppm.censoring.censoring_limits(width, reference)
         assert (entry.censor, entry.weight) == both
         assert 0 < entry.oscillation <= width * (1 + 1e-12)
     other = strict_releases(
