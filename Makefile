@@ -19,7 +19,7 @@ RUN = $(VENV)/bin/python
 PAGE = _build/html/index.html
 
 .DEFAULT_GOAL := help
-.PHONY: help book open serve pdf slides classroom test browser mutants lint benchmark env lock audit release clean _inputs
+.PHONY: help book open serve pdf slides classroom test browser lint benchmark env lock audit release clean _inputs
 
 help: ## list the targets
 	@awk -F ': .*## ' '/^[a-z]+:.*## / {printf "make %-9s %s\n", $$1, $$2}' Makefile
@@ -60,9 +60,6 @@ test: env ## run all tests, the notebooks and a build of the book among them: AR
 browser: env ## look at every page of the built book in a headless Chromium: SHOTS=folder
 	@PPM_BOOK=_build/html PPM_SHOTS="$(SHOTS)" "$(RUN)" -m pytest \
 		tests/browser $(ARGS)
-
-mutants: env ## change the code line by line and see whether a test fails: ARGS='--only sweep'
-	@"$(RUN)" scripts/mutants.py $(ARGS)
 
 lint: env ## check the style of the code and of the notebooks
 	@"$(RUN)" -m ruff check .

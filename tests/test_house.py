@@ -1,7 +1,6 @@
 """The library's layout: what stands where, and which way the arrows point."""
 
 import ast
-import importlib.util
 import inspect
 import json
 import re
@@ -180,14 +179,3 @@ def test_chapters_call_public_names_only():
                 found |= names
     assert {"local_bound", "plots.sweep_violins", "publishing.table"} <= found
     assert not set(called("ppm.mechanism.refit(1)")) <= open_to_readers
-
-
-def test_every_module_has_tests_that_mutants_of_it_answer_to():
-    spec = importlib.util.spec_from_file_location("mutants", ROOT / "scripts" / "mutants.py")
-    mutants = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(mutants)
-    for path in modules().values():
-        assert mutants.tests_of(str(path.relative_to(ROOT)))
-    _, _, gone = mutants.listed()
-    # a mutant whose line has moved tests nothing
-    assert not gone
