@@ -19,7 +19,7 @@ RUN = $(VENV)/bin/python
 PAGE = _build/html/index.html
 
 .DEFAULT_GOAL := help
-.PHONY: help book open serve pdf slides classroom test browser lint benchmark env lock audit release clean _inputs
+.PHONY: help book open serve pdf classroom test browser lint benchmark env lock audit release clean _inputs
 
 help: ## list the targets
 	@awk -F ': .*## ' '/^[a-z]+:.*## / {printf "make %-9s %s\n", $$1, $$2}' Makefile
@@ -44,9 +44,6 @@ classroom: env ## make the exercises to hand out, and the same with solutions, i
 
 pdf: book ## build the book and print it, with Chromium: _build/book.pdf
 	@"$(RUN)" -m ppm.publishing.printing
-
-slides: book ## build the book and make slides of its chapters: _build/html/slides
-	@"$(RUN)" -m ppm.publishing.slides
 
 # the book's page of checks reads the verdicts; a part of the tests replaces only its own. On every
 # core a process of one thread that takes tests over when its own are done; four at the most, because

@@ -264,7 +264,6 @@ EXTRAS = {
         "papermill",
         "psutil",
         "yaml",
-        "bs4",
     ),
 }
 

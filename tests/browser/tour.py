@@ -142,10 +142,9 @@ def opened(chromium):
 
 
 def pages_of(html):
-    """The pages of a built book; templates of the theme are none, and slides are for a wall."""
-    beside = {"_static", "slides"}
+    """The pages of a built book; templates of the theme are none."""
     pages = [
-        path for path in html.rglob("*.html") if not beside & {*path.relative_to(html).parts}
+        path for path in html.rglob("*.html") if "_static" not in path.relative_to(html).parts
     ]
     # the first one only leads on to the introduction
     return sorted(path for path in pages if path != html / "index.html")
