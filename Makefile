@@ -19,7 +19,7 @@ RUN = $(VENV)/bin/python
 PAGE = _build/html/index.html
 
 .DEFAULT_GOAL := help
-.PHONY: help book open serve pdf classroom test browser lint benchmark env lock audit release clean _inputs
+.PHONY: help book open serve pdf classroom test browser lint benchmark env lock audit clean _inputs
 
 help: ## list the targets
 	@awk -F ': .*## ' '/^[a-z]+:.*## / {printf "make %-9s %s\n", $$1, $$2}' Makefile
@@ -74,10 +74,6 @@ lock: env ## write requirements.lock from the ranges in pyproject.toml
 
 audit: env ## ask for known vulnerabilities of the locked packages: ARGS='--service osv'
 	@"$(RUN)" scripts/audit.py $(ARGS)
-
-# the steps around it: scripts/RELEASE.md
-release: env ## build wheel and sdist, and try each extra in an empty environment: ARGS=large
-	@"$(RUN)" scripts/release_check.py $(ARGS)
 
 clean: ## remove everything generated, the environment and your runs excepted
 	rm -rf _build .pytest_cache .ruff_cache .hypothesis *.egg-info

@@ -17,11 +17,15 @@ import yaml
 from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
-from release_check import GENERATED
 
 ROOT = Path(__file__).resolve().parents[1]
 PYTHONS = ("3.12", "3.13")
 UNTRIED = ("3.14",)
+# what is made from the repository, and what only git reads
+GENERATED = (
+    ".git", ".venv", "_build", "runs", "dist", "build", "__pycache__", ".pytest_cache",
+    ".ruff_cache", ".hypothesis", ".ipynb_checkpoints", "*.egg-info", "*.zip",
+)  # fmt: skip
 
 
 def read(root):
@@ -182,11 +186,17 @@ def files_below(folder):
     return {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()}
 
 
-def source_distribution(folder):
-    """Files of the source distribution that is made of a copy of the repository."""
-    code = "from setuptools import build_meta; build_meta.build_sdist('dist')"
+def archive_of(folder, kind):
+    """The sdist or the wheel that is made of a copy of the repository."""
+    code = f"from setuptools import build_meta; build_meta.build_{kind}('dist')"
     subprocess.run([sys.executable, "-c", code], cwd=folder, capture_output=True, check=True)
     (archive,) = (folder / "dist").iterdir()
+    return archive
+
+
+def source_distribution(folder):
+    """Files of the source distribution."""
+    archive = archive_of(folder, "sdist")
     with tarfile.open(archive) as content:
         names = [member.name for member in content if member.isfile()]
     return {name.partition("/")[2] for name in names}
@@ -205,6 +215,16 @@ def test_the_source_distribution_holds_the_whole_repository(tmp_path):
     (tmp_path / "bare" / "MANIFEST.in").unlink()
     bare = source_distribution(tmp_path / "bare")
     assert {"tests/conftest.py", "_toc.yml"} <= there - bare
+
+
+def test_the_wheel_holds_the_library_and_nothing_else(tmp_path):
+    shutil.copytree(ROOT, tmp_path / "copy", ignore=shutil.ignore_patterns(*GENERATED))
+    with zipfile.ZipFile(archive_of(tmp_path / "copy", "wheel")) as archive:
+        names = {name for name in archive.namelist() if ".dist-info/" not in name}
+        (entry,) = (n for n in archive.namelist() if n.endswith("entry_points.txt"))
+        assert "ppm = ppm.publishing.command_line:main" in archive.read(entry).decode()
+    library = (ROOT / "ppm").rglob("*.py")
+    assert names == {path.relative_to(ROOT).as_posix() for path in library}
 
 
 def test_every_folder_of_the_library_is_a_package_that_is_installed():

@@ -1,41 +1,16 @@
-"""What goes with a release: what is packed, how it is cited, what is known of the packages."""
+"""What goes with a release: how it is cited, what is known of the packages."""
 
-import ast
 import json
 import re
-import tomllib
-import zipfile
 from pathlib import Path
 
 import audit
 import pytest
-import release_check
 import yaml
 
 import ppm
 
 ROOT = Path(__file__).resolve().parents[1]
-PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
-
-# ---- packed files --------------------------------------------------------------------------------
-
-
-def test_the_release_check_tries_every_extra_that_users_install():
-    assert set(release_check.EXAMPLES) == {"none", *PROJECT["optional-dependencies"]} - {"test"}
-    for code in release_check.EXAMPLES.values():
-        ast.parse(code)
-
-
-def test_the_wheel_holds_the_library_and_nothing_else(tmp_path):
-    release_check.copy(tmp_path / "copy")
-    wheel = release_check.wheel_of(tmp_path / "copy")
-    with zipfile.ZipFile(wheel) as archive:
-        names = {name for name in archive.namelist() if ".dist-info/" not in name}
-        (entry,) = (n for n in archive.namelist() if n.endswith("entry_points.txt"))
-        assert "ppm = ppm.publishing.command_line:main" in archive.read(entry).decode()
-    library = (ROOT / "ppm").rglob("*.py")
-    assert names == {path.relative_to(ROOT).as_posix() for path in library}
-
 
 # ---- citation ------------------------------------------------------------------------------------
 
