@@ -64,7 +64,7 @@ lint: env ## check the style of the code and of the notebooks
 benchmark: env ## time the simulation and the mixture's sampler, each beside what else one would use
 	@"$(RUN)" benchmarks/contraction.py
 	@"$(RUN)" benchmarks/mixture.py
-	@echo "Beside Stan and mbi: benchmarks/stan.py and marginals.py, with environments of their own"
+	@echo "Beside mbi: benchmarks/marginals.py, with an environment of its own"
 
 env: ## make the environment in .venv from requirements.lock: PYTHON=/path/python
 	@sh scripts/environment.sh "$(VENV)" "$(PYTHON)"
