@@ -283,9 +283,6 @@ def reference(log_pi, log_density):
     return top, scaled, log_f
 
 
-log_f_without = record_passes.log_f_without
-
-
 @_compile("void(f8[:,::1], f8[::1], i8[::1])")
 def _draw_labels(scaled, uniforms, labels):
     everyone = np.ones(scaled.shape[0], dtype=np.bool_)
@@ -537,7 +534,7 @@ def pair_terms(pair, total, log_pi, log_density, scaled, top):
     terms = np.empty((3, top.size))
     if _pair_terms(pair[0], pair[1], total, log_density, scaled, top, *terms):
         return record_passes.pair_terms(pair, total, log_pi, log_density, scaled, top)
-    return *terms, top
+    return terms
 
 
 @_compile("f8(f8, f8, f8[::1], f8[::1], f8[::1], f8[::1])")

@@ -159,11 +159,11 @@ def try_scale(k, new, threshold, residual, sigma, rest, rest_members, rest_alpha
 def pair_terms(pair, total, log_pi, log_density, scaled, top):
     """f_i without a pair, and the pair's terms if each had all its mixture weight exp(total).
 
-    All three (records,), each record divided by a factor of its own, whose logarithm is the fourth.
+    All three (records,), each record divided by a factor of its own.
     """
     rest = log_f_without(pair, log_pi, log_density, scaled, top)
     top = np.maximum(rest, total + log_density[pair].max(axis=0))
-    return np.exp(rest - top), *np.exp(total + log_density[pair] - top), top
+    return np.exp(rest - top), *np.exp(total + log_density[pair] - top)
 
 
 def share_log_density(x, prior_count, alpha, rest, first, second):

@@ -128,10 +128,6 @@ class _Sampler:
         """What the passes over the records read, in the order of their arguments."""
         return self.log_pi, self.log_density, self.scaled, self.top
 
-    def log_f_without(self, *left_out):
-        """Log of f_i without the terms of some components; -inf if no others are there."""
-        return self.passes.log_f_without(left_out, *self.terms())
-
     def thresholds(self, count):
         """Metropolis decisions: what log ratios must reach."""
         return -self.rng.standard_exponential(count)
@@ -179,7 +175,7 @@ class _Sampler:
         """One pass over all blocks."""
         self.accepted[:] = 0
         self.proposed[:] = 0
-        # exp may overflow and log meet 0 in places that log_f_without then repairs
+        # exp may overflow and log meet 0 in places that the passes then repair
         with np.errstate(over="ignore", divide="ignore", invalid="ignore", under="ignore"):
             if self.labels is None:
                 if self.corrected:
@@ -237,7 +233,7 @@ class _Sampler:
 
     def share_target(self, pair, total):
         """Log-density of how a pair shares its mixture weight, as a function of x."""
-        terms = self.passes.pair_terms(pair, total, *self.terms())[:3]
+        terms = self.passes.pair_terms(pair, total, *self.terms())
         prior_count = self.concentration / self.K
         return lambda x: self.passes.share_log_density(x, prior_count, self.alpha, *terms)
 
