@@ -257,6 +257,37 @@ def test_every_database_has_a_release_under_limits(y, components):
     assert not np.isnan(model.log_likelihood(fit)).any()
 
 
+def test_a_component_without_any_share_comes_back():
+    # two groups that one component cannot hold, from a start where the second has none
+    y = np.r_[np.full(100, -3.0), np.full(100, 3.0)] + np.random.default_rng(0).normal(size=200)
+    model = ppm.FiniteMixture(
+        y, np.ones((200, 1)), components=2, chains=1, warmup=300, parallel=False
+    )
+    settings = {"draws": 50, "random_seed": 1, "censor": ppm.Censoring(-1.0, 0.0, smooth=False)}
+    weights = np.full(200, 0.3)
+    first = model.fit(weights, **settings)
+    start = first.copy(deep=True)
+    start["posterior"]["pi"].values[:, -1] = [[1.0, 0.0]]
+    again = model.fit(weights, initial=start, **settings)
+    for fit in (first, again):
+        assert fit["posterior"]["pi"].values[0, -1].min() > 0.1
+
+
+@pytest.mark.parametrize("weight", [0.9, 1.0])
+def test_warm_up_approximates_at_every_weight(monkeypatch, weight):
+    seen = []
+
+    class Watched(CensoredSampler):
+        def adapt_blocks(self, sweep):
+            super().adapt_blocks(sweep)
+            seen.append(self.approximations[0])
+
+    monkeypatch.setattr(finite_mixture, "CensoredSampler", Watched)
+    model = ppm.FiniteMixture(Y, X, chains=1, warmup=30, parallel=False, **SETTINGS)
+    model.fit(np.full(RECORDS, weight), draws=2, random_seed=1, censor=CENSORS["hard"])
+    assert len(seen) == 30 and seen[-1] is not None
+
+
 def test_approximations_stay_as_warm_up_left_them(monkeypatch):
     seen = []
 

@@ -42,6 +42,8 @@ class CensoredSampler(_Sampler):
     def __init__(self, *arguments, censor, **settings):
         super().__init__(*arguments, **settings)
         self.weights, self.censor = self.alpha, censor
+        # at weights of 1, too
+        self.corrected = True
         self.XT = np.ascontiguousarray(self.X.T)
         self.approximations = [None] * self.K
         self.adapted = 0
@@ -125,10 +127,10 @@ class CensoredSampler(_Sampler):
         prior, rng, K = self.prior, self.rng, self.K
         df, power = prior.coefficient_df, 0.5 * (prior.coefficient_df + self.R - 1.0 + K)
         self.D = 2.0 * df / self.coefficient_aux
-        inner = np.eye(K) + (self.beta / self.D) @ self.beta.T
         for r in rng.permutation(self.R):
             column, rate = self.beta[:, r], prior.coefficient_scale[r] ** -2.0
-            inner -= np.outer(column, column) / self.D[r]
+            others = np.delete(self.beta, r, axis=1)
+            inner = np.eye(K) + (others / np.delete(self.D, r)) @ others.T
             # of the matrix with this column only the factor 1 + size/D changes
             size = column @ np.linalg.solve(inner, column)
 
@@ -142,7 +144,6 @@ class CensoredSampler(_Sampler):
             x = slice_draw(np.log(self.coefficient_aux[r]), log_density, rng, width=3.0)
             self.coefficient_aux[r] = np.exp(x)
             self.D[r] = 2.0 * df / self.coefficient_aux[r]
-            inner += np.outer(column, column) / self.D[r]
 
     def draw_coefficients(self, k, rest):
         """Two slices on ellipses: from the prior, and from the normal approximation."""
@@ -150,7 +151,11 @@ class CensoredSampler(_Sampler):
         others = np.delete(self.beta, k, axis=0)
         scale = others.T @ others
         scale.flat[:: R + 1] += self.D
-        lower = _cholesky(scale / df)
+        try:
+            lower = _cholesky(scale / df)
+        except np.linalg.LinAlgError:
+            # nothing that the moves change decides this, so leaving them out is allowed
+            return
 
         def variance_factor():
             standard = _solve(lower, self.beta[k])
@@ -165,7 +170,6 @@ class CensoredSampler(_Sampler):
         try:
             root = _cholesky(gram + inverse.T @ inverse / variance_factor())
         except np.linalg.LinAlgError:
-            # nothing that the move changes decides this, so leaving it out is allowed
             return
         centre = _solve(root, _solve(root, moment), transposed=True)
         step = _solve(root, rng.standard_normal(R), transposed=True)
@@ -234,13 +238,13 @@ class CensoredSampler(_Sampler):
                 return shares, self.log_f_with(rest, both + shares[:, None])
 
             def log_density(x, at=at):
-                if abs(x) > 2.0 * _FARTHEST:
-                    return -np.inf
                 shares, log_f = at(x)
                 return prior_count * shares.sum() + self.total(log_f)
 
+            # with few records the prior is all there is, and may be very wide
+            width = 10.0 + 1.0 / prior_count
             x = self.log_pi[pair[0]] - self.log_pi[pair[1]]
-            shares, self.log_f = at(slice_draw(x, log_density, self.rng, width=10.0))
+            shares, self.log_f = at(slice_draw(x, log_density, self.rng, width))
             self.log_pi[pair] = total + shares
 
     # ---- adaptation and output ------------------------------------------------------------
@@ -265,5 +269,9 @@ class CensoredSampler(_Sampler):
             self.approximations[k] = weighted @ self.X, weighted @ self.y
 
     def coefficient_scale(self):
-        self.covariance = self.propose_covariance(np.arange(self.K))
+        try:
+            self.covariance = self.propose_covariance(np.arange(self.K))
+        except np.linalg.LinAlgError:
+            # the fit goes on: an error would tell something of the records
+            return np.full(self.R, np.nan)
         return super().coefficient_scale()

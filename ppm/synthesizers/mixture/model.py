@@ -255,7 +255,7 @@ class FiniteMixture:
             (``ppm.synthesizers.evaluated.HELD``) it is not held but computed from the draws
             each time it is read, the same to rounding.
             ``sample_stats`` (chain, draw): ``weighted_log_likelihood`` (with limits, the sum of the
-            terms), ``occupied_components``
+            terms of records with a weight above 0), ``occupied_components``
             (components that some record of positive weight is assigned to), and
             ``acceptance_rate`` by ``block_kind``, NaN where a sweep had no such block.
             Component numbers have no meaning of their own: they may differ between chains.
