@@ -83,8 +83,9 @@ class PyMCSynthesizer:
     between the limits as one term, and NaN counts as the lower limit. A fit then refuses every
     model in which an observed value is seen to reach more than its own record's term: a prior, the
     term of another record, a response computed from the values of several records, or the
-    distribution that releases are drawn from. It also refuses what it cannot tell from these, and a
-    prior that is improper or cannot be drawn from.
+    distribution that releases are drawn from. It also refuses what it cannot tell from these, a
+    flat prior, and one that cannot be drawn from. That a ``pm.CustomDist`` is a proper prior is
+    your word.
 
     It sees observed variables, and ``pm.Data`` that responses are observed from. **It cannot see
     numbers that you computed from the records beforehand**: in ``pm.Normal("mu", y.mean(), 1)`` or
@@ -181,7 +182,7 @@ class PyMCSynthesizer:
         ------
         ValueError
             If an argument is out of range or the data of ``model`` were changed; with ``censor`` if
-            a prior is improper or a record does more than its own term; without it if a record with
+            a prior is flat or a record does more than its own term; without it if a record with
             a weight above 0 is impossible where the chains start.
         """
         self._check_data()

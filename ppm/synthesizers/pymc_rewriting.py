@@ -36,7 +36,7 @@ from pytensor.tensor.blockwise import Blockwise
 from pytensor.tensor.elemwise import CAReduce, DimShuffle, Elemwise
 from pytensor.tensor.math import All
 from pytensor.tensor.rewriting.basic import register_specialize
-from pytensor.tensor.shape import Shape, Shape_i
+from pytensor.tensor.shape import Reshape, Shape, Shape_i
 from pytensor.tensor.subtensor import AdvancedSubtensor, Subtensor
 
 from ppm._validation import shown
@@ -360,11 +360,23 @@ def _observed_data(model, observed):
 
 def _reached(outputs, sources):
     """Variables of a graph that depend on the sources, not on their shapes alone."""
-    found = {*sources}
+    found, selected = {*sources}, set()
     for node in toposort(outputs):
-        if not isinstance(node.op, (Shape, Shape_i)) and found.intersection(node.inputs):
-            found.update(node.outputs)
+        met = found.intersection(node.inputs)
+        chosen = selected.intersection(node.inputs)
+        if not met or not chosen and isinstance(node.op, (Shape, Shape_i)):
+            continue
+        found.update(node.outputs)
+        # the shape of a selection tells of the values that it was selected by
+        by = met.intersection(node.inputs[1:])
+        sliced = by and isinstance(node.op, (Subtensor, Reshape))
+        masked = isinstance(node.op, AdvancedSubtensor) and any(x.dtype == "bool" for x in by)
+        if chosen or sliced or masked or type(node.op).__name__ in _SIZED:
+            selected.update(node.outputs)
     return found
+
+
+_SIZED = ("Nonzero", "ARange", "Unique", "Repeat")
 
 
 def check_random(terms, parameters):

@@ -193,6 +193,12 @@ def prior_cut_by_the_data():
     pm.Normal("y", pm.Uniform("mu", data.max(), 9.0), observed=data)
 
 
+def prior_of_a_count():
+    data = pm.Data("data", X)
+    above = data[pt.gt(data, 1.0).nonzero()].shape[0]
+    pm.Normal("y", pm.Normal("mu", 5.0 * above), observed=data)
+
+
 def latent_values_of_the_records():
     data = pm.Data("data", X)
     pm.Normal("y", pm.Normal("u", data), observed=data)
@@ -273,6 +279,7 @@ def flat_by_its_own_density():
     [
         (prior_of_a_response, "^the prior of u depends on observed values: with censor,"),
         (prior_of_the_data, "^the prior of mu depends on observed values"),
+        (prior_of_a_count, "^the prior of mu depends on observed values"),
         (prior_cut_by_the_data, "^the prior of mu depends on observed values"),
         (latent_values_of_the_records, "^the prior of u depends on observed values"),
         (imputed_from_a_response, "^the prior of y2_unobserved depends on observed values"),
