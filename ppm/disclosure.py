@@ -493,8 +493,8 @@ def release_statement(result, release, *, strict_epsilon=None):
                 "independent.",
                 "There is a release because the chains agreed, which ε does not cover."
                 if result.gated
-                else "That there would be a release was decided before the fit, whether or not the "
-                "chains would agree.",
+                else "That there would be a release, unless the fit ended with an error, was "
+                "decided before the fit, whether or not the chains would agree.",
             ]
     sentences += [
         "The number of records, values that were released unchanged, and choices made by looking "

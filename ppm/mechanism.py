@@ -514,6 +514,10 @@ class PseudoPosteriorMechanism:
             log-likelihood holds NaN.
         """
         draws = check_count("draws", draws)
+        if not isinstance(allow_disagreement, (bool, np.bool_)):
+            raise ValueError(
+                f"allow_disagreement must be True or False; got {shown(allow_disagreement)}"
+            )
         if unweighted is not None:
             if self.weights is not None:
                 raise ValueError(
@@ -640,7 +644,9 @@ def _bound(
 ):
     found, diagnostics = _read(synthesizer, fit, weights, censor)
     oscillation = float(found.oscillations.max())
-    if censor is not None and np.any(weights):
+    # where warnings are errors this one would gate a release that nothing should
+    ungated = allow_disagreement and own_weights
+    if censor is not None and np.any(weights) and not ungated:
         warn_if_nothing_moves(censor, oscillation)
     if unweighted is not None and before is None:
         before = _read(synthesizer, unweighted)
