@@ -238,7 +238,7 @@ _ALL = (
         ),
     ),
     _integer("bins", "bins of the histogram of all units", 2, 10_000),
-    _integer("cell_bins", "bins of the histogram of each cell of predictors", 2, 10_000),
+    _integer("cell_bins", "bins of the histogram of each group of units", 2, 10_000),
     Parameter(
         "compared_counts",
         "list[int]",

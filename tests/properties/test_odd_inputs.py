@@ -261,8 +261,12 @@ ANY_DEPTH = ANY_SHAPE | {
     "Censoring.share_outside, log_lik", "audits.loss_lower_bound, with_record",
     "audits.loss_lower_bound, without_record",
 }
-# NaN of NaN: a statistic, a slope, and maps, whose users check the bounds first
-NAN_OF_NAN = {"utility.gini, values", "Censoring.slope, weighted_log_p", *MAPS}
+# NaN of NaN: a statistic, a slope, and maps, whose users check the bounds first; a term that is NaN
+# is at the lower limit
+NAN_OF_NAN = {
+    "utility.gini, values", "Censoring.slope, weighted_log_p", "Censoring.terms, log_lik",
+    "Censoring.share_outside, log_lik", *MAPS,
+}
 
 
 def taken(name, kind):
