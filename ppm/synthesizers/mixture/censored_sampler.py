@@ -129,8 +129,9 @@ class CensoredSampler(_Sampler):
         self.D = 2.0 * df / self.coefficient_aux
         for r in rng.permutation(self.R):
             column, rate = self.beta[:, r], prior.coefficient_scale[r] ** -2.0
-            others = np.delete(self.beta, r, axis=1)
-            inner = np.eye(K) + (others / np.delete(self.D, r)) @ others.T
+            others = 1.0 / self.D
+            others[r] = 0.0
+            inner = np.eye(K) + (self.beta * others) @ self.beta.T
             # of the matrix with this column only the factor 1 + size/D changes
             size = column @ np.linalg.solve(inner, column)
 
