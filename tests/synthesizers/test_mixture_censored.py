@@ -132,7 +132,7 @@ class AnotherPrior(CensoredSampler):
 
 class AuxiliaryKept(CensoredSampler):
     def draw_coefficient_aux(self):
-        self.D = 2.0 * self.prior.coefficient_df / self.coefficient_aux
+        pass
 
 
 class SharesWithoutRecords(CensoredSampler):
@@ -218,7 +218,7 @@ class FromResiduals(CensoredSampler):
     """Scales proposed from squared residuals, and accepted with the right probability."""
 
     def draw_scale(self, k, rest):
-        prior, counts = self.prior, self.weights
+        prior, counts = self.prior, self.alpha
         shape = 0.5 * (prior.residual_df + counts.sum())
         rate = 0.5 * prior.residual_df * prior.residual_scale**2
         rate += 0.5 * counts @ self.residuals[k] ** 2

@@ -36,15 +36,14 @@ _FARTHEST = 300.0
 class CensoredSampler(_Sampler):
     """State of one chain of the censored pseudo posterior, and the moves that change it.
 
-    ``weights`` are those of the target; ``censor`` is the :class:`ppm.Censoring`.
+    ``alpha`` are the weights of the target; ``censor`` is the :class:`ppm.Censoring`.
     """
 
     def __init__(self, *arguments, censor, **settings):
         super().__init__(*arguments, **settings)
-        self.weights, self.censor = self.alpha, censor
+        self.censor = censor
         # at weights of 1, too
         self.corrected = True
-        self.XT = np.ascontiguousarray(self.X.T)
         self.approximations = [None] * self.K
         self.adapted = 0
         self.slopes, self.log_scales = np.zeros((self.K, self.y.size)), np.zeros(self.K)
@@ -69,16 +68,16 @@ class CensoredSampler(_Sampler):
             self.log_pi = log_gamma - log_sum_exp(log_gamma)
         else:
             self.take_over(start)
-        self.residuals = self.y - self.beta @ self.XT
-        self.log_density = np.array([*map(self.density, self.residuals, self.sigma)])
+        self.residuals = self.y - self.beta @ self.design.XT
+        with np.errstate(over="ignore"):
+            self.log_density = np.array([*map(self.density, self.residuals, self.sigma)])
         self.log_f = self.log_f_with(None, self.log_pi[:, None] + self.log_density)
 
     # ---- the target -----------------------------------------------------------------------
 
     def density(self, residual, sigma):
         """Normal log-density of every record under one component."""
-        with np.errstate(over="ignore"):
-            return -0.5 * (residual / sigma) ** 2 - (np.log(sigma) + 0.5 * LOG_2PI)
+        return -0.5 * (residual / sigma) ** 2 - (np.log(sigma) + 0.5 * LOG_2PI)
 
     def log_f_with(self, rest, joint):
         """Log f from that of other components, if any, and the terms of some."""
@@ -96,7 +95,7 @@ class CensoredSampler(_Sampler):
     def total(self, log_f=None):
         """Sum of the records' terms, now or at other log f."""
         log_f = self.log_f if log_f is None else log_f
-        return float(self.censor.term(self.weights * log_f).sum())
+        return float(self.censor.term(self.alpha * log_f).sum())
 
     # ---- a sweep --------------------------------------------------------------------------
 
@@ -118,18 +117,21 @@ class CensoredSampler(_Sampler):
             labels = self.passes.draw_labels(scaled, self.rng.random(self.y.size))
             self.count = np.bincount(labels, minlength=self.K)
 
+    def scales(self):
+        """Diagonal of D = 2ν diag(1/aux)."""
+        return 2.0 * self.prior.coefficient_df / self.coefficient_aux
+
     def draw_coefficient_aux(self):
         """Auxiliary scale of each coefficient, given the coefficients alone.
 
-        With D = 2ν diag(1/aux) and B the coefficients, their density without V is proportional to
+        With B the coefficients, their density without V is proportional to
         |D|^(-K/2) |I + B D^-1 B'|^(-(ν + R - 1 + K)/2).
         """
         prior, rng, K = self.prior, self.rng, self.K
         df, power = prior.coefficient_df, 0.5 * (prior.coefficient_df + self.R - 1.0 + K)
-        self.D = 2.0 * df / self.coefficient_aux
         for r in rng.permutation(self.R):
             column, rate = self.beta[:, r], prior.coefficient_scale[r] ** -2.0
-            others = 1.0 / self.D
+            others = 1.0 / self.scales()
             others[r] = 0.0
             inner = np.eye(K) + (self.beta * others) @ self.beta.T
             # of the matrix with this column only the factor 1 + size/D changes
@@ -144,14 +146,13 @@ class CensoredSampler(_Sampler):
 
             x = slice_draw(np.log(self.coefficient_aux[r]), log_density, rng, width=3.0)
             self.coefficient_aux[r] = np.exp(x)
-            self.D[r] = 2.0 * df / self.coefficient_aux[r]
 
     def draw_coefficients(self, k, rest):
         """Two slices on ellipses: from the prior, and from the normal approximation."""
         rng, R, df = self.rng, self.R, self.prior.coefficient_df + self.K - 1.0
         others = np.delete(self.beta, k, axis=0)
         scale = others.T @ others
-        scale.flat[:: R + 1] += self.D
+        scale.flat[:: R + 1] += self.scales()
         try:
             lower = _cholesky(scale / df)
         except np.linalg.LinAlgError:
@@ -184,8 +185,8 @@ class CensoredSampler(_Sampler):
         ``left_out`` is the log of what the normal distribution with this centre has too little.
         """
         rng, sigma = self.rng, self.sigma[k]
-        here, residual = self.beta[k] - centre, self.y - centre @ self.XT
-        shift_here, shift_step = residual - self.residuals[k], step @ self.XT
+        here, residual = self.beta[k] - centre, self.y - centre @ self.design.XT
+        shift_here, shift_step = residual - self.residuals[k], step @ self.design.XT
         level = self.total() + left_out(self.beta[k]) - rng.standard_exponential()
         angle = rng.uniform(0.0, 2.0 * np.pi)
         low, high = angle - 2.0 * np.pi, angle
@@ -258,7 +259,7 @@ class CensoredSampler(_Sampler):
         """
         self.adapted += 1
         rate = max(_FORGET, 1.0 / self.adapted)
-        slope = self.weights * self.censor.slope(self.weights * self.log_f)
+        slope = self.alpha * self.censor.slope(self.alpha * self.log_f)
         with np.errstate(invalid="ignore", under="ignore"):
             shares = np.nan_to_num(np.exp(self.log_pi[:, None] + self.log_density - self.log_f))
         self.slopes += rate * (slope * shares - self.slopes)
@@ -266,7 +267,7 @@ class CensoredSampler(_Sampler):
         if self.adapted % _EVERY:
             return
         for k, counts in enumerate(self.slopes * np.exp(-2.0 * self.log_scales)[:, None]):
-            weighted = self.XT * counts
+            weighted = self.design.XT * counts
             self.approximations[k] = weighted @ self.X, weighted @ self.y
 
     def coefficient_scale(self):
