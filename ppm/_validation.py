@@ -108,6 +108,19 @@ def as_list(name, values):
     return values
 
 
+def check_flag(name, value):
+    """Return ``value`` as a bool if it is one.
+
+    Raises
+    ------
+    ValueError
+        If ``value`` is neither True nor False.
+    """
+    if not isinstance(value, (bool, np.bool_)):
+        raise ValueError(f"{name} must be True or False; got {shown(value)}")
+    return bool(value)
+
+
 def check_weights(weights, records, *, at_most_1=""):
     """Return ``weights`` as a float64 array of length ``records``.
 

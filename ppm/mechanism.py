@@ -8,7 +8,7 @@ import numpy as np
 
 from ppm import pdp
 from ppm._random import streams
-from ppm._validation import check_count, check_number, check_weights, shown
+from ppm._validation import check_count, check_flag, check_number, check_weights
 from ppm.censoring import check_censor, warn_if_nothing_moves
 from ppm.diagnostics import ChainsDisagreeError, diagnose, is_diagnosed
 from ppm.disclosure import local_guarantee, strict_guarantee
@@ -457,8 +457,7 @@ class PseudoPosteriorMechanism:
                 raise ValueError("weights replaces scale, shift and truncate_at: leave those out")
             weights = check_weights(weights, self.synthesizer.records)
         self.censor = check_censor(self.synthesizer, censor)
-        if not isinstance(fixed_weights, (bool, np.bool_)):
-            raise ValueError(f"fixed_weights must be True or False; got {shown(fixed_weights)}")
+        fixed_weights = check_flag("fixed_weights", fixed_weights)
         if fixed_weights and weights is None:
             raise ValueError(
                 "fixed_weights says that given weights react to no other record: give it together "
@@ -466,7 +465,7 @@ class PseudoPosteriorMechanism:
             )
         if censor is not None and weights is None and not self.rule:
             weights, fixed_weights = np.ones(self.synthesizer.records), True
-        self.weights, self.own_weights = weights, bool(fixed_weights)
+        self.weights, self.own_weights = weights, fixed_weights
 
     def run(
         self,
@@ -514,10 +513,7 @@ class PseudoPosteriorMechanism:
             log-likelihood holds NaN.
         """
         draws = check_count("draws", draws)
-        if not isinstance(allow_disagreement, (bool, np.bool_)):
-            raise ValueError(
-                f"allow_disagreement must be True or False; got {shown(allow_disagreement)}"
-            )
+        allow_disagreement = check_flag("allow_disagreement", allow_disagreement)
         if unweighted is not None:
             if self.weights is not None:
                 raise ValueError(

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ppm._validation import as_numbers, check_number, shown
+from ppm._validation import as_numbers, check_flag, check_number
 
 __all__ = ["identification_risks", "match_risk", "match_risks"]
 
@@ -225,8 +225,7 @@ def count_within(low, high, candidates, codes):
 def _intervals(values, radius, relative):
     """Checked values, and the ends of the interval around each."""
     radius = check_number("radius", radius, above=0)
-    if not isinstance(relative, (bool, np.bool_)):
-        raise ValueError(f"relative must be True or False; got {shown(relative)}")
+    check_flag("relative", relative)
     values = as_numbers("values", values)
     if values.ndim != 1 or values.size == 0 or not np.isfinite(values).all():
         raise ValueError(

@@ -5,7 +5,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from ppm._random import generator, streams
-from ppm._validation import as_numbers, check_count, check_number, needed_for, shown
+from ppm._validation import (
+    as_numbers,
+    check_count,
+    check_flag,
+    check_number,
+    needed_for,
+    shown,
+)
 from ppm.disclosure import Guarantee, histogram_guarantee
 from ppm.risk import pattern_codes
 
@@ -146,8 +153,7 @@ def histogram_release(
     bins = check_count("bins", bins)
     epsilon = check_number("epsilon", epsilon, at_least=_LEAST_EPSILON, at_most=_MOST_EPSILON)
     releases = check_count("releases", releases)
-    if not isinstance(secure_noise, (bool, np.bool_)):
-        raise ValueError(f"secure_noise must be True or False; got {shown(secure_noise)}")
+    check_flag("secure_noise", secure_noise)
     group = pattern_codes(groups, values.size)
     for_noise, for_drawing = map(generator, streams(random_seed, 2))
 
