@@ -307,10 +307,14 @@ def test_limits_where_no_term_moves_are_warned_of():
     ppm.PseudoPosteriorMechanism(model, censor=NOWHERE, weights=np.zeros(COUNTS.size)).run(
         draws=50, random_seed=1
     )
-    # warnings are errors here
+    # warnings are errors here, and must not gate a release that was decided on before
     ppm.PseudoPosteriorMechanism(model, censor=ppm.Censoring(-4, -2)).run(
         draws=50, random_seed=1
     )
+    ungated = ppm.PseudoPosteriorMechanism(model, censor=NOWHERE)
+    assert ungated.run(allow_disagreement=True, **settings).strict
+    with pytest.raises(ValueError, match="^allow_disagreement must be True or False; got"):
+        ungated.run(allow_disagreement="no")
 
 
 def test_records_in_the_place_of_their_log_likelihoods_place_no_limits():

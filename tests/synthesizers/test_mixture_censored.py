@@ -257,20 +257,21 @@ def test_every_database_has_a_release_under_limits(y, components):
     assert not np.isnan(model.log_likelihood(fit)).any()
 
 
-def test_a_component_without_any_share_comes_back():
-    # two groups that one component cannot hold, from a start where the second has none
+def test_a_component_of_next_to_no_share_comes_back():
+    # two groups that one component cannot hold, and a start that the prior allows: a share of
+    # e^-3000 of the second, and a concentration that goes with it
     y = np.r_[np.full(100, -3.0), np.full(100, 3.0)] + np.random.default_rng(0).normal(size=200)
-    model = ppm.FiniteMixture(
-        y, np.ones((200, 1)), components=2, chains=1, warmup=300, parallel=False
+    X = np.ones((200, 1))
+    sampler = CensoredSampler(
+        y, X, np.full(200, 0.3), 2, ppm.FiniteMixture(y, X).prior, None, np.random.default_rng(1),
+        censor=ppm.Censoring(-1.0, 0.0, smooth=False),
     )
-    settings = {"draws": 50, "random_seed": 1, "censor": ppm.Censoring(-1.0, 0.0, smooth=False)}
-    weights = np.full(200, 0.3)
-    first = model.fit(weights, **settings)
-    start = first.copy(deep=True)
-    start["posterior"]["pi"].values[:, -1] = [[1.0, 0.0]]
-    again = model.fit(weights, initial=start, **settings)
-    for fit in (first, again):
-        assert fit["posterior"]["pi"].values[0, -1].min() > 0.1
+    sampler.start(None)
+    sampler.log_pi, sampler.concentration = np.array([0.0, -3000.0]), 1e-3
+    sampler.log_f = sampler.log_f_with(None, sampler.log_pi[:, None] + sampler.log_density)
+    for _ in range(200):
+        sampler.sweep()
+    assert np.exp(sampler.log_pi).min() > 0.1
 
 
 @pytest.mark.parametrize("weight", [0.9, 1.0])
