@@ -100,16 +100,18 @@ def main():
         return install("mbi", REQUIREMENT, [options.python or sys.executable])
     python = find_mbi(options.mbi_python)
 
+    from ppm_book import survey
+
     import ppm
 
-    data = ppm.survey.load(options.data) if options.data else ppm.survey.simulate(random_seed=2017)
+    data = survey.load(options.data) if options.data else survey.simulate(random_seed=2017)
     data = data.subsample(options.records, random_seed=options.seed)
     lowest, highest = options.limits
     income, table = data.table["income"].to_numpy(), data.table
-    predictors, _ = ppm.survey.predictor_matrix(data)
-    limits = ppm.survey.power_income(pd.DataFrame({"income": options.limits}), options.power)
+    predictors, _ = survey.predictor_matrix(data)
+    limits = survey.power_income(pd.DataFrame({"income": options.limits}), options.power)
     edges = np.linspace(*limits, options.bins + 1)
-    codes = table[list(ppm.survey.expenditure.LABELS)].apply(lambda column: column.cat.codes)
+    codes = table[list(survey.expenditure.LABELS)].apply(lambda column: column.cat.codes)
     # a category that does not occur in public predictors is none
     codes = np.column_stack(
         [np.unique(column, return_inverse=True)[1] for column in codes.to_numpy().T]
@@ -123,7 +125,7 @@ def main():
         "mbi", python, HERE / "marginals_worker.py",
         given={
             "income": np.searchsorted(
-                edges[1:-1], ppm.survey.power_income(data, options.power), side="right"
+                edges[1:-1], survey.power_income(data, options.power), side="right"
             ),
             "predictors": codes,
             "sizes": codes.max(axis=0) + 1,
@@ -140,7 +142,7 @@ def main():
     rows = []
     for (epsilon, gaussian, seed), bins in zip(jobs, found["income"], strict=True):
         drawn = np.random.default_rng([options.seed, seed]).uniform(edges[bins], edges[bins + 1])
-        drawn = ppm.survey.income_from_power(drawn, options.power, lowest=lowest, highest=highest)
+        drawn = survey.income_from_power(drawn, options.power, lowest=lowest, highest=highest)
         errors = ppm.utility.release_errors(income, drawn[None], groups=table[GROUPS]).loc[0]
         score = ppm.utility.propensity_score(
             *ppm.utility.rank_powers(income, drawn), known=predictors

@@ -26,6 +26,7 @@ from concurrent.futures import Executor, Future
 
 import numpy as np
 import pandas as pd
+from ppm_book import survey
 
 import ppm
 
@@ -42,13 +43,13 @@ SHOWN = [
 
 def rows_of(data, width, shards, seed, sweeps):
     settings = MIXTURE | {"warmup": sweeps}
-    public = ppm.survey.simulate(3000, random_seed=10_000 + seed)
-    known, _ = ppm.survey.predictor_matrix(public)
-    model = ppm.FiniteMixture(ppm.survey.power_income(public, POWER), known, **settings)
+    public = survey.simulate(3000, random_seed=10_000 + seed)
+    known, _ = survey.predictor_matrix(public)
+    model = ppm.FiniteMixture(survey.power_income(public, POWER), known, **settings)
     reference = model.log_likelihood(model.fit(draws=20, random_seed=seed))
     incomes = data.table["income"].to_numpy()
-    scaled = ppm.survey.power_income(data, POWER)
-    predictors, _ = ppm.survey.predictor_matrix(data)
+    scaled = survey.power_income(data, POWER)
+    predictors, _ = survey.predictor_matrix(data)
 
     def make(rows):
         return ppm.FiniteMixture(scaled[rows], predictors[rows], **settings)
@@ -74,7 +75,7 @@ def rows_of(data, width, shards, seed, sweeps):
         with warnings.catch_warnings():
             # the column agree says so
             warnings.filterwarnings("ignore", "released although chains disagree")
-            released = ppm.survey.income_from_power(found.synthetic, POWER, **ENDS)
+            released = survey.income_from_power(found.synthetic, POWER, **ENDS)
         groups = data.table[["education", "region"]]
         errors = ppm.utility.release_errors(incomes, released).mean()
         # the mean of the releases' group means is that of the releases' mean
@@ -112,7 +113,7 @@ def main():
     options = parser.parse_args()
     rows = []
     for seed in range(1, options.seeds + 1):
-        data = ppm.survey.load(options.data) if options.data else ppm.survey.simulate(
+        data = survey.load(options.data) if options.data else survey.simulate(
             random_seed=seed
         )
         for width in options.widths:

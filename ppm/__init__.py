@@ -1,7 +1,7 @@
 """The Bayesian pseudo posterior mechanism of Savitsky, Williams and Hu (JMLR 2022).
 
 The names on ``ppm`` itself are the method's own; everything else is reached by its room, such as
-``ppm.survey.load`` or ``ppm.utility.gini``. All are loaded when first used, so that ``import ppm``
+``ppm.audits.exact`` or ``ppm.utility.gini``. All are loaded when first used, so that ``import ppm``
 needs no PyMC, matplotlib or notebook machinery.
 """
 
@@ -41,11 +41,9 @@ _ROOMS = (
     "disclosure",
     "utility",
     "risk",
-    "plots",
     "synthesizers",
     "studies",
     "audits",
-    "survey",
     "classroom",
     "publishing",
 )

@@ -235,7 +235,7 @@ def chapter(title, cells=(), **defaults):
     defaults = defaults or {"seed": 1}
     return [
         markdown(f"# {title}\n\n## Objectives\n\n- See how {title.lower()} works.\n"),
-        code("import ppm\nfrom ppm import publishing as page"),
+        code("import ppm\nfrom ppm_book import page"),
         code(parameters_cell(**defaults), tags=["parameters"]),
         code(checking_cell(defaults)),
         *cells,

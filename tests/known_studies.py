@@ -2,8 +2,7 @@
 
 import numpy as np
 import xarray as xr
-
-from ppm.studies.equal_bound_study import COMPARED, MECHANISMS, EqualBoundStudy
+from ppm_book.equal_bound_study import COMPARED, MECHANISMS, EqualBoundStudy
 
 LOG, ASINH = "logarithm, floored", "inverse hyperbolic sine"
 PAIRS = ((1, LOG), (2, LOG), (2, ASINH), (10, LOG))

@@ -2,6 +2,8 @@
 
 from types import ModuleType
 
+from ppm_book import plots, survey
+
 import ppm
 
 
@@ -22,4 +24,13 @@ def public_names():
         for room, module in inner.items()
         for name in getattr(module, "__all__", ())
         if id(value := getattr(module, name)) not in known
+    }
+
+
+def book_names():
+    """The same for the survey and the figures of the book."""
+    return {
+        f"{module.__name__}.{name}": getattr(module, name)
+        for module in (plots, survey)
+        for name in module.__all__
     }

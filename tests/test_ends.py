@@ -4,6 +4,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from ppm_book import plots, survey
 
 import ppm
 from ppm.studies.scalar_search import rungs, search_weight
@@ -43,7 +44,7 @@ def test_a_sweep_in_which_nobody_has_any_weight(synthesizer):
     }
     equal = sweep.equal_bounds(found | {"Data": [10.0]}).loc[NOTHING]
     assert equal["off target (%)"] == 0.0 and equal["scalar weight"] == 0.0
-    figure = ppm.plots.record_bound_violins(
+    figure = plots.record_bound_violins(
         {name: entry.record_bounds for name, entry in sweep.chosen(NOTHING).items()}
     )
     assert sum("Δ = 0.00" in text.get_text() for text in figure.axes[0].texts) == 3
@@ -66,8 +67,8 @@ def test_only_weight_0_reaches_a_bound_of_0_and_an_infinite_one_needs_none():
 
 
 def test_what_the_ledger_gets_where_bounds_are_0_is_unknown():
-    data = ppm.survey.simulate(60, random_seed=1)
-    response, _ = ppm.survey.log_income(data)
+    data = survey.simulate(60, random_seed=1)
+    response, _ = survey.log_income(data)
     sweep = ppm.studies.sweep(
         mixture(response), [NOTHING], count_weights=np.zeros(60), **SMALL
     )
@@ -164,9 +165,9 @@ def test_weights_are_cut_to_0_or_1_where_numbers_overflow():
 def test_figures_of_two_records_a_database(settings):
     study = ppm.studies.contraction([2], replicates=4, draws=20, random_seed=1, **settings)
     for draw in ("contraction_bounds", "contraction_means", "exceedance_curves"):
-        getattr(ppm.plots, draw)(study)._repr_png_()
+        getattr(plots, draw)(study)._repr_png_()
     reached = 2 * study.dataset["local_bound"].sel(mechanism=["Weighted", "Weighted-M"]).values
-    shown = ppm.plots.exceedance_curves(study).axes[0].lines[0].get_xdata()
+    shown = plots.exceedance_curves(study).axes[0].lines[0].get_xdata()
     assert shown[0] == 0.0 and shown[-1] >= np.quantile(reached, 0.995)
     assert np.ptp(shown) > 0
 
@@ -203,11 +204,11 @@ def test_a_gini_coefficient_of_nothing_is_not_a_number_and_no_warning():
 def test_equal_incomes_have_no_density():
     for income in ([], [5.0], np.full(9, 5.0)):
         with pytest.raises(ValueError, match="^income must hold at least two different values"):
-            ppm.plots.income_density(income)
+            plots.income_density(income)
 
 
 def test_infinite_bounds_are_written_and_not_drawn():
-    figure = ppm.plots.record_bound_violins(
+    figure = plots.record_bound_violins(
         {"Unweighted": [1.0, np.inf, 2.0], "DPweighted": [np.inf] * 3}
     )
     assert [text.get_text() for text in figure.axes[0].texts] == ["Δ = inf"] * 2
@@ -216,7 +217,7 @@ def test_infinite_bounds_are_written_and_not_drawn():
 
 
 def test_spreads_too_small_to_be_squared_have_no_violin():
-    figure = ppm.plots.record_bound_violins({"Unweighted": [1e-300, 2e-300]})
+    figure = plots.record_bound_violins({"Unweighted": [1e-300, 2e-300]})
     assert not figure.axes[0].collections
 
 

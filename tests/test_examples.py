@@ -6,10 +6,10 @@ import inspect
 import zipfile
 
 import pytest
-from public_names import public_names
+from public_names import book_names, public_names
 from survey_files import csv_text, unit
 
-NAMES = public_names()
+NAMES = public_names() | book_names()
 PARSER = doctest.DocTestParser()
 
 

@@ -67,13 +67,13 @@ MIXTURE = (
     [
         ("ppm.PyMCSynthesizer", "ppm.PyMCSynthesizer needs pymc: pip install 'ppm[pymc]'"),
         ("from ppm import PyMCSynthesizer", "PyMCSynthesizer needs pymc: pip install 'ppm[pymc]'"),
-        ("ppm.plots", "ppm.plots needs matplotlib: pip install 'ppm[extra]'"),
+        ("ppm_book.plots", "ppm_book.plots needs matplotlib: pip install 'ppm[extra]'"),
         (
-            "ppm.survey.download(sys.argv[1])",
+            "ppm_book.survey.download(sys.argv[1])",
             "survey.download needs pooch: pip install 'ppm[extra]'",
         ),
         (
-            "ppm.publishing.table(ppm.survey.simulate(5).description(), 'A table.')",
+            "ppm.publishing.table(survey.simulate(5).description(), 'A table.')",
             "page.table needs jinja2: pip install 'ppm[book]'",
         ),
         (
@@ -115,7 +115,7 @@ def test_the_core_does_what_the_readme_says():
         "mechanism = ppm.PseudoPosteriorMechanism(counts, scale=0.7, shift=0.0)\n"
         "mechanism.run(draws=50, random_seed=1).synthesize(releases=2, random_seed=2)\n"
         "ppm.studies.contraction(sizes=[50], replicates=2, random_seed=1)\n"
-        "ppm.survey.predictor_matrix(ppm.survey.simulate(50))\n"
+        "ppm_book.survey.predictor_matrix(survey.simulate(50))\n"
         "ppm.studies.histogram_release([1.0, 2.0], (0, 4), bins=4, epsilon=1.0)\n"
         + MIXTURE
         + "model.fit(np.ones(40), draws=10, random_seed=1)\n"

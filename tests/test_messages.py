@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import xarray as xr
+from ppm_book import open_settings, plots, survey
 from survey_files import UNIT, csv_text, unit
 
 import ppm
@@ -96,7 +97,7 @@ def _sweep():
 
 
 def _table(income):
-    data = ppm.survey.simulate(60, random_seed=1).table
+    data = survey.simulate(60, random_seed=1).table
     if not isinstance(income, pd.DataFrame):
         flat = np.ravel(np.asarray(income, dtype=object))
         data["income"] = pd.Series(np.resize(flat, 60) if flat.size else np.nan, dtype=object)
@@ -285,22 +286,22 @@ ENTRIES = {
     "match_risk": (lambda v: ppm.risk.match_risk(v, RELEASES, radius=0.2), VALUES),
     "match_risk, synthetic": (lambda v: ppm.risk.match_risk(VALUES, v, radius=0.2), RELEASES),
     "match_risks": (lambda v: ppm.risk.match_risks(VALUES, {"a": v}, radius=0.2), RELEASES),
-    "log_income": (lambda v: ppm.survey.log_income(_table(v)), VALUES),
-    "log_income, floor": (lambda v: ppm.survey.log_income(_table(VALUES), v), VALUES),
-    "predictor_matrix": (ppm.survey.predictor_matrix, VALUES),
+    "log_income": (lambda v: survey.log_income(_table(v)), VALUES),
+    "log_income, floor": (lambda v: survey.log_income(_table(VALUES), v), VALUES),
+    "predictor_matrix": (survey.predictor_matrix, VALUES),
     "predictor_matrix, table": (
-        lambda v: ppm.survey.predictor_matrix(_table(VALUES).assign(region=_table(v)["income"])),
+        lambda v: survey.predictor_matrix(_table(VALUES).assign(region=_table(v)["income"])),
         VALUES,
     ),
     "transformed_income": (
-        lambda v: ppm.studies.transformed_income(_table(v), "inverse hyperbolic sine"),
+        lambda v: open_settings.transformed_income(_table(v), "inverse hyperbolic sine"),
         VALUES,
     ),
     "transformed_income, name": (
-        lambda v: ppm.studies.transformed_income(_table(VALUES), v),
+        lambda v: open_settings.transformed_income(_table(VALUES), v),
         VALUES,
     ),
-    "studies.settings": (lambda v: ppm.studies.settings(_table(v), [1], random_seed="no"), VALUES),
+    "settings": (lambda v: open_settings.settings(_table(v), [1], random_seed="no"), VALUES),
     "studies.histogram_release": (
         lambda v: ppm.studies.histogram_release(v, (0, 9), bins=3, epsilon=1.0, random_seed=1),
         VALUES,
@@ -315,17 +316,17 @@ ENTRIES = {
         ),
         COUNTS,
     ),
-    "plots.income_density": (lambda v: ppm.plots.income_density(v), VALUES),
+    "plots.income_density": (lambda v: plots.income_density(v), VALUES),
     "plots.record_bound_violins": (
-        lambda v: ppm.plots.record_bound_violins({"DPweighted": v}),
+        lambda v: plots.record_bound_violins({"DPweighted": v}),
         VALUES,
     ),
     "plots.statistic_violins": (
-        lambda v: ppm.plots.statistic_violins({"Data": v}, "mean"),
+        lambda v: plots.statistic_violins({"Data": v}, "mean"),
         VALUES,
     ),
     "plots.worked_example_weights": (
-        lambda v: ppm.plots.worked_example_weights(v, VALUES, WEIGHTS, VALUES),
+        lambda v: plots.worked_example_weights(v, VALUES, WEIGHTS, VALUES),
         COUNTS,
     ),
     "save_values": (lambda v: ppm.publishing.save_values({"a": v}, data=None), VALUES),
@@ -347,7 +348,7 @@ SETTINGS = {name for name in ENTRIES if "," in name} - {
 # these take a model, a table or results, and no array: whatever stands here is refused
 NO_ARRAY = {
     "PyMCSynthesizer", "PseudoPosteriorMechanism", "bound_diagnostics", "studies.sweep",
-    "audits.sampled", "predictor_matrix", "predictor_matrix, table", "studies.settings",
+    "audits.sampled", "predictor_matrix", "predictor_matrix, table", "settings",
     "save_values", "audits.sampled, records",
 }
 
@@ -414,7 +415,7 @@ def test_no_message_repeats_a_cell_of_the_survey_file(tmp_path, column, text):
     rows = [unit(1), unit(2, FINCBTXM="5"), {**unit(3), column: text}, unit(4)]
     path = tmp_path / "fmli171x.csv"
     path.write_text(csv_text(*rows))
-    said = told(ppm.survey.load, path)
+    said = told(survey.load, path)
     assert not any(mark in said for mark in MARKS), said.splitlines()[-1]
     if text == TEXT and column not in ("PSU", "OTHER", "LAST"):
         # the row and the column are all that it takes to find it
@@ -436,7 +437,7 @@ def test_no_message_repeats_a_cell_of_the_survey_file(tmp_path, column, text):
 def test_no_message_repeats_a_line_of_a_damaged_file(tmp_path, spoil):
     path = tmp_path / "fmli171x.csv"
     path.write_text(spoil(csv_text(unit(1), unit(2, FINCBTXM="5"))))
-    said = told(ppm.survey.load, path)
+    said = told(survey.load, path)
     assert "DataFileError" in said
     assert not any(mark in said for mark in MARKS), said.splitlines()[-1]
 

@@ -5,6 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
+from ppm_book import equal_bound_study, open_settings, survey
 from public_names import public_names
 from study_models import counts
 
@@ -29,7 +30,7 @@ SWEEP = ppm.studies.sweep(
     MIXTURE, [(0.7, 0.0)], releases=2, draws=20, random_seed=0, attempts=1,
     conditional_labels=True,
 )
-HOUSEHOLDS = ppm.survey.simulate(40, random_seed=0)
+HOUSEHOLDS = survey.simulate(40, random_seed=0)
 STUDY = ppm.studies.contraction([5], replicates=4, draws=20, random_seed=0)
 
 
@@ -107,11 +108,11 @@ CALLS = {
     "utility.grouped_barycentres": lambda seed: ppm.utility.grouped_barycentres(
         VALUES, np.arange(12) % 2, resamples=5, random_seed=seed
     )[0],
-    "survey.simulate": lambda seed: ppm.survey.simulate(9, random_seed=seed).table["income"],
+    "survey.simulate": lambda seed: survey.simulate(9, random_seed=seed).table["income"],
     "ConsumerExpenditure.subsample": lambda seed: HOUSEHOLDS.subsample(9, random_seed=seed).table[
         "income"
     ],
-    "studies.settings": lambda seed: ppm.studies.settings(
+    "studies.settings": lambda seed: open_settings.settings(
         HOUSEHOLDS,
         [1],
         transformations=["inverse hyperbolic sine"],
@@ -120,7 +121,7 @@ CALLS = {
         random_seed=seed,
         parallel=False,
     ).dataset["local_bound"],
-    "studies.equal_bounds": lambda seed: ppm.studies.equal_bounds(
+    "studies.equal_bounds": lambda seed: equal_bound_study.equal_bounds(
         HOUSEHOLDS, [(1, "inverse hyperbolic sine")], [(0.7, 0.0)], repeats=1, releases=2,
         warmup=5, draws=10, attempts=1, random_seed=seed, parallel=False,
     ).dataset["local_bound"],

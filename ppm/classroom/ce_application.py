@@ -3,6 +3,7 @@
 from types import SimpleNamespace
 
 import numpy as np
+import ppm_book
 
 import ppm
 from ppm.classroom.checking import Exercise, Mistake
@@ -13,7 +14,7 @@ SEED = 2017
 def given():
     """Simulated incomes, releases of them, and the paper's published bounds."""
     data, model, statistics = np.random.SeedSequence(SEED).spawn(3)
-    table = ppm.survey.simulate(300, random_seed=np.random.default_rng(data)).table
+    table = ppm_book.survey.simulate(300, random_seed=np.random.default_rng(data)).table
     income = table["income"].to_numpy()
     rng = np.random.default_rng(model)
     log_income = np.log(np.maximum(income, 1000.0))

@@ -1,6 +1,6 @@
 """The book: what a chapter shows and saves, and how chapters, pages and the ledger are made.
 
-A chapter says ``from ppm import publishing as page``, and then ``page.check``, ``page.table``,
+A chapter says ``from ppm_book import page``, and then ``page.check``, ``page.table``,
 ``page.save``.
 """
 
@@ -9,10 +9,6 @@ from ppm._validation import lazily
 # name -> the module that defines it; the book's dependency tracking reads this table too
 _EXPORTS = {
     "check": "ppm.publishing.parameters",
-    "table": "ppm.publishing.results",
-    "save": "ppm.publishing.results",
-    "save_values": "ppm.publishing.results",
-    "fits_folder": "ppm.publishing.results",
     "contraction_values": "ppm.publishing.ledger_values",
     "application_values": "ppm.publishing.ledger_values",
     "equal_bound_values": "ppm.publishing.ledger_values",

@@ -2,11 +2,11 @@
 
 import numpy as np
 import pandas as pd
+from ppm_book.page import VALUES_FILE
 
 from ppm.publishing.fingerprints import read_json
 from ppm.publishing.ledger import UNJUDGED, judge
 from ppm.publishing.notebooks import DEFAULT_PROFILE
-from ppm.publishing.results import VALUES_FILE
 from ppm.publishing.staging import claims_of
 
 # differences below are rounding; and as many of the others as a reader looks at

@@ -7,8 +7,9 @@ import json
 import re
 from pathlib import Path
 
+from ppm_book.page import VALUES_FILE
+
 from ppm.publishing.notebooks import LEDGER, BookError, cell_source, content_hash, read_cells
-from ppm.publishing.results import VALUES_FILE
 
 
 def study_file(results):
@@ -82,7 +83,7 @@ def changes(before, now):
 def reached_modules(library, path):
     """Files of the library that a notebook depends on, directly or through other modules.
 
-    Nothing is imported: names such as ``ppm.local_bound`` or ``ppm.survey.load`` are looked up in
+    Nothing is imported: names such as ``ppm.local_bound`` or ``ppm_book.survey.load`` are looked up
     the tables of exports, and imports inside functions count. ``ppm/__init__.py`` itself does not,
     because it only forwards.
 

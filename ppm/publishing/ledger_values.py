@@ -1,11 +1,11 @@
 """What the chapters hand to the ledger: numbers with their Monte Carlo errors, by name."""
 
 import numpy as np
+from ppm_book.survey.expenditure import NOT_DRAWN
 
 from ppm import pdp
 from ppm._random import generator
 from ppm.diagnostics import R_HAT_LIMIT
-from ppm.survey.expenditure import NOT_DRAWN
 from ppm.utility import STATISTICS, resample
 
 _GROUPS = 10
@@ -279,7 +279,7 @@ def application_values(sweep, data, distributions, along, *, releases, random_se
     ----------
     sweep : ppm.studies.Sweep
         The synthesizers, with Countweighted.
-    data : ppm.survey.ConsumerExpenditure
+    data : ppm_book.survey.ConsumerExpenditure
         The table.
     distributions : dict of str to dict
         Statistic -> what :meth:`ppm.studies.Sweep.distributions` returned for it at the first
@@ -308,8 +308,8 @@ def application_values(sweep, data, distributions, along, *, releases, random_se
     Examples
     --------
     >>> import numpy as np, ppm
-    >>> data = ppm.survey.simulate(60, random_seed=1)
-    >>> y, _ = ppm.survey.log_income(data)
+    >>> data = ppm_book.survey.simulate(60, random_seed=1)
+    >>> y, _ = ppm_book.survey.log_income(data)
     >>> model = ppm.FiniteMixture(y, np.ones((60, 1)), components=2, warmup=50)
     >>> sweep = ppm.studies.sweep(model, [(0.5, 0.0)], releases=2, draws=50, attempts=1,
     ...                           random_seed=1)
@@ -539,7 +539,7 @@ def equal_bound_values(study):
 
     Parameters
     ----------
-    study : ppm.studies.EqualBoundStudy
+    study : ppm_book.equal_bound_study.EqualBoundStudy
         The study.
 
     Returns
@@ -559,8 +559,8 @@ def equal_bound_values(study):
     Examples
     --------
     >>> import ppm
-    >>> data = ppm.survey.simulate(60, random_seed=1)
-    >>> study = ppm.studies.equal_bounds(
+    >>> data = ppm_book.survey.simulate(60, random_seed=1)
+    >>> study = ppm_book.equal_bound_study.equal_bounds(
     ...     data, [(1, "logarithm, floored")], [(0.5, -0.3)], repeats=2, warmup=10, draws=20,
     ...     releases=4, attempts=2, random_seed=1, parallel=False)
     >>> values = ppm.publishing.equal_bound_values(study)

@@ -10,11 +10,11 @@ import json
 import math
 
 import numpy as np
+from ppm_book.survey.expenditure import SIMULATED
 
 from ppm._random import generator
 from ppm._validation import as_numbers, check_number
 from ppm.disclosure import detection_limit
-from ppm.survey.expenditure import SIMULATED
 from ppm.utility import median_errors
 from ppm.weights import record_weights
 
@@ -141,7 +141,7 @@ def moving_weights(
     Examples
     --------
     >>> import ppm
-    >>> from ppm import publishing as page
+    >>> from ppm_book import page
     >>> counts = ppm.GammaPoisson([3, 4, 18], shape=1.0, rate=0.1)
     >>> page.moving_weights(counts, [4.5, 3.6, 14.8], names="ABC", draws=10, random_seed=1)
     Weights, Δ and ε as c, g and M move (in the book this can be moved: Scale c, Shift g, Limit M)
@@ -224,7 +224,7 @@ def moving_contraction(study):
     Examples
     --------
     >>> import ppm
-    >>> from ppm import publishing as page
+    >>> from ppm_book import page
     >>> study = ppm.studies.contraction([30, 60], replicates=5, draws=20, random_seed=1)
     >>> page.moving_contraction(study)
     Local bounds as databases grow (in the book this can be moved: Records n)
@@ -312,7 +312,7 @@ def moving_release(income, synthetic, errors, *, statistics, simulated):
     Examples
     --------
     >>> import ppm
-    >>> from ppm import publishing as page
+    >>> from ppm_book import page
     >>> income, found = [10_000.0, 30_000.0], {1.0: [[20_000.0, 30_000.0]]}
     >>> errors = {1.0: ppm.utility.release_errors(income, found[1.0])}
     >>> page.moving_release(

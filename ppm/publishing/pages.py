@@ -4,13 +4,13 @@ from collections import Counter
 from pathlib import Path
 
 import numpy as np
+from ppm_book.open_settings import PUBLISHED_BOUNDS
 
 from ppm._validation import needed_for
 from ppm.publishing.checks import NOT_RUN, Verdict, spoken
 from ppm.publishing.ledger import VERDICTS
 from ppm.publishing.notebooks import parameter_rows
 from ppm.publishing.rules import SURE, shown
-from ppm.studies.open_settings import PUBLISHED_BOUNDS
 
 _DATA = {
     "drawn": "data drawn by the study itself",

@@ -294,7 +294,7 @@ def check(**values):
 
     Examples
     --------
-    >>> from ppm import publishing as page
+    >>> from ppm_book import page
     >>> page.check(seed=1)
     >>> try:
     ...     page.check(seed=-1)

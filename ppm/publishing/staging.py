@@ -6,6 +6,8 @@ import re
 import shutil
 from pathlib import Path
 
+from ppm_book.page import VALUES_FILE
+
 from ppm.publishing import checks, ledger
 from ppm.publishing.claims import LedgerError, load_ledger
 from ppm.publishing.exercises import launch_links, repository_address, stage_exercises
@@ -21,14 +23,13 @@ from ppm.publishing.notebooks import (
     load_profile,
 )
 from ppm.publishing.pages import checks_page, finding_part, ledger_page, parameters_page
-from ppm.publishing.results import VALUES_FILE
 
 # the ledger refers to this chapter if the book has it, and the introduction shows what it found
 SETTINGS_CHAPTER = "application_settings"
 BOX_TITLE = "How this chapter was made"
 # what figures bring besides their pictures, within the folder that Jupyter Book sees
 FIGURES = "book/_static/figures"
-# as ppm.plots names it
+# as ppm_book.plots names it
 FIGURE_TYPE = "application/vnd.ppm.figure+json"
 IMAGE_TYPES = ("image/png", "image/svg+xml", "image/jpeg", "image/gif")
 

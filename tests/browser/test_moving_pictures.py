@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 from conftest import ROOT
+from ppm_book import page
 from tour import PHONE, Tour, opened
 
 import ppm
-from ppm import publishing as page
 from ppm.publishing.moving import on_the_page
 from ppm.publishing.printing import find_chromium
 

@@ -11,6 +11,7 @@ from conftest import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from layouts import REFUSED, SAME, SAME_OR_REFUSED, matrices, same, unit_interval, vectors
+from ppm_book import survey
 
 import ppm
 
@@ -202,7 +203,7 @@ NUMBERS = {
         lambda v: ppm.FiniteMixture(np.arange(N), v).fingerprint(),
         matrices(amounts, rows=(N, N), columns=(1, 2)),
     ),
-    "survey.income_from_power, values": (ppm.survey.income_from_power, records),
+    "survey.income_from_power, values": (survey.income_from_power, records),
 }
 
 

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 from layouts import HUGE, TINY, matrices, unit_interval, vectors
+from ppm_book import survey
 
 import ppm
 
@@ -223,8 +224,8 @@ SETTINGS = {
     "draws": lambda v: ppm.GammaPoisson([1]).fit(draws=min(v, 10) if type(v) is int else v),
     "random_seed": lambda v: ppm.GammaPoisson([1]).fit(draws=1, random_seed=v),
     "outside": lambda v: ppm.tail_bound(np.ones((9, 1)), outside=v),
-    "lowest": lambda v: ppm.survey.income_from_power([1.0], lowest=v),
-    "power": lambda v: ppm.survey.income_from_power([1.0], v),
+    "lowest": lambda v: survey.income_from_power([1.0], lowest=v),
+    "power": lambda v: survey.income_from_power([1.0], v),
     "bins": lambda v: ppm.studies.histogram_release(
         [1.0], (0, 1), bins=min(v, 10) if type(v) is int else v, epsilon=1.0
     ),

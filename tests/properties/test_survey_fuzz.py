@@ -12,11 +12,10 @@ import pytest
 from conftest import examples
 from hypothesis import given
 from hypothesis import strategies as st
+from ppm_book import survey
+from ppm_book.survey import DataFileError, files
+from ppm_book.survey.expenditure import LABELS
 from survey_files import UNIT, csv_text, unit
-
-import ppm
-from ppm.survey import DataFileError, files
-from ppm.survey.expenditure import LABELS
 
 # no number of a message or of another cell: row numbers, sizes and codes are short
 INCOMES = ["987654.5", "876543.25", "765432", "654321.75"]
@@ -33,7 +32,7 @@ def folder(tmp_path_factory):
 def outcome(path, **settings):
     """What is read, or None; a refusal is one line that names the file and shows no record."""
     try:
-        data = ppm.survey.load(path, **settings)
+        data = survey.load(path, **settings)
     except DataFileError as error:
         told = str(error)
         assert path.name in told or "fml" in told.lower()
@@ -293,7 +292,7 @@ def test_a_zip_bomb_is_refused_before_it_is_unpacked(folder, monkeypatch):
     path.write_bytes(archive([("fmli171x.csv", b"0" * (2 * 10**6))]))
     assert path.stat().st_size < 10_000
     with pytest.raises(DataFileError, match=r"^intrvw17\.zip: what there is to read comes to"):
-        ppm.survey.load(path)
+        survey.load(path)
 
 
 @examples(100)
@@ -309,6 +308,6 @@ def test_any_quarters_are_taken_or_refused_by_name(folder, quarters):
     path = folder / "intrvw17.zip"
     path.write_bytes(WHOLE)
     try:
-        ppm.survey.load(path, quarters=quarters)
+        survey.load(path, quarters=quarters)
     except ValueError as error:
         assert "quarters" in str(error) and "\n" not in str(error) and str(error).isprintable()

@@ -7,6 +7,7 @@ from conftest import examples
 from hypothesis import assume, given
 from hypothesis import strategies as st
 from layouts import HUGE, TINY, matrices, unit_interval, vectors
+from ppm_book import open_settings, survey
 
 import ppm
 from ppm.studies.combining import RULES
@@ -263,37 +264,37 @@ dollars = st.one_of(st.floats(-1e7, 1e7), st.sampled_from([0.0, 1e-300, 1e200, -
 @given(vectors(dollars), st.floats(0.05, 1.0), st.floats(1.0, 1e6))
 def test_the_power_of_income_has_a_way_back_and_keeps_the_order(income, power, unit):
     table = pd.DataFrame({"income": income})
-    found = ppm.survey.power_income(table, power, unit)
+    found = survey.power_income(table, power, unit)
     assert np.array_equal(np.sign(found), np.sign(income / unit))
     assert np.all(np.diff(found[np.argsort(income)]) >= 0)
-    back = ppm.survey.income_from_power(found, power, unit)
+    back = survey.income_from_power(found, power, unit)
     assert back == pytest.approx(income, rel=1e-9, abs=1e-290)
-    kept = ppm.survey.income_from_power(found, power, unit, lowest=0.0, highest=1e5)
+    kept = survey.income_from_power(found, power, unit, lowest=0.0, highest=1e5)
     assert np.all((kept >= 0) & (kept <= 1e5))
 
 
 @given(vectors(dollars), st.floats(1e-3, 1e6))
 def test_logarithms_of_income_have_a_way_back_above_the_floor(income, floor):
     table = pd.DataFrame({"income": income}, index=np.arange(income.size)[::-1])
-    values, floored = ppm.survey.log_income(table, floor)
+    values, floored = survey.log_income(table, floor)
     assert np.exp(values) == pytest.approx(np.maximum(income, floor), rel=1e-9)
     assert floored == np.count_nonzero(income < floor)
     for name in ("inverse hyperbolic sine", "logarithm, shifted", "logarithm, floored"):
-        moved = ppm.studies.transformed_income(table, name, floor=floor)
+        moved = open_settings.transformed_income(table, name, floor=floor)
         assert np.isfinite(moved).all()
         assert np.all(np.diff(moved[np.argsort(income)]) >= 0)
-    sine = ppm.studies.transformed_income(table, "inverse hyperbolic sine")
+    sine = open_settings.transformed_income(table, "inverse hyperbolic sine")
     assert np.sinh(sine) == pytest.approx(income, rel=1e-9)
 
 
 @pytest.mark.parametrize("values", [[1e100], [-1e308], [np.inf]])
 def test_a_transformed_value_beyond_all_dollars_stays_within_the_limits_that_are_given(values):
-    found = ppm.survey.income_from_power(values, lowest=-7_000.0, highest=2e6)
+    found = survey.income_from_power(values, lowest=-7_000.0, highest=2e6)
     assert found.tolist() == [2e6 if values[0] > 0 else -7_000.0]
     with pytest.raises(
         ValueError, match="^values: 1 of 1 lie beyond the largest number in dollars"
     ):
-        ppm.survey.income_from_power(values)
+        survey.income_from_power(values)
 
 
 # ---- histogram -----------------------------------------------------------------------------------

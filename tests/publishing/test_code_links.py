@@ -6,7 +6,7 @@ from ppm.publishing.code_links import described, with_links
 
 PLACES = {
     name: ("book/library/page", name) for name in (
-        "ppm.local_bound", "ppm.PseudoPosteriorMechanism", "ppm.plots.violins", "ppm.pdp.add",
+        "ppm.local_bound", "ppm.PseudoPosteriorMechanism", "ppm_book.plots.violins", "ppm.pdp.add",
         "ppm.utility.add", "ppm.publishing.table", "ppm.mechanism.MechanismResult.epsilon",
         "ppm.Synthesizer.fit",
     )
@@ -26,7 +26,7 @@ def linked(html):
     [
         (("ppm", "local_bound"), "ppm.local_bound"),
         (("page", "table"), "ppm.publishing.table"),
-        (("ppm", "plots", "violins"), "ppm.plots.violins"),
+        (("ppm", "plots", "violins"), "ppm_book.plots.violins"),
         (("ppm", "plots"), None),
         (("table", "local_bound"), None),
     ],
@@ -43,7 +43,7 @@ def test_a_dotted_name_in_a_code_cell_links_to_its_description(words, name):
         ("local_bound(log_lik, weights)", "ppm.local_bound"),
         ("ppm.local_bound", "ppm.local_bound"),
         ("PseudoPosteriorMechanism", "ppm.PseudoPosteriorMechanism"),
-        ("violins(draws)", "ppm.plots.violins"),
+        ("violins(draws)", "ppm_book.plots.violins"),
         ("result.epsilon(releases)", "ppm.mechanism.MechanismResult.epsilon"),
         ("synthesizer.fit(weights)", "ppm.Synthesizer.fit"),
         # a variable that is called like a function, one of two, and no name at all

@@ -10,13 +10,14 @@ import pytest
 import xarray as xr
 from conftest import ROOT
 from known_studies import equal_bound_study
+from ppm_book import survey
+from ppm_book.page import data_kind
 
 import ppm
 from ppm.diagnostics import BoundDiagnostics
 from ppm.publishing.claims import load_ledger
 from ppm.publishing.ledger import judge
 from ppm.publishing.ledger_values import _error_over_releases, measured
-from ppm.publishing.results import data_kind
 from ppm.studies.contraction_study import ContractionStudy
 from ppm.studies.risk_utility import Sweep, SweepEntry
 
@@ -226,7 +227,7 @@ def test_extremes_are_averages_over_studies_and_the_rest_is_of_all_databases():
 
 @pytest.fixture(scope="module")
 def data():
-    return ppm.survey.simulate(2000, random_seed=3)
+    return survey.simulate(2000, random_seed=3)
 
 
 def paper_world(data, *, em_moves=0.4, dp_moves=0.0, em_bound=1.0, em_lower=True, agree=True):

@@ -8,9 +8,9 @@ import subprocess
 import numpy as np
 import pytest
 from conftest import ROOT
+from ppm_book import page
 
 import ppm
-from ppm import publishing as page
 from ppm.publishing import moving
 
 SCRIPT = ROOT / "book" / "_static" / "moving.js"

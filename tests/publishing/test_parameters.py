@@ -4,8 +4,8 @@ import math
 
 import numpy as np
 import pytest
+from ppm_book import page
 
-from ppm import publishing as page
 from ppm.publishing.notebooks import describe
 from ppm.publishing.parameters import PARAMETERS, ParameterError, parse_value
 

@@ -5,10 +5,10 @@ from functools import partial
 
 import numpy as np
 import pytest
+from ppm_book import equal_bound_study, open_settings, survey
+from ppm_book.open_settings import TRANSFORMATIONS
 
 import ppm
-from ppm.studies import equal_bound_study, open_settings
-from ppm.studies.open_settings import TRANSFORMATIONS
 
 LOG, ASINH = TRANSFORMATIONS[:2]
 COUNTS = np.random.default_rng(2).poisson(20, 30)
@@ -24,7 +24,7 @@ def threads():
 
 @pytest.fixture(scope="module")
 def households():
-    return ppm.survey.simulate(40, random_seed=1)
+    return survey.simulate(40, random_seed=1)
 
 
 @pytest.fixture(scope="module")
@@ -37,12 +37,12 @@ def studies(households):
         ).dataset
 
     def settings(components, **where):
-        return ppm.studies.settings(
+        return open_settings.settings(
             households, components, transformations=[ASINH], **SHORT, **where
         ).dataset
 
     def equal(pairs, **where):
-        return ppm.studies.equal_bounds(
+        return equal_bound_study.equal_bounds(
             households, pairs, [(0.7, 0.0)], repeats=1, releases=2, attempts=1, **SHORT, **where
         ).dataset
 
@@ -82,9 +82,9 @@ def test_a_combination_that_fails_is_a_row_and_its_numbers_are_missing(
 ):
     for module in (open_settings, equal_bound_study):
         monkeypatch.setattr(module, "FiniteMixture", FailsWithTwo)
-    settings = partial(ppm.studies.settings, households, [1, 2], transformations=[LOG], **SHORT)
+    settings = partial(open_settings.settings, households, [1, 2], transformations=[LOG], **SHORT)
     equal = partial(
-        ppm.studies.equal_bounds, households, [(2, LOG), (1, LOG)], [(0.7, 0.0)], repeats=1,
+        equal_bound_study.equal_bounds, households, [(2, LOG), (1, LOG)], [(0.7, 0.0)], repeats=1,
         releases=2, attempts=1, **SHORT,
     )
     for study in (settings, equal):

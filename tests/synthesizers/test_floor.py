@@ -6,6 +6,7 @@ import arviz as az
 import numpy as np
 import pytest
 import xarray as xr
+from ppm_book import survey
 from scipy import stats
 from scipy.special import expit, log_expit
 from survey_files import csv_text, unit
@@ -285,10 +286,10 @@ def test_another_floor_is_another_model():
 
 @pytest.mark.parametrize("dollars", [1.0, 0.01, 7.0, 1000.0, 12345.678])
 def test_the_logarithm_of_a_floor_is_found_whatever_way_it_was_computed(dollars):
-    data = ppm.survey.simulate(300, random_seed=2)
+    data = survey.simulate(300, random_seed=2)
     data.table.loc[:40, "income"] = 0.0
-    response, count = ppm.survey.log_income(data, dollars)
-    predictors, _ = ppm.survey.predictor_matrix(data)
+    response, count = survey.log_income(data, dollars)
+    predictors, _ = survey.predictor_matrix(data)
     model = FiniteMixture(response, predictors, floor=np.log(dollars))
     at = model.floor.reached
     np.testing.assert_array_equal(at, data.table["income"] <= dollars)
@@ -340,16 +341,16 @@ def households(tmp_path_factory):
     ]
     path = tmp_path_factory.mktemp("ce") / "fmli171x.csv"
     path.write_text(csv_text(*rows))
-    return ppm.survey.load(path)
+    return survey.load(path)
 
 
 SHORT = {"components": 3, "warmup": 60, "parallel": False}
 
 
 def model_of(data, **settings):
-    response, count = ppm.survey.log_income(data, 1.0)
+    response, count = survey.log_income(data, 1.0)
     assert count == data.nonpositive == 31
-    predictors, _ = ppm.survey.predictor_matrix(data)
+    predictors, _ = survey.predictor_matrix(data)
     return FiniteMixture(response, predictors, **SHORT | settings)
 
 

@@ -14,13 +14,12 @@ import numpy as np
 import pandas as pd
 import pytest
 from conftest import ROOT
+from ppm_book import survey
+from ppm_book.survey import files
+from ppm_book.survey.design import left_out_columns, log_income, predictor_matrix
+from ppm_book.survey.expenditure import LABELS
+from ppm_book.survey.files import DataFileError
 from survey_files import UNIT, csv_text, unit
-
-from ppm import survey
-from ppm.survey import files
-from ppm.survey.design import left_out_columns, log_income, predictor_matrix
-from ppm.survey.expenditure import LABELS
-from ppm.survey.files import DataFileError
 
 DIARY = ROOT.parent / "shared" / "data" / "diary17.zip"
 needs_diary = pytest.mark.skipif(
@@ -1057,7 +1056,7 @@ def test_download_without_pooch(tmp_path, monkeypatch):
 def test_import_is_light():
     """Reading and simulating need no PyMC, matplotlib or pooch."""
     code = (
-        "import sys, ppm; ppm.survey.predictor_matrix(ppm.survey.simulate(20)); "
+        "import sys; from ppm_book import survey; survey.predictor_matrix(survey.simulate(20)); "
         "print([m for m in ('pymc', 'jax', 'matplotlib', 'pooch', 'requests') if m in sys.modules])"
     )
     done = subprocess.run(

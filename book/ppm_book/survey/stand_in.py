@@ -4,7 +4,7 @@ import numpy as np
 
 from ppm._random import generator
 from ppm._validation import shown
-from ppm.survey.expenditure import ConsumerExpenditure, as_table
+from ppm_book.survey.expenditure import ConsumerExpenditure, as_table
 
 # Shares rounded from margins of the published 2017 survey, many of them altered, and effects
 # made up: they give the stand-in a plausible look and are no estimates of anything.
@@ -57,7 +57,7 @@ _NONPOSITIVE_SHARE = 0.0014
 
 
 def simulate(n=6208, *, random_seed=2017):
-    """Simulate a stand-in for the paper's sample, with the columns :func:`ppm.survey.load` gives.
+    """Simulate a stand-in for the paper's sample, with the columns of :func:`load`.
 
     Household traits depend on one another (education and marital status on age, family size on
     marital status, urban type on CBSA status, …). Log income is a regression on them plus a
@@ -87,8 +87,8 @@ def simulate(n=6208, *, random_seed=2017):
 
     Examples
     --------
-    >>> import ppm
-    >>> data = ppm.survey.simulate(100, random_seed=1)
+    >>> from ppm_book import survey
+    >>> data = survey.simulate(100, random_seed=1)
     >>> len(data.table), data.simulated
     (100, True)
     """

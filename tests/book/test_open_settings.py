@@ -6,19 +6,19 @@ import numpy as np
 import pytest
 import xarray as xr
 from conftest import ROOT, by_definition
+from ppm_book import open_settings, plots, survey
+from ppm_book.open_settings import PUBLISHED_BOUNDS, TRANSFORMATIONS, SettingsStudy
 from scipy import stats
 
 import ppm
 from ppm.publishing.claims import load_ledger
-from ppm.studies import open_settings
-from ppm.studies.open_settings import PUBLISHED_BOUNDS, TRANSFORMATIONS, SettingsStudy
 
 SMALL = {"chains": 2, "warmup": 20, "draws": 20, "random_seed": 4, "parallel": False}
 
 
 @pytest.fixture(scope="module")
 def data():
-    data = ppm.survey.simulate(300, random_seed=5)
+    data = survey.simulate(300, random_seed=5)
     table = data.table.copy()
     table.loc[:1, "income"] = -7000.0
     return replace(data, table=table)
@@ -43,7 +43,7 @@ def noted(data):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(open_settings, "FiniteMixture", Noted)
         Noted.fits = []
-        found = ppm.studies.settings(data, (1, 2), transformations=TRANSFORMATIONS[:2], **SMALL)
+        found = open_settings.settings(data, (1, 2), transformations=TRANSFORMATIONS[:2], **SMALL)
     return found, Noted.fits
 
 
@@ -62,25 +62,25 @@ def test_the_published_bounds_are_the_ledgers():
 
 
 def test_the_transformations_of_incomes_that_have_no_logarithm():
-    table = ppm.survey.simulate(60, random_seed=1).table.copy()
+    table = survey.simulate(60, random_seed=1).table.copy()
     table.loc[:3, "income"] = [-71138.0, -7000.0, 0.0, 50_000.0]
     floored, hyperbolic, shifted = (
-        ppm.studies.transformed_income(table, name)[:4] for name in TRANSFORMATIONS
+        open_settings.transformed_income(table, name)[:4] for name in TRANSFORMATIONS
     )
     np.testing.assert_allclose(floored, [0, 0, 0, np.log(50_000)])
     np.testing.assert_allclose(hyperbolic[[0, 3]], [-np.log(2 * 71138), np.log(100_000)])
     assert hyperbolic[2] == 0
     np.testing.assert_allclose(shifted, [0, 0, np.log(7001), np.log(57_001)])
-    more = ppm.studies.transformed_income(table, TRANSFORMATIONS[2], shift=71_139.0)
+    more = open_settings.transformed_income(table, TRANSFORMATIONS[2], shift=71_139.0)
     assert more[0] == 0 < more[1]
-    assert ppm.studies.transformed_income(table, TRANSFORMATIONS[0], floor=1000.0)[2] == np.log(
+    assert open_settings.transformed_income(table, TRANSFORMATIONS[0], floor=1000.0)[2] == np.log(
         1000
     )
 
 
 def test_one_component_is_a_normal_regression_of_the_transformed_income(data, noted):
-    predictors, _ = ppm.survey.predictor_matrix(data)
-    responses = [ppm.studies.transformed_income(data, name) for name in TRANSFORMATIONS[:2]]
+    predictors, _ = survey.predictor_matrix(data)
+    responses = [open_settings.transformed_income(data, name) for name in TRANSFORMATIONS[:2]]
     seen = set()
     for response, components, *_, fit in noted[1]:
         (which,) = [i for i, y in enumerate(responses) if np.array_equal(y, response)]
@@ -99,7 +99,7 @@ def test_every_number_of_the_study_is_that_of_its_own_fit(data, noted):
     # no two fits have the same stream
     assert len({stream for *_, stream, _, _ in fits}) == 28
     for name in TRANSFORMATIONS[:2]:
-        response = ppm.studies.transformed_income(data, name)
+        response = open_settings.transformed_income(data, name)
         for components in (1, 2):
             here = [
                 rest for y, k, *rest in fits
@@ -143,18 +143,18 @@ def test_weights_lower_the_bounds_along_the_settings(study):
 
 
 def test_a_combination_does_not_depend_on_the_others_or_on_the_cores(data, study):
-    alone = ppm.studies.settings(data, [2], transformations=[TRANSFORMATIONS[1]], **SMALL)
+    alone = open_settings.settings(data, [2], transformations=[TRANSFORMATIONS[1]], **SMALL)
     xr.testing.assert_identical(
         alone.dataset,
         study.dataset.sel(transformation=[TRANSFORMATIONS[1]], components=[2]),
     )
-    shared = ppm.studies.settings(
+    shared = open_settings.settings(
         data, [1, 2], transformations=[TRANSFORMATIONS[1]], **SMALL | {"parallel": True}
     )
     xr.testing.assert_identical(
         shared.dataset, study.dataset.sel(transformation=[TRANSFORMATIONS[1]])
     )
-    other = ppm.studies.settings(
+    other = open_settings.settings(
         data, [2], transformations=[TRANSFORMATIONS[1]], **SMALL | {"random_seed": 5}
     )
     assert (other.dataset["local_bound"] != alone.dataset["local_bound"]).all()
@@ -246,7 +246,7 @@ def test_the_table_has_every_bound_and_ends_with_the_published_row(study):
 
 
 def test_the_figure_has_a_line_for_every_k_and_the_published_one_in_every_panel(study):
-    panels = ppm.plots.settings_bounds(study, simulated=True).axes
+    panels = plots.settings_bounds(study, simulated=True).axes
     assert [axes.get_title() for axes in panels] == list(TRANSFORMATIONS[:2])
     bounds = study.dataset["local_bound"]
     for axes in panels:
@@ -275,4 +275,4 @@ def test_the_figure_has_a_line_for_every_k_and_the_published_one_in_every_panel(
 )
 def test_wrong_settings_are_named(data, change, told):
     with pytest.raises(ValueError, match=told):
-        ppm.studies.settings(data, **{"components": [1], **SMALL, **change})
+        open_settings.settings(data, **{"components": [1], **SMALL, **change})

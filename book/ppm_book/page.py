@@ -1,4 +1,4 @@
-"""Result tables: how a notebook shows them and hands them to whoever ran it."""
+"""What a chapter shows and saves: ``from ppm_book import page``."""
 
 import json
 import os
@@ -8,9 +8,9 @@ from pathlib import Path
 import pandas as pd
 
 from ppm._validation import needed_for
-from ppm.publishing.files import write_whole
-from ppm.survey.expenditure import PAPER_QUARTERS, SIMULATED
+from ppm_book.survey.expenditure import PAPER_QUARTERS, SIMULATED
 
+ROOT = Path(__file__).resolve().parents[2]
 # the folder a run collects its tables in, set by ``ppm run`` and by the book's builder
 RESULTS_VARIABLE = "PPM_RESULTS"
 # the folder it keeps its fits in
@@ -43,7 +43,7 @@ def save(table, name):
     Outside a run nothing is written.
 
     >>> import pandas as pd
-    >>> from ppm import publishing as page
+    >>> from ppm_book import page
     >>> page.save(pd.DataFrame({"Δ": [1.2345]}), "bounds")
     """
     if not re.fullmatch(r"[a-z0-9_]+", name):
@@ -74,7 +74,7 @@ def save_values(values, *, data):
     --------
     Outside a run nothing is written.
 
-    >>> from ppm import publishing as page
+    >>> from ppm_book import page
     >>> page.save_values({"local bound": {"value": 3.4, "error": 0.1}}, data=None)
     """
     for name, entry in values.items():
@@ -107,7 +107,7 @@ def fits_folder():
     --------
     Outside a run there is none.
 
-    >>> from ppm import publishing as page
+    >>> from ppm_book import page
     >>> page.fits_folder() is None
     True
     """
@@ -122,7 +122,7 @@ def data_kind(data):
 
     Parameters
     ----------
-    data : ppm.survey.ConsumerExpenditure
+    data : ppm_book.survey.ConsumerExpenditure
         The table.
     """
     if data.simulated:
@@ -141,10 +141,7 @@ def _save(name, text):
     """Write a file into the folder of the run, if there is one."""
     folder = os.environ.get(RESULTS_VARIABLE)
     if folder:
-        path = Path(folder) / name
-        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        # computed from the records, outside any epsilon
-        write_whole(path, text, private=True)
+        Path(folder, name).write_text(text, "utf-8")
 
 
 def table(table, caption, *, digits=2, simulated=False):
@@ -169,7 +166,7 @@ def table(table, caption, *, digits=2, simulated=False):
     Examples
     --------
     >>> import pandas as pd
-    >>> from ppm import publishing as page
+    >>> from ppm_book import page
     >>> styled = page.table(pd.DataFrame({"Δ": [1.2345]}), "Local bound.")
     >>> styled.caption, "1.23" in styled.to_html()
     ('Local bound.', True)
@@ -196,3 +193,9 @@ def table(table, caption, *, digits=2, simulated=False):
     # the book's theme knows how to lay out tables of this class
     styler = styler.set_table_attributes('class="dataframe"')
     return styler.set_caption(f"{caption} {SIMULATED}" if simulated else caption)
+
+
+def __getattr__(name):
+    import ppm.publishing
+
+    return getattr(ppm.publishing, name)

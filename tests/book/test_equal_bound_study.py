@@ -8,12 +8,13 @@ import pytest
 import xarray as xr
 from conftest import by_definition
 from known_studies import ASINH, LOG, equal_bound_study
+from ppm_book import equal_bound_study as module
+from ppm_book import plots, survey
+from ppm_book.equal_bound_study import COMPARED, MECHANISMS
 from scipy import stats
 
 import ppm
-from ppm.studies import equal_bound_study as module
 from ppm.studies import tasks
-from ppm.studies.equal_bound_study import COMPARED, MECHANISMS
 
 SMALL = {
     "repeats": 2, "releases": 6, "warmup": 10, "draws": 20, "attempts": 2, "random_seed": 4,
@@ -24,7 +25,7 @@ PAIRS, SETTINGS = [(1, LOG), (2, ASINH)], [(0.7, 0.0), (0.5, -0.3)]
 
 @pytest.fixture(scope="module")
 def data():
-    return ppm.survey.simulate(200, random_seed=5)
+    return survey.simulate(200, random_seed=5)
 
 
 class Noted(ppm.FiniteMixture):
@@ -49,7 +50,7 @@ def noted(data):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(module, "FiniteMixture", Noted)
         Noted.fits, Noted.releases = [], []
-        found = ppm.studies.equal_bounds(data, PAIRS, SETTINGS, **SMALL)
+        found = module.equal_bounds(data, PAIRS, SETTINGS, **SMALL)
     return found, Noted.fits, Noted.releases
 
 
@@ -133,7 +134,7 @@ def dp_of(run, setting):
 
 
 def test_the_bound_of_emweighted_is_its_own_and_near_that_of_dpweighted(data):
-    study = ppm.studies.equal_bounds(
+    study = module.equal_bounds(
         data, PAIRS[:1], SETTINGS[:1], **SMALL | {"attempts": 8, "draws": 60, "warmup": 40}
     )
     bounds = study.dataset["local_bound"]
@@ -151,7 +152,7 @@ def test_a_combination_does_not_depend_on_the_others_or_on_the_cores(data, noted
         return [function(job) for job in jobs[::-1]][::-1]
 
     monkeypatch.setattr(tasks, "run_chains", elsewhere)
-    alone = ppm.studies.equal_bounds(data, PAIRS[:1], SETTINGS, **SMALL | {"parallel": True})
+    alone = module.equal_bounds(data, PAIRS[:1], SETTINGS, **SMALL | {"parallel": True})
     xr.testing.assert_identical(alone.dataset, noted[0].dataset.isel(combination=[0]))
     assert asked == [True]
 
@@ -159,7 +160,7 @@ def test_a_combination_does_not_depend_on_the_others_or_on_the_cores(data, noted
 @pytest.fixture(scope="module")
 def repaired():
     """One normal regression of normal log incomes, and of the same with a few near zero."""
-    clean = ppm.survey.simulate(1500, random_seed=8)
+    clean = survey.simulate(1500, random_seed=8)
     table = clean.table.copy()
     rng = np.random.default_rng(1)
     table["income"] = np.exp(rng.normal(10.8, 0.6, len(table)))
@@ -168,7 +169,7 @@ def repaired():
     spoilt.loc[rng.choice(len(table), 12, replace=False), "income"] = 1.0
     settings = SMALL | {"repeats": 1, "releases": 40, "warmup": 30, "draws": 60, "attempts": 3}
     return [
-        ppm.studies.equal_bounds(one, PAIRS[:1], [(0.7, 0.0)], **settings).dataset["off"]
+        module.equal_bounds(one, PAIRS[:1], [(0.7, 0.0)], **settings).dataset["off"]
         .sel(statistic="90th percentile").isel(combination=0, setting=0)
         for one in (clean, replace(clean, table=spoilt))
     ]
@@ -258,7 +259,7 @@ def test_the_table_has_every_fit_averaged_over_the_repeats(noted):
 
 def test_the_figure_has_a_panel_a_combination_and_setting_and_a_point_a_repeat(noted):
     study = noted[0]
-    figure = ppm.plots.equal_bounds(study, simulated=True)
+    figure = plots.equal_bounds(study, simulated=True)
     titles = [axes.get_title() for axes in figure.axes]
     assert titles == [
         f"{label}\n{setting}" for setting in ("(0.7, 0)", "(0.5, -0.3)") for label in study.labels
@@ -271,7 +272,7 @@ def test_the_figure_has_a_panel_a_combination_and_setting_and_a_point_a_repeat(n
         off = study.dataset["off"].isel(setting=setting, combination=combination)
         expected = off.transpose("mechanism", "repeat", "statistic").values.reshape(5, -1)
         np.testing.assert_array_equal([line.get_ydata() for line in lines], expected)
-    shown = ppm.plots.drawn_data(figure)
+    shown = plots.drawn_data(figure)
     here = shown[(shown["series"] == "EMweighted") & (shown["panel"] == titles[0])]
     off = study.dataset["off"].isel(setting=0, combination=0).sel(mechanism="EMweighted")
     for name, values in here.groupby("x")["y"]:
@@ -298,4 +299,4 @@ def test_the_figure_has_a_panel_a_combination_and_setting_and_a_point_a_repeat(n
 def test_wrong_settings_are_named(data, change, told):
     settings = {"combinations": PAIRS, "configurations": SETTINGS, **SMALL, **change}
     with pytest.raises(ValueError, match=told):
-        ppm.studies.equal_bounds(data, **settings)
+        module.equal_bounds(data, **settings)

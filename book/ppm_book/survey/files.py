@@ -29,10 +29,10 @@ class DataFileError(ValueError):
 
     Examples
     --------
-    >>> import ppm
+    >>> from ppm_book import survey
     >>> try:
-    ...     ppm.survey.load("notes.csv")
-    ... except ppm.survey.DataFileError as error:
+    ...     survey.load("notes.csv")
+    ... except survey.DataFileError as error:
     ...     print(str(error).partition(":")[0])
     notes.csv is not a Consumer Expenditure FMLI or FMLD file
     """

@@ -7,7 +7,7 @@ import zipfile
 import numpy as np
 
 from ppm._validation import check_folder, needed_for
-from ppm.survey.files import DataFileError
+from ppm_book.survey.files import DataFileError
 
 BUREAU_URL = "https://www.bls.gov/cex/pumd/data/comma"
 
@@ -40,7 +40,7 @@ def download(
     Returns
     -------
     pathlib.Path
-        The zip, for :func:`ppm.survey.load`.
+        The zip, for :func:`ppm_book.survey.load`.
 
     Raises
     ------
@@ -58,8 +58,8 @@ def download(
     --------
     The first download prints the file's SHA256; later calls compare it and say nothing.
 
-    >>> import ppm
-    >>> ppm.survey.download("data").name
+    >>> from ppm_book import survey
+    >>> survey.download("data").name
     'intrvw17.zip'
     """
     if isinstance(year, bool) or not isinstance(year, int | np.integer) or not 2015 <= year < 2100:
@@ -108,7 +108,7 @@ def download(
 
 def _fetch(url, target, contact):
     """Download `url` to `target`, or leave nothing and raise one ConnectionError."""
-    with needed_for("ppm.survey.download"):
+    with needed_for("ppm_book.survey.download"):
         import pooch
         import requests
 

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 
 from ppm._validation import as_numbers, check_number, shown
-from ppm.survey.expenditure import LABELS, ConsumerExpenditure
+from ppm_book.survey.expenditure import LABELS, ConsumerExpenditure
 
 
 def predictor_matrix(table):
@@ -13,7 +13,7 @@ def predictor_matrix(table):
     Parameters
     ----------
     table : pandas.DataFrame or ConsumerExpenditure
-        With the ten categorical columns of :func:`ppm.survey.load`, in which no value is missing.
+        With the ten categorical columns of :func:`load`, in which no value is missing.
         Other columns are ignored.
 
     Returns
@@ -41,8 +41,8 @@ def predictor_matrix(table):
 
     Examples
     --------
-    >>> import ppm
-    >>> X, names = ppm.survey.predictor_matrix(ppm.survey.simulate(100, random_seed=1))
+    >>> from ppm_book import survey
+    >>> X, names = survey.predictor_matrix(survey.simulate(100, random_seed=1))
     >>> X.shape == (100, len(names)), names[0]
     (True, 'intercept')
     """
@@ -51,7 +51,7 @@ def predictor_matrix(table):
 
 
 def left_out_columns(table):
-    """Say which categories have no column in :func:`ppm.survey.predictor_matrix`, and why.
+    """Say which categories have no column in :func:`ppm_book.survey.predictor_matrix`, and why.
 
     Parameters
     ----------
@@ -71,9 +71,9 @@ def left_out_columns(table):
 
     Examples
     --------
-    >>> import ppm
-    >>> data = ppm.survey.simulate(100, random_seed=1)
-    >>> found = ppm.survey.left_out_columns(data)
+    >>> from ppm_book import survey
+    >>> data = survey.simulate(100, random_seed=1)
+    >>> found = survey.left_out_columns(data)
     >>> found["gender: male"], found["family_size: 10"]
     ('baseline', 'not observed')
     """
@@ -86,7 +86,7 @@ def _design(table):
     for name in LABELS:
         if not isinstance(table[name].dtype, pd.CategoricalDtype):
             raise ValueError(
-                f"table: column {name} is not categorical; ppm.survey.load makes it so"
+                f"table: column {name} is not categorical; ppm_book.survey.load makes it so"
             )
         positions = table[name].cat.codes.to_numpy()
         baseline = positions.min()
@@ -149,8 +149,9 @@ def log_income(table, floor=1.0):
 
     Examples
     --------
+    >>> from ppm_book import survey
     >>> import pandas as pd, ppm
-    >>> values, floored = ppm.survey.log_income(pd.DataFrame({"income": [-500.0, 1.0, 50_000.0]}))
+    >>> values, floored = survey.log_income(pd.DataFrame({"income": [-500.0, 1.0, 50_000.0]}))
     >>> values.round(2), floored
     (array([ 0.  ,  0.  , 10.82]), 1)
     """
@@ -197,8 +198,9 @@ def power_income(table, power=0.2, unit=50_000.0):
 
     Examples
     --------
+    >>> from ppm_book import survey
     >>> import pandas as pd, ppm
-    >>> ppm.survey.power_income(pd.DataFrame({"income": [-500.0, 0.0, 50_000.0]})).round(2)
+    >>> survey.power_income(pd.DataFrame({"income": [-500.0, 0.0, 50_000.0]})).round(2)
     array([-0.4,  0. ,  1. ])
     """
     power, unit = _check_power(power, unit)
@@ -212,7 +214,7 @@ def income_from_power(values, power=0.2, unit=50_000.0, *, lowest=None, highest=
     Parameters
     ----------
     values : array_like
-        On the scale of :func:`ppm.survey.power_income`.
+        On the scale of :func:`ppm_book.survey.power_income`.
     power, unit
         As there.
     lowest, highest : float, optional
@@ -232,8 +234,8 @@ def income_from_power(values, power=0.2, unit=50_000.0, *, lowest=None, highest=
 
     Examples
     --------
-    >>> import ppm
-    >>> ppm.survey.income_from_power([-0.5, 1.0, 3.0], highest=2_000_000.0).tolist()
+    >>> from ppm_book import survey
+    >>> survey.income_from_power([-0.5, 1.0, 3.0], highest=2_000_000.0).tolist()
     [-1562.5, 50000.0, 2000000.0]
     """
     power, unit = _check_power(power, unit)
@@ -272,7 +274,7 @@ def _checked(table, columns):
         table = table.table
     if not isinstance(table, pd.DataFrame):
         raise ValueError(
-            f"table must be a DataFrame as ppm.survey.load makes it, got {type(table).__name__}"
+            f"table must be a DataFrame as survey.load makes it, got {type(table).__name__}"
         )
     absent = [name for name in columns if name not in table.columns]
     if absent:

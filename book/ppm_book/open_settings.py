@@ -11,9 +11,9 @@ from ppm._validation import check_count, check_number, shown
 from ppm.diagnostics import R_HAT_LIMIT
 from ppm.mechanism import entry_label, refit
 from ppm.studies.tasks import chosen_engine, failures_of, no_failures, run_combinations
-from ppm.survey.design import log_income, predictor_matrix
 from ppm.synthesizers.mixture.model import FiniteMixture
 from ppm.weights import record_weights
+from ppm_book.survey.design import log_income, predictor_matrix
 
 #: Δ in nats that the paper reports: Unweighted, then DPweighted by (scale, shift)
 PUBLISHED_BOUNDS = {
@@ -48,9 +48,9 @@ class SettingsStudy:
 
     Examples
     --------
-    >>> import ppm
-    >>> data = ppm.survey.simulate(60, random_seed=1)
-    >>> found = ppm.studies.settings(data, [1], transformations=["inverse hyperbolic sine"],
+    >>> from ppm_book import open_settings, survey
+    >>> data = survey.simulate(60, random_seed=1)
+    >>> found = open_settings.settings(data, [1], transformations=["inverse hyperbolic sine"],
     ...                              warmup=10, draws=20, random_seed=1, parallel=False)
     >>> found.draws, found.dataset["published"].values.tolist()
     (40, [78.7, 10.1, 8.16, 7.3, 6.09, 5.71, 2.25])
@@ -153,7 +153,7 @@ def transformed_income(data, transformation, *, floor=1.0, shift=7001.0):
 
     Parameters
     ----------
-    data : pandas.DataFrame or ppm.survey.ConsumerExpenditure
+    data : pandas.DataFrame or ppm_book.survey.ConsumerExpenditure
         With the column ``income``, dollars.
     transformation : {"logarithm, floored", "inverse hyperbolic sine", "logarithm, shifted"}
         The logarithm after raising income to a floor; its inverse hyperbolic sine, which is close
@@ -176,11 +176,12 @@ def transformed_income(data, transformation, *, floor=1.0, shift=7001.0):
 
     Examples
     --------
+    >>> from ppm_book import open_settings
     >>> import pandas as pd, ppm
     >>> table = pd.DataFrame({"income": [-500.0, 0.0, 50_000.0]})
-    >>> ppm.studies.transformed_income(table, "logarithm, floored").round(2)
+    >>> open_settings.transformed_income(table, "logarithm, floored").round(2)
     array([ 0.  ,  0.  , 10.82])
-    >>> ppm.studies.transformed_income(table, "inverse hyperbolic sine").round(2)
+    >>> open_settings.transformed_income(table, "inverse hyperbolic sine").round(2)
     array([-6.91,  0.  , 11.51])
     """
     if not isinstance(transformation, str) or transformation not in TRANSFORMATIONS:
@@ -237,7 +238,7 @@ def settings(
 
     Parameters
     ----------
-    data : pandas.DataFrame or ppm.survey.ConsumerExpenditure
+    data : pandas.DataFrame or ppm_book.survey.ConsumerExpenditure
         The table.
     components : sequence of int, default (1, 2, 5, 10, 20)
         Numbers of components K, increasing, each 1 or more.
@@ -277,9 +278,9 @@ def settings(
 
     Examples
     --------
-    >>> import ppm
-    >>> data = ppm.survey.simulate(60, random_seed=1)
-    >>> found = ppm.studies.settings(data, [1], transformations=["inverse hyperbolic sine"],
+    >>> from ppm_book import open_settings, survey
+    >>> data = survey.simulate(60, random_seed=1)
+    >>> found = open_settings.settings(data, [1], transformations=["inverse hyperbolic sine"],
     ...                              warmup=10, draws=20, random_seed=1, parallel=False)
     >>> dict(found.dataset["local_bound"].sizes)
     {'transformation': 1, 'components': 1, 'setting': 7}

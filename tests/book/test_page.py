@@ -9,10 +9,11 @@ import sys
 import pandas as pd
 import pytest
 from conftest import needs_file_limit
+from ppm_book import survey
+from ppm_book.page import data_kind
 from survey_files import csv_text, unit
 
 import ppm
-from ppm.publishing.results import data_kind
 
 TABLE = pd.DataFrame({"bound": [10.1234, 1234.5]}, index=["a", "b"])
 
@@ -97,11 +98,11 @@ VALUES = {"a bound": {"value": [1.5, None], "error": [0.1, None]}}
 
 def test_values_say_which_data_they_come_from(tmp_path, monkeypatch):
     monkeypatch.setenv("PPM_RESULTS", str(tmp_path / "run"))
-    ppm.publishing.save_values(VALUES, data=ppm.survey.simulate(50, random_seed=1))
+    ppm.publishing.save_values(VALUES, data=survey.simulate(50, random_seed=1))
     saved = json.loads((tmp_path / "run" / "values.json").read_text("utf-8"))
     assert saved["data"] == "simulated" and "stand-in" in saved["source"]
     assert saved["values"] == VALUES and not saved["part"]
-    part = ppm.survey.simulate(80, random_seed=1).subsample(60, random_seed=1)
+    part = survey.simulate(80, random_seed=1).subsample(60, random_seed=1)
     ppm.publishing.save_values(VALUES, data=part)
     assert json.loads((tmp_path / "run" / "values.json").read_text("utf-8"))["part"]
     ppm.publishing.save_values(VALUES, data=None)
@@ -136,7 +137,7 @@ def test_only_the_papers_own_quarter_counts_as_the_papers(tmp_path, name, year, 
     if year is not None:
         units = [{**row, "QINTRVYR": year, "QINTRVMO": month} for row in units]
     (tmp_path / name).write_text(csv_text(*units))
-    data = ppm.survey.load(tmp_path / name)
+    data = survey.load(tmp_path / name)
     assert data_kind(data) == kind
     # the sentence that a reader sees says the same
     own = not any("2017 Q1" in sentence for sentence in data.substitutions)

@@ -10,7 +10,7 @@ import numpy as np
 from ppm._validation import as_array, as_list, as_numbers, needed_for
 from ppm._validation import shown as quoted
 from ppm.mechanism import entry_label
-from ppm.survey.expenditure import SIMULATED
+from ppm_book.survey.expenditure import SIMULATED
 
 __all__ = [
     "contraction_bounds", "contraction_means", "exceedance_curves", "loss_by_record",
@@ -22,7 +22,7 @@ __all__ = [
 ]
 
 # its parts are imported where they are used; that they are there is known from here on
-with needed_for("ppm.plots"):
+with needed_for("ppm_book.plots"):
     import matplotlib  # noqa: F401
 
 # Okabe and Ito's palette, told apart by colour-blind readers too
@@ -181,9 +181,9 @@ def drawn_data(figure):
 
     Examples
     --------
-    >>> import ppm
-    >>> figure = ppm.plots.detection_limits({"ε = 2": 2.0})
-    >>> ppm.plots.drawn_data(figure)[["series", "x", "y"]].round(2).values.tolist()[1]
+    >>> from ppm_book import plots
+    >>> figure = plots.detection_limits({"ε = 2": 2.0})
+    >>> plots.drawn_data(figure)[["series", "x", "y"]].round(2).values.tolist()[1]
     ['ε = 2', 0.12, 0.88]
     """
     import pandas as pd
@@ -237,8 +237,8 @@ def numbers_in_words(figure):
 
     Examples
     --------
-    >>> import ppm
-    >>> ppm.plots.numbers_in_words(ppm.plots.detection_limits({"ε = 2": 2.0}))
+    >>> from ppm_book import plots
+    >>> plots.numbers_in_words(plots.detection_limits({"ε = 2": 2.0}))
     'Probability of a yes where it did, at the most: from 0 to 1.'
     """
     told = []
@@ -351,8 +351,9 @@ def contraction_bounds(study, mechanisms=None):
     Examples
     --------
     >>> import ppm
+    >>> from ppm_book import plots
     >>> study = ppm.studies.contraction([50, 100], replicates=10, draws=100, random_seed=1)
-    >>> figure = ppm.plots.contraction_bounds(study)
+    >>> figure = plots.contraction_bounds(study)
     >>> [axes.get_title() for axes in figure.axes]
     ['n = 50', 'n = 100']
     """
@@ -378,8 +379,9 @@ def contraction_means(study):
     Examples
     --------
     >>> import ppm
+    >>> from ppm_book import plots
     >>> study = ppm.studies.contraction([50, 100], replicates=10, draws=100, random_seed=1)
-    >>> figure = ppm.plots.contraction_means(study)
+    >>> figure = plots.contraction_means(study)
     >>> figure.axes[0].get_ylabel()
     'Average of the mean μ'
     """
@@ -423,8 +425,9 @@ def exceedance_curves(study, epsilons=None, *, confidence=0.95):
     Examples
     --------
     >>> import ppm
+    >>> from ppm_book import plots
     >>> study = ppm.studies.contraction([50, 100], replicates=10, draws=100, random_seed=1)
-    >>> figure = ppm.plots.exceedance_curves(study, [6.0, 7.0, 8.0])
+    >>> figure = plots.exceedance_curves(study, [6.0, 7.0, 8.0])
     >>> [axes.get_title() for axes in figure.axes]
     ['Weighted', 'Weighted-M']
     """
@@ -490,8 +493,9 @@ def loss_by_record(audit, mechanisms=("Weighted", "Weighted-M", "Capped")):
     Examples
     --------
     >>> import ppm
+    >>> from ppm_book import plots
     >>> audit = ppm.audits.exact([3, 5, 4, 6, 20], public=(2.0, 8.0), weight_draws=9, random_seed=1)
-    >>> figure = ppm.plots.loss_by_record(audit, ["Weighted", "Capped"])
+    >>> figure = plots.loss_by_record(audit, ["Weighted", "Capped"])
     >>> [axes.get_title() for axes in figure.axes]
     ['Weighted', 'Capped']
     """
@@ -545,8 +549,9 @@ def loss_over_draws(audits, mechanisms=("Weighted", "Weighted-M", "Capped")):
     Examples
     --------
     >>> import ppm
+    >>> from ppm_book import plots
     >>> audit = ppm.audits.exact([3, 5, 4, 6, 20], public=(2.0, 8.0), weight_draws=9, random_seed=1)
-    >>> figure = ppm.plots.loss_over_draws({"five counts": audit})
+    >>> figure = plots.loss_over_draws({"five counts": audit})
     >>> figure.axes[0].get_title()
     'five counts'
     """
@@ -591,8 +596,9 @@ def audited_losses(study):
     Examples
     --------
     >>> import ppm
+    >>> from ppm_book import plots
     >>> study = ppm.audits.study([100], replicates=3, weight_draws=5, random_seed=1)
-    >>> figure = ppm.plots.audited_losses(study)
+    >>> figure = plots.audited_losses(study)
     >>> [axes.get_title() for axes in figure.axes]
     ['weights held fixed', 'weights again, one seed', 'weights again, worst seed', 'weights again,
      integrated out']
@@ -648,8 +654,9 @@ def over_own_bound(table, mechanisms=("Weighted", "Weighted-M", "Capped", "Cappe
     Examples
     --------
     >>> import ppm
+    >>> from ppm_book import plots
     >>> study = ppm.audits.study([100], replicates=3, weight_draws=5, random_seed=1)
-    >>> figure = ppm.plots.over_own_bound(study.over_own_bound(["fixed", "worst"]))
+    >>> figure = plots.over_own_bound(study.over_own_bound(["fixed", "worst"]))
     >>> [axes.get_title() for axes in figure.axes]
     ['weights held fixed', 'weights again, worst seed']
     """
@@ -695,10 +702,11 @@ def bound_growth(expected, tails):
 
     Examples
     --------
+    >>> from ppm_book import plots
     >>> import numpy as np, ppm
     >>> log_lik = -np.random.default_rng(1).exponential(size=(1000, 1))
     >>> expected = ppm.lipschitz.bound_by_draws(log_lik, [10, 100, 1000])
-    >>> figure = ppm.plots.bound_growth(expected, [ppm.tail_bound(log_lik)])
+    >>> figure = plots.bound_growth(expected, [ppm.tail_bound(log_lik)])
     >>> figure.axes[0].get_xlabel()
     'Number of draws S'
     """
@@ -754,10 +762,11 @@ def worked_example_weights(counts, bounds, weights, weighted_bounds, *, names=No
 
     Examples
     --------
+    >>> from ppm_book import plots
     >>> import numpy as np, ppm
     >>> bounds = np.array([2.0, 2.5, 12.0])
     >>> weights = ppm.record_weights(bounds)
-    >>> figure = ppm.plots.worked_example_weights([3, 5, 20], bounds, weights, weights * bounds)
+    >>> figure = plots.worked_example_weights([3, 5, 20], bounds, weights, weights * bounds)
     >>> [axes.get_ylabel() for axes in figure.axes]
     ['Record bound (nats)', 'Weight']
     """
@@ -832,9 +841,10 @@ def posterior_densities(posteriors, draws, *, label="Mean count"):
     Examples
     --------
     >>> import ppm
+    >>> from ppm_book import plots
     >>> exact = ppm.GammaPoisson([3, 5, 4]).posterior()
     >>> draws = exact.rvs(500, random_state=1)
-    >>> figure = ppm.plots.posterior_densities({"Unweighted": exact}, {"Unweighted": draws})
+    >>> figure = plots.posterior_densities({"Unweighted": exact}, {"Unweighted": draws})
     >>> figure.axes[0].get_xlabel()
     'Mean count'
     """
@@ -881,9 +891,9 @@ def income_density(income, *, simulated=False):
 
     Examples
     --------
-    >>> import ppm
-    >>> income = ppm.survey.simulate(200, random_seed=1).table["income"]
-    >>> figure = ppm.plots.income_density(income, simulated=True)
+    >>> from ppm_book import plots, survey
+    >>> income = survey.simulate(200, random_seed=1).table["income"]
+    >>> figure = plots.income_density(income, simulated=True)
     >>> figure.axes[0].get_xlabel()
     'Family income (thousand dollars)'
     """
@@ -931,9 +941,9 @@ def record_bound_violins(bounds, *, places=None, simulated=False):
 
     Examples
     --------
-    >>> import ppm
+    >>> from ppm_book import plots
     >>> bounds = {"Unweighted": [2.0, 5.0, 20.0], "DPweighted": [1.0, 1.5, 2.0]}
-    >>> figure = ppm.plots.record_bound_violins(bounds)
+    >>> figure = plots.record_bound_violins(bounds)
     >>> [text.get_text() for text in figure.axes[0].texts]
     ['Δ = 20.00', 'Δ = 2.00']
     """
@@ -989,9 +999,9 @@ def statistic_violins(distributions, statistic, *, places=None, simulated=False)
 
     Examples
     --------
-    >>> import ppm
+    >>> from ppm_book import plots
     >>> means = {"Data": [60e3, 61e3, 62e3], "DPweighted": [58e3, 60e3, 63e3]}
-    >>> figure = ppm.plots.statistic_violins(means, "mean")
+    >>> figure = plots.statistic_violins(means, "mean")
     >>> figure.axes[0].get_ylabel()
     'Mean of income (thousand dollars)'
     """
@@ -1038,9 +1048,9 @@ def group_intervals(distributions, variable, statistic="mean", *, simulated=Fals
 
     Examples
     --------
-    >>> import ppm
+    >>> from ppm_book import plots
     >>> means = {"rural": {"Data": [50e3, 52e3]}, "urban": {"Data": [60e3, 64e3]}}
-    >>> figure = ppm.plots.group_intervals(means, "type of area")
+    >>> figure = plots.group_intervals(means, "type of area")
     >>> figure.axes[0].get_xlabel()
     'Type of area'
     """
@@ -1098,10 +1108,10 @@ def sweep_violins(distributions, configurations, statistic, *, simulated=False):
 
     Examples
     --------
-    >>> import ppm
+    >>> from ppm_book import plots
     >>> labels = ["Data", "Unweighted", "DPweighted (0.7, 0)", "EMweighted (0.7, 0)"]
     >>> means = {label: [60e3, 61e3, 62e3] for label in labels}
-    >>> figure = ppm.plots.sweep_violins(means, [(0.7, 0.0)], "mean")
+    >>> figure = plots.sweep_violins(means, [(0.7, 0.0)], "mean")
     >>> [text.get_text() for text in figure.axes[0].get_xticklabels()]
     ['Data', 'Unweighted', '(0.7, 0)']
     """
@@ -1138,7 +1148,7 @@ def settings_bounds(study, *, simulated=False):
 
     Parameters
     ----------
-    study : ppm.studies.SettingsStudy
+    study : ppm_book.open_settings.SettingsStudy
         The study.
     simulated : bool, default False
         Whether the figure must say that the data are simulated.
@@ -1150,11 +1160,11 @@ def settings_bounds(study, *, simulated=False):
 
     Examples
     --------
-    >>> import ppm
-    >>> data = ppm.survey.simulate(60, random_seed=1)
-    >>> study = ppm.studies.settings(data, [1], transformations=["inverse hyperbolic sine"],
+    >>> from ppm_book import open_settings, plots, survey
+    >>> data = survey.simulate(60, random_seed=1)
+    >>> study = open_settings.settings(data, [1], transformations=["inverse hyperbolic sine"],
     ...                              warmup=10, draws=20, random_seed=1, parallel=False)
-    >>> figure = ppm.plots.settings_bounds(study, simulated=True)
+    >>> figure = plots.settings_bounds(study, simulated=True)
     >>> figure.axes[0].get_title()
     'inverse hyperbolic sine'
     """
@@ -1188,7 +1198,7 @@ def equal_bounds(study, *, simulated=False):
 
     Parameters
     ----------
-    study : ppm.studies.EqualBoundStudy
+    study : ppm_book.equal_bound_study.EqualBoundStudy
         The study.
     simulated : bool, default False
         Whether the figure must say that the data are simulated.
@@ -1201,12 +1211,12 @@ def equal_bounds(study, *, simulated=False):
 
     Examples
     --------
-    >>> import ppm
-    >>> data = ppm.survey.simulate(60, random_seed=1)
-    >>> study = ppm.studies.equal_bounds(
+    >>> from ppm_book import equal_bound_study, plots, survey
+    >>> data = survey.simulate(60, random_seed=1)
+    >>> study = equal_bound_study.equal_bounds(
     ...     data, [(1, "logarithm, floored")], [(0.5, -0.3)], repeats=1, warmup=10, draws=20,
     ...     releases=4, attempts=2, random_seed=1, parallel=False)
-    >>> figure = ppm.plots.equal_bounds(study, simulated=True)
+    >>> figure = plots.equal_bounds(study, simulated=True)
     >>> figure.axes[0].get_title()
     'K = 1, log\\n(0.5, -0.3)'
     """
@@ -1273,8 +1283,8 @@ def detection_limits(epsilons):
 
     Examples
     --------
-    >>> import ppm
-    >>> figure = ppm.plots.detection_limits({"ε = 0.5": 0.5, "ε = 2": 2.0})
+    >>> from ppm_book import plots
+    >>> figure = plots.detection_limits({"ε = 0.5": 0.5, "ε = 2": 2.0})
     >>> [line.get_label() for line in figure.axes[0].lines]
     ['ε = 0.5', 'ε = 2', 'a coin']
     """
@@ -1330,9 +1340,10 @@ def utility_by_epsilon(strict, local, statistics, *, disagree=(), simulated=Fals
     Examples
     --------
     >>> import ppm
+    >>> from ppm_book import plots
     >>> data, near, far = [10.0, 20.0, 40.0], [[11.0, 22.0, 41.0]], [[30.0, 40.0, 50.0]]
     >>> errors = {1.0: ppm.utility.release_errors(data, near)}
-    >>> figure = ppm.plots.utility_by_epsilon(
+    >>> figure = plots.utility_by_epsilon(
     ...     {"limits": errors}, {"DPweighted": (20.0, ppm.utility.release_errors(data, far))},
     ...     ["mean"], disagree=["DPweighted"],
     ... )
@@ -1427,10 +1438,11 @@ def coverage_by_rule(coverage, rules, *, nominal=0.95):
 
     Examples
     --------
+    >>> from ppm_book import plots
     >>> import pandas as pd, ppm
     >>> place = ("counts", "mean", "Unweighted", "partially synthetic")
     >>> index = pd.MultiIndex.from_tuples([place], names=["model", "quantity", "mechanism", "rule"])
-    >>> figure = ppm.plots.coverage_by_rule(pd.Series([0.94], index), ["partially synthetic"])
+    >>> figure = plots.coverage_by_rule(pd.Series([0.94], index), ["partially synthetic"])
     >>> figure.axes[0].get_title()
     'counts: mean'
     """
@@ -1482,10 +1494,11 @@ def costs_by_size(costs, fits, *, sizes=(1e6, 1e8), unit="processor seconds"):
 
     Examples
     --------
+    >>> from ppm_book import plots
     >>> import pandas as pd, ppm
     >>> seconds = pd.Series([0.01, 0.1, 1.0], index=[1e3, 1e4, 1e5])
     >>> fitted = ppm.studies.fit_cost(seconds.index, seconds)
-    >>> ppm.plots.costs_by_size({"bounds": seconds}, {"bounds": fitted}).axes[0].get_xscale()
+    >>> plots.costs_by_size({"bounds": seconds}, {"bounds": fitted}).axes[0].get_xscale()
     'log'
     """
     figure, axes = _figure(7.6, 4.4)
@@ -1537,8 +1550,8 @@ def losses_by_rule(losses, width):
 
     Examples
     --------
-    >>> import ppm
-    >>> figure = ppm.plots.losses_by_rule({"disjoint": [0.8, 0.9], "twice": [1.6]}, 1.0)
+    >>> from ppm_book import plots
+    >>> figure = plots.losses_by_rule({"disjoint": [0.8, 0.9], "twice": [1.6]}, 1.0)
     >>> [label.get_text() for label in figure.axes[0].get_xticklabels()]
     ['disjoint', 'twice']
     """
@@ -1579,10 +1592,11 @@ def bias_and_spread(table):
 
     Examples
     --------
+    >>> from ppm_book import plots
     >>> import pandas as pd, ppm
     >>> index = pd.MultiIndex.from_product([["whole"], [0.5, 1.0]], names=["way", "ε"])
     >>> table = pd.DataFrame({"bias (%)": [1, 2], "standard deviation (%)": [3, 2]}, index)
-    >>> [axes.get_title() for axes in ppm.plots.bias_and_spread(table).axes]
+    >>> [axes.get_title() for axes in plots.bias_and_spread(table).axes]
     ['bias (%)', 'standard deviation (%)']
     """
     columns = ["bias (%)", "standard deviation (%)"]

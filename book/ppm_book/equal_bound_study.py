@@ -10,14 +10,14 @@ from ppm._random import generator, numbered, seed_sequence, streams
 from ppm._validation import check_count, check_number, shown
 from ppm.diagnostics import R_HAT_LIMIT
 from ppm.mechanism import entry_label, refit
-from ppm.studies.open_settings import TRANSFORMATIONS, income_of, transformed_income
 from ppm.studies.risk_utility import check_configurations
 from ppm.studies.scalar_search import match_local_bound
 from ppm.studies.tasks import chosen_engine, failures_of, no_failures, run_combinations
-from ppm.survey.design import predictor_matrix
 from ppm.synthesizers.mixture.model import FiniteMixture
 from ppm.utility import STATISTICS, resample
 from ppm.weights import record_weights
+from ppm_book.open_settings import TRANSFORMATIONS, income_of, transformed_income
+from ppm_book.survey.design import predictor_matrix
 
 #: the mechanisms compared, and two controls: see :func:`equal_bounds`
 MECHANISMS = ("Unweighted", "DPweighted", "EMweighted", "Shuffled", "Trimmed")
@@ -63,9 +63,9 @@ class EqualBoundStudy:
 
     Examples
     --------
-    >>> import ppm
-    >>> data = ppm.survey.simulate(60, random_seed=1)
-    >>> found = ppm.studies.equal_bounds(
+    >>> from ppm_book import equal_bound_study, survey
+    >>> data = survey.simulate(60, random_seed=1)
+    >>> found = equal_bound_study.equal_bounds(
     ...     data, [(1, "logarithm, floored")], [(0.5, -0.3)], repeats=1, warmup=10, draws=20,
     ...     releases=4, attempts=2, random_seed=1, parallel=False)
     >>> found.labels, found.draws
@@ -263,7 +263,7 @@ def equal_bounds(
 
     Parameters
     ----------
-    data : pandas.DataFrame or ppm.survey.ConsumerExpenditure
+    data : pandas.DataFrame or ppm_book.survey.ConsumerExpenditure
         The table.
     combinations : sequence of (int, str)
         Different pairs of a number of components K and a transformation, as for
@@ -312,9 +312,9 @@ def equal_bounds(
 
     Examples
     --------
-    >>> import ppm
-    >>> data = ppm.survey.simulate(60, random_seed=1)
-    >>> found = ppm.studies.equal_bounds(
+    >>> from ppm_book import equal_bound_study, survey
+    >>> data = survey.simulate(60, random_seed=1)
+    >>> found = equal_bound_study.equal_bounds(
     ...     data, [(1, "logarithm, floored")], [(0.5, -0.3)], repeats=1, warmup=10, draws=20,
     ...     releases=4, attempts=2, random_seed=1, parallel=False)
     >>> dict(found.dataset["local_bound"].sizes)

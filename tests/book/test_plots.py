@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 from matplotlib.colors import to_rgb
 from matplotlib.image import imread
+from ppm_book import plots
 from scipy import stats
 
 import ppm
@@ -52,7 +53,7 @@ def violin_of(place, sample, label):
     """What a violin of a sample must look like."""
     return (
         place, *(pytest.approx(float(f(sample))) for f in (np.min, np.median, np.max)),
-        ppm.plots.COLOURS[label],
+        plots.COLOURS[label],
     )
 
 
@@ -79,8 +80,8 @@ def segments(axes):
 @pytest.mark.parametrize("mechanisms", [None, ["Weighted-M", "Unweighted"]])
 def test_every_violin_of_the_simulation_stands_over_its_own_name(study, mechanisms):
     figures = {
-        "local_bound": (ppm.plots.contraction_bounds(study, mechanisms), "M", 3.5),
-        "average_mean": (ppm.plots.contraction_means(study), "true μ", 100.0),
+        "local_bound": (plots.contraction_bounds(study, mechanisms), "M", 3.5),
+        "average_mean": (plots.contraction_means(study), "true μ", 100.0),
     }
     for name, (figure, line, value) in figures.items():
         assert [axes.get_title() for axes in figure.axes] == ["n = 50", "n = 100"]
@@ -101,7 +102,7 @@ def test_every_violin_of_the_simulation_stands_over_its_own_name(study, mechanis
 
 @pytest.mark.parametrize("epsilons", [np.array([6.5, 7.0, 7.5]), None])
 def test_every_exceedance_curve_and_band_is_that_of_its_panel_and_size(study, epsilons):
-    figure = ppm.plots.exceedance_curves(study, epsilons, confidence=0.8)
+    figure = plots.exceedance_curves(study, epsilons, confidence=0.8)
     reached = 2 * study.dataset["local_bound"].sel(mechanism=["Weighted", "Weighted-M"])
     if epsilons is None:
         epsilons = figure.axes[0].lines[0].get_xdata()
@@ -129,13 +130,13 @@ def test_every_exceedance_curve_and_band_is_that_of_its_panel_and_size(study, ep
 def test_a_synthesizer_without_bounds_keeps_its_place_and_says_so():
     bounds = {"Unweighted": np.array([1.0, 20.0]), "DPweighted": np.array([0.5, 3.25])}
     places = [*bounds, "Countweighted"]
-    figure = ppm.plots.record_bound_violins(bounds, places=places, simulated=True)
+    figure = plots.record_bound_violins(bounds, places=places, simulated=True)
     shown = texts(figure)
     assert "Δ = 20.00" in shown and "Δ = 3.25" in shown
-    assert "Countweighted" in shown and ppm.plots.NOT_COMPUTED in shown
+    assert "Countweighted" in shown and plots.NOT_COMPUTED in shown
     assert any("Simulated" in text for text in shown)
-    complete = texts(ppm.plots.record_bound_violins(bounds))
-    assert ppm.plots.NOT_COMPUTED not in complete
+    complete = texts(plots.record_bound_violins(bounds))
+    assert plots.NOT_COMPUTED not in complete
     assert not any("Simulated" in text for text in complete)
 
 
@@ -147,7 +148,7 @@ def test_every_synthesizers_violin_stands_in_its_place_or_is_said_to_be_missing(
     )}
     places = ["Data", "Unweighted", "DPweighted", "EMweighted", "Countweighted"]
     if draw == "bounds":
-        axes = ppm.plots.record_bound_violins(samples, places=places).axes[0]
+        axes = plots.record_bound_violins(samples, places=places).axes[0]
         # Δ is written above the violin that it belongs to
         notes = {text.get_text(): text.xy for text in axes.texts if "Δ" in text.get_text()}
         assert notes == {
@@ -158,7 +159,7 @@ def test_every_synthesizers_violin_stands_in_its_place_or_is_said_to_be_missing(
         ticks = tick_labels(axes.yaxis)
         assert len(ticks) > 3 and all(float(text) == place for place, text in ticks.items())
     else:
-        axes = ppm.plots.statistic_violins(samples, "mean", places=places).axes[0]
+        axes = plots.statistic_violins(samples, "mean", places=places).axes[0]
         # a gamma distribution is skewed: its median is not its mean
         (line,) = [line for line in axes.lines if line.get_linestyle() == "--"]
         assert set(line.get_ydata()) == {np.median(samples["Data"])}
@@ -175,11 +176,11 @@ def test_every_synthesizers_violin_stands_in_its_place_or_is_said_to_be_missing(
 
 def test_a_gini_coefficient_has_no_unit():
     found = {"Data": np.array([0.41, 0.42, 0.43]), "Unweighted": np.array([0.40, 0.41, 0.42])}
-    axis = ppm.plots.statistic_violins(found, "Gini coefficient").axes[0]
+    axis = plots.statistic_violins(found, "Gini coefficient").axes[0]
     assert axis.get_ylabel() == "Gini coefficient of income"
     # in thousands the axis would show 0 everywhere
     assert axis.yaxis.get_major_formatter()(0.41, 0) != "0"
-    dollars = ppm.plots.statistic_violins({"Data": 1e5 * found["Data"]}, "90th percentile").axes[0]
+    dollars = plots.statistic_violins({"Data": 1e5 * found["Data"]}, "90th percentile").axes[0]
     assert dollars.get_ylabel() == "90th percentile of income (thousand dollars)"
     assert dollars.yaxis.get_major_formatter()(41_000.0, 0) == "41"
 
@@ -192,7 +193,7 @@ def test_every_group_interval_holds_the_middle_95_per_cent_of_its_own_values():
         for start, group in ((1, "old"), (3, "young"))
     }
     del found["old"]["Unweighted"]
-    figure = ppm.plots.group_intervals(found, "age", simulated=True)
+    figure = plots.group_intervals(found, "age", simulated=True)
     axes = figure.axes[0]
     assert tick_labels(axes.xaxis) == {0: "old", 1: "young"}
     assert axes.get_xlabel() == "Age"
@@ -212,8 +213,8 @@ def test_every_group_interval_holds_the_middle_95_per_cent_of_its_own_values():
     ]
     assert lines == [pytest.approx((x, low, high)) for x, low, _, high, _ in expected]
     assert marks == [
-        (pytest.approx(x), pytest.approx(middle), ppm.plots.COLOURS[label],
-         ppm.plots.MARKERS[label])
+        (pytest.approx(x), pytest.approx(middle), plots.COLOURS[label],
+         plots.MARKERS[label])
         for x, _, middle, _, label in expected
     ]
     # the dashed lines are at the data's medians, as wide as the group
@@ -234,7 +235,7 @@ def test_the_sweep_has_dpweighted_to_the_left_and_emweighted_to_the_right_of_eac
         for scale, shift in pairs for mechanism in ("DPweighted", "EMweighted")
     ]
     samples = {name: rng.gamma(2, 1e4 * k, 80) for k, name in enumerate(names, start=1)}
-    axes = ppm.plots.sweep_violins(samples, pairs, "mean").axes[0]
+    axes = plots.sweep_violins(samples, pairs, "mean").axes[0]
     assert tick_labels(axes.xaxis) == {
         0: "Data", 1: "Unweighted", 2: "(0.7, 0)", 3: "(0.5, -0.3)"
     }
@@ -260,13 +261,13 @@ def test_the_sweep_has_dpweighted_to_the_left_and_emweighted_to_the_right_of_eac
         for text, patch in zip(legend.get_texts(), legend.get_patches(), strict=True)
     ]
     assert shown == [
-        (name, to_rgb(ppm.plots.COLOURS[name])) for name in ("DPweighted", "EMweighted")
+        (name, to_rgb(plots.COLOURS[name])) for name in ("DPweighted", "EMweighted")
     ]
 
 
 def test_the_density_of_income_is_drawn_with_its_median_and_its_ninth_decile():
     income = np.random.default_rng(6).lognormal(11, 0.8, 500)
-    axes = ppm.plots.income_density(income).axes[0]
+    axes = plots.income_density(income).axes[0]
     curve, middle, upper = axes.lines
     x, y = curve.get_data()
     # a density: it integrates to 1 over the line, and lies where the records are
@@ -287,9 +288,9 @@ def test_statistics_and_sweep_mark_simulated_data_and_survive_a_constant():
     rng = np.random.default_rng(1)
     data, other = rng.normal(50_000, 500, 100), np.full(100, 60_000.0)
     figures = [
-        ppm.plots.income_density(data, simulated=True),
-        ppm.plots.statistic_violins({"Data": data, "Unweighted": other}, "mean", simulated=True),
-        ppm.plots.sweep_violins(
+        plots.income_density(data, simulated=True),
+        plots.statistic_violins({"Data": data, "Unweighted": other}, "mean", simulated=True),
+        plots.sweep_violins(
             {
                 "Data": data, "Unweighted": other, "DPweighted (0.7, 0)": data,
                 "EMweighted (0.7, 0)": other,
@@ -304,10 +305,10 @@ def test_statistics_and_sweep_mark_simulated_data_and_survive_a_constant():
 
 def test_the_worked_example_shows_both_bounds_and_every_weight():
     counts, bounds, weights, weighted = [1, 9, 4], [2.0, 4.0, 1.0], [1.0, 0.25, 0.8], [2.5, 1.0, .7]
-    figure = ppm.plots.worked_example_weights(counts, bounds, weights, weighted, names="abc")
+    figure = plots.worked_example_weights(counts, bounds, weights, weighted, names="abc")
     upper, lower = figure.axes
     for label, values in (("Unweighted", bounds), ("Weighted", weighted)):
-        colour = ppm.plots.COLOURS[label]
+        colour = plots.COLOURS[label]
         (marks,) = [line for line in upper.lines if line.get_label() == label]
         assert marks.get_xdata().tolist() == [0, 1, 2] and marks.get_color() == colour
         assert marks.get_ydata().tolist() == values
@@ -328,7 +329,7 @@ def test_the_worked_example_shows_both_bounds_and_every_weight():
     assert [text.get_text() for text in lower.texts] == ["1.00", "0.25", "0.80"]
     assert tick_labels(lower.xaxis) == {0: "a\n1", 1: "b\n9", 2: "c\n4"}
     with pytest.raises(ValueError, match="one value a record"):
-        ppm.plots.worked_example_weights(counts, bounds, weights, [2.0])
+        plots.worked_example_weights(counts, bounds, weights, [2.0])
 
 
 def test_posterior_densities_are_the_distributions_own_over_the_draws_histograms():
@@ -339,7 +340,7 @@ def test_posterior_densities_are_the_distributions_own_over_the_draws_histograms
     draws = {
         name: posterior.rvs((2, 50), random_state=1) for name, posterior in posteriors.items()
     }
-    axes = ppm.plots.posterior_densities(posteriors, draws).axes[0]
+    axes = plots.posterior_densities(posteriors, draws).axes[0]
     edges = np.linspace(*axes.get_xlim(), 61)
     bars = np.array([bar.get_height() for bar in axes.patches]).reshape(2, 60)
     for line, heights_of, (name, posterior) in zip(
@@ -352,17 +353,17 @@ def test_posterior_densities_are_the_distributions_own_over_the_draws_histograms
         # the axis reaches to where next to nothing is left of either
         assert posterior.cdf(edges[0]) <= 1.0001e-4 and posterior.sf(edges[-1]) <= 1.0001e-4
     with pytest.raises(ValueError, match="same labels"):
-        ppm.plots.posterior_densities(posteriors, {})
+        plots.posterior_densities(posteriors, {})
 
 
 def test_a_kernel_is_shown_the_picture_not_the_object(study):
-    picture = ppm.plots.contraction_means(study)._repr_png_()
+    picture = plots.contraction_means(study)._repr_png_()
     assert picture.startswith(b"\x89PNG")
 
 
 def test_a_mechanism_has_one_colour_everywhere():
-    assert ppm.plots.COLOURS["Weighted"] == ppm.plots.COLOURS["DPweighted"]
-    assert len(set(ppm.plots.COLOURS.values())) == len(ppm.plots.COLOURS) - 1
+    assert plots.COLOURS["Weighted"] == plots.COLOURS["DPweighted"]
+    assert len(set(plots.COLOURS.values())) == len(plots.COLOURS) - 1
 
 
 @pytest.fixture(scope="module")
@@ -380,7 +381,7 @@ KINDS = {
 
 def test_losses_by_record_stand_beside_both_bounds(audited):
     found = audited.audit(200, 0)
-    figure = ppm.plots.loss_by_record(found)
+    figure = plots.loss_by_record(found)
     assert [axes.get_title() for axes in figure.axes] == ["Weighted", "Weighted-M", "Capped"]
     for axes in figure.axes:
         here = found.sel(mechanism=axes.get_title())
@@ -398,7 +399,7 @@ def test_losses_by_record_stand_beside_both_bounds(audited):
 
 def test_the_loss_over_draws_is_that_of_the_worst_record(audited):
     audits = {"One": audited.audit(50, 2), "Two": audited.audit(200, 1)}
-    figure = ppm.plots.loss_over_draws(audits)
+    figure = plots.loss_over_draws(audits)
     for axes, (title, found) in zip(figure.axes, audits.items(), strict=True):
         assert axes.get_title() == title
         curves, edges = axes.lines[::2], axes.lines[1::2]
@@ -414,11 +415,11 @@ def test_the_loss_over_draws_is_that_of_the_worst_record(audited):
             above = [(np.sum(loss > x) + 0.5) / loss.size for x in np.sort(loss)]
             assert line.get_ydata() == pytest.approx(above)
             assert set(edge.get_xdata()) == {2 * here["local_bound"].item()}
-            assert line.get_color() == edge.get_color() == ppm.plots.COLOURS[mechanism]
+            assert line.get_color() == edge.get_color() == plots.COLOURS[mechanism]
 
 
 def test_audited_losses_are_shares_of_each_databases_own_bound(audited):
-    figure = ppm.plots.audited_losses(audited)
+    figure = plots.audited_losses(audited)
     data = audited.dataset
     for axes, (kind, label) in zip(figure.axes, KINDS.items(), strict=True):
         assert axes.get_title() == label
@@ -449,7 +450,7 @@ def test_audited_losses_are_shares_of_each_databases_own_bound(audited):
 
 def test_shares_over_their_own_bound_are_estimates_with_their_intervals(audited):
     table = audited.over_own_bound(["fixed", "common"])
-    figure = ppm.plots.over_own_bound(table)
+    figure = plots.over_own_bound(table)
     shown = ("Weighted", "Weighted-M", "Capped", "Capped on T")
     for axes, kind in zip(figure.axes, ("fixed", "common"), strict=True):
         assert axes.get_title() == KINDS[kind] and tick_labels(axes.xaxis) == {0: "50", 1: "200"}
@@ -469,7 +470,7 @@ def test_bound_growth_has_one_line_for_the_maximum_and_one_for_each_share():
         for outside in (0.05, 0.02) for number in (400, 1_000)
     ]
     expected = ppm.lipschitz.bound_by_draws(draws, [10, 100])
-    axes = ppm.plots.bound_growth(expected, tails).axes[0]
+    axes = plots.bound_growth(expected, tails).axes[0]
     rising, *others = axes.lines
     assert rising.get_xdata().tolist() == [10, 100]
     assert rising.get_ydata().tolist() == expected.tolist()
@@ -482,7 +483,7 @@ def test_bound_growth_has_one_line_for_the_maximum_and_one_for_each_share():
 
 
 def test_detection_limits_have_their_corner_where_both_limits_meet():
-    figure = ppm.plots.detection_limits({"1": 1.0, "404": 404.0})
+    figure = plots.detection_limits({"1": 1.0, "404": 404.0})
     (coin, steep) = (figure.axes[0].lines[0], figure.axes[0].lines[1])
     x, y = coin.get_data()
     assert y[1] == pytest.approx(1 - x[1]) and np.log(y[1] / x[1]) == pytest.approx(1.0)
@@ -496,7 +497,7 @@ def test_errors_over_epsilon_are_medians_and_say_of_which_kind_they_are():
     data = np.random.default_rng(1).lognormal(10, 1, 300)
     releases = data * np.random.default_rng(2).uniform(0.8, 1.1, (5, 300))
     near, far = (ppm.utility.release_errors(data, releases * by) for by in (1.0, 1.5))
-    figure = ppm.plots.utility_by_epsilon(
+    figure = plots.utility_by_epsilon(
         {"Limits": {0.5: far, 2.0: near}},
         {"DPweighted (0.7, 0)": (30.0, near)},
         ["mean", "median", "Gini coefficient"],
@@ -520,7 +521,7 @@ def of_three_mechanisms(errors, **options):
     strict = {name: {0.5: errors, 2.0: errors} for name in ("Limits", "Histogram")}
     names = ("Unweighted", "DPweighted (0.7, 0)", "DPweighted (0.5, -0.3)")
     local = {name: (30.0 - place, errors) for place, name in enumerate(names)}
-    return ppm.plots.utility_by_epsilon(strict, local, ["mean", "10th percentile"], **options)
+    return plots.utility_by_epsilon(strict, local, ["mean", "10th percentile"], **options)
 
 
 def hollow(axes):
@@ -549,7 +550,7 @@ def test_marks_of_fits_whose_chains_disagree_are_hollow_and_the_legend_says_so()
     assert not any(hollow(axes) for axes in plain.axes)
     assert legend not in [text.get_text() for text in plain.legends[0].get_texts()]
     # a mark is not a further row of the data
-    pd.testing.assert_frame_equal(ppm.plots.drawn_data(found), ppm.plots.drawn_data(plain))
+    pd.testing.assert_frame_equal(plots.drawn_data(found), plots.drawn_data(plain))
 
 
 @pytest.mark.parametrize("name", ["Limits", ("Limits", 3.0), ("Cells", 0.5), "EMweighted"])
@@ -564,7 +565,7 @@ def test_a_statistic_that_is_0_in_the_data_has_a_panel_that_says_so():
     errors = ppm.utility.release_errors(data, [data + 1.0, data + 2.0])
     figure = of_three_mechanisms(errors)
     mean, percentile = figure.axes
-    assert [text.get_text() for text in percentile.texts] == [ppm.plots.NO_ERROR]
+    assert [text.get_text() for text in percentile.texts] == [plots.NO_ERROR]
     assert not mean.texts
     brought = shown(figure)
     assert brought["numbers"].startswith("mean: from ")
@@ -573,12 +574,12 @@ def test_a_statistic_that_is_0_in_the_data_has_a_panel_that_says_so():
 
 def shown(figure):
     """What a figure brings to a page besides its picture."""
-    return figure._repr_mimebundle_()[ppm.plots.FIGURE_TYPE]
+    return figure._repr_mimebundle_()[plots.FIGURE_TYPE]
 
 
 def test_a_figure_brings_its_numbers_its_data_and_a_narrow_picture():
     counts = ppm.studies.contraction([50, 100], replicates=9, draws=50, random_seed=1)
-    figure = ppm.plots.contraction_bounds(counts)
+    figure = plots.contraction_bounds(counts)
     before = figure._repr_png_()
     brought = shown(figure)
     # showing it twice is showing the same
@@ -601,16 +602,16 @@ def test_a_figure_brings_its_numbers_its_data_and_a_narrow_picture():
 def test_names_of_several_lines_lie_beside_one_another_in_a_narrow_picture(monkeypatch):
     names = [f"{which} school, no higher degree" for which in ("first", "second", "third", "last")]
     means = {name: {"Data": [50e3, 52e3]} for name in [*names, "professional or doctorate"]}
-    figure = ppm.plots.group_intervals(means, "education")
+    figure = plots.group_intervals(means, "education")
     before = figure._repr_png_()
-    places, picture_of = [], ppm.plots._png
+    places, picture_of = [], plots._png
 
     def measured(figure, **options):
         picture = picture_of(figure, **options)
         places.extend(name.get_window_extent() for name in figure.axes[0].get_xticklabels())
         return picture
 
-    monkeypatch.setattr(ppm.plots, "_png", measured)
+    monkeypatch.setattr(plots, "_png", measured)
     shown(figure)
     narrow = places[-len(means):]
     assert all(left.x1 < right.x0 for left, right in itertools.pairwise(narrow))
@@ -620,7 +621,7 @@ def test_names_of_several_lines_lie_beside_one_another_in_a_narrow_picture(monke
 
 
 def test_lines_and_bars_are_among_the_data_of_a_figure_and_marks_of_others_are_not():
-    data = ppm.plots.drawn_data(ppm.plots.detection_limits({"ε = 2": 2.0}))
+    data = plots.drawn_data(plots.detection_limits({"ε = 2": 2.0}))
     assert set(data["series"]) == {"ε = 2", "a coin"}
     limit = data[data["series"] == "ε = 2"]
     corner = 1 / (1 + np.exp(2.0))
@@ -628,8 +629,8 @@ def test_lines_and_bars_are_among_the_data_of_a_figure_and_marks_of_others_are_n
     np.testing.assert_allclose(limit["y"], [0, 1 - corner, 1])
     bounds = np.array([3.0, 2.0, 9.0])
     weights = ppm.record_weights(bounds)
-    figure = ppm.plots.worked_example_weights([3, 5, 20], bounds, weights, weights * bounds)
-    bars = ppm.plots.drawn_data(figure).query("series == 'bar'")
+    figure = plots.worked_example_weights([3, 5, 20], bounds, weights, weights * bounds)
+    bars = plots.drawn_data(figure).query("series == 'bar'")
     np.testing.assert_allclose(bars["y"], weights)
     assert list(bars["x"]) == ["3", "5", "20"]
 
@@ -640,7 +641,7 @@ def test_coverage_stands_in_the_panel_and_row_it_belongs_to():
         "coverage"
     ]
     rules = ["one release as real", "partially synthetic"]
-    figure = ppm.plots.coverage_by_rule(coverage, rules)
+    figure = plots.coverage_by_rule(coverage, rules)
     titles = [axes.get_title() for axes in figure.axes if axes.get_visible()]
     assert titles == ["counts: mean", "counts: share above 113"]
     axes = figure.axes[1]
@@ -658,8 +659,8 @@ def test_the_figure_of_costs_has_what_was_measured_and_carries_it_to_the_sizes_a
         "bounds": pd.Series(0.01 + 1e-5 * sizes, sizes), "releases": pd.Series(1e-6 * sizes, sizes)
     }
     fits = {name: ppm.studies.fit_cost(found.index, found) for name, found in costs.items()}
-    figure = ppm.plots.costs_by_size(costs, fits, sizes=(1e6, 1e8))
-    data = ppm.plots.drawn_data(figure)
+    figure = plots.costs_by_size(costs, fits, sizes=(1e6, 1e8))
+    data = plots.drawn_data(figure)
     for name, found in costs.items():
         shown = data[data["series"] == name]
         assert shown["y"].tolist() == pytest.approx(found.tolist())
@@ -670,13 +671,13 @@ def test_the_figure_of_costs_has_what_was_measured_and_carries_it_to_the_sizes_a
 
 def test_the_figure_of_rules_marks_every_database_and_the_width():
     losses = {"disjoint": [0.5, 0.9, 0.7], "twice": [1.8, 1.2]}
-    figure = ppm.plots.losses_by_rule(losses, 1.0)
+    figure = plots.losses_by_rule(losses, 1.0)
     axes = figure.axes[0]
     dashed, *marks = axes.lines
     assert list(dashed.get_ydata()) == [1.0, 1.0]
     for line, (name, found) in zip(marks, losses.items(), strict=True):
         assert line.get_label() == name and list(line.get_ydata()) == found
-    assert ppm.plots.numbers_in_words(figure) == (
+    assert plots.numbers_in_words(figure) == (
         "Largest loss (nats): medians disjoint 0.7, twice 1.5."
     )
 
@@ -686,7 +687,7 @@ def test_the_figure_of_bias_and_spread_has_a_line_for_every_way():
     table = pd.DataFrame(
         {"bias (%)": [1, 2, 3, 4], "standard deviation (%)": [8, 7, 6, 5]}, index
     )
-    figure = ppm.plots.bias_and_spread(table)
+    figure = plots.bias_and_spread(table)
     for axes, column in zip(figure.axes, table, strict=True):
         assert axes.get_title() == column
         for line, way in zip(axes.lines[1:], ["whole", "shards"], strict=True):

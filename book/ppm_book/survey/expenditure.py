@@ -15,7 +15,7 @@ import pandas as pd
 
 from ppm._random import generator
 from ppm._validation import check_count, shown
-from ppm.survey.files import DataFileError, parse_quarters, read_columns, select
+from ppm_book.survey.files import DataFileError, parse_quarters, read_columns, select
 
 # The public files carry these codes since 2015; they were compared with the Bureau's dictionary.
 LABELS = {
@@ -112,7 +112,7 @@ class ConsumerExpenditure:
     ----------
     table : pandas.DataFrame
         One row a consumer unit: ten ordered categorical columns (the keys of
-        ``ppm.survey.expenditure.LABELS``) and ``income`` in dollars, float64. The index is
+        ``ppm_book.survey.expenditure.LABELS``) and ``income`` in dollars, float64. The index is
         0, 1, …; the survey's identifiers are not kept.
     simulated : bool
         True when no survey record stands behind the numbers.
@@ -132,14 +132,14 @@ class ConsumerExpenditure:
     quarters : tuple of (int, int)
         Years and quarters of the survey that the rows are from, as the Bureau's names of the files
         say or, of a file under another name, its columns QINTRVYR and QINTRVMO; empty if neither
-        says. The paper's are ``ppm.survey.expenditure.PAPER_QUARTERS``.
+        says. The paper's are ``ppm_book.survey.expenditure.PAPER_QUARTERS``.
     part : bool
         True if :meth:`subsample` left some units out.
 
     Examples
     --------
-    >>> import ppm
-    >>> data = ppm.survey.simulate(100, random_seed=1)
+    >>> from ppm_book import survey
+    >>> data = survey.simulate(100, random_seed=1)
     >>> print(data.subsample(40, random_seed=2).summary(width=80))
     SIMULATED DATA: no survey record stands behind these numbers.
     Source: simulated stand-in, 100 consumer units.
@@ -351,8 +351,8 @@ def load(path, *, missing="drop", quarters=None):
 
     Examples
     --------
-    >>> import ppm
-    >>> data = ppm.survey.load("intrvw17.zip")
+    >>> from ppm_book import survey
+    >>> data = survey.load("intrvw17.zip")
     >>> data.survey, data.simulated
     ('interview', False)
     """
