@@ -1,33 +1,26 @@
-"""What tests share: tiny repositories, a kernel that is ours, a limit on their time."""
+"""What tests share: the executed notebooks and the book made of them, a limit on their time."""
 
 import contextlib
-import io
 import json
 import os
 import shutil
 import signal
+import subprocess
+import sys
 import time
+from datetime import datetime
 from pathlib import Path
 
+import nbformat
 import pytest
+from filelock import FileLock
 from hypothesis import HealthCheck, settings
-
-try:
-    import resource
-except ImportError:
-    # Windows
-    resource = None
-
-from ppm.publishing.execution import kernel_environment
-from ppm.publishing.parameters import PARAMETERS, check_values
 
 ROOT = Path(__file__).resolve().parents[1]
 
 
 # ends what hangs, and nothing that is slow on a busy machine; nbmake has its own for each cell
 SECONDS_FOR_A_TEST = float(os.environ.get("PPM_SECONDS_FOR_A_TEST", 3600))
-
-_running = contextlib.ExitStack()
 
 # The examples of property-based tests: in the suite always the same few. With
 # PPM_HYPOTHESIS=thorough they are many, other ones each time, and PPM_EXAMPLES says how many:
@@ -58,25 +51,13 @@ def examples(count):
 
 def pytest_collection_modifyitems(items):
     """What takes longest is run first, so that several processes end at nearly the same time."""
-    longest = "test_no_page_has_a_fault_and_search_works_from_disk"
-    items.sort(key=lambda item: (item.name != longest, item.path.suffix != ".ipynb"))
+    items.sort(key=lambda item: not {"notebooks", "this_book"} & {*item.fixturenames})
 
 
 def pytest_configure(config):
-    """The kernel ``python3`` is this interpreter, whatever kernels the user has installed.
-
-    Notebooks that nbmake collects use no fixtures, therefore this is none. A shell without job
-    control has its background jobs ignore interrupts, and so would the programs that tests start
-    and interrupt.
-    """
+    """A shell without job control has its background jobs ignore interrupts, and ours as well."""
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
-    _running.enter_context(kernel_environment())
-
-
-def pytest_unconfigure(config):
-    """Remove the kernel."""
-    _running.close()
 
 
 @contextlib.contextmanager
@@ -165,96 +146,6 @@ def is_running(process):
     return True
 
 
-needs_file_limit = pytest.mark.skipif(resource is None, reason="needs a limit on files")
-
-
-@pytest.fixture
-def file_limit():
-    """Context in which no file can grow beyond some bytes: what a full disk does, for everybody."""
-
-    @contextlib.contextmanager
-    def limit(size):
-        before = resource.getrlimit(resource.RLIMIT_FSIZE)
-        resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
-        try:
-            yield
-        finally:
-            resource.setrlimit(resource.RLIMIT_FSIZE, before)
-
-    return limit
-
-
-def markdown(text):
-    """A Markdown cell."""
-    return {"cell_type": "markdown", "id": "", "metadata": {}, "source": text}
-
-
-def code(text, **metadata):
-    """A code cell without outputs."""
-    return {
-        "cell_type": "code",
-        "id": "",
-        "metadata": metadata,
-        "source": text,
-        "execution_count": None,
-        "outputs": [],
-    }
-
-
-def write_notebook(path, cells):
-    """Write a notebook; its cells are numbered."""
-    numbered = [{**cell, "id": f"cell-{number}"} for number, cell in enumerate(cells)]
-    kernel = {"display_name": "Python 3", "language": "python", "name": "python3"}
-    content = {
-        "cells": numbered,
-        "metadata": {"kernelspec": kernel},
-        "nbformat": 4,
-        "nbformat_minor": 5,
-    }
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(content, indent=1), "utf-8")
-    return path
-
-
-def parameters_cell(**values):
-    """Source of a parameters cell, as every notebook has it: one line a parameter."""
-    return "\n".join(
-        f"{name}: {PARAMETERS[name].type} = {value!r}  # {PARAMETERS[name].comment}"
-        for name, value in check_values(values, PARAMETERS).items()
-    )
-
-
-def checking_cell(names):
-    """Source of the cell behind the parameters cell, which refuses bad values."""
-    arguments = "".join(f"    {name}={name},\n" for name in names)
-    return f"page.check(\n{arguments})"
-
-
-def chapter(title, cells=(), **defaults):
-    """Cells of a small chapter with parameters."""
-    defaults = defaults or {"seed": 1}
-    return [
-        markdown(f"# {title}\n\n## Objectives\n\n- See how {title.lower()} works.\n"),
-        code("import ppm\nfrom ppm_book import page"),
-        code(parameters_cell(**defaults), tags=["parameters"]),
-        code(checking_cell(defaults)),
-        *cells,
-    ]
-
-
-FIGURE = code(
-    "import matplotlib.pyplot as plt\n"
-    "figure, axes = plt.subplots(figsize=(2, 1))\n"
-    "axes.plot([0, 1], [0, seed])\n"
-    "plt.close(figure)\n"
-    "figure",
-    mystnb={
-        "figure": {"caption": "A line that rises.", "name": "fig-line"},
-        "image": {"alt": "Line from the lower left to the upper right."},
-    },
-)
-
-
 @pytest.fixture(scope="module")
 def no_compiler():
     """No C compiler for PyTensor, as in the library: few functions are called often enough."""
@@ -264,80 +155,67 @@ def no_compiler():
         yield
 
 
-@pytest.fixture
-def tiny_book(tmp_path):
-    """A repository with two small notebooks, and this one's settings and library."""
-    root = tmp_path / "a repository"
-    shutil.copytree(
-        ROOT / "ppm", root / "ppm", ignore=shutil.ignore_patterns("__pycache__", "*.pyc")
-    )
-    shutil.copy(ROOT / "_config.yml", root)
-    shutil.copytree(ROOT / "book" / "_static", root / "book" / "_static")
-    for template in ("parameters", "ledger", "checks"):
-        shutil.copy(ROOT / "book" / f"{template}.md", root / "book")
-    (root / "requirements.lock").write_text("numpy==2.0\n")
-    (root / "_toc.yml").write_text(
-        "format: jb-book\nroot: book/intro\nchapters:\n"
-        "  - file: notebooks/counts\n  - file: notebooks/prose\n  - file: book/parameters\n"
-    )
-    (root / "book" / "intro.md").write_text("# Introduction\n\nSee {numref}`fig-line`.\n")
-    (root / "book" / "references.bib").write_text("")
-    study = code(
-        "study = ppm.studies.contraction(sizes=sizes, replicates=replicates, random_seed=seed)\n"
-        "print('largest size', max(sizes))"
-    )
-    write_notebook(
-        root / "notebooks" / "counts.ipynb",
-        chapter(
-            "Counts", [study, FIGURE], replicates=400, sizes=[100, 400], truncate_at=3.5, seed=1
-        ),
-    )
-    write_notebook(
-        root / "notebooks" / "prose.ipynb",
-        chapter("Prose", [code("print(ppm.epsilon(1.5))")], ce_data="", seed=2),
-    )
-    profiles = root / "notebooks" / "profiles"
-    profiles.mkdir()
-    (profiles / "paper.yml").write_text("counts: {}\n")
-    (profiles / "quick.yml").write_text("counts:\n  replicates: 2\n")
-    return root
+class Notebooks:
+    """The notebooks as nbmake executed them, each once for all tests and processes."""
+
+    def __init__(self, folder):
+        self.folder = folder
+
+    def executed(self, name):
+        """Folder of a notebook with its outputs, tables and ``run.json``."""
+        from ppm_book import studio
+
+        folder = self.folder / "results" / name
+        folder.mkdir(parents=True, exist_ok=True)
+        notebook = folder / f"{name}.ipynb"
+        with FileLock(folder.with_suffix(".lock")):
+            if not (folder / "run.json").is_file():
+                shutil.copy(ROOT / "notebooks" / f"{name}.ipynb", notebook)
+                values = self.values(name)
+                started, began = datetime.now().astimezone(), time.perf_counter()
+                command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "--nbmake"]
+                command += ["--nbmake-timeout=3600", "--overwrite", "-q", str(notebook)]
+                variables = {**os.environ, "PPM_RESULTS": str(folder), "PYTEST_ADDOPTS": ""}
+                done = subprocess.run(command, env=variables, capture_output=True, text=True)
+                assert done.returncode == 0, done.stdout[-4000:]
+                record = studio.record_of(name, values, "small", started)
+                record["seconds"] = time.perf_counter() - began
+                (folder / "run.json").write_text(json.dumps(record), "utf-8")
+        return folder
+
+    @staticmethod
+    def values(name):
+        """Its parameters as nbmake sets them."""
+        from ppm_book import parameters
+
+        cells = nbformat.read(ROOT / "notebooks" / f"{name}.ipynb", 4).cells
+        (cell,) = [c for c in cells if "parameters" in c.metadata.get("tags", ())]
+        return parameters.parameters(name, given=cell.metadata["nbmake"]["mock"])
 
 
 @pytest.fixture(scope="session")
-def this_book(tmp_path_factory):
-    """The repository, with its book built once for all tests from the values that nbmake uses.
-
-    Where several processes share the tests, the first one that needs it builds it for all.
-    """
-    from ppm.publishing.files import FolderInUse, alone_in
-
+def notebooks(tmp_path_factory):
+    """What executes the notebooks; several processes share the results."""
     folder = tmp_path_factory.getbasetemp()
-    folder = (folder.parent if "PYTEST_XDIST_WORKER" in os.environ else folder) / "this"
-    root = folder / "book"
-    while True:
-        try:
-            with alone_in(folder):
-                if not (root / "_build" / "html" / "index.html").is_file():
-                    _build_this_book(root)
-                return root
-        except FolderInUse:
-            time.sleep(0.5)
+    return Notebooks((folder.parent if "PYTEST_XDIST_WORKER" in os.environ else folder) / "book")
 
 
-def _build_this_book(root):
-    from ppm.publishing import book
-    from ppm.publishing.notebooks import cell_tags, find_notebooks, read_cells
+@pytest.fixture(scope="session")
+def this_book(notebooks):
+    """Folder of the book's pages, made of the notebooks that nbmake executed."""
+    from ppm_book import parameters, studio
 
-    shutil.rmtree(root, ignore_errors=True)
-    for folder in ("book", "notebooks", "ppm"):
-        shutil.copytree(ROOT / folder, root / folder)
-    for file in ("_config.yml", "_toc.yml", "requirements.lock"):
-        shutil.copy(ROOT / file, root)
-    small = {}
-    for name, notebook in find_notebooks(root).items():
-        (cell,) = [c for c in read_cells(notebook.path) if "parameters" in cell_tags(c)]
-        small[name] = cell["metadata"]["nbmake"]["mock"]
-    study = {"ledger": {"studies": 10, "replicates": 3, "seed": 1}}
-    (root / "notebooks" / "profiles" / "small.yml").write_text(json.dumps(small | study))
-    told = io.StringIO()
-    assert book.build(root, profile="small", out=told) == 0, told.getvalue()
+    pages = notebooks.folder / "html"
+    with FileLock(notebooks.folder.with_suffix(".lock")):
+        if not pages.is_dir():
+            records = [
+                (folder, json.loads((folder / "run.json").read_text("utf-8")))
+                for folder in map(notebooks.executed, parameters.notebooks())
+            ]
+            stage = notebooks.folder / "stage"
+            studio.stage(stage, notebooks.folder / "results")
+            for folder, record in records:
+                if folder.name in parameters.chapters():
+                    studio.stage_notebook(folder / f"{folder.name}.ipynb", stage, record)
+            studio.sphinx(stage, pages)
+    return pages

@@ -1,0 +1,157 @@
+"""What the notebooks are, and which parameters they take: names, types and ranges."""
+
+import ast
+import contextlib
+import difflib
+import functools
+import json
+import math
+import os
+import re
+import reprlib
+
+import nbformat
+import yaml
+from jsonschema import Draft202012Validator, ValidationError, validators
+
+from ppm_book.page import ROOT
+
+
+class Refused(Exception):
+    """The reader's own mistake, told in one line: exit status 2."""
+
+
+def chapters():
+    """Names of the notebooks that are chapters, in the order of the book."""
+    return re.findall(r"file: notebooks/(\w+)$", (ROOT / "_toc.yml").read_text("utf-8"), re.M)
+
+
+def notebooks():
+    """Names of all notebooks, the chapters first."""
+    others = sorted(file.stem for file in ROOT.glob("notebooks/*.ipynb"))
+    return list(dict.fromkeys([*chapters(), *others]))
+
+
+def source(name):
+    """The file of a notebook."""
+    return ROOT / "notebooks" / f"{name}.ipynb"
+
+
+@functools.cache
+def described(file):
+    """What the parameters cell says: name -> type, default and comment."""
+    import papermill
+
+    return papermill.inspect_notebook(str(file))
+
+
+def defaults(name):
+    """Parameters of a notebook, with their defaults."""
+    return {key: ast.literal_eval(it["default"]) for key, it in described(source(name)).items()}
+
+
+def vocabulary():
+    """Every parameter: what it is, and what it accepts in words and as a JSON Schema."""
+    return yaml.safe_load((ROOT / "notebooks" / "parameters.yml").read_text("utf-8"))
+
+
+def _ours(holds, told):
+    """A keyword for schemas that JSON Schema does not have."""
+
+    def keyword(validator, wanted, value, schema):
+        if wanted and not holds(value):
+            yield ValidationError(told)
+
+    return keyword
+
+
+def _number(checker, value):
+    return type(value) in (int, float) and math.isfinite(value)
+
+
+_Validator = validators.extend(
+    Draft202012Validator,
+    {
+        "increasing": _ours(lambda numbers: numbers == sorted({*numbers}), "not increasing"),
+        "path": _ours(lambda path: not path or os.path.exists(path), "no such file"),
+    },
+    type_checker=Draft202012Validator.TYPE_CHECKER.redefine("number", _number).redefine(
+        "integer", lambda checker, value: type(value) is int
+    ),
+)
+
+
+def _unknown(kind, name, accepted):
+    close = difflib.get_close_matches(str(name), list(accepted), 1)
+    hint = f"; did you mean {close[0]}?" if close else ""
+    return Refused(f"unknown {kind} {reprlib.repr(name)}{hint} (accepted: {', '.join(accepted)})")
+
+
+def checked(name, value, accepted):
+    if name not in accepted:
+        raise _unknown("parameter", name, accepted)
+    about = vocabulary()[name]
+    if name == "ce_data" and isinstance(value, str) and value:
+        value = os.path.abspath(os.path.expanduser(value))
+    fault = next(_Validator(about["schema"]).iter_errors(value), None)
+    if fault:
+        told = f"{name} = {reprlib.repr(value)} is not accepted"
+        raise Refused(f"{told}; {name}: {about['description']}; {about['accepts']}")
+    # a number that was typed without its point is one all the same
+    numbers = "number" in json.dumps(about["schema"])
+    return json.loads(json.dumps(value), parse_int=float if numbers else int)
+
+
+def profile_of(profile):
+    """What a profile sets: notebook -> parameters."""
+    files = {file.stem: file for file in sorted(ROOT.glob("notebooks/profiles/*.yml"))}
+    if profile not in files:
+        raise _unknown("profile", profile, files)
+    settings = yaml.safe_load(files[profile].read_text("utf-8")) or {}
+    for name in settings:
+        if name not in notebooks():
+            raise _unknown(f"notebook in the profile {profile}:", name, notebooks())
+    return settings
+
+
+def parameters(name, profile="paper", given=()):
+    """All parameters of a notebook: its own, the profile's, and those that were given.
+
+    Raises
+    ------
+    Refused
+        If a name, a type or a value is not accepted.
+    """
+    if name not in notebooks():
+        raise _unknown("notebook", name, notebooks())
+    own = defaults(name)
+    values = own | (profile_of(profile).get(name) or {}) | dict(given)
+    return {key: checked(key, value, own) for key, value in values.items()}
+
+
+def parsed(text):
+    """Name and value of ``NAME=VALUE``; what is no Python literal stays text."""
+    name, equals, value = text.partition("=")
+    if not equals:
+        raise Refused(f"-p {text!r} is not of the form NAME=VALUE")
+    with contextlib.suppress(ValueError, SyntaxError):
+        return name.strip(), ast.literal_eval(value.strip())
+    return name.strip(), {"true": True, "false": False}.get(value, value)
+
+
+def parameter_table(name):
+    """Rows on the parameters of a notebook, for the command line and for the book's page."""
+    words, quick = vocabulary(), profile_of("quick").get(name) or {}
+    return [
+        {
+            "name": key, "type": it["inferred_type_name"], "default": it["default"],
+            "quick": repr(quick[key]) if key in quick else "", **words[key],
+        }
+        for key, it in described(source(name)).items()
+    ]
+
+
+def title(name):
+    """First heading of a notebook."""
+    cells = nbformat.read(source(name), 4).cells
+    return re.search(r"^# (.*)$", "\n".join(cell.source for cell in cells), re.M)[1]

@@ -1,0 +1,378 @@
+"""The command ``ppm``: what it refuses, what a run leaves, what a build makes again."""
+
+import json
+import os
+import re
+import shutil
+import signal
+import stat
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import nbformat
+import pytest
+import yaml
+from conftest import ROOT
+from filelock import FileLock
+from ppm_book import compare, page, parameters, studio
+
+FIGURE = """
+import matplotlib.pyplot as plt
+figure, axes = plt.subplots(figsize=(2, 1))
+axes.plot([0, 1], [0, seed])
+plt.close(figure)
+figure
+"""
+WORDS = {"figure": {"caption": "A line.", "name": "fig-line"}, "image": {"alt": "It rises."}}
+
+
+def notebook(root, name, *cells, **defaults):
+    """Write a notebook with a title, a parameters cell and code cells."""
+    words = parameters.vocabulary()
+    lines = [
+        f"{key}: {type(value).__name__} = {value!r}  # {words[key]['description']}"
+        for key, value in defaults.items()
+    ]
+    made = nbformat.v4.new_notebook(
+        cells=[
+            nbformat.v4.new_markdown_cell(f"# {name.title()}\n\nText."),
+            nbformat.v4.new_code_cell("\n".join(lines), metadata={"tags": ["parameters"]}),
+            *(nbformat.v4.new_code_cell(cell) for cell in cells),
+        ],
+        metadata={
+            "kernelspec": {"display_name": "Python 3", "name": "python3", "language": "python"}
+        },
+    )
+    if FIGURE in cells:
+        made.cells[2 + cells.index(FIGURE)].metadata["mystnb"] = json.loads(json.dumps(WORDS))
+    nbformat.write(made, root / "notebooks" / f"{name}.ipynb")
+
+
+TABLE = """
+import numpy as np, pandas as pd
+from ppm_book import page
+drawn = np.random.default_rng(seed).normal(size=replicates)
+page.save(pd.DataFrame({"mean": [drawn.mean()], "records": [replicates]}, index=["drawn"]), "drawn")
+"""
+DATA = "print(open(ce_data).read() if ce_data else 'simulated')"
+
+
+@pytest.fixture
+def root(tmp_path, monkeypatch):
+    """A repository with a book of two chapters."""
+    root = tmp_path / "a book"
+    (root / "notebooks" / "profiles").mkdir(parents=True)
+    shutil.copy(ROOT / "_config.yml", root)
+    shutil.copy(ROOT / "notebooks" / "parameters.yml", root / "notebooks")
+    shutil.copytree(ROOT / "book" / "_static", root / "book" / "_static")
+    shutil.copy(ROOT / "book" / "parameters.md", root / "book")
+    (root / "book" / "intro.md").write_text("# Introduction\n\nSee {numref}`fig-line`.\n")
+    (root / "book" / "references.bib").write_text("")
+    (root / "ppm").mkdir()
+    (root / "ppm" / "weights.py").write_text("")
+    (root / "requirements.lock").write_text("numpy==2.0\n")
+    (root / "_toc.yml").write_text(
+        "format: jb-book\nroot: book/intro\nchapters:\n"
+        "  - file: notebooks/counts\n  - file: notebooks/prose\n  - file: book/parameters\n"
+    )
+    for module in (parameters, studio):
+        monkeypatch.setattr(module, "ROOT", root)
+    monkeypatch.setattr(studio.ledger, "page", lambda root, results: "# Ledger\n")
+    monkeypatch.setattr(studio.exercises, "stage_exercises", lambda root, stage: None)
+    notebook(root, "counts", TABLE, FIGURE, replicates=400, seed=1)
+    notebook(root, "prose", DATA, ce_data="", seed=2)
+    (root / "notebooks" / "profiles" / "paper.yml").write_text("counts: {}\n")
+    (root / "notebooks" / "profiles" / "quick.yml").write_text("counts: {replicates: 2}\n")
+    monkeypatch.chdir(tmp_path)
+    return root
+
+
+# ---- what is refused --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        ("run count", "unknown notebook 'count'; did you mean counts?"),
+        ("run counts -p replicate=3", "unknown parameter 'replicate'; did you mean replicates?"),
+        ("run counts -p replicates=1", "replicates = 1 is not accepted; replicates: data sets"),
+        ("run counts -p replicates=3.0", "replicates = 3.0 is not accepted"),
+        ("run counts -p replicates=three", "replicates = 'three' is not accepted"),
+        ("run counts -p seed=True", "seed = True is not accepted"),
+        ("run counts -p seed", "-p 'seed' is not of the form NAME=VALUE"),
+        ("run counts --profile quik", "unknown profile 'quik'; did you mean quick?"),
+        ("run prose -p ce_data=none.csv", "none.csv' is not accepted; ce_data: Consumer"),
+        ("run counts --workers 0", "workers"),
+        ("book --ce-data none.csv", "none.csv' is not accepted; ce_data: Consumer"),
+        ("run counts --output full", "the output folder full exists and is not empty"),
+        ("runs", "invalid choice: 'runs'"),
+    ],
+)
+def test_a_mistake_is_told_in_one_line_before_a_kernel_starts(root, words, told, capsys):
+    Path("full").mkdir()
+    Path("full", "notes.txt").write_text("mine")
+    with pytest.raises(SystemExit) as ended:
+        sys.exit(studio.main(words.split()))
+    assert ended.value.code == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith("ppm") and told in line
+    assert not Path("runs").exists() and not (root / "_build").exists()
+
+
+@pytest.mark.parametrize(
+    ("name", "good", "bad"),
+    [
+        ("sizes", [[2], [2, 3]], [[], [3, 2], [2, 2], [1, 2], [2, 1_000_001], 2, [2.5]]),
+        ("mean", [1e-9, 1_000_000, 3], [0, -1, 1_000_001, float("inf"), float("nan"), True, "3"]),
+        ("configurations", [[[0.5, 0]], [[1, -1]]], [[], [0.5, 0], [[0, 0]], [[0.5, 2]], [[0.5]]]),
+        ("widths", [[0.25, 1]], [[1, 0.25], [0], [101]]),
+        ("measured_sizes", [[10, 20, 30]], [[10, 20], [9, 20, 30]]),
+        ("records", [0, 50, 1_000_000], [1, 49, -1, 1_000_001]),
+        ("point_mass", [True, False], [0, 1, "yes"]),
+        ("public_width", [0.5], [0, 1]),
+        ("ce_data", ["", "."], ["no such file", 3]),
+        ("seed", [0, 2**32 - 1], [-1, 2**32, 1.0]),
+    ],
+)
+def test_ranges(name, good, bad):
+    for value in good:
+        found = parameters.checked(name, value, [name])
+        assert found == (os.getcwd() if value == "." else value)
+    for value in bad:
+        with pytest.raises(parameters.Refused, match=rf"^{name} = .* is not accepted; {name}: "):
+            parameters.checked(name, value, [name])
+
+
+@pytest.mark.parametrize("name", parameters.notebooks())
+def test_a_parameters_cell_says_what_the_vocabulary_says(name):
+    words = parameters.vocabulary()
+    for row in parameters.parameter_table(name):
+        cell = parameters.described(parameters.source(name))[row["name"]]
+        about = words[row["name"]]
+        assert cell["help"] == f"{about['description']}; {about['accepts']}"
+    # defaults and profiles are accepted themselves
+    for profile in ("paper", "quick"):
+        assert parameters.parameters(name, profile).keys() == parameters.defaults(name).keys()
+
+
+# ---- a run ------------------------------------------------------------------------------------
+
+
+def test_a_run_leaves_a_page_that_stands_alone_and_only_its_owner_reads(root, capsys):
+    private = root.parent / "private"
+    private.mkdir()
+    (private / "survey.csv").write_text("income\n123456\n")
+    given = f"ce_data={private}/survey.csv"
+    assert studio.main(["run", "prose", "-p", given, "--output", "r"]) == 0
+    assert "Done. Open r/prose.html" in capsys.readouterr().out
+    html = Path("r/prose.html").read_text("utf-8")
+    assert "123456" in html and "Data: the file <code" in html and "has not been built here" in html
+    fetched = re.findall(r'<(?:script|link|img)\b[^>]*(?:src|href)="([^"]+)"', html)
+    assert fetched and not [link for link in fetched if link.startswith(("http", "//", "../"))]
+    own = [re.sub("[?#].*", "", link) for link in fetched]
+    assert [link for link in own if link and not Path("r", link).is_file()] == []
+    record = json.loads(Path("r/run.json").read_text("utf-8"))
+    assert record["parameters"] == {"ce_data": "survey.csv", "seed": 2}
+    assert (Path("r") / "CONFIDENTIAL.txt").is_file()
+    for file in [Path("r"), *Path("r").rglob("*")]:
+        assert not file.stat().st_mode & (stat.S_IRWXG | stat.S_IRWXO)
+        if file.is_file() and not re.search("_static|_images", str(file)):
+            assert str(private).encode() not in file.read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("cell", "told"),
+    [
+        ("1 / 0", r"cell \[3\] \(1 / 0\): ZeroDivisionError: division by zero"),
+        ("import warnings; warnings.warn('old')", r"cell \[3\]: UserWarning: old"),
+        ("import os; os._exit(1)", "the kernel died"),
+    ],
+)
+def test_a_cell_that_fails_or_warns_ends_the_run_which_is_not_complete(root, cell, told, capsys):
+    notebook(root, "counts", cell, seed=1)
+    assert studio.main(["run", "counts", "--output", "r"]) == 1
+    assert re.search(told, capsys.readouterr().err)
+    assert not Path("r/run.json").exists()
+
+
+def test_an_interrupt_ends_with_130_and_leaves_no_kernel(root):
+    notebook(root, "counts", "import os, time\nopen(ce_data, 'w').write(str(os.getpid()))\n"
+             "time.sleep(600)", ce_data="", seed=1)
+    told = root / "pid"
+    told.write_text("")
+    program = (
+        "import pathlib, sys; from ppm_book import parameters, studio\n"
+        f"parameters.ROOT = studio.ROOT = pathlib.Path({str(root)!r})\n"
+        f"sys.exit(studio.main(['run', 'counts', '-p', 'ce_data={told}']))"
+    )
+    for ask in (signal.SIGINT, signal.SIGTERM):
+        told.write_text("")
+        command = [sys.executable, "-c", program]
+        process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+        while not told.read_text():
+            assert process.poll() is None, process.stderr.read()
+            time.sleep(0.1)
+        process.send_signal(ask)
+        said = process.communicate(timeout=60)[1]
+        assert process.returncode == 130, said
+        assert said.splitlines()[-1].startswith("ppm: interrupted")
+        for _ in range(100):
+            if not Path(f"/proc/{told.read_text()}").exists():
+                break
+            time.sleep(0.1)
+        with pytest.raises(ProcessLookupError):
+            os.kill(int(told.read_text()), 0)
+
+
+# ---- the book ---------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def executed(monkeypatch):
+    """Names of notebooks that a build executes; nothing is."""
+    names = []
+
+    def execute(name, values, folder, profile, engine=None):
+        names.append(name)
+        record = studio.record_of(name, values, profile, studio.datetime.now())
+        (folder / "run.json").write_text(json.dumps(record | {"seconds": 1}))
+        shutil.copy(studio.source(name), folder)
+        return record | {"seconds": 1}
+
+    def sphinx(staged, output, **options):
+        output.mkdir(parents=True)
+        (output / "index.html").write_text("pages")
+
+    monkeypatch.setattr(studio, "execute", execute)
+    monkeypatch.setattr(studio, "sphinx", sphinx)
+    return names
+
+
+def test_only_what_changed_is_executed_again(root, executed, capsys):
+    def built(**settings):
+        executed.clear()
+        studio.build(**settings)
+        return executed
+
+    data = root.parent / "survey.csv"
+    data.write_text("1")
+    assert built() == ["counts", "prose"]
+    assert built() == [] and "up to date" in capsys.readouterr().out
+    notebook(root, "counts", "1 + 1", replicates=400, seed=1)
+    assert built() == ["counts"]
+    (root / "notebooks" / "profiles" / "paper.yml").write_text("counts: {replicates: 7}\n")
+    assert built() == ["counts"]
+    assert built(ce_data=str(data)) == ["prose"]
+    data.write_text("2")
+    assert built(ce_data=str(data)) == ["prose"]
+    # the same file in another folder is the same data
+    (root / "elsewhere").mkdir()
+    moved = data.rename(root / "elsewhere" / "survey.csv")
+    assert built(ce_data=str(moved)) == []
+    for file in ("ppm/weights.py", "requirements.lock"):
+        (root / file).write_text("# another one")
+        assert built(ce_data=str(moved)) == ["counts", "prose"]
+    # a run that was cut off has no record
+    (root / "_build" / "results" / "paper" / "counts" / "run.json").unlink()
+    assert built(ce_data=str(moved)) == ["counts"]
+    (root / "book" / "intro.md").write_text("# Another introduction\n")
+    capsys.readouterr()
+    assert built(ce_data=str(moved)) == [] and "is ready" in capsys.readouterr().out
+
+
+def test_two_builds_at_once_are_refused(root, executed, capsys):
+    (root / "_build").mkdir()
+    with FileLock(root / "_build" / "lock"):
+        assert studio.main(["book"]) == 1
+    assert capsys.readouterr().err == "ppm: another build is at work in _build; wait for its end\n"
+    assert studio.main(["book"]) == 0
+
+
+def test_a_book_is_built_stays_when_the_next_fails_and_stands_beside_a_run(root, capsys):
+    data = root.parent / "survey.csv"
+    data.write_text("income 98765")
+    assert studio.main(["book", "--ce-data", str(data)]) == 0
+    shown = (root / "_build" / "html" / "notebooks" / "counts.html").read_text("utf-8")
+    assert "All parameters are at their defaults" in shown and 'alt="It rises."' in shown
+    table = (root / "_build" / "html" / "book" / "parameters.html").read_text("utf-8")
+    assert "a whole number from 2 to 100000" in table
+    for file in (root / "_build").rglob("*"):
+        if b"98765" in (file.read_bytes() if file.is_file() else b""):
+            assert not any(part.stat().st_mode & 0o007 for part in [file, file.parents[1]])
+    # a reference that leads nowhere
+    (root / "book" / "intro.md").write_text("# Introduction\n\nSee {numref}`no-figure`.\n")
+    assert studio.main(["book", "--ce-data", str(data)]) == 1
+    assert "WARNING" in capsys.readouterr().err
+    assert "98765" in (root / "_build" / "html" / "notebooks" / "prose.html").read_text("utf-8")
+    (root / "book" / "intro.md").write_text("# Introduction\n")
+
+    assert studio.main("run counts -p replicates=50 --output runs/a".split()) == 0
+    html = Path("runs/a/counts.html").read_text("utf-8")
+    beside = html[html.rindex('id="your-run-beside-the-book-s"'):]
+    assert "<code" in beside and "400" in beside and "Run this again with" in beside
+    assert "<strong>drawn</strong>: 2 of the 2 numbers in both tables differ" in beside
+    assert studio.main("run counts -p replicates=50 -p seed=2 --output runs/b".split()) == 0
+    assert "half of the numbers" in Path("runs/b/counts.html").read_text("utf-8")
+
+
+@pytest.mark.parametrize(
+    ("words", "text", "told"),
+    [
+        ({**WORDS, "image": {"alt": " "}}, "", "without caption, name or alternative text"),
+        ({**WORDS, "figure": {"name": "fig-line"}}, "", "without caption"),
+        (WORDS, str(Path.home() / "records"), "shows a path of this machine"),
+    ],
+)
+def test_a_figure_needs_words_and_a_page_shows_no_path(root, tmp_path, words, text, told):
+    (tmp_path / "notebooks").mkdir()
+    made = nbformat.read(root / "notebooks" / "counts.ipynb", 4)
+    cell = made.cells[-1]
+    picture = nbformat.v4.new_output("display_data", {"image/png": "aGVsbG8=", "text/plain": text})
+    cell.outputs, cell.metadata["mystnb"] = [picture], words
+    nbformat.write(made, tmp_path / "counts.ipynb")
+    values = parameters.parameters("counts")
+    record = studio.record_of("counts", values, "paper", studio.datetime.now()) | {"seconds": 1}
+    with pytest.raises(studio.Failed, match=told):
+        studio.stage_notebook(tmp_path / "counts.ipynb", tmp_path, record)
+    cell.outputs[0].data["text/plain"], cell.metadata["mystnb"] = "a figure", WORDS
+    nbformat.write(made, tmp_path / "counts.ipynb")
+    studio.stage_notebook(tmp_path / "counts.ipynb", tmp_path, record)
+
+
+# ---- all notebooks ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", parameters.notebooks())
+def test_nbmake_runs_the_notebook_which_keeps_to_the_house(notebooks, name):
+    folder = notebooks.executed(name)
+    assert (folder / "run.json").is_file()
+    source = nbformat.read(parameters.source(name), 4)
+    assert not any(cell.get("outputs") for cell in source.cells)
+    # it saves what it shows
+    if name in parameters.chapters():
+        assert list(folder.glob("*.csv"))
+
+
+def test_profiles_name_every_chapter():
+    paper = yaml.safe_load((ROOT / "notebooks/profiles/paper.yml").read_text("utf-8"))
+    assert {*parameters.chapters()} <= {*paper} <= {*parameters.notebooks()}
+
+
+def test_chance_is_told_of_runs_that_differ_in_nothing_but_the_seed(tmp_path):
+    def made(folder, value, **settings):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "t.csv").write_text(f"name,x\na,{value}\nb,{2 * value}\n")
+        record = {"notebook": "counts", "parameters": {"seed": 1, "replicates": 5} | settings}
+        (tmp_path / folder / "run.json").write_text(json.dumps(record))
+        return record
+
+    ours = made("ours", 100.0)
+    made("other", 150.0, replicates=6, seed=2)
+    assert "not known here" in compare._chance(tmp_path / "ours", ours, [])
+    made("third", 80.0, seed=2)
+    assert "less than 20 %, and nine of ten by less than 20 %" in compare._chance(
+        tmp_path / "ours", ours, []
+    )
+    assert page.ROOT == ROOT
