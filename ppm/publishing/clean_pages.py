@@ -3,7 +3,6 @@
 import re
 from pathlib import Path
 
-from ppm.publishing.code_links import with_links
 from ppm.publishing.staging import FIGURES
 
 # a script for cells that run in the browser, from another machine; the book switches them off
@@ -41,11 +40,6 @@ def _clean(app, name, template, context, doctree):
         context["body"] = with_figures(
             mended(context["body"]), folder, lambda file: pathto(f"_static/figures/{file}", 1)
         )
-        # where all pages are one, places have other addresses
-        if doctree is not None and app.builder.name == "html":
-            described = app.env.domains["py"].objects.items()
-            places = {name: (entry.docname, entry.node_id) for name, entry in described}
-            context["body"] = with_links(context["body"], places, pathto)
 
 
 def _said(file):
