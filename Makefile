@@ -45,13 +45,11 @@ classroom: env ## make the exercises to hand out, and the same with solutions, i
 pdf: book ## build the book and print it, with Chromium: _build/book.pdf
 	@"$(RUN)" -m ppm.publishing.printing
 
-# the book's page of checks reads the verdicts; a part of the tests replaces only its own. On every
-# core a process of one thread that takes tests over when its own are done; four at the most, because
-# one that has compiled many models holds more than a gigabyte
+# on every core a process of one thread that takes tests over when its own are done; four at the
+# most, because one that has compiled many models holds more than a gigabyte
 test: env ## run all tests, the notebooks and a build of the book among them: ARGS='-k cli'
 	@OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 "$(RUN)" -m pytest \
-	    --numprocesses=logical --maxprocesses=4 --dist=worksteal \
-	    --junit-xml=_build/tests/$(if $(ARGS),part,all).xml $(ARGS)
+	    --numprocesses=logical --maxprocesses=4 --dist=worksteal $(ARGS)
 
 # what `make test` does with a small book, on the one that was built, and with every rule everywhere
 browser: env ## look at every page of the built book in a headless Chromium: SHOTS=folder

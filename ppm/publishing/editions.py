@@ -13,7 +13,6 @@ from pathlib import Path
 import numpy as np
 
 from ppm import classroom
-from ppm.publishing.checks import find_statements
 from ppm.publishing.exercises import FOLDER, read_sheets, repository_address
 from ppm.publishing.notebooks import BookError, cell_source, cell_tags, find_notebooks
 
@@ -275,7 +274,6 @@ class _Words:
 
     def __init__(self, root, sheets):
         self.titles = {name: each.title for name, each in find_notebooks(root).items()}
-        self.statements = {each.label: each for each in find_statements(root)}
         self.tasks = {task.label: task.title for sheet in sheets.values() for task in sheet.tasks}
         text = "\n".join(
             cell_source(cell)
@@ -283,6 +281,8 @@ class _Words:
             for cell in json.loads(notebook.path.read_text("utf-8"))["cells"]
             if cell["cell_type"] == "markdown"
         )
+        statements = re.findall(r"^[`:]{3,}\{prf:(\w+)\} *(.*)\n:label: (\S+)$", text, re.M)
+        self.statements = {label: f"the {kind} “{title}”" for kind, title, label in statements}
         formulas = re.findall(r"^\$\$\n([^$]*)\n\$\$ \((eq-[\w-]+)\)$", text, re.M)
         self.formulas = {label: " ".join(formula.split()) for formula, label in formulas}
         bibliography = Path(root, "book", "references.bib")
@@ -303,7 +303,7 @@ class _Words:
             cited = "; ".join(self.sources[key] for key in target.split(","))
             return f"({cited})" if role == "cite:p" else cited
         if role == "prf:ref":
-            return f"the {self.statements[target].kind} “{self.statements[target].title}”"
+            return self.statements[target]
         if role == "doc":
             return f"the chapter “{self.titles[Path(target).name]}”"
         if role == "numref":

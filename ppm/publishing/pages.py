@@ -1,4 +1,4 @@
-"""Pages of the book that are filled in when it is built: ledger, checks, parameters."""
+"""Pages of the book that are filled in when it is built: ledger, parameters."""
 
 from collections import Counter
 from pathlib import Path
@@ -7,7 +7,6 @@ import numpy as np
 from ppm_book.open_settings import PUBLISHED_BOUNDS
 
 from ppm._validation import needed_for
-from ppm.publishing.checks import NOT_RUN, Verdict, spoken
 from ppm.publishing.ledger import VERDICTS
 from ppm.publishing.notebooks import parameter_rows
 from ppm.publishing.rules import SURE, shown
@@ -189,50 +188,6 @@ def parameters_page(template, notebooks, profiles):
             {"title": notebook.title, "name": notebook.name, "table": table(heads, lines)}
         )
     return render(template, notebooks=described)
-
-
-def checks_page(template, statements, checks, verdicts, *, repository=""):
-    """The book's page of statements and their tests, in MyST Markdown.
-
-    Parameters
-    ----------
-    template : path-like
-        Its template.
-    statements : list of ppm.publishing.checks.Statement
-        What :func:`ppm.publishing.checks.find_statements` returned.
-    checks : dict of str to list of str
-        What :func:`ppm.publishing.checks.load_checks` returned.
-    verdicts : dict of str to ppm.publishing.checks.Verdict
-        What :func:`ppm.publishing.checks.read_verdicts` returned.
-    repository : str, default ""
-        Address of the repository, to which tests link where it is given.
-
-    Returns
-    -------
-    str
-        The page.
-    """
-    chapters = {}
-    for statement in statements:
-        if statement.label not in checks:
-            continue
-        tests = []
-        for test in checks[statement.label]:
-            file, _, name = test.partition("::")
-            told = spoken(verdicts.get(test, Verdict(NOT_RUN)))
-            tests.append({"file": file, "name": name, "told": told})
-        title = statement.title or statement.kind
-        chapters.setdefault((statement.document, statement.chapter), []).append(
-            {"label": statement.label, "title": title, "tests": tests}
-        )
-    return render(
-        template,
-        repository=repository.rstrip("/"),
-        chapters=[
-            {"document": document, "title": title, "statements": found}
-            for (document, title), found in chapters.items()
-        ],
-    )
 
 
 def finding_part(template, saved=None, record=None):

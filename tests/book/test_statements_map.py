@@ -1,0 +1,30 @@
+"""Every definition, theorem and the like of the book names tests that exist."""
+
+import ast
+import json
+import re
+
+import yaml
+from conftest import ROOT
+
+KINDS = "definition|theorem|lemma|proposition|corollary|assumption|property|algorithm"
+LABEL = re.compile(rf"^[`:]{{3,}}\{{prf:(?:{KINDS})\}}.*\n(?::label: (\S+))?", re.M)
+
+
+def exists(name):
+    """Whether ``file::function`` is a test."""
+    file, test = name.split("::")
+    tree = ast.parse((ROOT / file).read_text("utf-8"))
+    return test in {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
+
+
+def test_every_statement_names_tests_that_exist():
+    chapters = [json.loads(p.read_text("utf-8")) for p in (ROOT / "notebooks").glob("*.ipynb")]
+    texts = ["".join(cell["source"]) for chapter in chapters for cell in chapter["cells"]]
+    texts += [path.read_text("utf-8") for path in (ROOT / "book").glob("*.md")]
+    tests = yaml.safe_load((ROOT / "book" / "checks.yaml").read_text("utf-8"))
+    # a statement without a label is ""
+    assert tests.keys() == {label for text in texts for label in LABEL.findall(text)}
+    assert all(tests.values())
+    assert [name for names in tests.values() for name in names if not exists(name)] == []
+    assert not exists("tests/test_pdp.py::test_nothing")
