@@ -1,13 +1,11 @@
-"""What a newcomer sees first: the picture of the README and the book, and a command's output."""
+"""What a newcomer sees first: the output that the README shows below its commands."""
 
-import importlib.util
 import re
 import shlex
 import subprocess
 from itertools import pairwise
 
 import numpy as np
-import pytest
 from conftest import ROOT
 
 from ppm.publishing import command_line as cli
@@ -16,58 +14,11 @@ from ppm.publishing import run as running
 NUMBER = re.compile(r"(?<![\w.])-?\d+(?:\.\d+)?")
 
 
-def first_picture():
-    """The script that draws it."""
-    spec = importlib.util.spec_from_file_location(
-        "first_picture", ROOT / "scripts" / "first_picture.py"
-    )
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
 def assert_alike(shown, made, apart):
     """The same words, and the same numbers up to an error that other machines may make."""
     assert NUMBER.sub("#", shown) == NUMBER.sub("#", made)
     pair = ([float(number) for number in NUMBER.findall(text)] for text in (shown, made))
     np.testing.assert_allclose(*pair, rtol=1e-6, atol=apart)
-
-
-def test_the_first_picture_is_what_its_script_draws():
-    script = first_picture()
-    for name, made in script.files().items():
-        # a tenth of a pixel, or the last digit
-        apart = 0.11 if name.endswith("svg") else 2e-4
-        assert_alike((script.FOLDER / name).read_text("utf-8"), made, apart)
-
-
-def test_the_first_picture_shows_the_numbers_of_the_theory_chapter():
-    script = first_picture()
-    source = (ROOT / "notebooks" / "theory.ipynb").read_text("utf-8")
-    assert f"draws: int = {script.DRAWS} " in source
-    assert f"seed: int = {script.SEED} " in source
-    assert f"counts = np.array([{', '.join(map(str, script.COUNTS))}])" in source
-    found = script.numbers()
-    _, bounds, weights, after, _ = map(np.array, zip(*found["households"], strict=True))
-    risk = (bounds - bounds.min()) / np.ptp(bounds)
-    np.testing.assert_allclose(weights, 1 - risk)
-    epsilons = [epsilon for _, epsilon, _, _ in found["promises"]]
-    assert epsilons[:2] == pytest.approx([2 * bounds.max(), 2 * after.max()])
-    for _, epsilon, detected, holds in found["promises"]:
-        # the best test at 5 % false alarms, by the two lines that bound it
-        best = min(0.05 * np.exp(epsilon), 1 - np.exp(-epsilon) * 0.95)
-        assert detected == pytest.approx(best)
-        assert (holds == "every database") == (epsilon in script.STRICT)
-
-
-def test_who_does_not_see_the_first_picture_is_told_what_it_shows():
-    script = first_picture()
-    told = script.words(script.numbers())
-    for page in ("README.md", "book/intro.md"):
-        text = (ROOT / page).read_text("utf-8")
-        (shown,) = re.findall(r"!\[([^]]*)\]\(book/_static/first\.svg\)|^:alt: (Left: .*)$", text,
-                              re.MULTILINE)
-        assert_alike("".join(shown), told, 0.11)
 
 
 def shown_in_the_readme():
