@@ -267,7 +267,7 @@ def equal_bounds(
         The table.
     combinations : sequence of (int, str)
         Different pairs of a number of components K and a transformation, as for
-        :func:`transformed_income`.
+        :func:`ppm_book.open_settings.transformed_income`.
     configurations : sequence of (float, float), default ((0.7, 0.0), (0.5, -0.3))
         Different pairs (c, g).
     repeats : int, default 3
@@ -275,12 +275,13 @@ def equal_bounds(
     releases : int, default 50
         Synthetic databases m of every fit, 2 or more.
     floor, shift : float
-        As for :func:`transformed_income`, in dollars.
+        As for :func:`ppm_book.open_settings.transformed_income`, in dollars.
     chains, warmup, draws : int, default 2, 100 and 200
         Short chains. Those of the weighted fits start where the unweighted ones ended.
     tolerance, attempts
         How close EMweighted comes to the bound of DPweighted, and how many fits it may take: see
-        :func:`match_local_bound`. Fits that differ by chance alone have bounds a tenth apart.
+        :func:`ppm.studies.match_local_bound`. Fits that differ by chance alone have bounds a tenth
+        apart.
     random_seed : int, SeedSequence or Generator, optional
         Source of randomness. A combination's numbers are the same whichever others are asked for.
     parallel : bool, default True

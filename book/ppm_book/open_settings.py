@@ -208,7 +208,7 @@ def income_of(response, transformation, *, shift=7001.0):
     response : array_like
         Values on the scale of the model.
     transformation, shift
-        As for :func:`transformed_income`.
+        As for :func:`ppm_book.open_settings.transformed_income`.
     """
     inverse = {
         TRANSFORMATIONS[0]: np.exp,
@@ -243,9 +243,9 @@ def settings(
     components : sequence of int, default (1, 2, 5, 10, 20)
         Numbers of components K, increasing, each 1 or more.
     transformations : sequence of str, default all three
-        As for :func:`transformed_income`.
+        As for :func:`ppm_book.open_settings.transformed_income`.
     floor, shift : float
-        As for :func:`transformed_income`, in dollars.
+        As for :func:`ppm_book.open_settings.transformed_income`, in dollars.
     chains, warmup, draws : int, default 2, 100 and 200
         Short chains. Those of the weighted fits start where the unweighted ones ended.
     random_seed : int, SeedSequence or Generator, optional

@@ -13,7 +13,7 @@ def predictor_matrix(table):
     Parameters
     ----------
     table : pandas.DataFrame or ConsumerExpenditure
-        With the ten categorical columns of :func:`load`, in which no value is missing.
+        With the ten categorical columns of :func:`~ppm_book.survey.load`, with no value missing.
         Other columns are ignored.
 
     Returns

@@ -57,7 +57,7 @@ _NONPOSITIVE_SHARE = 0.0014
 
 
 def simulate(n=6208, *, random_seed=2017):
-    """Simulate a stand-in for the paper's sample, with the columns of :func:`load`.
+    """Simulate a stand-in for the paper's sample, with columns as :func:`~ppm_book.survey.load`.
 
     Household traits depend on one another (education and marital status on age, family size on
     marital status, urban type on CBSA status, …). Log income is a regression on them plus a
