@@ -1,123 +1,82 @@
 """Result tables on the page and in the folder of a run."""
 
 import json
-import os
 import re
-import stat
-import sys
 
 import pandas as pd
 import pytest
-from conftest import needs_file_limit
-from ppm_book import survey
+from ppm_book import page, survey
 from ppm_book.page import data_kind
 from survey_files import csv_text, unit
-
-import ppm
 
 TABLE = pd.DataFrame({"bound": [10.1234, 1234.5]}, index=["a", "b"])
 
 
 def test_a_table_goes_to_the_folder_of_the_run(tmp_path, monkeypatch):
-    monkeypatch.setenv("PPM_RESULTS", str(tmp_path / "tables"))
-    ppm.publishing.save(TABLE, "bounds")
-    written = pd.read_csv(tmp_path / "tables" / "bounds.csv", index_col=0)
-    pd.testing.assert_frame_equal(written, TABLE)
-
-
-@pytest.mark.skipif(sys.platform == "win32", reason="POSIX permissions")
-def test_what_is_saved_can_be_read_by_its_owner_only(tmp_path, monkeypatch):
-    monkeypatch.setenv("PPM_RESULTS", str(tmp_path / "tables"))
-    before = os.umask(0o022)
-    try:
-        ppm.publishing.save(TABLE, "bounds")
-        (tmp_path / "tables" / "bounds.csv").chmod(0o644)
-        ppm.publishing.save(TABLE, "bounds")
-        ppm.publishing.save_values({}, data=None)
-    finally:
-        os.umask(before)
-    modes = {file.name: stat.S_IMODE(file.stat().st_mode) for file in tmp_path.rglob("*")}
-    assert modes == {"tables": 0o700, "bounds.csv": 0o600, "values.json": 0o600}
-
-
-@needs_file_limit
-def test_where_a_table_cannot_be_written_the_earlier_one_stays(
-    tmp_path, monkeypatch, file_limit
-):
     monkeypatch.setenv("PPM_RESULTS", str(tmp_path))
-    ppm.publishing.save(TABLE, "bounds")
-    ppm.publishing.save_values({}, data=None)
-    before = {file.name: file.read_bytes() for file in tmp_path.iterdir()}
-    assert before.keys() == {"bounds.csv", "values.json"}
-    large = {name: {"value": 0.0, "error": 0.0} for name in map(str, range(1000))}
-    with file_limit(500):
-        with pytest.raises(OSError, match="File too large"):
-            ppm.publishing.save(pd.concat([TABLE] * 100), "bounds")
-        with pytest.raises(OSError, match="File too large"):
-            ppm.publishing.save(pd.concat([TABLE] * 100), "others")
-        with pytest.raises(OSError, match="File too large"):
-            ppm.publishing.save_values(large, data=None)
-    assert {file.name: file.read_bytes() for file in tmp_path.iterdir()} == before
+    page.save(TABLE, "bounds")
+    written = pd.read_csv(tmp_path / "bounds.csv", index_col=0)
+    pd.testing.assert_frame_equal(written, TABLE)
 
 
 def test_without_a_run_nothing_is_written(tmp_path, monkeypatch):
     monkeypatch.delenv("PPM_RESULTS", raising=False)
     monkeypatch.chdir(tmp_path)
-    ppm.publishing.save(TABLE, "bounds")
+    page.save(TABLE, "bounds")
     assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize("name", ["", "../bounds", "Bounds", "a.csv"])
 def test_names_that_are_no_file_names_are_refused(name):
     with pytest.raises(ValueError, match="name must be"):
-        ppm.publishing.save(TABLE, name)
+        page.save(TABLE, name)
 
 
 def test_named_indices_stand_in_the_one_row_of_headings():
-    html = ppm.publishing.table(TABLE.rename_axis("setting"), "Bounds.").to_html()
+    html = page.table(TABLE.rename_axis("setting"), "Bounds.").to_html()
     assert html.count("<tr>") == 3 and ">setting</th>" in html
 
 
 def test_only_columns_of_sentences_are_kept_wide():
     why = "one number for each record, by how rare it is"
     words = {"name": ["weights"], "why": [why], "n": [3]}
-    html = ppm.publishing.table(pd.DataFrame(words), "What may leave.").to_html()
+    html = page.table(pd.DataFrame(words), "What may leave.").to_html()
     wide = re.findall(r"\.col(\d) \{\s*min-width", html)
     assert wide == ["1"]
     assert re.findall(r"\.col(\d) \{\s*text-align: right", html) == ["2"]
 
 
 def test_a_simulated_table_says_so():
-    html = ppm.publishing.table(TABLE, "Bounds.", digits=1, simulated=True).to_html()
+    html = page.table(TABLE, "Bounds.", digits=1, simulated=True).to_html()
     assert "Simulated stand-in" in html and "10.1" in html and "1,234.5" in html
-    assert "Simulated" not in ppm.publishing.table(TABLE, "Bounds.").to_html()
+    assert "Simulated" not in page.table(TABLE, "Bounds.").to_html()
 
 
 VALUES = {"a bound": {"value": [1.5, None], "error": [0.1, None]}}
 
 
 def test_values_say_which_data_they_come_from(tmp_path, monkeypatch):
-    monkeypatch.setenv("PPM_RESULTS", str(tmp_path / "run"))
-    ppm.publishing.save_values(VALUES, data=survey.simulate(50, random_seed=1))
-    saved = json.loads((tmp_path / "run" / "values.json").read_text("utf-8"))
+    monkeypatch.setenv("PPM_RESULTS", str(tmp_path))
+    page.save_values(VALUES, data=survey.simulate(50, random_seed=1))
+    saved = json.loads((tmp_path / "values.json").read_text("utf-8"))
     assert saved["data"] == "simulated" and "stand-in" in saved["source"]
     assert saved["values"] == VALUES and not saved["part"]
     part = survey.simulate(80, random_seed=1).subsample(60, random_seed=1)
-    ppm.publishing.save_values(VALUES, data=part)
-    assert json.loads((tmp_path / "run" / "values.json").read_text("utf-8"))["part"]
-    ppm.publishing.save_values(VALUES, data=None)
-    assert json.loads((tmp_path / "run" / "values.json").read_text("utf-8"))["data"] == "drawn"
+    page.save_values(VALUES, data=part)
+    assert json.loads((tmp_path / "values.json").read_text("utf-8"))["part"]
+    page.save_values(VALUES, data=None)
+    assert json.loads((tmp_path / "values.json").read_text("utf-8"))["data"] == "drawn"
 
 
 def test_values_without_a_run_or_without_an_error(tmp_path, monkeypatch):
     monkeypatch.delenv("PPM_RESULTS", raising=False)
     monkeypatch.chdir(tmp_path)
-    ppm.publishing.save_values(VALUES, data=None)
+    page.save_values(VALUES, data=None)
     assert not list(tmp_path.iterdir())
     with pytest.raises(ValueError, match="'b' must have a value and an error"):
-        ppm.publishing.save_values({"b": 3.0}, data=None)
+        page.save_values({"b": 3.0}, data=None)
     with pytest.raises(ValueError, match="JSON"):
-        ppm.publishing.save_values({"b": {"value": float("nan"), "error": 0.0}}, data=None)
+        page.save_values({"b": {"value": float("nan"), "error": 0.0}}, data=None)
 
 
 @pytest.mark.parametrize(
@@ -146,7 +105,7 @@ def test_only_the_papers_own_quarter_counts_as_the_papers(tmp_path, name, year, 
 
 
 def test_columns_that_are_called_by_numbers_are_written_without_zeros():
-    shown = ppm.publishing.table(
+    shown = page.table(
         pd.DataFrame({1.0: [2.0], 1.05: [3.0], "n": [4]}), "Shares."
     ).to_html()
     assert re.findall(r"<th [^>]*col_heading[^>]*>([^<]*)</th>", shown) == ["1", "1.05", "n"]
