@@ -1,0 +1,184 @@
+"""Check an answer: right, or wrong with a hint that does not give the right one away.
+
+A chapter's answers stand beside this file, in ``<chapter>_answers.py``: a function ``given()``
+makes the data of its exercises, and one function per exercise returns the right answer, typical
+wrong answers by their hints, and where to look after any other wrong answer.
+"""
+
+import re
+from importlib import import_module
+
+import numpy as np
+
+# answers within this share of the right one are right: single precision passes, rounding does not
+TOLERANCE = 1e-4
+# answers within this share of it were rounded on the way, or come from another formula
+CLOSE = 0.02
+# and an entry below this share of the largest one is compared as if it were that large
+NEARLY_NOTHING = 1e-3
+
+
+def exercise(asks, options=""):
+    """Mark a function as an exercise, with what it asks for and the letters to choose from."""
+
+    def mark(work):
+        work.asks, work.options = asks, options
+        return work
+
+    return mark
+
+
+class Verdict(str):
+    """What a check says, shown without quotation marks at the end of a cell."""
+
+    __repr__ = str.__str__
+
+
+class Chapter:
+    """The exercises of a chapter: their data, ``given``, and a check of the answers.
+
+    >>> check = Chapter("theory")
+    >>> check("releases", [20, 1 / 20])
+    ✘ releases: The theorem has a factor in front of Δ. See where its proof divides.
+    >>> check("releases", [40, 1 / 40])
+    ✔ releases: right
+    """
+
+    def __init__(self, name):
+        module = import_module(f"{name}_answers")
+        works = [each for each in vars(module).values() if hasattr(each, "asks")]
+        self.works = {each.__name__.replace("_", "-"): each for each in works}
+        self.given, self.solved = module.given(), set()
+
+    def __call__(self, name, answer):
+        """Say whether an answer is right, and if not, in what respect."""
+        if name not in self.works:
+            raise ValueError(f"unknown exercise {name!r} (accepted: {', '.join(self.works)})")
+        fault = _fault(answer, self.works[name], self.given)
+        (self.solved.discard if fault else self.solved.add)(name)
+        return Verdict(f"✘ {name}: {fault}" if fault else f"✔ {name}: right")
+
+    def hints(self, name, answer):
+        """Check a right answer, and list the hints to typical slips; for teachers."""
+        verdict = self(name, answer)
+        if name not in self.solved:
+            raise ValueError(verdict)
+        return Verdict("\n- ".join([verdict, *self.works[name](self.given)[1]]))
+
+    def summary(self):
+        """How many exercises are solved so far, and which are not."""
+        missing = [name for name in self.works if name not in self.solved]
+        told = f"{len(self.solved)} of {len(self.works)} solved"
+        return f"{told}; open: {', '.join(missing)}" if missing else told
+
+
+def _fault(answer, work, given):
+    """What is wrong with an answer; empty text if it is right."""
+    if _is_blank(answer):
+        return (f"no answer yet. Wanted: {work.asks}. Put it in the place of the three dots, run "
+                "that cell, then this one.")
+    if callable(answer):
+        return "this is a function, not what it returns. Call it, with parentheses."
+    read, same = (_as_letters, set.__eq__) if work.options else (_as_numbers, _agree)
+    values = read(answer)
+    if values is None and not work.options:
+        return f"a {type(answer).__name__} that is not made of numbers. Wanted: {work.asks}."
+    if work.options and (values is None or not values <= set(work.options)):
+        return f"wanted: {work.asks}, out of {', '.join(work.options)}."
+    right, slips, look = work(given)
+    right = read(right)
+    if same(values, right):
+        return ""
+    for hint, slip in slips.items():
+        if same(values, read(slip)):
+            return hint
+    if work.options:
+        judged = len(work.options) - len(values ^ right)
+        return f"{judged} of {len(work.options)} are judged rightly. {look}"
+    if values.shape != right.shape:
+        return f"{_shape_fault(values, right)} Wanted: {work.asks}."
+    return f"{_value_fault(values, right)} {look}"
+
+
+def _is_blank(answer):
+    """Whether there is still a place to fill in."""
+    if isinstance(answer, (list, tuple, set, frozenset)):
+        return not answer or any(entry is None or entry is ... for entry in answer)
+    if isinstance(answer, str):
+        return not answer.strip(" .…")
+    return answer is None or answer is ...
+
+
+def _as_letters(answer):
+    """An answer as a set of lower-case letters, as people list them; None if it is no such list."""
+    try:
+        entries = [answer] if isinstance(answer, str) else [str(entry) for entry in answer]
+    except TypeError:
+        return None
+    letters = "".join(re.sub(r"\band\b|[\s,;&()./]", "", entry.lower()) for entry in entries)
+    return set(letters) if letters.isalpha() else None
+
+
+def _as_numbers(answer):
+    """An answer as an array without dimensions of length 1; None if it is not made of numbers."""
+    if isinstance(answer, (str, bytes, dict, set, frozenset)):
+        return None
+    try:
+        values = np.asarray(answer)
+        return np.squeeze(values.astype(float)) if values.dtype.kind in "biufO" else None
+    except (TypeError, ValueError):
+        return None
+
+
+def _entries_agree(values, other):
+    """Which entries are right, each by itself: a small number may stand beside a large one."""
+    size = np.abs(other)
+    largest = size.max(initial=0.0, where=np.isfinite(size))
+    # an entry of nearly nothing has the rounding errors of the others
+    room = TOLERANCE * np.maximum(size, NEARLY_NOTHING * largest)
+    return np.isclose(values, other, rtol=0.0, atol=room)
+
+
+def _agree(values, other):
+    return values.shape == other.shape and bool(_entries_agree(values, other).all())
+
+
+def _shape_fault(values, right):
+    if values.ndim == 2 and values.T.shape == right.shape:
+        return "Rows and columns are exchanged."
+    if right.ndim == 0:
+        return f"This is an array of shape {values.shape}, where one number belongs."
+    if values.ndim == 0:
+        return "This is one number, where there should be several."
+    return f"The shape is {values.shape}: perhaps a sum or a maximum ran along the wrong axis."
+
+
+def _value_fault(values, right):
+    """What a wrong answer of the right shape has in common with the right one."""
+    if not np.isfinite(values).all() and np.isfinite(right).all():
+        return "There are values that are infinite or no number: 0 · ∞, log 0 or 0 / 0?"
+    usual = {
+        "Look at the sign. A log-likelihood is mostly negative; a bound is an absolute value.":
+            -right,
+        "Look for a factor of 2.": 2 * right,
+        "Look for a factor of 2: is one missing?": right / 2,
+        "A share lies between 0 and 1; this looks like a percentage, or like its reverse.":
+            100 * right,
+        "Should this be a percentage?": right / 100,
+        "Logarithms in this book are natural ones.": right / np.log(10),
+    }
+    for told, other in usual.items():
+        if np.any(right) and _agree(values, other):
+            return told
+    if np.isfinite(right).all():
+        # ends of an interval are close beside its width, a small number beside itself
+        room = CLOSE * np.minimum(np.abs(right), np.ptp(right) or np.inf)
+        if np.all(np.abs(values - right) <= room):
+            return ("Close, but not the number. Was something rounded on the way (keep all "
+                    "digits), or does another formula come near it?")
+    if right.ndim == 1 and _agree(np.sort(values), np.sort(right)):
+        return "These are the right numbers in another order: keep the one that was asked for."
+    if right.ndim:
+        near = _entries_agree(values, right)
+        return f"The shape is right; {near.sum()} of {near.size} entries are."
+    return "Not this number."

@@ -1,0 +1,132 @@
+"""Exercises of the chapter on what the guarantee means: ε in words, and other people's ε."""
+
+from types import SimpleNamespace
+
+import numpy as np
+from checks import exercise
+
+import ppm
+
+
+def given():
+    """Settings of an agency, and what others have published about theirs."""
+    return SimpleNamespace(
+        budget=2.0,
+        bound=0.25,
+        prior=0.001,
+        false_alarms=0.05,
+        epsilon=1.5,
+        width=0.5,
+        releases=40,
+        delta=1e-6,
+        tau=1e-4,
+        # ε of whoever answered: of the whole census, or of one day
+        census=17.14,
+        emoji_a_day=4.0,
+        searches_a_day=1.68,
+        days=30,
+        strict_releases=5,
+        belief_before=0.01,
+        belief_limit=0.05,
+    )
+
+
+@exercise("one whole number of databases")
+def budget(g):
+    return np.floor(g.budget / ppm.epsilon(g.bound)), {
+        "A release costs more than that: where is the 2 of the theorem?": g.budget / g.bound,
+        "This is what one release costs.": ppm.epsilon(g.bound),
+        "There is budget left after one.": 1.0,
+    }, "ε = m · 2Δ, solved for m."
+
+
+@exercise("one probability")
+def belief(g):
+    odds = g.prior / (1 - g.prior)
+    return ppm.disclosure.belief_limits(g.prior, g.budget)[1], {
+        "You multiplied the probability. The limit is about the odds.": g.prior * np.exp(g.budget),
+        "These are odds. Which probability belongs to them?": odds * np.exp(g.budget),
+        "You began with the probability. The odds before are a little more than that.":
+            1 / (1 + np.exp(-g.budget) / g.prior),
+        "This is the limit between two values of the record. Here it is one value against none.":
+            ppm.disclosure.belief_limits(g.prior, 2 * g.budget)[1],
+        "This is how far the belief can fall. How far can it rise?":
+            ppm.disclosure.belief_limits(g.prior, g.budget)[0],
+    }, "Odds, times a factor, back to a probability."
+
+
+@exercise("one probability")
+def detection(g):
+    detected = ppm.disclosure.detection_limit(g.false_alarms, g.epsilon)
+    return detected, {
+        "There are two limits, and the smaller one counts.":
+            1 - np.exp(-g.epsilon) * (1 - g.false_alarms),
+        "The two rates are tied together by a factor, not by a difference.":
+            g.false_alarms + 1 - np.exp(-g.epsilon),
+        "This is the rate at which the value is missed.": 1 - detected,
+        "This is what a coin would detect.": g.false_alarms,
+    }, "The smaller of two expressions in the section on detection."
+
+
+@exercise("one ε, in nats")
+def what_epsilon_allows(g):
+    before, after = (p / (1 - p) for p in (g.belief_before, g.belief_limit))
+    return np.log(after / before), {
+        "ε limits a ratio of odds, not of probabilities.": np.log(g.belief_limit / g.belief_before),
+        "This is the factor. ε is its logarithm.": after / before,
+        "Beliefs move by a factor, not by a difference.": g.belief_limit - g.belief_before,
+        "An ε is not negative.": np.log(before / after),
+    }, "The formula for belief, solved for ε."
+
+
+@exercise("one ε, in nats")
+def bounded_range(g):
+    def spent(rho, log=np.log):
+        return rho + 2 * np.sqrt(rho * log(1 / g.delta))
+
+    rho = g.releases * g.width**2 / 8
+    return ppm.pdp.bounded_range_epsilon(g.width, g.releases, delta=g.delta), {
+        "This is the cost without an exception. What does δ buy?": g.releases * g.width,
+        "How does ρ depend on the width?": spent(g.releases * g.width / 8),
+        "This is the formula for a loss of which only the absolute value is limited. Bounded "
+        "range is more: look at the divisor.": spent(g.releases * g.width**2 / 2),
+        "Nats are natural logarithms.": spent(rho, np.log10),
+        "One term of the sum is missing.": spent(rho) - rho,
+    }, "See the corollary on bounded range in the chapter on theory."
+
+
+@exercise("one δ")
+def chain(g):
+    return (1 + np.exp(g.epsilon)) * g.tau, {
+        "The other database has draws that are not exact, too.": g.tau,
+        "The two distances do not count alike: one of them stands behind a factor.": 2 * g.tau,
+        "This is the distance of one of the two databases.": np.exp(g.epsilon) * g.tau,
+        "The factor of ε-differential privacy is not ε itself.": (1 + g.epsilon) * g.tau,
+    }, "See the proposition on draws that are not exact."
+
+
+@exercise("four numbers, the ε after 30 days: census, emoji, searches, ours")
+def deployments(g):
+    ours, root = g.strict_releases * g.width, np.sqrt(g.days)
+    emoji, searches = g.days * g.emoji_a_day, g.days * g.searches_a_day
+    return [g.census, emoji, searches, ours], {
+        "Two of these are for one day. What do thirty days of taking part cost?":
+            [g.census, g.emoji_a_day, g.searches_a_day, ours],
+        "Without a δ costs add up, and no root is taken.":
+            [g.census, root * g.emoji_a_day, root * g.searches_a_day, ours],
+        "A census is taken once.": [g.days * g.census, emoji, searches, ours],
+        "The last one releases more than one database.":
+            [g.census, emoji, searches, g.width],
+        "Does the theorem on censoring have a factor of 2 for the neighbours of this book? It has "
+        "one where a value is replaced.": [g.census, emoji, searches, 2 * ours],
+    }, "Multiply where something is repeated."
+
+
+@exercise("the letters of the sentences that are wrong", "abcdef")
+def read_backwards(g):
+    return set("acdf"), {
+        "There are more.": set("a"),
+        "One is missing. Which numbers may leave the building?": set("acd"),
+        "One is missing. Is an ε a limit or a finding?": set("acf"),
+        "Wanted are the sentences that are wrong.": set("be"),
+    }, "The summary of the chapter has a line on each."
