@@ -327,7 +327,8 @@ def how_made(record):
         file = values["ce_data"]
         lines.append(f"Data: the file `{file}`." if file else
                      "Data: **simulated records**, not the survey.")
-    lines += exercises.launch_links(ROOT, f"notebooks/{record['notebook']}.ipynb", "parameters")
+    file, address = f"notebooks/{record['notebook']}.ipynb", exercises.repository_address(ROOT)
+    lines.append(exercises.launch_links(address, file, "parameters"))
     return "\n".join([
         ":::{admonition} How this chapter was made", ":class: note provenance", *lines, ":::"
     ])
