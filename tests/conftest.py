@@ -203,19 +203,19 @@ def notebooks(tmp_path_factory):
 @pytest.fixture(scope="session")
 def this_book(notebooks):
     """Folder of the book's pages, made of the notebooks that nbmake executed."""
-    from ppm_book import parameters, studio
+    from ppm_book import pages, parameters
 
-    pages = notebooks.folder / "html"
+    html = notebooks.folder / "html"
     with FileLock(notebooks.folder.with_suffix(".lock")):
-        if not pages.is_dir():
+        if not html.is_dir():
             records = [
                 (folder, json.loads((folder / "run.json").read_text("utf-8")))
                 for folder in map(notebooks.executed, parameters.notebooks())
             ]
             stage = notebooks.folder / "stage"
-            studio.stage(stage, notebooks.folder / "results")
+            pages.stage(stage, notebooks.folder / "results")
             for folder, record in records:
                 if folder.name in parameters.chapters():
-                    studio.stage_notebook(folder / f"{folder.name}.ipynb", stage, record)
-            studio.sphinx(stage, pages)
-    return pages
+                    pages.stage_notebook(folder / f"{folder.name}.ipynb", stage, record)
+            pages.sphinx(stage, html)
+    return html

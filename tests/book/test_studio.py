@@ -16,7 +16,7 @@ import pytest
 import yaml
 from conftest import ROOT
 from filelock import FileLock
-from ppm_book import compare, page, parameters, studio
+from ppm_book import compare, page, pages, parameters, studio
 
 FIGURE = """
 import matplotlib.pyplot as plt
@@ -77,10 +77,10 @@ def root(tmp_path, monkeypatch):
         "format: jb-book\nroot: book/intro\nchapters:\n"
         "  - file: notebooks/counts\n  - file: notebooks/prose\n  - file: book/parameters\n"
     )
-    for module in (parameters, studio):
+    for module in (parameters, pages, studio):
         monkeypatch.setattr(module, "ROOT", root)
-    monkeypatch.setattr(studio.ledger, "page", lambda root, results: "# Ledger\n")
-    monkeypatch.setattr(studio.exercises, "stage_exercises", lambda root, stage: None)
+    monkeypatch.setattr(pages.ledger, "page", lambda root, results: "# Ledger\n")
+    monkeypatch.setattr(pages.exercises, "stage_exercises", lambda root, stage: None)
     notebook(root, "counts", TABLE, FIGURE, replicates=400, seed=1)
     notebook(root, "prose", DATA, ce_data="", seed=2)
     (root / "notebooks" / "profiles" / "paper.yml").write_text("counts: {}\n")
@@ -204,7 +204,7 @@ def test_an_interrupt_ends_with_130_and_leaves_no_kernel(root):
     told.write_text("")
     program = (
         "import pathlib, sys; from ppm_book import parameters, studio\n"
-        f"parameters.ROOT = studio.ROOT = pathlib.Path({str(root)!r})\n"
+        f"parameters.ROOT = pages.ROOT = studio.ROOT = pathlib.Path({str(root)!r})\n"
         f"sys.exit(studio.main(['run', 'counts', '-p', 'ce_data={told}']))"
     )
     for ask in (signal.SIGINT, signal.SIGTERM):
@@ -334,11 +334,11 @@ def test_a_figure_needs_words_and_a_page_shows_no_path(root, tmp_path, words, te
     nbformat.write(made, tmp_path / "counts.ipynb")
     values = parameters.parameters("counts")
     record = studio.record_of("counts", values, "paper", studio.datetime.now()) | {"seconds": 1}
-    with pytest.raises(studio.Failed, match=told):
-        studio.stage_notebook(tmp_path / "counts.ipynb", tmp_path, record)
+    with pytest.raises(pages.Failed, match=told):
+        pages.stage_notebook(tmp_path / "counts.ipynb", tmp_path, record)
     cell.outputs[0].data["text/plain"], cell.metadata["mystnb"] = "a figure", WORDS
     nbformat.write(made, tmp_path / "counts.ipynb")
-    studio.stage_notebook(tmp_path / "counts.ipynb", tmp_path, record)
+    pages.stage_notebook(tmp_path / "counts.ipynb", tmp_path, record)
 
 
 # ---- all notebooks ----------------------------------------------------------------------------

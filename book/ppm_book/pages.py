@@ -1,0 +1,155 @@
+"""What Jupyter Book is to see, and the pages that it makes of it."""
+
+import base64
+import re
+import shutil
+import subprocess
+import sys
+from datetime import datetime
+from pathlib import Path
+
+import nbformat
+from jinja2 import Template
+
+from ppm_book import exercises, ledger
+from ppm_book.page import ROOT
+from ppm_book.parameters import chapters, parameter_table, title
+
+# what figures bring besides their pictures: a narrow one for phones, and their data
+FIGURES = "book/_static/figures"
+
+
+class Failed(Exception):
+    """A notebook failed, or a page cannot be shown as it is: exit status 1."""
+
+
+def stage(folder, results=None):
+    """Fill the folder that Jupyter Book sees, but for the chapters."""
+    shutil.rmtree(folder, ignore_errors=True)
+    shutil.copytree(ROOT / "book", folder / "book", ignore=shutil.ignore_patterns("ppm_book"))
+    (folder / "notebooks").mkdir()
+    for file in ("_config.yml", "_toc.yml"):
+        shutil.copy(ROOT / file, folder)
+    tables = [(title(name), name, parameter_table(name)) for name in chapters()]
+    template = Template((ROOT / "book" / "parameters.md").read_text("utf-8"), trim_blocks=True)
+    pages = {"parameters": template.render(notebooks=tables)}
+    pages["ledger"] = ledger.page(ROOT, results)
+    # parts of pages that a chapter wrote
+    for file in Path(results).glob("*/*.md") if results else ():
+        pages[file.stem] = file.read_text("utf-8")
+    for name, text in pages.items():
+        (folder / "book" / f"{name}.md").write_text(text, "utf-8")
+    exercises.stage_exercises(ROOT, folder)
+
+
+def stage_notebook(executed, folder, record, closing=""):
+    """Prepare an executed notebook for its page, into a staged folder.
+
+    Raises
+    ------
+    Failed
+        If a figure has no caption or no alternative text, or the page shows a path of this machine.
+    """
+    notebook = nbformat.read(executed, 4)
+    notebook.metadata.pop("papermill", None)
+    first = next(cell for cell in notebook.cells if cell.source.startswith("# "))
+    heading, _, rest = first.source.partition("\n")
+    first.source = f"{heading}\n\n{how_made(record)}\n{rest}"
+    for cell in notebook.cells:
+        if cell.cell_type != "code":
+            continue
+        tags = cell.metadata.setdefault("tags", [])
+        if {"parameters", "injected-parameters"} & {*tags} and "hide-input" not in tags:
+            what = "parameters of this run" if "injected-parameters" in tags else "parameters"
+            prompts = {f"code_prompt_{do.lower()}": f"{do} {what}" for do in ("Show", "Hide")}
+            cell.metadata["mystnb"] = prompts | cell.metadata.get("mystnb", {})
+            tags.append("hide-input")
+        cell.outputs = [output for output in cell.outputs if output.get("name") != "stderr"]
+        _check_figure(executed.stem, cell, folder / FIGURES)
+    if closing:
+        notebook.cells.append(nbformat.v4.new_markdown_cell(closing))
+    text = nbformat.writes(notebook)
+    if shown := re.search(rf"(?<![\w.])({re.escape(str(ROOT))}|{Path.home()})(?![\w.-])\S*", text):
+        raise Failed(f"{executed.stem} shows a path of this machine: {shown[0]}")
+    (folder / "notebooks" / executed.name).write_text(text, "utf-8")
+
+
+def _check_figure(name, cell, folder):
+    """A figure needs words; what it brings besides its picture goes where the page finds it."""
+    about = cell.metadata.get("mystnb", {})
+    figure, image = about.get("figure", {}), about.get("image", {})
+    needed = figure.get("caption"), figure.get("name"), image.get("alt")
+    for output in cell.outputs:
+        if not any(kind.startswith("image/") for kind in output.get("data", {})):
+            continue
+        if not all(str(words or "").strip() for words in needed):
+            raise Failed(f"{name} shows a figure without caption, name or alternative text: "
+                         f"{cell.source.strip().partition(chr(10))[0]}")
+        if brought := output["data"].pop("application/vnd.ppm.figure+json", None):
+            image["alt"] = f"{image['alt']} {brought['numbers']}".strip()
+            folder.mkdir(parents=True, exist_ok=True)
+            stem = folder / re.sub(r"[^a-z0-9]+", "-", figure["name"].lower()).strip("-")
+            stem.with_suffix(".png").write_bytes(base64.b64decode(brought["narrow"]))
+            stem.with_suffix(".csv").write_text(brought["data"], "utf-8")
+
+
+def how_made(record):
+    """Box that says how a chapter was made."""
+    values, started = record["parameters"], datetime.fromisoformat(record["started"])
+    changed = [f"`{key} = {values[key]!r}`" for key in record["changed"] if key != "ce_data"]
+    lines = [
+        f"Profile `{record['profile']}`, executed on {started.day} {started:%B %Y} in "
+        f"{record['seconds']:.0f} seconds with ppm {record['versions']['ppm']} and Python "
+        f"{record['python']}.",
+        f"Different from the defaults: {', '.join(changed)}." if changed
+        else "All parameters are at their defaults.",
+    ]
+    lines += [f"Seed: {values['seed']}."] if "seed" in values else []
+    if "ce_data" in values:
+        file = values["ce_data"]
+        lines.append(f"Data: the file `{file}`." if file else
+                     "Data: **simulated records**, not the survey.")
+    file, address = f"notebooks/{record['notebook']}.ipynb", exercises.repository_address(ROOT)
+    lines.append(exercises.launch_links(address, file, "parameters"))
+    return "\n".join([
+        ":::{admonition} How this chapter was made", ":class: note provenance", *lines, ":::"
+    ])
+
+
+def sphinx(staged, output, strict=True, builder="html"):
+    """Call Jupyter Book, and leave the pages in a folder.
+
+    Raises
+    ------
+    Failed
+        If it fails, or warns and ``strict`` holds; the message has its warnings.
+    """
+    place = output.with_name(f"{output.name}.part")
+    shutil.rmtree(place, ignore_errors=True)
+    command = [sys.executable, "-c", "from jupyter_book.cli.main import main; main()", "build"]
+    command += ["-W", "-n", "--keep-going"] * strict
+    command += ["--builder", builder, "--path-output", str(place), str(staged)]
+    done = subprocess.run(command, capture_output=True, text=True, errors="replace")
+    pages = place / "_build" / builder
+    if done.returncode or not pages.is_dir():
+        said = re.sub(r"\x1b\[[0-9;]*m", "", done.stdout + done.stderr).splitlines()
+        faults = [line for line in said if re.search(r"\b(WARNING|ERROR|CRITICAL)\b", line)]
+        told = "\n".join(["the book was not built", *(faults or said[-15:])])
+        raise Failed(told.replace(f"{staged}/", ""))
+    # of MathJax's bundles, each with everything in it, pages load this one
+    for bundle in (pages / "_static" / "mathjax").glob("*.js"):
+        if bundle.name != "tex-chtml.js":
+            bundle.unlink()
+    shutil.rmtree(output, ignore_errors=True)
+    pages.rename(output)
+    shutil.rmtree(place)
+
+
+def alone(html, files):
+    """A page of the book that stands alone: its own files, no links to pages that are not there."""
+    html = re.sub(r"\.\./(_static|_images)/", rf"{files}/\1/", html)
+    away = rf'<a\b[^>]*\bhref="(?!#|https?:|mailto:|{files}/)[^"]*"[^>]*>(.*?)</a>'
+    html = re.sub(away, r"\1", html, flags=re.S)
+    html = re.sub(r'<(?:link rel="(?:index|search|prev|next)"|script\b[^>]*"\.\./)[^>]*>', "", html)
+    hidden = ".bd-sidebar-primary, .bd-header-article, .prev-next-footer, label[for*=sidebar]"
+    return html.replace("</head>", f"<style>{hidden} {{display: none !important}}</style></head>")
