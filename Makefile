@@ -62,7 +62,7 @@ lint: env ## check the style of the code and of the notebooks
 benchmark: env ## time the simulation and the mixture's sampler, each beside what else one would use
 	@"$(RUN)" benchmarks/contraction.py
 	@"$(RUN)" benchmarks/mixture.py
-	@echo "Beside mbi: benchmarks/marginals.py, with an environment of its own"
+	@echo "Others: benchmarks/mechanism.py, streaming.py; marginals.py, with an environment of its own"
 
 env: ## make the environment in .venv from requirements.lock: PYTHON=/path/python
 	@sh scripts/environment.sh "$(VENV)" "$(PYTHON)"

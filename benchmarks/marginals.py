@@ -25,10 +25,10 @@ release.
 
 mbi runs in an environment of its own, since it needs JAX::
 
-    python benchmarks/marginals.py --install              makes it, in your cache folder
-    python benchmarks/marginals.py                        the simulated stand-in
-    python benchmarks/marginals.py --mbi-python PATH      with an environment of your own
-    python benchmarks/marginals.py --data diary17.zip --save book/marginals.csv
+    python -m venv mbi && mbi/bin/pip install 'mbi>=2,<3'
+    python benchmarks/marginals.py --python mbi/bin/python        the simulated stand-in
+    python benchmarks/marginals.py --python mbi/bin/python --data diary17.zip \\
+        --save book/marginals.csv
 
 The last line writes what the chapter shows where it runs on the same incomes, scale and range; what
 the file has of other incomes stays in it. The errors are computed from the records, outside any ε:
@@ -36,25 +36,23 @@ publish them of public records only.
 """
 
 import argparse
-import sys
+import os
+import subprocess
+import tempfile
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from environments import answer, find, install
+from ppm_book import survey
 
-HERE = Path(__file__).resolve().parent
-REQUIREMENT = "mbi>=2,<3"
+import ppm
+
 GROUPS = ["education", "region"]
-
-
-def find_mbi(given):
-    """Interpreter that has mbi, or an end with what to do."""
-    return find(
-        "mbi", given, ("mbi.estimation", "numpy"),
-        "make one with `python benchmarks/marginals.py --install`, or give an interpreter that has "
-        "mbi by --mbi-python PATH",
-    )  # fmt: skip
+# bins are on the power of income, first is the share for income alone, iterations those of a fit
+SETTINGS = {"bins": 50, "first": 0.25, "rounds": 12, "joined": 12, "iterations": 400}
+POWER, LOWEST, HIGHEST = 0.2, -7e3, 1.8e6
+# of the rows with an exception
+DELTA = 1e-6
 
 
 def rho_of(epsilon, delta):
@@ -76,104 +74,85 @@ def rho_of(epsilon, delta):
     return float(np.exp(log_rho))
 
 
+def answer(python, given):
+    """What ``marginals_worker.py`` finds under another interpreter."""
+    with tempfile.TemporaryDirectory() as folder:
+        source, target = Path(folder, "input.npz"), Path(folder, "output.npz")
+        np.savez(source, **given)
+        worker = Path(__file__).with_name("marginals_worker.py").resolve()
+        # what it compiles would be left where it stands
+        subprocess.run(
+            [os.path.abspath(python), worker, source, target], cwd=folder, check=True,
+            env=os.environ | {"PYTHONPATH": ""},
+        )  # fmt: skip
+        return dict(np.load(target))
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--install", action="store_true", help="make the environment for mbi")
-    parser.add_argument("--python", help="interpreter that --install builds on")
-    parser.add_argument("--mbi-python", help="interpreter that has mbi")
+    parser.add_argument("--python", required=True, help="interpreter that has mbi")
     parser.add_argument("--data", metavar="PATH", help="survey file; default: simulated records")
     parser.add_argument("--records", type=int, default=0, help="0 for all of them")
     parser.add_argument("--epsilon", type=float, nargs="+", default=[0.25, 0.5, 1.0, 2.0, 4.0])
-    parser.add_argument("--delta", type=float, default=1e-6, help="of the rows with an exception")
     parser.add_argument("--seeds", type=int, default=5, help="releases behind each row")
-    parser.add_argument("--power", type=float, default=0.2, help="of income, which is binned")
-    parser.add_argument("--limits", type=float, nargs=2, default=[-7e3, 1.8e6], help="in dollars")
-    parser.add_argument("--bins", type=int, default=50, help="on the power of income")
-    parser.add_argument("--first", type=float, default=0.25, help="share for income alone")
-    parser.add_argument("--rounds", type=int, default=12, help="most rounds")
-    parser.add_argument("--joined", type=int, default=12, help="joined bins")
-    parser.add_argument("--iterations", type=int, default=400, help="of a fit")
-    parser.add_argument("--seed", type=int, default=1, help="the first of the seeds")
     parser.add_argument("--save", metavar="PATH", help="the table as CSV")
-    options = parser.parse_args()
-    if options.install:
-        return install("mbi", REQUIREMENT, [options.python or sys.executable])
-    python = find_mbi(options.mbi_python)
-
-    from ppm_book import survey
-
-    import ppm
-
-    data = survey.load(options.data) if options.data else survey.simulate(random_seed=2017)
-    data = data.subsample(options.records, random_seed=options.seed)
-    lowest, highest = options.limits
-    income, table = data.table["income"].to_numpy(), data.table
+    asked = parser.parse_args()
+    data = survey.load(asked.data) if asked.data else survey.simulate(random_seed=2017)
+    data = data.subsample(asked.records, random_seed=1)
+    table, income = data.table, data.table["income"].to_numpy()
     predictors, _ = survey.predictor_matrix(data)
-    limits = survey.power_income(pd.DataFrame({"income": options.limits}), options.power)
-    edges = np.linspace(*limits, options.bins + 1)
+    limits = survey.power_income(pd.DataFrame({"income": [LOWEST, HIGHEST]}), POWER)
+    edges = np.linspace(*limits, SETTINGS["bins"] + 1)
     codes = table[list(survey.expenditure.LABELS)].apply(lambda column: column.cat.codes)
     # a category that does not occur in public predictors is none
     codes = np.column_stack(
         [np.unique(column, return_inverse=True)[1] for column in codes.to_numpy().T]
     )
     jobs = [
-        (epsilon, gaussian, options.seed + place)
-        for epsilon in options.epsilon for gaussian in (False, True)
-        for place in range(options.seeds)
+        (epsilon, gaussian, seed)
+        for epsilon in asked.epsilon for gaussian in (False, True)
+        for seed in range(1, asked.seeds + 1)
     ]
     found = answer(
-        "mbi", python, HERE / "marginals_worker.py",
-        given={
-            "income": np.searchsorted(
-                edges[1:-1], survey.power_income(data, options.power), side="right"
-            ),
+        asked.python,
+        SETTINGS | {
+            "income": np.searchsorted(edges[1:-1], survey.power_income(data, POWER), side="right"),
             "predictors": codes,
             "sizes": codes.max(axis=0) + 1,
-            "bins": options.bins,
-            "budgets": [rho_of(e, options.delta) if g else e for e, g, _ in jobs],
-            "gaussian": [g for _, g, _ in jobs],
+            "budgets": [rho_of(e, DELTA) if gaussian else e for e, gaussian, _ in jobs],
+            "gaussian": [gaussian for _, gaussian, _ in jobs],
             "seeds": [seed for *_, seed in jobs],
-            "first": options.first,
-            "rounds": options.rounds,
-            "groups": options.joined,
-            "iterations": options.iterations,
         },
     )
     rows = []
     for (epsilon, gaussian, seed), bins in zip(jobs, found["income"], strict=True):
-        drawn = np.random.default_rng([options.seed, seed]).uniform(edges[bins], edges[bins + 1])
-        drawn = survey.income_from_power(drawn, options.power, lowest=lowest, highest=highest)
+        drawn = np.random.default_rng([1, seed]).uniform(edges[bins], edges[bins + 1])
+        drawn = survey.income_from_power(drawn, POWER, lowest=LOWEST, highest=HIGHEST)
         errors = ppm.utility.release_errors(income, drawn[None], groups=table[GROUPS]).loc[0]
         score = ppm.utility.propensity_score(
             *ppm.utility.rank_powers(income, drawn), known=predictors
         )
+        name = f"Marginals, δ = {DELTA:g}" if gaussian else "Marginals"
         rows.append(
-            {
-                "mechanism": f"Marginals, δ = {options.delta:g}" if gaussian else "Marginals",
-                "ε": epsilon, "seed": seed, **errors, "pMSE ratio": score.ratio,
-            }
+            {"mechanism": name, "ε": epsilon, "seed": seed, **errors, "pMSE ratio": score.ratio}
         )
     frame = pd.DataFrame(rows)
     title = ["mechanism", "ε"]
-    print(f"{'real' if options.data else 'simulated'} records, n = {income.size}; sizes of errors "
-          f"in per cent: median over {options.seeds} seeds")
-    print(frame.drop(columns="seed").set_index(title).abs().groupby(title).median().round(1).to_string())
-    if options.save:
+    print(f"{'real' if asked.data else 'simulated'} records, n = {income.size}; sizes of errors "
+          f"in per cent: median over {asked.seeds} seeds")
+    sizes = frame.drop(columns="seed").set_index(title).abs()
+    print(sizes.groupby(title).median().round(1).to_string())
+    if asked.save:
         # what the chapter recognises its own incomes and settings by, and who computed the rest
-        told = ", ".join(
-            f"{name} {getattr(options, name)}"
-            for name in ("bins", "first", "rounds", "joined", "iterations")
-        )
-        about = {
+        told = ", ".join(f"{name} {value}" for name, value in SETTINGS.items())
+        frame = frame.assign(**{
             "survey": data.survey, "units": income.size, "mean income": income.mean(),
-            "power": options.power, "lowest": lowest, "highest": highest,
-            "by": f"{found['by']}, {told}",
-        }
-        kept = [frame.assign(**about)]
-        if Path(options.save).exists():
-            before = pd.read_csv(options.save)
-            kept.insert(0, before[~np.isclose(before["mean income"], income.mean())])
-        pd.concat(kept).round(3).to_csv(options.save, index=False)
+            "power": POWER, "lowest": LOWEST, "highest": HIGHEST, "by": f"{found['by']}, {told}",
+        })
+        if Path(asked.save).exists():
+            before = pd.read_csv(asked.save)
+            frame = pd.concat([before[~np.isclose(before["mean income"], income.mean())], frame])
+        frame.round(3).to_csv(asked.save, index=False)
 
 
 if __name__ == "__main__":

@@ -213,7 +213,7 @@ def main():
     for job, (budget, gaussian, seed) in enumerate(jobs):
         out[job], cliques = release(
             given["income"], public, bins, float(budget), Noise(bool(gaussian)),
-            first=float(given["first"]), rounds=int(given["rounds"]), groups=int(given["groups"]),
+            first=float(given["first"]), rounds=int(given["rounds"]), groups=int(given["joined"]),
             iterations=int(given["iterations"]), rng=np.random.default_rng(int(seed)),
         )
         chosen.append("; ".join("+".join(str(a) for a in c[1:]) for c in cliques))

@@ -1,30 +1,22 @@
-"""A benchmark's script in a process of its own, and the most memory that a process has held."""
+"""A benchmark's function in a process of its own, and the most memory that a process has held."""
 
-import json
 import os
 import resource
-import subprocess
 import sys
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
 
 
-def alone(script, *arguments, **environment):
-    """Run a script in a fresh process, and return what its last line says, as JSON, if anything.
-
-    Parameters
-    ----------
-    script : path-like
-        The script.
-    *arguments
-        What it is called with.
-    **environment : str
-        Variables beside those of this process, or in the place of theirs.
-    """
-    done = subprocess.run(
-        [sys.executable, script, *map(str, arguments)],
-        env=os.environ | environment, stdout=subprocess.PIPE, text=True, check=True,
-    )  # fmt: skip
-    said = done.stdout.splitlines()
-    return json.loads(said[-1]) if said else None
+def alone(function, *arguments, **environment):
+    """What a function returns in a fresh process with these variables in its environment."""
+    before = dict(os.environ)
+    os.environ.update(environment)
+    try:
+        with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
+            return pool.submit(function, *arguments).result()
+    finally:
+        os.environ.clear()
+        os.environ.update(before)
 
 
 def peak_megabytes():

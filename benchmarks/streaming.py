@@ -21,7 +21,6 @@ memory, without any reading.
 """
 
 import argparse
-import json
 import tempfile
 import time
 from pathlib import Path
@@ -56,7 +55,7 @@ def write(folder, draws, records):
 
 
 def work(row, folder):
-    """Seconds of one row, and what it found, for a process of its own."""
+    """Seconds and peak of one row, and what it found, for a process of its own."""
     import xarray as xr
     import zarr
 
@@ -80,8 +79,7 @@ def work(row, folder):
         found = ppm.local_bound(log_lik, weights)
     elif row == "once, with draws":
         found = float(read_once(log_lik, np.ones(log_lik.sizes["record"])).total.max())
-    seconds = time.perf_counter() - begin
-    print(json.dumps({"seconds": seconds, "peak": peak_megabytes(), "found": found}))
+    return time.perf_counter() - begin, peak_megabytes(), found
 
 
 def arithmetic(shape=(400, 40_000), repeats=15):
@@ -112,39 +110,18 @@ def main():
     parser.add_argument("--draws", type=int, default=2_000)
     parser.add_argument("--records", type=int, default=1_000_000)
     parser.add_argument("--repeats", type=int, default=2, help="of every row; the best counts")
-    parser.add_argument("--row", choices=[*ROWS, "write", "arithmetic"], help=argparse.SUPPRESS)
-    parser.add_argument("--folder", help=argparse.SUPPRESS)
     asked = parser.parse_args()
-    if asked.row == "write":
-        write(asked.folder, asked.draws, asked.records)
-    elif asked.row == "arithmetic":
-        print(json.dumps(arithmetic()))
-    elif asked.row:
-        work(asked.row, asked.folder)
-    else:
-        compare(asked)
-
-
-def compare(asked):
-    size = 4e-9 * asked.draws * asked.records
     with tempfile.TemporaryDirectory() as folder:
-        sizes = ("--draws", asked.draws, "--records", asked.records)
-        alone(__file__, "--row", "write", "--folder", folder, *sizes)
-        on_disk = sum(file.stat().st_size for file in Path(folder).rglob("*") if file.is_file())
-        print(f"{asked.draws:,} draws of {asked.records:,} records: {size:.1f} GB in single "
-              f"precision, {on_disk / 1e9:.1f} GB on the disk")
-        best = {}
+        alone(write, folder, asked.draws, asked.records)
         # in turn, so that all see the same machine
-        for _ in range(asked.repeats):
-            for row in ROWS:
-                found = alone(__file__, "--row", row, "--folder", folder)
-                if row not in best or found["seconds"] < best[row]["seconds"]:
-                    best[row] = found
-    for row, found in best.items():
-        print(f"{row:20} {found['seconds']:7.1f} s {found['peak']:6.0f} MB")
-    plain, bounds = best["max, twice"], best["bounds, weights, Δ"]
-    print(f"speed beside NumPy's maximum: {plain['seconds'] / bounds['seconds']:.2f}")
-    plain, bounds = alone(__file__, "--row", "arithmetic")
+        rounds = [[alone(work, row, folder) for row in ROWS] for _ in range(asked.repeats)]
+    print(f"{asked.draws:,} draws of {asked.records:,} records: "
+          f"{4e-9 * asked.draws * asked.records:.2f} GB in single precision")
+    best = {row: min(runs) for row, *runs in zip(ROWS, *rounds, strict=True)}
+    for row, (seconds, peak, _) in best.items():
+        print(f"{row:20} {seconds:7.2f} s {peak:6.0f} MB")
+    print(f"speed beside NumPy's maximum: {best[ROWS[1]][0] / best[ROWS[2]][0]:.2f}")
+    plain, bounds = alone(arithmetic)
     print(f"the same without reading: {plain / bounds:.2f}")
 
 

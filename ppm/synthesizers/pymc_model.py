@@ -108,9 +108,9 @@ class PyMCSynthesizer:
 
     Nutpie's NUTS, if asked for, takes longer to compile and less to draw: of models that are fitted
     once for seconds PyMC's own is done sooner, of those whose draws take minutes, or that are
-    fitted again and again, nutpie's (``benchmarks/mechanism.py --nutpie``). Its chains run at the
-    same time, one on each core. It draws other chains for a seed, and no discrete parameters. It is
-    never chosen by itself, so that results do not hang on what is installed.
+    fitted again and again, nutpie's (``benchmarks/mechanism.py --nutpie`` at commit 873f84a). Its
+    chains run at the same time, one on each core. It draws other chains for a seed, and no discrete
+    parameters. It is never chosen by itself, so that results do not hang on what is installed.
 
     Examples
     --------

@@ -3,11 +3,9 @@
 import arviz as az
 import numpy as np
 import pymc as pm
-import pytensor
 import pytest
 import xarray as xr
 from plain_pymc_models import finite_mixture, fit_by_nuts, gamma_poisson
-from positions import mixture_positions, start_from
 from scipy import stats
 
 import ppm
@@ -174,138 +172,6 @@ def test_both_routes_have_one_likelihood(nuts):
     posterior = nuts["posterior"].to_dataset()
     expected = ppm.FiniteMixture(y, X, components=2).log_likelihood_at(posterior)
     np.testing.assert_allclose(nuts["log_likelihood"]["response"], expected, rtol=1e-9)
-
-
-# ---- NUTS started at draws of the other sampler ------------------------------------------------
-
-
-def gibbs_fit(draws, weights=WEIGHTS):
-    y, X = two_lines()
-    model = ppm.FiniteMixture(y, X, components=2, warmup=500, parallel=False, **PRIOR)
-    return model.prior, model.fit(weights, draws=draws, random_seed=21)
-
-
-@pytest.mark.parametrize("centred", [False, True])
-def test_positions_are_the_draws(centred):
-    y, X = two_lines()
-    model = finite_mixture(y, X, components=2, centred=centred, **PRIOR)
-    names = ("pi", "beta", "sigma", "concentration")
-    quantities = [model[name] for name in names]
-    back = pytensor.function(
-        model.free_RVs, quantities, mode="FAST_COMPILE", on_unused_input="ignore"
-    )
-    prior, fit = gibbs_fit(draws=5)
-    positions = mixture_positions(fit, prior, centred=centred, random_seed=1)
-    assert set(positions) == {v.name for v in model.free_RVs}
-
-    def parameters(at, positions=positions):
-        return dict(zip(names, back(*[positions[v.name][at] for v in model.free_RVs]), strict=True))
-
-    for chain in range(2):
-        given = {name: fit["posterior"][name].values[chain] for name in names}
-        # the same components in another order, the same one for all draws of a chain
-        order = np.argsort(-given["pi"].mean(axis=0))
-        for draw in range(5):
-            found = parameters((chain, draw))
-            for name in names:
-                expected = given[name][draw]
-                expected = expected if name == "concentration" else expected[order]
-                np.testing.assert_allclose(found[name], expected, rtol=1e-7, err_msg=name)
-    # the comparison depends on every variable; a factor common to all pi_gamma would cancel
-    for name, values in positions.items():
-        changed = np.array(values, order="C")
-        changed.reshape(2, 5, -1)[..., 0] += 0.5
-        changed = parameters((1, 4), positions | {name: changed})
-        moved = [not np.allclose(changed[x], found[x], rtol=1e-3) for x in names]
-        needless = centred and ("coefficient" in name or "bartlett" in name)
-        assert any(moved) != needless, name
-
-
-def in_the_models_variables(values):
-    """What a fit says of the variables that only the model has, whatever the numbering."""
-    quantities = {
-        "log_pi_gamma": np.log(values["pi_gamma"]).sum(axis=-1),
-        "log_pi_exponential": np.log(values["pi_exponential"]).sum(axis=-1),
-        "beta_standard": np.log((values["beta_standard"] ** 2).sum(axis=(-1, -2))),
-        "bartlett_below": values["bartlett_below"][..., 0],
-        "concentration": np.log(values["concentration"]),
-    }
-    for name in ("coefficient_aux", "bartlett_squares"):
-        for r in range(2):
-            quantities[f"{name}_{r}"] = np.log(values[name][..., r])
-    return xr.Dataset({name: (("chain", "draw"), v) for name, v in quantities.items()})
-
-
-def test_positions_follow_the_posterior(nuts):
-    """What a fit of Gibbs draws leaves open is drawn from the posterior that NUTS finds."""
-    reference = nuts["posterior"]
-    reference = in_the_models_variables({name: reference[name].values for name in reference})
-    prior, fit = gibbs_fit(draws=6000)
-
-    def largest_score(prior):
-        found = mixture_positions(fit, prior, draws=1000, random_seed=2)
-        scores = disagreement(in_the_models_variables(found), reference)
-        return largest(scores), scores
-
-    score, scores = largest_score(prior)
-    assert score < 4.5, scores
-    wrong = {**vars(prior), "coefficient_df": 2.0 * prior.coefficient_df}
-    assert largest_score(mixture_model.Prior(**wrong))[0] > 6.0
-    positions = mixture_positions(fit, prior, draws=1000, random_seed=2)
-    positions["pi_gamma"] = positions["pi_gamma"] * 1.5
-    scores = disagreement(in_the_models_variables(positions), reference)
-    assert scores["log_pi_gamma"] > 6.0
-
-
-def test_a_start_at_gibbs_draws():
-    """A short warm-up from Gibbs draws leads to the same posterior."""
-    rng = np.random.default_rng(3)
-    records = 400
-    x, upper = rng.standard_normal(records), rng.random(records) < 0.5
-    y = np.where(upper, 2.0 + 0.5 * x, -2.0 - 0.5 * x) + 0.3 * rng.standard_normal(records)
-    X, weights = np.column_stack([np.ones(records), x]), rng.uniform(0.3, 1.0, records)
-    gibbs_model = ppm.FiniteMixture(y, X, components=2, warmup=300, parallel=False)
-    initial = gibbs_model.fit(weights, draws=1000, random_seed=1)
-    model = finite_mixture(y, X, components=2, weights=weights, centred=True)
-    positions = mixture_positions(initial, gibbs_model.prior, centred=True, random_seed=2)
-
-    def pseudo_likelihood(fit):
-        log_f = fit["log_likelihood"]["response"]
-        return xr.Dataset({
-            "weighted": (log_f * weights).sum("record"),
-            "largest": abs(log_f * weights).max("record"),
-            "sigma": np.log(fit["posterior"]["sigma"]).sum("component"),
-        })
-
-    start = start_from(model, positions)
-    fit = fit_by_nuts(model, draws=150, warmup=60, random_seed=3, **start)
-    assert float(az.rhat(pseudo_likelihood(fit)).to_array().max()) < 1.05
-    scores = disagreement(pseudo_likelihood(fit), pseudo_likelihood(initial))
-    assert largest(scores) < 4.5, scores
-    # the comparison of posteriors sees one that is a little off
-    shifted = pseudo_likelihood(fit) + 0.3
-    assert largest(disagreement(shifted, pseudo_likelihood(initial))) > 6.0
-
-
-def test_the_first_mass_matrix_holds_the_variances_of_the_draws():
-    y, X = two_lines()
-    model = finite_mixture(y, X, components=2, **PRIOR)
-    prior, fit = gibbs_fit(draws=400)
-    positions = mixture_positions(fit, prior, draws=400, random_seed=1)
-    step = start_from(model, positions)["step"]
-    place, found = 0, {}
-    for name, value in model.initial_point().items():
-        found[name] = step.potential._var[place : place + value.size]
-        place += value.size
-    assert place == step.potential._var.size
-    sigma = np.log(positions["sigma"])
-    np.testing.assert_allclose(found["sigma_log__"], sigma.var(axis=1).mean(axis=0), rtol=0.02)
-    standard = positions["beta_standard"].var(axis=1).mean(axis=0).ravel()
-    np.testing.assert_allclose(found["beta_standard"], standard, rtol=0.02)
-    # not those of sigma itself, nor those of another order
-    plain = positions["sigma"].var(axis=1).mean(axis=0)
-    assert not np.allclose(found["sigma_log__"], plain, rtol=0.02)
-    assert not np.allclose(found["beta_standard"], standard[::-1], rtol=0.02)
 
 
 # ---- the prior of both routes ----------------------------------------------------------------

@@ -1,8 +1,8 @@
-"""Models as one writes them in PyMC: the paper's two synthesizers, and three to time.
+"""The paper's two synthesizers as one writes them in PyMC.
 
 The Gamma-Poisson is a plain model, whose records :class:`ppm.PyMCSynthesizer` weights. The finite
 mixture has its weights in it: a route to the pseudo posterior that shares no line with the
-library's. The regressions and the hierarchical model are what a reader may come with.
+library's.
 """
 
 import numpy as np
@@ -16,7 +16,6 @@ from ppm.synthesizers.mixture.model import check_prior, check_regression
 from ppm.synthesizers.mixture.numerics import LOG_2PI
 
 TARGET_ACCEPT = 0.95
-SLOPES = np.array([0.5, -0.3, 0.2])
 # those of FiniteMixture
 DEFAULTS = {
     "concentration_prior": (1.0, 1.0),
@@ -35,44 +34,7 @@ def gamma_poisson(counts, *, shape=0.001, rate=0.001):
     return model
 
 
-def normal_regression(records=3_000, seed=7):
-    """Normal response with three simulated predictors."""
-    rng = np.random.default_rng(seed)
-    X = rng.normal(size=(records, 3))
-    y = 1.0 + X @ SLOPES + rng.normal(size=records)
-    with pm.Model() as model:
-        mean = pm.Normal("intercept", 0.0, 10.0) + X @ pm.Normal("slopes", 0.0, 5.0, shape=3)
-        pm.Normal("y", mean, pm.HalfNormal("sigma", 2.0), observed=y)
-    return model
-
-
-def logistic_regression(records=3_000, seed=7):
-    """Yes or no with three simulated predictors."""
-    rng = np.random.default_rng(seed)
-    X = rng.normal(size=(records, 3))
-    y = rng.random(records) < 1.0 / (1.0 + np.exp(0.5 - X @ SLOPES))
-    with pm.Model() as model:
-        score = pm.Normal("intercept", 0.0, 5.0) + X @ pm.Normal("slopes", 0.0, 2.0, shape=3)
-        pm.Bernoulli("y", logit_p=score, observed=y.astype(int))
-    return model
-
-
-def hierarchical(records=3_000, groups=20, seed=7):
-    """Normal response whose mean differs between groups, simulated."""
-    rng = np.random.default_rng(seed)
-    group = rng.integers(0, groups, records)
-    y = 1.0 + rng.normal(0.0, 0.7, groups)[group] + rng.normal(size=records)
-    with pm.Model() as model:
-        spread = pm.HalfNormal("spread", 1.0)
-        effects = pm.Normal("effects", shape=groups)
-        mean = pm.Normal("intercept", 0.0, 5.0) + spread * effects[group]
-        pm.Normal("y", mean, pm.HalfNormal("sigma", 2.0), observed=y)
-    return model
-
-
-def finite_mixture(
-    response, predictors, *, components=10, weights=None, centred=False, **prior
-):
+def finite_mixture(response, predictors, *, components=10, weights=None, **prior):
     """Pseudo posterior of :class:`ppm.FiniteMixture`, with the labels summed out.
 
     NUTS explores its posterior well on tens of records and two or three components. On thousands
@@ -85,10 +47,6 @@ def finite_mixture(
     weights : numpy.ndarray, shape (records,), optional
         Weights α in [0, 1]; all 1 by default. They are the model's data ``weights``, which
         ``pymc.set_data`` can change.
-    centred : bool, default False
-        In which variables NUTS moves, which does not change the posterior: standard normals that
-        are turned into the coefficients, or the coefficients themselves. The first suits few
-        records. With hundreds of records in a component the second took far shorter paths.
     **prior
         Prior settings of :class:`ppm.FiniteMixture`.
 
@@ -108,20 +66,12 @@ def finite_mixture(
     }
     with pm.Model(coords=coords) as model:
         log_pi = _sparse_dirichlet(components, prior)
-        root, inverse = _huang_wand_root(size, prior)
+        root = _huang_wand_root(size, prior)
         dims = ("component", "predictor")
-        if centred:
-            beta = pm.Flat("beta", dims=dims)
-            # no product of matrices: compiling the call of BLAS takes longer than such small sums
-            scaled = (beta[:, :, None] * inverse).sum(axis=1)
-            log_density = -0.5 * (scaled**2).sum()
-            log_determinant = pt.log(pt.diag(inverse)).sum()
-            pm.Potential("beta_prior", log_density + components * log_determinant)
-        else:
-            # on few records NUTS met a funnel in the coefficients themselves
-            standard = pm.Normal("beta_standard", dims=dims)
-            # as above
-            beta = pm.Deterministic("beta", (standard[:, None, :] * root).sum(axis=-1), dims=dims)
+        # on few records NUTS met a funnel in the coefficients themselves
+        standard = pm.Normal("beta_standard", dims=dims)
+        # no product of matrices: compiling the call of BLAS takes longer than such small sums
+        beta = pm.Deterministic("beta", (standard[:, None, :] * root).sum(axis=-1), dims=dims)
         pm.Deterministic("coefficient_scale", pt.sqrt((root**2).sum(axis=1)), dims="predictor")
         sigma = pm.HalfStudentT(
             "sigma", nu=prior.residual_df, sigma=prior.residual_scale, dims="component"
@@ -139,11 +89,10 @@ def finite_mixture(
     return model
 
 
-def fit_by_nuts(model, *, draws, warmup, chains=2, random_seed=None, step=None, initvals=None):
+def fit_by_nuts(model, *, draws, warmup, chains=2, random_seed=None):
     """Fit of the mixture by PyMC's own NUTS, one chain after another.
 
-    ``step`` and ``initvals`` go to ``pymc.sample``. Returns an ``xarray.DataTree`` with the groups
-    of a synthesizer's fit.
+    Returns an ``xarray.DataTree`` with the groups of a synthesizer's fit.
     """
     seeds = generator(random_seed).integers(2**31, size=chains).tolist()
     # a few small functions would go through a C compiler, and warn about a missing BLAS
@@ -156,8 +105,7 @@ def fit_by_nuts(model, *, draws, warmup, chains=2, random_seed=None, step=None, 
             cores=1,
             random_seed=seeds,
             # smaller steps than PyMC's 0.8: the posterior has narrow places
-            **({"step": step} if step is not None else {"target_accept": TARGET_ACCEPT}),
-            initvals=initvals,
+            target_accept=TARGET_ACCEPT,
             nuts_sampler="pymc",
             progressbar=False,
             quiet=True,
@@ -195,7 +143,7 @@ def _huang_wand_root(size, prior):
     """Square root of a covariance from the scale mixture of inverse Wishart distributions.
 
     The precision is D A A' D: A of Bartlett's decomposition with ν + R - 1 degrees of freedom,
-    D² = auxiliaries / (2ν). With the root C comes the inverse of C', which is D A.
+    D² = auxiliaries / (2ν), and the root is the inverse of D A, transposed.
     """
     df = prior.coefficient_df
     aux = pm.InverseGamma("coefficient_aux", alpha=0.5, beta=prior.coefficient_scale**-2.0)
@@ -205,4 +153,4 @@ def _huang_wand_root(size, prior):
         below = pm.Normal("bartlett_below", shape=size * (size - 1) // 2)
         bartlett = bartlett[np.tril_indices(size, -1)].set(below)
     inverse = pt.sqrt(aux / (2.0 * df))[:, None] * bartlett
-    return pt.linalg.solve_triangular(inverse, pt.eye(size), lower=True).T, inverse
+    return pt.linalg.solve_triangular(inverse, pt.eye(size), lower=True).T
