@@ -4,7 +4,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from ppm_book import plots, survey
+from ppm_book import plots
 
 import ppm
 from ppm.studies.scalar_search import rungs, search_weight
@@ -64,37 +64,6 @@ def test_only_weight_0_reaches_a_bound_of_0_and_an_infinite_one_needs_none():
     assert rungs(0.0, 5.0) == [] and tried == [0.0]
     found, history = search_weight(np.inf, SimpleNamespace(local_bound=np.inf), attempt, **settings)
     assert [weight for weight, _ in history] == [1.0]
-
-
-def test_what_the_ledger_gets_where_bounds_are_0_is_unknown():
-    data = survey.simulate(60, random_seed=1)
-    response, _ = survey.log_income(data)
-    sweep = ppm.studies.sweep(
-        mixture(response), [NOTHING], count_weights=np.zeros(60), **SMALL
-    )
-    settings = {"data": data.table["income"], "transform": np.exp, "resamples": 5}
-    found = {
-        name: sweep.distributions(name, configuration=NOTHING, random_seed=1, **settings)
-        for name in ("mean", "90th percentile")
-    }
-    along = sweep.distributions("90th percentile", random_seed=1, **settings)
-    values = ppm.publishing.application_values(sweep, data, found, along, releases=2, random_seed=1)
-    assert values["Countweighted: local bound"]["value"] == 0.0
-    for name in (
-        "Countweighted: bound over DPweighted's",
-        "DPweighted: ratio of ε in all to the local bound",
-        "DPweighted: median record bound over the largest",
-    ):
-        assert values[name]["value"] is None
-    # where they are above 0 the quotient's error is that of its two parts
-    from ppm.publishing.ledger_values import _ratio, measured
-
-    draws = 20, "draws"
-    ratio = _ratio(
-        measured([6.0, 0.0], [0.3, 0.1], sample=draws), measured([2.0, 4.0], [0.2, 0.1])
-    )
-    assert ratio["value"] == [3.0, 0.0]
-    assert ratio["error"] == pytest.approx([3.0 * np.hypot(0.05, 0.1), 0.025])
 
 
 # ---- settings ---------------------------------------------------------------------------------

@@ -7,9 +7,7 @@ from itertools import pairwise
 
 import numpy as np
 from conftest import ROOT
-
-from ppm.publishing import command_line as cli
-from ppm.publishing import run as running
+from ppm_book import studio
 
 NUMBER = re.compile(r"(?<![\w.])-?\d+(?:\.\d+)?")
 
@@ -34,11 +32,15 @@ def test_the_rerun_of_the_readme_gives_the_output_shown_there(tmp_path, monkeypa
     (enter, nothing), (rerun, told), (look, table) = shown_in_the_readme()
     assert (enter, nothing) == ("source .venv/bin/activate", "")
     # pages of a run are tested elsewhere, and take longer than the run
-    monkeypatch.setattr(running, "render_page", lambda *arguments, **options: None)
+    def sphinx(staged, built, strict):
+        (built / "notebooks").mkdir(parents=True)
+        (built / "notebooks" / "poisson_contraction.html").write_text("a page")
+
+    monkeypatch.setattr(studio, "sphinx", sphinx)
     monkeypatch.chdir(tmp_path)
     program, *arguments = shlex.split(rerun)
     assert program == "ppm"
-    assert cli.main(["--root", str(ROOT), *arguments]) == 0
+    assert studio.main(arguments) == 0
     assert capsys.readouterr().out == told
     found = subprocess.run(look, shell=True, capture_output=True, text=True, check=True).stdout
     assert_alike(table, found, 0.01)

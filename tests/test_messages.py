@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import xarray as xr
-from ppm_book import open_settings, plots, survey
+from ppm_book import open_settings, page, plots, survey
 from survey_files import UNIT, csv_text, unit
 
 import ppm
@@ -329,7 +329,7 @@ ENTRIES = {
         lambda v: plots.worked_example_weights(v, VALUES, WEIGHTS, VALUES),
         COUNTS,
     ),
-    "save_values": (lambda v: ppm.publishing.save_values({"a": v}, data=None), VALUES),
+    "save_values": (lambda v: page.save_values({"a": v}, data=None), VALUES),
     "belief_limits": (lambda v: ppm.disclosure.belief_limits(v, 1.0), WEIGHTS / 2),
     "detection_limit": (lambda v: ppm.disclosure.detection_limit(v, 1.0), WEIGHTS),
 }

@@ -16,12 +16,13 @@ OVERVIEW = "index"
 
 def described(page):
     """Names that a page describes, without ``ppm.``, each with the kind that it is called."""
-    return re.findall(r"^\.\. auto(function|class|exception):: ppm\.([\w.]+)", page, re.MULTILINE)
+    entry = r"^\.\. auto(function|class|exception):: (?:ppm\.)?([\w.]+)"
+    return re.findall(entry, page, re.MULTILINE)
 
 
 def listed(page):
     """Names in the table at the head of a page."""
-    (table,) = re.findall(r"\.\. autosummary::\n   :nosignatures:\n\n((?:   ppm\.[\w.]+\n)+)", page)
+    (table,) = re.findall(r"\.\. autosummary::\n   :nosignatures:\n\n((?:   ppm[\w.]+\n)+)", page)
     return [line.strip().removeprefix("ppm.") for line in table.splitlines()]
 
 
@@ -36,7 +37,9 @@ def faults(pages):
     public = {(kind(value), name) for name, value in public_names().items()}
     found = [entry for page in pages.values() for entry in described(page)]
     twice = {name for _, name in found if [other for _, other in found].count(name) > 1}
-    return twice | {name for _, name in public ^ set(found)}
+    # the book's own package shows what its chapters call
+    found = {(kind, name) for kind, name in found if not name.startswith("ppm_book.")}
+    return twice | {name for _, name in public ^ found}
 
 
 def test_every_public_name_is_described_once_and_no_other():

@@ -5,13 +5,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import xarray as xr
+import yaml
 from conftest import ROOT, by_definition
 from ppm_book import open_settings, plots, survey
 from ppm_book.open_settings import PUBLISHED_BOUNDS, TRANSFORMATIONS, SettingsStudy
 from scipy import stats
 
 import ppm
-from ppm.publishing.claims import load_ledger
 
 SMALL = {"chains": 2, "warmup": 20, "draws": 20, "random_seed": 4, "parallel": False}
 
@@ -53,12 +53,13 @@ def study(noted):
 
 
 def test_the_published_bounds_are_the_ledgers():
-    claims = {claim.id: claim for claim in load_ledger(ROOT / "book" / "published.yaml")}
+    rows = yaml.safe_load((ROOT / "book" / "published.yaml").read_text("utf-8"))["rows"]
+    claims = {row["id"]: row["published"] for row in rows if "published" in row}
     unweighted, *weighted = PUBLISHED_BOUNDS.values()
-    assert claims["delta-unweighted"].published == unweighted
-    assert claims["delta-settings"].published == weighted
+    assert claims["delta-unweighted"] == unweighted
+    assert claims["delta-settings"] == weighted
     pairs = [x for pair in PUBLISHED_BOUNDS if pair for x in pair]
-    assert claims["configuration-first"].published == pairs
+    assert claims["configuration-first"] == pairs
 
 
 def test_the_transformations_of_incomes_that_have_no_logarithm():

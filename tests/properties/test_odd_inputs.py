@@ -209,7 +209,7 @@ NUMBERS = {
 
 # they hand the array on to functions that are among them
 ELSEWHERE = {
-    "audits.censored_shards", "publishing.moving_release", "publishing.moving_weights",
+    "audits.censored_shards",
     "studies.fit_cost", "studies.sharded_release", "studies.sweep",
 }
 

@@ -6,6 +6,7 @@ import sys
 
 import numpy as np
 import pytest
+from ppm_book import page
 
 import ppm
 from ppm.studies import kept_folder, origins
@@ -335,11 +336,11 @@ def test_fits_without_a_seed_are_found_again_and_nobody_knows_their_seeds(tmp_pa
 
 def test_the_folder_of_a_run_comes_from_the_environment(monkeypatch):
     monkeypatch.delenv("PPM_FITS", raising=False)
-    assert ppm.publishing.fits_folder() is None
+    assert page.fits_folder() is None
     monkeypatch.setenv("PPM_FITS", "")
-    assert ppm.publishing.fits_folder() is None
+    assert page.fits_folder() is None
     monkeypatch.setenv("PPM_FITS", "somewhere")
-    assert ppm.publishing.fits_folder() == "somewhere"
+    assert page.fits_folder() == "somewhere"
 
 
 def test_a_fit_of_the_mixture_comes_back_whole_and_can_be_started_from(tmp_path):
