@@ -44,7 +44,6 @@ _ROOMS = (
     "synthesizers",
     "studies",
     "audits",
-    "classroom",
     "publishing",
 )
 
