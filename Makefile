@@ -43,7 +43,7 @@ classroom: env ## make the exercises to hand out, and the same with solutions, i
 	@"$(RUN)" -m ppm classroom
 
 pdf: book ## build the book and print it, with Chromium: _build/book.pdf
-	@"$(RUN)" -m ppm.publishing.printing
+	@"$(RUN)" -m ppm_book.studio pdf
 
 # on every core a process of one thread that takes tests over when its own are done; four at the
 # most, because one that has compiled many models holds more than a gigabyte

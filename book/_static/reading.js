@@ -9,3 +9,13 @@ addEventListener("load", () => {
   });
   document.querySelectorAll(".bd-article table").forEach((table) => watch.observe(table));
 });
+
+/* What screen readers need and the theme leaves out: a list holds nothing but its items, and a button
+   that unfolds a part of the contents has a name. */
+addEventListener("DOMContentLoaded", () => {
+  document.querySelectorAll(".citation-list").forEach((list) => list.removeAttribute("role"));
+  document.querySelectorAll(".bd-sidebar-primary details > summary").forEach((button) => {
+    const part = button.closest("li").querySelector("a").textContent.trim();
+    button.setAttribute("aria-label", `Pages of ${part}`);
+  });
+});

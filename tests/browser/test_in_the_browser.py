@@ -4,9 +4,8 @@ import os
 from pathlib import Path
 
 import pytest
+from ppm_book.pdf import find_chromium
 from tour import KINDS, Tour, opened, pages_of, search
-
-from ppm.publishing.printing import find_chromium
 
 CHROMIUM = find_chromium()
 pytestmark = pytest.mark.skipif(

@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 from conftest import ROOT
 from ppm_book import page
+from ppm_book.pdf import find_chromium
 from tour import PHONE, Tour, opened
 
 import ppm
 from ppm.publishing.moving import on_the_page
-from ppm.publishing.printing import find_chromium
 
 CHROMIUM = find_chromium()
 pytestmark = pytest.mark.skipif(
