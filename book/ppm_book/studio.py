@@ -296,9 +296,9 @@ def _do(options):
 
         print(*(f"Made {file}" for file in make_editions(ROOT)), sep="\n")
     else:
-        from ppm_book.pdf import print_book
+        from ppm_book import pdf
 
-        print(f"Made {print_book(ROOT)}")
+        print(*(f"Made {file}" for file in pdf.make()), sep="\n")
 
 
 if __name__ == "__main__":
