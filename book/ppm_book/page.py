@@ -5,6 +5,7 @@ import os
 import re
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 
 from ppm._validation import needed_for
@@ -16,6 +17,14 @@ RESULTS_VARIABLE = "PPM_RESULTS"
 # the folder it keeps its fits in
 FITS_VARIABLE = "PPM_FITS"
 VALUES_FILE = "values.json"
+# kind of data -> the words of the ledger and the introduction
+DATA_KINDS = {
+    "drawn": "data drawn by the study itself",
+    "simulated": "the **simulated stand-in**, not survey data",
+    "diary": "the Diary survey, where the paper has the Interview survey",
+    "interview": "the Interview survey of the paper's quarter",
+    "other": "survey data that are not the paper's quarter, or a part of it",
+}
 # a cell of more letters is a sentence
 _LONG = 40
 
@@ -60,8 +69,8 @@ def save_values(values, *, data):
     Parameters
     ----------
     values : dict of str to dict
-        Name -> ``value``, a number or a list of numbers, and ``error``, their Monte Carlo
-        standard errors, as :func:`ppm.publishing.contraction_values` returns them.
+        Name -> ``value``, a number or several, and ``error``, their Monte Carlo standard errors, as
+        :func:`ppm_book.ledger_values.measured` returns them. What is not finite becomes null.
     data : ConsumerExpenditure or None
         The table that the values come from; None if the study draws its data itself.
 
@@ -85,11 +94,33 @@ def save_values(values, *, data):
     kind = "drawn" if data is None else data_kind(data)
     source = "drawn by the study" if data is None else data.source
     part = data is not None and data.part
+    values = {
+        name: {key: told if key == "doubt" else _plain(told) for key, told in entry.items()}
+        for name, entry in values.items()
+    }
     content = json.dumps(
         {"data": kind, "source": source, "part": part, "values": values},
         indent=1, ensure_ascii=False, allow_nan=False,
     )
     _save(VALUES_FILE, content + "\n")
+
+
+def _plain(numbers):
+    numbers = np.asarray(numbers, dtype=np.float64)
+    return np.where(np.isfinite(numbers), numbers.astype(object), None).tolist()
+
+
+def save_text(name, markdown):
+    """Write text that a page of the book includes into the folder of the run, if there is one.
+
+    Parameters
+    ----------
+    name : str
+        Name of the included file in ``book/``, without its ending.
+    markdown : str
+        The text.
+    """
+    _save(f"{name}.md", markdown)
 
 
 def fits_folder():

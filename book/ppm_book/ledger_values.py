@@ -1,0 +1,235 @@
+"""Values with their Monte Carlo errors, as the chapters hand them to the ledger."""
+
+import numpy as np
+
+from ppm.diagnostics import R_HAT_LIMIT
+
+DISAGREE = f"chains behind a bound disagree (R-hat above {R_HAT_LIMIT}, or not to be told)"
+# how often one release among normal ones is taken for an outlier
+OUTLIER = 1e-3
+# one study alone is cut into so many groups of databases, whose scatter gives the errors
+GROUPS = 10
+# what depends on how many databases there are
+EXTREME = ("smallest bound", "largest bound", "range of bounds")
+
+
+def measured(value, error=0.0, doubt=""):
+    """An entry of ``page.save_values``.
+
+    Parameters
+    ----------
+    value, error : float or array_like
+        Numbers and their standard errors: 0 for what is exact, NaN for what is unknown.
+    doubt : str, default ""
+        Why the errors may not be trusted; the ledger repeats it.
+
+    Returns
+    -------
+    dict
+        ``value`` and ``error``, arrays of one shape, and ``doubt`` if there is one.
+    """
+    value = np.asarray(value, dtype=np.float64)
+    entry = {"value": value, "error": np.broadcast_to(error, value.shape)}
+    return {**entry, "doubt": doubt} if doubt else entry
+
+
+def standard_error(parts):
+    """Standard error of the average along the first dimension; NaN for a single part."""
+    parts = np.asarray(parts, dtype=np.float64)
+    if len(parts) < 2:
+        return np.full(parts.shape[1:], np.nan)
+    return parts.std(axis=0, ddof=1) / np.sqrt(len(parts))
+
+
+def error_over_releases(values):
+    """Standard error of the average over releases, and why it is unknown if it is.
+
+    An average of incomes has so heavy a tail that one release can make up most of the scatter. The
+    scatter of a few then says nothing about the error, and more of them would change the average.
+    """
+    from scipy.stats import t
+
+    m = len(values)
+    if m > 2 and np.ptp(values) > 0:
+        # the test of Grubbs for one outlier among normal values
+        limit = t.isf(OUTLIER / (2 * m), m - 2) ** 2
+        farthest = np.abs(values - np.mean(values)).max() / np.std(values, ddof=1)
+        if farthest > (m - 1) / np.sqrt(m) * np.sqrt(limit / (m - 2 + limit)):
+            return np.nan, f"one of the {m} releases makes up most of their scatter"
+    return standard_error(values), ""
+
+
+def share(count, of):
+    """A share with its standard error, which is not 0 where nothing or everything was counted."""
+    typical = (np.asarray(count) + 0.5) / (of + 1.0)
+    return measured(np.asarray(count) / of, np.sqrt(typical * (1.0 - typical) / of))
+
+
+def last(entry):
+    """The last number of a sequence."""
+    return measured(entry["value"][-1], entry["error"][-1])
+
+
+def over(above, below):
+    """A quotient, NaN where the divisor is 0, as the bound of records without weight is."""
+    above, below = np.broadcast_arrays(np.asarray(above, dtype=np.float64), below)
+    return np.divide(above, below, out=np.full(above.shape, np.nan), where=below > 0)
+
+
+def ratio(above, below):
+    """The quotient of two independent entries."""
+    value = over(above["value"], below["value"])
+    error = over(np.hypot(above["error"], value * below["error"]), below["value"])
+    return measured(value, error, above.get("doubt") or below.get("doubt", ""))
+
+
+def exponent(sizes, values):
+    """Exponent of a power law: the slope of the least-squares line through the logarithms."""
+    x = np.log(sizes) - np.log(sizes).mean()
+    with np.errstate(all="ignore"):
+        return x @ np.log(values) / (x @ x)
+
+
+def share_exponent(sizes, counts, of):
+    """Exponent b of a probability min(1, exp(a) n^b) under which the counts are most likely.
+
+    Its error comes from the Fisher information; it is NaN if everything or nothing was counted.
+    """
+    from scipy.optimize import minimize
+
+    x, counts = np.log(sizes) - np.log(sizes).mean(), np.asarray(counts)
+    if len(x) < 2 or not 0 < counts.sum() < of * len(x):
+        return measured(np.nan, np.nan)
+
+    def log_probability(line):
+        return np.minimum(line[0] + line[1] * x, -1e-9)
+
+    def misfit(line):
+        log_p = log_probability(line)
+        return -(counts @ log_p + (of - counts) @ np.log(-np.expm1(log_p)))
+
+    start = [np.log(counts.mean() / of), 0.0]
+    settings = {"xatol": 1e-8, "fatol": 1e-8, "maxiter": 10_000}
+    line = minimize(misfit, start, method="Nelder-Mead", options=settings).x
+    p = np.exp(log_probability(line))
+    # where the probability is cut at 1, the line can move
+    information = np.where(line[0] + line[1] * x < -1e-9, of * p / (1.0 - p), 0.0)
+    centre = np.average(x, weights=information)
+    return measured(line[1], 1.0 / np.sqrt(information @ (x - centre) ** 2))
+
+
+def share_above(bounds, factor):
+    """Share of the other databases above one's own bound times a factor, averaged over all."""
+    ordered = np.sort(bounds, axis=1)
+    above = [row.size - np.searchsorted(row, factor * row, side="right") for row in ordered]
+    return np.mean(above, axis=1) / (ordered.shape[1] - 1)
+
+
+def contraction(studies, *, truncate_at, mean):
+    """Values of the simulation study (section 4 of the paper).
+
+    Parameters
+    ----------
+    studies : sequence of xarray.Dataset
+        One study, or several of the same sizes, as in ``ContractionStudy.dataset``.
+    truncate_at, mean : float
+        Its M, in nats, and its μ.
+
+    Returns
+    -------
+    dict of str to dict
+        Name -> entry. Sequences go over the sample sizes; bounds are in nats. Errors are the
+        scatter over the studies or, of a single one, over ten groups of its databases. The
+        smallest and the largest bound depend on the number of databases: of several studies they
+        are averages, of a single one their error is the scatter of the groups themselves.
+    """
+    import xarray as xr
+
+    data, groups = xr.concat(studies, "replicate"), studies
+    sizes, replicates = data["size"].values, data.sizes["replicate"]
+    if len(studies) == 1:
+        places = np.array_split(np.arange(replicates), min(GROUPS, replicates // 2))
+        groups = [data.isel(replicate=place) for place in places]
+    whole, parts = _statistics(data), [_statistics(group) for group in groups]
+    found = {
+        "sizes": measured(sizes), "mean": measured(mean), "truncate_at": measured(truncate_at),
+    }
+    for name, value in whole.items():
+        each = np.array([part[name] for part in parts])
+        error = standard_error(each)
+        if name.endswith(EXTREME) and len(studies) > 1:
+            value = each.mean(axis=0)
+        elif name.endswith(EXTREME):
+            error = error * np.sqrt(len(parts))
+        found[name] = measured(value, error)
+
+    def distance(name, limit):
+        return measured(np.abs(found[name]["value"] - limit), found[name]["error"])
+
+    for which in ("smallest", "largest"):
+        name = f"Weighted-M: {which} bound"
+        found[f"Weighted-M: distance of the {which} bound from M"] = distance(name, truncate_at)
+    for mechanism in data["mechanism"].values:
+        bias = distance(f"{mechanism}: average of the mean", mean)
+        found[f"{mechanism}: bias of the mean"] = bias
+        found[f"{mechanism}: bias of the mean at the largest n"] = last(bias)
+    shift = "Weighted-M: shift of the mean in standard deviations"
+    found[shift] = distance(shift, 0.0)
+    bounds = data["local_bound"].sel(mechanism="Weighted-M").values
+    for limit, factor in (("M", 1.0), ("1.05 M", 1.05)):
+        above, name = (bounds > factor * truncate_at).sum(axis=1), f"share of bounds above {limit}"
+        found[f"Weighted-M: {name}"] = share(above, replicates)
+        found[f"Weighted-M: {name} at the largest n"] = share(above[-1], replicates)
+        found[f"Weighted-M: exponent of the {name}"] = share_exponent(sizes, above, replicates)
+    for name in (name for name in found if name.startswith("share above")):
+        # that nothing was seen is not known without an error
+        least = share(replicates * found[name]["value"], replicates)["error"]
+        error = found[name]["error"]
+        found[name] = measured(found[name]["value"], np.where(error == 0, least, error))
+    return found
+
+
+def _statistics(data):
+    """What has its error from the scatter over parts of the databases."""
+    sizes, found = data["size"].values, {}
+    for mechanism in data["mechanism"].values:
+        part = data.sel(mechanism=mechanism)
+        bounds = part["local_bound"].values
+        smallest, median, largest = (f(bounds, axis=1) for f in (np.min, np.median, np.max))
+        spread = bounds.std(axis=1, ddof=1)
+        removed = part["records_removed"].values.mean(axis=1)
+        with np.errstate(divide="ignore"):
+            constant = np.exp(np.log(spread).mean())
+        found |= {
+            f"{mechanism}: {name}": value
+            for name, value in {
+                "smallest bound": smallest,
+                "median bound": median,
+                "largest bound": largest,
+                "range of bounds": largest - smallest,
+                "largest over smallest bound": over(largest, smallest),
+                "growth of the median bound": median[-1] - median[0],
+                "growth of the largest bound": largest[-1] - largest[0],
+                "last step of the median bound": np.diff(median)[-1:],
+                "last step of the largest bound": np.diff(largest)[-1:],
+                "changes of the step of the median bound": np.diff(median, 2),
+                "changes of the step of the largest bound": np.diff(largest, 2),
+                "spread of bounds": spread,
+                "constant of contraction": constant,
+                "exponent of the spread of bounds": exponent(sizes, spread),
+                "exponent of the records removed": exponent(sizes, removed),
+                "average of the mean": part["average_mean"].values.mean(axis=1),
+            }.items()
+        }
+    plain, moved = (
+        data["average_mean"].sel(mechanism=name).values for name in ("Unweighted", "Weighted-M")
+    )
+    shift = over((moved - plain).mean(axis=1), plain.std(axis=1, ddof=1))
+    found["Weighted-M: shift of the mean in standard deviations"] = shift
+    bounds = data["local_bound"].sel(mechanism="Weighted-M").values
+    # the recommendation: a factor for samples above 1,000 records, a larger one below
+    for which, factor, chosen in (("large", 1.05, sizes > 1000), ("small", 1.1, sizes <= 1000)):
+        if chosen.any():
+            name = f"share above {factor:g} times a bound, {which} n"
+            found[name] = share_above(bounds[chosen], factor)
+    return found
