@@ -33,7 +33,7 @@ def stage(folder, results=None):
     tables = [(title(name), name, parameter_table(name)) for name in chapters()]
     template = Template((ROOT / "book" / "parameters.md").read_text("utf-8"), trim_blocks=True)
     pages = {"parameters": template.render(notebooks=tables)}
-    pages["ledger"] = ledger.page(ROOT, results)
+    pages["ledger"] = ledger.page(ROOT, results or folder)
     # parts of pages that a chapter wrote
     for file in Path(results).glob("*/*.md") if results else ():
         pages[file.stem] = file.read_text("utf-8")
