@@ -3,44 +3,40 @@
 # Settings, given behind the target:
 #   PROFILE=quick        smaller studies, for a look (default: paper, the paper's sizes)
 #   CE_DATA=path         Consumer Expenditure file for the application (default: simulated records)
-#   ARGS='-k cli'        passed on by `make test`
+#   NB=name              the notebook that `make run` runs
+#   ARGS='-k cli'        passed on by `make test`, `make run` and `make audit`
 #   SHOTS=folder         pictures of every page, left by `make browser`
 #   PYTHON=/path/python  the interpreter to build the environment on
 
 VENV = .venv
 PROFILE = paper
 CE_DATA =
+NB =
 ARGS =
 SHOTS =
 PYTHON =
-PORT = 8000
 
 RUN = $(VENV)/bin/python
-PAGE = _build/html/index.html
 
 .DEFAULT_GOAL := help
-.PHONY: help book open serve pdf classroom test browser lint benchmark env lock audit clean _inputs
+.PHONY: help book run pdf classroom test browser lint benchmark env lock audit clean _inputs
 
 help: ## list the targets
 	@awk -F ': .*## ' '/^[a-z]+:.*## / {printf "make %-9s %s\n", $$1, $$2}' Makefile
 
 book: _inputs env ## execute the notebooks and build the book: PROFILE=quick, CE_DATA=path
-	@"$(RUN)" -m ppm book --profile "$(PROFILE)" --ce-data "$(CE_DATA)"
+	@"$(RUN)" -m ppm_book.studio book --profile "$(PROFILE)" --ce-data "$(CE_DATA)"
 
 # a slip in a file's name is told before anything long begins
 _inputs:
 	@case "$(CE_DATA)" in '' | '~'*) ;; *) [ -e "$(CE_DATA)" ] || \
 	    { echo "CE_DATA=$(CE_DATA): there is no such file" >&2; exit 2; } ;; esac
 
-open: book ## build the book and show it in the browser
-	@"$(RUN)" -m webbrowser -t "file://$(CURDIR)/$(PAGE)"
-
-serve: book ## build the book and serve it: PORT=8000
-	@echo "The book is at http://localhost:$(PORT), until Ctrl-C"
-	@"$(RUN)" -m http.server --bind 127.0.0.1 --directory _build/html "$(PORT)"
+run: env ## run one notebook: NB=poisson_contraction ARGS='-p replicates=50'; `make run` lists them
+	@"$(RUN)" -m ppm_book.studio $(if $(NB),run $(NB) $(ARGS),notebooks)
 
 classroom: env ## make the exercises to hand out, and the same with solutions, in _build/classroom
-	@"$(RUN)" -m ppm classroom
+	@"$(RUN)" -m ppm_book.studio classroom
 
 pdf: book ## build the book and print it, with Chromium: _build/book.pdf
 	@"$(RUN)" -m ppm_book.studio pdf
@@ -59,7 +55,7 @@ browser: env ## look at every page of the built book in a headless Chromium: SHO
 lint: env ## check the style of the code and of the notebooks
 	@"$(RUN)" -m ruff check .
 
-benchmark: env ## time the simulation and the mixture's sampler, each beside what else one would use
+benchmark: env ## time the simulation and the mixture's sampler beside what else one would use
 	@"$(RUN)" benchmarks/contraction.py
 	@"$(RUN)" benchmarks/mixture.py
 	@echo "Others: benchmarks/mechanism.py, streaming.py; marginals.py, with an environment of its own"
@@ -78,4 +74,4 @@ audit: env ## ask for known vulnerabilities of the locked packages: ARGS='-s osv
 
 clean: ## remove everything generated, the environment and your runs excepted
 	rm -rf _build .pytest_cache .ruff_cache .hypothesis *.egg-info
-	find ppm tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +
+	find ppm book tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +
