@@ -1,0 +1,190 @@
+"""The ledger: its rules, the values with their errors, and the pages made from them."""
+
+import json
+
+import numpy as np
+import pytest
+from conftest import ROOT
+from known_studies import equal_bound_study
+from ppm_book import ledger, ledger_values, open_settings, page, survey
+from ppm_book.ledger_values import measured
+
+import ppm
+
+ROWS = {row["id"]: row for row in ledger.load(ROOT)}
+SIZES = np.array([100, 400, 1600])
+
+
+def verdict(row, *pairs):
+    """Verdict on a row whose values are pairs of numbers and errors, on the Diary file."""
+    row = {"chapter": "study", "values": [f"value {i}" for i in range(len(pairs))]} | row
+    values = {f"value {i}": dict(zip(("value", "error"), p)) for i, p in enumerate(pairs)}
+    values["sizes"] = measured([1, 2])
+    return ledger.judge(row, {"data": "diary", "values": values})[0]
+
+
+@pytest.mark.parametrize(("rule", "options", "pairs"), [
+    ("near", {"published": 3, "tolerance": 0.5}, lambda m: [(3.5 - m, 0.1)]),
+    ("near", {"published": [1, 10], "relative": 0.1}, lambda m: [([1, 9 + m], [0, 0.1])]),
+    ("greater", {"than": 2}, lambda m: [(2 + m, 0.1)]),
+    ("less", {"factor": 0.5}, lambda m: [(1 - m, 0.06), (2, 0.16)]),
+    ("less", {}, lambda m: [([0, 1], [0.01, 0.06]), ([9, 1 + m], [0.01, 0.08])]),
+    ("between", {"low": 0, "high": 1}, lambda m: [([0.5, m], [0.01, 0.1])]),
+    ("between", {"low": 0, "high": 1}, lambda m: [(1 - m, 0.1)]),
+    ("increasing", {}, lambda m: [([0, 1, 1 + m], [0, 0.06, 0.08])]),
+    ("decreasing", {}, lambda m: [([2, 2 - m, 0], [0.06, 0.08, 0])]),
+])
+def test_a_rule_holds_fails_or_is_open_by_two_standard_errors(rule, options, pairs):
+    found = [verdict({"rule": rule} | options, *pairs(m)) for m in (0.21, 0.19, -0.19, -0.21)]
+    assert found == ["reproduced", "open", "open", "not reproduced"]
+
+
+@pytest.mark.parametrize(("options", "pair", "wanted"), [
+    # equal numbers are near, but neither greater nor falling
+    ({"rule": "near", "published": 2, "tolerance": 0}, (2, 0), "reproduced"),
+    ({}, (0, 0), "not reproduced"),
+    ({"rule": "decreasing"}, ([2, 2], [0, 0]), "not reproduced"),
+    ({"rule": "increasing"}, (1, 0), "not computed"),
+    ({}, (1, None), "not computed"),
+    ({}, (None, 0), "not computed"),
+    ({"values": ["other"]}, (1, 0), "not computed"),
+    ({"needs": {"sizes": [1, 2]}}, (1, 0), "reproduced"),
+    ({"needs": {"sizes": [1, 3]}}, (1, 0), "not comparable"),
+    ({"not_comparable": {"diary": "other data"}}, (1, 0), "not comparable"),
+    ({"not_comparable": {"simulated": "no data"}}, (1, 0), "reproduced"),
+    ({"not_comparable": {"all": "a proxy"}}, (1, 0), "not comparable"),
+    ({"by_construction": "it must"}, (0, 1), "by construction"),
+    ({"by_construction": "it must"}, (-1, 0), "not reproduced"),
+    ({"rule": "setting", "published": 1}, (1, 0), "same setting"),
+    ({"rule": "setting", "published": 2}, (1, 0), "not comparable"),
+])
+def test_what_decides_beside_the_errors(options, pair, wanted):
+    assert verdict({"rule": "greater", "than": 0} | options, pair) == wanted
+
+
+def test_a_conclusion_is_its_worst_part_and_a_study_counts_before_its_chapter():
+    row = {"chapter": "poisson_contraction", "rule": "greater", "than": 0}
+    rows = [row | {"id": "all", "rule": "rows", "rows": ["a", "b"]}]
+    rows += [row | {"id": "r", "rule": "setting", "values": ["a"], "published": -9}]
+    rows += [row | {"id": name, "values": [name]} for name in "ab"]
+
+    def judged(study=None, **own):
+        own, study = ({k: measured(v, 1) for k, v in of.items()} for of in (own, study or {}))
+        saved = {"ledger_study": {"data": "drawn", "values": study}}
+        saved["poisson_contraction"] = {"data": "drawn", "values": own}
+        found = ledger.judged(rows, saved)
+        return [found[name][0] for name in ("all", "r", "a")]
+
+    for b, worst in ((9, "reproduced"), (0, "open"), (-9, "not reproduced")):
+        assert judged(a=9, b=b)[0] == worst
+    assert judged(a=9)[0] == "not computed"
+    assert judged({"a": 9}, a=-9, b=-9) == ["not reproduced", "same setting", "reproduced"]
+
+
+def test_exponents_shares_and_ratios_against_closed_forms():
+    assert ledger_values.exponent(SIZES, 3.0 * SIZES**0.7) == pytest.approx(0.7)
+    of, counts = 1000, np.array([400, 100])
+    entry = ledger_values.share_exponent(SIZES[:2], counts, of)
+    error = np.sqrt(np.sum(1 / counts - 1 / of)) / np.log(4)
+    assert list(entry.values()) == [pytest.approx(-1, abs=1e-5), pytest.approx(error, rel=1e-4)]
+    # the probability is cut at 1: the first size says nothing of the exponent
+    entry = ledger_values.share_exponent(SIZES, np.array([1000, 800, 200]), of)
+    assert entry["value"] == pytest.approx(-1, abs=1e-3)
+    assert np.isnan(ledger_values.share_exponent(SIZES, np.zeros(3), of)["error"])
+    assert ledger_values.share(0, of)["error"] > 0
+    entry = ledger_values.ratio(measured([6, 0, 1], 0.3), measured([2, 4, 0], 0.2))
+    np.testing.assert_allclose(entry["value"], [3, 0, np.nan])
+    np.testing.assert_allclose(entry["error"], [3 * np.hypot(0.05, 0.1), 0.075, np.nan])
+    usual = np.array([1.0, 2.0, 3.0, 2.5, 1.5, 2.2])
+    error, doubt = ledger_values.error_over_releases(usual)
+    assert error == pytest.approx(usual.std(ddof=1) / np.sqrt(6)) and not doubt
+    error, doubt = ledger_values.error_over_releases([*usual, 300.0])
+    assert np.isnan(error) and "one of the 7 releases" in doubt
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory):
+    """What the chapters' last cells, and the study, save in small runs."""
+    root, seed = tmp_path_factory.mktemp("results"), {"random_seed": 1}
+    data, first = survey.simulate(60, **seed), (0.7, 0.0)
+    y, income = survey.log_income(data)[0], data.table["income"].to_numpy()
+    model = ppm.FiniteMixture(y, np.ones((60, 1)), components=2, warmup=10, parallel=False)
+    # the last setting leaves no record any weight
+    pairs, alphas = [first, (0.5, -0.1), (0.5, -2.0)], np.linspace(0, 1, 60)
+    small = {"releases": 2, "draws": 20, "attempts": 3, "count_weights": alphas}
+    sweep = ppm.studies.sweep(model, pairs, **small, **seed)
+    more = {"data": income, "transform": np.exp, "resamples": 5, **seed}
+    along = sweep.distributions("90th percentile", **more)
+    found = dict.fromkeys(["mean", "90th percentile"])
+    found = {name: sweep.distributions(name, configuration=first, **more) for name in found}
+    four = sweep.chosen(first)
+    off = [[9, 2, 5, 9, 1], [1, 5, 2, 1, 1], [-1, -4, -2, 1, 1], [0, 4, -4, 1, 1]]
+    headline = equal_bound_study(off, error=0.3)
+    comparisons, configurations = headline.comparisons(), [[0.7, 0.0], [0.5, -0.3]]
+    sizes, mean, truncate_at, draws = [100, 400, 1600, 6400], 100.0, 3.5, 50
+    study = ppm.studies.contraction(sizes, replicates=20, draws=draws, **seed)
+    given = locals() | {"np": np, "ppm": ppm, "page": page, "ledger_values": ledger_values}
+    given |= {"open_settings": open_settings, "tqdm": lambda x, desc: x, "places": ["", *list(four)[1:]]}
+    settings = {"studies": 10, "replicates": 20, "seed": 1, "repeats": 3, "releases": 2}
+    for name in (*{row["chapter"]: 1 for row in ROWS.values()}, "ledger_study"):
+        (root / name).mkdir()
+        run = {"profile": "quick", "started": "2026-03-01T10:00:00+00:00", "seconds": 61.2}
+        (root / name / "run.json").write_text(json.dumps(run | {"parameters": settings}))
+        cells = json.loads((ROOT / f"notebooks/{name}.ipynb").read_text("utf-8"))["cells"]
+        source = "\n".join("".join(c["source"]) for c in cells if c["id"].startswith("ledger-"))
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setenv("PPM_RESULTS", str(root / name))
+            exec(source, given | settings)
+    return root
+
+
+def read(results):
+    return {path.parent.name: json.loads(path.read_text("utf-8")) for path in results.glob("*/v*")}
+
+
+def test_every_row_is_one_that_the_judge_reads_and_names_what_is_saved(results):
+    saved = {name: of["values"].keys() for name, of in read(results).items()}
+    keys = "id section where says chapter rule values published tolerance relative than factor "
+    keys += "low high rows needs not_comparable by_construction reading remark"
+    assert len(ROWS) == len(ledger.load(ROOT)) == 115
+    for row in ROWS.values():
+        assert row.keys() <= {*keys.split()} and {*row.get("rows", ())} <= ROWS.keys()
+        there = saved[row["chapter"]] | saved.get(ledger.STUDIES.get(row["chapter"]), set())
+        assert {*row.get("values", ()), *row.get("needs", ())} <= there, row["id"]
+    bounds = read(results)["ce_application"]["values"]["EMweighted: bound over DPweighted's"]
+    assert bounds["value"][-1] is None and bounds["value"][0] > 0
+
+
+def test_the_pages_show_counts_verdicts_and_where_values_come_from(results, tmp_path):
+    text = ledger.page(ROOT, results)
+    assert "profile `quick`, run on 1 March 2026, on data drawn by the study itself." in text
+    assert "of 10 times 20 = 200 databases of\neach size (seed 1, 61 seconds on 1 March" in text
+    assert "with 20 databases of each size" in text and "\\[" in text
+    lines = [line for line in text.splitlines() if line.startswith("| ")]
+    counted = {line.split(" | ")[0][2:]: int(line.split(" | ")[1]) for line in lines[2:10]}
+    verdicts = [outcome[0] for outcome in ledger.judged(ROWS.values(), read(results)).values()]
+    assert counted.pop("**rows**") == 115 == sum(counted.values())
+    assert counted == {name: verdicts.count(name) for name in counted}
+    assert text.count("\n- Section ") == counted["open"] > 0
+    assert [line.count(" | ") for line in lines if "<br>{doc}`" in line] == [4] * 115
+    assert ledger.page(ROOT, tmp_path).count(": not run.") == 3
+    text = (results / "application_settings" / "where_it_holds.md").read_text("utf-8")
+    for statistic in ("90th percentile", "mean"):
+        assert (
+            f"**For the {statistic}** DPweighted was closer at each of these settings $(c, g)$ and "
+            "in every run with K = 1, log; EMweighted with K = 2, log; K = 2, asinh. Neither was "
+            "so throughout with K = 10, log.\n" in text
+        )
+    row = "| K = 2, asinh | 80.0 | (0.5, −0.3) | −1 % | −4 % | −2 % | 0 : 3 | 0 : 3 |\n"
+    assert row in text.replace("\xa0", " ")
+
+
+def test_rows_on_which_two_runs_differ(results, tmp_path):
+    ours = results / "poisson_contraction"
+    assert ledger.changed(ROOT, ours.name, ours, ours) == []
+    other = read(results)[ours.name]
+    other["values"]["mean"]["value"] = 50.0
+    (tmp_path / "values.json").write_text(json.dumps(other))
+    found = ledger.changed(ROOT, ours.name, tmp_path, ours)
+    assert (ROWS["simulation-mean"]["says"], "not comparable", "same setting") in found
+    assert all(one != two for _, one, two in found)
