@@ -178,6 +178,7 @@ class Notebooks:
                 variables = {**os.environ, "PPM_RESULTS": str(folder), "PYTEST_ADDOPTS": ""}
                 done = subprocess.run(command, env=variables, capture_output=True, text=True)
                 assert done.returncode == 0, done.stdout[-4000:]
+                studio.refuse_warnings(notebook)
                 record = studio.record_of(name, values, "small", started)
                 record["seconds"] = time.perf_counter() - began
                 (folder / "run.json").write_text(json.dumps(record), "utf-8")

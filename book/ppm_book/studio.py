@@ -122,13 +122,18 @@ def execute(name, values, folder, profile, engine=None):
             raise Failed(f"{name}, {cell}: {error.ename}: {told}") from None
         except DeadKernelError:
             raise Failed(f"{name}: the kernel died (out of memory?)") from None
-    for cell in nbformat.read(output, 4).cells:
-        said = "".join(o.text for o in cell.get("outputs", ()) if o.get("name") == "stderr")
-        if warned := re.search(r"\b\w*Warning: .*", said):
-            raise Failed(f"{name}, cell [{cell.execution_count}]: {warned[0]}")
+    refuse_warnings(output)
     record["seconds"] = round(time.perf_counter() - began, 1)
     (folder / "run.json").write_text(json.dumps(record, indent=1, ensure_ascii=False), "utf-8")
     return record
+
+
+def refuse_warnings(executed):
+    """Fail if a cell of an executed notebook warned."""
+    for cell in nbformat.read(executed, 4).cells:
+        said = "".join(o.text for o in cell.get("outputs", ()) if o.get("name") == "stderr")
+        if warned := re.search(r"\b\w*Warning: .*", said):
+            raise Failed(f"{executed.stem}, cell [{cell.execution_count}]: {warned[0]}")
 
 
 def run(name, given=(), *, profile="paper", output=None, engine=None):

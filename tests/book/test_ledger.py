@@ -18,7 +18,7 @@ SIZES = np.array([100, 400, 1600])
 def verdict(row, *pairs):
     """Verdict on a row whose values are pairs of numbers and errors, on the Diary file."""
     row = {"chapter": "study", "values": [f"value {i}" for i in range(len(pairs))]} | row
-    values = {f"value {i}": dict(zip(("value", "error"), p)) for i, p in enumerate(pairs)}
+    values = {f"value {i}": dict(zip(("value", "error"), p, strict=True)) for i, p in enumerate(pairs)}
     values["sizes"] = measured([1, 2])
     return ledger.judge(row, {"data": "diary", "values": values})[0]
 
@@ -124,7 +124,8 @@ def results(tmp_path_factory):
     sizes, mean, truncate_at, draws = [100, 400, 1600, 6400], 100.0, 3.5, 50
     study = ppm.studies.contraction(sizes, replicates=20, draws=draws, **seed)
     given = locals() | {"np": np, "ppm": ppm, "page": page, "ledger_values": ledger_values}
-    given |= {"open_settings": open_settings, "tqdm": lambda x, desc: x, "places": ["", *list(four)[1:]]}
+    given |= {"open_settings": open_settings, "tqdm": lambda x, desc: x}
+    given["places"] = ["", *list(four)[1:]]
     settings = {"studies": 10, "replicates": 20, "seed": 1, "repeats": 3, "releases": 2}
     for name in (*{row["chapter"]: 1 for row in ROWS.values()}, "ledger_study"):
         (root / name).mkdir()
