@@ -18,7 +18,8 @@ SIZES = np.array([100, 400, 1600])
 def verdict(row, *pairs):
     """Verdict on a row whose values are pairs of numbers and errors, on the Diary file."""
     row = {"chapter": "study", "values": [f"value {i}" for i in range(len(pairs))]} | row
-    values = {f"value {i}": dict(zip(("value", "error"), p, strict=True)) for i, p in enumerate(pairs)}
+    keys = ("value", "error")
+    values = {f"value {i}": dict(zip(keys, p, strict=True)) for i, p in enumerate(pairs)}
     values["sizes"] = measured([1, 2])
     return ledger.judge(row, {"data": "diary", "values": values})[0]
 
