@@ -80,6 +80,7 @@ def root(tmp_path, monkeypatch):
     for module in (parameters, pages, studio):
         monkeypatch.setattr(module, "ROOT", root)
     monkeypatch.setattr(pages.ledger, "page", lambda root, results: "# Ledger\n")
+    monkeypatch.setattr(compare.ledger, "changed", lambda *arguments: [])
     monkeypatch.setattr(pages.exercises, "stage_exercises", lambda root, stage: None)
     notebook(root, "counts", TABLE, FIGURE, replicates=400, seed=1)
     notebook(root, "prose", DATA, ce_data="", seed=2)
@@ -203,7 +204,7 @@ def test_an_interrupt_ends_with_130_and_leaves_no_kernel(root):
     told = root / "pid"
     told.write_text("")
     program = (
-        "import pathlib, sys; from ppm_book import parameters, studio\n"
+        "import pathlib, sys; from ppm_book import pages, parameters, studio\n"
         f"parameters.ROOT = pages.ROOT = studio.ROOT = pathlib.Path({str(root)!r})\n"
         f"sys.exit(studio.main(['run', 'counts', '-p', 'ce_data={told}']))"
     )
