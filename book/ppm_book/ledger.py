@@ -149,7 +149,8 @@ def changed(root, name, ours, theirs):
 
 
 def page(root, results):
-    """Fill in ``book/ledger.md`` from the folder with what the chapters of a profile saved."""
+    """Fill in ``book/ledger.md`` from the folder with the chapters' results, None if there is none.
+    """
     from jinja2 import Environment, StrictUndefined
 
     rows = load(root)
@@ -166,8 +167,8 @@ def page(root, results):
 
 
 def _read(*path):
-    path = Path(*path)
-    return json.loads(path.read_text("utf-8")) if path.is_file() else {}
+    path = None not in path and Path(*path)
+    return json.loads(path.read_text("utf-8")) if path and path.is_file() else {}
 
 
 def joined(*parts):

@@ -114,8 +114,9 @@ def share_exponent(sizes, counts, of):
     p = np.exp(log_probability(line))
     # where the probability is cut at 1, the line can move
     information = np.where(line[0] + line[1] * x < -1e-9, of * p / (1.0 - p), 0.0)
-    centre = np.average(x, weights=information)
-    return measured(line[1], 1.0 / np.sqrt(information @ (x - centre) ** 2))
+    with np.errstate(all="ignore"):
+        centre = information @ x / information.sum()
+        return measured(line[1], 1.0 / np.sqrt(information @ (x - centre) ** 2))
 
 
 def share_above(bounds, factor):
