@@ -1,5 +1,7 @@
 """What a chapter shows and saves: ``from ppm_book import page``."""
 
+import html
+import itertools
 import json
 import os
 import re
@@ -224,6 +226,93 @@ def table(table, caption, *, digits=2, simulated=False):
     # the book's theme knows how to lay out tables of this class
     styler = styler.set_table_attributes('class="dataframe"')
     return styler.set_caption(f"{caption} {SIMULATED}" if simulated else caption)
+
+
+class _Moving:
+    """A picture that a reader moves; ``book/_static/moving.js`` draws it on the page."""
+
+    def __init__(self, content):
+        self.content = content
+
+    def __repr__(self):
+        sliders = ", ".join(slider["label"] for slider in self.content["sliders"])
+        return f"{self.content['title']} (in the book this can be moved: {sliders})"
+
+    def _repr_html_(self):
+        data = json.dumps(
+            self.content, ensure_ascii=False, allow_nan=False, separators=(",", ":")
+        )
+        # a script element ends at the first "</script", wherever it stands
+        data = data.replace("<", "\\u003c")
+        return (
+            f'<div class="moving"><p>{html.escape(repr(self))}</p>'
+            f'<script type="application/json">{data}</script></div>'
+        )
+
+
+def moving(title, sliders, frame, *, panels, hint="", start=None, simulated=False):
+    """Compute a picture at every place of its sliders, for a script to show without a kernel.
+
+    Parameters
+    ----------
+    title : str
+        What the picture shows.
+    sliders : dict of str to dict of str to object
+        Label of a slider, whose last word is its short name -> the words at each of its places ->
+        the value there.
+    frame : callable
+        Takes a value of each slider and returns what is said there, and for each panel a dict of
+        its ``bars``, at least 0, and of lines: ``across`` (height, words) and ``upright`` (place,
+        words).
+    panels : list of dict
+        What stays: ``label`` above, ``names`` of the bars or the ``range`` they share, ``axis``
+        below, ``outline``, ``colour``, ``height`` in pixels, and lines as above; all optional.
+    hint : str, optional
+        What to try.
+    start : sequence, optional
+        Value of each slider at first; by default its first.
+    simulated : bool, default False
+        Whether the hint must say that the data are simulated.
+
+    Returns
+    -------
+    _Moving
+        What a notebook cell displays.
+
+    Examples
+    --------
+    >>> from ppm_book import page
+    >>> def square(side):
+    ...     return f"The area is {side**2}.", [{"bars": [side, side**2]}]
+    >>> page.moving(
+    ...     "A square", {"Side a": {"1 m": 1, "2 m": 2}}, square, panels=[{"names": ["a", "a²"]}]
+    ... )
+    A square (in the book this can be moved: Side a)
+    """
+    values = [list(places.values()) for places in sliders.values()]
+    start = [given[0] for given in values] if start is None else start
+    frames = [_as_json(frame(*place)) for place in itertools.product(*values)]
+    # many places may share a frame
+    unique = list(dict.fromkeys(frames))
+    number = {text: index for index, text in enumerate(unique)}
+    return _Moving({
+        "title": title,
+        "hint": f"{hint} {SIMULATED}" if simulated else hint,
+        "sliders": [
+            {"label": label, "shown": list(places), "at": given.index(first)}
+            for (label, places), given, first in zip(sliders.items(), values, start, strict=True)
+        ],
+        "panels": json.loads(_as_json(panels)),
+        "frames": [json.loads(text) for text in unique],
+        "at": [number[text] for text in frames],
+    })
+
+
+def _as_json(content):
+    """Text of what holds arrays, in the three digits that a picture shows."""
+    return json.dumps(
+        content, allow_nan=False, default=lambda array: np.round(array, 3).tolist()
+    )
 
 
 def __getattr__(name):

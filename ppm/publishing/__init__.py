@@ -12,9 +12,6 @@ _EXPORTS = {
     "contraction_values": "ppm.publishing.ledger_values",
     "application_values": "ppm.publishing.ledger_values",
     "equal_bound_values": "ppm.publishing.ledger_values",
-    "moving_weights": "ppm.publishing.moving",
-    "moving_contraction": "ppm.publishing.moving",
-    "moving_release": "ppm.publishing.moving",
 }
 
 __all__ = [*_EXPORTS]

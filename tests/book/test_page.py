@@ -3,6 +3,7 @@
 import json
 import re
 
+import numpy as np
 import pandas as pd
 import pytest
 from ppm_book import page, survey
@@ -109,3 +110,26 @@ def test_columns_that_are_called_by_numbers_are_written_without_zeros():
         pd.DataFrame({1.0: [2.0], 1.05: [3.0], "n": [4]}), "Shares."
     ).to_html()
     assert re.findall(r"<th [^>]*col_heading[^>]*>([^<]*)</th>", shown) == ["1", "1.05", "n"]
+
+
+def test_a_moving_picture_computes_each_frame_once_and_no_word_of_it_ends_its_script():
+    def frame(a, b):
+        return f"{min(a, b)} </script><b>", [{"bars": np.array([a / 3, 1.0])}]
+
+    picture = page.moving(
+        "Two", {"One a": {"1": 1, "2": 2}, "Other b": {"4": 4, "5": 5, "6": 6}}, frame,
+        panels=[{"outline": np.array([2 / 3])}], start=[2, 5], hint="Try.", simulated=True,
+    )
+    content = picture.content
+    # row by row, the last slider moves first
+    assert content["at"] == [0, 0, 0, 1, 1, 1]
+    assert [now[0]["bars"] for _, now in content["frames"]] == [[0.333, 1.0], [0.667, 1.0]]
+    assert content["panels"] == [{"outline": [0.667]}]
+    assert [slider["at"] for slider in content["sliders"]] == [1, 1]
+    assert content["hint"] == "Try. Simulated stand-in, not survey data."
+    shown = picture._repr_html_()
+    assert shown.count("</script>") == 1 and "<b>" not in shown
+    data = re.search(r"<script[^>]*>(.*)</script>", shown)[1]
+    assert json.loads(data) == json.loads(json.dumps(content))
+    with pytest.raises(ValueError, match="Out of range float"):
+        page.moving("Bad", {"a": {"1": float("nan")}}, lambda a: ("", [{"bars": [a]}]), panels=[{}])
