@@ -44,7 +44,6 @@ _ROOMS = (
     "synthesizers",
     "studies",
     "audits",
-    "publishing",
 )
 
 __all__ = [*_EXPORTS, *_ROOMS]

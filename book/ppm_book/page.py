@@ -313,9 +313,3 @@ def _as_json(content):
     return json.dumps(
         content, allow_nan=False, default=lambda array: np.round(array, 3).tolist()
     )
-
-
-def __getattr__(name):
-    import ppm.publishing
-
-    return getattr(ppm.publishing, name)

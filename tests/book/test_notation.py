@@ -40,7 +40,7 @@ def faults(page, folder):
 
 @pytest.fixture(scope="module")
 def notation(this_book):
-    folder = this_book / "_build" / "html" / "book"
+    folder = this_book / "book"
     return (folder / "notation.html").read_text("utf-8"), folder
 
 
