@@ -72,7 +72,7 @@ def save_values(values, *, data):
     ----------
     values : dict of str to dict
         Name -> ``value``, a number or several, and ``error``, their Monte Carlo standard errors, as
-        :func:`ppm_book.ledger_values.measured` returns them. What is not finite becomes null.
+        ``ppm_book.ledger_values.measured`` returns them. What is not finite becomes null.
     data : ConsumerExpenditure or None
         The table that the values come from; None if the study draws its data itself.
 

@@ -24,8 +24,6 @@ from types import (
 
 import numpy as np
 
-# what no result hangs on
-_BESIDE = ("publishing", "plots.py")
 # what a fit hangs on
 _SOURCES = (
     "studies/kept_fits.py",
@@ -60,7 +58,7 @@ def library_source(names=None):
         Files and folders, as seen from the library's.
     """
     library = Path(__file__).parents[1]
-    chosen = [path for path in sorted(library.iterdir()) if path.name not in _BESIDE]
+    chosen = sorted(library.iterdir())
     if names is not None:
         chosen = [library / name for name in names]
     files = []

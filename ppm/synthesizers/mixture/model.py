@@ -79,7 +79,7 @@ class FiniteMixture:
         from different sides, see the notes.
     floor : float, optional
         A value of the response, not above any other, that many records share, such as
-        ``numpy.log(1.0)`` where :func:`ppm.survey.log_income` raised incomes of 0 to 1 dollar. A
+        ``numpy.log(1.0)`` where the book raises incomes of 0 to 1 dollar. A
         density has no bound where a component shrinks onto such records, and :meth:`fit` would end
         with an error; with this option they have a probability of their own. Releases hold the
         value as it is: it must be public, and not computed from the records.
