@@ -43,9 +43,9 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from ppm_book import survey
 
 import ppm
+from ppm_book import survey
 
 GROUPS = ["education", "region"]
 # bins are on the power of income, first is the share for income alone, iterations those of a fit

@@ -2,6 +2,7 @@
 
 import numpy as np
 import xarray as xr
+
 from ppm_book.equal_bound_study import COMPARED, MECHANISMS, EqualBoundStudy
 
 LOG, ASINH = "logarithm, floored", "inverse hyperbolic sine"

@@ -2,9 +2,8 @@
 
 from types import ModuleType
 
-from ppm_book import plots, survey
-
 import ppm
+from ppm_book import plots, survey
 
 
 def rooms():

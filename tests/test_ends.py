@@ -4,10 +4,10 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from ppm_book import plots
 
 import ppm
 from ppm.studies.scalar_search import rungs, search_weight
+from ppm_book import plots
 
 RNG = np.random.default_rng(6)
 COUNTS = RNG.poisson(6, 12)

@@ -10,10 +10,10 @@ import numpy as np
 import pandas as pd
 import pytest
 import xarray as xr
-from ppm_book import open_settings, page, plots, survey
 from survey_files import UNIT, csv_text, unit
 
 import ppm
+from ppm_book import open_settings, page, plots, survey
 
 RECORDS = 6
 NUMBER, TEXT = 987654.321, "SECRET-VALUE"

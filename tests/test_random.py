@@ -5,12 +5,12 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
-from ppm_book import equal_bound_study, open_settings, survey
 from public_names import book_names, public_names
 from study_models import counts
 
 import ppm
 from ppm._random import generator, seed_sequence, streams
+from ppm_book import equal_bound_study, open_settings, survey
 
 RNG = np.random.default_rng(4)
 ONE_THREAD = ThreadPoolExecutor(1)

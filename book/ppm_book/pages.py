@@ -60,7 +60,8 @@ def stage_notebook(executed, folder, record, closing=""):
             continue
         tags = cell.metadata.setdefault("tags", [])
         if {"parameters", "injected-parameters"} & {*tags} and "hide-input" not in tags:
-            what = "parameters of this run" if "injected-parameters" in tags else "parameters"
+            own = "parameters" in tags
+            what = "parameters and their defaults" if own else "parameters of this run"
             prompts = {f"code_prompt_{do.lower()}": f"{do} {what}" for do in ("Show", "Hide")}
             cell.metadata["mystnb"] = prompts | cell.metadata.get("mystnb", {})
             tags.append("hide-input")

@@ -111,7 +111,8 @@ def execute(name, values, folder, profile, engine=None):
         try:
             with patch.dict(os.environ, variables):
                 papermill.execute_notebook(
-                    str(source(name)), str(output), shown, kernel_name="python3", cwd=place,
+                    str(source(name)), str(output), {key: shown[key] for key in record["changed"]},
+                    kernel_name="python3", cwd=place,
                     progress_bar=sys.stderr.isatty(), stderr_file=sys.stderr,
                     # kernels warn that they talk over TCP, on this machine
                     extra_arguments=["--IPKernelApp.log_level=CRITICAL"],

@@ -4,9 +4,9 @@ from types import SimpleNamespace
 
 import numpy as np
 from checks import exercise
-from ppm_book import survey
 
 import ppm
+from ppm_book import survey
 
 SEED = 2017
 

@@ -8,13 +8,13 @@ import pytest
 import xarray as xr
 from conftest import by_definition
 from known_studies import ASINH, LOG, equal_bound_study
-from ppm_book import equal_bound_study as module
-from ppm_book import plots, survey
-from ppm_book.equal_bound_study import COMPARED, MECHANISMS
 from scipy import stats
 
 import ppm
 from ppm.studies import tasks
+from ppm_book import equal_bound_study as module
+from ppm_book import plots, survey
+from ppm_book.equal_bound_study import COMPARED, MECHANISMS
 
 SMALL = {
     "repeats": 2, "releases": 6, "warmup": 10, "draws": 20, "attempts": 2, "random_seed": 4,

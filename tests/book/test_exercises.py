@@ -12,6 +12,7 @@ import pytest
 import xarray as xr
 from conftest import ROOT
 from nbconvert.preprocessors import CellExecutionError, ExecutePreprocessor
+
 from ppm_book.classroom import make_editions
 from ppm_book.exercises import FOLDER, chapters, stage_exercises
 

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from conftest import ROOT
 from known_studies import equal_bound_study
+
 from ppm_book import ledger, ledger_values, open_settings, page, survey
 from ppm_book.ledger_values import measured
 

@@ -7,11 +7,11 @@ import pytest
 import xarray as xr
 import yaml
 from conftest import ROOT, by_definition
-from ppm_book import open_settings, plots, survey
-from ppm_book.open_settings import PUBLISHED_BOUNDS, TRANSFORMATIONS, SettingsStudy
 from scipy import stats
 
 import ppm
+from ppm_book import open_settings, plots, survey
+from ppm_book.open_settings import PUBLISHED_BOUNDS, TRANSFORMATIONS, SettingsStudy
 
 SMALL = {"chains": 2, "warmup": 20, "draws": 20, "random_seed": 4, "parallel": False}
 

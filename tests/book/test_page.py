@@ -6,9 +6,10 @@ import re
 import numpy as np
 import pandas as pd
 import pytest
+from survey_files import csv_text, unit
+
 from ppm_book import page, survey
 from ppm_book.page import data_kind
-from survey_files import csv_text, unit
 
 TABLE = pd.DataFrame({"bound": [10.1234, 1234.5]}, index=["a", "b"])
 

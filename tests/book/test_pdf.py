@@ -1,6 +1,7 @@
 """The book as one PDF."""
 
 import pytest
+
 from ppm_book import pdf
 
 needs_chromium = pytest.mark.skipif(

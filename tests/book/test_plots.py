@@ -9,12 +9,12 @@ import pandas as pd
 import pytest
 from matplotlib.colors import to_rgb
 from matplotlib.image import imread
-from ppm_book import plots
 from scipy import stats
 
 import ppm
 from ppm.audits.closed_form import MECHANISMS
 from ppm.studies import contraction_study as contraction
+from ppm_book import plots
 
 
 @pytest.fixture(scope="module")

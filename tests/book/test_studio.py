@@ -16,6 +16,7 @@ import pytest
 import yaml
 from conftest import ROOT
 from filelock import FileLock
+
 from ppm_book import compare, page, pages, parameters, studio
 
 FIGURE = """

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from axe_playwright_python.base import AXE_SCRIPT
 from playwright.sync_api import sync_playwright
+
 from ppm_book.pdf import find_chromium
 
 CHROMIUM = find_chromium()

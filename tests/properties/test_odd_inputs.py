@@ -11,9 +11,9 @@ from conftest import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from layouts import REFUSED, SAME, SAME_OR_REFUSED, matrices, same, unit_interval, vectors
-from ppm_book import survey
 
 import ppm
+from ppm_book import survey
 
 N = 6
 LIMITS = ppm.Censoring(-4.0, -1.0)

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 from layouts import HUGE, TINY, matrices, unit_interval, vectors
-from ppm_book import survey
 
 import ppm
+from ppm_book import survey
 
 amounts = st.one_of(st.floats(0.0, 100.0), st.sampled_from([0.0, TINY, 1e-300, 1e300, np.inf]))
 releases = st.integers(1, 1000)

@@ -12,10 +12,11 @@ import pytest
 from conftest import examples
 from hypothesis import given
 from hypothesis import strategies as st
+from survey_files import UNIT, csv_text, unit
+
 from ppm_book import survey
 from ppm_book.survey import DataFileError, files
 from ppm_book.survey.expenditure import LABELS
-from survey_files import UNIT, csv_text, unit
 
 # no number of a message or of another cell: row numbers, sizes and codes are short
 INCOMES = ["987654.5", "876543.25", "765432", "654321.75"]

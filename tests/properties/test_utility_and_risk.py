@@ -7,10 +7,10 @@ from conftest import examples
 from hypothesis import assume, given
 from hypothesis import strategies as st
 from layouts import HUGE, TINY, matrices, unit_interval, vectors
-from ppm_book import open_settings, survey
 
 import ppm
 from ppm.studies.combining import RULES
+from ppm_book import open_settings, survey
 
 # any scale of these keeps all of their digits
 incomes = st.one_of(st.floats(1e-290, 1e6), st.sampled_from([0.0, 1e-300, 1e100]))

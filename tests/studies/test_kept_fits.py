@@ -6,13 +6,13 @@ import sys
 
 import numpy as np
 import pytest
-from ppm_book import page
 
 import ppm
 from ppm.studies import kept_folder, origins
 from ppm.studies.kept_fits import FitRunner, FitStore
 from ppm.studies.kept_folder import DamagedFit
 from ppm.studies.origins import digest_of
+from ppm_book import page
 
 COUNTS = np.random.default_rng(7).poisson(100, 40)
 PAIRS = [(0.7, 0.0), (0.5, -0.3)]

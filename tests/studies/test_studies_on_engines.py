@@ -5,10 +5,10 @@ from functools import partial
 
 import numpy as np
 import pytest
-from ppm_book import equal_bound_study, open_settings, survey
-from ppm_book.open_settings import TRANSFORMATIONS
 
 import ppm
+from ppm_book import equal_bound_study, open_settings, survey
+from ppm_book.open_settings import TRANSFORMATIONS
 
 LOG, ASINH = TRANSFORMATIONS[:2]
 COUNTS = np.random.default_rng(2).poisson(20, 30)

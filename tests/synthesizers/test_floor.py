@@ -6,7 +6,6 @@ import arviz as az
 import numpy as np
 import pytest
 import xarray as xr
-from ppm_book import survey
 from scipy import stats
 from scipy.special import expit, log_expit
 from survey_files import csv_text, unit
@@ -15,6 +14,7 @@ import ppm
 from ppm.synthesizers.mixture import floor as floor_module
 from ppm.synthesizers.mixture.floor import Floor, FloorJob, FloorRegression
 from ppm.synthesizers.mixture.model import FiniteMixture
+from ppm_book import survey
 
 FLOOR = -2.0
 

@@ -14,12 +14,13 @@ import numpy as np
 import pandas as pd
 import pytest
 from conftest import ROOT
+from survey_files import UNIT, csv_text, unit
+
 from ppm_book import survey
 from ppm_book.survey import files
 from ppm_book.survey.design import left_out_columns, log_income, predictor_matrix
 from ppm_book.survey.expenditure import LABELS
 from ppm_book.survey.files import DataFileError
-from survey_files import UNIT, csv_text, unit
 
 DIARY = ROOT.parent / "shared" / "data" / "diary17.zip"
 needs_diary = pytest.mark.skipif(
