@@ -66,7 +66,7 @@ def test_what_decides_beside_the_errors(options, pair, wanted):
 def test_a_conclusion_is_its_worst_part_and_a_study_counts_before_its_chapter():
     row = {"chapter": "poisson_contraction", "rule": "greater", "than": 0}
     rows = [row | {"id": "all", "rule": "rows", "rows": ["a", "b"]}]
-    rows += [row | {"id": "r", "rule": "setting", "values": ["a"], "published": -9}]
+    rows += [row | {"id": "r", "rule": "setting", "values": ["a"], "published": 9}]
     rows += [row | {"id": name, "values": [name]} for name in "ab"]
 
     def judged(study=None, **own):
@@ -76,10 +76,11 @@ def test_a_conclusion_is_its_worst_part_and_a_study_counts_before_its_chapter():
         found = ledger.judged(rows, saved)
         return [found[name][0] for name in ("all", "r", "a")]
 
-    for b, worst in ((9, "reproduced"), (0, "open"), (-9, "not reproduced")):
-        assert judged(a=9, b=b)[0] == worst
+    for a, worst in ((9, "reproduced"), (0, "open"), (-9, "not reproduced")):
+        assert judged(a=a, b=9)[0] == worst
+    assert judged(a=-9, b=0)[0] == "not reproduced"
     assert judged(a=9)[0] == "not computed"
-    assert judged({"a": 9}, a=-9, b=-9) == ["not reproduced", "same setting", "reproduced"]
+    assert judged({"a": 9}, a=-9, b=-9) == ["not reproduced", "not comparable", "reproduced"]
 
 
 def test_exponents_shares_and_ratios_against_closed_forms():

@@ -77,8 +77,16 @@ def test_values_without_a_run_or_without_an_error(tmp_path, monkeypatch):
     assert not list(tmp_path.iterdir())
     with pytest.raises(ValueError, match="'b' must have a value and an error"):
         page.save_values({"b": 3.0}, data=None)
-    with pytest.raises(ValueError, match="JSON"):
-        page.save_values({"b": {"value": float("nan"), "error": 0.0}}, data=None)
+
+
+def test_what_is_not_finite_is_saved_as_null_and_text_as_it_is(tmp_path, monkeypatch):
+    monkeypatch.setenv("PPM_RESULTS", str(tmp_path))
+    entry = {"value": [1.0, float("inf")], "error": float("nan"), "doubt": "few"}
+    page.save_values({"b": entry}, data=None)
+    saved = json.loads((tmp_path / "values.json").read_text("utf-8"))["values"]
+    assert saved == {"b": {"value": [1.0, None], "error": None, "doubt": "few"}}
+    page.save_text("part", "Δ is large.\n")
+    assert (tmp_path / "part.md").read_text("utf-8") == "Δ is large.\n"
 
 
 @pytest.mark.parametrize(
