@@ -133,19 +133,6 @@ def by_definition(weights, log_lik):
     }
 
 
-def is_running(process):
-    """Whether a process is there, giving it a moment to go."""
-    import psutil
-
-    for _ in range(50):
-        if not psutil.pid_exists(process) or (
-            psutil.Process(process).status() == psutil.STATUS_ZOMBIE
-        ):
-            return False
-        time.sleep(0.1)
-    return True
-
-
 @pytest.fixture(scope="module")
 def no_compiler():
     """No C compiler for PyTensor, as in the library: few functions are called often enough."""
