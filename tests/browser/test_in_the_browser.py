@@ -81,7 +81,7 @@ def tour(browser, html, shots=None):
             continue
         here = inside
         page.set_viewport_size(DESKTOP)
-        page.goto(path.as_uri())
+        page.goto(path.as_uri(), timeout=0)
         page.evaluate("() => window.MathJax?.startup?.promise.then(() => true)")
         for slider in page.locator("input[type=range]").all():
             moved += 1
@@ -155,7 +155,7 @@ OUTSIDE = """svg => [...svg.querySelectorAll('text')].filter(text => {
 @pytest.mark.parametrize("name", SAID)
 def test_a_moving_picture_says_the_numbers_of_its_chapters_table(browser, html, name):
     page = browser.new_context(offline=True, viewport=PHONE).new_page()
-    page.goto((html / "notebooks" / f"{name}.html").as_uri())
+    page.goto((html / "notebooks" / f"{name}.html").as_uri(), timeout=0)
     said, svg = page.locator(".moving output"), page.locator(".moving svg")
     pattern, label = SAID[name]
     rows = page.locator("tr").evaluate_all(ROWS)
@@ -180,7 +180,7 @@ def test_without_scripts_and_on_paper_the_static_figure_stays(browser, html):
     for scripts, medium in ((False, "screen"), (True, "print")):
         page = browser.new_context(java_script_enabled=scripts).new_page()
         page.emulate_media(media=medium)
-        page.goto((html / "notebooks" / "theory.html").as_uri())
+        page.goto((html / "notebooks" / "theory.html").as_uri(), timeout=0)
         assert page.locator("figure img").first.is_visible()
         assert page.locator(".moving svg").count() == scripts
         assert page.locator(".moving").is_visible() == (not scripts)
