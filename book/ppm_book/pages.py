@@ -51,7 +51,6 @@ def stage_notebook(executed, folder, record, closing=""):
         If a figure has no caption or no alternative text, or the page shows a path of this machine.
     """
     notebook = nbformat.read(executed, 4)
-    notebook.metadata.pop("papermill", None)
     first = next(cell for cell in notebook.cells if cell.source.startswith("# "))
     heading, _, rest = first.source.partition("\n")
     first.source = f"{heading}\n\n{how_made(record)}\n{rest}"

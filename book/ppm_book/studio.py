@@ -124,6 +124,10 @@ def execute(name, values, folder, profile, engine=None):
         except DeadKernelError:
             raise Failed(f"{name}: the kernel died (out of memory?)") from None
     refuse_warnings(output)
+    executed = nbformat.read(output, 4)
+    # papermill notes where it read and wrote
+    executed.metadata.pop("papermill", None)
+    nbformat.write(executed, output)
     record["seconds"] = round(time.perf_counter() - began, 1)
     (folder / "run.json").write_text(json.dumps(record, indent=1, ensure_ascii=False), "utf-8")
     return record
