@@ -10,6 +10,8 @@ from ppm_book import ledger
 HEADING = "## Your run beside the book's"
 # smaller differences are rounding; and so many of the others does a reader look at
 _ROUNDING, _MOST = 1e-9, 15
+# what runs have in common that differ by chance alone
+_MADE = ("notebook", "ce_data_sha256", "code", "python", "versions")
 # numbers that say which row of a table it is
 _PLACES = {"scale", "shift", "radius", "size", "components", "K", "ε", "ε, one release", "W", "n"}
 
@@ -77,17 +79,21 @@ def beside_the_book(root, folder, record):
 
 def _chance(folder, record, book):
     """How far two runs apart are that differ in nothing but the seed, if there are two."""
-    name, seed = record["notebook"], record["parameters"].get("seed")
+    seed = record["parameters"].get("seed")
     if seed is None:
         return "This chapter draws nothing: there is no seed."
     for file in [*book, *sorted(folder.absolute().parent.glob("*/run.json"))]:
-        other = json.loads(file.read_text("utf-8"))
+        try:
+            other = json.loads(file.read_text("utf-8"))
+        except ValueError:
+            continue
         same = [{**one["parameters"], "seed": 0} for one in (record, other)]
-        data = [one.get("ce_data_sha256") for one in (record, other)]
-        if other["notebook"] == name and same[0] == same[1] and data[0] == data[1] and (
-            other["parameters"]["seed"] != seed
-        ):
-            apart = pd.concat([_apart(both) for _, both in _tables(folder, file.parent)])
+        made = [[one.get(key) for key in _MADE] for one in (record, other)]
+        if same[0] == same[1] and made[0] == made[1] and other["parameters"]["seed"] != seed:
+            tables = [_apart(both) for _, both in _tables(folder, file.parent)]
+            if not tables:
+                continue
+            apart = pd.concat(tables)
             half, most = 100 * apart.quantile([0.5, 0.9])
             return (f"**Chance**: beside a run that differs in nothing but its seed "
                     f"({other['parameters']['seed']}), half of the numbers in the tables changed "

@@ -17,6 +17,8 @@ UNJUDGED = ("not comparable", "not computed")
 FROM_WORST = ("not reproduced", "open", "not computed", "not comparable", "reproduced")
 # chapter -> the study of many repeats that its rows are judged by
 STUDIES = {"poisson_contraction": "ledger_study"}
+# and the settings that both have
+SHARED = ("sizes", "mean", "truncate_at", "draws")
 
 
 def load(root):

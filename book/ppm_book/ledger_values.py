@@ -90,33 +90,35 @@ def exponent(sizes, values):
         return x @ np.log(values) / (x @ x)
 
 
-def share_exponent(sizes, counts, of):
+def share_exponent(sizes, counts, of, published=-0.5):
     """Exponent b of a probability min(1, exp(a) n^b) under which the counts are most likely.
 
-    Its error comes from the Fisher information; it is NaN if everything or nothing was counted.
+    Its error is half the profile likelihood's interval of two standard errors, on the side that
+    faces the published exponent, so that counts of 0 are no obstacle; it is NaN if everything or
+    nothing was counted. The exponent is looked for between -10 and 10.
     """
-    from scipy.optimize import minimize
+    from scipy.optimize import brentq, minimize_scalar
 
     x, counts = np.log(sizes) - np.log(sizes).mean(), np.asarray(counts)
-    if len(x) < 2 or not 0 < counts.sum() < of * len(x):
+    below = counts < of
+    if len(x) < 2 or not counts.any() or not below.any():
         return measured(np.nan, np.nan)
 
-    def log_probability(line):
-        return np.minimum(line[0] + line[1] * x, -1e-9)
+    def profile(b):
+        # the probability is 1 only where nothing speaks against it
+        top = -np.max(b * x[below]) - 1e-9
 
-    def misfit(line):
-        log_p = log_probability(line)
-        return -(counts @ log_p + (of - counts) @ np.log(-np.expm1(log_p)))
+        def misfit(a):
+            log_p = np.minimum(a + b * x, -1e-9)
+            return -(counts @ log_p + (of - counts) @ np.log(-np.expm1(log_p)))
 
-    start = [np.log(counts.mean() / of), 0.0]
-    settings = {"xatol": 1e-8, "fatol": 1e-8, "maxiter": 10_000}
-    line = minimize(misfit, start, method="Nelder-Mead", options=settings).x
-    p = np.exp(log_probability(line))
-    # where the probability is cut at 1, the line can move
-    information = np.where(line[0] + line[1] * x < -1e-9, of * p / (1.0 - p), 0.0)
-    with np.errstate(all="ignore"):
-        centre = information @ x / information.sum()
-        return measured(line[1], 1.0 / np.sqrt(information @ (x - centre) ** 2))
+        return minimize_scalar(misfit, bounds=(top - 40.0, top), method="bounded").fun
+
+    best = minimize_scalar(profile, bounds=(-10.0, 10.0), method="bounded")
+    limit, end = best.fun + 2.0, np.copysign(10.0, published - best.x)
+    inside = profile(end) <= limit
+    end = end if inside else brentq(lambda b: profile(b) - limit, *sorted((best.x, end)))
+    return measured(best.x, abs(end - best.x) / 2.0)
 
 
 def share_above(bounds, factor):

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from ppm_book.page import ROOT
 from ppm_book.pages import Failed, sphinx
+from ppm_book.studio import state_of_pages
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "msedge")
 
@@ -32,6 +33,8 @@ def make():
     build = ROOT / "_build"
     if not (build / "html").is_dir() or find_chromium() is None:
         raise Failed("a PDF needs the book (make book) and Chromium or Chrome")
+    if (build / "html" / "made_from").read_text("utf-8") != state_of_pages():
+        raise Failed("the pages are not those of the last book: make book first")
     with tempfile.TemporaryDirectory() as folder:
         pages = Path(folder, "pages")
         sphinx(build / "stage", pages, strict=False, builder="singlehtml")

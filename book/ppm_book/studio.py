@@ -28,6 +28,7 @@ from filelock import FileLock, Timeout
 from ppm.disclosure import NOTE_FILE, leave_note
 from ppm.studies.engine import environment_of
 from ppm_book import compare
+from ppm_book.ledger import SHARED, STUDIES
 from ppm_book.page import ROOT
 from ppm_book.pages import Failed, alone, sphinx, stage, stage_notebook
 from ppm_book.parameters import (
@@ -60,13 +61,29 @@ def digest(*paths):
     return found.hexdigest()
 
 
-def made_from(name, values):
-    """What a result depends on: notebook, parameters, library, lock file and data."""
-    data = [values["ce_data"]] if values.get("ce_data") else []
+def content(path):
+    """Hash of a file's content, as sha256sum gives it, or of a folder's files."""
+    path = Path(path)
+    return hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else digest(path)
+
+
+def state_of_pages():
+    """Hash of what the pages are made of."""
+    files = ROOT / "_build" / "stage", ROOT / "requirements.lock", ROOT / "book" / "ppm_book"
+    return digest(*files)
+
+
+def code_of(name):
+    """Hash of what a notebook is, and of all that it may call or read but data."""
     beside = [ROOT / "ppm", ROOT / "book" / "ppm_book", ROOT / "requirements.lock"]
-    files = digest(source(name), *beside, *sorted(ROOT.glob("book/*.csv")), *data)
-    shown = json.dumps(values | {"ce_data": [Path(file).name for file in data]}, sort_keys=True)
-    return hashlib.sha256(f"{files} {shown}".encode()).hexdigest()
+    return digest(source(name), *beside, *sorted(ROOT.glob("book/*.csv")))
+
+
+def made_from(name, values):
+    """Hash of what a result depends on: code, parameters and data."""
+    data = values.get("ce_data")
+    shown = values | ({"ce_data": [Path(data).name, content(data)]} if data else {})
+    return hashlib.sha256(f"{code_of(name)} {json.dumps(shown)}".encode()).hexdigest()
 
 
 def record_of(name, values, profile, started):
@@ -76,15 +93,16 @@ def record_of(name, values, profile, started):
         "notebook": name, "profile": profile,
         "parameters": values | ({"ce_data": Path(data).name} if data else {}),
         "changed": [key for key, value in defaults(name).items() if values[key] != value],
-        "made_from": made_from(name, values), "started": started.isoformat(timespec="seconds"),
+        "code": code_of(name), "made_from": made_from(name, values),
+        "started": started.isoformat(timespec="seconds"),
         "python": platform.python_version(),
         "versions": {package: version(package) for package in ("ppm", *PACKAGES)},
-        **({"ce_data_sha256": digest(data)} if data else {}),
+        **({"ce_data_sha256": content(data)} if data else {}),
     }
 
 
 def execute(name, values, folder, profile, engine=None):
-    """Execute a notebook into a folder, which holds ``run.json`` only when all is done.
+    """Execute a notebook into a folder, and return what was run.
 
     Raises
     ------
@@ -127,8 +145,13 @@ def execute(name, values, folder, profile, engine=None):
     executed = nbformat.read(output, 4)
     # papermill notes where it read and wrote
     executed.metadata.pop("papermill", None)
-    nbformat.write(executed, output)
-    record["seconds"] = round(time.perf_counter() - began, 1)
+    text = nbformat.writes(executed)
+    output.write_text(text.replace(data, shown["ce_data"]) if data else text, "utf-8")
+    return record | {"seconds": round(time.perf_counter() - began, 1)}
+
+
+def complete(folder, record):
+    """Say that a folder has all of a run, by its ``run.json``, and return the record."""
     (folder / "run.json").write_text(json.dumps(record, indent=1, ensure_ascii=False), "utf-8")
     return record
 
@@ -155,6 +178,9 @@ def run(name, given=(), *, profile="paper", output=None, engine=None):
         raise Refused(f"the output folder {folder} exists and is not empty")
     folder.mkdir(parents=True, exist_ok=True)
     record = execute(name, values, folder, profile, engine)
+    if name not in chapters():
+        complete(folder, record)
+        return folder
     closing = compare.beside_the_book(ROOT, folder, record)
     with tempfile.TemporaryDirectory() as place:
         staged, built = Path(place, "stage"), Path(place, "built")
@@ -169,6 +195,7 @@ def run(name, given=(), *, profile="paper", output=None, engine=None):
             if (built / part).is_dir():
                 shutil.copytree(built / part, folder / f"{name}_files" / part)
     (folder / f"{name}.html").write_text(alone(html, f"{name}_files"), "utf-8")
+    complete(folder, record)
     return folder
 
 
@@ -188,6 +215,14 @@ def build(profile="paper", ce_data=""):
         if name in chapters() or name in of_profile:
             wanted = {"ce_data": ce_data} if ce_data and "ce_data" in defaults(name) else {}
             planned[name] = parameters(name, profile, wanted)
+    # a study repeats its chapter with the same settings
+    for chapter, study in STUDIES.items():
+        if study in planned:
+            planned[study] |= {key: planned[chapter][key] for key in SHARED}
+    # of simulated records anybody may see the pages; all else is its owner's alone
+    ce_data = next((each["ce_data"] for each in planned.values() if each.get("ce_data")), "")
+    if ce_data:
+        os.umask(0o077)
     built, results = ROOT / "_build" / "html", ROOT / "_build" / "results" / profile
     results.mkdir(parents=True, exist_ok=True)
     try:
@@ -195,6 +230,9 @@ def build(profile="paper", ce_data=""):
     except Timeout:
         raise Failed("another build is at work in _build; wait for its end") from None
     with lock:
+        for folder in results.iterdir():
+            if folder.name not in planned:
+                shutil.rmtree(folder)
         records = {
             name: refresh(name, values, results / name, profile)
             for name, values in planned.items()
@@ -203,7 +241,7 @@ def build(profile="paper", ce_data=""):
         stage(staged, results)
         for name in chapters():
             stage_notebook(results / name / f"{name}.ipynb", staged, records[name])
-        state = digest(staged, ROOT / "requirements.lock", ROOT / "book" / "ppm_book")
+        state = state_of_pages()
         if stamp.is_file() and stamp.read_text("utf-8") == state:
             print(f"The book is up to date: {built / 'index.html'}")
             return
@@ -221,14 +259,14 @@ def build(profile="paper", ce_data=""):
 
 def refresh(name, values, folder, profile):
     """Execute a notebook unless its results are those of the same notebook, library and data."""
-    with contextlib.suppress(OSError, ValueError):
+    with contextlib.suppress(OSError, ValueError, KeyError):
         record = json.loads((folder / "run.json").read_text("utf-8"))
         if record["made_from"] == made_from(name, values):
             return record
     print(f"{name}: executing", flush=True)
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir()
-    record = execute(name, values, folder, profile)
+    record = complete(folder, execute(name, values, folder, profile))
     print(f"{name}: done in {record['seconds']:.0f} s", flush=True)
     return record
 
@@ -281,18 +319,21 @@ def main(arguments=None):
 
 def _do(options):
     """Carry out a command."""
-    # of simulated records anybody may see the pages; all else is its owner's alone
-    if options.command == "run" or getattr(options, "ce_data", ""):
-        os.umask(0o077)
     if options.command == "run":
+        os.umask(0o077)
         try:
             engine = environment_of(options.workers, options.scheduler)
         except ValueError as error:
             raise Refused(error) from None
         given = dict(map(parsed, options.p))
+        if len(given) < len(options.p):
+            raise Refused("a parameter is given twice")
         folder = run(options.notebook.removesuffix(".ipynb"), given, profile=options.profile,
                      output=options.output, engine=engine)
-        print(f"Done. Open {folder / options.notebook}.html")
+        page = folder / f"{options.notebook.removesuffix('.ipynb')}.html"
+        print(f"Done. Open {page if page.is_file() else folder}")
+        if (folder / NOTE_FILE).is_file():
+            print(f"It was computed from records, so only you can read it: see {NOTE_FILE}")
     elif options.command == "book":
         build(options.profile, options.ce_data)
     elif options.command == "notebooks":

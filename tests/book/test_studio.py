@@ -103,6 +103,7 @@ def root(tmp_path, monkeypatch):
         ("run counts -p replicates=3.0", "replicates = 3.0 is not accepted"),
         ("run counts -p replicates=three", "replicates = 'three' is not accepted"),
         ("run counts -p seed=True", "seed = True is not accepted"),
+        ("run counts -p seed=1 -p seed=2", "a parameter is given twice"),
         ("run counts -p seed", "-p 'seed' is not of the form NAME=VALUE"),
         ("run counts --profile quik", "unknown profile 'quik'; did you mean quick?"),
         ("run prose -p ce_data=none.csv", "none.csv' is not accepted; ce_data: Consumer"),
@@ -127,6 +128,7 @@ def test_a_mistake_is_told_in_one_line_before_a_kernel_starts(root, words, told,
     ("name", "good", "bad"),
     [
         ("sizes", [[2], [2, 3]], [[], [3, 2], [2, 2], [1, 2], [2, 1_000_001], 2, [2.5]]),
+        ("sizes", [], [[[2], [3]], [2, "3"], [10**400]]),
         ("mean", [1e-9, 1_000_000, 3], [0, -1, 1_000_001, float("inf"), float("nan"), True, "3"]),
         ("configurations", [[[0.5, 0]], [[1, -1]]], [[], [0.5, 0], [[0, 0]], [[0.5, 2]], [[0.5]]]),
         ("widths", [[0.25, 1]], [[1, 0.25], [0], [101]]),
@@ -274,15 +276,49 @@ def test_only_what_changed_is_executed_again(root, executed, capsys):
     (root / "elsewhere").mkdir()
     moved = data.rename(root / "elsewhere" / "survey.csv")
     assert built(ce_data=str(moved)) == []
-    for file in ("ppm/weights.py", "requirements.lock"):
+    (root / "book" / "ppm_book").mkdir()
+    for file in ("ppm/weights.py", "requirements.lock", "book/ppm_book/page.py", "book/kept.csv"):
         (root / file).write_text("# another one")
         assert built(ce_data=str(moved)) == ["counts", "prose"]
     # a run that was cut off has no record
     (root / "_build" / "results" / "paper" / "counts" / "run.json").unlink()
     assert built(ce_data=str(moved)) == ["counts"]
+    # nor does what no notebook makes any more stay, or what a run left that failed
+    old = root / "_build" / "results" / "paper"
+    (old / "gone").mkdir()
+    (old / "prose" / "old.csv").write_text("1")
+    (old / "prose" / "run.json").write_text("{}")
+    assert built(ce_data=str(moved)) == ["prose"]
+    assert not (old / "gone").exists() and not (old / "prose" / "old.csv").exists()
     (root / "book" / "intro.md").write_text("# Another introduction\n")
     capsys.readouterr()
     assert built(ce_data=str(moved)) == [] and "is ready" in capsys.readouterr().out
+
+
+def test_a_data_file_named_in_a_profile_is_as_private_as_one_on_the_command_line(root, executed):
+    (root / "survey.csv").write_text("1")
+    (root / "notebooks" / "profiles" / "paper.yml").write_text(
+        f"counts: {{}}\nprose: {{ce_data: '{root}/survey.csv'}}\n"
+    )
+    before = os.umask(0o022)
+    try:
+        studio.build()
+    finally:
+        os.umask(before)
+    html = root / "_build" / "html"
+    assert (html / "CONFIDENTIAL.txt").is_file()
+    assert not any(file.stat().st_mode & 0o077 for file in (html, root / "_build" / "results"))
+
+
+def test_the_ledgers_study_has_the_settings_of_its_chapter(root, executed, monkeypatch):
+    monkeypatch.setattr(studio, "STUDIES", {"counts": "study"})
+    monkeypatch.setattr(studio, "SHARED", ("replicates",))
+    notebook(root, "study", TABLE, replicates=3, seed=5)
+    (root / "notebooks" / "profiles" / "paper.yml").write_text("counts: {}\nstudy: {seed: 7}\n")
+    studio.build()
+    record = json.loads((root / "_build/results/paper/study/run.json").read_text("utf-8"))
+    assert record["parameters"] == {"replicates": 400, "seed": 7}
+    assert executed == ["counts", "prose", "study"]
 
 
 def test_two_builds_at_once_are_refused(root, executed, capsys):
@@ -326,12 +362,14 @@ def test_a_book_is_built_stays_when_the_next_fails_and_stands_beside_a_run(root,
         ({**WORDS, "image": {"alt": " "}}, "", "without caption, name or alternative text"),
         ({**WORDS, "figure": {"name": "fig-line"}}, "", "without caption"),
         (WORDS, str(Path.home() / "records"), "shows a path of this machine"),
+        (WORDS, "ROOT/notebooks", "shows a path of this machine"),
     ],
 )
 def test_a_figure_needs_words_and_a_page_shows_no_path(root, tmp_path, words, text, told):
     (tmp_path / "notebooks").mkdir()
     made = nbformat.read(root / "notebooks" / "counts.ipynb", 4)
     cell = made.cells[-1]
+    text = text.replace("ROOT", str(root))
     picture = nbformat.v4.new_output("display_data", {"image/png": "aGVsbG8=", "text/plain": text})
     cell.outputs, cell.metadata["mystnb"] = [picture], words
     nbformat.write(made, tmp_path / "counts.ipynb")
@@ -364,12 +402,19 @@ def test_chance_is_told_of_runs_that_differ_in_nothing_but_the_seed(tmp_path):
     def made(folder, value, **settings):
         (tmp_path / folder).mkdir()
         (tmp_path / folder / "t.csv").write_text(f"name,x\na,{value}\nb,{2 * value}\n")
+        code = settings.pop("code", "a")
         record = {"notebook": "counts", "parameters": {"seed": 1, "replicates": 5} | settings}
+        record["code"] = code
         (tmp_path / folder / "run.json").write_text(json.dumps(record))
         return record
 
     ours = made("ours", 100.0)
     made("other", 150.0, replicates=6, seed=2)
+    made("of other code", 150.0, code="b", seed=2)
+    made("broken", 150.0, seed=2)
+    (tmp_path / "broken" / "run.json").write_text("{")
+    made("without tables", 150.0, seed=2)
+    (tmp_path / "without tables" / "t.csv").unlink()
     assert "not known here" in compare._chance(tmp_path / "ours", ours, [])
     made("third", 80.0, seed=2)
     assert "less than 20 %, and nine of ten by less than 20 %" in compare._chance(
