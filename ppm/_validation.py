@@ -9,7 +9,6 @@ import math
 import numbers
 import os
 from importlib import import_module
-from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
@@ -265,19 +264,7 @@ EXTRAS = {
     "nutpie": ("nutpie",),
     "extra": ("matplotlib", "opendp", "pooch", "requests", "tqdm"),
     "large": ("cloudpickle", "dask", "distributed", "h5netcdf", "zarr"),
-    "book": (
-        "ipykernel",
-        "jinja2",
-        "jsonschema",
-        "jupyter_client",
-        "jupyter_book",
-        "nbclient",
-        "nbformat",
-        "numpydoc",
-        "papermill",
-        "psutil",
-        "yaml",
-    ),
+    "book": ("jinja2",),
 }
 
 
@@ -314,13 +301,6 @@ def needed_for(what):
         if not install_line(name):
             raise
         raise MissingExtraError(f"{what} needs {name}: {install_line(name)}", name=name) from None
-
-
-def require(extra, what):
-    """Refuse what would find out only later that a module of an extra is missing."""
-    for module in EXTRAS[extra]:
-        if find_spec(module) is None:
-            raise MissingExtraError(f"{what} needs {module}: {install_line(module)}", name=module)
 
 
 def lazily(package, exports, rooms=()):
