@@ -33,7 +33,7 @@ _inputs:
 	    { echo "CE_DATA=$(CE_DATA): there is no such file" >&2; exit 2; } ;; esac
 
 run: env ## run one notebook: NB=poisson_contraction ARGS='-p replicates=50'; `make run` lists them
-	@"$(RUN)" -m ppm_book.studio $(if $(NB),run $(NB) $(ARGS),notebooks)
+	@"$(RUN)" -m ppm_book.studio $(if $(NB),run $(NB) --profile "$(PROFILE)" $(ARGS),notebooks)
 
 classroom: env ## make the exercises to hand out, and the same with solutions, in _build/classroom
 	@"$(RUN)" -m ppm_book.studio classroom

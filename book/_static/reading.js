@@ -15,7 +15,8 @@ addEventListener("load", () => {
 addEventListener("DOMContentLoaded", () => {
   document.querySelectorAll(".citation-list").forEach((list) => list.removeAttribute("role"));
   document.querySelectorAll(".bd-sidebar-primary details > summary").forEach((button) => {
-    const part = button.closest("li").querySelector("a").textContent.trim();
-    button.setAttribute("aria-label", `Pages of ${part}`);
+    // a page that stands alone has no links to others
+    const part = button.closest("li").querySelector("a");
+    button.setAttribute("aria-label", part ? `Pages of ${part.textContent.trim()}` : "Pages");
   });
 });

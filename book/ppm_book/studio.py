@@ -177,7 +177,9 @@ def run(name, given=(), *, profile="paper", output=None, engine=None):
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise Refused(f"the output folder {folder} exists and is not empty")
     folder.mkdir(parents=True, exist_ok=True)
+    print(f"{name}: executing", file=sys.stderr, flush=True)
     record = execute(name, values, folder, profile, engine)
+    print(f"{name}: done in {record['seconds']:.0f} s", file=sys.stderr, flush=True)
     if name not in chapters():
         complete(folder, record)
         return folder
@@ -299,18 +301,26 @@ def main(arguments=None):
     book.add_argument("--ce-data", metavar="FILE", default="",
                       help="Consumer Expenditure file; without it records are simulated")
     for command in (one, book):
-        command.add_argument("--profile", default="paper")
+        command.add_argument(
+            "--profile", default="paper", help="paper, or quick for a look with small studies"
+        )
     commands.add_parser("classroom", help="make the exercises to hand out, and their solutions")
     commands.add_parser("pdf", help="print the book that was built into one file")
     options = parser.parse_args(arguments)
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
-        return _do(options) or 0
+        _do(options)
+        sys.stdout.flush()
+        return 0
     except Refused as error:
         print(f"ppm: {error}", file=sys.stderr)
         return 2
     except Failed as error:
         print(f"ppm: {error}", file=sys.stderr)
+        return 1
+    except BrokenPipeError:
+        # the reader of our output left, as `ppm notebooks | head` does
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         return 1
     except KeyboardInterrupt:
         print("ppm: interrupted; fits that were finished are kept", file=sys.stderr)
