@@ -115,6 +115,7 @@ def execute(name, values, folder, profile, engine=None):
     began, shown, data = time.perf_counter(), dict(values), values.get("ce_data")
     record = record_of(name, values, profile, datetime.now().astimezone())
     output = folder / f"{name}.ipynb"
+    print(f"{name}: executing", file=sys.stderr, flush=True)
     with tempfile.TemporaryDirectory() as place:
         if data:
             # the notebook learns the file's name, and not where it lies
@@ -147,7 +148,9 @@ def execute(name, values, folder, profile, engine=None):
     executed.metadata.pop("papermill", None)
     text = nbformat.writes(executed)
     output.write_text(text.replace(data, shown["ce_data"]) if data else text, "utf-8")
-    return record | {"seconds": round(time.perf_counter() - began, 1)}
+    seconds = time.perf_counter() - began
+    print(f"{name}: done in {seconds:.0f} s", file=sys.stderr, flush=True)
+    return record | {"seconds": round(seconds, 1)}
 
 
 def complete(folder, record):
@@ -177,12 +180,16 @@ def run(name, given=(), *, profile="paper", output=None, engine=None):
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise Refused(f"the output folder {folder} exists and is not empty")
     folder.mkdir(parents=True, exist_ok=True)
-    print(f"{name}: executing", file=sys.stderr, flush=True)
     record = execute(name, values, folder, profile, engine)
-    print(f"{name}: done in {record['seconds']:.0f} s", file=sys.stderr, flush=True)
-    if name not in chapters():
-        complete(folder, record)
-        return folder
+    if name in chapters():
+        make_page(folder, record)
+    complete(folder, record)
+    return folder
+
+
+def make_page(folder, record):
+    """Make the page of a run, which can be read without a network."""
+    name = record["notebook"]
     closing = compare.beside_the_book(ROOT, folder, record)
     with tempfile.TemporaryDirectory() as place:
         staged, built = Path(place, "stage"), Path(place, "built")
@@ -197,8 +204,6 @@ def run(name, given=(), *, profile="paper", output=None, engine=None):
             if (built / part).is_dir():
                 shutil.copytree(built / part, folder / f"{name}_files" / part)
     (folder / f"{name}.html").write_text(alone(html, f"{name}_files"), "utf-8")
-    complete(folder, record)
-    return folder
 
 
 # ------------------------------------------------------------------------------------ the book
@@ -265,12 +270,9 @@ def refresh(name, values, folder, profile):
         record = json.loads((folder / "run.json").read_text("utf-8"))
         if record["made_from"] == made_from(name, values):
             return record
-    print(f"{name}: executing", flush=True)
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir()
-    record = complete(folder, execute(name, values, folder, profile))
-    print(f"{name}: done in {record['seconds']:.0f} s", flush=True)
-    return record
+    return complete(folder, execute(name, values, folder, profile))
 
 
 # ---------------------------------------------------------------------------- the command line
@@ -342,8 +344,6 @@ def _do(options):
                      output=options.output, engine=engine)
         page = folder / f"{options.notebook.removesuffix('.ipynb')}.html"
         print(f"Done. Open {page if page.is_file() else folder}")
-        if (folder / NOTE_FILE).is_file():
-            print(f"It was computed from records, so only you can read it: see {NOTE_FILE}")
     elif options.command == "book":
         build(options.profile, options.ce_data)
     elif options.command == "notebooks":
