@@ -51,6 +51,7 @@ def defaults(name):
     return {key: ast.literal_eval(it["default"]) for key, it in described(source(name)).items()}
 
 
+@functools.cache
 def vocabulary():
     """Every parameter: what it is, and what it accepts in words and as a JSON Schema."""
     return yaml.safe_load((ROOT / "notebooks" / "parameters.yml").read_text("utf-8"))
