@@ -1,7 +1,5 @@
 """What an ε means for an attacker, and what of a run may leave the building."""
 
-import contextlib
-import os
 import textwrap
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -539,16 +537,6 @@ why only their owner can read the files.
 
 If anybody may see the records, open the folder to others: chmod -R go+rX on it.
 """
-
-
-@contextlib.contextmanager
-def owner_only():
-    """Let everything that is written meanwhile, by child processes too, be its owner's alone."""
-    before = os.umask(0o077)
-    try:
-        yield
-    finally:
-        os.umask(before)
 
 
 def own_folder(path):
