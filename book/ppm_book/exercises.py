@@ -1,4 +1,4 @@
-"""The book's pages of exercises and solutions, from one notebook for each chapter.
+"""Exercises at the end of chapters and the page of solutions, from one notebook for each chapter.
 
 A task is a cell tagged ``exercise`` whose id is the exercise's label. Cells whose ids begin with it
 hold the place for an answer, its check and the worked solution; ``sol-…`` explains the solution.
@@ -15,49 +15,62 @@ FOLDER = "notebooks/exercises"
 
 
 def chapters(root):
-    """The chapters that the table of contents has a page of exercises for, in its order."""
+    """The chapters that have exercises, in the order of the table of contents."""
     toc = Path(root, "_toc.yml").read_text("utf-8")
-    names = re.findall(r"^[ -]*file: *exercises/([\w-]+)\s*$", toc, re.M)
-    return [name for name in names if name != "solutions"]
+    names = re.findall(r"^[ -]*file: notebooks/([\w-]+)\s*$", toc, re.M)
+    return [name for name in names if Path(root, FOLDER, f"{name}.ipynb").is_file()]
 
 
-def stage_exercises(root, stage):
-    """Write the pages of exercises, and that of their solutions, into ``stage / "exercises"``."""
-    solutions = [
-        "# Solutions",
-        "Every title below leads back to its exercise. The code of a solution goes behind the "
-        "first lines of its chapter's page of exercises.",
+def section(root, name):
+    """Markdown of a chapter's exercises, its last section; empty text if it has none."""
+    if name not in chapters(root):
+        return ""
+    text, labels = _cells(root, name)
+    _, _, told = text["title"].partition(".")
+    file = f"{FOLDER}/{name}.ipynb"
+    links = launch_links(repository_address(root), file, "setup")
+    parts = [
+        "## Exercises", told.strip(),
+        f"The tasks stand in the notebook `{file}` as well. {links}".strip(),
+        f"Every check needs these lines first.\n\n{_python(text['setup'])}",
     ]
+    for label in labels:
+        heading, task, solution = _task(text, label)
+        task += f"\n\n{{ref}}`Solution <{solution}>`"
+        parts.append(_directive(f"{{exercise}} {heading}\n:label: {label}", task))
+    return "\n\n".join(parts)
+
+
+def solutions(root):
+    """Markdown of the page with all solutions."""
+    parts = ["# Solutions", "Every title below leads back to its exercise."]
     for name in chapters(root):
-        cells = nbformat.read(Path(root, FOLDER, f"{name}.ipynb"), 4).cells
-        # a notebook names chapters beside it, a page those in another folder of the book
-        text = {c.id: re.sub(r"(\{doc\}`)(?=\w+`)", r"\1../notebooks/", c.source) for c in cells}
-        title, _, intro = text["title"].partition("\n")
-        links = launch_links(repository_address(root), f"{FOLDER}/{name}.ipynb", "setup")
-        page = [
-            title,
-            intro.strip(),
-            f"The tasks stand in the notebook `{FOLDER}/{name}.ipynb` of the "
-            "repository as well, with their solutions; `make classroom` makes an edition without "
-            f"them. {{doc}}`solutions` has all solutions of the book. {links}".strip(),
-            f"Every check below needs these lines first.\n\n{_python(text['setup'])}",
-        ]
-        solutions += [title.replace("# Exercises:", "##"), f"From {{doc}}`{name}`."]
-        for label in (c.id for c in cells if "exercise" in c.metadata.get("tags", ())):
-            heading, _, task = text[label].removeprefix("## ").partition("\n")
-            solution = label.replace("ex-", "sol-", 1)
-            told = text[solution]
-            if f"{label}-check" in text:
-                task += "\n\n" + _python(text[f"{label}-answer"], text[f"{label}-check"])
+        text, labels = _cells(root, name)
+        parts += [text["title"].partition("\n")[0].replace("# Exercises:", "##"),
+                  f"From {{doc}}`../notebooks/{name}`."]
+        for label in labels:
+            solution = _task(text, label)[2]
+            told = re.sub(r"(\{doc\}`)(?=\w+`)", r"\1../notebooks/", text[solution])
+            if f"{label}-worked" in text:
                 told = f"{_python(text[f'{label}-worked'])}\n\n{told}"
-            task = f"{task.strip()}\n\n{{ref}}`Solution <{solution}>`"
-            page.append(_directive(f"{{exercise}} {heading}\n:label: {label}", task))
             opening = f"{{solution}} {label}\n:label: {solution}\n:class: dropdown"
-            solutions.append(_directive(opening, told))
-        for file, parts in ((name, page), ("solutions", solutions)):
-            path = Path(stage, "exercises", f"{file}.md")
-            path.parent.mkdir(exist_ok=True)
-            path.write_text("\n\n".join(parts) + "\n", "utf-8")
+            parts.append(_directive(opening, told))
+    return "\n\n".join(parts) + "\n"
+
+
+def _cells(root, name):
+    """Sources of a notebook of exercises by their cells' ids, and the labels of its tasks."""
+    cells = nbformat.read(Path(root, FOLDER, f"{name}.ipynb"), 4).cells
+    tasks = [c.id for c in cells if "exercise" in c.metadata.get("tags", ())]
+    return {c.id: c.source for c in cells}, tasks
+
+
+def _task(text, label):
+    """Heading and words of a task, and the label of its solution."""
+    heading, _, task = text[label].removeprefix("## ").partition("\n")
+    if f"{label}-check" in text:
+        task += "\n\n" + _python(text[f"{label}-answer"], text[f"{label}-check"])
+    return heading, task.strip(), label.replace("ex-", "sol-", 1)
 
 
 def _python(*cells):

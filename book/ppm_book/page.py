@@ -1,16 +1,22 @@
 """What a chapter shows and saves: ``from ppm_book import page``."""
 
+import contextlib
+import functools
 import html
+import inspect
 import itertools
 import json
 import os
 import re
 from pathlib import Path
 
+import joblib
 import numpy as np
 import pandas as pd
 
+import ppm
 from ppm._validation import needed_for
+from ppm.disclosure import leave_note, own_file
 from ppm_book.survey.expenditure import PAPER_QUARTERS, SIMULATED
 
 # the checkout that holds this package, or the one that it is called in
@@ -29,6 +35,10 @@ DATA_KINDS = {
     "interview": "the Interview survey of the paper's quarter",
     "other": "survey data that are not the paper's quarter, or a part of it",
 }
+# workers side by side have one thread each: then results hang on no machine's cores
+ONE_THREAD = dict.fromkeys(
+    ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS"), "1"
+)
 # a cell of more letters is a sentence
 _LONG = 40
 
@@ -147,6 +157,124 @@ def fits_folder():
     True
     """
     return os.environ.get(FITS_VARIABLE) or None
+
+
+def kept(*given):
+    """Decorate a function so that a run keeps what it returns, and goes on from there after a stop.
+
+    The file is named by a hash of the function's text, of ``given``, of the library and of the
+    arguments. A function that it calls does not count: give it as part of ``given``, or take its
+    text in. Outside a run nothing is kept.
+
+    Parameters
+    ----------
+    *given : object
+        What the function reads besides its arguments: data, settings, a seed.
+
+    Returns
+    -------
+    callable
+        Takes a function that returns a dict of arrays.
+
+    Examples
+    --------
+    >>> from ppm_book import page
+    >>> @page.kept(2022)
+    ... def fit(weight):
+    ...     return {"bound": 3 * weight}
+    >>> fit(0.5)
+    {'bound': array(1.5)}
+    """
+
+    def decorate(function):
+        origin = joblib.hash((inspect.getsource(function), _library(), given))
+
+        @functools.wraps(function)
+        def call(*arguments):
+            folder = fits_folder()
+            name = f"{function.__name__}-{joblib.hash((origin, arguments))}.npz"
+            with contextlib.suppress(FileNotFoundError, TypeError):
+                with np.load(Path(folder, name), allow_pickle=False) as found:
+                    return dict(found)
+            result = {key: np.asarray(value) for key, value in function(*arguments).items()}
+            if folder:
+                Path(folder).mkdir(mode=0o700, parents=True, exist_ok=True)
+                leave_note(folder, "the confidential file")
+                part = Path(folder, f"{name}.{os.getpid()}.part")
+                with own_file(part).open("wb") as stream:
+                    np.savez(stream, allow_pickle=False, **result)
+                part.replace(Path(folder, name))
+            return result
+
+        return call
+
+    return decorate
+
+
+@functools.cache
+def _library():
+    """Hash of the library's text."""
+    files = sorted(Path(ppm.__file__).parent.rglob("*.py"))
+    return joblib.hash([file.read_bytes() for file in files])
+
+
+@functools.cache
+def executor():
+    """Where a chapter's tasks run: what ``ppm run --workers`` or ``--scheduler`` asked for.
+
+    Returns
+    -------
+    concurrent.futures.Executor or None
+        None to run them one after the other, in this process.
+
+    Examples
+    --------
+    >>> from ppm_book import page
+    >>> page.executor() is None
+    True
+    """
+    if address := os.environ.get("PPM_SCHEDULER"):
+        from distributed import Client
+
+        return Client(address).get_executor()
+    if workers := os.environ.get("PPM_WORKERS"):
+        from joblib.externals.loky import get_reusable_executor
+
+        return get_reusable_executor(int(workers), env=ONE_THREAD)
+    return None
+
+
+def shows(*findings, title="What this run shows", simulated=False):
+    """Box of sentences that were computed from this run's own tables.
+
+    Parameters
+    ----------
+    *findings : str
+        A sentence each; empty ones are left out.
+    title : str
+        Of the box.
+    simulated : bool, default False
+        Whether the box must say that the data are simulated.
+
+    Returns
+    -------
+    IPython.display.HTML
+        What a notebook cell displays.
+
+    Examples
+    --------
+    >>> from ppm_book import page
+    >>> "<li>Δ falls with c.</li>" in page.shows("Δ falls with c.").data
+    True
+    """
+    from IPython.display import HTML
+
+    findings = [*filter(None, findings), *([SIMULATED] if simulated else [])]
+    items = "".join(f"<li>{html.escape(finding)}</li>" for finding in findings)
+    return HTML(
+        f'<div class="admonition tip shows"><p class="admonition-title">{html.escape(title)}</p>'
+        f"<ul>{items}</ul></div>"
+    )
 
 
 def data_kind(data):

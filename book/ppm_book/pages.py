@@ -13,7 +13,7 @@ from jinja2 import Template
 
 from ppm_book import exercises, ledger
 from ppm_book.page import ROOT
-from ppm_book.parameters import chapters, parameter_table, title
+from ppm_book.parameters import chapters, parameter_table, source, title
 
 # what figures bring besides their pictures: a narrow one for phones, and their data
 FIGURES = "book/_static/figures"
@@ -32,14 +32,27 @@ def stage(folder, results=None):
         shutil.copy(ROOT / file, folder)
     tables = [(title(name), name, parameter_table(name)) for name in chapters()]
     template = Template((ROOT / "book" / "parameters.md").read_text("utf-8"), trim_blocks=True)
-    pages = {"parameters": template.render(notebooks=tables)}
-    pages["ledger"] = ledger.page(ROOT, results or folder)
+    pages = {"book/parameters": template.render(notebooks=tables)}
+    pages["book/ledger"] = ledger.page(ROOT, results or folder)
+    pages["exercises/solutions"] = exercises.solutions(ROOT)
     # parts of pages that a chapter wrote
     for file in Path(results).glob("*/*.md") if results else ():
-        pages[file.stem] = file.read_text("utf-8")
+        pages[f"book/{file.stem}"] = file.read_text("utf-8")
+    (folder / "exercises").mkdir()
     for name, text in pages.items():
-        (folder / "book" / f"{name}.md").write_text(text, "utf-8")
-    exercises.stage_exercises(ROOT, folder)
+        (folder / f"{name}.md").write_text(text, "utf-8")
+
+
+def stage_source(name, folder):
+    """A chapter that is only there so that what other pages refer to has its number."""
+    notebook = nbformat.read(source(name), 4)
+    _close(notebook, exercises.section(ROOT, name))
+    nbformat.write(notebook, folder / "notebooks" / f"{name}.ipynb")
+
+
+def _close(notebook, *sections):
+    """Add sections at the end of a chapter."""
+    notebook.cells += [nbformat.v4.new_markdown_cell(text) for text in sections if text]
 
 
 def stage_notebook(executed, folder, record, closing=""):
@@ -66,8 +79,7 @@ def stage_notebook(executed, folder, record, closing=""):
             tags.append("hide-input")
         cell.outputs = [output for output in cell.outputs if output.get("name") != "stderr"]
         _check_figure(executed.stem, cell, folder / FIGURES)
-    if closing:
-        notebook.cells.append(nbformat.v4.new_markdown_cell(closing))
+    _close(notebook, exercises.section(ROOT, executed.stem), closing)
     text = nbformat.writes(notebook)
     if shown := re.search(rf"(?<![\w.])({re.escape(str(ROOT))}|{Path.home()})(?![\w.-])\S*", text):
         raise Failed(f"{executed.stem} shows a path of this machine: {shown[0]}")

@@ -30,7 +30,7 @@ from ppm.studies.engine import environment_of
 from ppm_book import compare
 from ppm_book.ledger import SHARED, STUDIES
 from ppm_book.page import ROOT
-from ppm_book.pages import Failed, alone, sphinx, stage, stage_notebook
+from ppm_book.pages import Failed, alone, sphinx, stage, stage_notebook, stage_source
 from ppm_book.parameters import (
     Refused,
     chapters,
@@ -196,7 +196,7 @@ def make_page(folder, record):
         stage(staged)
         # the other chapters are there so that references to their theorems get numbers
         for other in chapters():
-            shutil.copy(source(other), staged / "notebooks")
+            stage_source(other, staged)
         stage_notebook(folder / f"{name}.ipynb", staged, record, closing)
         sphinx(staged, built, strict=False)
         html = (built / "notebooks" / f"{name}.html").read_text("utf-8")

@@ -14,7 +14,7 @@ from conftest import ROOT
 from nbconvert.preprocessors import CellExecutionError, ExecutePreprocessor
 
 from ppm_book.classroom import make_editions
-from ppm_book.exercises import FOLDER, chapters, stage_exercises
+from ppm_book.exercises import FOLDER, chapters, section, solutions
 
 CHAPTERS = {name: checks.Chapter(name) for name in chapters(ROOT)}
 WORKS = [(name, work) for name, check in CHAPTERS.items() for work in check.works]
@@ -88,19 +88,17 @@ def small(tmp_path):
     skip = shutil.ignore_patterns("[!t]*.ipynb", "__pycache__")
     shutil.copytree(ROOT / "notebooks", tmp_path / "notebooks", ignore=skip)
     shutil.copytree(ROOT / "book", tmp_path / "book", ignore=shutil.ignore_patterns("[!r]*"))
-    (tmp_path / "_toc.yml").write_text("- file: exercises/theory\n- file: exercises/solutions\n")
+    (tmp_path / "_toc.yml").write_text("- file: notebooks/theory\n")
     (tmp_path / "_config.yml").write_text("repository: {url: 'https://github.com/a/b.git'}\n")
     return tmp_path
 
 
 def test_exercises_and_solutions_lead_to_each_other(small):
-    stage_exercises(small, small)
-    page = (small / "exercises" / "theory.md").read_text("utf-8")
-    solutions = (small / "exercises" / "solutions.md").read_text("utf-8")
+    page, worked = section(small, "theory"), solutions(small)
     labels = re.findall(r"\{exercise\} .*\n:label: ex-(\S+)\n", page)
     assert len(labels) == 14 and labels == re.findall(r"\{ref\}`Solution <sol-(.*)>`", page)
-    assert labels == re.findall(r"\{solution\} ex-(\S+)\n:label: sol-\1\n", solutions)
-    assert "axis=0" in solutions and "axis=0" not in page
+    assert labels == re.findall(r"\{solution\} ex-(\S+)\n:label: sol-\1\n", worked)
+    assert "axis=0" in worked and "axis=0" not in page
     assert "blob/HEAD/notebooks/exercises/theory.ipynb#scrollTo=setup" in page
 
 

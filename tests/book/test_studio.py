@@ -82,7 +82,6 @@ def root(tmp_path, monkeypatch):
         monkeypatch.setattr(module, "ROOT", root)
     monkeypatch.setattr(pages.ledger, "page", lambda root, results: "# Ledger\n")
     monkeypatch.setattr(compare.ledger, "changed", lambda *arguments: [])
-    monkeypatch.setattr(pages.exercises, "stage_exercises", lambda root, stage: None)
     notebook(root, "counts", TABLE, FIGURE, replicates=400, seed=1)
     notebook(root, "prose", DATA, ce_data="", seed=2)
     (root / "notebooks" / "profiles" / "paper.yml").write_text("counts: {}\n")
