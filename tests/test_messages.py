@@ -13,7 +13,7 @@ import xarray as xr
 from survey_files import UNIT, csv_text, unit
 
 import ppm
-from ppm_book import open_settings, page, plots, survey
+from ppm_book import page, plots, survey
 
 RECORDS = 6
 NUMBER, TEXT = 987654.321, "SECRET-VALUE"
@@ -293,15 +293,6 @@ ENTRIES = {
         lambda v: survey.predictor_matrix(_table(VALUES).assign(region=_table(v)["income"])),
         VALUES,
     ),
-    "transformed_income": (
-        lambda v: open_settings.transformed_income(_table(v), "inverse hyperbolic sine"),
-        VALUES,
-    ),
-    "transformed_income, name": (
-        lambda v: open_settings.transformed_income(_table(VALUES), v),
-        VALUES,
-    ),
-    "settings": (lambda v: open_settings.settings(_table(v), [1], random_seed="no"), VALUES),
     "studies.histogram_release": (
         lambda v: ppm.studies.histogram_release(v, (0, 9), bins=3, epsilon=1.0, random_seed=1),
         VALUES,
@@ -348,7 +339,7 @@ SETTINGS = {name for name in ENTRIES if "," in name} - {
 # these take a model, a table or results, and no array: whatever stands here is refused
 NO_ARRAY = {
     "PyMCSynthesizer", "PseudoPosteriorMechanism", "bound_diagnostics", "studies.sweep",
-    "audits.sampled", "predictor_matrix", "predictor_matrix, table", "settings",
+    "audits.sampled", "predictor_matrix", "predictor_matrix, table",
     "save_values", "audits.sampled, records",
 }
 

@@ -2,7 +2,7 @@
 
 from ppm._validation import lazily
 
-_ROOMS = ("equal_bound_study", "open_settings", "page", "plots", "survey")
+_ROOMS = ("page", "plots", "survey")
 
 __all__ = [*_ROOMS]
 __getattr__, __dir__ = lazily(globals(), {}, _ROOMS)

@@ -163,13 +163,13 @@ def kept(*given):
     """Decorate a function so that a run keeps what it returns, and goes on from there after a stop.
 
     The file is named by a hash of the function's text, of ``given``, of the library and of the
-    arguments. A function that it calls does not count: give it as part of ``given``, or take its
-    text in. Outside a run nothing is kept.
+    arguments. Of functions that it calls only those count that are in ``given``, by their text.
+    Outside a run nothing is kept.
 
     Parameters
     ----------
     *given : object
-        What the function reads besides its arguments: data, settings, a seed.
+        What the function uses besides its arguments: data, settings, a seed, functions.
 
     Returns
     -------
@@ -187,7 +187,8 @@ def kept(*given):
     """
 
     def decorate(function):
-        origin = joblib.hash((inspect.getsource(function), _library(), given))
+        told = [inspect.getsource(one) if inspect.isfunction(one) else one for one in given]
+        origin = joblib.hash((inspect.getsource(function), _library(), told))
 
         @functools.wraps(function)
         def call(*arguments):

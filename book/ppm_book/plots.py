@@ -1143,13 +1143,15 @@ def sweep_violins(distributions, configurations, statistic, *, simulated=False):
     return figure
 
 
-def settings_bounds(study, *, simulated=False):
+def settings_bounds(bounds, published, *, simulated=False):
     """Local bounds over the paper's settings, one panel a transformation and one line a K.
 
     Parameters
     ----------
-    study : ppm_book.open_settings.SettingsStudy
-        The study.
+    bounds : pandas.DataFrame
+        Bounds in nats, a row for each transformation and K and a column for each setting.
+    published : array_like
+        The paper's, a number for each column.
     simulated : bool, default False
         Whether the figure must say that the data are simulated.
 
@@ -1157,35 +1159,26 @@ def settings_bounds(study, *, simulated=False):
     -------
     matplotlib.figure.Figure
         Bounds on a logarithmic scale, with the published ones in black (section 5).
-
-    Examples
-    --------
-    >>> from ppm_book import open_settings, plots, survey
-    >>> data = survey.simulate(60, random_seed=1)
-    >>> study = open_settings.settings(data, [1], transformations=["inverse hyperbolic sine"],
-    ...                              warmup=10, draws=20, random_seed=1, parallel=False)
-    >>> figure = plots.settings_bounds(study, simulated=True)
-    >>> figure.axes[0].get_title()
-    'inverse hyperbolic sine'
     """
     from matplotlib import colormaps
 
-    found = study.dataset
-    names = list(found["transformation"].values)
+    names = list(dict.fromkeys(bounds.index.get_level_values(0)))
     figure, panels = _figure(3.1 * max(2, len(names)), 4.4, ncols=len(names), sharey=True,
                              squeeze=False)
-    places = np.arange(found.sizes["setting"])
-    shades = colormaps["viridis"](np.linspace(0.0, 0.85, found.sizes["components"]))
+    places = np.arange(bounds.shape[1])
     for axes, name in zip(panels[0], names, strict=True):
         _tidy(axes)
         axes.set_yscale("log")
-        rows = found["local_bound"].sel(transformation=name)
-        for row, shade, marker in zip(rows, shades, "osD^v<>Pp" * 23, strict=False):
+        rows = bounds.loc[name]
+        shades = colormaps["viridis"](np.linspace(0.0, 0.85, len(rows)))
+        for (k, row), shade, marker in zip(
+            rows.iterrows(), shades, "osD^v<>Pp" * 23, strict=False
+        ):
             axes.plot(places, row, color=shade, marker=marker, markersize=4, linewidth=1.2,
-                      label=f"K = {row['components'].item()}")
-        axes.plot(places, found["published"], color="black", linestyle="--", marker="*",
-                  markersize=8, label="as published")
-        axes.set_xticks(places, found["setting"].values, rotation=60, ha="right")
+                      label=f"K = {k}")
+        axes.plot(places, published, color="black", linestyle="--", marker="*", markersize=8,
+                  label="as published")
+        axes.set_xticks(places, bounds.columns, rotation=60, ha="right")
         axes.set_title(name, fontsize=10)
     panels[0, 0].set_ylabel("Local bound Δ (nats)")
     panels[0, -1].legend(frameon=False, fontsize=8)
@@ -1193,64 +1186,51 @@ def settings_bounds(study, *, simulated=False):
     return figure
 
 
-def equal_bounds(study, *, simulated=False):
+def equal_bounds(off, *, simulated=False):
     """How far releases are from the data, one panel for each combination and setting.
 
     Parameters
     ----------
-    study : ppm_book.equal_bound_study.EqualBoundStudy
-        The study.
+    off : pandas.DataFrame
+        Distances in per cent of the data's, a column for each statistic; levels of the index are
+        combination, repeat, setting and mechanism.
     simulated : bool, default False
         Whether the figure must say that the data are simulated.
 
     Returns
     -------
     matplotlib.figure.Figure
-        A point for each repeat, mechanism and statistic, in per cent of the data's, on a scale that
-        is linear up to 10 per cent and logarithmic beyond.
-
-    Examples
-    --------
-    >>> from ppm_book import equal_bound_study, plots, survey
-    >>> data = survey.simulate(60, random_seed=1)
-    >>> study = equal_bound_study.equal_bounds(
-    ...     data, [(1, "logarithm, floored")], [(0.5, -0.3)], repeats=1, warmup=10, draws=20,
-    ...     releases=4, attempts=2, random_seed=1, parallel=False)
-    >>> figure = plots.equal_bounds(study, simulated=True)
-    >>> figure.axes[0].get_title()
-    'K = 1, log\\n(0.5, -0.3)'
+        A point for each repeat, mechanism and statistic, on a scale that is linear up to 10 per
+        cent and logarithmic beyond.
     """
-    found = study.dataset
-    names, settings = study.labels, list(found["setting"].values)
+    names, settings, mechanisms = (
+        list(off.index.unique(level)) for level in ("combination", "setting", "mechanism")
+    )
     figure, panels = _figure(
         2.3 * max(2, len(names)), 2.9 * len(settings), nrows=len(settings), ncols=len(names),
         sharex=True, sharey=True, squeeze=False,
     )
-    mechanisms, statistics = (list(found[name].values) for name in ("mechanism", "statistic"))
-    places = np.arange(len(statistics))
+    places = np.arange(off.shape[1])
     for row, setting in zip(panels, settings, strict=True):
-        for i, (axes, name) in enumerate(zip(row, names, strict=True)):
+        for axes, name in zip(row, names, strict=True):
             _tidy(axes)
             axes.axhline(0.0, color="black", linestyle="--", linewidth=1)
             axes.set_yscale("symlog", linthresh=10.0)
-            off = found["off"].isel(combination=i).sel(setting=setting)
             for j, mechanism in enumerate(mechanisms):
                 beside = 0.15 * (j - (len(mechanisms) - 1) / 2)
-                points = off.sel(mechanism=mechanism).values
+                points = off.xs((name, setting, mechanism), level=[0, 2, 3]).to_numpy()
                 axes.plot(
                     np.tile(places + beside, len(points)), points.ravel(), linestyle="none",
                     color=COLOURS[mechanism], marker=MARKERS[mechanism], markersize=4.5, alpha=0.8,
                     label=mechanism,
                 )
             axes.set_title(f"{name}\n{setting}", fontsize=9)
-            axes.set_xticks(places, statistics, rotation=60, ha="right", fontsize=8)
+            axes.set_xticks(places, off.columns, rotation=60, ha="right", fontsize=8)
             ticks = [-100, -30, -10, -5, 0, 5, 10, 30, 100, 1000]
             axes.set_yticks(ticks, [f"{tick:+d}" if tick else "0" for tick in ticks], fontsize=8)
             axes.minorticks_off()
         row[0].set_ylabel("Off the data (%)")
-    off = found["off"].values
-    off = off[np.isfinite(off)]
-    low, high = (off.min(), off.max()) if off.size else (0.0, 0.0)
+    low, high = np.nanmin(off.to_numpy()), np.nanmax(off.replace(np.inf, np.nan).to_numpy())
     panels[0, 0].set_ylim(min(-12.0, 1.3 * low), max(12.0, 1.3 * high))
     handles, labels = panels[0, 0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside upper center", ncols=len(labels), frameon=False,

@@ -6,9 +6,8 @@ import re
 import numpy as np
 import pytest
 from conftest import ROOT
-from known_studies import equal_bound_study
 
-from ppm_book import ledger, ledger_values, open_settings, page, survey
+from ppm_book import ledger, ledger_values
 from ppm_book.ledger_values import measured
 
 ROWS = {row["id"]: row for row in ledger.load(ROOT)}
@@ -105,23 +104,6 @@ def test_exponents_shares_and_ratios_against_closed_forms():
     assert error == pytest.approx(usual.std(ddof=1) / np.sqrt(6)) and not doubt
     error, doubt = ledger_values.error_over_releases([*usual, 300.0])
     assert np.isnan(error) and "one of the 7 releases" in doubt
-
-
-def test_the_introduction_says_where_the_main_finding_holds(tmp_path, monkeypatch):
-    monkeypatch.setenv("PPM_RESULTS", str(tmp_path))
-    off = [[9, 2, 5, 9, 1], [1, 5, 2, 1, 1], [-1, -4, -2, 1, 1], [0, 4, -4, 1, 1]]
-    headline, repeats, seed = equal_bound_study(off, error=0.3), 3, 7
-    comparisons, configurations = headline.comparisons(), [[0.7, 0.0], [0.5, -0.3]]
-    given = {**locals(), "np": np, "page": page, "data": survey.simulate(60, random_seed=1)}
-    given |= {"ledger_values": ledger_values, "open_settings": open_settings}
-    chapter = json.loads((ROOT / "notebooks" / "application_settings.ipynb").read_text("utf-8"))
-    for cell in chapter["cells"]:
-        if cell["id"].startswith("ledger-"):
-            exec("".join(cell["source"]), given)
-    text = (tmp_path / "where_it_holds.md").read_text("utf-8").replace("\xa0", " ")
-    won = "and in every run with K = 1, log; EMweighted with K = 2, log; K = 2, asinh. Neither was "
-    assert text.count(f"{won}so throughout with K = 10, log.\n") == 2
-    assert "| K = 2, asinh | 80.0 | (0.5, −0.3) | −1 % | −4 % | −2 % | 0 : 3 | 0 : 3 |\n" in text
 
 
 @pytest.fixture(scope="module")
