@@ -48,6 +48,18 @@
     return [drawn + text(left, floor + 36, axis), floor + 42];
   };
 
+  // a slider, or a button for each of a few places that have names
+  const control = ({ label, shown, at }, id) => {
+    if (shown.length > 5 || shown.some((words) => /\d/.test(words))) {
+      return `<div class="slider"><label for="${id}">${safe(label)}</label>
+        <span aria-hidden="true"></span><input type="range" id="${id}" min="0"
+        max="${shown.length - 1}" value="${at}"></div>`;
+    }
+    const buttons = shown.map((words, place) => `<label><input type="radio" name="${id}"
+      value="${place}"${place === at ? " checked" : ""}> ${safe(words)}</label>`);
+    return `<fieldset id="${id}"><legend>${safe(label)}</legend>${buttons.join("")}</fieldset>`;
+  };
+
   const show = (place, number) => {
     const data = JSON.parse(place.querySelector("script").textContent);
     const ids = data.sliders.map((_, slider) => `moving-${number}-${slider}`);
@@ -55,23 +67,24 @@
       ...outline, across[0], ...data.frames.flatMap(([, now]) => now[i].bars),
     ) || 1);
     place.innerHTML = `<p class="title" id="moving-${number}">${safe(data.title)}</p>
-      <div class="controls">${data.sliders.map(({ label, shown, at }, slider) => `<label
-      for="${ids[slider]}">${safe(label)}</label><input type="range" id="${ids[slider]}" min="0"
-      max="${shown.length - 1}" value="${at}"><span aria-hidden="true"></span>`).join("")}</div>
+      <div class="controls">${data.sliders.map((of, i) => control(of, ids[i])).join("")}</div>
       <svg aria-hidden="true"></svg><output for="${ids.join(" ")}" aria-live="polite"></output>
       <p class="hint">${safe(data.hint)}</p>`;
     place.setAttribute("role", "group");
     place.setAttribute("aria-labelledby", `moving-${number}`);
-    const sliders = [...place.querySelectorAll("input")];
+    const controls = [...place.querySelector(".controls").children];
     const svg = place.querySelector("svg");
     let painted = 0;
     const move = () => {
       let frame = 0;
-      const places = data.sliders.map(({ label, shown }, slider) => {
-        const words = shown[Number(sliders[slider].value)];
-        frame = frame * shown.length + Number(sliders[slider].value);
-        sliders[slider].setAttribute("aria-valuetext", words);
-        sliders[slider].nextElementSibling.textContent = words;
+      const places = data.sliders.map(({ label, shown }, i) => {
+        const input = controls[i].querySelector("[type=range], :checked");
+        const words = shown[Number(input.value)];
+        frame = frame * shown.length + Number(input.value);
+        if (input.type === "range") {
+          input.setAttribute("aria-valuetext", words);
+          input.previousElementSibling.textContent = words;
+        }
         return `${label.split(" ").pop()} = ${words}`;
       });
       const [said, now] = data.frames[data.at[frame]];
@@ -86,7 +99,7 @@
       svg.setAttribute("viewBox", `0 0 ${width} ${end}`);
       svg.innerHTML = drawn;
     };
-    sliders.forEach((slider) => slider.addEventListener("input", move));
+    place.querySelector(".controls").addEventListener("input", move);
     move();
     // the room also changes when a sidebar folds, and a while after the window did
     new ResizeObserver(() => { if (place.clientWidth !== painted) move(); }).observe(place);

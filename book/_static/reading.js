@@ -10,10 +10,11 @@ addEventListener("load", () => {
   document.querySelectorAll(".bd-article table").forEach((table) => watch.observe(table));
 });
 
-/* What screen readers need and the theme leaves out: a list holds nothing but its items, and a button
-   that unfolds a part of the contents has a name. */
+/* What screen readers need and the theme leaves out: a list holds nothing but its items, a button
+   that unfolds a part of the contents has a name, and one with words on it is called by them. */
 addEventListener("DOMContentLoaded", () => {
   document.querySelectorAll(".citation-list").forEach((list) => list.removeAttribute("role"));
+  document.querySelectorAll(".search-button-field").forEach((b) => b.removeAttribute("aria-label"));
   document.querySelectorAll(".bd-sidebar-primary details > summary").forEach((button) => {
     // a page that stands alone has no links to others
     const part = button.closest("li").querySelector("a");
