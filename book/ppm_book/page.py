@@ -278,6 +278,31 @@ def shows(*findings, title="What this run shows", simulated=False):
     )
 
 
+def text_of(*functions):
+    """Text of functions of this package, shown as a cell's code is.
+
+    Parameters
+    ----------
+    *functions : callable
+        What a chapter shares with others and shows all the same.
+
+    Returns
+    -------
+    IPython.display.Markdown
+        What a notebook cell displays.
+
+    Examples
+    --------
+    >>> from ppm_book import page
+    >>> "def save(table, name):" in page.text_of(page.save).data
+    True
+    """
+    from IPython.display import Markdown
+
+    text = "\n\n".join(inspect.getsource(function) for function in functions)
+    return Markdown(f"```python\n{text}```")
+
+
 def data_kind(data):
     """Kind of data for the ledger: ``simulated``, ``diary``, ``interview`` or ``other``.
 

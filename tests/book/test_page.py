@@ -89,6 +89,61 @@ def test_what_is_not_finite_is_saved_as_null_and_text_as_it_is(tmp_path, monkeyp
     assert (tmp_path / "part.md").read_text("utf-8") == "Δ is large.\n"
 
 
+def kept(text, *given):
+    """A function of this text, kept, and the arguments that it was really called with."""
+    called = []
+
+    def function(*arguments):
+        called.append(arguments)
+        return {"sum": np.sum(arguments), "parts": np.array(arguments)}
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(page.inspect, "getsource", lambda function: text)
+        return page.kept(*given)(function), called
+
+
+def test_a_kept_result_comes_back_only_for_the_same_text_arguments_and_library(
+    tmp_path, monkeypatch
+):
+    monkeypatch.setenv("PPM_FITS", str(tmp_path / "fits"))
+    first, called = kept("def f", 2022)
+    result = first(1.0, 2.0)
+    again, not_called = kept("def f", 2022)
+    found = again(1.0, 2.0)
+    assert found["sum"] == result["sum"] == 3.0 and found["parts"].tolist() == [1.0, 2.0]
+    assert called == [(1.0, 2.0)] and not not_called
+    others = [kept("def f, changed", 2022), kept("def f", 2023), kept("def f", 2022)]
+    for (function, calls), argument in zip(others, (2.0, 2.0, 3.0), strict=True):
+        function(1.0, argument)
+        assert len(calls) == 1
+    monkeypatch.setattr(page, "_library", lambda: "another version")
+    changed, calls = kept("def f", 2022)
+    changed(1.0, 2.0)
+    assert len(calls) == 1
+
+
+def test_what_is_kept_is_the_owners_and_says_that_it_is_confidential(tmp_path, monkeypatch):
+    folder = tmp_path / "fits"
+    monkeypatch.setenv("PPM_FITS", str(folder))
+    kept("def f")[0](1.0)
+    files = sorted(folder.iterdir())
+    assert [file.suffix for file in files] == [".txt", ".npz"]
+    assert folder.stat().st_mode & 0o077 == 0 and files[1].stat().st_mode & 0o077 == 0
+
+
+def test_a_fit_that_stops_leaves_nothing_and_outside_a_run_nothing_is_kept(tmp_path, monkeypatch):
+    def stops(_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setenv("PPM_FITS", str(tmp_path))
+    with pytest.raises(KeyboardInterrupt):
+        page.kept()(stops)(1.0)
+    monkeypatch.delenv("PPM_FITS")
+    monkeypatch.chdir(tmp_path)
+    kept("def f")[0](1.0)
+    assert not list(tmp_path.iterdir())
+
+
 @pytest.mark.parametrize(
     ("name", "year", "month", "kind"),
     [
