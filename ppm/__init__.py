@@ -30,6 +30,7 @@ _EXPORTS = {
     "GammaPoisson": "ppm.synthesizers.gamma_poisson",
     "FiniteMixture": "ppm.synthesizers.mixture.model",
     "PyMCSynthesizer": "ppm.synthesizers.pymc_model",
+    "histogram_release": "ppm.histogram",
 }
 _ROOMS = (
     "lipschitz",
@@ -38,6 +39,7 @@ _ROOMS = (
     "pdp",
     "diagnostics",
     "mechanism",
+    "histogram",
     "disclosure",
     "utility",
     "risk",

@@ -293,16 +293,16 @@ ENTRIES = {
         lambda v: survey.predictor_matrix(_table(VALUES).assign(region=_table(v)["income"])),
         VALUES,
     ),
-    "studies.histogram_release": (
-        lambda v: ppm.studies.histogram_release(v, (0, 9), bins=3, epsilon=1.0, random_seed=1),
+    "histogram_release": (
+        lambda v: ppm.histogram_release(v, (0, 9), bins=3, epsilon=1.0, random_seed=1),
         VALUES,
     ),
-    "studies.histogram_release, limits": (
-        lambda v: ppm.studies.histogram_release(VALUES, v, bins=3, epsilon=1.0, random_seed=1),
+    "histogram_release, limits": (
+        lambda v: ppm.histogram_release(VALUES, v, bins=3, epsilon=1.0, random_seed=1),
         VALUES[:2],
     ),
-    "studies.histogram_release, groups": (
-        lambda v: ppm.studies.histogram_release(
+    "histogram_release, groups": (
+        lambda v: ppm.histogram_release(
             VALUES, (0, 9), bins=3, epsilon=1.0, groups=v, random_seed=1
         ),
         COUNTS,

@@ -125,7 +125,7 @@ CALLS = {
         lambda rows: ppm.GammaPoisson(COUNTS[rows], shape=2.0, rate=0.4), 12, 3,
         ppm.Censoring(-3, -2), draws=20, random_seed=seed,
     ).synthetic,
-    "studies.histogram_release": lambda seed: ppm.studies.histogram_release(
+    "histogram_release": lambda seed: ppm.histogram_release(
         VALUES[0], (-2, 2), bins=4, epsilon=1.0, releases=2, random_seed=seed
     ).synthetic,
     "GammaPoisson.fit": lambda seed: POISSON.fit(draws=5, random_seed=seed)["posterior"]["mu"],

@@ -17,8 +17,6 @@ _EXPORTS = {
     "ShardedRelease": "ppm.studies.sharded_releases",
     "random_shards": "ppm.studies.sharded_releases",
     "compare_starts": "ppm.studies.starting_points",
-    "histogram_release": "ppm.studies.private_histogram",
-    "HistogramRelease": "ppm.studies.private_histogram",
     "combine_releases": "ppm.studies.combining",
     "CombinedEstimate": "ppm.studies.combining",
     "measure_cost": "ppm.studies.cost_model",

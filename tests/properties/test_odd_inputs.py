@@ -153,8 +153,8 @@ NUMBERS = {
     "studies.combine_releases, variances": (
         lambda v: ppm.studies.combine_releases(np.arange(N), v), records,
     ),
-    "studies.histogram_release, values": (
-        lambda v: ppm.studies.histogram_release(v, (0, 90), bins=4, epsilon=1.0, random_seed=1),
+    "histogram_release, values": (
+        lambda v: ppm.histogram_release(v, (0, 90), bins=4, epsilon=1.0, random_seed=1),
         records,
     ),
     "audits.bounds_by_unit, values": (

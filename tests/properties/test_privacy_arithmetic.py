@@ -226,7 +226,7 @@ SETTINGS = {
     "outside": lambda v: ppm.tail_bound(np.ones((9, 1)), outside=v),
     "lowest": lambda v: survey.income_from_power([1.0], lowest=v),
     "power": lambda v: survey.income_from_power([1.0], v),
-    "bins": lambda v: ppm.studies.histogram_release(
+    "bins": lambda v: ppm.histogram_release(
         [1.0], (0, 1), bins=min(v, 10) if type(v) is int else v, epsilon=1.0
     ),
 }

@@ -301,12 +301,12 @@ def test_a_histogram_release_lies_within_the_limits_and_counts_each_group(
 ):
     groups = data.draw(st.lists(st.sampled_from("ab"), min_size=values.size, max_size=values.size))
     settings = {"bins": bins, "epsilon": epsilon, "groups": groups, "releases": releases}
-    found = ppm.studies.histogram_release(values, (-5, 5), **settings, random_seed=3)
+    found = ppm.histogram_release(values, (-5, 5), **settings, random_seed=3)
     assert found.synthetic.shape == (releases, values.size)
     assert np.all((found.synthetic >= -5) & (found.synthetic <= 5))
     assert found.noisy_counts.shape == (len(set(groups)), bins)
     assert found.guarantee.epsilon == epsilon
-    again = ppm.studies.histogram_release(
+    again = ppm.histogram_release(
         values, (-5, 5), **settings, random_seed=np.random.SeedSequence(3)
     )
     assert np.array_equal(found.synthetic, again.synthetic)
@@ -315,5 +315,5 @@ def test_a_histogram_release_lies_within_the_limits_and_counts_each_group(
 @given(vectors(st.floats(0.01, 0.99)), unit_interval(3))
 def test_noise_free_counts_are_those_of_numpy(values, edges):
     assume(values.size > 1)
-    found = ppm.studies.histogram_release(values, (0, 1), bins=4, epsilon=30.0, random_seed=1)
+    found = ppm.histogram_release(values, (0, 1), bins=4, epsilon=30.0, random_seed=1)
     assert np.array_equal(found.noisy_counts[0], np.histogram(values, 4, (0, 1))[0])

@@ -10,13 +10,13 @@ from hypothesis import strategies as st
 from scipy import stats
 
 import ppm
-from ppm.studies import private_histogram
-from ppm.studies.private_histogram import nearest_counts, secure_counts, seeded_noise
+from ppm import histogram
+from ppm.histogram import nearest_counts, secure_counts, seeded_noise
 
 VALUES = np.random.default_rng(1).normal(10.0, 2.0, 3000)
 GROUPS = (VALUES > 9.0).astype(int) + 2 * (np.arange(3000) % 2)
 release = partial(
-    ppm.studies.histogram_release, VALUES, [0.0, 20.0], bins=40, epsilon=1.0, random_seed=2
+    ppm.histogram_release, VALUES, [0.0, 20.0], bins=40, epsilon=1.0, random_seed=2
 )
 
 
@@ -112,26 +112,11 @@ def test_opendp_itself_grants_epsilon_and_twice_that_where_a_value_is_replaced(m
         assert np.isclose(loss(2), 2 * epsilon)
 
 
-def test_opendp_s_unreviewed_functions_stay_closed_to_others():
-    import opendp.prelude as dp
-
-    before = set(dp.GLOBAL_FEATURES)
-    try:
-        for features in (set(), {"contrib"}):
-            dp.GLOBAL_FEATURES.clear()
-            dp.GLOBAL_FEATURES.update(features)
-            release(secure_noise=True)
-            assert features == dp.GLOBAL_FEATURES
-    finally:
-        dp.GLOBAL_FEATURES.clear()
-        dp.GLOBAL_FEATURES.update(before)
-
-
 # ---- what a record moves -------------------------------------------------------------------------
 
 
 def without_noise(monkeypatch):
-    monkeypatch.setattr(private_histogram, "seeded_noise", lambda size, *_: np.zeros(size, int))
+    monkeypatch.setattr(histogram, "seeded_noise", lambda size, *_: np.zeros(size, int))
 
 
 def test_a_value_is_in_one_count_of_its_own_group_wherever_it_lies(monkeypatch):
@@ -143,7 +128,7 @@ def test_a_value_is_in_one_count_of_its_own_group_wherever_it_lies(monkeypatch):
     for place, value in enumerate([-1e300, -0.1, 0.0, 0.5, 7.3, 19.5, 20.0, 1e300]):
         moved = VALUES.copy()
         moved[place] = value
-        change = ppm.studies.histogram_release(
+        change = ppm.histogram_release(
             moved, [0.0, 20.0], bins=40, epsilon=1.0, groups=GROUPS, random_seed=2
         ).noisy_counts - counts
         # one count gives a record away, another one takes it
@@ -165,7 +150,7 @@ def test_all_releases_are_drawn_from_one_set_of_noisy_counts(monkeypatch):
         calls.append(size)
         return seeded_noise(size, *arguments)
 
-    monkeypatch.setattr(private_histogram, "seeded_noise", noting)
+    monkeypatch.setattr(histogram, "seeded_noise", noting)
     few, many = (release(groups=GROUPS, releases=m) for m in (1, 7))
     assert calls == [4 * 40] * 2
     assert np.array_equal(few.noisy_counts, many.noisy_counts)
@@ -210,7 +195,7 @@ def test_values_stay_within_public_limits():
     found = release(epsilon=0.01, groups=GROUPS)
     assert found.synthetic.min() >= 0 and found.synthetic.max() <= 20
     assert np.array_equal(found.edges, np.linspace(0, 20, 41))
-    narrow = ppm.studies.histogram_release(VALUES, (9, 11), bins=2, epsilon=30.0, random_seed=1)
+    narrow = ppm.histogram_release(VALUES, (9, 11), bins=2, epsilon=30.0, random_seed=1)
     # what lies outside is counted at the ends
     assert np.array_equal(narrow.noisy_counts[0], [np.sum(VALUES < 10), np.sum(VALUES >= 10)])
 
@@ -233,7 +218,7 @@ def test_a_seed_repeats_the_noise_only_if_it_is_not_opendp_s(monkeypatch):
     secure = [release(secure_noise=True, groups=GROUPS) for _ in range(2)]
     assert not np.array_equal(secure[0].noisy_counts, secure[1].noisy_counts)
     # given the noisy counts, the seed decides
-    monkeypatch.setattr(private_histogram, "secure_counts", lambda *_: np.arange(40))
+    monkeypatch.setattr(histogram, "secure_counts", lambda *_: np.arange(40))
     first, again = (release(secure_noise=True).synthetic for _ in range(2))
     assert np.array_equal(first, again)
 
@@ -257,7 +242,6 @@ def test_the_guarantee_names_the_neighbour_of_the_mechanism_and_the_source_of_th
         ({"limits": 3.0}, "limits must be two finite numbers, the first below the second; got 3.0"),
         ({"limits": (3.0, 3.0)}, "limits must be two finite numbers"),
         ({"limits": (0.0, np.inf)}, "limits must be two finite numbers"),
-        ({"limits": (-1.7e308, 1.7e308)}, "limits must lie less than"),
         ({"bins": 0}, "bins must be a whole number of at least 1"),
         ({"epsilon": 0.0}, "epsilon must be a finite number at least 1e-09"),
         ({"groups": [1, 2]}, "groups must have one row for each of the 3 records"),
@@ -270,4 +254,4 @@ def test_the_guarantee_names_the_neighbour_of_the_mechanism_and_the_source_of_th
 def test_bad_input_is_named(wrong, told):
     given = {"values": [1.0, 2.0, 3.0], "limits": (0, 4), "bins": 4, "epsilon": 1.0}
     with pytest.raises(ValueError, match=f"^{told}"):
-        ppm.studies.histogram_release(**given | wrong)
+        ppm.histogram_release(**given | wrong)

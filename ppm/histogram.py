@@ -1,0 +1,190 @@
+"""The baseline: synthetic values from a differentially private histogram."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ppm._random import generator, streams
+from ppm._validation import as_numbers, check_count, check_flag, check_number, needed_for, shown
+from ppm.disclosure import Guarantee, histogram_guarantee
+from ppm.risk import pattern_codes
+
+__all__ = ["histogram_release", "HistogramRelease"]
+
+# noise of a smaller ε would not fit into whole numbers of 64 bits, and that of a larger one is 0
+# to double precision
+_LEAST_EPSILON, _MOST_EPSILON = 1e-9, 30.0
+
+
+@dataclass(frozen=True, eq=False)
+class HistogramRelease:
+    """A noisy histogram, and databases drawn from it.
+
+    Attributes
+    ----------
+    synthetic : numpy.ndarray, shape (releases, records)
+        Synthetic values, in the unit of the values given.
+    noisy_counts : numpy.ndarray of int, shape (groups, bins)
+        Counts with their noise, negative ones among them, one row per group in the order in which
+        groups first occur. They may be published as well: ε covers them.
+    edges : numpy.ndarray, shape (bins + 1,)
+        Ends of the bins.
+    guarantee : ppm.disclosure.Guarantee
+        ε, for the noisy counts and all releases together, and what is outside it.
+
+    Examples
+    --------
+    >>> import ppm
+    >>> found = ppm.histogram_release([1.2, 1.4, 3.9], [0, 4], bins=4, epsilon=9.0, random_seed=1)
+    >>> found.noisy_counts.tolist(), found.edges.tolist()
+    ([[0, 2, 0, 1]], [0.0, 1.0, 2.0, 3.0, 4.0])
+    """
+
+    synthetic: np.ndarray
+    noisy_counts: np.ndarray
+    edges: np.ndarray
+    guarantee: Guarantee
+
+
+def histogram_release(
+    values, limits, *, bins, epsilon, groups=None, releases=1, secure_noise=False, random_seed=None
+):
+    r"""Draw synthetic values from a histogram whose counts carry discrete Laplace noise.
+
+    The simplest alternative, against which to compare a mechanism at the same ε.
+
+    Parameters
+    ----------
+    values : array_like, shape (records,)
+        Confidential values, such as logarithms of incomes. Values outside the limits count in the
+        first or the last bin.
+    limits : (float, float)
+        Ends of the histogram, increasing; public.
+    bins : int
+        Number of bins of equal width, 1 or more; public.
+    epsilon : float
+        ε of everything that is returned, together, from 1e-9 to 30 nats. Above, the noise is 0.
+    groups : array_like, shape (records,) or (records, columns), or DataFrame, optional
+        Public predictors. Records that agree in all columns share a histogram; ε does not change.
+        Without groups there is one histogram, and values do not depend on the predictors.
+    releases : int, default 1
+        Number m of synthetic databases. All are drawn from the same noisy counts.
+    secure_noise : bool, default False
+        Whether OpenDP counts and draws the noise: for an actual release, yes. See the notes.
+    random_seed : int, SeedSequence or Generator, optional
+        Source of randomness. With ``secure_noise`` it fixes only the draws from the noisy counts.
+
+    Returns
+    -------
+    HistogramRelease
+        Synthetic values, each record's in its own group, with the noisy counts and the guarantee.
+
+    Notes
+    -----
+    Not in Savitsky, Williams and Hu (2022). The neighbour is that of the whole library: one
+    record's confidential value is left out, while the number of records and the predictors are
+    public. Leaving it out lowers one count by 1. Independent noise Z with :math:`P(Z = z) \propto
+    e^{-\epsilon |z|}` on every count therefore makes all counts of all groups together
+    ε-differentially private, for every database (Ghosh, Roughgarden and Sundararajan, 2012).
+    Replacing a value moves two counts, and costs 2ε.
+
+    **Several releases cost nothing more.** What follows the noise is post-processing, so m
+    databases cost as much as one. Posterior draws of a mechanism have no such advantage: each
+    reads the records anew, and their ε add up.
+
+    After the noise, the counts of a group are replaced by the nearest ones (in squares) that are
+    not negative and add up to the group's public number of records. Every record draws a bin with
+    these shares, and a value within it uniformly. Setting negative counts to 0 instead would keep
+    all positive noise, and with many nearly empty bins most of the shares would be noise.
+
+    **Small groups.** The standard deviation of the noise is about :math:`\sqrt{2} / \epsilon`,
+    whatever the count. In a group with fewer records than bins, or than a few times :math:`1 /
+    \epsilon`, released values are mostly noise, from anywhere between the limits, and averaging
+    releases does not remove it, because they share it. Fewer bins or larger groups help; choose
+    them without looking at the values. Few bins misplace percentiles whatever ε is.
+
+    **Noise.** Laplace noise in floating-point numbers can reveal the value in its last digits
+    (Mironov, 2012); here counts and noise are whole numbers. By default NumPy draws the noise from
+    ``random_seed``, so that a study can be repeated; its generator is not made for secrets, and
+    anyone who knows the seed can subtract the noise. With ``secure_noise`` OpenDP draws it by an
+    exact algorithm from the operating system's randomness, without a seed. The OpenDP functions
+    used belong to its feature ``contrib``: not all of their proofs have been reviewed.
+
+    Examples
+    --------
+    >>> import numpy as np, ppm
+    >>> values = np.r_[np.full(500, 2.5), np.full(500, 7.5)]
+    >>> found = ppm.histogram_release(
+    ...     values, [0, 10], bins=10, epsilon=1.0, groups=values > 5, releases=3, random_seed=1
+    ... )
+    >>> found.synthetic.shape, found.synthetic[:, :500].mean().round(1)
+    ((3, 1000), np.float64(2.5))
+    >>> found.guarantee.kind, found.guarantee.epsilon
+    ('strict', 1.0)
+    """
+    values, ends = as_numbers("values", values), as_numbers("limits", limits)
+    if values.ndim != 1 or values.size == 0 or not np.isfinite(values).all():
+        raise ValueError(
+            f"values must be finite numbers, one for every record; got shape {values.shape}"
+        )
+    if ends.shape != (2,) or not np.isfinite(ends).all() or not ends[0] < ends[1]:
+        raise ValueError(
+            "limits must be two finite numbers, the first below the second; "
+            f"got {shown(limits)}"
+        )
+    bins = check_count("bins", bins)
+    epsilon = check_number("epsilon", epsilon, at_least=_LEAST_EPSILON, at_most=_MOST_EPSILON)
+    releases = check_count("releases", releases)
+    check_flag("secure_noise", secure_noise)
+    group = pattern_codes(groups, values.size)
+    for_noise, for_drawing = map(generator, streams(random_seed, 2))
+
+    edges = np.linspace(*ends, bins + 1)
+    # without the outermost edges: what lies beyond them is in the outermost bins
+    cells = group * bins + np.searchsorted(edges[1:-1], values, side="right")
+    size = (group.max() + 1) * bins
+    if secure_noise:
+        noisy = secure_counts(cells, size, epsilon)
+    else:
+        noisy = np.bincount(cells, minlength=size) + seeded_noise(size, epsilon, for_noise)
+    noisy = noisy.reshape(-1, bins)
+
+    synthetic = np.empty((releases, values.size))
+    for row, counts in enumerate(noisy):
+        members = np.flatnonzero(group == row)
+        shares = nearest_counts(counts, members.size) / members.size
+        places = for_drawing.choice(bins, (releases, members.size), p=shares / shares.sum())
+        synthetic[:, members] = for_drawing.uniform(edges[places], edges[places + 1])
+    return HistogramRelease(
+        synthetic, noisy, edges, histogram_guarantee(epsilon, secure=bool(secure_noise))
+    )
+
+
+def seeded_noise(size, epsilon, rng):
+    """Discrete Laplace noise: the difference of two geometric variables."""
+    first, second = rng.geometric(-np.expm1(-epsilon), (2, size))
+    return first - second
+
+
+def secure_counts(cells, size, epsilon):
+    """Count the records of each cell, and add noise of the same distribution, by OpenDP."""
+    with needed_for("secure_noise=True"):
+        import opendp.prelude as dp
+    dp.enable_features("contrib")
+    records = dp.vector_domain(dp.atom_domain(T="i64")), dp.symmetric_distance()
+    counts = records >> dp.t.then_count_by_categories(
+        list(range(size)), null_category=False, MO="L1Distance<i64>", TOA="i64"
+    )
+    # the smallest scale that keeps ε, rounding of ε in OpenDP's favour included
+    release = dp.binary_search_chain(
+        lambda scale: counts >> dp.m.then_laplace(scale), d_in=1, d_out=epsilon
+    )
+    return np.array(release(cells.tolist()), dtype=np.int64)
+
+
+def nearest_counts(counts, total):
+    """Counts of at least 0 with sum ``total`` nearest to the noisy ones, in squares."""
+    falling = np.sort(counts)[::-1]
+    # what each of the largest 1, 2, … must give away for these alone to have the sum
+    excess = (np.cumsum(falling) - total) / np.arange(1, counts.size + 1)
+    return np.maximum(counts - excess[np.flatnonzero(falling > excess)[-1]], 0.0)
