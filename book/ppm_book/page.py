@@ -22,6 +22,8 @@ from ppm_book.survey.expenditure import PAPER_QUARTERS, SIMULATED
 # the checkout that holds this package, or the one that it is called in
 _PLACES = (Path(__file__).resolve().parents[2], Path.cwd(), *Path.cwd().parents)
 ROOT = next((place for place in _PLACES if (place / "_toc.yml").is_file()), _PLACES[0])
+# this package, with what its chapters read
+HERE = Path(__file__).parent
 # the folder a run collects its tables in, set by ``ppm run`` and by the book's builder
 RESULTS_VARIABLE = "PPM_RESULTS"
 # the folder it keeps its fits in

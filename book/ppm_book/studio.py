@@ -76,7 +76,7 @@ def state_of_pages():
 def code_of(name):
     """Hash of what a notebook is, and of all that it may call or read but data."""
     beside = [ROOT / "ppm", ROOT / "book" / "ppm_book", ROOT / "requirements.lock"]
-    return digest(source(name), *beside, *sorted(ROOT.glob("book/*.csv")))
+    return digest(source(name), *beside)
 
 
 def made_from(name, values):
