@@ -6,12 +6,16 @@ wrong answers by their hints, and where to look after any other wrong answer.
 """
 
 import re
+import zlib
 from importlib import import_module
+from itertools import count
+from unittest.mock import patch
 
 import numpy as np
 
-# answers within this share of the right one are right: single precision passes, rounding does not
-TOLERANCE = 1e-4
+# answers within this share of the right one are right: four significant digits pass
+TOLERANCE = 5.001e-4
+DIGITS = "to four significant digits"
 # answers within this share of it were rounded on the way, or come from another formula
 CLOSE = 0.02
 # and an entry below this share of the largest one is compared as if it were that large
@@ -42,26 +46,36 @@ class Chapter:
     ✘ releases: The theorem has a factor in front of Δ. See where its proof divides.
     >>> check("releases", [40, 1 / 40])
     ✔ releases: right
+
+    With a ``student``'s name, exercises whose data are drawn get data of the student's own.
     """
 
-    def __init__(self, name):
+    def __init__(self, name, student=""):
         module = import_module(f"{name}_answers")
         works = [each for each in vars(module).values() if hasattr(each, "asks")]
         self.works = {each.__name__.replace("_", "-"): each for each in works}
         self.given, self.solved = module.given(), set()
+        if student and hasattr(module, "SEED"):
+            # the first data of the student's own at which no typical slip happens to be right
+            for seed in count(zlib.crc32(student.strip().lower().encode())):
+                with patch.object(module, "SEED", seed):
+                    self.given = module.given()
+                if all(_tells_apart(work(self.given), work) for work in self.works.values()):
+                    break
 
     def __call__(self, name, answer):
         """Say whether an answer is right, and if not, in what respect."""
         if name not in self.works:
             raise ValueError(f"unknown exercise {name!r} (accepted: {', '.join(self.works)})")
         fault = _fault(answer, self.works[name], self.given)
-        (self.solved.discard if fault else self.solved.add)(name)
+        if not fault:
+            self.solved.add(name)
         return Verdict(f"✘ {name}: {fault}" if fault else f"✔ {name}: right")
 
     def hints(self, name, answer):
         """Check a right answer, and list the hints to typical slips; for teachers."""
         verdict = self(name, answer)
-        if name not in self.solved:
+        if verdict.startswith("✘"):
             raise ValueError(verdict)
         return Verdict("\n- ".join([verdict, *self.works[name](self.given)[1]]))
 
@@ -72,14 +86,25 @@ class Chapter:
         return f"{told}; open: {', '.join(missing)}" if missing else told
 
 
+def _ways(work):
+    """How answers are read and compared."""
+    return (_as_letters, set.__eq__) if work.options else (_as_numbers, _agree)
+
+
+def _tells_apart(found, work):
+    (read, same), (right, slips, _) = _ways(work), found
+    return not any(same(read(slip), read(right)) for slip in slips.values())
+
+
 def _fault(answer, work, given):
     """What is wrong with an answer; empty text if it is right."""
     if _is_blank(answer):
-        return (f"no answer yet. Wanted: {work.asks}. Put it in the place of the three dots, run "
+        digits = "" if work.options else f" (numbers {DIGITS})"
+        return (f"no answer yet. Wanted: {work.asks}{digits}. Put it in the place of the three dots, run "
                 "that cell, then this one.")
     if callable(answer):
         return "this is a function, not what it returns. Call it, with parentheses."
-    read, same = (_as_letters, set.__eq__) if work.options else (_as_numbers, _agree)
+    read, same = _ways(work)
     values = read(answer)
     if values is None and not work.options:
         return f"a {type(answer).__name__} that is not made of numbers. Wanted: {work.asks}."
@@ -121,11 +146,13 @@ def _as_letters(answer):
 
 def _as_numbers(answer):
     """An answer as an array without dimensions of length 1; None if it is not made of numbers."""
-    if isinstance(answer, (str, bytes, dict, set, frozenset)):
+    if isinstance(answer, (bytes, dict, set, frozenset)):
         return None
     try:
-        values = np.asarray(answer)
-        return np.squeeze(values.astype(float)) if values.dtype.kind in "biufO" else None
+        # numbers may be given as text, one or several
+        text = isinstance(answer, str)
+        values = np.asarray(re.findall(r"[^\s,;()[\]]+", answer) if text else answer)
+        return np.squeeze(values.astype(float)) if values.dtype.kind in "biufOU" else None
     except (TypeError, ValueError):
         return None
 
@@ -166,6 +193,8 @@ def _value_fault(values, right):
             100 * right,
         "Should this be a percentage?": right / 100,
         "Logarithms in this book are natural ones.": right / np.log(10),
+        "This is the reciprocal: was something divided the wrong way round, or has an exponent "
+        "the wrong sign?": 1 / np.where(right == 0, np.nan, right),
     }
     for told, other in usual.items():
         if np.any(right) and _agree(values, other):
@@ -174,8 +203,8 @@ def _value_fault(values, right):
         # ends of an interval are close beside its width, a small number beside itself
         room = CLOSE * np.minimum(np.abs(right), np.ptp(right) or np.inf)
         if np.all(np.abs(values - right) <= room):
-            return ("Close, but not the number. Was something rounded on the way (keep all "
-                    "digits), or does another formula come near it?")
+            return (f"Close, but not the number. Was something rounded on the way (wanted is the "
+                    f"answer {DIGITS}), or does another formula come near it?")
     if right.ndim == 1 and _agree(np.sort(values), np.sort(right)):
         return "These are the right numbers in another order: keep the one that was asked for."
     if right.ndim:

@@ -16,6 +16,7 @@ def given():
         prior=0.001,
         false_alarms=0.05,
         epsilon=1.5,
+        larger=3.1,
         width=0.5,
         releases=40,
         delta=1e-6,
@@ -55,16 +56,20 @@ def belief(g):
     }, "Odds, times a factor, back to a probability."
 
 
-@exercise("one probability")
+@exercise("two probabilities, one for each ε")
 def detection(g):
-    detected = ppm.disclosure.detection_limit(g.false_alarms, g.epsilon)
+    both, a = np.array([g.epsilon, g.larger]), g.false_alarms
+    detected = np.array([ppm.disclosure.detection_limit(a, epsilon) for epsilon in both])
     return detected, {
-        "There are two limits, and the smaller one counts.":
-            1 - np.exp(-g.epsilon) * (1 - g.false_alarms),
+        "There are two limits, and the smaller one counts.": 1 - np.exp(-both) * (1 - a),
+        "There are two limits. With the larger ε the other one is the smaller: a probability "
+        "is not above 1.": np.exp(both) * a,
+        "A limit above 1 says nothing, but the other limit says more than 1 does.":
+            np.minimum(np.exp(both) * a, 1),
         "The two rates are tied together by a factor, not by a difference.":
-            g.false_alarms + 1 - np.exp(-g.epsilon),
-        "This is the rate at which the value is missed.": 1 - detected,
-        "This is what a coin would detect.": g.false_alarms,
+            a + 1 - np.exp(-both),
+        "These are the rates at which the value is missed.": 1 - detected,
+        "This is what a coin would detect.": [a, a],
     }, "The smaller of two expressions in the section on detection."
 
 

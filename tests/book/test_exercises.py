@@ -31,9 +31,12 @@ def told(cells):
     yield space["check"].summary()
 
 
+@pytest.mark.parametrize("student", ["", "Ada"])
 @pytest.mark.parametrize("chapter", CHAPTERS)
-def test_solutions_are_right_and_three_dots_are_no_answer(chapter):
+def test_solutions_are_right_and_three_dots_are_no_answer(chapter, student):
     cells = nbformat.read(ROOT / FOLDER / f"{chapter}.ipynb", 4).cells
+    for cell in cells:
+        cell.source = cell.source.replace('Chapter("', f'Chapter(student="{student}", name="')
     names = [*CHAPTERS[chapter].works]
     right = [f"✔ {name}: right" for name in names]
     assert [*told(cells)] == [*right, f"{len(names)} of {len(names)} solved"]
@@ -69,12 +72,26 @@ LETTERS = checks.exercise("letters", "abcd")(lambda g: (set("ab"), {"One.": set(
     (NUMBERS, [2, np.nan, 0.5], "There are values that"), (NUMBERS, [-2, -3, -0.5], "Look at the"),
     (NUMBERS, [4, 6, 1], "Look for a factor of 2."), (NUMBERS, [200, 300, 50], "A share lies"),
     (NUMBERS, np.log10(np.exp([2, 3, 0.5])), "Logarithms in"), (NUMBERS, [2, -3, 0.5], "Clip."),
+    (NUMBERS, [1 / 2, 1 / 3, 2], "This is the reciprocal"), (NUMBERS, "2, -3, 0.5", "Clip."),
     (NUMBERS, [2.01, 3, 0.5], "Close"), (NUMBERS, [3, 2, 0.5], "These are the right numbers in"),
     (NUMBERS, [2, 3, 7], "The shape is right; 2 of 3 entries are. See."), (LETTERS, "a", "One."),
     (LETTERS, ["a", "b", "c"], "3 of 4 are judged rightly. See."), (LETTERS, 7, "wanted: letters"),
 ])
 def test_a_wrong_answer_is_told_in_what_respect(work, answer, hint):
     assert checks._fault(answer, work, None).startswith(hint)
+
+
+def test_data_of_ones_own_and_what_was_solved_stay():
+    book, ada, same = (checks.Chapter("privacy_audit", name) for name in ("", "Ada", " ada"))
+    first, second, third = (each.given.means_with.tolist() for each in (book, ada, same))
+    assert first != second == third
+    right = ada.works["exact-loss"](ada.given)[0]
+    assert "right" in ada("exact-loss", right) and "✘" in ada("exact-loss", 7.5)
+    assert ada.summary().startswith("1 of")
+
+
+def test_four_digits_and_text_are_right_answers():
+    assert not checks._fault("[2.0007, 3; 0.50024]", NUMBERS, None)
 
 
 def test_an_unknown_exercise_is_refused_with_the_accepted_names():
