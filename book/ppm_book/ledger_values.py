@@ -128,15 +128,18 @@ def share_above(bounds, factor):
     return np.mean(above, axis=1) / (ordered.shape[1] - 1)
 
 
-def contraction(studies, *, truncate_at, mean):
+def contraction(study, *, truncate_at, mean, studies=1):
     """Values of the simulation study (section 4 of the paper).
 
     Parameters
     ----------
-    studies : sequence of xarray.Dataset
-        One study, or several of the same sizes, as in ``ContractionStudy.dataset``.
+    study : pandas.DataFrame
+        Columns ``mechanism``, ``size``, ``database`` (numbers), ``bound`` in nats, ``average`` of
+        μ and ``removed`` records; as many databases of each size.
     truncate_at, mean : float
         Its M, in nats, and its μ.
+    studies : int, default 1
+        How many studies of as many databases follow each other in it.
 
     Returns
     -------
@@ -146,21 +149,19 @@ def contraction(studies, *, truncate_at, mean):
         smallest and the largest bound depend on the number of databases: of several studies they
         are averages, of a single one their error is the scatter of the groups themselves.
     """
-    import xarray as xr
-
-    data, groups = xr.concat(studies, "replicate"), studies
-    sizes, replicates = data["size"].values, data.sizes["replicate"]
-    if len(studies) == 1:
-        places = np.array_split(np.arange(replicates), min(GROUPS, replicates // 2))
-        groups = [data.isel(replicate=place) for place in places]
-    whole, parts = _statistics(data), [_statistics(group) for group in groups]
+    data = study.set_index(["mechanism", "size", "database"]).to_xarray()
+    sizes, replicates = data["size"].values, data.sizes["database"]
+    number = studies if studies > 1 else min(GROUPS, replicates // 2)
+    places = np.array_split(np.arange(replicates), number)
+    whole = _statistics(data)
+    parts = [_statistics(data.isel(database=place)) for place in places]
     found = {
         "sizes": measured(sizes), "mean": measured(mean), "truncate_at": measured(truncate_at),
     }
     for name, value in whole.items():
         each = np.array([part[name] for part in parts])
         error = standard_error(each)
-        if name.endswith(EXTREME) and len(studies) > 1:
+        if name.endswith(EXTREME) and studies > 1:
             value = each.mean(axis=0)
         elif name.endswith(EXTREME):
             error = error * np.sqrt(len(parts))
@@ -178,7 +179,7 @@ def contraction(studies, *, truncate_at, mean):
         found[f"{mechanism}: bias of the mean at the largest n"] = last(bias)
     shift = "Weighted-M: shift of the mean in standard deviations"
     found[shift] = distance(shift, 0.0)
-    bounds = data["local_bound"].sel(mechanism="Weighted-M").values
+    bounds = data["bound"].sel(mechanism="Weighted-M").values
     for limit, factor in (("M", 1.0), ("1.05 M", 1.05)):
         above, name = (bounds > factor * truncate_at).sum(axis=1), f"share of bounds above {limit}"
         found[f"Weighted-M: {name}"] = share(above, replicates)
@@ -197,10 +198,10 @@ def _statistics(data):
     sizes, found = data["size"].values, {}
     for mechanism in data["mechanism"].values:
         part = data.sel(mechanism=mechanism)
-        bounds = part["local_bound"].values
+        bounds = part["bound"].values
         smallest, median, largest = (f(bounds, axis=1) for f in (np.min, np.median, np.max))
         spread = bounds.std(axis=1, ddof=1)
-        removed = part["records_removed"].values.mean(axis=1)
+        removed = part["removed"].values.mean(axis=1)
         with np.errstate(divide="ignore"):
             constant = np.exp(np.log(spread).mean())
         found |= {
@@ -221,15 +222,15 @@ def _statistics(data):
                 "constant of contraction": constant,
                 "exponent of the spread of bounds": exponent(sizes, spread),
                 "exponent of the records removed": exponent(sizes, removed),
-                "average of the mean": part["average_mean"].values.mean(axis=1),
+                "average of the mean": part["average"].values.mean(axis=1),
             }.items()
         }
     plain, moved = (
-        data["average_mean"].sel(mechanism=name).values for name in ("Unweighted", "Weighted-M")
+        data["average"].sel(mechanism=name).values for name in ("Unweighted", "Weighted-M")
     )
     shift = over((moved - plain).mean(axis=1), plain.std(axis=1, ddof=1))
     found["Weighted-M: shift of the mean in standard deviations"] = shift
-    bounds = data["local_bound"].sel(mechanism="Weighted-M").values
+    bounds = data["bound"].sel(mechanism="Weighted-M").values
     # the recommendation: a factor for samples above 1,000 records, a larger one below
     for which, factor, chosen in (("large", 1.05, sizes > 1000), ("small", 1.1, sizes <= 1000)):
         if chosen.any():

@@ -13,11 +13,11 @@ from ppm.mechanism import entry_label
 from ppm_book.survey.expenditure import SIMULATED
 
 __all__ = [
-    "contraction_bounds", "contraction_means", "exceedance_curves", "loss_by_record",
+    "by_size", "exceedance_curves", "loss_by_record",
     "loss_over_draws", "audited_losses", "over_own_bound", "bound_growth", "worked_example_weights",
     "posterior_densities", "income_density", "record_bound_violins", "statistic_violins",
     "group_intervals", "sweep_violins", "settings_bounds", "equal_bounds", "detection_limits",
-    "utility_by_epsilon", "coverage_by_rule", "costs_by_size", "losses_by_rule",
+    "utility_by_epsilon", "coverage_by_rule", "losses_by_rule",
     "bias_and_spread",
 ]
 
@@ -333,135 +333,99 @@ def _income_axis(axes, statistic):
     _thousands(axes.yaxis)
 
 
-def contraction_bounds(study, mechanisms=None):
-    """Distribution of local bounds by mechanism, one panel a sample size.
+def by_size(study, column, label, line):
+    """Distribution of a column over databases by mechanism, one panel a sample size.
 
     Parameters
     ----------
-    study : ppm.studies.ContractionStudy
-        The simulation.
-    mechanisms : sequence of str, optional
-        Labels to show, for a closer look; all of them by default.
+    study : pandas.DataFrame
+        Columns ``mechanism`` and ``size``, and the one that is shown; one row a database.
+    column, label : str
+        What is shown, and in words.
+    line : dict of str to float
+        Name and height of a dashed line.
 
     Returns
     -------
     matplotlib.figure.Figure
-        The paper's first simulation figure (section 4).
+        One violin a mechanism, in the order of their first rows.
 
     Examples
     --------
-    >>> import ppm
+    >>> import pandas as pd
     >>> from ppm_book import plots
-    >>> study = ppm.studies.contraction([50, 100], replicates=10, draws=100, random_seed=1)
-    >>> figure = plots.contraction_bounds(study)
-    >>> [axes.get_title() for axes in figure.axes]
-    ['n = 50', 'n = 100']
+    >>> study = pd.DataFrame({"mechanism": "Weighted", "size": [50, 50, 90], "bound": [3, 4, 3]})
+    >>> [axes.get_title() for axes in plots.by_size(study, "bound", "Δ", {"M": 3.5}).axes]
+    ['n = 50', 'n = 90']
     """
-    values = study.dataset["local_bound"]
-    if mechanisms is not None:
-        values = values.sel(mechanism=list(mechanisms))
-    return _by_size(values, "Local bound Δ (nats)", study.truncate_at, "M")
-
-
-def contraction_means(study):
-    """Distribution of the average of μ by mechanism, one panel a sample size.
-
-    Parameters
-    ----------
-    study : ppm.studies.ContractionStudy
-        The simulation.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-        The paper's second simulation figure (section 4).
-
-    Examples
-    --------
-    >>> import ppm
-    >>> from ppm_book import plots
-    >>> study = ppm.studies.contraction([50, 100], replicates=10, draws=100, random_seed=1)
-    >>> figure = plots.contraction_means(study)
-    >>> figure.axes[0].get_ylabel()
-    'Average of the mean μ'
-    """
-    return _by_size(study.dataset["average_mean"], "Average of the mean μ", study.mean, "true μ")
-
-
-def _by_size(values, label, line, line_label):
-    sizes = values["size"].values
+    sizes = np.unique(study["size"])
     figure, panels = _figure(
         max(3.0, 2.3 * sizes.size), 4.2, ncols=sizes.size, sharey=True, squeeze=False
     )
-    mechanisms = list(values["mechanism"].values)
+    mechanisms = list(study["mechanism"].unique())
     for axes, size in zip(panels[0], sizes, strict=True):
         _tidy(axes)
-        axes.axhline(line, color="0.3", linestyle="--", linewidth=1, label=line_label)
-        _violins(axes, values.sel(size=size).values, mechanisms)
+        for name, height in line.items():
+            axes.axhline(height, color="0.3", linestyle="--", linewidth=1, label=name)
+        here = study[study["size"] == size]
+        _violins(axes, [here[here["mechanism"] == m][column] for m in mechanisms], mechanisms)
         axes.set_xticks(range(len(mechanisms)), mechanisms, rotation=35, ha="right")
         axes.set_title(f"n = {size:,}", fontsize=11)
     panels[0, 0].set_ylabel(label)
-    panels[0, 0].legend(frameon=False, loc="upper left", handlelength=1.6)
+    figure.legend(*panels[0, 0].get_legend_handles_labels(), loc="outside upper right",
+                  frameon=False, handlelength=1.6)
     return figure
 
 
-def exceedance_curves(study, epsilons=None, *, confidence=0.95):
-    """Share of databases whose 2Δ exceeds ε, against ε, with exact intervals.
+def exceedance_curves(shares, line):
+    """Share of databases whose 2Δ exceeds ε, against ε, with intervals.
 
     Parameters
     ----------
-    study : ppm.studies.ContractionStudy
-        The simulation.
-    epsilons : array_like, optional
-        Values of ε; by default they span what Weighted and Weighted-M reach.
-    confidence : float, default 0.95
-        Coverage of the bands.
+    shares : pandas.DataFrame
+        Columns ``mechanism``, ``size``, ``ε``, ``share``, ``low`` and ``high``.
+    line : float
+        An ε, 2M, for a dashed line.
 
     Returns
     -------
     matplotlib.figure.Figure
-        One panel for Weighted, one for Weighted-M, one line a sample size.
+        One panel a mechanism, one line a sample size.
 
     Examples
     --------
-    >>> import ppm
+    >>> import pandas as pd
     >>> from ppm_book import plots
-    >>> study = ppm.studies.contraction([50, 100], replicates=10, draws=100, random_seed=1)
-    >>> figure = plots.exceedance_curves(study, [6.0, 7.0, 8.0])
-    >>> [axes.get_title() for axes in figure.axes]
-    ['Weighted', 'Weighted-M']
+    >>> shares = pd.DataFrame({"mechanism": "Weighted", "size": 50, "ε": [6, 7], "share": [1, 0],
+    ...                        "low": [0.7, 0], "high": [1, 0.3]})
+    >>> [axes.get_title() for axes in plots.exceedance_curves(shares, 7.0).axes]
+    ['Weighted']
     """
     from matplotlib import colormaps
 
-    shown = ["Weighted", "Weighted-M"]
-    if epsilons is None:
-        reached = 2 * study.dataset["local_bound"].sel(mechanism=shown).values
-        # bounds may be as small as 0, all of them
-        lowest = max(0.0, reached.min() - 0.1)
-        epsilons = np.linspace(lowest, max(lowest + 0.1, np.quantile(reached, 0.995)), 121)
-    curves = study.exceedance(epsilons, confidence=confidence)
-    figure, panels = _figure(9.2, 4.0, ncols=2, sharey=True)
-    sizes = curves["size"].values
+    names, sizes = shares["mechanism"].unique(), shares["size"].unique()
+    figure, panels = _figure(9.2, 4.0, ncols=names.size, sharey=True, squeeze=False)
     colours = colormaps["viridis"](np.linspace(0.0, 0.85, sizes.size))
-    for axes, mechanism in zip(panels, shown, strict=True):
+    for axes, name in zip(panels[0], names, strict=True):
         _tidy(axes)
         for size, colour, style in zip(
             sizes, colours, ("-", "--", "-.", ":") * sizes.size, strict=False
         ):
-            curve = curves.sel(mechanism=mechanism, size=size)
-            axes.fill_between(epsilons, curve["low"], curve["high"], color=colour, alpha=0.2, lw=0)
-            axes.plot(
-                epsilons, curve["estimate"], color=colour, linestyle=style, label=f"n = {size:,}"
+            curve = shares[(shares["mechanism"] == name) & (shares["size"] == size)]
+            axes.fill_between(
+                curve["ε"], curve["low"], curve["high"], color=colour, alpha=0.2, lw=0
             )
-        axes.axvline(2 * study.truncate_at, color="0.3", linestyle="--", linewidth=1)
+            axes.plot(
+                curve["ε"], curve["share"], color=colour, linestyle=style, label=f"n = {size:,}"
+            )
+        axes.axvline(line, color="0.3", linestyle="--", linewidth=1)
         axes.annotate(
-            "2M", (2 * study.truncate_at, 1.0), xytext=(4, 0), textcoords="offset points",
-            color="0.3", va="top",
+            "2M", (line, 1.0), xytext=(4, 0), textcoords="offset points", color="0.3", va="top"
         )
-        axes.set_title(mechanism, fontsize=11)
+        axes.set_title(name, fontsize=11)
         axes.set_xlabel("ε of one release (nats)")
-    panels[0].set_ylabel("Share of databases with 2Δ > ε")
-    panels[1].legend(frameon=False)
+    panels[0, 0].set_ylabel("Share of databases with 2Δ > ε")
+    panels[0, -1].legend(frameon=False)
     return figure
 
 
@@ -1447,68 +1411,6 @@ def coverage_by_rule(coverage, rules, *, nominal=0.95):
     for axes in panels.flat[len(places):]:
         axes.set_visible(False)
     figure.legend(*panels[0, 0].get_legend_handles_labels(), loc="outside upper center", ncols=3,
-                  frameon=False, fontsize=9)
-    return figure
-
-
-def costs_by_size(costs, fits, *, sizes=(1e6, 1e8), unit="processor seconds"):
-    """Measured costs against the number of records, with what was fitted carried further.
-
-    Parameters
-    ----------
-    costs : dict of str to pandas.Series
-        Name of a task to its measured costs by size, as :func:`ppm.studies.measure_cost` returns
-        them; at most four tasks.
-    fits : dict of str to ppm.studies.CostFit
-        The fit of each task.
-    sizes : sequence of float, default (1e6, 1e8)
-        Sizes to which the fits are carried.
-    unit : str, default "processor seconds"
-        What the costs are.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-        Marks are measured, lines fitted, with 95 per cent intervals. Beyond the measured sizes
-        lines are thin. Both axes are logarithmic.
-
-    Examples
-    --------
-    >>> from ppm_book import plots
-    >>> import pandas as pd, ppm
-    >>> seconds = pd.Series([0.01, 0.1, 1.0], index=[1e3, 1e4, 1e5])
-    >>> fitted = ppm.studies.fit_cost(seconds.index, seconds)
-    >>> plots.costs_by_size({"bounds": seconds}, {"bounds": fitted}).axes[0].get_xscale()
-    'log'
-    """
-    figure, axes = _figure(7.6, 4.4)
-    _tidy(axes)
-    axes.set_xscale("log")
-    axes.set_yscale("log")
-    for (name, measured), style in zip(costs.items(), STRICT_STYLES, strict=False):
-        smallest, largest = min(measured.index), max(measured.index)
-        grid = np.geomspace(smallest, max(largest, *sizes), 60)
-        grid = np.unique(np.r_[grid, largest, sizes])
-        found, inside = fits[name].at(grid), grid <= largest
-        ahead = grid >= largest
-        line = {key: style[key] for key in ("color", "linestyle") if key in style}
-        axes.plot(grid[inside], found["cost"][inside], linewidth=1.8, **line)
-        axes.plot(grid[ahead], found["cost"][ahead], linewidth=0.8, **line)
-        axes.fill_between(grid, found["low"], found["high"], color=style["color"], alpha=0.15,
-                          linewidth=0)
-        axes.plot([*measured.index], measured, label=name, **style | {"linestyle": "none"})
-    lowest = min(measured.min() for measured in costs.values())
-    highest = max(fits[name].at(max(sizes))["cost"].item() for name in costs)
-    # an interval without end must not press the lines together
-    axes.set_ylim(lowest / 3, 10 * highest)
-    for seconds, name in ((60, "a minute"), (3600, "an hour"), (86400, "a day")):
-        if seconds < axes.get_ylim()[1] and "second" in unit:
-            axes.axhline(seconds, color="0.6", linewidth=0.8, linestyle=":")
-            axes.annotate(name, (0.01, seconds), xycoords=("axes fraction", "data"), fontsize=8,
-                          color="0.35", va="bottom")
-    axes.set_xlabel("records n")
-    axes.set_ylabel(unit)
-    figure.legend(*axes.get_legend_handles_labels(), loc="outside upper center", ncols=2,
                   frameon=False, fontsize=9)
     return figure
 

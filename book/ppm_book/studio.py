@@ -26,7 +26,6 @@ import nbformat
 from filelock import FileLock, Timeout
 
 from ppm.disclosure import NOTE_FILE, leave_note
-from ppm.studies.engine import environment_of
 from ppm_book import compare
 from ppm_book.ledger import SHARED, STUDIES
 from ppm_book.page import ROOT
@@ -44,6 +43,7 @@ from ppm_book.parameters import (
     title,
 )
 
+MOST_WORKERS = 1000
 PACKAGES = ("numpy", "scipy", "pandas", "xarray", "matplotlib", "pymc", "papermill")
 
 
@@ -101,6 +101,23 @@ def record_of(name, values, profile, started):
     }
 
 
+def engine_of(workers=None, scheduler=None):
+    """Variables that tell a chapter where its tasks run; both, so that none is inherited."""
+    if workers is not None and not 1 <= workers <= MOST_WORKERS:
+        raise Refused(f"workers must be a whole number from 1 to {MOST_WORKERS}; got {workers}")
+    if scheduler:
+        from distributed import Client
+
+        try:
+            Client(scheduler, timeout=5, set_as_default=False).close()
+        except (OSError, ValueError, TypeError) as error:
+            raise Refused(
+                f"no Dask scheduler answers at {scheduler!r} ({type(error).__name__}); accepted: "
+                "an address such as tcp://127.0.0.1:8786, of a scheduler that runs"
+            ) from None
+    return {"PPM_WORKERS": str(workers or ""), "PPM_SCHEDULER": scheduler or ""}
+
+
 def execute(name, values, folder, profile, engine=None):
     """Execute a notebook into a folder, and return what was run.
 
@@ -125,7 +142,7 @@ def execute(name, values, folder, profile, engine=None):
         variables = {
             "PPM_RESULTS": str(folder.absolute()), "PPM_FITS": str(ROOT / "_build" / "fits"),
             "IPYTHONDIR": place, "MPLBACKEND": "module://matplotlib_inline.backend_inline",
-            **(engine or environment_of()),
+            **(engine or engine_of()),
         }
         try:
             with patch.dict(os.environ, variables):
@@ -333,10 +350,7 @@ def _do(options):
     """Carry out a command."""
     if options.command == "run":
         os.umask(0o077)
-        try:
-            engine = environment_of(options.workers, options.scheduler)
-        except ValueError as error:
-            raise Refused(error) from None
+        engine = engine_of(options.workers, options.scheduler)
         given = dict(map(parsed, options.p))
         if len(given) < len(options.p):
             raise Refused("a parameter is given twice")

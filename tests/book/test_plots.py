@@ -13,13 +13,18 @@ from scipy import stats
 
 import ppm
 from ppm.audits.closed_form import MECHANISMS
-from ppm.studies import contraction_study as contraction
 from ppm_book import plots
+
+NAMES = ["Unweighted", "Weighted", "Weighted-M"]
 
 
 @pytest.fixture(scope="module")
 def study():
-    return ppm.studies.contraction([50, 100], replicates=20, draws=50, random_seed=1)
+    """A study of contraction as its chapter has it, of made-up numbers."""
+    rng = np.random.default_rng(1)
+    rows = itertools.product(NAMES, [50, 100], range(20))
+    study = pd.DataFrame(rows, columns=["mechanism", "size", "database"])
+    return study.assign(bound=rng.gamma(9, 0.4, 120), average=rng.normal(100, 1, 120))
 
 
 def texts(figure):
@@ -77,54 +82,41 @@ def segments(axes):
     ]
 
 
-@pytest.mark.parametrize("mechanisms", [None, ["Weighted-M", "Unweighted"]])
-def test_every_violin_of_the_simulation_stands_over_its_own_name(study, mechanisms):
-    figures = {
-        "local_bound": (plots.contraction_bounds(study, mechanisms), "M", 3.5),
-        "average_mean": (plots.contraction_means(study), "true μ", 100.0),
-    }
-    for name, (figure, line, value) in figures.items():
+@pytest.mark.parametrize(("column", "line"), [("bound", {"M": 3.5}), ("average", {"true μ": 100})])
+def test_every_violin_of_the_simulation_stands_over_its_own_name(study, column, line):
+    for mechanisms in (NAMES, ["Weighted-M", "Unweighted"]):
+        chosen = pd.concat(study[study["mechanism"] == name] for name in mechanisms)
+        figure = plots.by_size(chosen, column, "its label", line)
         assert [axes.get_title() for axes in figure.axes] == ["n = 50", "n = 100"]
         for axes, size in zip(figure.axes, (50, 100), strict=True):
             names = tick_labels(axes.xaxis)
-            shown = mechanisms if mechanisms and name == "local_bound" else contraction.MECHANISMS
-            assert names == dict(enumerate(shown))
+            assert names == dict(enumerate(mechanisms))
+            here = study[study["size"] == size].groupby("mechanism")[column]
             expected = [
-                violin_of(place, study.dataset[name].sel(mechanism=label, size=size), label)
-                for place, label in names.items()
+                violin_of(place, here.get_group(label), label) for place, label in names.items()
             ]
             assert violins(axes) == expected
             for body, (place, low, _, high, _) in zip(bodies(axes), expected, strict=True):
                 assert body == pytest.approx((place - 0.4, place + 0.4, low.expected,
                                               high.expected))
-            assert set(heights(axes, line)) == {value}
+            for name, height in line.items():
+                assert set(heights(axes, name)) == {height}
 
 
-@pytest.mark.parametrize("epsilons", [np.array([6.5, 7.0, 7.5]), None])
-def test_every_exceedance_curve_and_band_is_that_of_its_panel_and_size(study, epsilons):
-    figure = plots.exceedance_curves(study, epsilons, confidence=0.8)
-    reached = 2 * study.dataset["local_bound"].sel(mechanism=["Weighted", "Weighted-M"])
-    if epsilons is None:
-        epsilons = figure.axes[0].lines[0].get_xdata()
-        assert epsilons.min() < reached.min() and 7.0 < epsilons.max() <= reached.max()
-        assert epsilons.size > 50
-    curves = study.exceedance(epsilons, confidence=0.8)
-    assert [axes.get_title() for axes in figure.axes] == ["Weighted", "Weighted-M"]
+def test_every_exceedance_curve_and_band_is_that_of_its_panel_and_size(study):
+    shares = study.rename(columns={"database": "ε", "bound": "share"})
+    shares = shares.assign(low=shares["share"] - 1, high=shares["share"] + 2)
+    figure = plots.exceedance_curves(shares, 7.0)
+    assert [axes.get_title() for axes in figure.axes] == NAMES
     for axes in figure.axes:
-        for size, band in zip((50, 100), axes.collections, strict=True):
-            curve = curves.sel(mechanism=axes.get_title(), size=size)
-            (line,) = [line for line in axes.lines if line.get_label() == f"n = {size}"]
-            assert line.get_xdata().tolist() == epsilons.tolist()
-            assert line.get_ydata() == pytest.approx(curve["estimate"].values)
+        *curves, dashed = axes.lines
+        assert list(dashed.get_xdata()) == [7.0, 7.0]
+        for curve, band, size in zip(curves, axes.collections, (50, 100), strict=True):
+            assert curve.get_label() == f"n = {size}"
+            cell = shares[(shares["mechanism"] == axes.get_title()) & (shares["size"] == size)]
+            assert np.allclose(curve.get_xydata(), cell[["ε", "share"]])
             corners = {tuple(corner) for corner in band.get_paths()[0].vertices}
-            for name in ("low", "high"):
-                assert set(zip(epsilons, curve[name].values, strict=True)) <= corners
-        # the dashed line and its name
-        assert set(axes.lines[-1].get_xdata()) == {7.0}
-        assert [(text.get_text(), text.xy[0]) for text in axes.texts] == [("2M", 7.0)]
-    # the panels show different things
-    first, second = (axes.lines[0].get_ydata() for axes in figure.axes)
-    assert not np.array_equal(first, second)
+            assert corners == {tuple(c) for end in ("low", "high") for c in cell[["ε", end]].values}
 
 
 def test_a_synthesizer_without_bounds_keeps_its_place_and_says_so():
@@ -357,7 +349,7 @@ def test_posterior_densities_are_the_distributions_own_over_the_draws_histograms
 
 
 def test_a_kernel_is_shown_the_picture_not_the_object(study):
-    picture = plots.contraction_means(study)._repr_png_()
+    picture = plots.by_size(study, "average", "μ", {})._repr_png_()
     assert picture.startswith(b"\x89PNG")
 
 
@@ -577,15 +569,14 @@ def shown(figure):
     return figure._repr_mimebundle_()[plots.FIGURE_TYPE]
 
 
-def test_a_figure_brings_its_numbers_its_data_and_a_narrow_picture():
-    counts = ppm.studies.contraction([50, 100], replicates=9, draws=50, random_seed=1)
-    figure = plots.contraction_bounds(counts)
+def test_a_figure_brings_its_numbers_its_data_and_a_narrow_picture(study):
+    figure = plots.by_size(study, "bound", "Δ", {"M": 3.5})
     before = figure._repr_png_()
     brought = shown(figure)
     # showing it twice is showing the same
     assert figure._repr_png_() == before
     data = pd.read_csv(io.StringIO(brought["data"]))
-    bounds = counts.dataset["local_bound"].sel(mechanism="Weighted", size=100).values
+    bounds = study.groupby(["mechanism", "size"])["bound"].get_group(("Weighted", 100))
     (row,) = data[(data["panel"] == "n = 100") & (data["series"] == "Weighted")].to_dict("records")
     assert row["low"] == pytest.approx(bounds.min())
     assert row["y"] == pytest.approx(np.median(bounds))
@@ -651,22 +642,6 @@ def test_coverage_stands_in_the_panel_and_row_it_belongs_to():
             place = ("counts", "share above 113", name, line.get_label())
             assert x == pytest.approx(100 * coverage[place])
     assert [line.get_label() for line in axes.lines[1:]] == rules
-
-
-def test_the_figure_of_costs_has_what_was_measured_and_carries_it_to_the_sizes_asked_for():
-    sizes = np.array([1e3, 3e3, 1e4, 1e5])
-    costs = {
-        "bounds": pd.Series(0.01 + 1e-5 * sizes, sizes), "releases": pd.Series(1e-6 * sizes, sizes)
-    }
-    fits = {name: ppm.studies.fit_cost(found.index, found) for name, found in costs.items()}
-    figure = plots.costs_by_size(costs, fits, sizes=(1e6, 1e8))
-    data = plots.drawn_data(figure)
-    for name, found in costs.items():
-        shown = data[data["series"] == name]
-        assert shown["y"].tolist() == pytest.approx(found.tolist())
-        ahead = fits[name].at([1e8])["cost"].item()
-        curves = data[(data["series"] == "curve") & (data["x"] == 1e8)]["y"]
-        assert np.isclose(curves, ahead).any()
 
 
 def test_the_figure_of_rules_marks_every_database_and_the_width():

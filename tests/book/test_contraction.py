@@ -1,0 +1,136 @@
+"""The chapter's study of contraction: its cells against the mechanism, and on every executor."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+from conftest import ROOT
+from distributed import LocalCluster, default_client
+
+import ppm
+from ppm.synthesizers.gamma_poisson import log_likelihood_of_counts
+from ppm_book import ledger_values, page
+
+SETTINGS = {"sizes": [30, 60], "replicates": 6, "mean": 100.0, "truncate_at": 3.5}
+SETTINGS |= {"draws": 50, "seed": 5}
+CELLS = "imports", "fit", "one-database", "simulate", "safety"
+
+
+def cells(change=("", ""), **given):
+    """Names that cells of the chapter define, with settings of a test."""
+    chapter = json.loads((ROOT / "notebooks" / "poisson_contraction.ipynb").read_text("utf-8"))
+    names = {"__name__": "__main__"} | SETTINGS | given
+    for cell in chapter["cells"]:
+        if cell["id"] in CELLS:
+            exec("".join(cell["source"]).replace(*change), names)
+    return names
+
+
+def run(engine, monkeypatch, **settings):
+    """The study as ``ppm run`` has it made: with an engine, or without."""
+    for name in ("PPM_WORKERS", "PPM_SCHEDULER"):
+        monkeypatch.setenv(name, engine.get(name, ""))
+    page.executor.cache_clear()
+    try:
+        return cells(**settings)["study"]
+    finally:
+        page.executor.cache_clear()
+        if "PPM_SCHEDULER" in engine:
+            default_client().close()
+
+
+@pytest.fixture(scope="module")
+def engines():
+    """None, a pool of two processes, and a Dask cluster of two."""
+    with LocalCluster(
+        n_workers=2, threads_per_worker=1, dashboard_address="127.0.0.1:0"
+    ) as cluster:
+        yield {}, {"PPM_WORKERS": "2"}, {"PPM_SCHEDULER": cluster.scheduler_address}
+
+
+def test_map_a_pool_and_a_dask_cluster_give_the_same_table(engines, monkeypatch):
+    here, *others = (run(engine, monkeypatch) for engine in engines)
+    assert len(here) == 3 * 2 * 6
+    for other in others:
+        pd.testing.assert_frame_equal(here, other, check_exact=True)
+    # databases that share a stream hang on what came before them: the comparison can fail
+    shared = {"change": ("np.random.default_rng([seed, n, number])", "shared")}
+    shared["shared"] = np.random.default_rng(1)
+    alone, pool = (run(engine, monkeypatch, **shared) for engine in engines[:2])
+    assert not alone["bound"].equals(pool["bound"])
+
+
+def test_the_databases_of_a_size_hang_on_no_other_size():
+    both, one = (cells(sizes=sizes)["study"] for sizes in ([30, 60], [60]))
+    pd.testing.assert_frame_equal(both[both["size"] == 60].reset_index(drop=True), one)
+    assert not both["bound"].equals(cells(seed=6)["study"]["bound"])
+
+
+def test_a_database_is_the_mechanism_with_every_draw_and_record():
+    names = cells(draws=200)
+    rows = {row[0]: row[3:] for row in names["one_database"]((300, 0))}
+    rng = np.random.default_rng([SETTINGS["seed"], 300, 0])
+    counts = rng.poisson(100, 300)
+
+    def fit(weights):
+        mu = rng.gamma(0.001 + weights @ counts, 1 / (0.001 + weights.sum()), (200, 1))
+        return log_likelihood_of_counts(counts, mu), mu.mean()
+
+    before, average = fit(np.ones(300))
+    assert rows["Unweighted"] == pytest.approx((ppm.local_bound(before), average, 0))
+    # one of the two extreme draws alone is not enough
+    lowest = before[np.argmin(before.sum(axis=1))]
+    assert np.abs(lowest).max() <= rows["Unweighted"][0]
+    for name, truncate_at in (("Weighted", None), ("Weighted-M", 3.5)):
+        weights = ppm.record_weights(ppm.record_bounds(before), truncate_at=truncate_at)
+        log_lik, average = fit(weights)
+        expected = ppm.local_bound(log_lik, weights), average, np.sum(weights == 0)
+        assert rows[name] == pytest.approx(expected)
+        # a bound without its weights is another number
+        assert rows[name][0] != pytest.approx(ppm.local_bound(log_lik))
+
+
+def test_the_paper_s_findings_and_that_a_small_threshold_holds_nothing():
+    study = cells(sizes=[100, 400, 1600, 6400], replicates=60, draws=1000)["study"]
+    bounds = study.groupby(["mechanism", "size"])["bound"]
+    medians, spread = bounds.median(), bounds.max() - bounds.min()
+    assert np.allclose(medians["Unweighted"], [7.6, 8.7, 9.7, 11.0], atol=0.6)
+    assert np.ptp(medians["Weighted"]) < 0.25 * np.ptp(medians["Unweighted"])
+    assert (spread["Weighted-M"].diff().dropna() < 0).all()
+    assert abs(medians["Weighted-M", 6400] - 3.5) < 0.08 < spread["Weighted", 6400] / 5
+    average = study.groupby(["mechanism", "size"])["average"].mean()
+    shift = average["Unweighted"] - average["Weighted-M"]
+    assert (np.diff(shift * np.sqrt(shift.index)) > 0).all()
+    # no |log p| of a count is below half the logarithm of 2πμ: M has to lie above that
+    least, spread = 0.5 * np.log(2 * np.pi * 100), {}
+    for limit in (2.5, 3.3):
+        found = cells(sizes=[1600], replicates=60, draws=100, truncate_at=limit)["study"]
+        found = found[found["mechanism"] == "Weighted-M"]
+        assert (found["bound"].median() < 1.05 * limit) == (limit > least)
+        spread[limit] = np.ptp(found["bound"].quantile([0.1, 0.9]))
+        assert (found["removed"].mean() > 0.98 * 1600) == (limit < least)
+    assert spread[2.5] > 10 * spread[3.3]
+
+
+def test_every_share_is_one_of_the_other_databases():
+    names = cells()
+    bounds = names["study"].query("mechanism == 'Unweighted' and size == 60")["bound"].to_numpy()
+    for factor in (1.0, 1.02, 1.1):
+        by_hand = np.mean([np.mean(np.delete(bounds, i) > factor * bounds[i]) for i in range(6)])
+        assert names["factors"].loc[("Unweighted", 60), factor] == pytest.approx(by_hand)
+        assert ledger_values.share_above(bounds[None], factor) == pytest.approx([by_hand])
+
+
+def test_a_study_of_many_repeats_is_judged_by_their_scatter():
+    study = cells(replicates=8)["study"]
+    settings = {"truncate_at": 3.5, "mean": 100.0}
+    found = ledger_values.contraction(study, studies=2, **settings)["Unweighted: largest bound"]
+    plain = study[study["mechanism"] == "Unweighted"]
+    each = [
+        plain[plain["database"] // 4 == half].groupby("size")["bound"].max() for half in (0, 1)
+    ]
+    assert found["value"] == pytest.approx(np.mean(each, axis=0))
+    assert found["error"] == pytest.approx(np.abs(each[0] - each[1]).to_numpy() / 2)
+    alone = ledger_values.contraction(study, **settings)["Unweighted: largest bound"]
+    assert alone["value"] == pytest.approx(np.max(each, axis=0))
