@@ -132,8 +132,8 @@ def _narrow(figure):
                 tick.set(**(turned if upright else {"rotation": 35, "ha": "right"}))
     for legend in list(figure.legends):
         # the number of its columns is settled when it is made
-        title = legend.get_title().get_text()
-        other = figure.legend(*panels[0].get_legend_handles_labels(), loc="outside upper center",
+        title, names = legend.get_title().get_text(), [text.get_text() for text in legend.get_texts()]
+        other = figure.legend(legend.legend_handles, names, loc="outside upper center",
                               ncols=2, frameon=False, fontsize=9, title=title)
         undo.append(other.remove)
         for change in (legend.set_visible, legend.set_in_layout):
@@ -1095,13 +1095,12 @@ def sweep_violins(distributions, configurations, statistic, *, simulated=False):
     labels = [entry_label("", pair).strip() for pair in configurations]
     axes.set_xticks(range(2 + len(labels)), [*alone, *labels])
     _income_axis(axes, statistic)
-    axes.legend(
+    figure.legend(
         handles=[
             Patch(color=COLOURS[name], alpha=0.55, label=name)
             for name in ("DPweighted", "EMweighted")
         ],
-        frameon=False,
-        title="equal local bound Δ",
+        loc="outside upper center", ncols=2, frameon=False, title="equal local bound Δ",
     )
     _mark_simulated(figure, simulated)
     return figure

@@ -247,7 +247,7 @@ def test_the_sweep_has_dpweighted_to_the_left_and_emweighted_to_the_right_of_eac
         assert (low, high) == pytest.approx((samples[name].min(), samples[name].max()))
     (line,) = [line for line in axes.lines if line.get_linestyle() == "--"]
     assert set(line.get_ydata()) == {np.median(samples["Data"])}
-    legend = axes.get_legend()
+    legend = axes.figure.legends[0]
     shown = [
         (text.get_text(), patch.get_facecolor()[:3])
         for text, patch in zip(legend.get_texts(), legend.get_patches(), strict=True)
