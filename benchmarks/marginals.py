@@ -9,7 +9,7 @@ in per cent, and the ratio of its pMSE to its null expectation. Rows:
   exception, as for the chapter's other rows.
 - ``Marginals, δ``: the same with Gaussian noise. ε then holds with an exception δ only. It is
   converted from zero-concentrated differential privacy by the sharper formula of Canonne, Kamath
-  and Steinke (2020), which gives a little more than the one of the book's theory chapter.
+  and Steinke (2020), which gives a little more than the one of the book's chapter on censoring.
 
 All have the neighbour of the library: one record's income takes no part, while the number of
 records and all predictors are public. AIM and MST as published protect the predictors as well, and

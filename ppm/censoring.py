@@ -59,7 +59,7 @@ class Censoring:
     where a record is replaced; m draws for m releases cost mW. It holds for every proper prior and
     every model that were fixed without looking at the records, if every weight is a fixed number or
     a function of its own record and of public things. Records whose weights react to others can
-    lose more than W (chapter on theory), although Hu, Williams and Savitsky call this ε strict.
+    lose more than W (chapter on censoring), although Hu, Williams and Savitsky call this ε strict.
 
     **Sampling weights** may be such weights, above 1 too: a term stays between the limits whatever
     its weight, and ε stays W. A weight *around* the term, :math:`\alpha_i h(\log p)`, would cost W
