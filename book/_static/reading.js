@@ -14,7 +14,8 @@ addEventListener("load", () => {
    that unfolds a part of the contents has a name, and one with words on it is called by them. */
 addEventListener("DOMContentLoaded", () => {
   document.querySelectorAll(".citation-list").forEach((list) => list.removeAttribute("role"));
-  document.querySelectorAll(".search-button-field").forEach((b) => b.removeAttribute("aria-label"));
+  const worded = ".search-button-field, .theme-switch-button, details.hide > summary";
+  document.querySelectorAll(worded).forEach((button) => button.removeAttribute("aria-label"));
   document.querySelectorAll(".bd-sidebar-primary details > summary").forEach((button) => {
     // a page that stands alone has no links to others
     const part = button.closest("li").querySelector("a");
