@@ -2,6 +2,7 @@
 #
 # Settings, given behind the target:
 #   PROFILE=quick        smaller studies, for a look (default: paper, the paper's sizes)
+#   SOLUTIONS=no         a book without the solutions of its exercises
 #   CE_DATA=path         Consumer Expenditure file for the application (default: simulated records)
 #   NB=name              the notebook that `make run` runs
 #   ARGS='-k cli'        passed on by `make test`, `make run` and `make audit`
@@ -10,6 +11,7 @@
 
 VENV = .venv
 PROFILE = paper
+SOLUTIONS =
 CE_DATA =
 NB =
 ARGS =
@@ -25,7 +27,8 @@ help: ## list the targets
 	@awk -F ': .*## ' '/^[a-z]+:.*## / {printf "make %-9s %s\n", $$1, $$2}' Makefile
 
 book: _inputs env ## execute the notebooks and build the book: PROFILE=quick, CE_DATA=path
-	@"$(RUN)" -m ppm_book.studio book --profile "$(PROFILE)" --ce-data "$(CE_DATA)"
+	@"$(RUN)" -m ppm_book.studio book --profile "$(PROFILE)" --ce-data "$(CE_DATA)" \
+	    $(if $(filter no,$(SOLUTIONS)),--no-solutions)
 
 # a slip in a file's name is told before anything long begins
 _inputs:
@@ -35,8 +38,8 @@ _inputs:
 run: env ## run one notebook: NB=poisson_contraction ARGS='-p replicates=50'; `make run` lists them
 	@"$(RUN)" -m ppm_book.studio $(if $(NB),run $(NB) --profile "$(PROFILE)" $(ARGS),notebooks)
 
-classroom: env ## make the exercises to hand out, and the same with solutions, in _build/classroom
-	@"$(RUN)" -m ppm_book.studio classroom
+classroom: env ## make chapters and exercises to hand out, and the solutions: _build/classroom
+	@"$(RUN)" -m ppm_book.studio classroom make
 
 pdf: book ## build the book and print it, with Chromium: _build/book.pdf
 	@"$(RUN)" -m ppm_book.studio pdf

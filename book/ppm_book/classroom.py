@@ -1,55 +1,75 @@
-"""Two editions of the exercises: one to hand out, and one with the solutions, run."""
+"""What is handed out to a class, and what stays with its teacher, from the same notebooks."""
 
 import re
 import shutil
 from pathlib import Path
 
 import nbformat
-from nbconvert.preprocessors import ExecutePreprocessor, TagRemovePreprocessor
+from nbconvert.preprocessors import ExecutePreprocessor
 
-from ppm_book.exercises import FOLDER, chapters
+from ppm_book.exercises import FOLDER, chapters, notebooks, numbers
+from ppm_book.plain import Words
 
-# role -> where its target stands, and the words that Jupyter shows for it
-REFERENCES = {
-    "doc": (r"^LABEL .*\n# (.*)", r"the chapter “\1”"),
-    "numref": (r"^\w+ LABEL\n## (.*?) ★", r"the exercise “\1”"),
-    "prf:ref": (r"\{prf:(\w+)\} (.*)\n:label: LABEL\n", r"the \1 “\2”"),
-    "eq": (r"^(\$)\$\n([^$]*)\n\$\$ \(LABEL\)", r"the formula \1\2\1"),
-    "cite:p": (r"\{LABEL,\n +author += \{+([^,}]+)[^@]*? year += \{(\d+)", r"(\1 \2)"),
+ASSESSMENT = "assessment"
+SPACE = "*Your answer:*"
+# edition -> files beside the notebooks that it must not have
+WITHOUT = {
+    "student": ["assessment*"], "assessment": ["checks.py", "*_answers.py"], "instructor": []
 }
 
 
-def make_editions(root, out=None):
-    """Make both editions anew in ``out``, by default ``_build/classroom``; return the zip files."""
-    folder, out = Path(root, FOLDER), Path(out or Path(root, "_build", "classroom"))
-    students = TagRemovePreprocessor(remove_cell_tags={"solution"}), 'check("'
-    # hints() stops at an answer that is not right
-    run = ExecutePreprocessor(record_timing=False, extra_arguments=["--log-level=ERROR"])
-    editions = {"student": students, "instructor": (run, 'check.hints("')}
+def make_editions(root, out=None, editions=tuple(WITHOUT)):
+    """Make editions anew in ``out``, by default ``_build/classroom``; return their zip files.
+
+    *student* has plain chapters, and exercises without solutions; *assessment* has the tasks that
+    are graded, without theirs; *instructor* has all exercises and tasks with solutions, run.
+    """
+    root, out = Path(root), Path(out or Path(root, "_build", "classroom"))
+    words, number = Words(root), numbers(root)
+    sheets = {"student": chapters(root), "assessment": [ASSESSMENT]}
+    sheets["instructor"] = sheets["student"] + sheets["assessment"]
     shutil.rmtree(out, ignore_errors=True)
-    for edition, (preprocessor, check) in editions.items():
-        shutil.copytree(folder, out / edition, ignore=shutil.ignore_patterns("*.ipynb", "[._]*"))
-        for name, sheet in _sheets(root, check):
-            preprocessor.preprocess(sheet, {"metadata": {"path": folder}})
-            nbformat.write(sheet, out / edition / f"{name}.ipynb")
+    for edition in editions:
+        place = out / edition / "exercises"
+        others = shutil.ignore_patterns("*.ipynb", "[._]*", *WITHOUT[edition])
+        shutil.copytree(root / FOLDER, place, ignore=others)
+        shutil.move(place / "README.md", out / edition)
+        for name in sheets[edition]:
+            sheet = _sheet(root, name, number, edition == "instructor")
+            words.plain(sheet, name)
+            if edition == "instructor":
+                quiet = ["--log-level=ERROR"]
+                run = ExecutePreprocessor(record_timing=False, extra_arguments=quiet)
+                run.preprocess(sheet, {"metadata": {"path": root / FOLDER}})
+            nbformat.write(sheet, place / f"{name}.ipynb")
+        if edition == "student":
+            (out / edition / "chapters").mkdir()
+            for name in notebooks(root):
+                chapter = words.chapter(name)
+                nbformat.write(chapter, out / edition / "chapters" / f"{name}.ipynb")
     return [Path(shutil.make_archive(out / each, "zip", out, each)) for each in editions]
 
 
-def _sheets(root, check):
-    """Each notebook of exercises, its tasks numbered, with words for the book's references."""
-    text = Path(root, "book", "references.bib").read_text("utf-8")
-    for file in [*Path(root).glob("notebooks/*.ipynb"), *Path(root, FOLDER).glob("*.ipynb")]:
-        text += "".join(f"\n{file.stem} {c.id}\n{c.source}" for c in nbformat.read(file, 4).cells)
-
-    def words(match):
-        pattern, told = REFERENCES[match[1]]
-        return re.search(pattern.replace("LABEL", match[2]), text, re.M).expand(told)
-
-    for number, name in enumerate(chapters(root), start=1):
-        sheet, place = nbformat.read(Path(root, FOLDER, f"{name}.ipynb"), 4), 0
-        for cell in sheet.cells:
-            place += "minutes" in cell.metadata
-            minutes = f"({cell.metadata.get('minutes')} minutes)"
-            source = re.sub("^## (.*)", rf"## Exercise {number}.{place}: \1 {minutes}", cell.source)
-            cell.source = re.sub(r"\{([\w:]+)\}`(.+?)`", words, source.replace('check("', check))
-        yield name, sheet
+def _sheet(root, name, number, solved):
+    """A notebook of exercises, its tasks numbered: with solutions, or with room for answers."""
+    sheet = nbformat.read(Path(root, FOLDER, f"{name}.ipynb"), 4)
+    ids, cells, task = {cell.id for cell in sheet.cells}, [], 0
+    for cell in sheet.cells:
+        tags, about = cell.metadata.get("tags", ()), cell.metadata
+        if "solution" in tags and not solved:
+            continue
+        cells.append(cell)
+        # hints() stops at an answer that is not right
+        cell.source = cell.source.replace('check("', 'check.hints("' if solved else 'check("')
+        if "setup" in tags and not solved:
+            own = f'Chapter("{name}", student="")  # your name here gives data of your own'
+            cell.source = cell.source.replace(f'Chapter("{name}")', own)
+        if "exercise" in tags:
+            task += 1
+            head, of = (f"Task {task}", f"{about['points']} points") if "points" in about else (
+                f"Exercise {number[cell.id]}", f"{about['minutes']} minutes")
+            cell.source = re.sub("^## (.*)", rf"## {head}: \1 ({of})", cell.source)
+            if not solved and ("points" in about or f"{cell.id}-check" not in ids):
+                cells.append(nbformat.v4.new_markdown_cell(SPACE, id=f"{cell.id}-words"))
+    sheet.cells = cells
+    return sheet

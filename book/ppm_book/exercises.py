@@ -5,6 +5,7 @@ hold the place for an answer, its check and the worked solution; ``sol-…`` exp
 """
 
 import re
+from collections import Counter
 from pathlib import Path
 from urllib.parse import quote
 
@@ -14,29 +15,55 @@ import yaml
 FOLDER = "notebooks/exercises"
 
 
-def chapters(root):
-    """The chapters that have exercises, in the order of the table of contents."""
+def notebooks(root):
+    """The chapters, in the order of the table of contents."""
     toc = Path(root, "_toc.yml").read_text("utf-8")
-    names = re.findall(r"^[ -]*file: notebooks/([\w-]+)\s*$", toc, re.M)
-    return [name for name in names if Path(root, FOLDER, f"{name}.ipynb").is_file()]
+    return re.findall(r"^[ -]*file: notebooks/([\w-]+)\s*$", toc, re.M)
 
 
-def section(root, name):
+def chapters(root):
+    """The chapters that have exercises, in the same order."""
+    return [name for name in notebooks(root) if Path(root, FOLDER, f"{name}.ipynb").is_file()]
+
+
+def numbers(root):
+    """The number that each exercise has on the book's pages: of its chapter, and within it."""
+    toc = yaml.safe_load(Path(root, "_toc.yml").read_text("utf-8"))
+    found, counted, place = {}, Counter(), 0
+
+    def files(entry):
+        yield entry["file"]
+        for each in entry.get("sections", ()):
+            yield from files(each)
+
+    for part in toc["parts"]:
+        for chapter in part["chapters"]:
+            place += bool(part.get("numbered"))
+            of = f"{place}." if part.get("numbered") else ""
+            for file in files(chapter):
+                name = Path(file).name
+                for label in _cells(root, name)[1] if name in chapters(root) else ():
+                    counted[of] += 1
+                    found[label] = f"{of}{counted[of]}"
+    return found
+
+
+def section(root, name, solutions=True):
     """Markdown of a chapter's exercises, its last section; empty text if it has none."""
     if name not in chapters(root):
         return ""
     text, labels = _cells(root, name)
     _, _, told = text["title"].partition(".")
-    file = f"{FOLDER}/{name}.ipynb"
-    links = launch_links(repository_address(root), file, "setup")
+    file = f"exercises/{name}.ipynb"
+    link = launch_link(repository_address(root), file, "setup")
     parts = [
         "## Exercises", told.strip(),
-        f"The tasks stand in the notebook `{file}` as well. {links}".strip(),
+        f"The notebook `{file}` of the student edition has the tasks as well. {link}".strip(),
         f"Every check needs these lines first.\n\n{_python(text['setup'])}",
     ]
     for label in labels:
         heading, task, solution = _task(text, label)
-        task += f"\n\n{{ref}}`Solution <{solution}>`"
+        task += f"\n\n{{ref}}`Solution <{solution}>`" if solutions else ""
         parts.append(_directive(f"{{exercise}} {heading}\n:label: {label}", task))
     return "\n\n".join(parts)
 
@@ -87,12 +114,13 @@ def repository_address(root):
     return (settings.get("repository") or {}).get("url") or ""
 
 
-def launch_links(repository, notebook, cell):
-    """A sentence with links that open a notebook of a GitHub repository at one of its cells."""
+def launch_link(repository, notebook, cell):
+    """A sentence with a link that opens a notebook of the student edition at one of its cells.
+
+    Binder makes that edition by ``postBuild``. Colab would open what the repository itself holds.
+    """
     found = re.fullmatch(r"https://github\.com/([\w.-]+/[\w.-]+?)(?:\.git)?/?", repository)
     if not found:
         return ""
-    place = quote(f"lab/tree/{notebook}#cell-id={cell}", safe="")
-    binder = f"https://mybinder.org/v2/gh/{found[1]}/HEAD?urlpath={place}"
-    colab = f"https://colab.research.google.com/github/{found[1]}/blob/HEAD/{notebook}"
-    return f"Open it in [Binder]({binder}) or [Colab]({colab}#scrollTo={cell})."
+    place = quote(f"lab/tree/_build/classroom/student/{notebook}#cell-id={cell}", safe="")
+    return f"Open it in [Binder](https://mybinder.org/v2/gh/{found[1]}/HEAD?urlpath={place})."

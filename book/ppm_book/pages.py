@@ -14,6 +14,7 @@ from jinja2 import Template
 from ppm_book import exercises, ledger
 from ppm_book.page import ROOT
 from ppm_book.parameters import chapters, parameter_table, source, title
+from ppm_book.plain import Words
 
 # what figures bring besides their pictures: a narrow one for phones, and their data
 FIGURES = "book/_static/figures"
@@ -23,7 +24,7 @@ class Failed(Exception):
     """A notebook failed, or a page cannot be shown as it is: exit status 1."""
 
 
-def stage(folder, results=None):
+def stage(folder, results=None, solutions=True):
     """Fill the folder that Jupyter Book sees, but for the chapters."""
     shutil.rmtree(folder, ignore_errors=True)
     shutil.copytree(ROOT / "book", folder / "book", ignore=shutil.ignore_patterns("ppm_book"))
@@ -34,13 +35,17 @@ def stage(folder, results=None):
     template = Template((ROOT / "book" / "parameters.md").read_text("utf-8"), trim_blocks=True)
     pages = {"book/parameters": template.render(notebooks=tables)}
     pages["book/ledger"] = ledger.page(ROOT, results or folder)
-    pages["exercises/solutions"] = exercises.solutions(ROOT)
+    if solutions:
+        pages["exercises/solutions"] = exercises.solutions(ROOT)
     # parts of pages that a chapter wrote
     for file in Path(results).glob("*/*.md") if results else ():
         pages[f"book/{file.stem}"] = file.read_text("utf-8")
     (folder / "exercises").mkdir()
     for name, text in pages.items():
         (folder / f"{name}.md").write_text(text, "utf-8")
+    for file in [] if solutions else [folder / "_toc.yml", *folder.glob("book/*.md")]:
+        text = re.sub(r"^.*exercises/solutions.*\n", "", file.read_text("utf-8"), flags=re.M)
+        file.write_text(text, "utf-8")
 
 
 def stage_source(name, folder):
@@ -55,7 +60,7 @@ def _close(notebook, *sections):
     notebook.cells += [nbformat.v4.new_markdown_cell(text) for text in sections if text]
 
 
-def stage_notebook(executed, folder, record, closing=""):
+def stage_notebook(executed, folder, record, closing="", solutions=True):
     """Prepare an executed notebook for its page, into a staged folder.
 
     Raises
@@ -79,7 +84,7 @@ def stage_notebook(executed, folder, record, closing=""):
             tags.append("hide-input")
         cell.outputs = [output for output in cell.outputs if output.get("name") != "stderr"]
         _check_figure(executed.stem, cell, folder / FIGURES)
-    _close(notebook, exercises.section(ROOT, executed.stem), closing)
+    _close(notebook, exercises.section(ROOT, executed.stem, solutions), closing)
     text = nbformat.writes(notebook)
     if shown := re.search(rf"(?<![\w.])({re.escape(str(ROOT))}|{Path.home()})(?![\w.-])\S*", text):
         raise Failed(f"{executed.stem} shows a path of this machine: {shown[0]}")
@@ -121,8 +126,8 @@ def how_made(record):
         file = values["ce_data"]
         lines.append(f"Data: the file `{file}`." if file else
                      "Data: **simulated records**, not the survey.")
-    file, address = f"notebooks/{record['notebook']}.ipynb", exercises.repository_address(ROOT)
-    lines.append(exercises.launch_links(address, file, "parameters"))
+    file, address = f"chapters/{record['notebook']}.ipynb", exercises.repository_address(ROOT)
+    lines.append(exercises.launch_link(address, file, "parameters"))
     return "\n".join([
         ":::{admonition} How this chapter was made", ":class: note provenance", *lines, ":::"
     ])
@@ -155,6 +160,13 @@ def sphinx(staged, output, strict=True, builder="html"):
     shutil.rmtree(output, ignore_errors=True)
     pages.rename(output)
     shutil.rmtree(place)
+
+
+def offer_plain_notebooks(pages):
+    """Put plain editions of the chapters behind the pages' download buttons."""
+    words = Words(ROOT)
+    for file in (pages / "_sources" / "notebooks").glob("*.ipynb"):
+        nbformat.write(words.chapter(file.stem), file)
 
 
 def alone(html, files):

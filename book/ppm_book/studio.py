@@ -29,7 +29,15 @@ from ppm.disclosure import NOTE_FILE, leave_note
 from ppm_book import compare
 from ppm_book.ledger import SHARED, STUDIES
 from ppm_book.page import ROOT
-from ppm_book.pages import Failed, alone, sphinx, stage, stage_notebook, stage_source
+from ppm_book.pages import (
+    Failed,
+    alone,
+    offer_plain_notebooks,
+    sphinx,
+    stage,
+    stage_notebook,
+    stage_source,
+)
 from ppm_book.parameters import (
     Refused,
     chapters,
@@ -226,8 +234,10 @@ def make_page(folder, record):
 # ------------------------------------------------------------------------------------ the book
 
 
-def build(profile="paper", ce_data=""):
+def build(profile="paper", ce_data="", solutions=True):
     """Execute what changed, then make the pages; the book that stands stays if one fails.
+
+    Without ``solutions`` no page, source or index has any solution of an exercise.
 
     Raises
     ------
@@ -262,15 +272,17 @@ def build(profile="paper", ce_data=""):
             for name, values in planned.items()
         }
         staged, stamp = ROOT / "_build" / "stage", built / "made_from"
-        stage(staged, results)
+        stage(staged, results, solutions)
         for name in chapters():
-            stage_notebook(results / name / f"{name}.ipynb", staged, records[name])
+            executed = results / name / f"{name}.ipynb"
+            stage_notebook(executed, staged, records[name], solutions=solutions)
         state = state_of_pages()
         if stamp.is_file() and stamp.read_text("utf-8") == state:
             print(f"The book is up to date: {built / 'index.html'}")
             return
         print("Building the pages", flush=True)
         sphinx(staged, ROOT / "_build" / "pages")
+        offer_plain_notebooks(ROOT / "_build" / "pages")
         shutil.rmtree(built, ignore_errors=True)
         (ROOT / "_build" / "pages").rename(built)
         stamp.write_text(state, "utf-8")
@@ -323,7 +335,13 @@ def main(arguments=None):
         command.add_argument(
             "--profile", default="paper", help="paper, or quick for a look with small studies"
         )
-    commands.add_parser("classroom", help="make the exercises to hand out, and their solutions")
+    book.add_argument("--no-solutions", action="store_true", help="leave out all solutions")
+    room = commands.add_parser("classroom", help="make what is handed out, or collect answers")
+    rooms = room.add_subparsers(dest="what", metavar="make|collect")
+    rooms.add_parser("make", help="make the exercises to hand out, and their solutions")
+    collect = rooms.add_parser("collect", help="check notebooks that were handed in; runs them")
+    collect.add_argument("folder", metavar="FOLDER", help="a folder or a notebook per student")
+    collect.add_argument("--seconds", metavar="N", type=int, default=60, help="limit of a cell")
     commands.add_parser("pdf", help="print the book that was built into one file")
     options = parser.parse_args(arguments)
     signal.signal(signal.SIGTERM, signal.default_int_handler)
@@ -359,7 +377,7 @@ def _do(options):
         page = folder / f"{options.notebook.removesuffix('.ipynb')}.html"
         print(f"Done. Open {page if page.is_file() else folder}")
     elif options.command == "book":
-        build(options.profile, options.ce_data)
+        build(options.profile, options.ce_data, not options.no_solutions)
     elif options.command == "notebooks":
         for name in notebooks():
             print(f"{name}: {title(name)}")
@@ -367,9 +385,15 @@ def _do(options):
                 print(f"    {row['name']}: {row['type']} = {row['default']}"
                       f"\n        {row['description']}; {row['accepts']}")
     elif options.command == "classroom":
-        from ppm_book.classroom import make_editions
+        from ppm_book import classroom, collecting
 
-        print(*(f"Made {file}" for file in make_editions(ROOT)), sep="\n")
+        if options.what == "collect":
+            if not Path(options.folder).is_dir():
+                raise Refused(f"{options.folder} is not a folder")
+            made = collecting.collect(ROOT, Path(options.folder), options.seconds)
+        else:
+            made = classroom.make_editions(ROOT)
+        print(*(f"Made {file}" for file in made), sep="\n")
     else:
         from ppm_book import pdf
 

@@ -100,8 +100,8 @@ def _fault(answer, work, given):
     """What is wrong with an answer; empty text if it is right."""
     if _is_blank(answer):
         digits = "" if work.options else f" (numbers {DIGITS})"
-        return (f"no answer yet. Wanted: {work.asks}{digits}. Put it in the place of the three dots, run "
-                "that cell, then this one.")
+        return (f"no answer yet. Wanted: {work.asks}{digits}. Put it in the place of the three "
+                "dots, run that cell, then this one.")
     if callable(answer):
         return "this is a function, not what it returns. Call it, with parentheses."
     read, same = _ways(work)

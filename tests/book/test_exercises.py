@@ -10,12 +10,20 @@ import numpy as np
 import pandas as pd
 import pytest
 import xarray as xr
+import yaml
+from assessment_data import data_of
 from conftest import ROOT
 from nbconvert.preprocessors import CellExecutionError, ExecutePreprocessor
 
+from ppm_book import parameters
 from ppm_book.classroom import make_editions
+from ppm_book.collecting import collect
 from ppm_book.exercises import FOLDER, chapters, section, solutions
+from ppm_book.pages import stage
+from ppm_book.plain import Words
 
+# one whose exercises stay where they are
+CHAPTER = "poisson_contraction"
 CHAPTERS = {name: checks.Chapter(name) for name in chapters(ROOT)}
 WORKS = [(name, work) for name, check in CHAPTERS.items() for work in check.works]
 
@@ -101,41 +109,205 @@ def test_an_unknown_exercise_is_refused_with_the_accepted_names():
 
 @pytest.fixture
 def small(tmp_path):
-    """A repository with the exercises of one chapter."""
-    skip = shutil.ignore_patterns("[!t]*.ipynb", "__pycache__")
-    shutil.copytree(ROOT / "notebooks", tmp_path / "notebooks", ignore=skip)
-    shutil.copytree(ROOT / "book", tmp_path / "book", ignore=shutil.ignore_patterns("[!r]*"))
-    (tmp_path / "_toc.yml").write_text("- file: notebooks/theory\n")
-    (tmp_path / "_config.yml").write_text("repository: {url: 'https://github.com/a/b.git'}\n")
+    """A repository with the exercises of one chapter, and what is graded."""
+    left_out = shutil.ignore_patterns("[!ap]*.ipynb", "application*", "privacy*", "__pycache__")
+    shutil.copytree(ROOT / "notebooks", tmp_path / "notebooks", ignore=left_out)
+    shutil.copytree(ROOT / "book", tmp_path / "book", ignore=shutil.ignore_patterns("ppm_book"))
+    toc = {"parts": [{"numbered": True, "chapters": [{"file": f"notebooks/{CHAPTER}"}]}]}
+    (tmp_path / "_toc.yml").write_text(yaml.safe_dump(toc))
+    (tmp_path / "_config.yml").write_text(
+        "title: A book\nrepository: {url: 'https://github.com/a/b.git'}\n")
+    # other chapters are only referred to
+    for file in [*ROOT.glob("notebooks/*.ipynb"), *ROOT.glob(f"{FOLDER}/*.ipynb")]:
+        target = tmp_path / file.relative_to(ROOT)
+        if not target.is_file():
+            shutil.copy(file, target)
     return tmp_path
 
 
 def test_exercises_and_solutions_lead_to_each_other(small):
-    page, worked = section(small, "theory"), solutions(small)
+    page, worked = section(small, CHAPTER), solutions(small)
     labels = re.findall(r"\{exercise\} .*\n:label: ex-(\S+)\n", page)
-    assert len(labels) == 14 and labels == re.findall(r"\{ref\}`Solution <sol-(.*)>`", page)
+    assert len(labels) == 11 and labels == re.findall(r"\{ref\}`Solution <sol-(.*)>`", page)
     assert labels == re.findall(r"\{solution\} ex-(\S+)\n:label: sol-\1\n", worked)
-    assert "axis=0" in worked and "axis=0" not in page
-    assert "blob/HEAD/notebooks/exercises/theory.ipynb#scrollTo=setup" in page
+    assert "lab%2Ftree%2F_build%2Fclassroom%2Fstudent%2Fexercises%2F" in page
 
 
-def test_both_editions_run_and_a_wrong_solution_makes_none(small):
+def solved(name):
+    """What only the solutions of a chapter's exercises say."""
+    cells = nbformat.read(ROOT / FOLDER / f"{name}.ipynb", 4).cells
+    of = [cell.source for cell in cells if "solution" in cell.metadata.get("tags", ())]
+    chapter = (ROOT / "notebooks" / f"{name}.ipynb").read_text("utf-8")
+    lines = {line for text in of for line in text.split("\n") if len(line) > 50}
+    return {line for line in lines if line not in chapter}
+
+
+@pytest.mark.parametrize("with_solutions", [False, True])
+def test_a_book_for_a_class_has_no_solution_anywhere(tmp_path, with_solutions):
+    stage(tmp_path, solutions=with_solutions)
+    words = Words(ROOT)
+    texts = [file.read_text("utf-8") for file in tmp_path.rglob("*.[my][dm]*")]
+    for name in CHAPTERS:
+        texts += [section(ROOT, name, with_solutions), nbformat.writes(words.chapter(name))]
+    shown, lines = "\n".join(texts), {line for name in CHAPTERS for line in solved(name)}
+    assert len(lines) > 100 and with_solutions == any(line in shown for line in lines)
+    assert with_solutions == ("exercises/solutions" in shown) == ("<sol-" in shown)
+
+
+@pytest.mark.parametrize("name", parameters.chapters())
+def test_plain_chapters_have_no_syntax_of_the_book(name):
+    chapter = Words(ROOT).chapter(name)
+    nbformat.validate(chapter)
+    text = "\n".join(cell.source for cell in chapter.cells if cell.cell_type == "markdown")
+    assert not re.search(r"\{[\w:-]+\}`|^ *[`:]{3,}\{|^\(\S+\)=$", text, re.M)
+    # a formula that goes on in the next line of a quote would have the quote's mark in it
+    assert all(line.count("$$") % 2 == 0 for line in re.findall("^> .*", text, re.M))
+    tags = [cell.metadata.get("tags", ()) for cell in chapter.cells]
+    code = [each for each, cell in zip(tags, chapter.cells, strict=True)
+            if cell.cell_type == "code"]
+    assert "parameters" in code[0] and not any(cell.get("outputs") for cell in chapter.cells)
+
+
+def test_what_the_book_says_is_said_in_words(small):
+    text = """\
+(here)=
+## A heading
+
+```{prf:theorem} Two
+:label: thm-two
+
+By {cite:t}`hu2022` and {prf:ref}`thm-two`, for $a
+\\le b$,
+
+$$
+a = b
+$$
+```
+
+$$
+c
+$$ (eq-c)
+
+See {eq}`eq-c`. {numref}`fig-it` in {doc}`theory`
+shows {term}`it <that>` {cite:p}`hu2022,dwork2014`.
+"""
+    cells = [nbformat.v4.new_markdown_cell(text), nbformat.v4.new_code_cell("1")]
+    cells[1].metadata["mystnb"] = {"figure": {"name": "fig-it", "caption": "It, {ref}`here`."}}
+    notebook = nbformat.v4.new_notebook(cells=cells)
+    nbformat.write(notebook, small / "notebooks" / "extra.ipynb")
+    assert Words(small).plain(notebook, "extra") == ["hu2022", "dwork2014"]
+    text = "".join(cell.source for cell in notebook.cells)
+    title = nbformat.read(ROOT / "notebooks" / "theory.ipynb", 4).cells[0].source.split("\n")[0][2:]
+    assert text == f"""\
+## A heading
+
+> **Theorem (Two).** By Hu et al. (2022) and the theorem “Two”, for $a \\le b$,
+>
+> $$ a = b $$
+
+$$
+c \\tag{{1}}
+$$
+
+See (1). Figure 1 in the chapter “{title}”
+shows it (Hu et al. 2022; Dwork and Roth 2014).
+1*Figure 1. It, the section “A heading”.*"""
+
+
+def test_editions_run_and_a_wrong_solution_makes_none(small):
     for archive in (archives := make_editions(small)):
         zipfile.ZipFile(archive).extractall(small)
-    student = nbformat.read(small / "student" / "theory.ipynb", 4)
-    instructor = nbformat.read(small / "instructor" / "theory.ipynb", 4)
-    assert "axis=0" in str(instructor) and "axis=0" not in str(student)
-    assert "## Exercise 1.4: Weights from bounds ★ (10 minutes)" in str(student)
-    assert "the exercise “Bounds of records” into weights by steps 1.3 and" in str(student)
-    assert not re.search(r"\{[\w:]+\}`", str(instructor))
+    student, instructor, tasks, graded = (
+        nbformat.read(small / edition / "exercises" / f"{name}.ipynb", 4)
+        for edition, name in [("student", CHAPTER), ("instructor", CHAPTER),
+                              ("assessment", "assessment"), ("instructor", "assessment")])
+    wanted = "given.study_bounds > given.epsilon"
+    assert wanted in str(instructor) and wanted not in str(student)
+    assert "## Exercise 1.3: " in str(student) and "minutes)" in str(student)
+    assert "## Task 8: Two recipients (14 points)" in str(tasks)
+    assert not re.search(r"\{[\w:]+\}`", str([student, instructor, tasks, graded]))
+    assert [str(each).count("*Your answer:*") for each in (student, tasks)] == [4, 8]
+    assert "Points" in str(graded) and not re.search("Points|check", str(tasks))
+    assert {file.name for file in small.glob("assessment/*/*")} == {
+        "assessment.ipynb", "assessment_data.py"}
     # students need the library and what lies beside the notebook
-    ExecutePreprocessor().preprocess(student, {"metadata": {"path": small / "student"}})
+    for notebook, edition in ((student, "student"), (tasks, "assessment")):
+        place = {"metadata": {"path": small / edition / "exercises"}}
+        ExecutePreprocessor().preprocess(notebook, place)
     for notebook, said in ((student, "no answer yet"), (instructor, r"right\n- ")):
         outputs = [str(cell.outputs) for cell in notebook.cells if cell.id.endswith("-check")]
         assert len(outputs) == 7 and all(said in output for output in outputs)
-    path = small / FOLDER / "theory.ipynb"
-    wrong = path.read_text("utf-8").replace("np.abs(given.log_lik).max", "given.log_lik.max", 1)
-    path.write_text(wrong, "utf-8")
-    with pytest.raises(CellExecutionError, match="record-bounds: The largest log-likelihood"):
+    path = small / FOLDER / f"{CHAPTER}.ipynb"
+    path.write_text(path.read_text("utf-8").replace("np.mean(2 * ", "1 - np.mean(2 * "), "utf-8")
+    with pytest.raises(CellExecutionError, match="share-above: This is the share that keeps"):
         make_editions(small)
     assert not any(archive.exists() for archive in archives)
+
+
+def test_points_of_the_assessment_are_those_of_its_rubrics():
+    cells = {c.id: c for c in nbformat.read(ROOT / FOLDER / "assessment.ipynb", 4).cells}
+    tasks = {label: c.metadata["points"] for label, c in cells.items() if "points" in c.metadata}
+    assert len(tasks) == 8 and sum(tasks.values()) == 100
+    for label, points in tasks.items():
+        rubric = cells[label.replace("ex-", "sol-")].source
+        assert sum(map(int, re.findall(r"^- (\d+):", rubric, re.M))) == points
+
+
+@pytest.mark.parametrize("student", ["Ada", "Blaise", "Carl"])
+def test_graded_tasks_check_the_data_that_students_got(student):
+    check = checks.Chapter("assessment", student)
+    assert check.given.terms.tolist() == data_of(student).terms.tolist()
+    cells = nbformat.read(ROOT / FOLDER / "assessment.ipynb", 4).cells
+    cells = [c for c in cells if c.cell_type == "code" and c.id != "grading"]
+    space = {"check": check}
+    for cell in cells:
+        cell.source = cell.source.replace("your name", student)
+        exec(cell.source, space)
+    assert check.summary() == "7 of 7 solved"
+
+
+def test_what_is_handed_in_is_checked_beside_the_original_checks(tmp_path):
+    name, original = "what_it_means", ROOT / FOLDER / "what_it_means.ipynb"
+
+    def hand_in(file, edit=lambda cells: None):
+        notebook = nbformat.read(original, 4)
+        cells = {cell.id: cell for cell in notebook.cells}
+        for label in cells.keys() & {f"ex-{work}-worked" for work in CHAPTERS[name].works}:
+            cells[label.replace("worked", "answer")].source = cells[label].source
+            del cells[label]
+        cells["words"] = nbformat.v4.new_markdown_cell(
+            "*Your answer:*\n\n<b> & ε", id="ex-meaning-expert-words")
+        edit(cells)
+        notebook.cells = list(cells.values())
+        (tmp_path / file).parent.mkdir(exist_ok=True)
+        nbformat.write(notebook, tmp_path / file)
+
+    def edited_checks(cells):
+        cells["ex-budget-answer"].source = "databases = 3"
+        cells["ex-budget-check"].source = "print('✔ budget: right')"
+        cells["setup"].source += "\ncheck = lambda name, answer: '✔ right'"
+        cells["ex-belief-answer"].source = "at_most = ..."
+        del cells["ex-detection-answer"], cells["ex-detection-check"]
+
+    def broken_code(cells):
+        hang = "while True:\n    try:\n        while True: pass\n    except BaseException: pass"
+        cells["ex-budget-answer"].source = hang
+        cells["ex-belief-answer"].source = "at_most ="
+        cells["ex-detection-answer"].source = "import os; os._exit(1)"
+
+    hand_in("Zoë/renamed (2).ipynb")
+    (tmp_path / "Zoë" / "checks.py").write_text("no Python")
+    hand_in(f"edited_{name}.ipynb", edited_checks)
+    hand_in("broken/a.ipynb", broken_code)
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "empty" / f"{name}.ipynb").write_text("")
+    table, page = collect(ROOT, tmp_path, seconds=5)
+    table = pd.read_csv(table, index_col="student", keep_default_na=False)
+    first = table.filter(regex="budget|belief|detection|epsilon-allows").T.to_dict("list")
+    assert first == {
+        "Zoë": ["right"] * 4, "edited": ["wrong", "no answer", "no answer", "right"],
+        "broken": ["error", "error", "error", "right"], "empty": [""] * 4,
+    }
+    assert set(table.loc["Zoë"].filter(like=name)) == {"right"}
+    assert table["unread files"]["empty"] == f"empty/{name}.ipynb "
+    assert page.read_text("utf-8").count("&lt;b&gt; &amp; ε") == 3
