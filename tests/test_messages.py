@@ -233,7 +233,6 @@ ENTRIES = {
     "Sweep.entry": (lambda v: _sweep().entry("DPweighted", v, 0.0), VALUES),
     "audits.exact": (lambda v: ppm.audits.exact(v, public=(1.0, 9.0), draws=4), COUNTS),
     "audits.exact, public": (lambda v: ppm.audits.exact(COUNTS, public=v, draws=4), COUNTS),
-    "bounds_by_unit": (lambda v: ppm.audits.bounds_by_unit(v, {"one": 1.0}, draws=4), VALUES),
     "audits.sampled": (lambda v: ppm.audits.sampled(v, [0]), COUNTS),
     "audits.sampled, records": (lambda v: ppm.audits.sampled(_fitted()[0], v, draws=40), COUNTS),
     "loss_lower_bound": (

@@ -65,12 +65,6 @@ CALLS = {
     "audits.exact": lambda seed: ppm.audits.exact(
         COUNTS, public=(3.0, 9.0), draws=20, weight_draws=2, random_seed=seed
     )["bound"],
-    "audits.study": lambda seed: ppm.audits.study(
-        [5], replicates=2, draws=20, weight_draws=2, random_seed=seed
-    ).dataset["local_bound"],
-    "audits.bounds_by_unit": lambda seed: ppm.audits.bounds_by_unit(
-        VALUES[0], {"one": 1.0}, draws=20, random_seed=seed
-    ),
     "audits.sampled": lambda seed: list(
         ppm.audits.sampled(POISSON, [0], draws=40, random_seed=seed).estimates.values()
     ),

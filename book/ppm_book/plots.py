@@ -14,7 +14,7 @@ from ppm_book.survey.expenditure import SIMULATED
 
 __all__ = [
     "by_size", "exceedance_curves", "loss_by_record",
-    "loss_over_draws", "audited_losses", "over_own_bound", "bound_growth", "worked_example_weights",
+    "audited_losses", "over_own_bound", "bound_growth", "worked_example_weights",
     "posterior_densities", "income_density", "record_bound_violins", "statistic_violins",
     "group_intervals", "sweep_violins", "settings_bounds", "equal_bounds", "detection_limits",
     "utility_by_epsilon", "coverage_by_rule", "losses_by_rule",
@@ -495,101 +495,50 @@ def _visible(values):
     return np.maximum(np.asarray(values, dtype=np.float64), 1e-3)
 
 
-def loss_over_draws(audits, mechanisms=("Weighted", "Weighted-M", "Capped")):
-    """Share of the draws of μ whose privacy loss exceeds a value, for the worst record left out.
-
-    Parameters
-    ----------
-    audits : dict of str to xarray.Dataset
-        Title of a panel to what :func:`ppm.audits.exact` returned for a database.
-    mechanisms : sequence of str, optional
-        Labels, one line each.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-        One panel a database; 2Δ of each mechanism as a vertical line of its colour.
-
-    Examples
-    --------
-    >>> import ppm
-    >>> from ppm_book import plots
-    >>> audit = ppm.audits.exact([3, 5, 4, 6, 20], public=(2.0, 8.0), weight_draws=9, random_seed=1)
-    >>> figure = plots.loss_over_draws({"five counts": audit})
-    >>> figure.axes[0].get_title()
-    'five counts'
-    """
-    figure, panels = _figure(9.2, 4.0, ncols=len(audits), sharey=True, squeeze=False)
-    for axes, (title, audit) in zip(panels[0], audits.items(), strict=True):
-        _tidy(axes)
-        for mechanism, style in zip(mechanisms, ("-", "--", "-.", ":"), strict=False):
-            here = audit.sel(mechanism=mechanism)
-            worst = int(np.argmax(here["loss_common"].values))
-            loss = np.sort(_visible(np.abs(here["loss_over_draws"][worst])))
-            share = 1.0 - (np.arange(loss.size) + 0.5) / loss.size
-            axes.plot(loss, share, color=COLOURS[mechanism], linestyle=style, label=mechanism)
-            axes.axvline(
-                2 * float(here["local_bound"]), color=COLOURS[mechanism], linestyle=style,
-                linewidth=0.9,
-            )
-        axes.set(xscale="log", ylim=(0, 1.02))
-        axes.set_title(title, fontsize=11)
-        axes.set_xlabel("Privacy loss (nats)")
-    panels[0, 0].set_ylabel("Share of the draws of μ\nwith a larger loss")
-    figure.legend(
-        *panels[0, 0].get_legend_handles_labels(), loc="outside upper center",
-        ncols=len(mechanisms), frameon=False, title="vertical lines: 2Δ",
-    )
-    return figure
-
-
-def audited_losses(study):
+def audited_losses(shares):
     """Largest loss of every database over its set of μ, against twice its local bound.
 
     Parameters
     ----------
-    study : ppm.audits.AuditStudy
-        The audits.
+    shares : pandas.DataFrame
+        Losses as shares of 2Δ: a column a kind of loss, indexed by mechanism, size and database.
 
     Returns
     -------
     matplotlib.figure.Figure
-        One panel a kind of loss: median (mark), smallest and largest (line) over databases of the
-        loss as a share of the database's own 2Δ. Open marks: prior restricted to T.
+        One panel a kind of loss: median (mark), smallest and largest (line) over databases. Open
+        marks: prior restricted to T.
 
     Examples
     --------
-    >>> import ppm
+    >>> import pandas as pd
     >>> from ppm_book import plots
-    >>> study = ppm.audits.study([100], replicates=3, weight_draws=5, random_seed=1)
-    >>> figure = plots.audited_losses(study)
-    >>> [axes.get_title() for axes in figure.axes]
-    ['weights held fixed', 'weights again, one seed', 'weights again, worst seed', 'weights again,
-     integrated out']
+    >>> index = pd.MultiIndex.from_product([["Weighted"], [100], range(3)])
+    >>> shares = pd.DataFrame({"fixed": [0.1, 0.2, 0.3], "common": [0.1, 0.3, 1.1]}, index)
+    >>> [axes.get_title() for axes in plots.audited_losses(shares).axes]
+    ['weights held fixed', 'weights again, one seed']
     """
-    data = study.dataset
-    sizes, mechanisms = data["size"].values, list(data["mechanism"].values)
-    figure, panels = _figure(9.8, 7.0, nrows=2, ncols=2, sharey=True, sharex=True)
-    offsets = np.linspace(-0.33, 0.33, len(mechanisms))
-    for axes, (kind, (label, marker, _)) in zip(panels.flat, _LOSSES.items(), strict=True):
+    mechanisms, sizes = (list(dict.fromkeys(shares.index.get_level_values(i))) for i in (0, 1))
+    figure, panels = _figure(
+        9.8, 7.0, nrows=-(-shares.shape[1] // 2), ncols=2, sharey=True, sharex=True, squeeze=False
+    )
+    for axes, kind in zip(panels.flat, shares, strict=True):
         _tidy(axes)
+        label, marker, _ = _LOSSES[kind]
         axes.axhline(1.0, color="0.2", linestyle="--", linewidth=1.2)
-        ratio = study.shares_of_own_bound(kind)
-        for mechanism, offset in zip(mechanisms, offsets, strict=True):
-            here = ratio.sel(mechanism=mechanism)
-            place = np.arange(sizes.size) + offset
-            axes.vlines(
-                place, here.min("replicate"), here.max("replicate"), color=COLOURS[mechanism]
-            )
+        ends = shares[kind].groupby(level=[0, 1]).agg(["min", "median", "max"])
+        for number, mechanism in enumerate(mechanisms):
+            colour, here = COLOURS[mechanism], ends.loc[mechanism].loc[sizes]
+            place = np.arange(len(sizes)) + np.linspace(-0.33, 0.33, len(mechanisms))[number]
+            axes.vlines(place, here["min"], here["max"], color=colour)
             axes.plot(
-                place, here.median("replicate"), marker, color=COLOURS[mechanism], markersize=5,
-                label=mechanism,
-                markerfacecolor="white" if mechanism.endswith("on T") else COLOURS[mechanism],
+                place, here["median"], marker, color=colour, markersize=5, label=mechanism,
+                markerfacecolor="white" if mechanism.endswith("on T") else colour,
             )
-        axes.set_xticks(range(sizes.size), [f"{size:,}" for size in sizes])
+        axes.set_xticks(range(len(sizes)), [f"{size:,}" for size in sizes])
         axes.set_title(label, fontsize=10)
         axes.set_yscale("log")
-    for axes in panels[1]:
+    for axes in panels[-1]:
         axes.set_xlabel("Sample size n")
     for axes in panels[:, 0]:
         axes.set_ylabel("Largest loss of a database / its 2Δ")
@@ -606,7 +555,7 @@ def over_own_bound(table, mechanisms=("Weighted", "Weighted-M", "Capped", "Cappe
     Parameters
     ----------
     table : pandas.DataFrame
-        What :meth:`ppm.audits.AuditStudy.over_own_bound` returned.
+        Columns ``estimate``, ``low`` and ``high``, indexed by mechanism, size and loss.
     mechanisms : sequence of str, optional
         Labels to show.
 
@@ -617,12 +566,13 @@ def over_own_bound(table, mechanisms=("Weighted", "Weighted-M", "Capped", "Cappe
 
     Examples
     --------
-    >>> import ppm
+    >>> import pandas as pd
     >>> from ppm_book import plots
-    >>> study = ppm.audits.study([100], replicates=3, weight_draws=5, random_seed=1)
-    >>> figure = plots.over_own_bound(study.over_own_bound(["fixed", "worst"]))
-    >>> [axes.get_title() for axes in figure.axes]
-    ['weights held fixed', 'weights again, worst seed']
+    >>> names = ["mechanism", "size", "loss"]
+    >>> index = pd.MultiIndex.from_tuples([("Weighted", 100, "worst")], names=names)
+    >>> table = pd.DataFrame({"estimate": [0.2], "low": [0.1], "high": [0.3]}, index)
+    >>> [axes.get_title() for axes in plots.over_own_bound(table, ["Weighted"]).axes]
+    ['weights again, worst seed']
     """
     kinds = list(dict.fromkeys(table.index.get_level_values("loss")))
     sizes = list(dict.fromkeys(table.index.get_level_values("size")))

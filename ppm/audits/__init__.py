@@ -5,12 +5,8 @@ from ppm._validation import lazily
 # name -> the module that defines it; the book's dependency tracking reads this table too
 _EXPORTS = {
     "exact": "ppm.audits.closed_form",
-    "study": "ppm.audits.audit_study",
-    "AuditStudy": "ppm.audits.audit_study",
-    "losses_at": "ppm.audits.closed_form",
     "censored": "ppm.audits.censored_counts",
     "censored_shards": "ppm.audits.censored_counts",
-    "bounds_by_unit": "ppm.audits.units",
     "sampled": "ppm.audits.from_draws",
     "SampledAudit": "ppm.audits.from_draws",
     "loss_lower_bound": "ppm.audits.from_draws",

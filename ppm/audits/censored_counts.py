@@ -6,10 +6,9 @@ Everything in this module is computed from the confidential records and is confi
 import numpy as np
 import xarray as xr
 
-from ppm._validation import check_number, check_weights
+from ppm._validation import check_number, check_weights, refuse_masked, shown
 from ppm.audits.closed_form import check_database
 from ppm.censoring import Censoring
-from ppm.studies.sharded_releases import check_rows
 from ppm.synthesizers.censored_gamma import CensoredGamma
 
 # of log μ, in the places where the quadrature has no points
@@ -185,6 +184,35 @@ def censored_shards(counts, shards, censor, *, weights=None, shape=0.001, rate=0
         },
         attrs={"loss": float(losses.max()), "width": censor.width},
     )
+
+
+def check_rows(shards, records):
+    """Return the rows of each shard as arrays of whole numbers below ``records``.
+
+    Raises
+    ------
+    ValueError
+        If they are something else, or a shard is empty or holds a row twice.
+    """
+    for rows in shards if np.iterable(shards) else ():
+        # sorting would put what a mask hides among the rows
+        refuse_masked("shards", rows)
+    wrong = ValueError(
+        f"shards must be a list of the rows of each shard, whole numbers from 0 to {records - 1}, "
+        f"none twice in a shard and no shard empty; got {shown(shards)}"
+    )
+    try:
+        found = [np.sort(np.asarray(rows)) for rows in shards]
+    except (TypeError, ValueError):
+        raise wrong from None
+    for rows in found:
+        if rows.ndim != 1 or rows.size == 0 or rows.dtype.kind not in "iu":
+            raise wrong
+        if rows[0] < 0 or rows[-1] >= records or (np.diff(rows) == 0).any():
+            raise wrong
+    if not found:
+        raise wrong
+    return found
 
 
 def _extremes_of_own_terms(whole):

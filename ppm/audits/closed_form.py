@@ -86,8 +86,17 @@ def exact(
         ``loss_over_draws``: the loss at common random numbers, with its sign, at the quantiles
         ``level`` of the pseudo posterior; ``shape_without`` and ``rate_without``: of the Gamma
         density without the record, weights computed again.
-        By mechanism: ``shape`` and ``rate`` with all records, and what
-        :class:`ppm.audits.AuditStudy` lists.
+        By mechanism: ``shape`` and ``rate`` with all records; ``local_bound`` (Δ),
+        ``oscillation_bound``; ``loss_worst``: the largest ``loss_common`` of several seeds, and
+        ``share_worst`` as a share of 2Δ, each seed with its own Δ; ``loss_supremum``:
+        ``loss_common`` over every μ that the prior allows, infinite if that is every μ above 0 and
+        the posterior changes at all; ``records_over`` and ``parameters_over``: shares of records,
+        and of draws of μ for the worst record, with ``loss_common`` above 2Δ; ``weights_moved``
+        and ``weights_switched``: records whose weight moves visibly, or to or from 0, when the
+        record with the largest bound leaves; ``outside``: largest mass that the pseudo posterior of
+        the database or of a neighbour (with weights computed again) has outside the set of μ;
+        ``outside_public``: the database's mass outside the public interval; ``average_mean`` and
+        ``spread``: mean and standard deviation of the pseudo posterior.
 
     Raises
     ------
@@ -132,66 +141,6 @@ def exact(
     values, table = np.unique(counts, return_counts=True)
     found = audit_database(values, table, settings, generator(random_seed))
     return _dataset(*found, values, settings["public"])
-
-
-def losses_at(audit, means):
-    """Largest privacy loss of a record of one database at given values of μ.
-
-    Parameters
-    ----------
-    audit : xarray.Dataset
-        What :func:`exact` returned for the database.
-    means : sequence of float
-        Values of μ, above 0, inside the set behind Δ or not.
-
-    Returns
-    -------
-    pandas.DataFrame
-        One row a mechanism, one column a value of μ: the largest absolute loss over the records
-        that may leave, with weights computed again from the random numbers of one seed, in nats.
-        NaN where the prior does not allow the value of μ.
-
-    Raises
-    ------
-    ValueError
-        If a mean is not above 0.
-
-    Notes
-    -----
-    On section 4 of Savitsky, Williams and Hu (2022): a set B of parameters in the definition of
-    probabilistic differential privacy may be as small and as remote as one likes.
-
-    Examples
-    --------
-    >>> import ppm
-    >>> audit = ppm.audits.exact([3, 5, 4, 6, 20], public=(2.0, 8.0), weight_draws=9, random_seed=1)
-    >>> ppm.audits.losses_at(audit, [4.0, 16.0]).loc[["Unweighted", "Capped on T"]].round(2)
-    μ            4.0   16.0
-    mechanism
-    Unweighted   5.89  9.83
-    Capped on T  0.44   NaN
-    """
-    import pandas as pd
-
-    means = [check_number("means", mean, above=0) for mean in means]
-    lowest, highest = audit.attrs["public"]
-    rows = {}
-    for mechanism in audit["mechanism"].values:
-        here = audit.sel(mechanism=mechanism)
-        shape, rate = float(here["shape"]), float(here["rate"])
-        shapes, rates = here["shape_without"].values, here["rate_without"].values
-        points = np.array(means)[:, None]
-        if mechanism in RESTRICTED:
-            allowed = (points >= lowest) & (points <= highest)
-            whole = RestrictedGamma(shape, rate, lowest, highest)
-            losses = whole.log_ratio(points, shape - shapes, rate - rates)
-            losses = np.where(allowed, losses, np.nan)
-        else:
-            losses = _log_gamma(points, shape, rate) - _log_gamma(points, shapes, rates)
-        rows[mechanism] = np.abs(losses).max(axis=-1)
-    return pd.DataFrame.from_dict(rows, orient="index", columns=means).rename_axis(
-        index="mechanism", columns="μ"
-    )
 
 
 def check_database(counts):

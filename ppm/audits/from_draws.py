@@ -5,7 +5,8 @@ Everything in this module is computed from the confidential records and is confi
 
 import math
 import textwrap
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -29,7 +30,6 @@ from ppm.diagnostics import (
 )
 from ppm.lipschitz import Blocks, record_bounds
 from ppm.mechanism import refit
-from ppm.studies.tasks import chosen_engine, failures_of, no_failures, run_tasks
 from ppm.synthesizers.accepted import as_synthesizer
 from ppm.synthesizers.chains import with_bar
 from ppm.weights import record_weights
@@ -216,9 +216,6 @@ class SampledAudit:
         Joint confidence of the evidence.
     draws : int
         Draws of θ on each side that the evidence uses, after thinning.
-    failures : pandas.DataFrame
-        One row for each record whose refit failed on an executor, with its seed and its traceback.
-        There is no evidence on those records, and that on the others keeps its confidence.
     censor : ppm.Censoring or None
         The limits of the terms, whose bounds the two bounds then are.
 
@@ -238,7 +235,6 @@ class SampledAudit:
     oscillation_bound: float
     confidence: float
     draws: int
-    failures: object = field(default_factory=no_failures, repr=False, compare=False)
     censor: object = None
 
     @property
@@ -258,12 +254,10 @@ class SampledAudit:
 
     def __str__(self):
         """The largest lower bound in words, and that all of it stays inside."""
-        failed = len(self.failures)
-        missing = f"; {failed} of {failed + len(self.evidence)} records failed" if failed else ""
         where = "2Δ over these draws" if self.censor is None else "width of the limits"
         return (
             f"evidence, not proof: the loss of a record is at least {self.lower:.2f} nats at "
-            f"{self.confidence:.0%} confidence; {where}: {self.claim:.2f}{missing}\n"
+            f"{self.confidence:.0%} confidence; {where}: {self.claim:.2f}\n"
             f"{textwrap.fill(CONFIDENTIAL_EVIDENCE, 84)}"
         )
 
@@ -284,7 +278,7 @@ class SampledAudit:
 
 def sampled(
     synthesizer, records, *, weighting=record_weights, censor=None, draws=1000, confidence=0.95,
-    delta=0.0, random_seed=None, executor=None, store=None, progress=False,
+    delta=0.0, random_seed=None, executor=None, progress=False,
 ):
     r"""Audit any synthesizer by refits without chosen records: evidence on the loss of θ.
 
@@ -319,12 +313,8 @@ def sampled(
     executor : concurrent.futures.Executor, optional
         Where the records are left out, one task each; in this process by default. The numbers do
         not depend on it.
-    store : path-like, optional
-        Folder that keeps what was found for a record: the next call with the same arguments goes
-        on from there. **It is confidential.** It needs a ``random_seed``, and a synthesizer with a
-        method ``fingerprint()``, which :class:`ppm.PyMCSynthesizer` does not have.
     progress : bool, default False
-        Whether the synthesizer shows how far it is, or on an executor a bar of the records done.
+        Whether the synthesizer shows how far it is; not on an executor.
 
     Returns
     -------
@@ -376,30 +366,20 @@ def sampled(
     censor = check_censor(synthesizer, censor)
     seeds = streams(random_seed, 2 + len(records))
 
-    engine = chosen_engine(executor, store, random_seed)
     rule = weighting if fixed is None else fixed
     weights = _weigh(synthesizer, rule, draws, seeds[0], None, progress)
     whole = _drawn(
         synthesizer, weights, censor, draws, seeds[1], "the fit of the whole database", progress
     )
     here = synthesizer.log_likelihood(whole.draws)
-    tasks = [
-        _LeftOut(
-            synthesizer, record, rule, censor, draws, seeds[0], seed, weights,
-            progress and engine.executor is None,
-        )
-        for record, seed in zip(records, seeds[2:], strict=True)
-    ]
-    outcomes = run_tasks(
-        _leave_out, tasks, engine, here=True, progress=progress and not engine.plain
+    leave_out = partial(
+        _leave_out, synthesizer, rule, censor, draws, seeds[0], weights, progress and not executor
     )
+    found = (executor.map if executor else map)(leave_out, records, seeds[2:])
     evidence, estimates, moved, kept = {}, {}, {}, []
-    for record, outcome in zip(records, outcomes, strict=True):
-        if outcome.failure is not None:
-            continue
-        others, scores = outcome.result["weights"], []
-        ours = _score(here, weights, others, censor)
-        for side, score in (("with", ours), ("without", outcome.result["score"])):
+    for record, (others, theirs) in zip(records, found, strict=True):
+        ours, scores = _score(here, weights, others, censor), []
+        for side, score in (("with", ours), ("without", theirs)):
             if is_diagnosed(synthesizer, here):
                 _check_chains(score, f"the fit {side} record {record}")
                 score = _thinned(score)
@@ -418,41 +398,17 @@ def sampled(
     return SampledAudit(
         evidence=evidence, estimates=estimates, moved=moved, local_bound=whole.local_bound,
         oscillation_bound=whole.oscillation_bound, confidence=confidence, draws=min(kept),
-        failures=failures_of(tasks, outcomes), censor=censor,
+        censor=censor,
     )
 
 
-@dataclass(frozen=True, eq=False)
-class _LeftOut:
-    """A record to leave out, in a form that can be sent to another process."""
-
-    synthesizer: object
-    record: int
-    rule: object
-    censor: object
-    draws: int
-    seed_of_weights: np.random.SeedSequence
-    seed: np.random.SeedSequence
-    weights: np.ndarray
-    progress: bool
-
-    @property
-    def place(self):
-        return {"record": self.record}
-
-
-def _leave_out(task):
+def _leave_out(synthesizer, rule, censor, draws, seed_of_weights, weights, progress, record, seed):
     """Weights without the record, and the score of every draw of the fit with these weights."""
-    synthesizer, record = task.synthesizer, task.record
-    others = _weigh(
-        synthesizer, task.rule, task.draws, task.seed_of_weights, record, task.progress
+    others = _weigh(synthesizer, rule, draws, seed_of_weights, record, progress)
+    fit = _drawn(
+        synthesizer, others, censor, draws, seed, f"the fit without record {record}", progress
     )
-    without = _drawn(
-        synthesizer, others, task.censor, task.draws, task.seed, f"the fit without record {record}",
-        task.progress,
-    )
-    log_lik = synthesizer.log_likelihood(without.draws)
-    return {"weights": others, "score": _score(log_lik, task.weights, others, task.censor)}
+    return others, _score(synthesizer.log_likelihood(fit.draws), weights, others, censor)
 
 
 def _weigh(synthesizer, rule, draws, seed, left_out, progress):

@@ -7,7 +7,8 @@ import numpy as np
 
 from ppm import pdp
 from ppm._random import generator, streams
-from ppm._validation import check_count, check_weights, refuse_masked, shown
+from ppm._validation import check_count, check_weights
+from ppm.audits.censored_counts import check_rows
 from ppm.censoring import Censoring, check_censor
 from ppm.diagnostics import ChainsDisagreeError, must_agree
 from ppm.studies.kept_fits import FitRunner
@@ -359,35 +360,6 @@ def _number(shards):
     if isinstance(shards, (int, np.integer)) or not hasattr(shards, "__len__"):
         return check_count("shards", shards)
     return len(shards)
-
-
-def check_rows(shards, records):
-    """Return the rows of each shard as arrays of whole numbers below ``records``.
-
-    Raises
-    ------
-    ValueError
-        If they are something else, or a shard is empty or holds a row twice.
-    """
-    for rows in shards if np.iterable(shards) else ():
-        # sorting would put what a mask hides among the rows
-        refuse_masked("shards", rows)
-    wrong = ValueError(
-        f"shards must be a list of the rows of each shard, whole numbers from 0 to {records - 1}, "
-        f"none twice in a shard and no shard empty; got {shown(shards)}"
-    )
-    try:
-        found = [np.sort(np.asarray(rows)) for rows in shards]
-    except (TypeError, ValueError):
-        raise wrong from None
-    for rows in found:
-        if rows.ndim != 1 or rows.size == 0 or rows.dtype.kind not in "iu":
-            raise wrong
-        if rows[0] < 0 or rows[-1] >= records or (np.diff(rows) == 0).any():
-            raise wrong
-    if not found:
-        raise wrong
-    return found
 
 
 def check_partition(shards, records):

@@ -12,7 +12,6 @@ from matplotlib.image import imread
 from scipy import stats
 
 import ppm
-from ppm.audits.closed_form import MECHANISMS
 from ppm_book import plots
 
 NAMES = ["Unweighted", "Weighted", "Weighted-M"]
@@ -358,9 +357,14 @@ def test_a_mechanism_has_one_colour_everywhere():
     assert len(set(plots.COLOURS.values())) == len(plots.COLOURS) - 1
 
 
+SHOWN = ["Range-capped on T", "Weighted", "Weighted-M"]
+
+
 @pytest.fixture(scope="module")
-def audited():
-    return ppm.audits.study([50, 200], replicates=5, draws=100, weight_draws=5, random_seed=1)
+def shares():
+    index = pd.MultiIndex.from_product([SHOWN, [50, 200], range(5)])
+    values = np.random.default_rng(1).exponential(0.4, (len(index), 4))
+    return pd.DataFrame(values, index, columns=[*KINDS])
 
 
 KINDS = {
@@ -371,8 +375,9 @@ KINDS = {
 }
 
 
-def test_losses_by_record_stand_beside_both_bounds(audited):
-    found = audited.audit(200, 0)
+def test_losses_by_record_stand_beside_both_bounds():
+    counts = np.random.default_rng(1).poisson(100, 200)
+    found = ppm.audits.exact(counts, public=(90, 110), draws=100, weight_draws=5, random_seed=1)
     figure = plots.loss_by_record(found)
     assert [axes.get_title() for axes in figure.axes] == ["Weighted", "Weighted-M", "Capped"]
     for axes in figure.axes:
@@ -389,62 +394,36 @@ def test_losses_by_record_stand_beside_both_bounds(audited):
     assert not any(np.allclose(one, other) for one, other in zip(shown, shown[1:], strict=False))
 
 
-def test_the_loss_over_draws_is_that_of_the_worst_record(audited):
-    audits = {"One": audited.audit(50, 2), "Two": audited.audit(200, 1)}
-    figure = plots.loss_over_draws(audits)
-    for axes, (title, found) in zip(figure.axes, audits.items(), strict=True):
-        assert axes.get_title() == title
-        curves, edges = axes.lines[::2], axes.lines[1::2]
-        for mechanism, line, edge in zip(
-            ("Weighted", "Weighted-M", "Capped"), curves, edges, strict=True
-        ):
-            here = found.sel(mechanism=mechanism)
-            worst = here["loss_common"].argmax("left_out")
-            loss = np.abs(here["loss_over_draws"].isel(left_out=worst).values)
-            assert line.get_label() == mechanism
-            assert line.get_xdata() == pytest.approx(np.maximum(np.sort(loss), 1e-3))
-            # at every loss the share of the draws above it, half of itself counted
-            above = [(np.sum(loss > x) + 0.5) / loss.size for x in np.sort(loss)]
-            assert line.get_ydata() == pytest.approx(above)
-            assert set(edge.get_xdata()) == {2 * here["local_bound"].item()}
-            assert line.get_color() == edge.get_color() == plots.COLOURS[mechanism]
-
-
-def test_audited_losses_are_shares_of_each_databases_own_bound(audited):
-    figure = plots.audited_losses(audited)
-    data = audited.dataset
+def test_audited_losses_are_shares_of_each_databases_own_bound(shares):
+    figure = plots.audited_losses(shares)
     for axes, (kind, label) in zip(figure.axes, KINDS.items(), strict=True):
         assert axes.get_title() == label
         # a hundredth of a bound can be told from none of it
-        assert axes.get_yscale() == "log"
-        # each seed has a bound of its own
-        ratio = data["share_worst"]
-        if kind != "worst":
-            ratio = data[f"loss_{kind}"] / (2 * data["local_bound"])
-        places = np.linspace(-0.33, 0.33, len(MECHANISMS))
+        assert axes.get_yscale() == "log" and set(axes.lines[0].get_ydata()) == {1.0}
         expected = [
-            (place + offset, *(function(ratio.sel(mechanism=mechanism, size=size))
+            (place + offset, *(function(shares.loc[mechanism, size][kind])
                                for function in (np.min, np.max)))
-            for mechanism, offset in zip(MECHANISMS, places, strict=True)
+            for mechanism, offset in zip(SHOWN, (-0.33, 0, 0.33), strict=True)
             for place, size in enumerate((50, 200))
         ]
         assert segments(axes) == [pytest.approx(tuple(map(float, cell))) for cell in expected]
-        for mechanism in MECHANISMS:
-            middle = ratio.sel(mechanism=mechanism).median("replicate")
-            assert heights(axes, mechanism) == pytest.approx(middle.values)
-        assert set(axes.lines[0].get_ydata()) == {1.0}
+        for mechanism in SHOWN:
+            middle = [shares.loc[mechanism, size][kind].median() for size in (50, 200)]
+            assert heights(axes, mechanism) == pytest.approx(middle)
     # the panels share their axis, named below
     for axes in figure.axes[2:]:
         assert tick_labels(axes.xaxis) == {0: "50", 1: "200"}
-    largest = (data["loss_common"] / data["local_bound"] / 2).max("replicate")
-    assert not np.allclose(data["share_worst"].median("replicate"), largest)
 
 
-def test_shares_over_their_own_bound_are_estimates_with_their_intervals(audited):
-    table = audited.over_own_bound(["fixed", "common"])
+def test_shares_over_their_own_bound_are_estimates_with_their_intervals():
+    shown, kinds = ("Weighted", "Weighted-M", "Capped", "Capped on T"), ("fixed", "common")
+    index = pd.MultiIndex.from_product(
+        [shown, [50, 200], kinds], names=["mechanism", "size", "loss"]
+    )
+    values = np.sort(np.random.default_rng(1).uniform(size=(len(index), 3)), axis=1)
+    table = pd.DataFrame(values, index, columns=["low", "estimate", "high"])
     figure = plots.over_own_bound(table)
-    shown = ("Weighted", "Weighted-M", "Capped", "Capped on T")
-    for axes, kind in zip(figure.axes, ("fixed", "common"), strict=True):
+    for axes, kind in zip(figure.axes, kinds, strict=True):
         assert axes.get_title() == KINDS[kind] and tick_labels(axes.xaxis) == {0: "50", 1: "200"}
         ends = segments(axes)
         for number, mechanism in enumerate(shown):

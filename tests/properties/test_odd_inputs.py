@@ -157,10 +157,6 @@ NUMBERS = {
         lambda v: ppm.histogram_release(v, (0, 90), bins=4, epsilon=1.0, random_seed=1),
         records,
     ),
-    "audits.bounds_by_unit, values": (
-        lambda v: ppm.audits.bounds_by_unit(v, {"one": 1.0}, draws=4, random_seed=1),
-        records.map(lambda v: v + np.arange(N)),
-    ),
     "audits.loss_lower_bound, with_record": (
         lambda v: ppm.audits.loss_lower_bound(v, np.arange(20)), scores,
     ),
