@@ -1194,8 +1194,7 @@ def detection_limits(epsilons):
         axes.plot(rates[name], limit, color=shade, linewidth=2, label=name)
     axes.plot([0, 1], [0, 1], color="0.6", linestyle=":", label="a coin")
     axes.set(
-        xlabel="false alarms: probability of a yes where the value took no part",
-        ylabel="probability of a yes where it did, at the most",
+        xlabel="Rate of false alarms", ylabel="Largest rate of detection",
         xlim=(0, 1), ylim=(0, 1.02),
     )
     axes.legend(title="ε (nats)", frameon=False, loc="lower right")
