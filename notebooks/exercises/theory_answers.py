@@ -1,4 +1,4 @@
-"""Exercises of the chapter on theory: eight households, by hand."""
+"""Exercises of the chapter on theory: what releases cost."""
 
 from types import SimpleNamespace
 
@@ -7,108 +7,10 @@ from checks import exercise
 
 import ppm
 
-SEED = 20220
-
 
 def given():
-    """The eight households, fits with and without weights, and what an attacker has seen."""
-    counts = np.array([3, 4, 4, 5, 5, 6, 7, 18])
-    model = ppm.GammaPoisson(counts, shape=1.0, rate=0.1)
-    first, second, attack = np.random.SeedSequence(SEED).spawn(3)
-    log_lik = model.log_likelihood(model.fit(draws=500, random_seed=first))
-    weights = ppm.record_weights(ppm.record_bounds(log_lik))
-    weighted = model.log_likelihood(model.fit(weights, draws=500, random_seed=second))
-    rng = np.random.default_rng(attack)
-    subsets = rng.integers(0, 2, (40, 8))
-    return SimpleNamespace(
-        households=list("ABCDEFGH"),
-        counts=counts,
-        log_lik=log_lik.values[0],
-        weights=weights,
-        weighted_log_lik=weighted.values[0],
-        scale=0.9,
-        shift=-0.1,
-        releases=3,
-        total_of_all=int(counts.sum()),
-        mean_without_h=float(counts[:-1].mean()),
-        subsets=subsets,
-        noisy_totals=subsets @ counts + rng.integers(-1, 2, 40),
-    )
-
-
-@exercise("one number, the visits of household H")
-def differencing(g):
-    return g.counts[-1], {
-        "A difference of two means is not a household's count: how many households stand behind "
-        "each mean?": g.counts.mean() - g.mean_without_h,
-        "You subtracted the mean of the others from a total. Compare like with like.":
-            g.total_of_all - g.mean_without_h,
-        "Over how many households is the second number a mean?":
-            g.total_of_all - 8 * g.mean_without_h,
-    }, "Turn both published numbers into totals first."
-
-
-@exercise("one whole number for each of the eight households")
-def reconstruction(g):
-    least_squares = np.linalg.lstsq(g.subsets, g.noisy_totals, rcond=None)[0]
-    first_eight = np.linalg.lstsq(g.subsets[:8], g.noisy_totals[:8], rcond=None)[0]
-    return np.rint(least_squares), {
-        "You know something of these values that least squares does not: counts are whole numbers.":
-            least_squares,
-        "Eight equations are enough only without noise. Use all of the totals.": first_eight,
-        "With as many equations as unknowns the noise is taken for signal. Use all of the totals.":
-            np.rint(first_eight),
-        "The average of the totals that contain a household contains the others too. Solve for "
-        "all eight at once.": g.subsets.T @ g.noisy_totals / g.subsets.sum(axis=0),
-    }, "Each total is one linear equation in eight unknowns."
-
-
-@exercise("one bound for each of the eight households")
-def record_bounds(g):
-    bounds = ppm.record_bounds(g.log_lik)
-    return bounds, {
-        "The largest log-likelihood belongs to the most likely draw. A bound is about the largest "
-        "absolute value.": g.log_lik.max(axis=0),
-        "You found the right draws, and kept the sign. A bound is not negative.":
-            g.log_lik.min(axis=0),
-        "This is one number for each draw. Draws stand in rows and records in columns: the "
-        "maximum runs over draws.": np.abs(g.log_lik).max(axis=1),
-        "This is an average over draws. A promise needs the worst of them.":
-            np.abs(g.log_lik).mean(axis=0),
-    }, "See step 1.2 of the algorithm."
-
-
-@exercise("one weight for each of the eight households")
-def weights(g):
-    bounds = ppm.record_bounds(g.log_lik)
-    risk = (bounds - bounds.min()) / np.ptp(bounds)
-    return ppm.record_weights(bounds, scale=g.scale, shift=g.shift), {
-        "At least one of these is no weight: look at the end of step 1.4.":
-            g.scale * (1 - risk) + g.shift,
-        "The riskiest household has the largest of your weights. It should be the other way round.":
-            np.clip(g.scale * risk + g.shift, 0, 1),
-        "Scaling goes from the smallest to the largest bound: the safest household has risk 0.":
-            np.clip(g.scale * (1 - bounds / bounds.max()) + g.shift, 0, 1),
-        "These are the weights for c = 1 and g = 0. The exercise has others.": 1 - risk,
-        "Does the scale multiply the shift as well? Look at the order in step 1.4.":
-            np.clip(g.scale * (1 - risk + g.shift), 0, 1),
-    }, "See steps 1.3 and 1.4 of the algorithm."
-
-
-@exercise("one number, in nats")
-def local_epsilon(g):
-    delta = ppm.local_bound(g.weighted_log_lik, g.weights)
-    return ppm.epsilon(delta, g.releases), {
-        "One Δ pays for the likelihood. What does the normaliser cost?": g.releases * delta,
-        "This is Δ, the bound of the weighted fit. What does a release with it cost?": delta,
-        "This is what one release costs. How many are there?": 2 * delta,
-        "These draws come from the unweighted posterior. Which posterior is released?":
-            2 * g.releases * ppm.local_bound(g.log_lik),
-        "The draws are the right ones. By what is a household's log-likelihood multiplied before "
-        "the maximum?": 2 * g.releases * ppm.local_bound(g.weighted_log_lik),
-        "Multiplying the bounds of step 1 by the weights is not step 2: the posterior has moved.":
-            2 * g.releases * ppm.local_bound(g.log_lik, g.weights),
-    }, "See steps 2 and 3 of the algorithm."
+    """Nothing: its exercises are about the theorem."""
+    return SimpleNamespace()
 
 
 @exercise("two numbers, [ε as a multiple of Δ, the Δ for a total ε of 1]")
@@ -120,21 +22,3 @@ def releases(g):
         "Costs of independent releases add up; no square root is taken.":
             [2 * np.sqrt(20), 1 / (2 * np.sqrt(20))],
     }, "See the corollary on m releases."
-
-
-@exercise("the letters of the households", "abcdefgh")
-def whack_a_mole(g):
-    bounds = ppm.record_bounds(g.log_lik)
-    weighted = ppm.record_bounds(g.weighted_log_lik, g.weights)
-
-    def letters(rises):
-        return {house for house, does in zip(g.households, rises, strict=True) if does}
-
-    return letters(weighted > bounds), {
-        "You compared the bounds before they are multiplied by the weights.":
-            letters(ppm.record_bounds(g.weighted_log_lik) > bounds),
-        "What is the weight of household H, and what does that do to its bound?": {"H"},
-        "These are the households whose bound fell or stayed.": letters(weighted <= bounds),
-        "With draws from the same posterior no weighted bound can rise. Use the draws of the "
-        "weighted fit.": letters(ppm.record_bounds(g.log_lik, g.weights) >= bounds),
-    }, "Compare two lists of bounds, household by household."
