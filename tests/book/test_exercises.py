@@ -104,7 +104,7 @@ def test_four_digits_and_text_are_right_answers():
 
 def test_an_unknown_exercise_is_refused_with_the_accepted_names():
     with pytest.raises(ValueError, match=r"exercise 'weight' \(accepted: differencing, .*weights"):
-        CHAPTERS["theory"]("weight", 1)
+        CHAPTERS["eight_households"]("weight", 1)
 
 
 @pytest.fixture

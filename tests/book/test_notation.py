@@ -54,8 +54,8 @@ def test_every_symbol_leads_to_its_definition_and_to_its_name_in_code(notation):
     ("old", "new"),
     [
         (r'<a [^>]*href="library/[^"]*ppm\.epsilon"[^>]*>(.*?)</a>', r"\1"),
-        (r'<a [^>]*href="\.\./notebooks/theory\.html#def-dp"[^>]*>(.*?)</a>', r"\1"),
-        (r"theory\.html#def-dp", "theory.html#def-no-such-place"),
+        (r'<a [^>]*href="\.\./notebooks/what_it_means\.html#def-dp"[^>]*>(.*?)</a>', r"\1"),
+        (r"what_it_means\.html#def-dp", "what_it_means.html#def-no-such-place"),
         (r"library/pdp\.html", "library/pdq.html"),
     ],
 )

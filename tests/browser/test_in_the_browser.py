@@ -140,7 +140,7 @@ def test_the_tour_sees_every_kind_of_fault_and_no_other(browser, tmp_path):
 
 # name of a page -> what is said at first, and the words of the table's row with the same numbers
 SAID = {
-    "theory": (r"Δ = (\S+) nats, ε of one release = (\S+) nats", {"Weighted"}),
+    "eight_households": (r"Δ = (\S+) nats, ε of one release = (\S+) nats", {"Weighted"}),
     "poisson_contraction": (r"Unweighted (\S+) to (\S+) \(median (\S+)\)", {"Unweighted"}),
     "strict_release": (r"error: mean (\S+) %, median (\S+) %", {"Limits"}),
 }
@@ -188,7 +188,7 @@ def test_without_scripts_and_on_paper_the_static_figure_stays(browser, html):
     for scripts, medium in ((False, "screen"), (True, "print")):
         page = browser.new_context(java_script_enabled=scripts).new_page()
         page.emulate_media(media=medium)
-        page.goto((html / "notebooks" / "theory.html").as_uri(), timeout=0)
+        page.goto((html / "notebooks" / "eight_households.html").as_uri(), timeout=0)
         assert page.locator("figure img").first.is_visible()
         assert page.locator(".moving svg").count() == scripts
         assert page.locator(".moving").is_visible() == (not scripts)
