@@ -41,8 +41,8 @@ run: env ## run one notebook: NB=poisson_contraction ARGS='-p replicates=50'; `m
 classroom: env ## make chapters and exercises to hand out, and the solutions: _build/classroom
 	@"$(RUN)" -m ppm_book.studio classroom make
 
-pdf: book ## build the book and print it, with Chromium: _build/book.pdf
-	@"$(RUN)" -m ppm_book.studio pdf
+pdf: book ## build the book and print it, with Chromium, in _build: ARGS=--whole for every page
+	@"$(RUN)" -m ppm_book.studio pdf $(ARGS)
 
 # on every core a process of one thread that takes tests over when its own are done; four at the
 # most, because one that has compiled many models holds more than a gigabyte

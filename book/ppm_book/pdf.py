@@ -1,15 +1,20 @@
-"""Print the book that was built: all pages as one PDF, from a headless Chromium."""
+"""Print the book that was built as one PDF, from a headless Chromium."""
 
 import re
 import shutil
 import tempfile
 from pathlib import Path
 
+import yaml
+from bs4 import BeautifulSoup
+
 from ppm_book.page import ROOT
 from ppm_book.pages import Failed, sphinx
 from ppm_book.studio import state_of_pages
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "msedge")
+# pages that only the whole edition has, with those below them
+REFERENCE = ("book/library/index", "exercises/solutions")
 
 
 def find_chromium():
@@ -28,8 +33,49 @@ def print_page(page, target):
         tab.pdf(path=target, tagged=True, outline=True, prefer_css_page_size=True)
 
 
-def make():
-    """Print ``_build/html`` into ``_build/book.pdf``, for its owner only if the book is."""
+def for_paper(html, whole=False):
+    """The page that holds the book, with a title page, and links to places on it or on the web."""
+    soup = BeautifulSoup(html, "html.parser")
+    for name in () if whole else REFERENCE:
+        if start := soup.find(id=f"document-{name}"):
+            start.find_next_sibling("section").decompose()
+            start.decompose()
+    # what the theme has for screens, and its own list of contents
+    away = "a.headerlink, .bd-sidebar-primary, .bd-sidebar-secondary, #jb-print-docs-body"
+    for element in soup.select(away):
+        element.decompose()
+    places = {element["id"] for element in soup.find_all(id=True)}
+    for link in soup.select("a[href]"):
+        if not link["href"].startswith(("http", "mailto:")):
+            place = link["href"].partition("#")[2]
+            del link["href"]
+            if place in places:
+                link["href"] = f"#{place}"
+    settings = yaml.safe_load((ROOT / "_config.yml").read_text("utf-8"))
+    front = soup.new_tag("div", attrs={"class": "title-page"})
+    front.append(soup.new_tag("p", attrs={"class": "title"}, string=settings["title"]))
+    front.append(soup.new_tag("p", string=f"{settings['author']}, {settings['copyright']}"))
+    contents = soup.new_tag("ul")
+    for start in soup.select("span[id^=document-]"):
+        # pages of a part of the appendix are not chapters
+        if start["id"].count("/") < 2 or start["id"].endswith("/index"):
+            heading = start.find_next(re.compile("^h[1-6]$")).get_text(" ", strip=True)
+            entry = soup.new_tag("li")
+            entry.append(soup.new_tag("a", href=f"#{start['id']}", string=heading))
+            contents.append(entry)
+    front.append(contents)
+    soup.select_one("article").insert(0, front)
+    return str(soup)
+
+
+def make(whole=False):
+    """Print ``_build/html`` into a PDF, for its owner only if the book is.
+
+    Parameters
+    ----------
+    whole : bool, default False
+        Whether the reference of the library and the solutions are printed too.
+    """
     build = ROOT / "_build"
     if not (build / "html").is_dir() or find_chromium() is None:
         raise Failed("a PDF needs the book (make book) and Chromium or Chrome")
@@ -40,10 +86,7 @@ def make():
         sphinx(build / "stage", pages, strict=False, builder="singlehtml")
         # Sphinx writes it where the introduction lies, with addresses as seen from the top
         html = max(pages.rglob("*.html"), key=lambda file: file.stat().st_size).read_text("utf-8")
-        # links lead to places on this page or to the web
-        html = re.sub(r'(<a\b[^>]*\bhref=")[^"#:]*(#[^"]*")', r"\1\2", html)
-        html = re.sub(r'(<a\b[^>]*?) href="(?!#|https?:|mailto:)[^"]*"', r"\1", html)
-        (pages / "book.html").write_text(html, "utf-8")
+        (pages / "book.html").write_text(for_paper(html, whole), "utf-8")
         print_page(pages / "book.html", pages / "book.pdf")
         (pages / "book.pdf").chmod((build / "html").stat().st_mode & 0o666)
-        return [shutil.move(pages / "book.pdf", build / "book.pdf")]
+        return [shutil.move(pages / "book.pdf", build / ("whole.pdf" if whole else "book.pdf"))]

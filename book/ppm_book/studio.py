@@ -342,7 +342,9 @@ def main(arguments=None):
     collect = rooms.add_parser("collect", help="check notebooks that were handed in; runs them")
     collect.add_argument("folder", metavar="FOLDER", help="a folder or a notebook per student")
     collect.add_argument("--seconds", metavar="N", type=int, default=60, help="limit of a cell")
-    commands.add_parser("pdf", help="print the book that was built into one file")
+    paper = commands.add_parser("pdf", help="print the book that was built into one file")
+    paper.add_argument("--whole", action="store_true",
+                       help="with the reference of the library and the solutions")
     options = parser.parse_args(arguments)
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
@@ -397,7 +399,7 @@ def _do(options):
     else:
         from ppm_book import pdf
 
-        print(*(f"Made {file}" for file in pdf.make()), sep="\n")
+        print(*(f"Made {file}" for file in pdf.make(options.whole)), sep="\n")
 
 
 if __name__ == "__main__":
