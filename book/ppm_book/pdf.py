@@ -14,7 +14,7 @@ from ppm_book.studio import state_of_pages
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "msedge")
 # pages that only the whole edition has, with those below them
-REFERENCE = ("book/library/index", "exercises/solutions")
+REFERENCE = ("book/library/index", "book/parameters", "book/checks", "book/instructors")
 
 
 def find_chromium():
@@ -74,7 +74,8 @@ def make(whole=False):
     Parameters
     ----------
     whole : bool, default False
-        Whether the reference of the library and the solutions are printed too.
+        Whether the pages for looking things up are printed too: the library, parameters, checks,
+        and those for instructors, with all solutions.
     """
     build = ROOT / "_build"
     if not (build / "html").is_dir() or find_chromium() is None:

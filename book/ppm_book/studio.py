@@ -344,7 +344,7 @@ def main(arguments=None):
     collect.add_argument("--seconds", metavar="N", type=int, default=60, help="limit of a cell")
     paper = commands.add_parser("pdf", help="print the book that was built into one file")
     paper.add_argument("--whole", action="store_true",
-                       help="with the reference of the library and the solutions")
+                       help="with the reference pages, the guide for instructors and solutions")
     options = parser.parse_args(arguments)
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:

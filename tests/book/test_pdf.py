@@ -17,3 +17,17 @@ def test_a_page_is_printed_with_an_outline_and_tags(tmp_path):
     printed = (tmp_path / "page.pdf").read_bytes()
     # the outline names both headings, and the structure is there for screen readers
     assert printed.count(b"/Title") >= 3 and b"/StructTreeRoot" in printed
+
+
+def test_paper_has_a_title_page_and_the_whole_edition_what_is_looked_up():
+    book = """<article><section><h1>Start</h1>
+    <span id="document-notebooks/one"></span><section id="one"><h2>One<a class="headerlink"
+    href="#one">#</a></h2><a href="intro.html#one">up</a> <a href="intro.html#gone">away</a>
+    <a href="#document-book/library/index">library</a></section>
+    <span id="document-book/library/index"></span><section><h2>The library</h2></section>
+    </section></article>"""
+    short, whole = (pdf.for_paper(book, edition) for edition in (False, True))
+    entry = '<li><a href="#document-book/library/index">The library</a></li>'
+    assert entry in whole and "The library" not in short
+    assert '<li><a href="#document-notebooks/one">One</a></li>' in short
+    assert '<a href="#one">up</a> <a>away</a>' in short and "<a>library</a>" in short
