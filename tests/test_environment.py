@@ -28,6 +28,8 @@ def disagreements(lock, project, conda):
     project = tomllib.loads(project)["project"]
     groups = [project["dependencies"], *project["optional-dependencies"].values()]
     for wanted in (Requirement(text) for group in groups for text in group):
+        if wanted.name == project["name"]:
+            continue
         version = versions.get(canonicalize_name(wanted.name))
         if version is None or version not in wanted.specifier:
             told.append(f"{wanted} is locked as {version}")

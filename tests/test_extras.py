@@ -73,4 +73,4 @@ def test_the_extras_bring_what_messages_and_readme_say():
     text = " ".join((ROOT / "README.md").read_text("utf-8").split())
     said = re.search(r"`pip install \.` brings ([\w, -]+) only", text).group(1)
     assert names(re.split(r", | and ", said)) == names(PROJECT["dependencies"])
-    assert set(re.findall(r"'\.\[(\w+)\]'", text)) == set(EXTRAS)
+    assert set(re.findall(r"'\.\[(\w+)\]'", text)) == {"jupyter", *EXTRAS}
