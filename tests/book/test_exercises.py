@@ -311,3 +311,24 @@ def test_what_is_handed_in_is_checked_beside_the_original_checks(tmp_path):
     assert set(table.loc["Zoë"].filter(like=name)) == {"right"}
     assert table["unread files"]["empty"] == f"empty/{name}.ipynb "
     assert page.read_text("utf-8").count("&lt;b&gt; &amp; ε") == 3
+
+
+def test_the_plans_of_the_guide_add_up():
+    minutes = {
+        cell.id: cell.metadata["minutes"] for name in CHAPTERS
+        for cell in nbformat.read(ROOT / FOLDER / f"{name}.ipynb", 4).cells
+        if "minutes" in cell.metadata
+    }
+    guide = (ROOT / "book" / "teaching.md").read_text("utf-8")
+    plans = re.findall(r"^### [^\n]*\((\d+) minutes\)\n(.*?)(?=^##)", guide, re.M | re.S)
+    assert len(plans) == 3
+    for whole, plan in plans:
+        tables = plan.split("\n\n")
+        in_class, *sheets = ([re.match(r"\| (\d+) \|(.*)", row).groups()
+                              for row in table.split("\n")[2:]]
+                             for table in map(str.strip, tables) if table.startswith("|"))
+        assert sum(int(told) for told, _ in in_class) == int(whole)
+        for told, row in in_class:
+            assert sum(minutes[label] for label in re.findall("`(ex-.*?)`", row)) <= int(told)
+        for told, row in (line for sheet in sheets for line in sheet):
+            assert sum(minutes[label] for label in re.findall("`(ex-.*?)`", row)) == int(told)
