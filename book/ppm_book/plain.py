@@ -57,6 +57,8 @@ class Words:
             self.labels[label] = name, f"the section “{told}”" if told else "the passage"
         for formula, label in re.findall(r"\$\$\n([^$]*)\n\$\$ \((.+)\)", text):
             self.labels[label] = name, f"${formula}$"
+        for label in re.findall(r"^:name: *(fig-\S+)", text, re.M):
+            self.labels[label] = name, "a figure"
         for cell in cells:
             if label := cell.metadata.get("mystnb", {}).get("figure", {}).get("name"):
                 self.labels[label] = name, "a figure"
@@ -82,11 +84,11 @@ class Words:
             if told or role == "term":
                 return told or label
             if role == "doc":
-                found = self.titles[Path(label).name]
+                found = self.titles.get(Path(label).name, f"“{label}”")
             elif label in numbers:
                 found = numbers[label]
             else:
-                place, found = self.labels[label]
+                place, found = self.labels.get(label, (name, f"“{label}”"))
                 if place != name and role in ("ref", "numref", "prf:ref") and place in self.titles:
                     # exercises stand at the end of their chapter
                     found += f" of {self.titles[place]}" * ("exercise" not in found)

@@ -160,6 +160,8 @@ def test_plain_chapters_have_no_syntax_of_the_book(name):
     nbformat.validate(chapter)
     text = "\n".join(cell.source for cell in chapter.cells if cell.cell_type == "markdown")
     assert not re.search(r"\{[\w:-]+\}`|^ *[`:]{3,}\{|^\(\S+\)=$", text, re.M)
+    # a label without words
+    assert not re.search(r"“[./a-z]+([-_][a-z]+)+”", text)
     # a formula that goes on in the next line of a quote would have the quote's mark in it
     assert all(line.count("$$") % 2 == 0 for line in re.findall("^> .*", text, re.M))
     tags = [cell.metadata.get("tags", ()) for cell in chapter.cells]
