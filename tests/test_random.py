@@ -23,7 +23,6 @@ MIXTURE = ppm.FiniteMixture(
 FIT = POISSON.fit(draws=50, random_seed=0)
 # a prior that is not nearly flat, as limits need
 PROPER = ppm.GammaPoisson(COUNTS, shape=2.0, rate=0.4)
-PUBLIC = PROPER.log_likelihood(FIT)
 MIXTURE_FIT = MIXTURE.fit(draws=50, random_seed=0)
 RESULT = ppm.PseudoPosteriorMechanism(POISSON).run(draws=50, random_seed=0)
 SWEEP = ppm.studies.sweep(
@@ -106,12 +105,6 @@ CALLS = {
     "ConsumerExpenditure.subsample": lambda seed: HOUSEHOLDS.subsample(9, random_seed=seed).table[
         "income"
     ],
-    "studies.coverage": lambda seed: ppm.studies.coverage(
-        "counts", [50], replicates=3, draws=20, random_seed=seed
-    ).dataset["estimate"],
-    "studies.strict_releases": lambda seed: ppm.studies.strict_releases(
-        PROPER, [0.5], PUBLIC, draws=20, releases=2, random_seed=seed
-    ).entries[0].synthetic,
     "studies.random_shards": lambda seed: np.concatenate(
         ppm.studies.random_shards(12, 3, random_seed=seed)
     ),

@@ -1317,7 +1317,7 @@ def coverage_by_rule(coverage, rules, *, nominal=0.95):
     ----------
     coverage : pandas.Series
         Shares from 0 to 1, with the index levels ``model``, ``quantity``, ``mechanism`` and
-        ``rule``: from what :meth:`ppm.studies.CoverageStudy.table` returns.
+        ``rule``.
     rules : sequence of str
         Rules to show, at most six.
     nominal : float, default 0.95

@@ -6,24 +6,26 @@ import numpy as np
 from checks import exercise
 from scipy import stats
 
-import ppm
+from ppm_book import coverage
 
 SEED = 2003
 
 
 def given():
     """Releases of working hours, averages with public predictors, and intervals of a study."""
-    streams = np.random.SeedSequence(SEED).spawn(4)
-    hours, regression, many, study = map(np.random.default_rng, streams)
+    *streams, study = np.random.SeedSequence(SEED).spawn(4)
+    hours, regression, many = map(np.random.default_rng, streams)
     weight = 0.25
     released = _releases(hours, weight, 5, 400)
     averages, variances = _with_predictors(regression, 5, 300)
     repeated = _releases(many, weight, 200, 400)
-    intervals = ppm.studies.coverage(
-        "regression", [400], replicates=200, draws=50, random_seed=study
-    ).dataset.sel(
-        quantity="90th percentile", mechanism="DPweighted", rule="partially synthetic", size=400
-    )
+    # the 90th percentile under DPweighted, from 200 databases of 400 records
+    model = coverage.Regression()
+    settings = {"replicates": 200, "releases": 5, "draws": 50, "scale": 1.0, "shift": 0.0}
+    tasks, _ = coverage.tasks(model, 400, **settings, random_seed=study)
+    place = ..., coverage.MECHANISMS.index("DPweighted"), [*model.truth].index("90th percentile")
+    found = np.stack([coverage.one_database(task)[place] for task in tasks], axis=1)
+    estimates, low, high = np.transpose([_combined(*pair) for pair in found.swapaxes(0, 1)])
     return SimpleNamespace(
         weight=weight,
         estimate=38.2,
@@ -32,10 +34,10 @@ def given():
         averages=averages,
         variances=variances,
         numbers=np.array([1, 2, 5, 20]),
-        truth=float(intervals["truth"]),
-        estimates=intervals["estimate"].values,
-        low=intervals["low"].values,
-        high=intervals["high"].values,
+        truth=float(model.truth["90th percentile"]),
+        estimates=estimates,
+        low=low,
+        high=high,
         many_averages=repeated.mean(axis=1),
         many_variances=repeated.var(axis=1, ddof=1) / repeated.shape[1],
     )
@@ -61,6 +63,13 @@ def _with_predictors(rng, releases, n, *, slope=3.0):
 def _around(centre, variance, distribution=stats.norm):
     """An interval of 95 per cent."""
     return centre + np.array([-1, 1]) * distribution.ppf(0.975) * np.sqrt(variance)
+
+
+def _combined(estimates, variances):
+    """Estimate and interval by the rule for partially synthetic data."""
+    m, within, between = len(estimates), variances.mean(), estimates.var(ddof=1)
+    student = stats.t((m - 1) * (1 + within * m / between) ** 2)
+    return estimates.mean(), *_around(estimates.mean(), within + between / m, student)
 
 
 @exercise("the letters of the sentences that hold", "abcdef")
@@ -111,10 +120,9 @@ def from_tables(g):
     m, n = g.released.shape
     means, squares = g.released.mean(axis=1), g.released.var(axis=1, ddof=1)
     within, between = squares.mean() / n, means.var(ddof=1)
-    combined = ppm.studies.combine_releases(means, squares / n)
     mean, variance = means.mean(), within + between / m
     freedom = (m - 1) * (1 + within * m / between) ** 2
-    return [combined.low, combined.high], {
+    return _combined(means, squares / n)[1:], {
         "Five releases do not have five times the information of the confidential records.":
             _around(mean, g.released.var(ddof=1) / (m * n)),
         "You divided the wrong one of the two variances by m.":

@@ -11,19 +11,13 @@ _EXPORTS = {
     "Sweep": "ppm.studies.sweep_results",
     "SweepEntry": "ppm.studies.sweep_results",
     "match_local_bound": "ppm.studies.scalar_search",
-    "strict_releases": "ppm.studies.strict_releases",
-    "StrictReleases": "ppm.studies.strict_releases",
     "sharded_release": "ppm.studies.sharded_releases",
     "ShardedRelease": "ppm.studies.sharded_releases",
     "random_shards": "ppm.studies.sharded_releases",
     "compare_starts": "ppm.studies.starting_points",
-    "combine_releases": "ppm.studies.combining",
-    "CombinedEstimate": "ppm.studies.combining",
     "measure_cost": "ppm.studies.cost_model",
     "fit_cost": "ppm.studies.cost_model",
     "CostFit": "ppm.studies.cost_model",
-    "coverage": "ppm.studies.coverage_study",
-    "CoverageStudy": "ppm.studies.coverage_study",
 }
 
 __all__ = [*_EXPORTS]

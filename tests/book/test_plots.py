@@ -606,11 +606,13 @@ def test_lines_and_bars_are_among_the_data_of_a_figure_and_marks_of_others_are_n
 
 
 def test_coverage_stands_in_the_panel_and_row_it_belongs_to():
-    study = ppm.studies.coverage("counts", [50], replicates=8, draws=20, random_seed=1)
-    coverage = pd.concat({"counts": study.table()}, names=["model"]).xs(50, level="size")[
-        "coverage"
-    ]
     rules = ["one release as real", "partially synthetic"]
+    levels = {
+        "model": ["counts"], "quantity": ["mean", "share above 113"],
+        "mechanism": ["Plug-in", "Unweighted", "Limits"], "rule": rules,
+    }
+    index = pd.MultiIndex.from_product(levels.values(), names=levels)
+    coverage = pd.Series(np.linspace(0.6, 0.99, len(index)), index)
     figure = plots.coverage_by_rule(coverage, rules)
     titles = [axes.get_title() for axes in figure.axes if axes.get_visible()]
     assert titles == ["counts: mean", "counts: share above 113"]

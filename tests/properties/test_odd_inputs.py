@@ -72,12 +72,6 @@ NUMBERS = {
         lambda v: ppm.censoring.censoring_limits(2.0, v)[1], log_liks,
     ),
     "exceedance, bounds": (lambda v: ppm.exceedance(v, 20.0), records),
-    "studies.strict_releases, reference": (
-        lambda v: ppm.studies.strict_releases(
-            MODEL, [2.0], v, releases=2, draws=20, random_seed=1
-        ).entries[0].synthetic,
-        log_liks,
-    ),
     "pdp.loss_exceedance, losses": (lambda v: ppm.pdp.loss_exceedance(v, 20.0), records),
     "pdp.loss_exceedance, epsilon": (
         lambda v: ppm.pdp.loss_exceedance(np.arange(1.0, N + 1), v), records,
@@ -146,12 +140,6 @@ NUMBERS = {
     ),
     "risk.match_risks, releases or synthetic": (
         lambda v: ppm.risk.match_risks(np.arange(1.0, N + 1), {"a": v}, radius=0.5), several,
-    ),
-    "studies.combine_releases, estimates": (
-        lambda v: ppm.studies.combine_releases(v, np.ones(N)), records,
-    ),
-    "studies.combine_releases, variances": (
-        lambda v: ppm.studies.combine_releases(np.arange(N), v), records,
     ),
     "histogram_release, values": (
         lambda v: ppm.histogram_release(v, (0, 90), bins=4, epsilon=1.0, random_seed=1),

@@ -1,4 +1,4 @@
-"""Properties of utility, risk, combined estimates, scales of income and the histogram."""
+"""Properties of utility, risk, scales of income and the histogram."""
 
 import numpy as np
 import pandas as pd
@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 from layouts import HUGE, TINY, matrices, unit_interval, vectors
 
 import ppm
-from ppm.studies.combining import RULES
 from ppm_book import survey
 
 # any scale of these keeps all of their digits
@@ -225,35 +224,6 @@ def test_huge_and_tiny_values_have_risks_too(values, radius):
     for relative in (True, False):
         found = ppm.risk.identification_risks(values, radius=radius, relative=relative)
         assert np.all((found >= 0) & (found <= 1))
-
-
-# ---- combining releases --------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("rule", RULES)
-@given(st.integers(2, 6), st.floats(-100.0, 100.0), scales, st.data())
-def test_combined_estimates_move_with_the_unit_and_do_not_see_the_order(
-    rule, releases, shift, scale, data
-):
-    estimates = data.draw(vectors(st.floats(-100.0, 100.0), least=releases, most=releases))
-    variances = data.draw(vectors(st.floats(0.01, 10.0), least=releases, most=releases))
-    found = ppm.studies.combine_releases(estimates, variances, rule=rule)
-    assert found.low <= found.estimate <= found.high and found.variance > 0
-    assert found.degrees_of_freedom >= 1
-    order = data.draw(st.permutations(range(releases)))
-    moved = ppm.studies.combine_releases(estimates[order], variances[order], rule=rule)
-    for name in ("estimate", "variance", "low", "high"):
-        assert getattr(moved, name) == pytest.approx(getattr(found, name), rel=1e-6, abs=1e-6)
-    other = ppm.studies.combine_releases(
-        scale * estimates + shift, scale**2 * variances, rule=rule
-    )
-    assert other.variance == pytest.approx(scale**2 * found.variance, rel=1e-5, abs=1e-9)
-    for name in ("estimate", "low", "high"):
-        assert getattr(other, name) == pytest.approx(
-            scale * getattr(found, name) + shift, rel=1e-4, abs=1e-3 * (1 + scale)
-        )
-    wider = ppm.studies.combine_releases(estimates, variances, rule=rule, confidence=0.99)
-    assert wider.low <= found.low and found.high <= wider.high
 
 
 # ---- scales of income ----------------------------------------------------------------------------

@@ -31,11 +31,6 @@ def households():
 def studies(households):
     """Name to a study of two parts, and one of the first part alone, each a function."""
 
-    def coverage(sizes, **where):
-        return ppm.studies.coverage(
-            "counts", sizes, replicates=3, draws=20, random_seed=3, **where
-        ).dataset
-
     def settings(components, **where):
         return open_settings.settings(
             households, components, transformations=[ASINH], **SHORT, **where
@@ -47,13 +42,12 @@ def studies(households):
         ).dataset
 
     return {
-        "coverage": (partial(coverage, [50, 60]), partial(coverage, [50])),
         "settings": (partial(settings, [1, 2]), partial(settings, [1])),
         "equal bounds": (partial(equal, [(1, LOG), (2, ASINH)]), partial(equal, [(1, LOG)])),
     }
 
 
-@pytest.mark.parametrize("name", ["coverage", "settings", "equal bounds"])
+@pytest.mark.parametrize("name", ["settings", "equal bounds"])
 def test_numbers_are_those_without_an_engine(studies, name, threads, tmp_path):
     both, first = studies[name]
     plain = both()
