@@ -3,7 +3,7 @@
 Three things are timed in turn in one process, several rounds, so that a slow moment of the machine
 hits all of them:
 
-- the whole study (three mechanisms, every size);
+- the whole study (three mechanisms, every size), by the chapter's own cells;
 - drawing its data sets and its posterior draws alone, with nothing computed from them;
 - the study from full draws x records matrices, which is what the mechanism does for a model of
   which nothing special is known (a few databases only, scaled up).
@@ -13,7 +13,9 @@ Run it with ``make benchmark`` or ``python benchmarks/contraction.py [--rounds 5
 
 import argparse
 import time
+from pathlib import Path
 
+import nbformat
 import numpy as np
 
 import ppm
@@ -23,11 +25,17 @@ REPLICATES, DRAWS, MEAN, TRUNCATE_AT = 400, 1000, 100.0, 3.5
 SAMPLED_DATABASES = 4
 
 
+CHAPTER = Path(__file__).parents[1] / "notebooks" / "poisson_contraction.ipynb"
+
+
 def whole_study(seed):
-    ppm.studies.contraction(
-        SIZES, replicates=REPLICATES, draws=DRAWS, mean=MEAN, truncate_at=TRUNCATE_AT,
-        random_seed=seed,
-    )
+    names = {"seed": seed, "draws": DRAWS, "mean": MEAN, "truncate_at": TRUNCATE_AT}
+    for cell in nbformat.read(CHAPTER, 4).cells:
+        if cell.id in ("imports", "fit", "one-database"):
+            exec(cell.source, names)
+    for n in SIZES:
+        for number in range(REPLICATES):
+            names["one_database"]((n, number))
 
 
 def draws_alone(seed):

@@ -1,19 +1,16 @@
 """Every public function that draws takes the same kinds of ``random_seed``, to the same effect."""
 
 import inspect
-from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
 from public_names import book_names, public_names
-from study_models import counts
 
 import ppm
 from ppm._random import generator, seed_sequence, streams
 from ppm_book import survey
 
 RNG = np.random.default_rng(4)
-ONE_THREAD = ThreadPoolExecutor(1)
 COUNTS = RNG.poisson(6, 12)
 VALUES = RNG.normal(size=(2, 12))
 POISSON = ppm.GammaPoisson(COUNTS)
@@ -30,7 +27,6 @@ SWEEP = ppm.studies.sweep(
     conditional_labels=True,
 )
 HOUSEHOLDS = survey.simulate(40, random_seed=0)
-STUDY = ppm.studies.contraction([5], replicates=4, draws=20, random_seed=0)
 
 
 def one_normal(seed):
@@ -54,13 +50,6 @@ def scores_of_a_test(seed):
 
 #: function or method -> what it draws from a seed, as numbers
 CALLS = {
-    "studies.contraction": lambda seed: ppm.studies.contraction(
-        [5], replicates=2, draws=20, random_seed=seed
-    ).dataset["local_bound"],
-    "studies.contraction_by_fits": lambda seed: ppm.studies.contraction_by_fits(
-        counts, ppm.GammaPoisson, [5], replicates=2, draws=20, random_seed=seed,
-        executor=ONE_THREAD,
-    ).dataset["local_bound"],
     "audits.exact": lambda seed: ppm.audits.exact(
         COUNTS, public=(3.0, 9.0), draws=20, weight_draws=2, random_seed=seed
     )["bound"],
@@ -105,13 +94,6 @@ CALLS = {
     "ConsumerExpenditure.subsample": lambda seed: HOUSEHOLDS.subsample(9, random_seed=seed).table[
         "income"
     ],
-    "studies.random_shards": lambda seed: np.concatenate(
-        ppm.studies.random_shards(12, 3, random_seed=seed)
-    ),
-    "studies.sharded_release": lambda seed: ppm.studies.sharded_release(
-        lambda rows: ppm.GammaPoisson(COUNTS[rows], shape=2.0, rate=0.4), 12, 3,
-        ppm.Censoring(-3, -2), draws=20, random_seed=seed,
-    ).synthetic,
     "histogram_release": lambda seed: ppm.histogram_release(
         VALUES[0], (-2, 2), bins=4, epsilon=1.0, releases=2, random_seed=seed
     ).synthetic,

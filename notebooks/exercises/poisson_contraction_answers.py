@@ -18,7 +18,7 @@ def given():
     model = ppm.GammaPoisson(counts, shape=20.0, rate=0.2)
     fit = model.fit(draws=500, random_seed=draws)
     bounds = ppm.record_bounds(model.log_likelihood(fit))
-    found = ppm.studies.contraction([100, 400], replicates=100, draws=200, random_seed=study)
+    databases = [np.random.default_rng(each) for each in study.spawn(100)]
     return SimpleNamespace(
         counts=counts,
         shape=20.0,
@@ -28,11 +28,21 @@ def given():
         weights=ppm.record_weights(bounds),
         count=130,
         M=3.5,
-        study_bounds=found.dataset["local_bound"].sel(mechanism="Weighted-M", size=400).values,
+        study_bounds=np.array([_truncated_bound(rng) for rng in databases]),
         epsilon=7.15,
         databases=400,
         factor=1.02,
     )
+
+
+def _truncated_bound(rng):
+    """Local bound of one database of 400 counts under Weighted-M."""
+    model = ppm.GammaPoisson(rng.poisson(100, 400))
+    fit = model.fit(draws=200, random_seed=rng)
+    bounds = ppm.record_bounds(model.log_likelihood(fit))
+    weights = ppm.record_weights(bounds, truncate_at=3.5)
+    fit = model.fit(weights, draws=200, random_seed=rng)
+    return ppm.local_bound(model.log_likelihood(fit), weights)
 
 
 @exercise("two numbers, [shape, rate] of the pseudo posterior")

@@ -78,7 +78,7 @@ def sweep(
         synthesizer with a method ``fingerprint()``, which :class:`ppm.PyMCSynthesizer` does not
         have.
     executor : concurrent.futures.Executor, optional
-        Where the fits run, each as one task: as for :func:`contraction_by_fits`. The numbers do
+        Where the fits run, each as one task. The numbers do
         not depend on it. A setting one of whose fits fails there is a row of ``failures``.
     progress : bool, default False
         Show one progress bar for all fits on standard error: sweeps of the sampler done, of those

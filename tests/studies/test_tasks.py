@@ -856,19 +856,6 @@ def test_packages_below_this_environment_are_known_by_their_version(tmp_path, mo
     assert engine.name_of(ppm_test_mine.Odd()) == "an error of the study's own code"
 
 
-def test_a_study_of_another_class_is_computed_and_not_found(tmp_path):
-    for_each = []
-    for name in (".poisson(self.mean, n)", ".geometric(1 / self.mean, n)"):
-        simulate = made(SIMULATION.replace(".poisson(self.mean, n)", name), "Poisson")(10)
-        with ThreadPoolExecutor(1) as executor:
-            study = ppm.studies.contraction_by_fits(
-                simulate, ppm.GammaPoisson, [20], replicates=2, draws=20, random_seed=1,
-                executor=executor, store=tmp_path,
-            )
-        for_each.append(study.dataset["local_bound"].values)
-    assert not np.any(for_each[0] == for_each[1])
-
-
 @pytest.mark.parametrize(
     "use",
     [
