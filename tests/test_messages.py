@@ -312,7 +312,7 @@ ENTRIES = {
         VALUES,
     ),
     "plots.statistic_violins": (
-        lambda v: plots.statistic_violins({"Data": v}, "mean"),
+        lambda v: plots.statistic_violins({"mean": {"Data": v}}),
         VALUES,
     ),
     "plots.worked_example_weights": (

@@ -35,21 +35,19 @@ def chains_in_one_pool(function):
 
 @page.kept()
 @chains_in_one_pool
-def fit(model, weights, draws, releases, seed, censor=None):
-    """Fit the model with these weights; keep its terms' extremes and synthetic values."""
+def fit(model, weights, draws, releases, seed):
+    """Draw from the pseudo posterior, and keep what bounds and releases need."""
     of_fit, of_release = np.random.SeedSequence(seed).spawn(2)
-    limits = {} if censor is None else {"censor": censor}
-    posterior = model.fit(weights, draws=draws, random_seed=of_fit, **limits)
-    log_lik = model.log_likelihood(posterior).values  # chain, draw, record
-    terms = weights * log_lik if censor is None else censor.terms(log_lik, weights)
+    posterior = model.fit(weights, draws=draws, random_seed=of_fit)
+    terms = weights * model.log_likelihood(posterior).values  # chain, draw, record
     synthetic = model.predict(posterior, releases=releases, random_seed=of_release)
     return {
         "weights": weights,
-        "bounds": np.abs(terms).max(axis=(0, 1)),  # of each record; the largest is Δ
+        "bounds": np.abs(terms).max(axis=(0, 1)),  # the largest is Δ
         "oscillations": np.ptp(terms, axis=(0, 1)),
-        "synthetic": synthetic.values,  # release, record
-        "largest": np.abs(terms).max(axis=2),  # chain, draw: its maximum is Δ again
+        "largest": np.abs(terms).max(axis=2),
         "total": terms.sum(axis=2),
+        "synthetic": synthetic.values,
     }
 
 

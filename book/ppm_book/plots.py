@@ -7,16 +7,15 @@ from textwrap import fill
 
 import numpy as np
 
-from ppm._validation import as_array, as_list, as_numbers, needed_for
+from ppm._validation import as_array, as_numbers, needed_for
 from ppm._validation import shown as quoted
-from ppm.mechanism import entry_label
 from ppm_book.survey.expenditure import SIMULATED
 
 __all__ = [
     "by_size", "exceedance_curves", "loss_by_record",
     "audited_losses", "over_own_bound", "bound_growth", "worked_example_weights",
     "posterior_densities", "income_density", "record_bound_violins", "statistic_violins",
-    "group_intervals", "sweep_violins", "settings_bounds", "equal_bounds", "detection_limits",
+    "bounds_along", "sweep_violins", "settings_bounds", "equal_bounds", "detection_limits",
     "utility_by_epsilon", "coverage_by_rule", "losses_by_rule",
     "bias_and_spread",
 ]
@@ -63,7 +62,6 @@ STRICT_STYLES = (
 UNITLESS = ("Gini coefficient",)
 # what a figure hands to the page besides its picture
 FIGURE_TYPE = "application/vnd.ppm.figure+json"
-NOT_COMPUTED = "not computed\nin this edition"
 NO_ERROR = "it is 0 in the data:\nno error in per cent"
 # a mark of a fit whose chains disagree
 HOLLOW = {"markerfacecolor": "white", "linestyle": "none"}
@@ -835,15 +833,13 @@ def income_density(income, *, simulated=False):
     return figure
 
 
-def record_bound_violins(bounds, *, places=None, simulated=False):
+def record_bound_violins(bounds, *, simulated=False):
     """Distribution of the records' bounds under several synthesizers.
 
     Parameters
     ----------
     bounds : dict of str to array_like, shape (records,)
-        Bounds in nats by mechanism label.
-    places : sequence of str, optional
-        Labels in order. A label without bounds keeps its place, marked as not computed.
+        Bounds in nats by mechanism label, in order.
     simulated : bool, default False
         Whether to mark the figure as simulated.
 
@@ -861,26 +857,21 @@ def record_bound_violins(bounds, *, places=None, simulated=False):
     >>> [text.get_text() for text in figure.axes[0].texts]
     ['Δ = 20.00', 'Δ = 2.00']
     """
-    places = list(bounds) if places is None else list(places)
     # the infinite bound of an impossible record is written, but has no place on the axis
     finite = {label: as_numbers(f"bounds: {label}", values) for label, values in bounds.items()}
     finite = {label: values[np.isfinite(values)] for label, values in finite.items()}
     figure, axes = _figure(7.4, 4.4)
     _tidy(axes)
     axes.set_yscale("symlog", linthresh=1.0)
-    for position, label in enumerate(places):
-        if label not in bounds:
-            _not_computed(axes, position)
-            continue
-        values = finite[label]
+    for position, (label, values) in enumerate(finite.items()):
         if values.size:
             _violins(axes, [values], [label], positions=[position])
         axes.annotate(
             f"Δ = {np.max(bounds[label]):.2f}", (position, values.max(initial=0.0)),
             xytext=(0, 4), textcoords="offset points", ha="center", fontsize=10,
         )
-    axes.set_xticks(range(len(places)), places)
-    axes.set_xlim(-0.6, len(places) - 0.4)
+    axes.set_xticks(range(len(bounds)), [*bounds])
+    axes.set_xlim(-0.6, len(bounds) - 0.4)
     # where no record has any weight, all bounds are 0
     largest = max(float(values.max(initial=0.0)) for values in finite.values()) or 0.5
     axes.set_ylim(0, 2 * largest)
@@ -892,124 +883,90 @@ def record_bound_violins(bounds, *, places=None, simulated=False):
     return figure
 
 
-def statistic_violins(distributions, statistic, *, places=None, simulated=False):
-    """Distribution of a statistic on the data and on the synthetic data of several synthesizers.
+def statistic_violins(distributions, *, simulated=False):
+    """Distributions of statistics on the data and on the synthetic data of several synthesizers.
 
     Parameters
     ----------
-    distributions : dict of str to array_like
-        Re-sampled statistic in dollars by label; ``"Data"`` is the confidential data.
-    statistic : str
-        Its name, for the axis.
-    places : sequence of str, optional
-        Labels in order. A label without a distribution keeps its place, marked as not computed.
+    distributions : dict of str to dict of str to array_like
+        Name of a statistic to its re-samples by label; ``"Data"`` is the confidential data.
     simulated : bool, default False
         Whether to mark the figure as simulated.
 
     Returns
     -------
     matplotlib.figure.Figure
-        The paper's utility figures (section 5).
+        The paper's utility figures (section 5), a panel each.
 
     Examples
     --------
     >>> from ppm_book import plots
     >>> means = {"Data": [60e3, 61e3, 62e3], "DPweighted": [58e3, 60e3, 63e3]}
-    >>> figure = plots.statistic_violins(means, "mean")
+    >>> figure = plots.statistic_violins({"mean": means})
     >>> figure.axes[0].get_ylabel()
     'Mean of income (thousand dollars)'
     """
-    distributions = {
-        label: as_list(f"distributions: {label}", values)
-        for label, values in distributions.items()
-    }
-    places = list(distributions) if places is None else list(places)
-    figure, axes = _figure(7.4, 4.2)
-    _tidy(axes)
-    if "Data" in distributions:
-        axes.axhline(np.median(distributions["Data"]), color="0.5", linestyle="--", linewidth=1)
-    for position, label in enumerate(places):
-        if label in distributions:
-            _violins(axes, [distributions[label]], [label], positions=[position])
-        else:
-            _not_computed(axes, position)
-    axes.set_xticks(range(len(places)), places)
-    axes.set_xlim(-0.6, len(places) - 0.4)
-    _income_axis(axes, statistic)
+    columns = min(2, len(distributions))
+    rows = -(-len(distributions) // columns)
+    figure, panels = _figure(5.2 * columns, 3.4 * rows, nrows=rows, ncols=columns, squeeze=False)
+    for axes, (statistic, found) in zip(panels.flat, distributions.items(), strict=False):
+        _tidy(axes)
+        axes.axhline(np.median(found["Data"]), color="0.5", linestyle="--", linewidth=1)
+        _violins(axes, list(found.values()), list(found))
+        axes.set_xticks(range(len(found)), [*found], rotation=20)
+        _income_axis(axes, statistic)
+    for axes in panels.flat[len(distributions):]:
+        axes.set_visible(False)
     _mark_simulated(figure, simulated)
     return figure
 
 
-def group_intervals(distributions, variable, statistic="mean", *, simulated=False):
-    """A statistic within each group of records: middle and central 95 % by synthesizer.
+def bounds_along(bounds, *, simulated=False):
+    """Local bounds along a sequence of settings, on a logarithmic scale.
 
     Parameters
     ----------
-    distributions : dict of group to dict of str to array_like
-        Re-sampled statistic in dollars by group and label: what
-        :meth:`ppm.studies.Sweep.grouped_distributions` returns.
-    variable : str
-        Name of the variable behind the groups, for the axis.
-    statistic : str, default "mean"
-        Its name, for the axis.
+    bounds : pandas.DataFrame
+        Bounds in nats: a row for each setting, a column for each line, ``Mechanism, what``.
     simulated : bool, default False
         Whether to mark the figure as simulated.
 
     Returns
     -------
     matplotlib.figure.Figure
-        One cluster of intervals a group; a dashed line is at the median of the data.
+        What is in the paper's table of bounds (section 5); what is the paper's is dashed.
 
     Examples
     --------
+    >>> import pandas as pd
     >>> from ppm_book import plots
-    >>> means = {"rural": {"Data": [50e3, 52e3]}, "urban": {"Data": [60e3, 64e3]}}
-    >>> figure = plots.group_intervals(means, "type of area")
-    >>> figure.axes[0].get_xlabel()
-    'Type of area'
+    >>> bounds = pd.DataFrame({"DPweighted, K = 1": [9.0, 4.0]}, index=["(1, 0)", "(0.5, 0)"])
+    >>> [line.get_label() for line in plots.bounds_along(bounds).axes[0].lines]
+    ['DPweighted, K = 1']
     """
-    from textwrap import fill
-
-    groups = list(distributions)
-    labels = list(dict.fromkeys(label for found in distributions.values() for label in found))
-    figure, axes = _figure(9.6, 4.4)
+    figure, axes = _figure(7.4, 4.0)
     _tidy(axes)
-    offsets = np.linspace(-0.3, 0.3, len(labels)) if len(labels) > 1 else np.zeros(1)
-    named = set()
-    for place, group in enumerate(groups):
-        found = distributions[group]
-        if "Data" in found:
-            axes.hlines(
-                np.median(found["Data"]), place - 0.38, place + 0.38, color="0.5",
-                linestyle="--", linewidth=1,
-            )
-        for label, offset in zip(labels, offsets, strict=True):
-            if label in found:
-                low, middle, high = np.quantile(found[label], (0.025, 0.5, 0.975))
-                axes.vlines(place + offset, low, high, color=COLOURS[label], linewidth=2.2)
-                axes.plot(
-                    place + offset, middle, MARKERS[label], color=COLOURS[label], markersize=6,
-                    label=label if label not in named else None,
-                )
-                named.add(label)
-    axes.set_xticks(range(len(groups)), [fill(str(group), 13) for group in groups])
-    axes.set_xlabel(variable.capitalize())
-    _income_axis(axes, statistic)
-    figure.legend(loc="outside upper center", ncols=len(labels), frameon=False)
+    for (name, values), marker in zip(bounds.items(), "osD^v<>P" * 9, strict=False):
+        style = {"color": COLOURS[name.partition(",")[0]], "marker": marker}
+        if name.endswith("paper"):
+            style |= {"color": "black", "linestyle": "--"}
+        axes.plot(range(len(values)), values, label=name, linewidth=1.2, **style)
+    axes.set_yscale("log")
+    axes.yaxis.set_major_formatter("{x:g}")
+    axes.set_xticks(range(len(bounds)), bounds.index)
+    axes.set(xlabel="Setting (c, g)", ylabel="Local bound Δ (nats)")
+    figure.legend(loc="outside upper center", ncols=3, frameon=False)
     _mark_simulated(figure, simulated)
     return figure
 
 
-def sweep_violins(distributions, configurations, statistic, *, simulated=False):
+def sweep_violins(panels, statistic, *, simulated=False):
     """A statistic over a sequence of settings: DPweighted and EMweighted, left and right halves.
 
     Parameters
     ----------
-    distributions : dict of str to array_like
-        Re-sampled statistic in dollars by label, ``Data`` among them: what
-        :meth:`ppm.studies.Sweep.distributions` returns.
-    configurations : sequence of (float, float)
-        Pairs (c, g), in order.
+    panels : dict of str to dict of (str, str) to array_like
+        Title -> mechanism or ``Data``, and place on the axis -> re-sampled statistic in dollars.
     statistic : str
         Its name, for the axis.
     simulated : bool, default False
@@ -1023,33 +980,28 @@ def sweep_violins(distributions, configurations, statistic, *, simulated=False):
     Examples
     --------
     >>> from ppm_book import plots
-    >>> labels = ["Data", "Unweighted", "DPweighted (0.7, 0)", "EMweighted (0.7, 0)"]
-    >>> means = {label: [60e3, 61e3, 62e3] for label in labels}
-    >>> figure = plots.sweep_violins(means, [(0.7, 0.0)], "mean")
+    >>> places = [("Data", "Data"), ("DPweighted", "(0.7, 0)"), ("EMweighted", "(0.7, 0)")]
+    >>> means = {place: [60e3, 61e3, 62e3] for place in places}
+    >>> figure = plots.sweep_violins({"K = 1": means}, "mean")
     >>> [text.get_text() for text in figure.axes[0].get_xticklabels()]
-    ['Data', 'Unweighted', '(0.7, 0)']
+    ['Data', '(0.7, 0)']
     """
     from matplotlib.patches import Patch
 
-    figure, axes = _figure(9.6, 4.6)
-    _tidy(axes)
-    axes.axhline(np.median(distributions["Data"]), color="0.5", linestyle="--", linewidth=1)
-    alone = ["Data", "Unweighted"]
-    _violins(axes, [distributions[name] for name in alone], alone)
-    positions = np.arange(2, 2 + len(configurations))
-    for name, side, offset in (("DPweighted", "low", -0.03), ("EMweighted", "high", 0.03)):
-        samples = [distributions[entry_label(name, pair)] for pair in configurations]
-        _violins(
-            axes, samples, [name] * len(samples), positions=positions + offset, side=side
-        )
-    labels = [entry_label("", pair).strip() for pair in configurations]
-    axes.set_xticks(range(2 + len(labels)), [*alone, *labels])
-    _income_axis(axes, statistic)
+    figure, rows = _figure(9.6, 0.6 + 3.6 * len(panels), nrows=len(panels), squeeze=False)
+    halves = {"DPweighted": ("low", -0.03), "EMweighted": ("high", 0.03)}
+    for axes, (title, found) in zip(rows[:, 0], panels.items(), strict=True):
+        _tidy(axes)
+        axes.axhline(np.median(found["Data", "Data"]), color="0.5", linestyle="--", linewidth=1)
+        places = list(dict.fromkeys(place for _, place in found))
+        for (name, place), sample in found.items():
+            side, offset = halves.get(name, ("both", 0.0))
+            _violins(axes, [sample], [name], positions=[places.index(place) + offset], side=side)
+        axes.set_xticks(range(len(places)), places)
+        axes.set_title(title, fontsize=11)
+        _income_axis(axes, statistic)
     figure.legend(
-        handles=[
-            Patch(color=COLOURS[name], alpha=0.55, label=name)
-            for name in ("DPweighted", "EMweighted")
-        ],
+        handles=[Patch(color=COLOURS[name], alpha=0.55, label=name) for name in halves],
         loc="outside upper center", ncols=2, frameon=False, title="equal local bound Δ",
     )
     _mark_simulated(figure, simulated)
@@ -1150,15 +1102,6 @@ def equal_bounds(off, *, simulated=False):
                   fontsize=8)
     _mark_simulated(figure, simulated)
     return figure
-
-
-def _not_computed(axes, position):
-    place = position - 0.4, position + 0.4
-    axes.axvspan(*place, facecolor="0.95", edgecolor="0.7", hatch="//", linewidth=0)
-    axes.text(
-        position, 0.5, NOT_COMPUTED, transform=axes.get_xaxis_transform(), ha="center",
-        va="center", fontsize=9, color="0.35", bbox={"facecolor": "white", "edgecolor": "none"},
-    )
 
 
 def detection_limits(epsilons):

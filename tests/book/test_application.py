@@ -36,13 +36,6 @@ def test_chains_that_stand_still_are_held_against_a_fit():
     assert not chains(found).agree
 
 
-def test_under_limits_the_terms_are_kept():
-    censor = ppm.Censoring(-3.0, -2.0)
-    found = fit(MODEL, np.full(COUNTS.size, 0.5), 200, 1, 3, censor)
-    assert 2.0 <= found["bounds"].min() and found["bounds"].max() <= 3.0
-    assert found["oscillations"].max() <= 1.0
-
-
 def with_one_weight(response):
     """Fits whose bound is a function of the weight and of how many were made before."""
     weights = []
