@@ -81,7 +81,9 @@ class Words:
                 cited.update(dict.fromkeys(keys := re.split(r", *", label)))
                 works = [self._work(key, role == "cite:t") for key in keys]
                 return ", ".join(works) if role == "cite:t" else f"({'; '.join(works)})"
-            if told or role == "term":
+            before, after = match.string[:match.start()], match.string[match.end():]
+            alone = before.endswith("(") and after.startswith(")") and role != "term"
+            if role == "term" or told and not alone:
                 return told or label
             if role == "doc":
                 found = self.titles.get(Path(label).name, f"“{label}”")
@@ -92,8 +94,9 @@ class Words:
                 if place != name and role in ("ref", "numref", "prf:ref") and place in self.titles:
                     # exercises stand at the end of their chapter
                     found += f" of {self.titles[place]}" * ("exercise" not in found)
-            starts = START.search(match.string[:match.start()])
-            return found[0].upper() + found[1:] if starts else found
+            if told:
+                return f"{told}: {found}"
+            return found[0].upper() + found[1:] if START.search(before) else found
 
         def tagged(match):
             return f" \\tag{{{numbers[match[1]][1:-1]}}}\n$$"

@@ -190,7 +190,7 @@ $$
 c
 $$ (eq-c)
 
-See {eq}`eq-c`. {numref}`fig-it` in {doc}`theory`
+See {eq}`eq-c` ({ref}`why <here>`). {numref}`fig-it` in {doc}`theory`
 shows {term}`it <that>` {cite:p}`hu2022,dwork2014`.
 """
     cells = [nbformat.v4.new_markdown_cell(text), nbformat.v4.new_code_cell("1")]
@@ -211,7 +211,7 @@ $$
 c \\tag{{1}}
 $$
 
-See (1). Figure 1 in the chapter “{title}”
+See (1) (why: the section “A heading”). Figure 1 in the chapter “{title}”
 shows it (Hu et al. 2022; Dwork and Roth 2014).
 1*Figure 1. It, the section “A heading”.*"""
 
