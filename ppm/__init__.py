@@ -44,7 +44,6 @@ _ROOMS = (
     "utility",
     "risk",
     "synthesizers",
-    "studies",
     "audits",
 )
 

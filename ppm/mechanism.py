@@ -541,7 +541,7 @@ def refit(
     synthesizer, weights, *, draws, random_seed, unweighted=None, allow_disagreement=False,
     censor=None, own_weights=False, before=None, **settings,
 ):
-    """Fit with checked weights, and bound: steps 2a-c, for the library's own studies and audits.
+    """Fit with checked weights, and bound: steps 2a-c, for the library's own audits.
 
     Parameters
     ----------

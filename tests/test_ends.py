@@ -1,21 +1,15 @@
 """At the ends of what they accept, public functions work, or refuse in one line."""
 
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 import ppm
-from ppm.studies.scalar_search import rungs, search_weight
 from ppm_book import plots
 
 RNG = np.random.default_rng(6)
 COUNTS = RNG.poisson(6, 12)
 VALUES = RNG.normal(size=12)
-NOTHING = (0.5, -1.0)  # a shift that leaves no record any weight
-SMALL = {"releases": 2, "draws": 20, "random_seed": 1, "attempts": 3}
-
-
 def mixture(response=VALUES, **settings):
     X = np.column_stack([np.ones(len(response)), np.linspace(-1.0, 1.0, len(response))])
     settings = {"components": 2, "chains": 2, "warmup": 10, "parallel": False} | settings
@@ -25,68 +19,11 @@ def mixture(response=VALUES, **settings):
 # ---- weights of 0 for everybody ---------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    "synthesizer", [ppm.GammaPoisson(COUNTS), mixture()], ids=["exact", "mcmc"]
-)
-def test_a_sweep_in_which_nobody_has_any_weight(synthesizer):
-    sweep = ppm.studies.sweep(
-        synthesizer, [(0.7, 0.0), NOTHING], count_weights=np.zeros(12), **SMALL
-    )
-    for mechanism in ("DPweighted", "EMweighted"):
-        nobody = sweep.entry(mechanism, *NOTHING)
-        assert not nobody.weights.any() and nobody.local_bound == 0.0
-        assert sweep.entry(mechanism, 0.7, 0.0).local_bound > 0.0
-    assert sweep.entry("EMweighted", *NOTHING).history == ((0.0, 0.0),)
-    table = sweep.table(releases=2)
-    assert table["epsilon, 2 releases"].iloc[-1] == 0.0
-    found = {
-        entry.label: [float(place + 1)] for place, entry in enumerate(sweep.entries)
-    }
-    equal = sweep.equal_bounds(found | {"Data": [10.0]}).loc[NOTHING]
-    assert equal["off target (%)"] == 0.0 and equal["scalar weight"] == 0.0
-    figure = plots.record_bound_violins(
-        {name: entry.record_bounds for name, entry in sweep.chosen(NOTHING).items()}
-    )
-    assert sum("Δ = 0.00" in text.get_text() for text in figure.axes[0].texts) == 3
-    figure._repr_png_()
-
-
-def test_only_weight_0_reaches_a_bound_of_0_and_an_infinite_one_needs_none():
-    tried = []
-
-    def attempt(weight, start):
-        tried.append(weight)
-        return SimpleNamespace(local_bound=5.0 * weight if weight else 0.0)
-
-    settings = {"tolerance": 0.03, "attempts": 4}
-    found, history = search_weight(0.0, SimpleNamespace(local_bound=5.0), attempt, **settings)
-    assert history == ((0.0, 0.0),) and found.local_bound == 0.0
-    assert rungs(0.0, 5.0) == [] and tried == [0.0]
-    found, history = search_weight(np.inf, SimpleNamespace(local_bound=np.inf), attempt, **settings)
-    assert [weight for weight, _ in history] == [1.0]
-
-
 # ---- settings ---------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    "twice",
-    [
-        [(0.7, 0.0), (0.7, 0.0)],
-        [(0.7, 0.0), (0.5, 0.0), (0.7, -0.0)],
-        [(0.7, 0.0), (0.7 + 1e-9, 0.0)],
-    ],
-)
-def test_a_setting_given_twice_is_refused_before_any_fit(twice):
-    with pytest.raises(ValueError, match=r"^configurations must be .*\(0.7, 0\) comes twice"):
-        ppm.studies.sweep(mixture(warmup=10**9), twice)
-
-
 @pytest.mark.parametrize("draws", [1, 2, 7])
-def test_a_sweep_of_too_few_draws_says_that_nothing_is_known_of_the_chains(draws):
-    table = ppm.studies.sweep(mixture(), [(0.7, 0.0)], **SMALL | {"draws": draws}).table()
-    assert table["R-hat"].isna().all() and not table["chains agree"].any()
-    assert (table["draws"] == 2 * draws).all() and (table["local bound"] > 0).all()
+def test_a_run_of_too_few_draws_says_that_nothing_is_known_of_the_chains(draws):
     result = ppm.PseudoPosteriorMechanism(mixture()).run(draws=draws, random_seed=1)
     with pytest.raises(ppm.ChainsDisagreeError) as refusal:
         result.epsilon()

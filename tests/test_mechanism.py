@@ -10,7 +10,6 @@ import pytest
 import xarray as xr
 
 import ppm
-from ppm.studies.scalar_search import next_weight
 
 COUNTS = np.r_[np.random.default_rng(7).poisson(100, 60), 160]
 
@@ -331,79 +330,6 @@ def test_no_bound_passes_unchecked_where_only_the_core_is_installed(apart, missi
 def test_disagreement_can_be_allowed_from_the_start():
     stuck = ppm.PseudoPosteriorMechanism(Chains(COUNTS, 1))
     assert stuck.run(draws=200, random_seed=1, allow_disagreement=True).local_bound > 0
-    unweighted = stuck.synthesizer.fit(draws=200, random_seed=1)
-    search = {"unweighted": unweighted, "draws": 200, "random_seed": 2, "attempts": 1}
-    with pytest.raises(ppm.ChainsDisagreeError):
-        ppm.studies.match_local_bound(stuck.synthesizer, 2.0, **search)
-    found, _ = ppm.studies.match_local_bound(
-        stuck.synthesizer, 2.0, allow_disagreement=True, **search
-    )
-    assert not found.chains_agree
-
-
-def test_the_exponential_mechanism_comes_close_to_a_target():
-    synthesizer = ppm.GammaPoisson(COUNTS)
-    unweighted = synthesizer.fit(draws=500, random_seed=1)
-    result, history = ppm.studies.match_local_bound(
-        synthesizer, 2.0, unweighted=unweighted, draws=500, random_seed=2, tolerance=0.02
-    )
-    assert result.local_bound == pytest.approx(2.0, rel=0.02)
-    assert np.unique(result.weights).size == 1
-    # it begins on the line from the fit's own bound at weight 1
-    bound = ppm.local_bound(synthesizer.log_likelihood(unweighted))
-    _, begun = ppm.studies.match_local_bound(
-        synthesizer, 8.0, unweighted=unweighted, draws=500, random_seed=2, attempts=1
-    )
-    assert begun[0][0] == next_weight([(1.0, bound)], 8.0) != next_weight([(1.0, 20.0)], 8.0)
-    # the first attempt alone would have missed the target
-    assert abs(history[0][1] / 2.0 - 1) > 0.02
-    assert (result.weights[0], result.local_bound) in history
-
-
-def test_a_generator_gives_every_attempt_the_same_stream(monkeypatch):
-    seeds = []
-
-    class Noting(ppm.GammaPoisson):
-        def fit(self, *arguments, random_seed=None, **settings):
-            seeds.append(np.random.default_rng(random_seed).random())
-            return super().fit(*arguments, random_seed=random_seed, **settings)
-
-    synthesizer = Noting(COUNTS)
-    unweighted = synthesizer.fit(draws=50, random_seed=1)
-    ppm.studies.match_local_bound(
-        synthesizer, 2.0, unweighted=unweighted, draws=50, tolerance=1e-9, attempts=3,
-        random_seed=np.random.default_rng(2),
-    )
-    assert len(seeds) == 4 and len(set(seeds[1:])) == 1
-
-
-def test_each_attempt_starts_where_the_nearest_fit_ended(monkeypatch):
-    rng = np.random.default_rng(1)
-    model = ppm.FiniteMixture(
-        rng.standard_normal(40), np.ones((40, 1)), components=2, warmup=50, parallel=False
-    )
-    unweighted = model.fit(draws=20, random_seed=1)
-    starts, fits = [], []
-    plain = ppm.FiniteMixture.fit
-
-    def fit(self, weights, *, initial, **settings):
-        starts.append((self.warmup, weights[0], initial))
-        fits.append(plain(self, weights, initial=initial, **settings))
-        return fits[-1]
-
-    monkeypatch.setattr(ppm.FiniteMixture, "fit", fit)
-    _, history = ppm.studies.match_local_bound(
-        model, 0.5, unweighted=unweighted, draws=20, random_seed=2, tolerance=1e-9, attempts=3,
-        allow_disagreement=True,
-    )
-    assert len(history) == 3 and {warmup for warmup, _, _ in starts} == {10}
-    earlier = {1.0: unweighted}
-    for (_, weight, initial), done in zip(starts, fits, strict=True):
-        nearest = min(earlier, key=lambda other: abs(np.log(weight / other)))
-        expected = earlier[nearest]["posterior"]["beta"][:, -1]
-        assert np.array_equal(initial["posterior"]["beta"][:, -1], expected)
-        earlier[weight] = done
-    assert model.warmup == 50
 
 
 @pytest.mark.parametrize(

@@ -86,26 +86,12 @@ def _fitted():
     return synthesizer, synthesizer.fit(draws=8, random_seed=1)
 
 
-@functools.cache
-def _sweep():
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        return ppm.studies.sweep(
-            ppm.GammaPoisson(COUNTS), [(0.7, 0.0)], releases=2, draws=20, random_seed=1,
-            tolerance=0.9,
-        )
-
-
 def _table(income):
     data = survey.simulate(60, random_seed=1).table
     if not isinstance(income, pd.DataFrame):
         flat = np.ravel(np.asarray(income, dtype=object))
         data["income"] = pd.Series(np.resize(flat, 60) if flat.size else np.nan, dtype=object)
     return data if not isinstance(income, pd.DataFrame) else income
-
-
-def _of_sweep(name, **settings):
-    return lambda values: getattr(_sweep(), name)(**settings, data=values, random_seed=1)
 
 
 # name -> (function of the records, what it takes)
@@ -182,55 +168,7 @@ ENTRIES = {
         WEIGHTS,
     ),
     "bound_fit": (lambda v: ppm.mechanism.bound_fit(*_fitted(), v), WEIGHTS),
-    "match_local_bound": (
-        lambda v: ppm.studies.match_local_bound(_fitted()[0], v, unweighted=_fitted()[1], draws=2),
-        VALUES,
-    ),
     "bound_diagnostics": (lambda v: ppm.diagnostics.bound_diagnostics(v, WEIGHTS), CHAINS),
-    "studies.sweep": (
-        lambda v: ppm.studies.sweep(v, [(0.7, 0.0)], draws=2, releases=1),
-        COUNTS,
-    ),
-    "studies.sweep, configurations": (
-        lambda v: ppm.studies.sweep(_fitted()[0], v, draws=2, releases=1),
-        COUNTS,
-    ),
-    "studies.sweep, count weights": (
-        lambda v: ppm.studies.sweep(
-            _fitted()[0], [(0.7, 0.0)], draws=2, releases=1, count_weights=v
-        ),
-        WEIGHTS,
-    ),
-    "studies.sweep, fits": (
-        lambda v: ppm.studies.sweep(
-            _fitted()[0],
-            [(0.7, 0.0)],
-            draws=2,
-            releases=1,
-            random_seed=1,
-            fits=b"\0" if isinstance(v, str) else v,
-        ),
-        VALUES,
-    ),
-    "Sweep.distributions": (_of_sweep("distributions", statistic="mean"), VALUES),
-    "Sweep.distributions, statistic": (
-        lambda v: _sweep().distributions(v, data=VALUES, random_seed=1),
-        VALUES,
-    ),
-    "Sweep.grouped_distributions": (
-        _of_sweep("grouped_distributions", groups=GROUPS, statistic="mean"),
-        VALUES,
-    ),
-    "Sweep.grouped_distributions, groups": (
-        lambda v: _sweep().grouped_distributions(v, data=VALUES, random_seed=1),
-        GROUPS,
-    ),
-    "Sweep.propensity_scores": (lambda v: _sweep().propensity_scores(v), VALUES),
-    "Sweep.propensity_scores, known": (
-        lambda v: _sweep().propensity_scores(VALUES, known=v),
-        VALUES,
-    ),
-    "Sweep.entry": (lambda v: _sweep().entry("DPweighted", v, 0.0), VALUES),
     "audits.exact": (lambda v: ppm.audits.exact(v, public=(1.0, 9.0), draws=4), COUNTS),
     "audits.exact, public": (lambda v: ppm.audits.exact(COUNTS, public=v, draws=4), COUNTS),
     "audits.sampled": (lambda v: ppm.audits.sampled(v, [0]), COUNTS),
@@ -333,11 +271,11 @@ SETTINGS = {name for name in ENTRIES if "," in name} - {
         "weights", "count weights", "bounds", "groups", "fit", "loss", "predictors", "known",
         "synthetic", "others", "table", "records",
     )
-} | {"match_local_bound", "membership_test", "Sweep.entry"}
+} | {"membership_test"}
 
 # these take a model, a table or results, and no array: whatever stands here is refused
 NO_ARRAY = {
-    "PyMCSynthesizer", "PseudoPosteriorMechanism", "bound_diagnostics", "studies.sweep",
+    "PyMCSynthesizer", "PseudoPosteriorMechanism", "bound_diagnostics",
     "audits.sampled", "predictor_matrix", "predictor_matrix, table",
     "save_values", "audits.sampled, records",
 }

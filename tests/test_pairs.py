@@ -174,82 +174,6 @@ def bound_fit(model, weights, seed):
     return np.append(expected, result.synthesize(1, random_seed=1).values)
 
 
-def match_local_bound(model, weights, seed):
-    synthesizer = synthesizer_of(model)
-    unweighted = synthesizer.fit(draws=DRAWS, random_seed=3)
-    before = bounds_of(synthesizer.log_likelihood(unweighted))
-    target = float((expected_weights(model, weights, before) * before).max())
-    settings = {"draws": DRAWS, "random_seed": seed, "attempts": 3, "allow_disagreement": True}
-    if target == 0:
-        with pytest.raises(ValueError, match="^target must be a finite number above 0"):
-            ppm.studies.match_local_bound(
-                model_of(model), target, unweighted=unweighted, **settings
-            )
-        return None
-    result, history = ppm.studies.match_local_bound(
-        model_of(model), target, unweighted=unweighted, **settings
-    )
-    closest = min(history, key=lambda tried: abs(tried[1] / target - 1.0))
-    assert np.all(result.weights == closest[0]) and result.local_bound == closest[1]
-    assert 1 <= len(history) <= 3
-    # each target is looked for where the others are not
-    assert (weights == "ones") == (history[0][0] > 0.99)
-    return np.append([bound for _, bound in history], result.synthesize(1, random_seed=1))
-
-
-def sweep_of(model, weights, seed, **settings):
-    pair = {"zeros": (0.5, -1.0), "ones": (1.0, 1.0)}.get(weights, (0.8, -0.1))
-    count_weights = GIVEN if weights == "given" else None
-    if weights == "truncated":
-        # no setting of a sweep: any weights can take the place of Countweighted's
-        count_weights = GIVEN * (GIVEN < 0.5)
-    settings = {"releases": 2, "draws": DRAWS, "attempts": 1} | settings
-    return ppm.studies.sweep(
-        model_of(model), [pair], count_weights=count_weights, random_seed=seed, **settings
-    )
-
-
-def risk_utility_sweep(model, weights, seed):
-    sweep = sweep_of(model, weights, seed)
-    unweighted, dp, scalar = sweep.entries[:3]
-    assert np.all(unweighted.weights == 1.0) and np.ptp(scalar.weights) == 0.0
-    rule = weights if weights in ("zeros", "ones") else "rule"
-    np.testing.assert_allclose(
-        dp.weights, expected_weights(model, rule, unweighted.record_bounds)
-    )
-    if rule == "zeros":
-        assert dp.local_bound == scalar.local_bound == scalar.weights[0] == 0.0
-    counted = sweep.entries[3:]
-    assert len(counted) == (weights in ("given", "truncated"))
-    for entry in counted:
-        expected = GIVEN if weights == "given" else GIVEN * (GIVEN < 0.5)
-        assert np.array_equal(entry.weights, expected)
-        assert np.array_equal(entry.record_bounds > 0, expected > 0)
-    return np.concatenate([entry.synthetic.ravel() for entry in sweep.entries])
-
-
-@cache
-def swept(model, weights):
-    return sweep_of(model, weights, 1)
-
-
-def compare_starts(model, weights, seed):
-    sweep = swept(model, weights)
-    table = ppm.studies.compare_starts(sweep, model_of(model), draws=DRAWS, random_seed=seed)
-    entries = sweep.entries[:2]
-    assert list(table.index) == [entry.label for entry in entries]
-    assert list(table["local bound"]) == [entry.local_bound for entry in entries]
-    plain, dp = table["local bound, other starts"]
-    if weights == "zeros":
-        assert dp == 0.0 < plain
-    elif weights == "ones":
-        assert dp == pytest.approx(plain, rel=0.5)
-    else:
-        # the rule removes the record that stands out: the other fit has these weights too
-        assert dp < 0.7 * plain
-    return table["local bound, other starts"].to_numpy()
-
-
 def sampled_audit(model, weights, seed):
     settings = settings_of(model, weights)
     given = settings.get("weights")
@@ -313,10 +237,7 @@ OPTIONS = {
     "model": ("pm.Model", "PyMCSynthesizer", "GammaPoisson", "FiniteMixture", "NormalMean"),
     "weights": ("rule", "truncated", *WEIGHTS),
     "seed": ("int", "SeedSequence", "Generator", "None"),
-    "call": (
-        run, bound_fit, match_local_bound, risk_utility_sweep, compare_starts, sampled_audit,
-        membership_test,
-    ),
+    "call": (run, bound_fit, sampled_audit, membership_test),
 }
 
 
@@ -338,7 +259,7 @@ def covering(options, allowed=lambda *case: True):
 def steady(model, weights, seed, call):
     """Whether the case cannot fail by chance, as short chains without a seed can."""
     exact = model in ("GammaPoisson", "NormalMean")
-    return exact or seed != "None" or call not in (sampled_audit, compare_starts)
+    return exact or seed != "None" or call is not sampled_audit
 
 
 CASES = covering(OPTIONS, steady)
@@ -349,7 +270,7 @@ def test_every_pair_of_options_occurs():
         found = {(case[first], case[second]) for case in CASES}
         assert found == set(itertools.product(a, b))
     # as many as the two longest lists ask for, and few more
-    assert 35 <= len(CASES) <= 45
+    assert 25 <= len(CASES) <= 35
 
 
 @pytest.fixture(autouse=True)
@@ -373,80 +294,10 @@ def test_a_pair_of_options(case):
         np.testing.assert_array_equal(call(model, weights, again), found)
     else:
         assert seed == "None"
-    if weights == "zeros" and (call is sampled_audit or call is compare_starts):
+    if weights == "zeros" and call is sampled_audit:
         return  # bounds and losses of 0, whatever the seed
     if weights == "zeros" and model == "GammaPoisson":
         return  # a mean that is nearly always 0
     if model == "pm.Model" and seed != "None":
         return  # the same synthesizer, which each call compiles anew
     assert not np.array_equal(call(model, weights, other), found)
-
-
-# ---- options of the sweep ---------------------------------------------------------------------
-
-SWEEP_OPTIONS = ("fits", "conditional_labels", "unweighted_thin", "count_weights", "progress")
-REFUSED = {
-    ("NormalMean", "fits"): "has no fingerprint",
-    ("PyMCSynthesizer", "fits"): "has no fingerprint",
-    ("GammaPoisson", "conditional_labels"): "^conditional_labels needs",
-    ("NormalMean", "conditional_labels"): "^conditional_labels needs",
-    ("PyMCSynthesizer", "conditional_labels"): "^conditional_labels needs",
-    ("GammaPoisson", "unweighted_thin"): "^unweighted_thin needs",
-    ("NormalMean", "unweighted_thin"): "^unweighted_thin needs",
-    ("PyMCSynthesizer", "unweighted_thin"): "^unweighted_thin needs",
-}
-SWEEPS = covering(
-    {"model": OPTIONS["model"][1:], "option": SWEEP_OPTIONS, "seed": OPTIONS["seed"]}
-)
-
-
-@pytest.mark.parametrize("case", SWEEPS, ids=map("-".join, SWEEPS))
-def test_a_pair_of_options_of_the_sweep(case, tmp_path, capsys):
-    model, option, seed = case
-    folder = tmp_path / "fits"
-    settings = {
-        "fits": {"fits": folder},
-        "conditional_labels": {"conditional_labels": True},
-        "unweighted_thin": {"unweighted_thin": 3},
-        "count_weights": {},
-        "progress": {"progress": True},
-    }[option]
-    weights = "given" if option == "count_weights" else "rule"
-    first, again, _ = seeds_of(seed)
-    refusal = REFUSED.get((model, option))
-    if refusal:
-        with pytest.raises(ValueError, match=refusal):
-            sweep_of(model, weights, first, **settings)
-        return
-    sweep = sweep_of(model, weights, first, **settings)
-    synthetic = [entry.synthetic for entry in sweep.entries]
-    if option == "conditional_labels":
-        # as many releases again, with other labels
-        assert sweep.entries[0].conditional.shape == synthetic[0].shape
-        if seed != "None":
-            # where one component holds all records its label is no choice
-            assert not np.array_equal(sweep.entries[0].conditional, synthetic[0])
-    else:
-        assert all(entry.conditional is None for entry in sweep.entries)
-    assert (len(synthetic) == 4) == (option == "count_weights")
-    assert bool(capsys.readouterr().err) == (option == "progress")
-    if again is None:
-        return
-    plain = sweep_of(model, weights, again)
-    same = [
-        np.array_equal(one, entry.synthetic)
-        for one, entry in zip(synthetic, plain.entries, strict=True)
-    ]
-    if option == "unweighted_thin":
-        assert not same[0]
-    else:
-        # none of the other options changes a draw
-        assert all(same)
-    if option == "fits":
-        # one file a fit, and all of them found again
-        kept = sorted(folder.glob("*.npz"))
-        before = [path.stat().st_mtime_ns for path in kept]
-        assert len(kept) == 3
-        resumed = sweep_of(model, weights, seeds_of(seed)[0], **settings)
-        assert [path.stat().st_mtime_ns for path in sorted(folder.glob("*.npz"))] == before
-        assert np.array_equal(resumed.entries[2].synthetic, synthetic[2])

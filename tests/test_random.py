@@ -22,19 +22,11 @@ FIT = POISSON.fit(draws=50, random_seed=0)
 PROPER = ppm.GammaPoisson(COUNTS, shape=2.0, rate=0.4)
 MIXTURE_FIT = MIXTURE.fit(draws=50, random_seed=0)
 RESULT = ppm.PseudoPosteriorMechanism(POISSON).run(draws=50, random_seed=0)
-SWEEP = ppm.studies.sweep(
-    MIXTURE, [(0.7, 0.0)], releases=2, draws=20, random_seed=0, attempts=1,
-    conditional_labels=True,
-)
 HOUSEHOLDS = survey.simulate(40, random_seed=0)
 
 
 def one_normal(seed):
     return np.random.default_rng(seed).normal()
-
-
-def bounds(sweep):
-    return [entry.local_bound for entry in sweep.entries]
 
 
 def scores_of_a_test(seed):
@@ -61,26 +53,6 @@ CALLS = {
         ppm.PseudoPosteriorMechanism(POISSON).run(draws=20, random_seed=seed).record_bounds
     ),
     "MechanismResult.synthesize": lambda seed: RESULT.synthesize(2, random_seed=seed),
-    "studies.match_local_bound": lambda seed: (
-        ppm.studies.match_local_bound(
-            POISSON, 1.0, unweighted=FIT, draws=20, random_seed=seed, attempts=1
-        )[0].record_bounds
-    ),
-    "studies.sweep": lambda seed: bounds(
-        ppm.studies.sweep(POISSON, [(0.7, 0.0)], releases=1, draws=20, random_seed=seed, attempts=1)
-    ),
-    "studies.compare_starts": lambda seed: ppm.studies.compare_starts(
-        SWEEP, MIXTURE, draws=20, random_seed=seed
-    ),
-    "Sweep.distributions": lambda seed: SWEEP.distributions("mean", resamples=5, random_seed=seed)[
-        "Unweighted"
-    ],
-    "Sweep.grouped_distributions": lambda seed: SWEEP.grouped_distributions(
-        np.arange(12) % 2, resamples=5, random_seed=seed
-    )[0]["Unweighted"],
-    "Sweep.label_effect": lambda seed: SWEEP.label_effect(
-        "mean", data=VALUES[0], resamples=5, random_seed=seed
-    ),
     "utility.resample": lambda seed: ppm.utility.resample(
         VALUES, "mean", resamples=5, random_seed=seed
     ),

@@ -89,8 +89,3 @@ def test_weights_scaled_by_the_samples_own_mean_react_and_by_a_public_one_do_not
     own, public = audit(lambda c: design(c) / design(c).mean()), audit(lambda c: design(c) / 15.0)
     assert own["reacts"].all() and own.attrs["loss"] > 2 * own.attrs["width"]
     assert not public["reacts"].any() and public.attrs["loss"] <= public.attrs["width"]
-
-
-def test_a_rule_that_only_lowers_weights_takes_none_above_1():
-    with pytest.raises(ValueError, match=r"^count_weights must lie in \[0, 1\], because Count"):
-        ppm.studies.sweep(model_of(COUNTS), [(0.7, 0.0)], count_weights=WEIGHTS)

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from study_models import Chains
+import xarray as xr
 
 import ppm
 from ppm.mechanism import bound_fit, refit
@@ -22,6 +22,24 @@ def run(synthesizer=None, *, seed=1, draws=300, **settings):
 def own_weights():
     bounds = ppm.GammaPoisson(COUNTS).oscillations_within(2.0, 8.0)
     return ppm.public_weights(bounds, ppm.weights.capped_map(1.0))
+
+
+class Chains(ppm.GammaPoisson):
+    """Several chains of the censored posterior, which agree or not."""
+
+    independent_draws = False
+    warmup, chains = 100, 2
+    stuck = False
+
+    def fit(self, weights=None, *, censor=None, **settings):
+        fit = super().fit(weights, censor=censor, **settings)
+        mu = fit["posterior"]["mu"].values.reshape(2, -1)
+        if self.stuck:
+            # both chains have the same largest term: that of a record far below the limits
+            mu = np.sort(mu.ravel()).reshape(2, -1)
+        mu = xr.Dataset({"mu": (("chain", "draw"), mu)})
+        log_lik = self.log_likelihood_at(mu).to_dataset(name="counts")
+        return xr.DataTree.from_dict({"posterior": mu, "log_likelihood": log_lik})
 
 
 class Counting(ppm.GammaPoisson):

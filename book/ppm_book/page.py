@@ -148,7 +148,7 @@ def fits_folder():
     Returns
     -------
     str or None
-        For the argument ``fits`` of :func:`ppm.studies.sweep`.
+        The folder.
 
     Examples
     --------

@@ -193,7 +193,7 @@ NUMBERS = {
 
 # they hand the array on to functions that are among them
 ELSEWHERE = {
-    "audits.censored_shards", "studies.sweep",
+    "audits.censored_shards",
 }
 
 

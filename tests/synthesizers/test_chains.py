@@ -1,11 +1,6 @@
 """Chains in a pool that several fits share: the same draws, and nothing left behind."""
 
-import functools
 import os
-import signal
-import subprocess
-import sys
-import textwrap
 import threading
 import time
 from dataclasses import dataclass
@@ -16,7 +11,6 @@ import psutil
 import pytest
 
 import ppm
-from ppm.studies.kept_fits import FitProgress
 from ppm.synthesizers.chains import ChainPool, ChainsStopped, run_chains, sharing
 
 RNG = np.random.default_rng(5)
@@ -121,124 +115,3 @@ def test_a_chain_that_fails_ends_the_others():
 
 def mixture(**settings):
     return ppm.FiniteMixture(Y, X, components=2, warmup=30, **settings)
-
-
-def sweep(synthesizer, **settings):
-    return ppm.studies.sweep(
-        synthesizer, [(0.7, 0.0), (0.5, -0.3)], releases=2, draws=40, random_seed=3, attempts=3,
-        count_weights=np.full(RECORDS, 0.5), **settings,
-    )
-
-
-def test_a_sweep_gives_the_same_in_one_process_and_in_a_pool(tmp_path, capsys):
-    serial = sweep(mixture(parallel=False), progress=True)
-    shown = capsys.readouterr()
-    parallel = sweep(mixture(parallel=True), fits=tmp_path)
-    for one, other in zip(serial.entries, parallel.entries, strict=True):
-        assert one.label == other.label and one.history == other.history
-        for name in ("weights", "record_bounds", "synthetic"):
-            assert np.array_equal(getattr(one, name), getattr(other, name))
-    assert not children()
-    # where they ran is not in the key
-    kept = set(tmp_path.iterdir())
-    again = sweep(mixture(parallel=False), fits=tmp_path)
-    assert np.array_equal(again.entries[-1].synthetic, serial.entries[-1].synthetic)
-    assert set(tmp_path.iterdir()) == kept
-    assert not shown.out and shown.err.count("\n") == 1 and "100%" in shown.err
-
-
-def test_the_fit_that_fails_is_the_one_that_is_told():
-    """Others stop because of it, and say so, but that is not what went wrong."""
-    collapsing = ppm.FiniteMixture(np.zeros(60), np.ones((60, 2)), components=3, parallel=True)
-    with pytest.raises(RuntimeError, match="a mixture component collapsed"):
-        sweep(collapsing)
-    assert not children()
-
-
-class Bar:
-    """In the place of tqdm: remembers what it was told."""
-
-    def __init__(self, bars, **settings):
-        self.n, self.total, self.seen, self.settings = 0, 0, [], settings
-        bars.append(self)
-
-    def set_description_str(self, text, refresh):
-        self.text = text
-
-    def update(self, sweeps):
-        self.n += sweeps
-        self.seen.append((self.text, self.n, self.total))
-
-    def close(self):
-        pass
-
-
-def test_the_bar_moves_by_sweeps_and_names_what_runs(monkeypatch):
-    bars = []
-    monkeypatch.setattr("tqdm.tqdm", functools.partial(Bar, bars))
-    sweep(mixture(parallel=False), progress=True)
-    (bar,) = bars
-    # a fit has 2 chains of 70 sweeps, and the bar moved within it
-    assert {0, 10, 30, 70, 100, 140} <= {n for _, n, _ in bar.seen}
-    names = " ".join(text for text, _, _ in bar.seen)
-    for name in ("Unweighted", "Countweighted", "DPweighted (0.7, 0)", "EMweighted (0.5, -0.3)"):
-        assert name in names
-    assert [n for _, n, _ in bar.seen] == sorted(n for _, n, _ in bar.seen)
-    assert all(n <= total for _, n, total in bar.seen)
-    assert bar.n == bar.total
-    # all is planned from the start: the searches alone can change the total
-    assert bar.seen[-1][2] < 2 * next(total for text, _, total in bar.seen if text)
-    # in a notebook, a state every few seconds
-    assert bar.settings["mininterval"] >= 1 and bar.settings["file"] is sys.stderr
-
-
-def test_without_a_bar_nothing_is_shown(capsys):
-    progress = FitProgress(False)
-    with progress.running("a fit", 10) as advance:
-        advance(5)
-    progress.close()
-    assert capsys.readouterr() == ("", "")
-
-
-@pytest.mark.skipif(os.name == "nt", reason="sends a signal")
-def test_an_interrupt_ends_all_processes_and_keeps_what_is_finished(tmp_path):
-    script = tmp_path / "script.py"
-    folder = tmp_path / "fits"
-    script.write_text(
-        textwrap.dedent(
-            """
-            import sys
-            import numpy as np, ppm
-            rng = np.random.default_rng(5)
-            model = ppm.FiniteMixture(
-                rng.standard_normal(300), np.ones((300, 1)), components=2, warmup=100,
-                parallel=True,
-            )
-            ppm.studies.sweep(
-                model, [(0.7, 0.0), (0.5, 0.0)], releases=2, draws=int(sys.argv[2]),
-                random_seed=3, attempts=2, fits=sys.argv[1],
-            )
-            """
-        )
-    )
-    command = [sys.executable, "-W", "error", str(script), str(folder), "300"]
-    env = os.environ | {"PYTHONPATH": str(Path(ppm.__file__).parents[1])}
-    with subprocess.Popen(command, env=env, stderr=subprocess.PIPE, text=True) as run:
-        try:
-            while not list(folder.glob("*.npz")):
-                assert run.poll() is None, run.stderr.read()
-                time.sleep(0.05)
-            others = psutil.Process(run.pid).children(recursive=True)
-            assert any("spawn" in " ".join(p.cmdline()) for p in others)
-            run.send_signal(signal.SIGINT)
-            _, told = run.communicate()
-        finally:
-            run.kill()
-    assert run.returncode != 0 and told.rstrip().endswith("KeyboardInterrupt")
-    psutil.wait_procs(others)
-    kept = {file.name: file.stat().st_mtime_ns for file in folder.glob("*.npz")}
-    assert kept
-    subprocess.run(command, env=env, check=True)
-    after = {file.name: file.stat().st_mtime_ns for file in folder.glob("*.npz")}
-    assert len(after) > len(kept)
-    assert {name: after[name] for name in kept} == kept

@@ -398,15 +398,6 @@ def test_a_file_with_zeros_runs_from_end_to_end(households):
     earns = (households.table["earner"] == "earns").to_numpy()
     ratio = (released[:, ~earns] == 0.0).mean() / (released[:, earns] == 0.0).mean()
     assert 1.5 < ratio < 15.0  # 5 in the file
-    # the sweep keeps its fits, starts from earlier ones and takes conditional labels
-    sweep = ppm.studies.sweep(
-        model, [(0.7, 0.0)], releases=3, draws=60, random_seed=1, attempts=2,
-        conditional_labels=True,
-    )
-    own = sweep.entries[0].conditional == 0.0
-    assert np.array_equal(own, np.tile(model.floor.reached, (3, 1)))
-    for entry in sweep.entries:
-        assert (entry.synthetic == 0.0).mean() == pytest.approx(share, abs=0.1)
 
 
 def test_few_warm_up_sweeps_are_enough_for_this_part():
