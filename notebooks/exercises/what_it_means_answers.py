@@ -1,4 +1,4 @@
-"""Exercises of the chapter on what the guarantee means: ε in words, and other people's ε."""
+"""Exercises of the chapter on what ε promises: ε in words, and other people's ε."""
 
 from types import SimpleNamespace
 
@@ -78,7 +78,7 @@ def what_epsilon_allows(g):
         "This is the factor. ε is its logarithm.": after / before,
         "Beliefs move by a factor, not by a difference.": g.belief_limit - g.belief_before,
         "An ε is not negative.": np.log(before / after),
-    }, "The formula for belief, solved for ε."
+    }, "The limit on odds, solved for ε."
 
 
 @exercise("four numbers, the ε after 30 days: census, emoji, searches, ours")
@@ -102,7 +102,7 @@ def deployments(g):
 def read_backwards(g):
     return set("acdf"), {
         "There are more.": set("a"),
-        "One is missing. Which numbers may leave the building?": set("acd"),
+        "One is missing. Which numbers may be published?": set("acd"),
         "One is missing. Is an ε a limit or a finding?": set("acf"),
         "Wanted are the sentences that are wrong.": set("be"),
     }, "The summary of the chapter has a line on each."
