@@ -130,7 +130,8 @@ def _narrow(figure):
                 tick.set(**(turned if upright else {"rotation": 35, "ha": "right"}))
     for legend in list(figure.legends):
         # the number of its columns is settled when it is made
-        title, names = legend.get_title().get_text(), [text.get_text() for text in legend.get_texts()]
+        title = legend.get_title().get_text()
+        names = [text.get_text() for text in legend.get_texts()]
         other = figure.legend(legend.legend_handles, names, loc="outside upper center",
                               ncols=2, frameon=False, fontsize=9, title=title)
         undo.append(other.remove)
