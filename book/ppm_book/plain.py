@@ -85,6 +85,9 @@ class Words:
             alone = before.endswith("(") and after.startswith(")") and role != "term"
             if role == "term" or told and not alone:
                 return told or label
+            if role not in ("doc", "ref", "numref", "prf:ref", "eq"):
+                # a name of the library
+                return f"`{label}`"
             if role == "doc":
                 found = self.titles.get(Path(label).name, f"“{label}”")
             elif label in numbers:
