@@ -11,7 +11,7 @@ from ppm.synthesizers.chains import ChainPool, alone_in_this_process, sharing
 from ppm_book import page
 
 # EMweighted is near enough to its target, or it is the nearest of so many tries
-TOLERANCE, TRIES = 0.03, 6
+TOLERANCE, TRIES = 0.03, 10
 # a difference counts from so many standard errors on
 SURE = 2.0
 

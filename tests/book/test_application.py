@@ -57,7 +57,7 @@ def test_the_equal_bound_is_met_within_three_per_cent():
 
 
 def test_a_bound_that_is_not_met_is_the_closest_of_all_tries():
-    bounds = [9.0, 4.0, 6.0, 5.4, 7.0, 3.0]
+    bounds = [9.0, 4.0, 6.0, 5.4, 7.0, 3.0, 8.0, 4.4, 5.7, 6.1]
     fit_with, _ = with_one_weight(lambda _, number: bounds[number - 1])
     found, tries = equal_bound(fit_with, 5.0, 20.0)
     assert len(tries) == TRIES == len(bounds) and found["bounds"].max() == 5.4
