@@ -1,7 +1,7 @@
 """What the chapters on incomes share: a fit that a run keeps, an equal bound, and a verdict."""
 
 import functools
-import os
+import multiprocessing
 
 import numpy as np
 
@@ -25,8 +25,8 @@ def chains_in_one_pool(function):
     @functools.wraps(function)
     def call(*arguments):
         # one of several tasks, side by side, starts no processes
-        several = os.environ.get("PPM_WORKERS") or os.environ.get("PPM_SCHEDULER")
-        where = alone_in_this_process() if several else sharing(_pool(), lambda sweeps: None)
+        worker = multiprocessing.parent_process() is not None
+        where = alone_in_this_process() if worker else sharing(_pool(), lambda sweeps: None)
         with where:
             return function(*arguments)
 

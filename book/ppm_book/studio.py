@@ -22,6 +22,7 @@ from importlib.metadata import version
 from pathlib import Path
 from unittest.mock import patch
 
+import joblib
 import nbformat
 from filelock import FileLock, Timeout
 
@@ -52,6 +53,7 @@ from ppm_book.parameters import (
 )
 
 MOST_WORKERS = 1000
+CORES = joblib.cpu_count()
 PACKAGES = ("numpy", "scipy", "pandas", "xarray", "matplotlib", "pymc", "papermill")
 
 
@@ -301,7 +303,8 @@ def refresh(name, values, folder, profile):
             return record
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir()
-    return complete(folder, execute(name, values, folder, profile))
+    engine = engine_of(CORES if CORES > 1 else None)
+    return complete(folder, execute(name, values, folder, profile, engine))
 
 
 # ---------------------------------------------------------------------------- the command line
