@@ -912,8 +912,8 @@ def statistic_violins(distributions, *, simulated=False):
     figure, panels = _figure(5.2 * columns, 3.4 * rows, nrows=rows, ncols=columns, squeeze=False)
     for axes, (statistic, found) in zip(panels.flat, distributions.items(), strict=False):
         _tidy(axes)
-        axes.axhline(np.median(found["Data"]), color="0.5", linestyle="--", linewidth=1)
         _violins(axes, list(found.values()), list(found))
+        axes.axhline(np.median(found["Data"]), color="0.5", linestyle="--", linewidth=1)
         axes.set_xticks(range(len(found)), [*found], rotation=20)
         _income_axis(axes, statistic)
     for axes in panels.flat[len(distributions):]:
