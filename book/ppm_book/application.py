@@ -16,7 +16,9 @@ TOLERANCE, TRIES = 0.03, 10
 SURE = 2.0
 
 
-_pool = functools.cache(ChainPool)
+@functools.cache
+def _pool():
+    return ChainPool()
 
 
 def chains_in_one_pool(function):

@@ -20,20 +20,15 @@ class Synthesizer(Protocol):
     synthesizer whose draws are independent, not a Markov chain's, may say so by an attribute
     ``independent_draws = True``; the fits of all others are diagnosed before a bound is shown.
 
-    An attribute ``concurrent_fits = True`` says that a sweep may make several fits at the same
-    time, in threads, as it may where chains are left to
-    ``ppm.synthesizers.chains.run_chains``.
-
     A method ``log_likelihood_at(posterior)`` returns the log-likelihood of the synthesizer's own
     records, an array (chain, draw, record), at draws given as an ``xarray.Dataset`` like a fit's
     ``posterior``. Where there is one, a fit that somebody hands over is compared with it, and
     refused if it belongs to other records: nothing that identifies the records is kept in a fit. A
     class that changes what ``fit`` returns must change this method, too.
 
-    A sweep keeps fits in a folder only for a synthesizer with a method ``fingerprint()``. It
-    returns a dict of everything that determines a fit beside the arguments of ``fit``: data and
-    settings, as numbers, text, arrays of numbers, or lists, dicts and dataclasses of those. A
-    class that changes ``__init__`` needs a ``fingerprint`` of its own.
+    A method ``fingerprint()`` returns a dict of everything that determines a fit beside the
+    arguments of ``fit``: data and settings, as numbers, text, arrays of numbers, or lists, dicts
+    and dataclasses of those.
 
     A ``fit`` with the optional argument ``censor``, a :class:`ppm.Censoring`, draws from the prior
     times the exponential of the sum of ``censor.term(weight * log-likelihood)`` over the records,

@@ -162,9 +162,6 @@ class FiniteMixture:
     ((2, 100, 200), (3, 200))
     """
 
-    # its chains are left to run_chains
-    concurrent_fits = True
-
     def __init__(
         self,
         response,
