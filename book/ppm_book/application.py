@@ -115,5 +115,6 @@ def closer(what, distances, errors):
             where = f"{np.count_nonzero(sure & ahead)} of {len(gap)} settings"
             parts.append(f"{name} was closer at {where}, by {by} percentage points")
     if not sure.all():
-        parts.append(f"undecided at {np.count_nonzero(~sure)} of {len(gap)}")
+        what_of = "" if parts else f" whether {first} or {second} was closer"
+        parts.append(f"undecided{what_of} at {np.count_nonzero(~sure)} of {len(gap)}")
     return f"{what}: {'; '.join(parts)}."

@@ -954,6 +954,7 @@ def bounds_along(bounds, *, simulated=False):
         axes.plot(range(len(values)), values, label=name, linewidth=1.2, **style)
     axes.set_yscale("log")
     axes.yaxis.set_major_formatter("{x:g}")
+    axes.yaxis.set_minor_formatter("{x:g}")
     axes.set_xticks(range(len(bounds)), bounds.index)
     axes.set(xlabel="Setting (c, g)", ylabel="Local bound Δ (nats)")
     figure.legend(loc="outside upper center", ncols=3, frameon=False)

@@ -82,7 +82,7 @@ def test_a_true_difference_is_told_and_one_within_its_errors_is_not():
     )
     # nothing but the errors changes, and then nothing but the sign
     assert closer("Mean", off([7.0, 6.0], [2.0, 0.8]), off([4.0] * 2, [3.0] * 2)) == (
-        "Mean: undecided at 2 of 2."
+        "Mean: undecided whether DPweighted or EMweighted was closer at 2 of 2."
     )
     flipped = closer("Mean", off([2.0, 0.8], [7.0, 6.0]), off([0.4] * 2, [0.3] * 2))
     assert flipped == told.replace("EMweighted", "DPweighted")
