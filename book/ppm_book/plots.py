@@ -124,10 +124,7 @@ def _narrow(figure):
             if tick.get_rotation() == 0:
                 size = tick.get_fontsize()
                 undo.append(partial(tick.set, rotation=0, ha=tick.get_ha(), fontsize=size))
-                # slanted, names of several lines would lie on one another
-                upright = len(names) > 4 and "\n" in "".join(each.get_text() for each in names)
-                turned = {"rotation": 90, "ha": "center", "fontsize": 8}
-                tick.set(**(turned if upright else {"rotation": 35, "ha": "right"}))
+                tick.set(rotation=35, ha="right")
     for legend in list(figure.legends):
         # the number of its columns is settled when it is made
         title = legend.get_title().get_text()
@@ -1026,6 +1023,15 @@ def settings_bounds(bounds, published, *, simulated=False):
     -------
     matplotlib.figure.Figure
         Bounds on a logarithmic scale, with the published ones in black (section 5).
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from ppm_book import plots
+    >>> index = pd.MultiIndex.from_tuples([("log", 1)])
+    >>> bounds = pd.DataFrame({"Unweighted": [80.0], "(1, 0)": [9.0]}, index)
+    >>> plots.settings_bounds(bounds, [78.7, 10.1]).axes[0].get_title()
+    'log'
     """
     from matplotlib import colormaps
 
@@ -1069,6 +1075,15 @@ def equal_bounds(off, *, simulated=False):
     matplotlib.figure.Figure
         A point for each repeat, mechanism and statistic, on a scale that is linear up to 10 per
         cent and logarithmic beyond.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from ppm_book import plots
+    >>> levels = ["combination", "repeat", "setting", "mechanism"]
+    >>> place = pd.MultiIndex.from_tuples([("K = 1, log", 0, "(1, 0)", "DPweighted")], names=levels)
+    >>> plots.equal_bounds(pd.DataFrame({"mean": [-3.0]}, place)).axes[0].get_title()
+    'K = 1, log\\n(1, 0)'
     """
     names, settings, mechanisms = (
         list(off.index.unique(level)) for level in ("combination", "setting", "mechanism")

@@ -522,27 +522,6 @@ def test_a_figure_brings_its_numbers_its_data_and_a_narrow_picture(study):
     assert wide.shape[1] > wide.shape[0] and narrow.shape[0] > narrow.shape[1]
 
 
-def test_names_of_several_lines_lie_beside_one_another_in_a_narrow_picture(monkeypatch):
-    names = [f"{which} school, no higher degree" for which in ("first", "second", "third", "last")]
-    means = {name: {"Data": [50e3, 52e3]} for name in [*names, "professional or doctorate"]}
-    figure = plots.group_intervals(means, "education")
-    before = figure._repr_png_()
-    places, picture_of = [], plots._png
-
-    def measured(figure, **options):
-        picture = picture_of(figure, **options)
-        places.extend(name.get_window_extent() for name in figure.axes[0].get_xticklabels())
-        return picture
-
-    monkeypatch.setattr(plots, "_png", measured)
-    shown(figure)
-    narrow = places[-len(means):]
-    assert all(left.x1 < right.x0 for left, right in itertools.pairwise(narrow))
-    monkeypatch.undo()
-    # and the wide one is as it was
-    assert figure._repr_png_() == before
-
-
 def test_lines_and_bars_are_among_the_data_of_a_figure_and_marks_of_others_are_not():
     data = plots.drawn_data(plots.detection_limits({"ε = 2": 2.0}))
     assert set(data["series"]) == {"ε = 2", "a coin"}
