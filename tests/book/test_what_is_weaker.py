@@ -11,10 +11,10 @@ from ppm.audits import closed_form
 CELLS = {c.id: c.source for c in nbformat.read(ROOT / "notebooks/what_is_weaker.ipynb", 4).cells}
 
 
-def chapter(source=CELLS["closed-form"]):
+def chapter(source=CELLS["closed-form"], rules=CELLS["rules"], truncate_at=3.5):
     """The chapter's functions, at small settings."""
-    space = {"mean": 100.0, "draws": 200, "truncate_at": 3.5, "seed": 2}
-    for part in (CELLS["imports"], source, CELLS["rules"]):
+    space = {"mean": 100.0, "draws": 200, "truncate_at": truncate_at, "seed": 2}
+    for part in (CELLS["imports"], source, rules):
         exec(part, space)
     return space
 
@@ -27,7 +27,8 @@ def compared(space, monkeypatch, size, number=0):
     levels = iter([np.repeat(second[:, None], 5, axis=1), first[:, None], np.empty((2, 0))])
     monkeypatch.setattr(closed_form, "_extreme_levels", lambda *given: next(levels))
     found = ppm.audits.exact(
-        counts, public=tuple(space["public"]), draws=200, weight_draws=1, random_seed=1
+        counts, public=tuple(space["public"]), truncate_at=space["truncate_at"], draws=200,
+        weight_draws=1, random_seed=1,
     )
     ours = {name: losses for name, _, *losses in space["one_database"]((size, number))}
     largest = found.sel(mechanism=[*ours])
@@ -50,3 +51,13 @@ def test_without_a_normaliser_or_an_end_they_are_not(monkeypatch, right, wrong):
     source = CELLS["closed-form"]
     ours, theirs = compared(chapter(source.replace(right, wrong)), monkeypatch, 4)
     assert right in source and ours != pytest.approx(theirs, rel=1e-2)
+
+
+@pytest.mark.parametrize(("truncate_at", "size", "number"), [(2.5, 100, 12), (3.5, 5, 7)])
+def test_where_no_weight_is_left_they_are_numbers_too(monkeypatch, truncate_at, size, number):
+    ours, theirs = compared(chapter(truncate_at=truncate_at), monkeypatch, size, number)
+    assert ours == pytest.approx(theirs, rel=1e-6)
+    wrong = chapter(rules=CELLS["rules"].replace("TINY", "0"), truncate_at=truncate_at)
+    with np.errstate(all="ignore"):
+        ours, _ = compared(wrong, monkeypatch, size, number)
+    assert np.isnan(ours).any()
