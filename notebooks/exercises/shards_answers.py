@@ -37,7 +37,7 @@ def assignments(g):
     }, "Does it look at the records, and is every record in exactly one shard?"
 
 
-@exercise("two numbers, in nats: [one record takes part or not, one record is replaced]")
+@exercise("two numbers, in nats: [one record is used or not, one record is replaced]")
 def whole_epsilon(g):
     return [g.releases * g.width, 2 * g.releases * g.width], {
         "In how many shards is a record?":
