@@ -30,21 +30,21 @@ def given():
         shift=-0.1,
         releases=3,
         total_of_all=int(counts.sum()),
-        mean_without_h=float(counts[:-1].mean()),
+        mean_of_nine=float(np.append(counts, 11).mean()),
         subsets=subsets,
         noisy_totals=subsets @ counts + rng.integers(-1, 2, 40),
     )
 
 
-@exercise("one number, the visits of household H")
+@exercise("one number, the visits of household I")
 def differencing(g):
-    return g.counts[-1], {
+    return 9 * g.mean_of_nine - g.total_of_all, {
         "A difference of two means is not a household's count: how many households stand behind "
-        "each mean?": g.counts.mean() - g.mean_without_h,
-        "You subtracted the mean of the others from a total. Compare like with like.":
-            g.total_of_all - g.mean_without_h,
+        "each mean?": g.mean_of_nine - g.counts.mean(),
+        "One of the two is a mean and the other a total. Compare like with like.":
+            g.total_of_all - g.mean_of_nine,
         "Over how many households is the second number a mean?":
-            g.total_of_all - 8 * g.mean_without_h,
+            8 * g.mean_of_nine - g.total_of_all,
     }, "Turn both published numbers into totals first."
 
 
