@@ -114,6 +114,8 @@ def closer(what, distances, errors):
             by = " to ".join(dict.fromkeys(f"{end:.1f}" for end in (by.min(), by.max())))
             where = f"{np.count_nonzero(sure & ahead)} of {len(gap)} settings"
             parts.append(f"{name} was closer at {where}, by {by} percentage points")
+    if len(gap) == 1 and not sure.all():
+        return f"{what}: undecided at this setting whether {first} or {second} was closer."
     if not sure.all():
         what_of = "" if parts else f" whether {first} or {second} was closer"
         parts.append(f"undecided{what_of} at {np.count_nonzero(~sure)} of {len(gap)}")

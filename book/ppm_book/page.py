@@ -274,6 +274,9 @@ def shows(*findings, title="What this run shows", simulated=False):
 
     findings = [*filter(None, findings), *([SIMULATED] if simulated else [])]
     items = "".join(f"<li>{html.escape(finding)}</li>" for finding in findings)
+    # no line ends between a number and its sign
+    items = items.replace(" = ", "\N{NO-BREAK SPACE}=\N{NO-BREAK SPACE}")
+    items = items.replace(" %", "\N{NO-BREAK SPACE}%")
     return HTML(
         f'<div class="admonition tip shows"><p class="admonition-title">{html.escape(title)}</p>'
         f"<ul>{items}</ul></div>"
@@ -346,8 +349,8 @@ def table(table, caption, *, digits=2, simulated=False):
         What to see in it.
     digits : int, default 2
         Digits after the point of every float.
-    simulated : bool, default False
-        Whether the caption must say that the data are simulated.
+    simulated : bool or str, default False
+        Whether the caption must say that the data are simulated, or in which words.
 
     Returns
     -------
@@ -383,7 +386,8 @@ def table(table, caption, *, digits=2, simulated=False):
         styler = styler.set_table_styles(styles)
     # the book's theme knows how to lay out tables of this class
     styler = styler.set_table_attributes('class="dataframe"')
-    return styler.set_caption(f"{caption} {SIMULATED}" if simulated else caption)
+    mark = SIMULATED if simulated is True else simulated or ""
+    return styler.set_caption(f"{caption} {mark}".rstrip())
 
 
 class _Moving:

@@ -146,7 +146,7 @@ class ConsumerExpenditure:
     Consumer units read: 100.
     Dropped: 60 (not drawn into the subsample: 60).
     Consumer units kept: 40.
-    Incomes of zero or less among them: 0 (kept as they are; they have no
+    Incomes of zero or less among them: 0 (kept in the table; they have no
       logarithm).
     Substitution: Every value is simulated in place of the survey the paper used.
     """
@@ -253,7 +253,7 @@ class ConsumerExpenditure:
             lines.append(f"Kept with the added category 'suppressed': {'; '.join(shown)}.")
         lines.append(f"Consumer units kept: {kept:,}.")
         lines.append(
-            f"Incomes of zero or less among them: {self.nonpositive:,} (kept as they are; they "
+            f"Incomes of zero or less among them: {self.nonpositive:,} (kept in the table; they "
             f"have no logarithm)."
         )
         lines += [f"Substitution: {sentence}" for sentence in self.substitutions]
