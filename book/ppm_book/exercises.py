@@ -58,7 +58,9 @@ def section(root, name, solutions=True):
     link = launch_link(repository_address(root), file, "setup")
     parts = [
         "## Exercises", told.strip(),
-        f"The notebook `{file}` of the student edition has the tasks as well. {link}".strip(),
+        f"The notebook `{file}` of the student edition, which "
+        "`make classroom` makes ({doc}`how <../book/run_it>`), has the tasks as well. "
+        f"{link}".rstrip(),
         f"Every check needs these lines first.\n\n{_python(text['setup'])}",
     ]
     for label in labels:
