@@ -73,7 +73,8 @@ def test_the_research_file_says_where_the_main_finding_holds(tmp_path, monkeypat
     assert text.count(f"{won}so throughout with K = 10, log.\n") == 2
     assert "| K = 2, asinh | 80.0 | (0.5, −0.3) | −1 % | −4 % | −2 % | 0 : 3 | 0 : 3 |\n" in text
     short = "- mean: DPweighted with K = 1, log; EMweighted with K = 2, log and with K = 2, asinh;"
-    assert f"{short} neither with K = 10, log\n" in (tmp_path / "main_finding.md").read_text("utf-8")
+    found = (tmp_path / "main_finding.md").read_text("utf-8")
+    assert f"{short} neither with K = 10, log\n" in found
     values = json.loads((tmp_path / "values.json").read_text("utf-8"))["values"]
     assert values["K = 2, log: distances of the mean, DPweighted"]["value"] == [5] * 6
     difference = values["K = 2, log: DPweighted and Unweighted, difference of the 90th percentile"]
