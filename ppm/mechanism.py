@@ -683,10 +683,3 @@ def _how_to_run_longer(synthesizer):
     call = "ppm.PyMCSynthesizer(model" if bare else f"{type(synthesizer).__name__}(…"
     more = f"warmup={max(1000, 2 * warmup)}, chains={max(4, chains)}"
     return f"; set warm-up and chains by {call}, {more})"
-
-
-def entry_label(mechanism, configuration=None):
-    """Label of an entry: ``DPweighted (0.7, 0)``, or the mechanism alone."""
-    if configuration is None:
-        return mechanism
-    return f"{mechanism} ({configuration[0]:g}, {configuration[1]:g})"

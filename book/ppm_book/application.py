@@ -9,11 +9,10 @@ from ppm.diagnostics import diagnose
 from ppm.lipschitz import Reading
 from ppm.synthesizers.chains import ChainPool, alone_in_this_process, sharing
 from ppm_book import page
+from ppm_book.ledger import SURE
 
 # EMweighted is near enough to its target, or it is the nearest of so many tries
 TOLERANCE, TRIES = 0.03, 10
-# a difference counts from so many standard errors on
-SURE = 2.0
 
 
 @functools.cache

@@ -16,7 +16,7 @@ import pandas as pd
 
 import ppm
 from ppm._validation import needed_for
-from ppm.disclosure import leave_note, own_file
+from ppm.disclosure import leave_note, own_file, own_folder
 from ppm_book.survey.expenditure import PAPER_QUARTERS, SIMULATED
 
 # the checkout that holds this package, or the one that it is called in
@@ -195,18 +195,19 @@ def kept(*given):
         @functools.wraps(function)
         def call(*arguments):
             folder = fits_folder()
-            name = f"{function.__name__}-{joblib.hash((origin, arguments))}.npz"
-            with contextlib.suppress(FileNotFoundError, TypeError):
-                with np.load(Path(folder, name), allow_pickle=False) as found:
-                    return dict(found)
+            if folder:
+                key = joblib.hash((origin, arguments))
+                file = Path(folder, f"{function.__name__}-{key}.npz")
+                with contextlib.suppress(FileNotFoundError):
+                    with np.load(file, allow_pickle=False) as found:
+                        return dict(found)
             result = {key: np.asarray(value) for key, value in function(*arguments).items()}
             if folder:
-                Path(folder).mkdir(mode=0o700, parents=True, exist_ok=True)
-                leave_note(folder, "the confidential file")
-                part = Path(folder, f"{name}.{os.getpid()}.part")
+                leave_note(own_folder(folder), "the confidential file")
+                part = file.with_name(f"{file.name}.{os.getpid()}.part")
                 with own_file(part).open("wb") as stream:
                     np.savez(stream, allow_pickle=False, **result)
-                part.replace(Path(folder, name))
+                part.replace(file)
             return result
 
         return call

@@ -942,6 +942,8 @@ def bounds_along(bounds, *, simulated=False):
     >>> [line.get_label() for line in plots.bounds_along(bounds).axes[0].lines]
     ['DPweighted, K = 1']
     """
+    from matplotlib.ticker import LogFormatter
+
     figure, axes = _figure(7.4, 4.0)
     _tidy(axes)
     for (name, values), marker in zip(bounds.items(), "osD^v<>P" * 9, strict=False):
@@ -951,7 +953,8 @@ def bounds_along(bounds, *, simulated=False):
         axes.plot(range(len(values)), values, label=name, linewidth=1.2, **style)
     axes.set_yscale("log")
     axes.yaxis.set_major_formatter("{x:g}")
-    axes.yaxis.set_minor_formatter("{x:g}")
+    # some of the numbers between, and not as powers
+    axes.yaxis.set_minor_formatter(LogFormatter())
     axes.set_xticks(range(len(bounds)), bounds.index)
     axes.set(xlabel="Setting (c, g)", ylabel="Local bound Δ (nats)")
     figure.legend(loc="outside upper center", ncols=3, frameon=False)

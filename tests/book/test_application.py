@@ -1,11 +1,25 @@
 """What the chapters on incomes share: fits, the equal bound, and who was closer."""
 
+import functools
+import pickle
+
+import cloudpickle
 import numpy as np
 import pandas as pd
 import pytest
 
 import ppm
-from ppm_book.application import TRIES, chains, closer, equal_bound, fit, typical
+from ppm.synthesizers.chains import ChainPool
+from ppm_book import application, page
+from ppm_book.application import (
+    TRIES,
+    chains,
+    chains_in_one_pool,
+    closer,
+    equal_bound,
+    fit,
+    typical,
+)
 
 COUNTS = np.random.default_rng(5).poisson(20.0, 40)
 MODEL = ppm.GammaPoisson(COUNTS)
@@ -28,6 +42,20 @@ def test_what_is_kept_of_a_fit_is_what_the_library_says_of_it():
         pytest.approx(same.r_hat), pytest.approx(same.typical), pytest.approx(same.error)
     )
     assert told.agree
+
+
+def test_a_fit_that_a_notebook_defines_can_be_sent_to_its_workers(monkeypatch):
+    def one(weight):
+        return {"bound": weight}
+
+    # what a notebook defines is sent by value, with all that it refers to
+    monkeypatch.setattr(one, "__module__", "__main__", raising=False)
+    sent = cloudpickle.dumps(page.kept()(chains_in_one_pool(one)))
+    assert cloudpickle.loads(sent)(0.5) == {"bound": 0.5}
+    # a cache of a class, as the pool once was, cannot be sent
+    monkeypatch.setattr(application, "_pool", functools.cache(ChainPool))
+    with pytest.raises(pickle.PicklingError):
+        cloudpickle.dumps(chains_in_one_pool(one))
 
 
 def test_chains_that_stand_still_are_held_against_a_fit():
