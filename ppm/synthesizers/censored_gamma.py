@@ -5,21 +5,22 @@ from scipy.special import gammaln, logsumexp, xlogy
 
 from ppm._random import generator
 
-# nats below the highest point known at which a part of the density is left out; what is left out
-# is added up in `outside`
-_NEGLIGIBLE = 60.0
-# how far terms may still be from their limits where the left tail is that of the prior
-_CONSTANT = 1e-14
-# a panel is narrow enough where curvature times squared width and the fall across it are small
-_BEND, _FALL = 2.0, 16.0
-_NODES, _NODE_WEIGHTS = np.polynomial.legendre.leggauss(20)
-_NODES, _NODE_WEIGHTS = (1.0 + _NODES) / 2.0, _NODE_WEIGHTS / 2.0
-# largest |tanh s| / cosh² s
-_STEEPEST = 2.0 / np.sqrt(27.0)
+# nats below the highest point at which a panel is left out; `outside` adds up what is left out
+_NEGLIGIBLE = 70.0
+# how far terms may be from their limits where the left tail is that of the prior
+_SETTLED = 1e-14
+# on a panel the log density moves by this much at most, and two quadratures differ by this share
+_STEP, _QUADRATURE = 2.0, 1e-11
+_RULES = [
+    ((nodes + 1.0) / 2.0, parts / 2.0)
+    for nodes, parts in map(np.polynomial.legendre.leggauss, (20, 12))
+]
 # numbers in a table of records and values of u
 _LARGEST_TABLE = 4_000_000
 # exp(u) is still a number
 _LARGEST = 700.0
+# parts of a panel that is too wide
+_CUTS = 4
 
 
 class CensoredGamma:
@@ -37,29 +38,26 @@ class CensoredGamma:
     Attributes
     ----------
     outside : float
-        Bound on the share of the distribution that draws and integrals leave out: their distance
-        from the exact distribution in total variation, but for rounding.
-    nodes, edges : numpy.ndarray
-        Values of u at which the quadrature evaluates the density, and ends of its panels.
-    breaks : numpy.ndarray
-        Values of u at which a term is largest, or meets a limit of hard censoring.
+        Bound on the share of the distribution that draws and integrals leave out.
+    nodes, edges, breaks : numpy.ndarray
+        Values of u = log μ: nodes of the quadrature, ends of its panels, and where a term peaks or
+        meets a hard limit.
 
     Notes
     -----
-    Everything is a density of u = log μ, on panels within which its logarithm bends little. On each
-    of them a bound on the second derivative gives straight lines above and below the logarithm.
-    They tell which panels may be left out, and draws by rejection beneath the upper line are exact:
-    no quantile is interpolated. The normaliser is Gauss-Legendre quadrature. Where u is so low that
-    all terms are at their limits, to 1e-14 together, the density is that of the prior there,
-    :math:`e^{a u}`. A nearly flat prior has much of its mass in this tail.
+    As a function of u each term rises up to log y and falls from there, so that its largest and
+    smallest value on a panel are known; so is a bound on how far it bends. Rejection beneath what
+    follows is exact. Gauss-Legendre quadrature on the same panels, cut until two orders agree,
+    gives the normaliser. To the left of all panels every term is at its limit, and the density of u
+    is that of the prior, :math:`e^{a u}`: a nearly flat prior has much of its mass there.
     """
 
     def __init__(self, counts, weights, censor, shape, rate):
-        pairs, self.position, self.numbers = np.unique(
+        pairs, position, self.numbers = np.unique(
             np.stack([np.asarray(counts, dtype=np.float64), weights]), axis=1,
             return_inverse=True, return_counts=True,
         )
-        self.position = self.position.ravel()
+        self.position = position.ravel()
         self.counts, self.weights = pairs
         self.censor, self.shape, self.rate = censor, shape, rate
         self._factorials = gammaln(self.counts + 1.0)
@@ -68,45 +66,43 @@ class CensoredGamma:
         nothing, low = censor.term(0.0), censor.term(-np.inf)
         self.term_at_zero = np.where(used & (self.counts > 0), low, nothing)
         self.term_at_infinity = np.where(used, low, nothing)
+        likeliest = xlogy(self.counts, self.counts) - self.counts - self._factorials
+        self.largest_term = censor.term(self.weights * likeliest)
         with np.errstate(divide="ignore"):
-            self._peaks = np.log(self.counts)
-        self._highest = self.weights * (
-            xlogy(self.counts, self.counts) - self.counts - self._factorials
-        )
-        self.largest_term = censor.term(self._highest)
+            self._peaks = np.log(np.append(self.counts, shape)) - np.append(0 * used, np.log(rate))
+        self.breaks = np.clip(self._peaks, -_LARGEST, _LARGEST)
         self._lay_out()
-        self._integrate()
 
     # ---- the density ---------------------------------------------------------------------------
 
     def terms(self, log_mean):
-        """Terms of the distinct records at values of u = log μ, shape (distinct, values)."""
+        """Terms of the distinct records at values of u, (values,) or (distinct, values)."""
         return self.censor.term(self._weighted(log_mean))
 
     def _weighted(self, log_mean):
-        counts, factorials, weights = (
-            part[:, None] for part in (self.counts, self._factorials, self.weights)
-        )
-        return weights * (counts * log_mean - np.exp(log_mean) - factorials)
+        log_p = self.counts[:, None] * log_mean - np.exp(log_mean) - self._factorials[:, None]
+        return self.weights[:, None] * log_p
 
     def total(self, log_mean):
         """Sum of all records' terms at values of u."""
-        return np.concatenate([self.numbers @ self.terms(part) for part in self._parts(log_mean)])
+        return self._in_parts(lambda part: self.numbers @ self.terms(part), log_mean)
+
+    def _in_parts(self, function, values):
+        """A function of values along the last axis, in parts of which no table gets large."""
+        parts = 1 + values.shape[-1] * self.counts.size // _LARGEST_TABLE
+        found = [function(part) for part in np.array_split(values, parts, axis=-1)]
+        return np.concatenate(found, axis=-1)
+
+    def _prior(self, log_mean):
+        return self.shape * log_mean - self.rate * np.exp(log_mean)
 
     def _unscaled(self, log_mean):
-        """Logarithm of prior times exponential of the terms, without constants."""
-        return self.shape * log_mean - self.rate * np.exp(log_mean) + self.total(log_mean)
-
-    def _parts(self, values):
-        """Values along the last axis, in parts of which no table gets large."""
-        parts = -(-values.shape[-1] * self.counts.size // _LARGEST_TABLE)
-        return np.array_split(values, max(parts, 1), axis=-1)
+        flat = log_mean.ravel()
+        return (self._prior(flat) + self.total(flat)).reshape(log_mean.shape)
 
     def log_density(self, log_mean):
-        """Logarithm of the density of u = log μ, any shape."""
-        log_mean = np.asarray(log_mean, dtype=np.float64)
-        flat = log_mean.ravel()
-        return (self._unscaled(flat) - self.log_integral).reshape(log_mean.shape)[()]
+        """Logarithm of the density of u, any shape."""
+        return (self._unscaled(np.asarray(log_mean, dtype=np.float64)) - self.log_integral)[()]
 
     def logpdf(self, mean):
         """Logarithm of the density of μ > 0, any shape."""
@@ -115,151 +111,124 @@ class CensoredGamma:
 
     # ---- panels --------------------------------------------------------------------------------
 
-    def _lay_out(self):
-        """Choose the panels, and bound what they leave out."""
-        above = self.numbers @ self.largest_term
-        points = np.r_[self._peaks[self.counts > 0], np.log(self.shape) - np.log(self.rate)]
-        points = np.clip(points, -_LARGEST, _LARGEST)
-        best = self._unscaled(points).max()
-        goal = best - _NEGLIGIBLE - 10.0
-        right = (self.shape + 1.0) / self.rate
-        while self.shape * np.log(right) - self.rate * right + above > goal:
-            right *= 2.0
-        right = min(np.log(right), _LARGEST)
-        # either all terms are constant further left, or next to nothing is there
-        empty = (goal - above + np.log(self.shape)) / self.shape
-        constant = self._constant_below()
-        left = min(max(constant, empty), right - 1.0)
-        self._left = left
-        self.breaks = breaks = np.r_[points, self._crossings()]
-        edges = np.unique(np.r_[left, breaks[(breaks > left) & (breaks < right)], right])
-        edges = np.unique(np.r_[edges, (edges[1:] + edges[:-1]) / 2.0])
-        left, right = edges[:-1], edges[1:]
-        # to the right the density falls by a factor e at least for every step of u
-        kept, lost = [], [self.shape * edges[-1] - self.rate * np.exp(edges[-1]) + above]
-        while left.size:
-            ends, bend = (
-                np.concatenate(found, axis=-1)
-                for found in zip(
-                    *(self._bounds(*part) for part in self._parts(np.stack([left, right]))),
-                    strict=True,
-                )
-            )
-            best = max(best, ends.max())
-            width = right - left
-            upper = ends.max(axis=0) + bend / 8.0 + np.log(width)
-            negligible = upper < best - _NEGLIGIBLE
-            lost.append(logsumexp(upper[negligible]) if negligible.any() else -np.inf)
-            fall = np.abs(ends[1] - ends[0])
-            narrow = (bend <= min(_BEND, self.censor.width)) & (fall <= _FALL)
-            # nothing lies between neighbouring numbers
-            middle = (left + right) / 2.0
-            narrow |= (middle <= left) | (middle >= right)
-            done = narrow & ~negligible
-            kept.append(np.stack([left, right, *ends, bend])[:, done])
-            rest = ~narrow & ~negligible
-            left, right = (
-                np.r_[left[rest], middle[rest]], np.r_[middle[rest], right[rest]]
-            )
-        kept = np.concatenate(kept, axis=1)
-        self._panels = kept[:, np.argsort(kept[0])]
-        if empty > constant:
-            lost.append(self.shape * self._left + above - np.log(self.shape))
-        self._lost = logsumexp(lost)
-
-    def _bounds(self, left, right):
-        """Log density at both ends of panels, and curvature there at most, by squared width."""
-        ends = self._unscaled(np.r_[left, right]).reshape(2, -1)
-        first, last = self._weighted(left), self._weighted(right)
-        lowest, highest = np.minimum(first, last), np.maximum(first, last)
-        turns = (left < self._peaks[:, None]) & (self._peaks[:, None] < right)
-        highest = np.where(turns, self._highest[:, None], highest)
-        mean = np.exp(right)
-        weights, counts = self.weights[:, None], self.counts[:, None]
-        if self.censor.smooth:
-            half = self.censor.width / 2.0
-            middle = self.censor.low + half
-            nearest = np.maximum(np.maximum(lowest - middle, middle - highest), 0.0) / half
-            # 1 / cosh², and a square, that cannot overflow
-            small = np.exp(-2.0 * nearest)
-            slope = 4.0 * small / (1.0 + small) ** 2
-            steep = weights * np.maximum(np.abs(counts - np.exp(left)), np.abs(counts - mean))
-            steep = np.minimum(steep, 1e150)
-            bends = slope * weights * mean + np.minimum(slope, _STEEPEST) * steep**2 * 2.0 / half
-        else:
-            # no panel has a limit inside
-            inside = (highest > self.censor.low) & (lowest < self.censor.high)
-            bends = inside * weights * mean
-        return ends, (self.rate * mean + self.numbers @ bends) * (right - left) ** 2
+    def _extremes(self, panels):
+        """Bound on the log density from above on panels, and its smaller value at their ends."""
+        counts, weights = self.counts[:, None], self.weights[:, None]
+        ends = np.stack([self.terms(end) for end in panels])
+        with np.errstate(over="ignore"):
+            means = np.exp(panels)
+            slopes = weights * np.abs(counts - means[:, None]).max(axis=0)
+            # of the second derivative of a term; no panel has a hard limit inside
+            bends = weights * means[1]
+            if self.censor.smooth:
+                bends = bends + 1.54 / self.censor.width * slopes**2
+            bends = bends * (panels[1] - panels[0]) ** 2 / 8.0
+        # a term is above the line between its ends by no more than either of these
+        tops = self.terms(np.clip(self._peaks[:-1, None], *panels))
+        above = self.numbers @ np.minimum(bends, tops - ends.min(axis=0))
+        values = self._prior(panels) + self.numbers @ ends
+        above += self.rate * means[1] * (panels[1] - panels[0]) ** 2 / 8.0
+        return np.stack([values.max(axis=0) + above, values.min(axis=0)])
 
     def _crossings(self):
-        """Values of u at which a hard term meets its limits."""
+        """Values of u at which a hard term meets its limits, by bisection from where it peaks."""
         if self.censor.smooth:
             return np.zeros(0)
         used = self.weights > 0
-        counts, weights = self.counts[used, None], self.weights[used, None]
-        with np.errstate(over="ignore"):
-            # a weight of next to nothing meets its limits where no μ is
-            level = np.array([self.censor.low, self.censor.high]) / weights
-        level = np.clip(level, -1e300, 1e300) + self._factorials[used, None]
-        # counts · u - exp(u) = level, to the left and to the right of where the left side turns
-        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            turn = np.log(counts)
-            met = (xlogy(counts, counts) - counts > level) & (counts > 0)
-            sides = []
-            for far in (level / counts - 1.0, np.full(level.shape, _LARGEST)):
-                near, far = np.where(met, turn, 0.0), np.where(met, far, 0.0)
-                for _ in range(80):
-                    middle = (near + far) / 2.0
-                    below = counts * middle - np.exp(middle) < level
-                    near, far = np.where(below, near, middle), np.where(below, middle, far)
-                sides.append(((near + far) / 2.0)[met])
-            # without a count the term falls from its value at 0
-            falling = (counts == 0) & (level < 0)
-            sides.append(np.log(-level[falling]))
-        return np.concatenate(sides)
-
-    def _constant_below(self):
-        """A value of u below which terms and prior differ from their limits by next to nothing."""
-        used = self.weights > 0
-        counts, weights, numbers = self.counts[used], self.weights[used], self.numbers[used]
-        share = _CONSTANT / (1.0 + used.sum())
-        width = self.censor.width
-        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            falling = np.log(share / (numbers * weights))
-            if self.censor.smooth:
-                # the distance from the lower limit is at most W exp(4 (z - c) / W)
-                level = self.censor.low + width / 2.0
-                level = level + np.minimum(np.log(share / (numbers * width)), 0.0) * width / 4.0
-            else:
-                level = self.censor.low
-            rising = (level / weights + self._factorials[used]) / counts
-            points = np.where(counts > 0, rising, falling)
-        return min(points.min(initial=np.inf), np.log(share / self.rate))
-
-    # ---- integrals -----------------------------------------------------------------------------
-
-    def _integrate(self):
-        left, right = self.edges = self._panels[:2]
-        width = right - left
-        self.nodes = (left[:, None] + width[:, None] * _NODES).ravel()
-        log_parts = np.log(width[:, None] * _NODE_WEIGHTS).ravel()
-        self.log_parts = log_parts + self._unscaled(self.nodes)
-        self.log_tail = (
-            self.shape * self._left - np.log(self.shape) + self.numbers @ self.term_at_zero
+        counts, weights, factorials = (
+            part[used, None] for part in (self.counts, self.weights, self._factorials)
         )
+        with np.errstate(over="ignore"):
+            level = np.array([self.censor.low, self.censor.high]) / weights
+        # a weight of next to nothing meets its limits where no μ is
+        level = np.clip(level, -1e300, 1e300) + factorials
+        with np.errstate(divide="ignore", invalid="ignore"):
+            peak = np.maximum(np.log(counts), -750.0)
+            fars = np.where(counts > 0, level / counts - 1.0, peak), np.full(level.shape, _LARGEST)
+        found = []
+        for far in fars:
+            met, near = counts * peak - np.exp(peak) > level, peak + 0.0 * level
+            far = np.where(met, far, near)
+            for _ in range(100):
+                middle = (near + far) / 2.0
+                below = counts * middle - np.exp(middle) < level
+                near, far = np.where(below, near, middle), np.where(below, middle, far)
+            found.append(far[met])
+        return np.concatenate(found)
+
+    def _lay_out(self):
+        """Choose the panels, integrate over them, and bound what they leave out."""
+        above = self.numbers @ self.largest_term
+        # so that nothing is missing where one record is left out either
+        lowest = np.minimum(self.term_at_zero, self.term_at_infinity)
+        reach = _NEGLIGIBLE + (self.largest_term - lowest).max()
+        best = self._unscaled(self.breaks).max()
+        right = np.log(self.shape + 1.0) - np.log(self.rate)
+        while right < _LARGEST and self._prior(right) + above > best - reach:
+            right += np.log(2.0)
+        right = min(right, _LARGEST)
+        # either next to nothing is there, or all terms are at their limits further left
+        empty = (best - reach - above + np.log(self.shape)) / self.shape
+        left, step = min(np.log(self.shape) - np.log(self.rate), right) - 1.0, 1.0
+        while left > empty and not self._is_settled(left):
+            left, step = left - step, 2.0 * step
+        # to the right the density falls by a factor e at least for every step of u
+        lost = [self._prior(right) + above]
+        if left <= empty:
+            lost.append(self.shape * left + above - np.log(self.shape))
+        self.breaks = np.r_[self.breaks, self._crossings()]
+        self._left, inner = left, (self.breaks > left) & (self.breaks < right)
+        edges = np.unique(np.r_[left, self.breaks[inner], right])
+        self.log_tail = self.shape * left - np.log(self.shape) + self.numbers @ self.term_at_zero
+        # rounding of the sum of terms, which no finer panel removes
+        limits = max(abs(self.censor.low), abs(self.censor.high))
+        share = max(_QUADRATURE, 4e-16 * limits * self.numbers.sum())
+        panels, kept, integrals = np.stack([edges[:-1], edges[1:]]), [], [self.log_tail]
+        while panels.size:
+            upper, lower = self._in_parts(self._extremes, panels)
+            width, middle = panels[1] - panels[0], panels.mean(axis=0)
+            best = max(best, lower.max())
+            negligible = upper + np.log(width) < best - reach
+            lost += [*(upper + np.log(width))[negligible]]
+            # nothing lies between neighbouring numbers
+            last = (middle <= panels[0]) | (middle >= panels[1])
+            done = ~negligible & ((upper - lower <= _STEP) | last)
+            fine, coarse = (self._integrals(panels[:, done], *rule) for rule in _RULES)
+            whole = np.logaddexp.reduce(np.r_[integrals, fine])
+            right_ones = np.abs(np.exp(fine - whole) - np.exp(coarse - whole)) <= share
+            integrals += [*fine]
+            done[done] = right_ones | last[done]
+            kept.append(np.stack([*panels, upper])[:, done])
+            rest = ~negligible & ~done
+            cuts = np.linspace(*panels[:, rest], _CUTS + 1)
+            panels = np.stack([cuts[:-1].ravel(), cuts[1:].ravel()])
+        left, right, self._upper = np.concatenate(kept, axis=1)
+        self.edges, width = np.stack([left, right]), (right - left)[:, None]
+        nodes, parts = _RULES[0]
+        self.nodes = (left[:, None] + width * nodes).ravel()
+        self.log_parts = np.log(width * parts).ravel() + self._unscaled(self.nodes)
         self.log_integral = logsumexp(np.r_[self.log_tail, self.log_parts])
-        self.outside = float(np.exp(min(self._lost - self.log_integral, 0.0)))
+        self.outside = float(np.exp(min(np.logaddexp.reduce(lost) - self.log_integral, 0.0)))
+
+    def _integrals(self, panels, nodes, parts):
+        width = panels[1] - panels[0]
+        values = self._unscaled(panels[0][:, None] + width[:, None] * nodes)
+        return np.logaddexp.reduce(values + np.log(parts), axis=1) + np.log(width)
+
+    def _is_settled(self, log_mean):
+        """Whether prior and terms are as good as at their limits for μ to 0."""
+        away = np.abs(self.terms(np.array([log_mean]))[:, 0] - self.term_at_zero)
+        return self.numbers @ away + self.rate * np.exp(log_mean) <= _SETTLED
+
+    # ---- integrals and draws -------------------------------------------------------------------
 
     def log_integral_without(self):
         """Logarithms of the normalisers without one of each of the distinct records."""
-        sums = [self.log_tail - self.term_at_zero] + [
-            logsumexp(log_part - self.terms(nodes), axis=1)
-            for nodes, log_part in zip(
-                self._parts(self.nodes), self._parts(self.log_parts), strict=True
-            )
-        ]
-        return logsumexp(np.stack(sums), axis=0)
+        parts = 1 + self.nodes.size * self.counts.size // _LARGEST_TABLE
+        sums = [self.log_tail - self.term_at_zero]
+        for part in np.array_split(np.stack([self.nodes, self.log_parts]), parts, axis=1):
+            sums.append(logsumexp(part[1] - self.terms(part[0]), axis=1))
+        return logsumexp(sums, axis=0)
 
     def mean(self):
         """Mean of μ."""
@@ -273,56 +242,23 @@ class CensoredGamma:
         masses = np.exp(self.log_parts - self.log_integral)
         return float(masses @ (np.exp(self.nodes) - mean) ** 2 + tail * mean**2)
 
-    def cdf(self, mean):
-        """Probability of values of μ up to these, any shape."""
-        log_mean = np.log(np.asarray(mean, dtype=np.float64))
-        left, right = self._panels[:2]
-        masses = np.exp(self.log_parts - self.log_integral).reshape(left.size, -1).sum(axis=1)
-        tail = np.exp(self.log_tail - self.log_integral)
-        below = np.r_[0.0, np.cumsum(masses)]
-        flat = log_mean.ravel()
-        place = np.clip(np.searchsorted(left, flat, side="right") - 1, 0, left.size - 1)
-        width = np.clip(flat, left[place], right[place]) - left[place]
-        points = left[place][:, None] + width[:, None] * _NODES
-        part = (np.exp(self.log_density(points)) * _NODE_WEIGHTS).sum(axis=1) * width
-        found = tail + below[place] + part
-        in_tail = tail * np.exp(self.shape * np.minimum(flat - self._left, 0.0))
-        return np.where(flat < self._left, in_tail, found).reshape(log_mean.shape)[()]
-
-    # ---- draws ---------------------------------------------------------------------------------
-
     def rvs(self, size=1, random_state=None):
         """Draw μ independently and exactly, but for rounding and what is `outside`.
 
         A μ below the smallest number comes out as 0.
         """
         rng = generator(random_state)
-        wanted = int(np.prod(size))
-        left, right, first, last, bend = self._panels
-        rise = last - first
-        # integrals of the upper lines
-        flat = np.abs(rise) < 1e-12
-        slopes = np.where(flat, 1.0, rise)
-        lines = first + bend / 8.0 + np.log(right - left) + np.log(
-            np.where(flat, 1.0, np.expm1(slopes) / slopes)
-        )
-        masses = np.r_[self.log_tail, lines]
+        wanted, found = int(np.prod(size)), np.zeros(0)
+        left, right = self.edges
+        masses = np.r_[self.log_tail, self._upper + np.log(right - left)]
         masses = np.cumsum(np.exp(masses - masses.max()))
-        found = np.zeros(0)
         while found.size < wanted:
             batch = min(2 * (wanted - found.size) + 16, 20_000)
             panel = np.searchsorted(masses, rng.random(batch) * masses[-1], side="right") - 1
-            level, accept = rng.random(batch), rng.random(batch)
-            panel = np.minimum(panel, left.size - 1)
-            step = np.where(
-                flat[panel], level, np.log1p(level * np.expm1(slopes[panel])) / slopes[panel]
-            )
-            points = left[panel] + (right - left)[panel] * step
-            line = first[panel] + rise[panel] * step + bend[panel] / 8.0
-            tail = panel < 0
+            level, accept = rng.random(batch), np.log1p(-rng.random(batch))
+            panel, tail = np.minimum(panel, left.size - 1), panel < 0
+            points = left[panel] + (right - left)[panel] * level
             points[tail] = self._left + np.log1p(-level[tail]) / self.shape
-            kept = tail.copy()
-            rest = np.flatnonzero(~tail)
-            kept[rest] = np.log1p(-accept[rest]) <= self._unscaled(points[rest]) - line[rest]
+            kept = tail | (accept <= self._unscaled(points) - self._upper[panel])
             found = np.r_[found, points[kept]]
         return np.exp(found[:wanted]).reshape(size)

@@ -65,10 +65,6 @@ class GammaPoisson:
         """Number of records n."""
         return self.counts.size
 
-    def fingerprint(self):
-        """Data and settings that determine a fit, by name: see :class:`ppm.Synthesizer`."""
-        return {"counts": self.counts, "shape": self.shape, "rate": self.rate}
-
     def posterior(self, weights=None, *, censor=None):
         """Pseudo posterior of μ, exactly.
 
@@ -83,7 +79,7 @@ class GammaPoisson:
         -------
         scipy.stats frozen distribution or CensoredGamma
             Gamma(shape + Σ αᵢ yᵢ, rate + Σ αᵢ); SciPy's ``scale`` is 1 / rate. With ``censor`` an
-            object with methods ``logpdf``, ``cdf``, ``mean``, ``var`` and ``rvs``, by quadrature.
+            object with methods ``logpdf``, ``mean``, ``var`` and ``rvs``, by quadrature.
 
         Raises
         ------
