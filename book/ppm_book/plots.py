@@ -578,13 +578,13 @@ def over_own_bound(table, mechanisms=("Weighted", "Weighted-M", "Capped", "Cappe
     offsets = np.linspace(-0.24, 0.24, len(mechanisms))
     for axes, kind in zip(panels[0], kinds, strict=True):
         _tidy(axes)
-        label, marker, _ = _LOSSES[kind]
+        label, *_ = _LOSSES[kind]
         for mechanism, offset in zip(mechanisms, offsets, strict=True):
             found = table.xs((mechanism, kind), level=("mechanism", "loss"))
             place = np.arange(len(sizes)) + offset
             axes.vlines(place, found["low"], found["high"], color=COLOURS[mechanism], linewidth=2)
             axes.plot(
-                place, found["estimate"], marker, color=COLOURS[mechanism], label=mechanism,
+                place, found["estimate"], "o", color=COLOURS[mechanism], label=mechanism,
                 markerfacecolor="white" if mechanism.endswith("on T") else COLOURS[mechanism],
             )
         axes.set_xticks(range(len(sizes)), [f"{size:,}" for size in sizes])

@@ -378,6 +378,8 @@ def test_shares_over_their_own_bound_are_estimates_with_their_intervals():
     figure = plots.over_own_bound(table)
     for axes, kind in zip(figure.axes, kinds, strict=True):
         assert axes.get_title() == KINDS[kind] and tick_labels(axes.xaxis) == {0: "50", 1: "200"}
+        # the one legend is true of every panel
+        assert {line.get_marker() for line in axes.lines} == {"o"}
         ends = segments(axes)
         for number, mechanism in enumerate(shown):
             cell = table.xs((mechanism, kind), level=("mechanism", "loss"))
