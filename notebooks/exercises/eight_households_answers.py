@@ -75,7 +75,7 @@ def record_bounds(g):
         "maximum runs over draws.": np.abs(g.log_lik).max(axis=1),
         "This is an average over draws. A promise needs the worst of them.":
             np.abs(g.log_lik).mean(axis=0),
-    }, "See step 1.2 of the algorithm."
+    }, "See the idea, and step 1 of the chapter."
 
 
 @exercise("one weight for each of the eight households")
@@ -83,23 +83,23 @@ def weights(g):
     bounds = ppm.record_bounds(g.log_lik)
     risk = (bounds - bounds.min()) / np.ptp(bounds)
     return ppm.record_weights(bounds, scale=g.scale, shift=g.shift), {
-        "At least one of these is no weight: look at the end of step 1.4.":
+        "At least one of these is no weight: look at the end of step 1.":
             g.scale * (1 - risk) + g.shift,
         "The riskiest household has the largest of your weights. It should be the other way round.":
             np.clip(g.scale * risk + g.shift, 0, 1),
         "Scaling goes from the smallest to the largest bound: the safest household has risk 0.":
             np.clip(g.scale * (1 - bounds / bounds.max()) + g.shift, 0, 1),
         "These are the weights for c = 1 and g = 0. The exercise has others.": 1 - risk,
-        "Does the scale multiply the shift as well? Look at the order in step 1.4.":
+        "Does the scale multiply the shift as well? Look at the order in step 1.":
             np.clip(g.scale * (1 - risk + g.shift), 0, 1),
-    }, "See steps 1.3 and 1.4 of the algorithm."
+    }, "See the second cell of step 1."
 
 
 @exercise("one number, in nats")
 def local_epsilon(g):
     delta = ppm.local_bound(g.weighted_log_lik, g.weights)
     return ppm.epsilon(delta, g.releases), {
-        "One Δ pays for the likelihood. What does the normaliser cost?": g.releases * delta,
+        "This counts Δ once for each release. How often does it count?": g.releases * delta,
         "This is Δ, the bound of the weighted fit. What does a release with it cost?": delta,
         "This is what one release costs. How many are there?": 2 * delta,
         "These draws come from the unweighted posterior. Which posterior is released?":
@@ -108,7 +108,7 @@ def local_epsilon(g):
         "the maximum?": 2 * g.releases * ppm.local_bound(g.weighted_log_lik),
         "Multiplying the bounds of step 1 by the weights is not step 2: the posterior has moved.":
             2 * g.releases * ppm.local_bound(g.log_lik, g.weights),
-    }, "See steps 2 and 3 of the algorithm."
+    }, "See steps 2 and 3 of the chapter."
 
 
 @exercise("the letters of the households", "abcdefgh")
