@@ -401,11 +401,12 @@ def exceedance_curves(shares, line):
 
     names, sizes = shares["mechanism"].unique(), shares["size"].unique()
     figure, panels = _figure(9.2, 4.0, ncols=names.size, sharey=True, squeeze=False)
-    colours = colormaps["viridis"](np.linspace(0.0, 0.85, sizes.size))
+    # the larger the size, the darker
+    colours = colormaps["viridis"](np.linspace(0.7, 0.0, sizes.size))
     for axes, name in zip(panels[0], names, strict=True):
         _tidy(axes)
         for size, colour, style in zip(
-            sizes, colours, ("-", "--", "-.", ":") * sizes.size, strict=False
+            sizes, colours, ((":", "-.", "--", "-") * sizes.size)[-sizes.size :], strict=True
         ):
             curve = shares[(shares["mechanism"] == name) & (shares["size"] == size)]
             axes.fill_between(
