@@ -417,7 +417,7 @@ def exceedance_curves(shares, line):
             )
         axes.axvline(line, color="0.3", linestyle="--", linewidth=1)
         axes.annotate(
-            "2M", (line, 1.0), xytext=(4, 0), textcoords="offset points", color="0.3", va="top"
+            "2M", (line, 0.1), xytext=(-4, 0), textcoords="offset points", color="0.3", ha="right"
         )
         axes.set_title(name, fontsize=11)
         axes.set_xlabel("ε of one release (nats)")
