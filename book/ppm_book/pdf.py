@@ -44,6 +44,9 @@ def for_paper(html, whole=False):
     away = "a.headerlink, .bd-sidebar-primary, .bd-sidebar-secondary, #jb-print-docs-body"
     for element in soup.select(away):
         element.decompose()
+    # on a screen a value has its line, which on paper takes pages
+    for end in soup.select(".ledger td:nth-child(n + 3) br"):
+        end.replace_with(", ")
     places = {element["id"] for element in soup.find_all(id=True)}
     for link in soup.select("a[href]"):
         if not link["href"].startswith(("http", "mailto:")):
@@ -51,6 +54,8 @@ def for_paper(html, whole=False):
             del link["href"]
             if place in places:
                 link["href"] = f"#{place}"
+            elif place.startswith("sol-"):
+                link.parent.decompose()
     settings = yaml.safe_load((ROOT / "_config.yml").read_text("utf-8"))
     front = soup.new_tag("div", attrs={"class": "title-page"})
     front.append(soup.new_tag("p", attrs={"class": "title"}, string=settings["title"]))

@@ -23,7 +23,9 @@ def test_paper_has_a_title_page_and_the_whole_edition_what_is_looked_up():
     book = """<article><section><h1>Start</h1>
     <span id="document-notebooks/one"></span><section id="one"><h2>One<a class="headerlink"
     href="#one">#</a></h2><a href="intro.html#one">up</a> <a href="intro.html#gone">away</a>
-    <a href="#document-book/library/index">library</a></section>
+    <a href="#document-book/library/index">library</a><p><a href="#sol-one">Solution</a></p>
+    <div class="ledger"><table><tr><td>a<br>b</td><td></td>
+    <td>1<br>2</td></tr></table></div></section>
     <span id="document-book/library/index"></span><section><h2>The library</h2></section>
     </section></article>"""
     short, whole = (pdf.for_paper(book, edition) for edition in (False, True))
@@ -31,3 +33,5 @@ def test_paper_has_a_title_page_and_the_whole_edition_what_is_looked_up():
     assert entry in whole and "The library" not in short
     assert '<li><a href="#document-notebooks/one">One</a></li>' in short
     assert '<a href="#one">up</a> <a>away</a>' in short and "<a>library</a>" in short
+    # values need no lines of their own, and no link leads to a solution that is not there
+    assert "a<br/>b" in short and "1, 2" in short and "Solution" not in short
