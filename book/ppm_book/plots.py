@@ -115,6 +115,10 @@ def _narrow(figure):
                 undo.append(partial(axis.set_label_text, text))
                 outer = panels[0].yaxis if axis is axes.yaxis else panels[-1].xaxis
                 axis.set_label_text(text or outer.get_label_text())
+        if len(panels) > 1:
+            # a label longer than its panel runs into the next one's
+            undo.append(partial(axes.set_ylabel, axes.get_ylabel()))
+            axes.set_ylabel(fill(axes.get_ylabel(), 24))
         if columns > 1:
             undo.append(partial(axes.set_subplotspec, axes.get_subplotspec()))
             axes.set_subplotspec(grid[number])

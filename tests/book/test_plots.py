@@ -7,6 +7,7 @@ import itertools
 import numpy as np
 import pandas as pd
 import pytest
+from matplotlib import pyplot as plt
 from matplotlib.colors import to_rgb
 from matplotlib.image import imread
 from scipy import stats
@@ -583,3 +584,12 @@ def test_the_figure_of_bias_and_spread_has_a_line_for_every_way():
         for line, way in zip(axes.lines[1:], ["whole", "shards"], strict=True):
             assert line.get_label() == way
             assert list(line.get_ydata()) == table[column][way].tolist()
+
+
+def test_labels_of_panels_for_a_phone_are_no_longer_than_a_panel(monkeypatch):
+    figure, panels = plt.subplots(2, 1)
+    for axes in panels:
+        axes.set_ylabel("90th percentile of income (thousand dollars)")
+    monkeypatch.setattr(plots, "_png", lambda figure, **_: panels[0].get_ylabel())
+    assert plots._narrow(figure) == "90th percentile of\nincome (thousand\ndollars)"
+    assert "\n" not in panels[0].get_ylabel()
