@@ -1,5 +1,6 @@
 """What the chapters on incomes share: a fit that a run keeps, an equal bound, and a verdict."""
 
+import copy
 import functools
 import multiprocessing
 
@@ -11,8 +12,10 @@ from ppm.synthesizers.chains import ChainPool, alone_in_this_process, sharing
 from ppm_book import page
 from ppm_book.ledger import SURE
 
-# EMweighted is near enough to its target, or it is the nearest of so many tries
-TOLERANCE, TRIES = 0.03, 10
+# EMweighted is near enough to its target, or the nearest of so many fits; before them, trials
+TOLERANCE, FITS, TRIALS = 0.05, 6, 3
+# a trial has this part of the warm-up and of the draws
+PART = 5
 
 
 @functools.cache
@@ -34,14 +37,10 @@ def chains_in_one_pool(function):
     return call
 
 
-@page.kept()
-@chains_in_one_pool
-def fit(model, weights, draws, releases, seed):
-    """Draw from the pseudo posterior, and keep what bounds and releases need."""
-    of_fit, of_release = np.random.SeedSequence(seed).spawn(2)
-    posterior = model.fit(weights, draws=draws, random_seed=of_fit)
+def summary(model, weights, posterior, releases, seed):
+    """What bounds and releases need of a fit."""
     terms = weights * model.log_likelihood(posterior).values  # chain, draw, record
-    synthetic = model.predict(posterior, releases=releases, random_seed=of_release)
+    synthetic = model.predict(posterior, releases=releases, random_seed=seed)
     return {
         "weights": weights,
         "bounds": np.abs(terms).max(axis=(0, 1)),  # the largest is Δ
@@ -52,16 +51,66 @@ def fit(model, weights, draws, releases, seed):
     }
 
 
-def equal_bound(fit_with, target, unweighted_bound):
-    """EMweighted: the one weight for all whose Δ comes closest to a target; and all tries."""
-    weight, tries = target / unweighted_bound, []
-    for _ in range(TRIES):
-        tries.append(fit_with(weight))
-        bound = tries[-1]["bounds"].max()
-        if abs(bound - target) <= TOLERANCE * target:
+@page.kept(summary)
+@chains_in_one_pool
+def fit(model, weights, draws, releases, seed):
+    """Draw from the pseudo posterior, and keep what bounds and releases need."""
+    of_fit, of_release = np.random.SeedSequence(seed).spawn(2)
+    posterior = model.fit(weights, draws=draws, random_seed=of_fit)
+    return summary(model, weights, posterior, releases, of_release)
+
+
+def next_weight(target, weights, bounds):
+    """Where Δ meets the target, if it is a straight line in the weight."""
+    if np.ptp(weights) > 0:
+        slope, level = np.polyfit(weights, bounds, 1, w=1 / np.array(bounds))
+        if slope > 0 and target > level:
+            return min(1.0, (target - level) / slope)
+    return min(1.0, weights[-1] * target / bounds[-1])
+
+
+def search(model, largest, unweighted_bound, draws, seed, start=None):
+    """Fits with one weight for all, each from where the last one ended, up to one near the target.
+
+    ``largest`` are DPweighted's largest weighted |log-likelihoods|, by chain and draw. Returns the
+    weight and the draws of the fit whose Δ comes closest to the largest of them; and, for each
+    fit, its weight, its Δ and DPweighted's over as many draws.
+    """
+    target, some = largest.max(), max(2, draws // PART)
+    short = copy.copy(model)
+    short.warmup = max(1, model.warmup // PART)
+    parts = [largest[:, i : i + some].max() for i in range(0, draws - some + 1, some)]
+    plan = [(some, np.mean(parts))] * TRIALS * int(target > 0) + [(draws, target)] * FITS
+    weights, bounds, tried, best = [1.0], [unweighted_bound], [], None
+    for (size, aim), stream in zip(plan, seed.spawn(len(plan)), strict=True):
+        weight = next_weight(target, weights, bounds)
+        alike = np.full(model.records, weight)
+        start = short.fit(alike, draws=size, random_seed=stream, initial=start)
+        bound = weight * np.abs(model.log_likelihood(start).values).max()
+        tried.append((weight, bound, aim))
+        weights.append(weight)
+        bounds.append(bound * target / aim if aim else bound)
+        if size < draws:
+            continue
+        if best is None or abs(bound - target) < best[0]:
+            best = abs(bound - target), weight, start
+        if best[0] <= TOLERANCE * target:
             break
-        weight = min(1.0, weight * target / bound)
-    return min(tries, key=lambda found: abs(found["bounds"].max() - target)), tries
+    return *best[1:], tried
+
+
+# what a kept result of the search depends on
+SEARCH = (next_weight, search, TOLERANCE, FITS, TRIALS, PART)
+
+
+@page.kept(summary, *SEARCH)
+@chains_in_one_pool
+def equal_bound(model, largest, unweighted_bound, draws, releases, seed):
+    """EMweighted: one weight for all whose Δ comes near DPweighted's, found by `search`."""
+    of_search, of_release = np.random.SeedSequence(seed).spawn(2)
+    weight, posterior, tried = search(model, largest, unweighted_bound, draws, of_search)
+    weights = np.full(model.records, weight)
+    return summary(model, weights, posterior, releases, of_release) | {"tried": tried}
 
 
 def chains(found):
@@ -70,6 +119,20 @@ def chains(found):
     sizes = {"chain": largest.shape[0], "draw": largest.shape[1], "record": weights.size}
     reading = Reading(weights, sizes, largest=largest.ravel(), total=total.ravel())
     return diagnose({}, reading)
+
+
+def diagnosed(found):
+    """The same, as a row of a table."""
+    of_chains = chains(found)
+    return {
+        "Δ": found["bounds"].max(),
+        "smallest Δ of a chain": min(of_chains.by_chain),
+        "typical draw": of_chains.typical,
+        "R-hat": of_chains.r_hat,
+        "R-hat, log-likelihood": of_chains.r_hat_log_likelihood,
+        "effective draws": of_chains.effective_draws,
+        "chains agree": of_chains.agree,
+    }
 
 
 def typical(errors):

@@ -324,13 +324,13 @@ def _thousands(axis):
     axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value / 1000:,.0f}"))
 
 
-def _income_axis(axes, statistic):
-    name = statistic[:1].upper() + statistic[1:]
-    if statistic in UNITLESS:
-        axes.set_ylabel(f"{name} of income")
-        return
-    axes.set_ylabel(f"{name} of income (thousand dollars)")
-    _thousands(axes.yaxis)
+def _income_axis(axes, statistic, title=""):
+    # the statistic is the title: beside the axis it is longer than a panel
+    title += f"{statistic} of income"
+    axes.set_title(f"{title[0].upper()}{title[1:]}", fontsize=11)
+    if statistic not in UNITLESS:
+        axes.set_ylabel("thousand dollars")
+        _thousands(axes.yaxis)
 
 
 def by_size(study, column, label, line):
@@ -906,8 +906,8 @@ def statistic_violins(distributions, *, simulated=False):
     >>> from ppm_book import plots
     >>> means = {"Data": [60e3, 61e3, 62e3], "DPweighted": [58e3, 60e3, 63e3]}
     >>> figure = plots.statistic_violins({"mean": means})
-    >>> figure.axes[0].get_ylabel()
-    'Mean of income (thousand dollars)'
+    >>> figure.axes[0].get_title()
+    'Mean of income'
     """
     columns = min(2, len(distributions))
     rows = -(-len(distributions) // columns)
@@ -1005,8 +1005,7 @@ def sweep_violins(panels, statistic, *, simulated=False):
             side, offset = halves.get(name, ("both", 0.0))
             _violins(axes, [sample], [name], positions=[places.index(place) + offset], side=side)
         axes.set_xticks(range(len(places)), places)
-        axes.set_title(title, fontsize=11)
-        _income_axis(axes, statistic)
+        _income_axis(axes, statistic, f"{title}: ")
     figure.legend(
         handles=[Patch(color=COLOURS[name], alpha=0.55, label=name) for name in halves],
         loc="outside upper center", ncols=2, frameon=False, title="equal local bound Δ",

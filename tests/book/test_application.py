@@ -7,17 +7,20 @@ import cloudpickle
 import numpy as np
 import pandas as pd
 import pytest
+import xarray as xr
 
 import ppm
 from ppm.synthesizers.chains import ChainPool
 from ppm_book import application, page
 from ppm_book.application import (
-    TRIES,
+    FITS,
+    TOLERANCE,
+    TRIALS,
     chains,
     chains_in_one_pool,
     closer,
-    equal_bound,
     fit,
+    search,
     typical,
 )
 
@@ -64,39 +67,58 @@ def test_chains_that_stand_still_are_held_against_a_fit():
     assert not chains(found).agree
 
 
-def with_one_weight(response):
-    """Fits whose bound is a function of the weight and of how many were made before."""
-    weights = []
+class OneWeight:
+    """A model whose Δ is a function of the weight and of how many fits were made before."""
 
-    def fit_with(weight):
-        weights.append(weight)
-        return {"bounds": np.array([0.1, 1.0]) * response(weight, len(weights))}
+    records, warmup = 3, 100
 
-    return fit_with, weights
+    def __init__(self, response):
+        self.response, self.made = response, []
 
+    def fit(self, weights, *, draws, random_seed, initial):
+        self.made.append((weights[0], draws, self.warmup, initial))
+        return len(self.made)
 
-def test_the_equal_bound_is_met_within_three_per_cent():
-    fit_with, weights = with_one_weight(lambda weight, _: 20.0 * weight**0.8)
-    found, tries = equal_bound(fit_with, 5.0, 20.0)
-    assert found["bounds"].max() == pytest.approx(5.0, rel=0.03)
-    # the paper's formula comes first, and misses
-    assert weights[0] == 0.25 and len(tries) == len(weights) > 1
-    assert tries[0]["bounds"].max() != pytest.approx(5.0, rel=0.03)
+    def log_likelihood(self, number):
+        weight = self.made[number - 1][0]
+        return xr.DataArray([[[-self.response(weight, number) / weight if weight else 1.0]]])
 
 
-def test_a_bound_that_is_not_met_is_the_closest_of_all_tries():
-    bounds = [9.0, 4.0, 6.0, 5.4, 7.0, 3.0, 8.0, 4.4, 5.7, 6.1]
-    fit_with, _ = with_one_weight(lambda _, number: bounds[number - 1])
-    found, tries = equal_bound(fit_with, 5.0, 20.0)
-    assert len(tries) == TRIES == len(bounds) and found["bounds"].max() == 5.4
+def searched(response, target=5.0):
+    """A search for a Δ that DPweighted reaches in the last fifth of its draws."""
+    largest = np.full((2, 50), 0.8 * target)
+    largest[1, -1] = target
+    model = OneWeight(response)
+    return model, *search(model, largest, 20.0, 50, np.random.SeedSequence(1))
+
+
+def test_the_equal_bound_is_met_within_the_tolerance():
+    # short fits reach less, as DPweighted does over as many draws
+    model, weight, best, tried = searched(
+        lambda weight, number: (20 if number > TRIALS else 16.8) * weight**0.8
+    )
+    assert 20 * weight**0.8 == pytest.approx(5.0, rel=TOLERANCE)
+    # the paper's formula comes first, and misses; one full fit is enough
+    assert tried[0] == (0.25, pytest.approx(16.8 * 0.25**0.8), pytest.approx(4.2))
+    assert tried[0][1] > 1.2 * tried[0][2] and best == len(tried) == TRIALS + 1
+    # each fit starts where the last one ended, after a short warm-up
+    assert [fit[1:] for fit in model.made] == [
+        (10, 20, None), (10, 20, 1), (10, 20, 2), (50, 20, 3)
+    ]
+
+
+def test_a_bound_that_is_not_met_is_the_closest_of_all_full_fits():
+    bounds = [4.2, 4.2, 4.2, 9.0, 4.0, 6.0, 5.4, 7.0, 3.0]
+    _, _, best, tried = searched(lambda _, number: bounds[number - 1])
+    # a trial does not count, however close
+    assert best == 7 and len(tried) == TRIALS + FITS == len(bounds)
 
 
 def test_no_weight_is_above_1_and_a_target_of_0_takes_one_fit():
-    fit_with, weights = with_one_weight(lambda weight, _: weight)
-    equal_bound(fit_with, 5.0, 20.0)
-    assert max(weights) == 1.0
-    found, tries = equal_bound(fit_with, 0.0, 20.0)
-    assert found["bounds"].max() == 0.0 and len(tries) == 1
+    model, *_ = searched(lambda weight, _: weight)
+    assert max(fit[0] for fit in model.made) == 1.0
+    model, weight, *_ = searched(lambda weight, _: weight, 0.0)
+    assert weight == 0.0 and len(model.made) == 1
 
 
 def off(first, second):

@@ -1,4 +1,4 @@
-"""The chapter on settings: its search, its distances and the sentences that it computes."""
+"""The chapter on settings: its distances and the sentences that it computes."""
 
 import json
 import re
@@ -11,7 +11,7 @@ import pytest
 from conftest import ROOT
 
 import ppm
-from ppm_book import ledger_values, page, survey
+from ppm_book import application, ledger_values, page, survey
 
 NAMES = ["mean", "10th percentile", "median", "90th percentile"]
 LABELS = ["K = 1, log", "K = 2, log", "K = 2, asinh", "K = 10, log"]
@@ -24,7 +24,7 @@ def run(given, *cells):
     source = {cell["id"]: "".join(cell["source"]) for cell in chapter["cells"]}
     data = survey.simulate(60, random_seed=1)
     space = {"np": np, "pd": pd, "ppm": ppm, "page": page, "ledger_values": ledger_values,
-             "data": data, "income": data.table["income"].to_numpy(), "seed": 7} | given
+             "application": application, "data": data, "income": data.table["income"].to_numpy(), "seed": 7} | given
     for name in cells:
         exec(source[name], space)
     return space
@@ -95,22 +95,6 @@ def test_the_distance_of_bounds_that_are_all_off_by_a_factor_is_this_factor():
     np.testing.assert_allclose(nearest["factor"], [2 ** (1 / np.sqrt(7)), 3])
     # of seven independent relative errors of a tenth
     assert nearest.loc[("log", 1), "error"] == pytest.approx(0.1 / np.sqrt(7))
-
-
-@pytest.mark.parametrize(("target", "slope"), [(10.0, 0.8), (3.0, 0.5), (79.0, 0.8)])
-def test_the_search_for_equal_bounds_comes_down_and_ends_near_the_target(target, slope):
-    tried = []
-
-    def fitted(model, weights, stream, start):
-        tried.append(weights[0])
-        return SimpleNamespace(local_bound=80 * weights[0] ** slope, draws=None)
-
-    space = run({"fitted": fitted, "everybody": np.ones(3)}, "equal")
-    found = space["at_equal_bound"](None, SimpleNamespace(local_bound=80, draws=None), target, 1)
-    assert abs(found.local_bound / target - 1) <= 0.1 and tried == sorted(tried, reverse=True)
-    # the paper's formula, which does not fit again, misses
-    if target < 10:
-        assert abs(80 * (target / 80) ** slope / target - 1) > 0.1
 
 
 def test_ways_into_the_model_have_a_way_back():

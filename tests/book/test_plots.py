@@ -155,10 +155,10 @@ def test_a_gini_coefficient_has_no_unit():
     axis, dollars = plots.statistic_violins(
         {"Gini coefficient": found, "90th percentile": thousands}
     ).axes
-    assert axis.get_ylabel() == "Gini coefficient of income"
+    assert axis.get_title() == "Gini coefficient of income" and not axis.get_ylabel()
     # in thousands the axis would show 0 everywhere
     assert axis.yaxis.get_major_formatter()(0.41, 0) != "0"
-    assert dollars.get_ylabel() == "90th percentile of income (thousand dollars)"
+    assert dollars.get_ylabel() == "thousand dollars"
     assert dollars.yaxis.get_major_formatter()(41_000.0, 0) == "41"
 
 
@@ -176,7 +176,7 @@ def test_the_sweep_has_dpweighted_to_the_left_and_emweighted_to_the_right_of_eac
     }
     figure = plots.sweep_violins({"K = 10": placed, "K = 1": placed}, "mean", simulated=True)
     axes, other = figure.axes
-    assert (axes.get_title(), other.get_title()) == ("K = 10", "K = 1")
+    assert axes.get_title() == "K = 10: mean of income" and other.get_title()[:5] == "K = 1"
     assert any("Simulated" in text for text in texts(figure))
     assert tick_labels(axes.xaxis) == {
         0: "Data", 1: "Unweighted", 2: "(0.7, 0)", 3: "(0.5, -0.3)"
