@@ -24,7 +24,8 @@ def run(given, *cells):
     source = {cell["id"]: "".join(cell["source"]) for cell in chapter["cells"]}
     data = survey.simulate(60, random_seed=1)
     space = {"np": np, "pd": pd, "ppm": ppm, "page": page, "ledger_values": ledger_values,
-             "application": application, "data": data, "income": data.table["income"].to_numpy(), "seed": 7} | given
+             "application": application, "data": data,
+             "income": data.table["income"].to_numpy(), "seed": 7} | given
     for name in cells:
         exec(source[name], space)
     return space
