@@ -23,6 +23,14 @@ def _pool():
     return ChainPool()
 
 
+def _in_the_pool(one):
+    """A large model whose chains run side by side also in short fits; other things as they are."""
+    if getattr(one, "parallel", False) is None and one.records * one.warmup > 1e6:
+        one = copy.copy(one)
+        one.parallel = True
+    return one
+
+
 def chains_in_one_pool(function):
     """Let the chains of all fits run in the same processes, which take seconds to start."""
 
@@ -32,7 +40,7 @@ def chains_in_one_pool(function):
         worker = multiprocessing.parent_process() is not None
         where = alone_in_this_process() if worker else sharing(_pool(), lambda sweeps: None)
         with where:
-            return function(*arguments)
+            return function(*map(_in_the_pool, arguments))
 
     return call
 

@@ -325,12 +325,14 @@ def _thousands(axis):
 
 
 def _income_axis(axes, statistic, title=""):
-    # the statistic is the title: beside the axis it is longer than a panel
+    # beside the axis the whole title would be longer than a panel
     title += f"{statistic} of income"
     axes.set_title(f"{title[0].upper()}{title[1:]}", fontsize=11)
-    if statistic not in UNITLESS:
-        axes.set_ylabel("thousand dollars")
-        _thousands(axes.yaxis)
+    if statistic in UNITLESS:
+        axes.set_ylabel(statistic)
+        return
+    axes.set_ylabel("thousand dollars")
+    _thousands(axes.yaxis)
 
 
 def by_size(study, column, label, line):
