@@ -69,9 +69,11 @@ def stage_notebook(executed, folder, record, closing="", solutions=True):
         If a figure has no caption or no alternative text, or the page shows a path of this machine.
     """
     notebook = nbformat.read(executed, 4)
-    first = next(cell for cell in notebook.cells if cell.source.startswith("# "))
-    heading, _, rest = first.source.partition("\n")
-    first.source = f"{heading}\n\n{how_made(record)}\n{rest}"
+    # the title, which a label may stand above
+    first, made = notebook.cells[0], how_made(record)
+    first.source = re.sub(
+        "^# .*", lambda title: f"{title[0]}\n\n{made}\n", first.source, count=1, flags=re.MULTILINE
+    )
     for cell in notebook.cells:
         if cell.cell_type != "code":
             continue
