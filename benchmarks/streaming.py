@@ -60,13 +60,15 @@ def work(row, folder):
     import zarr
 
     import ppm
-    from ppm.lipschitz import Blocks, read_once
+    from ppm.lipschitz import BLOCK, read_once
 
     log_lik = xr.open_dataset(folder, engine="zarr", consolidated=False)["log_lik"]
     begin, found = time.perf_counter(), 0.0
     if row == "max, twice":
         array = zarr.open_array(Path(folder, "log_lik"), mode="r")
-        draws, columns = Blocks(log_lik)._cuts
+        tall = CHUNK[0] * max(1, BLOCK // (CHUNK[0] * CHUNK[1]))
+        draws = [slice(top, top + tall) for top in range(0, array.shape[0], tall)]
+        columns = [slice(a, a + CHUNK[1]) for a in range(0, array.shape[1], CHUNK[1])]
         for _ in range(2):
             largest = np.full(array.shape[1], -np.inf, dtype=array.dtype)
             for part in draws:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ppm._validation import as_numbers, check_number, check_weights
-from ppm.lipschitz import Blocks, weighted
+from ppm.lipschitz import blocks_of, weighted
 
 __all__ = ["Censoring", "censoring_interval", "censoring_limits"]
 
@@ -402,10 +402,11 @@ def censoring_limits(width, reference, *, outside=0.02, smooth=True):
 
 def _public_reference(reference):
     """Log-likelihoods of a reference, checked, shape (draws, records)."""
-    blocks = Blocks(reference, "reference")
-    values = np.empty((blocks.draws, blocks.records))
-    for rows, columns, block in blocks:
-        values[rows, columns] = block
+    sizes, blocks = blocks_of(reference, "reference")
+    values = np.empty([*sizes.values()])
+    for *place, block in blocks:
+        values[tuple(place)] = block
+    values = values.reshape(-1, values.shape[-1])
     if len(values) < 2:
         raise ValueError(
             "reference must have two draws or more: with one, no change depends on the parameters"

@@ -10,7 +10,7 @@ from ppm import pdp
 from ppm._random import streams
 from ppm._validation import check_count, check_flag, check_number, check_weights
 from ppm.censoring import check_censor, warn_if_nothing_moves
-from ppm.diagnostics import ChainsDisagreeError, diagnose, is_diagnosed
+from ppm.diagnostics import ChainsDisagreeError, compare_chains
 from ppm.disclosure import local_guarantee, strict_guarantee
 from ppm.lipschitz import read_once
 from ppm.synthesizers.accepted import as_synthesizer
@@ -651,7 +651,7 @@ def _bound(
         weights=weights,
         _bounds=found.bounds,
         _oscillation=oscillation,
-        draws_used=found.draws_used,
+        draws_used=found.largest.size,
         diagnostics=diagnostics,
         unweighted_diagnostics=first_diagnostics,
         allow_disagreement=bool(allow_disagreement),
@@ -667,10 +667,15 @@ def _bound(
 def _read(synthesizer, fit, weights=None, censor=None):
     """Bounds, and the chains compared, from one reading: a log-likelihood may be slow to read."""
     log_lik = synthesizer.log_likelihood(fit)
-    compared = is_diagnosed(synthesizer, log_lik)
-    found = read_once(log_lik, weights, censor=censor, draws=compared)
-    total = censor is not None
-    return found, diagnose(fit, found, total_decides=total) if compared else None
+    several = getattr(log_lik, "sizes", {}).get("chain", 1) > 1
+    compared = several or not getattr(synthesizer, "independent_draws", False)
+    found = read_once(log_lik, weights, censor=censor, by_draw=compared)
+    if not compared:
+        return found, None
+    stats, both = fit.get("sample_stats"), (found.maxima, found.total)
+    return found, compare_chains(
+        *both, weights=found.weights, sample_stats=stats, total_decides=censor is not None
+    )
 
 
 def _how_to_run_longer(synthesizer):

@@ -203,7 +203,7 @@ def test_each_fit_is_diagnosed_by_its_own_draws_and_weights():
     assert found[0] != ppm.diagnostics.bound_diagnostics(log_lik(result.draws), ones)
     assert found[1] != ppm.diagnostics.bound_diagnostics(log_lik(result.unweighted), result.weights)
     # both chains count
-    assert result.draws_used == 400 == found[0].draws
+    assert result.draws_used == 400
     assert result.confidential().attrs["draws_used"] == 400
     assert "over 400 draws" in str(result)
 
@@ -248,7 +248,7 @@ def half_frozen(mean):
         (one_value, 200, "; weighted fit: 200 of 200 draws diverged, more than 10%"),
         (half_frozen, None, "weighted fit: a chain stood still for half of its draws"),
         (np.copy, 41, "unweighted fit: 41 of 400 draws diverged, more than 10%"),
-        (lambda mean: mean[:, :7], None, "weighted fit: R-hat cannot be told"),
+        (lambda mean: mean[:, :7], None, "weighted fit: R-hat is undefined"),
     ],
 )
 def test_a_bound_is_withheld_where_its_chains_say_nothing(change, diverging, message):

@@ -6,8 +6,7 @@ import multiprocessing
 
 import numpy as np
 
-from ppm.diagnostics import diagnose
-from ppm.lipschitz import Reading
+from ppm.diagnostics import compare_chains
 from ppm.synthesizers.chains import ChainPool, alone_in_this_process, sharing
 from ppm_book import page
 from ppm_book.ledger import SURE
@@ -123,10 +122,7 @@ def equal_bound(model, largest, unweighted_bound, draws, releases, seed):
 
 def chains(found):
     """What is held against the chains of a fit: a `ppm.diagnostics.BoundDiagnostics`."""
-    largest, total, weights = (found[name] for name in ("largest", "total", "weights"))
-    sizes = {"chain": largest.shape[0], "draw": largest.shape[1], "record": weights.size}
-    reading = Reading(weights, sizes, largest=largest.ravel(), total=total.ravel())
-    return diagnose({}, reading)
+    return compare_chains(found["largest"], found["total"], weights=found["weights"])
 
 
 def diagnosed(found):

@@ -25,10 +25,9 @@ from ppm.diagnostics import (
     R_HAT_LIMIT,
     ChainsDisagreeError,
     effective_draws,
-    is_diagnosed,
     r_hat,
 )
-from ppm.lipschitz import Blocks, record_bounds
+from ppm.lipschitz import blocks_of, record_bounds
 from ppm.mechanism import refit
 from ppm.synthesizers.accepted import as_synthesizer
 from ppm.synthesizers.chains import with_bar
@@ -380,7 +379,7 @@ def sampled(
     for record, (others, theirs) in zip(records, found, strict=True):
         ours, scores = _score(here, weights, others, censor), []
         for side, score in (("with", ours), ("without", theirs)):
-            if is_diagnosed(synthesizer, here):
+            if whole.diagnostics is not None:  # else draws that are independent
                 _check_chains(score, f"the fit {side} record {record}")
                 score = _thinned(score)
                 if score.size < 20:
@@ -440,18 +439,18 @@ def _drawn(synthesizer, weights, censor, draws, seed, which, progress):
 
 def _score(log_lik, weights, others, censor):
     """Log ratio of two pseudo posteriors but for a constant, at every draw: (chains, draws)."""
-    blocks = Blocks(log_lik)
-    total = np.zeros(blocks.draws)
-    for rows, columns, values in blocks:
+    sizes, blocks = blocks_of(log_lik)
+    total = np.zeros([*sizes.values()][:-1])
+    for *place, columns, values in blocks:
         ours, theirs = weights[columns], others[columns]
         used = np.flatnonzero(ours != theirs)
-        values, ours, theirs = values[:, used], ours[used], theirs[used]
+        values, ours, theirs = values[..., used], ours[used], theirs[used]
         if censor is None:
-            total[rows] += values @ (ours - theirs)
+            total[tuple(place)] += values @ (ours - theirs)
         elif used.size:
             change = censor.terms(values, ours) - censor.terms(values, theirs)
-            total[rows] += change.sum(axis=1)
-    return total.reshape(-1, blocks.sizes["draw"])
+            total[tuple(place)] += change.sum(axis=-1)
+    return total.reshape(-1, sizes["draw"])
 
 
 def _check_chains(scores, which):

@@ -101,34 +101,6 @@ def test_an_oscillation_is_at_most_twice_the_bound(log_lik, data):
     )
 
 
-@given(vectors(ANY_SIZE), st.integers(1, 6))
-def test_a_constant_log_likelihood_has_no_oscillation(row, draws):
-    log_lik = np.tile(row, (draws, 1))
-    assert not ppm.record_oscillations(log_lik).any()
-    assert np.array_equal(ppm.record_bounds(log_lik), np.abs(row))
-    assert np.unique(draw_maxima(log_lik)).size == 1
-
-
-@given(st.floats(-50.0, 50.0), st.floats(0.0, 1.0))
-def test_one_record_and_one_draw_are_enough(value, weight):
-    assert ppm.local_bound([[value]], [weight]) == weight * abs(value)
-    assert ppm.oscillation_bound([[value]], [weight]) == 0.0
-
-
-@given(matrices(), st.data())
-def test_an_impossible_record_has_no_bound_unless_its_weight_is_0(log_lik, data):
-    record = data.draw(st.integers(0, log_lik.shape[1] - 1))
-    log_lik[:, record] = -np.inf
-    for function in (ppm.record_bounds, ppm.record_oscillations):
-        found = function(log_lik)
-        assert np.isinf(found[record]) and np.isfinite(np.delete(found, record)).all()
-        weights = np.ones(found.size)
-        weights[record] = 0.0
-        assert function(log_lik, weights)[record] == 0.0
-        weights[record] = TINY
-        assert function(log_lik, weights)[record] == np.inf
-
-
 @given(log_liks, st.data())
 def test_no_weights_are_weights_of_1_and_weight_0_is_a_record_left_out(log_lik, data):
     ones = np.ones(log_lik.shape[1])
@@ -182,27 +154,6 @@ def test_xarray_dimensions_and_coordinates_may_stand_in_any_order(
     for function in (ppm.record_bounds, ppm.record_oscillations):
         assert np.array_equal(function(shuffled), function(plain))
     assert np.array_equal(draw_maxima(shuffled), draw_maxima(plain))
-
-
-@given(mostly_possible, st.floats(0.3, 0.9), st.floats(0.3, 0.6))
-def test_a_tail_bound_is_one_of_the_maxima_and_grows_as_less_may_lie_outside(
-    log_lik, outside, confidence
-):
-    log_lik = np.repeat(log_lik, 12, axis=0)
-    found = ppm.tail_bound(log_lik, outside=outside, confidence=confidence)
-    assert found.bound in draw_maxima(log_lik) and found.bound <= found.largest
-    assert found.largest == ppm.local_bound(log_lik)
-    assert 0 < found.beyond_largest < 1
-    stricter = ppm.tail_bound(log_lik, outside=outside / 1.2, confidence=confidence)
-    assert stricter.bound >= found.bound
-
-
-@given(matrices(rows=(2, 8)))
-def test_the_bound_to_be_expected_grows_with_the_draws_up_to_the_largest(log_lik):
-    found = ppm.lipschitz.bound_by_draws(log_lik, range(1, len(log_lik) + 1)).to_numpy()
-    assert np.all(np.diff(found) >= -1e-9 * np.abs(found).max())
-    assert found[-1] == pytest.approx(ppm.local_bound(log_lik), rel=1e-9)
-    assert found[0] == pytest.approx(draw_maxima(log_lik).mean(), rel=1e-9, abs=1e-300)
 
 
 # ---- weights -------------------------------------------------------------------------------------
