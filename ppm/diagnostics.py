@@ -141,7 +141,7 @@ def bound_diagnostics(log_lik, weights, *, sample_stats=None, total_decides=Fals
         raise ValueError("log_lik must be an xarray.DataArray with the dimensions chain, draw and "
                          f"record; got {reading.largest.ndim + 1} dimensions")
     return compare_chains(
-        reading.maxima, reading.total, weights=reading.weights, sample_stats=sample_stats,
+        reading.largest, reading.total, weights=reading.weights, sample_stats=sample_stats,
         total_decides=total_decides,
     )
 

@@ -267,7 +267,7 @@ def draw_maxima(log_lik, weights=None):
     log_lik, weights
         As for :func:`record_bounds`.
     """
-    return read_once(log_lik, weights).maxima.ravel()
+    return read_once(log_lik, weights).largest.ravel()
 
 
 @dataclass(frozen=True, eq=False)
@@ -290,21 +290,11 @@ class Reading:
     largest: np.ndarray = field(repr=False)
     total: np.ndarray = field(repr=False)
 
-    def _known(self, values):
-        missing = np.flatnonzero(np.isnan(self.lowest))
-        if missing.size:
-            raise ValueError(
-                f"log_lik holds NaN (first in record {missing[0]}, {missing.size} of "
-                f"{self.lowest.size} records affected); accepted: finite numbers, or -inf where a "
-                "record is impossible"
-            )
-        return values
-
     @property
     def bounds(self):
         """What :func:`record_bounds` returns."""
-        largest = np.maximum(np.abs(self.lowest), np.abs(self.highest))
-        return self._known(weighted(largest, self.weights))
+        sizes = np.maximum(np.abs(self.lowest), np.abs(self.highest))
+        return weighted(sizes, self.weights)
 
     @property
     def oscillations(self):
@@ -312,12 +302,7 @@ class Reading:
         infinite = np.isinf(self.lowest) | np.isinf(self.highest)
         with np.errstate(over="ignore", invalid="ignore"):
             spread = np.where(infinite, np.inf, self.highest - self.lowest)
-        return self._known(weighted(spread, self.weights))
-
-    @property
-    def maxima(self):
-        """``largest``, where no log-likelihood is NaN, at any weight."""
-        return self._known(self.largest)
+        return weighted(spread, self.weights)
 
 
 def read_once(log_lik, weights=None, *, censor=None, by_draw=True):
@@ -352,6 +337,12 @@ def read_once(log_lik, weights=None, *, censor=None, by_draw=True):
                 total[draws] += terms.sum(axis=-1)
             sizes_of = np.abs(terms, out=terms).max(axis=-1)
             largest[draws] = np.maximum(largest[draws], sizes_of)
+    missing = np.flatnonzero(np.isnan(lowest))
+    if missing.size:
+        raise ValueError(
+            f"log_lik holds NaN (first in record {missing[0]}, {missing.size} of {records} records "
+            "affected); accepted: finite numbers, or -inf where a record is impossible"
+        )
     return Reading(inside, lowest, highest, largest, total)
 
 

@@ -16,7 +16,6 @@ import pandas as pd
 
 import ppm
 from ppm._validation import needed_for
-from ppm.disclosure import leave_note, own_file, own_folder
 from ppm_book.survey.expenditure import PAPER_QUARTERS, SIMULATED
 
 # the checkout that holds this package, or the one that it is called in
@@ -37,6 +36,17 @@ DATA_KINDS = {
     "interview": "the Interview survey of the paper's quarter",
     "other": "survey data that are not the paper's quarter, or a part of it",
 }
+# says why a run's folder must stay
+NOTE_FILE = "CONFIDENTIAL.txt"
+_NOTE = """The contents of this folder were computed from records: {data}.
+
+The notebook, the page, the tables and the values compare synthetic databases with
+the records, or show how rare single records are. No epsilon covers them. Keep the
+folder where the records themselves may be kept, and hand nothing out of it. This is
+why only their owner can read the files.
+
+If anybody may see the records, open the folder to others: chmod -R go+rX on it.
+"""
 # workers side by side have one thread each: then results hang on no machine's cores
 ONE_THREAD = dict.fromkeys(
     ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS"), "1"
@@ -159,6 +169,27 @@ def fits_folder():
     True
     """
     return os.environ.get(FITS_VARIABLE) or None
+
+
+def own_folder(path):
+    """Make a folder that only its owner can open, or close one that was made before."""
+    path = Path(path)
+    path.mkdir(mode=0o700, parents=True, exist_ok=True)
+    path.chmod(0o700)
+    return path
+
+
+def own_file(path):
+    """Make a file that only its owner can read, or close one to others."""
+    path = Path(path)
+    path.touch(mode=0o600)
+    path.chmod(0o600)
+    return path
+
+
+def leave_note(folder, data):
+    """Say in a folder why it must stay; ``data`` is the name of the data file."""
+    own_file(Path(folder, NOTE_FILE)).write_text(_NOTE.format(data=data), "utf-8")
 
 
 def kept(*given):

@@ -26,10 +26,9 @@ import joblib
 import nbformat
 from filelock import FileLock, Timeout
 
-from ppm.disclosure import NOTE_FILE, leave_note
 from ppm_book import compare
 from ppm_book.ledger import SHARED, STUDIES
-from ppm_book.page import ROOT
+from ppm_book.page import NOTE_FILE, ROOT, leave_note
 from ppm_book.pages import (
     Failed,
     alone,

@@ -28,8 +28,8 @@ from ppm.diagnostics import (
     r_hat,
 )
 from ppm.lipschitz import blocks_of, record_bounds
-from ppm.mechanism import refit
-from ppm.synthesizers.accepted import as_synthesizer
+from ppm.mechanism import bound_fit
+from ppm.synthesizers.base import as_synthesizer
 from ppm.synthesizers.chains import with_bar
 from ppm.weights import record_weights
 
@@ -426,10 +426,9 @@ def _weigh(synthesizer, rule, draws, seed, left_out, progress):
 
 def _drawn(synthesizer, weights, censor, draws, seed, which, progress):
     """A fit that is audited."""
-    found = refit(
-        synthesizer, weights, draws=draws, random_seed=seed, allow_disagreement=True,
-        censor=censor, progress=progress,
-    )
+    limits = {} if censor is None else {"censor": censor}
+    fit = synthesizer.fit(weights, draws=draws, random_seed=seed, progress=progress, **limits)
+    found = bound_fit(synthesizer, fit, weights, allow_disagreement=True, **limits)
     # what is followed here is the score, whose R-hat is looked at later
     faults = () if found.diagnostics is None else found.diagnostics.faults_besides_r_hat
     if faults:

@@ -1,5 +1,7 @@
-"""What the mechanism asks of a model that is to be made private."""
+"""What the mechanism asks of a model."""
 
+import inspect
+import sys
 from typing import Protocol, runtime_checkable
 
 import numpy as np
@@ -16,28 +18,20 @@ class Synthesizer(Protocol):
 
     Notes
     -----
-    Savitsky, Williams and Hu (2022), section 3: this is all their algorithm asks of a model. A
-    synthesizer whose draws are independent, not a Markov chain's, may say so by an attribute
-    ``independent_draws = True``; the fits of all others are diagnosed before a bound is shown.
+    Four more things are optional:
 
-    A method ``log_likelihood_at(posterior)`` returns the log-likelihood of the synthesizer's own
-    records, an array (chain, draw, record), at draws given as an ``xarray.Dataset`` like a fit's
-    ``posterior``. Where there is one, a fit that somebody hands over is compared with it, and
-    refused if it belongs to other records: nothing that identifies the records is kept in a fit. A
-    class that changes what ``fit`` returns must change this method, too.
+    - An attribute ``independent_draws = True`` says that draws come from no Markov chain. The fits
+      of all other synthesizers are diagnosed before a bound is shown.
+    - A method ``log_likelihood_at(posterior)`` returns the log-likelihood of the synthesizer's own
+      records, (chain, draw, record), at draws given as a fit's ``posterior``. A fit that somebody
+      hands over is compared with it, and refused if it belongs to other records.
+    - A ``fit`` with an argument ``censor``, a :class:`ppm.Censoring`, draws from the prior times
+      the exponential of the sum over records of ``censor.term(weight * log-likelihood)``. Its
+      ``log_likelihood`` stays uncensored. Without the argument the mechanism refuses to censor.
+    - Attributes ``warmup`` and ``chains`` are named where chains disagree.
 
-    A method ``fingerprint()`` returns a dict of everything that determines a fit beside the
-    arguments of ``fit``: data and settings, as numbers, text, arrays of numbers, or lists, dicts
-    and dataclasses of those.
-
-    A ``fit`` with the optional argument ``censor``, a :class:`ppm.Censoring`, draws from the prior
-    times the exponential of the sum of ``censor.term(weight * log-likelihood)`` over the records,
-    one term a record. Its ``log_likelihood`` stays the uncensored one. The mechanism refuses to
-    censor with a ``fit`` that does not name the argument.
-
-    The ``random_seed`` that the mechanism and everything built on it hand to ``fit`` is a
-    ``numpy.random.SeedSequence``, whatever their caller gave. ``numpy.random.default_rng`` takes
-    it; spawning from it would change it.
+    ``random_seed`` reaches ``fit`` as a ``numpy.random.SeedSequence``, for
+    ``numpy.random.default_rng``; do not spawn from it.
 
     Examples
     --------
@@ -55,43 +49,50 @@ class Synthesizer(Protocol):
         """Draw θ from the pseudo posterior with these weights (all 1 by default).
 
         Returns an ``xarray.DataTree`` with the groups ``posterior`` (dimensions chain, draw, …)
-        and ``log_likelihood`` (one variable with the dimensions chain, draw, record: the
-        *unweighted* log-likelihood of every record); ``draws`` counts kept draws a chain.
+        and ``log_likelihood`` (one variable, chain, draw, record: *unweighted*); ``draws`` counts
+        kept draws per chain.
         """
 
     def log_likelihood(self, fit):
         """Return that log-likelihood, an ``xarray.DataArray`` (chain, draw, record)."""
 
     def predict(self, fit, *, releases, random_seed=None):
-        """Draw ``releases`` synthetic databases, each from one randomly chosen draw of θ.
-
-        Returns an ``xarray.DataArray`` with the dimensions release and record.
-        """
+        """Draw synthetic databases, (release, record), each from one randomly chosen draw of θ."""
 
 
-# what two computations of one log-likelihood may differ by, beside 1 and beside its size
+# settings of the mechanism, for messages
+_OWN = "scale, shift, truncate_at, weights, censor, fixed_weights"
+# tolerance between two computations of one log-likelihood, absolute and relative
 _ROUNDING = 1e-6
 
 
+def as_synthesizer(model, **settings):
+    """Return a synthesizer as it is, and a PyMC model as a :class:`ppm.PyMCSynthesizer`."""
+    # whoever has a PyMC model has imported PyMC
+    pymc = sys.modules.get("pymc")
+    if pymc is not None and isinstance(model, pymc.Model):
+        from ppm.synthesizers.pymc_model import PyMCSynthesizer
+
+        known = [*inspect.signature(PyMCSynthesizer).parameters][1:]
+        if unknown := ", ".join(name for name in settings if name not in known):
+            raise TypeError(f"{unknown}: neither a setting of the mechanism ({_OWN}) nor of "
+                            f"PyMCSynthesizer ({', '.join(known)})")
+        return PyMCSynthesizer(model, **settings)
+    if isinstance(model, type) or not isinstance(model, Synthesizer):
+        kind = f"the class {model.__name__}" if isinstance(model, type) else type(model).__name__
+        raise TypeError("synthesizer must have records, fit, log_likelihood and predict, as "
+                        f"ppm.GammaPoisson(counts) has, or be a PyMC model; got {kind}")
+    if settings:
+        raise TypeError(f"{', '.join(settings)}: no setting of the mechanism ({_OWN}); settings of "
+                        f"a model go with a PyMC model only, not with {type(model).__name__}")
+    return model
+
+
 def check_fit(synthesizer, fit, name):
-    """Refuse a fit of other records than the synthesizer's, where it can tell.
+    """Refuse a fit of other records than the synthesizer's, where it has ``log_likelihood_at``.
 
-    The log-likelihood of the first and the last draw of every chain is computed again from the
-    synthesizer's own records and compared with the one that the fit holds.
-
-    Parameters
-    ----------
-    synthesizer : ppm.Synthesizer
-        The model. Without a method ``log_likelihood_at`` nothing is checked.
-    fit : xarray.DataTree
-        What its ``fit`` is said to have returned.
-    name : str
-        What the message calls it.
-
-    Raises
-    ------
-    ValueError
-        If the fit belongs to other records or to another model.
+    The log-likelihood of the first and last draw of each chain is computed again from the
+    synthesizer's own records and compared with that in the fit.
     """
     if not hasattr(synthesizer, "log_likelihood_at"):
         return
@@ -115,27 +116,10 @@ def check_fit(synthesizer, fit, name):
 
 
 def choose_draws(posterior, releases, rng):
-    """Pick draws of θ for the releases: (chain, draw) indices, different ones while they last.
+    """Pick draws of θ for the releases (step 3a), different ones while they last.
 
-    Parameters
-    ----------
-    posterior : xarray.Dataset
-        Posterior draws with the dimensions chain and draw.
-    releases : int
-        How many to pick, 1 or more.
-    rng : numpy.random.Generator
-        Source of randomness.
-
-    Returns
-    -------
-    tuple of numpy.ndarray
-        Chain and draw index of every release.
-
-    Notes
-    -----
-    Savitsky, Williams and Hu (2022), section 3, step 3a.
+    Returns the chain and draw index of each release.
     """
     shape = (posterior.sizes["chain"], posterior.sizes["draw"])
-    total = int(np.prod(shape))
-    picked = rng.choice(total, size=releases, replace=releases > total)
-    return np.unravel_index(picked, shape)
+    total = shape[0] * shape[1]
+    return np.unravel_index(rng.choice(total, size=releases, replace=releases > total), shape)
