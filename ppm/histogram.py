@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ppm._random import generator, streams
-from ppm._validation import as_numbers, check_count, check_flag, check_number, needed_for, shown
+from ppm._validation import as_numbers, check_count, check_flag, check_number, shown
 from ppm.disclosure import Guarantee, histogram_guarantee
 from ppm.risk import pattern_codes
 
@@ -168,8 +168,8 @@ def seeded_noise(size, epsilon, rng):
 
 def secure_counts(cells, size, epsilon):
     """Count the records of each cell, and add noise of the same distribution, by OpenDP."""
-    with needed_for("secure_noise=True"):
-        import opendp.prelude as dp
+    import opendp.prelude as dp
+
     dp.enable_features("contrib")
     records = dp.vector_domain(dp.atom_domain(T="i64")), dp.symmetric_distance()
     counts = records >> dp.t.then_count_by_categories(

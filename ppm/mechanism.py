@@ -279,7 +279,7 @@ class PseudoPosteriorMechanism:
         self.synthesizer = as_synthesizer(synthesizer, **model_settings)
         # what is asked for by name reacts to all records, also where it is the default
         self.rule = {
-            name: check_number(name, value, above=None if name == "shift" else 0)
+            name: check_number(name, value, above=-np.inf if name == "shift" else 0)
             for name, value in (("scale", scale), ("shift", shift), ("truncate_at", truncate_at))
             if value is not None
         }

@@ -1,8 +1,5 @@
 """What only the book needs: its survey, figures and pages, and the command ``ppm``."""
 
-from ppm._validation import lazily
+import lazy_loader
 
-_ROOMS = ("page", "plots", "survey")
-
-__all__ = [*_ROOMS]
-__getattr__, __dir__ = lazily(globals(), {}, _ROOMS)
+__getattr__, __dir__, __all__ = lazy_loader.attach(__name__, ["page", "plots", "survey"])

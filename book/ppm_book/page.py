@@ -15,7 +15,6 @@ import numpy as np
 import pandas as pd
 
 import ppm
-from ppm._validation import needed_for
 from ppm_book.survey.expenditure import PAPER_QUARTERS, SIMULATED
 
 # the checkout that holds this package, or the one that it is called in
@@ -400,8 +399,6 @@ def table(table, caption, *, digits=2, simulated=False):
     if any(name is not None for name in table.index.names):
         # named indices become columns: one row of headings, not two
         table = table.reset_index()
-    with needed_for("page.table"):
-        import jinja2  # noqa: F401 (pandas needs it for styles, and says so at length)
     plain = isinstance(table.index, pd.RangeIndex)
     styler = table.style.hide(axis="index") if plain else table.style
     styler = styler.format(precision=digits, thousands=",", na_rep="–")

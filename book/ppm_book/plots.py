@@ -7,7 +7,7 @@ from textwrap import fill
 
 import numpy as np
 
-from ppm._validation import as_array, as_numbers, needed_for
+from ppm._validation import as_array, as_numbers
 from ppm._validation import shown as quoted
 from ppm_book.survey.expenditure import SIMULATED
 
@@ -19,10 +19,6 @@ __all__ = [
     "utility_by_epsilon", "coverage_by_rule", "losses_by_rule",
     "bias_and_spread",
 ]
-
-# its parts are imported where they are used; that they are there is known from here on
-with needed_for("ppm_book.plots"):
-    import matplotlib  # noqa: F401
 
 # Okabe and Ito's palette, told apart by colour-blind readers too
 COLOURS = {

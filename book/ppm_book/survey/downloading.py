@@ -3,10 +3,10 @@
 import hashlib
 import re
 import zipfile
+from pathlib import Path
 
 import numpy as np
 
-from ppm._validation import check_folder, needed_for
 from ppm_book.survey.files import DataFileError
 
 BUREAU_URL = "https://www.bls.gov/cex/pumd/data/comma"
@@ -70,7 +70,7 @@ def download(
     if known_hash is not None and expected is None:
         raise ValueError(f"known_hash must be 64 hexadecimal digits of a SHA256: {known_hash!r}")
 
-    folder = check_folder("folder", folder)
+    folder = Path(folder).expanduser()
     folder.mkdir(parents=True, exist_ok=True)
     name = f"{'intrvw' if survey == 'interview' else 'diary'}{year % 100:02d}.zip"
     target, record = folder / name, folder / f"{name}.sha256"
@@ -108,9 +108,8 @@ def download(
 
 def _fetch(url, target, contact):
     """Download `url` to `target`, or leave nothing and raise one ConnectionError."""
-    with needed_for("ppm_book.survey.download"):
-        import pooch
-        import requests
+    import pooch
+    import requests
 
     agent = "ppm (Python package)" + (f" {contact}" if contact else "")
 
