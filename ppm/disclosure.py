@@ -8,7 +8,7 @@ import numpy as np
 from ppm._validation import as_numbers, check_number
 from ppm.diagnostics import ChainsDisagreeError
 
-__all__ = ["output_table", "belief_limits", "detection_limit", "release_statement", "Guarantee"]
+__all__ = ["belief_limits", "detection_limit", "release_statement", "Guarantee"]
 
 _NEIGHBOUR = (
     "the same table, with the same public number of rows and the same public columns, in which "
@@ -20,65 +20,6 @@ _ALWAYS = (
     "the edited table",
 )
 _SEED = "anyone who knows or guesses the seed, and can subtract the noise"
-
-
-#: what the library produces: name, where it is found, whether it may be published, and why
-OUTPUTS = (
-    (
-        "synthetic databases", "result.synthesize(m)", True,
-        "drawn from θ and public values alone, with as many records as were fixed beforehand",
-    ),
-    (
-        "an ε for every database",
-        "result.epsilon(m) of a strict result, release_statement(strict_epsilon=…)", True,
-        "follows from public constants alone: public limits of every record's term, or a public "
-        "set of parameters to which the prior is restricted; and weights of the records' own",
-    ),
-    (
-        "local ε and Δ", "result.epsilon(m) of a local result, result.local_bound", False,
-        "computed from the records, and counted in no ε",
-    ),
-    ("weights", "result.weights", False, "one number for each record, by how rare it is"),
-    ("bounds of records", "result.record_bounds", False, "the same, more directly"),
-    (
-        "posterior draws", "result.draws, result.unweighted", False,
-        "every draw is one more release, and the unweighted fit is not protected at all",
-    ),
-    (
-        "log-likelihoods", "synthesizer.log_likelihood(fit)", False,
-        "a function of each record's confidential value",
-    ),
-    (
-        "diagnostics", "result.diagnostics", False,
-        "R-hat, effective draws and spread describe the confidential fit",
-    ),
-    (
-        "seeds", "random_seed", False,
-        "with the seed of a release its noise can be drawn again and taken away",
-    ),
-    (
-        "utility and risk tables",
-        "ppm.utility.compare_distributions, ppm.risk.match_risk, Sweep.table", False,
-        "compare with the confidential records, outside ε",
-    ),
-    (
-        "audits and evidence",
-        "ppm.audits.exact, ppm.audits.sampled, ppm.audits.membership_test", False,
-        "say what leaving out a named record would change",
-    ),
-    (
-        "what a run leaves", "the folder of ppm run", False,
-        "executed notebook, page and tables, computed from the records",
-    ),
-    (
-        "files of PyMC", ".pytensor in your home, and the temporary folder", False,
-        "a pm.sample of your own leaves the observed values in them; fits of this library do not",
-    ),
-    (
-        "kept fits", "the folder given as fits", False,
-        "hold weights, bounds and more synthetic databases than are released",
-    ),
-)
 
 
 @dataclass(frozen=True)
@@ -179,34 +120,6 @@ def histogram_guarantee(epsilon, *, secure):
         "errors in the package that drew the noise" if secure else noise,
         "choices made by looking at the records: limits, bins and groups must be public", *_ALWAYS,
     ), "the noisy counts and any number of releases drawn from them")
-
-
-def output_table():
-    """What the library produces, and what of it is meant to be published.
-
-    Returns
-    -------
-    pandas.DataFrame
-        One row an output: ``where`` to find it, ``may leave the building``, and ``why``.
-
-    Notes
-    -----
-    Savitsky, Williams and Hu (2022), section 3, release synthetic data only.
-
-    Examples
-    --------
-    >>> import ppm
-    >>> table = ppm.disclosure.output_table()
-    >>> list(table.index[table["may leave the building"] == "yes"])
-    ['synthetic databases', 'an ε for every database']
-    """
-    import pandas as pd
-
-    rows = {
-        name: {"where": where, "may leave the building": "yes" if free else "no", "why": why}
-        for name, where, free, why in OUTPUTS
-    }
-    return pd.DataFrame.from_dict(rows, orient="index").rename_axis("output")
 
 
 def belief_limits(prior, epsilon):
