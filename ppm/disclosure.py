@@ -19,7 +19,7 @@ _ALWAYS = (
     "answers that imputation or top-coding spread to other records: ε covers a record's value in "
     "the edited table",
 )
-_SEED = "anyone who knows or guesses the seed, and can subtract the noise"
+_SEED = "anyone who knows or guesses the seed"
 
 
 @dataclass(frozen=True)
@@ -92,8 +92,8 @@ def guarantee_of(result, strict_epsilon=None):
     else:
         outside.append("rounding: draws are exact and independent up to floating-point arithmetic")
     outside += [
-        f"{_SEED}, or predicts the random numbers, whose generators are not made for secrets: for "
-        "an actual release give no seed",
+        f"{_SEED}, or predicts the random numbers, whose generators are not made for secrets, and "
+        "can subtract the noise: for an actual release give no seed",
         "choices made by looking at the records: model, prior, any limits and any rule for weights "
         "must be fixed without them", *_ALWAYS,
     ]
@@ -115,7 +115,7 @@ def guarantee_of(result, strict_epsilon=None):
 
 def histogram_guarantee(epsilon, *, secure):
     """Guarantee of databases drawn from a histogram with discrete Laplace noise."""
-    noise = f"{_SEED}: for an actual release draw it with secure_noise=True"
+    noise = f"{_SEED}, and can subtract the noise: for an actual release use secure_noise=True"
     return Guarantee("strict", epsilon, (
         "errors in the package that drew the noise" if secure else noise,
         "choices made by looking at the records: limits, bins and groups must be public", *_ALWAYS,

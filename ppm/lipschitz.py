@@ -3,6 +3,7 @@
 import itertools
 import math
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 
@@ -44,14 +45,6 @@ class TailBound:
     draws: int
     largest: float
     beyond_largest: float
-
-    def __str__(self):
-        """The bound, what lies beyond it, and what it does not describe."""
-        return (
-            f"2Δ = {2 * self.bound:.3f} nats for all but {self.outside:.3g} of the pseudo "
-            f"posterior of these records ({self.confidence:.0%} confidence, {self.draws:,} draws); "
-            "it says nothing about a neighbour's"
-        )
 
 
 def record_bounds(log_lik, weights=None):
@@ -197,9 +190,9 @@ def tail_bound(log_lik, weights=None, *, outside=0.01, confidence=0.95):
     --------
     >>> import numpy as np, ppm
     >>> log_lik = -np.linspace(0.01, 10.0, 1000)[:, None]  # 1,000 draws of one record
-    >>> print(ppm.tail_bound(log_lik, outside=0.05))
-    2Δ = 19.240 nats for all but 0.05 of the pseudo posterior of these records (95% confidence,
-    1,000 draws); it says nothing about a neighbour's
+    >>> tail = ppm.tail_bound(log_lik, outside=0.05)
+    >>> round(tail.bound, 2), tail.largest
+    (9.62, 10.0)
     """
     from scipy.stats import binom
 
@@ -211,10 +204,8 @@ def tail_bound(log_lik, weights=None, *, outside=0.01, confidence=0.95):
     sure = binom.cdf(np.arange(draws), draws, 1.0 - outside) >= confidence
     if not sure.any():
         needed = np.ceil(math.log(1.0 - confidence) / math.log1p(-outside))
-        raise ValueError(
-            f"outside={outside:g} with confidence={confidence:g} needs at least {needed:.15g} "
-            f"draws; got {draws}"
-        )
+        raise ValueError(f"outside={outside:g} with confidence={confidence:g} needs at least "
+                         f"{needed:.15g} draws; got {draws}")
     beyond = -math.expm1(math.log(1.0 - confidence) / draws)
     bound = float(ordered[np.argmax(sure)])
     return TailBound(bound, outside, confidence, draws, float(ordered[-1]), beyond)
@@ -290,13 +281,13 @@ class Reading:
     largest: np.ndarray = field(repr=False)
     total: np.ndarray = field(repr=False)
 
-    @property
+    @cached_property
     def bounds(self):
         """What :func:`record_bounds` returns."""
         sizes = np.maximum(np.abs(self.lowest), np.abs(self.highest))
         return weighted(sizes, self.weights)
 
-    @property
+    @cached_property
     def oscillations(self):
         """What :func:`record_oscillations` returns."""
         infinite = np.isinf(self.lowest) | np.isinf(self.highest)
@@ -339,10 +330,9 @@ def read_once(log_lik, weights=None, *, censor=None, by_draw=True):
             largest[draws] = np.maximum(largest[draws], sizes_of)
     missing = np.flatnonzero(np.isnan(lowest))
     if missing.size:
-        raise ValueError(
-            f"log_lik holds NaN (first in record {missing[0]}, {missing.size} of {records} records "
-            "affected); accepted: finite numbers, or -inf where a record is impossible"
-        )
+        raise ValueError(f"log_lik holds NaN (first in record {missing[0]}, {missing.size} of "
+                         f"{records} records affected); accepted: finite numbers, or -inf where a "
+                         "record is impossible")
     return Reading(inside, lowest, highest, largest, total)
 
 
@@ -358,18 +348,16 @@ def blocks_of(log_lik, name="log_lik"):
         leading = [d for d in _DRAW_DIMENSIONS if d in log_lik.dims]
         dims = [*leading, *(d for d in log_lik.dims if d not in leading)]
         if not leading or len(dims) != len(leading) + 1:
-            raise ValueError(
-                f"{name} has the dimensions {tuple(log_lik.dims)}; accepted: chain and/or draw, "
-                "and exactly one record dimension"
-            )
+            raise ValueError(f"{name} has the dimensions {tuple(log_lik.dims)}; accepted: chain "
+                             "and/or draw, and exactly one record dimension")
         source = getattr(log_lik, "variable", log_lik)  # its coordinates would be cut, too
         chunks = dict(source.chunksizes) or source.encoding.get("preferred_chunks", {})
     else:
         dims, source = ["draw", "record"], as_array(name, log_lik)
         if source.ndim != 2:
             raise ValueError(f"{name} must have shape (draws, records); got shape {source.shape}")
-    sizes = dict(zip(getattr(source, "dims", dims), source.shape, strict=True))
-    sizes = {d: sizes[d] for d in dims}
+    found = dict(zip(getattr(source, "dims", dims), source.shape, strict=True))
+    sizes = {d: found[d] for d in dims}
     if source.dtype.kind not in "fiu":
         raise ValueError(f"{name} must hold real numbers; got values of type {source.dtype}")
     if not source.size:
