@@ -56,16 +56,6 @@ def test_both_quantities_have_the_r_hat_and_the_effective_draws_of_arviz(shape):
         assert effective == pytest.approx(float(arviz_stats.ess(quantity.values)), rel=1e-12)
 
 
-def test_bounds_of_densities_above_1_are_followed_by_their_size():
-    array, weights = -log_lik(), np.linspace(0, 1, 30)
-    array[:, ::2] *= -1.0  # of both signs
-    found = ppm.diagnostics.bound_diagnostics(array, weights)
-    maxima = ppm.lipschitz.draw_maxima(array, weights)
-    assert max(found.by_chain) == found.spread[1] == maxima.max() == ppm.local_bound(array, weights)
-    assert found.typical == np.median(maxima)
-    assert found.r_hat == pytest.approx(float(arviz_stats.rhat(maxima.reshape(2, 400))))
-
-
 def frozen(start, chains=2):
     """The chains of `log_lik`, the last of which stands still from a draw on."""
     array = log_lik()[:chains].copy()

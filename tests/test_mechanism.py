@@ -314,21 +314,3 @@ def test_wrong_settings_are_refused(settings, error, message):
         return
     with pytest.raises(error, match=message):
         run(**settings)
-
-
-def test_a_log_likelihood_is_not_asked_for_again_to_compare_the_chains():
-    asked = []
-
-    class Noting(Chains):
-        def log_likelihood(self, fit):
-            asked.append(fit)
-            return super().log_likelihood(fit)
-
-    model, weights = Noting([3, 5, 4, 20]), np.ones(4)
-    fits = [model.fit(weights, draws=100, random_seed=seed) for seed in (1, 2)]
-    result = ppm.mechanism.bound_fit(
-        model, fits[0], weights, unweighted=fits[1], allow_disagreement=True
-    )
-    # once to see whether what somebody hands over is a fit of the model, and once to read it
-    assert [sum(fit is one for fit in asked) for one in fits] == [2, 2]
-    assert len(result.diagnostics.by_chain) == 2

@@ -93,21 +93,6 @@ def test_bounds_and_diagnostics_are_those_of_the_terms():
     assert result.local_bound <= 3.0 < np.abs(log_lik).max()
 
 
-def test_the_terms_of_a_run_are_computed_once(monkeypatch):
-    made = []
-
-    def terms(censor, log_lik, weights=None):
-        made.append(np.size(log_lik))
-        return plain(censor, log_lik, weights)
-
-    plain = ppm.Censoring.terms
-    monkeypatch.setattr(ppm.Censoring, "terms", terms)
-    # bounds, oscillation, diagnostics and the warning all need them
-    result = run(Chains(COUNTS, shape=2.0, rate=0.5), censor=CENSOR)
-    assert result.diagnostics is not None and result.oscillation_bound > 0
-    assert sum(made) == 2 * 150 * COUNTS.size
-
-
 @pytest.mark.parametrize(
     ("settings", "kind"),
     [
@@ -180,17 +165,6 @@ def test_an_unweighted_fit_is_refused_where_no_weights_are_computed_from_it():
             mechanism.run(draws=10, unweighted=first.unweighted)
     again = ppm.PseudoPosteriorMechanism(first.synthesizer, censor=CENSOR, scale=1.0)
     assert again.run(draws=10, unweighted=first.unweighted).unweighted is first.unweighted
-
-
-def test_the_release_comes_from_the_censored_posterior():
-    synthesizer = ppm.GammaPoisson(COUNTS, shape=2.0, rate=0.5)
-    result = run(synthesizer, draws=4_000, censor=CENSOR)
-    mu = result.draws["posterior"]["mu"].values
-    expected = synthesizer.posterior(censor=CENSOR).mean()
-    error = mu.std() / np.sqrt(mu.size)
-    assert mu.mean() == pytest.approx(expected, abs=4 * error)
-    # the outlier moves the uncensored mean by more than that
-    assert abs(synthesizer.posterior().mean() - expected) > 8 * error
 
 
 @pytest.mark.parametrize("smooth", [True, False])

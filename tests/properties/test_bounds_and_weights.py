@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-import xarray as xr
 from hypothesis import given
 from hypothesis import strategies as st
 from layouts import ANY_SIZE, HUGE, ORDINARY, TINY, matrices, unit_interval, vectors
@@ -134,26 +133,6 @@ def test_a_sum_over_records_is_no_less_exact_than_a_float(kind):
     # 200 records of -700 nats are beyond what 16 bits can hold
     row = np.full((1, 200), -700.1, dtype=kind)
     assert totals(row).item() == row.astype(np.float64).sum()
-
-
-@given(
-    st.integers(1, 3), st.integers(1, 4), st.integers(1, 4), st.permutations(range(3)), st.data()
-)
-def test_xarray_dimensions_and_coordinates_may_stand_in_any_order(
-    chains, draws, records, order, data
-):
-    values = data.draw(
-        matrices(rows=(chains * draws,) * 2, columns=(records,) * 2)
-    ).reshape(chains, draws, records)
-    log_lik = xr.DataArray(
-        values, dims=("chain", "draw", "person"),
-        coords={"chain": np.arange(chains)[::-1], "person": [f"p{9 - i}" for i in range(records)]},
-    )
-    shuffled = log_lik.transpose(*np.array(log_lik.dims)[list(order)])
-    plain = values.reshape(-1, records)
-    for function in (ppm.record_bounds, ppm.record_oscillations):
-        assert np.array_equal(function(shuffled), function(plain))
-    assert np.array_equal(draw_maxima(shuffled), draw_maxima(plain))
 
 
 # ---- weights -------------------------------------------------------------------------------------
