@@ -53,6 +53,10 @@ class MechanismResult:
         weights, or if the caller asserts it.
     allow_disagreement : bool
         Whether numbers are shown although the chains disagree.
+    strict : bool
+        Whether ε is a public constant that holds for every database: terms are censored, no weight
+        reacts to another record, and either the chains agree or it was decided before the fit that
+        this does not matter.
 
     Examples
     --------
@@ -77,11 +81,12 @@ class MechanismResult:
     censor: object
     own_weights: bool
     allow_disagreement: bool
+    strict: bool
 
     @property
     def _faults(self):
         fits = {"unweighted": self.unweighted_diagnostics, "weighted": self.diagnostics}
-        return [f"{name} fit: {fault}" for name, chains in fits.items() if chains is not None
+        return [f"{name} fit: {fault}" for name, chains in fits.items() if chains
                 for fault in chains.faults]
 
     def _shown(self):
@@ -105,16 +110,6 @@ class MechanismResult:
     def chains_agree(self):
         """Whether nothing is held against the chains of either fit."""
         return not self._faults
-
-    @property
-    def strict(self):
-        """Whether ε is a public constant that holds for every database.
-
-        True where terms are censored, no weight reacts to another record, and either the chains
-        agree or it was decided before the fit that this does not matter.
-        """
-        public = self.censor is not None and self.own_weights
-        return public and (self.allow_disagreement or self.chains_agree)
 
     @property
     def draws_used(self):
@@ -394,9 +389,12 @@ def _bound(synthesizer, fit, weights, unweighted, before, censor, own_weights, a
         warn_if_nothing_moves(censor, float(reading.oscillations.max()))
     first, first_diagnostics = before or (None, None)
     bound = np.nan if first is None else float(first.bounds.max())
+    agree = not any(chains.faults for chains in (first_diagnostics, diagnostics) if chains)
+    # settled here: what was gated cannot become strict afterwards
+    strict = censor is not None and own_weights and (allow_disagreement or agree)
     return MechanismResult(
         synthesizer, weights, fit, unweighted, reading, bound, diagnostics, first_diagnostics,
-        censor, own_weights, allow_disagreement,
+        censor, own_weights, allow_disagreement, strict,
     )
 
 
