@@ -323,8 +323,9 @@ def read_once(log_lik, weights=None, *, censor=None, by_draw=True):
         np.minimum(low, values.min(axis=axes), out=low)  # carries NaN along
         np.maximum(high, values.max(axis=axes), out=high)
         if by_draw:
-            terms = weighted(values, inside[columns])
             with np.errstate(over="ignore", invalid="ignore"):
+                terms = np.multiply(values, inside[columns], order="C")
+                terms[..., inside[columns] == 0] = 0.0  # not 0 · ∞
                 total[draws] += terms.sum(axis=-1)
             sizes_of = np.abs(terms, out=terms).max(axis=-1)
             largest[draws] = np.maximum(largest[draws], sizes_of)
@@ -385,8 +386,6 @@ def blocks_of(log_lik, name="log_lik"):
 
 def weighted(values, weights):
     """Products of values and weights, in which a weight of 0 gives 0, not 0 · ∞."""
+    weights, values = np.broadcast_arrays(weights, values)
     with np.errstate(over="ignore"):
-        if np.all(weights > 0):
-            return np.multiply(values, weights, order="C")
-        weights, values = np.broadcast_arrays(weights, values)
         return np.multiply(weights, values, out=np.zeros(values.shape), where=weights > 0)
