@@ -2,10 +2,11 @@
 
 import math
 import threading
+from importlib.util import find_spec
 
 import numpy as np
 
-#: bytes of a log-likelihood held in memory; dask computes a larger one when it is read
+#: bytes of a log-likelihood that is held in memory; dask computes a larger one when it is read
 HELD = 1 << 28
 # draws times records that are computed at a time
 _BLOCK = 1 << 22
@@ -14,8 +15,8 @@ _ONE_AT_A_TIME = threading.RLock()
 
 
 def is_held(*shape):
-    """Whether a log-likelihood of this shape, in double precision, is held in memory."""
-    return 8 * math.prod(shape) <= HELD
+    """Whether a log-likelihood of this shape is held in memory, as all are without dask."""
+    return 8 * math.prod(shape) <= HELD or find_spec("dask") is None
 
 
 def log_likelihood_from(evaluate, posterior, records):
