@@ -85,31 +85,27 @@ def guarantee_of(result, strict_epsilon=None):
             "that the width of the limits is no bound",
             "choices made by looking at the records", *_ALWAYS,
         ))
-    chains, outside = result.diagnostics is not None, []
-    if chains:
-        outside.append("the error of Markov chains: ε holds for exact, independent draws of the "
-                       "parameters, and theirs are neither, whether or not the chains agree")
-    else:
-        outside.append("rounding: draws are exact and independent up to floating-point arithmetic")
-    outside += [
+    chains, free = result.diagnostics is not None, result.allow_disagreement
+    outside = {
+        "rounding: draws are exact and independent up to floating-point arithmetic": not chains,
+        "the error of Markov chains: ε holds for exact, independent draws of the parameters, and "
+        "theirs are neither, whether or not the chains agree": chains,
         f"{_SEED}, or predicts the random numbers, whose generators are not made for secrets, and "
-        "can subtract the noise: for an actual release give no seed",
+        "can subtract the noise: for an actual release give no seed": True,
         "choices made by looking at the records: model, prior, any limits and any rule for weights "
-        "must be fixed without them", *_ALWAYS,
-    ]
-    if strict_epsilon is not None:
-        outside.append("parameters outside the set over which ε was computed: the prior must be "
-                       "restricted to it")
-    if np.any(result.weights != 1.0):
-        outside.append("weights that react to other records: whoever gave the weights asserts that "
-                       "each depends only on its own record and on public values")
-    if chains and result.allow_disagreement:
-        outside.append("whether the fit ended without an error; apart from that the release was "
-                       "not gated by the records: it was decided before the fit, on the word of "
-                       "whoever ran it, whether or not the chains would agree")
-    elif chains:
-        outside.append("the decision to release, which depended on the fit ending without an error "
-                       "and on the chains: there is a release because the chains agreed")
+        "must be fixed without them": True,
+        **dict.fromkeys(_ALWAYS, True),
+        "parameters outside the set over which ε was computed: the prior must be restricted to it":
+        strict_epsilon is not None,
+        "weights that react to other records: whoever gave the weights asserts that each depends "
+        "only on its own record and on public values": np.any(result.weights != 1.0),
+        "whether the fit ended without an error; apart from that the release was not gated by the "
+        "records: it was decided before the fit, on the word of whoever ran it, whether or not the "
+        "chains would agree": chains and free,
+        "the decision to release, which depended on the fit ending without an error and on the "
+        "chains: there is a release because the chains agreed": chains and not free,
+    }
+    outside = [sentence for sentence, applies in outside.items() if applies]
     return Guarantee("strict", strict_epsilon or result.epsilon(), tuple(outside))
 
 
