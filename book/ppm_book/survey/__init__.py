@@ -1,15 +1,12 @@
 """Consumer Expenditure Surveys: files, design matrix, and a simulated stand-in."""
 
-import lazy_loader
+from ppm_book.survey.design import income_from_power, log_income, power_income, predictor_matrix
+from ppm_book.survey.downloading import download
+from ppm_book.survey.expenditure import ConsumerExpenditure, load
+from ppm_book.survey.files import DataFileError
+from ppm_book.survey.stand_in import simulate
 
-__getattr__, __dir__, __all__ = lazy_loader.attach(
-    __name__,
-    submod_attrs={
-        "expenditure": ["load", "ConsumerExpenditure"],
-        "stand_in": ["simulate"],
-        "downloading": ["download"],
-        "design": ["log_income", "power_income", "income_from_power", "left_out_columns",
-                   "predictor_matrix"],
-        "files": ["DataFileError"],
-    },
-)
+__all__ = [
+    "ConsumerExpenditure", "DataFileError", "download", "income_from_power", "load", "log_income",
+    "power_income", "predictor_matrix", "simulate",
+]

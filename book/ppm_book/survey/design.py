@@ -13,8 +13,8 @@ def predictor_matrix(table):
     Parameters
     ----------
     table : pandas.DataFrame or ConsumerExpenditure
-        With the ten categorical columns of :func:`~ppm_book.survey.load`, with no value missing.
-        Other columns are ignored.
+        With the ten categorical columns of :func:`~ppm_book.survey.load`, none of them with
+        missing values. Other columns are ignored.
 
     Returns
     -------
@@ -22,15 +22,6 @@ def predictor_matrix(table):
         Of full column rank.
     names : list of str
         ``"intercept"``, then ``"variable: category"`` for each dummy.
-
-    Raises
-    ------
-    ValueError
-        Columns absent or not categorical, missing values, no rows.
-
-    See Also
-    --------
-    left_out_columns : which categories have no column, and why.
 
     Notes
     -----
@@ -46,82 +37,30 @@ def predictor_matrix(table):
     >>> X.shape == (100, len(names)), names[0]
     (True, 'intercept')
     """
-    X, names, _ = _design(table)
-    return X, names
-
-
-def left_out_columns(table):
-    """Say which categories have no column in :func:`ppm_book.survey.predictor_matrix`, and why.
-
-    Parameters
-    ----------
-    table : pandas.DataFrame or ConsumerExpenditure
-        As for :func:`predictor_matrix`.
-
-    Returns
-    -------
-    dict
-        ``"variable: category"`` -> ``"baseline"``, ``"not observed"`` or ``"redundant"`` (a
-        linear combination of columns before it).
-
-    Raises
-    ------
-    ValueError
-        As :func:`predictor_matrix`.
-
-    Examples
-    --------
-    >>> from ppm_book import survey
-    >>> data = survey.simulate(100, random_seed=1)
-    >>> found = survey.left_out_columns(data)
-    >>> found["gender: male"], found["family_size: 10"]
-    ('baseline', 'not observed')
-    """
-    return _design(table)[2]
-
-
-def _design(table):
     table = _checked(table, LABELS)
-    columns, names, left_out = [np.ones(len(table))], ["intercept"], {}
+    columns, names = [np.ones(len(table))], ["intercept"]
     for name in LABELS:
         if not isinstance(table[name].dtype, pd.CategoricalDtype):
             raise ValueError(
                 f"table: column {name} is not categorical; ppm_book.survey.load makes it so"
             )
         positions = table[name].cat.codes.to_numpy()
-        baseline = positions.min()
-        observed = set(np.unique(positions))
-        for position, label in enumerate(table[name].cat.categories):
-            title = f"{name}: {label}"
-            if position == baseline:
-                left_out[title] = "baseline"
-            elif position not in observed:
-                left_out[title] = "not observed"
-            else:
-                columns.append((positions == position).astype(np.float64))
-                names.append(title)
+        for position in np.unique(positions)[1:]:
+            columns.append((positions == position).astype(np.float64))
+            names.append(f"{name}: {table[name].cat.categories[position]}")
     X = np.column_stack(columns)
-    keep = _independent(X)
-    left_out.update({names[j]: "redundant" for j in range(len(names)) if j not in keep})
-    return np.ascontiguousarray(X[:, keep]), [names[j] for j in keep], left_out
-
-
-def _independent(X):
-    """Positions of the columns that are no linear combination of columns before them."""
-    basis, keep = np.empty((0, len(X))), []
-    for j in range(X.shape[1]):
-        rest = X[:, j]
-        for _ in range(2):  # the second pass removes what rounding left in
-            rest = rest - basis.T @ (basis @ rest)
-        size = np.linalg.norm(rest)
-        if size > 1e-8 * np.linalg.norm(X[:, j]):
-            basis = np.vstack([basis, rest / size])
-            keep.append(j)
-    return keep
+    # of whole numbers, and so without rounding
+    products = X.T @ X
+    keep = []
+    for j in range(len(names)):
+        tried = [*keep, j]
+        if np.linalg.matrix_rank(products[np.ix_(tried, tried)], hermitian=True) == len(tried):
+            keep = tried
+    return np.ascontiguousarray(X[:, keep]), [names[j] for j in keep]
 
 
 def log_income(table, floor=1.0):
-    """Take natural logarithms of income, with incomes below a floor set to it.
+    """Take natural logarithms of income, with incomes below a floor raised to it.
 
     Parameters
     ----------
@@ -137,27 +76,20 @@ def log_income(table, floor=1.0):
     floored : int
         Number of incomes below the floor.
 
-    Raises
-    ------
-    ValueError
-        ``floor`` is not a positive number; no income column, or missing or infinite incomes.
-
     Notes
     -----
-    The paper models the logarithm of income and does not say what became of incomes of zero or
-    less. The floor is a choice of ours, and the Lipschitz bounds of these records depend on it.
+    The paper does not say what became of incomes of zero or less. The floor is our choice, and the
+    Lipschitz bounds of these records depend on it.
 
     Examples
     --------
     >>> from ppm_book import survey
-    >>> import pandas as pd, ppm
+    >>> import pandas as pd
     >>> values, floored = survey.log_income(pd.DataFrame({"income": [-500.0, 1.0, 50_000.0]}))
     >>> values.round(2), floored
     (array([ 0.  ,  0.  , 10.82]), 1)
     """
-    number = isinstance(floor, int | float | np.number) and not isinstance(floor, bool)
-    if not (number and np.isfinite(floor) and floor > 0):
-        raise ValueError(f"floor must be a positive number of dollars, got {shown(floor)}")
+    floor = check_number("floor", floor, above=0)
     income = _income(table)
     return np.log(np.maximum(income, floor)), int((income < floor).sum())
 
@@ -179,27 +111,17 @@ def power_income(table, power=0.2, unit=50_000.0):
     numpy.ndarray, shape (n,)
         :math:`\mathrm{sign}(y)\,|y / u|^p` for every income y.
 
-    Raises
-    ------
-    ValueError
-        If an argument is out of range, or there is no income column, or an income is missing or
-        infinite.
-
-    See Also
-    --------
-    income_from_power : the way back.
-
     Notes
     -----
     Not in Savitsky, Williams and Hu (2022), who take the logarithm. There an income of a few
-    dollars lies as far below the others as a fortune of millions above them, and one of zero has
-    no place. A mechanism with limits on every record's term cuts off what lies far out, so that a
-    scale without far-out records loses less.
+    dollars lies as far below the others as a fortune of millions lies above them, and zero has no
+    place. A mechanism with limits on every record's term clips what lies far out, so a scale
+    without far-out records loses less.
 
     Examples
     --------
     >>> from ppm_book import survey
-    >>> import pandas as pd, ppm
+    >>> import pandas as pd
     >>> survey.power_income(pd.DataFrame({"income": [-500.0, 0.0, 50_000.0]})).round(2)
     array([-0.4,  0. ,  1. ])
     """
@@ -209,28 +131,22 @@ def power_income(table, power=0.2, unit=50_000.0):
 
 
 def income_from_power(values, power=0.2, unit=50_000.0, *, lowest=None, highest=None):
-    """Incomes in dollars from transformed values, kept between two public amounts.
+    """Incomes in dollars from values of :func:`ppm_book.survey.power_income`.
 
     Parameters
     ----------
     values : array_like
-        On the scale of :func:`ppm_book.survey.power_income`.
+        Any shape.
     power, unit
-        As there.
+        As for :func:`ppm_book.survey.power_income`.
     lowest, highest : float, optional
         Dollars between which incomes are kept, such as the bounds that a file's top coding makes
-        public. Nothing is cut off by default. They must not come from the confidential records.
+        public. They must not come from the confidential records.
 
     Returns
     -------
     numpy.ndarray
         Dollars, of the same shape.
-
-    Raises
-    ------
-    ValueError
-        If an argument is out of range, or an amount beyond the largest number is not kept below
-        ``highest`` or above ``lowest``: a small power takes values just above 1 there.
 
     Examples
     --------
@@ -244,7 +160,7 @@ def income_from_power(values, power=0.2, unit=50_000.0, *, lowest=None, highest=
     values = as_numbers("values", values)
     if np.isnan(values).any():
         raise ValueError("values must be numbers without NaN")
-    # what is beyond the largest number is infinite, and the limits take it back
+    # a small power takes values just above 1 beyond the largest number; the limits take them back
     with np.errstate(over="ignore"):
         income = np.sign(values) * np.abs(values) ** (1.0 / power) * unit
     income = np.clip(income, lowest, highest)
@@ -276,12 +192,10 @@ def _checked(table, columns):
         raise ValueError(
             f"table must be a DataFrame as survey.load makes it, got {type(table).__name__}"
         )
-    absent = [name for name in columns if name not in table.columns]
-    if absent:
+    if absent := [name for name in columns if name not in table.columns]:
         raise ValueError(f"table has no column {', '.join(absent)}")
     if len(table) == 0:
         raise ValueError("table has no rows")
-    lacking = [name for name in columns if table[name].isna().any()]
-    if lacking:
+    if lacking := [name for name in columns if table[name].isna().any()]:
         raise ValueError(f"table has missing values in {', '.join(lacking)}")
     return table

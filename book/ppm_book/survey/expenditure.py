@@ -5,9 +5,9 @@ Expenditure Surveys of the U.S. Bureau of Labor Statistics (its Table of variabl
 turns the Bureau's public files into that table.
 """
 
-import os
 import textwrap
 from dataclasses import dataclass, field, replace
+from itertools import compress
 from pathlib import Path
 
 import numpy as np
@@ -63,29 +63,6 @@ _ALWAYS = ("NEWID", "PSU", *(column for column, _ in _CODES.values()))
 # year and month of an interview: they are asked where the name of a file does not say
 _INTERVIEWED = ("QINTRVYR", "QINTRVMO")
 _BLANK = {"", ".", "na", "nan"}
-# far beyond the paper's largest income, 1.8 million dollars
-_MOST_DOLLARS = 10**9
-
-_DESCRIPTIONS = {
-    "gender": "Gender of the reference person",
-    "age": "Age of the reference person",
-    "education": "Education level of the reference person",
-    "region": "Region of the consumer unit",
-    "urban": "Urban status of the consumer unit",
-    "marital_status": "Marital status of the reference person",
-    "urban_type": "Urban area type of the consumer unit",
-    "cbsa": "Core-based statistical area (CBSA) status",
-    "family_size": "Size of the consumer unit",
-    "earner": "Earner status of the reference person",
-    "income": "Imputed and reported income before tax of the consumer unit, dollars",
-}
-_NOTES = {
-    "age": "grouped in steps of 20 years",
-    "urban_type": "proxy",
-    "cbsa": "proxy",
-    "family_size": "top-coded at 11",
-    "earner": "codes 1 to 4: the reference person earns",
-}
 _PROXIES = (
     "Urban type is a proxy: the public 2017 files have no urban area type, so the population of "
     "the sampling area (POPSIZE) stands in, in three groups: 1 million or more (codes 1 and 2), "
@@ -111,28 +88,25 @@ class ConsumerExpenditure:
     Attributes
     ----------
     table : pandas.DataFrame
-        One row a consumer unit: ten ordered categorical columns (the keys of
+        One row per consumer unit: ten ordered categorical columns (the keys of
         ``ppm_book.survey.expenditure.LABELS``) and ``income`` in dollars, float64. The index is
         0, 1, …; the survey's identifiers are not kept.
     simulated : bool
-        True when no survey record stands behind the numbers.
+        True if the records are simulated.
     source : str
         Survey, quarters and files, or how it was simulated.
     units_read : int
         Consumer units read; ``len(table) + sum(dropped.values())``.
     dropped : dict
-        Reason -> number of units dropped for it. A unit is counted under one reason only.
+        Reason -> number of units dropped for it. Each unit is counted under one reason.
     substitutions : tuple of str
-        What stands in for something the paper used, a sentence each.
+        What stands in for something the paper used, one sentence each.
     survey : {"interview", "diary", "simulated"}
     rows_read : int
         Rows read, of which only the earliest of each consumer unit counts.
-    suppressed : dict
-        Variable -> number of units read whose value is suppressed or blank, dropped or not.
     quarters : tuple of (int, int)
-        Years and quarters of the survey that the rows are from, as the Bureau's names of the files
-        say or, of a file under another name, its columns QINTRVYR and QINTRVMO; empty if neither
-        says. The paper's are ``ppm_book.survey.expenditure.PAPER_QUARTERS``.
+        Years and quarters of the rows, from the names of the files or, if a file has another name,
+        from its columns QINTRVYR and QINTRVMO; empty if neither says.
     part : bool
         True if :meth:`subsample` left some units out.
 
@@ -159,7 +133,6 @@ class ConsumerExpenditure:
     substitutions: tuple
     survey: str
     rows_read: int
-    suppressed: dict
     quarters: tuple = ()
     part: bool = False
 
@@ -170,16 +143,18 @@ class ConsumerExpenditure:
 
     @property
     def income_range(self):
-        """Smallest and largest income, dollars, as roughly as the paper's table of variables.
+        """Smallest and largest income, dollars, rounded as in the paper's table of variables.
 
-        The exact ones are two households' own. The smallest is rounded to one digit that counts
-        and to a thousand at least, the largest to two digits and to a hundred thousand at least.
+        The exact ones are two households' own. The smallest has one significant digit and is
+        rounded to a thousand at least, the largest has two and is rounded to a hundred thousand.
         """
-        income = self.table["income"]
-        return (
-            _rounded(float(income.min()), digits=1, at_least=1_000),
-            _rounded(float(income.max()), digits=2, at_least=100_000),
-        )
+        found = []
+        for dollars, digits, unit in (
+            (self.table["income"].min(), 1, 1_000), (self.table["income"].max(), 2, 100_000),
+        ):
+            unit = max(unit, 10 ** (len(str(int(abs(dollars)))) - digits))
+            found.append(float(unit * round(dollars / unit)))
+        return tuple(found)
 
     def subsample(self, records, *, random_seed=None):
         """Draw some of the consumer units at random, without replacement.
@@ -194,12 +169,7 @@ class ConsumerExpenditure:
         Returns
         -------
         ConsumerExpenditure
-            The same kind of object; the units left out are counted in ``dropped``.
-
-        Raises
-        ------
-        ValueError
-            If ``records`` is no whole number in that range.
+            ``dropped`` counts the units left out.
         """
         records = check_count("records", records, at_least=0)
         kept = len(self.table)
@@ -215,96 +185,33 @@ class ConsumerExpenditure:
             part=True,
         )
 
-    def summary(self, *, width=None):
-        """Say in plain English what was read, dropped, kept and substituted.
-
-        Parameters
-        ----------
-        width : int, optional
-            Fold lines after so many characters.
+    def summary(self, *, width=72):
+        """Say what was read, dropped, kept and substituted, in lines of at most ``width`` letters.
 
         Returns
         -------
         str
-            A few lines of text.
         """
-        kept = len(self.table)
-        lines = []
-        if self.simulated:
-            lines.append("SIMULATED DATA: no survey record stands behind these numbers.")
-        lines.append(f"Source: {self.source}.")
-        if self.rows_read > self.units_read:
-            what = "week" if self.survey == "diary" else "interview"
-            lines.append(
-                f"Rows read: {self.rows_read:,}; only the earliest {what} of each consumer unit "
-                f"counts."
-            )
-        lines.append(f"Consumer units read: {self.units_read:,}.")
-        reasons = "; ".join(f"{reason}: {count:,}" for reason, count in self.dropped.items())
-        lines.append(
-            f"Dropped: {sum(self.dropped.values()):,}" + (f" ({reasons})." if reasons else ".")
-        )
-        shown = [
-            f"{name}: {count:,}"
-            for name, count in self.suppressed.items()
-            if name in LABELS and "suppressed" in self.table[name].cat.categories
-        ]
-        if shown:
-            lines.append(f"Kept with the added category 'suppressed': {'; '.join(shown)}.")
-        lines.append(f"Consumer units kept: {kept:,}.")
-        lines.append(
+        first = "week" if self.survey == "diary" else "interview"
+        dropped = "; ".join(f"{reason}: {count:,}" for reason, count in self.dropped.items())
+        added = (self.table[[*LABELS]] == "suppressed").sum()
+        added = "; ".join(f"{name}: {count:,}" for name, count in added[added > 0].items())
+        lines = [
+            self.simulated and "SIMULATED DATA: no survey record stands behind these numbers.",
+            f"Source: {self.source}.",
+            self.rows_read > self.units_read
+            and f"Rows read: {self.rows_read:,}; only the earliest {first} of each consumer unit "
+            "counts.",
+            f"Consumer units read: {self.units_read:,}.",
+            f"Dropped: {sum(self.dropped.values()):,}{f' ({dropped})' if dropped else ''}.",
+            added and f"Kept with the added category 'suppressed': {added}.",
+            f"Consumer units kept: {len(self.table):,}.",
             f"Incomes of zero or less among them: {self.nonpositive:,} (kept in the table; they "
-            f"have no logarithm)."
-        )
-        lines += [f"Substitution: {sentence}" for sentence in self.substitutions]
-        if width is not None:
-            lines = [textwrap.fill(line, width, subsequent_indent="  ") for line in lines]
-        return "\n".join(lines)
-
-    def description(self):
-        """Tabulate the variables as the paper does, beside what is in this table.
-
-        Returns
-        -------
-        pandas.DataFrame
-            One row a variable: ``variable``, ``description``, ``categories (paper)`` and
-            ``categories (here)`` (missing for income), ``source`` (column of the file),
-            ``note``.
-        """
-        income_column = next((c for c, survey in _INCOME.items() if survey == self.survey), "")
-        rows = []
-        for name, text in _DESCRIPTIONS.items():
-            column = _CODES[name][0] if name in _CODES else income_column
-            note = _NOTES.get(name, "")
-            if name == "cbsa":
-                column += " and PSU"
-            if name == "income":
-                low, high = self.income_range
-                note = f"about {low:,.0f} to {high:,.0f}, rounded; paper: about -7K to 1,800K"
-                counts = (pd.NA, pd.NA)
-            else:
-                counts = (len(LABELS[name]), self.table[name].nunique())
-            if self.simulated:
-                column, note = "simulated", note if name == "income" else ""
-            rows.append((name, text, *counts, column, note))
-        frame = pd.DataFrame(
-            rows,
-            columns=[
-                "variable",
-                "description",
-                "categories (paper)",
-                "categories (here)",
-                "source",
-                "note",
-            ],
-        )
-        counted = ["categories (paper)", "categories (here)"]
-        return frame.astype({name: "Int64" for name in counted})
-
-
-def _rounded(dollars, *, digits, at_least):
-    unit = max(at_least, 10 ** (len(str(int(abs(dollars)))) - digits))
-    return float(unit * round(dollars / unit))
+            "have no logarithm).",
+            *(f"Substitution: {sentence}" for sentence in self.substitutions),
+        ]
+        fold = textwrap.TextWrapper(width, subsequent_indent="  ").fill
+        return "\n".join(fold(line) for line in lines if line)
 
 
 # ------------------------------------------------------------------------------------ reading
@@ -317,16 +224,15 @@ def load(path, *, missing="drop", quarters=None):
     ----------
     path : str or path-like
         The Interview or Diary zip of a year (2015 or later, comma-separated release), a folder
-        that holds its FMLI or FMLD files (or whose subfolders do), or one such CSV file.
+        with its FMLI or FMLD files (or with subfolders that hold them), or one such CSV file.
     missing : {"drop", "category"}
         What becomes of a unit with a suppressed or blank predictor: dropped, or kept under the
         added last category "suppressed". A unit without income is dropped either way.
-    quarters : None, "all", str or sequence of str
+    quarters : None, "all", str or list of str
         Which quarterly files to read, such as ``"2017Q1"`` or ``["2017Q1", "2017Q2"]``. None
-        reads the first quarter of an Interview zip, as the paper did (2017 Q1, the file
-        ``fmli171x.csv``), and every quarter of a Diary zip. A unit interviewed in several
-        quarters counts once, with its earliest interview among those read; a Diary unit counts
-        once, with its earliest week.
+        reads the first quarter of the Interview, as the paper did (2017 Q1, ``fmli171x.csv``), and
+        every quarter of the Diary. A unit in several quarters counts once, with its earliest
+        interview or week among those read.
 
     Returns
     -------
@@ -335,14 +241,9 @@ def load(path, *, missing="drop", quarters=None):
 
     Raises
     ------
-    FileNotFoundError
-        There is nothing at ``path``.
     DataFileError
-        The file is not, or not wholly, Consumer Expenditure microdata: damaged or encrypted, of
-        more than 2 GB, two files of one quarter, a ``NEWID`` twice, or incomes that are all equal,
-        none above zero or beyond a billion dollars.
-    ValueError
-        An argument outside what is accepted.
+        The file is not, or not wholly, Consumer Expenditure microdata. The message names file, row
+        and column, and shows no value.
 
     Notes
     -----
@@ -358,73 +259,50 @@ def load(path, *, missing="drop", quarters=None):
     """
     if missing not in ("drop", "category"):
         raise ValueError(f"missing must be 'drop' or 'category', got {shown(missing)}")
-    wanted = parse_quarters(quarters)
-    if str(path) == "":
-        raise ValueError("path is empty; give a zip, a folder or a CSV file")
     path = Path(path).expanduser().absolute()
-    if not os.path.exists(path):  # Path.exists raises an error for a name that is too long
+    if not path.exists():
         raise FileNotFoundError(f"no such file or folder: {path}")
-    chosen, contents = select(path, wanted)
-    found = tuple((int(label[:4]), int(label[5])) for label in chosen)
-    _check_years(found, path.name, contents[0][0])
-
-    frames, income_columns = [], set()
-    for name, raw in contents:
-        frame, income_column = read_columns(raw, name, _ALWAYS, _INCOME, _INTERVIEWED)
-        frames.append(frame)
-        income_columns.add(income_column)
-    if len(income_columns) > 1:
-        raise DataFileError(f"{path.name} mixes {' and '.join(sorted(income_columns))} files")
-    survey = _INCOME[income_column]
-    names = [name for name, _ in contents]
+    labels, names, contents = zip(*select(path, parse_quarters(quarters)), strict=True)
+    frames, columns = zip(
+        *(
+            read_columns(raw, name, _ALWAYS, _INCOME, _INTERVIEWED)
+            for name, raw in zip(names, contents, strict=True)
+        ),
+        strict=True,
+    )
+    survey = _INCOME[columns[0]]
     rows = pd.concat(frames, keys=names)
-    if not found:
-        found = _interviewed(rows)
-        _check_years(found, path.name, names[0])
+    found = tuple((int(label[:4]), int(label[5])) for label in labels if label)
+    found = found or _interviewed(rows)
+    if any(not 2015 <= year < 2080 for year, _ in found):
+        raise DataFileError(f"{path.name} is older than 2015; its codes differ")
     rows_read = len(rows)
     rows = _earliest_of_each_unit(rows)
-    units_read = len(rows)
-
     codes = {name: _encode(rows, name) for name in LABELS}
-    income = _parse_income(rows, income_column)
-    absurd = np.abs(income) > _MOST_DOLLARS
-    if absurd.any():
-        raise DataFileError(
-            f"{_place(rows, absurd)}: column {income_column} holds no income, but a number beyond "
-            f"{_MOST_DOLLARS:,} dollars"
-        )
-    absent = {name: values < 0 for name, values in codes.items()}
-    suppressed = {name: int(flags.sum()) for name, flags in absent.items() if flags.any()}
-    absent["income"] = np.isnan(income)
-    why = _reasons(absent if missing == "drop" else {"income": absent["income"]}, units_read)
-    keep = np.array([reason is None for reason in why], dtype=bool)
+    income = _numbers(rows, "income", columns[0]).to_numpy()
+
+    lacking = {name: missing == "drop" and values < 0 for name, values in codes.items()}
+    lacking = pd.DataFrame(lacking, index=rows.index).assign(income=np.isnan(income))
+    why = [" and ".join(compress(lacking.columns, row)) for row in lacking.to_numpy()]
+    why = pd.Series([f"{w} {'blank' if w == 'income' else 'suppressed'}" if w else "" for w in why])
+    keep = (why == "").to_numpy()
     if not keep.any():
         raise DataFileError(f"{path.name}: every consumer unit lacks income or a predictor")
-    _check_incomes(income[keep], income_column, path.name)
-    dropped = pd.Series(why, dtype=object).dropna().value_counts()
 
-    table = as_table({name: values[keep] for name, values in codes.items()}, income[keep])
-    title = f"Consumer Expenditure {survey.capitalize()} Survey"
+    period = ", ".join(f"{year}Q{quarter}" for year, quarter in found)
     files = ", ".join(names)
-    where = files if names == [path.name] else f"{path.name}: {files}"
-    period = _labels(found)
     return ConsumerExpenditure(
-        table=table,
+        table=as_table({name: values[keep] for name, values in codes.items()}, income[keep]),
         simulated=False,
-        source=f"{title}{', ' + period if period else ''} ({where})",
-        units_read=units_read,
-        dropped={reason: int(count) for reason, count in dropped.items()},
-        substitutions=(*_other_sample(survey, found), *_PROXIES),
+        source=f"Consumer Expenditure {survey.capitalize()} Survey{', ' * bool(period)}{period} "
+        f"({files if files == path.name else f'{path.name}: {files}'})",
+        units_read=len(rows),
+        dropped=why[~keep].value_counts().to_dict(),
+        substitutions=(*_other_sample(survey, found, period), *_PROXIES),
         survey=survey,
         rows_read=rows_read,
-        suppressed=suppressed,
         quarters=found,
     )
-
-
-def _check_years(quarters, where, name):
-    if any(not 2015 <= year < 2080 for year, _ in quarters):
-        raise DataFileError(f"{where}: {name} is older than 2015; its codes differ")
 
 
 def _interviewed(rows):
@@ -437,11 +315,7 @@ def _interviewed(rows):
     return tuple(sorted({*zip(year.astype(int), (month.astype(int) + 2) // 3, strict=True)}))
 
 
-def _labels(quarters):
-    return ", ".join(f"{year}Q{quarter}" for year, quarter in quarters)
-
-
-def _other_sample(survey, quarters):
+def _other_sample(survey, quarters, period):
     """Sentences on how the sample read differs from the paper's, 2017 Q1 Interview."""
     if survey == "diary":
         return (
@@ -450,23 +324,24 @@ def _other_sample(survey, quarters):
         )
     if quarters == PAPER_QUARTERS:
         return ()
-    this = f"this is {_labels(quarters)}" if quarters else "the file does not say what this is of"
+    this = f"this is {period}" if period else "the file does not say what this is of"
     return (f"The paper used the Interview Survey of 2017 Q1; {this}.",)
 
 
-def _numbers(texts):
-    """Floats of an array of cell texts: nan where blank, None where not a number."""
-    values = {}
-    for text in pd.unique(texts):
-        bare = text.strip()
-        if bare.lower() in _BLANK:
-            values[text] = np.nan
-            continue
-        try:
-            values[text] = None if "_" in bare else float(bare)  # float() takes "1_000"
-        except ValueError:
-            values[text] = None
-    return values
+def _refuse(rows, flags, what):
+    """Name file and row, counted from the header, of the first row with a flag."""
+    if flags.any():
+        file, row = rows.index[np.argmax(flags)]
+        raise DataFileError(f"{file}, row {row + 2}: {what}")
+
+
+def _numbers(rows, name, column):
+    """A column as floats, NaN where blank."""
+    texts = rows[name].str.strip().str.lower()
+    blank = texts.isin(_BLANK)
+    number = texts.str.fullmatch(r"[-+]?[0-9]+(\.[0-9]*)?(e[-+]?[0-9]{1,2})?")
+    _refuse(rows, ~(blank | number), f"column {column} holds something else than a number")
+    return texts.mask(blank, "nan").astype(np.float64)
 
 
 def _earliest_of_each_unit(rows):
@@ -474,87 +349,29 @@ def _earliest_of_each_unit(rows):
 
     The last digit of NEWID counts the unit's weeks (Diary) or interviews (Interview).
     """
-    # as text: as a float, identifiers of 17 digits and more become those of their neighbours
-    texts = rows["NEWID"].str.strip().str.removesuffix(".0")
-    odd = ~texts.str.fullmatch("0*[0-9]{1,18}").to_numpy(dtype=bool)
-    if odd.any():
-        raise DataFileError(
-            f"{_place(rows, odd)}: column NEWID holds no identifier; accepted: whole numbers of at "
-            f"most 18 digits"
-        )
-    newid = texts.to_numpy(dtype=object).astype(np.int64)
-    repeated = pd.Series(newid).duplicated().to_numpy()
-    if repeated.any():
-        raise DataFileError(
-            f"{_place(rows, repeated)}: its NEWID stands in an earlier row too, and so for "
-            f"{repeated.sum():,} of {len(rows):,} rows; each week or interview has one row"
-        )
-    order = np.argsort(newid, kind="stable")
-    _, first = np.unique(newid[order] // 10, return_index=True)
-    return rows.iloc[order[first]]
-
-
-def _place(rows, flags):
-    """File and row, counted from the header, of the first row with a flag."""
-    file, row = rows.index[np.argmax(flags)]
-    return f"{file}, row {row + 2}"
+    # as whole numbers: as floats, identifiers of 17 digits and more become their neighbours'
+    texts = rows["NEWID"].str.strip()
+    odd = ~texts.str.fullmatch("[0-9]{1,18}")
+    _refuse(rows, odd, "column NEWID holds no identifier; accepted: at most 18 digits")
+    newid = texts.astype(np.int64)
+    repeated = "its NEWID stands in an earlier row too; each week or interview has one row"
+    _refuse(rows, newid.duplicated(), repeated)
+    newid = newid.sort_values()
+    return rows.loc[newid.index[~(newid // 10).duplicated()]]
 
 
 def _encode(rows, name):
     """Positions in LABELS[name], -1 where suppressed or blank, shape (units,)."""
     column, known = _CODES[name]
-    positions, unknown = {}, []
-    for text, value in _numbers(rows[column]).items():
-        if value is not None and np.isnan(value):
-            positions[text] = -1
-        elif value in known:
-            positions[text] = known[value]
-        else:
-            unknown.append(text)
-    if unknown:
-        codes = list(known)
-        ranges = f"{codes[0]} to {codes[-1]}"
-        accepted = f"0, {codes[1]} to {codes[-1]}" if name == "education" else ranges
-        flags = rows[column].isin(unknown).to_numpy()
-        raise DataFileError(
-            f"{_place(rows, flags)}: column {column} holds an unknown code; accepted: {accepted}"
-        )
-    codes = rows[column].map(positions).to_numpy(dtype=np.int64)
+    values = _numbers(rows, column, column)
+    codes = values.map(known)
+    unknown = f"column {column} holds a code that the Bureau's dictionary does not have"
+    _refuse(rows, codes.isna() & values.notna(), unknown)
+    codes = codes.fillna(-1).to_numpy(dtype=np.int64)
     if name == "cbsa":
-        named = ~rows["PSU"].str.strip().str.lower().isin(_BLANK).to_numpy()
+        named = ~rows["PSU"].str.strip().str.lower().isin(_BLANK)
         codes = np.where((codes == 1) & named, 0, codes)
     return codes
-
-
-def _parse_income(rows, column):
-    values = _numbers(rows["income"])
-    wrong = [text for text, value in values.items() if value is None]
-    if wrong:
-        flags = rows["income"].isin(wrong).to_numpy()
-        raise DataFileError(
-            f"{_place(rows, flags)}: column {column} holds something else than a number of dollars"
-        )
-    return rows["income"].map(values).to_numpy(dtype=np.float64)
-
-
-def _check_incomes(income, column, where):
-    """Refuse what no model of log income can be fitted to, before hours go into the attempt."""
-    if (income <= 0).all():
-        raise DataFileError(f"{where}: no number in column {column} is above 0 dollars")
-    if len(income) > 1 and (income == income[0]).all():
-        raise DataFileError(f"{where}: all {len(income):,} numbers in column {column} are equal")
-
-
-def _reasons(absent, units):
-    """One reason a unit, None for a unit that stays: "region suppressed", "income blank" …"""
-    why = [None] * units
-    flags = np.column_stack(list(absent.values()))
-    names = np.array(list(absent))
-    for row in np.flatnonzero(flags.any(axis=1)):
-        lacking = list(names[flags[row]])
-        word = "blank" if lacking == ["income"] else "suppressed"
-        why[row] = f"{' and '.join(lacking)} {word}"
-    return why
 
 
 def as_table(codes, income):

@@ -1,9 +1,9 @@
-"""A simulated stand-in for the survey's table, where the Bureau's files are not at hand."""
+"""A simulated stand-in for the survey's table, for runs without the Bureau's files."""
 
 import numpy as np
 
 from ppm._random import generator
-from ppm._validation import shown
+from ppm._validation import check_count
 from ppm_book.survey.expenditure import ConsumerExpenditure, as_table
 
 # Shares rounded from margins of the published 2017 survey, many of them altered, and effects
@@ -74,16 +74,7 @@ def simulate(n=6208, *, random_seed=2017):
     Returns
     -------
     ConsumerExpenditure
-        With ``simulated=True``: good for learning the method, not for statements on incomes.
-
-    Raises
-    ------
-    ValueError
-        ``n`` is not a whole number of at least 1.
-
-    Notes
-    -----
-    Stands in for the sample of Section 5.1 where the Bureau's file is not at hand.
+        With ``simulated=True``: for learning the method, not for statements on incomes.
 
     Examples
     --------
@@ -92,10 +83,8 @@ def simulate(n=6208, *, random_seed=2017):
     >>> len(data.table), data.simulated
     (100, True)
     """
-    if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 1:
-        raise ValueError(f"n must be a whole number of at least 1, got {shown(n)}")
+    n = check_count("n", n)
     rng = generator(random_seed)
-    n = int(n)
 
     age = _draw(rng, np.tile(_AGE_SHARES, (n, 1)))
     marital = _draw(rng, np.asarray(_MARITAL_GIVEN_AGE)[age])
@@ -132,7 +121,6 @@ def simulate(n=6208, *, random_seed=2017):
         substitutions=("Every value is simulated in place of the survey the paper used.",),
         survey="simulated",
         rows_read=n,
-        suppressed={},
     )
 
 
@@ -142,6 +130,6 @@ def _two(share_of_second):
 
 
 def _draw(rng, probabilities):
-    """One category a row of `probabilities` (rows, categories), by inverting the sums."""
+    """One category per row of `probabilities` (rows, categories), by inverting the sums."""
     sums = np.cumsum(probabilities, axis=1)
     return (rng.random(len(sums))[:, None] * sums[:, -1:] >= sums).sum(axis=1)
