@@ -5,7 +5,6 @@ import io
 import re
 import zipfile
 
-import numpy as np
 import pandas as pd
 import pytest
 from conftest import examples
@@ -34,14 +33,11 @@ def outcome(path, content, **settings):
         data = survey.load(path, **settings)
     except survey.DataFileError as error:
         told = str(error)
-        assert path.name in told or "fml" in told.lower()
-        assert "\n" not in told and told.isprintable() and len(told) < 1000, repr(told)
+        assert (path.name in told or "fmli" in told) and told.isprintable() and len(told) < 1000
         assert not any(secret in told for secret in SECRETS), told
         return None
-    table = data.table
-    assert len(table) + sum(data.dropped.values()) == data.units_read <= data.rows_read
-    assert not table.isna().any().any()
-    assert list(table.columns) == [*LABELS, "income"]
+    assert len(data.table) + sum(data.dropped.values()) == data.units_read <= data.rows_read
+    assert not data.table.isna().any().any() and [*data.table] == [*LABELS, "income"]
     return data
 
 
@@ -91,7 +87,7 @@ cell_texts = st.one_of(
 )
 
 
-@examples(150)
+@examples(100)
 @given(st.sampled_from(sorted(UNIT)), cell_texts, st.sampled_from(["drop", "category"]))
 def test_any_text_in_a_cell_is_refused_by_its_column_or_read(folder, column, text, missing):
     rows = [unit(i, FINCBTXM=income) for i, income in enumerate(INCOMES, start=1)]
@@ -103,7 +99,7 @@ def test_any_text_in_a_cell_is_refused_by_its_column_or_read(folder, column, tex
         assert float(text) in set(data.table["income"])
 
 
-@examples(60)
+@examples(30)
 @given(st.data())
 def test_a_column_that_lacks_or_stands_twice_is_refused_and_another_order_changes_nothing(
     folder, data
@@ -122,11 +118,11 @@ def test_a_column_that_lacks_or_stands_twice_is_refused_and_another_order_change
         assert (read(spoilt) is None) == needed
 
 
-@examples(100)
-@given(st.data(), st.sampled_from([zipfile.ZIP_DEFLATED, zipfile.ZIP_STORED]))
-def test_cuts_and_flipped_bits_of_a_packed_file_are_found_out(folder, data, method):
+@examples(40)
+@given(st.data())
+def test_cuts_and_flipped_bits_of_a_packed_file_are_found_out(folder, data):
     stream = io.BytesIO()
-    with zipfile.ZipFile(stream, "w", method) as archive:
+    with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("fmli171x.csv", RAW)
     raw = bytearray(stream.getvalue())
     size = archive.getinfo("fmli171x.csv").compress_size
@@ -139,21 +135,3 @@ def test_cuts_and_flipped_bits_of_a_packed_file_are_found_out(folder, data, meth
     found = outcome(path, raw)
     # every byte of a member has its checksum
     assert found is None or set(found.table["income"]) == set(map(float, INCOMES))
-
-
-@examples(100)
-@given(
-    st.recursive(
-        st.one_of(st.none(), st.text(max_size=8), st.integers(), st.floats(),
-                  st.sampled_from(["2017Q1", "171", "all", "17Q5", "2017Q1\n"])),
-        lambda inner: st.lists(inner, min_size=1, max_size=3),
-        max_leaves=4,
-    )
-)
-def test_any_quarters_are_taken_or_refused_by_name(folder, quarters):
-    (folder / "one").mkdir(exist_ok=True)
-    (folder / "one" / "fmli171x.csv").write_bytes(RAW)
-    try:
-        assert np.size(survey.load(folder / "one", quarters=quarters).table) == 4 * 11
-    except ValueError as error:
-        assert "quarters" in str(error) and "\n" not in str(error) and str(error).isprintable()

@@ -1,13 +1,11 @@
 """The Consumer Expenditure reader, its simulated stand-in, the predictors and the download."""
 
-import subprocess
-import sys
-import threading
 import zipfile
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import pooch
 import pytest
 from conftest import ROOT
 from survey_files import UNIT, csv_text, unit
@@ -34,12 +32,10 @@ def write_zip(path, files):
 
 @pytest.fixture
 def interview_zip(tmp_path):
-    """Five quarters and other files, in a folder within the zip, as the Bureau has them."""
+    """Three quarters and another file, in a folder within the zip, as the Bureau has them."""
     quarters = {
         "fmli171x.csv": [unit(1, 2), unit(2, 1, FINCBTXM="-7000"), unit(3, 4)],
         "fmli172.csv": [unit(1, 3, FINCBTXM="1"), unit(2, 2), unit(4, 1)],
-        "fmli173.csv": [unit(5, 1)],
-        "fmli174.csv": [unit(6, 1)],
         "fmli181.csv": [unit(7, 1)],
     }
     files = {f"intrvw17/{name}": csv_text(*rows) for name, rows in quarters.items()}
@@ -68,21 +64,20 @@ def refused(path, **options):
 def test_real_diary():
     """One row per unit, its earliest week; taking the latest week gives other incomes."""
     data = survey.load(DIARY)
-    assert data.survey == "diary" and not data.simulated
     assert (data.rows_read, data.units_read, len(data.table)) == (11_658, 5_916, 5_658)
     assert data.dropped == {"region suppressed": 258}
-    for text in ("11,658", "5,916", "region suppressed: 258", "5,658", "less among them: 8"):
-        assert text in data.summary(width=1000)
-    assert "SIMULATED" not in data.summary()
+    words = "11,658", "5,916", "region suppressed: 258", "5,658", "less among them: 8"
+    assert all(text in data.summary() for text in words) and "SIMULATED" not in data.summary()
     assert data.income_range == (-70_000, 800_000)
     with zipfile.ZipFile(DIARY) as archive:
         rows = pd.concat(
             pd.read_csv(archive.open(name), usecols=["NEWID", "REGION", "FINCBEFM"])
             for name in archive.namelist()
         ).sort_values("NEWID")
-    units = rows.groupby(rows["NEWID"] // 10)
-    weeks = units.head(1), units.tail(1)
-    first, last = (week.dropna(subset="REGION")["FINCBEFM"] for week in weeks)
+    rows["unit"] = rows["NEWID"] // 10
+    first, last = (
+        rows.drop_duplicates("unit", keep=week).dropna()["FINCBEFM"] for week in ("first", "last")
+    )
     np.testing.assert_array_equal(data.table["income"], first)
     assert not np.array_equal(data.table["income"], last)
     for name, count in PAPER_COUNTS.items():
@@ -101,8 +96,7 @@ def test_real_diary_with_suppressed_regions():
     kept = survey.load(DIARY, missing="category")
     income = kept.table["income"]
     assert len(income) == 5_916 and kept.dropped == {} and kept.nonpositive == 8
-    assert (round(income.min()), round(income.max())) == (-71_138, 835_531)
-    assert round(income.median()) == 54_751
+    assert [round(x) for x in income.quantile([0, 0.5, 1])] == [-71_138, 54_751, 835_531]
     assert (kept.table["region"] == "suppressed").sum() == 258
     assert "suppressed" not in kept.table["age"].cat.categories
     assert "category 'suppressed': region: 258." in kept.summary()
@@ -131,7 +125,7 @@ def test_interview_quarters(interview_zip):
     assert both.table["income"].tolist() == [50_000.5, -7_000.0, 50_000.5, 50_000.5]
     second = survey.load(interview_zip, quarters="2017Q2")
     assert second.table["income"].tolist() == [1.0, 50_000.5, 50_000.5]
-    assert survey.load(interview_zip, quarters="all").units_read == 7
+    assert survey.load(interview_zip, quarters="all").units_read == 5
     for quarters, words in (("2019Q1", "no 2019Q1; it has 2017Q1, 2017Q2"), ("2017Q5", "'2017Q5'")):
         with pytest.raises(ValueError, match=f"^quarters: .*{words}"):
             survey.load(interview_zip, quarters=quarters)
@@ -245,7 +239,7 @@ def test_first_week_whatever_the_order_of_rows(tmp_path):
     data = read(tmp_path, *rows, diary=True)
     assert data.survey == "diary"
     assert data.table["income"].tolist() == [1.0, 4.0]  # unit 2 has its second week only
-    assert "Diary Survey stands in" in data.summary()
+    assert "The Diary Survey stands in" in data.summary()
     # as floats, numbers from 9e15 on become those of their neighbours
     rows = [{"NEWID": str(10**17 + 10 * k + 1), "FINCBTXM": str(k)} for k in range(60)]
     assert read(tmp_path, *rows).table["income"].tolist() == list(range(60))
@@ -268,19 +262,17 @@ def test_archives_and_folders_that_are_not_the_survey(tmp_path):
     with pytest.raises(ValueError, match="'drop' or 'category', got 'impute'"):
         survey.load(tmp_path, missing="impute")
     assert "has no FMLI or FMLD file" in refused(tmp_path)
-    both = {"fmli171x.csv": "", "fmld171.csv": ""}
-    for name, files, words in (
-        ("a.zip", {"x/": "", "x/fmli171x.dta": ""}, "a.zip has no FMLI or FMLD file"),
-        ("a.zip", both, "a.zip has both Interview"),
-        ("a.zip", {"fmli121x.csv": csv_text(unit(1))}, "a.zip is older than 2015"),
+    for files, words in (
+        ({"x/": "", "x/fmli171x.dta": ""}, "a.zip has no FMLI or FMLD file"),
+        ({"fmli171x.csv": "", "fmld171.csv": ""}, "a.zip has both Interview"),
+        ({"fmli141x.csv": csv_text(unit(1))}, "a.zip is older than 2015"),
     ):
-        assert words in refused(write_zip(tmp_path / name, files))
+        assert words in refused(write_zip(tmp_path / "a.zip", files))
 
 
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("", "it needs commas between its cells and one column NEWID, PSU, SEX_REF"),
         ("species,petal\nsetosa,1\n", "one column NEWID, PSU, SEX_REF"),
         (csv_text(unit(1)).replace("FINCBTXM", "X"), "one column FINCBTXM or FINCBEFM"),
         (csv_text(unit(1)).replace("REGION", "AREA"), "one column REGION"),
@@ -290,15 +282,12 @@ def test_archives_and_folders_that_are_not_the_survey(tmp_path):
         (csv_text(unit(1), unit(2)).rsplit(",", 3)[0], "row 3 has 12 cells, the header 15 (cut"),
         (csv_text(unit(1)).rstrip("\n") + ",8,9\n", "row 2 has 17 cells"),
         (csv_text(unit(1), unit(2)).replace("x,", '"x,', 1), "not a well-formed CSV"),
-        (csv_text(unit(1, FINCBTXM="much")), "row 2: column FINCBTXM holds something else"),
         (csv_text(unit(1), unit(2, FINCBTXM="1_0")), "row 3: column FINCBTXM holds something"),
         (csv_text(unit(1, REGION="9")), "row 2: column REGION holds a code that"),
-        (csv_text(unit(1, EDUC_REF="7")), "column EDUC_REF holds a code that"),
         (csv_text(unit(1, AGE_REF="4.5")), "column AGE_REF holds a code that"),
-        (csv_text(unit(1, SEX_REF="F")), "column SEX_REF holds something else than a number"),
         *(
             (csv_text(unit(1), {"NEWID": text}), "row 3: column NEWID holds no identifier")
-            for text in ("abc", "", "-11", "1.5", "3.04E+06", 19 * "1")
+            for text in ("", "-11", "1.5", "3.04E+06", 19 * "1")
         ),
         # 60 units and a copy of each: 60 would be kept, and nothing would say so
         (csv_text(*2 * [unit(k) for k in range(60)]), "row 62: its NEWID stands in an earlier"),
@@ -316,21 +305,17 @@ def test_wrong_csv(tmp_path, text, words):
 # ------------------------------------------------------------------------------------ simulated
 
 
-@pytest.mark.parametrize(
-    ("smallest", "largest", "shown"),
-    [
+def test_extreme_incomes_are_shown_as_roughly_as_in_the_paper():
+    data = survey.simulate(2, random_seed=1)
+    for exact, shown in (
         # the paper's
-        (-7_123, 1_834_567, (-7_000, 1_800_000)),
-        (-71_138, 835_531, (-70_000, 800_000)),
-        (-499, 49_999, (0, 0)),
-        (12, 12_345_678, (0, 12_000_000)),
-        (5_501, 150_001, (6_000, 200_000)),
-    ],
-)
-def test_extreme_incomes_are_shown_as_roughly_as_in_the_paper(smallest, largest, shown):
-    data = survey.simulate(60, random_seed=1)
-    data.table["income"] = np.linspace(smallest, largest, 60)
-    assert data.income_range == shown
+        ((-7_123, 1_834_567), (-7_000, 1_800_000)),
+        ((-71_138, 835_531), (-70_000, 800_000)),
+        ((-499, 49_999), (0, 0)),
+        ((12, 12_345_678), (0, 12_000_000)),
+    ):
+        data.table["income"] = exact
+        assert data.income_range == shown
 
 
 def test_simulated_schema_is_that_of_the_reader(tmp_path):
@@ -347,10 +332,8 @@ def test_simulated_looks_like_the_paper_s_sample():
     data = survey.simulate()
     assert len(data.table) == data.units_read == 6_208
     income = data.table["income"]
-    assert data.nonpositive == 9 and -7_000 <= income.min() <= 0
-    assert income.max() <= 1_800_000
-    assert 40_000 < income.median() < 70_000
-    assert income.mean() > 1.2 * income.median()  # skewed to the right
+    assert data.nonpositive == 9 and -7_000 <= income.min() and income.max() <= 1_800_000
+    assert 40_000 < income.median() < income.mean() / 1.2  # skewed to the right
     assert all(data.table[name].nunique() == n for name, n in PAPER_COUNTS.items())
     X, _ = survey.predictor_matrix(data)
     assert np.linalg.matrix_rank(X) == X.shape[1] == 36
@@ -360,7 +343,7 @@ def test_simulated_looks_like_the_paper_s_sample():
     def explained(X):
         return np.var(X @ np.linalg.lstsq(X, y, rcond=None)[0]) / np.var(y)
 
-    assert explained(X) > 0.25 / 2 > 0.03 > explained(np.random.default_rng(1).permutation(X))
+    assert explained(X) > 0.12 > 0.03 > explained(np.random.default_rng(1).permutation(X))
 
 
 def test_subsample_draws_units_and_counts_the_rest():
@@ -424,22 +407,12 @@ def test_a_table_that_is_no_survey_is_refused():
     ):
         with pytest.raises(ValueError, match=words):
             survey.predictor_matrix(wrong)
-    for incomes, words in (([1.0, np.nan], "missing values in income"), ([np.inf], "infinite")):
+    for incomes, floor, words in (
+        ([1.0, np.nan], 1, "missing values in income"), ([np.inf], 1, "infinite"),
+        ([1.0], 0, "floor must be"), ([1.0], np.inf, "floor must be"),
+    ):
         with pytest.raises(ValueError, match=words):
-            survey.log_income(pd.DataFrame({"income": incomes}))
-    for floor in (0, -1.0, np.nan, np.inf, "1", None, True):
-        with pytest.raises(ValueError, match="floor must be"):
-            survey.log_income(table, floor=floor)
-
-
-def test_log_income():
-    table = pd.DataFrame({"income": [-5.0, 0.0, 0.5, 1.0, np.e, 100.0]})
-    values, floored = survey.log_income(table)
-    np.testing.assert_allclose(values, [0, 0, 0, 0, 1, np.log(100)])
-    assert floored == 3
-    values, floored = survey.log_income(table, floor=50)
-    np.testing.assert_allclose(values, np.log([50, 50, 50, 50, 50, 100]))
-    assert floored == 5
+            survey.log_income(pd.DataFrame({"income": incomes}), floor)
 
 
 def test_an_income_beyond_the_largest_number_is_kept_by_the_limits_or_refused():
@@ -450,62 +423,33 @@ def test_an_income_beyond_the_largest_number_is_kept_by_the_limits_or_refused():
     for limits, count in (({}, 2), ({"highest": 1e6}, 1), ({"lowest": -50.0}, 1)):
         with pytest.raises(ValueError, match=f"values: {count} of 4 lie beyond the largest number"):
             survey.income_from_power(values, 0.0005, 100.0, **limits)
-    for settings, words in (
-        ({"power": 0.0}, "power must be a finite number above 0"),
-        ({"power": 1.5}, "at most 1"),
-        ({"unit": -1.0}, "unit must be"),
-        ({"lowest": 5.0, "highest": 2.0}, "highest must be a finite number above 5"),
-    ):
-        with pytest.raises(ValueError, match=words):
-            survey.income_from_power([1.0], **settings)
 
 
 # ------------------------------------------------------------------------------------- download
 
 
 def test_download_once_and_check(tmp_path, monkeypatch):
-    """From a local stand-in for the Bureau's site."""
-    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
-    file = {"fmld181.csv": csv_text(unit(1), diary=True)}
-    body = write_zip(tmp_path / "a.zip", file).read_bytes()
+    body = write_zip(tmp_path / "a.zip", {"fmld181.csv": csv_text(unit(1), diary=True)}).read_bytes
     asked = []
 
-    class Handler(BaseHTTPRequestHandler):
-        def do_GET(self):
-            asked.append((self.path, self.headers["User-Agent"]))
-            self.send_response(200)
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
+    class Bureau:
+        def __init__(self, headers):
+            self.agent = headers["User-Agent"]
 
-        def log_message(self, *_):
-            pass
+        def __call__(self, url, output, _):
+            asked.append((url, self.agent))
+            Path(output).write_bytes(body())
 
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as site:
-        thread = threading.Thread(target=site.serve_forever, args=(0.02,))
-        thread.start()
-        url = f"http://127.0.0.1:{site.server_port}/"
-        options = {"year": 2018, "survey": "diary", "base_url": url, "contact": "me@agency.gov"}
-        with pytest.raises(ValueError, match="does not match the known hash"):
-            survey.download(tmp_path / "new", known_hash="0" * 64, **options)
-        assert not [*(tmp_path / "new").iterdir()]
-        found = [survey.download(tmp_path / "new", **options) for _ in range(2)]
-        site.shutdown()
-        thread.join()
-    assert found == 2 * [tmp_path / "new" / "diary18.zip"] and found[0].read_bytes() == body
+    monkeypatch.setattr(pooch, "HTTPDownloader", Bureau)
+    folder = tmp_path / "new"
+    options = {"year": 2018, "survey": "diary", "base_url": "http://a/b/", "contact": "me@b.gov"}
+    with pytest.raises(ValueError, match="does not match the known hash"):
+        survey.download(folder, known_hash="0" * 64, **options)
+    assert not [*folder.iterdir()]
     # the second one is not fetched again
-    assert asked == 2 * [("/diary18.zip", "ppm (Python package) me@agency.gov")]
-    assert survey.load(found[0]).units_read == 1
+    found = [survey.download(folder, **options) for _ in range(2)]
+    assert found == 2 * [folder / "diary18.zip"] and survey.load(found[0]).units_read == 1
+    assert asked == 2 * [("http://a/b/diary18.zip", "ppm (Python package) me@b.gov")]
     for wrong in ({"year": 2012}, {"year": "2017"}, {"survey": "census"}):
         with pytest.raises(ValueError, match=f"^{[*wrong][0]} must be "):
             survey.download(tmp_path, **wrong)
-
-
-def test_import_is_light():
-    """Reading and simulating need no PyMC, matplotlib or pooch."""
-    code = (
-        "import sys; from ppm_book import survey; survey.predictor_matrix(survey.simulate(20)); "
-        "print([m for m in ('pymc', 'jax', 'matplotlib', 'pooch', 'requests') if m in sys.modules])"
-    )
-    command = [sys.executable, "-c", code]
-    assert subprocess.check_output(command, text=True, cwd=ROOT).strip() == "[]"
