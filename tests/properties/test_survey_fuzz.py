@@ -26,11 +26,11 @@ def folder(tmp_path_factory):
     return tmp_path_factory.mktemp("survey")
 
 
-def outcome(path, content, **settings):
+def outcome(path, content):
     """What is read, or None; a refusal is one line that names the file and shows no record."""
     path.write_bytes(content)
     try:
-        data = survey.load(path, **settings)
+        data = survey.load(path)
     except survey.DataFileError as error:
         told = str(error)
         assert (path.name in told or "fmli" in told) and told.isprintable() and len(told) < 1000
@@ -49,8 +49,9 @@ CHANGES = [(b",", b";"), (b"\n", b"\r"), (b"\n", b"\r\n"), (b",", b",,"), (b"\n"
 
 
 @st.composite
-def spoilt(draw, raw=RAW):
+def spoilt(draw):
     """A file some of whose bytes were cut, repeated, exchanged or made up."""
+    raw = RAW
     for _ in range(draw(st.integers(1, 3))):
         start, stop = sorted((draw(st.integers(0, len(raw))), draw(st.integers(0, len(raw)))))
         made_up = draw(st.one_of(st.binary(max_size=6), st.sampled_from(SIGNS)))
@@ -78,25 +79,6 @@ def test_a_spoilt_csv_file_is_refused_or_holds_the_incomes_it_says(folder, raw):
             lines = [line for line in re.split(rb"\r\n|\r|\n", raw) if line]
             assert data.rows_read == len(lines) - 1
             assert len({line.count(b",") for line in lines}) == 1
-
-
-cell_texts = st.one_of(
-    st.text(max_size=6), st.integers().map(str), st.floats().map(str),
-    st.sampled_from(["", ".", " 1 ", "1.0", "01", "+1", "1e0", "1_0", "0x1", "nan", "inf", "NA",
-                     "１", "1e308", "1e309", "5e-324", '"', "1,5", "None", "1\n2", "1\0", "=1+1"]),
-)
-
-
-@examples(100)
-@given(st.sampled_from(sorted(UNIT)), cell_texts, st.sampled_from(["drop", "category"]))
-def test_any_text_in_a_cell_is_refused_by_its_column_or_read(folder, column, text, missing):
-    rows = [unit(i, FINCBTXM=income) for i, income in enumerate(INCOMES, start=1)]
-    rows[1][column] = text
-    raw = csv_text(*rows).encode("utf-8", "surrogatepass")
-    data = outcome(folder / "fmli171x.csv", raw, missing=missing)
-    blank = text.strip().lower() in ("", ".", "na", "nan")
-    if data is not None and column == "FINCBTXM" and not blank:
-        assert float(text) in set(data.table["income"])
 
 
 @examples(30)
@@ -130,8 +112,7 @@ def test_cuts_and_flipped_bits_of_a_packed_file_are_found_out(folder, data):
     assert outcome(path, raw) is not None
     assert outcome(path, raw[: data.draw(st.integers(0, len(raw) - 1))]) is None
     start = 30 + len("fmli171x.csv")
-    for place in data.draw(st.sets(st.integers(start, start + size - 1), min_size=1, max_size=4)):
-        raw[place] ^= data.draw(st.integers(1, 255))
+    raw[data.draw(st.integers(start, start + size - 1))] ^= data.draw(st.integers(1, 255))
     found = outcome(path, raw)
     # every byte of a member has its checksum
     assert found is None or set(found.table["income"]) == set(map(float, INCOMES))
