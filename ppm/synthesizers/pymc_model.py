@@ -1,8 +1,4 @@
-"""Any PyMC model as a synthesizer, fitted by NUTS.
-
-PyMC 6 compiles with Numba by default, so that no C compiler is needed. What touches PyMC's
-internals stands in :mod:`ppm.synthesizers.pymc_rewriting`.
-"""
+"""Any PyMC model as a synthesizer, fitted by NUTS."""
 
 import logging
 import warnings
@@ -12,8 +8,8 @@ import pymc as pm
 import xarray as xr
 
 from ppm._random import generator, streams
-from ppm._validation import check_count, check_number, check_weights, shown
-from ppm.synthesizers import pymc_rewriting as rewriting
+from ppm._validation import check_count, check_share, check_weights, shown
+from ppm.synthesizers import pymc_weights
 from ppm.synthesizers.base import choose_draws
 from ppm.synthesizers.evaluated import log_likelihood_from
 
@@ -21,10 +17,10 @@ from ppm.synthesizers.evaluated import log_likelihood_from
 class PyMCSynthesizer:
     r"""Any PyMC model as a synthesizer, fitted by NUTS.
 
-    The model is taken as it is written. Its observed variables are the responses, one row of each
-    for every record; their log-likelihood is weighted record by record. Priors, potentials,
-    deterministics, coordinates and predictive draws stay as they were. It is copied: the model
-    itself is never changed, and what is changed in it later has no effect here.
+    The observed variables of the model are the responses, with one row per record. The
+    log-likelihood of each record is weighted; priors, potentials, deterministics, coordinates and
+    predictive draws stay as they are. The model is copied: it is never changed, and later changes
+    to it have no effect here.
 
     Parameters
     ----------
@@ -32,40 +28,32 @@ class PyMCSynthesizer:
         A model with one or more observed variables, whose first dimension is the record. Several
         responses of the same length belong to the same records: their terms are added.
     chains : int, default 2
-        Number of chains, run one after another.
+        Number of chains. PyMC's own sampler runs them one after another.
     warmup : int, default 1000
-        Tuning steps of each chain, thrown away.
+        Tuning steps per chain, thrown away.
     target_accept : float, default 0.9
-        Acceptance probability NUTS aims at, between 0 and 1; closer to 1 is slower and safer.
+        Acceptance probability that NUTS aims at; closer to 1 is slower and safer.
     public_potentials : sequence of str, default ()
         Names of the model's potentials, such as a map's neighbourhoods. By naming one you vouch
         that it holds nothing confidential, and with ``censor`` that it leaves every prior proper.
     nuts_sampler : {"pymc", "nutpie"}, default "pymc"
-        Whose NUTS draws: see the notes.
+        Whose NUTS ``pymc.sample`` uses.
 
     Attributes
     ----------
     model : pymc.Model
-        The rewritten copy, with the weights of the latest fit.
-    weights_name : str
-        Name of its weights, ``record_weights``; ``pymc.set_data`` changes them. Other data but
-        ``record_limits`` must stay as they are: the bounds would not follow, so that :meth:`fit`
-        and :meth:`predict` refuse.
+        The copy, with the weights of the latest fit and no limits. Its data cannot be changed.
     responses : tuple of str
         Names of the responses.
 
     Raises
     ------
-    TypeError
-        If ``model`` is not a PyMC model.
     ValueError
         If the model has no by-record likelihood: no observed variable, a likelihood written as a
         potential, responses of different lengths, one density for all records together (a random
-        walk), minibatches, NaN among the data, missing values in a response whose observed part
-        PyMC cannot separate; if a potential is not named or depends on a response; if NUTS
-        has no parameter to move, because all are discrete or the density has no gradient; if a
-        response cannot be drawn, as a ``CustomDist`` without ``random``; if it is the inner one of
-        nested models; if an argument is out of range.
+        walk), minibatches, missing values in a response whose observed part PyMC cannot separate;
+        if a potential is not named or depends on a response; if all parameters are discrete; if a
+        response cannot be drawn, as a ``CustomDist`` without ``random``.
 
     Notes
     -----
@@ -93,24 +81,20 @@ class PyMCSynthesizer:
     other. That there is none is your word, and without it ε does not hold. Predictors, and which
     entries are missing, count as public.
 
-    Discrete parameters beside continuous ones are moved by PyMC's own steps for them, which easily
-    stick: sum them out where you can.
+    PyMC moves discrete parameters, and all of a density without a gradient, by steps of its own,
+    which easily stick: sum them out where you can.
 
     A fit holds the draws of the parameters, and the log-likelihood of every record at every draw
     only where it takes 256 MiB or less (``ppm.synthesizers.evaluated.HELD``). A larger one is
-    computed from the draws in blocks, anew each time it is read, so that memory does not grow with
-    draws times records. The mechanism reads it once. It is an ``xarray.DataArray`` all the same:
-    ``.load()`` holds it, and it cannot be pickled before that.
+    computed from the draws in blocks each time it is read, so that memory does not grow with draws
+    times records; it cannot be pickled before ``.load()``.
 
-    What is compiled here stays in memory. A ``pm.sample`` of your own model leaves its observed
-    values in files: see :func:`ppm.disclosure.output_table`. So does one of ``model`` with another
-    sampler than PyMC's own, which PyMC takes by itself where nutpie is installed.
+    Once this class is imported, everything that PyTensor compiles in the process stays in memory,
+    a ``pm.sample`` of your own included. Before, that leaves observed values in files: see
+    :func:`ppm.disclosure.output_table`.
 
-    Nutpie's NUTS, if asked for, takes longer to compile and less to draw: of models that are fitted
-    once for seconds PyMC's own is done sooner, of those whose draws take minutes, or that are
-    fitted again and again, nutpie's (``benchmarks/mechanism.py --nutpie`` at commit 873f84a). Its
-    chains run at the same time, one on each core. It draws other chains for a seed, and no discrete
-    parameters. It is never chosen by itself, so that results do not hang on what is installed.
+    Nutpie compiles more slowly, once per fit, and samples faster, its chains side by side: prefer
+    it for fits that take minutes. PyMC hands it a seed of 30 bits only.
 
     Examples
     --------
@@ -131,29 +115,15 @@ class PyMCSynthesizer:
             raise TypeError(f"model must be a pymc.Model; got {type(model).__name__}")
         self.chains = check_count("chains", chains)
         self.warmup = check_count("warmup", warmup, at_least=0)
-        self.target_accept = check_number("target_accept", target_accept, above=0)
-        if self.target_accept >= 1:
-            raise ValueError(f"target_accept must be below 1; got {shown(target_accept)}")
-        self.nuts_sampler = _check_sampler(nuts_sampler, model)
-        with rewriting.nothing_written():
-            plain = rewriting.copied(model)
-            # in the user's order, which copying does not keep
-            terms = rewriting.find_terms(plain, [plain[v.name] for v in model.observed_RVs])
-            rewriting.check_potentials(plain, public_potentials)
-            rewriting.check_random(terms, plain.free_RVs)
-            rewriting.check_gradient(plain)
-            self._log_likelihood = rewriting.ByRecord(plain, terms)
-            self._parameters = [
-                v.name for v in plain.free_RVs if v.name not in {term.imputed for term in terms}
-            ]
-            self._plain = plain
-            *self._models, names = rewriting.weighted(model, plain, terms)
-        self.model, self._terms = self._models[0], terms
-        self.weights_name, self._limits_name = names
-        self.records = terms[0].records
-        self.responses = tuple(term.response for term in terms)
-        self._data = rewriting.shared_data(self.model, names)
-        self._compiled, self._checked = {}, False
+        self.target_accept = check_share("target_accept", target_accept)
+        if nuts_sampler not in ("pymc", "nutpie"):
+            raise ValueError(f"nuts_sampler must be 'pymc' or 'nutpie'; got {shown(nuts_sampler)}")
+        self.nuts_sampler = nuts_sampler
+        copies = pymc_weights.weighted(model, public_potentials)
+        self.model, self._smooth, self._untransformed = copies
+        self._read, self._checked = None, False
+        responses = self.model.responses
+        self.records, self.responses = responses[0].records, tuple(r.name for r in responses)
 
     def fit(self, weights=None, *, draws=1000, random_seed=None, progress=False, censor=None):
         """Draw from the pseudo posterior by NUTS.
@@ -163,104 +133,65 @@ class PyMCSynthesizer:
         weights : array_like, shape (records,), optional
             Weights α, 0 or more; all 1 by default. The model is compiled at the first fit only.
         draws : int, default 1000
-            Kept draws a chain.
+            Kept draws per chain.
         random_seed : int, SeedSequence or Generator, optional
             Source of randomness.
         progress : bool, default False
             Whether PyMC shows its progress bar and messages.
         censor : ppm.Censoring, optional
-            Public limits of every record's weighted term: that of all its responses together.
-            Smooth limits leave NUTS a gradient everywhere. The model is compiled for smooth limits,
-            and for hard ones or none.
+            Public limits of every record's weighted term. Smooth limits leave NUTS a gradient
+            everywhere. The model is compiled once for each kind of limits.
 
         Returns
         -------
         xarray.DataTree
             Groups ``posterior``, ``log_likelihood`` (unweighted, by record) and ``sample_stats``.
-
-        Raises
-        ------
-        ValueError
-            If an argument is out of range or the data of ``model`` were changed; with ``censor`` if
-            a prior is flat or a record does more than its own term; without it if a record with
-            a weight above 0 is impossible where the chains start.
         """
-        self._check_data()
         draws = check_count("draws", draws)
         weights = np.ones(self.records) if weights is None else weights
         weights = check_weights(weights, self.records)
         model = self._limited(censor)
-        pm.set_data({self.weights_name: weights}, model=model)
-        settings = {
-            "draws": draws, "chains": self.chains, "warmup": self.warmup,
-            "target_accept": self.target_accept, "progress": progress,
-        }
-        rng = np.random.default_rng(*streams(random_seed, 1))
+        model.alpha.set_value(weights)
         try:
-            if self.nuts_sampler == "nutpie":
-                posterior, statistics = self._by_nutpie(model, rng, settings)
-            else:
-                trace = _sample(model, random_seed=rng, **settings)
-                posterior, statistics = (
-                    trace[group].to_dataset() for group in ("posterior", "sample_stats")
-                )
+            trace = pm.sample(
+                draws, tune=self.warmup, chains=self.chains, model=model,
+                # PyMC's chains in this process: forking one that has threads can deadlock
+                cores=1 if self.nuts_sampler == "pymc" else None,
+                random_seed=np.random.default_rng(*streams(random_seed, 1)),
+                nuts_sampler=self.nuts_sampler, target_accept=self.target_accept,
+                progressbar=progress, quiet=not progress, compute_convergence_checks=progress,
+            )  # fmt: skip
         except RuntimeError:
-            # PyMC's SamplingError is one, and so is what nutpie raises
-            # its message names no record, but log-densities that one record may determine
+            # PyMC's SamplingError is one, and so is what nutpie raises: its message names no
+            # record, but log-densities that one record may determine
             if censor is None:
-                self._name_impossible_record(weights)
+                self._name_impossible_record()
             raise
+        posterior, statistics = (trace[g].to_dataset() for g in ("posterior", "sample_stats"))
+        if dict(posterior.sizes)["draw"] < draws:
+            # nutpie hands back what it has when it is interrupted
+            raise KeyboardInterrupt
         log_lik = self.log_likelihood_at(posterior)
-        return xr.DataTree.from_dict(
-            {
-                "posterior": posterior,
-                "log_likelihood": log_lik.to_dataset(name="_and_".join(self.responses)),
-                "sample_stats": statistics,
-            }
-        )
-
-    def _by_nutpie(self, model, rng, settings):
-        from ppm.synthesizers import pymc_nutpie
-
-        if model.smooth not in self._compiled:
-            self._compiled[model.smooth] = pymc_nutpie.compiled(model)
-        data = {name: model[name].get_value() for name in model.own_names}
-        seed = int(rng.integers(2**64, dtype=np.uint64))
-        return pymc_nutpie.sample(self._compiled[model.smooth], data, seed=seed, **settings)
+        groups = {"posterior": posterior, "sample_stats": statistics}
+        groups["log_likelihood"] = log_lik.to_dataset(name="_and_".join(self.responses))
+        return xr.DataTree.from_dict(groups)
 
     def _limited(self, censor):
         """The model with these limits, or with none."""
-        model = self._models[censor is not None and censor.smooth]
         if censor is not None and not self._checked:
-            with rewriting.nothing_written():
-                rewriting.check_strict(self._plain, self._terms)
+            pymc_weights.check_strict(self.model, self._untransformed)
             self._checked = True
         limits = (-np.inf, np.inf) if censor is None else (censor.low, censor.high)
-        pm.set_data({self._limits_name: np.array(limits)}, model=model)
-        return model
+        self.model.limits.set_value(np.array(limits))
+        return self._smooth if censor is not None and censor.smooth else self.model
 
-    def _check_data(self):
-        for variable, value in self._data.items():
-            if not np.array_equal(variable.get_value(borrow=True), value):
-                raise ValueError(
-                    f"{variable.name or 'data'} of the rewritten model was changed since the "
-                    "synthesizer was made, and the bounds do not follow: change your own model "
-                    "and make a new PyMCSynthesizer of it"
-                )
-
-    def _name_impossible_record(self, weights):
-        with rewriting.nothing_written():
-            by_response, _ = rewriting.log_densities(self.model, self._terms)
-            for term, part in zip(self._terms, by_response, strict=True):
-                finite = np.isfinite(rewriting.at_start(self.model, part))
-                wrong = np.flatnonzero(~finite.reshape(len(finite), -1).all(axis=1))
-                wrong = wrong if term.rows is None else term.rows[wrong]
-                wrong = wrong[weights[wrong] > 0]
-                if wrong.size:
-                    raise ValueError(
-                        f"record {wrong[0]} of {term.response} is impossible at the model's "
-                        "initial values: correct it or the model, set initval=, or give it weight 0"
-                    ) from None
+    def _name_impossible_record(self):
+        terms = pymc_weights.at_start(self.model, self.model.logp(sum=False)[0])
+        for record in np.flatnonzero(~np.isfinite(terms))[:1]:
+            raise ValueError(
+                f"record {record} is impossible at the model's initial values: correct it or the "
+                "model, set initval=, or give it weight 0"
+            ) from None
 
     def log_likelihood(self, fit):
         """Log-likelihood of every record at every draw of a fit, an array (chain, draw, record)."""
@@ -268,14 +199,18 @@ class PyMCSynthesizer:
 
     def log_likelihood_at(self, posterior):
         """Log-likelihood of every record at draws of θ: see :class:`ppm.Synthesizer`."""
-        names = [variable.name for variable in self._log_likelihood.model.free_RVs]
+        names = [variable.name for variable in self.model.free_RVs]
         return log_likelihood_from(self._evaluate, posterior[names], self.records)
 
     def _evaluate(self, posterior):
-        # perhaps long after the fit
-        self._check_data()
-        with rewriting.nothing_written():
-            return self._log_likelihood(posterior).values
+        self._read = self._read or pymc_weights.reader(self._untransformed)
+        log_lik = np.empty((posterior.sizes["chain"], posterior.sizes["draw"], self.records))
+        values = {name: array.values for name, array in posterior.data_vars.items()}
+        # -inf and NaN are values here, as they are to numba
+        with np.errstate(all="ignore"):
+            for index in np.ndindex(log_lik.shape[:2]):
+                log_lik[index] = self._read({name: v[index] for name, v in values.items()})
+        return log_lik
 
     def predict(self, fit, *, releases, random_seed=None):
         """Draw synthetic databases from the model's predictive distribution.
@@ -296,24 +231,31 @@ class PyMCSynthesizer:
             record, …). Several responses: a dataset with such an array for each. Every entry is
             drawn, also the ones that were missing. Predictors and coordinates of the records are
             not synthetic and left out.
-
-        Raises
-        ------
-        ValueError
-            If ``releases`` is not a whole number of at least 1, or the data of ``model`` were
-            changed.
         """
-        self._check_data()
         releases = check_count("releases", releases)
         rng = generator(random_seed)
-        posterior = fit["posterior"].to_dataset()[self._parameters]
+        imputed = {f"{name}_unobserved" for name in self.responses}
+        known = [v.name for v in self.model.free_RVs if v.name not in imputed]
+        posterior = fit["posterior"].to_dataset()[known]
         chain, draw = choose_draws(posterior, releases, rng)
         picked = posterior.drop_vars(["chain", "draw"], errors="ignore").isel(
             chain=xr.DataArray(chain, dims="draw"), draw=xr.DataArray(draw, dims="draw")
         )
         picked = picked.expand_dims("chain").assign_coords(chain=[0], draw=np.arange(releases))
-        seed = int.from_bytes(rng.bytes(16))
-        predictive = _predict(self.model, picked, self.responses, seed)
+        logger = logging.getLogger("pymc.sampling.forward")
+        level = logger.level
+        logger.setLevel(logging.WARNING)
+        try:
+            with warnings.catch_warnings():
+                # potentials shaped the posterior; given its draws they have no further say
+                warnings.filterwarnings("ignore", message="The effect of Potentials")
+                predictive = pm.sample_posterior_predictive(
+                    xr.DataTree.from_dict({"posterior": picked}),
+                    model=self.model, var_names=list(self.responses), freeze_vars=known,
+                    random_seed=int.from_bytes(rng.bytes(16)), progressbar=False,
+                )["posterior_predictive"]  # fmt: skip
+        finally:
+            logger.setLevel(level)
         arrays = {}
         for name in self.responses:
             array = predictive[name].isel(chain=0, drop=True)
@@ -321,61 +263,3 @@ class PyMCSynthesizer:
             # the records' own coordinates may name them
             arrays[name] = array.drop_vars(["release", "record"], errors="ignore")
         return arrays[name] if len(arrays) == 1 else xr.Dataset(arrays)
-
-
-def _check_sampler(nuts_sampler, model):
-    """Return the name of a sampler that is installed and can move what the model has."""
-    if nuts_sampler not in ("pymc", "nutpie"):
-        raise ValueError(f"nuts_sampler must be 'pymc' or 'nutpie'; got {shown(nuts_sampler)}")
-    if nuts_sampler == "nutpie":
-        from ppm.synthesizers import pymc_nutpie  # noqa: F401
-
-        discrete = ", ".join(
-            sorted(v.name for v in model.discrete_value_vars)
-        )
-        if discrete:
-            raise ValueError(
-                f"nuts_sampler='nutpie' moves no discrete parameters ({discrete}): take 'pymc', or "
-                "sum them out"
-            )
-    return nuts_sampler
-
-
-def _sample(model, *, draws, chains, warmup, target_accept, random_seed, progress):
-    """PyMC's own NUTS, one chain after another."""
-    with model, rewriting.nothing_written():
-        return pm.sample(
-            draws,
-            tune=warmup,
-            chains=chains,
-            # in this process: forking one that has threads can deadlock
-            cores=1,
-            random_seed=random_seed,
-            nuts_sampler="pymc",
-            target_accept=target_accept,
-            progressbar=progress,
-            quiet=not progress,
-            compute_convergence_checks=progress,
-        )
-
-
-def _predict(model, posterior, names, seed):
-    """Posterior predictive draws of some variables, quietly."""
-    logger = logging.getLogger("pymc.sampling.forward")
-    level = logger.level
-    logger.setLevel(logging.WARNING)
-    try:
-        with rewriting.nothing_written(), warnings.catch_warnings():
-            # potentials shaped the posterior; given its draws they have no further say
-            warnings.filterwarnings("ignore", message="The effect of Potentials")
-            trace = pm.sample_posterior_predictive(
-                xr.DataTree.from_dict({"posterior": posterior}),
-                model=model,
-                var_names=list(names),
-                freeze_vars=list(posterior.data_vars),
-                random_seed=seed,
-                progressbar=False,
-            )
-    finally:
-        logger.setLevel(level)
-    return trace["posterior_predictive"].to_dataset()
