@@ -1,7 +1,6 @@
 """Any PyMC model as a synthesizer, fitted by NUTS."""
 
 import logging
-import warnings
 
 import numpy as np
 import pymc as pm
@@ -120,9 +119,14 @@ class PyMCSynthesizer:
             raise ValueError(f"nuts_sampler must be 'pymc' or 'nutpie'; got {shown(nuts_sampler)}")
         self.nuts_sampler = nuts_sampler
         copies = pymc_weights.weighted(model, public_potentials)
-        self.model, self._smooth, self._untransformed = copies
+        self.model, self._smooth, self._plain = copies
         self._read, self._checked = None, False
         responses = self.model.responses
+        pymc_weights.check_drawn(
+            self.model, self._plain, [self.model[r.variable] for r in responses],
+            "{} cannot be drawn from, so that nothing could be released: give its CustomDist "
+            "random= or dist=",
+        )  # fmt: skip
         self.records, self.responses = responses[0].records, tuple(r.name for r in responses)
 
     def fit(self, weights=None, *, draws=1000, random_seed=None, progress=False, censor=None):
@@ -179,7 +183,7 @@ class PyMCSynthesizer:
     def _limited(self, censor):
         """The model with these limits, or with none."""
         if censor is not None and not self._checked:
-            pymc_weights.check_strict(self.model, self._untransformed)
+            pymc_weights.check_strict(self.model, self._plain)
             self._checked = True
         limits = (-np.inf, np.inf) if censor is None else (censor.low, censor.high)
         self.model.limits.set_value(np.array(limits))
@@ -203,7 +207,7 @@ class PyMCSynthesizer:
         return log_likelihood_from(self._evaluate, posterior[names], self.records)
 
     def _evaluate(self, posterior):
-        self._read = self._read or pymc_weights.reader(self._untransformed)
+        self._read = self._read or pymc_weights.reader(self._plain)
         log_lik = np.empty((posterior.sizes["chain"], posterior.sizes["draw"], self.records))
         values = {name: array.values for name, array in posterior.data_vars.items()}
         # -inf and NaN are values here, as they are to numba
@@ -246,14 +250,11 @@ class PyMCSynthesizer:
         level = logger.level
         logger.setLevel(logging.WARNING)
         try:
-            with warnings.catch_warnings():
-                # potentials shaped the posterior; given its draws they have no further say
-                warnings.filterwarnings("ignore", message="The effect of Potentials")
-                predictive = pm.sample_posterior_predictive(
-                    xr.DataTree.from_dict({"posterior": picked}),
-                    model=self.model, var_names=list(self.responses), freeze_vars=known,
-                    random_seed=int.from_bytes(rng.bytes(16)), progressbar=False,
-                )["posterior_predictive"]  # fmt: skip
+            predictive = pm.sample_posterior_predictive(
+                xr.DataTree.from_dict({"posterior": picked}), model=self._plain, progressbar=False,
+                var_names=list(self.responses), freeze_vars=known,
+                random_seed=int.from_bytes(rng.bytes(16)),
+            )["posterior_predictive"]  # fmt: skip
         finally:
             logger.setLevel(level)
         arrays = {}
