@@ -61,7 +61,7 @@ def audit_shards(g):
 
     def losses(censor=limits, **prior):
         return [
-            ppm.audits.censored_shards(g.counts, rows, censor, **(prior or g.prior)).attrs["loss"]
+            ppm.audits.censored(g.counts, censor, shards=rows, **(prior or g.prior)).attrs["loss"]
             for rows in (g.rows, twice)
         ]
 
@@ -71,7 +71,7 @@ def audit_shards(g):
         "The prior is given, too.": losses(shape=0.001, rate=0.001),
         "These are hard limits. The given ones are smooth.":
             losses(ppm.Censoring(g.low, g.high, smooth=False)),
-    }, "ppm.audits.censored_shards takes the rows of each shard; a row may be in two."
+    }, "ppm.audits.censored takes the rows of each shard; a row may be in two."
 
 
 @exercise("two ends of an interval, [low, high]")

@@ -6,7 +6,7 @@ __getattr__, __dir__, __all__ = lazy_loader.attach(
     __name__,
     submod_attrs={
         "closed_form": ["exact"],
-        "censored_counts": ["censored", "censored_shards"],
+        "censored_counts": ["censored"],
         "from_draws": ["sampled", "SampledAudit", "loss_lower_bound", "membership_test",
                        "LossEvidence"],
     },

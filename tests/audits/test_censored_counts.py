@@ -1,17 +1,19 @@
-"""The exact audit of censored counts: never above W, near it, and above it where weights react."""
+"""The exact audit of censored counts: never above W, near it, above where something reacts."""
+
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from scipy.integrate import quad
 from scipy.special import gammaln, logsumexp
 
 import ppm
-from ppm.synthesizers.censored_gamma import CensoredGamma
 
+PRIOR = {"shape": 0.5, "rate": 0.1}
 WIDTHS = ((-3.0, -1.0), (-2.75, -1.75), (-6.0, -2.0), (-1.0, 1.0))
 CENSORS = [ppm.Censoring(*limits, smooth) for limits in WIDTHS for smooth in (True, False)]
 # the upper limit is that of a count of 40 where it is likeliest
 NEAR = ppm.Censoring(-6.0, -2.8, smooth=False)
+MIDDLE = [ppm.Censoring(-3.5, -1.5, smooth) for smooth in (True, False)]
 
 
 def own(counts):
@@ -22,43 +24,7 @@ def own(counts):
 
 def min_max(counts):
     """The paper's rule, with bounds over a public interval in the place of draws."""
-    if counts.size == 0:
-        return np.zeros(0)
     return ppm.record_weights(ppm.GammaPoisson(counts).bounds_within(2.0, 8.0))
-
-
-def drawn():
-    """Databases from two to 400 records, drawn."""
-    rng = np.random.default_rng(11)
-    for size in np.r_[np.full(900, 2), np.full(600, 5), np.full(350, 20), np.full(90, 100),
-                      np.full(60, 400)]:
-        yield rng.poisson(rng.choice([0.3, 2.0, 5.0, 30.0]), size)
-
-
-def adversarial():
-    """One far outlier, all equal, an empty middle, two records, zeros."""
-    for count in (0, 1, 5, 50, 10_000):
-        yield from ([count] * 2, [count] * 30, [count] * 400)
-    for size in (1, 3, 30, 399):
-        for outlier in (12, 40, 300, 100_000):
-            yield [5] * size + [outlier]
-            yield [0] * size + [outlier]
-        yield [0] * size + [60] * size
-        yield [3] * size + [9] * size
-
-
-def losses_of(databases, weights):
-    """Loss as a share of W of each database, the limits taken in turn."""
-    return np.array([
-        (found := ppm.audits.censored(
-            counts, censor, weights=weights(np.asarray(counts)), shape=0.5, rate=0.1
-        )).attrs["loss"] / found.attrs["width"]
-        for counts, censor in databases
-    ])
-
-
-def in_turn(databases):
-    return [(counts, CENSORS[i % len(CENSORS)]) for i, counts in enumerate(databases)]
 
 
 def some_weights(counts):
@@ -66,144 +32,170 @@ def some_weights(counts):
     return np.array([1.0, 0.25, 0.0, 10.0])[np.arange(counts.size) % 4]
 
 
-def test_no_database_of_thousands_loses_more_than_the_width_and_some_come_near():
-    every = [(counts, censor) for counts in adversarial() for censor in CENSORS]
-    databases = in_turn(drawn())
-    shares = np.r_[
-        losses_of(databases, lambda counts: None),
-        losses_of(every, lambda counts: None),
-        losses_of(databases[::8], own),
-        losses_of(every[1::4], own),
-        losses_of(databases[::8], some_weights),
-        losses_of(every[1::4], some_weights),
-    ]
-    assert shares.size > 3_000
-    assert np.count_nonzero(shares > 1.0 + 1e-12) == 0
+def by_size(number):
+    """A rule that puts the smallest counts into the first shard, and so on: it must not be."""
+    return lambda counts: np.array_split(np.argsort(counts, kind="stable"), number)
+
+
+def databases():
+    """Drawn ones of two to 100 records; a far outlier, an empty middle, all equal, zeros."""
+    rng = np.random.default_rng(11)
+    for size in np.repeat([2, 5, 20, 100], [24, 18, 12, 3]):
+        yield rng.poisson(rng.choice([0.3, 2.0, 5.0, 30.0]), size)
+    for size in (1, 3, 30):
+        for outlier in (12, 40, 300, 100_000):
+            yield np.array([5] * size + [outlier])
+            yield np.array([0] * size + [outlier])
+        for low, high in ((0, 0), (3, 9), (0, 60), (50, 50), (10_000, 10_000)):
+            yield np.array([low] * size + [high] * size)
+
+
+@pytest.mark.parametrize("weights", [lambda counts: None, own, some_weights])
+def test_no_database_loses_more_than_the_width_and_some_come_near(weights):
+    shares = np.array([
+        ppm.audits.censored(counts, censor, weights=weights(counts), **PRIOR).attrs["loss"]
+        / censor.width
+        for place, counts in enumerate(databases()) for censor in CENSORS[place % 3 :: 3]
+    ])
+    assert shares.size > 200 and shares.max() <= 1.0 + 1e-12
     # a term half as wide would stay far below
-    assert shares.max() > 0.9999
+    assert shares.max() > 0.99
 
 
-def reference(counts, total, grid=None):
-    """Largest log ratio with and without each record on a grid of log μ, from a total of terms."""
-    grid = np.linspace(-40.0, 12.0, 20_001) if grid is None else grid
-    prior = 0.5 * grid - 0.1 * np.exp(grid)
-    log_p = np.array([count * grid - np.exp(grid) - gammaln(count + 1.0) for count in counts])
+def on_a_grid(counts, censor, shards=None, weights=None):
+    """Losses by adding up terms on a grid of log μ, over all shards' μ jointly."""
+    counts, grid = np.array(counts), np.linspace(-40.0, 12.0, 20_001)
+    prior = PRIOR["shape"] * grid - PRIOR["rate"] * np.exp(grid)
+    log_p = counts[:, None] * grid - np.exp(grid) - gammaln(counts + 1.0)[:, None]
 
-    def density(rows):
-        values = prior + total(rows)
-        return values - logsumexp(values)
+    def densities(absent):
+        kept = np.arange(counts.size) != absent
+        alpha, rows = np.ones(counts.size), shards or [range(counts.size)]
+        if weights is not None:
+            alpha[kept] = weights(counts[kept]) if callable(weights) else weights[kept]
+        terms = censor.term(alpha[:, None] * log_p)
+        for part in rows(np.where(kept, counts, np.nan)) if callable(rows) else rows:
+            values = prior + terms[[row for row in part if row != absent]].sum(axis=0)
+            yield values - logsumexp(values)
 
-    return max(
-        np.abs(density(log_p) - density(np.delete(log_p, i, axis=0))).max()
-        for i in range(len(counts))
-    )
-
-
-CASES = [[5, 5, 6, 40], [0, 0], [3] * 20 + [15], [0] * 5 + [9] * 5]
-
-
-@pytest.mark.parametrize("smooth", [True, False])
-@pytest.mark.parametrize("counts", CASES, ids=str)
-def test_the_audit_is_what_adding_up_on_a_grid_gives(counts, smooth):
-    censor = ppm.Censoring(-3.5, -1.5, smooth)
-    found = ppm.audits.censored(counts, censor, shape=0.5, rate=0.1).attrs["loss"]
-    # the grid begins where the limit μ to 0 is reached but for e^-40
-    assert found == pytest.approx(
-        reference(counts, lambda rows: censor.term(rows).sum(axis=0)), abs=2e-3
-    )
+    whole = list(densities(None))
+    ratios = [np.subtract(whole, list(densities(i))) for i in range(counts.size)]
+    # each shard has a μ of its own
+    return [max(part.max(axis=1).sum(), -part.min(axis=1).sum()) for part in ratios]
 
 
-def test_without_the_limits_or_with_others_the_width_is_exceeded_or_missed():
+COUNTS = np.array([5, 6, 0, 4, 40])
+WEIGHTS = np.array([1.0, 0.3, 0.8, 0.5, 0.9])
+
+
+@pytest.mark.parametrize("censor", MIDDLE, ids=["smooth", "hard"])
+@pytest.mark.parametrize("counts", [[5, 5, 6, 40], [0, 0], [3] * 20 + [15], [0] * 5 + [9] * 5])
+@pytest.mark.parametrize("weights", [None, min_max])
+def test_the_audit_is_what_adding_up_on_a_grid_gives(counts, weights, censor):
+    found = ppm.audits.censored(counts, censor, weights=weights, **PRIOR).attrs["loss"]
+    exact = on_a_grid(counts, censor, weights=weights)
+    assert found == pytest.approx(max(exact), abs=2e-3)
+
+
+@pytest.mark.parametrize("censor", MIDDLE, ids=["smooth", "hard"])
+@pytest.mark.parametrize("weights", [None, WEIGHTS], ids=["all 1", "weights"])
+@pytest.mark.parametrize("shards", [[[4, 1], [0, 2, 3]], [[0, 2, 4], [1, 3, 4]], by_size(2)])
+def test_the_audit_is_what_the_joint_density_of_two_shards_gives_on_a_grid(shards, weights, censor):
+    found = ppm.audits.censored(COUNTS, censor, shards=shards, weights=weights, **PRIOR)
+    exact = on_a_grid(COUNTS, censor, shards, weights)
+    assert found["loss"].values == pytest.approx(exact, abs=2e-3)
+    assert found["reacts"].any() == callable(shards) and not found["reacts"].all()
+    other = ppm.audits.censored(COUNTS, censor, shards=shards, weights=WEIGHTS[::-1], **PRIOR)
+    assert other["loss"].values != pytest.approx(exact, abs=0.05)
+
+
+def test_without_the_limits_or_with_narrower_ones_the_width_is_exceeded_or_missed():
     counts = [5, 5, 6, 40]
-    found = ppm.audits.censored(counts, NEAR, shape=0.5, rate=0.1).attrs["loss"]
+    found = ppm.audits.censored(counts, NEAR, **PRIOR).attrs["loss"]
     assert 0.99 * NEAR.width < found <= NEAR.width
-    # the limits left out
-    assert reference(counts, lambda rows: rows.sum(axis=0)) > 10 * NEAR.width
-    # limits half as far apart come nowhere near
-    narrow = ppm.Censoring(-6.0, -4.4, smooth=False)
-    assert reference(counts, lambda rows: narrow.term(rows).sum(axis=0)) < 0.6 * found
-    # limits around the sum are another mechanism
-    around = reference(counts, lambda rows: NEAR.term(rows.sum(axis=0)))
-    assert abs(around - found) > 0.1 * NEAR.width
+    unlimited = SimpleNamespace(term=lambda values: values)
+    assert max(on_a_grid(counts, unlimited)) > 10 * NEAR.width
+    assert max(on_a_grid(counts, ppm.Censoring(-6.0, -4.4, smooth=False))) < 0.6 * found
 
 
 def test_weights_that_react_inside_the_limits_are_caught_above_the_width():
     counts = np.r_[np.random.default_rng(2).poisson(5, 60), 40]
     censor = ppm.Censoring(-4.0, -1.0)
-    caught = ppm.audits.censored(counts, censor, weights=min_max, shape=0.5, rate=0.1)
+
+    def audit(weights):
+        return ppm.audits.censored(counts, censor, weights=weights, **PRIOR)
+
+    caught = audit(min_max)
     assert caught.attrs["loss"] > 2 * censor.width
     # it is the outlier whose leaving moves the weights of all others
     worst = caught.isel(left_out=int(caught["loss"].values.argmax()))
     assert int(worst["count"]) == 40 and bool(worst["reacts"])
     # the same numbers, kept, are within it: the recomputing is what costs
-    kept = ppm.audits.censored(counts, censor, weights=min_max(counts), shape=0.5, rate=0.1)
-    assert kept.attrs["loss"] <= censor.width
-    # and so is a rule of one's own, asked again without each record
-    asked = ppm.audits.censored(counts, censor, weights=own, shape=0.5, rate=0.1)
-    assert not asked["reacts"].any() and asked.attrs["loss"] <= censor.width
-    assert np.array_equal(
-        asked["loss"], ppm.audits.censored(
-            counts, censor, weights=own(counts), shape=0.5, rate=0.1
-        )["loss"]
+    assert audit(min_max(counts)).attrs["loss"] <= censor.width
+    # and a rule that each record's weight follows alone loses nothing by being asked again
+    assert audit(own).identical(audit(own(counts)))
+
+
+def test_disjoint_shards_lose_what_the_worst_of_them_loses_and_never_more_than_the_width():
+    rng, shares = np.random.default_rng(12), []
+    for place in range(40):
+        counts = rng.poisson(rng.choice([0.3, 2.0, 5.0, 30.0]), rng.choice([8, 20, 60]))
+        counts[0] = rng.choice([counts[0], 12, 40, 300])
+        shards, censor = np.array_split(rng.permutation(counts.size), 2), CENSORS[place % 6]
+        whole = ppm.audits.censored(counts, censor, shards=shards, **PRIOR).attrs["loss"]
+        single = [
+            ppm.audits.censored(counts[rows], censor, **PRIOR).attrs["loss"] for rows in shards
+        ]
+        assert whole == pytest.approx(max(single), abs=1e-12)
+        shares.append(whole / censor.width)
+    assert 0.99 < max(shares) <= 1.0 + 1e-12
+
+
+def test_a_record_in_two_shards_is_paid_for_twice():
+    counts = np.array([5, 5, 6, 40, 4, 6, 5])
+    disjoint, twice = (
+        ppm.audits.censored(counts, NEAR, shards=[[0, 1, 2, 3], other], **PRIOR)
+        for other in ([4, 5, 6], [3, 4, 5, 6])
     )
+    assert 0.99 * NEAR.width < disjoint.attrs["loss"] <= NEAR.width
+    assert 1.9 * NEAR.width < twice.attrs["loss"] <= 2 * NEAR.width
+    # the others are in one shard, and lose no more than before
+    assert np.delete(twice["loss"].values, 3).max() <= NEAR.width
 
 
-@pytest.mark.parametrize(("smooth", "below"), [(False, 1.5), (True, 2.5)])
-def test_weights_that_all_records_set_break_a_strict_epsilon_inside_the_clip(smooth, below):
-    """By the definition itself: an event that one record makes more than exp(ε) times likelier."""
-    counts = np.append(np.repeat([3, 4, 4, 5, 5, 6, 7], 20), 18)
-    censor = ppm.Censoring(-1.0, 1.0, smooth=smooth)
+def test_shards_by_the_size_of_the_counts_exceed_the_width_and_shards_by_row_do_not():
+    counts = np.array([0, 1, 2, 3, 9, 10, 11, 12, 30, 31, 40, 60])
+    censor = ppm.Censoring(-6.0, -2.5, smooth=False)
 
-    def rule(records):
-        return ppm.record_weights(ppm.GammaPoisson(records).bounds_within(2.0, 12.0))
+    def audit(shards):
+        return ppm.audits.censored(counts, censor, shards=shards, **PRIOR)
 
-    def chance(records, weights):
-        model = ppm.GammaPoisson(records, shape=1.0, rate=0.1)
-        density = model.posterior(weights, censor=censor).logpdf
-        return quad(lambda mean: np.exp(density(mean)), 0.0, below)[0]
-
-    others = counts[:-1]
-    kept, again = (chance(others, weights) for weights in (rule(counts)[:-1], rule(others)))
-    log_ratios = np.log(chance(counts, rule(counts)) / [kept, again])
-    assert abs(log_ratios[0]) <= censor.width < log_ratios[1]
-    loss = ppm.audits.censored(counts, censor, weights=rule, shape=1.0, rate=0.1).attrs["loss"]
-    assert log_ratios[1] <= loss + 1e-9
-    if not smooth:
-        # all terms are cut off, and what is left is the prior
-        assert chance(counts, rule(counts)) == pytest.approx(-np.expm1(-0.1 * below))
-        assert loss == pytest.approx(5.28, abs=0.005)
-
-
-@pytest.mark.parametrize("counts", CASES, ids=str)
-def test_both_ways_to_a_loss_agree_where_no_weight_reacts(counts):
-    from ppm.audits.censored_counts import _extremes_between
-
-    counts = np.array(counts)
-    for censor in CENSORS:
-        found = ppm.audits.censored(counts, censor, shape=0.5, rate=0.1)
-        for i, (count, loss) in enumerate(zip(found["count"], found["loss"], strict=True)):
-            stays = np.arange(counts.size) != np.flatnonzero(counts == int(count))[0]
-            sides = [
-                CensoredGamma(kept, np.ones(kept.size), censor, 0.5, 0.1)
-                for kept in (counts, counts[stays])
-            ]
-            assert np.abs(_extremes_between(*sides)).max() == pytest.approx(
-                float(loss), abs=1e-9
-            ), i
+    caught = audit(by_size(4))
+    assert caught.attrs["loss"] > 2 * censor.width and bool(caught["reacts"][0])
+    # kept as they came out, the same shards are within it: the asking again is what costs
+    assert audit(by_size(4)(counts)).attrs["loss"] <= censor.width
+    by_row = audit(lambda counts: [np.arange(k, counts.size, 4) for k in range(4)])
+    assert not by_row["reacts"].any() and by_row.attrs["loss"] <= censor.width
 
 
 @pytest.mark.parametrize(
-    ("arguments", "message"),
+    ("change", "message"),
     [
-        (([3], NEAR), "at least two records"),
-        (([3, 4], (-3, -1)), "censor must be a ppm.Censoring"),
-        (([3, -4], NEAR), "counts must hold whole numbers"),
-        (([3, 4], NEAR, {"weights": [1.0]}), "weights has shape"),
-        (([3, 4], NEAR, {"rate": 0.0}), "rate must be a finite number above 0"),
+        ({"counts": [3]}, "at least two records"),
+        ({"counts": [3, -4]}, "counts must hold whole numbers"),
+        ({"censor": (-3, -1)}, "censor must be a ppm.Censoring"),
+        ({"shards": [[0, 3]]}, "shards must be a list of the rows"),
+        ({"shards": [[0, 0]]}, "none twice in a shard"),
+        ({"shards": [[]]}, "no shard empty"),
+        ({"shards": []}, "shards must be a list of the rows"),
+        ({"shards": 2}, "shards must be a list of the rows"),
+        ({"shards": [np.ma.array([0, 1], mask=[0, 1])]}, "shards holds masked values"),
+        ({"shards": lambda counts: [[0], [1, 2]][: 1 + np.isnan(counts).any()]}, "same number"),
+        ({"weights": [1.0]}, "weights has shape"),
+        ({"rate": 0.0}, "rate must be a finite number above 0"),
     ],
 )
-def test_what_cannot_be_audited_is_refused(arguments, message):
-    *arguments, settings = arguments if len(arguments) == 3 else (*arguments, {})
+def test_what_cannot_be_audited_is_refused(change, message):
     with pytest.raises(ValueError, match=message) as error:
-        ppm.audits.censored(*arguments, **settings)
+        ppm.audits.censored(**{"counts": [3, 4, 9], "censor": NEAR} | change)
     assert "\n" not in str(error.value)
