@@ -19,7 +19,7 @@ MIDDLE = [ppm.Censoring(-3.5, -1.5, smooth) for smooth in (True, False)]
 def own(counts):
     """Weights that every record determines alone, capped over a public interval."""
     bounds = ppm.GammaPoisson(counts).oscillations_within(2.0, 8.0)
-    return ppm.public_weights(bounds, ppm.weights.capped_map(1.0))
+    return ppm.mapped_weights(bounds, ppm.weights.capped_map(1.0))
 
 
 def min_max(counts):

@@ -422,7 +422,7 @@ def test_a_pymc_model_is_audited_at_weights_from_its_own_public_prior():
     # draws from the prior come near the ends of the interval, and not beyond them
     exact = ppm.GammaPoisson(counts).oscillations_within(80, 120)
     assert np.all(public <= exact + 1e-9) and np.all(public > 0.8 * exact)
-    weights = ppm.public_weights(public, ppm.weights.capped_map(2.0))
+    weights = ppm.mapped_weights(public, ppm.weights.capped_map(2.0))
 
     def audit(weighting):
         return ppm.audits.sampled(

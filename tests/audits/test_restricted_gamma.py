@@ -1,0 +1,47 @@
+"""Gamma densities on an interval, against closed forms, also where nearly all their mass is not."""
+
+import numpy as np
+import pytest
+from scipy import integrate, stats
+
+from ppm.audits.restricted_gamma import RestrictedGamma
+
+LOW, HIGH = 90.0, 110.0
+POINTS = np.array([LOW, 97.0, HIGH])
+# with some of their mass on the interval, three records to a million; the last two at an end
+NEAR = [(300.0, 3.0), (0.5, 0.01), (0.001, 0.001), (1e4, 100.0), (1e8, 1e6), (840.0, 10.0)]
+
+
+@pytest.mark.parametrize(("shape", "rate"), NEAR)
+def test_where_the_distribution_has_mass_it_is_its_part_on_the_interval(shape, rate):
+    found, whole = RestrictedGamma(shape, rate, LOW, HIGH), stats.gamma(shape, scale=1 / rate)
+    inside = whole.cdf(HIGH) - whole.cdf(LOW)
+    centre, half = float(np.clip(shape / rate, LOW, HIGH)), 12 * np.sqrt(shape) / rate
+    log_mass = found.log_integral + whole.logpdf(centre) + np.log(centre)
+    assert log_mass == pytest.approx(np.log(inside), abs=1e-6)
+    mu = np.linspace(max(LOW, centre - half), min(HIGH, centre + half), 200_001)
+    density = whole.pdf(mu) / inside
+    mean, second = (integrate.simpson((mu - centre) ** k * density, x=mu) for k in (1, 2))
+    assert found.mean - centre == pytest.approx(mean, rel=1e-5, abs=1e-6 * found.spread)
+    assert found.spread == pytest.approx(np.sqrt(second - mean**2), rel=1e-5)
+
+
+@pytest.mark.parametrize("rate", [0.5, 100.0, 1e6, 1e9])
+def test_far_above_its_mass_an_exponential_distribution_is_exact(rate):
+    found, width = RestrictedGamma(1.0, rate, LOW, HIGH), HIGH - LOW
+    assert found.log_integral == pytest.approx(np.log(-np.expm1(-rate * width) / (rate * LOW)))
+    rest = width / np.expm1(min(rate * width, 700.0))
+    assert found.mean - LOW == pytest.approx(1 / rate - rest, rel=1e-6, abs=1e-12)
+    one, other = (-np.log(-np.expm1(-b * width)) + np.log(b) for b in (rate, rate - 0.4))
+    exact = -0.4 * (POINTS - LOW) + one - other
+    assert found.log_ratio(POINTS, 0.0, 0.4) == pytest.approx(exact, abs=1e-8)
+
+
+@pytest.mark.parametrize("shape", [0.001, 0.5, 7.0, 1e4, 1e8])
+def test_far_below_its_mass_a_power_of_the_mean_is_exact(shape):
+    # a rate of next to nothing leaves the power alone
+    found, left = RestrictedGamma(shape, 1e-12, LOW, HIGH), shape / (1 + shape)
+    one, other = (np.log(-np.expm1(a * np.log(LOW / HIGH)) / a) for a in (shape, shape - left))
+    assert found.log_integral == pytest.approx(one, rel=1e-9)
+    exact = left * np.log(POINTS / HIGH) - one + other
+    assert found.log_ratio(POINTS, left, 0.0) == pytest.approx(exact, abs=1e-8)
