@@ -3,48 +3,29 @@
 Everything in this module is computed from the confidential records and is confidential itself.
 """
 
+import itertools
 import math
 import textwrap
 from dataclasses import dataclass
-from functools import partial
 
 import numpy as np
 
 from ppm import pdp
 from ppm._random import numbered, streams
-from ppm._validation import (
-    as_numbers,
-    check_count,
-    check_number,
-    check_share,
-    check_weights,
-    shown,
-)
+from ppm._validation import as_numbers, check_count, check_number, check_share, check_weights, shown
 from ppm.censoring import check_censor
-from ppm.diagnostics import (
-    R_HAT_LIMIT,
-    ChainsDisagreeError,
-    effective_draws,
-    r_hat,
-)
+from ppm.diagnostics import R_HAT_LIMIT, ChainsDisagreeError, effective_draws, r_hat
 from ppm.lipschitz import blocks_of, record_bounds
 from ppm.mechanism import bound_fit
 from ppm.synthesizers.base import as_synthesizer
-from ppm.synthesizers.chains import with_bar
 from ppm.weights import record_weights
-
-#: printed with every audit
-CONFIDENTIAL_EVIDENCE = (
-    "confidential: what leaving out a named record would change is computed from the records, "
-    "outside any epsilon"
-)
 
 
 @dataclass(frozen=True)
 class LossEvidence:
     """Lower bound on a privacy loss, from samples of what two databases release.
 
-    It can refute a claimed ε at the stated confidence. It cannot confirm one: another event, or
+    It can refute a claimed ε at the stated confidence, and never confirm one: another event, or
     more samples, may show a larger loss.
 
     Attributes
@@ -53,16 +34,16 @@ class LossEvidence:
         Lower confidence limit on the log ratio of the probabilities of one event, 0 or more, in
         nats.
     confidence : float
-        Probability, over samples, that such a limit is not above the loss.
+        Probability, over samples, that the limit is not above the loss.
     event : str
         The event, in words.
     with_record, without_record : int
-        How often the event occurred in the samples that did not choose it, with and without the
-        record.
+        How often the event occurred, with and without the record, in the samples that did not
+        choose it.
     samples : tuple of int
-        How many such samples there were, with and without the record.
+        Number of those samples, with and without the record.
     delta : float
-        Probability that the claim leaves out, as δ in (ε, δ).
+        The δ of the claim (ε, δ).
 
     Examples
     --------
@@ -98,8 +79,8 @@ class LossEvidence:
 def loss_lower_bound(with_record, without_record, *, confidence=0.95, delta=0.0):
     r"""Lower bound on the privacy loss between two databases, from one score of each sample.
 
-    One half of the samples chooses an event "score at least t" or "score below t", and which side
-    sees it more often; the other half bounds its two probabilities by exact binomial limits.
+    One half of the samples chooses an event "score at least t" or "score below t", and the side
+    that sees it more often; the other half bounds its two probabilities by exact binomial limits.
 
     Parameters
     ----------
@@ -107,20 +88,14 @@ def loss_lower_bound(with_record, without_record, *, confidence=0.95, delta=0.0)
         Scores of independent samples released from the database with the record and without it,
         of any shape, at least 20 each. The best score is the log ratio of the two densities.
     confidence : float, default 0.95
-        Confidence of the bound, between 0 and 1.
+        Confidence of the bound.
     delta : float, default 0
-        The δ of a claim (ε, δ): probability in which ε may be exceeded.
+        The δ of a claim (ε, δ).
 
     Returns
     -------
     LossEvidence
-        The bound, and the event behind it. With N samples in a half no loss above about log N can
-        be shown.
-
-    Raises
-    ------
-    ValueError
-        If there are too few scores, or NaN among them, or an argument is out of range.
+        With N samples in a half, no loss above about log N can be shown.
 
     Notes
     -----
@@ -148,30 +123,16 @@ def loss_lower_bound(with_record, without_record, *, confidence=0.95, delta=0.0)
     levels = np.unique(np.concatenate(chosen))
     # a few hundred thresholds are plenty
     levels = levels[np.linspace(0, levels.size - 1, min(levels.size, 400)).astype(int)]
-    best = None
-    for swapped in (False, True):
-        for above in (True, False):
-            counts = [_occurrences(side, levels, above) for side in chosen]
-            sizes = [side.size for side in chosen]
-            if swapped:
-                counts, sizes = counts[::-1], sizes[::-1]
-            lower = _log_ratio_limit(*counts, *sizes, confidence, delta)
-            place = int(np.argmax(lower))
-            if best is None or lower[place] > best[0]:
-                best = lower[place], swapped, above, levels[place]
-    _, swapped, above, level = best
-    counts = [int(_occurrences(side, np.array([level]), above)[0]) for side in tested]
-    sizes = [side.size for side in tested]
-    ordered = (*counts[::-1], *sizes[::-1]) if swapped else (*counts, *sizes)
-    lower = _log_ratio_limit(*(np.array([value]) for value in ordered), confidence, delta)[0]
+    # which side sees the event more often, and whether it is "at least" or "below"
+    cases = list(itertools.product((1, -1), (True, False)))
+    limits = [_log_ratio_limit(chosen, levels, *case, confidence, delta) for case in cases]
+    case, place = np.unravel_index(np.argmax(limits), np.shape(limits))
+    level, (order, above) = levels[place], cases[case]
+    lower = _log_ratio_limit(tested, level, order, above, confidence, delta)
     return LossEvidence(
-        lower=max(0.0, float(lower)),
-        confidence=confidence,
-        event=f"score {'at least' if above else 'below'} {level:.4g}",
-        with_record=counts[0],
-        without_record=counts[1],
-        samples=tuple(sizes),
-        delta=delta,
+        max(0.0, float(lower)), confidence, f"score {'at least' if above else 'below'} {level:.4g}",
+        *(int(_occurrences(side, level, above)) for side in tested),
+        tuple(side.size for side in tested), delta,
     )
 
 
@@ -180,18 +141,21 @@ def _occurrences(scores, levels, above):
     return scores.size - below if above else below
 
 
-def _log_ratio_limit(often, seldom, often_of, seldom_of, confidence, delta):
-    """Lower limit on log((P - δ)/Q) from binomial counts; each of the two limits errs half."""
+def _log_ratio_limit(sides, levels, order, above, confidence, delta):
+    """Lower limit on log((P - δ)/Q) of events; each of the two binomial limits errs half."""
     from scipy.stats import beta
 
+    (often, many), (seldom, few) = [
+        (_occurrences(side, levels, above), side.size) for side in sides[::order]
+    ]
     error = (1.0 - confidence) / 2.0
     # Clopper and Pearson's one-sided limits; they are 0 and 1 at the ends
-    low = np.where(often > 0, beta.ppf(error, np.maximum(often, 1), often_of - often + 1), 0.0)
+    low = np.where(often > 0, beta.ppf(error, np.maximum(often, 1), many - often + 1), 0.0)
     high = np.where(
-        seldom < seldom_of, beta.ppf(1 - error, seldom + 1, np.maximum(seldom_of - seldom, 1)), 1.0
+        seldom < few, beta.ppf(1 - error, seldom + 1, np.maximum(few - seldom, 1)), 1.0
     )
-    kept = np.maximum(low - delta, 0.0)
-    return np.log(kept, out=np.full(np.shape(kept), -np.inf), where=kept > 0) - np.log(high)
+    with np.errstate(divide="ignore"):
+        return np.log(np.maximum(low - delta, 0.0)) - np.log(high)
 
 
 @dataclass(frozen=True)
@@ -201,22 +165,22 @@ class SampledAudit:
     Attributes
     ----------
     evidence : dict of int to LossEvidence
-        For every audited record, a lower bound on the loss, all of them true together at
-        ``confidence``.
+        Lower bound on the loss of each audited record; all hold together at ``confidence``.
     estimates : dict of int to float
-        For every audited record, the largest absolute loss over the draws of both sides as the
-        bridge estimate of the normalising constants gives it, in nats: no bound, and unreliable
-        where the two posteriors hardly overlap.
+        Largest absolute loss of each record over the draws of both sides, in nats, with normalising
+        constants by bridge sampling: no bound, and unreliable where the two posteriors hardly
+        overlap.
     moved : dict of int to float
-        For every audited record, the largest change of another record's weight.
+        For each audited record, the largest change of another record's weight.
     local_bound, oscillation_bound : float
-        Δ and the oscillation bound of the whole database over its draws, in nats.
+        Δ and the oscillation bound of the whole database over its draws, in nats; with ``censor``
+        those of the limited terms.
     confidence : float
         Joint confidence of the evidence.
     draws : int
         Draws of θ on each side that the evidence uses, after thinning.
     censor : ppm.Censoring or None
-        The limits of the terms, whose bounds the two bounds then are.
+        The limits of the terms.
 
     Examples
     --------
@@ -254,14 +218,18 @@ class SampledAudit:
     def __str__(self):
         """The largest lower bound in words, and that all of it stays inside."""
         where = "2Δ over these draws" if self.censor is None else "width of the limits"
+        confidential = (
+            "confidential: the change from leaving out a named record is computed from the "
+            "records, outside any epsilon"
+        )
         return (
             f"evidence, not proof: the loss of a record is at least {self.lower:.2f} nats at "
             f"{self.confidence:.0%} confidence; {where}: {self.claim:.2f}\n"
-            f"{textwrap.fill(CONFIDENTIAL_EVIDENCE, 84)}"
+            f"{textwrap.fill(confidential, 84)}"
         )
 
     def table(self):
-        """One row for each audited record, in nats: a pandas.DataFrame."""
+        """One row per audited record, in nats: a pandas.DataFrame."""
         import pandas as pd
 
         return pd.DataFrame(
@@ -277,67 +245,52 @@ class SampledAudit:
 
 def sampled(
     synthesizer, records, *, weighting=record_weights, censor=None, draws=1000, confidence=0.95,
-    delta=0.0, random_seed=None, executor=None, progress=False,
+    delta=0.0, random_seed=None,
 ):
     r"""Audit any synthesizer by refits without chosen records: evidence on the loss of θ.
 
-    The neighbour is the same table, with the same public number of rows and the same predictors, in
-    which the record's confidential outcome takes no part: it has weight 0 in *both* fits, and the
-    weights of the others are computed from the others. What the model is told besides outcomes
-    stays as it is, and is not protected.
+    The neighbour keeps the row and its predictors, but not its confidential outcome: the record has
+    weight 0 in *both* of its fits, and the weights of the others are computed without it.
 
     Parameters
     ----------
     synthesizer : ppm.Synthesizer or pymc.Model
-        The model, holding the confidential records. A PyMC model is taken as it is written, by
-        :class:`ppm.PyMCSynthesizer` with its default settings.
+        The model with the confidential records. A PyMC model is wrapped by
+        :class:`ppm.PyMCSynthesizer`.
     records : sequence of int
         Positions of the records to leave out, one at a time; each costs two fits.
-    weighting : callable or array_like, shape (records,)
-        Rule from the bounds of the records left, under the unweighted posterior, to their weights,
-        such as :func:`ppm.record_weights` or a ``functools.partial`` of it; or weights that stay
-        fixed.
+    weighting : callable or array_like (records,)
+        Rule from the bounds of the remaining records under the unweighted posterior to their
+        weights, such as :func:`ppm.record_weights`; or weights that stay fixed.
     censor : ppm.Censoring, optional
-        Public limits of every record's weighted term, in the fits that are audited. By default the
-        claim is then their width, which holds where the weights stay fixed.
+        Public limits of every record's weighted term in the audited fits. The claim is then their
+        width, which holds where the weights stay fixed.
     draws : int, default 1000
-        Kept draws a chain of each fit.
+        Kept draws per chain of each fit.
     confidence : float, default 0.95
         Joint confidence of all bounds.
     delta : float, default 0
         As for :func:`loss_lower_bound`.
     random_seed : int, SeedSequence or Generator, optional
-        Source of randomness. The fits behind the weights use the same stream with and without a
-        record; those that are audited, independent ones.
-    executor : concurrent.futures.Executor, optional
-        Where the records are left out, one task each; in this process by default. The numbers do
-        not depend on it.
-    progress : bool, default False
-        Whether the synthesizer shows how far it is; not on an executor.
+        Source of randomness. The fits that give the weights use one stream with and without a
+        record; the audited ones use independent streams.
 
     Returns
     -------
     SampledAudit
-        A lower bound for each record, with the bounds it is to be compared with.
+        A lower bound for each record, given the weights of these fits, with the bounds to compare.
 
     Raises
     ------
-    TypeError
-        If ``synthesizer`` is neither a synthesizer nor a PyMC model, or its ``fit`` takes no
-        ``censor`` where one is given.
-    ValueError
-        If a record is named twice or does not exist, a chain holds too few draws that may pass for
-        independent ones, or another argument is out of range.
     ChainsDisagreeError
         If the chains of a fit disagree on the score, stand still or diverge often.
 
     Notes
     -----
     The score of a draw is :math:`\sum_j (\alpha_j(x) - \alpha_j(y)) \log p(x_j \mid \theta)`, or
-    the like difference of the censored terms: up to a constant it is the log ratio of the two
-    pseudo posteriors, the best score there is. Draws of
-    a Markov chain are thinned to their effective number and then counted as independent, which is
-    an approximation. The bounds are on the loss given the weights that these fits produced.
+    the same difference of censored terms: up to a constant the log ratio of the two pseudo
+    posteriors, the best score there is. Draws of a Markov chain are thinned to their effective
+    number and then counted as independent, which is an approximation.
 
     Examples
     --------
@@ -361,32 +314,40 @@ def sampled(
         )
     draws = check_count("draws", draws, at_least=40)
     confidence = check_share("confidence", confidence)
-    fixed = None if callable(weighting) else check_weights(weighting, synthesizer.records)
+    if not callable(weighting):
+        weighting = check_weights(weighting, synthesizer.records)
     censor = check_censor(synthesizer, censor)
+    limits = {} if censor is None else {"censor": censor}
     seeds = streams(random_seed, 2 + len(records))
 
-    rule = weighting if fixed is None else fixed
-    weights = _weigh(synthesizer, rule, draws, seeds[0], None, progress)
-    whole = _drawn(
-        synthesizer, weights, censor, draws, seeds[1], "the fit of the whole database", progress
-    )
-    here = synthesizer.log_likelihood(whole.draws)
-    leave_out = partial(
-        _leave_out, synthesizer, rule, censor, draws, seeds[0], weights, progress and not executor
-    )
-    found = (executor.map if executor else map)(leave_out, records, seeds[2:])
+    def weigh(left_out=-1):
+        there = np.arange(synthesizer.records) != left_out
+        if not callable(weighting):
+            return weighting * there
+        fit = synthesizer.fit(there.astype(float), draws=draws, random_seed=numbered(seeds[0]))
+        bounds = record_bounds(synthesizer.log_likelihood(fit))[there]
+        weights = np.zeros(there.size)
+        weights[there] = check_weights(weighting(bounds), bounds.size)
+        return weights
+
+    def fitted(weights, seed, which):
+        fit = synthesizer.fit(weights, draws=draws, random_seed=seed, **limits)
+        fit = bound_fit(synthesizer, fit, weights, allow_disagreement=True, **limits)
+        # the audit follows the score, whose R-hat is checked later
+        if fit.diagnostics is not None and (faults := fit.diagnostics.faults_besides_r_hat):
+            raise ChainsDisagreeError(f"no evidence, because of {which}: {'; '.join(faults)}")
+        return fit, synthesizer.log_likelihood(fit.draws)
+
+    weights = weigh()
+    whole, here = fitted(weights, seeds[1], "the fit of the whole database")
     evidence, estimates, moved, kept = {}, {}, {}, []
-    for record, (others, theirs) in zip(records, found, strict=True):
-        ours, scores = _score(here, weights, others, censor), []
-        for side, score in (("with", ours), ("without", theirs)):
+    for record, seed in zip(records, seeds[2:], strict=True):
+        others, scores = weigh(record), []
+        _, there = fitted(others, seed, f"the fit without record {record}")
+        for side, log_lik in (("with", here), ("without", there)):
+            score = _score(log_lik, weights, others, censor)
             if whole.diagnostics is not None:  # else draws that are independent
-                _check_chains(score, f"the fit {side} record {record}")
-                score = _thinned(score)
-                if score.size < 20:
-                    raise ValueError(
-                        f"draws must be more than {draws}: the fit {side} record {record} has only "
-                        f"{score.size} that may pass for independent ones; accepted: at least 20"
-                    )
+                score = _thinned(score, f"the fit {side} record {record}", draws)
             scores.append(score.ravel())
         evidence[record] = loss_lower_bound(
             *scores, confidence=1.0 - (1.0 - confidence) / len(records), delta=delta
@@ -395,45 +356,9 @@ def sampled(
         moved[record] = float(np.abs(np.delete(weights - others, record)).max(initial=0.0))
         kept += [score.size for score in scores]
     return SampledAudit(
-        evidence=evidence, estimates=estimates, moved=moved, local_bound=whole.local_bound,
-        oscillation_bound=whole.oscillation_bound, confidence=confidence, draws=min(kept),
-        censor=censor,
+        evidence, estimates, moved, whole.local_bound, whole.oscillation_bound, confidence,
+        min(kept), censor,
     )
-
-
-def _leave_out(synthesizer, rule, censor, draws, seed_of_weights, weights, progress, record, seed):
-    """Weights without the record, and the score of every draw of the fit with these weights."""
-    others = _weigh(synthesizer, rule, draws, seed_of_weights, record, progress)
-    fit = _drawn(
-        synthesizer, others, censor, draws, seed, f"the fit without record {record}", progress
-    )
-    return others, _score(synthesizer.log_likelihood(fit.draws), weights, others, censor)
-
-
-def _weigh(synthesizer, rule, draws, seed, left_out, progress):
-    """Weights by a rule, or fixed ones; that of a record that is left out is 0."""
-    there = np.ones(synthesizer.records)
-    if left_out is not None:
-        there[left_out] = 0.0
-    if not callable(rule):
-        return rule * there
-    fit = synthesizer.fit(there, draws=draws, random_seed=numbered(seed), progress=progress)
-    bounds = record_bounds(synthesizer.log_likelihood(fit))[there > 0]
-    weights = np.zeros(synthesizer.records)
-    weights[there > 0] = check_weights(rule(bounds), bounds.size)
-    return weights
-
-
-def _drawn(synthesizer, weights, censor, draws, seed, which, progress):
-    """A fit that is audited."""
-    limits = {} if censor is None else {"censor": censor}
-    fit = synthesizer.fit(weights, draws=draws, random_seed=seed, progress=progress, **limits)
-    found = bound_fit(synthesizer, fit, weights, allow_disagreement=True, **limits)
-    # what is followed here is the score, whose R-hat is looked at later
-    faults = () if found.diagnostics is None else found.diagnostics.faults_besides_r_hat
-    if faults:
-        raise ChainsDisagreeError(f"no evidence, because of {which}: {'; '.join(faults)}")
-    return found
 
 
 def _score(log_lik, weights, others, censor):
@@ -452,22 +377,25 @@ def _score(log_lik, weights, others, censor):
     return total.reshape(-1, sizes["draw"])
 
 
-def _check_chains(scores, which):
+def _thinned(scores, which, draws):
+    """Draws of chains that agree, so few that they may pass for independent ones."""
     found = r_hat(scores)
-    # the same for all draws, as the score of a record of which nothing was observed, is no
-    # disagreement; written so that NaN fails the comparison too
+    # the same for all draws, as the score of a record without observations, is no disagreement;
+    # written so that NaN fails the comparison too
     if np.ptp(scores) != 0 and not found <= R_HAT_LIMIT:
         raise ChainsDisagreeError(
             f"no evidence, because chains disagree: R-hat of the score is {found:.3f} in {which}, "
             f"above {R_HAT_LIMIT}; run more draws or a longer warm-up"
         )
-
-
-def _thinned(scores):
-    """Draws that may pass for independent ones."""
     effective = effective_draws(scores)
     step = 1 if not np.isfinite(effective) else max(1, math.ceil(scores.size / effective))
-    return scores[:, ::step]
+    scores = scores[:, ::step]
+    if scores.size < 20:
+        raise ValueError(
+            f"draws must be more than {draws}: {which} has only {scores.size} that may pass for "
+            "independent ones; accepted: at least 20"
+        )
+    return scores
 
 
 def _bridged(here, there):
@@ -483,16 +411,13 @@ def _bridged(here, there):
     both = np.concatenate([here, there])
     if np.ptp(both) == 0:
         return 0.0
-    ends = both.min() - 50.0, both.max() + 50.0
-    constant = brentq(balance, *ends)
-    return float(np.abs(both - constant).max())
+    return float(np.abs(both - brentq(balance, both.min() - 50.0, both.max() + 50.0)).max())
 
 
 def membership_test(
-    run_with, run_without, statistic, *, runs=200, confidence=0.95, delta=0.0, random_seed=None,
-    progress=False,
+    run_with, run_without, statistic, *, runs=200, confidence=0.95, delta=0.0, random_seed=None
 ):
-    """Black-box test on released data: can one tell from a release that a record took part?
+    """Black-box test of releases: can a recipient tell whether a record was in the database?
 
     The whole mechanism runs again for every release, weights included, so that all its randomness
     is averaged over as a recipient's would be.
@@ -500,34 +425,25 @@ def membership_test(
     Parameters
     ----------
     run_with, run_without : callable
-        Run the mechanism on the database, and on its neighbour: the same table, with the same
-        public number of rows, in which the record's value takes no part (weight 0, and weights of
-        the others from the others alone). Each is a function of a SeedSequence that returns one
-        released database; if it draws more than once, from streams spawned from that seed. With a
-        row less in its place the number of rows alone tells the two apart, whatever the weights.
+        Run the mechanism on the database, and on its neighbour: the same number of rows, with
+        weight 0 for the record and the others' weights computed without it. (With a row less, the
+        number of rows would distinguish the two whatever the weights.) Each is a function of a
+        SeedSequence that returns one released database; if it draws more than once, from streams
+        spawned from that seed.
     statistic : callable
         Score of one released database, such as its mean or its largest value.
     runs : int, default 200
         Releases of each, 20 or more.
-    confidence : float, default 0.95
-        Confidence of the bound.
-    delta : float, default 0
+    confidence, delta : float
         As for :func:`loss_lower_bound`.
     random_seed : int, SeedSequence or Generator, optional
         Source of randomness.
-    progress : bool, default False
-        Whether to show a bar; needs tqdm.
 
     Returns
     -------
     LossEvidence
         Evidence on the loss of a release, as far as this statistic sees it. With N runs of each,
         no loss above about log(N / 2) can be shown.
-
-    Raises
-    ------
-    ValueError
-        If an argument is out of range or the statistic is NaN.
 
     Examples
     --------
@@ -541,19 +457,15 @@ def membership_test(
     (True, False)
     """
     runs = check_count("runs", runs, at_least=20)
-    for name, value in (
-        ("run_with", run_with), ("run_without", run_without), ("statistic", statistic)
-    ):
+    functions = {"run_with": run_with, "run_without": run_without, "statistic": statistic}
+    for name, value in functions.items():
         if not callable(value):
             raise ValueError(f"{name} must be a function; got {shown(value)}")
     seeds = streams(random_seed, 2 * runs)
-    steps = list(zip(seeds[::2], seeds[1::2], strict=True))
     scores = np.array(
         [
             (float(statistic(run_with(one))), float(statistic(run_without(other))))
-            for one, other in with_bar(
-                steps, "Releases with and without the record", show=progress
-            )
+            for one, other in zip(seeds[::2], seeds[1::2], strict=True)
         ]
     )
     return loss_lower_bound(scores[:, 0], scores[:, 1], confidence=confidence, delta=delta)
