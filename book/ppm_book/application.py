@@ -1,13 +1,10 @@
 """What the chapters on incomes share: a fit that a run keeps, an equal bound, and a verdict."""
 
 import copy
-import functools
-import multiprocessing
 
 import numpy as np
 
 from ppm.diagnostics import compare_chains
-from ppm.synthesizers.chains import ChainPool, alone_in_this_process, sharing
 from ppm_book import page
 from ppm_book.ledger import SURE
 
@@ -17,31 +14,12 @@ TOLERANCE, FITS, TRIALS = 0.05, 6, 3
 PART = 5
 
 
-@functools.cache
-def _pool():
-    return ChainPool()
-
-
-def _in_the_pool(one):
-    """A large model whose chains run side by side also in short fits; other things as they are."""
-    if getattr(one, "parallel", False) is None and one.records * one.warmup > 1e6:
-        one = copy.copy(one)
-        one.parallel = True
-    return one
-
-
-def chains_in_one_pool(function):
-    """Let the chains of all fits run in the same processes, which take seconds to start."""
-
-    @functools.wraps(function)
-    def call(*arguments):
-        # one of several tasks, side by side, starts no processes
-        worker = multiprocessing.parent_process() is not None
-        where = alone_in_this_process() if worker else sharing(_pool(), lambda sweeps: None)
-        with where:
-            return function(*map(_in_the_pool, arguments))
-
-    return call
+def side_by_side(model):
+    """The model; if it is large, with chains that run side by side also in short fits."""
+    if getattr(model, "parallel", False) is None and model.records * model.warmup > 1e6:
+        model = copy.copy(model)
+        model.parallel = True
+    return model
 
 
 def summary(model, weights, posterior, releases, seed):
@@ -59,11 +37,10 @@ def summary(model, weights, posterior, releases, seed):
 
 
 @page.kept(summary)
-@chains_in_one_pool
 def fit(model, weights, draws, releases, seed):
     """Draw from the pseudo posterior, and keep what bounds and releases need."""
     of_fit, of_release = np.random.SeedSequence(seed).spawn(2)
-    posterior = model.fit(weights, draws=draws, random_seed=of_fit)
+    posterior = side_by_side(model).fit(weights, draws=draws, random_seed=of_fit)
     return summary(model, weights, posterior, releases, of_release)
 
 
@@ -111,10 +88,10 @@ SEARCH = (next_weight, search, TOLERANCE, FITS, TRIALS, PART)
 
 
 @page.kept(summary, *SEARCH)
-@chains_in_one_pool
 def equal_bound(model, largest, unweighted_bound, draws, releases, seed):
     """EMweighted: one weight for all whose Δ comes near DPweighted's, found by `search`."""
     of_search, of_release = np.random.SeedSequence(seed).spawn(2)
+    model = side_by_side(model)
     weight, posterior, tried = search(model, largest, unweighted_bound, draws, of_search)
     weights = np.full(model.records, weight)
     return summary(model, weights, posterior, releases, of_release) | {"tried": tried}

@@ -1,7 +1,5 @@
 """What the chapters on incomes share: fits, the equal bound, and who was closer."""
 
-import functools
-import pickle
 
 import cloudpickle
 import numpy as np
@@ -10,14 +8,12 @@ import pytest
 import xarray as xr
 
 import ppm
-from ppm.synthesizers.chains import ChainPool
-from ppm_book import application, page
+from ppm_book import page
 from ppm_book.application import (
     FITS,
     TOLERANCE,
     TRIALS,
     chains,
-    chains_in_one_pool,
     closer,
     fit,
     search,
@@ -53,12 +49,8 @@ def test_a_fit_that_a_notebook_defines_can_be_sent_to_its_workers(monkeypatch):
 
     # what a notebook defines is sent by value, with all that it refers to
     monkeypatch.setattr(one, "__module__", "__main__", raising=False)
-    sent = cloudpickle.dumps(page.kept()(chains_in_one_pool(one)))
+    sent = cloudpickle.dumps(page.kept()(one))
     assert cloudpickle.loads(sent)(0.5) == {"bound": 0.5}
-    # a cache of a class, as the pool once was, cannot be sent
-    monkeypatch.setattr(application, "_pool", functools.cache(ChainPool))
-    with pytest.raises(pickle.PicklingError):
-        cloudpickle.dumps(chains_in_one_pool(one))
 
 
 def test_chains_that_stand_still_are_held_against_a_fit():

@@ -181,10 +181,10 @@ NUMBERS = {
         lambda v: ppm.diagnostics.bound_diagnostics(MODEL.log_likelihood(FIT), v), weights,
     ),
     "FiniteMixture, response": (
-        lambda v: ppm.FiniteMixture(v, np.ones((N, 1))).fingerprint(), records,
+        lambda v: vars(ppm.FiniteMixture(v, np.ones((N, 1)))), records,
     ),
     "FiniteMixture, predictors": (
-        lambda v: ppm.FiniteMixture(np.arange(N), v).fingerprint(),
+        lambda v: vars(ppm.FiniteMixture(np.arange(N), v)),
         matrices(amounts, rows=(N, N), columns=(1, 2)),
     ),
     "survey.income_from_power, values": (survey.income_from_power, records),

@@ -1,117 +1,51 @@
-"""Chains in a pool that several fits share: the same draws, and nothing left behind."""
+"""Chains run piece by piece: the same draws in any process, and nothing left behind."""
 
 import os
-import threading
 import time
-from dataclasses import dataclass
-from pathlib import Path
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
 
-import numpy as np
-import psutil
 import pytest
 
-import ppm
-from ppm.synthesizers.chains import ChainPool, ChainsStopped, run_chains, sharing
-
-RNG = np.random.default_rng(5)
-RECORDS = 60
-X = np.column_stack([np.ones(RECORDS), RNG.standard_normal(RECORDS)])
-Y = X @ [1.0, 0.5] + RNG.standard_normal(RECORDS)
+from ppm.synthesizers.chains import run_chains
 
 
-@dataclass
-class Job:
-    sweeps: int
-    fails: bool = False
+class Counting:
+    """A chain whose draws tell what it drew before, and in which process."""
 
+    def __init__(self, left, fails=False):
+        self.left, self.fails, self.total = left, fails, 0
 
-def slow_chain(job, report):
-    """Runs in another process, where it can be stopped between sweeps."""
-    for sweep in range(job.sweeps):
-        time.sleep(0.02)
-        report(sweep)
-        if job.fails and sweep == 5:
+    def sweep(self):
+        time.sleep(0.3)
+        self.left, self.total = self.left - 1, self.total + self.left
+        if self.fails and not self.left:
             raise RuntimeError("this chain failed")
-    report(job.sweeps)
-    return os.getpid()
+        return (self.total, os.getpid()) if self.left % 2 == 0 else None
 
 
-def children():
-    """Processes of this one, without the one that Python keeps for shared memory."""
-    found = psutil.Process().children(recursive=True)
-    return [p for p in found if "resource_tracker" not in " ".join(p.cmdline())]
+def run(parallel=True, **settings):
+    reported = []
+    kept = run_chains(
+        [Counting(8, **settings), Counting(6)], reported.append, parallel=parallel
+    )
+    assert sum(reported) == 14 and len(reported) > 1
+    return [[total for total, _ in draws] for draws in kept], {p for d in kept for _, p in d}
 
 
-def test_fits_share_the_processes_of_a_pool():
-    assert not children()
-    with ChainPool(2) as pool:
-        assert not children()  # none before a chain needs one
-        seen, reported = [], []
-        for _ in range(3):
-            with sharing(pool, reported.append):
-                seen += run_chains(slow_chain, [Job(10), Job(10)], reported.append, parallel=True)
-        assert len(set(seen)) <= 2 and os.getpid() not in seen
-        assert max(reported) <= 20
-    assert not children()
-    # on their own each fit starts new ones
-    apart = [pid for _ in range(2) for pid in run_chains(
-        slow_chain, [Job(5), Job(5)], reported.append, parallel=True
-    )]
-    assert not set(apart) & set(seen)
+def test_chains_go_on_where_they_were_in_whatever_process():
+    (serial, here), (parallel, elsewhere) = run(parallel=False), run()
+    assert serial == parallel == [[15, 26, 33, 36], [11, 18, 21]]
+    assert here == {os.getpid()} and os.getpid() not in elsewhere
+    # the next fit finds the same processes
+    assert run()[1] & elsewhere
 
 
-@dataclass
-class Meeting:
-    """A chain that goes on only when another one runs too."""
-
-    own: Path
-    other: Path
-    patience: float
-    sweeps: int = 1
+def test_a_worker_starts_no_processes():
+    with ProcessPoolExecutor(1, get_context("spawn")) as pool:
+        assert len(pool.submit(run).result()[1]) == 1
 
 
-def wait_for_the_other(job, report):
-    """Whether the other chain began before this one ended."""
-    job.own.touch()
-    until = time.monotonic() + job.patience
-    while not (met := job.other.exists()) and time.monotonic() < until:
-        time.sleep(0.01)
-    if not met:
-        job.own.unlink()
-    return met
-
-
-def meet(workers, folder, patience):
-    """Whether the chains of two fits met in a pool, each of them."""
-    marks, met = [folder / "one", folder / "two"], []
-    with ChainPool(workers) as pool:
-
-        def fit(*pair):
-            job = Meeting(*pair, patience)
-            met.extend(pool.run(wait_for_the_other, [job], lambda sweeps: None))
-
-        threads = [threading.Thread(target=fit, args=pair) for pair in (marks, marks[::-1])]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-    return met
-
-
-def test_chains_of_two_fits_run_side_by_side(tmp_path):
-    assert meet(2, tmp_path, patience=60) == [True, True]
-    # one after the other they cannot
-    (tmp_path / "in turn").mkdir()
-    assert meet(1, tmp_path / "in turn", patience=0.2) == [False, False]
-
-
-def test_a_chain_that_fails_ends_the_others():
-    with pytest.raises(RuntimeError, match="this chain failed"), ChainPool(2) as pool:
-        pool.run(slow_chain, [Job(10_000), Job(10, fails=True)], lambda sweeps: None)
-    assert not children()
-    with pytest.raises(ChainsStopped):
-        pool.run(slow_chain, [Job(1)], lambda sweeps: None)
-
-
-def mixture(**settings):
-    return ppm.FiniteMixture(Y, X, components=2, warmup=30, **settings)
+def test_a_chain_that_fails_is_an_error():
+    with pytest.raises(RuntimeError, match="this chain failed"):
+        run(fails=True)

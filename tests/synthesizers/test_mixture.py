@@ -7,7 +7,6 @@ test_pymc_models.py.
 import os
 import subprocess
 import sys
-import textwrap
 from pathlib import Path
 
 import arviz as az
@@ -20,12 +19,8 @@ import ppm
 from ppm._validation import one_thread
 from ppm.synthesizers.mixture import model as finite_mixture
 from ppm.synthesizers.mixture import sampler as mixture_sampler
-from ppm.synthesizers.mixture.fits import starting_points
 from ppm.synthesizers.mixture.model import FiniteMixture
-from ppm.synthesizers.mixture.predictive import (
-    component_log_densities,
-    mixture_log_likelihood,
-)
+from ppm.synthesizers.mixture.predictive import mixture_log_likelihood
 
 
 def two_lines(records=60, seed=0):
@@ -48,45 +43,6 @@ def z_scores(draws, expected):
 
 def largest(scores):
     return max(abs(score) for score in scores.values())
-
-
-# ---- at weights of 1 --------------------------------------------------------------------------
-
-
-def forced_sampler(weights, **changes):
-    """A sampler that evaluates the correction whatever the weights are."""
-    y, X = two_lines()
-    prior = FiniteMixture(y, X, components=4).prior
-    sampler = finite_mixture._Sampler(y, X, weights, 4, prior, 2, np.random.default_rng(3))
-    sampler.start(None)
-    sampler.corrected = True
-    for name, value in changes.items():
-        setattr(sampler, name, value)
-    return sampler
-
-
-def test_correction_vanishes_at_weights_of_one():
-    acceptance = {}
-    for weight in (1.0, 0.5):
-        sampler = forced_sampler(np.full(60, weight))
-        accepted, proposed = np.zeros(4), np.zeros(4)
-        for _ in range(100):
-            sampler.sweep()
-            accepted += sampler.accepted
-            proposed += sampler.proposed
-        assert np.all(proposed > 20)
-        acceptance[weight] = accepted / proposed
-    assert np.all(acceptance[1.0] == 1.0)
-    assert np.all(acceptance[0.5][:3] < 1.0)
-
-
-def test_acceptance_rate_is_reported():
-    y, X = two_lines()
-    model = FiniteMixture(y, X, components=3, chains=1, warmup=20)
-    rate = model.fit(draws=50, random_seed=1)["sample_stats"]["acceptance_rate"]
-    assert np.nanmin(rate.values) == 1.0
-    rate = model.fit(np.full(60, 0.5), draws=50, random_seed=1)["sample_stats"]["acceptance_rate"]
-    assert 0.0 < rate.sel(block_kind="coefficients").mean() < 1.0
 
 
 # ---- one component: an integral on a grid -----------------------------------------------------
@@ -218,7 +174,7 @@ def test_prior_comes_back(weight, prior_log_likelihoods):
     assert largest(scores) < 4.5, scores
 
 
-SAMPLER = finite_mixture._Sampler
+SAMPLER = finite_mixture.Sampler
 BREAKAGES = {
     "no correction": (1e-9, SAMPLER, "thresholds", lambda self, count: np.full(count, -np.inf)),
     "a residual auxiliary short of one degree of freedom": (
@@ -252,13 +208,13 @@ def test_prior_does_not_come_back_from_a_broken_sampler(
 def test_prior_of_a_correlation_is_the_documented_one(df):
     y, X = two_lines(5)
     prior = FiniteMixture(y, X, coefficient_df=df).prior
-    sampler = finite_mixture._Sampler(y[:0], X[:0], y[:0], 3, prior, None, np.random.default_rng(1))
+    sampler = finite_mixture.Sampler(y[:0], X[:0], y[:0], 3, prior, None, np.random.default_rng(1))
     sampler.start(None)
     correlation = np.empty((2, 3000))
     with one_thread():
         for value in np.nditer(correlation, op_flags=["writeonly"]):
             sampler.sweep()
-            root = sampler.covariance.root()
+            root = sampler.covariance[0]
             covariance = root @ root.T
             value[...] = covariance[0, 1] / np.sqrt(covariance[0, 0] * covariance[1, 1])
     dims = ("chain", "draw")
@@ -301,23 +257,8 @@ def test_log_likelihood_belongs_to_the_draws(weighted):
         # also for the three records of weight 0, and unweighted for all
         np.testing.assert_allclose(log_lik[at], np.log(expected), rtol=1e-9)
     np.testing.assert_allclose(
-        fit["sample_stats"]["weighted_log_likelihood"], log_lik.values @ weights, rtol=1e-12
+        fit["sample_stats"]["weighted_log_likelihood"], log_lik.values @ weights, rtol=1e-11
     )
-
-
-def test_shapes_and_names(weighted):
-    model, _, fit = weighted
-    assert isinstance(model, ppm.Synthesizer)
-    assert model.records == 60
-    posterior = fit["posterior"]
-    assert posterior["pi"].dims == ("chain", "draw", "component")
-    assert posterior["beta"].dims == ("chain", "draw", "component", "predictor")
-    assert posterior["sigma"].shape == (2, 40, 3)
-    assert posterior["coefficient_scale"].shape == (2, 40, 2)
-    np.testing.assert_allclose(posterior["pi"].sum("component"), 1.0)
-    stats_group = fit["sample_stats"]
-    assert set(stats_group["occupied_components"].values.ravel()) <= {1, 2, 3}
-    assert list(stats_group["block_kind"].values)[0] == "coefficients"
 
 
 def test_same_seed_same_draws_serial_and_parallel(weighted):
@@ -336,18 +277,10 @@ def test_same_seed_same_draws_serial_and_parallel(weighted):
 
 def test_chains_are_independent_even_from_one_start(weighted):
     model, weights, fit = weighted
-    one_end = fit.isel(chain=[0])
-    fits = [
-        fit,
-        model.fit(draws=20, random_seed=1),
-        model.fit(weights, draws=20, random_seed=1, initial=one_end),
-        model.fit(draws=20, random_seed=1, initial=one_end),
-    ]
     # chains with the same random numbers would agree whatever they do, and R-hat be near 1
-    for found in fits:
-        for name in ("sigma", "concentration"):
-            first, second = found["posterior"][name].values
-            assert not np.isin(first, second).any()
+    for found in (fit, model.fit(weights, draws=20, random_seed=1, initial=fit.isel(chain=[0]))):
+        first, second = found["posterior"]["sigma"].values
+        assert not np.isin(first, second).any()
 
 
 def test_every_kept_sweep_has_the_correction_and_rough_ones_only_begin_the_warm_up(
@@ -356,12 +289,12 @@ def test_every_kept_sweep_has_the_correction_and_rough_ones_only_begin_the_warm_
     model, weights, fit = weighted
     corrected = []
 
-    class Noting(finite_mixture._Sampler):
+    class Noting(finite_mixture.Sampler):
         def sweep(self):
             corrected.append(self.corrected)
             super().sweep()
 
-    monkeypatch.setattr(finite_mixture, "_Sampler", Noting)
+    monkeypatch.setattr(finite_mixture, "Sampler", Noting)
     for warmup, rough in ((0, 0), (1, 0), (10, 5), (250, 100)):
         settings = {"components": 3, "chains": 1, "warmup": warmup, "parallel": False}
         short = FiniteMixture(model.response, model.predictors, **settings)
@@ -386,27 +319,17 @@ def test_thinning_keeps_every_third_sweep(weighted):
 def test_chains_run_from_a_script_without_main_guard(tmp_path):
     script = tmp_path / "script.py"
     script.write_text(
-        textwrap.dedent(
-            """
-            import numpy as np
-            import ppm
-
-            print("started")
-            y = np.random.default_rng(0).standard_normal(30)
-            model = ppm.FiniteMixture(y, np.ones((30, 1)), components=2, warmup=5, parallel=True)
-            print(model.fit(draws=5, random_seed=1)["posterior"]["sigma"].shape)
-            """
-        )
+        "import numpy as np, ppm\n"
+        "print('started')\n"
+        "model = ppm.FiniteMixture(np.arange(9.0), np.ones((9, 1)), warmup=5, parallel=True)\n"
+        "print(model.fit(draws=5, random_seed=1)['posterior']['sigma'].shape)\n"
     )
     # -W error: starting processes must not warn either
     done = subprocess.run(
-        [sys.executable, "-W", "error", str(script)],
+        [sys.executable, "-W", "error", script], capture_output=True, text=True,
         env=os.environ | {"PYTHONPATH": str(Path(ppm.__file__).parents[1])},
-        capture_output=True,
-        text=True,
-        check=False,
     )
-    assert done.stdout == "started\n(2, 5, 2)\n", done.stderr
+    assert done.stdout == "started\n(2, 5, 10)\n", done.stderr
 
 
 def test_progress_shows_one_bar_on_the_error_stream(weighted, capsys):
@@ -423,7 +346,9 @@ def test_initial_continues_where_a_fit_ended(weighted):
     model, weights, fit = weighted
     other = FiniteMixture(model.response, model.predictors, components=3, warmup=0, chains=3)
     assert other.fit(weights, draws=5, random_seed=1, initial=fit)["posterior"].sizes["chain"] == 3
-    starts = starting_points(fit, 3, 3, 2)
+    with pytest.raises(ValueError, match="initial has 3 components and 2 predictors"):
+        FiniteMixture(model.response, model.predictors).fit(initial=fit)
+    starts = other._starting_points(fit)
     np.testing.assert_array_equal(starts[1]["sigma"], fit["posterior"]["sigma"][1, -1])
     np.testing.assert_array_equal(starts[2]["sigma"], fit["posterior"]["sigma"][0, -1])
 
@@ -445,188 +370,117 @@ def test_records_far_out_stay_finite(weight):
     np.testing.assert_allclose(log_lik, stats.norm.logpdf(1e5), rtol=1e-12)
 
 
-def test_collinear_predictors_are_survived():
-    y, X = two_lines(30)
-    X = np.column_stack([X, X, np.zeros(30)])
-    fit = FiniteMixture(y, X, components=3, warmup=20, parallel=False).fit(
-        np.full(30, 0.7), draws=20, random_seed=1
-    )
-    assert np.all(np.isfinite(fit["posterior"]["beta"]))
-
-
 def test_collapse_onto_equal_records_is_an_error():
     model = FiniteMixture(np.zeros(30), np.ones((30, 2)), components=3, parallel=False)
     with pytest.raises(RuntimeError, match="collapsed onto records that it fits exactly"):
         model.fit(draws=20, random_seed=1)
 
 
-# ---- synthetic data ---------------------------------------------------------------------------
-
-
-@pytest.fixture(scope="module")
-def two_clouds():
-    """Two narrow clouds far apart, a quarter of the records in the upper one."""
-    rng = np.random.default_rng(0)
-    y = np.where(np.arange(80) < 20, 10.0, -10.0) + 0.1 * rng.standard_normal(80)
-    model = FiniteMixture(y, np.ones((80, 1)), components=2, warmup=50, parallel=False)
-    return model, model.fit(draws=200, random_seed=1)
-
-
-def follows_own_value(synthetic):
-    """Share of the upper cloud's records whose synthetic value is in the upper cloud."""
-    return float((synthetic[:, :20] > 0).mean())
-
-
-def test_prediction_draws_the_component_from_the_mixture_weights(two_clouds):
-    model, fit = two_clouds
-    synthetic = model.predict(fit, releases=100, random_seed=3)
-    assert synthetic.dims == ("release", "record")
-    assert synthetic.shape == (100, 80)
-    # 2,000 draws with a probability near 1/4
-    assert abs(follows_own_value(synthetic) - 0.25) < 0.06
-    assert abs(float((synthetic > 0).mean()) - 0.25) < 0.04
-
-    # the full conditional, as in the paper's appendix, would copy every record's cloud
-    posterior = fit["posterior"]
-    at = {"chain": 0, "draw": 0}
-    log_density = component_log_densities(
-        model.response,
-        model.predictors,
-        posterior["beta"][at].values,
-        posterior["sigma"][at].values,
-    )
-    label = log_density.argmax(axis=0)
-    copied = (model.predictors @ posterior["beta"][at].values.T)[np.arange(80), label]
-    assert follows_own_value(copied[None]) > 0.99
-
-
-def test_prediction_repeats_and_uses_different_draws(two_clouds):
-    model, fit = two_clouds
-    first, second = (model.predict(fit, releases=400, random_seed=3) for _ in range(2))
-    np.testing.assert_array_equal(first, second)
-    short = fit.isel(draw=slice(0, 1))
-    many = model.predict(short, releases=5, random_seed=3)
-    assert np.unique(many.values[:, 0]).size == 5
-
-
-def test_predictive_moments_of_known_parameters():
-    pi = np.array([0.2, 0.8])
-    posterior = xr.Dataset(
-        {
-            "pi": (("chain", "draw", "component"), pi[None, None]),
-            "beta": (("chain", "draw", "component", "predictor"), [[[[1.0, 2.0], [0.0, -1.0]]]]),
-            "sigma": (("chain", "draw", "component"), [[[0.5, 2.0]]]),
-        }
-    )
-    X = np.column_stack([np.ones(2), [0.0, 3.0]])
-    model = FiniteMixture(np.zeros(2), X, components=2)
-    fit = xr.DataTree.from_dict({"posterior": posterior})
-    synthetic = model.predict(fit, releases=20_000, random_seed=1).values
-    means = X @ np.array([[1.0, 2.0], [0.0, -1.0]]).T
-    expected = means @ pi
-    variance = (means**2 + np.array([0.5, 2.0]) ** 2) @ pi - expected**2
-    np.testing.assert_allclose(synthetic.mean(axis=0), expected, atol=0.15)
-    np.testing.assert_allclose(synthetic.var(axis=0), variance, rtol=0.05)
-
-
-# ---- bad input --------------------------------------------------------------------------------
-
-Y, PREDICTORS = two_lines(10)
+def test_columns_of_very_different_size_are_not_called_a_collapse():
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(40, 2)) * [1.0, 0.0]
+    model = FiniteMixture(rng.normal(size=40), X, components=2, warmup=50, parallel=False)
+    # beyond what the constructor takes: a pivot that is 0 whichever way a processor rounds
+    model.prior.coefficient_scale[:] = np.inf
+    with pytest.raises(RuntimeError, match="covariance of the coefficients is singular"):
+        model.fit(draws=10, random_seed=1)
 
 
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"response": [np.nan, *Y[1:]]}, "response must be finite; record 0"),
-        ({"response": [*Y[:9], np.inf]}, "response must be finite; record 9"),
-        ({"response": ["much"] * 10}, "response must be an array of numbers"),
-        ({"response": np.zeros((10, 1))}, "response must be a non-empty 1-dimensional"),
-        ({"response": []}, "response must be a non-empty"),
-        ({"response": Y[:9]}, "predictors has 10 rows for the 9 records"),
-        ({"predictors": Y}, "predictors must be a non-empty 2-dimensional"),
-        ({"predictors": np.full((10, 2), np.nan)}, "predictors must be finite"),
-        ({"components": 0}, "components must be a whole number of at least 1"),
-        ({"components": 2.5}, "components must be a whole number"),
-        ({"chains": 0}, "chains must be a whole number of at least 1"),
-        ({"warmup": -1}, "warmup must be a whole number of at least 0"),
-        ({"thin": 0}, "thin must be a whole number of at least 1"),
-        ({"blocks": 0}, "blocks must be a whole number of at least 1"),
-        ({"parallel": "yes"}, "parallel must be True, False or None"),
-        ({"concentration_prior": 1.0}, "concentration_prior must be a pair"),
-        ({"concentration_prior": (0.0, 1.0)}, r"concentration_prior\[0\] must be .* above 0"),
-        ({"coefficient_df": 0}, "coefficient_df must be .* at least 0.1"),
-        ({"coefficient_scale": -1.0}, "coefficient_scale must be a finite number from 1e-6"),
+        ({"response": [np.nan, *np.ones(9)]}, "response must be finite; record 0"),
+        ({"response": np.ones(9)}, "predictors has 10 rows for the 9 records"),
         ({"coefficient_scale": [1.0] * 3}, "one for each of the 2 predictors"),
-        ({"residual_df": np.inf}, "residual_df must be a finite number"),
-        ({"residual_scale": "wide"}, "residual_scale must be a finite number"),
-    ],
-)
-def test_bad_model(change, message):
-    settings = {"response": Y, "predictors": PREDICTORS} | change
-    with pytest.raises(ValueError, match=message):
-        FiniteMixture(**settings)
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"weights": np.ones(9)}, "weights has shape"),
+        ({"starting_components": [1, 2, 3]}, "one for each of the 2 chains"),
+        ({"starting_components": 11}, "at most the 10 components"),
+        ({"starting_components": [0, 1]}, "starting_components"),
         ({"weights": np.full(10, 1.5)}, r"weights must lie in \[0, 1\], because outside limits"),
-        ({"weights": np.full(10, np.nan)}, r"weights must lie in \[0, 1\]"),
-        ({"draws": 0}, "draws must be a whole number of at least 1"),
         ({"initial": "last"}, "initial must be what an earlier call of fit returned"),
+        ({"censor": (-1, 1)}, r"censor must be a ppm\.Censoring; got tuple"),
     ],
 )
-def test_bad_fit(change, message):
+def test_bad_input(change, message):
+    settings = {"response": np.arange(10.0), "predictors": np.ones((10, 2))} | change
+    of_fit = {name: settings.pop(name) for name in {"weights", "initial", "censor"} & {*change}}
     with pytest.raises(ValueError, match=message):
-        FiniteMixture(Y, PREDICTORS, components=2).fit(**change)
-
-
-def test_bad_releases_and_initial_of_another_size(weighted):
-    model, _, fit = weighted
-    with pytest.raises(ValueError, match="releases must be a whole number of at least 1"):
-        model.predict(fit, releases=0)
-    with pytest.raises(ValueError, match="initial has 3 components and 2 predictors"):
-        FiniteMixture(Y, PREDICTORS, components=2).fit(initial=fit)
+        FiniteMixture(**settings).fit(**of_fit)
 
 
 def test_chains_start_with_the_components_they_are_told():
-    rng = np.random.default_rng(5)
-    X = np.column_stack([np.ones(90), rng.integers(0, 2, 90)])
-    y = np.concatenate([rng.normal(0.0, 0.3, 45), rng.normal(4.0, 0.3, 45)])
-
-    def occupied(starting):
-        model = ppm.FiniteMixture(
-            y, X, components=4, chains=2, warmup=0, starting_components=starting, parallel=False
-        )
-        fit = model.fit(np.full(90, 0.6), draws=1, random_seed=1)
-        return fit["sample_stats"]["occupied_components"].values[:, 0], model.fingerprint()
-
-    (few, many), told = occupied([1, 4])
+    y = np.repeat([0.0, 4.0], 45) + np.random.default_rng(5).normal(0.0, 0.3, 90)
+    settings = {"components": 4, "warmup": 0, "parallel": False, "starting_components": [1, 4]}
+    fit = FiniteMixture(y, np.ones((90, 1)), **settings).fit(np.full(90, 0.6), draws=1)
+    few, many = fit["sample_stats"]["occupied_components"].values[:, 0]
     assert few < many
-    everywhere, default = occupied(None)
-    assert everywhere[1] == many and everywhere[0] > few
-    # a kept fit of other starts is another fit
-    assert told["starting_components"] != default["starting_components"]
-    # and more than one start can reach the same posterior
-    model = ppm.FiniteMixture(
-        y, X, components=2, chains=2, warmup=400, starting_components=[1, 2], parallel=False
+
+
+# ---- where the labels of synthetic records come from --------------------------------------------
+
+PI, CENTRES, SIGMA = np.array([0.9, 0.1, 0.0]), np.array([0.0, 8.0, 40.0]), np.full(3, 0.5)
+# the first record sits at the rare component, the second between the two
+RESPONSE = np.concatenate([[8.2, 4.1], np.zeros(18)])
+
+
+@pytest.fixture(scope="module")
+def model():
+    return FiniteMixture(RESPONSE, np.ones((RESPONSE.size, 1)), components=3)
+
+
+@pytest.fixture(scope="module")
+def fit():
+    """Forty draws of one and the same θ."""
+    draws = (1, 40)
+    posterior = xr.Dataset(
+        {
+            "pi": (("chain", "draw", "component"), np.broadcast_to(PI, (*draws, 3))),
+            "beta": (
+                ("chain", "draw", "component", "predictor"),
+                np.broadcast_to(CENTRES[:, None], (*draws, 3, 1)),
+            ),
+            "sigma": (("chain", "draw", "component"), np.broadcast_to(SIGMA, (*draws, 3))),
+        }
     )
-    fit = model.fit(draws=400, random_seed=2)
-    assert ppm.diagnostics.bound_diagnostics(model.log_likelihood(fit), np.ones(90)).r_hat < 1.1
+    return xr.DataTree.from_dict({"posterior": posterior})
 
 
-@pytest.mark.parametrize(
-    ("starting", "told"),
-    [
-        ([1, 2, 3], "one for each of the 2 chains"),
-        ("two", "starting_components must be"),
-        (5, "at most the 4 components"),
-        ([0, 1], "starting_components"),
-    ],
-)
-def test_impossible_starts_are_refused(starting, told):
-    with pytest.raises(ValueError, match=told):
-        ppm.FiniteMixture(
-            np.zeros(5), np.ones((5, 1)), components=4, starting_components=starting
-        )
+def share_near(values, centre):
+    return float(np.mean(np.abs(values - centre) < 4 * SIGMA[0]))
+
+
+def test_an_outlying_record_follows_its_own_value_only_under_conditional_labels(model, fit):
+    drawn = {
+        labels: model.predict(fit, releases=800, random_seed=1, labels=labels).values
+        for labels in ("prior", "conditional")
+    }
+    # from π the outlying record is like any other; from its full conditional it is always itself
+    assert share_near(drawn["prior"][:, 0], 8.0) == pytest.approx(PI[1], abs=0.04)
+    assert share_near(drawn["prior"][:, 5], 8.0) == pytest.approx(PI[1], abs=0.04)
+    assert share_near(drawn["conditional"][:, 0], 8.0) > 0.99
+    assert share_near(drawn["conditional"][:, 5], 8.0) == 0
+    # the distance to the confidential value tells the two apart
+    assert np.abs(drawn["conditional"][:, 0] - RESPONSE[0]).mean() < 1
+    assert np.abs(drawn["prior"][:, 0] - RESPONSE[0]).mean() > 6
+
+
+def test_conditional_labels_have_the_full_conditional_probabilities(model, fit):
+    drawn = model.predict(fit, releases=4_000, random_seed=2, labels="conditional").values
+    joint = PI * stats.norm.pdf(RESPONSE[1], CENTRES, SIGMA)
+    expected = joint[1] / joint.sum()
+    assert 0.2 < expected < 0.9
+    spread = np.sqrt(expected * (1 - expected) / 4_000)
+    assert abs(share_near(drawn[:, 1], 8.0) - expected) < 4 * spread
+    # leaving π out of the conditional would be another distribution
+    without = stats.norm.pdf(RESPONSE[1], CENTRES, SIGMA)
+    assert abs(share_near(drawn[:, 1], 8.0) - without[1] / without.sum()) > 10 * spread
+
+
+def test_labels_from_pi_look_at_no_response(fit):
+    first, second = (
+        FiniteMixture(response, np.ones((RESPONSE.size, 1)), components=3)
+        for response in (RESPONSE, RESPONSE[::-1])
+    )
+    settings = {"releases": 3, "random_seed": 4}
+    assert np.array_equal(first.predict(fit, **settings), second.predict(fit, **settings))
+    settings["labels"] = "conditional"
+    assert not np.array_equal(first.predict(fit, **settings), second.predict(fit, **settings))

@@ -11,7 +11,7 @@ import pytest
 from scipy import stats
 
 from ppm._validation import one_thread
-from ppm.synthesizers.mixture.model import FiniteMixture, _Sampler
+from ppm.synthesizers.mixture.model import FiniteMixture, Sampler
 
 RECORDS, COMPONENTS, SWEEPS, REPLICATES = 30, 2, 12, 400
 X = np.column_stack([np.ones(RECORDS), np.linspace(-1.5, 1.5, RECORDS)])
@@ -69,12 +69,12 @@ def scores(sampler_class):
     return dict(zip(before, changes.mean(axis=0) / standard_error, strict=True))
 
 
-class WideScale(_Sampler):
+class WideScale(Sampler):
     def propose_sigma(self, k, residual, alpha):
         return 1.2 * super().propose_sigma(k, residual, alpha)
 
 
-class SharesWithoutData(_Sampler):
+class SharesWithoutData(Sampler):
     def share_mixture_weight(self):
         alpha, self.alpha = self.alpha, 0.0 * self.alpha
         super().share_mixture_weight()
@@ -82,7 +82,7 @@ class SharesWithoutData(_Sampler):
 
 
 def test_parameters_and_data_keep_their_joint_distribution():
-    found = scores(_Sampler)
+    found = scores(Sampler)
     assert max(map(abs, found.values())) < 4.0, found
 
 

@@ -133,7 +133,7 @@ def test_both_routes_agree(nuts):
     assert largest(scores) < 4.5, scores
 
 
-class WeightInsideTheSum(mixture_model._Sampler):
+class WeightInsideTheSum(mixture_model.Sampler):
     """Gibbs for Σ π_k N_k^α, another mechanism."""
 
     def sweep(self):
@@ -150,14 +150,14 @@ class WeightInsideTheSum(mixture_model._Sampler):
         self.weight = self.count.astype(float)
 
 
-class NoCorrection(mixture_model._Sampler):
+class NoCorrection(mixture_model.Sampler):
     def thresholds(self, count):
         return np.full(count, -np.inf)
 
 
 @pytest.mark.parametrize("broken", [WeightInsideTheSum, NoCorrection])
 def test_broken_samplers_disagree(monkeypatch, nuts, broken):
-    monkeypatch.setattr(mixture_model, "_Sampler", broken)
+    monkeypatch.setattr(mixture_model, "Sampler", broken)
     scores = disagreement(gibbs(WEIGHTS), summaries(nuts, WEIGHTS))
     assert largest(scores) > 5.0, scores
 

@@ -1,4 +1,4 @@
-"""Sums in logs and random draws that the sampler of the finite mixture is made of."""
+"""Sums in logs and random draws that the samplers of the finite mixture are made of."""
 
 import numpy as np
 
@@ -13,11 +13,9 @@ def log_sum_exp(values):
         return np.log(np.exp(values - top).sum(axis=0)) + top
 
 
-def log_add_exp(a, b):
-    """Log of the sum of exponentials of two arrays, of which one at least is finite."""
-    # NumPy's logaddexp is the same function without vector instructions: several times slower
-    high = np.maximum(a, b)
-    return high + np.log1p(np.exp(np.minimum(a, b) - high))
+def log_normal(residual, sigma):
+    """Normal log-density."""
+    return -0.5 * (residual / sigma) ** 2 - (np.log(sigma) + 0.5 * LOG_2PI)
 
 
 def log_gamma_draws(shape, rng):

@@ -4,17 +4,16 @@ What is drawn, and why that is exact, stands in the notes of
 :class:`ppm.synthesizers.mixture.model.FiniteMixture`.
 """
 
-import functools
-from dataclasses import dataclass
 from math import exp, lgamma
 
 import numpy as np
 from scipy.linalg import lapack
 
-from ppm.synthesizers.mixture import record_passes
+from ppm.synthesizers.mixture import passes
 from ppm.synthesizers.mixture.numerics import (
     inverse_gamma,
     log_gamma_draws,
+    log_normal,
     log_sum_exp,
     slice_draw,
 )
@@ -23,48 +22,32 @@ from ppm.synthesizers.mixture.numerics import (
 SMALLEST_PAIR = -8.0
 
 
-@functools.cache
-def fastest_passes():
-    """The module of the compiled passes if numba is installed, that of NumPy's otherwise."""
-    try:
-        # compiled at this import, or loaded from the file of an earlier process
-        from ppm.synthesizers.mixture import compiled_passes
-    except ImportError:
-        return record_passes
-    return compiled_passes
-
-
-class _Sampler:
+class Sampler:
     """State of one chain, and the moves that change it.
 
     Arrays by component and record are (components, records): a component's row is contiguous.
     ``corrected=False`` leaves the Metropolis correction out, which is exact at weights of 1 only.
-    ``passes`` is the module whose functions go through the records: compiled if possible.
     """
 
     KINDS = ("coefficients", "residual_scale", "mixture_weights", "empty_components")
 
-    def __init__(
-        self, response, predictors, weights, components, prior, blocks, rng, passes=None
-    ):
-        self.passes = fastest_passes() if passes is None else passes
+    def __init__(self, response, predictors, weights, components, prior, blocks, rng):
         self.y, self.X, self.alpha = response, predictors, weights
-        self.design = self.passes.Design(predictors)
+        self.design = passes.Design(predictors)
         self.rest_alpha = 1.0 - weights
         self.K, self.R = components, predictors.shape[1]
         self.prior, self.rng = prior, rng
         self.corrected = bool(np.any(self.rest_alpha))
-        self.adapt = blocks is None
+        self.free_blocks = blocks is None
         self.log_blocks = np.log(min(4 if blocks is None else blocks, self.R))
-        self.accepted = np.zeros(len(self.KINDS))
-        self.proposed = np.zeros(len(self.KINDS))
+        self.accepted, self.proposed = np.zeros((2, len(self.KINDS)))
 
     # ---- starting points ------------------------------------------------------------------
 
     def start(self, start, groups=None):
         """Take over the parameters of an earlier draw, or begin at dispersed random labels.
 
-        ``groups`` components hold records at first, all of them by default.
+        Then ``groups`` components hold records, all of them by default.
         """
         prior = self.prior
         self.residual_aux = np.full(self.K, prior.residual_scale**2)
@@ -77,10 +60,8 @@ class _Sampler:
         rng, root = self.rng, np.sqrt(self.alpha)
         # one regression for all records, with a little shrinkage in case columns are collinear
         gram = (self.X.T * self.alpha) @ self.X
-        ridge = 1e-6 * (np.trace(gram) / self.R + 1.0)
-        common = np.linalg.solve(
-            gram + ridge * np.eye(self.R), self.X.T @ (self.alpha * self.y)
-        )
+        ridge = 1e-6 * (np.trace(gram) / self.R + 1.0) * np.eye(self.R)
+        common = np.linalg.solve(gram + ridge, self.X.T @ (self.alpha * self.y))
         residual = self.y - self.X @ common
         spread = np.sqrt((root @ (root * residual**2) + 1e-8) / (self.alpha.sum() + 1e-8))
         # labels by rank of the residual, blurred differently in each chain. By default all
@@ -112,16 +93,16 @@ class _Sampler:
 
     def log_densities(self, beta, sigma):
         """Normal log-density of every record under components with these parameters."""
-        return self.passes.log_densities(self.y, self.design.times(beta), sigma)
+        return passes.log_densities(self.y, self.design.times(beta), sigma)
 
     def update_reference(self):
         """Recompute log f, and the terms of f scaled by the largest, from log N_k."""
-        self.top, self.scaled, self.log_f = self.passes.reference(self.log_pi, self.log_density)
+        self.top, self.scaled, self.log_f = passes.reference(self.log_pi, self.log_density)
 
     def update_terms(self, rows):
         """As :meth:`update_reference` where only the mixture weights of some rows changed."""
-        self.log_f, self.scaled[rows] = self.passes.replace_terms(
-            rows, self.log_pi[rows], self.log_density, rows, *self.terms()
+        self.log_f, self.scaled[rows] = passes.replace_terms(
+            rows, self.log_pi[rows], self.log_density[rows], *self.terms()
         )
 
     def terms(self):
@@ -132,38 +113,24 @@ class _Sampler:
         """Metropolis decisions: what log ratios must reach."""
         return -self.rng.standard_exponential(count)
 
-    def accept(self, kind, log_ratio):
-        """Metropolis decision; a ratio that is not a number is a rejection."""
-        self.proposed[kind] += 1
-        accepted = log_ratio >= self.thresholds(1)[0]
-        self.accepted[kind] += accepted
-        return accepted
-
     def try_terms(self, kind, rows, log_shares, densities=None, members=0.0):
         """Accept or reject new mixture weights of components, and new log N_k if given.
 
         ``members`` is the part of the log ratio that comes from the components' members. Keeps the
         books of what belongs to the records if accepted, but for ``log_pi``.
         """
-        given = densities is not None
-        log_f, scaled = self.passes.replace_terms(
-            rows,
-            log_shares,
-            densities if given else self.log_density,
-            np.arange(rows.size) if given else rows,
-            *self.terms(),
-        )
-        if not self.accept(kind, members - self.excess_change(log_f)):
+        if densities is None:
+            densities = self.log_density[rows]
+        log_f, scaled = passes.replace_terms(rows, log_shares, densities, *self.terms())
+        # Σ (1 - α_i) log f_i is what a proposal from full densities has too much
+        log_ratio = members - self.rest_alpha @ (log_f - self.log_f)
+        self.proposed[kind] += 1
+        # a ratio that is not a number is a rejection
+        if not log_ratio >= self.thresholds(1)[0]:
             return False
-        if given:
-            self.log_density[rows] = densities
-        self.scaled[rows] = scaled
-        self.log_f = log_f
+        self.accepted[kind] += 1
+        self.log_density[rows], self.scaled[rows], self.log_f = densities, scaled, log_f
         return True
-
-    def excess_change(self, new_log_f):
-        """Change of Σ (1 - α_i) log f_i: what a proposal from full densities has too much."""
-        return self.passes.weighted_change(self.rest_alpha, new_log_f, self.log_f)
 
     def total(self):
         """Weighted log-likelihood of all records."""
@@ -193,7 +160,10 @@ class _Sampler:
             if self.corrected:
                 self.draw_mixture_weight_pairs()
             else:
-                self.draw_mixture_weights()
+                # the conditionals themselves: nothing is rejected
+                self.accepted[:] = self.proposed[:] = [1, 1, 1, np.any(self.count == 0)]
+                log_gamma = log_gamma_draws(self.concentration / self.K + self.weight, self.rng)
+                self.log_pi = log_gamma - log_sum_exp(log_gamma)
                 self.update_densities()
 
     # ---- moves with the labels left out ---------------------------------------------------
@@ -233,9 +203,9 @@ class _Sampler:
 
     def share_target(self, pair, total):
         """Log-density of how a pair shares its mixture weight, as a function of x."""
-        terms = self.passes.pair_terms(pair, total, *self.terms())
+        terms = passes.pair_terms(pair, total, *self.terms())
         prior_count = self.concentration / self.K
-        return lambda x: self.passes.share_log_density(x, prior_count, self.alpha, *terms)
+        return lambda x: passes.share_log_density(x, prior_count, self.alpha, *terms)
 
     # ---- moves given the labels -----------------------------------------------------------
 
@@ -246,9 +216,9 @@ class _Sampler:
         """
         if self.labels is None:
             uniforms = self.rng.random(self.y.size)
-            self.labels = self.passes.draw_labels(self.scaled, uniforms)
+            self.labels = passes.draw_labels(self.scaled, uniforms)
         labels, self.labels = self.labels, None
-        order, self.count, self.weight = self.passes.group_by_label(labels, self.alpha, self.K)
+        order, self.count, self.weight = passes.group_by_label(labels, self.alpha, self.K)
         self.members = np.split(order, np.cumsum(self.count)[:-1])
 
     def draw_coefficient_covariance(self):
@@ -262,43 +232,39 @@ class _Sampler:
             self.covariance = self.propose_covariance(np.arange(self.K))
         if empty.size:
             self.draw_empty_components(empty)
-        prior, df = self.prior, self.prior.coefficient_df
-        self.precision = self.covariance.precision()
-        self.coefficient_aux = inverse_gamma(
-            0.5 * (df + self.R),
-            df * np.diag(self.precision) + 1.0 / prior.coefficient_scale**2,
-            self.rng,
-        )
+        df, self.precision = self.prior.coefficient_df, self.covariance[1]
+        rate = df * np.diag(self.precision) + 1.0 / self.prior.coefficient_scale**2
+        self.coefficient_aux = inverse_gamma(0.5 * (df + self.R), rate, self.rng)
 
     def propose_covariance(self, components):
-        """Draw from the conjugate conditional given the coefficients of these components."""
+        """Draw the covariance V given the coefficients of these components.
+
+        Returns a matrix C with V = C C', and the inverse of V.
+        """
         rng, R, df = self.rng, self.R, self.prior.coefficient_df
         beta = self.beta[components]
         scale = beta.T @ beta
         scale.flat[:: R + 1] += 2.0 * df / self.coefficient_aux
         # Bartlett: the precision is Wishart, L^-T A A' L^-1
-        lower = _cholesky(scale)
+        lower = cholesky(scale)
         bartlett = np.tril(rng.standard_normal((R, R)), -1)
         degrees = df + R - 1.0 + len(components) - np.arange(R)
         bartlett.flat[:: R + 1] = np.sqrt(rng.chisquare(degrees))
-        return _Covariance(lower, bartlett)
+        root = solve(lower, bartlett, transposed=True)
+        return solve(bartlett, lower.T).T, root @ root.T
 
     def draw_empty_components(self, empty):
         """Covariance given the occupied components, then the empty ones from their prior."""
         prior, rng = self.prior, self.rng
         covariance = self.propose_covariance(np.flatnonzero(self.count))
-        beta = rng.standard_normal((empty.size, self.R)) @ covariance.root().T
+        beta = rng.standard_normal((empty.size, self.R)) @ covariance[0].T
         aux = inverse_gamma(0.5, np.full(empty.size, prior.residual_scale**-2.0), rng)
         df = prior.residual_df
         sigma = np.sqrt(inverse_gamma(0.5 * df, df / aux, rng))
-        self.proposed[3] += 1
         if self.corrected:
             log_density = self.log_densities(beta, sigma)
-            self.proposed[3] -= 1
             if not self.try_terms(3, empty, self.log_pi[empty], log_density):
                 return
-        else:
-            self.accepted[3] += 1
         self.covariance = covariance
         self.beta[empty], self.sigma[empty], self.residual_aux[empty] = beta, sigma, aux
 
@@ -309,14 +275,12 @@ class _Sampler:
         precision, half = self.design.moments(members, alpha, y)
         precision /= sigma**2
         precision += self.precision
-        lower = _cholesky(precision)
-        half = _solve(lower, half / sigma**2)
+        lower = cholesky(precision)
+        half = solve(lower, half / sigma**2)
         # β = L^-T (half + ε): in ε the conditional is standard normal, blocks are independent
         fresh = rng.standard_normal(self.R)
         if not self.corrected:
-            self.proposed[:2] += 1
-            self.accepted[:2] += 1
-            self.beta[k] = _solve(lower, half + fresh, transposed=True)
+            self.beta[k] = solve(lower, half + fresh, transposed=True)
             residual = y - self.X[members] @ self.beta[k]
             self.sigma[k] = self.propose_sigma(k, residual, alpha)
             return
@@ -324,30 +288,38 @@ class _Sampler:
         steps = np.zeros((blocks, self.R))
         steps[np.arange(self.R) % blocks, rng.permutation(self.R)] = 1.0
         steps *= fresh - (lower.T @ self.beta[k] - half)
-        steps = np.ascontiguousarray(_solve(lower, steps.T, transposed=True).T)
+        steps = np.ascontiguousarray(solve(lower, steps.T, transposed=True).T)
         moved = self.design.times(np.vstack([steps, self.beta[k]]))
-        accepted, scale_accepted = self.move_component(k, steps, moved, members)
-        self.proposed[:2] += blocks, 1
-        self.accepted[:2] += np.count_nonzero(accepted), scale_accepted
+        self.move_component(k, steps, moved, members)
 
     def move_component(self, k, steps, moved, members):
-        """Metropolis steps of the coefficients, then of the scale: which were accepted."""
-        sigma = self.sigma[k]
-        rest = self.passes.rest_of(k, *self.terms())
-        rest_members = self.rest_members(members)
-        accepted, residual, self.log_f = self.passes.try_steps(
-            k, moved[:-1], self.thresholds(len(steps)), self.y - moved[-1], sigma, rest,
-            rest_members, self.rest_alpha, (*self.terms(), self.log_f),
-        )
-        self.beta[k] += accepted @ steps
+        """Metropolis steps of the coefficients, one after the other, then one of the scale."""
+        residual, sigma = self.y - moved[-1], self.sigma[k]
+        rest, inside = passes.rest_of(k, self.scaled), self.rest_members(members)
+
+        def at(residual, sigma):
+            """Log of the target over that of the proposals, and log f."""
+            density, everyone, log_f = passes.move_component(
+                k, residual, sigma, rest, inside, self.rest_alpha, self.terms()
+            )
+            return density - everyone, log_f
+
+        here = inside @ self.log_density[k] - self.rest_alpha @ self.log_f
+        for step, by, threshold in zip(steps, moved, self.thresholds(len(steps)), strict=False):
+            there, log_f = at(residual - by, sigma)
+            # a ratio that is not a number is a rejection
+            if there - here >= threshold:
+                here, self.log_f, residual = there, log_f, residual - by
+                self.beta[k] += step
+                self.accepted[0] += 1
         sigma = self.propose_sigma(k, residual[members], self.alpha[members])
-        scale_accepted, self.log_f = self.passes.try_scale(
-            k, sigma, self.thresholds(1)[0], residual, self.sigma[k], rest,
-            rest_members, self.rest_alpha, (*self.terms(), self.log_f),
-        )
-        if scale_accepted:
-            self.sigma[k] = sigma
-        return accepted, scale_accepted
+        there, log_f = at(residual, sigma)
+        if there - here >= self.thresholds(1)[0]:
+            self.sigma[k], self.log_f = sigma, log_f
+            self.accepted[1] += 1
+        self.proposed[:2] += len(steps), 1
+        self.log_density[k] = log_normal(residual, self.sigma[k])
+        self.scaled[k] = np.exp(self.log_pi[k] + self.log_density[k] - self.top)
 
     def rest_members(self, members):
         """1 - α of the member records, 0 for all others."""
@@ -357,26 +329,13 @@ class _Sampler:
 
     def propose_sigma(self, k, residual, alpha):
         df = self.prior.residual_df
-        variance = inverse_gamma(
-            0.5 * (df + alpha.sum()),
-            df / self.residual_aux[k] + 0.5 * (alpha @ residual**2),
-            self.rng,
-        )
-        return np.sqrt(variance)
+        rate = df / self.residual_aux[k] + 0.5 * (alpha @ residual**2)
+        return np.sqrt(inverse_gamma(0.5 * (df + alpha.sum()), rate, self.rng))
 
     def draw_residual_aux(self):
-        prior = self.prior
-        self.residual_aux = inverse_gamma(
-            0.5 * (prior.residual_df + 1.0),
-            prior.residual_df / self.sigma**2 + 1.0 / prior.residual_scale**2,
-            self.rng,
-        )
-
-    def draw_mixture_weights(self):
-        log_gamma = log_gamma_draws(self.concentration / self.K + self.weight, self.rng)
-        self.log_pi = log_gamma - log_sum_exp(log_gamma)
-        self.proposed[2] += 1
-        self.accepted[2] += 1
+        df = self.prior.residual_df
+        rate = df / self.sigma**2 + 1.0 / self.prior.residual_scale**2
+        self.residual_aux = inverse_gamma(0.5 * (df + 1.0), rate, self.rng)
 
     def draw_mixture_weight_pairs(self):
         """Redistribute the mixture weight of pairs of components, in a random pairing."""
@@ -413,12 +372,8 @@ class _Sampler:
             normaliser = lgamma(a) - (K - empty.size) * lgamma(a / K)
             if empty.size:
                 normaliser -= lgamma(empty.size * a / K)
-            return (
-                normaliser
-                + (a / K) * log_pi
-                + prior.concentration_shape * x
-                - prior.concentration_rate * a
-            )
+            gamma = prior.concentration_shape * x - prior.concentration_rate * a
+            return normaliser + (a / K) * log_pi + gamma
 
         concentration = float(np.exp(slice_draw(np.log(self.concentration), log_density, rng)))
         if empty.size > 1:
@@ -434,37 +389,21 @@ class _Sampler:
     def number_of_blocks(self):
         return int(np.clip(round(np.exp(self.log_blocks)), 1, self.R))
 
-    def adapt_blocks(self, sweep):
+    def adapt(self, sweep):
         """More blocks when too few proposals are accepted, fewer when too many."""
-        if self.adapt and self.proposed[0]:
+        if self.free_blocks and self.proposed[0]:
             rate = self.accepted[0] / self.proposed[0]
             self.log_blocks += 2.0 * (0.5 - rate) / np.sqrt(sweep + 1.0)
             self.log_blocks = np.clip(self.log_blocks, 0.0, np.log(self.R))
 
     def coefficient_scale(self):
-        return np.sqrt((self.covariance.root() ** 2).sum(axis=1))
-
-
-@dataclass(frozen=True)
-class _Covariance:
-    """A covariance matrix V with precision L^-T A A' L^-1, from lower triangular L and A."""
-
-    lower: np.ndarray
-    bartlett: np.ndarray
-
-    def precision(self):
-        root = _solve(self.lower, self.bartlett, transposed=True)
-        return root @ root.T
-
-    def root(self):
-        """L A^-T, a matrix C with V = C C'."""
-        return _solve(self.bartlett, self.lower.T).T
+        return np.sqrt((self.covariance[0] ** 2).sum(axis=1))
 
 
 # SciPy's own functions take longer to check their arguments than LAPACK takes at this size
 
 
-def _cholesky(matrix):
+def cholesky(matrix):
     """Lower triangular L with L L' = the matrix, of which the lower triangle is read."""
     lower, failed = lapack.dpotrf(matrix, lower=1)
     if failed:
@@ -472,7 +411,7 @@ def _cholesky(matrix):
     return lower
 
 
-def _solve(lower, right, transposed=False):
+def solve(lower, right, transposed=False):
     """L^-1 or L^-T times one or several columns."""
     solution, failed = lapack.dtrtrs(lower, right, lower=1, trans=int(transposed))
     if failed:

@@ -16,16 +16,19 @@ of the other components, those of one component then have a multivariate t distr
 one whose variance has a factor of its own, drawn anew before each move.
 """
 
+import contextlib
+
 import numpy as np
 
+from ppm.synthesizers.mixture import passes
 from ppm.synthesizers.mixture.numerics import (
-    LOG_2PI,
     inverse_gamma,
     log_gamma_draws,
+    log_normal,
     log_sum_exp,
     slice_draw,
 )
-from ppm.synthesizers.mixture.sampler import _cholesky, _Sampler, _solve
+from ppm.synthesizers.mixture.sampler import Sampler, cholesky, solve
 
 # sweeps between two approximations, and the least weight of one sweep in their running means
 _EVERY, _FORGET = 25, 0.02
@@ -33,7 +36,7 @@ _EVERY, _FORGET = 25, 0.02
 _FARTHEST = 300.0
 
 
-class CensoredSampler(_Sampler):
+class CensoredSampler(Sampler):
     """State of one chain of the censored pseudo posterior, and the moves that change it.
 
     ``alpha`` are the weights of the target; ``censor`` is the :class:`ppm.Censoring`.
@@ -58,26 +61,21 @@ class CensoredSampler(_Sampler):
         self.coefficient_aux = inverse_gamma(0.5, prior.coefficient_scale**-2.0, rng)
         if start is None:
             self.beta = np.zeros((0, self.R))
-            root = self.propose_covariance(np.arange(0)).root()
+            root = self.propose_covariance(np.arange(0))[0]
             self.beta = rng.standard_normal((self.K, self.R)) @ root.T
             self.sigma = prior.residual_scale * np.abs(rng.standard_t(prior.residual_df, self.K))
-            self.concentration = rng.gamma(
-                prior.concentration_shape, 1.0 / prior.concentration_rate
-            )
-            log_gamma = log_gamma_draws(np.full(self.K, self.concentration / self.K), rng)
+            a = rng.gamma(prior.concentration_shape, 1.0 / prior.concentration_rate)
+            self.concentration = a
+            log_gamma = log_gamma_draws(np.full(self.K, a / self.K), rng)
             self.log_pi = log_gamma - log_sum_exp(log_gamma)
         else:
             self.take_over(start)
         self.residuals = self.y - self.beta @ self.design.XT
         with np.errstate(over="ignore"):
-            self.log_density = np.array([*map(self.density, self.residuals, self.sigma)])
+            self.log_density = np.array([*map(log_normal, self.residuals, self.sigma)])
         self.log_f = self.log_f_with(None, self.log_pi[:, None] + self.log_density)
 
     # ---- the target -----------------------------------------------------------------------
-
-    def density(self, residual, sigma):
-        """Normal log-density of every record under one component."""
-        return -0.5 * (residual / sigma) ** 2 - (np.log(sigma) + 0.5 * LOG_2PI)
 
     def log_f_with(self, rest, joint):
         """Log f from that of other components, if any, and the terms of some."""
@@ -106,7 +104,10 @@ class CensoredSampler(_Sampler):
             self.draw_coefficient_aux()
             for k in range(self.K):
                 rest = self.log_f_without(k)
-                self.draw_coefficients(k, rest)
+                # a singular matrix ends these moves: nothing that they change decides it, so
+                # leaving them out is allowed
+                with contextlib.suppress(np.linalg.LinAlgError):
+                    self.draw_coefficients(k, rest)
                 self.draw_scale(k, rest)
             self.draw_shares()
             # no component is empty where there are no labels
@@ -114,7 +115,7 @@ class CensoredSampler(_Sampler):
             self.draw_concentration()
             joint = self.log_pi[:, None] + self.log_density
             scaled = np.exp(joint - joint.max(axis=0))
-            labels = self.passes.draw_labels(scaled, self.rng.random(self.y.size))
+            labels = passes.draw_labels(scaled, self.rng.random(self.y.size))
             self.count = np.bincount(labels, minlength=self.K)
 
     def scales(self):
@@ -153,14 +154,10 @@ class CensoredSampler(_Sampler):
         others = np.delete(self.beta, k, axis=0)
         scale = others.T @ others
         scale.flat[:: R + 1] += self.scales()
-        try:
-            lower = _cholesky(scale / df)
-        except np.linalg.LinAlgError:
-            # nothing that the moves change decides this, so leaving them out is allowed
-            return
+        lower = cholesky(scale / df)
 
         def variance_factor():
-            standard = _solve(lower, self.beta[k])
+            standard = solve(lower, self.beta[k])
             return inverse_gamma(0.5 * (df + R), 0.5 * (df + standard @ standard), rng)
 
         step = np.sqrt(variance_factor()) * (lower @ rng.standard_normal(R))
@@ -168,13 +165,10 @@ class CensoredSampler(_Sampler):
         if self.approximations[k] is None:
             return
         gram, moment = self.approximations[k]
-        inverse = _solve(lower, np.eye(R))
-        try:
-            root = _cholesky(gram + inverse.T @ inverse / variance_factor())
-        except np.linalg.LinAlgError:
-            return
-        centre = _solve(root, _solve(root, moment), transposed=True)
-        step = _solve(root, rng.standard_normal(R), transposed=True)
+        inverse = solve(lower, np.eye(R))
+        root = cholesky(gram + inverse.T @ inverse / variance_factor())
+        centre = solve(root, solve(root, moment), transposed=True)
+        step = solve(root, rng.standard_normal(R), transposed=True)
         self.slice_on_ellipse(
             k, rest, centre, step, lambda beta: 0.5 * beta @ gram @ beta - moment @ beta
         )
@@ -195,7 +189,7 @@ class CensoredSampler(_Sampler):
             a, b = np.cos(angle), np.sin(angle)
             beta = centre + a * here + b * step
             moved = residual - (a * shift_here + b * shift_step)
-            density = self.density(moved, sigma)
+            density = log_normal(moved, sigma)
             log_f = self.log_f_with(rest, (self.log_pi[k] + density)[None])
             if self.total(log_f) + left_out(beta) >= level:
                 self.beta[k], self.residuals[k], self.log_density[k] = beta, moved, density
@@ -209,7 +203,7 @@ class CensoredSampler(_Sampler):
         prior = self.prior
 
         def at(x):
-            density = self.density(self.residuals[k], np.exp(x))
+            density = log_normal(self.residuals[k], np.exp(x))
             return density, self.log_f_with(rest, (self.log_pi[k] + density)[None])
 
         def log_density(x):
@@ -251,7 +245,7 @@ class CensoredSampler(_Sampler):
 
     # ---- adaptation and output ------------------------------------------------------------
 
-    def adapt_blocks(self, sweep):
+    def adapt(self, sweep):
         """Find the normal approximations: regressions in which a record counts as its term moves.
 
         How often it counts is the running mean of its term's slope, and fixed after warm-up: the

@@ -1,0 +1,428 @@
+"""Passes over the records in which the finite mixture's sampler spends its time, compiled by numba.
+
+NumPy takes several passes over memory, and a logarithm in each; here one does all, in vector
+instructions. Arrays by component and record are (components, records). ``scaled`` holds the terms
+:math:`\\pi_k N_k` of every record's :math:`f_i`, divided by the exponential of ``top``, a
+reference of its own for each record. Where a term has left the range of its reference, which is
+rare, :func:`exact_log_f` goes by way of logs.
+
+Importing this module compiles it, or loads what an earlier process compiled.
+"""
+
+import math
+
+import numpy as np
+from numba import njit
+
+from ppm.synthesizers.mixture.numerics import LOG_2PI, log_sum_exp
+
+# records at a time: what a pass works on stays in the fastest cache
+CHUNK = 512
+LOWEST, HIGHEST = 1e-250, 1e250
+
+
+def _compile(signature, flags=("contract", "reassoc", "nsz"), **options):
+    """Compile at once, for one type of arguments; keep the result in a file if there is a place.
+
+    Of the liberties with floating point only those that leave infinities and NaN alone.
+    """
+    options |= {"fastmath": set(flags), "error_model": "numpy"}
+
+    def decorate(function):
+        try:
+            return njit(signature, cache=True, **options)(function)
+        except (RuntimeError, OSError):
+            # no folder can be written to: every process compiles for itself
+            return njit(signature, **options)(function)
+
+    return decorate
+
+
+# Calls of a library's exp and log stop LLVM from using vector instructions; these two do not.
+# Reordering would spoil the two-part logarithm of 2.
+_LN2_HIGH, _LN2_LOW = 6.93147180369123816490e-01, 1.90821492927058770002e-10
+# adding it rounds to a whole number, which then stands in the lowest bits
+_ROUND = 6755399441055744.0
+_U = np.uint64
+_ROUND_BITS, _EXPONENT_BIAS, _MANTISSA_SIZE = _U(0x4338000000000000), _U(1023), _U(52)
+_SIGN, _SIGN_AND_EXPONENT = _U(0x8000000000000000), _U(0xFFF0000000000000)
+_ROOT_HALF_BITS = _U(0x3FE6A09E667F3BCD)
+
+
+@_compile("f8(f8)", ("contract",), forceinline=True)
+def exp(x):
+    """Exponential to one unit in the last place, of an argument moved to between -708 and 709."""
+    x = -708.0 if x < -708.0 else x
+    x = 709.0 if x > 709.0 else x
+    rounded = x * 1.4426950408889634 + _ROUND
+    whole = rounded - _ROUND
+    r = (x - whole * _LN2_HIGH) - whole * _LN2_LOW
+    # Taylor's series, where |r| is at most log(2) / 2; in short chains that can run side by side
+    square = r * r
+    fourth = square * square
+    low = (1.0 / 6.0 + r * (1.0 / 24.0)) + square * (1.0 / 120.0 + r * (1.0 / 720.0))
+    middle = (1.0 / 5040.0 + r * (1.0 / 40320.0)) + square * (
+        1.0 / 362880.0 + r * (1.0 / 3628800.0)
+    )
+    high = (1.0 / 39916800.0 + r * (1.0 / 479001600.0)) + square * (1.0 / 6227020800.0)
+    p = 1.0 + (r + square * (0.5 + r * (low + fourth * (middle + fourth * high))))
+    exponent = np.float64(rounded).view(_U) + _EXPONENT_BIAS
+    return p * _U(exponent << _MANTISSA_SIZE).view(np.float64)
+
+
+@_compile("f8(f8)", ("contract",), forceinline=True)
+def log(x):
+    """Logarithm, to one unit in the last place, of a normal positive number."""
+    bits = np.float64(x).view(_U)
+    shifted = bits - _ROOT_HALF_BITS + _SIGN
+    # x = 2**whole (1 + f) with 1 + f between the square roots of 1/2 and 2
+    f = _U(bits - ((shifted & _SIGN_AND_EXPONENT) - _SIGN)).view(np.float64) - 1.0
+    whole = _U((shifted >> _MANTISSA_SIZE) + _ROUND_BITS).view(np.float64) - (_ROUND + 2048.0)
+    # log(1 + f) = 2 artanh(s), with the minimax polynomial of Sun's fdlibm
+    s = f / (2.0 + f)
+    z = s * s
+    w = z * z
+    odd = w * (
+        3.999999999940941908e-01 + w * (2.222219843214978396e-01 + w * 1.531383769920937332e-01)
+    )
+    even = z * (
+        6.666666666666735130e-01
+        + w
+        * (
+            2.857142874366239149e-01
+            + w * (1.818357216161805012e-01 + w * 1.479819860511658591e-01)
+        )
+    )
+    half = 0.5 * f * f
+    return whole * _LN2_HIGH - ((half - (s * (half + odd + even) + whole * _LN2_LOW)) - f)
+
+
+# Loops run from 0 over slices: only then does the compiler know that no index is negative.
+
+
+@_compile("void(f8[::1], f8[:,::1], i8, i8, b1[::1])", forceinline=True)
+def _sum_rows(total, scaled, start, end, keep):
+    """Sum of the rows to keep, of records from start to end."""
+    total[:] = 0.0
+    for k in range(scaled.shape[0]):
+        if keep[k]:
+            row = scaled[k, start:end]
+            for i in range(total.size):
+                total[i] += row[i]
+
+
+# ---- predictors ---------------------------------------------------------------------------------
+
+
+@_compile("void(f8[:,::1], u2[:,::1], f8[:,::1])")
+def _look_up(tables, codes, out):
+    for start in range(0, out.shape[1], CHUNK):
+        end = min(start + CHUNK, out.shape[1])
+        for row in range(out.shape[0]):
+            table, total = tables[row], out[row, start:end]
+            total[:] = 0.0
+            for group in range(codes.shape[0]):
+                code = codes[group, start:end]
+                for i in range(total.size):
+                    total[i] += table[code[i]]
+
+
+@_compile("void(i8[::1], f8[::1], f8[::1], i8[::1], u2[::1], f8[::1], f8[:,::1], f8[::1])")
+def _add_moments(members, alpha, y, starts, columns, values, gram, product):
+    for m in range(members.size):
+        start, end = starts[members[m]], starts[members[m] + 1]
+        column, value = columns[start:end], values[start:end]
+        for p in range(column.size):
+            row, weighted = gram[column[p]], alpha[m] * value[p]
+            product[column[p]] += weighted * y[m]
+            for q in range(p + 1):
+                row[column[q]] += weighted * value[q]
+
+
+class Design:
+    """Predictors X (records, predictors), and the products of theirs that a sweep needs.
+
+    Columns of few values are taken together in groups within which few patterns occur: a product
+    is then a sum of looked-up values, one for each group. X'WX of predictors that are mostly 0 sums
+    over the others. Linear algebra does the rest.
+    """
+
+    def __init__(self, predictors):
+        self.X, self.XT = predictors, np.ascontiguousarray(predictors.T)
+        self.codes, self.patterns = _patterns(predictors)
+        self.sparse = len(self.XT) < 65_536 and 2 * np.count_nonzero(predictors) < predictors.size
+        if self.sparse:
+            rows, columns = np.nonzero(predictors)
+            self.columns, self.values = columns.astype(np.uint16), predictors[rows, columns]
+            self.starts = np.searchsorted(rows, np.arange(len(predictors) + 1))
+
+    def times(self, coefficients):
+        """Coefficients (m, predictors) times X', shape (m, records)."""
+        if self.codes is None:
+            return coefficients @ self.XT
+        out = np.empty((len(coefficients), self.X.shape[0]))
+        _look_up(np.ascontiguousarray(coefficients @ self.patterns.T), self.codes, out)
+        return out
+
+    def moments(self, members, alpha, y):
+        """Lower triangle of X'WX, and X'Wy, of the members (numbers, weights, responses)."""
+        if not self.sparse:
+            X = self.X[members]
+            weighted = X.T * alpha
+            return weighted @ X, weighted @ y
+        gram, product = np.zeros((self.X.shape[1],) * 2), np.zeros(self.X.shape[1])
+        _add_moments(
+            members, alpha, y, self.starts, self.columns, self.values, gram, product
+        )
+        return gram, product
+
+
+def _patterns(X, most=256):
+    """Rows of X as sums of rows of a table: their numbers (groups, records), and the table.
+
+    A group of columns has at most so many patterns. Both None if there is little to gain.
+    """
+    records, columns = X.shape
+    codes, tables, column, used = [], [], 0, 0
+    while column < columns:
+        first, code, size = column, np.zeros(records, dtype=np.int64), 1
+        while column < columns:
+            values, more = np.unique(X[:, column], return_inverse=True)
+            patterns, joint = np.unique(code * values.size + more, return_inverse=True)
+            if patterns.size > most:
+                break
+            code, size, column = joint, patterns.size, column + 1
+        if column == first:
+            return None, None
+        table = np.zeros((size, columns))
+        table[code, first:column] = X[:, first:column]
+        codes.append(code + used)
+        tables.append(table)
+        used += size
+    if 3 * len(codes) > columns or 2 * used > records or used > 65_535:
+        return None, None
+    return np.array(codes, dtype=np.uint16), np.concatenate(tables)
+
+
+# ---- passes -------------------------------------------------------------------------------------
+
+
+def exact_log_f(log_pi, log_density, rows=(), log_shares=None, densities=None):
+    """Log f by way of logs, with other mixture weights and densities of some components."""
+    joint = log_pi[:, None] + log_density
+    if len(rows):
+        joint[rows] = np.reshape(log_shares, (-1, 1)) + densities
+    return log_sum_exp(joint)
+
+
+@_compile("f8[:,::1](f8[::1], f8[:,::1], f8[::1])")
+def log_densities(y, means, sigma):
+    """Normal log-density of every record under every component."""
+    out = np.empty_like(means)
+    for k in range(sigma.size):
+        scale, constant = 1.0 / sigma[k], -math.log(sigma[k]) - 0.5 * LOG_2PI
+        for i in range(y.size):
+            standard = (y[i] - means[k, i]) * scale
+            out[k, i] = -0.5 * standard * standard + constant
+    return out
+
+
+@_compile("Tuple((f8[::1], f8[:,::1], f8[::1]))(f8[::1], f8[:,::1])")
+def reference(log_pi, log_density):
+    """New ``top``, ``scaled`` and log f of every record."""
+    top, log_f = np.empty(log_density.shape[1]), np.empty(log_density.shape[1])
+    scaled = np.empty_like(log_density)
+    for start in range(0, top.size, CHUNK):
+        end = min(start + CHUNK, top.size)
+        highest, total = top[start:end], log_f[start:end]
+        highest[:] = -np.inf
+        total[:] = 0.0
+        for k in range(log_pi.size):
+            density, share = log_density[k, start:end], log_pi[k]
+            for i in range(highest.size):
+                joint = share + density[i]
+                highest[i] = joint if joint > highest[i] else highest[i]
+        for k in range(log_pi.size):
+            density, term, share = log_density[k, start:end], scaled[k, start:end], log_pi[k]
+            for i in range(highest.size):
+                value = exp(share + density[i] - highest[i])
+                term[i] = value
+                total[i] += value
+        for i in range(highest.size):
+            total[i] = log(total[i]) + highest[i]
+    return top, scaled, log_f
+
+
+@_compile("i8[::1](f8[:,::1], f8[::1])")
+def draw_labels(scaled, uniforms):
+    """Labels by inverting their distributions."""
+    labels = np.zeros(uniforms.size, dtype=np.int64)
+    everyone = np.ones(scaled.shape[0], dtype=np.bool_)
+    limits, totals = np.empty(CHUNK), np.empty(CHUNK)
+    for start in range(0, uniforms.size, CHUNK):
+        end = min(start + CHUNK, uniforms.size)
+        limit, total = limits[: end - start], totals[: end - start]
+        uniform, label = uniforms[start:end], labels[start:end]
+        _sum_rows(total, scaled, start, end, everyone)
+        for i in range(limit.size):
+            limit[i] = uniform[i] * total[i]
+        total[:] = 0.0
+        for k in range(scaled.shape[0]):
+            row = scaled[k, start:end]
+            for i in range(limit.size):
+                total[i] += row[i]
+                label[i] += 1 if total[i] < limit[i] else 0
+    return labels
+
+
+def group_by_label(labels, alpha, components):
+    """Record numbers in the order of their labels; counts and sums of weights by component."""
+    # whole numbers of two bytes are sorted by counting
+    order = np.argsort(labels.astype(np.uint16), kind="stable")
+    count = np.bincount(labels, minlength=components)
+    return order, count, np.bincount(labels, alpha, minlength=components)
+
+
+@_compile("i8(i8[::1], f8[::1], f8[:,::1], f8[:,::1], f8[::1], f8[::1], f8[:,::1])")
+def _replace_terms(rows, log_shares, densities, scaled, top, log_f, new):
+    keep = np.ones(scaled.shape[0], dtype=np.bool_)
+    for j in range(rows.size):
+        keep[rows[j]] = False
+    wrong = 0
+    for start in range(0, top.size, CHUNK):
+        end = min(start + CHUNK, top.size)
+        total, high = log_f[start:end], top[start:end]
+        _sum_rows(total, scaled, start, end, keep)
+        for j in range(rows.size):
+            density, term, log_share = densities[j, start:end], new[j, start:end], log_shares[j]
+            for i in range(total.size):
+                value = exp(log_share + density[i] - high[i])
+                term[i] = value
+                total[i] += value
+        for i in range(total.size):
+            wrong += 0 if (total[i] > LOWEST) & (total[i] < HIGHEST) else 1
+            total[i] = log(total[i]) + high[i]
+    return wrong
+
+
+def replace_terms(rows, log_shares, densities, log_pi, log_density, scaled, top):
+    """Log f and ``scaled`` of ``rows`` with other log mixture weights and log-densities of these.
+
+    Both in the order of ``rows``.
+    """
+    log_f, new = np.empty(top.size), np.empty((rows.size, top.size))
+    if _replace_terms(rows, log_shares, densities, scaled, top, log_f, new):
+        log_f = exact_log_f(log_pi, log_density, rows, log_shares, densities)
+    return log_f, new
+
+
+@_compile("f8[::1](i8, f8[:,::1])")
+def rest_of(k, scaled):
+    """Sum of the other components' terms, scaled."""
+    rest = np.empty(scaled.shape[1])
+    keep = np.ones(scaled.shape[0], dtype=np.bool_)
+    keep[k] = False
+    for start in range(0, rest.size, CHUNK):
+        end = min(start + CHUNK, rest.size)
+        _sum_rows(rest[start:end], scaled, start, end, keep)
+    return rest
+
+
+@_compile(
+    "Tuple((f8, f8, i8))(f8, f8, f8[::1], f8[::1], f8[::1], f8[::1], f8[::1], f8[::1])"
+)
+def _move_component(factor, constant, residual, rest, top, members, everyone, log_f):
+    """New log f; sums over records of its weighted values and of weighted squares."""
+    squares, total, wrong = 0.0, 0.0, 0
+    for start in range(0, top.size, CHUNK):
+        end = min(start + CHUNK, top.size)
+        distance, others, high = residual[start:end], rest[start:end], top[start:end]
+        inside, weight, out = members[start:end], everyone[start:end], log_f[start:end]
+        # two loops, because one would need more registers than there are
+        for i in range(out.size):
+            square = distance[i] * distance[i]
+            value = others[i] + exp(factor * square + (constant - high[i]))
+            out[i] = value
+            squares += inside[i] * square
+            wrong += 0 if (value > LOWEST) & (value < HIGHEST) else 1
+        for i in range(out.size):
+            value = log(out[i]) + high[i]
+            out[i] = value
+            total += weight[i] * value
+    return squares, total, wrong
+
+
+def move_component(k, residual, sigma, rest, members, everyone, state):
+    """What a Metropolis decision needs to know of component k with other residuals and scale.
+
+    ``rest`` is what :func:`rest_of` returned, ``state`` log_pi, log_density, scaled, top.
+
+    Returns
+    -------
+    log_density : float
+        That of the component, summed over records with weights ``members``.
+    log_f : float
+        Log f, summed over records with weights ``everyone``.
+    log_f_by_record : (records,)
+    """
+    log_pi, log_density, _, top = state
+    factor, constant = -0.5 / sigma**2, -math.log(sigma) - 0.5 * LOG_2PI
+    log_f = np.empty(top.size)
+    squares, total, wrong = _move_component(
+        factor, log_pi[k] + constant, residual, rest, top, members, everyone, log_f
+    )
+    if wrong:
+        density = factor * residual**2 + constant
+        log_f = exact_log_f(log_pi, log_density, [k], log_pi[k], density)
+        total = everyone @ log_f
+    return factor * squares + constant * members.sum(), total, log_f
+
+
+@_compile(
+    "i8(i8, i8, f8, f8[:,::1], f8[:,::1], f8[::1], f8[::1], f8[::1], f8[::1])"
+)
+def _pair_terms(a, b, total, log_density, scaled, top, rest, first, second):
+    keep = np.ones(scaled.shape[0], dtype=np.bool_)
+    keep[a] = keep[b] = False
+    wrong = 0
+    for start in range(0, top.size, CHUNK):
+        end = min(start + CHUNK, top.size)
+        others, high = rest[start:end], top[start:end]
+        one, density_a = first[start:end], log_density[a, start:end]
+        two, density_b = second[start:end], log_density[b, start:end]
+        _sum_rows(others, scaled, start, end, keep)
+        for i in range(others.size):
+            one[i] = exp(total + density_a[i] - high[i])
+            two[i] = exp(total + density_b[i] - high[i])
+            largest = others[i] + one[i] + two[i]
+            wrong += 0 if (largest > 1e-150) & (largest < 1e150) else 1
+    return wrong
+
+
+def pair_terms(pair, total, log_pi, log_density, scaled, top):
+    """f_i without a pair, and the pair's terms if each had all its mixture weight exp(total).
+
+    All three (records,), each record divided by a factor of its own.
+    """
+    terms = np.empty((3, top.size))
+    if _pair_terms(pair[0], pair[1], total, log_density, scaled, top, *terms):
+        others = log_density.copy()
+        others[pair] = -np.inf
+        rest, both = exact_log_f(log_pi, others), total + log_density[pair]
+        top = np.maximum(rest, both.max(axis=0))
+        return np.exp(rest - top), *np.exp(both - top)
+    return terms
+
+
+@_compile("f8(f8, f8, f8[::1], f8[::1], f8[::1], f8[::1])")
+def share_log_density(x, prior_count, alpha, rest, first, second):
+    """Log-density of x = log(u / (1 - u)), where u is the share of the first of a pair."""
+    # log(1 + exp(|x|)) is |x| more than this
+    small = math.log1p(math.exp(-abs(x)))
+    high = math.exp(-small)
+    low = math.exp(-small - abs(x))
+    u, v = (high, low) if x > 0 else (low, high)
+    total = 0.0
+    for i in range(alpha.size):
+        total += alpha[i] * log(rest[i] + u * first[i] + v * second[i])
+    return total - prior_count * (2.0 * small + abs(x))
