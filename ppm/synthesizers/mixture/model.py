@@ -414,11 +414,10 @@ class _Chain:
     def __init__(self, model, weights, censor, draws, seed, start, groups):
         # a record of weight 0 has the factor 1
         active = weights > 0
-        response = model.response[active]
         kind, limits = (Sampler, {}) if censor is None else (CensoredSampler, {"censor": censor})
         self.sampler = kind(
-            response, model.predictors[active], weights[active], model.components, model.prior,
-            model.blocks, np.random.default_rng(seed), **limits,
+            model.response[active], model.predictors[active], weights[active], model.components,
+            model.prior, model.blocks, np.random.default_rng(seed), **limits,
         )
         self.sampler.start(start, groups)
         self.bounded, self.corrected = censor is not None, self.sampler.corrected
@@ -429,8 +428,7 @@ class _Chain:
         self.warmup, self.thin, self.number = model.warmup, model.thin, 0
         self.left = model.warmup + draws * model.thin
         # a scale of the response, above 0
-        response = model.response
-        self.spread = np.ptp(response) or np.abs(response).max() or 1.0
+        self.spread = np.ptp(model.response) or np.abs(model.response).max() or 1.0
 
     def sweep(self):
         """One sweep: the draw to keep, or None."""

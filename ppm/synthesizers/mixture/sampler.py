@@ -99,12 +99,6 @@ class Sampler:
         """Recompute log f, and the terms of f scaled by the largest, from log N_k."""
         self.top, self.scaled, self.log_f = passes.reference(self.log_pi, self.log_density)
 
-    def update_terms(self, rows):
-        """As :meth:`update_reference` where only the mixture weights of some rows changed."""
-        self.log_f, self.scaled[rows] = passes.replace_terms(
-            rows, self.log_pi[rows], self.log_density[rows], *self.terms()
-        )
-
     def terms(self):
         """What the passes over the records read, in the order of their arguments."""
         return self.log_pi, self.log_density, self.scaled, self.top
@@ -179,18 +173,20 @@ class Sampler:
         With the sum of both held, their prior is that of a Beta(a/K, a/K) share u. The variable is
         log(u / (1 - u)), hence :math:`u^{a/K} (1 - u)^{a/K}` with its Jacobian.
         """
-        rng = self.rng
+        rng, prior_count = self.rng, self.concentration / self.K
         order = rng.permutation(self.K)
         for pair in order[: 2 * (self.K // 2)].reshape(-1, 2):
             total = np.logaddexp(*self.log_pi[pair])
             # this depends on nothing that the move changes, so leaving pairs out is allowed
             if total < SMALLEST_PAIR:
                 continue
-            target = self.share_target(pair, total)
+            terms = passes.pair_terms(pair, total, *self.terms())
 
-            def log_density(x, target=target):
+            def log_density(x, terms=terms):
                 # the interval bounds the steps outwards where the prior is all there is
-                return -np.inf if abs(x) > 40.0 else target(x)
+                if abs(x) > 40.0:
+                    return -np.inf
+                return passes.share_log_density(x, prior_count, self.alpha, *terms)
 
             x = self.log_pi[pair[0]] - self.log_pi[pair[1]]
             if not np.isfinite(log_density(x)):
@@ -199,13 +195,9 @@ class Sampler:
             wide = np.exp(total) * self.alpha.sum() < 5.0
             x = slice_draw(x, log_density, rng, width=20.0 if wide else 2.0)
             self.log_pi[pair] = total - np.logaddexp(0.0, [-x, x])
-            self.update_terms(pair)
-
-    def share_target(self, pair, total):
-        """Log-density of how a pair shares its mixture weight, as a function of x."""
-        terms = passes.pair_terms(pair, total, *self.terms())
-        prior_count = self.concentration / self.K
-        return lambda x: passes.share_log_density(x, prior_count, self.alpha, *terms)
+            self.log_f, self.scaled[pair] = passes.replace_terms(
+                pair, self.log_pi[pair], self.log_density[pair], *self.terms()
+            )
 
     # ---- moves given the labels -----------------------------------------------------------
 
@@ -306,10 +298,11 @@ class Sampler:
 
         here = inside @ self.log_density[k] - self.rest_alpha @ self.log_f
         for step, by, threshold in zip(steps, moved, self.thresholds(len(steps)), strict=False):
-            there, log_f = at(residual - by, sigma)
+            proposal = residual - by
+            there, log_f = at(proposal, sigma)
             # a ratio that is not a number is a rejection
             if there - here >= threshold:
-                here, self.log_f, residual = there, log_f, residual - by
+                here, self.log_f, residual = there, log_f, proposal
                 self.beta[k] += step
                 self.accepted[0] += 1
         sigma = self.propose_sigma(k, residual[members], self.alpha[members])
