@@ -123,8 +123,8 @@ class FiniteMixture:
     records agree, as incomes of 0 do, they can, and :meth:`fit` then ends with an error. Under
     limits terms are bounded, and every database has a fit.
 
-    Numba compiles the passes over the records when this class is first used, which takes half a
-    minute, and keeps the result in a file for later processes if there is a folder for it.
+    Numba compiles the passes over the records when this class is first used, which takes some
+    seconds, and keeps the result in a file for later processes if there is a folder for it.
 
     Examples
     --------
