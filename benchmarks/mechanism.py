@@ -60,8 +60,9 @@ def worker(way, name, records, draws):
 
     import ppm
 
-    # imports PyMC's part of the library
-    _ = ppm.PyMCSynthesizer
+    if way == "mechanism":
+        # imports PyMC's part of the library, after which nothing that is compiled is kept in files
+        _ = ppm.PyMCSynthesizer
     model = MODELS[name](records, np.random.default_rng(7))
     made = []
 

@@ -133,15 +133,6 @@ def by_definition(weights, log_lik):
     }
 
 
-@pytest.fixture(scope="module")
-def no_compiler():
-    """No C compiler for PyTensor, as in the library: few functions are called often enough."""
-    import pytensor
-
-    with pytensor.config.change_flags(cxx=""):
-        yield
-
-
 class Notebooks:
     """The notebooks as nbmake executed them, each once for all tests and processes."""
 

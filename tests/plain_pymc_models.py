@@ -1,8 +1,6 @@
-"""The paper's two synthesizers as one writes them in PyMC.
+"""The paper's finite mixture as one writes it in PyMC, with its weights in it.
 
-The Gamma-Poisson is a plain model, whose records :class:`ppm.PyMCSynthesizer` weights. The finite
-mixture has its weights in it: a route to the pseudo posterior that shares no line with the
-library's.
+A route to the pseudo posterior that shares no line with the library's.
 """
 
 import numpy as np
@@ -24,14 +22,6 @@ DEFAULTS = {
     "residual_df": 3.0,
     "residual_scale": 1.0,
 }
-
-
-def gamma_poisson(counts, *, shape=0.001, rate=0.001):
-    """Poisson counts with a Gamma prior of their mean: the model of :class:`ppm.GammaPoisson`."""
-    with pm.Model() as model:
-        mu = pm.Gamma("mu", alpha=shape, beta=rate)
-        pm.Poisson("counts", mu, observed=np.asarray(counts))
-    return model
 
 
 def finite_mixture(response, predictors, *, components=10, weights=None, **prior):

@@ -122,11 +122,6 @@ class PyMCSynthesizer:
         self.model, self._smooth, self._plain = copies
         self._read, self._checked = None, False
         responses = self.model.responses
-        pymc_weights.check_drawn(
-            self.model, self._plain, [self.model[r.variable] for r in responses],
-            "{} cannot be drawn from, so that nothing could be released: give its CustomDist "
-            "random= or dist=",
-        )  # fmt: skip
         self.records, self.responses = responses[0].records, tuple(r.name for r in responses)
 
     def fit(self, weights=None, *, draws=1000, random_seed=None, progress=False, censor=None):
@@ -153,9 +148,8 @@ class PyMCSynthesizer:
         """
         draws = check_count("draws", draws)
         weights = np.ones(self.records) if weights is None else weights
-        weights = check_weights(weights, self.records)
         model = self._limited(censor)
-        model.alpha.set_value(weights)
+        model.alpha.set_value(check_weights(weights, self.records))
         try:
             trace = pm.sample(
                 draws, tune=self.warmup, chains=self.chains, model=model,
@@ -166,13 +160,10 @@ class PyMCSynthesizer:
                 progressbar=progress, quiet=not progress, compute_convergence_checks=progress,
             )  # fmt: skip
         except RuntimeError:
-            # PyMC's SamplingError is one, and so is what nutpie raises: its message names no
-            # record, but log-densities that one record may determine
-            if censor is None:
-                self._name_impossible_record()
-            raise
+            # PyMC's and nutpie's messages hold log-densities, which one record may determine
+            raise ValueError(self._what_is_impossible()) from None
         posterior, statistics = (trace[g].to_dataset() for g in ("posterior", "sample_stats"))
-        if dict(posterior.sizes)["draw"] < draws:
+        if posterior.sizes["draw"] < draws:
             # nutpie hands back what it has when it is interrupted
             raise KeyboardInterrupt
         log_lik = self.log_likelihood_at(posterior)
@@ -189,13 +180,14 @@ class PyMCSynthesizer:
         self.model.limits.set_value(np.array(limits))
         return self._smooth if censor is not None and censor.smooth else self.model
 
-    def _name_impossible_record(self):
+    def _what_is_impossible(self):
         terms = pymc_weights.at_start(self.model, self.model.logp(sum=False)[0])
-        for record in np.flatnonzero(~np.isfinite(terms))[:1]:
-            raise ValueError(
-                f"record {record} is impossible at the model's initial values: correct it or the "
-                "model, set initval=, or give it weight 0"
-            ) from None
+        wrong = np.flatnonzero(~np.isfinite(terms))
+        what = f"record {wrong[0]}" if wrong.size else "the prior or a gradient"
+        return (
+            f"{what} is impossible at the model's initial values: correct it or the model, set "
+            "initval=, or give the record weight 0"
+        )
 
     def log_likelihood(self, fit):
         """Log-likelihood of every record at every draw of a fit, an array (chain, draw, record)."""

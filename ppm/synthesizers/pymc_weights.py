@@ -19,6 +19,8 @@ from pymc.model.transform.optimization import freeze_dims_and_data
 from pymc.util import locally_cachedmethod
 from pytensor.compile import Mode, SharedVariable
 from pytensor.compile.builders import OpFromGraph
+from pytensor.graph.basic import Constant
+from pytensor.graph.replace import clone_replace
 from pytensor.graph.rewriting.basic import dfs_rewriter, node_rewriter
 from pytensor.graph.rewriting.db import RewriteDatabaseQuery
 from pytensor.graph.traversal import ancestors, toposort
@@ -81,6 +83,10 @@ def weighted(model, public_potentials):
     initial, copy.rvs_to_initial_values = copy.rvs_to_initial_values, {}
     plain = remove_value_transforms(copy)
     plain.__class__, plain.responses, plain.potentials = FrozenModel, copy.responses, []
+    for response in copy.responses:
+        failed = failed_draw(copy, plain, copy[response.variable])
+        _refuse(isinstance(failed, NotImplementedError), f"{response.name} cannot be drawn, and "
+                "nothing could be released: give its CustomDist random= or dist=")
     copy.rvs_to_initial_values, records = initial, copy.responses[0].records
     copy.alpha = pytensor.shared(np.ones(records), name="record_weights", shape=(records,))
     copy.limits = pytensor.shared(np.array([-np.inf, np.inf]), name="record_limits", shape=(2,))
@@ -100,17 +106,14 @@ def _responses(model, names):
     only = ", only potentials" if model.potentials else ""
     _refuse(not names, f"model has no observed variable{only}: give its response observed=data")
     _refuse(not model.continuous_value_vars,
-            "model has no continuous parameter: sum discrete ones out, as by pm.Mixture"
-            )  # fmt: skip
+            "model has no continuous parameter: sum discrete ones out, as by pm.Mixture")
     parts = ancestors([*model.basic_RVs, *model.potentials])
     shared = [x for x in parts if isinstance(x, SharedVariable) and hasattr(x.type, "ndim")]
     _refuse(shared, "model holds a pytensor.shared variable, which may change: use pm.Data")
     found = [_response(model, model[name]) for name in names]
-    lengths = {response.name: response.records for response in found}
-    listed = ", ".join(f"{name} has {length}" for name, length in lengths.items())
-    _refuse(len({*lengths.values()}) > 1,
-            f"responses have different lengths ({listed}): give each one row per record"
-            )  # fmt: skip
+    listed = ", ".join(f"{response.name} has {response.records}" for response in found)
+    _refuse(len({response.records for response in found}) > 1,
+            f"responses have different lengths ({listed}): give each one row per record")
     return found
 
 
@@ -119,15 +122,15 @@ def _response(model, variable):
     whole, kind = name.removesuffix("_observed"), type(variable.owner.op).__name__
     drawn = any(isinstance(x, SharedVariable) for x in ancestors([value]))
     _refuse(drawn or kind == "MinibatchRandomVariable",
-            f"{name} is a minibatch or has total_size: give it all records instead")  # fmt: skip
-    _refuse(kind == "PartialObservedRV", f"{whole} has missing values that PyMC cannot separate "
-            "from the observed ones: leave those records out")  # fmt: skip
+            f"{name} is a minibatch or has total_size: give it all records instead")
+    _refuse(kind == "PartialObservedRV",
+            f"{whole} has missing values that PyMC cannot separate: leave those records out")
     data = value.eval(mode="FAST_COMPILE")
     _refuse(not np.shape(data) or not np.size(data),
-            f"{name} must be observed as an array with one row per record")  # fmt: skip
+            f"{name} must be observed as an array with one row per record")
     term = at_start(model, model.logp([variable], jacobian=False, sum=False)[0])
-    _refuse(np.shape(term)[:1] != data.shape[:1], f"{name} has one density for all its {len(data)} "
-            "rows together: write it with one term per record")  # fmt: skip
+    _refuse(np.shape(term)[:1] != data.shape[:1],
+            f"{name} has one density for all its {len(data)} rows together: write one per record")
     full, rest = model.named_vars.get(whole), model.named_vars.get(f"{whole}_unobserved")
     if whole == name or full is None or variable not in ancestors([full]):
         return Response(name, name, None, len(data))
@@ -147,18 +150,16 @@ def at_start(model, graph):
 
 def _check_potentials(model, public):
     """Refuse potentials that hold records, and those that nobody vouches for."""
-    names = sorted(variable.name for variable in model.potentials)
+    names = [variable.name for variable in model.potentials]
     _refuse(isinstance(public, str) or not {*public} <= {*names},
-            "public_potentials must be a list of the model's potentials; got "
-            f"{shown(public)}; accepted: {', '.join(names) or 'none'}")  # fmt: skip
+            f"public_potentials must be a list from {names}; got {shown(public)}")
     observed = model.observed_RVs
     reached = _reached(model.potentials, {*observed, *_data(model, observed)})
-    for potential in model.potentials:
-        name = potential.name
+    for potential, name in zip(model.potentials, names, strict=True):
         _refuse(potential in reached, f"potential {name} depends on a response, where records are "
-                "neither weighted nor bounded: use a distribution with observed=")  # fmt: skip
+                "neither weighted nor bounded: use a distribution with observed=")
         _refuse(name not in public, f"potential {name} may hold records, or make a prior improper: "
-                f'say public_potentials=["{name}"] to ppm.PyMCSynthesizer if not')  # fmt: skip
+                f'say public_potentials=["{name}"] to ppm.PyMCSynthesizer if not')
 
 
 # ---- what a record's term is computed from -------------------------------------------------------
@@ -213,10 +214,10 @@ def _apart(part, records):
         return done[x]
 
     def rewrite(x):
-        if x.owner is None:
+        if isinstance(x, Constant):
             leaves.append(x)
             return x
-        op, inputs, own = x.owner.op, x.owner.inputs, _own_inputs(x)
+        op, inputs, own = (x.owner.op, x.owner.inputs, _own_inputs(x)) if x.owner else (None, [], 0)
         if type(op).__name__ == "CheckParameterValue":
             return checked(op, rewritten(inputs[0]), _conditions(inputs[1]))
         if own:
@@ -291,39 +292,37 @@ def _own_inputs(x):
     return len(node.inputs) if all_inputs else int(first_input)
 
 
-def check_drawn(model, plain, variables, message):
-    """Refuse variables that cannot be drawn, given the parameters at their initial values."""
+def failed_draw(model, plain, variable):
+    """What drawing a variable ends with if it fails, the parameters at their initial values."""
     start = plain.initial_point()
-    for variable in variables:
-        given = [(v, start[v.name]) for v in model.free_RVs if v is not variable]
-        try:
-            pm.draw(variable, mode="FAST_COMPILE", givens=given, on_unused_input="ignore")
-        except NotImplementedError:
-            raise ValueError(message.format(variable.name)) from None
+    given = {v: pt.constant(start[v.name]) for v in model.free_RVs if v is not variable}
+    try:
+        pm.draw(clone_replace(variable, given, rebuild_strict=False), mode="FAST_COMPILE")
+    except Exception as error:
+        return error
 
 
 def check_strict(model, plain):
     """Refuse an improper prior, which limits leave so, and a record in more than its own term."""
     alone = "with censor, a record must act through its own term only"
     responses = [model[response.variable] for response in model.responses]
-    check_drawn(model, plain, model.free_RVs, "the prior of {} is improper, which censored terms "
-                "cannot change, or cannot be drawn from: give it a prior with total probability 1"
-                )  # fmt: skip
     data = _data(model, responses)
     priors = model.logp(model.free_RVs, jacobian=True, sum=False)
     for variable, prior in zip(model.free_RVs, priors, strict=True):
         reached = _reached([variable, prior], {*data, *responses})
         _refuse({variable, prior} & reached,
-                f"the prior of {variable.name} depends on observed values: {alone}")  # fmt: skip
+                f"the prior of {variable.name} depends on observed values: {alone}")
+        _refuse(failed_draw(model, plain, variable), f"the prior of {variable.name} is improper, "
+                "which limits cannot change, or cannot be drawn from: give it a proper one")
     _, sources = by_record(model)
     for own, variable, (shared, leaves) in zip(model.responses, responses, sources, strict=True):
         aligned = [model[r.variable] for r in model.responses if np.array_equal(r.rows, own.rows)]
         others = (data - _data(model, aligned)).intersection(leaves)
-        _refuse(others or _reached(shared, data).intersection(shared), "a record's term of "
-                f"{own.variable} holds observed values of other records, or in a way that cannot "
-                f"be told from it: {alone}")  # fmt: skip
+        _refuse(others or _reached(shared, data).intersection(shared),
+                f"a record's term of {own.variable} holds observed values of other records, or in "
+                f"a way that cannot be told from it: {alone}")
         _refuse(variable in _reached([variable], data), f"{own.variable} is drawn with observed "
-                f"values, which a release would hold: {alone}")  # fmt: skip
+                f"values, which a release would hold: {alone}")
 
 
 # ---- reading log-likelihoods ---------------------------------------------------------------------

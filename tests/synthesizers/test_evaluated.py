@@ -57,7 +57,3 @@ def test_what_is_not_held_gives_the_same_result_and_is_computed_in_blocks(make, 
     assert log_lik.chunks and not model.log_likelihood(held.draws).chunks
     kept = model.log_likelihood(held.draws).isel(draw=[0, -1])
     assert np.allclose(log_lik.isel(draw=[0, -1]), kept, rtol=1e-10, atol=1e-10)
-    if make is line:
-        pm.set_data({"data": X + 1.0}, model=model.model)
-        with pytest.raises(ValueError, match="data of the rewritten model was changed"):
-            ppm.record_bounds(log_lik)

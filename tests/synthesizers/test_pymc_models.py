@@ -1,54 +1,15 @@
-"""The PyMC route against closed forms and against our sampler of the same pseudo posterior."""
+"""NUTS on a plain PyMC model against our sampler of the same pseudo posterior."""
 
 import arviz as az
 import numpy as np
 import pymc as pm
 import pytest
 import xarray as xr
-from plain_pymc_models import finite_mixture, fit_by_nuts, gamma_poisson
+from plain_pymc_models import finite_mixture, fit_by_nuts
 from scipy import stats
 
 import ppm
 from ppm.synthesizers.mixture import model as mixture_model
-
-pytestmark = pytest.mark.usefixtures("no_compiler")
-
-
-# ---- Gamma-Poisson: known in closed form ------------------------------------------------------
-
-COUNTS = np.array([3, 5, 4, 6, 20, 2, 3, 7])
-COUNT_WEIGHTS = np.array([1.0, 0.8, 0.9, 0.5, 0.0, 0.7, 1.0, 0.3])
-
-
-@pytest.fixture(scope="module")
-def counts_synthesizer():
-    return ppm.PyMCSynthesizer(gamma_poisson(COUNTS, shape=2.0, rate=0.5), target_accept=0.95)
-
-
-def distance(draws, exact):
-    """Largest distance of mean, standard deviation and a quantile, in Monte Carlo errors."""
-    return max(
-        abs(float(draws.mean()) - exact.mean()) / float(az.mcse(draws)),
-        abs(float(draws.std()) - exact.std()) / float(az.mcse(draws, method="sd")),
-        abs(float(draws.quantile(0.9)) - exact.ppf(0.9))
-        / float(az.mcse(draws, method="quantile", prob=0.9)),
-    )
-
-
-@pytest.mark.parametrize("weights", [np.ones(8), COUNT_WEIGHTS], ids=["equal", "unequal"])
-def test_gamma_poisson_agrees_with_the_closed_form(counts_synthesizer, weights):
-    fit = counts_synthesizer.fit(weights, draws=2000, random_seed=1)
-    mu = fit["posterior"]["mu"]
-    closed = ppm.GammaPoisson(COUNTS, shape=2.0, rate=0.5)
-    assert distance(mu, closed.posterior(weights)) < 4.0
-    # the check sees weights that are ignored, and weights where there should be none
-    others = COUNT_WEIGHTS if np.all(weights == 1) else np.ones(8)
-    assert distance(mu, closed.posterior(others)) > 10.0
-    # unweighted, also for the record of weight 0
-    log_lik = counts_synthesizer.log_likelihood(fit)
-    expected = stats.poisson.logpmf(COUNTS, mu.values[..., None])
-    np.testing.assert_allclose(log_lik, expected, rtol=1e-9)
-
 
 # ---- finite mixture: two routes to one pseudo posterior ----------------------------------------
 
