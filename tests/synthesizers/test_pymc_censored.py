@@ -5,18 +5,9 @@ import pymc as pm
 import pytensor
 import pytensor.tensor as pt
 import pytest
+import test_pymc_any_model as family
 from scipy.integrate import trapezoid
-from test_pymc_any_model import (
-    FAMILY,
-    RECORDS,
-    WEIGHTS,
-    model_of,
-    of_family,
-    pieces,
-    points,
-    rows_of,
-    two_responses,
-)  # fmt: skip
+from test_pymc_any_model import FAMILY, RECORDS, WEIGHTS, drawn, model_of, of_family, pieces, points
 
 import ppm
 from ppm.synthesizers.pymc_model import PyMCSynthesizer
@@ -44,7 +35,7 @@ def definition(write, censor):
     model, total = model_of(write), pt.zeros(RECORDS)
     parts = model.logp(vars=model.observed_RVs, sum=False)
     for variable, part in zip(model.observed_RVs, parts, strict=True):
-        rows = total[rows_of(write, variable.name)]
+        rows = total[family.rows_of(write, variable.name)]
         total = pt.inc_subtensor(rows, part.sum(axis=tuple(range(1, part.ndim))))
     weighted, half = WEIGHTS * total, censor.width / 2
     if censor.smooth:
@@ -82,7 +73,7 @@ def test_density_and_gradient_of_any_model_are_those_of_the_definition(write, ce
 
 
 def test_several_responses_of_a_record_are_one_term():
-    limited = PyMCSynthesizer(model_of(two_responses))._limited(CENSORS[0])
+    limited = PyMCSynthesizer(model_of(family.two_responses))._limited(CENSORS[0])
     terms = limited.compile_fn(limited.logp(sum=False)[0], inputs=limited.value_vars)
     # two terms a record would move twice as far
     far = {name: value + 50.0 for name, value in limited.initial_point().items()}
@@ -97,10 +88,6 @@ X = np.r_[np.linspace(-1.0, 0.5, 6), 3.0]
 def root(value, mean):
     # no number for values above the mean, and its slope neither
     return pt.sqrt(mean - value) - mean
-
-
-def drawn(*parameters, rng=None, size=None):
-    return rng.normal(size=size)
 
 
 def overflow(x, mu):
