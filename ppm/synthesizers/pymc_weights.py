@@ -6,7 +6,6 @@ the home folder, and their source in the temporary folder.
 """
 
 import functools
-import math
 from typing import NamedTuple
 
 import numpy as np
@@ -19,15 +18,12 @@ from pymc.model.transform.optimization import freeze_dims_and_data
 from pymc.util import locally_cachedmethod
 from pytensor.compile import Mode, SharedVariable
 from pytensor.compile.builders import OpFromGraph
-from pytensor.graph.basic import Constant
-from pytensor.graph.replace import clone_replace
-from pytensor.graph.rewriting.basic import dfs_rewriter, node_rewriter
-from pytensor.graph.rewriting.db import RewriteDatabaseQuery
-from pytensor.graph.traversal import ancestors, toposort
+from pytensor.graph import Constant, RewriteDatabaseQuery, ancestors, clone_replace, node_rewriter
+from pytensor.graph.rewriting.basic import dfs_rewriter
+from pytensor.graph.traversal import toposort
 from pytensor.link import utils
 from pytensor.link.numba import cache
-from pytensor.scalar.basic import Add, Cast, Mul
-from pytensor.tensor.elemwise import CAReduce, Elemwise
+from pytensor.tensor.elemwise import CAReduce
 
 from ppm._validation import shown
 from ppm.censoring import limited
@@ -278,28 +274,29 @@ def _own_inputs(x):
     if isinstance(op, CAReduce) or name in ("Softmax", "LogSoftmax", "LogSumExp"):
         axes = np.atleast_1d(0 if op.axis is None else op.axis)
         return int(np.all(axes % node.inputs[0].ndim != 0))
-    all_inputs = (
+    all_of_them = (
         name in ("Elemwise", *_ELEMENTWISE)
         or (name == "Blockwise" and op.batch_ndim(node) > 0)
         or (name == "Join" and op.axis not in (0, -x.ndim))
     )
-    first_input = (
+    the_first = (
         name == "CheckParameterValue"
         or (name == "DimShuffle" and op.new_order[:1] == (0,))
         or (name == "Subtensor" and op.idx_list[:1] == (slice(None),))
         or (name == "Alloc" and node.inputs[0].ndim == x.ndim)
     )
-    return len(node.inputs) if all_inputs else int(first_input)
+    return len(node.inputs) if all_of_them else int(the_first)
 
 
 def failed_draw(model, plain, variable):
     """What drawing a variable ends with if it fails, the parameters at their initial values."""
-    start = plain.initial_point()
-    given = {v: pt.constant(start[v.name]) for v in model.free_RVs if v is not variable}
-    try:
-        pm.draw(clone_replace(variable, given, rebuild_strict=False), mode="FAST_COMPILE")
-    except Exception as error:
-        return error
+    with pytensor.config.change_flags(mode="FAST_COMPILE"):
+        start = plain.initial_point()
+        given = {v: pt.constant(start[v.name]) for v in model.free_RVs if v is not variable}
+        try:
+            pm.draw(clone_replace(variable, given, rebuild_strict=False))
+        except Exception as error:
+            return error
 
 
 def check_strict(model, plain):
@@ -354,7 +351,7 @@ def reader(plain):
     function = plain.compile_fn(total, mode=IN_NUMPY, **settings)
     nodes, records = function.f.maker.fgraph.toposort(), plain.responses[0].records
     shapes = [node.outputs[0].type.shape for node in nodes]
-    numbers = sum(math.prod(n or records for n in shape) for shape in shapes)
+    numbers = sum(np.prod([n or records for n in shape]) for shape in shapes)
     if numbers <= FEW_NUMBERS and all(_by_array(node.op, len(node.inputs)) for node in nodes):
         return function
     return plain.compile_fn(total, **settings)
@@ -362,6 +359,6 @@ def reader(plain):
 
 def _by_array(op, inputs):
     """Whether NumPy works on whole arrays; in some operations PyTensor calls Python per number."""
-    spec = getattr(op, "nfunc_spec", None)
-    ufunc = spec is not None and spec[1] == inputs
-    return not isinstance(op, Elemwise) or ufunc or isinstance(op.scalar_op, Add | Cast | Mul)
+    if type(op).__name__ != "Elemwise" or type(op.scalar_op).__name__ in ("Add", "Cast", "Mul"):
+        return True
+    return op.nfunc_spec is not None and op.nfunc_spec[1] == inputs
