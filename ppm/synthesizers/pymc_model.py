@@ -24,8 +24,8 @@ class PyMCSynthesizer:
     Parameters
     ----------
     model : pymc.Model
-        A model with one or more observed variables, whose first dimension is the record. Several
-        responses of the same length belong to the same records: their terms are added.
+        A model with one or more observed variables, whose first dimension is the record. The terms
+        of several responses of the same length are added.
     chains : int, default 2
         Number of chains. PyMC's own sampler runs them one after another.
     warmup : int, default 1000
@@ -36,35 +36,30 @@ class PyMCSynthesizer:
         Names of the model's potentials, such as a map's neighbourhoods. By naming one you vouch
         that it holds nothing confidential, and with ``censor`` that it leaves every prior proper.
     nuts_sampler : {"pymc", "nutpie"}, default "pymc"
-        Whose NUTS ``pymc.sample`` uses.
+        Whose NUTS ``pymc.sample`` uses. Nutpie compiles more slowly, and once per fit, and draws
+        faster, its chains side by side: prefer it for fits that take minutes. PyMC gives it a seed
+        of 30 bits only.
 
     Attributes
     ----------
     model : pymc.Model
-        The copy, with the weights of the latest fit and no limits. Its data cannot be changed.
+        The copy, with the weights and limits of the latest fit. Its data cannot be changed.
     responses : tuple of str
         Names of the responses.
-
-    Raises
-    ------
-    ValueError
-        If the model has no by-record likelihood: no observed variable, a likelihood written as a
-        potential, responses of different lengths, one density for all records together (a random
-        walk), minibatches, missing values in a response whose observed part PyMC cannot separate;
-        if a potential is not named or depends on a response; if all parameters are discrete; if a
-        response cannot be drawn, as a ``CustomDist`` without ``random``.
 
     Notes
     -----
     Savitsky, Williams and Hu (2022), section 3: :math:`\prod_i p(x_i \mid \theta)^{\alpha_i}`
-    takes the place of the likelihood. What a potential says of the records would be neither
-    weighted nor bounded, so that a model is refused unless ``public_potentials`` names all of its
-    potentials, and always if one depends on a response. Nor is a record's value weighted or bounded
-    where the model uses it as a plain number, such as last month's value in the mean of this
-    month's. Missing entries of a masked response are imputed as parameters. A record contributes
-    its observed entries only; one with none has log-likelihood 0.
+    takes the place of the likelihood. A model without such a product is refused: no observed
+    variable, responses of different lengths, one density for all records (a random walk),
+    minibatches. So is one with a potential that is not named or depends on a response, whose
+    records would be neither weighted nor bounded; with discrete parameters only; with a response
+    that cannot be drawn. A record's value is neither weighted nor bounded where the model uses it
+    as a plain number, such as last month's value in the mean of this month's.
 
-    A record with weight exactly 0 contributes nothing, not even where its log-likelihood is -inf.
+    Missing entries of a masked response are imputed as parameters. A record contributes its
+    observed entries only; one with none has log-likelihood 0. A record with weight exactly 0
+    contributes nothing, not even where its log-likelihood is -inf.
 
     With ``censor`` the weighted log-likelihood of a record, all its responses together, is taken
     between the limits as one term, and NaN counts as the lower limit. A fit then refuses every
@@ -83,17 +78,13 @@ class PyMCSynthesizer:
     PyMC moves discrete parameters, and all of a density without a gradient, by steps of its own,
     which easily stick: sum them out where you can.
 
-    A fit holds the draws of the parameters, and the log-likelihood of every record at every draw
-    only where it takes 256 MiB or less (``ppm.synthesizers.evaluated.HELD``). A larger one is
-    computed from the draws in blocks each time it is read, so that memory does not grow with draws
-    times records; it cannot be pickled before ``.load()``.
+    A fit holds the log-likelihood of every record at every draw only where it takes 256 MiB or less
+    (``ppm.synthesizers.evaluated.HELD``). A larger one is computed from the draws in blocks each
+    time it is read; it cannot be pickled before ``.load()``.
 
     Once this class is imported, everything that PyTensor compiles in the process stays in memory,
-    a ``pm.sample`` of your own included. Before, that leaves observed values in files: see
-    :func:`ppm.disclosure.output_table`.
-
-    Nutpie compiles more slowly, once per fit, and samples faster, its chains side by side: prefer
-    it for fits that take minutes. PyMC hands it a seed of 30 bits only.
+    a ``pm.sample`` of your own included. Without it, such a call leaves observed values in files:
+    see :func:`ppm.disclosure.output_table`.
 
     Examples
     --------

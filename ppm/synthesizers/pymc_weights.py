@@ -202,14 +202,10 @@ def by_record(model):
 
 def _apart(part, records):
     """A density row by row, what the rows share, and the arrays whose own rows they hold."""
-    done, shared, leaves = {}, [], []
+    shared, leaves = [], []
 
+    @functools.cache
     def rewritten(x):
-        if x not in done:
-            done[x] = rewrite(x)
-        return done[x]
-
-    def rewrite(x):
         if isinstance(x, Constant):
             leaves.append(x)
             return x
@@ -352,13 +348,14 @@ def reader(plain):
     nodes, records = function.f.maker.fgraph.toposort(), plain.responses[0].records
     shapes = [node.outputs[0].type.shape for node in nodes]
     numbers = sum(np.prod([n or records for n in shape]) for shape in shapes)
-    if numbers <= FEW_NUMBERS and all(_by_array(node.op, len(node.inputs)) for node in nodes):
+    if numbers <= FEW_NUMBERS and all(map(_by_array, nodes)):
         return function
     return plain.compile_fn(total, **settings)
 
 
-def _by_array(op, inputs):
+def _by_array(node):
     """Whether NumPy works on whole arrays; in some operations PyTensor calls Python per number."""
+    op = node.op
     if type(op).__name__ != "Elemwise" or type(op.scalar_op).__name__ in ("Add", "Cast", "Mul"):
         return True
-    return op.nfunc_spec is not None and op.nfunc_spec[1] == inputs
+    return op.nfunc_spec is not None and op.nfunc_spec[1] == len(node.inputs)
