@@ -16,7 +16,7 @@ _NEIGHBOUR = (
 )
 _ALWAYS = (
     "the number of records, and values that are released unchanged",
-    "answers that imputation or top-coding spread to other records: ε covers a record's value in "
+    "answers that imputation or top-coding spread to other records: a record's value is that in "
     "the edited table",
 )
 _SEED = "anyone who knows or guesses the seed"

@@ -78,13 +78,11 @@ class PyMCSynthesizer:
     PyMC moves discrete parameters, and all of a density without a gradient, by steps of its own,
     which easily stick: sum them out where you can.
 
-    A fit holds the log-likelihood of every record at every draw only where it takes 256 MiB or less
-    (``ppm.synthesizers.evaluated.HELD``). A larger one is computed from the draws in blocks each
-    time it is read; it cannot be pickled before ``.load()``.
+    A log-likelihood of more than 256 MiB is computed from the draws in blocks each time it is read,
+    by dask where that is installed.
 
     Once this class is imported, everything that PyTensor compiles in the process stays in memory,
-    a ``pm.sample`` of your own included. Without it, such a call leaves observed values in files:
-    see :func:`ppm.disclosure.output_table`.
+    a ``pm.sample`` of your own included. Before, that leaves observed values in files.
 
     Examples
     --------
