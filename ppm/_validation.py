@@ -10,9 +10,6 @@ import numbers
 
 import numpy as np
 
-# of packages that are not installed Python's own error says which
-needed_for = contextlib.nullcontext
-
 
 def shown(value):
     """A setting as a message may show it: one number or word, and of anything longer its kind.
