@@ -38,7 +38,7 @@ class PyMCSynthesizer:
     nuts_sampler : {"pymc", "nutpie"}, default "pymc"
         Whose NUTS ``pymc.sample`` uses. Nutpie compiles more slowly, and once per fit, and draws
         faster, its chains side by side: prefer it for fits that take minutes. PyMC gives it a seed
-        of 30 bits only.
+        of 30 bits only, so that it is refused together with ``censor``.
 
     Attributes
     ----------
@@ -136,6 +136,11 @@ class PyMCSynthesizer:
             Groups ``posterior``, ``log_likelihood`` (unweighted, by record) and ``sample_stats``.
         """
         draws = check_count("draws", draws)
+        if censor is not None and self.nuts_sampler == "nutpie":
+            raise ValueError(
+                "censor needs nuts_sampler='pymc': nutpie gets a seed of 30 bits from PyMC, few "
+                "enough to try all of them"
+            )
         weights = np.ones(self.records) if weights is None else weights
         model = self._limited(censor)
         model.alpha.set_value(check_weights(weights, self.records))

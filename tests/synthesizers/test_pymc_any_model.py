@@ -317,7 +317,9 @@ def visits():
 
 def distance(mu, weights=None, censor=None):
     """How far places of draws in the exact posterior are from uniform, in Monte Carlo errors."""
-    places = mu.copy(data=CLOSED.posterior(weights, censor=censor).cdf(mu.values))
+    grid = np.linspace(1e-6, 60.0, 60_001)
+    below = np.cumsum(np.exp(CLOSED.posterior(weights, censor=censor).logpdf(grid))) * grid[1]
+    places = mu.copy(data=np.interp(mu.values, grid, below))
     errors = [float(az.mcse(places**power)) for power in (1, 2)]
     return max(abs(float((places**k).mean()) - 1 / (k + 1)) / errors[k - 1] for k in (1, 2))
 
@@ -334,8 +336,12 @@ def test_gamma_poisson_through_the_mechanism(nuts_sampler, monkeypatch):
     assert distance(mu) > 10.0
     assert distance(result.unweighted["posterior"]["mu"]) < 4.0
     limits = ppm.Censoring(-3.0, -1.0)
-    within = synthesizer.fit(draws=2000, random_seed=2, censor=limits)["posterior"]["mu"]
-    assert distance(within, censor=limits) < 4.0
+    if nuts_sampler == "nutpie":
+        with pytest.raises(ValueError, match="nutpie gets a seed of 30 bits"):
+            synthesizer.fit(censor=limits)
+    else:
+        within = synthesizer.fit(draws=2000, random_seed=2, censor=limits)["posterior"]["mu"]
+        assert distance(within, censor=limits) < 4.0
     expected = stats.poisson.logpmf(VISITS, mu.values[..., None])
     np.testing.assert_allclose(synthesizer.log_likelihood(result.draws), expected, rtol=1e-9)
     np.testing.assert_allclose(result.record_bounds, np.abs(expected).max((0, 1)) * result.weights)
