@@ -129,9 +129,7 @@ def main():
         drawn = np.random.default_rng([1, seed]).uniform(edges[bins], edges[bins + 1])
         drawn = survey.income_from_power(drawn, POWER, lowest=LOWEST, highest=HIGHEST)
         errors = ppm.utility.release_errors(income, drawn[None], groups=table[GROUPS]).loc[0]
-        score = ppm.utility.propensity_score(
-            *ppm.utility.rank_powers(income, drawn), known=predictors
-        )
+        score = ppm.utility.propensity_score(income, drawn, known=predictors, rank_powers=3)
         name = f"Marginals, δ = {DELTA:g}" if gaussian else "Marginals"
         rows.append(
             {"mechanism": name, "ε": epsilon, "seed": seed, **errors, "pMSE ratio": score.ratio}

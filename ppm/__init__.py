@@ -16,8 +16,7 @@ __getattr__, __dir__, __all__ = lazy_loader.attach(
     {
         "lipschitz": ["record_bounds", "local_bound", "record_oscillations", "oscillation_bound",
                       "tail_bound"],
-        "weights": ["record_weights", "mapped_weights", "public_weights", "scalar_weights",
-                    "count_weights"],
+        "weights": ["record_weights", "mapped_weights", "scalar_weights", "count_weights"],
         "censoring": ["Censoring"],
         "pdp": ["epsilon", "exceedance"],
         "mechanism": ["PseudoPosteriorMechanism"],

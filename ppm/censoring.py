@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ppm._validation import as_numbers, check_number, check_weights
+from ppm._validation import as_numbers, check_flag, check_number, check_weights
 from ppm.lipschitz import blocks_of, weighted
 
 __all__ = ["Censoring", "censoring_interval", "censoring_limits"]
@@ -17,10 +17,8 @@ __all__ = ["Censoring", "censoring_interval", "censoring_limits"]
 _NARROWEST, _FAR = 1e-6, 1e9
 # centres of the first search, and how often its neighbourhood is searched again, with how many
 _CENTRES, _SEARCHES, _NEARER = 65, 5, 9
-
 # the folder of the library, as the names of its files begin
 _LIBRARY = os.path.join(os.path.dirname(__file__), "")
-
 # terms that move by less than this share of the width tell of limits in the wrong place
 _HARDLY = 0.01
 
@@ -38,28 +36,24 @@ class Censoring:
     Parameters
     ----------
     low, high : float
-        Ends of the interval, increasing, in nats. They must be public: fixed, or placed by
-        :func:`ppm.censoring.censoring_interval`, without looking at the confidential records.
+        Ends of the interval, increasing, in nats, at least 1e-6 apart and at most 1e9 from 0. They
+        must be public: fixed, or placed by :func:`ppm.censoring.censoring_interval`, without
+        looking at the confidential records.
     smooth : bool, default True
         Smooth censoring, or hard.
-
-    Raises
-    ------
-    ValueError
-        If the ends do not increase, are closer than 1e-6, or farther than 1e9 from 0.
 
     Notes
     -----
     Hu, Williams and Savitsky (2022, arXiv:2205.05003) keep every likelihood between exp(-ε/2) and
     exp(ε/2), and place the pseudo posterior's weights inside; here the interval may lie anywhere.
 
-    Every term of every possible record lies in an interval of width W for every θ, so that its
-    oscillation is at most W. A record which takes no part has no term. By the oscillation argument
-    one exact draw of θ is W-differentially private, in both directions, for every database, and 2W
-    where a record is replaced; m draws for m releases cost mW. It holds for every proper prior and
-    every model that were fixed without looking at the records, if every weight is a fixed number or
-    a function of its own record and of public things. Records whose weights react to others can
-    lose more than W (chapter on censoring), although Hu, Williams and Savitsky call this ε strict.
+    Every term of every possible record lies in an interval of width W for every θ, and a record
+    that is left out has no term. One exact draw of θ is therefore W-differentially private, in both
+    directions, for every database, and 2W where a record is replaced; m draws for m releases cost
+    mW. This holds for every proper prior and every model that were fixed without looking at the
+    records, if every weight is a fixed number or a function of its own record and of public things.
+    Records whose weights react to others can lose more than W (chapter on censoring), although Hu,
+    Williams and Savitsky call this ε strict.
 
     **Sampling weights** may be such weights, above 1 too: a term stays between the limits whatever
     its weight, and ε stays W. A weight *around* the term, :math:`\alpha_i h(\log p)`, would cost W
@@ -72,9 +66,9 @@ class Censoring:
     the prior. Give the model a prior that is reasonable by itself. One that is nearly flat, such as
     the default of :class:`ppm.GammaPoisson`, has most of its mass far from all data, and keeps it.
 
-    A constant in a term cancels, so that only the width counts for ε, and where the interval lies
-    for what is lost. A record of weight 0 has the constant term h(0), and one that is impossible,
-    :math:`\log p = -\infty`, the term ``low`` as any other far below.
+    A constant in a term cancels, so only the width counts for ε, and the place of the interval for
+    what is lost. A record of weight 0 has the constant term h(0). An impossible one,
+    :math:`\log p = -\infty`, has the term ``low``, as any other far below.
 
     Examples
     --------
@@ -96,8 +90,7 @@ class Censoring:
         object.__setattr__(self, "low", low)
         high = check_number("high", self.high, above=low, at_most=_FAR)
         object.__setattr__(self, "high", high)
-        if not isinstance(self.smooth, (bool, np.bool_)):
-            raise ValueError(f"smooth must be True or False; got {type(self.smooth).__name__}")
+        check_flag("smooth", self.smooth)
         least = max(_NARROWEST, max(abs(low), abs(high)) / _FAR)
         if self.width < least:
             raise ValueError(f"high must be at least {least:g} above low; got {self.width:.3g}")
@@ -108,35 +101,19 @@ class Censoring:
         return self.high - self.low
 
     def term(self, weighted_log_p, xp=np):
-        """Terms h(z) of weighted log-likelihoods z.
+        """Terms h(z), in [low, high], of values z = α log p in nats; NaN counts as -inf.
 
         Parameters
         ----------
         weighted_log_p : array
-            Values of α log p in nats, -inf among them or not. NaN counts as -inf.
+            Values z, -inf among them or not.
         xp : module, default numpy
             Whose functions are used: ``numpy`` or ``pytensor.tensor``.
-
-        Returns
-        -------
-        array
-            Terms in [low, high], of the same shape.
         """
         return limited(weighted_log_p, self.low, self.high, self.smooth, xp)
 
     def slope(self, weighted_log_p):
-        """Slopes h'(z) of the terms at weighted log-likelihoods z, in [0, 1].
-
-        Parameters
-        ----------
-        weighted_log_p : array_like
-            Values of α log p in nats.
-
-        Returns
-        -------
-        numpy.ndarray
-            Slopes, of the same shape; 0 at and beyond the limits of hard censoring.
-        """
+        """Slopes h'(z), in [0, 1], at values z = α log p; 0 at and beyond hard limits."""
         z = as_numbers("weighted_log_p", weighted_log_p)
         if not self.smooth:
             return np.where((z > self.low) & (z < self.high), 1.0, 0.0)
@@ -158,32 +135,13 @@ class Censoring:
         -------
         numpy.ndarray, shape (..., records)
             Terms in nats.
-
-        Raises
-        ------
-        ValueError
-            If ``log_lik`` is empty, or the weights are not one finite number, 0 or more, for every
-            record.
         """
         return self.term(_weighted(log_lik, weights))
 
     def share_outside(self, log_lik, weights=None):
         """Share of log-likelihoods whose weighted value is not between the limits.
 
-        Parameters
-        ----------
-        log_lik, weights
-            As for :meth:`terms`.
-
-        Returns
-        -------
-        float
-            From 0 to 1. Of public records it is public; of others it is confidential.
-
-        Raises
-        ------
-        ValueError
-            As :meth:`terms`.
+        Arguments as for :meth:`terms`. The share is as public or confidential as they are.
         """
         values = _weighted(log_lik, weights)
         return 1.0 - float(np.mean((values > self.low) & (values < self.high)))
@@ -212,15 +170,7 @@ def _weighted(log_lik, weights):
 
 
 def check_censor(synthesizer, censor):
-    """Return limits that the synthesizer's ``fit`` takes, or None.
-
-    Raises
-    ------
-    TypeError
-        If its ``fit`` does not name the argument ``censor``.
-    ValueError
-        If ``censor`` is no :class:`ppm.Censoring`.
-    """
+    """Return limits that the synthesizer's ``fit`` takes, or None."""
     if censor is None:
         return None
     if not isinstance(censor, Censoring):
@@ -236,19 +186,11 @@ def check_censor(synthesizer, censor):
 
 
 def warn_if_nothing_moves(censor, oscillation):
-    """Warn where all terms stand at one limit, so that the records say next to nothing.
-
-    Parameters
-    ----------
-    censor : Censoring
-        The limits.
-    oscillation : float
-        Largest oscillation of a record's term over the draws, in nats.
-    """
+    """Warn where all terms stand at one limit, so that the records say next to nothing."""
     if oscillation < _HARDLY * censor.width:
         warnings.warn(
             f"censor: over these draws no record's term moves by more than {_HARDLY:.0%} of the "
-            "width, so that the release says next to nothing of the records; "
+            "width, so the release says next to nothing about the records; "
             "ppm.censoring.censoring_interval places limits by public data",
             # at the line outside the library that asked, however deep this is in it
             skip_file_prefixes=(_LIBRARY,),
@@ -268,10 +210,10 @@ def censoring_interval(width, reference, *, smooth=True):
     width : float
         Width W of the interval, above 0, in nats: ε of one release.
     reference : array_like, shape (draws, records), or xarray.DataArray
-        Log-likelihoods in nats of *public* records at two or more draws of θ, as a fit of them
-        gives them: of last year's file, of a simulated stand-in, or of records drawn from the prior
-        predictive distribution. **It must not come from the confidential table**: an interval that
-        follows the confidential records costs more than W, and nothing shows how much. If the
+        Finite log-likelihoods in nats of *public* records at two or more draws of θ, as a fit of
+        them gives them: of last year's file, of a simulated stand-in, or of records drawn from the
+        prior predictive distribution. **It must not come from the confidential table**: an interval
+        that follows the confidential records costs more than W, and nothing shows how much. If the
         release is to have weights, multiply by those of the reference's own records.
     smooth : bool, default True
         Smooth censoring, or hard.
@@ -280,12 +222,6 @@ def censoring_interval(width, reference, *, smooth=True):
     -------
     Censoring
         The interval.
-
-    Raises
-    ------
-    ValueError
-        If ``width`` is not above 0, or ``reference`` has fewer than two draws or holds infinite
-        values or NaN.
 
     Notes
     -----
@@ -303,72 +239,62 @@ def censoring_interval(width, reference, *, smooth=True):
     >>> round(limits.width, 6), -5 < limits.low < limits.high < 0
     (1.0, True)
     """
-    width = check_number("width", width, above=0)
+    half = check_number("width", width, above=0) / 2.0
     values = _public_reference(reference)
 
     def loss(middle):
-        change = Censoring(middle - width / 2.0, middle + width / 2.0, smooth).term(values)
+        change = Censoring(middle - half, middle + half, smooth).term(values)
         change -= values
         change -= change.mean(axis=0)
         return float(np.abs(change, out=change).mean())
 
     # the median first: where all places are as good, it is taken
     levels = np.linspace(0.0, 1.0, _CENTRES - 2)
-    middles = np.r_[np.median(values), np.quantile(values, levels), values.max() - width / 2.0]
-    losses = [loss(middle) for middle in middles]
-    best = int(np.argmin(losses))
-    found, lowest = middles[best], losses[best]
-    around = np.unique(np.r_[middles, values.min() - width, values.max() + width])
+    middles = np.r_[np.median(values), np.quantile(values, levels), values.max() - half]
+    lowest, found = _least(loss, middles)
+    around = np.unique(np.r_[middles, values.min() - 2 * half, values.max() + 2 * half])
     place = int(np.searchsorted(around, found))
     left, right = around[max(place - 1, 0)], around[min(place + 1, around.size - 1)]
     for _ in range(_SEARCHES):
-        nearer = np.linspace(left, right, _NEARER)
-        losses = [loss(middle) for middle in nearer]
-        best = int(np.argmin(losses))
-        if losses[best] < lowest:
-            found, lowest = nearer[best], losses[best]
-        left, right = (
-            max(left, found - (right - left) / 4.0), min(right, found + (right - left) / 4.0)
-        )
-    return Censoring(float(found - width / 2.0), float(found + width / 2.0), smooth)
+        least, nearest = _least(loss, np.linspace(left, right, _NEARER))
+        if least < lowest:
+            lowest, found = least, nearest
+        step = (right - left) / 4.0
+        left, right = max(left, found - step), min(right, found + step)
+    return Censoring(float(found - half), float(found + half), smooth)
+
+
+def _least(loss, middles):
+    """The smallest loss, and the first place that has it."""
+    losses = [loss(middle) for middle in middles]
+    return min(losses), middles[int(np.argmin(losses))]
 
 
 def censoring_limits(width, reference, *, outside=0.02, smooth=True):
     r"""Limits of a given width, and the one weight for all records that belongs inside them.
 
-    Where the terms of many records lie outside the limits, the release has a bias that no number of
-    records mends: the tails are left out of the fit. A weight α below 1 moves the terms together
+    Where the terms of many records lie outside the limits, the release has a bias that more records
+    do not remove: the tails are left out of the fit. A weight α below 1 moves the terms together
     before they are cut. It costs precision instead, about as if only a share α of the records were
-    there, and of that a survey has plenty. The weight is a public constant, so that the ε of the
-    limits stays their width.
+    there, which a survey can afford. The weight is a public constant, so that the ε of the limits
+    stays their width.
 
     Parameters
     ----------
-    width : float
-        Width W of the limits, above 0, in nats: ε of one release.
-    reference : array_like, shape (draws, records), or xarray.DataArray
-        Unweighted log-likelihoods in nats of *public* records, as for
-        :func:`ppm.censoring.censoring_interval`. **It must not come from the confidential table.**
+    width, reference, smooth
+        As for :func:`ppm.censoring.censoring_interval`, the reference unweighted. **It must not
+        come from the confidential table.**
     outside : float, default 0.02
         Share of the reference's values, weighted, that an interval may leave out, from 0 to 0.5.
-        It is as wide as hard limits, and half as wide as smooth ones, which bend a term well before
-        it reaches them.
-    smooth : bool, default True
-        Smooth limits, as a Hamiltonian sampler needs them, or hard ones.
+        The interval is as wide as hard limits, and half as wide as smooth ones, which bend a term
+        well before it reaches them.
 
     Returns
     -------
     limits : Censoring
-        Where they change the weighted reference least: see
-        :func:`ppm.censoring.censoring_interval`.
+        Where they change the weighted reference least.
     weight : float
         The largest weight, at most 1, with which such an interval holds all other values.
-
-    Raises
-    ------
-    ValueError
-        If ``width`` is not above 0, ``outside`` is not from 0 to 0.5, or ``reference`` has fewer
-        than two draws or holds infinite values or NaN.
 
     Notes
     -----

@@ -1,44 +1,23 @@
 """The baseline: synthetic values from a differentially private histogram."""
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
 from ppm._random import generator, streams
-from ppm._validation import as_numbers, check_count, check_flag, check_number, shown
+from ppm._validation import as_list, check_count, check_flag, check_number, shown
 from ppm.disclosure import Guarantee, histogram_guarantee
 from ppm.risk import pattern_codes
 
-__all__ = ["histogram_release", "HistogramRelease"]
+__all__ = ["histogram_release"]
 
 # noise of a smaller ε would not fit into whole numbers of 64 bits, and that of a larger one is 0
 # to double precision
 _LEAST_EPSILON, _MOST_EPSILON = 1e-9, 30.0
 
 
-@dataclass(frozen=True, eq=False)
-class HistogramRelease:
-    """A noisy histogram, and databases drawn from it.
-
-    Attributes
-    ----------
-    synthetic : numpy.ndarray, shape (releases, records)
-        Synthetic values, in the unit of the values given.
-    noisy_counts : numpy.ndarray of int, shape (groups, bins)
-        Counts with their noise, negative ones among them, one row per group in the order in which
-        groups first occur. They may be published as well: ε covers them.
-    edges : numpy.ndarray, shape (bins + 1,)
-        Ends of the bins.
-    guarantee : ppm.disclosure.Guarantee
-        ε, for the noisy counts and all releases together, and what is outside it.
-
-    Examples
-    --------
-    >>> import ppm
-    >>> found = ppm.histogram_release([1.2, 1.4, 3.9], [0, 4], bins=4, epsilon=9.0, random_seed=1)
-    >>> found.noisy_counts.tolist(), found.edges.tolist()
-    ([[0, 2, 0, 1]], [0.0, 1.0, 2.0, 3.0, 4.0])
-    """
+class HistogramRelease(NamedTuple):
+    """A noisy histogram, and databases drawn from it."""
 
     synthetic: np.ndarray
     noisy_counts: np.ndarray
@@ -51,7 +30,7 @@ def histogram_release(
 ):
     r"""Draw synthetic values from a histogram whose counts carry discrete Laplace noise.
 
-    The simplest alternative, against which to compare a mechanism at the same ε.
+    The simplest alternative, with which to compare a mechanism at the same ε.
 
     Parameters
     ----------
@@ -68,7 +47,7 @@ def histogram_release(
         Public predictors. Records that agree in all columns share a histogram; ε does not change.
         Without groups there is one histogram, and values do not depend on the predictors.
     releases : int, default 1
-        Number m of synthetic databases. All are drawn from the same noisy counts.
+        Number m of synthetic databases, all drawn from the same noisy counts.
     secure_noise : bool, default False
         Whether OpenDP counts and draws the noise: for an actual release, yes. See the notes.
     random_seed : int, SeedSequence or Generator, optional
@@ -77,20 +56,23 @@ def histogram_release(
     Returns
     -------
     HistogramRelease
-        Synthetic values, each record's in its own group, with the noisy counts and the guarantee.
+        A tuple: ``synthetic``, shape (releases, records), each value from its record's own group;
+        ``noisy_counts``, shape (groups, bins), groups in the order in which they first occur, which
+        may be negative and may be published as well; ``edges`` of the bins; and ``guarantee``, ε
+        for all of this together, with what it does not cover.
 
     Notes
     -----
     Not in Savitsky, Williams and Hu (2022). The neighbour is that of the whole library: one
     record's confidential value is left out, while the number of records and the predictors are
-    public. Leaving it out lowers one count by 1. Independent noise Z with :math:`P(Z = z) \propto
+    public. This lowers one count by 1. Independent noise Z with :math:`P(Z = z) \propto
     e^{-\epsilon |z|}` on every count therefore makes all counts of all groups together
     ε-differentially private, for every database (Ghosh, Roughgarden and Sundararajan, 2012).
     Replacing a value moves two counts, and costs 2ε.
 
-    **Several releases cost nothing more.** What follows the noise is post-processing, so m
-    databases cost as much as one. Posterior draws of a mechanism have no such advantage: each
-    reads the records anew, and their ε add up.
+    **Several releases cost nothing more.** All that follows the noise is post-processing, so m
+    databases cost as much as one. Draws from a posterior have no such advantage: each reads the
+    records anew, and their ε add up.
 
     After the noise, the counts of a group are replaced by the nearest ones (in squares) that are
     not negative and add up to the group's public number of records. Every record draws a bin with
@@ -101,7 +83,7 @@ def histogram_release(
     whatever the count. In a group with fewer records than bins, or than a few times :math:`1 /
     \epsilon`, released values are mostly noise, from anywhere between the limits, and averaging
     releases does not remove it, because they share it. Fewer bins or larger groups help; choose
-    them without looking at the values. Few bins misplace percentiles whatever ε is.
+    them without looking at the values. Few bins misplace percentiles at any ε.
 
     **Noise.** Laplace noise in floating-point numbers can reveal the value in its last digits
     (Mironov, 2012); here counts and noise are whole numbers. By default NumPy draws the noise from
@@ -122,20 +104,15 @@ def histogram_release(
     >>> found.guarantee.kind, found.guarantee.epsilon
     ('strict', 1.0)
     """
-    values, ends = as_numbers("values", values), as_numbers("limits", limits)
-    if values.ndim != 1 or values.size == 0 or not np.isfinite(values).all():
+    values, ends = as_list("values", values), as_list("limits", limits)
+    if ends.size != 2 or not ends[0] < ends[1]:
         raise ValueError(
-            f"values must be finite numbers, one for every record; got shape {values.shape}"
-        )
-    if ends.shape != (2,) or not np.isfinite(ends).all() or not ends[0] < ends[1]:
-        raise ValueError(
-            "limits must be two finite numbers, the first below the second; "
-            f"got {shown(limits)}"
+            f"limits must be two finite numbers, the first below the second; got {shown(limits)}"
         )
     bins = check_count("bins", bins)
     epsilon = check_number("epsilon", epsilon, at_least=_LEAST_EPSILON, at_most=_MOST_EPSILON)
     releases = check_count("releases", releases)
-    check_flag("secure_noise", secure_noise)
+    secure = check_flag("secure_noise", secure_noise)
     group = pattern_codes(groups, values.size)
     for_noise, for_drawing = map(generator, streams(random_seed, 2))
 
@@ -143,7 +120,7 @@ def histogram_release(
     # without the outermost edges: what lies beyond them is in the outermost bins
     cells = group * bins + np.searchsorted(edges[1:-1], values, side="right")
     size = (group.max() + 1) * bins
-    if secure_noise:
+    if secure:
         noisy = secure_counts(cells, size, epsilon)
     else:
         noisy = np.bincount(cells, minlength=size) + seeded_noise(size, epsilon, for_noise)
@@ -155,9 +132,7 @@ def histogram_release(
         shares = nearest_counts(counts, members.size) / members.size
         places = for_drawing.choice(bins, (releases, members.size), p=shares / shares.sum())
         synthetic[:, members] = for_drawing.uniform(edges[places], edges[places + 1])
-    return HistogramRelease(
-        synthetic, noisy, edges, histogram_guarantee(epsilon, secure=bool(secure_noise))
-    )
+    return HistogramRelease(synthetic, noisy, edges, histogram_guarantee(epsilon, secure=secure))
 
 
 def seeded_noise(size, epsilon, rng):

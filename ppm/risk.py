@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from ppm._validation import as_numbers, check_flag, check_number
+from ppm._validation import as_list, as_numbers, check_flag, check_number
 
-__all__ = ["identification_risks", "match_risk", "match_risks"]
+__all__ = ["identification_risks", "match_risk"]
 
 
 def identification_risks(values, *, radius, relative=True, groups=None):
@@ -30,18 +30,12 @@ def identification_risks(values, *, radius, relative=True, groups=None):
     numpy.ndarray, shape (records,)
         Risks in [0, 1]. A record that is not comparable with any other has risk 1.
 
-    Raises
-    ------
-    ValueError
-        If an argument has the wrong shape or is out of range.
-
     Notes
     -----
     The marginal identification risk of Hu, Savitsky and Williams (2022), which Savitsky, Williams
     and Hu (2022), sections 1 and 5, use for their Countweighted without stating a formula or the
-    radius. Two details are our reading: the record itself is not counted among the comparable
-    ones, and a record without any gets the highest risk, because its pattern gives it away.
-    Memory is linear in the number of records: values are sorted, not compared pair by pair.
+    radius. Two details are our reading: the record itself does not count as comparable, and a
+    record without any gets the highest risk, because its pattern identifies it.
 
     Examples
     --------
@@ -67,16 +61,15 @@ def match_risk(values, synthetic, *, radius, relative=True, groups=None):
     values : array_like, shape (records,)
         Confidential values :math:`y_i`.
     synthetic : array_like, shape (releases, records)
-        Synthetic values :math:`\zeta_{\ell i}` of the same records in the same order, in the same
-        unit.
+        Synthetic values :math:`\zeta_{\ell i}` of the same records in the same order and unit.
     radius, relative, groups
         As for :func:`identification_risks`. The groups are released as they are.
 
     Returns
     -------
-    pandas.DataFrame
-        One row a release. With :math:`c_i` the number of matches of record i, and :math:`T_i = 1`
-        if its own synthetic record is among them:
+    pandas.DataFrame, one row per release
+        With :math:`c_i` the number of matches of record i, and :math:`T_i = 1` if its own synthetic
+        record is one of them:
 
         - ``expected match risk``: :math:`\sum_i T_i / c_i`, the number of records that an
           intruder finds who picks one match at random;
@@ -87,15 +80,10 @@ def match_risk(values, synthetic, *, radius, relative=True, groups=None):
         - ``true among unique (%)``: the same, in per cent of the unique matches; NaN without any.
           100 minus it is the *false match rate*.
 
-    Raises
-    ------
-    ValueError
-        If an argument has the wrong shape or is out of range.
-
     Notes
     -----
     After Reiter and Mitra (2009), for continuous values with a radius as in Hornby and Hu (2021).
-    A release is judged on its own: an intruder who combines several may find more.
+    Each release is judged alone: an intruder who combines several may find more.
 
     Examples
     --------
@@ -110,12 +98,8 @@ def match_risk(values, synthetic, *, radius, relative=True, groups=None):
 
     values, low, high = _intervals(values, radius, relative)
     synthetic = as_numbers("synthetic", synthetic)
-    if (
-        synthetic.ndim != 2
-        or synthetic.shape[1] != values.size
-        or not synthetic.size
-        or not np.isfinite(synthetic).all()
-    ):
+    fits = synthetic.ndim == 2 and synthetic.shape[1] == values.size and synthetic.size
+    if not fits or not np.isfinite(synthetic).all():
         raise ValueError(
             f"synthetic must be finite numbers of shape (releases, {values.size}); "
             f"got shape {synthetic.shape}"
@@ -124,99 +108,46 @@ def match_risk(values, synthetic, *, radius, relative=True, groups=None):
     rows = []
     for release in synthetic:
         matches = count_within(low, high, release, codes)
-        own = (low <= release) & (release <= high)
-        unique = matches == 1
+        own, unique = (low <= release) & (release <= high), matches == 1
         true = int(np.count_nonzero(unique & own))
-        rows.append(
-            {
-                "expected match risk": float(np.sum(1.0 / matches[own])),
-                "own record within radius": int(np.count_nonzero(own)),
-                "unique matches": int(np.count_nonzero(unique)),
-                "true unique matches": true,
-                "true match rate (%)": 100.0 * true / values.size,
-                "true among unique (%)": 100.0 * true / unique.sum() if unique.any() else np.nan,
-            }
-        )
+        rows.append({
+            "expected match risk": float(np.sum(1.0 / matches[own])),
+            "own record within radius": int(np.count_nonzero(own)),
+            "unique matches": int(np.count_nonzero(unique)),
+            "true unique matches": true,
+            "true match rate (%)": 100.0 * true / values.size,
+            "true among unique (%)": 100.0 * true / unique.sum() if unique.any() else np.nan,
+        })
     return pd.DataFrame(rows).rename_axis("release")
 
 
-def match_risks(values, releases, *, radius, relative=True, groups=None):
-    """Match risks of several synthesizers, averaged over their releases.
-
-    Parameters
-    ----------
-    values : array_like, shape (records,)
-        Confidential values.
-    releases : dict of str to array_like, shape (releases, records)
-        Synthetic values by label.
-    radius, relative, groups
-        As for :func:`identification_risks`.
-
-    Returns
-    -------
-    pandas.DataFrame
-        One row a label, with the columns of :func:`match_risk`. The last column is the average of
-        the releases that have a unique match.
-
-    Raises
-    ------
-    ValueError
-        As :func:`match_risk`.
-
-    Examples
-    --------
-    >>> import ppm
-    >>> releases = {"Unweighted": [[101.0, 205.0]], "Weighted": [[190.0, 110.0]]}
-    >>> ppm.risk.match_risks([100.0, 200.0], releases, radius=0.1)["expected match risk"].to_dict()
-    {'Unweighted': 2.0, 'Weighted': 0.0}
-    """
-    import pandas as pd
-
-    settings = {"radius": radius, "relative": relative, "groups": groups}
-    return pd.DataFrame.from_dict(
-        {
-            label: match_risk(values, synthetic, **settings).mean()
-            for label, synthetic in releases.items()
-        },
-        orient="index",
-    )
-
-
 def pattern_codes(groups, records):
-    """Number the patterns of ``groups`` from 0: equal numbers for records that agree everywhere.
-
-    Raises
-    ------
-    ValueError
-        If there is not one row a record.
-    """
+    """Number the patterns of ``groups`` from 0: equal numbers for records that agree everywhere."""
     import pandas as pd
 
+    codes = np.zeros(records, dtype=np.intp)
     if groups is None:
-        return np.zeros(records, dtype=np.intp)
+        return codes
     frame = groups if isinstance(groups, pd.DataFrame) else pd.DataFrame(groups)
     if len(frame) != records or frame.shape[1] == 0:
         raise ValueError(
             f"groups must have one row for each of the {records} records and at least one column; "
             f"got shape {frame.shape}"
         )
-    columns = [frame.iloc[:, place].to_numpy() for place in range(frame.shape[1])]
-    codes = np.zeros(records, dtype=np.intp)
-    for column in columns:
+    for place in range(frame.shape[1]):
         # numbered anew after each column, so that the product can't overflow
-        single = pd.factorize(column, use_na_sentinel=False)[0]
+        single = pd.factorize(frame.iloc[:, place].to_numpy(), use_na_sentinel=False)[0]
         codes = pd.factorize(codes * (single.max() + 1) + single)[0]
     return codes
 
 
 def count_within(low, high, candidates, codes):
     """Number of candidates with a record's code in [low, high], for every record."""
+    # sorted, not compared pair by pair: memory is linear in the number of records
     order = np.lexsort((candidates, codes))
-    candidates, ranked = candidates[order], codes[order]
-    starts = np.flatnonzero(np.r_[True, np.diff(ranked) > 0])
     counts = np.empty(codes.size, dtype=np.intp)
-    for start, stop in zip(starts, np.r_[starts[1:], codes.size], strict=True):
-        members, own = order[start:stop], candidates[start:stop]
+    for members in np.split(order, np.flatnonzero(np.diff(codes[order])) + 1):
+        own = candidates[members]
         counts[members] = np.searchsorted(own, high[members], side="right")
         counts[members] -= np.searchsorted(own, low[members], side="left")
     return counts
@@ -226,11 +157,7 @@ def _intervals(values, radius, relative):
     """Checked values, and the ends of the interval around each."""
     radius = check_number("radius", radius, above=0)
     check_flag("relative", relative)
-    values = as_numbers("values", values)
-    if values.ndim != 1 or values.size == 0 or not np.isfinite(values).all():
-        raise ValueError(
-            f"values must be finite numbers, one for every record; got shape {values.shape}"
-        )
+    values = as_list("values", values)
     # a radius beyond all numbers is one that holds all of them
     with np.errstate(over="ignore"):
         width = radius * np.abs(values) if relative else radius

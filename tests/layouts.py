@@ -31,6 +31,17 @@ def unit_interval(count):
     return hnp.arrays(np.float64, count, elements=share)
 
 
+# ---- maps of bounds to weights -------------------------------------------------------------------
+
+
+def reciprocal(bounds):
+    return 1.0 / (bounds + 1.0)
+
+
+def threshold(limit):
+    return lambda bounds: (bounds < limit).astype(float)
+
+
 # ---- the same numbers in other clothes ----------------------------------------------------------
 
 

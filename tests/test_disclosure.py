@@ -82,7 +82,7 @@ def capped(epsilon, truth=6.0, records=40):
     """
     counts = np.random.default_rng(3).poisson(truth, records)
     synthesizer = ppm.GammaPoisson(counts, shape=20.0, rate=3.0)
-    own = ppm.public_weights(
+    own = ppm.mapped_weights(
         synthesizer.oscillations_within(2, 12), ppm.weights.capped_map(epsilon)
     )
     mechanism = ppm.PseudoPosteriorMechanism(synthesizer, weights=own, fixed_weights=True)

@@ -9,6 +9,7 @@ import re
 import numpy as np
 import pytest
 from conftest import ROOT
+from layouts import reciprocal, threshold
 from scipy import integrate, optimize, special, stats
 
 import ppm
@@ -43,8 +44,8 @@ def test_a_decreasing_map_may_leave_the_bound_infinite():
         name: (z * m(z)).max()
         for name, m in (
             ("slow", slow),
-            ("reciprocal", ppm.weights.reciprocal_map),
-            ("threshold", ppm.weights.threshold_map(3.0)),
+            ("reciprocal", reciprocal),
+            ("threshold", threshold(3.0)),
         )
     }
     assert bounds["slow"] > 1e5
@@ -71,7 +72,7 @@ def test_one_extreme_record_moves_every_other_weight():
     assert np.all(np.abs(with_it - without)[1:] > 0.3)
     # a map of a record's own bound moves nobody
     mapped = [
-        ppm.mapped_weights(ppm.record_bounds(b[None]), ppm.weights.reciprocal_map)
+        ppm.mapped_weights(ppm.record_bounds(b[None]), reciprocal)
         for b in (bounds, bounds[:4])
     ]
     assert np.array_equal(mapped[0][:4], mapped[1])
@@ -89,9 +90,9 @@ def test_the_linear_rule_leaves_hardly_a_weight_at_one():
         )
     assert shares[1] > 5 * shares[0]  # grows like n, where the assumption allows its root
 
-    def below_one(n, threshold):
+    def below_one(n, limit):
         weights = ppm.mapped_weights(
-            ppm.record_bounds(rng.gamma(2.0, size=(1, n))), ppm.weights.threshold_map(threshold)
+            ppm.record_bounds(rng.gamma(2.0, size=(1, n))), threshold(limit)
         )
         return np.count_nonzero(weights < 0.99) / np.sqrt(n)
 
@@ -521,7 +522,7 @@ def test_weights_of_a_records_own_value_move_the_limit():
     n, truth = 1_000_000, 5.0
     counts = rng.poisson(truth, n)
     bounds = -stats.poisson.logpmf(counts, truth)
-    own = ppm.public_weights(bounds, ppm.weights.reciprocal_map)
+    own = ppm.mapped_weights(bounds, reciprocal)
     support = np.arange(60)
     share = stats.poisson.pmf(support, truth)
     weight = 1 / (1 - stats.poisson.logpmf(support, truth))
@@ -702,15 +703,15 @@ def test_downweighting_makes_no_record_rarer():
     far = bounds > 8.0
     plain = plain / plain.sum()
     for weights in (
-        ppm.weights.reciprocal_map(bounds),
-        ppm.weights.threshold_map(6.0)(bounds),
+        reciprocal(bounds),
+        threshold(6.0)(bounds),
         ppm.record_weights(ppm.record_bounds(bounds[None])),
     ):
         weighted = np.exp(-weights * bounds)
         assert weighted[far].sum() / weighted.sum() > 50 * plain[far].sum()
     # over all counts there is no such density: its terms stay above a constant
     every = stats.poisson.logpmf(np.arange(1_000), 100.0)
-    assert np.exp(ppm.weights.reciprocal_map(-every) * every).min() > np.exp(-1.0)
+    assert np.exp(reciprocal(-every) * every).min() > np.exp(-1.0)
     # what is released is drawn from the model at a draw of the mean, without weights
     synthesizer = ppm.GammaPoisson(np.full(10_000, 100))
     release = synthesizer.predict(

@@ -114,7 +114,7 @@ def restricted_losses(counts, rule):
 def own_weights(limit, of="oscillations_within"):
     def rule(records):
         values = getattr(records, of)(PUBLIC[0], PUBLIC[-1])
-        return ppm.public_weights(values, ppm.weights.capped_map(limit))
+        return ppm.mapped_weights(values, ppm.weights.capped_map(limit))
 
     return rule
 
@@ -159,7 +159,7 @@ def test_bounds_at_draws_from_the_prior_are_no_supremum_and_cap_nothing():
         return np.abs(np.subtract(*(side - logsumexp(side) for side in sides))).max()
 
     def weight_of(oscillation):
-        return ppm.public_weights([oscillation], ppm.weights.capped_map(limit))[0]
+        return ppm.mapped_weights([oscillation], ppm.weights.capped_map(limit))[0]
 
     assert weight_of(exact) * exact <= limit
     assert max(largest_loss(weight_of(exact), others) for others in (0, 5, 40)) <= limit

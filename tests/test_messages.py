@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import xarray as xr
+from layouts import reciprocal
 from survey_files import UNIT, csv_text, unit
 
 import ppm
@@ -103,24 +104,15 @@ ENTRIES = {
     "bound_by_draws": (lambda v: ppm.lipschitz.bound_by_draws(v, [2, 4]), LOG_LIK),
     "draw_maxima": (ppm.lipschitz.draw_maxima, LOG_LIK),
     "record_weights": (ppm.record_weights, VALUES),
-    "mapped_weights": (lambda v: ppm.mapped_weights(v, ppm.weights.reciprocal_map), VALUES),
+    "mapped_weights": (lambda v: ppm.mapped_weights(v, reciprocal), VALUES),
     "scalar_weights": (lambda v: ppm.scalar_weights(v, epsilon=1.0), VALUES),
     "count_weights": (lambda v: ppm.count_weights(v, radius=0.2), VALUES),
     "count_weights, groups": (
         lambda v: ppm.count_weights(VALUES, radius=0.2, groups=v),
         GROUPS,
     ),
-    "radius_effect": (lambda v: ppm.weights.radius_effect(v, [0.1]), VALUES),
-    "radius_effect, bounds": (
-        lambda v: ppm.weights.radius_effect(VALUES, [0.1], record_bounds=v),
-        VALUES,
-    ),
-    "public_weights": (
-        lambda v: ppm.public_weights(v, ppm.weights.reciprocal_map),
-        VALUES,
-    ),
     "exceedance": (lambda v: ppm.exceedance(v, 1.0), VALUES),
-    "loss_exceedance": (lambda v: ppm.pdp.loss_exceedance(v, 1.0), VALUES),
+    "exceedance, epsilon": (lambda v: ppm.exceedance(VALUES, v), VALUES),
     "GammaPoisson": (ppm.GammaPoisson, COUNTS),
     "GammaPoisson, shape": (lambda v: ppm.GammaPoisson(COUNTS, shape=v), COUNTS),
     "GammaPoisson, fit": (lambda v: _fitted()[0].fit(v, draws=2), WEIGHTS),
@@ -182,17 +174,8 @@ ENTRIES = {
         VALUES,
     ),
     "resample": (lambda v: ppm.utility.resample(v, "mean", resamples=3), VALUES),
-    "resampled_barycentre": (
-        lambda v: ppm.utility.resampled_barycentre(v, "mean", resamples=3),
-        RELEASES,
-    ),
-    "grouped_barycentres": (
-        lambda v: ppm.utility.grouped_barycentres(v, GROUPS, resamples=3),
-        RELEASES,
-    ),
-    "grouped_barycentres, groups": (
-        lambda v: ppm.utility.grouped_barycentres(RELEASES, v, resamples=3),
-        GROUPS,
+    "resample of releases": (
+        lambda v: ppm.utility.resample(v, "mean", resamples=3), RELEASES,
     ),
     "compare_distributions": (
         lambda v: ppm.utility.compare_distributions(v, {"a": VALUES}),
@@ -208,9 +191,10 @@ ENTRIES = {
         lambda v: ppm.utility.propensity_score(VALUES, VALUES + 0.1, known=v),
         VALUES,
     ),
-    "rank_powers": (lambda v: ppm.utility.rank_powers(v, VALUES), VALUES),
+    "propensity_score of ranks": (
+        lambda v: ppm.utility.propensity_score(v, VALUES, rank_powers=3), VALUES,
+    ),
     "gini": (ppm.utility.gini, VALUES),
-    "wasserstein_barycentre": (ppm.utility.wasserstein_barycentre, RELEASES),
     "identification_risks": (lambda v: ppm.risk.identification_risks(v, radius=0.2), VALUES),
     "identification_risks, radius": (
         lambda v: ppm.risk.identification_risks(VALUES, radius=v),
@@ -222,7 +206,6 @@ ENTRIES = {
     ),
     "match_risk": (lambda v: ppm.risk.match_risk(v, RELEASES, radius=0.2), VALUES),
     "match_risk, synthetic": (lambda v: ppm.risk.match_risk(VALUES, v, radius=0.2), RELEASES),
-    "match_risks": (lambda v: ppm.risk.match_risks(VALUES, {"a": v}, radius=0.2), RELEASES),
     "log_income": (lambda v: survey.log_income(_table(v)), VALUES),
     "log_income, floor": (lambda v: survey.log_income(_table(VALUES), v), VALUES),
     "predictor_matrix": (survey.predictor_matrix, VALUES),

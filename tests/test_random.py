@@ -56,12 +56,6 @@ CALLS = {
     "utility.resample": lambda seed: ppm.utility.resample(
         VALUES, "mean", resamples=5, random_seed=seed
     ),
-    "utility.resampled_barycentre": lambda seed: ppm.utility.resampled_barycentre(
-        VALUES, "mean", resamples=5, random_seed=seed
-    ),
-    "utility.grouped_barycentres": lambda seed: ppm.utility.grouped_barycentres(
-        VALUES, np.arange(12) % 2, resamples=5, random_seed=seed
-    )[0],
     "survey.simulate": lambda seed: survey.simulate(9, random_seed=seed).table["income"],
     "ConsumerExpenditure.subsample": lambda seed: HOUSEHOLDS.subsample(9, random_seed=seed).table[
         "income"

@@ -146,7 +146,7 @@ def test_capped_oscillations_over_a_public_set_leave_no_database_above_the_cap(s
     # all that the prior allows, and the first half of it
     whole_set, part = ppm.record_oscillations(log_lik), ppm.record_oscillations(log_lik[:3])
     weights, others = (
-        ppm.public_weights(found, ppm.weights.capped_map(cap)) for found in (whole_set, part)
+        ppm.mapped_weights(found, ppm.weights.capped_map(cap)) for found in (whole_set, part)
     )
     predictive = np.random.default_rng(seed).dirichlet(np.full(7, 0.3), size=prior.size)
     for whole, without in pairs(log_lik, weights, prior):
@@ -162,7 +162,7 @@ def test_a_cap_over_a_part_of_what_the_prior_allows_is_exceeded():
     for seed, records in SIZES:
         log_lik, _, prior = densities(seed, records)
         part = ppm.record_oscillations(log_lik[:3])
-        weights = ppm.public_weights(part, ppm.weights.capped_map(0.7))
+        weights = ppm.mapped_weights(part, ppm.weights.capped_map(0.7))
         exceeded += max(loss(x, y) for x, y in pairs(log_lik, weights, prior)) > 0.7
     assert exceeded > 20
 

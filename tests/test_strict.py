@@ -21,7 +21,7 @@ def run(synthesizer=None, *, seed=1, draws=300, **settings):
 
 def own_weights():
     bounds = ppm.GammaPoisson(COUNTS).oscillations_within(2.0, 8.0)
-    return ppm.public_weights(bounds, ppm.weights.capped_map(1.0))
+    return ppm.mapped_weights(bounds, ppm.weights.capped_map(1.0))
 
 
 class Chains(ppm.GammaPoisson):

@@ -76,7 +76,7 @@ def match_risk(g):
 @exercise("four numbers, the barycentre's values")
 def barycentre(g):
     pooled = np.concatenate([g.medians_one, g.medians_two])
-    return ppm.utility.wasserstein_barycentre([g.medians_one, g.medians_two]), {
+    return np.sort([g.medians_one, g.medians_two], axis=1).mean(axis=0), {
         "You paired the values in the order in which they happen to stand. Which value of one "
         "goes with which of the other?": (g.medians_one + g.medians_two) / 2,
         "This is a mixture of the two: it is wider than either. A barycentre averages quantiles.":

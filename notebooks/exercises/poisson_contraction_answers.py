@@ -79,7 +79,7 @@ def extreme_draws(g):
 
 @exercise("one share, between 0 and 1")
 def share_above(g):
-    exceedance = ppm.exceedance(g.study_bounds, g.epsilon).estimate
+    exceedance = ppm.exceedance(2 * g.study_bounds, g.epsilon).estimate
     return exceedance, {
         "You compared Δ with ε. What is the ε of a bound?": np.mean(g.study_bounds > g.epsilon),
         "This is the share that keeps to ε.": 1 - exceedance,

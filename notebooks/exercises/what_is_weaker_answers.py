@@ -78,7 +78,7 @@ def public_oscillations(g):
 def capped(g):
     model = ppm.GammaPoisson(g.counts, shape=g.shape, rate=g.rate)
     bounds = model.bounds_within(*g.public)
-    return ppm.public_weights(bounds, ppm.weights.capped_map(g.cap)), {
+    return ppm.mapped_weights(bounds, ppm.weights.capped_map(g.cap)), {
         "Some of these are no weights: they count a household more than once.": g.cap / bounds,
         "The household with the largest bound has the largest of your weights.":
             np.minimum(1, bounds / g.cap),

@@ -4,7 +4,17 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from layouts import ANY_SIZE, HUGE, ORDINARY, TINY, matrices, unit_interval, vectors
+from layouts import (
+    ANY_SIZE,
+    HUGE,
+    ORDINARY,
+    TINY,
+    matrices,
+    reciprocal,
+    threshold,
+    unit_interval,
+    vectors,
+)
 
 import ppm
 from ppm.lipschitz import draw_maxima, read_once
@@ -141,10 +151,9 @@ RULES = {
     "record_weights": lambda b, **cut: ppm.record_weights(b, **cut),
     "compressed": lambda b, **cut: ppm.record_weights(b, scale=0.7, shift=-0.3, **cut),
     "stretched": lambda b, **cut: ppm.record_weights(b, scale=1e300, shift=-1e299, **cut),
-    "reciprocal": lambda b, **cut: ppm.mapped_weights(b, ppm.weights.reciprocal_map, **cut),
-    "threshold": lambda b, **cut: ppm.mapped_weights(b, ppm.weights.threshold_map(3.0), **cut),
-    "capped": lambda b, **cut: ppm.public_weights(b, ppm.weights.capped_map(2.0), **cut),
-    "linear": lambda b, **cut: ppm.public_weights(b, ppm.weights.linear_map(1.0, 9.0), **cut),
+    "reciprocal": lambda b, **cut: ppm.mapped_weights(b, reciprocal, **cut),
+    "threshold": lambda b, **cut: ppm.mapped_weights(b, threshold(3.0), **cut),
+    "capped": lambda b, **cut: ppm.mapped_weights(b, ppm.weights.capped_map(2.0), **cut),
 }
 
 
@@ -199,5 +208,3 @@ def test_count_weights_follow_their_records(values, radius, relative, data):
     places = list(data.draw(st.permutations(range(values.size))))
     moved = ppm.count_weights(values[places], groups=np.array(groups)[places], **settings)
     assert np.array_equal(moved, weights[places])
-    table = ppm.weights.radius_effect(values, [radius], relative=relative, groups=groups)
-    assert table["average weight"].item() == weights.mean()

@@ -46,21 +46,11 @@ NUMBERS = {
     ),
     "record_weights, bounds": (lambda v: ppm.record_weights(v, truncate_at=2.0), records),
     "mapped_weights, bounds": (
-        lambda v: ppm.mapped_weights(v, ppm.weights.threshold_map(9.0)), records,
+        lambda v: ppm.mapped_weights(v, ppm.weights.capped_map(9.0)), records,
     ),
-    "public_weights, public_bounds": (
-        lambda v: ppm.public_weights(v, ppm.weights.linear_map(1.0, 9.0)), records,
-    ),
-    "weights.reciprocal_map, bounds": (ppm.weights.reciprocal_map, records),
-    "weights.threshold_map, bounds": (ppm.weights.threshold_map(9.0), records),
     "weights.capped_map, bounds": (ppm.weights.capped_map(3.0), records),
-    "weights.linear_map, bounds": (ppm.weights.linear_map(1.0, 9.0), records),
     "scalar_weights, bounds": (lambda v: ppm.scalar_weights(v, epsilon=3.0), records),
     "count_weights, values": (lambda v: ppm.count_weights(v, radius=0.3), records),
-    "weights.radius_effect, values": (lambda v: ppm.weights.radius_effect(v, [0.3]), records),
-    "weights.radius_effect, record_bounds": (
-        lambda v: ppm.weights.radius_effect(np.arange(1.0, N + 1), [0.3], record_bounds=v), records,
-    ),
     "Censoring.terms, log_lik": (LIMITS.terms, log_liks),
     "Censoring.terms, weights": (lambda v: LIMITS.terms(np.full((2, N), -2.0), v), weights),
     "Censoring.share_outside, log_lik": (LIMITS.share_outside, log_liks),
@@ -71,11 +61,8 @@ NUMBERS = {
     "censoring.censoring_limits, reference": (
         lambda v: ppm.censoring.censoring_limits(2.0, v)[1], log_liks,
     ),
-    "exceedance, bounds": (lambda v: ppm.exceedance(v, 20.0), records),
-    "pdp.loss_exceedance, losses": (lambda v: ppm.pdp.loss_exceedance(v, 20.0), records),
-    "pdp.loss_exceedance, epsilon": (
-        lambda v: ppm.pdp.loss_exceedance(np.arange(1.0, N + 1), v), records,
-    ),
+    "exceedance, losses": (lambda v: ppm.exceedance(v, 20.0), records),
+    "exceedance, epsilon": (lambda v: ppm.exceedance(np.arange(1.0, N + 1), v), records),
     "disclosure.belief_limits, prior": (lambda v: ppm.disclosure.belief_limits(v, 1.0), shares),
     "disclosure.belief_limits, epsilon": (lambda v: ppm.disclosure.belief_limits(0.3, v), records),
     "disclosure.detection_limit, false_alarms": (
@@ -88,14 +75,6 @@ NUMBERS = {
     "utility.resample, values": (
         lambda v: ppm.utility.resample(v, "median", resamples=3, random_seed=1), several,
     ),
-    "utility.resampled_barycentre, releases or values": (
-        lambda v: ppm.utility.resampled_barycentre(v, "mean", resamples=3, random_seed=1), several,
-    ),
-    "utility.grouped_barycentres, values or groups": (
-        lambda v: ppm.utility.grouped_barycentres(v, list("aabbab"), resamples=3, random_seed=1),
-        several,
-    ),
-    "utility.wasserstein_barycentre, samples": (ppm.utility.wasserstein_barycentre, several),
     "utility.compare_distributions, reference": (
         lambda v: ppm.utility.compare_distributions(v, {"a": [1.0, 2.0]}), records,
     ),
@@ -119,16 +98,6 @@ NUMBERS = {
         lambda v: ppm.utility.propensity_score(np.arange(N) + 0.5, np.arange(N) ** 2, known=v),
         records,
     ),
-    "utility.propensity_scores, confidential": (
-        lambda v: ppm.utility.propensity_scores(v, {"a": np.ones((2, N))}), records,
-    ),
-    "utility.propensity_scores, releases or synthetic": (
-        lambda v: ppm.utility.propensity_scores(np.arange(N), {"a": v}), several,
-    ),
-    "utility.rank_powers, confidential": (
-        lambda v: ppm.utility.rank_powers(v, np.arange(N)), records,
-    ),
-    "utility.rank_powers, synthetic": (lambda v: ppm.utility.rank_powers(np.arange(N), v), records),
     "risk.identification_risks, values": (
         lambda v: ppm.risk.identification_risks(v, radius=0.3), records,
     ),
@@ -137,9 +106,6 @@ NUMBERS = {
     ),
     "risk.match_risk, synthetic": (
         lambda v: ppm.risk.match_risk(np.arange(1.0, N + 1), v, radius=0.5), several,
-    ),
-    "risk.match_risks, releases or synthetic": (
-        lambda v: ppm.risk.match_risks(np.arange(1.0, N + 1), {"a": v}, radius=0.5), several,
     ),
     "histogram_release, values": (
         lambda v: ppm.histogram_release(v, (0, 90), bins=4, epsilon=1.0, random_seed=1),
@@ -239,7 +205,7 @@ ANY_SHAPE = {
 }
 # of any shape, but not empty
 ANY_DEPTH = ANY_SHAPE | {
-    "exceedance, bounds", "pdp.loss_exceedance, losses", "Censoring.terms, log_lik",
+    "exceedance, losses", "Censoring.terms, log_lik",
     "Censoring.share_outside, log_lik", "audits.loss_lower_bound, with_record",
     "audits.loss_lower_bound, without_record",
 }

@@ -1,12 +1,13 @@
 """Properties of ε, exceedance, censoring and what an ε means to an attacker."""
 
 import math
+from functools import partial
 
 import numpy as np
 import pytest
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
-from layouts import HUGE, TINY, matrices, unit_interval, vectors
+from layouts import HUGE, TINY, matrices, reciprocal, unit_interval, vectors
 
 import ppm
 from ppm_book import survey
@@ -45,37 +46,20 @@ def test_epsilon_of_a_bounded_range_is_monotone_and_at_most_the_sum(one, other, 
     assert total(one, m, delta / 2) >= total(one, m) / slack
 
 
-@given(vectors(amounts, most=30), amounts.filter(math.isfinite), levels, st.data())
-def test_an_exceedance_is_a_share_inside_its_interval_whatever_the_order(
-    bounds, epsilon, confidence, data
-):
-    found = ppm.exceedance(bounds, epsilon, confidence=confidence)
-    assert 0 <= found.low <= found.estimate <= found.high <= 1
-    assert found.exceeded == sum(2 * float(bound) > epsilon for bound in bounds)
-    order = data.draw(st.permutations(range(bounds.size)))
-    assert ppm.exceedance(bounds[order], epsilon, confidence=confidence) == found
-    larger = ppm.exceedance(bounds, epsilon * 1.5 + 1.0, confidence=confidence)
-    assert (larger.low, larger.estimate, larger.high) <= (found.low, found.estimate, found.high)
-    wider = ppm.exceedance(bounds, epsilon, confidence=(1 + confidence) / 2)
-    assert wider.low <= found.low and found.high <= wider.high
-
-
-@given(vectors(amounts, most=30), st.data())
-def test_loss_exceedance_compares_each_loss_with_its_own_epsilon(losses, data):
+@given(vectors(amounts, most=30), levels, st.data())
+def test_an_exceedance_is_a_share_inside_its_interval_whatever_the_order(losses, level, data):
     own = data.draw(vectors(amounts, least=losses.size, most=losses.size))
-    found = ppm.pdp.loss_exceedance(losses, own)
+    found = ppm.exceedance(losses, own, confidence=level)
+    assert 0 <= found.low <= found.estimate <= found.high <= 1
     assert found.exceeded == sum(loss > epsilon for loss, epsilon in zip(losses, own, strict=True))
-    assert found.epsilon == own.max()
-    one = data.draw(amounts)
-    same = ppm.pdp.loss_exceedance(losses, np.full(losses.size, one))
-    assert same == ppm.pdp.loss_exceedance(losses, one)
-
-
-@given(st.one_of(st.floats(0.0, 100.0), st.sampled_from([TINY, 1e300, HUGE])), releases)
-def test_a_recommended_global_bound_is_no_smaller_than_the_local_one(bound, n):
-    low, high = ppm.pdp.global_bound(bound, n)
-    assert bound <= low <= high
-    assert ppm.pdp.global_bound(bound, n + 1000).high <= high
+    order = list(data.draw(st.permutations(range(losses.size))))
+    assert ppm.exceedance(losses[order], own[order], confidence=level) == found
+    larger = ppm.exceedance(losses, own * 1.5 + 1.0, confidence=level)
+    assert all(more <= less for more, less in zip(larger, found, strict=True))
+    wider = ppm.exceedance(losses, own, confidence=(1 + level) / 2)
+    assert wider.low <= found.low and found.high <= wider.high
+    same = np.full(losses.size, own[0])
+    assert ppm.exceedance(losses, same) == ppm.exceedance(losses, own[0])
 
 
 # ---- beliefs -------------------------------------------------------------------------------------
@@ -120,6 +104,9 @@ def test_terms_stay_within_their_limits_and_in_the_order_of_the_log_likelihoods(
     assert np.all((terms >= censor.low) & (terms <= censor.high))
     assert np.all(np.diff(terms) >= 0)
     assert np.ptp(terms) <= censor.width
+    # the least favourable record comes as near to W as rounding lets it
+    whole = np.ptp(censor.term(np.array([-np.inf, np.inf])))
+    assert whole == pytest.approx(censor.width, rel=1e-9) and whole <= censor.width
     slopes = censor.slope(values)
     assert np.all((slopes >= 0) & (slopes <= 1))
 
@@ -216,7 +203,6 @@ SETTINGS = {
     "scale": lambda v: ppm.record_weights([1.0], scale=v),
     "shift": lambda v: ppm.record_weights([1.0], shift=v),
     "truncate_at": lambda v: ppm.record_weights([1.0], truncate_at=v),
-    "threshold": ppm.weights.threshold_map,
     "limit": ppm.weights.capped_map,
     "radius": lambda v: ppm.risk.identification_risks([1.0], radius=v),
     "shape": lambda v: ppm.GammaPoisson([1], shape=v),
@@ -247,3 +233,85 @@ def test_any_setting_is_taken_or_refused_by_its_name_in_one_line(name, value):
     except ValueError as error:
         told = str(error)
         assert name in told and "\n" not in told and len(told) < 400
+
+
+B, Y, R = [1.0, 2.0], [1.0, 2.0, 3.0], [[1.0, 2.0, 3.0]]
+histogram = partial(ppm.histogram_release, Y, (0, 4), bins=4, epsilon=1.0)
+of_bounds = "bounds must hold one bound for every record"
+REFUSED = [
+    *((of_bounds, rule, (wrong,), {}) for rule in (
+        ppm.record_weights, partial(ppm.scalar_weights, epsilon=1.0),
+        partial(ppm.mapped_weights, mapping=reciprocal),
+    ) for wrong in ([B], [-1.0, 1.0], [1.0, np.nan], [], 2.0)),
+    *((f"{name} must", ppm.record_weights, (B,), {name: wrong}) for name, wrong in (
+        ("scale", 0.0), ("shift", np.inf), ("truncate_at", 0.0), ("truncate_at", -3.5)
+    )),
+    ("epsilon must", ppm.scalar_weights, (B,), {"epsilon": -1.0}),
+    ("limit must", ppm.weights.capped_map, (0.0,), {}),
+    ("mapping must be decreasing", ppm.mapped_weights, (B, lambda z: z / 10), {}),
+    ("mapping must return one", ppm.mapped_weights, (B, lambda z: -z), {}),
+    ("mapping must return one", ppm.mapped_weights, (B, lambda z: 0.5), {}),
+    ("mapping must be a function", ppm.mapped_weights, (B, 0.5), {}),
+    ("bound must", ppm.epsilon, (-1.0,), {}),
+    ("releases must", ppm.epsilon, (1.0, 0), {}),
+    ("width must", ppm.pdp.bounded_range_epsilon, (-1.0,), {}),
+    ("releases must", ppm.pdp.bounded_range_epsilon, (1.0, 1.5), {}),
+    *(("delta must", ppm.pdp.bounded_range_epsilon, (1.0,), {"delta": d}) for d in (-0.1, 1.0)),
+    *(("losses must hold", ppm.exceedance, (x, 1.0), {}) for x in ([], [-1.0], [np.nan])),
+    ("epsilon must hold", ppm.exceedance, (B, np.nan), {}),
+    ("epsilon must be one number", ppm.exceedance, (B, [1.0]), {}),
+    ("confidence must", ppm.exceedance, (B, 1.0), {"confidence": 1.0}),
+    ("high must be a finite number above -1", ppm.Censoring, (-1, -1), {}),
+    # closer or farther out, terms are mostly rounding, and quadrature takes forever
+    ("low must be a finite number at least -1", ppm.Censoring, (-1.7e308, 1.7e308), {}),
+    ("low must be a finite number", ppm.Censoring, (1e9, 1e9), {}),
+    ("high must be a finite number above 0.0 and at most 1", ppm.Censoring, (0, 2e9), {}),
+    ("high must be at least 1e-06 above low", ppm.Censoring, (-1, -1 + 1e-9), {}),
+    ("high must be at least 0.1 above low", ppm.Censoring, (-1e8, -1e8 + 0.01), {}),
+    ("smooth must be True or False", ppm.Censoring, (-3, -1, "no"), {}),
+    *((told, place, (width, reference), {}) for told, width, reference in (
+        ("width must be a finite number above 0", 0.0, [[-1.1], [-2.0]]),
+        ("reference must have two draws or more", 1.0, [[-1.1, -2.0]]),
+        ("reference must hold finite numbers", 1.0, [[-1.1], [-np.inf]]),
+        ("reference must hold log-likelihoods", 1.0, [[3.0], [5.0]]),
+        ("reference must have shape", 1.0, [-1.1, -2.0]),
+    ) for place in (ppm.censoring.censoring_interval, ppm.censoring.censoring_limits)),
+    *(("outside must", ppm.censoring.censoring_limits, (1.0, [[-1.1], [-2.0]]), {"outside": o})
+      for o in (-0.1, 0.6, np.nan)),
+    *((f"{name} must", ppm.risk.match_risk, (Y, R), {"radius": 0.1, name: wrong})
+      for name, wrong in (("radius", 0), ("relative", 1), ("groups", [[1, 2]]))),
+    *(("synthetic must be", ppm.risk.match_risk, (Y, wrong), {"radius": 0.1})
+      for wrong in (Y, [B], [[np.nan] * 3], np.zeros((0, 3)))),
+    *(("values must", ppm.count_weights, (wrong,), {"radius": 0.1})
+      for wrong in ([1.0, np.nan], R, [])),
+    *(("values must be finite", ppm.utility.resample, (wrong, "mean"), {})
+      for wrong in ([1.0], [1.0, np.nan], np.zeros((2, 2, 2)))),
+    ("statistic must be", ppm.utility.resample, (Y, "mode"), {}),
+    ("resamples must be", ppm.utility.resample, (Y, "mean"), {"resamples": 1}),
+    ("confidential must be", ppm.utility.propensity_score, ([1.0, np.nan], B), {}),
+    ("synthetic must be", ppm.utility.propensity_score, (B, [1.0]), {}),
+    ("synthetic must be", ppm.utility.propensity_score, (B, [np.nan]), {"rank_powers": 2}),
+    ("rank_powers must be", ppm.utility.propensity_score, (B, B), {"rank_powers": 0}),
+    ("confidential and synthetic must", ppm.utility.propensity_score, (Y, [B, B]), {}),
+    ("known must have one row", ppm.utility.propensity_score, (B, Y), {"known": B}),
+    ("reference must be a list with a median", ppm.utility.compare_distributions, ([0.0], {}), {}),
+    ("distributions: a must", ppm.utility.compare_distributions, (B, {"a": [np.inf]}), {}),
+    ("releases must have shape", ppm.utility.release_errors, (Y, Y), {}),
+    ("releases must be finite", ppm.utility.release_errors, (Y, [[1.0, 2.0, np.nan]]), {}),
+    ("confidential must be a list", ppm.utility.release_errors, (R, R), {}),
+    ("groups: a must", ppm.utility.release_errors, (Y, R), {"groups": {"a": B}}),
+    ("groups: no group of a has 50", ppm.utility.release_errors, (Y, R), {"groups": {"a": Y}}),
+    *((f"{name} must", histogram, (), {name: wrong}) for name, wrong in (
+        ("bins", 0), ("epsilon", 0.0), ("groups", B), ("releases", 0), ("secure_noise", "yes"),
+        ("random_seed", "one"),
+    )),
+    *(("limits must be", partial(ppm.histogram_release, Y), (wrong,), {"bins": 4, "epsilon": 1.0})
+      for wrong in (3.0, (3.0, 3.0), (0.0, np.inf))),
+]
+
+
+@pytest.mark.parametrize(("told", "function", "given", "named"), REFUSED)
+def test_what_is_out_of_range_is_refused_in_one_line_by_its_name(told, function, given, named):
+    with pytest.raises(ValueError, match=f"^{told}") as error:
+        function(*given, **named)
+    assert "\n" not in str(error.value)
