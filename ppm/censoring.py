@@ -208,7 +208,7 @@ def censoring_interval(width, reference, *, smooth=True):
     Parameters
     ----------
     width : float
-        Width W of the interval, above 0, in nats: ε of one release.
+        Width W of the interval, from 1e-6 to 1e9 nats: ε of one release.
     reference : array_like, shape (draws, records), or xarray.DataArray
         Finite log-likelihoods in nats of *public* records at two or more draws of θ, as a fit of
         them gives them: of last year's file, of a simulated stand-in, or of records drawn from the
@@ -239,7 +239,7 @@ def censoring_interval(width, reference, *, smooth=True):
     >>> round(limits.width, 6), -5 < limits.low < limits.high < 0
     (1.0, True)
     """
-    half = check_number("width", width, above=0) / 2.0
+    half = check_number("width", width, at_least=_NARROWEST, at_most=_FAR) / 2.0
     values = _public_reference(reference)
 
     def loss(middle):
