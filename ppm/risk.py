@@ -97,13 +97,7 @@ def match_risk(values, synthetic, *, radius, relative=True, groups=None):
     import pandas as pd
 
     values, low, high = _intervals(values, radius, relative)
-    synthetic = as_numbers("synthetic", synthetic)
-    fits = synthetic.ndim == 2 and synthetic.shape[1] == values.size and synthetic.size
-    if not fits or not np.isfinite(synthetic).all():
-        raise ValueError(
-            f"synthetic must be finite numbers of shape (releases, {values.size}); "
-            f"got shape {synthetic.shape}"
-        )
+    synthetic = as_releases("synthetic", synthetic, values.size)
     codes = pattern_codes(groups, values.size)
     rows = []
     for release in synthetic:
@@ -119,6 +113,17 @@ def match_risk(values, synthetic, *, radius, relative=True, groups=None):
             "true among unique (%)": 100.0 * true / unique.sum() if unique.any() else np.nan,
         })
     return pd.DataFrame(rows).rename_axis("release")
+
+
+def as_releases(name, values, records):
+    """Return ``values`` as finite numbers of shape (releases, records), at least one release."""
+    values = as_numbers(name, values)
+    fits = values.ndim == 2 and values.shape[1] == records and values.size
+    if not fits or not np.isfinite(values).all():
+        raise ValueError(
+            f"{name} must be finite numbers of shape (releases, {records}); got {values.shape}"
+        )
+    return values
 
 
 def pattern_codes(groups, records):

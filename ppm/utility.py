@@ -8,6 +8,7 @@ from scipy.special import expit
 
 from ppm._random import generator
 from ppm._validation import as_list, as_numbers, check_count, one_thread, shown
+from ppm.risk import as_releases
 
 __all__ = ["gini", "resample", "compare_distributions", "release_errors", "propensity_score"]
 
@@ -89,13 +90,12 @@ def resample(values, statistic, *, resamples=500, random_seed=None):
     """
     from scipy.stats import DegenerateDataWarning, bootstrap
 
-    if not callable(statistic):
-        if not isinstance(statistic, str) or statistic not in STATISTICS:
-            raise ValueError(
-                f"statistic must be a function or one of {', '.join(STATISTICS)}; "
-                f"got {shown(statistic)}"
-            )
-        statistic = STATISTICS[statistic]
+    compute = STATISTICS.get(statistic) if isinstance(statistic, str) else statistic
+    if not callable(compute):
+        raise ValueError(
+            f"statistic must be a function or one of {', '.join(STATISTICS)}; "
+            f"got {shown(statistic)}"
+        )
     resamples = check_count("resamples", resamples, at_least=2)
     values = as_numbers("values", values)
     large = values.ndim in (1, 2) and values.shape[-1] >= 2 and values.size
@@ -110,7 +110,7 @@ def resample(values, statistic, *, resamples=500, random_seed=None):
         # of an interval that is not used, where the statistic is NaN
         warnings.simplefilter("ignore", DegenerateDataWarning)
         found = [
-            bootstrap((database,), statistic, rng=rng, **given).bootstrap_distribution
+            bootstrap((database,), compute, rng=rng, **given).bootstrap_distribution
             for database in np.atleast_2d(values)
         ]
     return found[0] if values.ndim == 1 else np.sort(found, axis=1).mean(axis=0)
@@ -312,13 +312,7 @@ def release_errors(confidential, releases, *, groups=None, smallest=50):
     import pandas as pd
 
     confidential = as_list("confidential", confidential)
-    releases = as_numbers("releases", releases)
-    if releases.ndim != 2 or releases.shape[1] != confidential.size or not len(releases):
-        raise ValueError(
-            f"releases must have shape (releases, {confidential.size}); got {releases.shape}"
-        )
-    if not np.isfinite(releases).all():
-        raise ValueError("releases must be finite numbers")
+    releases = as_releases("releases", releases, confidential.size)
     smallest = check_count("smallest", smallest)
 
     def error(of, rows=slice(None)):

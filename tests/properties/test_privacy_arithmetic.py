@@ -290,7 +290,7 @@ REFUSED = [
     ("confidential and synthetic must", lambda: score(Y, [B, B])),
     ("known must have one row", lambda: score(B, Y, known=B)),
     ("reference must be a list with", lambda: ppm.utility.compare_distributions([0.0], {})),
-    ("releases must have shape", lambda: errors(Y, Y)),
+    ("releases must be finite numbers of shape", lambda: errors(Y, Y)),
     ("groups: a must", lambda: errors(Y, R, groups={"a": B})),
     ("groups: no group of a has 50", lambda: errors(Y, R, groups={"a": Y})),
     *((told, lambda place=place, values=values: place(1.0, values)) for told, values in (
