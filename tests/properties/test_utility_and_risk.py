@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from conftest import examples
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from layouts import HUGE, TINY, matrices, vectors
 
@@ -238,6 +238,7 @@ def test_a_histogram_release_lies_within_the_limits_and_counts_each_group(
     assert np.array_equal(found.synthetic, again.synthetic)
 
 
+@example(np.array([0.25, 1.0]))
 @given(vectors(st.floats(-1.0, 2.0), least=2))
 def test_noise_free_counts_are_those_of_numpy_with_what_lies_outside_at_the_ends(values):
     found = ppm.histogram_release(values, (0, 1), bins=4, epsilon=30.0, random_seed=1)
