@@ -16,12 +16,13 @@ RUNS = range(12)
 
 
 def tree(log_lik, **groups):
-    """A fit, of arrays (chain, draw) and log-likelihoods (chain, draw, record)."""
-    values = {"x": (("chain", "draw", "record"), log_lik)}
-    groups = {name: {name: (("chain", "draw"), array)} for name, array in groups.items()}
-    return xr.DataTree.from_dict(
-        {name: xr.Dataset(part) for name, part in {"log_likelihood": values, **groups}.items()}
-    )
+    """A fit, of log-likelihoods (chain, draw, record) and a named array (chain, draw) a group."""
+    found = {
+        group: xr.Dataset({name: (("chain", "draw"), array)})
+        for group, (name, array) in groups.items()
+    }
+    values = xr.Dataset({"x": (("chain", "draw", "record"), log_lik)})
+    return xr.DataTree.from_dict({"log_likelihood": values, **found})
 
 
 class TwoPoint:
@@ -186,9 +187,10 @@ class Chains(ppm.GammaPoisson):
         if self.frozen:
             mean[1, draws // 2 :] = mean[1, 0]
         diverging = np.arange(mean.size).reshape(mean.shape) < self.diverging
-        fit = tree(stats.poisson.logpmf(self.counts, mean[..., None]), posterior=mean)
-        fit["sample_stats"] = xr.Dataset({"diverging": (("chain", "draw"), diverging)})
-        return fit
+        return tree(
+            stats.poisson.logpmf(self.counts, mean[..., None]), posterior=("mu", mean),
+            sample_stats=("diverging", diverging),
+        )
 
     def log_likelihood(self, fit):
         return fit["log_likelihood"]["x"]
