@@ -138,7 +138,7 @@ class Censoring:
         """
         return self.term(_weighted(log_lik, weights))
 
-    def share_outside(self, log_lik, weights=None):
+    def share_clipped(self, log_lik, weights=None):
         """Share of log-likelihoods whose weighted value is not between the limits.
 
         Arguments as for :meth:`terms`. The share is as public or confidential as they are.
@@ -270,7 +270,7 @@ def _least(loss, middles):
     return min(losses), middles[int(np.argmin(losses))]
 
 
-def censoring_limits(width, reference, *, outside=0.02, smooth=True):
+def censoring_limits(width, reference, *, share_clipped=0.02, smooth=True):
     r"""Limits of a given width, and the one weight for all records that belongs inside them.
 
     Where the terms of many records lie outside the limits, the release has a bias that more records
@@ -284,7 +284,7 @@ def censoring_limits(width, reference, *, outside=0.02, smooth=True):
     width, reference, smooth
         As for :func:`ppm.censoring.censoring_interval`, the reference unweighted. **It must not
         come from the confidential table.**
-    outside : float, default 0.02
+    share_clipped : float, default 0.02
         Share of the reference's values, weighted, that an interval may leave out, from 0 to 0.5.
         The interval is as wide as hard limits, and half as wide as smooth ones, which bend a term
         well before it reaches them.
@@ -301,7 +301,7 @@ def censoring_limits(width, reference, *, outside=0.02, smooth=True):
     Hu, Williams and Savitsky (2022, arXiv:2205.05003) have weights inside the limits that fall with
     a record's risk. Here all records have the same one. A release's own draws scatter more than
     those of the reference's unweighted fit, and the limits that change least are not the shortest
-    interval, so that a little more than ``outside`` is cut off.
+    interval, so that a little more than ``share_clipped`` is cut off.
 
     Examples
     --------
@@ -315,11 +315,11 @@ def censoring_limits(width, reference, *, outside=0.02, smooth=True):
     0.14
     """
     width = check_number("width", width, above=0)
-    outside = check_number("outside", outside, at_least=0, at_most=0.5)
+    share_clipped = check_number("share_clipped", share_clipped, at_least=0, at_most=0.5)
     values = _public_reference(reference)
     ordered = np.sort(values, axis=None)
     # rounding must not take one value more
-    inside = math.ceil((1.0 - outside) * ordered.size - 1e-9)
+    inside = math.ceil((1.0 - share_clipped) * ordered.size - 1e-9)
     shortest = float((ordered[inside - 1 :] - ordered[: ordered.size - inside + 1]).min())
     room = width / 2.0 if smooth else width
     weight = 1.0 if shortest <= room else room / shortest

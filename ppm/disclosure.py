@@ -33,7 +33,7 @@ class Guarantee:
         published. Local: ε was computed from the records, describes them, and stays inside.
     epsilon : float
         ε in nats.
-    outside : tuple of str
+    not_covered : tuple of str
         What ε does not cover.
     covered : str
         What it covers.
@@ -51,7 +51,7 @@ class Guarantee:
 
     kind: str
     epsilon: float
-    outside: tuple
+    not_covered: tuple
     covered: str = "one release"
     neighbour: str = _NEIGHBOUR
 
@@ -65,8 +65,8 @@ class Guarantee:
     def __str__(self):
         """Kind, ε, neighbour, and what ε does not cover."""
         twice = "; where a value replaces another, ε counts twice" if self.kind == "strict" else ""
-        not_covered = (f"- {sentence}." for sentence in self.outside)
-        lines = [self.headline, f"Neighbour: {self.neighbour}{twice}.", "Outside:", *not_covered]
+        sentences = (f"- {sentence}." for sentence in self.not_covered)
+        lines = [self.headline, f"Neighbour: {self.neighbour}{twice}.", "Not covered:", *sentences]
         return "\n".join(textwrap.fill(line, 84, subsequent_indent="  ") for line in lines)
 
 
@@ -81,12 +81,13 @@ def guarantee_of(result, strict_epsilon=None):
             *([] if result.chains_agree else ["what the chains have not found: they disagree"]),
             "every other database: ε was computed from these records and finitely many draws",
             f"{weights}, unless no weight reacts" if result.censor is None else
-            f"{weights}: nobody has asserted that none reacts (fixed_weights=True), and without "
+            f"{weights}: nobody has asserted that none reacts (independent_weights=True), and "
+            "without "
             "that the width of the limits is no bound",
             "choices made by looking at the records", *_ALWAYS,
         ))
     chains, free = result.diagnostics is not None, result.allow_disagreement
-    outside = {
+    not_covered = {
         "rounding: draws are exact and independent up to floating-point arithmetic": not chains,
         "the error of Markov chains: ε holds for exact, independent draws of the parameters, and "
         "theirs are neither, whether or not the chains agree": chains,
@@ -105,8 +106,8 @@ def guarantee_of(result, strict_epsilon=None):
         "the decision to release, which depended on the fit ending without an error and on the "
         "chains: there is a release because the chains agreed": chains and not free,
     }
-    outside = [sentence for sentence, applies in outside.items() if applies]
-    return Guarantee("strict", strict_epsilon or result.epsilon(), tuple(outside))
+    not_covered = [sentence for sentence, applies in not_covered.items() if applies]
+    return Guarantee("strict", strict_epsilon or result.epsilon(), tuple(not_covered))
 
 
 def histogram_guarantee(epsilon, *, secure):
@@ -200,8 +201,8 @@ def release_statement(result, release, *, strict_epsilon=None):
     strict_epsilon : float, optional
         ε of one release that holds for *every* database, in nats, from public constants alone: as
         for weights that each record determines, capped over a public set to which the prior is
-        restricted. The run needs ``fixed_weights=True``. Whoever gives both vouches for it. A run
-        with ``censor=`` that is strict has its own.
+        restricted. The run needs ``independent_weights=True``. Whoever gives both vouches for it.
+        A run with ``censor=`` that is strict has its own.
 
     Returns
     -------
@@ -238,10 +239,10 @@ def release_statement(result, release, *, strict_epsilon=None):
         if result.strict:
             raise ValueError("strict_epsilon is for runs without limits: this one has its own")
         strict_epsilon = check_number("strict_epsilon", strict_epsilon, above=0)
-        if not result.own_weights:
+        if not result.independent_weights:
             raise ValueError(
                 "strict_epsilon cannot be claimed for this run, whose weights may react to other "
-                "records; accepted: runs of a mechanism with weights=… and fixed_weights=True"
+                "records; accepted: runs of a mechanism with weights=… and independent_weights=True"
             )
         if result.oscillation_bound > strict_epsilon:  # by how much is confidential
             raise ValueError("strict_epsilon is contradicted by this run: over its draws a "
@@ -265,10 +266,10 @@ def release_statement(result, release, *, strict_epsilon=None):
             "the privacy expenditure that was computed describes one database and a finite number "
             "of draws, was itself computed from the confidential records, and is not published.",
         ]
-        outside = ("choices made by looking at the records", *_ALWAYS)
+        not_covered = ("choices made by looking at the records", *_ALWAYS)
     else:
         guarantee = guarantee_of(result, strict_epsilon)
-        total, outside = many * guarantee.epsilon, guarantee.outside
+        total, not_covered = many * guarantee.epsilon, guarantee.not_covered
         sum_ = f"{many} × {guarantee.epsilon:.4g} = " if many > 1 else ""
         told += [
             f"The release is ε-differentially private with ε = {sum_}{total:.4g}, for every "
@@ -277,7 +278,7 @@ def release_statement(result, release, *, strict_epsilon=None):
             f"record was used, rather than none, could reach odds of up to {_power(total)} to 1; "
             f"between two values of the record, of up to {_power(2 * total)} to 1.",
         ]
-    return " ".join([*told, f"Not covered: {'; '.join(outside)}."])
+    return " ".join([*told, f"Not covered: {'; '.join(not_covered)}."])
 
 
 def _power(epsilon):

@@ -28,9 +28,9 @@ class TailBound:
     ----------
     bound : float
         With probability `confidence`, a new draw of θ exceeds it with probability at most
-        `outside`. In nats.
-    outside, confidence : float
-        These probabilities. `outside` is not the δ of (ε, δ)-differential privacy.
+        `tail_probability`. In nats.
+    tail_probability, confidence : float
+        These probabilities. `tail_probability` is not the δ of (ε, δ)-differential privacy.
     draws : int
         Number S of independent draws.
     largest : float
@@ -40,7 +40,7 @@ class TailBound:
     """
 
     bound: float
-    outside: float
+    tail_probability: float
     confidence: float
     draws: int
     largest: float
@@ -161,18 +161,18 @@ def oscillation_bound(log_lik, weights=None):
     return float(record_oscillations(log_lik, weights).max())
 
 
-def tail_bound(log_lik, weights=None, *, outside=0.01, confidence=0.95):
-    r"""Local bound that all but a fraction `outside` of this pseudo posterior satisfies.
+def tail_bound(log_lik, weights=None, *, tail_probability=0.01, confidence=0.95):
+    r"""Local bound that all but a fraction `tail_probability` of this pseudo posterior satisfies.
 
     The maximum over S draws grows with S. This distribution-free tolerance limit does not: with
-    probability `confidence`, a new draw exceeds it with probability at most `outside`.
+    probability `confidence`, a new draw exceeds it with probability at most `tail_probability`.
 
     Parameters
     ----------
     log_lik, weights
         As for :func:`record_bounds`; draws of the *weighted* fit, thinned until they are nearly
         independent.
-    outside, confidence : float
+    tail_probability, confidence : float
         Probabilities, strictly between 0 and 1.
 
     Returns
@@ -181,34 +181,35 @@ def tail_bound(log_lik, weights=None, *, outside=0.01, confidence=0.95):
 
     Notes
     -----
-    It describes the posterior of these records, not that of a neighbour, so `outside` is not the δ
-    of (ε, δ)-differential privacy: that would also have to bound the neighbour's posterior, which
-    may lie almost entirely beyond this bound. The counts 0, 0 and 18 with weights 1 are within a
-    bound near 20 nats where μ is about 3 to 19; without the 18 the posterior hardly reaches 3.
+    It describes the posterior of these records, not that of a neighbour, so `tail_probability` is
+    not the δ of (ε, δ)-differential privacy: that would also have to bound the neighbour's
+    posterior, which may lie almost entirely beyond this bound. The counts 0, 0 and 18 with weights
+    1 are within a bound near 20 nats where μ is about 3 to 19; without the 18 the posterior hardly
+    reaches 3.
 
     Examples
     --------
     >>> import numpy as np, ppm
     >>> log_lik = -np.linspace(0.01, 10.0, 1000)[:, None]  # 1,000 draws of one record
-    >>> tail = ppm.tail_bound(log_lik, outside=0.05)
+    >>> tail = ppm.tail_bound(log_lik, tail_probability=0.05)
     >>> round(tail.bound, 2), tail.largest
     (9.62, 10.0)
     """
     from scipy.stats import binom
 
-    outside = check_share("outside", outside)
+    tail_probability = check_share("tail_probability", tail_probability)
     confidence = check_share("confidence", confidence)
     ordered = np.sort(draw_maxima(log_lik, weights))
     draws = ordered.size
     # the k-th smallest exceeds the quantile unless at least k of the draws lie below it
-    sure = binom.cdf(np.arange(draws), draws, 1.0 - outside) >= confidence
+    sure = binom.cdf(np.arange(draws), draws, 1.0 - tail_probability) >= confidence
     if not sure.any():
-        needed = np.ceil(math.log(1.0 - confidence) / math.log1p(-outside))
-        raise ValueError(f"outside={outside:g} with confidence={confidence:g} needs at least "
-                         f"{needed:.15g} draws; got {draws}")
+        needed = np.ceil(math.log(1.0 - confidence) / math.log1p(-tail_probability))
+        raise ValueError(f"tail_probability={tail_probability:g} with confidence={confidence:g} "
+                         f"needs at least {needed:.15g} draws; got {draws}")
     beyond = -math.expm1(math.log(1.0 - confidence) / draws)
     bound = float(ordered[np.argmax(sure)])
-    return TailBound(bound, outside, confidence, draws, float(ordered[-1]), beyond)
+    return TailBound(bound, tail_probability, confidence, draws, float(ordered[-1]), beyond)
 
 
 def bound_by_draws(log_lik, draws, weights=None):

@@ -48,7 +48,7 @@ class MechanismResult:
         or no fit.
     censor : ppm.Censoring or None
         The public limits of every record's term.
-    own_weights : bool
+    independent_weights : bool
         Whether each weight depends only on its own record and on public values: true without
         weights, or if the caller asserts it.
     allow_disagreement : bool
@@ -79,7 +79,7 @@ class MechanismResult:
     diagnostics: object = field(repr=False)
     unweighted_diagnostics: object = field(repr=False)
     censor: object
-    own_weights: bool
+    independent_weights: bool
     allow_disagreement: bool
     strict: bool
 
@@ -244,9 +244,10 @@ class PseudoPosteriorMechanism:
         Public limits of each record's weighted term (Hu, Williams and Savitsky, 2022, arXiv
         2205.05003). Alone, with all weights 1, it makes the result strict: its ε is the width of
         the limits, for every database, if limits, model and a proper prior were fixed without
-        looking at the records. With ``weights`` the result is strict only under ``fixed_weights``;
-        with ``scale``, ``shift`` or ``truncate_at``, whose weights react to all records, never.
-    fixed_weights : bool, default False
+        looking at the records. With ``weights`` the result is strict only under
+        ``independent_weights``; with ``scale``, ``shift`` or ``truncate_at``, whose weights react
+        to all records, never.
+    independent_weights : bool, default False
         Assert that each of the ``weights`` depends only on its own record and on public values.
         This cannot be checked. Every ε for all databases needs it.
     **model_settings
@@ -270,7 +271,7 @@ class PseudoPosteriorMechanism:
     """
 
     def __init__(self, synthesizer, *, scale=None, shift=None, truncate_at=None, weights=None,
-                 censor=None, fixed_weights=False, **model_settings):
+                 censor=None, independent_weights=False, **model_settings):
         self.synthesizer = as_synthesizer(synthesizer, **model_settings)
         # what is asked for by name reacts to all records, also where it is the default
         self.rule = {
@@ -279,16 +280,16 @@ class PseudoPosteriorMechanism:
             if value is not None
         }
         self.censor = check_censor(self.synthesizer, censor)
-        self.own_weights = check_flag("fixed_weights", fixed_weights)
-        if self.own_weights and weights is None:
-            raise ValueError("fixed_weights says that given weights react to no other record: give "
-                             "it together with weights")
+        self.independent_weights = check_flag("independent_weights", independent_weights)
+        if self.independent_weights and weights is None:
+            raise ValueError("independent_weights says that given weights react to no other "
+                             "record: give it together with weights")
         if weights is not None:
             if self.rule:
                 raise ValueError("weights replaces scale, shift and truncate_at: leave those out")
             weights = check_weights(weights, self.synthesizer.records)
         elif censor is not None and not self.rule:
-            weights, self.own_weights = np.ones(self.synthesizer.records), True
+            weights, self.independent_weights = np.ones(self.synthesizer.records), True
         self.weights = weights
 
     def run(self, *, draws=1000, random_seed=None, unweighted=None, allow_disagreement=False,
@@ -334,7 +335,7 @@ class PseudoPosteriorMechanism:
             settings["censor"] = self.censor
         fit = self.synthesizer.fit(weights, random_seed=second, **settings)
         return _bound(self.synthesizer, fit, weights, unweighted, before, self.censor,
-                      self.own_weights, allow_disagreement)
+                      self.independent_weights, allow_disagreement)
 
 
 def bound_fit(synthesizer, fit, weights, *, unweighted=None, censor=None,
@@ -381,20 +382,21 @@ def bound_fit(synthesizer, fit, weights, *, unweighted=None, censor=None,
                   check_flag("allow_disagreement", allow_disagreement))
 
 
-def _bound(synthesizer, fit, weights, unweighted, before, censor, own_weights, allow_disagreement):
+def _bound(synthesizer, fit, weights, unweighted, before, censor, independent_weights,
+           allow_disagreement):
     """The result of a weighted fit, and of what was read of the unweighted one."""
     reading, diagnostics = _read(synthesizer, fit, weights, censor)
     # where warnings are errors this one would gate a release that nothing should
-    if censor is not None and np.any(weights) and not (allow_disagreement and own_weights):
+    if censor is not None and np.any(weights) and not (allow_disagreement and independent_weights):
         warn_if_nothing_moves(censor, float(reading.oscillations.max()))
     first, first_diagnostics = before or (None, None)
     bound = np.nan if first is None else float(first.bounds.max())
     agree = not any(chains.faults for chains in (first_diagnostics, diagnostics) if chains)
     # settled here: what was gated cannot become strict afterwards
-    strict = censor is not None and own_weights and (allow_disagreement or agree)
+    strict = censor is not None and independent_weights and (allow_disagreement or agree)
     return MechanismResult(
         synthesizer, weights, fit, unweighted, reading, bound, diagnostics, first_diagnostics,
-        censor, own_weights, allow_disagreement, strict,
+        censor, independent_weights, allow_disagreement, strict,
     )
 
 

@@ -28,7 +28,7 @@ def test_a_log_likelihood_that_is_no_number_counts_as_the_lower_limit(smooth):
         [-3.0, censor.term(0.0)], [-2.0, censor.term(0.0)]
     ]
     assert censor.slope([np.nan, -2.0]).tolist() == [0.0, 1.0]
-    assert censor.share_outside([[np.nan, -2.0]]) == 0.5
+    assert censor.share_clipped([[np.nan, -2.0]]) == 0.5
 
 
 def test_tensors_of_pymc_get_the_same_terms_with_a_slope():
@@ -108,8 +108,8 @@ def test_smooth_limits_have_the_weight_of_half_their_width_and_bend_little_with_
     assert lost(smooth, weight) < 2 * lost(hard, of_hard) < 0.5 * lost(placed, of_hard)
 
 
-def test_the_share_outside_counts_weighted_values_beyond_the_limits():
+def test_the_share_clipped_counts_weighted_values_beyond_the_limits():
     log_lik = np.array([[-6.0, -3.0, -0.5, 0.5], [-4.0, -2.5, -1.0, -np.inf]])
     censor = Censoring(-3.0, 0.0, smooth=False)
-    assert censor.share_outside(log_lik) == pytest.approx(5 / 8)
-    assert censor.share_outside(log_lik, [0.5, 1.0, 1.0, 0.0]) == pytest.approx(4 / 8)
+    assert censor.share_clipped(log_lik) == pytest.approx(5 / 8)
+    assert censor.share_clipped(log_lik, [0.5, 1.0, 1.0, 0.0]) == pytest.approx(4 / 8)

@@ -85,7 +85,7 @@ def capped(epsilon, truth=6.0, records=40):
     own = ppm.mapped_weights(
         synthesizer.oscillations_within(2, 12), ppm.weights.capped_map(epsilon)
     )
-    mechanism = ppm.PseudoPosteriorMechanism(synthesizer, weights=own, fixed_weights=True)
+    mechanism = ppm.PseudoPosteriorMechanism(synthesizer, weights=own, independent_weights=True)
     return mechanism.run(draws=200, random_seed=1)
 
 
@@ -122,7 +122,7 @@ def test_a_strict_epsilon_is_refused_where_the_run_contradicts_it(result):
     # computed from all records, or given without a word on where they come from, as here too
     given = ppm.mechanism.bound_fit(result.synthesizer, result.draws, result.weights)
     for reacting in result, given:
-        with pytest.raises(ValueError, match="may react to other records; accepted: .*fixed_weig"):
+        with pytest.raises(ValueError, match="may react to other records; accepted: .*independent"):
             statement(reacting, 1, strict_epsilon=30.0)
     own = capped(0.5)
     assert 0.1 < own.oscillation_bound <= 0.5

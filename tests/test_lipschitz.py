@@ -105,11 +105,11 @@ def test_the_tail_bound_is_the_lowest_order_statistic_that_is_sure_enough(
     log_lik = -np.random.default_rng(1).permutation(np.arange(1.0, draws + 1))[:, None]
     if sure(draws) < confidence:
         with pytest.raises(ValueError, match="needs at least"):
-            ppm.tail_bound(log_lik, outside=outside, confidence=confidence)
+            ppm.tail_bound(log_lik, tail_probability=outside, confidence=confidence)
         return
-    found = ppm.tail_bound(log_lik, outside=outside, confidence=confidence)
+    found = ppm.tail_bound(log_lik, tail_probability=outside, confidence=confidence)
     assert sure(found.bound) >= confidence > sure(found.bound - 1)
-    assert (found.outside, found.confidence, found.draws) == (outside, confidence, draws)
+    assert (found.tail_probability, found.confidence, found.draws) == (outside, confidence, draws)
     # beyond the largest lies Beta(1, S), and as much as this with the rest of the confidence only
     assert found.largest == draws
     assert stats.beta(1, draws).cdf(found.beyond_largest) == pytest.approx(confidence)
@@ -119,7 +119,7 @@ def test_what_lies_beyond_a_tail_bound_is_small_for_the_records_and_not_for_thei
     counts = np.array([0, 0, 18])
     records = ppm.GammaPoisson(counts, shape=1.0, rate=0.1)
     fit = records.fit(draws=4_000, random_seed=1)
-    found = ppm.tail_bound(records.log_likelihood(fit), outside=0.01)
+    found = ppm.tail_bound(records.log_likelihood(fit), tail_probability=0.01)
     mu = np.linspace(0.001, 60, 60_000)
     within = mu[np.abs(stats.poisson.logpmf(counts, mu[:, None])).max(axis=1) <= found.bound]
     ends = within.min(), within.max()
@@ -127,13 +127,13 @@ def test_what_lies_beyond_a_tail_bound_is_small_for_the_records_and_not_for_thei
     def outside(weights):
         return 1 - np.diff(records.posterior(weights).cdf(ends))[0]
 
-    assert outside([1, 1, 1]) <= found.outside
+    assert outside([1, 1, 1]) <= found.tail_probability
     assert outside([1, 1, 0]) > 0.99
     # taken for the δ of both, it would promise less than what is lost within the bound
     full, without = records.posterior(), records.posterior([1, 1, 0])
     loss = np.abs(full.logpdf(within) - without.logpdf(within)).max()
     oscillation = records.oscillations_within(*ends)[2]
-    assert loss > oscillation - np.log1p(-found.outside) + 0.5
+    assert loss > oscillation - np.log1p(-found.tail_probability) + 0.5
     assert loss <= oscillation - np.log1p(-outside([1, 1, 0]))
 
 
@@ -141,8 +141,8 @@ def test_too_few_draws_for_a_tail_bound_are_told_how_many_would_do():
     with pytest.raises(ValueError, match="at least 299 draws"):
         ppm.tail_bound(np.zeros((298, 2)))
     # more than any whole number says
-    with pytest.raises(ValueError, match="^outside=1e-310 with confidence=0.95 needs .* inf draws"):
-        ppm.tail_bound(np.zeros((298, 2)), outside=1e-310)
+    with pytest.raises(ValueError, match="^tail_probability=1e-310 with .* inf draws"):
+        ppm.tail_bound(np.zeros((298, 2)), tail_probability=1e-310)
 
 
 def test_the_expected_bound_of_fewer_draws_is_the_mean_over_all_choices():

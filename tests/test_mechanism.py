@@ -172,7 +172,7 @@ def test_a_bound_is_withheld_where_chains_disagree(since, named):
     for ask in [*ASKED][:4]:
         assert np.array_equal(ASKED[ask](shown), ASKED[ask](again))
     assert f"DISAGREE, shown all the same: {named} fit: R-hat is 1.8" in str(shown)
-    assert "disagree" in shown.guarantee.outside[0]
+    assert "disagree" in shown.guarantee.not_covered[0]
     with pytest.warns(UserWarning, match="released although chains disagree"):
         assert shown.synthesize(2, random_seed=1).shape == (2, COUNTS.size)
     # printed it says why, and no way of showing it, and no public field, has a withheld number

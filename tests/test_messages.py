@@ -100,7 +100,7 @@ ENTRIES = {
     "record_bounds": (lambda v: ppm.record_bounds(v, WEIGHTS), LOG_LIK),
     "record_bounds, weights": (lambda v: ppm.record_bounds(LOG_LIK, v), WEIGHTS),
     "record_oscillations": (ppm.record_oscillations, LOG_LIK),
-    "tail_bound": (lambda v: ppm.tail_bound(v, outside=0.5), LOG_LIK),
+    "tail_bound": (lambda v: ppm.tail_bound(v, tail_probability=0.5), LOG_LIK),
     "bound_by_draws": (lambda v: ppm.lipschitz.bound_by_draws(v, [2, 4]), LOG_LIK),
     "draw_maxima": (ppm.lipschitz.draw_maxima, LOG_LIK),
     "record_weights": (ppm.record_weights, VALUES),

@@ -65,7 +65,7 @@ def arithmetic(folder):
         *(found.sum() for found in weights),
         ppm.record_bounds(log_lik, weights[0]).sum(),
         ppm.record_oscillations(log_lik, weights[0]).sum(),
-        ppm.tail_bound(log_lik, outside=0.05).bound,
+        ppm.tail_bound(log_lik, tail_probability=0.05).bound,
         ppm.epsilon(ppm.record_bounds(log_lik).max(), 3),
         ppm.pdp.bounded_range_epsilon(0.5, 20, delta=1e-6),
         limits.low,

@@ -63,7 +63,7 @@ def test_a_run_with_them_is_strict_and_draws_that_posterior(censor):
         mechanism = ppm.PseudoPosteriorMechanism(model_of(COUNTS), weights=WEIGHTS, **settings)
         return mechanism.run(draws=2000, random_seed=3)
 
-    result = run(censor=censor, fixed_weights=True)
+    result = run(censor=censor, independent_weights=True)
     assert result.strict and result.epsilon(3) == 3 * censor.width
     assert result.oscillation_bound <= censor.width
     drawn = np.log(result.draws["posterior"]["mu"].values[0])

@@ -62,7 +62,7 @@ def test_censoring_alone_is_strict_with_weights_of_one_and_a_single_fit():
     assert "is not used" in guarantee.neighbour
     headline = "strict: epsilon 2 for one release, for every database"
     assert str(guarantee).startswith(headline) and str(result).startswith(headline)
-    assert all(sentence in " ".join(str(guarantee).split()) for sentence in guarantee.outside)
+    assert all(sentence in " ".join(str(guarantee).split()) for sentence in guarantee.not_covered)
     assert "confidential" in str(result)
 
 
@@ -81,7 +81,7 @@ def test_the_strict_epsilon_is_the_same_for_every_database_and_the_local_one_is_
 
 def test_bounds_and_diagnostics_are_those_of_the_terms():
     weights = np.r_[0.0, own_weights()[1:]]
-    result = run(censor=CENSOR, weights=weights, fixed_weights=True)
+    result = run(censor=CENSOR, weights=weights, independent_weights=True)
     log_lik = result.synthesizer.log_likelihood(result.draws).values[0]
     terms = -2.0 + np.tanh(weights * log_lik + 2.0)
     terms[:, 0] = 0.0  # a record of weight 0 has none
@@ -97,13 +97,13 @@ def test_bounds_and_diagnostics_are_those_of_the_terms():
     ("settings", "kind"),
     [
         ({}, "strict"),
-        ({"weights": own_weights(), "fixed_weights": True}, "strict"),
+        ({"weights": own_weights(), "independent_weights": True}, "strict"),
         ({"weights": own_weights()}, "local"),
         ({"scale": 1.0}, "local"),
         ({"shift": 0.0}, "local"),
         ({"scale": 0.5, "shift": -0.3}, "local"),
         ({"truncate_at": 4.0}, "local"),
-        ({"weights": own_weights(), "fixed_weights": True, "censor": None}, "local"),
+        ({"weights": own_weights(), "independent_weights": True, "censor": None}, "local"),
     ],
 )
 def test_only_weights_that_nobody_else_moves_are_strict(settings, kind):
@@ -114,14 +114,14 @@ def test_only_weights_that_nobody_else_moves_are_strict(settings, kind):
     synthetic = result.synthesize(3, random_seed=1)
     if kind == "strict":
         assert synthetic.attrs == {"releases": 3, "epsilon": 6.0}
-        told = "whoever gave the weights asserts" in " ".join(result.guarantee.outside)
+        told = "whoever gave the weights asserts" in " ".join(result.guarantee.not_covered)
         assert told == ("weights" in settings)
     else:
         # computed from the records, and larger where the records' terms are
         assert result.epsilon() == 2 * result.local_bound
         assert synthetic.attrs == {"releases": 3}
         assert "CONFIDENTIAL" in str(result.guarantee)
-        told = "the width of the limits is no bound" in " ".join(result.guarantee.outside)
+        told = "the width of the limits is no bound" in " ".join(result.guarantee.not_covered)
         assert told == (result.censor is not None)
 
 
@@ -140,9 +140,9 @@ def test_a_synthesizer_that_cannot_censor_is_refused_before_any_work():
     ("settings", "message"),
     [
         ({"censor": (-3, -1)}, "^censor must be a ppm.Censoring"),
-        ({"fixed_weights": True}, "^fixed_weights says"),
-        ({"censor": CENSOR, "fixed_weights": True}, "^fixed_weights says"),
-        ({"censor": CENSOR, "fixed_weights": "yes"}, "^fixed_weights must be True or False"),
+        ({"independent_weights": True}, "^independent_weights says"),
+        ({"censor": CENSOR, "independent_weights": True}, "^independent_weights says"),
+        ({"censor": CENSOR, "independent_weights": "yes"}, "^independent_weights must be True"),
         (
             {"censor": CENSOR, "weights": np.ones(COUNTS.size), "scale": 0.5},
             "^weights replaces scale",
@@ -157,7 +157,7 @@ def test_wrong_settings_are_refused_in_one_line(settings, message):
 
 def test_an_unweighted_fit_is_refused_where_no_weights_are_computed_from_it():
     first = run()
-    inside = {"weights": own_weights(), "fixed_weights": True}
+    inside = {"weights": own_weights(), "independent_weights": True}
     # also without limits: the statement would say that the weights came from all records
     for settings in {"censor": CENSOR}, {"censor": CENSOR, **inside}, {"weights": own_weights()}:
         mechanism = ppm.PseudoPosteriorMechanism(first.synthesizer, **settings)
@@ -191,7 +191,7 @@ def test_chains_that_disagree_hold_back_a_strict_result_too(smooth):
     shown = bound_fit(
         synthesizer, held.draws, held.weights, censor=censor, allow_disagreement=True
     )
-    assert shown.guarantee.kind == "local" and "disagree" in shown.guarantee.outside[0]
+    assert shown.guarantee.kind == "local" and "disagree" in shown.guarantee.not_covered[0]
     with pytest.warns(UserWarning, match="epsilon of these databases is not known"):
         assert shown.synthesize(2, random_seed=1).attrs == {"releases": 2}
 
@@ -230,7 +230,7 @@ def test_the_statement_of_a_strict_result_says_what_its_guarantee_says(kind):
     release = result.synthesize(3, random_seed=1)
     told, guarantee = ppm.disclosure.release_statement(result, release), result.guarantee
     assert "ε = 3 × 2 = 6, for every possible database" in told and guarantee.neighbour in told
-    assert all(sentence in told for sentence in guarantee.outside)
+    assert all(sentence in told for sentence in guarantee.not_covered)
     for words in ("seed", "not made for secrets", "imputation or top-coding", "independent"):
         assert words in told
     # of chains only there is something to agree on
@@ -239,7 +239,7 @@ def test_the_statement_of_a_strict_result_says_what_its_guarantee_says(kind):
     assert "prior must be restricted" not in told
     with pytest.raises(ValueError, match="^strict_epsilon is for runs without limits"):
         ppm.disclosure.release_statement(result, release, strict_epsilon=2.0)
-    inside = run(censor=CENSOR, weights=own_weights(), fixed_weights=True)
+    inside = run(censor=CENSOR, weights=own_weights(), independent_weights=True)
     told = ppm.disclosure.release_statement(inside, inside.synthesize(1))
     assert "raised to a weight, and its logarithm was kept" in told
 

@@ -606,12 +606,12 @@ def bound_growth(expected, tails):
     expected : pandas.Series
         What :func:`ppm.lipschitz.bound_by_draws` returned.
     tails : sequence of ppm.lipschitz.TailBound
-        Bounds from several numbers of draws, one or more values of ``outside``.
+        Bounds from several numbers of draws, one or more values of ``tail_probability``.
 
     Returns
     -------
     matplotlib.figure.Figure
-        The expected maximum as a rising line; one line of tail bounds for each ``outside``.
+        The expected maximum as a rising line; one line of tail bounds per probability.
 
     Examples
     --------
@@ -629,9 +629,9 @@ def bound_growth(expected, tails):
         expected.index, expected, "-", color=COLOURS["Data"], label="expected maximum over S draws"
     )
     colours = (COLOURS["Weighted"], COLOURS["EMweighted"], COLOURS["Weighted-M"])
-    shares = list(dict.fromkeys(tail.outside for tail in tails))
+    shares = list(dict.fromkeys(tail.tail_probability for tail in tails))
     for share, colour, marker in zip(shares, colours, ("o", "s", "^"), strict=False):
-        here = [tail for tail in tails if tail.outside == share]
+        here = [tail for tail in tails if tail.tail_probability == share]
         axes.plot(
             [tail.draws for tail in here], [tail.bound for tail in here], marker, color=colour,
             linestyle="--", label=f"all but {share:g} of the posterior",

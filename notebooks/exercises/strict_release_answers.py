@@ -60,10 +60,10 @@ def strict_epsilon(g):
 def cut_off(g):
     limits = ppm.Censoring(g.low, g.high, smooth=False)
     terms = g.weight * g.log_lik
-    return limits.share_outside(terms), {
-        "The weight comes first, then the limits.": limits.share_outside(g.log_lik),
+    return limits.share_clipped(terms), {
+        "The weight comes first, then the limits.": limits.share_clipped(g.log_lik),
         "There are two limits.": np.mean(terms < g.low),
-        "This is the share that the limits leave alone.": 1 - limits.share_outside(terms),
+        "This is the share that the limits leave alone.": 1 - limits.share_clipped(terms),
         "This is the share of households that some draw cuts off. A term is one household at one "
         "draw.": np.mean(((terms < g.low) | (terms > g.high)).any(axis=0)),
     }, "Multiply, then count what lies outside."

@@ -61,7 +61,7 @@ class Synthesizer(Protocol):
 
 
 # settings of the mechanism, for messages
-_OWN = "scale, shift, truncate_at, weights, censor, fixed_weights"
+_OWN = "scale, shift, truncate_at, weights, censor, independent_weights"
 # tolerance between two computations of one log-likelihood, absolute and relative
 _ROUNDING = 1e-6
 

@@ -394,7 +394,7 @@ def test_shares_over_their_own_bound_are_estimates_with_their_intervals():
 def test_bound_growth_has_one_line_for_the_maximum_and_one_for_each_share():
     draws = np.random.default_rng(1).exponential(size=(1_000, 3))
     tails = [
-        ppm.tail_bound(draws[:number], outside=outside)
+        ppm.tail_bound(draws[:number], tail_probability=outside)
         for outside in (0.05, 0.02) for number in (400, 1_000)
     ]
     expected = ppm.lipschitz.bound_by_draws(draws, [10, 100])

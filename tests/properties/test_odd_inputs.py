@@ -40,7 +40,7 @@ NUMBERS = {
     "local_bound, log_lik": (ppm.local_bound, log_liks),
     "record_oscillations, log_lik": (ppm.record_oscillations, log_liks),
     "oscillation_bound, log_lik": (ppm.oscillation_bound, log_liks),
-    "tail_bound, log_lik": (lambda v: ppm.tail_bound(v, outside=0.5), log_liks),
+    "tail_bound, log_lik": (lambda v: ppm.tail_bound(v, tail_probability=0.5), log_liks),
     "lipschitz.bound_by_draws, log_lik": (
         lambda v: ppm.lipschitz.bound_by_draws(v, [1, 4]), log_liks,
     ),

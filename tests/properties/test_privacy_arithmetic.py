@@ -140,7 +140,7 @@ def test_censored_terms_follow_their_records_and_oscillate_by_the_width_at_most(
     assert ppm.oscillation_bound(terms) <= censor.width
     order = data.draw(st.permutations(range(weights.size)))
     assert np.array_equal(censor.terms(log_lik[:, order], weights[order]), terms[:, order])
-    assert 0 <= censor.share_outside(log_lik, weights) <= 1
+    assert 0 <= censor.share_clipped(log_lik, weights) <= 1
     impossible = np.full_like(log_lik, -np.inf)
     assert np.all(censor.terms(impossible, np.zeros(weights.size)) == censor.term(np.float64(0.0)))
     lowest = censor.terms(impossible)
@@ -174,7 +174,7 @@ def test_a_censoring_weight_is_the_largest_with_which_the_width_holds_enough(
     reference, width, outside
 ):
     limits, weight = ppm.censoring.censoring_limits(
-        width, reference, outside=outside, smooth=False
+        width, reference, share_clipped=outside, smooth=False
     )
     assert 0 < weight <= 1 and limits.width == pytest.approx(width)
     values = np.sort(reference, axis=None)
@@ -184,7 +184,7 @@ def test_a_censoring_weight_is_the_largest_with_which_the_width_holds_enough(
     )
     assert weight * shortest <= width * (1 + 1e-12)
     assert weight == 1 or weight * shortest == pytest.approx(width)
-    smooth, double = ppm.censoring.censoring_limits(2.0 * width, reference, outside=outside)
+    smooth, double = ppm.censoring.censoring_limits(2.0 * width, reference, share_clipped=outside)
     assert double == weight and smooth.smooth
 
 
@@ -209,10 +209,10 @@ SETTINGS = {
     "rate": lambda v: ppm.GammaPoisson([1], rate=v),
     "draws": lambda v: ppm.GammaPoisson([1]).fit(draws=min(v, 10) if type(v) is int else v),
     "random_seed": lambda v: ppm.GammaPoisson([1]).fit(draws=1, random_seed=v),
-    "outside": lambda v: ppm.tail_bound(np.ones((9, 1)), outside=v),
+    "tail_probability": lambda v: ppm.tail_bound(np.ones((9, 1)), tail_probability=v),
     "lowest": lambda v: survey.income_from_power([1.0], lowest=v),
     "power": lambda v: survey.income_from_power([1.0], v),
-    "share outside": lambda v: ppm.censoring.censoring_limits(1.0, PLACED, outside=v),
+    "share_clipped": lambda v: ppm.censoring.censoring_limits(1.0, PLACED, share_clipped=v),
     "interval's width": lambda v: ppm.censoring.censoring_interval(v, PLACED),
     "smooth": lambda v: ppm.Censoring(-3.0, -1.0, v),
     "relative": lambda v: ppm.risk.identification_risks([1.0], radius=1.0, relative=v),
@@ -257,7 +257,7 @@ OUT_OF_RANGE = [
     # closer or farther out, terms are mostly rounding, and quadrature takes forever
     ("low", -1.7e308), ("low", 1e9), ("high", 2e9), ("high", -5.0), ("high", -5.0 + 1e-9),
     ("scale", 0.0), ("shift", np.inf), ("truncate_at", 0.0), ("limit", 0.0), ("radius", 0.0),
-    ("share outside", -0.1), ("share outside", 0.6), ("smooth", "no"), ("relative", 1),
+    ("share_clipped", -0.1), ("share_clipped", 0.6), ("smooth", "no"), ("relative", 1),
     ("target epsilon", -1.0), ("resamples", 1), ("rank_powers", 0), ("bins", 0), ("bins", True),
     ("secure_noise", "yes"), ("random_seed", -1), ("statistic", "mode"), ("limits", 3.0),
     ("limits", (3.0, 3.0)), ("limits", (0.0, np.inf)), ("interval's width", 0.0),

@@ -295,7 +295,7 @@ def test_a_run_is_strict_and_its_sum_is_that_of_the_terms():
     censor = CENSORS["smooth"]
     model = ppm.FiniteMixture(Y, X, chains=2, warmup=300, thin=3, parallel=False, **SETTINGS)
     mechanism = ppm.PseudoPosteriorMechanism(
-        model, censor=censor, weights=np.full(RECORDS, 0.5), fixed_weights=True
+        model, censor=censor, weights=np.full(RECORDS, 0.5), independent_weights=True
     )
     result = mechanism.run(draws=400, random_seed=2, allow_disagreement=True)
     if result.chains_agree:
