@@ -48,7 +48,7 @@ class TailBound:
 
 
 def record_bounds(log_lik, weights=None):
-    r"""Lipschitz bound of each record: the maximum over draws of α_i |log p(x_i | θ_s)|.
+    r"""Lipschitz bound of each record: the maximum over draws of α_i \|log p(x_i | θ_s)\|.
 
     Without weights these are the :math:`f_i` of step 1c, with weights the
     :math:`\Delta_{\alpha,x_i}` of step 2b (Savitsky, Williams and Hu, 2022, section 3).
@@ -87,7 +87,7 @@ def local_bound(log_lik, weights=None):
     Parameters
     ----------
     log_lik, weights
-        As for :func:`record_bounds`.
+        As for :func:`ppm.record_bounds`.
 
     Returns
     -------
@@ -113,7 +113,7 @@ def record_oscillations(log_lik, weights=None):
     Parameters
     ----------
     log_lik, weights
-        As for :func:`record_bounds`.
+        As for :func:`ppm.record_bounds`.
 
     Returns
     -------
@@ -140,7 +140,7 @@ def oscillation_bound(log_lik, weights=None):
     Parameters
     ----------
     log_lik, weights
-        As for :func:`record_bounds`.
+        As for :func:`ppm.record_bounds`.
 
     Returns
     -------
@@ -218,7 +218,7 @@ def bound_by_draws(log_lik, draws, weights=None):
     Parameters
     ----------
     log_lik, weights
-        As for :func:`record_bounds`.
+        As for :func:`ppm.record_bounds`.
     draws : sequence of int
         Numbers of draws, at most those of ``log_lik``.
 
@@ -257,7 +257,7 @@ def draw_maxima(log_lik, weights=None):
     Parameters
     ----------
     log_lik, weights
-        As for :func:`record_bounds`.
+        As for :func:`ppm.record_bounds`.
     """
     return read_once(log_lik, weights).largest.ravel()
 
@@ -303,7 +303,7 @@ def read_once(log_lik, weights=None, *, censor=None, by_draw=True):
     Parameters
     ----------
     log_lik, weights
-        As for :func:`record_bounds`.
+        As for :func:`ppm.record_bounds`.
     censor : ppm.Censoring, optional
         Limits: what is read are then the censored terms of the weighted records. Their weights are
         1, or 0 for a record of weight 0, whose term is a constant and counts as none.

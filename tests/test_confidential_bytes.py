@@ -12,8 +12,7 @@ from models_that_could_write import BESIDE, needles, search
 
 SCRIPT = Path(__file__).with_name("models_that_could_write.py")
 FAMILY = (
-    "normal", "poisson", "negative_binomial", "student_t_regression", "ordered_logistic",
-    "hierarchical", "two_responses", "multivariate", "missing_values",
+    "normal", "poisson", "ordered_logistic", "two_responses", "multivariate", "missing_values",
 )  # fmt: skip
 
 

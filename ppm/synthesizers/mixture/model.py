@@ -153,14 +153,15 @@ class FiniteMixture:
             residual_df=residual_df, residual_scale=residual_scale,
         )
         self.blocks = None if blocks is None else check_count("blocks", blocks)
-        groups = self.components if starting_components is None else starting_components
-        groups = groups if np.ndim(groups) else [groups] * self.chains
-        self.starting_components = [check_count("starting_components", k) for k in groups]
-        if len(groups) != self.chains or max(self.starting_components) > self.components:
+        groups = np.asarray(self.components if starting_components is None else starting_components)
+        groups = groups if groups.ndim else np.repeat(groups, self.chains)
+        within = groups.dtype.kind in "iu" and np.all((groups >= 1) & (groups <= self.components))
+        if groups.shape != (self.chains,) or not within:
             raise ValueError(
-                f"starting_components must be at most the {self.components} components, one "
-                f"number or one for each of the {self.chains} chains"
+                f"starting_components must be a whole number from 1 to {self.components}, or one "
+                f"for each of the {self.chains} chains"
             )
+        self.starting_components = groups.tolist()
         self.parallel = parallel if parallel is None else check_flag("parallel", parallel)
 
     @property
