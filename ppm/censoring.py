@@ -19,7 +19,7 @@ _NARROWEST, _FAR = 1e-6, 1e9
 _CENTRES, _SEARCHES, _NEARER = 65, 5, 9
 # the folder of the library, as the names of its files begin
 _LIBRARY = os.path.join(os.path.dirname(__file__), "")
-# terms that move by less than this share of the width tell of limits in the wrong place
+# if no term moves by more than this share of the width, the limits are in the wrong place
 _HARDLY = 0.01
 
 
@@ -51,9 +51,9 @@ class Censoring:
     that is left out has no term. One exact draw of θ is therefore W-differentially private, in both
     directions, for every database, and 2W where a record is replaced; m draws for m releases cost
     mW. This holds for every proper prior and every model that were fixed without looking at the
-    records, if every weight is a fixed number or a function of its own record and of public things.
-    Records whose weights react to others can lose more than W (chapter on censoring), although Hu,
-    Williams and Savitsky call this ε strict.
+    records, if every weight is a constant or a function of its own record and of public values.
+    Where weights react to other records, leaving one out changes the terms of others too, and its
+    loss can exceed W (chapter on censoring), although Hu, Williams and Savitsky call this ε strict.
 
     **Sampling weights** may be such weights, above 1 too: a term stays between the limits whatever
     its weight, and ε stays W. A weight *around* the term, :math:`\alpha_i h(\log p)`, would cost W
@@ -61,14 +61,14 @@ class Censoring:
     calibrated to totals, adjusted for nonresponse or scaled by the sample's own mean are computed
     from other records; they are fixed only where all that goes into them is public.
 
-    **The price is usefulness**, and nothing here shows it before the release: where terms are cut
-    off the records say little, and with few records or a narrow interval the draws come close to
-    the prior. Give the model a prior that is reasonable by itself. One that is nearly flat, such as
-    the default of :class:`ppm.GammaPoisson`, has most of its mass far from all data, and keeps it.
+    **The price is usefulness**, and nothing here shows it before the release: clipped terms carry
+    little information, and with few records or a narrow interval the draws come close to the prior.
+    Choose a prior that is reasonable by itself: one that is nearly flat, such as the default of
+    :class:`ppm.GammaPoisson`, keeps most of its mass far from all data.
 
-    A constant in a term cancels, so only the width counts for ε, and the place of the interval for
-    what is lost. A record of weight 0 has the constant term h(0). An impossible one,
-    :math:`\log p = -\infty`, has the term ``low``, as any other far below.
+    A constant in a term cancels, so only the width counts for ε; the place of the interval decides
+    how much is lost. A record of weight 0 has the constant term h(0). An impossible one,
+    :math:`\log p = -\infty`, has the term ``low``.
 
     Examples
     --------
@@ -85,7 +85,7 @@ class Censoring:
     smooth: bool = True
 
     def __post_init__(self):
-        # there must be room for the other end
+        # high must fit above it
         low = check_number("low", self.low, at_least=-_FAR, at_most=_FAR - 1.0)
         object.__setattr__(self, "low", low)
         high = check_number("high", self.high, above=low, at_most=_FAR)
@@ -106,9 +106,9 @@ class Censoring:
         Parameters
         ----------
         weighted_log_p : array
-            Values z, -inf among them or not.
+            Values z; -inf is allowed.
         xp : module, default numpy
-            Whose functions are used: ``numpy`` or ``pytensor.tensor``.
+            ``numpy`` or ``pytensor.tensor``, whose functions compute the terms.
         """
         return limited(weighted_log_p, self.low, self.high, self.smooth, xp)
 
@@ -122,7 +122,7 @@ class Censoring:
             return np.where(np.isnan(z), 0.0, 1.0 - np.tanh((z - self.low - half) / half) ** 2)
 
     def terms(self, log_lik, weights=None):
-        """Terms of records with weights; weight 0 gives h(0), also where log p is no number.
+        """Terms of weighted records; weight 0 gives h(0), even where log p is NaN.
 
         Parameters
         ----------
@@ -149,13 +149,13 @@ class Censoring:
 
 def limited(weighted_log_p, low, high, smooth, xp=np):
     """:meth:`Censoring.term` between limits that may be tensors."""
-    # where a density is no number the record must not cut the parameters' support
+    # a record must not restrict the parameters' support where its density is NaN
     z = xp.where(xp.isnan(weighted_log_p), -np.inf, weighted_log_p)
     if not smooth:
         return xp.clip(z, low, high)
     half = (high - low) / 2.0
     middle = low + half
-    # rounding must not carry a term over its limit; beyond the largest float it is at one
+    # rounding must not carry a term over a limit; where z overflows the term is at a limit
     with np.errstate(over="ignore"):
         return xp.clip(middle + half * xp.tanh((z - middle) / half), low, high)
 
@@ -175,7 +175,7 @@ def check_censor(synthesizer, censor):
         return None
     if not isinstance(censor, Censoring):
         raise ValueError(f"censor must be a ppm.Censoring; got {type(censor).__name__}")
-    # by name: what takes any keyword may pass over this one in silence
+    # by name: a fit() with **kwargs might ignore it silently
     if "censor" not in inspect.signature(synthesizer.fit).parameters:
         raise TypeError(
             f"censor: the fit() of {type(synthesizer).__name__} takes none; accepted: "
@@ -186,13 +186,13 @@ def check_censor(synthesizer, censor):
 
 
 def warn_if_nothing_moves(censor, oscillation):
-    """Warn where all terms stand at one limit, so that the records say next to nothing."""
+    """Warn where all terms stay at one limit, so that the release says little of the records."""
     if oscillation < _HARDLY * censor.width:
         warnings.warn(
             f"censor: over these draws no record's term moves by more than {_HARDLY:.0%} of the "
             "width, so the release says next to nothing about the records; "
             "ppm.censoring.censoring_interval places limits by public data",
-            # at the line outside the library that asked, however deep this is in it
+            # points at the caller's line outside the library
             skip_file_prefixes=(_LIBRARY,),
         )
 
@@ -203,18 +203,18 @@ def censoring_interval(width, reference, *, smooth=True):
     With the change :math:`d_{is} = h(z_{is}) - z_{is}` that censoring makes to the reference's
     log-likelihood of record i at draw s, the loss is the average over records and draws of
     :math:`|d_{is} - \bar d_i|`, where :math:`\bar d_i` is the record's mean over the draws: a
-    change that is the same for all θ is none.
+    change that is the same for all θ loses nothing.
 
     Parameters
     ----------
     width : float
         Width W of the interval, from 1e-6 to 1e9 nats: ε of one release.
     reference : array_like, shape (draws, records), or xarray.DataArray
-        Finite log-likelihoods in nats of *public* records at two or more draws of θ, as a fit of
-        them gives them: of last year's file, of a simulated stand-in, or of records drawn from the
-        prior predictive distribution. **It must not come from the confidential table**: an interval
+        Finite log-likelihoods in nats of *public* records at two or more draws of θ from their own
+        fit: of last year's file, of a simulated stand-in, or of records drawn from the prior
+        predictive distribution. **It must not come from the confidential table**: an interval
         that follows the confidential records costs more than W, and nothing shows how much. If the
-        release is to have weights, multiply by those of the reference's own records.
+        release is to have weights, multiply by the weights of the reference's records.
     smooth : bool, default True
         Smooth censoring, or hard.
 
@@ -226,9 +226,9 @@ def censoring_interval(width, reference, *, smooth=True):
     Notes
     -----
     Hu, Williams and Savitsky (2022, arXiv:2205.05003) have the limits -W/2 and W/2, wherever the
-    log-likelihoods lie; only W counts for ε. Absolute changes, and not their squares, keep a few
+    log-likelihoods lie; only W counts for ε. Absolute rather than squared changes keep a few
     records far below any interval from deciding where it lies. The best of a grid of places is
-    refined; a loss with several valleys may have a slightly lower one that the grid has missed.
+    refined; if the loss has several minima, the grid may miss the lowest one.
 
     Examples
     --------
@@ -248,7 +248,7 @@ def censoring_interval(width, reference, *, smooth=True):
         change -= change.mean(axis=0)
         return float(np.abs(change, out=change).mean())
 
-    # the median first: where all places are as good, it is taken
+    # the median comes first, so that it wins ties
     levels = np.linspace(0.0, 1.0, _CENTRES - 2)
     middles = np.r_[np.median(values), np.quantile(values, levels), values.max() - half]
     lowest, found = _least(loss, middles)
@@ -271,13 +271,12 @@ def _least(loss, middles):
 
 
 def censoring_limits(width, reference, *, share_clipped=0.02, smooth=True):
-    r"""Limits of a given width, and the one weight for all records that belongs inside them.
+    r"""Limits of a given width, and one weight for all records to use inside them.
 
     Where the terms of many records lie outside the limits, the release has a bias that more records
-    do not remove: the tails are left out of the fit. A weight α below 1 moves the terms together
-    before they are cut. It costs precision instead, about as if only a share α of the records were
-    there, which a survey can afford. The weight is a public constant, so that the ε of the limits
-    stays their width.
+    do not remove: the tails are left out of the fit. A weight α below 1 shrinks the terms before
+    they are clipped. The cost is precision: the fit behaves about as if it had only a share α of
+    the records, which a survey can afford. The weight is a public constant, so ε stays the width.
 
     Parameters
     ----------
@@ -285,21 +284,21 @@ def censoring_limits(width, reference, *, share_clipped=0.02, smooth=True):
         As for :func:`ppm.censoring.censoring_interval`, the reference unweighted. **It must not
         come from the confidential table.**
     share_clipped : float, default 0.02
-        Share of the reference's values, weighted, that an interval may leave out, from 0 to 0.5.
-        The interval is as wide as hard limits, and half as wide as smooth ones, which bend a term
-        well before it reaches them.
+        Share of the reference's weighted values that an interval may leave out, from 0 to 0.5. The
+        interval has the width of hard limits, and half that of smooth ones, which bend a term well
+        before it reaches them.
 
     Returns
     -------
     limits : Censoring
-        Where they change the weighted reference least.
+        The limits that change the weighted reference least.
     weight : float
-        The largest weight, at most 1, with which such an interval holds all other values.
+        The largest weight, at most 1, at which such an interval holds all other values.
 
     Notes
     -----
     Hu, Williams and Savitsky (2022, arXiv:2205.05003) have weights inside the limits that fall with
-    a record's risk. Here all records have the same one. A release's own draws scatter more than
+    a record's risk. Here all records have the same one. The draws of a release scatter more than
     those of the reference's unweighted fit, and the limits that change least are not the shortest
     interval, so that a little more than ``share_clipped`` is cut off.
 
@@ -318,7 +317,7 @@ def censoring_limits(width, reference, *, share_clipped=0.02, smooth=True):
     share_clipped = check_number("share_clipped", share_clipped, at_least=0, at_most=0.5)
     values = _public_reference(reference)
     ordered = np.sort(values, axis=None)
-    # rounding must not take one value more
+    # rounding must not include one more value
     inside = math.ceil((1.0 - share_clipped) * ordered.size - 1e-9)
     shortest = float((ordered[inside - 1 :] - ordered[: ordered.size - inside + 1]).min())
     room = width / 2.0 if smooth else width

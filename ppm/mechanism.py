@@ -33,9 +33,9 @@ class MechanismResult:
     the confidential records.
 
     Bounds, ε and releases raise a :class:`ppm.ChainsDisagreeError` where the chains disagree, stand
-    still or diverge often, unless ``allow_disagreement`` was set before. The fits are not lost: see
-    :func:`bound_fit`. With ``censor=``, bounds, oscillation and diagnostics are those of the
-    records' censored *terms*.
+    still or diverge often, unless the run had ``allow_disagreement=True``. The fits are kept:
+    :func:`bound_fit` reads them again. With ``censor``, bounds, oscillation and diagnostics are
+    those of the records' censored *terms*.
 
     Attributes
     ----------
@@ -44,19 +44,18 @@ class MechanismResult:
     draws, unweighted : xarray.DataTree
         The weighted fit, and the unweighted one that gave the weights (or None).
     diagnostics, unweighted_diagnostics : ppm.diagnostics.BoundDiagnostics or None
-        Of both fits. None means not checked: one chain of a synthesizer with ``independent_draws``,
-        or no fit.
+        Of both fits. None where there is nothing to compare: one chain of a synthesizer with
+        ``independent_draws``, or no unweighted fit.
     censor : ppm.Censoring or None
         The public limits of every record's term.
     independent_weights : bool
-        Whether each weight depends only on its own record and on public values: true without
-        weights, or if the caller asserts it.
+        Whether each weight depends only on its own record and on public values: true where
+        ``censor`` is used alone, or if the caller asserts it.
     allow_disagreement : bool
         Whether numbers are shown although the chains disagree.
     strict : bool
-        Whether ε is a public constant that holds for every database: terms are censored, no weight
-        reacts to another record, and either the chains agree or it was decided before the fit that
-        this does not matter.
+        Whether ε is a public constant that holds for every database: terms are censored, weights
+        are independent, and the chains agree or ``allow_disagreement`` was set before the fit.
 
     Examples
     --------
@@ -90,11 +89,11 @@ class MechanismResult:
                 for fault in chains.faults]
 
     def _shown(self):
-        """What was read of the weighted fit, unless the chains disagree."""
+        """What was read of the weighted fit; raises where the chains disagree."""
         if self._faults and not self.allow_disagreement:
             longer, model = "", self.synthesizer
             if hasattr(model, "warmup") and hasattr(model, "chains"):
-                # whoever handed over a bare PyMC model must wrap it to set these
+                # a bare PyMC model must be wrapped to set these
                 call = "ppm.PyMCSynthesizer(model" if hasattr(model, "model") else (
                     f"{type(model).__name__}(…"
                 )
@@ -108,7 +107,7 @@ class MechanismResult:
 
     @property
     def chains_agree(self):
-        """Whether nothing is held against the chains of either fit."""
+        """Whether the chains of both fits are without faults."""
         return not self._faults
 
     @property
@@ -140,7 +139,8 @@ class MechanismResult:
         """ε of m releases, in nats.
 
         Of a strict result it is mW, with the width W of the public limits, and may be published.
-        Otherwise it is the local 2Δm, computed from the records: it stays inside.
+        Otherwise it is the local 2Δm, computed from the records: it stays inside. For (ε, δ) of a
+        strict result see :func:`ppm.pdp.bounded_range_epsilon`.
         """
         bound = self.local_bound
         if self.strict:
@@ -155,25 +155,25 @@ class MechanismResult:
         releases : int
             Number m of databases. The ε of several calls adds up.
         random_seed : int, SeedSequence or Generator, optional
-            Leave it out for a release of real records: whoever knows the seed can subtract the
+            Leave it out for a release of real records: anyone who knows the seed can subtract the
             noise.
 
         Returns
         -------
         xarray.DataArray (release, record)
-            As many records as in the confidential database, whose number counts as public. Its
-            attributes are ``releases`` and, of a strict result, ``epsilon``; coordinates of
-            releases and records are left out.
+            As many records as in the confidential database; their number is public. The attributes
+            are ``releases`` and, if the result is strict, ``epsilon``. Coordinates of releases and
+            records are removed. A dataset of such arrays if the model has several responses.
         """
         releases = check_count("releases", releases)
         self._shown()
         synthetic = self.synthesizer.predict(self.draws, releases=releases, random_seed=random_seed)
-        # where warnings are errors this one would gate a release that nothing should
+        # a strict release must not depend on the chains, and warnings can be errors
         if not (self.strict or self.chains_agree):
             warnings.warn("released although chains disagree: the epsilon of these databases is "
                           "not known", stacklevel=2)
         public = {"epsilon": self.epsilon(releases)} if self.strict else {}
-        # what a synthesizer noted on them may be confidential
+        # coordinates and attributes that a synthesizer adds may be confidential
         responses = getattr(synthetic, "data_vars", {"": synthetic}).values()
         drawn = {name for response in responses for name in response.dims[:2]}
         noted = [name for name, coordinate in synthetic.coords.items()
@@ -200,8 +200,8 @@ class MechanismResult:
     def summary(self, releases=1):
         """Bounds, ε of one and of m releases, and diagnostics, as a confidential `pandas.Series`.
 
-        R-hat and effective sample size (ESS) are those of the weighted fit, divergences those of
-        both. NaN where there is no unweighted fit, or nothing was checked or counted.
+        R-hat and effective sample size (ESS) belong to the weighted fit, divergences to both fits.
+        NaN where a number does not exist.
         """
         import pandas as pd
 
@@ -273,7 +273,7 @@ class PseudoPosteriorMechanism:
     def __init__(self, synthesizer, *, scale=None, shift=None, truncate_at=None, weights=None,
                  censor=None, independent_weights=False, **model_settings):
         self.synthesizer = as_synthesizer(synthesizer, **model_settings)
-        # what is asked for by name reacts to all records, also where it is the default
+        # any of these, even at its default, asks for weights that react to all records
         self.rule = {
             name: check_number(name, value, above=-np.inf if name == "shift" else 0)
             for name, value in (("scale", scale), ("shift", shift), ("truncate_at", truncate_at))
@@ -305,10 +305,10 @@ class PseudoPosteriorMechanism:
         unweighted : xarray.DataTree, optional
             The ``unweighted`` fit of an earlier run on the same records, to save the first fit.
         allow_disagreement : bool, default False
-            Show bounds and ε even where chains disagree, marked as such. With limits and weights
-            that react to no other record the result is then strict whatever the chains do.
-            **Decide it before the first fit of the confidential records**: a second run, after one
-            that was withheld, is gated by the first.
+            Show bounds and ε even where chains disagree, marked as such. With ``censor`` and
+            independent weights the result is then strict whatever the chains do. **Decide before
+            the first fit of the confidential records**: whether a second run takes place, after
+            the first was withheld, depends on them.
         progress : bool, default False
             Whether the synthesizer shows its progress.
 
@@ -340,7 +340,7 @@ class PseudoPosteriorMechanism:
 
 def bound_fit(synthesizer, fit, weights, *, unweighted=None, censor=None,
               allow_disagreement=False):
-    """Bounds of a fit that exists already (steps 2b-c). Its result is never strict.
+    """Compute the bounds of an existing fit (steps 2b-c); the result is never strict.
 
     Parameters
     ----------
@@ -384,15 +384,15 @@ def bound_fit(synthesizer, fit, weights, *, unweighted=None, censor=None,
 
 def _bound(synthesizer, fit, weights, unweighted, before, censor, independent_weights,
            allow_disagreement):
-    """The result of a weighted fit, and of what was read of the unweighted one."""
+    """The result from a weighted fit and from the reading of the unweighted one."""
     reading, diagnostics = _read(synthesizer, fit, weights, censor)
-    # where warnings are errors this one would gate a release that nothing should
+    # a strict release must not depend on the chains, and warnings can be errors
     if censor is not None and np.any(weights) and not (allow_disagreement and independent_weights):
         warn_if_nothing_moves(censor, float(reading.oscillations.max()))
     first, first_diagnostics = before or (None, None)
     bound = np.nan if first is None else float(first.bounds.max())
     agree = not any(chains.faults for chains in (first_diagnostics, diagnostics) if chains)
-    # settled here: what was gated cannot become strict afterwards
+    # settled once: a result that was withheld cannot become strict later
     strict = censor is not None and independent_weights and (allow_disagreement or agree)
     return MechanismResult(
         synthesizer, weights, fit, unweighted, reading, bound, diagnostics, first_diagnostics,
@@ -401,7 +401,7 @@ def _bound(synthesizer, fit, weights, unweighted, before, censor, independent_we
 
 
 def _read(synthesizer, fit, weights=None, censor=None):
-    """What bounds are made of, and the chains compared, unless one of independent draws."""
+    """A fit's :class:`ppm.lipschitz.Reading`, and its diagnostics unless draws are independent."""
     log_lik = synthesizer.log_likelihood(fit)
     several = getattr(log_lik, "sizes", {}).get("chain", 1) > 1
     compared = several or not getattr(synthesizer, "independent_draws", False)

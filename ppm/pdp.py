@@ -45,8 +45,9 @@ def bounded_range_epsilon(width, releases=1, *, delta=0.0):
 
     Censoring is such a mechanism. If every record's term of the log-likelihood lies between two
     public numbers that are W apart and depends on this record alone, then the log ratio of the
-    posteriors with and without a record lies in an interval of width W over all parameters: for
-    every database, and for every proper prior and every model fixed without looking at the records.
+    posteriors with and without a record lies in an interval of width W over all parameters, for
+    every database and for every proper prior and model that were fixed without looking at the
+    records.
 
     Parameters
     ----------
@@ -69,8 +70,8 @@ def bounded_range_epsilon(width, releases=1, *, delta=0.0):
     Censoring is due to Hu, Williams and Savitsky (2022, arXiv:2205.05003). The rest goes beyond
     Savitsky, Williams and Hu (2022): a loss of bounded range W (Dong, Durfee and Rogers, 2020) is
     W²/8-zero-concentrated (Cesar and Rogers, 2021), which adds up to ρ and gives the ε above (Bun
-    and Steinke, 2016). It is an upper limit; an accountant that keeps the loss's whole distribution
-    finds a somewhat lower one.
+    and Steinke, 2016). It is an upper limit; a numerical accountant, which tracks the distribution
+    of the loss, finds a somewhat lower one.
 
     Examples
     --------
@@ -86,7 +87,7 @@ def bounded_range_epsilon(width, releases=1, *, delta=0.0):
     if delta >= 1:
         raise ValueError(f"delta must be at least 0 and below 1; got {delta!r}")
     pure = width * releases
-    # from width 8 on the other is never smaller, and its square may overflow
+    # from width 8 on the second formula is never smaller, and width**2 may overflow
     if delta == 0 or width >= 8:
         return pure
     concentrated = releases * width**2 / 8.0
@@ -107,10 +108,10 @@ def exceedance(losses, epsilon, *, confidence=0.95):
     """Share of databases whose privacy loss exceeds ε, with its exact binomial interval.
 
     It estimates π only if each loss is the supremum over every neighbour and over every parameter
-    that the prior allows, and ε is one number fixed for all databases. Losses over a range of
-    draws, or an ε of each database's own, give another share. So does the paper, which puts 2Δ in
-    the place of the loss: Δ is a maximum over draws, and the theorem that ties it to the loss asks
-    for all parameters and for weights that stay the same when a record is left out.
+    that the prior allows, and ε is one number fixed for all databases. Losses over a range of draws
+    or a separate ε for each database give another share. So does 2Δ in the place of the loss, as in
+    the paper: Δ is a maximum over draws, and the theorem that links it to the loss requires all
+    parameters, and weights that stay the same when a record is left out.
 
     Parameters
     ----------
