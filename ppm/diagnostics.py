@@ -8,12 +8,12 @@ from ppm.lipschitz import read_once
 
 __all__ = ["bound_diagnostics", "BoundDiagnostics", "ChainsDisagreeError"]
 
-# above this, the chains have not seen the same posterior
+# above this, chains disagree
 R_HAT_LIMIT = 1.05
-# A larger share of divergent draws withholds a bound; fewer are printed. No theory gives the limit,
-# it is ours, and any divergence is a reason to look again
+# A larger share of divergent draws withholds a bound; fewer are only printed. The limit is ours,
+# and any divergence is a reason to look again
 DIVERGENT_LIMIT = 0.1
-# R-hat of fewer draws per chain says nothing
+# R-hat of fewer draws per chain is meaningless
 _FEWEST_DRAWS = 8
 # the average range of ten independent normal values, in standard deviations
 _RANGE_OF_TEN = 3.078
@@ -41,7 +41,7 @@ class ChainsDisagreeError(RuntimeError):
 class BoundDiagnostics:
     """How far to trust the chains that a local bound comes from.
 
-    Two quantities are followed: the largest weighted \\|log-likelihood\\| of each draw, whose
+    Two quantities are compared: the largest weighted \\|log-likelihood\\| of each draw, whose
     maximum is Δ, and the weighted log-likelihood of the whole database. **Only the first decides**
     whether a bound is withheld, except for censored terms. Where only the second has a high R-hat,
     the chains agree on Δ and not on the rest of the posterior: a longer run may find other
@@ -57,16 +57,15 @@ class BoundDiagnostics:
     by_chain : tuple of float
         The local bound that each chain alone would have given, in nats.
     spread : tuple of float
-        Smallest and largest of the ten local bounds that each tenth of the draws alone would have
-        given.
+        Smallest and largest of the local bounds of ten tenths of the draws.
     typical : float
-        Median of the first quantity: no bound, but it hardly depends on the number of draws.
+        Median of the first quantity: not a bound, but nearly independent of the number of draws.
     divergences : int or None
         Divergent transitions of a Hamiltonian sampler.
     r_hat_faults, faults_besides_r_hat : tuple of str
-        What withholds the bound: R-hat of the deciding quantity above 1.05 or undefined; an
-        infinite log-likelihood, a chain of which half never moved, more than a tenth of the draws
-        divergent.
+        Why the bound is withheld. The first: R-hat of the deciding quantity above 1.05 or
+        undefined. The others: an infinite log-likelihood, a chain that stood still for half of its
+        draws, more than a tenth of the draws divergent.
     """
 
     r_hat: float
@@ -82,7 +81,7 @@ class BoundDiagnostics:
 
     @property
     def faults(self):
-        """What withholds the bound, one sentence each with what to do: a tuple of str."""
+        """Why the bound is withheld, each with a remedy: a tuple of str."""
         return self.r_hat_faults + self.faults_besides_r_hat
 
     @property
@@ -94,8 +93,8 @@ class BoundDiagnostics:
     def error(self):
         """Monte Carlo standard error of the bound, from its range over tenths of the draws.
 
-        The scatter of a maximum hardly depends on the number of draws where the tail is that of a
-        normal or exponential distribution, so that tenths of the draws show it.
+        If the tail is like that of a normal or exponential distribution, the scatter of a maximum
+        hardly depends on the number of draws, so tenths of the draws show it.
         """
         return (self.spread[1] - self.spread[0]) / _RANGE_OF_TEN
 
@@ -155,7 +154,7 @@ def compare_chains(largest, total, *, weights, sample_stats=None, total_decides=
     first, second = r_hat(largest), r_hat(total)
     decisive = first
     if np.isnan(first) and largest.min() == largest.max():
-        decisive = second  # the bound is the same in all draws, as that of a censored term may be
+        decisive = second  # the bound is the same in all draws, as it may be under limits
     elif total_decides:
         decisive = float(np.maximum(first, second))  # carries NaN along
     above, besides = [], []
@@ -202,13 +201,13 @@ def _by_arviz(name, values, chains):
         return np.nan
     from arviz_stats.base import array_stats
 
-    # chains that each stand still have no variance within, and R-hat inf
+    # chains that stand still have no variance within: R-hat is inf
     with np.errstate(divide="ignore", invalid="ignore"):
         return float(getattr(array_stats, name)(chains, chain_axis=0, draw_axis=1))
 
 
 def _moved(*quantities):
-    """Whether in each half of every chain some quantity changes; True with too few draws to see."""
+    """Whether some quantity changes in each half of every chain; True if draws are too few."""
     halves = zip(*map(_halves, quantities), strict=True)
     return quantities[0].shape[1] < _FEWEST_DRAWS or all(
         np.any([(part != part[:, :1]).any(axis=1) for part in parts], axis=0).all()

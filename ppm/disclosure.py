@@ -36,7 +36,7 @@ class Guarantee:
     not_covered : tuple of str
         What ε does not cover.
     covered : str
-        What it covers.
+        What ε covers.
     neighbour : str
         What a neighbour is.
 
@@ -73,7 +73,7 @@ class Guarantee:
 def guarantee_of(result, strict_epsilon=None):
     """Guarantee of one release of a `MechanismResult`.
 
-    ``strict_epsilon`` is an ε for every database that somebody vouches for.
+    ``strict_epsilon`` is an ε for every database, asserted by the caller.
     """
     if strict_epsilon is None and not result.strict:
         weights = "what one record changes through the weights of others"
@@ -82,8 +82,7 @@ def guarantee_of(result, strict_epsilon=None):
             "every other database: ε was computed from these records and finitely many draws",
             f"{weights}, unless no weight reacts" if result.censor is None else
             f"{weights}: nobody has asserted that none reacts (independent_weights=True), and "
-            "without "
-            "that the width of the limits is no bound",
+            "without that the width of the limits is no bound",
             "choices made by looking at the records", *_ALWAYS,
         ))
     chains, free = result.diagnostics is not None, result.allow_disagreement
@@ -168,7 +167,7 @@ def detection_limit(false_alarms, epsilon):
     Returns
     -------
     float or numpy.ndarray
-        Limit of the probability that the test says so where the value was used.
+        Upper limit of the probability that the test says so where the value was used.
 
     Examples
     --------
@@ -181,7 +180,7 @@ def detection_limit(false_alarms, epsilon):
         raise ValueError("false_alarms must be probabilities in [0, 1]")
     with np.errstate(over="ignore", invalid="ignore"):
         up = np.exp(epsilon) * rate
-    # without false alarms nobody is found, unless ε is infinite and promises nothing
+    # a test without false alarms detects nothing, unless ε is infinite
     up = np.where(rate > 0, up, np.where(epsilon == np.inf, np.inf, 0.0))
     return np.minimum(up, -np.expm1(-epsilon) + np.exp(-epsilon) * rate)[()]
 
@@ -189,8 +188,8 @@ def detection_limit(false_alarms, epsilon):
 def release_statement(result, release, *, strict_epsilon=None):
     """A paragraph to publish beside a release: what is promised, and on which conditions.
 
-    It contains nothing that was computed from the confidential records: no local ε or Δ, and no
-    odds, unless an ε holds for every database.
+    It contains nothing that was computed from the confidential records: no local ε or Δ. It states
+    ε and odds only if ε holds for every database.
 
     Parameters
     ----------
@@ -199,10 +198,10 @@ def release_statement(result, release, *, strict_epsilon=None):
     release : xarray.DataArray or xarray.Dataset
         All that one call of ``result.synthesize`` returned.
     strict_epsilon : float, optional
-        ε of one release that holds for *every* database, in nats, from public constants alone: as
-        for weights that each record determines, capped over a public set to which the prior is
-        restricted. The run needs ``independent_weights=True``. Whoever gives both vouches for it.
-        A run with ``censor=`` that is strict has its own.
+        ε of one release that holds for *every* database, in nats, from public constants alone: for
+        example M for weights that each record determines alone, which cap oscillations at M over a
+        public set to which the prior is restricted. The run needs ``independent_weights=True``.
+        Both are your word. A strict run with ``censor`` has its own ε.
 
     Returns
     -------
@@ -282,7 +281,7 @@ def release_statement(result, release, *, strict_epsilon=None):
 
 
 def _power(epsilon):
-    """e^ε in readable figures: 2.7, 5,200 or 10^175."""
+    """e^ε as 2.72, 5,184 or 10^175."""
     if epsilon >= np.log(1e6):
         return f"10^{epsilon / np.log(10.0):.0f}"
     return f"{np.exp(epsilon):,.0f}" if np.exp(epsilon) >= 100 else f"{np.exp(epsilon):.3g}"

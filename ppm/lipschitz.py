@@ -15,8 +15,8 @@ __all__ = [
 ]
 
 _DRAW_DIMENSIONS = ("chain", "draw", "sample")
-# numbers read at a time from a store, in whole chunks; and from memory, in tiles that stay in the
-# processor's cache, of at most so many records
+# numbers in a block: from a store, in whole chunks; from memory, in tiles that fit the processor's
+# cache, with at most _WIDE records
 BLOCK, _TILE, _WIDE = 1 << 22, 1 << 18, 1 << 13
 
 
@@ -32,11 +32,11 @@ class TailBound:
     tail_probability, confidence : float
         These probabilities. `tail_probability` is not the δ of (ε, δ)-differential privacy.
     draws : int
-        Number S of independent draws.
+        Number S of draws, taken as independent.
     largest : float
         Their maximum Δ.
     beyond_largest : float
-        The probability that, with the same confidence, lies beyond this maximum at most.
+        With the same confidence, a new draw exceeds this maximum with at most this probability.
     """
 
     bound: float
@@ -107,8 +107,8 @@ def record_oscillations(log_lik, weights=None):
     r"""Oscillation of each record: the range of its weighted log-likelihood over the draws.
 
     A factor of p that does not depend on θ, such as a change of unit, cancels. Not in Savitsky,
-    Williams and Hu (2022): it is what their proof of the theorem in section 2 leaves when the
-    constant that cancels in the ratio of posteriors is not counted.
+    Williams and Hu (2022); their proof of the theorem in section 2 gives it if constants that
+    cancel in the ratio of posteriors are not counted.
 
     Parameters
     ----------
@@ -149,7 +149,7 @@ def oscillation_bound(log_lik, weights=None):
 
     Examples
     --------
-    A factor that does not depend on θ, here of 100 nats, moves the local bound only.
+    A factor that does not depend on θ, here of 100 nats, changes only the local bound.
 
     >>> import numpy as np, ppm
     >>> log_lik = np.array([[-1.0, -2.0], [-3.0, -0.5]])
@@ -164,7 +164,7 @@ def oscillation_bound(log_lik, weights=None):
 def tail_bound(log_lik, weights=None, *, tail_probability=0.01, confidence=0.95):
     r"""Local bound that all but a fraction `tail_probability` of this pseudo posterior satisfies.
 
-    The maximum over S draws grows with S. This distribution-free tolerance limit does not: with
+    The maximum over S draws grows with S; this distribution-free tolerance limit does not. With
     probability `confidence`, a new draw exceeds it with probability at most `tail_probability`.
 
     Parameters
@@ -181,11 +181,10 @@ def tail_bound(log_lik, weights=None, *, tail_probability=0.01, confidence=0.95)
 
     Notes
     -----
-    It describes the posterior of these records, not that of a neighbour, so `tail_probability` is
-    not the δ of (ε, δ)-differential privacy: that would also have to bound the neighbour's
-    posterior, which may lie almost entirely beyond this bound. The counts 0, 0 and 18 with weights
-    1 are within a bound near 20 nats where μ is about 3 to 19; without the 18 the posterior hardly
-    reaches 3.
+    `tail_probability` is not the δ of (ε, δ)-differential privacy: δ would also have to bound the
+    posterior of a neighbour, which may lie almost entirely beyond this bound. The counts 0, 0 and
+    18 with weights 1 are within a bound near 20 nats where μ is about 3 to 19; without the 18 the
+    posterior hardly reaches 3.
 
     Examples
     --------
@@ -213,7 +212,7 @@ def tail_bound(log_lik, weights=None, *, tail_probability=0.01, confidence=0.95)
 
 
 def bound_by_draws(log_lik, draws, weights=None):
-    """Local bound to be expected from fewer draws: its mean over all choices of that many.
+    """Local bound to expect from fewer draws: its mean over all subsets of that size.
 
     Parameters
     ----------
@@ -243,7 +242,7 @@ def bound_by_draws(log_lik, draws, weights=None):
         raise ValueError(f"draws must be numbers from 1 to {ordered.size}; got {shown(draws)}")
     below = np.arange(ordered.size + 1.0)[:, None]
 
-    # chance that a choice of so many comes from the i smallest: binom(i, k) / binom(S, k)
+    # probability that a subset of size k comes from the i smallest: binom(i, k) / binom(S, k)
     def log_chance(of):
         return gammaln(of + 1.0) - gammaln(of - np.array(numbers) + 1.0)
 
@@ -252,26 +251,20 @@ def bound_by_draws(log_lik, draws, weights=None):
 
 
 def draw_maxima(log_lik, weights=None):
-    r"""Largest weighted :math:`|\log p|` of each draw, chain after chain: their maximum is Δ.
-
-    Parameters
-    ----------
-    log_lik, weights
-        As for :func:`ppm.record_bounds`.
-    """
+    r"""Largest weighted :math:`|\log p|` of each draw, chain after chain: their maximum is Δ."""
     return read_once(log_lik, weights).largest.ravel()
 
 
 @dataclass(frozen=True, eq=False)
 class Reading:
-    """What bounds are made of, from one reading of a log-likelihood, in nats.
+    """Extremes and sums from one pass over a log-likelihood, in nats.
 
     Attributes
     ----------
     weights : numpy.ndarray (records,)
         Weights α.
     lowest, highest : numpy.ndarray (records,)
-        Ends of each record's *unweighted* log-likelihood over the draws.
+        Extremes of each record's *unweighted* log-likelihood over the draws.
     largest, total : numpy.ndarray, one axis for each draw dimension
         Largest weighted absolute value, and weighted sum, of each draw.
     """
@@ -305,8 +298,8 @@ def read_once(log_lik, weights=None, *, censor=None, by_draw=True):
     log_lik, weights
         As for :func:`ppm.record_bounds`.
     censor : ppm.Censoring, optional
-        Limits: what is read are then the censored terms of the weighted records. Their weights are
-        1, or 0 for a record of weight 0, whose term is a constant and counts as none.
+        Limits: the values are then the censored terms of the weighted records. Their weights are
+        1, or 0 for a record of weight 0, whose term is a constant and does not count.
     by_draw : bool
         Whether to compute ``largest`` and ``total``.
     """
@@ -341,7 +334,8 @@ def read_once(log_lik, weights=None, *, censor=None, by_draw=True):
 def blocks_of(log_lik, name="log_lik"):
     """Sizes by dimension, that of the records last, and an iterator over blocks.
 
-    A block is a slice for each dimension, and its values. Messages call the argument `name`.
+    A block is a slice for each dimension, followed by its values. Messages call the argument
+    `name`.
     """
     chunks = {}
     if hasattr(log_lik, "dims"):
@@ -352,7 +346,7 @@ def blocks_of(log_lik, name="log_lik"):
         if not leading or len(dims) != len(leading) + 1:
             raise ValueError(f"{name} has the dimensions {tuple(log_lik.dims)}; accepted: chain "
                              "and/or draw, and exactly one record dimension")
-        source = getattr(log_lik, "variable", log_lik)  # its coordinates would be cut, too
+        source = getattr(log_lik, "variable", log_lik)  # without coordinates, which cost time
         chunks = dict(source.chunksizes) or source.encoding.get("preferred_chunks", {})
     else:
         dims, source = ["draw", "record"], as_array(name, log_lik)
@@ -378,7 +372,7 @@ def blocks_of(log_lik, name="log_lik"):
             if isinstance(source, np.ndarray):
                 yield *corner, source[corner]
             else:
-                # in memory first: a transposed store is read value by value
+                # loaded before it is transposed: a transposed store is read value by value
                 block = source.isel(dict(zip(dims, corner, strict=True))).load()
                 yield *corner, block.transpose(*dims).values
 
@@ -386,7 +380,7 @@ def blocks_of(log_lik, name="log_lik"):
 
 
 def weighted(values, weights):
-    """Products of values and weights, in which a weight of 0 gives 0, not 0 · ∞."""
+    """Products of values and weights; a weight of 0 gives 0 even where the value is infinite."""
     weights, values = np.broadcast_arrays(weights, values)
     with np.errstate(over="ignore"):
         return np.multiply(weights, values, out=np.zeros(values.shape), where=weights > 0)

@@ -58,9 +58,9 @@ def record_weights(bounds, *, scale=1.0, shift=0.0, truncate_at=None):
 
 
 def linear_weights(bounds, lowest, highest, *, scale=1.0, shift=0.0):
-    """The same from finite bounds of any shape, whose extremes are given and broadcast."""
+    """Linear weights of finite bounds of any shape, with given extremes, broadcast."""
     span = np.subtract(highest, lowest)
-    # what overflows is cut to 0 or 1
+    # overflow is clipped to 0 or 1
     with np.errstate(over="ignore"):
         risk = np.subtract(bounds, lowest) / np.where(span > 0, span, 1.0)
         return np.clip(scale * (1.0 - risk) + shift, 0.0, 1.0)
@@ -76,9 +76,9 @@ def truncated(weights, bounds, truncate_at):
 def mapped_weights(bounds, mapping, *, truncate_at=None):
     r"""Weights :math:`\alpha_i = m(b_i)` by a decreasing map m of the records' bounds.
 
-    Bounds over a *public* set of parameters give weights that each record determines alone: the
-    other weights stay the same when a record is left out. Bounds over posterior draws do not,
-    because the draws depend on all records.
+    With bounds over a *public* set of parameters, each weight depends on its own record alone: the
+    other weights stay the same when a record is left out. With bounds over posterior draws it does
+    not, because the draws depend on all records.
 
     Parameters
     ----------
@@ -101,17 +101,17 @@ def mapped_weights(bounds, mapping, *, truncate_at=None):
     -----
     Savitsky, Williams and Hu (2022), section 2, the assumption of risk-based weighting.
 
-    Weights are public only if all of this is: the set of parameters, the map with its constants, M,
-    and the model with its prior. A constant that was tuned on the confidential records breaks the
-    argument, and nothing in the numbers shows it. If moreover no possible record has
+    This holds only if all of the following are public: the set of parameters, the map with its
+    constants, M, and the model with its prior. A constant that was tuned on the confidential
+    records breaks the argument, and the numbers do not show it. If moreover no possible record has
     :math:`m(b)\,b` above M, as with ``capped_map(M)``, then Δ over the set is at most M for *every*
     database. If the prior also gives the set probability 1, one exact draw of the pseudo posterior
-    has ε = 2M; with oscillations as bounds, ε = M. A prior that reaches beyond the set takes this
-    away: over all parameters the loss may have no limit, and within the set it may be larger by
+    has ε = 2M; with oscillations as bounds, ε = M. With a prior that reaches beyond the set, the
+    loss may be unbounded over all parameters, and larger within the set by
     :math:`-\log(1 - \delta)`, where both pseudo posteriors have at most δ outside.
 
-    The largest value over draws from the prior only estimates a supremum from below. Weights made
-    from it depend on their own records alone, but promise no bound.
+    The largest value over draws from the prior only estimates a supremum from below. Weights
+    computed from it depend on their own records alone, but guarantee no bound.
 
     Examples
     --------
@@ -200,7 +200,7 @@ def scalar_weights(bounds, *, epsilon):
     """
     epsilon = check_number("epsilon", epsilon, at_least=0)
     bounds = _check_bounds(bounds)
-    # a Python float, whose quotients overflow without a warning
+    # quotients of Python floats overflow without a warning
     largest = float(bounds.max())
     return np.full(bounds.size, 1.0 if largest == 0 else min(1.0, epsilon / 2.0 / largest))
 
@@ -226,7 +226,7 @@ def count_weights(values, *, radius, relative=True, groups=None, scale=1.0, shif
     Notes
     -----
     The fourth synthesizer of Savitsky, Williams and Hu (2022), section 5, after Hu, Savitsky and
-    Williams (2022). We read it so that the risks, which are shares already, are not min-max scaled.
+    Williams (2022). We assume that the risks, which are shares already, are not min-max scaled.
 
     Examples
     --------
