@@ -1,4 +1,4 @@
-"""Seeds: the one place that says what may be given as ``random_seed``, and what it stands for."""
+"""Seeds: what ``random_seed`` may be, and the streams it gives."""
 
 import numbers
 
@@ -8,24 +8,14 @@ from ppm._validation import shown
 
 
 def seed_sequence(random_seed):
-    """Return the SeedSequence that a caller's ``random_seed`` stands for.
+    """Return the SeedSequence for a ``random_seed``; do not spawn from it, it may be the caller's.
 
     Parameters
     ----------
     random_seed : int, SeedSequence, Generator or None
-        A whole number of at least 0, or a list of such, stands for the SeedSequence with this
-        entropy, None for a fresh one. A SeedSequence stands for itself. A Generator gives the next
-        of its numbers, so that it stands for another one each time.
-
-    Returns
-    -------
-    numpy.random.SeedSequence
-        To be read, not to be spawned from: it may be the caller's own. See :func:`streams`.
-
-    Raises
-    ------
-    ValueError
-        If it is something else.
+        A whole number of at least 0, or a list of such, is the entropy; None gives a fresh
+        SeedSequence. A SeedSequence is returned as it is. A Generator supplies the entropy from its
+        next numbers, so that each call gives another SeedSequence.
     """
     if isinstance(random_seed, np.random.SeedSequence):
         return random_seed
@@ -45,39 +35,16 @@ def seed_sequence(random_seed):
 
 
 def streams(random_seed, count):
-    """Independent streams, the same ones again for the same int or SeedSequence.
-
-    Parameters
-    ----------
-    random_seed : int, SeedSequence, Generator or None
-        As for :func:`seed_sequence`; a SeedSequence is left as it is.
-    count : int
-        How many.
-
-    Returns
-    -------
-    list of numpy.random.SeedSequence
-        The streams.
-    """
-    # a fresh copy: spawning from the caller's object would give other streams the next time
+    """Return ``count`` independent SeedSequences, the same for the same int or SeedSequence."""
+    # from a copy: a SeedSequence that was spawned from gives other streams the next time
     return numbered(random_seed).spawn(count)
 
 
 def numbered(random_seed, *place):
-    """The stream of a place, the same one again whenever it is asked for.
+    """Return the SeedSequence with the numbers ``place``, each 0 or more, as further spawn key.
 
-    Parameters
-    ----------
-    random_seed : int, SeedSequence, Generator or None
-        As for :func:`seed_sequence`; a SeedSequence is left as it is.
-    *place : int
-        Numbers of at least 0 that say where: two places never share a stream, and none depends on
-        which other places are asked for. Without a place it is a fresh copy.
-
-    Returns
-    -------
-    numpy.random.SeedSequence
-        The stream.
+    Different places have independent streams, in whatever order they are asked for. Without a
+    place it is a copy.
     """
     seed = seed_sequence(random_seed)
     return np.random.SeedSequence(
@@ -86,18 +53,7 @@ def numbered(random_seed, *place):
 
 
 def generator(random_seed):
-    """A Generator to draw from: the caller's own, which moves on, or a new one.
-
-    Parameters
-    ----------
-    random_seed : int, SeedSequence, Generator or None
-        As for :func:`seed_sequence`.
-
-    Returns
-    -------
-    numpy.random.Generator
-        A new one gives the same numbers again for the same int or SeedSequence.
-    """
+    """Return a Generator to draw from: the caller's own, which moves on, or a new one."""
     if isinstance(random_seed, np.random.Generator):
         return random_seed
     return np.random.default_rng(seed_sequence(random_seed))

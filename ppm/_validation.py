@@ -1,7 +1,7 @@
-"""Checks of arguments. Each gives one clear error, before any work starts.
+"""Checks of arguments. Each raises one clear error before any work starts.
 
-A message names the argument, the position and the kind of fault, and never a record's value: it may
-end in a log that others read.
+A message names the argument, the position and the kind of fault, but never a record's value: others
+may read the log in which it ends.
 """
 
 import contextlib
@@ -12,15 +12,15 @@ import numpy as np
 
 
 def shown(value):
-    """A setting as a message may show it: one number or word, and of anything longer its kind.
+    """Show a setting in a message: one number or word as it is, anything longer by its type.
 
-    What was given in place of a setting may be the records.
+    A caller may have passed the records in place of a setting.
     """
     kind = type(value).__name__
     if value is None or isinstance(value, (bool, numbers.Number, str)):
         try:
             text = repr(value)
-        except ValueError:  # of a whole number with more than 4,300 digits
+        except ValueError:  # an int of more than 4,300 digits
             text = ""
         return text if 0 < len(text) <= 100 else f"{kind} of more than 100 characters"
     if hasattr(value, "shape"):
@@ -29,7 +29,7 @@ def shown(value):
 
 
 def refuse_masked(name, values):
-    """Refuse an array with masked values, or a list of such."""
+    """Refuse an array with masked values, or a list of such arrays."""
     parts = values if isinstance(values, (list, tuple)) else [values]
     if any(isinstance(part, np.ma.MaskedArray) and np.ma.is_masked(part) for part in parts):
         raise ValueError(f"{name} holds masked values; accepted: an array without a mask (leave "
@@ -39,8 +39,8 @@ def refuse_masked(name, values):
 def as_array(name, values):
     """Return ``values`` as a NumPy array of real numbers, of their own type and without a copy.
 
-    NumPy would read digits in text and dates as numbers, drop a mask and an imaginary part, and
-    show a value in its own message.
+    NumPy alone would read dates and digits in text as numbers, drop a mask or an imaginary part,
+    and show a value in its message.
     """
     refuse_masked(name, values)
     within = ""
@@ -90,8 +90,8 @@ def check_flag(name, value):
 def check_weights(weights, records, *, at_most_1=""):
     """Return ``weights`` as a float64 array of length ``records``.
 
-    Weights above 1 count a record more than once, as sampling weights do; ``at_most_1`` says why
-    there must be none.
+    Weights above 1, such as sampling weights, count a record more than once. ``at_most_1``, if
+    given, is the reason why they are refused.
     """
     weights = as_numbers("weights", weights)
     if weights.shape != (records,):
@@ -151,7 +151,7 @@ def check_counts(name, values):
         raise ValueError(f"{name} must be a non-empty list of counts; got shape {values.shape}")
     if values.dtype.kind not in "iuf" or not np.all(np.isfinite(values)):
         raise ValueError(f"{name} must hold whole numbers >= 0; got values of type {values.dtype}")
-    # as whole numbers they must fit into 64 bits
+    # they must fit into int64
     wrong = np.flatnonzero((values < 0) | (values != np.floor(values)) | (values >= 2.0**63))
     if wrong.size:
         raise ValueError(f"{name} must hold whole numbers >= 0; that at position {wrong[0]} is "
@@ -160,10 +160,10 @@ def check_counts(name, values):
 
 
 def one_thread():
-    """Limit linear algebra to one thread, as a context, where threadpoolctl is installed.
+    """Context in which linear algebra uses one thread, if threadpoolctl is installed.
 
-    On a few hundred columns threads gain little, and may wait for a busy core. One thread also
-    keeps the order of sums, and so the last digits.
+    With a few hundred columns threads gain little, and may wait for a busy core. One thread also
+    fixes the order of sums, and so the last digits.
     """
     try:
         from threadpoolctl import threadpool_limits

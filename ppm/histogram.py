@@ -11,8 +11,7 @@ from ppm.risk import pattern_codes
 
 __all__ = ["histogram_release"]
 
-# noise of a smaller ε would not fit into whole numbers of 64 bits, and that of a larger one is 0
-# to double precision
+# below, the noise would not fit into 64-bit integers; above, it is 0 to double precision
 _LEAST_EPSILON, _MOST_EPSILON = 1e-9, 30.0
 
 
@@ -30,7 +29,7 @@ def histogram_release(
 ):
     r"""Draw synthetic values from a histogram whose counts carry discrete Laplace noise.
 
-    The simplest alternative, with which to compare a mechanism at the same ε.
+    The simplest alternative to compare a mechanism with, at the same ε.
 
     Parameters
     ----------
@@ -63,7 +62,7 @@ def histogram_release(
 
     Notes
     -----
-    Not in Savitsky, Williams and Hu (2022). The neighbour is that of the whole library: one
+    Not in Savitsky, Williams and Hu (2022). A neighbour is what it is throughout the library: one
     record's confidential value is left out, while the number of records and the predictors are
     public. This lowers one count by 1. Independent noise Z with :math:`P(Z = z) \propto
     e^{-\epsilon |z|}` on every count therefore makes all counts of all groups together
@@ -74,10 +73,11 @@ def histogram_release(
     databases cost as much as one. Draws from a posterior have no such advantage: each reads the
     records anew, and their ε add up.
 
-    After the noise, the counts of a group are replaced by the nearest ones (in squares) that are
-    not negative and add up to the group's public number of records. Every record draws a bin with
-    these shares, and a value within it uniformly. Setting negative counts to 0 instead would keep
-    all positive noise, and with many nearly empty bins most of the shares would be noise.
+    After the noise, the counts of a group are replaced by the nearest ones in least squares that
+    are not negative and add up to the group's public number of records. Every record draws a bin
+    in these proportions, and a value within it uniformly. Setting negative counts to 0 instead
+    would keep all positive noise, and with many nearly empty bins most of the shares would be
+    noise.
 
     **Small groups.** The standard deviation of the noise is about :math:`\sqrt{2} / \epsilon`,
     whatever the count. In a group with fewer records than bins, or than a few times :math:`1 /
@@ -117,7 +117,7 @@ def histogram_release(
     for_noise, for_drawing = map(generator, streams(random_seed, 2))
 
     edges = np.linspace(*ends, bins + 1)
-    # without the outermost edges: what lies beyond them is in the outermost bins
+    # without the outermost edges: values beyond them belong to the outermost bins
     cells = group * bins + np.searchsorted(edges[1:-1], values, side="right")
     size = (group.max() + 1) * bins
     if secure:
@@ -150,7 +150,7 @@ def secure_counts(cells, size, epsilon):
     counts = records >> dp.t.then_count_by_categories(
         list(range(size)), null_category=False, MO="L1Distance<i64>", TOA="i64"
     )
-    # the smallest scale that keeps ε, rounding of ε in OpenDP's favour included
+    # the smallest scale at which OpenDP, which rounds ε upwards, still grants this ε
     release = dp.binary_search_chain(
         lambda scale: counts >> dp.m.then_laplace(scale), d_in=1, d_out=epsilon
     )
@@ -158,8 +158,8 @@ def secure_counts(cells, size, epsilon):
 
 
 def nearest_counts(counts, total):
-    """Counts of at least 0 with sum ``total`` nearest to the noisy ones, in squares."""
+    """Counts of at least 0 with sum ``total`` nearest to the noisy ones in least squares."""
     falling = np.sort(counts)[::-1]
-    # what each of the largest 1, 2, … must give away for these alone to have the sum
+    # amount to subtract from each of the largest 1, 2, … so that these alone have the sum
     excess = (np.cumsum(falling) - total) / np.arange(1, counts.size + 1)
     return np.maximum(counts - excess[np.flatnonzero(falling > excess)[-1]], 0.0)

@@ -51,7 +51,7 @@ def identification_risks(values, *, radius, relative=True, groups=None):
 
 
 def match_risk(values, synthetic, *, radius, relative=True, groups=None):
-    r"""What an intruder finds who looks for every record in each release.
+    r"""Matches that an intruder finds who looks for every record in each release.
 
     The intruder knows a record's ``groups`` and its true value up to a radius, and takes as
     matches all synthetic records with the same groups and a value within that radius.
@@ -127,7 +127,7 @@ def as_releases(name, values, records):
 
 
 def pattern_codes(groups, records):
-    """Number the patterns of ``groups`` from 0: equal numbers for records that agree everywhere."""
+    """Number of each record's pattern in ``groups``, from 0; equal for equal patterns."""
     import pandas as pd
 
     codes = np.zeros(records, dtype=np.intp)
@@ -140,7 +140,7 @@ def pattern_codes(groups, records):
             f"got shape {frame.shape}"
         )
     for place in range(frame.shape[1]):
-        # numbered anew after each column, so that the product can't overflow
+        # numbered anew after each column, so that the product cannot overflow
         single = pd.factorize(frame.iloc[:, place].to_numpy(), use_na_sentinel=False)[0]
         codes = pd.factorize(codes * (single.max() + 1) + single)[0]
     return codes
@@ -163,7 +163,7 @@ def _intervals(values, radius, relative):
     radius = check_number("radius", radius, above=0)
     check_flag("relative", relative)
     values = as_list("values", values)
-    # a radius beyond all numbers is one that holds all of them
+    # if the width overflows, the interval holds every number
     with np.errstate(over="ignore"):
         width = radius * np.abs(values) if relative else radius
         return values, values - width, values + width

@@ -1,4 +1,4 @@
-"""Utility of synthetic data: re-sampled statistics, and how far one can tell them from the data."""
+"""Utility of synthetic data: re-sampled statistics, errors, and pMSE."""
 
 import warnings
 from typing import NamedTuple
@@ -36,7 +36,7 @@ def gini(values, axis=-1):
     0.75
     """
     values = np.sort(as_numbers("values", values), axis=axis)
-    # in proportion to a power of 2, which rounds nothing: sums of huge incomes would overflow
+    # scaled by a power of 2, which is exact, so that sums of huge values do not overflow
     _, power = np.frexp(np.abs(values).max(axis=axis, keepdims=True, initial=0.0))
     values = np.ldexp(values, -power)
     size = values.shape[axis]
@@ -73,8 +73,8 @@ def resample(values, statistic, *, resamples=500, random_seed=None):
     Returns
     -------
     numpy.ndarray, shape (resamples,)
-        The statistic of every re-sample. Of several releases their Wasserstein barycentre:
-        quantiles, increasing, each the average of the releases' own.
+        The statistic of every re-sample. For several releases, their Wasserstein barycentre:
+        increasing quantiles, each the average over the releases.
 
     Notes
     -----
@@ -107,7 +107,7 @@ def resample(values, statistic, *, resamples=500, random_seed=None):
     rng = generator(random_seed)
     given = {"n_resamples": resamples, "batch": 64, "method": "percentile", "vectorized": True}
     with warnings.catch_warnings():
-        # of an interval that is not used, where the statistic is NaN
+        # it concerns an interval that is not used
         warnings.simplefilter("ignore", DegenerateDataWarning)
         found = [
             bootstrap((database,), compute, rng=rng, **given).bootstrap_distribution
@@ -117,7 +117,7 @@ def resample(values, statistic, *, resamples=500, random_seed=None):
 
 
 class PropensityScore(NamedTuple):
-    """How far synthetic records can be told from confidential ones."""
+    """How well synthetic records can be distinguished from confidential ones."""
 
     ratio: float
     score: float
@@ -125,7 +125,7 @@ class PropensityScore(NamedTuple):
 
 
 def propensity_score(confidential, synthetic, *, known=None, rank_powers=None):
-    r"""How well a logistic regression tells synthetic from confidential records: pMSE.
+    r"""How well a logistic regression distinguishes synthetic from confidential records: pMSE.
 
     Both databases are stacked, and the probability :math:`\hat p_i` of being synthetic is regressed
     on an intercept, the ``known`` columns, the variables, and the products of the two.
@@ -133,22 +133,22 @@ def propensity_score(confidential, synthetic, *, known=None, rank_powers=None):
     Parameters
     ----------
     confidential, synthetic : array_like, shape (records,) or (records, variables)
-        The synthesized variables and what is made of them (powers), on a scale on which a linear
-        model makes sense; as many columns in both.
+        The synthesized variables and functions of them (powers), on a scale that suits a linear
+        model; the same columns in both.
     known : array_like, shape (records, columns), optional
         Columns that were not synthesized, such as dummies of predictors. Then both databases
         have the same records in the same order.
     rank_powers : int, optional
         Instead of a single variable, use the powers up to this one of its rank in both databases
         together. Ranks do not depend on the unit or on a logarithm, and no single extreme value
-        decides the score; differences far out in a tail show little in them.
+        decides the score; but they hardly show differences in the far tails.
 
     Returns
     -------
     PropensityScore
-        A tuple: ``ratio`` of the score to its null expectation, NaN if no coefficient can tell the
-        two databases apart; ``score``, the pMSE, 0 if they can't be told apart and c(1 - c) if
-        every record can; and ``null``.
+        A tuple: ``ratio`` of the score to its null expectation, NaN if no coefficient can
+        distinguish the two databases; ``score``, the pMSE, from 0 if they cannot be distinguished
+        to c(1 - c) if every record can; and ``null``, that expectation.
 
     Notes
     -----
@@ -161,16 +161,15 @@ def propensity_score(confidential, synthetic, *, known=None, rank_powers=None):
 
     where :math:`k - 1` is the number of coefficients beside the intercept.
 
-    Known columns are equal in both databases and can't tell them apart: only the other
-    coefficients count, and of these as many as are linearly independent. Besides, two values of
-    one record differ less than two records do. With ``known``, :math:`\mathrm E_0` is therefore
+    Known columns are equal in both databases and cannot distinguish them: only the other
+    coefficients count, as many as are linearly independent. Besides, two values of one record
+    differ less than two records do. With ``known``, :math:`\mathrm E_0` is therefore
     :math:`1 - c` times the average of the (linearised) score over all exchanges of a record's two
-    values. Where the known columns explain the means of the variables, this is
-    the formula above.
+    values. Where the known columns explain the means of the variables, this is the formula above.
 
-    A ratio of about 1 belongs to synthetic records drawn from the confidential ones' own
-    distribution. Two independent samples of one population have 1 / (1 - c), 2 at equal sizes,
-    and so have draws from the posterior predictive distribution of a correct model, whose
+    The ratio is about 1 if the synthetic records are drawn from the empirical distribution of the
+    confidential ones. For two independent samples of one population it is 1 / (1 - c), 2 at equal
+    sizes; so it is for draws from the posterior predictive distribution of a correct model, whose
     parameters vary as the estimate does.
 
     Examples
@@ -207,7 +206,7 @@ def propensity_score(confidential, synthetic, *, known=None, rank_powers=None):
         variables = np.column_stack([variables, crossed])
     with one_thread():
         fixed = _orthonormal(fixed)
-        # what the fixed columns explain is taken out: the rest counts the coefficients
+        # the part that the fixed columns do not explain; its rank is the number of coefficients
         free = _orthonormal(variables - fixed @ (fixed.T @ variables))
         design = np.column_stack([fixed, free]) * np.sqrt(total)
         fitted = _logistic_fit(design, np.repeat([0.0, 1.0], sizes))
@@ -266,7 +265,7 @@ def _logistic_fit(design, outcome, *, iterations=50):
     for _ in range(iterations):
         fitted = expit(design @ coefficients)
         curvature = (design * (fitted * (1.0 - fitted))[:, None]).T @ design
-        # where some records are told apart for certain, the curvature vanishes
+        # if records are separated perfectly, the curvature vanishes
         curvature[np.diag_indices_from(curvature)] += 1e-9 * outcome.size
         step = np.linalg.solve(curvature, design.T @ (outcome - fitted))
         while (moved := log_likelihood(coefficients + step)) < reached:
@@ -280,7 +279,7 @@ def _logistic_fit(design, outcome, *, iterations=50):
 
 
 def release_errors(confidential, releases, *, groups=None, smallest=50):
-    """Errors of the statistics of every release against those of the data, in per cent.
+    """Errors of every release's statistics relative to those of the data, in per cent.
 
     Parameters
     ----------
@@ -289,17 +288,17 @@ def release_errors(confidential, releases, *, groups=None, smallest=50):
     releases : array_like, shape (releases, records)
         Synthetic values of the same records.
     groups : pandas.DataFrame or dict of str to array_like, optional
-        Public variables by name, each of shape (records,), whose groups have a mean each.
+        Public variables by name, each of shape (records,); each of their values is a group.
     smallest : int, default 50
-        Groups of fewer records are left out: their means say little in any release.
+        Groups of fewer records are left out: their means are too noisy in any release.
 
     Returns
     -------
     pandas.DataFrame, one row per release
         Errors of the mean, the median, the 90th and the 10th percentile and the Gini coefficient,
-        with the sign of release less data; then for each variable the size of the largest error
-        of a group's mean, as ``means by variable``. NaN where what the data have is 0, as the
-        10th percentile of incomes may be, or no number: no error is relative to that.
+        positive where the release is larger; then for each variable, as ``means by variable``,
+        the largest absolute error of a group's mean. NaN where the statistic of the data is 0 or
+        undefined.
 
     Examples
     --------
@@ -329,7 +328,7 @@ def release_errors(confidential, releases, *, groups=None, smallest=50):
         members = [rows for rows in codes.groupby(codes).indices.values() if rows.size >= smallest]
         if not members:
             raise ValueError(f"groups: no group of {variable} has {smallest} records")
-        # without a sign, which may change from release to release
+        # absolute errors: signs may differ between releases
         columns[f"means by {variable}"] = np.abs([error(np.mean, m) for m in members]).max(axis=0)
     return pd.DataFrame(columns).rename_axis("release")
 
@@ -340,7 +339,7 @@ def compare_distributions(reference, distributions):
     Parameters
     ----------
     reference : array_like
-        Re-sampled statistic of the reference; its median is not 0.
+        Re-sampled statistic of the reference, with a median other than 0.
     distributions : dict of str to array_like
         The same statistic of each synthesizer, by label.
 
