@@ -23,12 +23,12 @@ class Synthesizer(Protocol):
     - An attribute ``independent_draws = True`` says that draws come from no Markov chain. The fits
       of all other synthesizers are diagnosed before a bound is shown.
     - A method ``log_likelihood_at(posterior)`` returns the log-likelihood of the synthesizer's own
-      records, (chain, draw, record), at draws given as a fit's ``posterior``. A fit that somebody
-      hands over is compared with it, and refused if it belongs to other records.
+      records, (chain, draw, record), at the draws of a fit's ``posterior``. A fit that the caller
+      supplies is compared with it, and refused if it belongs to other records.
     - A ``fit`` with an argument ``censor``, a :class:`ppm.Censoring`, draws from the prior times
       the exponential of the sum over records of ``censor.term(weight * log-likelihood)``. Its
       ``log_likelihood`` stays uncensored. Without the argument the mechanism refuses to censor.
-    - Attributes ``warmup`` and ``chains`` are named where chains disagree.
+    - Attributes ``warmup`` and ``chains`` appear in the advice given where chains disagree.
 
     ``random_seed`` reaches ``fit`` as a ``numpy.random.SeedSequence``, for
     ``numpy.random.default_rng``; do not spawn from it.
@@ -68,7 +68,7 @@ _ROUNDING = 1e-6
 
 def as_synthesizer(model, **settings):
     """Return a synthesizer as it is, and a PyMC model as a :class:`ppm.PyMCSynthesizer`."""
-    # whoever has a PyMC model has imported PyMC
+    # a PyMC model exists only where PyMC has been imported
     pymc = sys.modules.get("pymc")
     if pymc is not None and isinstance(model, pymc.Model):
         from ppm.synthesizers.pymc_model import PyMCSynthesizer

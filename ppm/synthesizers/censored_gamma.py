@@ -5,11 +5,12 @@ from scipy.special import gammaln, logsumexp, xlogy
 
 from ppm._random import generator
 
-# nats below the highest point at which a panel is left out; `outside` adds up what is left out
+# nats below the highest point at which a panel is left out; `outside` bounds the sum of these
 _NEGLIGIBLE = 70.0
-# how far terms may be from their limits where the left tail is that of the prior
+# distance of prior and terms from their limits below which the left tail is that of the prior
 _SETTLED = 1e-14
-# on a panel the log density moves by this much at most, and two quadratures differ by this share
+# on a panel the log density changes by at most _STEP, and two quadratures differ by at most
+# _QUADRATURE of the integral
 _STEP, _QUADRATURE = 2.0, 1e-11
 _RULES = [
     ((nodes + 1.0) / 2.0, parts / 2.0)
@@ -17,9 +18,9 @@ _RULES = [
 ]
 # numbers in a table of records and values of u
 _LARGEST_TABLE = 4_000_000
-# exp(u) is still a number
+# largest u, at which exp(u) does not overflow
 _LARGEST = 700.0
-# parts of a panel that is too wide
+# number of parts into which a panel is cut
 _CUTS = 4
 
 
@@ -45,11 +46,12 @@ class CensoredGamma:
 
     Notes
     -----
-    As a function of u each term rises up to log y and falls from there, so that its largest and
-    smallest value on a panel are known; so is a bound on how far it bends. Rejection beneath what
-    follows is exact. Gauss-Legendre quadrature on the same panels, cut until two orders agree,
-    gives the normaliser. To the left of all panels every term is at its limit, and the density of u
-    is that of the prior, :math:`e^{a u}`: a nearly flat prior has much of its mass there.
+    As a function of u each term rises up to log y and falls from there, so its largest and smallest
+    value on a panel are known, and its curvature is bounded. This gives an upper bound of the
+    density on each panel, beneath which rejection sampling is exact. Gauss-Legendre quadrature on
+    the same panels, cut until two orders agree, gives the normaliser. To the left of all panels
+    every term is at its limit, and the density of u is that of the prior, :math:`e^{a u}`: a nearly
+    flat prior has much of its mass there.
     """
 
     def __init__(self, counts, weights, censor, shape, rate):
@@ -88,7 +90,7 @@ class CensoredGamma:
         return self._in_parts(lambda part: self.numbers @ self.terms(part), log_mean)
 
     def _in_parts(self, function, values):
-        """A function of values along the last axis, in parts of which no table gets large."""
+        """Apply a function along the last axis, in parts small enough for its tables."""
         parts = 1 + values.shape[-1] * self.counts.size // _LARGEST_TABLE
         found = [function(part) for part in np.array_split(values, parts, axis=-1)]
         return np.concatenate(found, axis=-1)
@@ -112,18 +114,18 @@ class CensoredGamma:
     # ---- panels --------------------------------------------------------------------------------
 
     def _extremes(self, panels):
-        """Bound on the log density from above on panels, and its smaller value at their ends."""
+        """Upper bound of the log density on each panel, and its smaller value at the ends."""
         counts, weights = self.counts[:, None], self.weights[:, None]
         ends = np.stack([self.terms(end) for end in panels])
         with np.errstate(over="ignore"):
             means = np.exp(panels)
             slopes = weights * np.abs(counts - means[:, None]).max(axis=0)
-            # of the second derivative of a term; no panel has a hard limit inside
+            # bound on a term's second derivative; no panel has a hard limit inside
             bends = weights * means[1]
             if self.censor.smooth:
                 bends = bends + 1.54 / self.censor.width * slopes**2
             bends = bends * (panels[1] - panels[0]) ** 2 / 8.0
-        # a term is above the line between its ends by no more than either of these
+        # a term exceeds the chord between its ends by at most the smaller of these
         tops = self.terms(np.clip(self._peaks[:-1, None], *panels))
         above = self.numbers @ np.minimum(bends, tops - ends.min(axis=0))
         values = self._prior(panels) + self.numbers @ ends
@@ -140,7 +142,7 @@ class CensoredGamma:
         )
         with np.errstate(over="ignore"):
             level = np.array([self.censor.low, self.censor.high]) / weights
-        # a weight of next to nothing meets its limits where no μ is
+        # with a tiny weight a term may meet no limit
         level = np.clip(level, -1e300, 1e300) + factorials
         with np.errstate(divide="ignore", invalid="ignore"):
             peak = np.maximum(np.log(counts), -750.0)
@@ -159,7 +161,7 @@ class CensoredGamma:
     def _lay_out(self):
         """Choose the panels, integrate over them, and bound what they leave out."""
         above = self.numbers @ self.largest_term
-        # so that nothing is missing where one record is left out either
+        # wide enough for the densities without one record too
         lowest = np.minimum(self.term_at_zero, self.term_at_infinity)
         reach = _NEGLIGIBLE + (self.largest_term - lowest).max()
         best = self._unscaled(self.breaks).max()
@@ -167,12 +169,12 @@ class CensoredGamma:
         while right < _LARGEST and self._prior(right) + above > best - reach:
             right += np.log(2.0)
         right = min(right, _LARGEST)
-        # either next to nothing is there, or all terms are at their limits further left
+        # further left there is no noticeable mass, or all terms are at their limits
         empty = (best - reach - above + np.log(self.shape)) / self.shape
         left, step = min(np.log(self.shape) - np.log(self.rate), right) - 1.0, 1.0
         while left > empty and not self._is_settled(left):
             left, step = left - step, 2.0 * step
-        # to the right the density falls by a factor e at least for every step of u
+        # to the right the density falls at least by a factor e per unit of u
         lost = [self._prior(right) + above]
         if left <= empty:
             lost.append(self.shape * left + above - np.log(self.shape))
@@ -180,7 +182,7 @@ class CensoredGamma:
         self._left, inner = left, (self.breaks > left) & (self.breaks < right)
         edges = np.unique(np.r_[left, self.breaks[inner], right])
         self.log_tail = self.shape * left - np.log(self.shape) + self.numbers @ self.term_at_zero
-        # rounding of the sum of terms, which no finer panel removes
+        # no finer panel removes the rounding of the sum of terms
         limits = max(abs(self.censor.low), abs(self.censor.high))
         share = max(_QUADRATURE, 4e-16 * limits * self.numbers.sum())
         panels, kept, integrals = np.stack([edges[:-1], edges[1:]]), [], [self.log_tail]
@@ -190,7 +192,7 @@ class CensoredGamma:
             best = max(best, lower.max())
             negligible = upper + np.log(width) < best - reach
             lost += [*(upper + np.log(width))[negligible]]
-            # nothing lies between neighbouring numbers
+            # panels that cannot be cut in floating point
             last = (middle <= panels[0]) | (middle >= panels[1])
             done = ~negligible & ((upper - lower <= _STEP) | last)
             fine, coarse = (self._integrals(panels[:, done], *rule) for rule in _RULES)
@@ -216,14 +218,14 @@ class CensoredGamma:
         return np.logaddexp.reduce(values + np.log(parts), axis=1) + np.log(width)
 
     def _is_settled(self, log_mean):
-        """Whether prior and terms are as good as at their limits for μ to 0."""
+        """Whether prior and terms have reached their limits for μ to 0, but for rounding."""
         away = np.abs(self.terms(np.array([log_mean]))[:, 0] - self.term_at_zero)
         return self.numbers @ away + self.rate * np.exp(log_mean) <= _SETTLED
 
     # ---- integrals and draws -------------------------------------------------------------------
 
     def log_integral_without(self):
-        """Logarithms of the normalisers without one of each of the distinct records."""
+        """Logarithms of the normalisers when one of each distinct record is left out."""
         parts = 1 + self.nodes.size * self.counts.size // _LARGEST_TABLE
         sums = [self.log_tail - self.term_at_zero]
         for part in np.array_split(np.stack([self.nodes, self.log_parts]), parts, axis=1):
@@ -237,15 +239,15 @@ class CensoredGamma:
     def var(self):
         """Variance of μ."""
         mean = self.mean()
-        # what lies to the left of the panels is as good as 0
+        # μ to the left of the panels counts as 0
         tail = np.exp(self.log_tail - self.log_integral)
         masses = np.exp(self.log_parts - self.log_integral)
         return float(masses @ (np.exp(self.nodes) - mean) ** 2 + tail * mean**2)
 
     def rvs(self, size=1, random_state=None):
-        """Draw μ independently and exactly, but for rounding and what is `outside`.
+        """Draw μ independently and exactly, but for rounding and the share `outside`.
 
-        A μ below the smallest number comes out as 0.
+        A μ that underflows is returned as 0.
         """
         rng = generator(random_state)
         wanted, found = int(np.prod(size)), np.zeros(0)

@@ -1,4 +1,4 @@
-"""Running the chains of a sampler side by side, piece by piece, with one bar."""
+"""Running the chains of a sampler in parallel, with one progress bar."""
 
 import contextlib
 import multiprocessing
@@ -10,7 +10,7 @@ from joblib import Parallel, delayed
 
 from ppm._validation import one_thread
 
-# seconds that a chain runs before it reports: to send its state takes a small part of that
+# seconds that a chain runs between two reports; sending its state takes a small part of that
 PIECE = 1.0
 
 
@@ -32,14 +32,14 @@ def run_chains(chains, advance, *, parallel):
     advance : callable
         Called with the number of sweeps done since the last call.
     parallel : bool
-        Whether to use other processes, which joblib keeps for the next fit. The draws do not depend
-        on it.
+        Whether to use other processes, which joblib keeps for the next fit. The draws are the same
+        either way.
     """
-    # one of several workers starts no processes
+    # a process that is itself a worker starts no others
     alone = not parallel or multiprocessing.parent_process() is not None
     workers = 1 if alone else min(len(chains), cores())
     kept = [[] for _ in chains]
-    # arrays go through pipes: joblib would write large ones, with the records, into a file
+    # arrays go through pipes: by default joblib writes large ones, with the records, into a file
     with Parallel(workers, max_nbytes=None) as run:
         while left := sum(chain.left for chain in chains):
             pieces = run(delayed(_piece)(chain) for chain in chains)
@@ -65,13 +65,13 @@ def _piece(chain):
 
 @contextlib.contextmanager
 def progress_bar(show, total, unit="sweeps"):
-    """Yield a function that takes the number of sweeps, or whatever is counted, done since."""
+    """Yield a function that takes the number of units done since its last call."""
     if not show:
         yield lambda steps: None
         return
     from tqdm import tqdm
 
-    # a notebook that is executed keeps every state of a bar
+    # an executed notebook keeps every state of the bar
     often = 0.1 if sys.stderr.isatty() else 5.0
     with tqdm(total=total, unit=f" {unit}", file=sys.stderr, mininterval=often) as bar:
         yield bar.update

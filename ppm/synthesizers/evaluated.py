@@ -1,4 +1,4 @@
-"""Log-likelihoods of a fit, computed from its draws of θ: at once, or block by block when read."""
+"""Log-likelihoods of a fit, computed from its draws: at once, or in blocks as they are read."""
 
 import math
 import threading
@@ -6,16 +6,16 @@ from importlib.util import find_spec
 
 import numpy as np
 
-#: bytes of a log-likelihood that is held in memory; dask computes a larger one when it is read
+#: bytes of the largest log-likelihood that is held in memory; dask computes larger ones when read
 HELD = 1 << 28
-# draws times records that are computed at a time
+# draws times records in a block
 _BLOCK = 1 << 22
-# compiled functions keep the numbers that they are working on
+# compiled functions hold the values they work on, and are not thread-safe
 _ONE_AT_A_TIME = threading.RLock()
 
 
 def is_held(*shape):
-    """Whether a log-likelihood of this shape is held in memory, as all are without dask."""
+    """Whether a log-likelihood of this shape is held in memory; without dask all are."""
     return 8 * math.prod(shape) <= HELD or find_spec("dask") is None
 
 
@@ -25,9 +25,9 @@ def log_likelihood_from(evaluate, posterior, records):
     Parameters
     ----------
     evaluate : callable
-        From an `xarray.Dataset` of draws (chain, draw) to their log-likelihoods, a numpy.ndarray.
+        From an `xarray.Dataset` of draws to a numpy.ndarray (chain, draw, record).
     posterior : xarray.Dataset
-        Draws of θ: what ``evaluate`` looks at, and little else.
+        Draws of the parameters that ``evaluate`` uses.
     records : int
         Number of records.
     """

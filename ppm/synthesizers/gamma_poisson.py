@@ -11,7 +11,7 @@ from ppm.synthesizers.base import choose_draws
 from ppm.synthesizers.censored_gamma import CensoredGamma
 from ppm.synthesizers.evaluated import log_likelihood_from
 
-# of whole numbers in 64 bits, and of the means that NumPy draws counts from
+# largest mean from which NumPy draws counts in 64 bits
 _LARGEST_COUNT = 9.2e18
 
 
@@ -19,7 +19,7 @@ class GammaPoisson:
     r"""Counts :math:`y_i \sim` Poisson(μ) with a Gamma prior for the mean μ.
 
     With weights α the pseudo posterior is again a Gamma distribution,
-    Gamma(shape + Σ αᵢ yᵢ, rate + Σ αᵢ), so that draws cost nothing but a random number.
+    Gamma(shape + Σ αᵢ yᵢ, rate + Σ αᵢ), from which draws are independent and exact.
 
     Parameters
     ----------
@@ -28,11 +28,6 @@ class GammaPoisson:
     shape, rate : float, default 0.001
         Prior of μ: Gamma with mean shape / rate, both above 0. The default is nearly flat: it
         weighs as much as a thousandth of a record.
-
-    Raises
-    ------
-    ValueError
-        If the counts are not whole numbers >= 0, or shape or rate is not above 0.
 
     Notes
     -----
@@ -43,7 +38,7 @@ class GammaPoisson:
     --------
     >>> import ppm
     >>> model = ppm.GammaPoisson([3, 5, 4, 20])
-    >>> weights = [1.0, 1.0, 1.0, 0.0]  # the 20 takes no part
+    >>> weights = [1.0, 1.0, 1.0, 0.0]  # without the 20
     >>> round(float(model.posterior().mean()), 2), round(float(model.posterior(weights).mean()), 2)
     (8.0, 4.0)
     >>> fit = model.fit(weights, draws=500, random_seed=1)
@@ -52,7 +47,7 @@ class GammaPoisson:
            [7, 1, 6, 8]])
     """
 
-    # no Markov chain, so that nothing can be stuck
+    # no Markov chain, so nothing to diagnose
     independent_draws = True
 
     def __init__(self, counts, *, shape=0.001, rate=0.001):
@@ -80,11 +75,6 @@ class GammaPoisson:
         scipy.stats frozen distribution or CensoredGamma
             Gamma(shape + Σ αᵢ yᵢ, rate + Σ αᵢ); SciPy's ``scale`` is 1 / rate. With ``censor`` an
             object with methods ``logpdf``, ``mean``, ``var`` and ``rvs``, by quadrature.
-
-        Raises
-        ------
-        ValueError
-            If the weights are not one finite number, 0 or more, for every record.
         """
         weights = self._weights(weights)
         if censor is not None:
@@ -105,7 +95,7 @@ class GammaPoisson:
         random_seed : int, SeedSequence or Generator, optional
             Source of randomness.
         progress : bool, default False
-            Accepted for the protocol; there is nothing to wait for.
+            Required by the protocol; has no effect.
         censor : ppm.Censoring, optional
             Public limits of every record's weighted term.
 
@@ -114,11 +104,6 @@ class GammaPoisson:
         xarray.DataTree
             Groups ``posterior`` (``mu``: chain, draw) and ``log_likelihood`` (``counts``: chain,
             draw, record; neither weighted nor censored).
-
-        Raises
-        ------
-        ValueError
-            If the weights or the number of draws are out of range.
         """
         draws = check_count("draws", draws)
         rng = generator(random_seed)
@@ -134,7 +119,7 @@ class GammaPoisson:
 
     def log_likelihood_at(self, posterior):
         """Log-likelihood of every record at draws of μ: see :class:`ppm.Synthesizer`."""
-        # it depends on the record through its value only
+        # equal counts have equal log-likelihoods
         values, position = np.unique(self.counts, return_inverse=True)
 
         def evaluate(draws):
@@ -159,11 +144,6 @@ class GammaPoisson:
         -------
         xarray.DataArray, dimensions (release, record)
             Synthetic counts.
-
-        Raises
-        ------
-        ValueError
-            If ``releases`` is not a whole number of at least 1.
         """
         releases = check_count("releases", releases)
         rng = generator(random_seed)
@@ -180,7 +160,7 @@ class GammaPoisson:
         r"""Exact log ratio of the pseudo posteriors with and without each record, uncensored.
 
         Entry (chain, draw, i) is :math:`\log \xi^\alpha(\mu_s \mid x) - \log \xi^\alpha(\mu_s \mid
-        x_{-i})`, in which the other records keep the weights they have.
+        x_{-i})`; the other records keep their weights.
 
         Parameters
         ----------
@@ -195,27 +175,22 @@ class GammaPoisson:
             Log ratios in nats. Their absolute values are at most 2Δ where Δ bounds the weighted
             log-likelihoods over the same set of μ.
 
-        Raises
-        ------
-        ValueError
-            If the weights are not one finite number, 0 or more, for every record.
-
         Notes
         -----
-        Savitsky, Williams and Hu (2022), the theorem of section 2, at weights held fixed. Weights
-        that are computed again without the record are another matter, which this does not show.
+        Savitsky, Williams and Hu (2022), the theorem of section 2, with fixed weights. For weights
+        that are computed again without the record see :func:`ppm.audits.exact`.
         """
         weights = self._weights(weights)
         shape = self.shape + weights @ self.counts
         rate = self.rate + weights.sum()
-        # the prior last: a difference of sums would lose one that is nearly flat
+        # the prior is added last: a difference of sums would lose a nearly flat one
         shape_without = self.shape + (weights @ self.counts - weights * self.counts)
         rate_without = self.rate + (weights.sum() - weights)
         mean = fit["posterior"]["mu"].values[..., None]
         constant = (shape * np.log(rate) - gammaln(shape)) - (
             shape_without * np.log(rate_without) - gammaln(shape_without)
         )
-        # a mean that underflows to 0 is no infinite loss for a record of weight 0
+        # xlogy: a mean that underflows to 0 gives a record of weight 0 no infinite loss
         loss = constant + xlogy(shape - shape_without, mean) - (rate - rate_without) * mean
         return xr.DataArray(
             loss, dims=("chain", "draw", "record"), coords=fit["posterior"]["mu"].coords
@@ -227,23 +202,18 @@ class GammaPoisson:
         Parameters
         ----------
         lowest, highest : float
-            Ends of the interval, above 0 and increasing. For weights that a record determines
-            alone they must be public.
+            Ends of the interval, above 0 and increasing. For weights that depend on their own
+            record alone they must be public.
 
         Returns
         -------
         numpy.ndarray, shape (records,)
             Bounds in nats.
 
-        Raises
-        ------
-        ValueError
-            If the ends are out of range.
-
         Notes
         -----
-        Savitsky, Williams and Hu (2022), section 2, the supremum of the assumption of risk-based
-        weighting, with the interval in the place of all μ.
+        Savitsky, Williams and Hu (2022), section 2, the supremum in the assumption of risk-based
+        weighting, over the interval instead of all μ.
         """
         return -self._ends(lowest, highest).min(axis=0)
 
@@ -259,11 +229,6 @@ class GammaPoisson:
         -------
         numpy.ndarray, shape (records,)
             Oscillations in nats: see :func:`ppm.record_oscillations`.
-
-        Raises
-        ------
-        ValueError
-            If the ends are out of range.
         """
         ends = self._ends(lowest, highest)
         # a concave function of μ, largest at μ = y or at the end nearest to it

@@ -18,8 +18,8 @@ class PyMCSynthesizer:
 
     The observed variables of the model are the responses, with one row per record. The
     log-likelihood of each record is weighted; priors, potentials, deterministics, coordinates and
-    predictive draws stay as they are. The model is copied: it is never changed, and later changes
-    to it have no effect here.
+    predictive draws stay as they are. The model is copied: yours is never changed, and later
+    changes to it have no effect here.
 
     Parameters
     ----------
@@ -29,16 +29,16 @@ class PyMCSynthesizer:
     chains : int, default 2
         Number of chains. PyMC's own sampler runs them one after another.
     warmup : int, default 1000
-        Tuning steps per chain, thrown away.
+        Tuning steps per chain, which are discarded.
     target_accept : float, default 0.9
-        Acceptance probability that NUTS aims at; closer to 1 is slower and safer.
+        Target acceptance probability of NUTS; closer to 1 is slower and safer.
     public_potentials : sequence of str, default ()
-        Names of the model's potentials, such as a map's neighbourhoods. By naming one you vouch
-        that it holds nothing confidential, and with ``censor`` that it leaves every prior proper.
+        Names of the model's potentials, such as those of a spatial prior. By naming one you assert
+        that it holds nothing confidential and, with ``censor``, that it leaves every prior proper.
     nuts_sampler : {"pymc", "nutpie"}, default "pymc"
-        Whose NUTS ``pymc.sample`` uses. Nutpie compiles more slowly, and once per fit, and draws
-        faster, its chains side by side: prefer it for fits that take minutes. PyMC gives it a seed
-        of 30 bits only, so that it is refused together with ``censor``.
+        Whose NUTS ``pymc.sample`` uses. Nutpie compiles more slowly, and again for every fit, but
+        samples faster and runs its chains in parallel: prefer it for fits that take minutes. PyMC
+        gives it a seed of only 30 bits, so it is refused together with ``censor``.
 
     Attributes
     ----------
@@ -50,39 +50,38 @@ class PyMCSynthesizer:
     Notes
     -----
     Savitsky, Williams and Hu (2022), section 3: :math:`\prod_i p(x_i \mid \theta)^{\alpha_i}`
-    takes the place of the likelihood. A model without such a product is refused: no observed
-    variable, responses of different lengths, one density for all records (a random walk),
-    minibatches. So is one with a potential that is not named or depends on a response, whose
-    records would be neither weighted nor bounded; with discrete parameters only; with a response
-    that cannot be drawn. A record's value is neither weighted nor bounded where the model uses it
-    as a plain number, such as last month's value in the mean of this month's.
+    takes the place of the likelihood. A model without such a product is refused: one without
+    observed variables, with responses of different lengths, with one density for all records (a
+    random walk), or with minibatches. So is a model with a potential that is not named or depends
+    on a response, whose records would be neither weighted nor bounded; with discrete parameters
+    only; or with a response that cannot be drawn. A record's value is neither weighted nor bounded
+    where the model uses it as a constant, such as last month's value in the mean of this month's.
 
     Missing entries of a masked response are imputed as parameters. A record contributes its
     observed entries only; one with none has log-likelihood 0. A record with weight exactly 0
     contributes nothing, not even where its log-likelihood is -inf.
 
-    With ``censor`` the weighted log-likelihood of a record, all its responses together, is taken
-    between the limits as one term, and NaN counts as the lower limit. A fit then refuses every
-    model in which an observed value is seen to reach more than its own record's term: a prior, the
-    term of another record, a response computed from the values of several records, or the
-    distribution that releases are drawn from. It also refuses what it cannot tell from these, a
-    flat prior, and one that cannot be drawn from. That a ``pm.CustomDist`` is a proper prior is
-    your word.
+    With ``censor`` the weighted log-likelihood of a record, all its responses together, is one term
+    between the limits, and NaN counts as the lower limit. A fit then refuses every model in which
+    an observed value can be seen to reach more than its own record's term: a prior, the term of
+    another record, a response computed from the values of several records, or the distribution that
+    releases are drawn from. It also refuses what it cannot distinguish from these, a flat prior,
+    and a prior that cannot be drawn from. That a ``pm.CustomDist`` is a proper prior is your word.
 
     It sees observed variables, and ``pm.Data`` that responses are observed from. **It cannot see
     numbers that you computed from the records beforehand**: in ``pm.Normal("mu", y.mean(), 1)`` or
     ``observed=(y - y.mean()) / y.std()``, with a NumPy array ``y``, the mean is a constant like any
-    other. That there is none is your word, and without it ε does not hold. Predictors, and which
-    entries are missing, count as public.
+    other. If there are such numbers, ε does not hold. Predictors, and which entries are missing,
+    count as public.
 
-    PyMC moves discrete parameters, and all of a density without a gradient, by steps of its own,
-    which easily stick: sum them out where you can.
+    PyMC samples discrete parameters, and densities without a gradient, by other step methods, which
+    easily get stuck: marginalise discrete parameters where you can.
 
-    A log-likelihood of more than 256 MiB is computed from the draws in blocks each time it is read,
-    by dask where that is installed.
+    If dask is installed, a log-likelihood of more than 256 MiB is computed from the draws in blocks
+    each time it is read.
 
     Once this class is imported, everything that PyTensor compiles in the process stays in memory,
-    a ``pm.sample`` of your own included. Before, that leaves observed values in files.
+    for a ``pm.sample`` of your own too. Until then, PyTensor writes observed values to files.
 
     Examples
     --------
@@ -127,8 +126,8 @@ class PyMCSynthesizer:
         progress : bool, default False
             Whether PyMC shows its progress bar and messages.
         censor : ppm.Censoring, optional
-            Public limits of every record's weighted term. Smooth limits leave NUTS a gradient
-            everywhere. The model is compiled once for each kind of limits.
+            Public limits of every record's weighted term. Smooth limits give NUTS a gradient
+            everywhere. The model is compiled once for hard limits and once for smooth ones.
 
         Returns
         -------
@@ -147,18 +146,18 @@ class PyMCSynthesizer:
         try:
             trace = pm.sample(
                 draws, tune=self.warmup, chains=self.chains, model=model,
-                # PyMC's chains in this process: forking one that has threads can deadlock
+                # PyMC's chains run in this process: forking a process with threads can deadlock
                 cores=1 if self.nuts_sampler == "pymc" else None,
                 random_seed=np.random.default_rng(*streams(random_seed, 1)),
                 nuts_sampler=self.nuts_sampler, target_accept=self.target_accept,
                 progressbar=progress, quiet=not progress, compute_convergence_checks=progress,
             )  # fmt: skip
         except RuntimeError:
-            # PyMC's and nutpie's messages hold log-densities, which one record may determine
+            # PyMC's and nutpie's messages show log-densities, which may reveal a record
             raise ValueError(self._what_is_impossible()) from None
         posterior, statistics = (trace[g].to_dataset() for g in ("posterior", "sample_stats"))
         if posterior.sizes["draw"] < draws:
-            # nutpie hands back what it has when it is interrupted
+            # nutpie returns the draws so far when it is interrupted
             raise KeyboardInterrupt
         log_lik = self.log_likelihood_at(posterior)
         groups = {"posterior": posterior, "sample_stats": statistics}
@@ -196,7 +195,7 @@ class PyMCSynthesizer:
         self._read = self._read or pymc_weights.reader(self._plain)
         log_lik = np.empty((posterior.sizes["chain"], posterior.sizes["draw"], self.records))
         values = {name: array.values for name, array in posterior.data_vars.items()}
-        # -inf and NaN are values here, as they are to numba
+        # no warnings about -inf and NaN, as with numba
         with np.errstate(all="ignore"):
             for index in np.ndindex(log_lik.shape[:2]):
                 log_lik[index] = self._read({name: v[index] for name, v in values.items()})
@@ -217,10 +216,10 @@ class PyMCSynthesizer:
         Returns
         -------
         xarray.DataArray or xarray.Dataset
-            One response: an array (release, record) or, of a multivariate response, (release,
-            record, …). Several responses: a dataset with such an array for each. Every entry is
-            drawn, also the ones that were missing. Predictors and coordinates of the records are
-            not synthetic and left out.
+            One response: an array (release, record) or, if it is multivariate, (release, record,
+            …). Several responses: a dataset with such an array for each. Every entry is drawn,
+            including those that were missing. Predictors and coordinates of the records are not
+            synthetic and left out.
         """
         releases = check_count("releases", releases)
         rng = generator(random_seed)
@@ -247,6 +246,6 @@ class PyMCSynthesizer:
         for name in self.responses:
             array = predictive[name].isel(chain=0, drop=True)
             array = array.rename({array.dims[0]: "release", array.dims[1]: "record"})
-            # the records' own coordinates may name them
+            # coordinates may identify records
             arrays[name] = array.drop_vars(["release", "record"], errors="ignore")
         return arrays[name] if len(arrays) == 1 else xr.Dataset(arrays)

@@ -1,8 +1,8 @@
 """A PyMC model whose records have weights and limits: all contact with PyMC's internals.
 
-Importing this module keeps whatever PyTensor compiles in this process in memory, for your own
-``pm.sample`` too. Compiled functions hold the records as constants: PyTensor would store them under
-the home folder, and their source in the temporary folder.
+Compiled functions hold the records as constants, and by default PyTensor stores these functions in
+the home folder and their source in the temporary folder. Importing this module keeps both in memory
+for the whole process, for a ``pm.sample`` of your own too.
 """
 
 import functools
@@ -33,7 +33,7 @@ utils.write_generated_src = cache.write_generated_src = lambda source: "<generat
 
 
 class Response(NamedTuple):
-    """An observed variable: entry i belongs to record ``rows[i]``, or to i if that is None."""
+    """An observed variable: entry i belongs to record ``rows[i]``, or to i if ``rows`` is None."""
 
     variable: str
     name: str
@@ -44,7 +44,7 @@ class Response(NamedTuple):
 class Weighted(FrozenModel):
     """A model whose log-density has the term h(α_i log p_i) of each record instead of log p_i.
 
-    Weights and limits are shared variables: other values of them compile nothing again.
+    Weights and limits are shared variables, so that new values need no compilation.
     """
 
     @locally_cachedmethod
@@ -52,14 +52,14 @@ class Weighted(FrozenModel):
         if vars is not None:
             return super().logp(vars, jacobian, sum)
         log_lik, _ = by_record(self)
-        # a product alone would make NaN of weight 0 and log-likelihood -inf
+        # 0 · -inf would be NaN
         terms = pt.switch(self.alpha > 0, self.alpha * log_lik, 0.0)
         terms = limited(terms, self.limits[0], self.limits[1], self.smooth, pt)
         parts = [terms, *super().logp([*self.free_RVs, *self.potentials], jacobian, False)]
         return pt.sum([part.sum() for part in parts]) if sum else parts
 
     def _logp_dlogp_function(self, *args, **kwargs):
-        # PyMC's copies of it would compile again
+        # PyMC's own method compiles a copy each time
         return self._cached_logp_dlogp_function(*args, **kwargs)
 
     @functools.cached_property
@@ -68,9 +68,9 @@ class Weighted(FrozenModel):
 
 
 def weighted(model, public_potentials):
-    """Copies of a model: with hard limits, with smooth ones, and with parameters not transformed.
+    """Copies of a model: with hard limits, with smooth ones, and with untransformed parameters.
 
-    The first two share weights and limits, which are infinite where there are none. The last one
+    The first two share weights and limits; without censoring the limits are infinite. The last one
     gives log-likelihoods and predictive draws.
     """
     copy = freeze_dims_and_data(model)
@@ -130,7 +130,7 @@ def _response(model, variable):
     full, rest = model.named_vars.get(whole), model.named_vars.get(f"{whole}_unobserved")
     if whole == name or full is None or variable not in ancestors([full]):
         return Response(name, name, None, len(data))
-    # PyMC has split a masked response: see where the observed entries went
+    # PyMC has split a masked response: find the positions of the observed entries
     split = {variable: np.ones(data.shape), rest: np.zeros(rest.type.shape)}
     seen = full.eval({x: v.astype(x.dtype) for x, v in split.items()}, mode="FAST_COMPILE")
     seen = seen[(...,) + (0,) * (data.ndim - 1)] > 0
@@ -145,7 +145,7 @@ def at_start(model, graph):
 
 
 def _check_potentials(model, public):
-    """Refuse potentials that hold records, and those that nobody vouches for."""
+    """Refuse potentials that depend on responses, or that are not named as public."""
     names = [variable.name for variable in model.potentials]
     _refuse(isinstance(public, str) or not {*public} <= {*names},
             f"public_potentials must be a list from {names}; got {shown(public)}")
@@ -158,23 +158,23 @@ def _check_potentials(model, public):
                 f'say public_potentials=["{name}"] to ppm.PyMCSynthesizer if not')
 
 
-# ---- what a record's term is computed from -------------------------------------------------------
+# ---- dependence of a record's term on data -------------------------------------------------------
 
 
 def _data(model, observed):
-    """Arrays that hold what a model has observed, or that it is computed from."""
+    """Arrays that hold a model's observed values, or from which these are computed."""
     values = ancestors([model.rvs_to_values[variable] for variable in observed])
     return {x for x in values if x.owner is None and getattr(x.type, "ndim", 0)}
 
 
 def _reached(outputs, sources):
-    """Variables of a graph that depend on the sources, not only on the shapes these always have."""
+    """Variables of a graph that depend on the values of sources, not only on their fixed shapes."""
     found, fixed = {*sources}, {*sources}
     for node in toposort(outputs):
         met, kind = found.intersection(node.inputs), type(node.op).__name__
         if met and not (met <= fixed and kind in ("Shape", "Shape_i")):
             found.update(node.outputs)
-            # of all other operations the values may decide on the shape
+            # in all other operations the values may decide the shape
             by_values = kind == "Subtensor" and met.intersection(node.inputs[1:])
             if met <= fixed and kind in ("Elemwise", "DimShuffle", "Subtensor") and not by_values:
                 fixed.update(node.outputs)
@@ -182,12 +182,11 @@ def _reached(outputs, sources):
 
 
 def by_record(model):
-    """Log-likelihood of every record; and for each response what its rows share and consist of.
+    """Log-likelihood of every record; and for each response the inputs and data of its rows.
 
-    What is no number in one record has no effect on the others. PyMC checks the parameters of all
-    records together; here each has its own check. And a switch leaves a gradient 0 to be multiplied
-    by derivatives that may be infinite: so only finite gradients pass from the rows to what they
-    share.
+    NaN or an infinity in one record must not affect the others. PyMC checks the parameters of all
+    records together; here each record has its own check. A switch multiplies a gradient of 0 by
+    derivatives that may be infinite, so only finite gradients pass from the rows to shared inputs.
     """
     observed, total, sources = [model[r.variable] for r in model.responses], 0.0, []
     parts = model.logp(observed, jacobian=False, sum=False)
@@ -201,7 +200,7 @@ def by_record(model):
 
 
 def _apart(part, records):
-    """A density row by row, what the rows share, and the arrays whose own rows they hold."""
+    """A density row by row, the inputs shared by rows, and the arrays that rows are taken from."""
     shared, leaves = [], []
 
     @functools.cache
@@ -227,7 +226,7 @@ def _apart(part, records):
         for index in rows:
             rewritten(index)
         if x.type.shape[0] == 1:
-            # one copy for each record, whose gradients are summed later
+            # one copy per record; their gradients are summed
             x = pt.alloc(x, records, *[x.shape[axis] for axis in range(1, x.ndim)])
         return _finite_gradient(x) if x.dtype.startswith("float") else x
 
@@ -245,14 +244,14 @@ def _apart(part, records):
 
 
 def _conditions(check):
-    """What a check of parameters asks of them, before PyMC takes all of it together."""
+    """Separate conditions of a parameter check, which PyMC combines."""
     if type(check.owner and check.owner.op).__name__ in ("All", "MakeVector", "ScalarFromTensor"):
         return [found for part in check.owner.inputs for found in _conditions(part)]
     return [check]
 
 
 def _finite_gradient(x):
-    """The same values; back go only gradients that are finite numbers."""
+    """The same values, with infinite and NaN gradients replaced by 0."""
     same = x.type()
 
     def pullback(inputs, outputs, gradients):
@@ -265,7 +264,7 @@ _ELEMENTWISE = ("XLogY", "XLog1PY", "LogAddExp")
 
 
 def _own_inputs(x):
-    """How many inputs, from the first on, hold one row per record if x does; 0: unknown."""
+    """How many leading inputs have one row per record if x does; 0 if unknown."""
     node, op, name = x.owner, x.owner.op, type(x.owner.op).__name__
     if isinstance(op, CAReduce) or name in ("Softmax", "LogSoftmax", "LogSumExp"):
         axes = np.atleast_1d(0 if op.axis is None else op.axis)
@@ -285,7 +284,7 @@ def _own_inputs(x):
 
 
 def failed_draw(model, plain, variable):
-    """What drawing a variable ends with if it fails, the parameters at their initial values."""
+    """Error of drawing a variable with the parameters at their initial values, or None."""
     with pytensor.config.change_flags(mode="FAST_COMPILE"):
         start = plain.initial_point()
         given = {v: pt.constant(start[v.name]) for v in model.free_RVs if v is not variable}
@@ -296,7 +295,7 @@ def failed_draw(model, plain, variable):
 
 
 def check_strict(model, plain):
-    """Refuse an improper prior, which limits leave so, and a record in more than its own term."""
+    """Refuse improper priors, which limits do not mend, and records beyond their own term."""
     alone = "with censor, a record must act through its own term only"
     responses = [model[response.variable] for response in model.responses]
     data = _data(model, responses)
@@ -320,7 +319,7 @@ def check_strict(model, plain):
 
 # ---- reading log-likelihoods ---------------------------------------------------------------------
 
-# numbers computed for one draw, up to which thousands of draws take NumPy about half a second
+# with up to so many numbers per draw, NumPy computes thousands of draws in half a second
 FEW_NUMBERS = 40_000
 
 
@@ -330,8 +329,8 @@ def _softplus_of_arrays(fgraph, node):
     return [pt.maximum(x, 0.0) + pt.log1p(pt.exp(-pt.abs(x)))]
 
 
-# the rewrites that make numba's functions stable, without the fusion of loops; a softplus is
-# replaced after all that makes one, before what is done in place
+# the rewrites that stabilise numba's functions, without loop fusion; softplus is replaced after the
+# rewrites that introduce it and before those that work in place
 IN_NUMPY = Mode("py", RewriteDatabaseQuery(include=["fast_run"], exclude=["fusion", "BlasOpt"]))
 IN_NUMPY = IN_NUMPY.register((dfs_rewriter(_softplus_of_arrays), 48))
 
@@ -339,8 +338,8 @@ IN_NUMPY = IN_NUMPY.register((dfs_rewriter(_softplus_of_arrays), 48))
 def reader(plain):
     """Function of a point: unweighted log-likelihood of every record.
 
-    Numba takes seconds to compile it, NumPy some 0.1 ms per draw. The graph alone decides, so that
-    a model always has the same numbers.
+    Numba takes seconds to compile it; NumPy takes about 0.1 ms per draw. Only the graph decides
+    between them, so that a model always gives the same numbers.
     """
     total, _ = by_record(plain)
     settings = {"inputs": plain.value_vars, "on_unused_input": "ignore"}
@@ -354,7 +353,7 @@ def reader(plain):
 
 
 def _by_array(node):
-    """Whether NumPy works on whole arrays; in some operations PyTensor calls Python per number."""
+    """Whether NumPy works on whole arrays; for some operations PyTensor calls Python per number."""
     op = node.op
     if type(op).__name__ != "Elemwise" or type(op.scalar_op).__name__ in ("Add", "Cast", "Mul"):
         return True
