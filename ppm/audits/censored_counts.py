@@ -1,6 +1,6 @@
-"""The exact audit of censored counts: the loss of every leave-one-out neighbour, over all μ.
+"""The audit of censored counts: the loss of every leave-one-out neighbour, over all μ.
 
-Everything in this module is computed from the confidential records and is confidential itself.
+All results are computed from the confidential records and are confidential themselves.
 """
 
 import numpy as np
@@ -11,7 +11,7 @@ from ppm.audits.closed_form import check_database
 from ppm.censoring import Censoring
 from ppm.synthesizers.censored_gamma import CensoredGamma
 
-# values of log μ where the quadrature has no points
+# further values of log μ, beyond the quadrature's
 _EVERYWHERE = np.linspace(-60.0, 60.0, 2_401)
 
 
@@ -20,8 +20,8 @@ def censored(counts, censor, *, shards=None, weights=None, shape=0.001, rate=0.0
 
     For each record i the loss is :math:`\sup_\mu |\log \xi(\mu \mid x) - \log \xi(\mu \mid
     x_{-i})|`, with both densities normalised; :class:`ppm.GammaPoisson` with ``censor`` draws from
-    them. With shards, each is fitted alone and releases its own independent μ: the extremes of the
-    log ratios then add up over the shards.
+    them. With shards, each shard is fitted alone and releases its own independent μ, and the
+    extremes of the log ratios add up over the shards.
 
     Parameters
     ----------
@@ -31,30 +31,30 @@ def censored(counts, censor, *, shards=None, weights=None, shape=0.001, rate=0.0
         Public limits of every record's term.
     shards : sequence of array_like of int, or callable, optional
         Rows of each shard; a row may be in several shards, or in none. By default one fit of all.
-        A rule is called with an array of counts, and again without each record, whose count is then
-        NaN: so the audit catches assignments that look at the counts.
+        A rule is called with an array of counts, and again for each record left out, whose count is
+        then NaN, so that the audit detects assignments that depend on the counts.
     weights : array_like (records,), or callable, optional
-        Weights α, 0 or more, inside the limits; 1 by default. The other records keep them when one
-        leaves. A rule is called with an array of counts, and again without each record: so the
-        audit catches weights that react.
+        Weights α, 0 or more, inside the limits; 1 by default. An array stays as it is when a record
+        is left out. A rule is called with an array of counts, and again without each record, so
+        that the audit detects weights that react.
     shape, rate : float, default 0.001
         Gamma prior of μ, in every shard, as for :class:`ppm.GammaPoisson`.
 
     Returns
     -------
     xarray.Dataset
-        Dimension left_out: with shards every record, without them one for each distinct pair of
-        count and weight. ``count``, ``weight``, ``loss`` in nats, and ``reacts``: whether another
+        Dimension left_out: with shards every record, otherwise one for each distinct pair of count
+        and weight. ``count``, ``weight``, ``loss`` in nats, and ``reacts``: whether another
         record's weight or shard changes. Attributes: ``loss``, the largest, and ``width``, the W
         that no loss exceeds where nothing reacts and shards are disjoint.
 
     Notes
     -----
     Not in Savitsky, Williams and Hu (2022). Where nothing reacts, the log ratio is the record's
-    term minus a constant: the extremes of the term are known, the constant is by quadrature, and
-    the loss is exact to about 1e-12. Where something reacts it is the largest value on a fine grid,
-    where terms turn, and in both limits, μ to 0 and to infinity: it can only be too small. What a
-    published assignment to shards reveals is not included.
+    term minus a constant. The extremes of the term are known, the constant is found by quadrature,
+    and the loss is exact to about 1e-12. Where something reacts, the loss is the largest value on a
+    fine grid, where terms peak or meet a limit, and for μ to 0 and to infinity; it can only be too
+    small. What a published assignment to shards reveals is not included.
 
     Examples
     --------
@@ -151,7 +151,7 @@ def _extremes_between(one, other):
     points = np.concatenate(
         [one.nodes, other.nodes, *one.edges, *other.edges, one.breaks, other.breaks, _EVERYWHERE]
     )
-    # the prior cancels, and would only add rounding
+    # without the prior, which cancels
     inner = one.total(points) - other.total(points)
     limits = [
         one.numbers @ getattr(one, where) - other.numbers @ getattr(other, where)

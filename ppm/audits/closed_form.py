@@ -1,6 +1,6 @@
 """The exact privacy audit of Gamma-Poisson: losses in closed form, weights computed again.
 
-Everything in this module is computed from the confidential records and is confidential itself.
+All results are computed from the confidential records and are confidential themselves.
 """
 
 import numpy as np
@@ -14,19 +14,19 @@ from ppm.lipschitz import weighted
 from ppm.synthesizers.gamma_poisson import log_likelihood_of_counts
 from ppm.weights import capped_map, linear_weights, mapped_weights, truncated
 
-# their Gamma prior allows every μ above 0: bound and loss are taken over the range of draws
+# their prior allows every μ above 0; bound and loss are taken over the range of draws
 _OVER_DRAWS = ("Unweighted", "Weighted", "Weighted-M", "Capped", "Range-capped")
-# the last two with the prior restricted to the public interval: bound and loss over all of it
+# the last two restrict the prior to the public interval, over which bound and loss are taken
 MECHANISMS = (*_OVER_DRAWS, "Capped on T", "Range-capped on T")
 # seeds whose worst is reported
 _SEEDS = 20
 # values of μ at which a loss without a closed-form maximum is evaluated
 _GRID = 41
-# stands in for a quantile of μ that underflows, where all counts are 0
+# replaces a quantile of μ that underflows, as it may where all counts are 0
 _TINY = np.finfo(np.float64).tiny
-# smallest shape and rate of the prior; less would be lost in the sums that a record leaves
+# smallest shape and rate of the prior; smaller ones would vanish in rounding beside the counts
 _SMALLEST_PRIOR = 1e-9
-# a weight that moves by more than this has moved visibly
+# larger changes of a weight are counted
 _VISIBLE = 0.01
 
 
@@ -57,8 +57,8 @@ def exact(
         Posterior draws S of each fit, 2 or more.
     weight_draws : int, default 200
         Draws of the weights (each from S draws of the unweighted posterior) to average over on
-        each side. The first 20 are the seeds whose worst is reported, each with its own weights,
-        draws and Δ.
+        each side. The first 20 are the seeds of ``loss_worst``, each with its own weights, draws
+        and Δ.
     shape, rate : float, default 0.001
         Gamma prior of μ, as for :class:`ppm.GammaPoisson`, at least 1e-9.
     random_seed : int, SeedSequence or Generator, optional
@@ -68,36 +68,45 @@ def exact(
     -------
     xarray.Dataset
         Dimensions mechanism and left_out, the distinct counts: equal counts leave the same
-        neighbour. In nats, and of the first seed unless said otherwise.
+        neighbour. Losses and bounds are in nats; all values are those of the first seed unless
+        another is named.
 
-        By record: ``records``, how many have this count; ``weight``, weighted ``bound`` and
-        ``oscillation``; ``loss_fixed``, where the others keep their weights; ``loss_common``, where
-        weights are computed again with the same random numbers (equal levels of both posteriors'
-        distribution functions); ``loss_integrated``, the same with densities averaged over the
-        weights' draws, and its Monte Carlo standard error ``loss_integrated_error`` given the set
-        of μ and Δ; ``shape_without`` and ``rate_without`` of the neighbour's Gamma density.
+        By record:
 
-        By mechanism: ``shape``, ``rate``, ``average_mean`` and ``spread`` of the pseudo posterior;
-        ``local_bound`` (Δ) and ``oscillation_bound``; ``loss_worst``, the largest ``loss_common``
-        of all seeds, and ``share_worst``, as a share of 2Δ; ``loss_supremum``, ``loss_common`` over
-        every μ that the prior allows; ``records_over`` and ``parameters_over``, shares of records,
-        and of μ drawn from the pseudo posterior (on T: of T) for the worst record, with
-        ``loss_common`` above 2Δ; ``weights_moved`` and ``weights_switched``, records whose weight
-        changes by more than 0.01, or to or from 0, when the record with the largest bound leaves;
-        ``outside``, the largest mass of x's or a neighbour's pseudo posterior outside the set of μ,
-        and ``outside_public``, of x's outside T.
+        - ``records``: how many records have this count;
+        - ``weight``, weighted ``bound`` and ``oscillation``;
+        - ``loss_fixed``: the loss where the others keep their weights;
+        - ``loss_common``: where weights are computed again with the same random numbers (equal
+          levels of both posteriors' distribution functions);
+        - ``loss_integrated``: the same with densities averaged over the draws of the weights;
+          ``loss_integrated_error``: its Monte Carlo standard error, given the set of μ and Δ;
+        - ``shape_without`` and ``rate_without`` of the neighbour's Gamma density.
+
+        By mechanism:
+
+        - ``shape``, ``rate``, ``average_mean`` and ``spread`` of the pseudo posterior;
+        - ``local_bound`` (Δ) and ``oscillation_bound``;
+        - ``loss_worst``: the largest ``loss_common`` of all seeds; ``share_worst``: the largest
+          share of its seed's 2Δ;
+        - ``loss_supremum``: ``loss_common`` over every μ that the prior allows;
+        - ``records_over``: share of records with ``loss_common`` above 2Δ; ``parameters_over``: for
+          the worst record, the share of the pseudo posterior (on T: of T) in which it is;
+        - ``weights_moved`` and ``weights_switched``: how many weights change by more than 0.01, or
+          to or from 0, when the record with the largest bound is left out;
+        - ``outside``: the largest mass of a pseudo posterior, of x or a neighbour, outside the set
+          of μ; ``outside_public``: that of x outside T.
 
     Notes
     -----
     Savitsky, Williams and Hu (2022), the theorem of section 2 and the mechanisms of section 4.
 
-    A release with everything else kept secret has the integrated loss; one that publishes the seed
-    of the weights too has the largest loss over all seeds, of which ``loss_worst`` shows 20. Over
+    If only the release is published, its loss is the integrated one. If the seed of the weights is
+    published too, it is the largest loss over all seeds, of which ``loss_worst`` covers 20. Over
     one set of μ, that largest loss bounds the integrated one and, times the number of releases,
-    that of several releases with the same weights. The integrated loss is the largest at 41 values
-    of μ; as a largest noisy value it leans upward, and few draws of the weights bring it nearer to
-    ``loss_common``. Its standard error is by the delta method (NaN with one draw of reacting
-    weights).
+    that of several releases with the same weights. The integrated loss is the maximum over 41
+    values of μ. As a maximum of noisy values it is biased upwards, and with few draws of the
+    weights it is closer to ``loss_common``. Its standard error is by the delta method (NaN with one
+    draw of reacting weights).
 
     The log ratio of two different Gamma densities is unbounded over all μ > 0: ``loss_supremum`` is
     then infinite. With the prior on T the loss is at most the oscillation over T for every
@@ -133,24 +142,24 @@ def exact(
     values, rng = left_out.astype(np.float64), generator(random_seed)
     # row 0 is x itself, row j + 1 its neighbour without one record of the j-th value
     tables = np.vstack([table, table - np.eye(values.size)])
-    # the set of μ first: it does not depend on how many draws of the weights there are
+    # drawn first, so that the set of μ does not depend on the number of draws of the weights
     sets = _extreme_levels(draws, len(_OVER_DRAWS), rng)
     levels = _extreme_levels(draws, weight_draws, rng)
-    # last, so that further seeds change nothing above
+    # drawn last, so that further seeds change nothing above
     further = _extreme_levels(draws, (min(_SEEDS, weight_draws) - 1) * len(_OVER_DRAWS), rng)
-    # mechanism, seed, end
+    # axes: mechanism, seed, end
     sets = np.hstack([sets, further]).T.reshape(-1, len(_OVER_DRAWS), 2).swapaxes(0, 1)
 
-    # unweighted bounds, by row, draw of the weights, value
+    # unweighted bounds; axes: row, draw of the weights, value
     shapes, rates = prior[0] + tables @ values, prior[1] + tables.sum(axis=1)
     means = [gammaincinv(shapes[:, None], level) / rates[:, None] for level in levels]
-    # the logarithm is taken of the means alone, before they meet the values
+    # logarithms of the means are taken before they are broadcast against the values
     bounds, high = (
         mean[..., None] - np.log(np.maximum(mean, _TINY))[..., None] * values + gammaln(values + 1)
         for mean in means
     )
     np.maximum(bounds, high, out=bounds)
-    # where a value occurs only once and has left, its own weight is not asked for
+    # a value that occurred once and is left out has no weight
     there = {"axis": -1, "keepdims": True, "where": (tables > 0)[:, None]}
     linear = linear_weights(
         bounds, bounds.min(initial=np.inf, **there), bounds.max(initial=-np.inf, **there)
@@ -188,23 +197,23 @@ def check_database(counts):
 
 def _extreme_levels(draws, size, rng):
     """Levels of the smallest and the largest of independent draws, ``size`` times: (2, size)."""
-    # a row of random numbers for each time, so that fewer of them are the first of more
+    # one row per repetition, so that a smaller size gives the first of a larger one
     first, second = rng.uniform(size=(size, 2)).T
     top = first ** (1.0 / draws)
     return np.stack([top * -np.expm1(np.log(second) / (draws - 1)), top])
 
 
 def _mechanism(values, tables, weights, prior, public, levels, extreme):
-    """The numbers of one mechanism; with the prior on T where ``levels`` is None."""
+    """Results of one mechanism, by name; its prior is restricted to T if ``levels`` is None."""
     restricted, reacting = levels is None, weights.ndim == 3
-    # row, draw of the weights, value
+    # axes: row, draw of the weights, value
     every = weights if reacting else np.broadcast_to(weights, (len(tables), 1, values.size))
     here, effective = every[0, 0], every * tables[:, None]
     shapes, rates = prior[0] + effective @ values, prior[1] + effective.sum(axis=-1)
     shape, rate = shapes[0, 0], rates[0, 0]
     seeds = slice(len(levels)) if reacting else slice(1)
     whole = shapes[0, seeds, None], rates[0, seeds, None]
-    # without a record of each value: the others keep their weights, or have them computed again
+    # neighbours: the other records keep their weights, or have them computed again
     kept = again = shape - here * values, rate - here
     if reacting:
         again = shapes[1:, seeds].T, rates[1:, seeds].T
@@ -240,7 +249,7 @@ def _mechanism(values, tables, weights, prior, public, levels, extreme):
         grid = np.linspace(low, high, _GRID)
         integrated, error = _integrated_loss(_log_gamma(grid, shapes[..., None], rates[..., None]))
     two_delta, worst = 2.0 * bounds.max(axis=-1), by_seed.max(axis=-1)
-    # a loss above a bound of 0 is infinitely far above
+    # the share where Δ is 0
     infinite = np.where(worst > 0, np.inf, 0.0)
     over = np.abs(ratio(points[:, None], (shape, rate), again)) > two_delta[0]
     if restricted:
@@ -287,7 +296,7 @@ def _bounds_between(values, weights, low, high):
     """Weighted bounds and oscillations of counts over intervals of μ, shape (sets, values)."""
     ends = log_likelihood_of_counts(values, np.stack([low, high])).min(axis=0)
     inside = log_likelihood_of_counts(values, np.clip(values, low, high))
-    # two infinite ends say nothing of what lies between
+    # infinite log-probabilities have no difference
     spread = np.subtract(inside, ends, out=np.full(ends.shape, np.inf), where=np.isfinite(ends))
     return weighted(-ends, weights), weighted(spread, weights)
 
@@ -300,7 +309,7 @@ def _log_gamma(mu, shape, rate):
 def _integrated_loss(log_density):
     """Largest log ratio of mean densities, with its standard error; overwrites its argument.
 
-    Axes: row 0 is x and the others are neighbours; draw of the weights; μ.
+    Axes: row (0 is x, the others are neighbours), draw of the weights, μ.
     """
     draws = log_density.shape[1]
     largest = log_density.max(axis=1, keepdims=True)
@@ -311,7 +320,7 @@ def _integrated_loss(log_density):
     losses = np.abs(log_mean[0] - log_mean[1:])
     place = losses.argmax(axis=-1)
     neighbours = np.arange(1, len(density))
-    # both sides use the same random numbers, and their errors partly cancel
+    # both sides use the same random numbers, so that their errors partly cancel
     shares = density / total[:, None]
     differences = shares[0][:, place].T - shares[neighbours, :, place]
     with np.errstate(invalid="ignore", divide="ignore"):

@@ -1,6 +1,6 @@
 """Sampled privacy audits of any synthesizer: evidence against a claimed ε, never a proof of one.
 
-Everything in this module is computed from the confidential records and is confidential itself.
+All results are computed from the confidential records and are confidential themselves.
 """
 
 import itertools
@@ -23,10 +23,10 @@ from ppm.weights import record_weights
 
 @dataclass(frozen=True)
 class LossEvidence:
-    """Lower bound on a privacy loss, from samples of what two databases release.
+    """Lower bound on a privacy loss, from samples of the releases of two databases.
 
-    It can refute a claimed ε at the stated confidence, and never confirm one: another event, or
-    more samples, may show a larger loss.
+    It can refute a claimed ε at the stated confidence but never confirm one: another event or more
+    samples may show a larger loss.
 
     Attributes
     ----------
@@ -38,8 +38,8 @@ class LossEvidence:
     event : str
         The event, in words.
     with_record, without_record : int
-        How often the event occurred, with and without the record, in the samples that did not
-        choose it.
+        How often the event occurred, with and without the record, in the samples that were not used
+        to choose it.
     samples : tuple of int
         Number of those samples, with and without the record.
     delta : float
@@ -79,8 +79,8 @@ class LossEvidence:
 def loss_lower_bound(with_record, without_record, *, confidence=0.95, delta=0.0):
     r"""Lower bound on the privacy loss between two databases, from one score of each sample.
 
-    One half of the samples chooses an event "score at least t" or "score below t", and the side
-    that sees it more often; the other half bounds its two probabilities by exact binomial limits.
+    One half of the samples chooses an event "score at least t" or "score below t" and the side on
+    which it is more frequent; the other half bounds its two probabilities by exact binomial limits.
 
     Parameters
     ----------
@@ -118,12 +118,12 @@ def loss_lower_bound(with_record, without_record, *, confidence=0.95, delta=0.0)
         if values.size < 20 or np.isnan(values).any():
             raise ValueError(f"{name} must hold at least 20 scores and no NaN")
         scores.append(values)
-    # alternating, so that a drift along the samples reaches both halves
+    # alternating, so that a drift along the samples affects both halves
     chosen, tested = [[side[start::2] for side in scores] for start in (0, 1)]
     levels = np.unique(np.concatenate(chosen))
     # a few hundred thresholds are plenty
     levels = levels[np.linspace(0, levels.size - 1, min(levels.size, 400)).astype(int)]
-    # which side sees the event more often, and whether it is "at least" or "below"
+    # on which side the event is more frequent, and whether it is "at least" or "below"
     cases = list(itertools.product((1, -1), (True, False)))
     limits = [_log_ratio_limit(chosen, levels, *case, confidence, delta) for case in cases]
     case, place = np.unravel_index(np.argmax(limits), np.shape(limits))
@@ -142,7 +142,7 @@ def _occurrences(scores, levels, above):
 
 
 def _log_ratio_limit(sides, levels, order, above, confidence, delta):
-    """Lower limit on log((P - δ)/Q) of events; each of the two binomial limits errs half."""
+    """Lower limit on log((P - δ)/Q) of events; the two binomial limits share the error equally."""
     from scipy.stats import beta
 
     (often, many), (seldom, few) = [
@@ -216,7 +216,7 @@ class SampledAudit:
         return any(found.refutes(epsilon) for found in self.evidence.values())
 
     def __str__(self):
-        """The largest lower bound in words, and that all of it stays inside."""
+        """The largest lower bound in words, marked as confidential."""
         where = "2Δ over these draws" if self.censor is None else "width of the limits"
         confidential = (
             "confidential: the change from leaving out a named record is computed from the "
@@ -249,8 +249,8 @@ def sampled(
 ):
     r"""Audit any synthesizer by refits without chosen records: evidence on the loss of θ.
 
-    The neighbour keeps the row and its predictors, but not its confidential outcome: the record has
-    weight 0 in *both* of its fits, and the weights of the others are computed without it.
+    The neighbour keeps the record's row and predictors, but not its confidential value: the record
+    has weight 0 in *both* fits of the neighbour, and the others' weights are computed without it.
 
     Parameters
     ----------
@@ -260,11 +260,11 @@ def sampled(
     records : sequence of int
         Positions of the records to leave out, one at a time; each costs two fits.
     weighting : callable or array_like (records,)
-        Rule from the bounds of the remaining records under the unweighted posterior to their
-        weights, such as :func:`ppm.record_weights`; or weights that stay fixed.
+        Function that maps the bounds of the remaining records under the unweighted posterior to
+        their weights, such as :func:`ppm.record_weights`; or weights that stay fixed.
     censor : ppm.Censoring, optional
         Public limits of every record's weighted term in the audited fits. The claim is then their
-        width, which holds where the weights stay fixed.
+        width, which is an ε where the weights stay fixed.
     draws : int, default 1000
         Kept draws per chain of each fit.
     confidence : float, default 0.95
@@ -278,7 +278,8 @@ def sampled(
     Returns
     -------
     SampledAudit
-        A lower bound for each record, given the weights of these fits, with the bounds to compare.
+        A lower bound for each record, given the weights of these fits, and the bounds to compare it
+        with.
 
     Raises
     ------
@@ -289,8 +290,8 @@ def sampled(
     -----
     The score of a draw is :math:`\sum_j (\alpha_j(x) - \alpha_j(y)) \log p(x_j \mid \theta)`, or
     the same difference of censored terms: up to a constant the log ratio of the two pseudo
-    posteriors, the best score there is. Draws of a Markov chain are thinned to their effective
-    number and then counted as independent, which is an approximation.
+    posteriors, which is the best score. Draws of a Markov chain are thinned to their effective
+    number and then treated as independent, which is an approximation.
 
     Examples
     --------
@@ -306,7 +307,7 @@ def sampled(
     try:
         records = [check_count("records", i, at_least=0) for i in records]
     except (TypeError, ValueError):
-        # not the positions, perhaps the records themselves
+        # a message must not show them: they may be the records themselves
         records = []
     if not records or len(set(records)) != len(records) or max(records) >= synthesizer.records:
         raise ValueError(
@@ -333,7 +334,7 @@ def sampled(
     def fitted(weights, seed, which):
         fit = synthesizer.fit(weights, draws=draws, random_seed=seed, **limits)
         fit = bound_fit(synthesizer, fit, weights, allow_disagreement=True, **limits)
-        # the audit follows the score, whose R-hat is checked later
+        # the audit uses the score, whose R-hat is checked later
         if fit.diagnostics is not None and (faults := fit.diagnostics.faults_besides_r_hat):
             raise ChainsDisagreeError(f"no evidence, because of {which}: {'; '.join(faults)}")
         return fit, synthesizer.log_likelihood(fit.draws)
@@ -346,7 +347,7 @@ def sampled(
         _, there = fitted(others, seed, f"the fit without record {record}")
         for side, log_lik in (("with", here), ("without", there)):
             score = _score(log_lik, weights, others, censor)
-            if whole.diagnostics is not None:  # else draws that are independent
+            if whole.diagnostics is not None:  # otherwise draws are independent
                 score = _thinned(score, f"the fit {side} record {record}", draws)
             scores.append(score.ravel())
         evidence[record] = loss_lower_bound(
@@ -378,10 +379,10 @@ def _score(log_lik, weights, others, censor):
 
 
 def _thinned(scores, which, draws):
-    """Draws of chains that agree, so few that they may pass for independent ones."""
+    """Scores of chains that agree, thinned to their effective number."""
     found = r_hat(scores)
-    # the same for all draws, as the score of a record without observations, is no disagreement;
-    # written so that NaN fails the comparison too
+    # a constant score, as of a record without observations, is no disagreement; written so that
+    # NaN fails the comparison too
     if np.ptp(scores) != 0 and not found <= R_HAT_LIMIT:
         raise ChainsDisagreeError(
             f"no evidence, because chains disagree: R-hat of the score is {found:.3f} in {which}, "
@@ -399,7 +400,7 @@ def _thinned(scores, which, draws):
 
 
 def _bridged(here, there):
-    """Largest absolute loss over both sides' draws, its constant by Bennett's acceptance ratio."""
+    """Largest absolute loss over the draws of both sides, normalised by Bennett's method."""
     from scipy.optimize import brentq
     from scipy.special import expit
 
@@ -419,16 +420,16 @@ def membership_test(
 ):
     """Black-box test of releases: can a recipient tell whether a record was in the database?
 
-    The whole mechanism runs again for every release, weights included, so that all its randomness
-    is averaged over as a recipient's would be.
+    The whole mechanism, weights included, runs again for every release, so that the test averages
+    over all the randomness that a recipient cannot see.
 
     Parameters
     ----------
     run_with, run_without : callable
         Run the mechanism on the database, and on its neighbour: the same number of rows, with
-        weight 0 for the record and the others' weights computed without it. (With a row less, the
-        number of rows would distinguish the two whatever the weights.) Each is a function of a
-        SeedSequence that returns one released database; if it draws more than once, from streams
+        weight 0 for the record and the others' weights computed without it. (With one row fewer,
+        the number of rows would distinguish the two whatever the weights.) Each is a function of a
+        SeedSequence that returns one released database; if it draws more than once, it uses streams
         spawned from that seed.
     statistic : callable
         Score of one released database, such as its mean or its largest value.
@@ -442,7 +443,7 @@ def membership_test(
     Returns
     -------
     LossEvidence
-        Evidence on the loss of a release, as far as this statistic sees it. With N runs of each,
+        Evidence on the loss of a release, as far as this statistic shows it. With N runs of each,
         no loss above about log(N / 2) can be shown.
 
     Examples

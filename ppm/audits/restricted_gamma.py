@@ -1,14 +1,14 @@
-"""Gamma densities of a mean μ which the prior restricts to an interval, normalised there."""
+"""Gamma densities of a mean μ restricted to an interval by the prior, normalised there."""
 
 import numpy as np
 
-# nats below its highest point at which a density no longer adds to an integral
+# nats below its highest point at which a density no longer contributes to an integral
 _NEGLIGIBLE = 45.0
 _NODES, _NODE_WEIGHTS = np.polynomial.legendre.leggauss(96)
 
 
 class RestrictedGamma:
-    r"""Densities in proportion to :math:`\mu^{a - 1} e^{-b \mu}` on an interval, 0 outside it.
+    r"""Densities proportional to :math:`\mu^{a - 1} e^{-b \mu}` on an interval, 0 outside it.
 
     Parameters
     ----------
@@ -37,7 +37,7 @@ class RestrictedGamma:
             np.asarray(shape, dtype=np.float64), np.asarray(rate, dtype=np.float64)
         )
         self.ends = lowest, highest
-        # the highest point; everything else is measured in steps of log μ from it
+        # the highest point, from which steps of log μ are measured
         self._point = np.clip(self.shape / self.rate, lowest, highest)
         reaches = np.array([self._reach(np.log(end / self._point)) / 2.0 for end in self.ends])
         steps, parts = (
@@ -47,7 +47,7 @@ class RestrictedGamma:
         parts *= np.exp(-self._fall(steps))
         whole = parts.sum(axis=0)
         self.log_integral = np.log(whole)
-        # as shares of the highest point, which is close where a density is narrow
+        # relative to the highest point, which is close to the mean of a narrow density
         shares = np.expm1(steps)
         first = (parts * shares).sum(axis=0) / whole
         self.mean = self._point * (1.0 + first)
@@ -58,7 +58,7 @@ class RestrictedGamma:
         return self.rate * self._point * np.expm1(steps) - self.shape * steps
 
     def _reach(self, end):
-        """The step to an end of the interval, or a nearer one beyond which nothing is left."""
+        """The step to an end of the interval, or a nearer one with negligible mass beyond it."""
         near, far = np.zeros_like(end), end
         with np.errstate(over="ignore"):
             beyond = self._fall(end) > _NEGLIGIBLE
@@ -76,10 +76,10 @@ class RestrictedGamma:
         points : array_like
             Values of μ inside the interval, broadcast against ``shapes``.
         shapes, rates : array_like
-            By how much the others' shape and rate are smaller.
+            Amounts by which the others' shape and rate are smaller.
         """
         others = RestrictedGamma(self.shape - shapes, self.rate - rates, *self.ends)
-        # all relative to this highest point, so that no large numbers are subtracted
+        # relative to this density's highest point, so that no large numbers are subtracted
         shift = np.log(others._point / self._point)
         constant = (
             others.log_integral + others.shape * shift
