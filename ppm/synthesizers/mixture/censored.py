@@ -1,19 +1,20 @@
 """The finite mixture's sampler where every record's term is kept between two public limits.
 
-The target is prior × exp Σ h(α_i log f_i). Under limits it is flat, or follows the prior, wherever
-many terms are cut off. Proposals made from residuals do not go there: a chain of such moves misses
-a part of the posterior, and R-hat does not show it. All moves here are slices of the target itself,
-which reach whatever has mass, have no acceptance to tune and need no labels:
+The target is prior × exp Σ h(α_i log f_i), which follows the prior wherever many terms are clipped.
+Proposals that follow the residuals do not go there: such a chain misses a part of the posterior,
+and R-hat does not show it. All moves here are slice sampling of the target itself, which needs no
+labels and no acceptance rate to tune:
 
 - the scale of a component, on the log scale, with brackets of random width;
 - the coefficients of a component on an ellipse through a draw of their prior (Murray, Adams and
-  MacKay, 2010), and on one through a draw of a normal approximation that warm-up found, with what
-  the approximation leaves out as the likelihood. It decides how fast the chain is, not its limit;
+  MacKay, 2010), and on one through a draw of a normal approximation found in warm-up, with the
+  rest of the target as the likelihood. The approximation decides how fast the chain is, not its
+  limit;
 - how two components share their mixture weight.
 
-The covariance V of the coefficients is left out. Given the auxiliary scales and the coefficients
-of the other components, those of one component then have a multivariate t distribution: a normal
-one whose variance has a factor of its own, drawn anew before each move.
+The covariance V of the coefficients is integrated out. Given the auxiliary scales and the
+coefficients of the other components, those of one component then have a multivariate t
+distribution: a normal one with a random factor of its variance, drawn anew before each move.
 """
 
 import contextlib
@@ -30,16 +31,16 @@ from ppm.synthesizers.mixture.numerics import (
 )
 from ppm.synthesizers.mixture.sampler import Sampler, cholesky, solve
 
-# sweeps between two approximations, and the least weight of one sweep in their running means
+# sweeps between two approximations, and the smallest weight of a sweep in their running means
 _EVERY, _FORGET = 25, 0.02
-# logarithms of scales beyond this leave the range of squares
+# squares of scales overflow beyond this logarithm
 _FARTHEST = 300.0
 
 
 class CensoredSampler(Sampler):
     """State of one chain of the censored pseudo posterior, and the moves that change it.
 
-    ``alpha`` are the weights of the target; ``censor`` is the :class:`ppm.Censoring`.
+    ``alpha`` holds the weights of the target, ``censor`` the :class:`ppm.Censoring`.
     """
 
     def __init__(self, *arguments, censor, **settings):
@@ -54,8 +55,8 @@ class CensoredSampler(Sampler):
     def start(self, start, groups=None):
         """Take over the parameters of an earlier draw, or begin at a draw from the prior.
 
-        A start that looks at no record is as far from the posterior as the prior is, so that chains
-        that agree have come from all over it. ``groups`` changes nothing.
+        Starts from the prior are dispersed, so that R-hat compares chains that came from far apart.
+        ``groups`` has no effect.
         """
         prior, rng = self.prior, self.rng
         self.coefficient_aux = inverse_gamma(0.5, prior.coefficient_scale**-2.0, rng)
@@ -78,13 +79,13 @@ class CensoredSampler(Sampler):
     # ---- the target -----------------------------------------------------------------------
 
     def log_f_with(self, rest, joint):
-        """Log f from that of other components, if any, and the terms of some."""
+        """Log f from ``rest``, that of other components or None, and the log terms of some."""
         if rest is not None:
             joint = np.vstack([rest, joint])
         return joint[0] if len(joint) == 1 else log_sum_exp(joint)
 
     def log_f_without(self, *left_out):
-        """Log of f_i without the terms of some components; None if no others are there."""
+        """Log of f_i without the terms of some components; None if there are no others."""
         keep = np.delete(np.arange(self.K), left_out)
         if not keep.size:
             return None
@@ -99,18 +100,18 @@ class CensoredSampler(Sampler):
 
     def sweep(self):
         """One pass over all moves."""
-        # a scale near 0 makes terms of -inf, which are at the lower limit
+        # a scale near 0 gives log f of -inf, where terms are at the lower limit
         with np.errstate(over="ignore", divide="ignore", invalid="ignore", under="ignore"):
             self.draw_coefficient_aux()
             for k in range(self.K):
                 rest = self.log_f_without(k)
-                # a singular matrix ends these moves: nothing that they change decides it, so
-                # leaving them out is allowed
+                # a singular matrix skips these moves, which is allowed: it does not depend on what
+                # they change
                 with contextlib.suppress(np.linalg.LinAlgError):
                     self.draw_coefficients(k, rest)
                 self.draw_scale(k, rest)
             self.draw_shares()
-            # no component is empty where there are no labels
+            # without labels no component is empty
             self.count = np.ones(self.K)
             self.draw_concentration()
             joint = self.log_pi[:, None] + self.log_density
@@ -125,7 +126,7 @@ class CensoredSampler(Sampler):
     def draw_coefficient_aux(self):
         """Auxiliary scale of each coefficient, given the coefficients alone.
 
-        With B the coefficients, their density without V is proportional to
+        With V integrated out, the density of the coefficients B is proportional to
         |D|^(-K/2) |I + B D^-1 B'|^(-(ν + R - 1 + K)/2).
         """
         prior, rng, K = self.prior, self.rng, self.K
@@ -135,7 +136,7 @@ class CensoredSampler(Sampler):
             others = 1.0 / self.scales()
             others[r] = 0.0
             inner = np.eye(K) + (self.beta * others) @ self.beta.T
-            # of the matrix with this column only the factor 1 + size/D changes
+            # of the determinant only the factor 1 + size/D depends on this scale
             size = column @ np.linalg.solve(inner, column)
 
             def log_density(x, size=size, rate=rate):
@@ -174,9 +175,9 @@ class CensoredSampler(Sampler):
         )
 
     def slice_on_ellipse(self, k, rest, centre, step, left_out):
-        """Move the coefficients on the ellipse through where they are and centre + step.
+        """Move the coefficients on the ellipse through their present place and centre + step.
 
-        ``left_out`` is the log of what the normal distribution with this centre has too little.
+        ``left_out`` is the log of the prior over the normal density with this centre.
         """
         rng, sigma = self.rng, self.sigma[k]
         here, residual = self.beta[k] - centre, self.y - centre @ self.design.XT
@@ -184,7 +185,7 @@ class CensoredSampler(Sampler):
         level = self.total() + left_out(self.beta[k]) - rng.standard_exponential()
         angle = rng.uniform(0.0, 2.0 * np.pi)
         low, high = angle - 2.0 * np.pi, angle
-        # so narrow only where rounding leaves nothing above the level
+        # narrower only if rounding leaves nothing above the level
         while high - low > 1e-12:
             a, b = np.cos(angle), np.sin(angle)
             beta = centre + a * here + b * step
@@ -237,7 +238,7 @@ class CensoredSampler(Sampler):
                 shares, log_f = at(x)
                 return prior_count * shares.sum() + self.total(log_f)
 
-            # with few records the prior is all there is, and may be very wide
+            # with few records the prior decides, which may be very wide
             width = 10.0 + 1.0 / prior_count
             x = self.log_pi[pair[0]] - self.log_pi[pair[1]]
             shares, self.log_f = at(slice_draw(x, log_density, self.rng, width))
@@ -246,10 +247,10 @@ class CensoredSampler(Sampler):
     # ---- adaptation and output ------------------------------------------------------------
 
     def adapt(self, sweep):
-        """Find the normal approximations: regressions in which a record counts as its term moves.
+        """Update the normal approximations: regressions weighted by the slopes of the terms.
 
-        How often it counts is the running mean of its term's slope, and fixed after warm-up: the
-        kept draws come from one Markov chain.
+        The weights are running means over warm-up and fixed afterwards, so that the kept draws come
+        from one Markov chain.
         """
         self.adapted += 1
         rate = max(_FORGET, 1.0 / self.adapted)
@@ -268,6 +269,6 @@ class CensoredSampler(Sampler):
         try:
             self.covariance = self.propose_covariance(np.arange(self.K))
         except np.linalg.LinAlgError:
-            # the fit goes on: an error would tell something of the records
+            # the fit goes on: an error would reveal something of the records
             return np.full(self.R, np.nan)
         return super().coefficient_scale()

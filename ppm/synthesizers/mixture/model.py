@@ -45,8 +45,8 @@ class FiniteMixture:
     response : array_like, shape (records,)
         The confidential response y (for income: its logarithm).
     predictors : array_like, shape (records, predictors)
-        The predictors X, with a column of ones for an intercept. Scale columns to order one: the
-        scales of their coefficients share one kind of prior.
+        The predictors X, with a column of ones for an intercept. Scale the columns to order one:
+        their coefficients have scales with the same prior by default.
     components : int, default 10
         Number K of mixture components, chosen larger than needed: the sparse Dirichlet prior
         empties the superfluous ones.
@@ -69,11 +69,11 @@ class FiniteMixture:
         Number of blocks into which the coefficients of a component are split when weights differ
         from 1. By default warm-up finds it, so that about half of the proposals are accepted.
     starting_components : int or sequence of int, optional
-        How many components hold records where a chain starts, for all chains or for each; all of
-        them by default. See the notes. It changes nothing under limits.
+        How many components hold records when a chain starts, for all chains or for each; all of
+        them by default. See the notes. It has no effect under limits.
     parallel : bool, optional
-        Whether each chain runs in a process of its own. By default this happens when the work
-        repays the start of the processes. The draws are the same either way.
+        Whether each chain runs in a process of its own; by default, where that saves time. The
+        draws are the same either way.
 
     Notes
     -----
@@ -98,33 +98,33 @@ class FiniteMixture:
         + \sum_{z_i = k} (1 - \alpha_i)(\log N_k' - \log N_k).
 
     The pseudo posterior is exact: the proposals only decide how fast the chain reaches it. How
-    pairs of components share their mixture weight is also drawn with the labels left out, without
-    which superfluous components take thousands of sweeps to empty.
+    pairs of components share their mixture weight is also drawn with the labels integrated out;
+    without this move superfluous components take thousands of sweeps to empty.
 
     Chains can still miss a part of the posterior. On the survey data (5,658 records, 36 predictors,
     10 components) with weights of scale 0.6 and shift -0.1, chains started in one group kept nine
-    tenths of the records in one component, where chains started with all components occupied
-    split them between two; the weighted log-likelihoods were 26 nats apart, and a chain of
-    either kind kept to its side for 12,000 sweeps. By default all chains start in the second way,
-    so that R-hat between them does not show this; ``starting_components`` lets some start in the
-    first. With two chains from one and two groups beside one of these, R-hat was 1.69 for the
-    weighted log-likelihood and 1.10 for the largest weighted :math:`|\log f_i|` (at scale 0.5 and
-    shift -0.3: 1.09 and 1.04): with such starts the bound would be withheld.
+    tenths of the records in one component, whereas chains started with all components occupied
+    split them between two. The weighted log-likelihoods were 26 nats apart, and a chain of either
+    kind stayed on its side for 12,000 sweeps. By default all chains start with all components
+    occupied, so that R-hat does not show this; ``starting_components`` lets some start in fewer.
+    Between one such chain and two that started in one and two groups, R-hat was 1.69 for the
+    weighted log-likelihood and 1.10 for the largest weighted :math:`|\log f_i|`, at which the bound
+    is withheld (at scale 0.5 and shift -0.3: 1.09 and 1.04).
 
     With limits on every record's term (``censor`` in :meth:`fit`) the target is prior ×
-    :math:`\exp \sum_i h(\alpha_i \log f_i)`, see :class:`ppm.Censoring`. Its sampler takes slices
-    of this target, without labels, from a start drawn from the prior. Proposals made from residuals
-    would miss what a target under limits has far from them.
+    :math:`\exp \sum_i h(\alpha_i \log f_i)`, see :class:`ppm.Censoring`. Its own sampler takes
+    slices without labels and starts at a draw from the prior: proposals that follow the residuals
+    would miss the mass that such a target has far from the data.
 
     The appendix's prior does not keep :math:`\sigma_k` away from 0. Where records with a total
     weight of 2 or more agree in response and predictors, the likelihood of a component that
-    shrinks onto them has no finite integral, and strictly the posterior is improper. Chains were
-    not seen to find such a place among thousands of records with a few equal pairs; where many
-    records agree, as incomes of 0 do, they can, and :meth:`fit` then ends with an error. Under
-    limits terms are bounded, and every database has a fit.
+    shrinks onto them has no finite integral, and strictly the posterior is improper. With a few
+    equal pairs among thousands of records, no chain was seen to collapse; where many records agree,
+    as incomes of 0 do, chains can, and :meth:`fit` then raises an error. Under limits, terms are
+    bounded and every database has a fit.
 
     Numba compiles the passes over the records when this class is first used, which takes some
-    seconds, and keeps the result in a file for later processes if there is a folder for it.
+    seconds. It stores the compiled code, which contains no records, for later processes.
 
     Examples
     --------
@@ -195,25 +195,26 @@ class FiniteMixture:
         Returns
         -------
         xarray.DataTree
-            ``posterior``: ``pi`` (chain, draw, component), ``beta`` (…, component, predictor),
-            ``sigma`` (…, component), ``concentration`` (…) and ``coefficient_scale``
-            (…, predictor), the :math:`\sigma_\beta` of the model.
-            ``log_likelihood``: ``response`` (chain, draw, record), the unweighted
-            :math:`\log f_i`, also for records of weight 0. Above 256 MiB
-            (``ppm.synthesizers.evaluated.HELD``) it is computed from the draws each time it is
-            read.
-            ``sample_stats`` (chain, draw): ``weighted_log_likelihood`` (with limits, the sum of the
-            terms of records with a weight above 0), ``occupied_components``
-            (components that some record of positive weight is assigned to), and
-            ``acceptance_rate`` by ``block_kind``, NaN where a sweep had no such block.
             Component numbers have no meaning: they may differ between chains.
+
+            - ``posterior``: ``pi`` (chain, draw, component), ``beta`` (…, component, predictor),
+              ``sigma`` (…, component), ``concentration`` (…) and ``coefficient_scale`` (…,
+              predictor), the :math:`\sigma_\beta` of the model.
+            - ``log_likelihood``: ``response`` (chain, draw, record), the unweighted
+              :math:`\log f_i`, also for records of weight 0. With dask installed, above 256 MiB
+              (``ppm.synthesizers.evaluated.HELD``), it is computed from the draws each time it is
+              read.
+            - ``sample_stats`` (chain, draw): ``weighted_log_likelihood`` (with limits, the sum of
+              the terms of records with a weight above 0); ``occupied_components``, to which some
+              record of positive weight is assigned; ``acceptance_rate`` by ``block_kind``, NaN
+              where a sweep had no such block.
 
         Raises
         ------
         RuntimeError
             If a component collapses onto records that it fits exactly (see the notes above).
         """
-        # ∫∫ N(y | β, σ)^α dβ dσ = ∫ σ^(1 - α) dσ: infinite at 0 for a record that counts twice
+        # ∫∫ N(y | β, σ)^α dβ dσ = ∫ σ^(1 - α) dσ, which is infinite at 0 for α of 2 or more
         unlimited = "outside limits the posterior of a mixture may have no finite integral"
         weights = np.ones(self.records) if weights is None else check_weights(
             weights, self.records, at_most_1="" if censor else unlimited
@@ -222,7 +223,7 @@ class FiniteMixture:
         if not isinstance(censor, Censoring | None):
             raise ValueError(f"censor must be a ppm.Censoring; got {type(censor).__name__}")
         starts = self._starting_points(initial)
-        # drawn from the generator, not spawned from a caller's SeedSequence, which would change it
+        # not spawned from a caller's SeedSequence, which that would change
         seeds = streams(generator(random_seed), self.chains)
         with one_thread():
             chains = [
@@ -232,7 +233,7 @@ class FiniteMixture:
         sweeps = sum(chain.left for chain in chains)
         parallel = self.parallel
         if parallel is None:
-            # a process takes a second or two to start, a sweep 7e-10 s for each of these products
+            # a process takes a second or two to start; a sweep takes 7e-10 s times this product
             parallel = sweeps / self.chains * self.predictors.size * self.components > 3e9
         with progress_bar(progress, sweeps) as advance:
             return self._tree(run_chains(chains, advance, parallel=parallel))
@@ -293,7 +294,7 @@ class FiniteMixture:
         posterior = posterior.transpose("chain", "draw", ...)
         pi, beta, sigma = (posterior[name].values for name in ("pi", "beta", "sigma"))
         log_lik = np.empty((*pi.shape[:2], self.records))
-        # an empty component's share may round to 0
+        # the share of an empty component may underflow to 0
         with one_thread(), np.errstate(divide="ignore"):
             for place in np.ndindex(pi.shape[:2]):
                 log_lik[place] = mixture_log_likelihood(
@@ -313,8 +314,8 @@ class FiniteMixture:
         random_seed : int, SeedSequence or Generator, optional
             Source of randomness.
         labels : {"prior", "conditional"}, default "prior"
-            Where a record's component comes from: the mixture weights π, or, as in the paper, the
-            record's full conditional distribution. **With "conditional", ε does not cover the
+            Where a record's component is drawn from: the mixture weights π, or, as in the paper,
+            the record's full conditional distribution. **With "conditional", ε does not cover the
             synthetic data.**
 
         Returns
@@ -324,14 +325,14 @@ class FiniteMixture:
 
         Notes
         -----
-        The guarantee belongs to the draw of θ, and passes on to whatever is computed from θ and
-        public values alone. With the label from π, the synthetic response is such a thing. The
-        full conditional of Savitsky, Williams and Hu (2022), appendix B,
+        The guarantee holds for the draw of θ, and for everything computed from θ and public values
+        alone, such as a synthetic response whose label is drawn from π. The full conditional of
+        Savitsky, Williams and Hu (2022), appendix B,
         :math:`\Pr(z_i = k) \propto \pi_k N(y_i \mid x_i'\beta_k, \sigma_k)`, uses the confidential
         response :math:`y_i` a second time, outside the pseudo posterior and with its full weight,
         even for a record whose weight is 0. An outlying record then gets a synthetic response from
         the component nearest to its own. ε does not include this second use, and nothing in the
-        paper bounds it: keep it for comparison with the paper.
+        paper bounds it: use it only for comparison with the paper.
         """
         if labels not in ("prior", "conditional"):
             raise ValueError(f'labels must be "prior" or "conditional"; got {shown(labels)}')
@@ -343,13 +344,13 @@ def check_regression(response, predictors):
     """Return response (records,) and predictors (records, predictors) as finite float64 arrays."""
     arrays = []
     for name, values, dimensions in (("response", response, 1), ("predictors", predictors, 2)):
-        # a copy, so that later changes by the caller do not reach the model
+        # a copy, so that later changes by the caller do not affect the model
         values = as_numbers(name, values).copy()
         if values.ndim != dimensions or values.size == 0:
             raise ValueError(
                 f"{name} must be a non-empty {dimensions}-dimensional array; got {values.shape}"
             )
-        # squares of larger numbers overflow, which NaN fails too
+        # squares of larger numbers overflow; written so that NaN fails too
         wrong = ~(np.abs(values) <= 1e50)
         if wrong.any():
             raise ValueError(
@@ -392,7 +393,7 @@ def check_prior(
         scales = np.broadcast_to(np.asarray(coefficient_scale, dtype=np.float64), (size,)).copy()
     except (TypeError, ValueError):
         scales = np.full(size, np.nan)
-    # beyond these limits matrices can no longer be told from singular ones in double precision
+    # beyond these limits matrices are singular to double precision
     df, scale = {"at_least": 0.1, "at_most": 1e6}, {"at_least": 1e-6, "at_most": 1e6}
     if not np.all((scales >= scale["at_least"]) & (scales <= scale["at_most"])):
         raise ValueError(
@@ -422,9 +423,9 @@ class _Chain:
         )
         self.sampler.start(start, groups)
         self.bounded, self.corrected = censor is not None, self.sampler.corrected
-        # from a rough start most corrected proposals are rejected: the first sweeps of warm-up go
-        # without the correction, towards where the proposals point. Not so under limits: the
-        # target is bounded there, and such sweeps would run into places where f is not
+        # from a rough start most corrected proposals are rejected, so the first sweeps of warm-up
+        # are uncorrected. Not under limits: the target is bounded there, but f is not, and
+        # uncorrected sweeps would run to where it is large
         self.rough = min(100, model.warmup // 2) if start is None and not self.bounded else 0
         self.warmup, self.thin, self.number = model.warmup, model.thin, 0
         self.left = model.warmup + draws * model.thin
@@ -439,9 +440,8 @@ class _Chain:
             sampler.sweep()
         except np.linalg.LinAlgError:
             raise RuntimeError(self.what_broke()) from None
-        # with few predictors no matrix becomes singular: the scale goes on to 0, and then NaN.
-        # A single record, or none, has no such place, and may have any scale; nor is there one
-        # under limits, where terms are bounded
+        # with few predictors no matrix becomes singular: the scale goes on to 0, and then NaN. A
+        # component with one record or none cannot collapse, nor can any under limits
         occupied = sampler.sigma[sampler.count > 1]
         if not self.bounded and not np.all(occupied > 1e-10 * self.spread):
             raise RuntimeError(self.what_broke())

@@ -1,4 +1,4 @@
-"""Sums in logs and random draws that the samplers of the finite mixture are made of."""
+"""Log-scale sums and random draws for the samplers of the finite mixture."""
 
 import numpy as np
 
@@ -19,7 +19,7 @@ def log_normal(residual, sigma):
 
 
 def log_gamma_draws(shape, rng):
-    """Log of Gamma(shape, 1) draws: shapes near 0 give values that underflow unless in logs."""
+    """Logs of Gamma(shape, 1) draws, which underflow for shapes near 0."""
     return np.log(rng.standard_gamma(shape + 1.0)) - rng.standard_exponential(shape.shape) / shape
 
 
@@ -39,7 +39,7 @@ def slice_draw(x, log_density, rng, width=1.0):
         high += width
     while True:
         proposal = rng.uniform(low, high)
-        # not below: so x itself is accepted where rounding leaves nothing above the level
+        # >=, so that x itself is accepted where rounding leaves nothing above the level
         if log_density(proposal) >= level:
             return proposal
         low, high = (proposal, high) if proposal < x else (low, proposal)

@@ -1,10 +1,10 @@
-"""Passes over the records in which the finite mixture's sampler spends its time, compiled by numba.
+"""Compiled passes over the records, in which the finite mixture's sampler spends its time.
 
-NumPy takes several passes over memory, and a logarithm in each; here one does all, in vector
-instructions. Arrays by component and record are (components, records). ``scaled`` holds the terms
-:math:`\\pi_k N_k` of every record's :math:`f_i`, divided by the exponential of ``top``, a
-reference of its own for each record. Where a term has left the range of its reference, which is
-rare, :func:`exact_log_f` goes by way of logs.
+Each does in one pass over memory, with vector instructions, what NumPy does in several. Arrays by
+component and record are (components, records). ``scaled`` holds the terms :math:`\\pi_k N_k` of
+every record's :math:`f_i`, divided by the exponential of ``top``, a reference for each record. In
+the rare case that a sum leaves the range of its reference, :func:`exact_log_f` computes it on the
+log scale.
 
 Importing this module compiles it, or loads what an earlier process compiled.
 """
@@ -16,15 +16,15 @@ from numba import njit
 
 from ppm.synthesizers.mixture.numerics import LOG_2PI, log_sum_exp
 
-# records at a time: what a pass works on stays in the fastest cache
+# records at a time, so that a pass works in the fastest cache
 CHUNK = 512
 LOWEST, HIGHEST = 1e-250, 1e250
 
 
 def _compile(signature, flags=("contract", "reassoc", "nsz"), **options):
-    """Compile at once, for one type of arguments; keep the result in a file if there is a place.
+    """Compile at once for one signature, and store the code in a file if a folder is writable.
 
-    Of the liberties with floating point only those that leave infinities and NaN alone.
+    The floating-point optimisations are those that preserve infinities and NaN.
     """
     options |= {"fastmath": set(flags), "error_model": "numpy"}
 
@@ -32,7 +32,7 @@ def _compile(signature, flags=("contract", "reassoc", "nsz"), **options):
         try:
             return njit(signature, cache=True, **options)(function)
         except (RuntimeError, OSError):
-            # no folder can be written to: every process compiles for itself
+            # no folder is writable: every process compiles for itself
             return njit(signature, **options)(function)
 
     return decorate
@@ -41,7 +41,7 @@ def _compile(signature, flags=("contract", "reassoc", "nsz"), **options):
 # Calls of a library's exp and log stop LLVM from using vector instructions; these two do not.
 # Reordering would spoil the two-part logarithm of 2.
 _LN2_HIGH, _LN2_LOW = 6.93147180369123816490e-01, 1.90821492927058770002e-10
-# adding it rounds to a whole number, which then stands in the lowest bits
+# adding it rounds to a whole number, in the lowest bits
 _ROUND = 6755399441055744.0
 _U = np.uint64
 _ROUND_BITS, _EXPONENT_BIAS, _MANTISSA_SIZE = _U(0x4338000000000000), _U(1023), _U(52)
@@ -51,7 +51,7 @@ _ROOT_HALF_BITS = _U(0x3FE6A09E667F3BCD)
 
 @_compile("f8(f8)", ("contract",), forceinline=True)
 def exp(x):
-    """Exponential to one unit in the last place, of an argument moved to between -708 and 709."""
+    """Exponential, to one unit in the last place, of x clipped to [-708, 709]."""
     x = -708.0 if x < -708.0 else x
     x = 709.0 if x > 709.0 else x
     rounded = x * 1.4426950408889634 + _ROUND
@@ -140,11 +140,11 @@ def _add_moments(members, alpha, y, starts, columns, values, gram, product):
 
 
 class Design:
-    """Predictors X (records, predictors), and the products of theirs that a sweep needs.
+    """Predictors X (records, predictors), and the products with X that a sweep needs.
 
-    Columns of few values are taken together in groups within which few patterns occur: a product
-    is then a sum of looked-up values, one for each group. X'WX of predictors that are mostly 0 sums
-    over the others. Linear algebra does the rest.
+    Columns with few distinct values are grouped so that few patterns occur in a group: a product is
+    then a sum of looked-up values, one per group. If most predictors are 0, X'WX sums over the
+    others. All other products are matrix products.
     """
 
     def __init__(self, predictors):
@@ -180,7 +180,7 @@ class Design:
 def _patterns(X, most=256):
     """Rows of X as sums of rows of a table: their numbers (groups, records), and the table.
 
-    A group of columns has at most so many patterns. Both None if there is little to gain.
+    A group of columns has at most ``most`` patterns. Both are None if there is little to gain.
     """
     records, columns = X.shape
     codes, tables, column, used = [], [], 0, 0
@@ -208,7 +208,7 @@ def _patterns(X, most=256):
 
 
 def exact_log_f(log_pi, log_density, rows=(), log_shares=None, densities=None):
-    """Log f by way of logs, with other mixture weights and densities of some components."""
+    """Log f on the log scale, with other mixture weights and densities of some components."""
     joint = log_pi[:, None] + log_density
     if len(rows):
         joint[rows] = np.reshape(log_shares, (-1, 1)) + densities
@@ -277,7 +277,7 @@ def draw_labels(scaled, uniforms):
 
 def group_by_label(labels, alpha, components):
     """Record numbers in the order of their labels; counts and sums of weights by component."""
-    # whole numbers of two bytes are sorted by counting
+    # NumPy sorts two-byte integers in linear time
     order = np.argsort(labels.astype(np.uint16), kind="stable")
     count = np.bincount(labels, minlength=components)
     return order, count, np.bincount(labels, alpha, minlength=components)
@@ -353,7 +353,7 @@ def _move_component(factor, constant, residual, rest, top, members, everyone, lo
 
 
 def move_component(k, residual, sigma, rest, members, everyone, state):
-    """What a Metropolis decision needs to know of component k with other residuals and scale.
+    """Sums for a Metropolis decision on component k with other residuals and scale.
 
     ``rest`` is what :func:`rest_of` returned, ``state`` log_pi, log_density, scaled, top.
 
@@ -400,9 +400,9 @@ def _pair_terms(a, b, total, log_density, scaled, top, rest, first, second):
 
 
 def pair_terms(pair, total, log_pi, log_density, scaled, top):
-    """f_i without a pair, and the pair's terms if each had all its mixture weight exp(total).
+    """f_i without a pair, and the pair's terms if each had all of the mixture weight exp(total).
 
-    All three (records,), each record divided by a factor of its own.
+    All three are (records,), scaled by a common factor for each record.
     """
     terms = np.empty((3, top.size))
     if _pair_terms(pair[0], pair[1], total, log_density, scaled, top, *terms):

@@ -35,7 +35,7 @@ def predict_mixture(predictors, fit, releases, random_seed, *, response=None):
     synthetic = np.empty((releases, records))
     for row, pi, beta, sigma in zip(synthetic, *draws, strict=True):
         uniforms = rng.random(records)
-        # from π, never from the record's own response, unless that was asked for
+        # from π; the record's own response is used only on request
         shares = pi[:, None]
         if response is not None:
             with np.errstate(divide="ignore"):

@@ -1,7 +1,6 @@
 """Metropolis within Gibbs for the finite mixture of regressions: the state of a chain, its moves.
 
-What is drawn, and why that is exact, stands in the notes of
-:class:`ppm.synthesizers.mixture.model.FiniteMixture`.
+The notes of :class:`ppm.FiniteMixture` give the target and say why the draws are exact.
 """
 
 from math import exp, lgamma
@@ -18,7 +17,7 @@ from ppm.synthesizers.mixture.numerics import (
     slice_draw,
 )
 
-# pairs with less mixture weight between them share no record worth an evaluation
+# pairs with a smaller log mixture weight are not worth an evaluation
 SMALLEST_PAIR = -8.0
 
 
@@ -26,7 +25,7 @@ class Sampler:
     """State of one chain, and the moves that change it.
 
     Arrays by component and record are (components, records): a component's row is contiguous.
-    ``corrected=False`` leaves the Metropolis correction out, which is exact at weights of 1 only.
+    Without ``corrected`` the Metropolis correction is omitted, which is exact only at weights of 1.
     """
 
     KINDS = ("coefficients", "residual_scale", "mixture_weights", "empty_components")
@@ -47,7 +46,7 @@ class Sampler:
     def start(self, start, groups=None):
         """Take over the parameters of an earlier draw, or begin at dispersed random labels.
 
-        Then ``groups`` components hold records, all of them by default.
+        With random labels, ``groups`` components hold records, by default all of them.
         """
         prior = self.prior
         self.residual_aux = np.full(self.K, prior.residual_scale**2)
@@ -64,8 +63,8 @@ class Sampler:
         common = np.linalg.solve(gram + ridge, self.X.T @ (self.alpha * self.y))
         residual = self.y - self.X @ common
         spread = np.sqrt((root @ (root * residual**2) + 1e-8) / (self.alpha.sum() + 1e-8))
-        # labels by rank of the residual, blurred differently in each chain. By default all
-        # components start occupied: such a sampler empties them readily and fills them rarely
+        # labels by rank of the residual, with different noise in each chain. By default all
+        # components start occupied, because this sampler empties them readily and fills them rarely
         noisy = residual + spread * rng.uniform(0.1, 1.0) * rng.standard_normal(residual.size)
         rank = np.argsort(np.argsort(noisy))
         groups = self.K if groups is None else groups
@@ -104,22 +103,22 @@ class Sampler:
         return self.log_pi, self.log_density, self.scaled, self.top
 
     def thresholds(self, count):
-        """Metropolis decisions: what log ratios must reach."""
+        """Thresholds that log ratios must reach in Metropolis decisions."""
         return -self.rng.standard_exponential(count)
 
     def try_terms(self, kind, rows, log_shares, densities=None, members=0.0):
         """Accept or reject new mixture weights of components, and new log N_k if given.
 
-        ``members`` is the part of the log ratio that comes from the components' members. Keeps the
-        books of what belongs to the records if accepted, but for ``log_pi``.
+        ``members`` is the part of the log ratio that comes from the components' members. If
+        accepted, updates all arrays by record, but not ``log_pi``.
         """
         if densities is None:
             densities = self.log_density[rows]
         log_f, scaled = passes.replace_terms(rows, log_shares, densities, *self.terms())
-        # Σ (1 - α_i) log f_i is what a proposal from full densities has too much
+        # a proposal from full densities has Σ (1 - α_i) log f_i too much
         log_ratio = members - self.rest_alpha @ (log_f - self.log_f)
         self.proposed[kind] += 1
-        # a ratio that is not a number is a rejection
+        # NaN is a rejection
         if not log_ratio >= self.thresholds(1)[0]:
             return False
         self.accepted[kind] += 1
@@ -136,11 +135,11 @@ class Sampler:
         """One pass over all blocks."""
         self.accepted[:] = 0
         self.proposed[:] = 0
-        # exp may overflow and log meet 0 in places that the passes then repair
+        # overflow and log(0) may occur; the passes repair them
         with np.errstate(over="ignore", divide="ignore", invalid="ignore", under="ignore"):
             if self.labels is None:
                 if self.corrected:
-                    # without correction the densities were computed last
+                    # without correction the last sweep ended with this
                     self.update_reference()
                 self.share_mixture_weight()
             self.draw_labels()
@@ -154,7 +153,7 @@ class Sampler:
             if self.corrected:
                 self.draw_mixture_weight_pairs()
             else:
-                # the conditionals themselves: nothing is rejected
+                # exact conditionals: nothing is rejected
                 self.accepted[:] = self.proposed[:] = [1, 1, 1, np.any(self.count == 0)]
                 log_gamma = log_gamma_draws(self.concentration / self.K + self.weight, self.rng)
                 self.log_pi = log_gamma - log_sum_exp(log_gamma)
@@ -162,10 +161,10 @@ class Sampler:
 
     # ---- moves with the labels left out ---------------------------------------------------
 
-    # Drawing labels, and parameters given labels, moves mixture weights by about 1/√n a sweep, and
-    # a component empties record by record. A move whose target is prior × Π f_i^α_i sees the
-    # mixture whole and is not held back by labels. It leaves the pseudo posterior as it is whatever
-    # the weights, and is made while no labels are held: those are drawn afresh behind it.
+    # Drawing labels, and parameters given labels, moves mixture weights by about 1/√n per sweep,
+    # and a component empties record by record. A move whose target is prior × Π f_i^α_i is not held
+    # back by labels. It leaves the pseudo posterior invariant whatever the weights, and takes place
+    # before the labels are drawn.
 
     def share_mixture_weight(self):
         r"""Slice sampling of how two components share their mixture weight, in a random pairing.
@@ -177,13 +176,13 @@ class Sampler:
         order = rng.permutation(self.K)
         for pair in order[: 2 * (self.K // 2)].reshape(-1, 2):
             total = np.logaddexp(*self.log_pi[pair])
-            # this depends on nothing that the move changes, so leaving pairs out is allowed
+            # the move does not change this total, so leaving pairs out is allowed
             if total < SMALLEST_PAIR:
                 continue
             terms = passes.pair_terms(pair, total, *self.terms())
 
             def log_density(x, terms=terms):
-                # the interval bounds the steps outwards where the prior is all there is
+                # bounds the steps outwards where only the prior decides
                 if abs(x) > 40.0:
                     return -np.inf
                 return passes.share_log_density(x, prior_count, self.alpha, *terms)
@@ -191,7 +190,7 @@ class Sampler:
             x = self.log_pi[pair[0]] - self.log_pi[pair[1]]
             if not np.isfinite(log_density(x)):
                 continue
-            # hardly any records: the prior alone, which is wide
+            # with hardly any records the prior decides, which is wide
             wide = np.exp(total) * self.alpha.sum() < 5.0
             x = slice_draw(x, log_density, rng, width=20.0 if wide else 2.0)
             self.log_pi[pair] = total - np.logaddexp(0.0, [-x, x])
@@ -204,7 +203,7 @@ class Sampler:
     def draw_labels(self):
         """Labels given the parameters: ordinary responsibilities, whatever the weights.
 
-        They are drawn from the terms of f as they stand: moves before this one keep those.
+        They are drawn from the current terms of f, which the moves before this one keep up to date.
         """
         if self.labels is None:
             uniforms = self.rng.random(self.y.size)
@@ -216,8 +215,9 @@ class Sampler:
     def draw_coefficient_covariance(self):
         """Covariance of the coefficients, alone and together with the empty components.
 
-        Given all coefficients it is conjugate. Empty components, drawn from the prior, hold it
-        where it is; so it is drawn from the occupied components alone, and the empty ones with it.
+        Given all coefficients it is conjugate, but empty components, which follow the prior, slow
+        it down. So it is also drawn given the occupied components alone, together with the empty
+        ones.
         """
         empty = np.flatnonzero(self.count == 0)
         if self.corrected or not empty.size:
@@ -269,7 +269,7 @@ class Sampler:
         precision += self.precision
         lower = cholesky(precision)
         half = solve(lower, half / sigma**2)
-        # β = L^-T (half + ε): in ε the conditional is standard normal, blocks are independent
+        # β = L^-T (half + ε): ε is standard normal given the rest, so blocks of it are independent
         fresh = rng.standard_normal(self.R)
         if not self.corrected:
             self.beta[k] = solve(lower, half + fresh, transposed=True)
@@ -300,7 +300,7 @@ class Sampler:
         for step, by, threshold in zip(steps, moved, self.thresholds(len(steps)), strict=False):
             proposal = residual - by
             there, log_f = at(proposal, sigma)
-            # a ratio that is not a number is a rejection
+            # NaN is a rejection
             if there - here >= threshold:
                 here, self.log_f, residual = there, log_f, proposal
                 self.beta[k] += step
@@ -346,9 +346,9 @@ class Sampler:
     def draw_concentration(self):
         """Concentration a, together with how the empty components share their mixture weight.
 
-        Tiny mixture weights of empty components say almost exactly which a they came from, and
-        hold it there. So a is drawn given the weights of the occupied components and the total
-        of the empty ones, by slice sampling of log a, and the shares of that total with it.
+        The tiny mixture weights of empty components determine a almost exactly, so that a would
+        hardly move given them. So a is drawn given the weights of the occupied components and the
+        total of the empty ones, by slice sampling of log a, together with the shares of that total.
         """
         prior, rng, K = self.prior, self.rng, self.K
         empty = np.flatnonzero(self.count == 0)
@@ -358,7 +358,7 @@ class Sampler:
             log_pi += empty.size * total
 
         def log_density(x):
-            # beyond this even logarithms of the mixture weights leave the range of floats
+            # beyond this even logarithms of mixture weights overflow
             if abs(x) > 600.0:
                 return -np.inf
             a = exp(x)
@@ -393,11 +393,11 @@ class Sampler:
         return np.sqrt((self.covariance[0] ** 2).sum(axis=1))
 
 
-# SciPy's own functions take longer to check their arguments than LAPACK takes at this size
+# LAPACK directly: at this size SciPy's checks of arguments take longer than the computation
 
 
 def cholesky(matrix):
-    """Lower triangular L with L L' = the matrix, of which the lower triangle is read."""
+    """Lower triangular L with L L' = matrix; only the lower triangle of the matrix is read."""
     lower, failed = lapack.dpotrf(matrix, lower=1)
     if failed:
         raise np.linalg.LinAlgError("matrix is not positive definite")
