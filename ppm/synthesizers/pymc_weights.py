@@ -103,9 +103,12 @@ def _responses(model, names):
     _refuse(not names, f"model has no observed variable{only}: give its response observed=data")
     _refuse(not model.continuous_value_vars,
             "model has no continuous parameter: sum discrete ones out, as by pm.Mixture")
-    parts = ancestors([*model.basic_RVs, *model.potentials])
+    # a log-density of the user's own may hold more than its distribution was given
+    densities = model.logp(model.basic_RVs, sum=False)
+    parts = ancestors([*model.basic_RVs, *model.potentials, *densities])
     shared = [x for x in parts if isinstance(x, SharedVariable) and hasattr(x.type, "ndim")]
-    _refuse(shared, "model holds a pytensor.shared variable, which may change: use pm.Data")
+    _refuse(shared, "model holds a pytensor.shared variable, which may change: use pm.Data, and "
+            "give it to a CustomDist as a parameter")
     found = [_response(model, model[name]) for name in names]
     listed = ", ".join(f"{response.name} has {response.records}" for response in found)
     _refuse(len({response.records for response in found}) > 1,
@@ -287,7 +290,9 @@ def failed_draw(model, plain, variable):
     """Error of drawing a variable with the parameters at their initial values, or None."""
     with pytensor.config.change_flags(mode="FAST_COMPILE"):
         start = plain.initial_point()
-        given = {v: pt.constant(start[v.name]) for v in model.free_RVs if v is not variable}
+        # not constants, by which PyTensor would choose one branch of a switch and drop the other
+        given = {v: pytensor.shared(np.asarray(start[v.name])) for v in model.free_RVs
+                 if v is not variable}
         try:
             pm.draw(clone_replace(variable, given, rebuild_strict=False))
         except Exception as error:

@@ -483,6 +483,13 @@ of_its_values = partial(
     potential, lambda mu, values, y: -((values[:2].sum() - mu) ** 2), np.ones(5, int)
 )
 of_other_data = partial(potential, lambda mu, values, y: (mu * values).sum())
+def of_data_not_given():
+    data = pm.Data("data", np.ones(5))
+    pm.CustomDist("y", pm.Normal("mu"), logp=lambda value, mu: mu * data.sum() - value**2,
+                  random=lambda mu, rng=None, size=None: rng.normal(mu, size=size),
+                  observed=np.ones(5))  # fmt: skip
+
+
 REFUSED = [
     (lambda: pm.Normal("mu"), "no observed variable: give its response observed="),
     (lambda: pm.Potential("p", -(pm.Normal("mu") ** 2)), "no observed variable, only potentials"),
@@ -505,6 +512,7 @@ REFUSED = [
      "y is a minibatch"),
     (lambda: one_normal(observed=pytensor.shared(np.ones(5))), "holds a pytensor.shared variable"),
     (lambda: one_normal(sigma=pytensor.shared(np.ones(5))), "holds a pytensor.shared variable"),
+    (of_data_not_given, "pm.Data, and give it to a CustomDist as a parameter"),
     (partly_missing_rows, "y has missing values that PyMC cannot separate"),
 ]  # fmt: skip
 

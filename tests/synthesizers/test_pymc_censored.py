@@ -194,6 +194,14 @@ def flattened():
     pm.Normal("y", mu, observed=X)
 
 
+def flat_but_not_at_the_start():
+    def one_of(first, size):
+        return pt.switch(first, pm.Normal.dist(size=size), pm.Flat.dist(size=size))
+
+    mu = pm.CustomDist("mu", pm.Bernoulli("first", 0.5), dist=one_of)
+    pm.Normal("y", mu, observed=X)
+
+
 PRIOR, TERM, FLAT = "^the prior of .* depends on observed", "^a record's term of", "is improper"
 REFUSED = {
     "response in a prior": (
@@ -231,6 +239,7 @@ REFUSED = {
     "walk": (flat(lambda name, initval: pm.GaussianRandomWalk(
         name, init_dist=pm.Flat.dist(), sigma=1.0, shape=7)), FLAT),
     "ICAR": (flat(lambda name, initval: pm.ICAR(name, W=np.ones((7, 7)) - np.eye(7))), FLAT),
+    "branch": (flat_but_not_at_the_start, FLAT),
     "density": (
         flat(lambda *a, **k: pm.CustomDist(*a, logp=lambda value: 0.0 * value, **k)), FLAT),
 }  # fmt: skip
