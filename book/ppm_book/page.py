@@ -272,9 +272,10 @@ def executor():
 
         return Client(address).get_executor()
     if workers := os.environ.get("PPM_WORKERS"):
-        from joblib.externals.loky import get_reusable_executor
+        from joblib.externals.loky import ProcessPoolExecutor
 
-        return get_reusable_executor(int(workers), env=ONE_THREAD)
+        # not the reusable one, in which joblib runs the chains of a fit
+        return ProcessPoolExecutor(int(workers), env=ONE_THREAD)
     return None
 
 

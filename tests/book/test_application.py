@@ -53,6 +53,21 @@ def test_a_fit_that_a_notebook_defines_can_be_sent_to_its_workers(monkeypatch):
     assert cloudpickle.loads(sent)(0.5) == {"bound": 0.5}
 
 
+def test_chains_run_beside_the_pool_of_a_chapters_tasks(monkeypatch):
+    monkeypatch.setenv("PPM_WORKERS", "2")
+    page.executor.cache_clear()
+    pool = page.executor()
+    try:
+        assert list(pool.map(abs, [-1, -2])) == [1, 2]
+        model = ppm.FiniteMixture(
+            np.arange(6.0), np.ones((6, 1)), components=1, warmup=1, parallel=True
+        )
+        assert model.fit(draws=2, random_seed=1)["posterior"].sizes["chain"] == 2
+    finally:
+        pool.shutdown()
+        page.executor.cache_clear()
+
+
 def test_chains_that_stand_still_are_held_against_a_fit():
     found = fitted(1.0)
     found |= {name: np.repeat(found[name][:, :1], 300, axis=1) for name in ("largest", "total")}
