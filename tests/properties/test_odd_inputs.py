@@ -53,7 +53,7 @@ NUMBERS = {
     "count_weights, values": (lambda v: ppm.count_weights(v, radius=0.3), records),
     "Censoring.terms, log_lik": (LIMITS.terms, log_liks),
     "Censoring.terms, weights": (lambda v: LIMITS.terms(np.full((2, N), -2.0), v), weights),
-    "Censoring.share_outside, log_lik": (LIMITS.share_outside, log_liks),
+    "Censoring.share_clipped, log_lik": (LIMITS.share_clipped, log_liks),
     "Censoring.slope, weighted_log_p": (LIMITS.slope, log_liks),
     "censoring.censoring_interval, reference": (
         lambda v: ppm.censoring.censoring_interval(2.0, v), log_liks,
@@ -206,14 +206,14 @@ ANY_SHAPE = {
 # of any shape, but not empty
 ANY_DEPTH = ANY_SHAPE | {
     "exceedance, losses", "Censoring.terms, log_lik",
-    "Censoring.share_outside, log_lik", "audits.loss_lower_bound, with_record",
+    "Censoring.share_clipped, log_lik", "audits.loss_lower_bound, with_record",
     "audits.loss_lower_bound, without_record",
 }
 # NaN of NaN: a statistic, a slope, and maps, whose users check the bounds first; a term that is NaN
 # is at the lower limit
 NAN_OF_NAN = {
     "utility.gini, values", "Censoring.slope, weighted_log_p", "Censoring.terms, log_lik",
-    "Censoring.share_outside, log_lik", *MAPS,
+    "Censoring.share_clipped, log_lik", *MAPS,
 }
 
 

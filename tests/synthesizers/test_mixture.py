@@ -393,7 +393,7 @@ def test_columns_of_very_different_size_are_not_called_a_collapse():
         ({"response": np.ones(9)}, "predictors has 10 rows for the 9 records"),
         ({"coefficient_scale": [1.0] * 3}, "one for each of the 2 predictors"),
         ({"starting_components": [1, 2, 3]}, "one for each of the 2 chains"),
-        ({"starting_components": 11}, "at most the 10 components"),
+        ({"starting_components": 11}, "whole number from 1 to 10"),
         ({"starting_components": [0, 1]}, "starting_components"),
         ({"weights": np.full(10, 1.5)}, r"weights must lie in \[0, 1\], because outside limits"),
         ({"initial": "last"}, "initial must be what an earlier call of fit returned"),
