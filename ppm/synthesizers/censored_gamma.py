@@ -195,27 +195,28 @@ class CensoredGamma:
             # panels that cannot be cut in floating point
             last = (middle <= panels[0]) | (middle >= panels[1])
             done = ~negligible & ((upper - lower <= _STEP) | last)
-            fine, coarse = (self._integrals(panels[:, done], *rule) for rule in _RULES)
+            tried = [self._log_parts(panels[:, done], *rule) for rule in _RULES]
+            fine, coarse = (np.logaddexp.reduce(parts, axis=1) for parts in tried)
             whole = np.logaddexp.reduce(np.r_[integrals, fine])
-            right_ones = np.abs(np.exp(fine - whole) - np.exp(coarse - whole)) <= share
-            integrals += [*fine]
-            done[done] = right_ones | last[done]
-            kept.append(np.stack([*panels, upper])[:, done])
+            accepted = np.abs(np.exp(fine - whole) - np.exp(coarse - whole)) <= share
+            accepted |= last[done]
+            integrals += [*fine[accepted]]
+            done[done] = accepted
+            kept.append(np.vstack([*panels[:, done], upper[done], tried[0][accepted].T]))
             rest = ~negligible & ~done
             cuts = np.linspace(*panels[:, rest], _CUTS + 1)
             panels = np.stack([cuts[:-1].ravel(), cuts[1:].ravel()])
-        left, right, self._upper = np.concatenate(kept, axis=1)
-        self.edges, width = np.stack([left, right]), (right - left)[:, None]
-        nodes, parts = _RULES[0]
-        self.nodes = (left[:, None] + width * nodes).ravel()
-        self.log_parts = np.log(width * parts).ravel() + self._unscaled(self.nodes)
+        left, right, self._upper, *log_parts = np.concatenate(kept, axis=1)
+        self.edges, nodes = np.stack([left, right]), _RULES[0][0]
+        self.nodes = (left[:, None] + (right - left)[:, None] * nodes).ravel()
+        self.log_parts = np.transpose(log_parts).ravel()
         self.log_integral = logsumexp(np.r_[self.log_tail, self.log_parts])
         self.outside = float(np.exp(min(np.logaddexp.reduce(lost) - self.log_integral, 0.0)))
 
-    def _integrals(self, panels, nodes, parts):
-        width = panels[1] - panels[0]
-        values = self._unscaled(panels[0][:, None] + width[:, None] * nodes)
-        return np.logaddexp.reduce(values + np.log(parts), axis=1) + np.log(width)
+    def _log_parts(self, panels, nodes, parts):
+        """Logarithms of what each node of a rule adds to the integral over its panel."""
+        left, width = panels[0][:, None], (panels[1] - panels[0])[:, None]
+        return np.log(width * parts) + self._unscaled(left + width * nodes)
 
     def _is_settled(self, log_mean):
         """Whether prior and terms have reached their limits for μ to 0, but for rounding."""
