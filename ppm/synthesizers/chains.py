@@ -2,23 +2,15 @@
 
 import contextlib
 import multiprocessing
-import os
 import sys
 import time
 
-from joblib import Parallel, delayed
+from joblib import Parallel, cpu_count, delayed
 
 from ppm._validation import one_thread
 
 # seconds that a chain runs between two reports; sending its state takes a small part of that
 PIECE = 1.0
-
-
-def cores():
-    """Number of cores that this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
 
 
 def run_chains(chains, advance, *, parallel):
@@ -37,7 +29,7 @@ def run_chains(chains, advance, *, parallel):
     """
     # a process that is itself a worker starts no others
     alone = not parallel or multiprocessing.parent_process() is not None
-    workers = 1 if alone else min(len(chains), cores())
+    workers = 1 if alone else min(len(chains), cpu_count())
     kept = [[] for _ in chains]
     # arrays go through pipes: by default joblib writes large ones, with the records, into a file
     with Parallel(workers, max_nbytes=None) as run:
