@@ -24,19 +24,10 @@ BLOCK, _TILE, _WIDE = 1 << 22, 1 << 18, 1 << 13
 class TailBound:
     """A bound that all but a small part of one pseudo posterior satisfies.
 
-    Attributes
-    ----------
-    bound : float
-        With probability `confidence`, a new draw of θ exceeds it with probability at most
-        `tail_probability`. In nats.
-    tail_probability, confidence : float
-        These probabilities. `tail_probability` is not the δ of (ε, δ)-differential privacy.
-    draws : int
-        Number S of draws, taken as independent.
-    largest : float
-        Their maximum Δ.
-    beyond_largest : float
-        With the same confidence, a new draw exceeds this maximum with at most this probability.
+    With probability ``confidence``, a new draw of θ exceeds ``bound`` (in nats) with probability at
+    most ``tail_probability``, which is not the δ of (ε, δ)-differential privacy. With the same
+    confidence, it exceeds ``largest``, the maximum Δ of the S = ``draws`` draws, taken as
+    independent, with probability at most ``beyond_largest``.
     """
 
     bound: float
@@ -57,8 +48,8 @@ def record_bounds(log_lik, weights=None):
     ----------
     log_lik : array_like (draws, records) or xarray.DataArray
         Unweighted log-likelihood in nats. A DataArray has ``chain`` and/or ``draw`` (or
-        ``sample``) and one record dimension, in any order. One that xarray reads lazily, from a
-        zarr store, a netCDF file or dask, is read once, in blocks along its chunks.
+        ``sample``) and one record dimension, in any order. A lazy one (zarr, netCDF or dask) is
+        read once, in blocks along its chunks.
     weights : array_like (records,), optional
         Weights α, 0 or more; 1 by default.
 
@@ -70,10 +61,7 @@ def record_bounds(log_lik, weights=None):
     Examples
     --------
     >>> import ppm
-    >>> log_lik = [[-1.0, -2.0], [-3.0, -0.5]]  # two draws of two records
-    >>> ppm.record_bounds(log_lik)
-    array([3., 2.])
-    >>> ppm.record_bounds(log_lik, weights=[0.5, 1.0])
+    >>> ppm.record_bounds([[-1.0, -2.0], [-3.0, -0.5]], weights=[0.5, 1.0])  # 2 draws, 2 records
     array([1.5, 2. ])
     """
     return read_once(log_lik, weights, by_draw=False).bounds
@@ -82,17 +70,8 @@ def record_bounds(log_lik, weights=None):
 def local_bound(log_lik, weights=None):
     r"""Local Lipschitz bound :math:`\Delta_{\alpha,x}`: the largest of the records' bounds.
 
-    It grows with the number of draws, so report it together with that number (step 2c).
-
-    Parameters
-    ----------
-    log_lik, weights
-        As for :func:`ppm.record_bounds`.
-
-    Returns
-    -------
-    float
-        The bound in nats.
+    In nats; arguments as for :func:`ppm.record_bounds`. It grows with the number of draws, so
+    report it together with that number (step 2c).
 
     Examples
     --------
@@ -106,20 +85,11 @@ def local_bound(log_lik, weights=None):
 def record_oscillations(log_lik, weights=None):
     r"""Oscillation of each record: the range of its weighted log-likelihood over the draws.
 
-    A factor of p that does not depend on θ, such as a change of unit, cancels. Not in Savitsky,
-    Williams and Hu (2022); their proof of the theorem in section 2 gives it if constants that
-    cancel in the ratio of posteriors are not counted.
-
-    Parameters
-    ----------
-    log_lik, weights
-        As for :func:`ppm.record_bounds`.
-
-    Returns
-    -------
-    numpy.ndarray (records,)
-        Oscillations in nats: at most twice the record's bound, and at most the bound itself where
-        the log-likelihood keeps its sign. ``inf`` and 0 as for :func:`record_bounds`.
+    Arguments and result as for :func:`record_bounds`. A factor of p that does not depend on θ, such
+    as a change of unit, cancels. An oscillation is at most twice the record's bound, and at most
+    the bound itself where the log-likelihood keeps its sign. Not in Savitsky, Williams and Hu
+    (2022); their proof of the theorem in section 2 gives it if constants that cancel in the ratio
+    of posteriors are not counted.
 
     Examples
     --------
@@ -131,21 +101,12 @@ def record_oscillations(log_lik, weights=None):
 
 
 def oscillation_bound(log_lik, weights=None):
-    r"""Largest oscillation of a record over these draws.
+    r"""Largest oscillation of a record over these draws, in nats; at most twice the local bound.
 
     It estimates, from below, the supremum over all records and all parameters that the prior
     allows. That supremum, where it is finite and no weight reacts to another record, is an ε of
-    one exact draw, without a factor of 2; this maximum is not. The theory chapter has the details.
-
-    Parameters
-    ----------
-    log_lik, weights
-        As for :func:`ppm.record_bounds`.
-
-    Returns
-    -------
-    float
-        The oscillation in nats, at most ``ppm.epsilon(ppm.local_bound(log_lik, weights))``.
+    one exact draw, without a factor of 2; this maximum is not (see the theory chapter). Arguments
+    as for :func:`ppm.record_bounds`.
 
     Examples
     --------
@@ -164,27 +125,16 @@ def oscillation_bound(log_lik, weights=None):
 def tail_bound(log_lik, weights=None, *, tail_probability=0.01, confidence=0.95):
     r"""Local bound that all but a fraction `tail_probability` of this pseudo posterior satisfies.
 
-    The maximum over S draws grows with S; this distribution-free tolerance limit does not. With
-    probability `confidence`, a new draw exceeds it with probability at most `tail_probability`.
-
-    Parameters
-    ----------
-    log_lik, weights
-        As for :func:`record_bounds`; draws of the *weighted* fit, thinned until they are nearly
-        independent.
-    tail_probability, confidence : float
-        Probabilities, strictly between 0 and 1.
-
-    Returns
-    -------
-    TailBound
+    The maximum over S draws grows with S; this distribution-free tolerance limit does not. The
+    result is a :class:`TailBound`; `tail_probability` and `confidence` lie between 0 and 1.
+    Other arguments as for :func:`record_bounds`, with draws of the *weighted* fit, thinned until
+    they are nearly independent.
 
     Notes
     -----
     `tail_probability` is not the δ of (ε, δ)-differential privacy: δ would also have to bound the
-    posterior of a neighbour, which may lie almost entirely beyond this bound. The counts 0, 0 and
-    18 with weights 1 are within a bound near 20 nats where μ is about 3 to 19; without the 18 the
-    posterior hardly reaches 3.
+    posterior of a neighbour, which may lie almost entirely beyond this bound. The chapter on the
+    privacy audit has an example.
 
     Examples
     --------
@@ -214,17 +164,8 @@ def tail_bound(log_lik, weights=None, *, tail_probability=0.01, confidence=0.95)
 def bound_by_draws(log_lik, draws, weights=None):
     """Local bound to expect from fewer draws: its mean over all subsets of that size.
 
-    Parameters
-    ----------
-    log_lik, weights
-        As for :func:`ppm.record_bounds`.
-    draws : sequence of int
-        Numbers of draws, at most those of ``log_lik``.
-
-    Returns
-    -------
-    pandas.Series
-        Expected bound in nats by number of draws.
+    ``draws`` lists these sizes, at most the draws of ``log_lik``; other arguments as for
+    :func:`ppm.record_bounds`. The result is a pandas Series in nats, by number of draws.
 
     Examples
     --------
@@ -240,13 +181,10 @@ def bound_by_draws(log_lik, draws, weights=None):
     numbers = [check_count("draws", number) for number in draws]
     if not numbers or max(numbers) > ordered.size:
         raise ValueError(f"draws must be numbers from 1 to {ordered.size}; got {shown(draws)}")
-    below = np.arange(ordered.size + 1.0)[:, None]
-
     # probability that a subset of size k comes from the i smallest: binom(i, k) / binom(S, k)
-    def log_chance(of):
-        return gammaln(of + 1.0) - gammaln(of - np.array(numbers) + 1.0)
-
-    chance = np.diff(np.exp(log_chance(below) - log_chance(below[-1])), axis=0)
+    below = np.arange(ordered.size + 1.0)[:, None]
+    log_chance = gammaln(below + 1.0) - gammaln(below - np.array(numbers) + 1.0)
+    chance = np.diff(np.exp(log_chance - log_chance[-1]), axis=0)
     return pd.Series(ordered @ chance, pd.Index(numbers, name="draws"), name="expected bound")
 
 
@@ -259,14 +197,9 @@ def draw_maxima(log_lik, weights=None):
 class Reading:
     """Extremes and sums from one pass over a log-likelihood, in nats.
 
-    Attributes
-    ----------
-    weights : numpy.ndarray (records,)
-        Weights α.
-    lowest, highest : numpy.ndarray (records,)
-        Extremes of each record's *unweighted* log-likelihood over the draws.
-    largest, total : numpy.ndarray, one axis for each draw dimension
-        Largest weighted absolute value, and weighted sum, of each draw.
+    ``lowest`` and ``highest`` are the extremes of each record's *unweighted* log-likelihood over
+    the draws. ``largest`` and ``total``, with one axis for each draw dimension, are each draw's
+    largest weighted absolute value and weighted sum.
     """
 
     weights: np.ndarray
@@ -278,8 +211,7 @@ class Reading:
     @cached_property
     def bounds(self):
         """What :func:`record_bounds` returns."""
-        sizes = np.maximum(np.abs(self.lowest), np.abs(self.highest))
-        return weighted(sizes, self.weights)
+        return weighted(np.maximum(np.abs(self.lowest), np.abs(self.highest)), self.weights)
 
     @cached_property
     def oscillations(self):
@@ -293,15 +225,9 @@ class Reading:
 def read_once(log_lik, weights=None, *, censor=None, by_draw=True):
     """Read a log-likelihood block by block, each value once.
 
-    Parameters
-    ----------
-    log_lik, weights
-        As for :func:`ppm.record_bounds`.
-    censor : ppm.Censoring, optional
-        Limits: the values are then the censored terms of the weighted records. Their weights are
-        1, or 0 for a record of weight 0, whose term is a constant and does not count.
-    by_draw : bool
-        Whether to compute ``largest`` and ``total``.
+    With ``censor``, the values are the censored terms of the weighted records. Their weights are 1,
+    or 0 for a record of weight 0, whose term is a constant and does not count. ``largest`` and
+    ``total`` are computed only ``by_draw``.
     """
     sizes, blocks = blocks_of(log_lik)
     *leading, records = sizes.values()
@@ -317,12 +243,10 @@ def read_once(log_lik, weights=None, *, censor=None, by_draw=True):
         np.minimum(low, values.min(axis=axes), out=low)  # carries NaN along
         np.maximum(high, values.max(axis=axes), out=high)
         if by_draw:
+            terms = weighted(values, inside[columns])
             with np.errstate(over="ignore", invalid="ignore"):
-                terms = np.multiply(values, inside[columns], order="C")
-                terms[..., inside[columns] == 0] = 0.0  # not 0 · ∞
                 total[draws] += terms.sum(axis=-1)
-            sizes_of = np.abs(terms, out=terms).max(axis=-1)
-            largest[draws] = np.maximum(largest[draws], sizes_of)
+            largest[draws] = np.maximum(largest[draws], np.abs(terms, out=terms).max(axis=-1))
     missing = np.flatnonzero(np.isnan(lowest))
     if missing.size:
         raise ValueError(f"log_lik holds NaN (first in record {missing[0]}, {missing.size} of "
@@ -340,7 +264,8 @@ def blocks_of(log_lik, name="log_lik"):
     chunks = {}
     if hasattr(log_lik, "dims"):
         if not hasattr(log_lik, "dtype"):  # to ask whether it has values would read them
-            raise ValueError(f"{name} must be one array; got a collection: pick its variable")
+            raise ValueError(f"{name} must be one array; got a {type(log_lik).__name__}: pass the "
+                             f"variable that holds the log-likelihoods, such as {name}['y']")
         leading = [d for d in _DRAW_DIMENSIONS if d in log_lik.dims]
         dims = [*leading, *(d for d in log_lik.dims if d not in leading)]
         if not leading or len(dims) != len(leading) + 1:
@@ -381,6 +306,7 @@ def blocks_of(log_lik, name="log_lik"):
 
 def weighted(values, weights):
     """Products of values and weights; a weight of 0 gives 0 even where the value is infinite."""
-    weights, values = np.broadcast_arrays(weights, values)
-    with np.errstate(over="ignore"):
-        return np.multiply(weights, values, out=np.zeros(values.shape), where=weights > 0)
+    with np.errstate(over="ignore", invalid="ignore"):
+        products = np.asarray(np.multiply(values, weights, order="C"))
+    np.copyto(products, 0.0, where=np.equal(weights, 0))
+    return products
