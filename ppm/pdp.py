@@ -11,24 +11,10 @@ __all__ = ["epsilon", "bounded_range_epsilon", "exceedance"]
 
 
 def epsilon(bound, releases=1):
-    """Privacy expenditure ε = 2Δm of m releases.
+    """Privacy expenditure ε = 2Δm, in nats, of m synthetic databases with Lipschitz bound Δ.
 
-    Parameters
-    ----------
-    bound : float
-        Lipschitz bound Δ, 0 or more, in nats; ``inf`` gives ``inf``.
-    releases : int, default 1
-        Synthetic databases m released, 1 or more; each costs 2Δ.
-
-    Returns
-    -------
-    float
-        ε in nats. The ε of a *local* bound describes this database, not all databases.
-
-    Notes
-    -----
-    Savitsky, Williams and Hu (2022), the theorem of section 2 for one draw; section 5 multiplies
-    by m.
+    The ε of a *local* bound describes this database, not all databases. Savitsky, Williams and Hu
+    (2022): the theorem of section 2 for one draw; section 5 multiplies by m.
 
     Examples
     --------
@@ -43,11 +29,10 @@ def epsilon(bound, releases=1):
 def bounded_range_epsilon(width, releases=1, *, delta=0.0):
     r"""Privacy expenditure ε of m releases whose privacy loss stays within an interval.
 
-    Censoring is such a mechanism. If every record's term of the log-likelihood lies between two
-    public numbers that are W apart and depends on this record alone, then the log ratio of the
-    posteriors with and without a record lies in an interval of width W over all parameters, for
-    every database and for every proper prior and model that were fixed without looking at the
-    records.
+    Censoring is such a mechanism: if every record's term of the log-likelihood lies between two
+    public numbers W apart and depends on this record alone, then the log ratio of the posteriors
+    with and without a record lies in an interval of width W over all parameters, for every database
+    and for every proper prior and model that were fixed without looking at the records.
 
     Parameters
     ----------
@@ -63,21 +48,19 @@ def bounded_range_epsilon(width, releases=1, *, delta=0.0):
     -------
     float
         ε in nats: mW if ``delta`` is 0, and otherwise the smaller of mW and
-        :math:`\rho + 2\sqrt{\rho \log(1/\delta)}` with :math:`\rho = m W^2 / 8`.
+        :math:`\rho + 2\sqrt{\rho \log(1/\delta)}` with :math:`\rho = m W^2 / 8`. A numerical
+        accountant finds a somewhat lower one.
 
     Notes
     -----
-    Censoring is due to Hu, Williams and Savitsky (2022, arXiv:2205.05003). The rest goes beyond
-    Savitsky, Williams and Hu (2022): a loss of bounded range W (Dong, Durfee and Rogers, 2020) is
+    Censoring is due to Hu, Williams and Savitsky (2022, arXiv:2205.05003). Beyond Savitsky,
+    Williams and Hu (2022), a loss of bounded range W (Dong, Durfee and Rogers, 2020) is
     W²/8-zero-concentrated (Cesar and Rogers, 2021), which adds up to ρ and gives the ε above (Bun
-    and Steinke, 2016). It is an upper limit; a numerical accountant, which tracks the distribution
-    of the loss, finds a somewhat lower one.
+    and Steinke, 2016).
 
     Examples
     --------
     >>> import ppm
-    >>> ppm.pdp.bounded_range_epsilon(0.5, releases=20)
-    10.0
     >>> round(ppm.pdp.bounded_range_epsilon(0.5, releases=20, delta=1e-6), 2)
     6.5
     """
@@ -95,7 +78,7 @@ def bounded_range_epsilon(width, releases=1, *, delta=0.0):
 
 
 class Exceedance(NamedTuple):
-    """Share of databases above ε, its interval, and how many of how many they are."""
+    """Share of databases whose loss exceeds ε, and its interval."""
 
     estimate: float
     low: float
@@ -107,11 +90,12 @@ class Exceedance(NamedTuple):
 def exceedance(losses, epsilon, *, confidence=0.95):
     """Share of databases whose privacy loss exceeds ε, with its exact binomial interval.
 
-    It estimates π only if each loss is the supremum over every neighbour and over every parameter
-    that the prior allows, and ε is one number fixed for all databases. Losses over a range of draws
-    or a separate ε for each database give another share. So does 2Δ in the place of the loss, as in
-    the paper: Δ is a maximum over draws, and the theorem that links it to the loss requires all
-    parameters, and weights that stay the same when a record is left out.
+    It estimates π (Savitsky, Williams and Hu, 2022, section 4) only if each loss is the supremum
+    over every neighbour and over every parameter that the prior allows, and ε is one number fixed
+    for all databases. Losses over a range of draws or a separate ε for each database give another
+    share. So does 2Δ in the place of the loss, as in the paper: Δ is a maximum over draws, and the
+    theorem that links it to the loss requires all parameters, and weights that stay the same when a
+    record is left out.
 
     Parameters
     ----------
@@ -128,11 +112,6 @@ def exceedance(losses, epsilon, *, confidence=0.95):
     Exceedance
         A tuple: ``estimate``, the share of losses above ε; ``low`` and ``high``, its
         Clopper-Pearson interval; ``exceeded`` and ``databases``, the two numbers.
-
-    Notes
-    -----
-    Savitsky, Williams and Hu (2022), section 4, the definition of probabilistic differential
-    privacy.
 
     Examples
     --------

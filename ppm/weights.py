@@ -12,9 +12,10 @@ __all__ = ["record_weights", "mapped_weights", "capped_map", "scalar_weights", "
 def record_weights(bounds, *, scale=1.0, shift=0.0, truncate_at=None):
     r"""Weights :math:`\alpha_i = c\,(1 - \tilde f_i) + g`, cut to [0, 1].
 
-    The risk :math:`\tilde f_i` is the record's bound :math:`f_i`, min-max scaled over the records.
-    The smallest and the largest bound enter every weight, so each weight depends on the whole
-    database and not on its own record alone.
+    The risk :math:`\tilde f_i` is the record's bound :math:`f_i`, min-max scaled over the records
+    (Savitsky, Williams and Hu, 2022, section 3, steps 1d-e; section 4 for the truncation). The
+    smallest and the largest bound enter every weight, so each weight depends on the whole database
+    and not on its own record alone.
 
     Parameters
     ----------
@@ -34,15 +35,9 @@ def record_weights(bounds, *, scale=1.0, shift=0.0, truncate_at=None):
         Weights in [0, 1]. A record with an infinite bound gets 0 and is left out of the scaling;
         where all bounds are equal, :math:`\tilde f_i = 0` for all.
 
-    Notes
-    -----
-    Savitsky, Williams and Hu (2022), section 3, steps 1d-e; section 4 for the truncation.
-
     Examples
     --------
     >>> import ppm
-    >>> ppm.record_weights([1.0, 2.0, 5.0])
-    array([1.  , 0.75, 0.  ])
     >>> ppm.record_weights([1.0, 2.0, 5.0], scale=0.6, shift=-0.1)
     array([0.5 , 0.35, 0.  ])
     >>> ppm.record_weights([1.0, 2.0, 5.0], truncate_at=1.2)
@@ -67,51 +62,40 @@ def linear_weights(bounds, lowest, highest, *, scale=1.0, shift=0.0):
 
 
 def truncated(weights, bounds, truncate_at):
-    """Weights with 0 where the weighted bound is above M; None leaves them as they are."""
-    if truncate_at is None:
-        return weights
+    """Weights with 0 where the weighted bound is above M."""
     return np.where(weighted(bounds, weights) > truncate_at, 0.0, weights)
 
 
 def mapped_weights(bounds, mapping, *, truncate_at=None):
     r"""Weights :math:`\alpha_i = m(b_i)` by a decreasing map m of the records' bounds.
 
-    With bounds over a *public* set of parameters, each weight depends on its own record alone: the
-    other weights stay the same when a record is left out. With bounds over posterior draws it does
-    not, because the draws depend on all records.
-
     Parameters
     ----------
     bounds : array_like, shape (records,)
         Bounds in nats: those of the unweighted fit, from :func:`ppm.record_bounds`; or suprema of
-        :math:`|\log p(x_i \mid \theta)|` (or oscillations) over a public set, from
-        :meth:`ppm.GammaPoisson.bounds_within` or from another model's formula.
+        :math:`|\log p(x_i \mid \theta)|` (or oscillations) over a *public* set of parameters, from
+        :meth:`ppm.GammaPoisson.bounds_within` or from another model's formula. An infinite bound
+        gives weight 0.
     mapping : callable
-        Decreasing map of an array in [0, inf] to [0, 1], such as ``lambda z: 1 / (z + 1)`` or
+        Decreasing map of an array of bounds to [0, 1], such as ``lambda z: 1 / (z + 1)`` or
         :func:`ppm.weights.capped_map`.
     truncate_at : float, optional
         As for :func:`ppm.record_weights`.
 
-    Returns
-    -------
-    numpy.ndarray, shape (records,)
-        Weights in [0, 1]; 0 for a record with an infinite bound.
-
     Notes
     -----
-    Savitsky, Williams and Hu (2022), section 2, the assumption of risk-based weighting.
+    Savitsky, Williams and Hu (2022), section 2, the assumption of risk-based weighting. Bounds over
+    posterior draws depend on all records, and so do their weights. Each weight depends on its own
+    record alone if the bounds are suprema over a public set, and the map with its constants, M,
+    and the model with its prior are public too. A constant that was tuned on the confidential
+    records breaks the argument, and the numbers do not show it.
 
-    This holds only if all of the following are public: the set of parameters, the map with its
-    constants, M, and the model with its prior. A constant that was tuned on the confidential
-    records breaks the argument, and the numbers do not show it. If moreover no possible record has
-    :math:`m(b)\,b` above M, as with ``capped_map(M)``, then Δ over the set is at most M for *every*
-    database. If the prior also gives the set probability 1, one exact draw of the pseudo posterior
-    has ε = 2M; with oscillations as bounds, ε = M. With a prior that reaches beyond the set, the
-    loss may be unbounded over all parameters, and larger within the set by
-    :math:`-\log(1 - \delta)`, where both pseudo posteriors have at most δ outside.
-
-    The largest value over draws from the prior only estimates a supremum from below. Weights
-    computed from it depend on their own records alone, but guarantee no bound.
+    If moreover no possible record has :math:`m(b)\,b` above M, as with ``capped_map(M)``, then Δ
+    over the set is at most M for *every* database. If the prior also gives the set probability 1,
+    one exact draw of the pseudo posterior has ε = 2M; with oscillations as bounds, ε = M. The
+    chapter on the privacy audit says what a prior that reaches beyond the set costs. Weights
+    from the largest value over draws from the prior depend on their own records alone as well, but
+    guarantee no bound, because it only estimates a supremum from below.
 
     Examples
     --------
@@ -129,8 +113,7 @@ def mapped_weights(bounds, mapping, *, truncate_at=None):
             "mapping must be a function of the bounds, such as ppm.weights.capped_map(3.5); "
             f"got {shown(mapping)}"
         )
-    if truncate_at is not None:
-        truncate_at = check_number("truncate_at", truncate_at, above=0)
+    limit = np.inf if truncate_at is None else check_number("truncate_at", truncate_at, above=0)
     bounds = _check_bounds(bounds)
     weights, finite = np.zeros(bounds.size), np.isfinite(bounds)
     mapped = np.asarray(mapping(bounds[finite]), dtype=np.float64)
@@ -139,21 +122,14 @@ def mapped_weights(bounds, mapping, *, truncate_at=None):
     if np.any(np.diff(mapped[np.argsort(bounds[finite], kind="stable")]) > 0):
         raise ValueError("mapping must be decreasing: a larger bound never gets a larger weight")
     weights[finite] = mapped
-    return truncated(weights, bounds, truncate_at)
+    return truncated(weights, bounds, limit)
 
 
 def capped_map(limit):
     """Map m(z) = min(1, limit / z): the largest weight that keeps a weighted bound within a limit.
 
-    Parameters
-    ----------
-    limit : float
-        Largest weighted bound, above 0, in nats.
-
-    Returns
-    -------
-    callable
-        The map, for :func:`ppm.mapped_weights`. It removes no record.
+    It is made for :func:`ppm.mapped_weights`, and gives no finite bound weight 0. The limit, above
+    0, is in nats.
 
     Examples
     --------
@@ -175,22 +151,10 @@ def capped_map(limit):
 def scalar_weights(bounds, *, epsilon):
     r"""Exponential mechanism: the same weight :math:`\min(1, \epsilon / (2 \Delta))` everywhere.
 
-    Parameters
-    ----------
-    bounds : array_like, shape (records,)
-        As for :func:`ppm.record_weights`; the largest is Δ.
-    epsilon : float
-        Target ε of one release, 0 or more, in nats.
-
-    Returns
-    -------
-    numpy.ndarray, shape (records,)
-        One weight for all records: at most 1, and 0 if Δ is infinite.
-
-    Notes
-    -----
-    Savitsky, Williams and Hu (2022), section 3.1. The weighted posterior is wider than the one
-    that gave Δ, so the bound of the second fit can differ from ε / 2: compute it.
+    ``bounds`` as for :func:`ppm.record_weights`; the largest is Δ, and if it is infinite the weight
+    is 0. ``epsilon``, 0 or more, is the target of one release, in nats. The weighted posterior is
+    wider than the one that gave Δ, so the bound of the second fit can differ from ε / 2: compute
+    it (Savitsky, Williams and Hu, 2022, section 3.1).
 
     Examples
     --------
@@ -209,22 +173,9 @@ def count_weights(values, *, radius, relative=True, groups=None, scale=1.0, shif
     r"""Weights of Countweighted, :math:`c\,(1 - \mathrm{risk}_i) + g`, cut to [0, 1].
 
     The risk is not a bound but the share of comparable records outside a radius around record i's
-    value. These weights therefore do not aim at a small Δ.
+    value, :func:`ppm.risk.identification_risks` with these arguments. These weights therefore do
+    not aim at a small Δ. ``scale`` (c) and ``shift`` (g) as for :func:`ppm.record_weights`.
 
-    Parameters
-    ----------
-    values, radius, relative, groups
-        As for :func:`ppm.risk.identification_risks`.
-    scale, shift : float, default 1 and 0
-        The paper's c, above 0, and g.
-
-    Returns
-    -------
-    numpy.ndarray, shape (records,)
-        Weights in [0, 1].
-
-    Notes
-    -----
     The fourth synthesizer of Savitsky, Williams and Hu (2022), section 5, after Hu, Savitsky and
     Williams (2022). We assume that the risks, which are shares already, are not min-max scaled.
 
