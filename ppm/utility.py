@@ -1,6 +1,5 @@
 """Utility of synthetic data: re-sampled statistics, errors, and pMSE."""
 
-import warnings
 from typing import NamedTuple
 
 import numpy as np
@@ -16,18 +15,8 @@ __all__ = ["gini", "resample", "compare_distributions", "release_errors", "prope
 def gini(values, axis=-1):
     """Gini coefficient: half the mean absolute difference between two records, over the mean.
 
-    Parameters
-    ----------
-    values : array_like
-        Values with a mean above 0, such as incomes.
-    axis : int, default -1
-        The axis of the records.
-
-    Returns
-    -------
-    numpy.ndarray or float
-        0 where all values are equal. Below 1 if no value is negative; NaN where the mean is not
-        above 0.
+    The records lie along ``axis``. 0 where all values are equal, below 1 if no value is negative,
+    and NaN where the mean is not above 0.
 
     Examples
     --------
@@ -73,13 +62,9 @@ def resample(values, statistic, *, resamples=500, random_seed=None):
     Returns
     -------
     numpy.ndarray, shape (resamples,)
-        The statistic of every re-sample. For several releases, their Wasserstein barycentre:
-        increasing quantiles, each the average over the releases.
-
-    Notes
-    -----
-    Savitsky, Williams and Hu (2022), section 5, after Srivastava and others (2015). In one
-    dimension the average of the quantile functions is the barycentre exactly.
+        The statistic of every re-sample. For several releases, their Wasserstein barycentre
+        (Savitsky, Williams and Hu, 2022, section 5, after Srivastava and others, 2015): increasing
+        quantiles, each the average over the releases, which in one dimension is exact.
 
     Examples
     --------
@@ -88,31 +73,25 @@ def resample(values, statistic, *, resamples=500, random_seed=None):
     >>> means.shape, float(means.mean().round(1))
     ((100,), 3.2)
     """
-    from scipy.stats import DegenerateDataWarning, bootstrap
-
     compute = STATISTICS.get(statistic) if isinstance(statistic, str) else statistic
     if not callable(compute):
-        raise ValueError(
-            f"statistic must be a function or one of {', '.join(STATISTICS)}; "
-            f"got {shown(statistic)}"
-        )
+        raise ValueError(f"statistic must be a function or one of {', '.join(STATISTICS)}; "
+                         f"got {shown(statistic)}")
     resamples = check_count("resamples", resamples, at_least=2)
     values = as_numbers("values", values)
     large = values.ndim in (1, 2) and values.shape[-1] >= 2 and values.size
     if not large or not np.isfinite(values).all():
-        raise ValueError(
-            "values must be finite, of shape (records,) or (releases, records), with at least 2 "
-            f"records; got shape {values.shape}"
-        )
-    rng = generator(random_seed)
-    given = {"n_resamples": resamples, "batch": 64, "method": "percentile", "vectorized": True}
-    with warnings.catch_warnings():
-        # it concerns an interval that is not used
-        warnings.simplefilter("ignore", DegenerateDataWarning)
-        found = [
-            bootstrap((database,), compute, rng=rng, **given).bootstrap_distribution
-            for database in np.atleast_2d(values)
-        ]
+        raise ValueError("values must be finite, of shape (records,) or (releases, records), with "
+                         f"at least 2 records; got shape {values.shape}")
+    rng, size = generator(random_seed), values.shape[-1]
+    # a few re-samples at a time, which limits the memory
+    found = np.array([
+        np.concatenate([
+            compute(database[rng.integers(size, size=(min(64, resamples - done), size))], axis=-1)
+            for done in range(0, resamples, 64)
+        ])
+        for database in np.atleast_2d(values)
+    ])
     return found[0] if values.ndim == 1 else np.sort(found, axis=1).mean(axis=0)
 
 
@@ -140,8 +119,8 @@ def propensity_score(confidential, synthetic, *, known=None, rank_powers=None):
         have the same records in the same order.
     rank_powers : int, optional
         Instead of a single variable, use the powers up to this one of its rank in both databases
-        together. Ranks do not depend on the unit or on a logarithm, and no single extreme value
-        decides the score; but they hardly show differences in the far tails.
+        together, which depends on no unit and no single extreme value, but hardly shows
+        differences in the far tails.
 
     Returns
     -------
@@ -152,20 +131,14 @@ def propensity_score(confidential, synthetic, *, known=None, rank_powers=None):
 
     Notes
     -----
-    Snoke and others (2018). With N stacked records of which a share c is synthetic,
-
-    .. math::
-
-        \mathrm{pMSE} = \frac{1}{N} \sum_i (\hat p_i - c)^2, \qquad
-        \mathrm E_0 = \frac{(k - 1)(1 - c)^2 c}{N},
-
-    where :math:`k - 1` is the number of coefficients beside the intercept.
-
-    Known columns are equal in both databases and cannot distinguish them: only the other
-    coefficients count, as many as are linearly independent. Besides, two values of one record
-    differ less than two records do. With ``known``, :math:`\mathrm E_0` is therefore
-    :math:`1 - c` times the average of the (linearised) score over all exchanges of a record's two
-    values. Where the known columns explain the means of the variables, this is the formula above.
+    Snoke and others (2018). With N stacked records of which a share c is synthetic, and
+    :math:`k - 1` coefficients beside the intercept, the score is :math:`\sum_i (\hat p_i - c)^2 / N`
+    and its null expectation :math:`(k - 1)(1 - c)^2 c / N`. Known columns are equal in both
+    databases and cannot distinguish them: only the other coefficients count, as many as are
+    linearly independent. Besides, two values of one record differ less than two records do. With
+    ``known``, the expectation is therefore :math:`1 - c` times the average of the (linearised) score
+    over all exchanges of a record's two values, which is the same where the known columns explain
+    the means of the variables.
 
     The ratio is about 1 if the synthetic records are drawn from the empirical distribution of the
     confidential ones. For two independent samples of one population it is 1 / (1 - c), 2 at equal
@@ -185,10 +158,8 @@ def propensity_score(confidential, synthetic, *, known=None, rank_powers=None):
     confidential = _columns("confidential", confidential)
     synthetic = _columns("synthetic", synthetic)
     if confidential.shape[1] != synthetic.shape[1]:
-        raise ValueError(
-            "confidential and synthetic must have the same variables; got "
-            f"{confidential.shape[1]} and {synthetic.shape[1]} columns"
-        )
+        raise ValueError("confidential and synthetic must have the same variables; got "
+                         f"{confidential.shape[1]} and {synthetic.shape[1]} columns")
     sizes = len(confidential), len(synthetic)
     total, share = sum(sizes), sizes[1] / sum(sizes)
     variables = _standardised(np.concatenate([confidential, synthetic]))
@@ -196,10 +167,8 @@ def propensity_score(confidential, synthetic, *, known=None, rank_powers=None):
     if known is not None:
         known = _columns("known", known)
         if not sizes[0] == sizes[1] == len(known):
-            raise ValueError(
-                "known must have one row for every record of both databases; got "
-                f"{len(known)}, {sizes[0]} and {sizes[1]} rows"
-            )
+            raise ValueError("known must have one row for every record of both databases; got "
+                             f"{len(known)}, {sizes[0]} and {sizes[1]} rows")
         known = _standardised(np.concatenate([known, known]))
         fixed = np.column_stack([fixed, known])
         crossed = (variables[:, :, None] * known[:, None, :]).reshape(total, -1)
@@ -219,12 +188,12 @@ def propensity_score(confidential, synthetic, *, known=None, rank_powers=None):
 
 
 def _rank_powers(confidential, synthetic, powers):
-    """Powers of the ranks in both databases together, which lie between -1 and 1."""
     from scipy.stats import rankdata
 
     powers = np.arange(1, check_count("rank_powers", powers) + 1)
     confidential = as_list("confidential", confidential)
     ranks = rankdata(np.r_[confidential, as_list("synthetic", synthetic)])
+    # between -1 and 1
     columns = ((2.0 * ranks - 1.0) / ranks.size - 1.0)[:, None] ** powers
     return np.split(columns, [confidential.size])
 
@@ -234,9 +203,8 @@ def _columns(name, values):
     if values.ndim == 1:
         values = values[:, None]
     if values.ndim != 2 or len(values) < 2 or not np.isfinite(values).all():
-        raise ValueError(
-            f"{name} must be finite numbers with at least 2 rows; got shape {values.shape}"
-        )
+        raise ValueError(f"{name} must be finite numbers with at least 2 rows; got shape "
+                         f"{values.shape}")
     return values
 
 
@@ -281,16 +249,9 @@ def _logistic_fit(design, outcome, *, iterations=50):
 def release_errors(confidential, releases, *, groups=None, smallest=50):
     """Errors of every release's statistics relative to those of the data, in per cent.
 
-    Parameters
-    ----------
-    confidential : array_like, shape (records,)
-        Confidential values, such as incomes in dollars.
-    releases : array_like, shape (releases, records)
-        Synthetic values of the same records.
-    groups : pandas.DataFrame or dict of str to array_like, optional
-        Public variables by name, each of shape (records,); each of their values is a group.
-    smallest : int, default 50
-        Groups of fewer records are left out: their means are too noisy in any release.
+    ``releases`` has shape (releases, records), with the records of ``confidential``. ``groups``, a
+    DataFrame or dict, holds public variables by name; each of their values is a group. Groups of
+    fewer than ``smallest`` records are left out, because their means are too noisy in any release.
 
     Returns
     -------
@@ -322,9 +283,8 @@ def release_errors(confidential, releases, *, groups=None, smallest=50):
     for variable, codes in ({} if groups is None else groups).items():
         codes = pd.Series(np.asarray(codes))
         if codes.size != confidential.size:
-            raise ValueError(
-                f"groups: {variable} must have one value for each of {confidential.size} records"
-            )
+            raise ValueError(f"groups: {variable} must have one value for each of "
+                             f"{confidential.size} records")
         members = [rows for rows in codes.groupby(codes).indices.values() if rows.size >= smallest]
         if not members:
             raise ValueError(f"groups: no group of {variable} has {smallest} records")
@@ -336,18 +296,10 @@ def release_errors(confidential, releases, *, groups=None, smallest=50):
 def compare_distributions(reference, distributions):
     """How far distributions of a statistic lie from a reference, such as the confidential data's.
 
-    Parameters
-    ----------
-    reference : array_like
-        Re-sampled statistic of the reference, with a median other than 0.
-    distributions : dict of str to array_like
-        The same statistic of each synthesizer, by label.
-
-    Returns
-    -------
-    pandas.DataFrame, one row per label
-        ``median``; ``shift (%)`` of the median, in per cent of the reference's median;
-        ``distance (%)``, the Wasserstein distance between the two, in per cent of the same.
+    ``reference`` holds a re-sampled statistic with a median other than 0, ``distributions`` the
+    same statistic of each synthesizer by label. The table has a row per label: the ``median``; its
+    ``shift (%)``, in per cent of the reference's median; and ``distance (%)``, the Wasserstein
+    distance between the two, in per cent of the same.
 
     Examples
     --------
