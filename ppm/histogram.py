@@ -69,28 +69,22 @@ def histogram_release(
     ε-differentially private, for every database (Ghosh, Roughgarden and Sundararajan, 2012).
     Replacing a value moves two counts, and costs 2ε.
 
-    **Several releases cost nothing more.** All that follows the noise is post-processing, so m
-    databases cost as much as one. Draws from a posterior have no such advantage: each reads the
-    records anew, and their ε add up.
+    All that follows the noise is post-processing, so m databases cost as much as one: the counts of
+    a group are replaced by the nearest ones in least squares that are not negative and add up to
+    the group's public number of records. Every record draws a bin in these proportions, and a value
+    within it uniformly.
 
-    After the noise, the counts of a group are replaced by the nearest ones in least squares that
-    are not negative and add up to the group's public number of records. Every record draws a bin
-    in these proportions, and a value within it uniformly. Setting negative counts to 0 instead
-    would keep all positive noise, and with many nearly empty bins most of the shares would be
-    noise.
+    The standard deviation of the noise is about :math:`\sqrt{2} / \epsilon`, whatever the count.
+    In a group with fewer records than bins, or than a few times :math:`1 / \epsilon`, released
+    values are mostly noise, which all releases share. Fewer bins or larger groups help, but few
+    bins misplace percentiles at any ε; choose them without looking at the values.
 
-    **Small groups.** The standard deviation of the noise is about :math:`\sqrt{2} / \epsilon`,
-    whatever the count. In a group with fewer records than bins, or than a few times :math:`1 /
-    \epsilon`, released values are mostly noise, from anywhere between the limits, and averaging
-    releases does not remove it, because they share it. Fewer bins or larger groups help; choose
-    them without looking at the values. Few bins misplace percentiles at any ε.
-
-    **Noise.** Laplace noise in floating-point numbers can reveal the value in its last digits
-    (Mironov, 2012); here counts and noise are whole numbers. By default NumPy draws the noise from
-    ``random_seed``, so that a study can be repeated; its generator is not made for secrets, and
-    anyone who knows the seed can subtract the noise. With ``secure_noise`` OpenDP draws it by an
-    exact algorithm from the operating system's randomness, without a seed. The OpenDP functions
-    used belong to its feature ``contrib``: not all of their proofs have been reviewed.
+    Counts and noise are whole numbers, because Laplace noise in floating-point numbers can reveal
+    the value in its last digits (Mironov, 2012). By default NumPy draws the noise from
+    ``random_seed``, so that a study can be repeated; anyone who knows the seed can subtract it, and
+    NumPy's generator is not made for secrets. With ``secure_noise`` OpenDP draws it by an exact
+    algorithm from the operating system's randomness. The OpenDP functions used belong to its
+    feature ``contrib``: not all of their proofs have been reviewed.
 
     Examples
     --------
@@ -106,9 +100,8 @@ def histogram_release(
     """
     values, ends = as_list("values", values), as_list("limits", limits)
     if ends.size != 2 or not ends[0] < ends[1]:
-        raise ValueError(
-            f"limits must be two finite numbers, the first below the second; got {shown(limits)}"
-        )
+        raise ValueError("limits must be two finite numbers, the first below the second; got "
+                         f"{shown(limits)}")
     bins = check_count("bins", bins)
     epsilon = check_number("epsilon", epsilon, at_least=_LEAST_EPSILON, at_most=_MOST_EPSILON)
     releases = check_count("releases", releases)
@@ -137,8 +130,7 @@ def histogram_release(
 
 def seeded_noise(size, epsilon, rng):
     """Discrete Laplace noise: the difference of two geometric variables."""
-    first, second = rng.geometric(-np.expm1(-epsilon), (2, size))
-    return first - second
+    return np.subtract(*rng.geometric(-np.expm1(-epsilon), (2, size)))
 
 
 def secure_counts(cells, size, epsilon):
