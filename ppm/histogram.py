@@ -55,7 +55,7 @@ def histogram_release(
     Returns
     -------
     HistogramRelease
-        A tuple: ``synthetic``, shape (releases, records), each value from its record's own group;
+        ``synthetic``, shape (releases, records), each value from its record's own group;
         ``noisy_counts``, shape (groups, bins), groups in the order in which they first occur, which
         may be negative and may be published as well; ``edges`` of the bins; and ``guarantee``, ε
         for all of this together, with what it does not cover.

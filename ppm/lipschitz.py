@@ -42,7 +42,8 @@ def record_bounds(log_lik, weights=None):
     r"""Lipschitz bound of each record: the maximum over draws of α_i \|log p(x_i | θ_s)\|.
 
     Without weights these are the :math:`f_i` of step 1c, with weights the
-    :math:`\Delta_{\alpha,x_i}` of step 2b (Savitsky, Williams and Hu, 2022, section 3).
+    :math:`\Delta_{\alpha,x_i}` of step 2b (Savitsky, Williams and Hu, 2022, section 3), in nats:
+    ``inf`` for a record that some draw makes impossible, 0 if its weight is 0.
 
     Parameters
     ----------
@@ -52,11 +53,6 @@ def record_bounds(log_lik, weights=None):
         read once, in blocks along its chunks.
     weights : array_like (records,), optional
         Weights α, 0 or more; 1 by default.
-
-    Returns
-    -------
-    numpy.ndarray (records,)
-        Bounds in nats; ``inf`` for a record that some draw makes impossible, 0 if its weight is 0.
 
     Examples
     --------
@@ -216,10 +212,10 @@ class Reading:
     @cached_property
     def oscillations(self):
         """What :func:`record_oscillations` returns."""
-        infinite = np.isinf(self.lowest) | np.isinf(self.highest)
         with np.errstate(over="ignore", invalid="ignore"):
-            spread = np.where(infinite, np.inf, self.highest - self.lowest)
-        return weighted(spread, self.weights)
+            spread = self.highest - self.lowest
+        # no difference of infinities is a number
+        return weighted(np.where(np.isnan(spread), np.inf, spread), self.weights)
 
 
 def read_once(log_lik, weights=None, *, censor=None, by_draw=True):
@@ -292,16 +288,14 @@ def blocks_of(log_lik, name="log_lik"):
         room, step = room // together, together * chunks[d]
         edges[d] = [slice(a, min(a + step, sizes[d])) for a in range(0, sizes[d], step)]
 
-    def read():
-        for corner in itertools.product(*(edges[d] for d in dims)):
-            if isinstance(source, np.ndarray):
-                yield *corner, source[corner]
-            else:
-                # loaded before it is transposed: a transposed store is read value by value
-                block = source.isel(dict(zip(dims, corner, strict=True))).load()
-                yield *corner, block.transpose(*dims).values
+    def block(corner):
+        if isinstance(source, np.ndarray):
+            return source[corner]
+        # loaded before it is transposed: a transposed store is read value by value
+        return source.isel(dict(zip(dims, corner, strict=True))).load().transpose(*dims).values
 
-    return sizes, read()
+    corners = itertools.product(*(edges[d] for d in dims))
+    return sizes, ((*corner, block(corner)) for corner in corners)
 
 
 def weighted(values, weights):

@@ -37,26 +37,21 @@ def bounded_range_epsilon(width, releases=1, *, delta=0.0):
     Parameters
     ----------
     width : float
-        Width W, 0 or more, in nats; ``inf`` gives ``inf``. If a neighbour replaces a record instead
-        of leaving it out, give 2W.
+        Width W, 0 or more, in nats. If a neighbour replaces a record instead of leaving it out,
+        give 2W.
     releases : int, default 1
         Releases m, 1 or more, each from its own independent and exact draw of the same posterior.
     delta : float, default 0
         The δ of (ε, δ)-differential privacy, 0 or more and below 1.
 
-    Returns
-    -------
-    float
-        ε in nats: mW if ``delta`` is 0, and otherwise the smaller of mW and
-        :math:`\rho + 2\sqrt{\rho \log(1/\delta)}` with :math:`\rho = m W^2 / 8`. A numerical
-        accountant finds a somewhat lower one.
-
     Notes
     -----
-    Censoring is due to Hu, Williams and Savitsky (2022, arXiv:2205.05003). Beyond Savitsky,
-    Williams and Hu (2022), a loss of bounded range W (Dong, Durfee and Rogers, 2020) is
-    W²/8-zero-concentrated (Cesar and Rogers, 2021), which adds up to ρ and gives the ε above (Bun
-    and Steinke, 2016).
+    In nats, ε is mW if δ = 0, and otherwise the smaller of mW and
+    :math:`\rho + 2\sqrt{\rho \log(1/\delta)}` with :math:`\rho = m W^2 / 8`; a numerical accountant
+    finds a somewhat lower one. Censoring is due to Hu, Williams and Savitsky (2022,
+    arXiv:2205.05003). Beyond Savitsky, Williams and Hu (2022), a loss of bounded range W (Dong,
+    Durfee and Rogers, 2020) is W²/8-zero-concentrated (Cesar and Rogers, 2021), which adds up to ρ
+    and gives this ε (Bun and Steinke, 2016).
 
     Examples
     --------
@@ -78,7 +73,7 @@ def bounded_range_epsilon(width, releases=1, *, delta=0.0):
 
 
 class Exceedance(NamedTuple):
-    """Share of databases whose loss exceeds ε, and its interval."""
+    """Share of databases whose loss exceeds ε, its interval, and the two numbers of databases."""
 
     estimate: float
     low: float
@@ -105,13 +100,7 @@ def exceedance(losses, epsilon, *, confidence=0.95):
     epsilon : float or array_like, shape (replicates,)
         One ε of a single release, or each database's own; 0 or more, in nats.
     confidence : float, default 0.95
-        Coverage of the interval, between 0 and 1.
-
-    Returns
-    -------
-    Exceedance
-        A tuple: ``estimate``, the share of losses above ε; ``low`` and ``high``, its
-        Clopper-Pearson interval; ``exceeded`` and ``databases``, the two numbers.
+        Coverage of the Clopper-Pearson interval from ``low`` to ``high``, between 0 and 1.
 
     Examples
     --------

@@ -25,11 +25,6 @@ def identification_risks(values, *, radius, relative=True, groups=None):
         What an intruder knows of every record. Only records that agree in all columns are
         comparable; without it all records are.
 
-    Returns
-    -------
-    numpy.ndarray, shape (records,)
-        Risks in [0, 1]. A record that is not comparable with any other has risk 1.
-
     Notes
     -----
     The marginal identification risk of Hu, Savitsky and Williams (2022), which Savitsky, Williams

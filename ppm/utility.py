@@ -47,6 +47,10 @@ STATISTICS = {
 def resample(values, statistic, *, resamples=500, random_seed=None):
     """Distribution of a statistic over re-samples of the records, with replacement.
 
+    For several releases, the result is their Wasserstein barycentre (Savitsky, Williams and Hu,
+    2022, section 5, after Srivastava and others, 2015): increasing quantiles, each the average over
+    the releases, which in one dimension is exact.
+
     Parameters
     ----------
     values : array_like, shape (records,) or (releases, records)
@@ -58,13 +62,6 @@ def resample(values, statistic, *, resamples=500, random_seed=None):
         Number of re-samples of each database, 2 or more.
     random_seed : int, SeedSequence or Generator, optional
         Source of randomness.
-
-    Returns
-    -------
-    numpy.ndarray, shape (resamples,)
-        The statistic of every re-sample. For several releases, their Wasserstein barycentre
-        (Savitsky, Williams and Hu, 2022, section 5, after Srivastava and others, 2015): increasing
-        quantiles, each the average over the releases, which in one dimension is exact.
 
     Examples
     --------
@@ -122,23 +119,17 @@ def propensity_score(confidential, synthetic, *, known=None, rank_powers=None):
         together, which depends on no unit and no single extreme value, but hardly shows
         differences in the far tails.
 
-    Returns
-    -------
-    PropensityScore
-        A tuple: ``ratio`` of the score to its null expectation, NaN if no coefficient can
-        distinguish the two databases; ``score``, the pMSE, from 0 if they cannot be distinguished
-        to c(1 - c) if every record can; and ``null``, that expectation.
-
     Notes
     -----
-    Snoke and others (2018). With N stacked records of which a share c is synthetic, and
-    :math:`k - 1` coefficients beside the intercept, the score is :math:`\sum_i (\hat p_i - c)^2 / N`
-    and its null expectation :math:`(k - 1)(1 - c)^2 c / N`. Known columns are equal in both
-    databases and cannot distinguish them: only the other coefficients count, as many as are
+    After Snoke and others (2018). With N stacked records of which a share c is synthetic, the pMSE
+    or ``score`` is :math:`\sum_i (\hat p_i - c)^2 / N`: from 0 if the databases cannot be
+    distinguished to c(1 - c) if every record can. With :math:`k - 1` coefficients beside the
+    intercept, its expectation ``null`` is :math:`(k - 1)(1 - c)^2 c / N`. Known columns are equal
+    in both databases and cannot distinguish them: only the other coefficients count, as many as are
     linearly independent. Besides, two values of one record differ less than two records do. With
-    ``known``, the expectation is therefore :math:`1 - c` times the average of the (linearised) score
-    over all exchanges of a record's two values, which is the same where the known columns explain
-    the means of the variables.
+    ``known``, ``null`` is therefore :math:`1 - c` times the average of the (linearised) score over
+    all exchanges of a record's two values, which is the same where the known columns explain the
+    means of the variables. ``ratio`` is NaN if no coefficient can distinguish the two databases.
 
     The ratio is about 1 if the synthetic records are drawn from the empirical distribution of the
     confidential ones. For two independent samples of one population it is 1 / (1 - c), 2 at equal
@@ -221,29 +212,26 @@ def _orthonormal(columns):
     return columns @ (directions[:, used] / np.sqrt(sizes[used]))
 
 
-def _logistic_fit(design, outcome, *, iterations=50):
-    """Fitted probabilities of a logistic regression, by Newton steps that never fit worse."""
+def _logistic_fit(design, outcome):
+    """Fitted probabilities of a logistic regression, also if records are separated perfectly."""
+    from scipy.optimize import minimize
 
-    def log_likelihood(values):
+    def loss(values):
         predictor = design @ values
-        return float(np.sum(outcome * predictor - np.logaddexp(0.0, predictor)))
+        return np.mean(np.logaddexp(0.0, predictor) - outcome * predictor)
 
-    coefficients = np.zeros(design.shape[1])
-    reached = log_likelihood(coefficients)
-    for _ in range(iterations):
-        fitted = expit(design @ coefficients)
-        curvature = (design * (fitted * (1.0 - fitted))[:, None]).T @ design
-        # if records are separated perfectly, the curvature vanishes
-        curvature[np.diag_indices_from(curvature)] += 1e-9 * outcome.size
-        step = np.linalg.solve(curvature, design.T @ (outcome - fitted))
-        while (moved := log_likelihood(coefficients + step)) < reached:
-            if np.abs(step).max() <= 1e-9:
-                return fitted
-            step /= 2.0
-        gain, reached, coefficients = moved - reached, moved, coefficients + step
-        if gain <= 1e-9 * abs(reached):
-            break
-    return expit(design @ coefficients)
+    def slope(values):
+        return design.T @ (expit(design @ values) - outcome) / outcome.size
+
+    def curvature(values):
+        fitted = expit(design @ values)
+        return (design * (fitted * (1.0 - fitted))[:, None]).T @ design / outcome.size
+
+    found = minimize(
+        loss, np.zeros(design.shape[1]), jac=slope, hess=curvature, method="trust-exact",
+        options={"gtol": 1e-9, "maxiter": 100},
+    )
+    return expit(design @ found.x)
 
 
 def release_errors(confidential, releases, *, groups=None, smallest=50):
@@ -253,13 +241,10 @@ def release_errors(confidential, releases, *, groups=None, smallest=50):
     DataFrame or dict, holds public variables by name; each of their values is a group. Groups of
     fewer than ``smallest`` records are left out, because their means are too noisy in any release.
 
-    Returns
-    -------
-    pandas.DataFrame, one row per release
-        Errors of the mean, the median, the 90th and the 10th percentile and the Gini coefficient,
-        positive where the release is larger; then for each variable, as ``means by variable``,
-        the largest absolute error of a group's mean. NaN where the statistic of the data is 0 or
-        undefined.
+    Each row of the table holds a release's errors of the mean, the median, the 90th and the 10th
+    percentile and the Gini coefficient, positive where the release is larger; then for each
+    variable, as ``means by variable``, the largest absolute error of a group's mean. NaN where the
+    statistic of the data is 0 or undefined.
 
     Examples
     --------

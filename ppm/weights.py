@@ -20,20 +20,14 @@ def record_weights(bounds, *, scale=1.0, shift=0.0, truncate_at=None):
     Parameters
     ----------
     bounds : array_like, shape (records,)
-        Bounds :math:`f_i` under the *unweighted* posterior, in nats: what
-        :func:`ppm.record_bounds` returns.
-    scale : float, default 1
-        The paper's c, above 0: below 1 it compresses the weights.
-    shift : float, default 0
-        The paper's g: below 0 it lowers all weights, and sets more of them to 0.
+        Bounds :math:`f_i` under the *unweighted* posterior, in nats, from
+        :func:`ppm.record_bounds`. A record with an infinite bound gets weight 0 and is left out of
+        the scaling; where all bounds are equal, :math:`\tilde f_i = 0` for all.
+    scale, shift : float
+        The paper's c, above 0, and g: a c below 1 compresses the weights; a g below 0 lowers all of
+        them, and sets more of them to 0.
     truncate_at : float, optional
         The paper's M, above 0, in nats: a record with :math:`\alpha_i f_i > M` gets weight 0.
-
-    Returns
-    -------
-    numpy.ndarray, shape (records,)
-        Weights in [0, 1]. A record with an infinite bound gets 0 and is left out of the scaling;
-        where all bounds are equal, :math:`\tilde f_i = 0` for all.
 
     Examples
     --------
