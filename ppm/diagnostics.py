@@ -8,13 +8,11 @@ from ppm.lipschitz import read_once
 
 __all__ = ["bound_diagnostics", "BoundDiagnostics", "ChainsDisagreeError"]
 
-# above this, chains disagree
-R_HAT_LIMIT = 1.05
+# chains disagree above this R-hat, which fewer draws per chain do not have
+R_HAT_LIMIT, _FEWEST_DRAWS = 1.05, 8
 # A larger share of divergent draws withholds a bound; fewer are only printed. The limit is ours,
 # and any divergence is a reason to look again
-DIVERGENT_LIMIT = 0.1
-# R-hat of fewer draws per chain is meaningless
-_FEWEST_DRAWS = 8
+_DIVERGENT_LIMIT = 0.1
 # the average range of ten independent normal values, in standard deviations
 _RANGE_OF_TEN = 3.078
 
@@ -24,11 +22,9 @@ class ChainsDisagreeError(RuntimeError):
 
     Examples
     --------
-    Four draws per chain are too few to compare two chains.
-
     >>> import numpy as np, ppm
     >>> model = ppm.FiniteMixture(np.arange(6.0), np.ones((6, 1)), components=2, warmup=5)
-    >>> result = ppm.PseudoPosteriorMechanism(model).run(draws=4, random_seed=1)
+    >>> result = ppm.PseudoPosteriorMechanism(model).run(draws=4, random_seed=1)  # too few
     >>> try:
     ...     result.local_bound
     ... except ppm.ChainsDisagreeError:
@@ -43,17 +39,14 @@ class BoundDiagnostics:
 
     Two quantities are compared: the largest weighted \\|log-likelihood\\| of each draw, whose
     maximum is Δ, and the weighted log-likelihood of the whole database. **Only the first decides**
-    whether a bound is withheld, except for censored terms. Where only the second has a high R-hat,
-    the chains agree on Δ and not on the rest of the posterior: a longer run may find other
-    parameters, and with them another Δ.
+    whether a bound is withheld, except for censored terms. If only the second has a high R-hat, a
+    longer run may find other parameters, and with them another Δ.
 
     Attributes
     ----------
-    r_hat, effective_draws : float
-        Rank-normalised split R-hat, and effective sample size (bulk), of the first quantity. NaN if
+    r_hat, effective_draws, r_hat_log_likelihood, effective_draws_log_likelihood : float
+        Rank-normalised split R-hat, and effective sample size (bulk), of both quantities. NaN if
         undefined, for example for a constant quantity.
-    r_hat_log_likelihood, effective_draws_log_likelihood : float
-        The same for the second.
     by_chain : tuple of float
         The local bound that each chain alone would have given, in nats.
     spread : tuple of float
@@ -63,9 +56,9 @@ class BoundDiagnostics:
     divergences : int or None
         Divergent transitions of a Hamiltonian sampler.
     r_hat_faults, faults_besides_r_hat : tuple of str
-        Why the bound is withheld. The first: R-hat of the deciding quantity above 1.05 or
-        undefined. The others: an infinite log-likelihood, a chain that stood still for half of its
-        draws, more than a tenth of the draws divergent.
+        Why the bound is withheld, each with a remedy. The first: R-hat of the deciding quantity
+        above 1.05 or undefined. The others: an infinite log-likelihood, a chain that stood still
+        for half of its draws, more than a tenth of the draws divergent.
     """
 
     r_hat: float
@@ -81,7 +74,7 @@ class BoundDiagnostics:
 
     @property
     def faults(self):
-        """Why the bound is withheld, each with a remedy: a tuple of str."""
+        """All reasons why the bound is withheld."""
         return self.r_hat_faults + self.faults_besides_r_hat
 
     @property
@@ -93,19 +86,19 @@ class BoundDiagnostics:
     def error(self):
         """Monte Carlo standard error of the bound, from its range over tenths of the draws.
 
-        If the tail is like that of a normal or exponential distribution, the scatter of a maximum
-        hardly depends on the number of draws, so tenths of the draws show it.
+        The scatter of a maximum hardly depends on the number of draws if the tail is like that of a
+        normal or exponential distribution, so tenths of the draws show it.
         """
         return (self.spread[1] - self.spread[0]) / _RANGE_OF_TEN
 
     def __str__(self):
         """R-hat of both quantities, effective draws, spread and divergences."""
-        told = (
+        diverged = f"\n{self.divergences} divergent transitions" if self.divergences else ""
+        return (
             f"R-hat {self.r_hat:.3f}, of the log-likelihood {self.r_hat_log_likelihood:.3f}, "
             f"effective draws {self.effective_draws:.0f}\na tenth of the draws gave "
-            f"{self.spread[0]:.3f} to {self.spread[1]:.3f}"
+            f"{self.spread[0]:.3f} to {self.spread[1]:.3f}{diverged}"
         )
-        return told + (f"\n{self.divergences} divergent transitions" if self.divergences else "")
 
 
 def bound_diagnostics(log_lik, weights, *, sample_stats=None, total_decides=False):
@@ -113,18 +106,12 @@ def bound_diagnostics(log_lik, weights, *, sample_stats=None, total_decides=Fals
 
     Parameters
     ----------
-    log_lik : xarray.DataArray (chain, draw, record)
-        As for :func:`ppm.record_bounds`.
-    weights : array_like (records,)
-        Weights α.
+    log_lik, weights
+        As for :func:`ppm.record_bounds`; dimensions chain, draw and record.
     sample_stats : xarray.DataTree or xarray.Dataset, optional
         Of the same fit; its ``diverging`` is counted.
     total_decides : bool, default False
         Whether R-hat of the weighted log-likelihood decides too.
-
-    Returns
-    -------
-    BoundDiagnostics
 
     Examples
     --------
@@ -139,29 +126,28 @@ def bound_diagnostics(log_lik, weights, *, sample_stats=None, total_decides=Fals
     if reading.largest.ndim != 2:
         raise ValueError("log_lik must be an xarray.DataArray with the dimensions chain, draw and "
                          f"record; got {reading.largest.ndim + 1} dimensions")
-    return compare_chains(
-        reading.largest, reading.total, weights=reading.weights, sample_stats=sample_stats,
-        total_decides=total_decides,
-    )
+    return compare_chains(reading.largest, reading.total, weights, sample_stats, total_decides)
 
 
-def compare_chains(largest, total, *, weights, sample_stats=None, total_decides=False):
+def compare_chains(largest, total, weights, sample_stats=None, total_decides=False):
     """As :func:`bound_diagnostics`, from both quantities as arrays (chain, draw)."""
     tenths = [part.max() for part in np.array_split(largest.ravel(), min(10, largest.size))]
-    diverging = None
-    if sample_stats is not None and "diverging" in sample_stats:
-        diverging = int(sample_stats["diverging"].sum())
+    counted = sample_stats is not None and "diverging" in sample_stats
+    diverging = int(sample_stats["diverging"].sum()) if counted else None
     first, second = r_hat(largest), r_hat(total)
     decisive = first
     if np.isnan(first) and largest.min() == largest.max():
         decisive = second  # the bound is the same in all draws, as it may be under limits
     elif total_decides:
         decisive = float(np.maximum(first, second))  # carries NaN along
+    both = np.stack([largest, total], axis=-1)
     above, besides = [], []
     if not np.isfinite(largest).all():
         besides.append("a log-likelihood is infinite (correct the model, or give an impossible "
                        "record weight 0)")
-    elif not _moved(largest, total):
+    elif largest.shape[1] >= _FEWEST_DRAWS and np.any(
+        [(half == half[:, :1]).all(axis=(1, 2)) for half in _halves(both)]
+    ):
         besides.append("a chain stood still for half of its draws or more (run a longer warm-up, "
                        "or give the model other starting values or a likelihood that depends on "
                        "its parameters)")
@@ -170,9 +156,9 @@ def compare_chains(largest, total, *, weights, sample_stats=None, total_decides=
     elif decisive > R_HAT_LIMIT:
         above.append(f"R-hat is {decisive:.3f}, above {R_HAT_LIMIT} (run more draws or a longer "
                      "warm-up)")
-    if diverging and diverging > DIVERGENT_LIMIT * largest.size:
+    if diverging and diverging > _DIVERGENT_LIMIT * largest.size:
         besides.append(f"{diverging} of {largest.size} draws diverged, more than "
-                       f"{DIVERGENT_LIMIT:.0%} (raise target_accept, or reparametrise the model)")
+                       f"{_DIVERGENT_LIMIT:.0%} (raise target_accept, or reparametrise the model)")
     if not np.any(weights):
         above, besides = [], []  # the bound is 0, whatever the chains do
     return BoundDiagnostics(
@@ -183,38 +169,27 @@ def compare_chains(largest, total, *, weights, sample_stats=None, total_decides=
 
 
 def r_hat(values):
-    """Rank-normalised split R-hat of an array (chain, draw), by ArviZ; or NaN if undefined.
-
-    A single chain is cut in two halves.
-    """
-    chains = np.concatenate(_halves(values)) if len(values) == 1 else values
-    return _by_arviz("rhat", values, chains)
+    """Rank-normalised split R-hat of an array (chain, draw), by ArviZ; or NaN if undefined."""
+    return _by_arviz("rhat", values)
 
 
 def effective_draws(values):
     """Effective sample size (bulk) of an array (chain, draw), by ArviZ; or NaN if undefined."""
-    return _by_arviz("ess", values, values)
+    return _by_arviz("ess", values)
 
 
-def _by_arviz(name, values, chains):
+def _by_arviz(name, values):
     if values.shape[1] < _FEWEST_DRAWS or not np.isfinite(values).all() or np.ptp(values) == 0:
         return np.nan
     from arviz_stats.base import array_stats
 
+    if name == "rhat" and len(values) == 1:  # ArviZ compares chains only
+        values = np.concatenate(_halves(values))
     # chains that stand still have no variance within: R-hat is inf
     with np.errstate(divide="ignore", invalid="ignore"):
-        return float(getattr(array_stats, name)(chains, chain_axis=0, draw_axis=1))
-
-
-def _moved(*quantities):
-    """Whether some quantity changes in each half of every chain; True if draws are too few."""
-    halves = zip(*map(_halves, quantities), strict=True)
-    return quantities[0].shape[1] < _FEWEST_DRAWS or all(
-        np.any([(part != part[:, :1]).any(axis=1) for part in parts], axis=0).all()
-        for parts in halves
-    )
+        return float(getattr(array_stats, name)(values, chain_axis=0, draw_axis=1))
 
 
 def _halves(values):
     half = values.shape[1] // 2
-    return values[:, :half], values[:, -half:]
+    return [values[:, :half], values[:, -half:]]
