@@ -10,14 +10,12 @@ from ppm.diagnostics import ChainsDisagreeError
 
 __all__ = ["belief_limits", "detection_limit", "release_statement", "Guarantee"]
 
-_NEIGHBOUR = (
-    "the same table, with the same public number of rows and the same public columns, in which "
-    "the confidential value of one record is not used"
-)
+_NEIGHBOUR = ("the same table, with the same public number of rows and the same public columns, in "
+              "which the confidential value of one record is not used")
+_CHOICES = "choices made by looking at the records"
 _ALWAYS = (
     "the number of records, and values that are released unchanged",
-    "answers that imputation or top-coding spread to other records: a record's value is that in "
-    "the edited table",
+    "what imputation or top-coding carried from one record to others: a value is the edited one",
 )
 _SEED = "anyone who knows or guesses the seed"
 
@@ -26,19 +24,9 @@ _SEED = "anyone who knows or guesses the seed"
 class Guarantee:
     """What one release promises, to whom, and what ε does not cover.
 
-    Attributes
-    ----------
-    kind : {'strict', 'local'}
-        Strict: ε follows from public constants alone, holds for every database and may be
-        published. Local: ε was computed from the records, describes them, and stays inside.
-    epsilon : float
-        ε in nats.
-    not_covered : tuple of str
-        What ε does not cover.
-    covered : str
-        What ε covers.
-    neighbour : str
-        What a neighbour is.
+    An ``epsilon`` of the ``kind`` 'strict' follows from public constants alone, holds for every
+    database and may be published. A 'local' one was computed from the records, describes them, and
+    is confidential. What ε covers, what it does not, and what a neighbour is, is said in words.
 
     Examples
     --------
@@ -71,42 +59,38 @@ class Guarantee:
 
 
 def guarantee_of(result, strict_epsilon=None):
-    """Guarantee of one release of a `MechanismResult`.
-
-    ``strict_epsilon`` is an ε for every database, asserted by the caller.
-    """
-    if strict_epsilon is None and not result.strict:
-        weights = "what one record changes through the weights of others"
-        return Guarantee("local", result.epsilon(), (
-            *([] if result.chains_agree else ["what the chains have not found: they disagree"]),
-            "every other database: ε was computed from these records and finitely many draws",
-            f"{weights}, unless no weight reacts" if result.censor is None else
-            f"{weights}: nobody has asserted that none reacts (independent_weights=True), and "
-            "without that the width of the limits is no bound",
-            "choices made by looking at the records", *_ALWAYS,
-        ))
-    chains, free = result.diagnostics is not None, result.allow_disagreement
-    not_covered = {
-        "rounding: draws are exact and independent up to floating-point arithmetic": not chains,
-        "the error of Markov chains: ε holds for exact, independent draws of the parameters, and "
-        "theirs are neither, whether or not the chains agree": chains,
-        f"{_SEED}, or predicts the random numbers, whose generators are not made for secrets, and "
-        "can subtract the noise: for an actual release give no seed": True,
-        "choices made by looking at the records: model, prior, any limits and any rule for weights "
-        "must be fixed without them": True,
-        **dict.fromkeys(_ALWAYS, True),
+    """Guarantee of one release of a `MechanismResult`; arguments as for the statement."""
+    strict = result.strict or strict_epsilon is not None
+    chains, ungated = strict and result.diagnostics is not None, result.allow_disagreement
+    sentences = {
+        "parameters that the chains have not reached: they disagree":
+        not (strict or result.chains_agree),
+        "every other database: ε was computed from these records and finitely many draws":
+        not strict,
+        "the effect of one record on the weights of others: ε holds only if there is none":
+        not strict,
+        "rounding: draws are exact and independent up to floating-point arithmetic":
+        strict and not chains,
+        "the error of Markov chains, whether or not they agree: ε holds for exact and independent "
+        "draws of the parameters, and theirs are neither": chains,
+        "whether the fit ended without an error (apart from that, the release was not gated by the "
+        "records: whoever ran the fit asserts that it was decided before, whether or not the "
+        "chains would agree)": chains and ungated,
+        "the decision to release, which depended on the records: there is a release only because "
+        "the fit ended without an error and the chains agreed": chains and not ungated,
+        f"{_SEED}, or predicts the random numbers, whose generators are not cryptographic, and can "
+        "subtract the noise: give no seed for an actual release": strict,
         "parameters outside the set over which ε was computed: the prior must be restricted to it":
         strict_epsilon is not None,
-        "weights that react to other records: whoever gave the weights asserts that each depends "
-        "only on its own record and on public values": np.any(result.weights != 1.0),
-        "whether the fit ended without an error; apart from that the release was not gated by the "
-        "records: it was decided before the fit, on the word of whoever ran it, whether or not the "
-        "chains would agree": chains and free,
-        "the decision to release, which depended on the fit ending without an error and on the "
-        "chains: there is a release because the chains agreed": chains and not free,
+        "weights that depend on other records: whoever gave the weights asserts that each depends "
+        "only on its own record and on public values": strict and np.any(result.weights != 1.0),
+        f"{_CHOICES}: model, prior, any limits and any rule for weights must be fixed without them":
+        strict,
+        _CHOICES: not strict,
     }
-    not_covered = [sentence for sentence, applies in not_covered.items() if applies]
-    return Guarantee("strict", strict_epsilon or result.epsilon(), tuple(not_covered))
+    not_covered = [sentence for sentence, applies in sentences.items() if applies]
+    return Guarantee("strict" if strict else "local", strict_epsilon or result.epsilon(),
+                     (*not_covered, *_ALWAYS))
 
 
 def histogram_guarantee(epsilon, *, secure):
@@ -114,7 +98,7 @@ def histogram_guarantee(epsilon, *, secure):
     noise = f"{_SEED}, and can subtract the noise: for an actual release use secure_noise=True"
     return Guarantee("strict", epsilon, (
         "errors in the package that drew the noise" if secure else noise,
-        "choices made by looking at the records: limits, bins and groups must be public", *_ALWAYS,
+        f"{_CHOICES}: limits, bins and groups must be public", *_ALWAYS,
     ), "the noisy counts and any number of releases drawn from them")
 
 
@@ -129,8 +113,7 @@ def belief_limits(prior, epsilon):
     prior : float or array_like
         Probability before the release, between 0 and 1.
     epsilon : float or array_like
-        ε that holds for every database, in nats. For the belief in one of two values of a record,
-        give 2ε.
+        ε for every database, in nats; 2ε for the belief in one of two values of a record.
 
     Returns
     -------
@@ -155,19 +138,9 @@ def belief_limits(prior, epsilon):
 def detection_limit(false_alarms, epsilon):
     r"""Largest probability that a test with a rate a of false alarms detects a record's value.
 
-    It is :math:`\min(e^\epsilon a, 1 - e^{-\epsilon}(1 - a))`.
-
-    Parameters
-    ----------
-    false_alarms : float or array_like
-        Probability that the test says "this value was used" where it was not.
-    epsilon : float or array_like
-        ε that holds for every database, in nats.
-
-    Returns
-    -------
-    float or numpy.ndarray
-        Upper limit of the probability that the test says so where the value was used.
+    The test says "this value was used" with probability a, ``false_alarms``, where it was not, and
+    where it was with probability at most :math:`\min(e^\epsilon a, 1 - e^{-\epsilon}(1 - a))`. ε
+    is as for :func:`belief_limits`.
 
     Examples
     --------
@@ -189,7 +162,8 @@ def release_statement(result, release, *, strict_epsilon=None):
     """A paragraph to publish beside a release: what is promised, and on which conditions.
 
     It contains nothing that was computed from the confidential records: no local ε or Δ. It states
-    ε and odds only if ε holds for every database.
+    ε and odds only if ε holds for every database. Unless the result is strict, there is no
+    statement if the chains disagree, also under ``allow_disagreement``.
 
     Parameters
     ----------
@@ -203,16 +177,6 @@ def release_statement(result, release, *, strict_epsilon=None):
         public set to which the prior is restricted. The run needs ``independent_weights=True``.
         Both are your word. A strict run with ``censor`` has its own ε.
 
-    Returns
-    -------
-    str
-        A few sentences.
-
-    Raises
-    ------
-    ppm.ChainsDisagreeError
-        If the chains disagree, also under ``allow_disagreement``, unless the result is strict.
-
     Examples
     --------
     >>> import ppm
@@ -222,10 +186,6 @@ def release_statement(result, release, *, strict_epsilon=None):
     >>> "no limit is claimed" in statement
     True
     """
-    if not hasattr(result, "synthesize"):
-        raise TypeError("result must be what PseudoPosteriorMechanism.run returned; got "
-                        f"{type(result).__name__}")
-    result.epsilon()  # withheld where the chains disagree
     if not (result.strict or result.chains_agree):
         raise ChainsDisagreeError("no statement can be made: the chains disagree")
     attributes, sizes = (getattr(release, name, {}) for name in ("attrs", "sizes"))
@@ -235,56 +195,47 @@ def release_statement(result, release, *, strict_epsilon=None):
         raise ValueError("release must be all that one call of result.synthesize() returned; got "
                          f"{type(release).__name__} of another size or origin")
     if strict_epsilon is not None:
-        if result.strict:
-            raise ValueError("strict_epsilon is for runs without limits: this one has its own")
         strict_epsilon = check_number("strict_epsilon", strict_epsilon, above=0)
-        if not result.independent_weights:
-            raise ValueError(
-                "strict_epsilon cannot be claimed for this run, whose weights may react to other "
-                "records; accepted: runs of a mechanism with weights=… and independent_weights=True"
-            )
+        if result.strict or not result.independent_weights:
+            raise ValueError("strict_epsilon is for runs without limits whose weights react to no "
+                             "other record: a mechanism with weights=…, independent_weights=True")
         if result.oscillation_bound > strict_epsilon:  # by how much is confidential
             raise ValueError("strict_epsilon is contradicted by this run: over its draws a "
                              "record's weighted log-likelihood moves by more than that")
-    each, plural = (" each", "s") if many > 1 else ("", "")
-    terms = ["the likelihood of each record was raised to a weight"]
-    if result.censor is not None:
-        limited = "logarithm was kept between two limits"
-        all_1 = np.all(result.weights == 1.0)
-        terms = [f"the likelihood's {limited}"] if all_1 else [*terms, f"its {limited}"]
-    told = [
-        f"{many} synthetic database{plural} of {result.weights.size:,} records{each}, drawn from "
-        "the predictions of a Bayesian model of confidential records, each from one draw of the "
-        f"model's parameters. When the model was fitted, {', and '.join(terms)}."
-    ]
-    if strict_epsilon is None and not result.strict:
-        told += [
-            "The weights were computed from all records." if result.unweighted is not None else
-            "How the weights were obtained is for those who gave them to say.",
-            "For this release no limit is claimed on what it can tell about the value of a record: "
-            "the privacy expenditure that was computed describes one database and a finite number "
-            "of draws, was itself computed from the confidential records, and is not published.",
-        ]
-        not_covered = ("choices made by looking at the records", *_ALWAYS)
-    else:
-        guarantee = guarantee_of(result, strict_epsilon)
-        total, not_covered = many * guarantee.epsilon, guarantee.not_covered
-        sum_ = f"{many} × {guarantee.epsilon:.4g} = " if many > 1 else ""
-        told += [
-            f"The release is ε-differentially private with ε = {sum_}{total:.4g}, for every "
-            f"possible database. A neighbour is {guarantee.neighbour}.",
-            "An attacker who knew all other records and gave even odds that a certain value of a "
-            f"record was used, rather than none, could reach odds of up to {_power(total)} to 1; "
-            f"between two values of the record, of up to {_power(2 * total)} to 1.",
-        ]
-    return " ".join([*told, f"Not covered: {'; '.join(not_covered)}."])
+    guarantee, limited = guarantee_of(result, strict_epsilon), result.censor is not None
+    steps = ["multiplied by a weight"] if not limited or np.any(result.weights != 1.0) else []
+    steps += ["kept between two limits"] if limited else []
+    told = (
+        f"{many} synthetic database{'s' * (many > 1)} of {result.weights.size:,} records"
+        f"{' each' * (many > 1)}, drawn from the predictions of a Bayesian model of confidential "
+        "records, each from one draw of the model's parameters. When the model was fitted, each "
+        f"record's log-likelihood was {' and '.join(steps)}. "
+    )
+    if guarantee.kind == "local":
+        computed = "The weights were computed from all records."
+        supplied = "Whoever supplied the weights must say where they come from."
+        return told + (
+            f"{supplied if result.unweighted is None else computed} For this release no limit is "
+            "claimed on what it reveals about a record's value: the privacy expenditure that was "
+            "computed describes one database and a finite number of draws, was itself computed "
+            "from the confidential records, and is not published."
+        )
+    total = many * guarantee.epsilon
+    return told + (
+        f"The release is ε-differentially private with ε = {many} × {guarantee.epsilon:.4g} = "
+        f"{total:.4g}, for every possible database. A neighbour is {guarantee.neighbour}. An "
+        "attacker who knew all other records, and gave even odds that a certain value of a record "
+        f"was used rather than none, could reach odds of up to about {_odds(total)} to 1; between "
+        f"two values of the record, of up to about {_odds(2 * total)} to 1. "
+        f"Not covered: {'; '.join(guarantee.not_covered)}."
+    )
 
 
-def _power(epsilon):
-    """e^ε as 2.72, 5,184 or 10^175."""
+def _odds(epsilon):
+    """e^ε as 2.72, 5,180 or 10^174.8."""
     if epsilon >= np.log(1e6):
-        return f"10^{epsilon / np.log(10.0):.0f}"
-    return f"{np.exp(epsilon):,.0f}" if np.exp(epsilon) >= 100 else f"{np.exp(epsilon):.3g}"
+        return f"10^{epsilon / np.log(10.0):.1f}"
+    return f"{float(f'{np.exp(epsilon):.3g}'):,g}"
 
 
 def _expenditure(epsilon):
