@@ -1,6 +1,5 @@
 """Censoring: a record's term of the log-likelihood between two public limits, for a strict ε."""
 
-import inspect
 import math
 import os
 import warnings
@@ -167,22 +166,6 @@ def _weighted(log_lik, weights):
     if weights is None:
         return log_lik
     return weighted(log_lik, check_weights(weights, log_lik.shape[-1]))
-
-
-def check_censor(synthesizer, censor):
-    """Return limits that the synthesizer's ``fit`` takes, or None."""
-    if censor is None:
-        return None
-    if not isinstance(censor, Censoring):
-        raise ValueError(f"censor must be a ppm.Censoring; got {type(censor).__name__}")
-    # by name: a fit() with **kwargs might ignore it silently
-    if "censor" not in inspect.signature(synthesizer.fit).parameters:
-        raise TypeError(
-            f"censor: the fit() of {type(synthesizer).__name__} takes none; accepted: "
-            "ppm.GammaPoisson, ppm.FiniteMixture, a PyMC model, or a synthesizer whose fit() has "
-            "the argument censor"
-        )
-    return censor
 
 
 def warn_if_nothing_moves(censor, oscillation):

@@ -2,40 +2,32 @@
 
 import textwrap
 import warnings
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
 from ppm import pdp
 from ppm._random import streams
 from ppm._validation import check_count, check_flag, check_number, check_weights
-from ppm.censoring import check_censor, warn_if_nothing_moves
+from ppm.censoring import warn_if_nothing_moves
 from ppm.diagnostics import ChainsDisagreeError, compare_chains
 from ppm.disclosure import guarantee_of
 from ppm.lipschitz import read_once
-from ppm.synthesizers.base import as_synthesizer, check_fit
+from ppm.synthesizers.base import as_synthesizer, check_censor, check_fit
 from ppm.weights import record_weights
 
 __all__ = ["PseudoPosteriorMechanism", "MechanismResult", "bound_fit"]
 
-#: printed with every result
-CONFIDENTIAL = (
-    "confidential: weights, bounds, diagnostics and draws, and the numbers above, are computed "
-    "from the records outside epsilon; only what synthesize() returns is meant for release"
-)
 
-
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class MechanismResult:
     """Weights, bounds, ε and releases of one run.
 
     Only :meth:`synthesize` returns something meant for release: everything else was computed from
-    the confidential records.
-
-    Bounds, ε and releases raise a :class:`ppm.ChainsDisagreeError` where the chains disagree, stand
-    still or diverge often, unless the run had ``allow_disagreement=True``. The fits are kept:
-    :func:`bound_fit` reads them again. With ``censor``, bounds, oscillation and diagnostics are
-    those of the records' censored *terms*.
+    the confidential records. Bounds, ε and releases raise a :class:`ppm.ChainsDisagreeError` where
+    the chains disagree, stand still or diverge often, unless the run had
+    ``allow_disagreement=True``; :func:`bound_fit` reads the fits again. With ``censor``, bounds,
+    oscillation and diagnostics are those of the records' censored *terms*.
 
     Attributes
     ----------
@@ -44,15 +36,12 @@ class MechanismResult:
     draws, unweighted : xarray.DataTree
         The weighted fit, and the unweighted one that gave the weights (or None).
     diagnostics, unweighted_diagnostics : ppm.diagnostics.BoundDiagnostics or None
-        Of both fits. None where there is nothing to compare: one chain of a synthesizer with
-        ``independent_draws``, or no unweighted fit.
-    censor : ppm.Censoring or None
-        The public limits of every record's term.
+        Of both fits. None for one chain of a synthesizer with ``independent_draws``.
+    censor, allow_disagreement
+        As given to the mechanism and to the run.
     independent_weights : bool
         Whether each weight depends only on its own record and on public values: true where
         ``censor`` is used alone, or if the caller asserts it.
-    allow_disagreement : bool
-        Whether numbers are shown although the chains disagree.
     strict : bool
         Whether ε is a public constant that holds for every database: terms are censored, weights
         are independent, and the chains agree or ``allow_disagreement`` was set before the fit.
@@ -69,39 +58,26 @@ class MechanismResult:
            [ 3,  9,  3,  2, 10]])
     """
 
-    synthesizer: object = field(repr=False)
-    weights: np.ndarray = field(repr=False)
-    draws: object = field(repr=False)
-    unweighted: object = field(repr=False)
-    _reading: object = field(repr=False)
-    _unweighted_bound: float = field(repr=False)
-    diagnostics: object = field(repr=False)
-    unweighted_diagnostics: object = field(repr=False)
+    synthesizer: object
+    weights: np.ndarray
+    draws: object
+    unweighted: object
+    diagnostics: object
+    unweighted_diagnostics: object
     censor: object
     independent_weights: bool
     allow_disagreement: bool
     strict: bool
-
-    @property
-    def _faults(self):
-        fits = {"unweighted": self.unweighted_diagnostics, "weighted": self.diagnostics}
-        return [f"{name} fit: {fault}" for name, chains in fits.items() if chains
-                for fault in chains.faults]
+    _faults: tuple
+    _reading: object
+    _unweighted_bound: float
 
     def _shown(self):
         """What was read of the weighted fit; raises where the chains disagree."""
         if self._faults and not self.allow_disagreement:
-            longer, model = "", self.synthesizer
-            if hasattr(model, "warmup") and hasattr(model, "chains"):
-                # a bare PyMC model must be wrapped to set these
-                call = "ppm.PyMCSynthesizer(model" if hasattr(model, "model") else (
-                    f"{type(model).__name__}(…"
-                )
-                longer = (f"; set warm-up and chains by {call}, "
-                          f"warmup={max(1000, 2 * model.warmup)}, chains={max(4, model.chains)})")
             raise ChainsDisagreeError(
-                f"the bound is withheld because of its chains: {'; '.join(self._faults)}{longer}; "
-                "ppm.mechanism.bound_fit(…, allow_disagreement=True) shows marked numbers"
+                f"the bound is withheld because of its chains: {'; '.join(self._faults)}; "
+                "ppm.mechanism.bound_fit(…, allow_disagreement=True) shows the numbers, marked"
             )
         return self._reading
 
@@ -123,7 +99,7 @@ class MechanismResult:
     @property
     def local_bound(self):
         """Local Lipschitz bound Δ, the largest of them. A diagnostic where the result is strict."""
-        return float(self.record_bounds.max())
+        return float(self._shown().bounds.max())
 
     @property
     def oscillation_bound(self):
@@ -138,14 +114,13 @@ class MechanismResult:
     def epsilon(self, releases=1):
         """ε of m releases, in nats.
 
-        Of a strict result it is mW, with the width W of the public limits, and may be published.
-        Otherwise it is the local 2Δm, computed from the records: it stays inside. For (ε, δ) of a
-        strict result see :func:`ppm.pdp.bounded_range_epsilon`.
+        For a strict result it is mW, with the width W of the public limits, and may be published
+        (for (ε, δ) see :func:`ppm.pdp.bounded_range_epsilon`). Otherwise it is the local 2Δm, which
+        was computed from the records and is confidential.
         """
-        bound = self.local_bound
         if self.strict:
             return pdp.bounded_range_epsilon(self.censor.width, releases)
-        return pdp.epsilon(bound, releases)
+        return pdp.epsilon(self.local_bound, releases)
 
     def synthesize(self, releases, *, random_seed=None):
         """Draw synthetic databases from the pseudo posterior predictive distribution (step 3).
@@ -155,21 +130,20 @@ class MechanismResult:
         releases : int
             Number m of databases. The ε of several calls adds up.
         random_seed : int, SeedSequence or Generator, optional
-            Leave it out for a release of real records: anyone who knows the seed can subtract the
-            noise.
+            Give none for real records: anyone who knows the seed can subtract the noise.
 
         Returns
         -------
         xarray.DataArray (release, record)
-            As many records as in the confidential database; their number is public. The attributes
-            are ``releases`` and, if the result is strict, ``epsilon``. Coordinates of releases and
+            As many records as are confidential; their number is public. The attributes are
+            ``releases`` and, if the result is strict, ``epsilon``; coordinates of releases and
             records are removed. A dataset of such arrays if the model has several responses.
         """
         releases = check_count("releases", releases)
         self._shown()
         synthetic = self.synthesizer.predict(self.draws, releases=releases, random_seed=random_seed)
         # a strict release must not depend on the chains, and warnings can be errors
-        if not (self.strict or self.chains_agree):
+        if self._faults and not self.strict:
             warnings.warn("released although chains disagree: the epsilon of these databases is "
                           "not known", stacklevel=2)
         public = {"epsilon": self.epsilon(releases)} if self.strict else {}
@@ -187,55 +161,49 @@ class MechanismResult:
             lines = [self.guarantee.headline]
         except ChainsDisagreeError as error:
             return textwrap.fill(str(error), 84)
-        bound = "the limits' width" if self.strict else f"local bound {self.local_bound:.3f} nats"
+        bound = "width of the limits" if self.strict else f"local bound {self.local_bound:.3f} nats"
         lines.append(f"{bound}, {self.draws_used:,} draws and {self.weights.size:,} records")
-        lines += str(self.diagnostics or "R-hat not checked: one chain of draws that are called "
-                     "independent").splitlines()
+        lines += str(self.diagnostics or "R-hat not computed: one chain, whose draws the "
+                     "synthesizer declares independent").splitlines()
         if self._faults:
             lines.append(f"CHAINS DISAGREE, shown all the same: {'; '.join(self._faults)}")
-        lines.append(f"epsilon may be published; {CONFIDENTIAL}".replace("the numbers", "the other "
-                     "numbers") if self.strict else CONFIDENTIAL)
+        public, other = ("epsilon may be published; ", "other ") if self.strict else ("", "")
+        lines.append(f"{public}confidential: weights, bounds, diagnostics, draws and the {other}"
+                     "numbers above were computed from the records, and epsilon does not cover "
+                     "their publication; only what synthesize() returns is meant for release")
         return "\n".join(textwrap.fill(line, 84) for line in lines)
 
     def summary(self, releases=1):
         """Bounds, ε of one and of m releases, and diagnostics, as a confidential `pandas.Series`.
 
-        R-hat and effective sample size (ESS) belong to the weighted fit, divergences to both fits.
-        NaN where a number does not exist.
+        R-hat and effective sample size (ESS) are of the weighted fit, divergences of both fits.
         """
         import pandas as pd
 
-        both = (self.diagnostics, self.unweighted_diagnostics)
-        counts = [getattr(part, "divergences", None) for part in both]
-        counted = [count for count in counts if count is not None]
         names = {"R-hat, largest": "r_hat", "ESS, largest": "effective_draws",
                  "R-hat, sum": "r_hat_log_likelihood", "ESS, sum": "effective_draws_log_likelihood"}
-        return pd.Series(
-            {
-                "Δ, unweighted": self._unweighted_bound,
-                "Δ": self.local_bound,
-                "draws S": self.draws_used,
-                "ε, one release": self.epsilon(),
-                "ε, all releases": self.epsilon(releases),
-                **{name: getattr(self.diagnostics, of, np.nan) for name, of in names.items()},
-                "divergences": sum(counted) if counted else np.nan,
-            },
-            dtype=object,
-        )
+        both = (self.diagnostics, self.unweighted_diagnostics)
+        divergences = [one.divergences for one in both if one and one.divergences is not None]
+        numbers = {
+            "Δ, unweighted": self._unweighted_bound, "Δ": self.local_bound,
+            "draws S": self.draws_used,
+            "ε, one release": self.epsilon(), "ε, all releases": self.epsilon(releases),
+            **{name: getattr(self.diagnostics, of, np.nan) for name, of in names.items()},
+            "divergences": sum(divergences) if divergences else np.nan,
+        }
+        return pd.Series(numbers, dtype=object)
 
 
 class PseudoPosteriorMechanism:
-    r"""The Bayesian pseudo posterior mechanism for one model.
+    """The Bayesian pseudo posterior mechanism for one model.
 
     Parameters
     ----------
     synthesizer : ppm.Synthesizer or pymc.Model
         The model, with the confidential records. A PyMC model is wrapped by
-        :class:`ppm.PyMCSynthesizer`.
-    scale, shift : float, optional
-        The paper's c and g in :math:`\alpha_i = c\,(1 - \tilde f_i) + g`; 1 and 0 by default.
-    truncate_at : float, optional
-        The paper's M, in nats.
+        :class:`ppm.PyMCSynthesizer`, which gets the ``model_settings``.
+    scale, shift, truncate_at : float, optional
+        The paper's c, g and M (in nats), as for :func:`ppm.record_weights`.
     weights : array_like (records,), optional
         Weights to use instead of the paper's rule: all 1 for the unweighted posterior,
         :func:`ppm.scalar_weights` for the exponential mechanism, or sampling weights. With weights
@@ -245,24 +213,14 @@ class PseudoPosteriorMechanism:
         2205.05003). Alone, with all weights 1, it makes the result strict: its ε is the width of
         the limits, for every database, if limits, model and a proper prior were fixed without
         looking at the records. With ``weights`` the result is strict only under
-        ``independent_weights``; with ``scale``, ``shift`` or ``truncate_at``, whose weights react
-        to all records, never.
+        ``independent_weights``; with the paper's rule, whose weights react to all records, never.
     independent_weights : bool, default False
         Assert that each of the ``weights`` depends only on its own record and on public values.
         This cannot be checked. Every ε for all databases needs it.
-    **model_settings
-        Settings of :class:`ppm.PyMCSynthesizer`, for a PyMC model.
-
-    Notes
-    -----
-    Savitsky, Williams and Hu (2022), section 3.
 
     Examples
     --------
     >>> import ppm
-    >>> mechanism = ppm.PseudoPosteriorMechanism(ppm.GammaPoisson([3, 5, 4, 6, 20]))
-    >>> float(mechanism.run(draws=200, random_seed=1).weights[4])
-    0.0
     >>> strict = ppm.PseudoPosteriorMechanism(
     ...     ppm.GammaPoisson([3, 5, 4, 6, 20], shape=2, rate=0.4), censor=ppm.Censoring(-3, -1)
     ... ).run(draws=200, random_seed=1)
@@ -298,8 +256,8 @@ class PseudoPosteriorMechanism:
 
         Parameters
         ----------
-        draws : int, default 1000
-            Kept draws per chain of each fit.
+        draws, progress
+            Kept draws per chain of each fit, and whether the synthesizer shows its progress.
         random_seed : int, SeedSequence or Generator, optional
             Source of randomness; the two fits get independent streams.
         unweighted : xarray.DataTree, optional
@@ -309,14 +267,7 @@ class PseudoPosteriorMechanism:
             independent weights the result is then strict whatever the chains do. **Decide before
             the first fit of the confidential records**: whether a second run takes place, after
             the first was withheld, depends on them.
-        progress : bool, default False
-            Whether the synthesizer shows its progress.
-
-        Returns
-        -------
-        MechanismResult
         """
-        draws = check_count("draws", draws)
         allow_disagreement = check_flag("allow_disagreement", allow_disagreement)
         if unweighted is not None:
             if self.weights is not None:
@@ -329,13 +280,41 @@ class PseudoPosteriorMechanism:
         if weights is None:
             if unweighted is None:
                 unweighted = self.synthesizer.fit(random_seed=first, **settings)
-            before = _read(self.synthesizer, unweighted)
+            before = self._read(unweighted)
             weights = record_weights(before[0].bounds, **self.rule)
         if self.censor is not None:
             settings["censor"] = self.censor
         fit = self.synthesizer.fit(weights, random_seed=second, **settings)
-        return _bound(self.synthesizer, fit, weights, unweighted, before, self.censor,
-                      self.independent_weights, allow_disagreement)
+        return self._bound(fit, weights, unweighted, before, allow_disagreement)
+
+    def _read(self, fit, weights=None, censor=None):
+        """The :class:`ppm.lipschitz.Reading` of a fit, and what its chains say of each other."""
+        log_lik = self.synthesizer.log_likelihood(fit)
+        independent = getattr(self.synthesizer, "independent_draws", False)
+        compared = log_lik.sizes.get("chain", 1) > 1 or not independent
+        read = read_once(log_lik, weights, censor=censor, by_draw=compared)
+        if not compared:
+            return read, None
+        statistics, limited = fit.get("sample_stats"), censor is not None
+        return read, compare_chains(read.largest, read.total, read.weights, statistics, limited)
+
+    def _bound(self, fit, weights, unweighted, before, allow_disagreement):
+        """The result from a weighted fit, an unweighted one or None, and what was read of that."""
+        reading, chains = self._read(fit, weights, self.censor)
+        first, first_chains = before or (None, None)
+        named = ("unweighted", first_chains), ("weighted", chains)
+        faults = tuple(f"{name} fit: {fault}" for name, of in named if of for fault in of.faults)
+        independent, censor = self.independent_weights, self.censor
+        # a strict release must not depend on the chains, and warnings can be errors
+        if censor is not None and np.any(weights) and not (allow_disagreement and independent):
+            warn_if_nothing_moves(censor, float(reading.oscillations.max()))
+        # settled once: a result that was withheld cannot become strict later
+        strict = censor is not None and independent and (allow_disagreement or not faults)
+        return MechanismResult(
+            self.synthesizer, weights, fit, unweighted, chains, first_chains, censor, independent,
+            allow_disagreement, strict, faults, reading,
+            np.nan if first is None else float(first.bounds.max()),
+        )
 
 
 def bound_fit(synthesizer, fit, weights, *, unweighted=None, censor=None,
@@ -344,22 +323,12 @@ def bound_fit(synthesizer, fit, weights, *, unweighted=None, censor=None,
 
     Parameters
     ----------
-    synthesizer : ppm.Synthesizer or pymc.Model
-        The model that was fitted.
-    fit : xarray.DataTree
-        What its ``fit`` returned for these weights.
-    weights : array_like (records,)
-        Weights α.
-    unweighted : xarray.DataTree, optional
-        The fit that gave the weights.
-    censor : ppm.Censoring, optional
-        The limits that the fit was made with.
+    synthesizer, weights, censor
+        As for :class:`ppm.PseudoPosteriorMechanism`: what the fit was made with.
+    fit, unweighted : xarray.DataTree
+        What the synthesizer's ``fit`` returned for these weights, and the fit that gave them.
     allow_disagreement : bool, default False
         Show bounds and ε even where the chains disagree, marked as such.
-
-    Returns
-    -------
-    MechanismResult
 
     Examples
     --------
@@ -372,43 +341,11 @@ def bound_fit(synthesizer, fit, weights, *, unweighted=None, censor=None,
     """
     synthesizer = as_synthesizer(synthesizer)
     weights = check_weights(weights, synthesizer.records)
-    censor = check_censor(synthesizer, censor)
+    mechanism = PseudoPosteriorMechanism(synthesizer, weights=weights, censor=censor)
     check_fit(synthesizer, fit, "fit")
     before = None
     if unweighted is not None:
         check_fit(synthesizer, unweighted, "unweighted")
-        before = _read(synthesizer, unweighted)
-    return _bound(synthesizer, fit, weights, unweighted, before, censor, False,
-                  check_flag("allow_disagreement", allow_disagreement))
-
-
-def _bound(synthesizer, fit, weights, unweighted, before, censor, independent_weights,
-           allow_disagreement):
-    """The result from a weighted fit and from the reading of the unweighted one."""
-    reading, diagnostics = _read(synthesizer, fit, weights, censor)
-    # a strict release must not depend on the chains, and warnings can be errors
-    if censor is not None and np.any(weights) and not (allow_disagreement and independent_weights):
-        warn_if_nothing_moves(censor, float(reading.oscillations.max()))
-    first, first_diagnostics = before or (None, None)
-    bound = np.nan if first is None else float(first.bounds.max())
-    agree = not any(chains.faults for chains in (first_diagnostics, diagnostics) if chains)
-    # settled once: a result that was withheld cannot become strict later
-    strict = censor is not None and independent_weights and (allow_disagreement or agree)
-    return MechanismResult(
-        synthesizer, weights, fit, unweighted, reading, bound, diagnostics, first_diagnostics,
-        censor, independent_weights, allow_disagreement, strict,
-    )
-
-
-def _read(synthesizer, fit, weights=None, censor=None):
-    """A fit's :class:`ppm.lipschitz.Reading`, and its diagnostics unless draws are independent."""
-    log_lik = synthesizer.log_likelihood(fit)
-    several = getattr(log_lik, "sizes", {}).get("chain", 1) > 1
-    compared = several or not getattr(synthesizer, "independent_draws", False)
-    reading = read_once(log_lik, weights, censor=censor, by_draw=compared)
-    if not compared:
-        return reading, None
-    return reading, compare_chains(
-        reading.largest, reading.total, weights=reading.weights,
-        sample_stats=fit.get("sample_stats"), total_decides=censor is not None,
-    )
+        before = mechanism._read(unweighted)
+    allow_disagreement = check_flag("allow_disagreement", allow_disagreement)
+    return mechanism._bound(fit, weights, unweighted, before, allow_disagreement)

@@ -52,7 +52,7 @@ def test_the_steps_follow_the_paper(result):
     assert found.iloc[:5].tolist() == bounds + [2 * result.local_bound, 6 * result.local_bound]
     # one chain of independent draws is not checked, and nobody counted divergences
     assert found.iloc[5:].isna().all() and result.diagnostics is None and result.chains_agree
-    assert "R-hat not checked: one chain of draws that are called independent" in str(result)
+    assert "R-hat not computed: one chain, whose draws the synthesizer declares" in str(result)
 
 
 @pytest.mark.parametrize(

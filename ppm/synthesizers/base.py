@@ -1,10 +1,27 @@
-"""What the mechanism asks of a model."""
+"""What the mechanism asks of a model, and what models share."""
 
 import inspect
+import math
 import sys
+import threading
+from importlib.util import find_spec
 from typing import Protocol, runtime_checkable
 
 import numpy as np
+import xarray as xr
+
+from ppm.censoring import Censoring
+
+# settings of the mechanism, for messages
+_OWN = "scale, shift, truncate_at, weights, censor, independent_weights"
+# tolerance between two computations of one log-likelihood, absolute and relative
+_ROUNDING = 1e-6
+#: bytes of the largest log-likelihood that is held in memory; dask computes larger ones when read
+HELD = 1 << 28
+# draws times records in a block
+_BLOCK = 1 << 22
+# compiled functions hold the values they work on, and are not thread-safe
+_ONE_AT_A_TIME = threading.RLock()
 
 
 @runtime_checkable
@@ -18,7 +35,7 @@ class Synthesizer(Protocol):
 
     Notes
     -----
-    Four more things are optional:
+    Three more things are optional:
 
     - An attribute ``independent_draws = True`` says that draws come from no Markov chain. The fits
       of all other synthesizers are diagnosed before a bound is shown.
@@ -28,7 +45,6 @@ class Synthesizer(Protocol):
     - A ``fit`` with an argument ``censor``, a :class:`ppm.Censoring`, draws from the prior times
       the exponential of the sum over records of ``censor.term(weight * log-likelihood)``. Its
       ``log_likelihood`` stays uncensored. Without the argument the mechanism refuses to censor.
-    - Attributes ``warmup`` and ``chains`` appear in the advice given where chains disagree.
 
     ``random_seed`` reaches ``fit`` as a ``numpy.random.SeedSequence``, for
     ``numpy.random.default_rng``; do not spawn from it.
@@ -38,8 +54,6 @@ class Synthesizer(Protocol):
     >>> import ppm
     >>> isinstance(ppm.GammaPoisson([3, 5, 4]), ppm.Synthesizer)
     True
-    >>> isinstance([3, 5, 4], ppm.Synthesizer)
-    False
     """
 
     @property
@@ -58,12 +72,6 @@ class Synthesizer(Protocol):
 
     def predict(self, fit, *, releases, random_seed=None):
         """Draw synthetic databases, (release, record), each from one randomly chosen draw of θ."""
-
-
-# settings of the mechanism, for messages
-_OWN = "scale, shift, truncate_at, weights, censor, independent_weights"
-# tolerance between two computations of one log-likelihood, absolute and relative
-_ROUNDING = 1e-6
 
 
 def as_synthesizer(model, **settings):
@@ -88,31 +96,45 @@ def as_synthesizer(model, **settings):
     return model
 
 
+def check_censor(synthesizer, censor):
+    """Return limits that the synthesizer's ``fit`` takes, or None."""
+    if censor is None:
+        return None
+    if not isinstance(censor, Censoring):
+        raise ValueError(f"censor must be a ppm.Censoring; got {type(censor).__name__}")
+    # by name: a fit() with **kwargs might ignore it silently
+    if "censor" not in inspect.signature(synthesizer.fit).parameters:
+        raise TypeError(f"censor: the fit() of {type(synthesizer).__name__} takes none; accepted: "
+                        "ppm.GammaPoisson, ppm.FiniteMixture, a PyMC model, or a synthesizer "
+                        "whose fit() has the argument censor")
+    return censor
+
+
 def check_fit(synthesizer, fit, name):
     """Refuse a fit of other records than the synthesizer's, where it has ``log_likelihood_at``.
 
-    The log-likelihood of the first and last draw of each chain is computed again from the
-    synthesizer's own records and compared with that in the fit.
+    The log-likelihood of the first and last draw of each chain is computed again and compared.
     """
     if not hasattr(synthesizer, "log_likelihood_at"):
         return
-    refusal = (
-        f"{name} is no fit of this synthesizer: its log-likelihoods are not those of the "
-        "synthesizer's records; accepted: what its own fit() returned for these very records"
-    )
     try:
         kept = synthesizer.log_likelihood(fit)
         ends = sorted({0, kept.sizes["draw"] - 1})
         kept = kept.isel(draw=ends).transpose("chain", "draw", ...).values
         posterior = fit["posterior"].to_dataset().isel(draw=ends)
         own = synthesizer.log_likelihood_at(posterior).transpose("chain", "draw", ...).values
+        same = kept.shape == own.shape and np.allclose(
+            kept, own, rtol=_ROUNDING, atol=_ROUNDING, equal_nan=True
+        )
+        fault = None
     except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
         # the fit of another model lacks what this one looks for
-        raise ValueError(refusal) from error
-    if kept.shape != own.shape or not np.allclose(
-        kept, own, rtol=_ROUNDING, atol=_ROUNDING, equal_nan=True
-    ):
-        raise ValueError(refusal)
+        same, fault = False, error
+    if not same:
+        raise ValueError(
+            f"{name} is no fit of this synthesizer: its log-likelihoods are not those of the "
+            "synthesizer's records; accepted: what its own fit() returned for these very records"
+        ) from fault
 
 
 def choose_draws(posterior, releases, rng):
@@ -121,5 +143,29 @@ def choose_draws(posterior, releases, rng):
     Returns the chain and draw index of each release.
     """
     shape = (posterior.sizes["chain"], posterior.sizes["draw"])
-    total = shape[0] * shape[1]
+    total = math.prod(shape)
     return np.unravel_index(rng.choice(total, size=releases, replace=releases > total), shape)
+
+
+def log_likelihood_from(evaluate, posterior, records):
+    """Log-likelihood of every record at draws of θ, an `xarray.DataArray` (chain, draw, record).
+
+    A large one is computed in blocks each time it is read, if dask is installed.
+
+    ``evaluate`` computes a numpy.ndarray from a Dataset of draws, such as ``posterior``.
+    """
+    dims = ["chain", "draw"]
+    shape = (*[posterior.sizes[d] for d in dims], records)
+    coords = {d: posterior[d] for d in dims if d in posterior.coords}
+    if 8 * math.prod(shape) <= HELD or find_spec("dask") is None:
+        return xr.DataArray(evaluate(posterior), dims=(*dims, "record"), coords=coords)
+    import dask.array
+
+    def block(block_info=None):
+        (chains, draws, _) = block_info[None]["array-location"]
+        with _ONE_AT_A_TIME:
+            return evaluate(posterior.isel(chain=slice(*chains), draw=slice(*draws)))
+
+    chunks = dask.array.core.normalize_chunks((1, max(1, _BLOCK // records), records), shape)
+    values = dask.array.map_blocks(block, chunks=chunks, meta=np.empty((0, 0, 0)))
+    return xr.DataArray(values, dims=(*dims, "record"), coords=coords)

@@ -7,9 +7,8 @@ from scipy.special import gammaln, xlogy
 
 from ppm._random import generator
 from ppm._validation import check_count, check_counts, check_number, check_weights
-from ppm.synthesizers.base import choose_draws
+from ppm.synthesizers.base import choose_draws, log_likelihood_from
 from ppm.synthesizers.censored_gamma import CensoredGamma
-from ppm.synthesizers.evaluated import log_likelihood_from
 
 # largest mean from which NumPy draws counts in 64 bits
 _LARGEST_COUNT = 9.2e18

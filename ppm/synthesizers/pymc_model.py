@@ -9,8 +9,7 @@ import xarray as xr
 from ppm._random import generator, streams
 from ppm._validation import check_count, check_share, check_weights, shown
 from ppm.synthesizers import pymc_weights
-from ppm.synthesizers.base import choose_draws
-from ppm.synthesizers.evaluated import log_likelihood_from
+from ppm.synthesizers.base import choose_draws, log_likelihood_from
 
 
 class PyMCSynthesizer:

@@ -9,7 +9,7 @@ import pytest
 
 import ppm
 from ppm import lipschitz
-from ppm.synthesizers import evaluated
+from ppm.synthesizers import base as evaluated
 
 RNG = np.random.default_rng(1)
 X = RNG.normal(size=30)

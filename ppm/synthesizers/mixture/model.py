@@ -16,8 +16,8 @@ from ppm._validation import (
     shown,
 )
 from ppm.censoring import Censoring
+from ppm.synthesizers.base import log_likelihood_from
 from ppm.synthesizers.chains import progress_bar, run_chains
-from ppm.synthesizers.evaluated import log_likelihood_from
 from ppm.synthesizers.mixture.censored import CensoredSampler
 from ppm.synthesizers.mixture.predictive import mixture_log_likelihood, predict_mixture
 from ppm.synthesizers.mixture.sampler import Sampler
@@ -202,7 +202,7 @@ class FiniteMixture:
               predictor), the :math:`\sigma_\beta` of the model.
             - ``log_likelihood``: ``response`` (chain, draw, record), the unweighted
               :math:`\log f_i`, also for records of weight 0. With dask installed, above 256 MiB
-              (``ppm.synthesizers.evaluated.HELD``), it is computed from the draws each time it is
+              (``ppm.synthesizers.base.HELD``), it is computed from the draws each time it is
               read.
             - ``sample_stats`` (chain, draw): ``weighted_log_likelihood`` (with limits, the sum of
               the terms of records with a weight above 0); ``occupied_components``, to which some
