@@ -10,9 +10,6 @@ from ppm._validation import check_count, check_counts, check_number, check_weigh
 from ppm.synthesizers.base import choose_draws, log_likelihood_from
 from ppm.synthesizers.censored_gamma import CensoredGamma
 
-# largest mean from which NumPy draws counts in 64 bits
-_LARGEST_COUNT = 9.2e18
-
 
 class GammaPoisson:
     r"""Counts :math:`y_i \sim` Poisson(μ) with a Gamma prior for the mean μ.
@@ -22,7 +19,7 @@ class GammaPoisson:
 
     Parameters
     ----------
-    counts : array_like of int, shape (records,)
+    counts : array_like of int (records,)
         The confidential counts y, whole numbers >= 0.
     shape, rate : float, default 0.001
         Prior of μ: Gamma with mean shape / rate, both above 0. The default is nearly flat: it
@@ -30,8 +27,8 @@ class GammaPoisson:
 
     Notes
     -----
-    The model of the simulation study of Savitsky, Williams and Hu (2022), section 4. The paper does
-    not state its prior for μ.
+    The model of the simulation study of Savitsky, Williams and Hu (2022), section 4, which does not
+    state its prior for μ.
 
     Examples
     --------
@@ -64,7 +61,7 @@ class GammaPoisson:
 
         Parameters
         ----------
-        weights : array_like, shape (records,), optional
+        weights : array_like (records,), optional
             Weights α, 0 or more; all 1 by default.
         censor : ppm.Censoring, optional
             Public limits of every record's weighted term.
@@ -75,34 +72,17 @@ class GammaPoisson:
             Gamma(shape + Σ αᵢ yᵢ, rate + Σ αᵢ); SciPy's ``scale`` is 1 / rate. With ``censor`` an
             object with methods ``logpdf``, ``mean``, ``var`` and ``rvs``, by quadrature.
         """
-        weights = self._weights(weights)
+        weights, shape, rate = self._gamma(weights)
         if censor is not None:
             return CensoredGamma(self.counts, weights, censor, self.shape, self.rate)
-        shape = self.shape + weights @ self.counts
-        rate = self.rate + weights.sum()
         return stats.gamma(shape, scale=1.0 / rate)
 
     def fit(self, weights=None, *, draws=1000, random_seed=None, progress=False, censor=None):
-        """Draw μ from the pseudo posterior: independent draws, one chain.
+        """Draw μ from the :meth:`posterior`: independent draws, one chain.
 
-        Parameters
-        ----------
-        weights : array_like, shape (records,), optional
-            Weights α, 0 or more; all 1 by default.
-        draws : int, default 1000
-            Number S of draws, 1 or more.
-        random_seed : int, SeedSequence or Generator, optional
-            Source of randomness.
-        progress : bool, default False
-            Required by the protocol; has no effect.
-        censor : ppm.Censoring, optional
-            Public limits of every record's weighted term.
-
-        Returns
-        -------
-        xarray.DataTree
-            Groups ``posterior`` (``mu``: chain, draw) and ``log_likelihood`` (``counts``: chain,
-            draw, record; neither weighted nor censored).
+        Arguments as for :meth:`posterior` and :meth:`ppm.Synthesizer.fit`; ``progress`` has no
+        effect. The groups are ``posterior`` (``mu``: chain, draw) and ``log_likelihood``
+        (``counts``: chain, draw, record; neither weighted nor censored).
         """
         draws = check_count("draws", draws)
         rng = generator(random_seed)
@@ -128,60 +108,26 @@ class GammaPoisson:
         return log_likelihood_from(evaluate, posterior[["mu"]], self.records)
 
     def predict(self, fit, *, releases, random_seed=None):
-        """Draw synthetic databases of counts, each from one draw of μ.
-
-        Parameters
-        ----------
-        fit : xarray.DataTree
-            What :meth:`fit` returned.
-        releases : int
-            Number m of synthetic databases, 1 or more.
-        random_seed : int, SeedSequence or Generator, optional
-            Source of randomness.
-
-        Returns
-        -------
-        xarray.DataArray, dimensions (release, record)
-            Synthetic counts.
-        """
+        """Draw synthetic counts (release, record), each database from one draw of μ of a fit."""
         releases = check_count("releases", releases)
         rng = generator(random_seed)
         mean = fit["posterior"]["mu"].values[choose_draws(fit["posterior"].dataset, releases, rng)]
-        if mean.max() > _LARGEST_COUNT:
-            raise ValueError(
-                "fit holds means above 9e18, too large for counts: with weights near 0 only the "
-                "prior is left, whose mean is shape / rate"
-            )
         counts = rng.poisson(mean[:, None], size=(releases, self.records))
         return xr.DataArray(counts, dims=("release", "record"), name="counts")
 
     def leave_one_out_loss(self, fit, weights=None):
         r"""Exact log ratio of the pseudo posteriors with and without each record, uncensored.
 
-        Entry (chain, draw, i) is :math:`\log \xi^\alpha(\mu_s \mid x) - \log \xi^\alpha(\mu_s \mid
-        x_{-i})`; the other records keep their weights.
-
-        Parameters
-        ----------
-        fit : xarray.DataTree
-            What :meth:`fit` returned: the draws of μ at which the ratio is taken.
-        weights : array_like, shape (records,), optional
-            Weights α, 0 or more; all 1 by default.
-
-        Returns
-        -------
-        xarray.DataArray, dimensions (chain, draw, record)
-            Log ratios in nats. Their absolute values are at most 2Δ where Δ bounds the weighted
-            log-likelihoods over the same set of μ.
+        Entry (chain, draw, record) is :math:`\log \xi^\alpha(\mu_s \mid x) - \log \xi^\alpha(\mu_s
+        \mid x_{-i})` in nats, at the draws of ``fit``; the other records keep their weights.
 
         Notes
         -----
-        Savitsky, Williams and Hu (2022), the theorem of section 2, with fixed weights. For weights
-        that are computed again without the record see :func:`ppm.audits.exact`.
+        Savitsky, Williams and Hu (2022), the theorem of section 2, with fixed weights: absolute
+        values are at most 2Δ where Δ bounds the weighted log-likelihoods over the same set of μ.
+        For weights that are computed again without the record see :func:`ppm.audits.exact`.
         """
-        weights = self._weights(weights)
-        shape = self.shape + weights @ self.counts
-        rate = self.rate + weights.sum()
+        weights, shape, rate = self._gamma(weights)
         # the prior is added last: a difference of sums would lose a nearly flat one
         shape_without = self.shape + (weights @ self.counts - weights * self.counts)
         rate_without = self.rate + (weights.sum() - weights)
@@ -198,36 +144,17 @@ class GammaPoisson:
     def bounds_within(self, lowest, highest):
         r"""Largest :math:`|\log p(y_i \mid \mu)|` of every record over an interval of μ, exactly.
 
-        Parameters
-        ----------
-        lowest, highest : float
-            Ends of the interval, above 0 and increasing. For weights that depend on their own
-            record alone they must be public.
-
-        Returns
-        -------
-        numpy.ndarray, shape (records,)
-            Bounds in nats.
-
-        Notes
-        -----
-        Savitsky, Williams and Hu (2022), section 2, the supremum in the assumption of risk-based
-        weighting, over the interval instead of all μ.
+        These are the suprema (records,), in nats, in the assumption of risk-based weighting of
+        Savitsky, Williams and Hu (2022), section 2, over the interval instead of all μ. Its ends
+        are above 0 and increasing; for weights that depend on their own record alone they must be
+        public.
         """
         return -self._ends(lowest, highest).min(axis=0)
 
     def oscillations_within(self, lowest, highest):
         r"""Largest minus smallest :math:`\log p(y_i \mid \mu)` over an interval of μ, exactly.
 
-        Parameters
-        ----------
-        lowest, highest : float
-            Ends of the interval, above 0 and increasing.
-
-        Returns
-        -------
-        numpy.ndarray, shape (records,)
-            Oscillations in nats: see :func:`ppm.record_oscillations`.
+        In nats, (records,), as for :meth:`bounds_within`; see :func:`ppm.record_oscillations`.
         """
         ends = self._ends(lowest, highest)
         # a concave function of μ, largest at μ = y or at the end nearest to it
@@ -240,8 +167,11 @@ class GammaPoisson:
         # never positive and concave in μ, so that the smallest value is at an end
         return log_likelihood_of_counts(self.counts, np.array([[lowest], [highest]]))
 
-    def _weights(self, weights):
-        return np.ones(self.records) if weights is None else check_weights(weights, self.records)
+    def _gamma(self, weights):
+        """Weights, and shape and rate of the pseudo posterior without limits."""
+        n = self.records
+        weights = np.ones(n) if weights is None else check_weights(weights, n)
+        return weights, self.shape + weights @ self.counts, self.rate + weights.sum()
 
 
 def log_likelihood_of_counts(counts, mean):
