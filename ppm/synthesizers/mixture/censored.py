@@ -2,14 +2,12 @@
 
 The target is prior × exp Σ h(α_i log f_i), which follows the prior wherever many terms are clipped.
 Proposals that follow the residuals do not go there: such a chain misses a part of the posterior,
-and R-hat does not show it. All moves here are slice sampling of the target itself, which needs no
-labels and no acceptance rate to tune:
+and R-hat does not show it. So all moves are slice sampling of the target itself, without labels:
 
 - the scale of a component, on the log scale, with brackets of random width;
 - the coefficients of a component on an ellipse through a draw of their prior (Murray, Adams and
-  MacKay, 2010), and on one through a draw of a normal approximation found in warm-up, with the
-  rest of the target as the likelihood. The approximation decides how fast the chain is, not its
-  limit;
+  MacKay, 2010), and on one through a draw of a normal approximation found in warm-up, which
+  decides how fast the chain is, not its limit;
 - how two components share their mixture weight.
 
 The covariance V of the coefficients is integrated out. Given the auxiliary scales and the
@@ -38,10 +36,7 @@ _FARTHEST = 300.0
 
 
 class CensoredSampler(Sampler):
-    """State of one chain of the censored pseudo posterior, and the moves that change it.
-
-    ``alpha`` holds the weights of the target, ``censor`` the :class:`ppm.Censoring`.
-    """
+    """State of one chain of the censored pseudo posterior, and the moves that change it."""
 
     def __init__(self, *arguments, censor, **settings):
         super().__init__(*arguments, **settings)
@@ -53,9 +48,8 @@ class CensoredSampler(Sampler):
         self.slopes, self.log_scales = np.zeros((self.K, self.y.size)), np.zeros(self.K)
 
     def start(self, start, groups=None):
-        """Take over the parameters of an earlier draw, or begin at a draw from the prior.
+        """Begin at an earlier draw, or at one from the prior, which is dispersed.
 
-        Starts from the prior are dispersed, so that R-hat compares chains that came from far apart.
         ``groups`` has no effect.
         """
         prior, rng = self.prior, self.rng
@@ -76,16 +70,14 @@ class CensoredSampler(Sampler):
             self.log_density = np.array([*map(log_normal, self.residuals, self.sigma)])
         self.log_f = self.log_f_with(None, self.log_pi[:, None] + self.log_density)
 
-    # ---- the target -----------------------------------------------------------------------
-
     def log_f_with(self, rest, joint):
-        """Log f from ``rest``, that of other components or None, and the log terms of some."""
+        """Log f from ``rest``, that of the others or None, and the log terms of some components."""
         if rest is not None:
             joint = np.vstack([rest, joint])
         return joint[0] if len(joint) == 1 else log_sum_exp(joint)
 
     def log_f_without(self, *left_out):
-        """Log of f_i without the terms of some components; None if there are no others."""
+        """Log f without the terms of some components; None if there are no others."""
         keep = np.delete(np.arange(self.K), left_out)
         if not keep.size:
             return None
@@ -95,8 +87,6 @@ class CensoredSampler(Sampler):
         """Sum of the records' terms, now or at other log f."""
         log_f = self.log_f if log_f is None else log_f
         return float(self.censor.term(self.alpha * log_f).sum())
-
-    # ---- a sweep --------------------------------------------------------------------------
 
     def sweep(self):
         """One pass over all moves."""
@@ -124,10 +114,9 @@ class CensoredSampler(Sampler):
         return 2.0 * self.prior.coefficient_df / self.coefficient_aux
 
     def draw_coefficient_aux(self):
-        """Auxiliary scale of each coefficient, given the coefficients alone.
+        """Auxiliary scale of each coefficient, given the coefficients B alone.
 
-        With V integrated out, the density of the coefficients B is proportional to
-        |D|^(-K/2) |I + B D^-1 B'|^(-(ν + R - 1 + K)/2).
+        Their density is proportional to |D|^(-K/2) |I + B D^-1 B'|^(-(ν + R - 1 + K)/2).
         """
         prior, rng, K = self.prior, self.rng, self.K
         df, power = prior.coefficient_df, 0.5 * (prior.coefficient_df + self.R - 1.0 + K)
@@ -177,7 +166,7 @@ class CensoredSampler(Sampler):
     def slice_on_ellipse(self, k, rest, centre, step, left_out):
         """Move the coefficients on the ellipse through their present place and centre + step.
 
-        ``left_out`` is the log of the prior over the normal density with this centre.
+        ``left_out`` is the log of their prior over the normal density with this centre.
         """
         rng, sigma = self.rng, self.sigma[k]
         here, residual = self.beta[k] - centre, self.y - centre @ self.design.XT
@@ -219,10 +208,9 @@ class CensoredSampler(Sampler):
         self.log_density[k], self.log_f = at(x)
 
     def draw_shares(self):
-        r"""Slices of how two components share their mixture weight, in a random pairing.
+        """Slices of how two components share their mixture weight, in a random pairing.
 
-        With the sum of both held, their prior is that of a Beta(a/K, a/K) share u. The variable is
-        log(u / (1 - u)), hence :math:`u^{a/K} (1 - u)^{a/K}` with its Jacobian.
+        Prior and variable are those of ``share_mixture_weight``.
         """
         prior_count = self.concentration / self.K
         order = self.rng.permutation(self.K)
@@ -244,13 +232,10 @@ class CensoredSampler(Sampler):
             shares, self.log_f = at(slice_draw(x, log_density, self.rng, width))
             self.log_pi[pair] = total + shares
 
-    # ---- adaptation and output ------------------------------------------------------------
-
     def adapt(self, sweep):
         """Update the normal approximations: regressions weighted by the slopes of the terms.
 
-        The weights are running means over warm-up and fixed afterwards, so that the kept draws come
-        from one Markov chain.
+        They stay as warm-up left them, so that the kept draws come from one Markov chain.
         """
         self.adapted += 1
         rate = max(_FORGET, 1.0 / self.adapted)

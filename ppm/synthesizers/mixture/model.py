@@ -16,10 +16,10 @@ from ppm._validation import (
     shown,
 )
 from ppm.censoring import Censoring
-from ppm.synthesizers.base import log_likelihood_from
+from ppm.synthesizers.base import choose_draws, log_likelihood_from
 from ppm.synthesizers.chains import progress_bar, run_chains
 from ppm.synthesizers.mixture.censored import CensoredSampler
-from ppm.synthesizers.mixture.predictive import mixture_log_likelihood, predict_mixture
+from ppm.synthesizers.mixture.numerics import log_normal, log_sum_exp
 from ppm.synthesizers.mixture.sampler import Sampler
 
 
@@ -42,55 +42,50 @@ class FiniteMixture:
 
     Parameters
     ----------
-    response : array_like, shape (records,)
+    response : array_like (records,)
         The confidential response y (for income: its logarithm).
-    predictors : array_like, shape (records, predictors)
+    predictors : array_like (records, predictors)
         The predictors X, with a column of ones for an intercept. Scale the columns to order one:
         their coefficients have scales with the same prior by default.
     components : int, default 10
         Number K of mixture components, chosen larger than needed: the sparse Dirichlet prior
         empties the superfluous ones.
-    chains : int, default 2
-        Number of independent chains, from dispersed starting points.
-    warmup : int, default 1000
-        Sweeps that each chain discards first.
-    thin : int, default 1
-        Sweeps per kept draw.
+    chains, warmup, thin : int, default 2, 1000 and 1
+        Independent chains, from dispersed starting points; sweeps that each discards first; sweeps
+        per kept draw.
     concentration_prior : pair of float, default (1, 1)
         Shape and rate of the Gamma prior of the concentration a.
-    coefficient_df : float, default 3
-        Degrees of freedom ν of the half-t prior of each coefficient scale, from 0.1 to 1e6.
-    coefficient_scale : float or array_like of shape (predictors,), default 1
-        Scale of that half-t prior, from 1e-6 to 1e6.
+    coefficient_df, coefficient_scale : float, default 3 and 1
+        Degrees of freedom ν, from 0.1 to 1e6, and scale, from 1e-6 to 1e6, of the half-t prior of
+        each coefficient scale. The scale may also be an array (predictors,).
     residual_df, residual_scale : float, default 3 and 1
-        Degrees of freedom and scale of the half-t prior of each :math:`\sigma_k`, in the same
-        ranges.
+        Those of the half-t prior of each :math:`\sigma_k`, in the same ranges.
     blocks : int, optional
         Number of blocks into which the coefficients of a component are split when weights differ
         from 1. By default warm-up finds it, so that about half of the proposals are accepted.
     starting_components : int or sequence of int, optional
         How many components hold records when a chain starts, for all chains or for each; all of
-        them by default. See the notes. It has no effect under limits.
+        them by default. It has no effect under limits.
     parallel : bool, optional
         Whether each chain runs in a process of its own; by default, where that saves time. The
         draws are the same either way.
 
     Notes
     -----
-    The model is that of Savitsky, Williams and Hu (2022), appendix B, with one difference. The
-    appendix gives the correlation matrix Ω of the coefficients a uniform prior, LKJ(1). This
-    sampler uses the conjugate scale mixture of inverse Wishart distributions of Huang and Wand
-    (2013): each scale :math:`\sigma_{\beta,r}` has the same half-t prior, but the prior of Ω is
-    **not** uniform over correlation matrices. Each correlation ρ has a density proportional to
-    :math:`(1 - \rho^2)^{\nu/2 - 1}`, however many predictors there are; under LKJ(1) it is
-    :math:`(1 - \rho^2)^{(R - 2)/2}`, which concentrates at 0 as their number R grows. For LKJ(1)
-    write the mixture in PyMC, see :class:`ppm.PyMCSynthesizer`. The appendix leaves open K, the
-    prior of a and the scale of the half-t prior of :math:`\sigma_\beta`: the defaults are ours.
+    The model is that of Savitsky, Williams and Hu (2022), appendix B, but for the correlation
+    matrix Ω of the coefficients, which there has a uniform prior, LKJ(1). This sampler uses the
+    conjugate scale mixture of inverse Wishart distributions of Huang and Wand (2013): each scale
+    :math:`\sigma_{\beta,r}` has the same half-t prior, but each correlation ρ has a density
+    proportional to :math:`(1 - \rho^2)^{\nu/2 - 1}`, however many predictors there are; under
+    LKJ(1) it is :math:`(1 - \rho^2)^{(R - 2)/2}`, which concentrates at 0 as their number R grows.
+    For LKJ(1) write the mixture in PyMC, see :class:`ppm.PyMCSynthesizer`. The appendix leaves open
+    K, the prior of a and the scale of the half-t prior of :math:`\sigma_\beta`: the defaults are
+    ours.
 
     At weights of 1 this is blocked Gibbs sampling. At other weights :math:`f_i^{\alpha_i}` does not
-    factor over labels. The sampler draws the labels as before, so that the joint target is prior ×
-    :math:`\prod_i f_i^{\alpha_i - 1} \pi_{z_i} N_{z_i}`, proposes from the conditional in which
-    record i counts :math:`\alpha_i` times, and accepts with log ratio
+    factor over labels. The labels are drawn as before, so that the joint target is prior ×
+    :math:`\prod_i f_i^{\alpha_i - 1} \pi_{z_i} N_{z_i}`; the proposal is the conditional in which
+    record i counts :math:`\alpha_i` times, and the log ratio of its acceptance
 
     .. math::
 
@@ -102,26 +97,22 @@ class FiniteMixture:
     without this move superfluous components take thousands of sweeps to empty.
 
     Chains can still miss a part of the posterior. On the survey data (5,658 records, 36 predictors,
-    10 components) with weights of scale 0.6 and shift -0.1, chains started in one group kept nine
-    tenths of the records in one component, whereas chains started with all components occupied
-    split them between two. The weighted log-likelihoods were 26 nats apart, and a chain of either
-    kind stayed on its side for 12,000 sweeps. By default all chains start with all components
-    occupied, so that R-hat does not show this; ``starting_components`` lets some start in fewer.
-    Between one such chain and two that started in one and two groups, R-hat was 1.69 for the
-    weighted log-likelihood and 1.10 for the largest weighted :math:`|\log f_i|`, at which the bound
-    is withheld (at scale 0.5 and shift -0.3: 1.09 and 1.04).
+    10 components), at weights of scale 0.6 and shift -0.1, chains that started in one component
+    stayed 26 nats of weighted log-likelihood away from chains that started in all, for 12,000
+    sweeps. R-hat does not show this if all chains start in all components, the default; with
+    ``starting_components`` some start in fewer. R-hat of the largest weighted :math:`|\log f_i|`
+    was then 1.10, and the bound withheld; at scale 0.5 and shift -0.3 it was 1.04.
 
     With limits on every record's term (``censor`` in :meth:`fit`) the target is prior ×
-    :math:`\exp \sum_i h(\alpha_i \log f_i)`, see :class:`ppm.Censoring`. Its own sampler takes
-    slices without labels and starts at a draw from the prior: proposals that follow the residuals
-    would miss the mass that such a target has far from the data.
+    :math:`\exp \sum_i h(\alpha_i \log f_i)`, see :class:`ppm.Censoring`, and its own sampler takes
+    slices without labels.
 
     The appendix's prior does not keep :math:`\sigma_k` away from 0. Where records with a total
-    weight of 2 or more agree in response and predictors, the likelihood of a component that
-    shrinks onto them has no finite integral, and strictly the posterior is improper. With a few
-    equal pairs among thousands of records, no chain was seen to collapse; where many records agree,
-    as incomes of 0 do, chains can, and :meth:`fit` then raises an error. Under limits, terms are
-    bounded and every database has a fit.
+    weight of 2 or more agree in response and predictors, the likelihood of a component that shrinks
+    onto them has no finite integral, and strictly the posterior is improper. With a few equal pairs
+    among thousands of records, no chain was seen to collapse; where many records agree, as incomes
+    of 0 do, chains can, and :meth:`fit` then raises a RuntimeError. Under limits, terms are bounded
+    and every database has a fit.
 
     Numba compiles the passes over the records when this class is first used, which takes some
     seconds. It stores the compiled code, which contains no records, for later processes.
@@ -177,20 +168,17 @@ class FiniteMixture:
 
         Parameters
         ----------
-        weights : array_like, shape (records,), optional
+        weights : array_like (records,), optional
             Weights α, 0 or more, all 1 by default; without ``censor`` at most 1.
-        draws : int, default 1000
-            Kept draws per chain.
-        random_seed : int, SeedSequence or Generator, optional
-            Source of randomness.
+        draws, random_seed
+            As for :meth:`ppm.Synthesizer.fit`.
         progress : bool, default False
             Whether to show a progress bar (needs tqdm) on the error stream.
         initial : xarray.DataTree, optional
             An earlier fit of a model of the same size. Each chain starts where a chain of that fit
             ended, instead of at a random point.
         censor : ppm.Censoring, optional
-            Public limits of every record's term: draw from prior × :math:`\exp \sum_i
-            h(\alpha_i \log f_i)`.
+            Public limits of every record's term.
 
         Returns
         -------
@@ -205,14 +193,8 @@ class FiniteMixture:
               (``ppm.synthesizers.base.HELD``), it is computed from the draws each time it is
               read.
             - ``sample_stats`` (chain, draw): ``weighted_log_likelihood`` (with limits, the sum of
-              the terms of records with a weight above 0); ``occupied_components``, to which some
-              record of positive weight is assigned; ``acceptance_rate`` by ``block_kind``, NaN
-              where a sweep had no such block.
-
-        Raises
-        ------
-        RuntimeError
-            If a component collapses onto records that it fits exactly (see the notes above).
+              the terms of records with a weight above 0), and ``occupied_components``, to which
+              some record of positive weight is assigned.
         """
         # ∫∫ N(y | β, σ)^α dβ dσ = ∫ σ^(1 - α) dσ, which is infinite at 0 for α of 2 or more
         unlimited = "outside limits the posterior of a mixture may have no finite integral"
@@ -259,10 +241,8 @@ class FiniteMixture:
 
     def _tree(self, kept):
         """The fit from the kept draws of every chain."""
-        dims = {
-            "pi": ["component"], "beta": ["component", "predictor"], "sigma": ["component"],
-            "coefficient_scale": ["predictor"], "acceptance_rate": ["block_kind"],
-        }
+        dims = {"pi": ["component"], "beta": ["component", "predictor"], "sigma": ["component"],
+                "coefficient_scale": ["predictor"]}
         whole = xr.Dataset({
             name: (
                 ["chain", "draw", *dims.get(name, [])],
@@ -270,16 +250,13 @@ class FiniteMixture:
             )
             for name in kept[0][0]
         })
-        names = {dim: np.arange(size) for dim, size in whole.sizes.items()}
-        whole = whole.assign_coords(names | {"block_kind": list(Sampler.KINDS)})
+        whole = whole.assign_coords({dim: np.arange(size) for dim, size in whole.sizes.items()})
         posterior = whole[["pi", "beta", "sigma", "concentration", "coefficient_scale"]]
         log_lik = self.log_likelihood_at(posterior).assign_coords(record=np.arange(self.records))
         return xr.DataTree.from_dict({
             "posterior": posterior,
             "log_likelihood": log_lik.to_dataset(name="response"),
-            "sample_stats": whole[
-                ["weighted_log_likelihood", "occupied_components", "acceptance_rate"]
-            ],
+            "sample_stats": whole[["weighted_log_likelihood", "occupied_components"]],
         })
 
     def log_likelihood(self, fit):
@@ -294,34 +271,29 @@ class FiniteMixture:
         posterior = posterior.transpose("chain", "draw", ...)
         pi, beta, sigma = (posterior[name].values for name in ("pi", "beta", "sigma"))
         log_lik = np.empty((*pi.shape[:2], self.records))
-        # the share of an empty component may underflow to 0
-        with one_thread(), np.errstate(divide="ignore"):
-            for place in np.ndindex(pi.shape[:2]):
-                log_lik[place] = mixture_log_likelihood(
-                    self.response, self.predictors, np.log(pi[place]), beta[place], sigma[place]
-                )
+        with one_thread():
+            for at in np.ndindex(pi.shape[:2]):
+                log_lik[at] = log_sum_exp(self._log_terms(pi[at], beta[at], sigma[at]))
         return log_lik
 
+    def _log_terms(self, pi, beta, sigma):
+        """Log of the terms π_k N_k of every record's f_i, (components, records)."""
+        # the share of an empty component may underflow to 0
+        with np.errstate(divide="ignore"):
+            log_pi = np.log(pi)[:, None]
+        return log_pi + log_normal(self.response - beta @ self.predictors.T, sigma[:, None])
+
     def predict(self, fit, *, releases, random_seed=None, labels="prior"):
-        r"""Draw synthetic responses for all records, each database from one draw of θ.
+        r"""Draw synthetic responses (release, record), each database from one draw of θ of a fit.
 
         Parameters
         ----------
-        fit : xarray.DataTree
-            What :meth:`fit` returned.
-        releases : int
-            Number m of synthetic databases.
-        random_seed : int, SeedSequence or Generator, optional
-            Source of randomness.
+        fit, releases, random_seed
+            As for :meth:`ppm.Synthesizer.predict`.
         labels : {"prior", "conditional"}, default "prior"
             Where a record's component is drawn from: the mixture weights π, or, as in the paper,
             the record's full conditional distribution. **With "conditional", ε does not cover the
             synthetic data.**
-
-        Returns
-        -------
-        xarray.DataArray, dimensions (release, record)
-            Synthetic responses.
 
         Notes
         -----
@@ -329,19 +301,30 @@ class FiniteMixture:
         alone, such as a synthetic response whose label is drawn from π. The full conditional of
         Savitsky, Williams and Hu (2022), appendix B,
         :math:`\Pr(z_i = k) \propto \pi_k N(y_i \mid x_i'\beta_k, \sigma_k)`, uses the confidential
-        response :math:`y_i` a second time, outside the pseudo posterior and with its full weight,
-        even for a record whose weight is 0. An outlying record then gets a synthetic response from
-        the component nearest to its own. ε does not include this second use, and nothing in the
-        paper bounds it: use it only for comparison with the paper.
+        response a second time, with its full weight even for a record whose weight is 0. Nothing in
+        the paper bounds this use: take it only for comparison with the paper.
         """
         if labels not in ("prior", "conditional"):
             raise ValueError(f'labels must be "prior" or "conditional"; got {shown(labels)}')
-        response = self.response if labels == "conditional" else None
-        return predict_mixture(self.predictors, fit, releases, random_seed, response=response)
+        releases, rng = check_count("releases", releases), generator(random_seed)
+        posterior = fit["posterior"].dataset
+        picked = choose_draws(posterior, releases, rng)
+        draws = [posterior[name].values[picked] for name in ("pi", "beta", "sigma")]
+        synthetic = np.empty((releases, self.records))
+        for row, pi, beta, sigma in zip(synthetic, *draws, strict=True):
+            uniforms, shares = rng.random(self.records), pi[:, None]
+            if labels == "conditional":
+                terms = self._log_terms(pi, beta, sigma)
+                shares = np.exp(terms - terms.max(axis=0))
+            edges = np.cumsum(shares, axis=0)
+            label = (uniforms * edges[-1] >= edges).sum(axis=0)
+            mean = (self.predictors * beta[label]).sum(axis=1)
+            row[:] = mean + sigma[label] * rng.standard_normal(self.records)
+        return xr.DataArray(synthetic, dims=("release", "record"), name="response")
 
 
 def check_regression(response, predictors):
-    """Return response (records,) and predictors (records, predictors) as finite float64 arrays."""
+    """Return response and predictors as finite float64 arrays."""
     arrays = []
     for name, values, dimensions in (("response", response, 1), ("predictors", predictors, 2)):
         # a copy, so that later changes by the caller do not affect the model
@@ -389,13 +372,10 @@ def check_prior(
             "concentration_prior must be a pair of numbers, shape and rate of a Gamma "
             f"distribution; got {shown(concentration_prior)}"
         ) from None
-    try:
-        scales = np.broadcast_to(np.asarray(coefficient_scale, dtype=np.float64), (size,)).copy()
-    except (TypeError, ValueError):
-        scales = np.full(size, np.nan)
+    scales = as_numbers("coefficient_scale", coefficient_scale)
     # beyond these limits matrices are singular to double precision
     df, scale = {"at_least": 0.1, "at_most": 1e6}, {"at_least": 1e-6, "at_most": 1e6}
-    if not np.all((scales >= scale["at_least"]) & (scales <= scale["at_most"])):
+    if scales.shape not in ((), (size,)) or not np.all((scales >= 1e-6) & (scales <= 1e6)):
         raise ValueError(
             "coefficient_scale must be a finite number from 1e-6 to 1e6, or one for each of the "
             f"{size} predictors; got {shown(coefficient_scale)}"
@@ -404,7 +384,7 @@ def check_prior(
         concentration_shape=check_number("concentration_prior[0]", shape, above=0),
         concentration_rate=check_number("concentration_prior[1]", rate, above=0),
         coefficient_df=check_number("coefficient_df", coefficient_df, **df),
-        coefficient_scale=scales,
+        coefficient_scale=np.full(size, scales),
         residual_df=check_number("residual_df", residual_df, **df),
         residual_scale=check_number("residual_scale", residual_scale, **scale),
     )
@@ -424,8 +404,7 @@ class _Chain:
         self.sampler.start(start, groups)
         self.bounded, self.corrected = censor is not None, self.sampler.corrected
         # from a rough start most corrected proposals are rejected, so the first sweeps of warm-up
-        # are uncorrected. Not under limits: the target is bounded there, but f is not, and
-        # uncorrected sweeps would run to where it is large
+        # are uncorrected; under limits they would run to where f, which is unbounded, is large
         self.rough = min(100, model.warmup // 2) if start is None and not self.bounded else 0
         self.warmup, self.thin, self.number = model.warmup, model.thin, 0
         self.left = model.warmup + draws * model.thin
@@ -452,8 +431,6 @@ class _Chain:
             return None
         if (self.number - self.warmup) % self.thin:
             return None
-        with np.errstate(invalid="ignore"):
-            rate = sampler.accepted / sampler.proposed
         return {
             "pi": np.exp(sampler.log_pi),
             "beta": sampler.beta.copy(),
@@ -462,11 +439,10 @@ class _Chain:
             "coefficient_scale": sampler.coefficient_scale(),
             "weighted_log_likelihood": sampler.total(),
             "occupied_components": np.count_nonzero(sampler.count),
-            "acceptance_rate": rate,
         }
 
     def what_broke(self):
-        """Why a matrix of the sampler became singular, and what to do, in one line."""
+        """Why a matrix of the sampler became singular, and what to do."""
         smallest = self.sampler.sigma.min()
         if smallest > 1e-6 * self.spread:
             return (

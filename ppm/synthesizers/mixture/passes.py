@@ -1,12 +1,9 @@
 """Compiled passes over the records, in which the finite mixture's sampler spends its time.
 
 Each does in one pass over memory, with vector instructions, what NumPy does in several. Arrays by
-component and record are (components, records). ``scaled`` holds the terms :math:`\\pi_k N_k` of
-every record's :math:`f_i`, divided by the exponential of ``top``, a reference for each record. In
-the rare case that a sum leaves the range of its reference, :func:`exact_log_f` computes it on the
-log scale.
-
-Importing this module compiles it, or loads what an earlier process compiled.
+component and record are (components, records). ``scaled`` holds the terms π_k N_k of every record's
+f_i, divided by the exponential of ``top``, a reference for each record. In the rare case that a sum
+leaves the range of its reference, :func:`exact_log_f` computes it on the log scale.
 """
 
 import math
@@ -22,10 +19,8 @@ LOWEST, HIGHEST = 1e-250, 1e250
 
 
 def _compile(signature, flags=("contract", "reassoc", "nsz"), **options):
-    """Compile at once for one signature, and store the code in a file if a folder is writable.
-
-    The floating-point optimisations are those that preserve infinities and NaN.
-    """
+    """Compile at once for one signature, and store the code in a file if a folder is writable."""
+    # these optimisations preserve infinities and NaN
     options |= {"fastmath": set(flags), "error_model": "numpy"}
 
     def decorate(function):
@@ -61,9 +56,8 @@ def exp(x):
     square = r * r
     fourth = square * square
     low = (1.0 / 6.0 + r * (1.0 / 24.0)) + square * (1.0 / 120.0 + r * (1.0 / 720.0))
-    middle = (1.0 / 5040.0 + r * (1.0 / 40320.0)) + square * (
-        1.0 / 362880.0 + r * (1.0 / 3628800.0)
-    )
+    middle = 1.0 / 5040.0 + r * (1.0 / 40320.0)
+    middle += square * (1.0 / 362880.0 + r * (1.0 / 3628800.0))
     high = (1.0 / 39916800.0 + r * (1.0 / 479001600.0)) + square * (1.0 / 6227020800.0)
     p = 1.0 + (r + square * (0.5 + r * (low + fourth * (middle + fourth * high))))
     exponent = np.float64(rounded).view(_U) + _EXPONENT_BIAS
@@ -82,17 +76,10 @@ def log(x):
     s = f / (2.0 + f)
     z = s * s
     w = z * z
-    odd = w * (
-        3.999999999940941908e-01 + w * (2.222219843214978396e-01 + w * 1.531383769920937332e-01)
-    )
-    even = z * (
-        6.666666666666735130e-01
-        + w
-        * (
-            2.857142874366239149e-01
-            + w * (1.818357216161805012e-01 + w * 1.479819860511658591e-01)
-        )
-    )
+    odd = 2.222219843214978396e-01 + w * 1.531383769920937332e-01
+    odd = w * (3.999999999940941908e-01 + w * odd)
+    even = 1.818357216161805012e-01 + w * 1.479819860511658591e-01
+    even = z * (6.666666666666735130e-01 + w * (2.857142874366239149e-01 + w * even))
     half = 0.5 * f * f
     return whole * _LN2_HIGH - ((half - (s * (half + odd + even) + whole * _LN2_LOW)) - f)
 
@@ -142,9 +129,8 @@ def _add_moments(members, alpha, y, starts, columns, values, gram, product):
 class Design:
     """Predictors X (records, predictors), and the products with X that a sweep needs.
 
-    Columns with few distinct values are grouped so that few patterns occur in a group: a product is
-    then a sum of looked-up values, one per group. If most predictors are 0, X'WX sums over the
-    others. All other products are matrix products.
+    Columns with few distinct values are grouped: a product is then a sum of looked-up values, one
+    per group. If most predictors are 0, X'WX sums over the others.
     """
 
     def __init__(self, predictors):
@@ -171,16 +157,14 @@ class Design:
             weighted = X.T * alpha
             return weighted @ X, weighted @ y
         gram, product = np.zeros((self.X.shape[1],) * 2), np.zeros(self.X.shape[1])
-        _add_moments(
-            members, alpha, y, self.starts, self.columns, self.values, gram, product
-        )
+        _add_moments(members, alpha, y, self.starts, self.columns, self.values, gram, product)
         return gram, product
 
 
 def _patterns(X, most=256):
     """Rows of X as sums of rows of a table: their numbers (groups, records), and the table.
 
-    A group of columns has at most ``most`` patterns. Both are None if there is little to gain.
+    Both are None if there is little to gain.
     """
     records, columns = X.shape
     codes, tables, column, used = [], [], 0, 0
@@ -275,14 +259,6 @@ def draw_labels(scaled, uniforms):
     return labels
 
 
-def group_by_label(labels, alpha, components):
-    """Record numbers in the order of their labels; counts and sums of weights by component."""
-    # NumPy sorts two-byte integers in linear time
-    order = np.argsort(labels.astype(np.uint16), kind="stable")
-    count = np.bincount(labels, minlength=components)
-    return order, count, np.bincount(labels, alpha, minlength=components)
-
-
 @_compile("i8(i8[::1], f8[::1], f8[:,::1], f8[:,::1], f8[::1], f8[::1], f8[:,::1])")
 def _replace_terms(rows, log_shares, densities, scaled, top, log_f, new):
     keep = np.ones(scaled.shape[0], dtype=np.bool_)
@@ -306,10 +282,7 @@ def _replace_terms(rows, log_shares, densities, scaled, top, log_f, new):
 
 
 def replace_terms(rows, log_shares, densities, log_pi, log_density, scaled, top):
-    """Log f and ``scaled`` of ``rows`` with other log mixture weights and log-densities of these.
-
-    Both in the order of ``rows``.
-    """
+    """Log f, and ``scaled`` of ``rows``, with other log mixture weights and densities of these."""
     log_f, new = np.empty(top.size), np.empty((rows.size, top.size))
     if _replace_terms(rows, log_shares, densities, scaled, top, log_f, new):
         log_f = exact_log_f(log_pi, log_density, rows, log_shares, densities)
@@ -328,9 +301,7 @@ def rest_of(k, scaled):
     return rest
 
 
-@_compile(
-    "Tuple((f8, f8, i8))(f8, f8, f8[::1], f8[::1], f8[::1], f8[::1], f8[::1], f8[::1])"
-)
+@_compile("Tuple((f8, f8, i8))(f8, f8, f8[::1], f8[::1], f8[::1], f8[::1], f8[::1], f8[::1])")
 def _move_component(factor, constant, residual, rest, top, members, everyone, log_f):
     """New log f; sums over records of its weighted values and of weighted squares."""
     squares, total, wrong = 0.0, 0.0, 0
@@ -353,17 +324,10 @@ def _move_component(factor, constant, residual, rest, top, members, everyone, lo
 
 
 def move_component(k, residual, sigma, rest, members, everyone, state):
-    """Sums for a Metropolis decision on component k with other residuals and scale.
+    """Component k at other residuals and scale: sums for a Metropolis decision, and log f.
 
-    ``rest`` is what :func:`rest_of` returned, ``state`` log_pi, log_density, scaled, top.
-
-    Returns
-    -------
-    log_density : float
-        That of the component, summed over records with weights ``members``.
-    log_f : float
-        Log f, summed over records with weights ``everyone``.
-    log_f_by_record : (records,)
+    The sums are of the component's log-density, with weights ``members``, and of log f, with
+    weights ``everyone``. ``rest`` is from :func:`rest_of`.
     """
     log_pi, log_density, _, top = state
     factor, constant = -0.5 / sigma**2, -math.log(sigma) - 0.5 * LOG_2PI
@@ -378,9 +342,7 @@ def move_component(k, residual, sigma, rest, members, everyone, state):
     return factor * squares + constant * members.sum(), total, log_f
 
 
-@_compile(
-    "i8(i8, i8, f8, f8[:,::1], f8[:,::1], f8[::1], f8[::1], f8[::1], f8[::1])"
-)
+@_compile("i8(i8, i8, f8, f8[:,::1], f8[:,::1], f8[::1], f8[::1], f8[::1], f8[::1])")
 def _pair_terms(a, b, total, log_density, scaled, top, rest, first, second):
     keep = np.ones(scaled.shape[0], dtype=np.bool_)
     keep[a] = keep[b] = False
@@ -402,7 +364,7 @@ def _pair_terms(a, b, total, log_density, scaled, top, rest, first, second):
 def pair_terms(pair, total, log_pi, log_density, scaled, top):
     """f_i without a pair, and the pair's terms if each had all of the mixture weight exp(total).
 
-    All three are (records,), scaled by a common factor for each record.
+    All are scaled by a common factor for each record.
     """
     terms = np.empty((3, top.size))
     if _pair_terms(pair[0], pair[1], total, log_density, scaled, top, *terms):

@@ -28,8 +28,6 @@ class Sampler:
     Without ``corrected`` the Metropolis correction is omitted, which is exact only at weights of 1.
     """
 
-    KINDS = ("coefficients", "residual_scale", "mixture_weights", "empty_components")
-
     def __init__(self, response, predictors, weights, components, prior, blocks, rng):
         self.y, self.X, self.alpha = response, predictors, weights
         self.design = passes.Design(predictors)
@@ -39,15 +37,10 @@ class Sampler:
         self.corrected = bool(np.any(self.rest_alpha))
         self.free_blocks = blocks is None
         self.log_blocks = np.log(min(4 if blocks is None else blocks, self.R))
-        self.accepted, self.proposed = np.zeros((2, len(self.KINDS)))
-
-    # ---- starting points ------------------------------------------------------------------
+        self.accepted = self.proposed = 0
 
     def start(self, start, groups=None):
-        """Take over the parameters of an earlier draw, or begin at dispersed random labels.
-
-        With random labels, ``groups`` components hold records, by default all of them.
-        """
+        """Begin at an earlier draw, or at random labels of ``groups`` components, or of all."""
         prior = self.prior
         self.residual_aux = np.full(self.K, prior.residual_scale**2)
         self.coefficient_aux = prior.coefficient_scale**2
@@ -63,8 +56,8 @@ class Sampler:
         common = np.linalg.solve(gram + ridge, self.X.T @ (self.alpha * self.y))
         residual = self.y - self.X @ common
         spread = np.sqrt((root @ (root * residual**2) + 1e-8) / (self.alpha.sum() + 1e-8))
-        # labels by rank of the residual, with different noise in each chain. By default all
-        # components start occupied, because this sampler empties them readily and fills them rarely
+        # labels by rank of the residual, with different noise in each chain; all components by
+        # default, because this sampler empties them readily and fills them rarely
         noisy = residual + spread * rng.uniform(0.1, 1.0) * rng.standard_normal(residual.size)
         rank = np.argsort(np.argsort(noisy))
         groups = self.K if groups is None else groups
@@ -82,8 +75,6 @@ class Sampler:
             # a stored weight may have underflowed to 0
             self.log_pi = np.maximum(np.log(start["pi"]), -700.0)
         self.concentration = float(start["concentration"])
-
-    # ---- likelihood bookkeeping -----------------------------------------------------------
 
     def update_densities(self):
         """Recompute log N_k and log f of every record from the parameters."""
@@ -106,22 +97,20 @@ class Sampler:
         """Thresholds that log ratios must reach in Metropolis decisions."""
         return -self.rng.standard_exponential(count)
 
-    def try_terms(self, kind, rows, log_shares, densities=None, members=0.0):
+    def try_terms(self, rows, log_shares, densities=None, members=0.0):
         """Accept or reject new mixture weights of components, and new log N_k if given.
 
-        ``members`` is the part of the log ratio that comes from the components' members. If
-        accepted, updates all arrays by record, but not ``log_pi``.
+        ``members`` is the members' part of the log ratio. If accepted, updates all arrays by
+        record, but not ``log_pi``.
         """
         if densities is None:
             densities = self.log_density[rows]
         log_f, scaled = passes.replace_terms(rows, log_shares, densities, *self.terms())
         # a proposal from full densities has Σ (1 - α_i) log f_i too much
         log_ratio = members - self.rest_alpha @ (log_f - self.log_f)
-        self.proposed[kind] += 1
         # NaN is a rejection
         if not log_ratio >= self.thresholds(1)[0]:
             return False
-        self.accepted[kind] += 1
         self.log_density[rows], self.scaled[rows], self.log_f = densities, scaled, log_f
         return True
 
@@ -129,12 +118,9 @@ class Sampler:
         """Weighted log-likelihood of all records."""
         return self.alpha @ self.log_f
 
-    # ---- a sweep --------------------------------------------------------------------------
-
     def sweep(self):
         """One pass over all blocks."""
-        self.accepted[:] = 0
-        self.proposed[:] = 0
+        self.accepted = self.proposed = 0
         # overflow and log(0) may occur; the passes repair them
         with np.errstate(over="ignore", divide="ignore", invalid="ignore", under="ignore"):
             if self.labels is None:
@@ -153,24 +139,21 @@ class Sampler:
             if self.corrected:
                 self.draw_mixture_weight_pairs()
             else:
-                # exact conditionals: nothing is rejected
-                self.accepted[:] = self.proposed[:] = [1, 1, 1, np.any(self.count == 0)]
                 log_gamma = log_gamma_draws(self.concentration / self.K + self.weight, self.rng)
                 self.log_pi = log_gamma - log_sum_exp(log_gamma)
                 self.update_densities()
 
     # ---- moves with the labels left out ---------------------------------------------------
 
-    # Drawing labels, and parameters given labels, moves mixture weights by about 1/√n per sweep,
-    # and a component empties record by record. A move whose target is prior × Π f_i^α_i is not held
-    # back by labels. It leaves the pseudo posterior invariant whatever the weights, and takes place
-    # before the labels are drawn.
+    # Given labels, mixture weights move by about 1/√n per sweep, and a component empties record by
+    # record. A move whose target is prior × Π f_i^α_i leaves the pseudo posterior invariant
+    # whatever the weights, and takes place before the labels are drawn.
 
     def share_mixture_weight(self):
-        r"""Slice sampling of how two components share their mixture weight, in a random pairing.
+        """Slice sampling of how two components share their mixture weight, in a random pairing.
 
         With the sum of both held, their prior is that of a Beta(a/K, a/K) share u. The variable is
-        log(u / (1 - u)), hence :math:`u^{a/K} (1 - u)^{a/K}` with its Jacobian.
+        log(u / (1 - u)), hence u^(a/K) (1 - u)^(a/K) with its Jacobian.
         """
         rng, prior_count = self.rng, self.concentration / self.K
         order = rng.permutation(self.K)
@@ -201,23 +184,22 @@ class Sampler:
     # ---- moves given the labels -----------------------------------------------------------
 
     def draw_labels(self):
-        """Labels given the parameters: ordinary responsibilities, whatever the weights.
-
-        They are drawn from the current terms of f, which the moves before this one keep up to date.
-        """
+        """Labels given the parameters: ordinary responsibilities, whatever the weights."""
         if self.labels is None:
             uniforms = self.rng.random(self.y.size)
             self.labels = passes.draw_labels(self.scaled, uniforms)
         labels, self.labels = self.labels, None
-        order, self.count, self.weight = passes.group_by_label(labels, self.alpha, self.K)
+        # NumPy sorts two-byte integers in linear time
+        order = np.argsort(labels.astype(np.uint16), kind="stable")
+        self.count = np.bincount(labels, minlength=self.K)
+        self.weight = np.bincount(labels, self.alpha, minlength=self.K)
         self.members = np.split(order, np.cumsum(self.count)[:-1])
 
     def draw_coefficient_covariance(self):
-        """Covariance of the coefficients, alone and together with the empty components.
+        """Covariance of the coefficients, given all of them, where it is conjugate.
 
-        Given all coefficients it is conjugate, but empty components, which follow the prior, slow
-        it down. So it is also drawn given the occupied components alone, together with the empty
-        ones.
+        Empty components, which follow the prior, slow it down. So it is also drawn given the
+        occupied components alone, together with the empty ones.
         """
         empty = np.flatnonzero(self.count == 0)
         if self.corrected or not empty.size:
@@ -229,10 +211,7 @@ class Sampler:
         self.coefficient_aux = inverse_gamma(0.5 * (df + self.R), rate, self.rng)
 
     def propose_covariance(self, components):
-        """Draw the covariance V given the coefficients of these components.
-
-        Returns a matrix C with V = C C', and the inverse of V.
-        """
+        """C and the inverse of V = C C', drawn given the coefficients of these components."""
         rng, R, df = self.rng, self.R, self.prior.coefficient_df
         beta = self.beta[components]
         scale = beta.T @ beta
@@ -255,7 +234,7 @@ class Sampler:
         sigma = np.sqrt(inverse_gamma(0.5 * df, df / aux, rng))
         if self.corrected:
             log_density = self.log_densities(beta, sigma)
-            if not self.try_terms(3, empty, self.log_pi[empty], log_density):
+            if not self.try_terms(empty, self.log_pi[empty], log_density):
                 return
         self.covariance = covariance
         self.beta[empty], self.sigma[empty], self.residual_aux[empty] = beta, sigma, aux
@@ -276,7 +255,7 @@ class Sampler:
             residual = y - self.X[members] @ self.beta[k]
             self.sigma[k] = self.propose_sigma(k, residual, alpha)
             return
-        blocks = self.number_of_blocks()
+        blocks = int(np.clip(round(np.exp(self.log_blocks)), 1, self.R))
         steps = np.zeros((blocks, self.R))
         steps[np.arange(self.R) % blocks, rng.permutation(self.R)] = 1.0
         steps *= fresh - (lower.T @ self.beta[k] - half)
@@ -287,7 +266,9 @@ class Sampler:
     def move_component(self, k, steps, moved, members):
         """Metropolis steps of the coefficients, one after the other, then one of the scale."""
         residual, sigma = self.y - moved[-1], self.sigma[k]
-        rest, inside = passes.rest_of(k, self.scaled), self.rest_members(members)
+        rest, inside = passes.rest_of(k, self.scaled), np.zeros(self.y.size)
+        # 1 - α of the members, 0 for all others
+        inside[members] = self.rest_alpha[members]
 
         def at(residual, sigma):
             """Log of the target over that of the proposals, and log f."""
@@ -304,21 +285,14 @@ class Sampler:
             if there - here >= threshold:
                 here, self.log_f, residual = there, log_f, proposal
                 self.beta[k] += step
-                self.accepted[0] += 1
+                self.accepted += 1
         sigma = self.propose_sigma(k, residual[members], self.alpha[members])
         there, log_f = at(residual, sigma)
         if there - here >= self.thresholds(1)[0]:
             self.sigma[k], self.log_f = sigma, log_f
-            self.accepted[1] += 1
-        self.proposed[:2] += len(steps), 1
+        self.proposed += len(steps)
         self.log_density[k] = log_normal(residual, self.sigma[k])
         self.scaled[k] = np.exp(self.log_pi[k] + self.log_density[k] - self.top)
-
-    def rest_members(self, members):
-        """1 - α of the member records, 0 for all others."""
-        rest = np.zeros(self.y.size)
-        rest[members] = self.rest_alpha[members]
-        return rest
 
     def propose_sigma(self, k, residual, alpha):
         df = self.prior.residual_df
@@ -340,15 +314,15 @@ class Sampler:
             share = log_gamma - np.logaddexp(*log_gamma)
             log_pi = share + np.logaddexp(*self.log_pi[pair])
             change = log_pi - self.log_pi[pair]
-            if self.try_terms(2, pair, log_pi, members=rest_count[pair] @ change):
+            if self.try_terms(pair, log_pi, members=rest_count[pair] @ change):
                 self.log_pi[pair] = log_pi
 
     def draw_concentration(self):
         """Concentration a, together with how the empty components share their mixture weight.
 
-        The tiny mixture weights of empty components determine a almost exactly, so that a would
-        hardly move given them. So a is drawn given the weights of the occupied components and the
-        total of the empty ones, by slice sampling of log a, together with the shares of that total.
+        Given the tiny mixture weights of empty components, a would hardly move. So log a is slice
+        sampled given the weights of the occupied components and the total of the empty ones,
+        together with the shares of that total.
         """
         prior, rng, K = self.prior, self.rng, self.K
         empty = np.flatnonzero(self.count == 0)
@@ -372,24 +346,20 @@ class Sampler:
         if empty.size > 1:
             log_gamma = log_gamma_draws(np.full(empty.size, concentration / K), rng)
             shares = total + log_gamma - log_sum_exp(log_gamma)
-            if self.corrected and not self.try_terms(2, empty, shares):
+            if self.corrected and not self.try_terms(empty, shares):
                 return
             self.log_pi[empty] = shares
         self.concentration = concentration
 
-    # ---- adaptation and output ------------------------------------------------------------
-
-    def number_of_blocks(self):
-        return int(np.clip(round(np.exp(self.log_blocks)), 1, self.R))
-
     def adapt(self, sweep):
         """More blocks when too few proposals are accepted, fewer when too many."""
-        if self.free_blocks and self.proposed[0]:
-            rate = self.accepted[0] / self.proposed[0]
+        if self.free_blocks and self.proposed:
+            rate = self.accepted / self.proposed
             self.log_blocks += 2.0 * (0.5 - rate) / np.sqrt(sweep + 1.0)
             self.log_blocks = np.clip(self.log_blocks, 0.0, np.log(self.R))
 
     def coefficient_scale(self):
+        """The model's σ_β (predictors,)."""
         return np.sqrt((self.covariance[0] ** 2).sum(axis=1))
 
 
@@ -397,7 +367,7 @@ class Sampler:
 
 
 def cholesky(matrix):
-    """Lower triangular L with L L' = matrix; only the lower triangle of the matrix is read."""
+    """Lower triangular L with L L' = matrix, of which only the lower triangle is read."""
     lower, failed = lapack.dpotrf(matrix, lower=1)
     if failed:
         raise np.linalg.LinAlgError("matrix is not positive definite")
