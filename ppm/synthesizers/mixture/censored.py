@@ -48,10 +48,7 @@ class CensoredSampler(Sampler):
         self.slopes, self.log_scales = np.zeros((self.K, self.y.size)), np.zeros(self.K)
 
     def start(self, start, groups=None):
-        """Begin at an earlier draw, or at one from the prior, which is dispersed.
-
-        ``groups`` has no effect.
-        """
+        """Begin at an earlier draw, or at one from the prior; ``groups`` has no effect."""
         prior, rng = self.prior, self.rng
         self.coefficient_aux = inverse_gamma(0.5, prior.coefficient_scale**-2.0, rng)
         if start is None:
@@ -95,8 +92,7 @@ class CensoredSampler(Sampler):
             self.draw_coefficient_aux()
             for k in range(self.K):
                 rest = self.log_f_without(k)
-                # a singular matrix skips these moves, which is allowed: it does not depend on what
-                # they change
+                # skipped if a matrix is singular, which does not depend on what these moves change
                 with contextlib.suppress(np.linalg.LinAlgError):
                     self.draw_coefficients(k, rest)
                 self.draw_scale(k, rest)
@@ -208,10 +204,7 @@ class CensoredSampler(Sampler):
         self.log_density[k], self.log_f = at(x)
 
     def draw_shares(self):
-        """Slices of how two components share their mixture weight, in a random pairing.
-
-        Prior and variable are those of ``share_mixture_weight``.
-        """
+        """As ``share_mixture_weight``, of this target."""
         prior_count = self.concentration / self.K
         order = self.rng.permutation(self.K)
         for pair in order[: 2 * (self.K // 2)].reshape(-1, 2):
@@ -233,10 +226,7 @@ class CensoredSampler(Sampler):
             self.log_pi[pair] = total + shares
 
     def adapt(self, sweep):
-        """Update the normal approximations: regressions weighted by the slopes of the terms.
-
-        They stay as warm-up left them, so that the kept draws come from one Markov chain.
-        """
+        """Update the normal approximations, which warm-up alone may do: weighted regressions."""
         self.adapted += 1
         rate = max(_FORGET, 1.0 / self.adapted)
         slope = self.alpha * self.censor.slope(self.alpha * self.log_f)

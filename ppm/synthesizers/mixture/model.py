@@ -85,7 +85,7 @@ class FiniteMixture:
     At weights of 1 this is blocked Gibbs sampling. At other weights :math:`f_i^{\alpha_i}` does not
     factor over labels. The labels are drawn as before, so that the joint target is prior ×
     :math:`\prod_i f_i^{\alpha_i - 1} \pi_{z_i} N_{z_i}`; the proposal is the conditional in which
-    record i counts :math:`\alpha_i` times, and the log ratio of its acceptance
+    record i counts :math:`\alpha_i` times, and is accepted with log ratio
 
     .. math::
 
@@ -96,26 +96,25 @@ class FiniteMixture:
     pairs of components share their mixture weight is also drawn with the labels integrated out;
     without this move superfluous components take thousands of sweeps to empty.
 
-    Chains can still miss a part of the posterior. On the survey data (5,658 records, 36 predictors,
-    10 components), at weights of scale 0.6 and shift -0.1, chains that started in one component
-    stayed 26 nats of weighted log-likelihood away from chains that started in all, for 12,000
-    sweeps. R-hat does not show this if all chains start in all components, the default; with
-    ``starting_components`` some start in fewer. R-hat of the largest weighted :math:`|\log f_i|`
-    was then 1.10, and the bound withheld; at scale 0.5 and shift -0.3 it was 1.04.
+    Chains can still miss a part of the posterior. On the survey data with 10 components and weights
+    of scale 0.6 and shift -0.1, chains that started in one component stayed 26 nats of weighted
+    log-likelihood away from chains that started in all, for 12,000 sweeps. R-hat does not show this
+    if all chains start in all components, the default; with ``starting_components`` some start in
+    fewer (chapter on trusting a bound). R-hat of the largest weighted :math:`|\log f_i|` was then
+    1.10, but 1.04 at scale 0.5 and shift -0.3, where the bound is not withheld.
 
     With limits on every record's term (``censor`` in :meth:`fit`) the target is prior ×
     :math:`\exp \sum_i h(\alpha_i \log f_i)`, see :class:`ppm.Censoring`, and its own sampler takes
     slices without labels.
 
     The appendix's prior does not keep :math:`\sigma_k` away from 0. Where records with a total
-    weight of 2 or more agree in response and predictors, the likelihood of a component that shrinks
-    onto them has no finite integral, and strictly the posterior is improper. With a few equal pairs
-    among thousands of records, no chain was seen to collapse; where many records agree, as incomes
-    of 0 do, chains can, and :meth:`fit` then raises a RuntimeError. Under limits, terms are bounded
-    and every database has a fit.
+    weight of 2 or more agree in response and predictors, the posterior is strictly improper. With a
+    few equal pairs among thousands of records, no chain was seen to collapse onto them; where many
+    agree, as incomes of 0 do, chains can, and :meth:`fit` then raises a RuntimeError. Under limits,
+    terms are bounded and every database has a fit.
 
-    Numba compiles the passes over the records when this class is first used, which takes some
-    seconds. It stores the compiled code, which contains no records, for later processes.
+    When this class is first used, Numba compiles the passes over the records, which takes some
+    seconds, and stores the code, which contains no records, for later processes.
 
     Examples
     --------
@@ -189,9 +188,8 @@ class FiniteMixture:
               ``sigma`` (…, component), ``concentration`` (…) and ``coefficient_scale`` (…,
               predictor), the :math:`\sigma_\beta` of the model.
             - ``log_likelihood``: ``response`` (chain, draw, record), the unweighted
-              :math:`\log f_i`, also for records of weight 0. With dask installed, above 256 MiB
-              (``ppm.synthesizers.base.HELD``), it is computed from the draws each time it is
-              read.
+              :math:`\log f_i`, also for records of weight 0. With dask installed, above 256 MiB, it
+              is computed from the draws each time it is read.
             - ``sample_stats`` (chain, draw): ``weighted_log_likelihood`` (with limits, the sum of
               the terms of records with a weight above 0), and ``occupied_components``, to which
               some record of positive weight is assigned.

@@ -98,9 +98,6 @@ def _sum_rows(total, scaled, start, end, keep):
                 total[i] += row[i]
 
 
-# ---- predictors ---------------------------------------------------------------------------------
-
-
 @_compile("void(f8[:,::1], u2[:,::1], f8[:,::1])")
 def _look_up(tables, codes, out):
     for start in range(0, out.shape[1], CHUNK):
@@ -162,10 +159,7 @@ class Design:
 
 
 def _patterns(X, most=256):
-    """Rows of X as sums of rows of a table: their numbers (groups, records), and the table.
-
-    Both are None if there is little to gain.
-    """
+    """Rows of X as sums of rows of a table: numbers (groups, records), table; or None twice."""
     records, columns = X.shape
     codes, tables, column, used = [], [], 0, 0
     while column < columns:
@@ -186,9 +180,6 @@ def _patterns(X, most=256):
     if 3 * len(codes) > columns or 2 * used > records or used > 65_535:
         return None, None
     return np.array(codes, dtype=np.uint16), np.concatenate(tables)
-
-
-# ---- passes -------------------------------------------------------------------------------------
 
 
 def exact_log_f(log_pi, log_density, rows=(), log_shares=None, densities=None):
@@ -362,10 +353,7 @@ def _pair_terms(a, b, total, log_density, scaled, top, rest, first, second):
 
 
 def pair_terms(pair, total, log_pi, log_density, scaled, top):
-    """f_i without a pair, and the pair's terms if each had all of the mixture weight exp(total).
-
-    All are scaled by a common factor for each record.
-    """
+    """f_i without a pair, and its terms at all of the weight exp(total), scaled by one factor."""
     terms = np.empty((3, top.size))
     if _pair_terms(pair[0], pair[1], total, log_density, scaled, top, *terms):
         others = log_density.copy()
