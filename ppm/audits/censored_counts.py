@@ -141,8 +141,7 @@ def _checked_rows(shards, records):
 def _extremes_of_own_terms(whole):
     """Smallest and largest log ratio where the other records keep their terms (2, distinct)."""
     constant = whole.log_integral - whole.log_integral_without()
-    smallest = np.minimum(whole.term_at_zero, whole.term_at_infinity)
-    return np.stack([smallest - constant, whole.largest_term - constant])
+    return np.stack([whole.term_at_infinity - constant, whole.largest_term - constant])
 
 
 def _extremes_between(one, other):

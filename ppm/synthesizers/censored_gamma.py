@@ -10,8 +10,8 @@ _NEGLIGIBLE = 70.0
 # distance of prior and terms from their limits below which the left tail is that of the prior
 _SETTLED = 1e-14
 # on a panel the log density changes by at most _STEP, and two quadratures differ by at most
-# _QUADRATURE of the integral
-_STEP, _QUADRATURE = 2.0, 1e-11
+# _QUADRATURE of the integral; otherwise it is cut into _CUTS
+_STEP, _QUADRATURE, _CUTS = 2.0, 1e-11, 4
 _RULES = [
     ((nodes + 1.0) / 2.0, parts / 2.0)
     for nodes, parts in map(np.polynomial.legendre.leggauss, (20, 12))
@@ -20,8 +20,6 @@ _RULES = [
 _LARGEST_TABLE = 4_000_000
 # largest u, at which exp(u) does not overflow
 _LARGEST = 700.0
-# number of parts into which a panel is cut
-_CUTS = 4
 
 
 class CensoredGamma:
@@ -46,12 +44,11 @@ class CensoredGamma:
 
     Notes
     -----
-    As a function of u each term rises up to log y and falls from there, so its largest and smallest
-    value on a panel are known, and its curvature is bounded. This gives an upper bound of the
-    density on each panel, beneath which rejection sampling is exact. Gauss-Legendre quadrature on
-    the same panels, cut until two orders agree, gives the normaliser. To the left of all panels
-    every term is at its limit, and the density of u is that of the prior, :math:`e^{a u}`: a nearly
-    flat prior has much of its mass there.
+    Each term rises with u up to log y and falls from there, so its extremes on a panel are known,
+    and its curvature is bounded. This gives an upper bound of the density on each panel, beneath
+    which rejection sampling is exact. Gauss-Legendre quadrature on the same panels, cut until two
+    orders agree, gives the normaliser. To the left of all panels every term is at its limit, and u
+    has the prior's density :math:`e^{a u}`: a nearly flat prior has much of its mass there.
     """
 
     def __init__(self, counts, weights, censor, shape, rate):
@@ -63,19 +60,17 @@ class CensoredGamma:
         self.counts, self.weights = pairs
         self.censor, self.shape, self.rate = censor, shape, rate
         self._factorials = gammaln(self.counts + 1.0)
-        used = self.weights > 0
         # limits of the terms: μ to 0, μ to infinity, and μ where the count is likeliest
         nothing, low = censor.term(0.0), censor.term(-np.inf)
-        self.term_at_zero = np.where(used & (self.counts > 0), low, nothing)
-        self.term_at_infinity = np.where(used, low, nothing)
+        self.term_at_zero = np.where(self.weights * self.counts > 0, low, nothing)
+        self.term_at_infinity = np.where(self.weights > 0, low, nothing)
         likeliest = xlogy(self.counts, self.counts) - self.counts - self._factorials
         self.largest_term = censor.term(self.weights * likeliest)
         with np.errstate(divide="ignore"):
-            self._peaks = np.log(np.append(self.counts, shape)) - np.append(0 * used, np.log(rate))
-        self.breaks = np.clip(self._peaks, -_LARGEST, _LARGEST)
+            self._peaks = np.log(self.counts)
+        self.breaks = np.append(self._peaks, np.log(shape) - np.log(rate))
+        self.breaks = np.clip(self.breaks, -_LARGEST, _LARGEST)
         self._lay_out()
-
-    # ---- the density ---------------------------------------------------------------------------
 
     def terms(self, log_mean):
         """Terms of the distinct records at values of u, (values,) or (distinct, values)."""
@@ -85,33 +80,26 @@ class CensoredGamma:
         log_p = self.counts[:, None] * log_mean - np.exp(log_mean) - self._factorials[:, None]
         return self.weights[:, None] * log_p
 
-    def total(self, log_mean):
-        """Sum of all records' terms at values of u."""
-        return self._in_parts(lambda part: self.numbers @ self.terms(part), log_mean)
-
     def _in_parts(self, function, values):
         """Apply a function along the last axis, in parts small enough for its tables."""
         parts = 1 + values.shape[-1] * self.counts.size // _LARGEST_TABLE
         found = [function(part) for part in np.array_split(values, parts, axis=-1)]
         return np.concatenate(found, axis=-1)
 
+    def total(self, log_mean):
+        """Sum of all records' terms at values of u."""
+        return self._in_parts(lambda part: self.numbers @ self.terms(part), log_mean)
+
     def _prior(self, log_mean):
         return self.shape * log_mean - self.rate * np.exp(log_mean)
 
     def _unscaled(self, log_mean):
-        flat = log_mean.ravel()
-        return (self._prior(flat) + self.total(flat)).reshape(log_mean.shape)
-
-    def log_density(self, log_mean):
-        """Logarithm of the density of u, any shape."""
-        return (self._unscaled(np.asarray(log_mean, dtype=np.float64)) - self.log_integral)[()]
+        return self._prior(log_mean) + self.total(log_mean.ravel()).reshape(log_mean.shape)
 
     def logpdf(self, mean):
         """Logarithm of the density of μ > 0, any shape."""
-        log_mean = np.log(mean)
-        return self.log_density(log_mean) - log_mean
-
-    # ---- panels --------------------------------------------------------------------------------
+        log_mean = np.log(np.asarray(mean, dtype=np.float64))
+        return (self._unscaled(log_mean) - self.log_integral - log_mean)[()]
 
     def _extremes(self, panels):
         """Upper bound of the log density on each panel, and its smaller value at the ends."""
@@ -126,34 +114,24 @@ class CensoredGamma:
                 bends = bends + 1.54 / self.censor.width * slopes**2
             bends = bends * (panels[1] - panels[0]) ** 2 / 8.0
         # a term exceeds the chord between its ends by at most the smaller of these
-        tops = self.terms(np.clip(self._peaks[:-1, None], *panels))
+        tops = self.terms(np.clip(self._peaks[:, None], *panels))
         above = self.numbers @ np.minimum(bends, tops - ends.min(axis=0))
         values = self._prior(panels) + self.numbers @ ends
         above += self.rate * means[1] * (panels[1] - panels[0]) ** 2 / 8.0
         return np.stack([values.max(axis=0) + above, values.min(axis=0)])
 
-    def _crossings(self):
-        """Values of u at which a hard term meets its limits, by bisection from where it peaks."""
+    def _crossings(self, *ends):
+        """Where hard terms meet their limits between two values of u, by bisection from peaks."""
         if self.censor.smooth:
             return np.zeros(0)
-        used = self.weights > 0
-        counts, weights, factorials = (
-            part[used, None] for part in (self.counts, self.weights, self._factorials)
-        )
-        with np.errstate(over="ignore"):
-            level = np.array([self.censor.low, self.censor.high]) / weights
-        # with a tiny weight a term may meet no limit
-        level = np.clip(level, -1e300, 1e300) + factorials
-        with np.errstate(divide="ignore", invalid="ignore"):
-            peak = np.maximum(np.log(counts), -750.0)
-            fars = np.where(counts > 0, level / counts - 1.0, peak), np.full(level.shape, _LARGEST)
-        found = []
-        for far in fars:
-            met, near = counts * peak - np.exp(peak) > level, peak + 0.0 * level
-            far = np.where(met, far, near)
+        found, limits = [], np.array([self.censor.low, self.censor.high])
+        peaks = self.breaks[:-1, None] + 0.0 * limits
+        met = (self.weights[:, None] > 0) & (self._weighted(peaks) > limits)
+        for end in ends:
+            near, far = peaks, np.full(peaks.shape, end)
             for _ in range(100):
                 middle = (near + far) / 2.0
-                below = counts * middle - np.exp(middle) < level
+                below = self._weighted(middle) < limits
                 near, far = np.where(below, near, middle), np.where(below, middle, far)
             found.append(far[met])
         return np.concatenate(found)
@@ -162,8 +140,7 @@ class CensoredGamma:
         """Choose the panels, integrate over them, and bound what they leave out."""
         above = self.numbers @ self.largest_term
         # wide enough for the densities without one record too
-        lowest = np.minimum(self.term_at_zero, self.term_at_infinity)
-        reach = _NEGLIGIBLE + (self.largest_term - lowest).max()
+        reach = _NEGLIGIBLE + (self.largest_term - self.term_at_infinity).max()
         best = self._unscaled(self.breaks).max()
         right = np.log(self.shape + 1.0) - np.log(self.rate)
         while right < _LARGEST and self._prior(right) + above > best - reach:
@@ -178,9 +155,8 @@ class CensoredGamma:
         lost = [self._prior(right) + above]
         if left <= empty:
             lost.append(self.shape * left + above - np.log(self.shape))
-        self.breaks = np.r_[self.breaks, self._crossings()]
-        self._left, inner = left, (self.breaks > left) & (self.breaks < right)
-        edges = np.unique(np.r_[left, self.breaks[inner], right])
+        self.breaks, self._left = np.r_[self.breaks, self._crossings(left, right)], left
+        edges = np.unique(np.clip(np.r_[left, self.breaks, right], left, right))
         self.log_tail = self.shape * left - np.log(self.shape) + self.numbers @ self.term_at_zero
         # no finer panel removes the rounding of the sum of terms
         limits = max(abs(self.censor.low), abs(self.censor.high))
@@ -223,15 +199,13 @@ class CensoredGamma:
         away = np.abs(self.terms(np.array([log_mean]))[:, 0] - self.term_at_zero)
         return self.numbers @ away + self.rate * np.exp(log_mean) <= _SETTLED
 
-    # ---- integrals and draws -------------------------------------------------------------------
-
     def log_integral_without(self):
         """Logarithms of the normalisers when one of each distinct record is left out."""
-        parts = 1 + self.nodes.size * self.counts.size // _LARGEST_TABLE
-        sums = [self.log_tail - self.term_at_zero]
-        for part in np.array_split(np.stack([self.nodes, self.log_parts]), parts, axis=1):
-            sums.append(logsumexp(part[1] - self.terms(part[0]), axis=1))
-        return logsumexp(sums, axis=0)
+        def of_panels(part):
+            return logsumexp(part[1] - self.terms(part[0]), axis=1, keepdims=True)
+
+        panels = self._in_parts(of_panels, np.stack([self.nodes, self.log_parts]))
+        return logsumexp(np.c_[self.log_tail - self.term_at_zero, panels], axis=1)
 
     def mean(self):
         """Mean of μ."""
