@@ -14,10 +14,6 @@ __all__ = ["Censoring", "censoring_interval", "censoring_limits"]
 
 # nats: terms between closer limits, or farther from 0, are mostly rounding
 _NARROWEST, _FAR = 1e-6, 1e9
-# centres of the first search, and how often its neighbourhood is searched again, with how many
-_CENTRES, _SEARCHES, _NEARER = 65, 5, 9
-# the folder of the library, as the names of its files begin
-_LIBRARY = os.path.join(os.path.dirname(__file__), "")
 # if no term moves by more than this share of the width, the limits are in the wrong place
 _HARDLY = 0.01
 
@@ -43,38 +39,31 @@ class Censoring:
 
     Notes
     -----
-    Hu, Williams and Savitsky (2022, arXiv:2205.05003) keep every likelihood between exp(-ε/2) and
-    exp(ε/2), and place the pseudo posterior's weights inside; here the interval may lie anywhere.
-
-    Every term of every possible record lies in an interval of width W for every θ, and a record
-    that is left out has no term. One exact draw of θ is therefore W-differentially private, in both
+    The term of every possible record lies in an interval of width W for every θ, and a record that
+    is left out has none. One exact draw of θ is therefore W-differentially private, in both
     directions, for every database, and 2W where a record is replaced; m draws for m releases cost
-    mW. This holds for every proper prior and every model that were fixed without looking at the
-    records, if every weight is a constant or a function of its own record and of public values.
-    Where weights react to other records, leaving one out changes the terms of others too, and its
-    loss can exceed W (chapter on censoring), although Hu, Williams and Savitsky call this ε strict.
+    mW. This needs a proper prior and a model that were fixed without looking at the records, and
+    weights each of which is a constant or a function of its own record and of public values. Where
+    weights react to other records, the loss can exceed W (chapter on censoring).
 
-    **Sampling weights** may be such weights, above 1 too: a term stays between the limits whatever
-    its weight, and ε stays W. A weight *around* the term, :math:`\alpha_i h(\log p)`, would cost W
-    times the largest weight. Base weights of a public design depend on no other record. Weights
-    calibrated to totals, adjusted for nonresponse or scaled by the sample's own mean are computed
-    from other records; they are fixed only where all that goes into them is public.
+    Weights such as the base weights of a public design may exceed 1, and ε stays W; *around* the
+    term, :math:`\alpha_i h(\log p)`, they would cost W times the largest. Weights calibrated to
+    totals, adjusted for nonresponse or scaled by the sample's own mean depend on other records
+    unless all that goes into them is public.
 
-    **The price is usefulness**, and nothing here shows it before the release: clipped terms carry
+    The price is usefulness, and nothing here shows it before the release: clipped terms carry
     little information, and with few records or a narrow interval the draws come close to the prior.
-    Choose a prior that is reasonable by itself: one that is nearly flat, such as the default of
-    :class:`ppm.GammaPoisson`, keeps most of its mass far from all data.
+    A nearly flat prior, the default of :class:`ppm.GammaPoisson`, has most of its mass far from all
+    data. A record of weight 0 has the constant term h(0), an impossible one the term ``low``.
 
-    A constant in a term cancels, so only the width counts for ε; the place of the interval decides
-    how much is lost. A record of weight 0 has the constant term h(0). An impossible one,
-    :math:`\log p = -\infty`, has the term ``low``.
+    Hu, Williams and Savitsky (2022, arXiv:2205.05003) have the limits -ε/2 and ε/2, and call this ε
+    strict for reacting weights too. Here the interval may lie anywhere: only its width counts for
+    ε, and its place decides how much is lost.
 
     Examples
     --------
     >>> import ppm
     >>> censor = ppm.Censoring(-3, -1, smooth=False)
-    >>> censor.width
-    2.0
     >>> censor.terms([[-0.5, -2.0, -80.0]]).tolist()
     [[-1.0, -2.0, -3.0]]
     """
@@ -86,9 +75,8 @@ class Censoring:
     def __post_init__(self):
         # high must fit above it
         low = check_number("low", self.low, at_least=-_FAR, at_most=_FAR - 1.0)
-        object.__setattr__(self, "low", low)
         high = check_number("high", self.high, above=low, at_most=_FAR)
-        object.__setattr__(self, "high", high)
+        vars(self).update(low=low, high=high)
         check_flag("smooth", self.smooth)
         least = max(_NARROWEST, max(abs(low), abs(high)) / _FAR)
         if self.width < least:
@@ -99,17 +87,9 @@ class Censoring:
         """W = high - low in nats: the ε of one exact draw."""
         return self.high - self.low
 
-    def term(self, weighted_log_p, xp=np):
-        """Terms h(z), in [low, high], of values z = α log p in nats; NaN counts as -inf.
-
-        Parameters
-        ----------
-        weighted_log_p : array
-            Values z; -inf is allowed.
-        xp : module, default numpy
-            ``numpy`` or ``pytensor.tensor``, whose functions compute the terms.
-        """
-        return limited(weighted_log_p, self.low, self.high, self.smooth, xp)
+    def term(self, weighted_log_p):
+        """Terms h(z), in [low, high], of values z = α log p in nats; NaN counts as -inf."""
+        return limited(weighted_log_p, self.low, self.high, self.smooth)
 
     def slope(self, weighted_log_p):
         """Slopes h'(z), in [0, 1], at values z = α log p; 0 at and beyond hard limits."""
@@ -123,31 +103,19 @@ class Censoring:
     def terms(self, log_lik, weights=None):
         """Terms of weighted records; weight 0 gives h(0), even where log p is NaN.
 
-        Parameters
-        ----------
-        log_lik : array_like, shape (..., records)
-            Log-likelihoods in nats.
-        weights : array_like, shape (records,), optional
-            Weights α, 0 or more; all 1 by default.
-
-        Returns
-        -------
-        numpy.ndarray, shape (..., records)
-            Terms in nats.
+        ``log_lik`` is of shape (..., records), in nats; ``weights``, 0 or more and all 1 by
+        default, of shape (records,).
         """
         return self.term(_weighted(log_lik, weights))
 
     def share_clipped(self, log_lik, weights=None):
-        """Share of log-likelihoods whose weighted value is not between the limits.
-
-        Arguments as for :meth:`terms`. The share is as public or confidential as they are.
-        """
+        """Share of weighted log-likelihoods not between the limits, as confidential as they are."""
         values = _weighted(log_lik, weights)
         return 1.0 - float(np.mean((values > self.low) & (values < self.high)))
 
 
 def limited(weighted_log_p, low, high, smooth, xp=np):
-    """:meth:`Censoring.term` between limits that may be tensors."""
+    """:meth:`Censoring.term`; with ``xp`` pytensor.tensor of tensors, between tensors."""
     # a record must not restrict the parameters' support where its density is NaN
     z = xp.where(xp.isnan(weighted_log_p), -np.inf, weighted_log_p)
     if not smooth:
@@ -176,7 +144,7 @@ def warn_if_nothing_moves(censor, oscillation):
             "width, so the release says next to nothing about the records; "
             "ppm.censoring.censoring_interval places limits by public data",
             # points at the caller's line outside the library
-            skip_file_prefixes=(_LIBRARY,),
+            skip_file_prefixes=(os.path.join(os.path.dirname(__file__), ""),),
         )
 
 
@@ -199,19 +167,13 @@ def censoring_interval(width, reference, *, smooth=True):
         that follows the confidential records costs more than W, and nothing shows how much. If the
         release is to have weights, multiply by the weights of the reference's records.
     smooth : bool, default True
-        Smooth censoring, or hard.
-
-    Returns
-    -------
-    Censoring
-        The interval.
+        As for :class:`Censoring`.
 
     Notes
     -----
-    Hu, Williams and Savitsky (2022, arXiv:2205.05003) have the limits -W/2 and W/2, wherever the
-    log-likelihoods lie; only W counts for ε. Absolute rather than squared changes keep a few
-    records far below any interval from deciding where it lies. The best of a grid of places is
-    refined; if the loss has several minima, the grid may miss the lowest one.
+    Absolute rather than squared changes keep a few records far below any interval from deciding
+    where it lies. The best of a grid of places is refined; if the loss has several minima, the grid
+    may miss the lowest one.
 
     Examples
     --------
@@ -232,34 +194,26 @@ def censoring_interval(width, reference, *, smooth=True):
         return float(np.abs(change, out=change).mean())
 
     # the median comes first, so that it wins ties
-    levels = np.linspace(0.0, 1.0, _CENTRES - 2)
+    levels = np.linspace(0.0, 1.0, 63)
     middles = np.r_[np.median(values), np.quantile(values, levels), values.max() - half]
-    lowest, found = _least(loss, middles)
+    found = min(middles, key=loss)
     around = np.unique(np.r_[middles, values.min() - 2 * half, values.max() + 2 * half])
     place = int(np.searchsorted(around, found))
-    left, right = around[max(place - 1, 0)], around[min(place + 1, around.size - 1)]
-    for _ in range(_SEARCHES):
-        least, nearest = _least(loss, np.linspace(left, right, _NEARER))
-        if least < lowest:
-            lowest, found = least, nearest
+    left, right = around[place - 1], around[place + 1]
+    for _ in range(5):
+        found = min(found, *np.linspace(left, right, 9), key=loss)
         step = (right - left) / 4.0
         left, right = max(left, found - step), min(right, found + step)
-    return Censoring(float(found - half), float(found + half), smooth)
-
-
-def _least(loss, middles):
-    """The smallest loss, and the first place that has it."""
-    losses = [loss(middle) for middle in middles]
-    return min(losses), middles[int(np.argmin(losses))]
+    return Censoring(found - half, found + half, smooth)
 
 
 def censoring_limits(width, reference, *, share_clipped=0.02, smooth=True):
     r"""Limits of a given width, and one weight for all records to use inside them.
 
-    Where the terms of many records lie outside the limits, the release has a bias that more records
-    do not remove: the tails are left out of the fit. A weight α below 1 shrinks the terms before
-    they are clipped. The cost is precision: the fit behaves about as if it had only a share α of
-    the records, which a survey can afford. The weight is a public constant, so ε stays the width.
+    Limits that clip many terms leave the tails out of the fit, a bias that more records do not
+    remove. A weight α below 1 shrinks the terms before they are clipped. The cost is precision: the
+    fit behaves about as if it had only a share α of the records. The weight is a public constant,
+    so ε stays the width.
 
     Parameters
     ----------
@@ -269,7 +223,8 @@ def censoring_limits(width, reference, *, share_clipped=0.02, smooth=True):
     share_clipped : float, default 0.02
         Share of the reference's weighted values that an interval may leave out, from 0 to 0.5. The
         interval has the width of hard limits, and half that of smooth ones, which bend a term well
-        before it reaches them.
+        before it reaches them. A release clips a little more: its draws scatter more, and the
+        limits that change least are not the shortest interval.
 
     Returns
     -------
@@ -277,13 +232,6 @@ def censoring_limits(width, reference, *, share_clipped=0.02, smooth=True):
         The limits that change the weighted reference least.
     weight : float
         The largest weight, at most 1, at which such an interval holds all other values.
-
-    Notes
-    -----
-    Hu, Williams and Savitsky (2022, arXiv:2205.05003) have weights inside the limits that fall with
-    a record's risk. Here all records have the same one. The draws of a release scatter more than
-    those of the reference's unweighted fit, and the limits that change least are not the shortest
-    interval, so that a little more than ``share_clipped`` is cut off.
 
     Examples
     --------
@@ -293,8 +241,6 @@ def censoring_limits(width, reference, *, share_clipped=0.02, smooth=True):
     >>> limits, weight = ppm.censoring.censoring_limits(0.5, reference, smooth=False)
     >>> round(weight, 2), round(limits.low, 2), round(limits.high, 2)
     (0.28, -0.97, -0.47)
-    >>> round(ppm.censoring.censoring_limits(0.5, reference)[1], 2)
-    0.14
     """
     width = check_number("width", width, above=0)
     share_clipped = check_number("share_clipped", share_clipped, at_least=0, at_most=0.5)
@@ -315,17 +261,14 @@ def _public_reference(reference):
     for *place, block in blocks:
         values[tuple(place)] = block
     values = values.reshape(-1, values.shape[-1])
-    if len(values) < 2:
-        raise ValueError(
-            "reference must have two draws or more: with one, no change depends on the parameters"
-        )
-    if not np.isfinite(values).all():
-        raise ValueError(
-            "reference must hold finite numbers: leave out records that are impossible at a draw"
-        )
-    if np.array_equal(values, np.rint(values)):
-        raise ValueError(
-            "reference must hold log-likelihoods, as model.log_likelihood(fit) gives them; got "
-            "whole numbers, which may be records"
-        )
+    faults = {
+        "have two draws or more: with one, no change depends on the parameters": len(values) < 2,
+        "hold finite numbers: leave out records that are impossible at a draw":
+            not np.isfinite(values).all(),
+        "hold log-likelihoods, as model.log_likelihood(fit) gives them; got whole numbers, which "
+        "may be records": np.array_equal(values, np.rint(values)),
+    }
+    for accepted, fault in faults.items():
+        if fault:
+            raise ValueError(f"reference must {accepted}")
     return values

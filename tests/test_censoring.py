@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from ppm.censoring import Censoring, censoring_interval, censoring_limits
+from ppm.censoring import Censoring, censoring_interval, censoring_limits, limited
 from ppm.synthesizers.gamma_poisson import log_likelihood_of_counts
 
 
@@ -37,7 +37,7 @@ def test_tensors_of_pymc_get_the_same_terms_with_a_slope():
     z = pt.dvector("z")
     for smooth in True, False:
         censor = Censoring(-0.8, -0.3, smooth)
-        term = censor.term(z, pt)
+        term = limited(z, censor.low, censor.high, smooth, pt)
         inside = np.linspace(-2.0, 1.0, 40)
         both = pytensor.function([z], [term, pt.grad(term.sum(), z)])
         found, slope = both(inside)
