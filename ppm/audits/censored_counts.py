@@ -50,11 +50,10 @@ def censored(counts, censor, *, shards=None, weights=None, shape=0.001, rate=0.0
 
     Notes
     -----
-    Not in Savitsky, Williams and Hu (2022). Where nothing reacts, the log ratio is the record's
-    term minus a constant. The extremes of the term are known, the constant is found by quadrature,
-    and the loss is exact to about 1e-12. Where something reacts, the loss is the largest value on a
-    fine grid, where terms peak or meet a limit, and for μ to 0 and to infinity; it can only be too
-    small. What a published assignment to shards reveals is not included.
+    Where nothing reacts, the log ratio is the record's term minus a constant, and the loss is exact
+    to about 1e-12. Where something reacts, it is the largest value on a fine grid, where terms peak
+    or meet a limit, and for μ to 0 and to infinity; it can only be too small. What a published
+    assignment to shards reveals is not included.
 
     Examples
     --------
@@ -152,9 +151,9 @@ def _extremes_between(one, other):
     )
     # without the prior, which cancels
     inner = one.total(points) - other.total(points)
-    limits = [
+    at_zero, at_infinity = (
         one.numbers @ getattr(one, where) - other.numbers @ getattr(other, where)
         for where in ("term_at_zero", "term_at_infinity")
-    ]
-    ratio = np.r_[inner, limits] - (one.log_integral - other.log_integral)
-    return np.array([ratio.min(), ratio.max()])
+    )
+    ratio = np.r_[inner, at_zero, at_infinity] - (one.log_integral - other.log_integral)
+    return ratio.min(), ratio.max()

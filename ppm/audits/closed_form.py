@@ -68,27 +68,20 @@ def exact(
     -------
     xarray.Dataset
         Dimensions mechanism and left_out, the distinct counts: equal counts leave the same
-        neighbour. Losses and bounds are in nats; all values are those of the first seed unless
-        another is named.
+        neighbour. Losses and bounds are in nats, and of the first seed unless another is named.
 
-        By record:
-
-        - ``records``: how many records have this count;
-        - ``weight``, weighted ``bound`` and ``oscillation``;
-        - ``loss_fixed``: the loss where the others keep their weights;
-        - ``loss_common``: where weights are computed again with the same random numbers (equal
-          levels of both posteriors' distribution functions);
-        - ``loss_integrated``: the same with densities averaged over the draws of the weights;
-          ``loss_integrated_error``: its Monte Carlo standard error, given the set of μ and Δ;
-        - ``shape_without`` and ``rate_without`` of the neighbour's Gamma density.
-
-        By mechanism:
-
-        - ``shape``, ``rate``, ``average_mean`` and ``spread`` of the pseudo posterior;
-        - ``local_bound`` (Δ) and ``oscillation_bound``;
+        - By record: ``records``, how many have this count; ``weight``, weighted ``bound`` and
+          ``oscillation``; ``shape_without`` and ``rate_without`` of the neighbour's Gamma density;
+        - ``loss_fixed``: the loss where the others keep their weights; ``loss_common``: where
+          weights are computed again with the same random numbers (equal levels of both posteriors'
+          distribution functions); ``loss_integrated``: the same with densities averaged over the
+          draws of the weights; ``loss_integrated_error``: its Monte Carlo standard error, given the
+          set of μ and Δ;
+        - by mechanism: ``shape``, ``rate``, ``average_mean`` and ``spread`` of the pseudo
+          posterior; ``local_bound`` (Δ) and ``oscillation_bound``;
         - ``loss_worst``: the largest ``loss_common`` of all seeds; ``share_worst``: the largest
-          share of its seed's 2Δ;
-        - ``loss_supremum``: ``loss_common`` over every μ that the prior allows;
+          share of its seed's 2Δ; ``loss_supremum``: ``loss_common`` over every μ that the prior
+          allows, infinite for two different Gamma densities over all μ > 0;
         - ``records_over``: share of records with ``loss_common`` above 2Δ; ``parameters_over``: for
           the worst record, the share of the pseudo posterior (on T: of T) in which it is;
         - ``weights_moved`` and ``weights_switched``: how many weights change by more than 0.01, or
@@ -98,20 +91,15 @@ def exact(
 
     Notes
     -----
-    Savitsky, Williams and Hu (2022), the theorem of section 2 and the mechanisms of section 4.
+    If only the release is published, its loss is the integrated one, the maximum over 41 values of
+    μ. As a maximum of noisy values it is biased upwards; with few draws of the weights it is closer
+    to ``loss_common``, and with one its error is NaN if the weights react. If the seed of the
+    weights is published too, the loss is the largest over all seeds, of which ``loss_worst`` covers
+    20. Over one set of μ, that largest loss bounds the integrated one and, times the number of
+    releases, that of several releases with the same weights.
 
-    If only the release is published, its loss is the integrated one. If the seed of the weights is
-    published too, it is the largest loss over all seeds, of which ``loss_worst`` covers 20. Over
-    one set of μ, that largest loss bounds the integrated one and, times the number of releases,
-    that of several releases with the same weights. The integrated loss is the maximum over 41
-    values of μ. As a maximum of noisy values it is biased upwards, and with few draws of the
-    weights it is closer to ``loss_common``. Its standard error is by the delta method (NaN with one
-    draw of reacting weights).
-
-    The log ratio of two different Gamma densities is unbounded over all μ > 0: ``loss_supremum`` is
-    then infinite. With the prior on T the loss is at most the oscillation over T for every
-    database: at most M for Capped on T (the log-probability of a count has one sign) and 2M for
-    Range-capped on T.
+    With the prior on T the loss is at most the oscillation over T for every database: at most M for
+    Capped on T (the log-probability of a count has one sign) and 2M for Range-capped on T.
 
     Examples
     --------
@@ -265,30 +253,21 @@ def _mechanism(values, tables, weights, prior, public, levels, extreme):
             "loss_supremum": np.inf if changed.any() else 0.0,
             "outside": 1.0 - inside.min(),
             "outside_public": 1.0 - np.diff(gammainc(shape, rate * np.array(public)))[0],
-            "average_mean": shape / rate,
-            "spread": np.sqrt(shape) / rate,
+            "average_mean": shape / rate, "spread": np.sqrt(shape) / rate,
         }
     left, then = tables[extreme + 1], every[extreme + 1, 0]
     return limits | {
-        "weight": here,
-        "bound": bounds[0],
-        "oscillation": oscillations[0],
-        "loss_fixed": fixed,
-        "loss_common": common,
-        "loss_integrated": integrated,
-        "loss_integrated_error": error,
-        "shape_without": again[0],
-        "rate_without": again[1],
-        "local_bound": bounds[0].max(),
-        "oscillation_bound": oscillations[0].max(),
+        "weight": here, "bound": bounds[0], "oscillation": oscillations[0],
+        "loss_fixed": fixed, "loss_common": common,
+        "loss_integrated": integrated, "loss_integrated_error": error,
+        "shape": shape, "shape_without": again[0], "rate": rate, "rate_without": again[1],
+        "local_bound": bounds[0].max(), "oscillation_bound": oscillations[0].max(),
         "loss_worst": worst.max(),
         "share_worst": np.divide(worst, two_delta, out=infinite, where=two_delta > 0).max(),
         "records_over": tables[0][common > two_delta[0]].sum() / tables[0].sum(),
         "parameters_over": over.mean(axis=0).max(),
         "weights_moved": left[np.abs(then - here) > _VISIBLE].sum(),
         "weights_switched": left[(then > 0) != (here > 0)].sum(),
-        "shape": shape,
-        "rate": rate,
     }
 
 
@@ -309,7 +288,8 @@ def _log_gamma(mu, shape, rate):
 def _integrated_loss(log_density):
     """Largest log ratio of mean densities, with its standard error; overwrites its argument.
 
-    Axes: row (0 is x, the others are neighbours), draw of the weights, μ.
+    Axes: row (0 is x, the others are neighbours), draw of the weights, μ. The error is by the delta
+    method.
     """
     draws = log_density.shape[1]
     largest = log_density.max(axis=1, keepdims=True)

@@ -5,7 +5,6 @@ All results are computed from the confidential records and are confidential them
 
 import itertools
 import math
-import textwrap
 from dataclasses import dataclass
 
 import numpy as np
@@ -29,28 +28,16 @@ class LossEvidence:
 
     Attributes
     ----------
-    lower : float
-        Lower confidence limit on the log ratio of the probabilities of one event, 0 or more, in
-        nats.
-    confidence : float
-        Probability, over samples, that the limit is not above the loss.
+    lower, confidence : float
+        Lower limit, 0 or more, on the log ratio of the probabilities of one event, in nats, and the
+        probability, over samples, that it is not above the loss.
     event : str
         The event, in words.
-    with_record, without_record : int
-        How often the event occurred, with and without the record, in the samples that were not used
-        to choose it.
-    samples : tuple of int
-        Number of those samples, with and without the record.
+    with_record, without_record, samples : int, int, tuple of int
+        How often it occurred with and without the record, in how many samples of each: those that
+        were not used to choose it.
     delta : float
         The δ of the claim (ε, δ).
-
-    Examples
-    --------
-    >>> import numpy as np, ppm
-    >>> rng = np.random.default_rng(1)
-    >>> print(ppm.audits.loss_lower_bound(rng.normal(2.0, size=1000), rng.normal(size=1000)))
-    evidence, not proof: the loss is at least 2.46 nats at 95% confidence (score at least 2.809: 101
-    of 500 samples with the record, 2 of 500 without it)
     """
 
     lower: float
@@ -80,6 +67,7 @@ def loss_lower_bound(with_record, without_record, *, confidence=0.95, delta=0.0)
 
     One half of the samples chooses an event "score at least t" or "score below t" and the side on
     which it is more frequent; the other half bounds its two probabilities by exact binomial limits.
+    With N samples in a half, no loss above about log N can be shown.
 
     Parameters
     ----------
@@ -89,25 +77,19 @@ def loss_lower_bound(with_record, without_record, *, confidence=0.95, delta=0.0)
     confidence : float, default 0.95
         Confidence of the bound.
     delta : float, default 0
-        The δ of a claim (ε, δ).
+        The δ of a claim (ε, δ): the bound is on :math:`\log((P(B) - \delta)/Q(B))` for an event B.
 
     Returns
     -------
     LossEvidence
-        With N samples in a half, no loss above about log N can be shown.
-
-    Notes
-    -----
-    The definition of differential privacy in section 1.1 of Savitsky, Williams and Hu (2022), read
-    backwards: :math:`\epsilon \ge \log((P(B) - \delta)/Q(B))` for every event B.
 
     Examples
     --------
     >>> import numpy as np, ppm
     >>> rng = np.random.default_rng(1)
-    >>> found = ppm.audits.loss_lower_bound(rng.normal(2.0, size=1000), rng.normal(0.0, size=1000))
-    >>> found.refutes(1.0), found.refutes(8.0)
-    (True, False)
+    >>> print(ppm.audits.loss_lower_bound(rng.normal(2.0, size=1000), rng.normal(size=1000)))
+    evidence, not proof: the loss is at least 2.46 nats at 95% confidence (score at least 2.809: 101
+    of 500 samples with the record, 2 of 500 without it)
     """
     confidence = check_share("confidence", confidence)
     delta = check_number("delta", delta, at_least=0, at_most=1)
@@ -127,9 +109,9 @@ def loss_lower_bound(with_record, without_record, *, confidence=0.95, delta=0.0)
     limits = [_log_ratio_limit(chosen, levels, *case, confidence, delta) for case in cases]
     case, place = np.unravel_index(np.argmax(limits), np.shape(limits))
     level, (order, above) = levels[place], cases[case]
-    lower = _log_ratio_limit(tested, level, order, above, confidence, delta)
+    lower = float(_log_ratio_limit(tested, level, order, above, confidence, delta))
     return LossEvidence(
-        max(0.0, float(lower)), confidence, f"score {'at least' if above else 'below'} {level:.4g}",
+        max(0.0, lower), confidence, f"score {'at least' if above else 'below'} {level:.4g}",
         *(int(_occurrences(side, level, above)) for side in tested),
         tuple(side.size for side in tested), delta,
     )
@@ -167,27 +149,15 @@ class SampledAudit:
         Lower bound on the loss of each audited record; all hold together at ``confidence``.
     estimates : dict of int to float
         Largest absolute loss of each record over the draws of both sides, in nats, with normalising
-        constants by bridge sampling: no bound, and unreliable where the two posteriors hardly
-        overlap.
+        constants by bridge sampling: no bound, and unreliable where the posteriors hardly overlap.
     moved : dict of int to float
         For each audited record, the largest change of another record's weight.
     local_bound, oscillation_bound : float
-        Δ and the oscillation bound of the whole database over its draws, in nats; with ``censor``
-        those of the limited terms.
-    confidence : float
-        Joint confidence of the evidence.
-    draws : int
-        Draws of θ on each side that the evidence uses, after thinning.
+        Of the whole database over its draws, in nats; with ``censor`` of the limited terms.
+    confidence, draws : float, int
+        Joint confidence of the evidence, and how many draws it uses on each side, thinned.
     censor : ppm.Censoring or None
         The limits of the terms.
-
-    Examples
-    --------
-    >>> import numpy as np, ppm
-    >>> model = ppm.GammaPoisson([3, 5, 4, 6, 20])
-    >>> audit = ppm.audits.sampled(model, [4], weighting=np.ones(5), draws=500, random_seed=1)
-    >>> audit.refutes(), audit.refutes(0.1)
-    (False, True)
     """
 
     evidence: dict
@@ -217,14 +187,10 @@ class SampledAudit:
     def __str__(self):
         """The largest lower bound in words, marked as confidential."""
         where = "2Δ over these draws" if self.censor is None else "width of the limits"
-        confidential = (
-            "confidential: the change from leaving out a named record is computed from the "
-            "records, outside any epsilon"
-        )
         return (
             f"evidence, not proof: the loss of a record is at least {self.lower:.2f} nats at "
             f"{self.confidence:.0%} confidence; {where}: {self.claim:.2f}\n"
-            f"{textwrap.fill(confidential, 84)}"
+            "confidential: what a named record changes is computed from the records, outside any ε"
         )
 
     def table(self):
@@ -254,8 +220,7 @@ def sampled(
     Parameters
     ----------
     synthesizer : ppm.Synthesizer or pymc.Model
-        The model with the confidential records. A PyMC model is wrapped by
-        :class:`ppm.PyMCSynthesizer`.
+        The model with the confidential records.
     records : sequence of int
         Positions of the records to leave out, one at a time; each costs two fits.
     weighting : callable or array_like (records,)
@@ -266,10 +231,8 @@ def sampled(
         width, which is an ε where the weights stay fixed.
     draws : int, default 1000
         Kept draws per chain of each fit.
-    confidence : float, default 0.95
-        Joint confidence of all bounds.
-    delta : float, default 0
-        As for :func:`loss_lower_bound`.
+    confidence, delta : float
+        As for :func:`loss_lower_bound`; the confidence is that of all bounds together.
     random_seed : int, SeedSequence or Generator, optional
         Source of randomness. The fits that give the weights use one stream with and without a
         record; the audited ones use independent streams.
@@ -277,8 +240,7 @@ def sampled(
     Returns
     -------
     SampledAudit
-        A lower bound for each record, given the weights of these fits, and the bounds to compare it
-        with.
+        Lower bounds, given the weights of these fits.
 
     Raises
     ------
@@ -301,6 +263,8 @@ def sampled(
             lower bound  estimate  oscillation    2Δ  largest change of a weight
     record
     4              0.61      6.41         1.84  7.35                         1.0
+    >>> audit.refutes()
+    False
     """
     synthesizer = as_synthesizer(synthesizer)
     try:
@@ -392,8 +356,8 @@ def _thinned(scores, which, draws):
     scores = scores[:, ::step]
     if scores.size < 20:
         raise ValueError(
-            f"draws must be more than {draws}: {which} has only {scores.size} that may pass for "
-            "independent ones; accepted: at least 20"
+            f"draws must be more than {draws}: of those of {which} only {scores.size} are left "
+            "after thinning to independent ones; accepted: at least 20"
         )
     return scores
 
@@ -425,15 +389,14 @@ def membership_test(
     Parameters
     ----------
     run_with, run_without : callable
-        Run the mechanism on the database, and on its neighbour: the same number of rows, with
-        weight 0 for the record and the others' weights computed without it. (With one row fewer,
-        the number of rows would distinguish the two whatever the weights.) Each is a function of a
-        SeedSequence that returns one released database; if it draws more than once, it uses streams
-        spawned from that seed.
+        Run the mechanism on the database, and on its neighbour: the same number of rows (which
+        would otherwise distinguish the two), with weight 0 for the record and the others' weights
+        computed without it. Each is a function of a SeedSequence that returns one released
+        database; if it draws more than once, it uses streams spawned from that seed.
     statistic : callable
         Score of one released database, such as its mean or its largest value.
     runs : int, default 200
-        Releases of each, 20 or more.
+        Releases of each, 20 or more. No loss above about log(runs / 2) can be shown.
     confidence, delta : float
         As for :func:`loss_lower_bound`.
     random_seed : int, SeedSequence or Generator, optional
@@ -442,8 +405,7 @@ def membership_test(
     Returns
     -------
     LossEvidence
-        Evidence on the loss of a release, as far as this statistic shows it. With N runs of each,
-        no loss above about log(N / 2) can be shown.
+        Evidence on the loss of a release, as far as this statistic shows it.
 
     Examples
     --------

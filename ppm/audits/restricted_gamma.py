@@ -24,13 +24,10 @@ class RestrictedGamma:
         multiple of :math:`\mu^a e^{-b \mu}` at its highest point there.
     mean, spread : numpy.ndarray
         Mean and standard deviation of μ.
-
-    Notes
-    -----
-    As a density of log μ each is log-concave, whatever its shape. Gauss-Legendre quadrature from
-    the highest point of the interval outwards therefore works even where the unrestricted Gamma
-    distribution has so little mass in the interval that it underflows.
     """
+
+    # As a density of log μ each is log-concave. Quadrature from the highest point outwards works
+    # even where so little mass of the unrestricted Gamma is in the interval that it underflows.
 
     def __init__(self, shape, rate, lowest, highest):
         self.shape, self.rate = np.broadcast_arrays(
@@ -69,14 +66,9 @@ class RestrictedGamma:
         return np.where(beyond, far, end)
 
     def log_ratio(self, points, shapes, rates):
-        """Log ratio, in nats, of this density to others whose shape and rate are smaller.
+        """Log ratio, in nats, at values of μ, of this density to others.
 
-        Parameters
-        ----------
-        points : array_like
-            Values of μ inside the interval, broadcast against ``shapes``.
-        shapes, rates : array_like
-            Amounts by which the others' shape and rate are smaller.
+        The others' shape and rate are smaller by ``shapes`` and ``rates``.
         """
         others = RestrictedGamma(self.shape - shapes, self.rate - rates, *self.ends)
         # relative to this density's highest point, so that no large numbers are subtracted

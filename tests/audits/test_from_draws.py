@@ -216,14 +216,14 @@ def test_chains_that_cannot_be_trusted_give_no_evidence(settings, message):
         audited(**settings)
 
 
-def test_chains_that_agree_give_evidence_of_as_many_draws_as_may_pass_for_independent_ones():
+def test_chains_that_agree_give_evidence_of_as_many_draws_as_are_effectively_independent():
     assert audited(diverging=40).draws > 100
     # a record whose weight is 0 already has the same score, 0, in every draw
     assert audited(weights=[1.0, 1.0, 1.0, 0.0]).lower == 0.0
     # two chains of 400 different values
     few, many = (audited(8_000, repeats=repeats).draws for repeats in (20, 1))
     assert few <= 1_000 and many >= 8_000
-    with pytest.raises(ValueError, match="^draws must be more than 100: the fit with record 3"):
+    with pytest.raises(ValueError, match="^draws must be more than 100: of those of the fit with record 3"):
         audited(100, repeats=20)
 
 
