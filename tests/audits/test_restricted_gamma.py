@@ -24,6 +24,12 @@ def test_where_the_distribution_has_mass_it_is_its_part_on_the_interval(shape, r
     mean, second = (integrate.simpson((mu - centre) ** k * density, x=mu) for k in (1, 2))
     assert found.mean - centre == pytest.approx(mean, rel=1e-5, abs=1e-6 * found.spread)
     assert found.spread == pytest.approx(np.sqrt(second - mean**2), rel=1e-5)
+    # against a density without some of its shape and rate
+    shapes, rates = min(5.0, shape / 2), min(0.04, rate / 2)
+    other = stats.gamma(shape - shapes, scale=1 / (rate - rates))
+    exact = whole.logpdf(POINTS) - other.logpdf(POINTS)
+    exact += np.log(other.cdf(HIGH) - other.cdf(LOW)) - np.log(inside)
+    assert found.log_ratio(POINTS, shapes, rates) == pytest.approx(exact, rel=1e-6, abs=1e-6)
 
 
 @pytest.mark.parametrize("rate", [0.5, 100.0, 1e6, 1e9])
