@@ -12,17 +12,17 @@ import ppm
 
 OUTLIER = [5, 4, 6, 7, 3, 5, 6, 4, 5, 40]
 MODEL = ppm.GammaPoisson(OUTLIER, shape=1.0, rate=0.1)
-RUNS = range(12)
+RUNS = range(8)
+DIMS = "chain", "draw", "record"
 
 
-def tree(log_lik, **groups):
-    """A fit, of log-likelihoods (chain, draw, record) and a named array (chain, draw) a group."""
-    found = {
-        group: xr.Dataset({name: (("chain", "draw"), array)})
-        for group, (name, array) in groups.items()
-    }
-    values = xr.Dataset({"x": (("chain", "draw", "record"), log_lik)})
-    return xr.DataTree.from_dict({"log_likelihood": values, **found})
+def tree(log_lik, **variables):
+    """A fit of log-likelihoods (chain, draw, record) and variables (chain, draw), in any group."""
+    variables = {name: (DIMS[:2], values) for name, values in variables.items()}
+    whole = xr.Dataset({"x": (DIMS, log_lik)} | variables)
+    return xr.DataTree.from_dict(
+        dict.fromkeys(("log_likelihood", "posterior", "sample_stats"), whole)
+    )
 
 
 class TwoPoint:
@@ -61,26 +61,24 @@ def test_half_of_epsilon_is_refuted_and_epsilon_is_not():
     exact = np.log(9)
     assert audits[0].oscillation_bound == pytest.approx(exact)
     assert all(found.refutes(exact / 2) for found in audits)
-    assert sum(found.refutes(exact) for found in audits) <= 1
     # with and without the record, (1, 1) against (1): 82 to 1 against 9 to 1
     loss = np.log(82 / 10)
-    assert [found.estimates[0] for found in audits] == pytest.approx([loss] * 12, rel=0.1)
+    assert [found.estimates[0] for found in audits] == pytest.approx([loss] * 8, rel=0.1)
     assert all(found.lower <= loss for found in audits)
 
 
 def test_an_outlier_with_weight_1_is_caught_and_with_its_papers_weight_it_is_not():
     promised = ppm.PseudoPosteriorMechanism(MODEL).run(random_seed=1).epsilon()
     assert promised < 10
-
-    def runs(weighting):
-        return [
+    alone, correct = (
+        [
             ppm.audits.sampled(MODEL, [9], weighting=weighting, draws=4_000, random_seed=seed)
             for seed in RUNS
         ]
-
+        for weighting in (np.ones(10), ppm.record_weights)
+    )
     # 4,000 draws cannot show all of it, but more than a claim of 4 nats
-    assert all(found.refutes(4.0) for found in runs(np.ones(10)))
-    correct = runs(ppm.record_weights)
+    assert all(found.refutes(4.0) for found in alone)
     assert not any(found.refutes(promised) or found.refutes() for found in correct)
     assert sum(found.refutes(4.0) for found in correct) <= 1
 
@@ -88,26 +86,26 @@ def test_an_outlier_with_weight_1_is_caught_and_with_its_papers_weight_it_is_not
 def test_the_bound_holds_for_normal_scores_whose_ratio_is_known():
     # two normal densities one apart: the log ratio of P(X >= t) is known for every t
     held, found = 0, []
-    for seed in range(200):
+    for seed in range(80):
         rng = np.random.default_rng(seed)
         evidence = ppm.audits.loss_lower_bound(rng.normal(1, 1, 400), rng.normal(0, 1, 400))
         tail = stats.norm.sf if "least" in evidence.event else stats.norm.cdf
         ratio = np.divide(*(tail(float(evidence.event.split()[-1]), mean) for mean in (1, 0)))
         held += evidence.lower <= abs(np.log(ratio))
         found.append(evidence.lower)
-    assert held >= 186  # 190 expected at 95 %
+    assert held >= 73  # 76 expected at 95 %
     assert np.mean(found) > 0.5
 
 
 def test_equal_distributions_give_next_to_no_evidence():
-    samples = [np.random.default_rng(seed).normal(size=(2, 400)) for seed in range(100)]
+    samples = [np.random.default_rng(seed).normal(size=(2, 400)) for seed in range(50)]
     # every score twice: the event is then chosen on the samples that bound it
     doubled = [np.repeat(both[:, :200], 2, axis=1) for both in samples]
     right, wrong = (
         np.mean([ppm.audits.loss_lower_bound(*both, confidence=0.9).lower > 0 for both in drawn])
         for drawn in (samples, doubled)
     )
-    assert right <= 0.1 and wrong > 0.2
+    assert right <= 0.1 < 0.15 < wrong
 
 
 def test_both_directions_and_delta():
@@ -150,7 +148,7 @@ def test_recomputed_weights_move_and_fixed_ones_do_not():
     assert moving.moved[9] > 0.2 and set(fixed.moved.values()) == {0.0}
     # jointly at 95 %: each alone at 97.5 %
     assert moving.confidence == 0.95 and moving.evidence[0].confidence == pytest.approx(0.975)
-    assert moving.claim == 2 * moving.local_bound and moving.table().index.tolist() == [0, 9]
+    assert moving.claim == 2 * moving.local_bound
 
 
 def test_limits_keep_the_loss_within_their_width_and_the_estimate_is_the_exact_one():
@@ -172,6 +170,9 @@ def test_limits_keep_the_loss_within_their_width_and_the_estimate_is_the_exact_o
     # without them the outlier's loss is above any such width
     free = ppm.audits.sampled(model, [5], weighting=weights, draws=20_000, random_seed=1)
     assert free.refutes(censor.width) and free.estimates[5] > 5.0
+    # a fit that would leave them out is refused
+    with pytest.raises(TypeError, match=r"^censor: the fit\(\) of TwoPoint takes none"):
+        ppm.audits.sampled(TwoPoint([1, 1]), [0], censor=censor)
 
 
 class Chains(ppm.GammaPoisson):
@@ -187,10 +188,8 @@ class Chains(ppm.GammaPoisson):
         if self.frozen:
             mean[1, draws // 2 :] = mean[1, 0]
         diverging = np.arange(mean.size).reshape(mean.shape) < self.diverging
-        return tree(
-            stats.poisson.logpmf(self.counts, mean[..., None]), posterior=("mu", mean),
-            sample_stats=("diverging", diverging),
-        )
+        log_lik = stats.poisson.logpmf(self.counts, mean[..., None])
+        return tree(log_lik, mu=mean, diverging=diverging)
 
     def log_likelihood(self, fit):
         return fit["log_likelihood"]["x"]
@@ -247,16 +246,14 @@ def test_an_unprotected_outlier_shows_in_releases_and_one_of_weight_0_does_not()
 
 
 @pytest.mark.parametrize(
-    ("function", "arguments", "message"),
+    ("function", "arguments", "name"),
     [
-        ("loss_lower_bound", (np.zeros(5), np.zeros(50)), "^with_record must hold at least 20"),
-        ("loss_lower_bound", (np.zeros(50), [np.nan] * 50), "^without_record must hold"),
-        ("sampled", (MODEL, []), "^records must name"),
-        ("sampled", (MODEL, [1, 1]), "^records must name"),
-        ("sampled", (MODEL, [10]), "^records must name"),
-        ("membership_test", (np.mean, 3, np.mean), "^run_without must be a function"),
+        ("loss_lower_bound", (np.zeros(5), np.zeros(50)), "with_record"),
+        ("loss_lower_bound", (np.zeros(50), [np.nan] * 50), "without_record"),
+        *(("sampled", (MODEL, records), "records") for records in ([], [1, 1], [10])),
+        ("membership_test", (np.mean, 3, np.mean), "run_without"),
     ],
 )
-def test_wrong_arguments_are_named(function, arguments, message):
-    with pytest.raises(ValueError, match=message):
+def test_wrong_arguments_are_named(function, arguments, name):
+    with pytest.raises(ValueError, match=f"^{name} must "):
         getattr(ppm.audits, function)(*arguments)
