@@ -262,4 +262,4 @@ def test_every_function_that_takes_numbers_of_records_is_among_them():
         and not name.startswith("plots.")
     }
     assert takes_arrays - names - ELSEWHERE == set()
-    assert {"record_bounds", "utility.gini", "risk.match_risk"} <= takes_arrays
+    assert {"record_bounds", "utility.resample"} <= takes_arrays
