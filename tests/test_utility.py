@@ -1,11 +1,8 @@
-"""Re-sampling against its known distribution, scores against their null, errors by hand.
-
-Properties are in properties/test_utility_and_risk, refusals in properties/test_privacy_arithmetic.
-"""
+"""Re-sampling against its known spread, scores against their null, errors by hand."""
 
 import numpy as np
 import pytest
-from scipy import optimize, special, stats
+from scipy import optimize, special
 
 from ppm.utility import compare_distributions, gini, propensity_score, release_errors, resample
 
@@ -17,32 +14,6 @@ def test_the_re_sampled_mean_has_the_standard_error_of_the_mean():
     assert found.mean() == pytest.approx(VALUES.mean(), rel=0.01)
     # drawing without replacement would give no spread at all
     assert found.std() == pytest.approx(VALUES.std() / np.sqrt(VALUES.size), rel=0.08)
-    # a function is taken as well
-    spread = resample(VALUES, lambda x, axis: np.ptp(x, axis=axis), resamples=20, random_seed=1)
-    assert VALUES.std() < spread.min() and spread.max() <= np.ptp(VALUES)
-
-
-def test_the_re_sampled_percentile_has_the_binomial_order_statistics():
-    found = resample(VALUES, "90th percentile", resamples=4_000, random_seed=1)
-    # P(re-sampled quantile <= k-th value) = P(at least 90 % of the draws among the k smallest)
-    expected = stats.binom.sf(0.9 * 899, 900, 820 / 900)
-    assert np.mean(found <= np.sort(VALUES)[819]) == pytest.approx(expected, abs=0.03)
-
-
-def test_of_several_releases_quantiles_are_averaged_and_not_values():
-    rng = np.random.default_rng(5)
-    releases = rng.lognormal(0, 1, size=(5, 400)) * np.array([1, 1, 1, 1, 20.0])[:, None]
-    found = resample(releases, "mean", resamples=4_000, random_seed=1)
-    # of means, which are nearly normal, the barycentre has the average mean and standard deviation
-    spread = np.mean(releases.std(axis=1)) / np.sqrt(400)
-    assert found.mean() == pytest.approx(releases.mean(), abs=4 * spread / np.sqrt(4_000))
-    assert found.std() == pytest.approx(spread, rel=0.06)
-    assert stats.kstest(found, stats.norm(found.mean(), spread).cdf).statistic < 0.03
-    # the median of the releases' means is elsewhere, pooled means scatter more, unsorted ones less
-    rng = np.random.default_rng(1)
-    apart = np.array([resample(one, "mean", resamples=4_000, random_seed=rng) for one in releases])
-    assert np.median(apart) < 0.5 * found.mean()
-    assert apart.std() > 5 * spread and apart.mean(axis=0).std() < 0.9 * spread
 
 
 def test_comparison_tells_a_shift_from_a_spread():
@@ -61,32 +32,25 @@ def test_comparison_tells_a_shift_from_a_spread():
     assert doubled.loc["shifted"].to_list() == pytest.approx([-205, 2.5, 2.5])
 
 
-def test_gini_of_a_log_normal_distribution_is_the_closed_form():
-    large = np.random.default_rng(2).lognormal(3, 0.8, 200_000)
-    assert gini(large) == pytest.approx(2 * stats.norm.cdf(0.8 / np.sqrt(2)) - 1, abs=0.005)
-    assert gini(large + 1000) < gini(large) / 10
-    assert np.isnan(gini([-1.0, 1.0]))
-    table = large[:120].reshape(4, 30)
-    assert gini(table.T, axis=0) == pytest.approx([gini(row) for row in table])
+# ---- the score -----------------------------------------------------------------------------------
 
 
 def powers(values):
     return np.column_stack([values, values**2, values**3])
 
 
-def average_ratio(draw, repeats=500, **settings):
+def average_ratio(draw, repeats=200, **settings):
     ratios = [propensity_score(*draw(), **settings).ratio for _ in range(repeats)]
     return np.mean(ratios), 4 * np.std(ratios) / np.sqrt(repeats)
 
 
 def test_re_sampled_records_have_a_ratio_of_1_and_independent_samples_of_2():
     rng = np.random.default_rng(1)
-    real = rng.normal(size=400)
-    # at other sizes the expectation still is that of a re-sample
-    for size in (400, 1200):
-        ratio, error = average_ratio(lambda: (powers(real), powers(rng.choice(real, size))))  # noqa: B023
-        assert ratio == pytest.approx(1, abs=error) and error < 0.25
-    ratio, error = average_ratio(lambda: map(powers, rng.normal(size=(2, 400))))
+    real = rng.normal(size=200)
+    # at another size the expectation still is that of a re-sample
+    ratio, error = average_ratio(lambda: (powers(real), powers(rng.choice(real, 600))))
+    assert ratio == pytest.approx(1, abs=error) and error < 0.3
+    ratio, error = average_ratio(lambda: map(powers, rng.normal(size=(2, 200))))
     assert ratio == pytest.approx(2, abs=error) and ratio > 1.3
 
 
@@ -125,18 +89,18 @@ def test_the_score_is_the_logistic_regressions_own():
 
 def test_known_columns_carry_the_interactions_and_no_count():
     rng = np.random.default_rng(4)
-    known = np.column_stack([rng.integers(2, size=500), rng.normal(size=500)])
+    known = np.column_stack([rng.integers(2, size=300), rng.normal(size=300)])
     slope = known @ [1.0, 3.0]
 
     def draw():
-        return map(powers, slope + rng.normal(size=(2, 500)))
+        return map(powers, slope + rng.normal(size=(2, 300)))
 
     ratio, error = average_ratio(draw, known=known)
-    assert ratio == pytest.approx(2, abs=error) and error < 0.3
+    assert ratio == pytest.approx(2, abs=error) and error < 0.4
     # the coefficients' number alone, 9, would call them far too alike
-    assert propensity_score(*draw(), known=known).null < 0.8 * 9 * 0.125 / 1000
+    assert propensity_score(*draw(), known=known).null < 0.8 * 9 * 0.125 / 600
     # the same values on other records: only what goes with the known columns can show it
-    values = slope + rng.normal(size=500)
+    values = slope + rng.normal(size=300)
     shuffled = rng.permutation(values)
     assert propensity_score(values, shuffled).ratio < 1e-9
     assert propensity_score(values, shuffled, known=known).ratio > 10
@@ -150,15 +114,16 @@ def test_ranks_are_taken_in_both_databases_together_and_equal_values_share_their
     assert found == pytest.approx(by_hand, rel=1e-9)
     # ranked one by one, two databases of one size could never be told apart
     assert propensity_score(VALUES, VALUES * 2, rank_powers=3).ratio > 10
-    # a release that copies every record can't be told from the data
-    copied = VALUES.round(-4)
-    assert propensity_score(copied, copied, rank_powers=3).score < 1e-12
+
+
+# ---- errors of releases --------------------------------------------------------------------------
 
 
 def test_errors_of_a_release_are_those_computed_by_hand():
     rng = np.random.default_rng(3)
     area = np.repeat(["north", "south", "islands"], [500, 370, 30])
-    releases = VALUES * rng.uniform(0.8, 1.3, (3, VALUES.size))
+    # one release too low, one too high, in every area: the errors of groups have no sign
+    releases = VALUES * rng.uniform(0.8, 1.3, (3, VALUES.size)) * [[0.8], [1.0], [1.2]]
     # the islands are too few; their means are far off and must not show
     releases[:, area == "islands"] *= 9.0
     found = release_errors(VALUES, releases, groups={"area": area}, smallest=50)
@@ -173,20 +138,8 @@ def test_errors_of_a_release_are_those_computed_by_hand():
         parts = [area == a for a in ("north", "south")]
         worst = max(abs(release[part].mean() / VALUES[part].mean() - 1) for part in parts)
         assert row["means by area"] == pytest.approx(100 * worst)
-    islands = release_errors(VALUES, releases, groups={"area": area}, smallest=30)
-    assert np.all(islands["means by area"] > 500)
-
-
-def test_errors_have_a_sign_but_those_of_groups_have_not():
-    data = np.array([-40.0, 10.0, 20.0, 30.0])
-    area = {"area": ["north", "north", "south", "south"]}
-    # the worst group is now too high, now too low, by as much: medians must not cancel
-    releases = np.array([data + [0, 0, 5, 5], data - [0, 0, 5, 5]])
-    errors = release_errors(data, releases, groups=area, smallest=2)
-    assert errors["means by area"].tolist() == [20.0, 20.0]
-    assert errors["mean"].tolist() == pytest.approx([50.0, -50.0])
     # above the data is positive, also where the data are negative
-    assert release_errors(data - 30.0, [data - 20.0]).loc[0, "mean"] > 0
+    assert release_errors(-VALUES, [1 - VALUES]).loc[0, "mean"] > 0
 
 
 def test_no_error_is_relative_to_a_statistic_that_is_0_and_the_others_stay():
