@@ -76,16 +76,3 @@ def test_a_run_with_them_is_strict_and_draws_that_posterior(censor):
     local = run()
     weighted = WEIGHTS * np.abs(local.synthesizer.log_likelihood(local.draws).values)
     assert local.epsilon() == pytest.approx(2.0 * weighted.max()) and not local.strict
-
-
-def test_weights_scaled_by_the_samples_own_mean_react_and_by_a_public_one_do_not():
-    def design(counts):
-        return np.where(counts > 20, 300.0, 5.0)
-
-    def audit(rule):
-        censor = ppm.Censoring(-4.0, -1.0)
-        return ppm.audits.censored(COUNTS, censor, weights=rule, shape=2.0, rate=0.5)
-
-    own, public = audit(lambda c: design(c) / design(c).mean()), audit(lambda c: design(c) / 15.0)
-    assert own["reacts"].all() and own.attrs["loss"] > 2 * own.attrs["width"]
-    assert not public["reacts"].any() and public.attrs["loss"] <= public.attrs["width"]
