@@ -23,16 +23,14 @@ def test_the_unit_of_a_continuous_outcome_moves_bound_and_weights_but_not_the_os
         stats.norm.logpdf(factor * income, factor * mean, factor * spread) for factor in (1, unit)
     )
     bounds, others = ppm.record_bounds(one), ppm.record_bounds(other)
-    weights = ppm.record_weights(bounds)
-    moved = ppm.record_oscillations(other, weights)
-    assert np.allclose(ppm.record_oscillations(one, weights), moved)
-    assert abs(ppm.local_bound(one) - ppm.local_bound(other)) > 1
+    assert np.allclose(ppm.record_oscillations(one), ppm.record_oscillations(other))
+    assert abs(bounds.max() - others.max()) > 1
     # the paper's weights follow |log p|; here both ends move alike, and the scaling with them,
     # unless the sign of log p changes
     assert np.allclose(bounds + np.log(unit), others) == (unit > 1)
-    assert np.allclose(weights, ppm.record_weights(others)) == (unit > 1)
-    reciprocal = (ppm.mapped_weights(found, lambda z: 1 / (z + 1)) for found in (bounds, others))
-    assert not np.allclose(*reciprocal, rtol=0.05)
+    assert np.allclose(*map(ppm.record_weights, (bounds, others))) == (unit > 1)
+    mapped = (ppm.mapped_weights(found, lambda z: 1 / (z + 1)) for found in (bounds, others))
+    assert not np.allclose(*mapped, rtol=0.05)
 
 
 # ---- all but a stated part of the posterior -------------------------------------------------
@@ -49,7 +47,8 @@ def test_the_tail_bound_is_the_lowest_order_statistic_that_is_sure_enough(
 
     log_lik = -np.random.default_rng(1).permutation(np.arange(1.0, draws + 1))[:, None]
     if sure(draws) < confidence:
-        with pytest.raises(ValueError, match="needs at least"):
+        needed = np.ceil(np.log(1 - confidence) / np.log(1 - outside))
+        with pytest.raises(ValueError, match=f"needs at least {needed:.0f} draws; got {draws}"):
             ppm.tail_bound(log_lik, tail_probability=outside, confidence=confidence)
         return
     found = ppm.tail_bound(log_lik, tail_probability=outside, confidence=confidence)
@@ -58,14 +57,6 @@ def test_the_tail_bound_is_the_lowest_order_statistic_that_is_sure_enough(
     # beyond the largest lies Beta(1, S), and as much as this with the rest of the confidence only
     assert found.largest == draws
     assert stats.beta(1, draws).cdf(found.beyond_largest) == pytest.approx(confidence)
-
-
-def test_too_few_draws_for_a_tail_bound_are_told_how_many_would_do():
-    with pytest.raises(ValueError, match="at least 299 draws"):
-        ppm.tail_bound(np.zeros((298, 2)))
-    # more than any whole number says
-    with pytest.raises(ValueError, match="^tail_probability=1e-310 with .* inf draws"):
-        ppm.tail_bound(np.zeros((298, 2)), tail_probability=1e-310)
 
 
 def test_what_lies_beyond_a_tail_bound_is_small_for_the_records_and_not_for_their_neighbour():
@@ -123,13 +114,6 @@ def in_zarr(array, folder, chunks):
     return xr.open_dataset(folder / "store", engine="zarr", consolidated=False)["log_lik"]
 
 
-def in_netcdf(array, folder, chunks):
-    pytest.importorskip("h5py")
-    encoding = {"log_lik": {"chunksizes": chunks}}
-    array.to_netcdf(folder / "file.nc", engine="h5netcdf", encoding=encoding)
-    return xr.open_dataset(folder / "file.nc", engine="h5netcdf")["log_lik"]
-
-
 def unevenly_behind_dask(array, folder, chunks):
     pytest.importorskip("dask")
     return array.chunk(dict(zip(array.dims, chunks, strict=True))).chunk(draw=(1, 99, 40, 60))
@@ -149,7 +133,7 @@ def in_small_blocks(monkeypatch):
     ("source", "chunks", "dtype"),
     [
         (in_memory, None, np.float64), *((in_zarr, chunks, np.float64) for chunks in CHUNKS),
-        (in_netcdf, CHUNKS[1], np.float32), (unevenly_behind_dask, CHUNKS[2], np.float32),
+        (unevenly_behind_dask, CHUNKS[2], np.float32),
     ],
 )
 def test_what_is_read_in_blocks_is_what_the_definition_says(

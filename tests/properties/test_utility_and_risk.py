@@ -52,8 +52,6 @@ def test_resampled_statistics_are_averages_of_quantiles_and_move_with_the_values
 
     rng = np.random.default_rng(np.random.SeedSequence(seed))
     apart = np.array([resample(one, rng) for one in values])
-    slack = 1e-9 * np.abs(values).max()
-    assert np.all(apart <= np.maximum(values.max(1), np.ptp(values, 1))[:, None] + slack)
     # of several releases the average of quantiles, which is not that of pairs of values
     found = resample(values)
     assert np.array_equal(found, np.sort(apart, axis=1).mean(axis=0))
@@ -130,14 +128,6 @@ def test_scales_of_income_have_a_way_back_and_keep_the_order(income, power, unit
     values, floored = survey.log_income(table, unit)
     assert np.exp(values) == pytest.approx(np.maximum(income, unit), rel=1e-9)
     assert floored == np.count_nonzero(income < unit)
-
-
-@pytest.mark.parametrize("values", [[1e100], [-1e308], [np.inf]])
-def test_a_transformed_value_beyond_all_dollars_stays_within_the_limits_that_are_given(values):
-    found = survey.income_from_power(values, lowest=-7_000.0, highest=2e6)
-    assert found.tolist() == [2e6 if values[0] > 0 else -7_000.0]
-    with pytest.raises(ValueError, match="^values: 1 of 1 lie beyond the largest number"):
-        survey.income_from_power(values)
 
 
 # ---- histogram -----------------------------------------------------------------------------------
