@@ -70,7 +70,7 @@ CALLS = {
         MIXTURE_FIT, releases=2, random_seed=seed
     ),
 }
-# of PyMC, which test_pairs goes through
+# of PyMC, which test_every_model goes through
 ELSEWHERE = {"Synthesizer.fit", "Synthesizer.predict"} | {
     f"{name}.{method}"
     for name in ("PyMCSynthesizer",)

@@ -1,19 +1,27 @@
-"""Which draws of the parameters the releases are made from."""
+"""What models share: the draws that releases are made from, and log-likelihoods in blocks."""
+
+import copy
 
 import numpy as np
+import pymc as pm
+import pytensor
 import pytest
 import xarray as xr
 
 import ppm
-from ppm.synthesizers.base import choose_draws
+from ppm import lipschitz
+from ppm.synthesizers import base
 
 CHAINS, DRAWS = 3, 7
+RNG = np.random.default_rng(1)
+X = RNG.normal(size=30)
+Y = 1.0 + 0.5 * X + 0.3 * RNG.normal(size=30)
 
 
 def picked(releases, seed):
     """Numbers of the draws, from 0, that the releases are made from."""
     posterior = xr.Dataset({"theta": (("chain", "draw"), np.zeros((CHAINS, DRAWS)))})
-    chain, draw = choose_draws(posterior, releases, np.random.default_rng(seed))
+    chain, draw = base.choose_draws(posterior, releases, np.random.default_rng(seed))
     assert chain.shape == draw.shape == (releases,)
     assert chain.max() < CHAINS and draw.max() < DRAWS
     return chain * DRAWS + draw
@@ -21,44 +29,78 @@ def picked(releases, seed):
 
 @pytest.mark.parametrize("releases", [1, 2, 20, 21])
 def test_no_draw_is_used_twice_while_others_are_left(releases):
-    for seed in range(30):
-        assert np.unique(picked(releases, seed)).size == releases
+    assert all(np.unique(picked(releases, seed)).size == releases for seed in range(30))
 
 
-def test_more_releases_than_draws_use_every_draw_equally_often():
+def test_every_draw_is_used_equally_often():
     counts = np.bincount(picked(21_000, 1), minlength=21)
     assert np.abs(counts - 1_000).max() < 4.5 * np.sqrt(1_000)
-    single = np.bincount([picked(1, seed)[0] for seed in range(4_200)], minlength=21)
-    assert np.abs(single - 200).max() < 4.5 * np.sqrt(200)
+    single = np.bincount([picked(1, seed)[0] for seed in range(1_050)], minlength=21)
+    assert np.abs(single - 50).max() < 4.5 * np.sqrt(50)
 
 
-def gamma_poisson(places):
-    """A fit whose draw number d gives counts near a thousand times d + 1."""
-    posterior = xr.Dataset({"mu": (("chain", "draw"), 1e6 * (places + 1.0))})
-    return ppm.GammaPoisson(np.full(5, 3)), posterior, lambda values: values / 1e6 - 1.0
-
-
-def finite_mixture(places):
-    """A fit whose draw number d has both components at d."""
-    whole = places[..., None]
-    posterior = xr.Dataset(
-        {
-            "pi": (("chain", "draw", "component"), 0.5 + 0.0 * whole.repeat(2, axis=2)),
-            "beta": (("chain", "draw", "component", "predictor"), whole.repeat(2, 2)[..., None]),
-            "sigma": (("chain", "draw", "component"), 1e-6 + 0.0 * whole.repeat(2, axis=2)),
+@pytest.mark.parametrize("releases", [2, CHAINS * DRAWS])
+@pytest.mark.parametrize("kind", ["counts", "mixture"])
+def test_every_release_of_a_synthesizer_is_made_from_another_draw(kind, releases):
+    """Draw number d gives values near d, or counts near a million times d + 1."""
+    dims, places = ("chain", "draw"), np.arange(CHAINS * DRAWS * 1.0).reshape(CHAINS, DRAWS)
+    both = places[..., None].repeat(2, axis=2)  # components
+    if kind == "counts":
+        model, variables = ppm.GammaPoisson([3] * 5), {"mu": (dims, 1e6 * (places + 1.0))}
+    else:
+        model = ppm.FiniteMixture(np.zeros(5), np.ones((5, 1)), components=2)
+        variables = {
+            "pi": ((*dims, "component"), 0.5 + 0.0 * both),
+            "beta": ((*dims, "component", "predictor"), both[..., None]),
+            "sigma": ((*dims, "component"), 1e-6 + 0.0 * both),
         }
-    )
-    return ppm.FiniteMixture(np.zeros(5), np.ones((5, 1)), components=2), posterior, np.asarray
+    fit = xr.DataTree.from_dict({"posterior": xr.Dataset(variables)})
+    found = model.predict(fit, releases=releases, random_seed=4).values
+    found = (found / 1e6 - 1.0 if kind == "counts" else found).round()
+    # all records of a release come from one draw, and no two releases from the same
+    assert np.all(found == found[:, :1]) and np.unique(found[:, 0]).size == releases
 
 
-@pytest.mark.parametrize("make", [gamma_poisson, finite_mixture])
-def test_every_release_of_a_synthesizer_is_made_from_another_draw(make):
-    places = np.arange(CHAINS * DRAWS, dtype=np.float64).reshape(CHAINS, DRAWS)
-    model, posterior, place_of = make(places)
-    fit = xr.DataTree.from_dict({"posterior": posterior})
-    for releases in (2, CHAINS * DRAWS):
-        synthetic = model.predict(fit, releases=releases, random_seed=4).values
-        found = place_of(synthetic).round()
-        # all records of a release come from one draw, and no two releases from the same
-        assert np.all(found == found[:, :1])
-        assert np.unique(found[:, 0]).size == releases
+def counts():
+    return ppm.GammaPoisson(np.r_[RNG.poisson(5.0, 29), 60], shape=2.0, rate=0.5)
+
+
+def mixture():
+    return ppm.FiniteMixture(Y, np.c_[np.ones(30), X], components=2, warmup=20, parallel=False)
+
+
+def line():
+    with pm.Model() as model:
+        data = pm.Data("data", X)
+        pm.Normal("y", pm.Normal("mean") * data, 1.0, observed=Y)
+    with pytensor.config.change_flags(mode="FAST_COMPILE", cxx=""):
+        return ppm.PyMCSynthesizer(model, warmup=20, chains=1)
+
+
+@pytest.mark.parametrize("make", [counts, mixture, line])
+def test_what_is_not_held_gives_the_same_result_and_is_computed_in_blocks(make, monkeypatch):
+    model, sizes = make(), []
+
+    def run():
+        mechanism = ppm.PseudoPosteriorMechanism(model)
+        return mechanism.run(draws=40, random_seed=2, allow_disagreement=True)
+
+    def noting(evaluate, posterior, records):
+        def noted(some):
+            sizes.append(some.sizes["chain"] * some.sizes["draw"] * records)
+            return evaluate(some)
+
+        return base.log_likelihood_from(noted, posterior, records)
+
+    held = run()
+    monkeypatch.setattr(base, "HELD", 0)
+    monkeypatch.setattr(base, "_BLOCK", 200)
+    monkeypatch.setattr(lipschitz, "BLOCK", 200)
+    monkeypatch.setitem(type(model).log_likelihood_at.__globals__, "log_likelihood_from", noting)
+    result = run()
+    assert max(sizes) <= 200 and sum(sizes) >= 2 * 30 * result.draws_used
+    assert result.record_bounds == pytest.approx(held.record_bounds, rel=1e-10)
+    assert result.summary().tolist() == pytest.approx(held.summary().tolist(), nan_ok=True)
+    kept, log_lik = map(model.log_likelihood, (held.draws, copy.deepcopy(result.draws)))
+    assert log_lik.chunks and not kept.chunks
+    assert np.allclose(log_lik, kept, rtol=1e-10, atol=1e-10)

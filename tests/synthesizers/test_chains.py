@@ -17,7 +17,7 @@ class Counting:
         self.left, self.fails, self.total = left, fails, 0
 
     def sweep(self):
-        time.sleep(0.3)
+        time.sleep(0.2)
         self.left, self.total = self.left - 1, self.total + self.left
         if self.fails and not self.left:
             raise RuntimeError("this chain failed")

@@ -1,0 +1,149 @@
+"""Every model with every kind of weights: nothing that the caller gave is dropped on the way."""
+
+from functools import cache
+
+import numpy as np
+import pymc as pm
+import pytensor
+import pytest
+import xarray as xr
+from scipy import stats
+
+import ppm
+from ppm._random import streams
+
+# a few draws: what the chains say of each other is for other tests
+pytestmark = pytest.mark.filterwarnings("ignore:released although chains disagree")
+
+RNG = np.random.default_rng(12)
+VALUES = np.r_[RNG.normal(size=16), 6.0]  # the last record stands out
+COUNTS = np.r_[RNG.poisson(5, 16), 30]
+RECORDS, DRAWS = VALUES.size, 40
+
+
+class NormalMean:
+    """No more than the protocol asks for: a normal mean of records with standard deviation 1."""
+
+    records = RECORDS
+
+    def fit(self, weights=None, *, draws=1000, random_seed=None, progress=False):
+        weights = np.ones(self.records) if weights is None else weights
+        precision = 0.01 + weights.sum()
+        rng = np.random.default_rng(random_seed)
+        mean = rng.normal(weights @ VALUES / precision, precision**-0.5, (2, draws))
+        log_lik = stats.norm.logpdf(VALUES, mean[..., None])
+        groups = {
+            "posterior": {"mean": (("chain", "draw"), mean)},
+            "log_likelihood": {"values": (("chain", "draw", "record"), log_lik)},
+        }
+        return xr.DataTree.from_dict({name: xr.Dataset(group) for name, group in groups.items()})
+
+    def log_likelihood(self, fit):
+        return fit["log_likelihood"]["values"]
+
+    def predict(self, fit, *, releases, random_seed=None):
+        rng = np.random.default_rng(random_seed)
+        picked = rng.choice(fit["posterior"]["mean"].values.ravel(), releases)
+        synthetic = rng.normal(picked[:, None], 1.0, (releases, self.records))
+        return xr.DataArray(synthetic, dims=("release", "record"))
+
+
+@cache
+def model_of(kind):
+    if kind == "PyMCSynthesizer":
+        with pm.Model() as model:
+            pm.Normal("values", pm.Normal("mean", 0.0, 10.0), 1.0, observed=VALUES)
+        return ppm.PyMCSynthesizer(model, warmup=60)
+    if kind == "FiniteMixture":
+        ones = np.ones((RECORDS, 1))
+        return ppm.FiniteMixture(VALUES, ones, components=2, warmup=60, parallel=False)
+    return ppm.GammaPoisson(COUNTS) if kind == "GammaPoisson" else NormalMean()
+
+
+RULE = {"scale": 0.8, "shift": -0.1}
+GIVEN = np.linspace(0.9, 0.2, RECORDS)
+WEIGHTS = {"given": GIVEN, "zeros": np.zeros(RECORDS), "ones": np.ones(RECORDS)}
+SETTINGS = {"rule": RULE} | {name: {"weights": values} for name, values in WEIGHTS.items()}
+
+
+def bounds_of(log_lik):
+    return np.abs(log_lik.transpose("chain", "draw", ...).values).max(axis=(0, 1))
+
+
+@pytest.fixture(autouse=True)
+def no_compiler():
+    with pytensor.config.change_flags(cxx=""):
+        yield
+
+
+@pytest.mark.parametrize("weights", [*SETTINGS, "truncated"])
+@pytest.mark.parametrize("kind", ["PyMCSynthesizer", "GammaPoisson", "FiniteMixture", "NormalMean"])
+def test_every_model_takes_every_kind_of_weights(kind, weights):
+    model, limit = model_of(kind), 2.0 if kind == "GammaPoisson" else 1.3
+    settings = SETTINGS.get(weights, RULE | {"truncate_at": limit})
+    result = ppm.PseudoPosteriorMechanism(model, **settings).run(
+        draws=DRAWS, random_seed=7, allow_disagreement=True
+    )
+    if weights in WEIGHTS:
+        assert result.unweighted is None and np.array_equal(result.weights, WEIGHTS[weights])
+    else:
+        # the paper's rule written out, from the records' bounds in the unweighted fit
+        bounds = bounds_of(model.log_likelihood(result.unweighted))
+        expected = np.clip(0.8 * (bounds.max() - bounds) / np.ptp(bounds) - 0.1, 0.0, 1.0)
+        kept = expected * bounds <= (limit if weights == "truncated" else np.inf)
+        assert expected[bounds.argmax()] == 0.0 and kept.all() == (weights == "rule")
+        np.testing.assert_allclose(result.weights, expected * kept, atol=1e-14)
+    # the draws behind the bound are those of these weights, from the seed's second stream
+    log_lik = model.log_likelihood(result.draws)
+    again = model.fit(result.weights, draws=DRAWS, random_seed=streams(7, 2)[1])
+    assert np.array_equal(model.log_likelihood(again), log_lik)
+    # a record of weight 0 has none, even if it is impossible
+    bounds = np.where(result.weights > 0, bounds_of(log_lik), 0.0)
+    np.testing.assert_allclose(result.record_bounds, result.weights * bounds)
+    # one who has only the fits gets the same
+    same = ppm.mechanism.bound_fit(
+        model, result.draws, result.weights, unweighted=result.unweighted, allow_disagreement=True
+    )
+    assert np.array_equal(same.record_bounds, result.record_bounds)
+    assert same.epsilon(3) == result.epsilon(3) == 6.0 * result.record_bounds.max()
+
+
+def test_a_pymc_model_takes_every_kind_of_seed():
+    model = model_of("PyMCSynthesizer")
+    fit = model.fit(draws=DRAWS, random_seed=1)
+    for draw in (
+        lambda seed: model.fit(draws=5, random_seed=seed)["posterior"]["mean"].values,
+        lambda seed: model.predict(fit, releases=2, random_seed=seed).values,
+    ):
+        number, rng = draw(7), np.random.default_rng(7)
+        assert np.array_equal(draw(np.random.SeedSequence(7)), number)
+        first, second = draw(rng), draw(rng)
+        assert np.array_equal(first, draw(np.random.default_rng(7)))
+        others = [draw(8), first, second, draw(None), draw(None)]
+        assert len({values.tobytes() for values in others}) == 5
+
+
+@pytest.mark.parametrize("kind", ["PyMCSynthesizer", "FiniteMixture", "NormalMean"])
+def test_a_sampled_audit_takes_every_model(kind):
+    found = ppm.audits.sampled(
+        model_of(kind), [RECORDS - 1], weighting=GIVEN, draws=150, random_seed=7
+    )
+    # a lone record far out is seen, and weights that are given stay
+    assert found.estimates[RECORDS - 1] > 0.5 and found.moved[RECORDS - 1] < 1e-12
+
+
+def test_a_membership_test_draws_each_release_from_a_stream_of_its_own():
+    model, scores, seen = model_of("NormalMean"), [], set()
+
+    def run(seed):
+        seen.add(tuple(seed.generate_state(4)))
+        return model.predict(fit, releases=1, random_seed=seed)
+
+    def statistic(release):
+        scores.append(float(release.mean()))
+        return scores[-1]
+
+    fit = model.fit(GIVEN, draws=DRAWS, random_seed=1)
+    evidence = ppm.audits.membership_test(run, run, statistic, runs=30, random_seed=7)
+    # 30 releases with and 30 without the record, half of them to choose the event
+    assert len(seen) == len(set(scores)) == len(scores) == 60 and evidence.samples == (15, 15)
