@@ -59,8 +59,8 @@ def drifting(array):
         (log_lik()[:, :8], None),
         (log_lik(5.0), "R-hat is 1.7"),
         (drifting(log_lik()), "R-hat is 1."),
-        (log_lik()[:, :7], "R-hat is undefined (run at least 8 draws per chain)"),
-        (log_lik()[:, :1], "R-hat is undefined (run at least 8 draws per chain)"),
+        (log_lik()[:, :7], "R-hat is undefined (run at least 8 draws"),
+        (log_lik()[:, :1], "R-hat is undefined (run at least 8 draws"),
     ],
 )
 def test_chains_that_agree_pass_and_those_that_do_not_or_cannot_be_compared_show(array, fault):
@@ -103,32 +103,30 @@ def test_nothing_is_held_against_chains_whose_records_all_have_weight_0():
         assert not diagnosed(array, np.eye(30)[0] / 10).agree
 
 
-@pytest.mark.parametrize("draws", [slice(3, 4), slice(None)])
-def test_an_infinite_log_likelihood_is_a_fault_unless_its_weight_is_0(draws):
-    array, weights = log_lik(), np.ones(30)
-    array[:, draws, 4] = -np.inf
-    (fault,) = diagnosed(array, weights).faults_besides_r_hat
-    assert fault.startswith("a log-likelihood is infinite (correct the model, or give")
-    weights[4] = 0.0
-    assert diagnosed(array, weights).agree
+def test_an_infinite_log_likelihood_is_a_fault_unless_its_weight_is_0():
+    array = log_lik()
+    for draws in 3, slice(None):
+        array[:, draws, 4] = -np.inf
+        (fault,) = diagnosed(array).faults_besides_r_hat
+        assert fault.startswith("a log-likelihood is infinite (correct the model, or give")
+        assert diagnosed(array, 1.0 - np.eye(30)[4]).agree
 
 
 def test_more_than_a_tenth_of_divergent_draws_withholds_and_fewer_are_printed():
-    few, many = diagnosed(log_lik(), diverged=80), diagnosed(log_lik(), diverged=81)
-    assert few.agree and "\n80 divergent transitions" in str(few)
+    none, few, many = (diagnosed(log_lik(), diverged=number) for number in (0, 80, 81))
+    assert few.agree and "\n80 divergent transitions" in str(few) and "divergent" not in str(none)
     (fault,) = many.faults_besides_r_hat
     assert fault.startswith("81 of 800 draws diverged, more than 10%")
-    assert "divergent" not in str(diagnosed(log_lik(), diverged=0))
 
 
-@pytest.mark.parametrize("both", [False, True])
-def test_only_the_first_r_hat_decides_unless_both_are_asked_for(both):
+def test_only_the_first_r_hat_decides_unless_both_are_asked_for():
     array = log_lik() * 0.01
     array[1] -= 0.5
     # the bound is that of one record, on which the chains agree
     array[..., 0] = log_lik()[..., 0] - 2.0
-    found = diagnosed(array, total_decides=both)
-    assert found.r_hat < 1.02 and found.r_hat_log_likelihood > 1.5 and found.agree != both
+    found = diagnosed(array)
+    assert found.r_hat < 1.02 and found.r_hat_log_likelihood > 1.5
+    assert found.agree and not diagnosed(array, total_decides=True).agree
     assert f"of the log-likelihood {found.r_hat_log_likelihood:.3f}" in str(found)
 
 

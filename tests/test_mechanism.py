@@ -1,8 +1,6 @@
 """The three steps in order, on the synthesizer whose every step is known, and the gate."""
 
 import pickle
-import subprocess
-import sys
 
 import numpy as np
 import pytest
@@ -112,22 +110,22 @@ def one_value(mean):
     return np.full_like(mean[:1], 1e-3)
 
 
-ASKED = {
-    "local_bound": lambda result: result.local_bound,
-    "record_bounds": lambda result: result.record_bounds,
-    "oscillation_bound": lambda result: result.oscillation_bound,
-    "epsilon": lambda result: result.epsilon(2),
-    "guarantee": lambda result: result.guarantee,
-    "summary": lambda result: result.summary(),
-    "synthesize": lambda result: result.synthesize(2),
-}
+ASKED = (
+    lambda result: result.local_bound,
+    lambda result: result.record_bounds,
+    lambda result: result.oscillation_bound,
+    lambda result: result.epsilon(2),
+    lambda result: result.guarantee,
+    lambda result: result.summary(),
+    lambda result: result.synthesize(2),
+)
 
 
 @pytest.mark.parametrize(("since", "named"), [(1, "unweighted"), (2, "weighted")])
 def test_a_bound_is_withheld_where_chains_disagree(since, named):
     result = run(Chains(COUNTS, apart, since=since))
     assert not result.chains_agree
-    for ask in ASKED.values():
+    for ask in ASKED:
         with pytest.raises(ppm.ChainsDisagreeError, match=f"[: ]{named} fit: R-hat is 1.8") as told:
             ask(result)
         assert "\n" not in str(told.value)
@@ -137,8 +135,7 @@ def test_a_bound_is_withheld_where_chains_disagree(since, named):
         result.synthesizer, result.draws, result.weights, unweighted=result.unweighted,
         allow_disagreement=True,
     )
-    for ask in [*ASKED][:4]:
-        assert np.array_equal(ASKED[ask](shown), ASKED[ask](again))
+    assert all(np.array_equal(ask(shown), ask(again)) for ask in ASKED[:4])
     assert f"DISAGREE, shown all the same: {named} fit: R-hat is 1.8" in str(shown)
     assert "disagree" in shown.guarantee.not_covered[0]
     with pytest.warns(UserWarning, match="released although chains disagree"):
@@ -150,9 +147,8 @@ def test_a_bound_is_withheld_where_chains_disagree(since, named):
     for text in (str(result), repr(result)):
         assert f"{shown.local_bound:.2f}" not in text and "by_chain" not in text
     fields = [value for name, value in vars(result).items() if not name.startswith("_")]
-    numbers = [value for value in fields if isinstance(value, (float, np.ndarray))]
     for held in shown.record_bounds, shown.oscillation_bound, shown.summary()["Δ, unweighted"]:
-        assert numbers and not any(np.array_equal(value, held) for value in numbers)
+        assert not any(np.array_equal(value, held) for value in fields)
 
 
 @pytest.mark.parametrize(
@@ -173,13 +169,13 @@ def test_a_bound_is_withheld_where_its_chains_say_nothing(change, diverging, mes
         result.synthesize(1)
 
 
-@pytest.mark.parametrize(("change", "agree"), [(apart, False), (np.copy, True)])
-def test_chains_that_are_called_independent_are_compared_where_there_are_several(change, agree):
-    synthesizer = Chains(COUNTS, change)
-    synthesizer.independent_draws = True
-    result = run(synthesizer)
-    assert result.chains_agree == agree
-    assert result.diagnostics.agree == result.unweighted_diagnostics.agree == agree
+def test_chains_that_are_called_independent_are_compared_where_there_are_several():
+    for change in apart, np.copy:
+        synthesizer = Chains(COUNTS, change)
+        synthesizer.independent_draws = True
+        result = run(synthesizer)
+        both = result.diagnostics, result.unweighted_diagnostics
+        assert {result.chains_agree, *(one.agree for one in both)} == {change is np.copy}
 
 
 def test_each_fit_is_diagnosed_by_its_own_draws_and_weights():
@@ -191,30 +187,9 @@ def test_each_fit_is_diagnosed_by_its_own_draws_and_weights():
     assert result.unweighted_diagnostics == diagnosed(log_lik(result.unweighted), ONES)
     # both chains count
     assert result.draws_used == 400 and parts.spread[1] == pytest.approx(result.local_bound)
-    assert result.summary().iloc[5:9].tolist() == [
-        parts.r_hat, parts.effective_draws, parts.r_hat_log_likelihood,
-        parts.effective_draws_log_likelihood,
-    ]
-
-
-WITHOUT = """
-import sys
-for name in ("arviz", "arviz_base", "xarray_einstats", "pymc", "numba", "arviz_stats"):
-    sys.modules[name] = None
-import ppm
-
-class Two(ppm.GammaPoisson):
-    independent_draws = False
-
-mechanism = ppm.PseudoPosteriorMechanism(Two([3, 5, 4, 6, 7]))
-print("epsilon", mechanism.run(draws=200, random_seed=1).epsilon())
-"""
-
-
-def test_without_what_compares_the_chains_there_is_an_error_and_no_bound():
-    finished = subprocess.run([sys.executable, "-c", WITHOUT], capture_output=True, text=True)
-    assert finished.returncode != 0 and "arviz_stats" in finished.stderr.splitlines()[-1]
-    assert "epsilon" not in finished.stdout
+    quantities = (parts.r_hat, parts.effective_draws, parts.r_hat_log_likelihood,
+                  parts.effective_draws_log_likelihood)
+    assert tuple(result.summary().iloc[5:9]) == quantities
 
 
 # ---- what may be published -------------------------------------------------------------------
@@ -225,10 +200,10 @@ class Talkative(ppm.GammaPoisson):
 
     def predict(self, fit, *, releases, random_seed=None):
         found = super().predict(fit, releases=releases, random_seed=random_seed)
+        names = [f"household {count}" for count in COUNTS]
         found = found.assign_coords(
             release=("release", np.arange(releases), {"mean": 6.5}), record=COUNTS,
-            household=("record", [f"household {count}" for count in COUNTS]),
-            largest=COUNTS.max(),
+            household=("record", names), largest=COUNTS.max(),
         )
         found.encoding["largest"] = float(COUNTS.max())
         return found.assign_attrs(largest_count=int(COUNTS.max()))
@@ -264,13 +239,9 @@ LIMITS = ppm.Censoring(-3.0, -1.0)
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"shift": np.nan}, "^shift must be"),
-        ({"weights": [0.5]}, "shape"),
         # what was asked for by name is not dropped in silence, also where it is the default
         ({"weights": ONES, "scale": 1.0}, "^weights replaces"),
-        ({"weights": ONES, "truncate_at": 4.0}, "^weights replaces"),
         ({"allow_disagreement": "no"}, "^allow_disagreement must be True or False"),
-        ({"synthesizer": COUNTS}, "^synthesizer must have records"),
         ({"synthesizer": ppm.GammaPoisson}, "got the class GammaPoisson$"),
         ({"warmup": 5, "chains": 2}, "^warmup, chains: no setting of the mechanism"),
         ({"censor": (-3, -1)}, "^censor must be a ppm.Censoring"),
