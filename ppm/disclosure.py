@@ -15,7 +15,7 @@ _NEIGHBOUR = ("the same table, with the same public number of rows and the same 
 _CHOICES = "choices made by looking at the records"
 _ALWAYS = (
     "the number of records, and values that are released unchanged",
-    "what imputation or top-coding carried from one record to others: a value is the edited one",
+    "what imputation or top-coding carried from one record to others: a value means the edited one",
 )
 _SEED = "anyone who knows or guesses the seed"
 
@@ -60,17 +60,17 @@ class Guarantee:
 
 def guarantee_of(result, strict_epsilon=None):
     """Guarantee of one release of a `MechanismResult`; arguments as for the statement."""
-    strict = result.strict or strict_epsilon is not None
-    chains, ungated = strict and result.diagnostics is not None, result.allow_disagreement
+    if strict_epsilon is None and not result.strict:
+        unseen = "parameters that the chains have not reached: the chains disagree"
+        return Guarantee("local", result.epsilon(), (
+            *([] if result.chains_agree else [unseen]),
+            "every other database: ε was computed from these records and finitely many draws",
+            "the effect of one record on the weights of others: ε holds only if there is none",
+            _CHOICES, *_ALWAYS,
+        ))
+    chains, ungated = result.diagnostics is not None, result.allow_disagreement
     sentences = {
-        "parameters that the chains have not reached: they disagree":
-        not (strict or result.chains_agree),
-        "every other database: ε was computed from these records and finitely many draws":
-        not strict,
-        "the effect of one record on the weights of others: ε holds only if there is none":
-        not strict,
-        "rounding: draws are exact and independent up to floating-point arithmetic":
-        strict and not chains,
+        "rounding: draws are exact and independent up to floating-point arithmetic": not chains,
         "the error of Markov chains, whether or not they agree: ε holds for exact and independent "
         "draws of the parameters, and theirs are neither": chains,
         "whether the fit ended without an error (apart from that, the release was not gated by the "
@@ -79,18 +79,16 @@ def guarantee_of(result, strict_epsilon=None):
         "the decision to release, which depended on the records: there is a release only because "
         "the fit ended without an error and the chains agreed": chains and not ungated,
         f"{_SEED}, or predicts the random numbers, whose generators are not cryptographic, and can "
-        "subtract the noise: give no seed for an actual release": strict,
+        "subtract the noise: give no seed for an actual release": True,
         "parameters outside the set over which ε was computed: the prior must be restricted to it":
         strict_epsilon is not None,
         "weights that depend on other records: whoever gave the weights asserts that each depends "
-        "only on its own record and on public values": strict and np.any(result.weights != 1.0),
-        f"{_CHOICES}: model, prior, any limits and any rule for weights must be fixed without them":
-        strict,
-        _CHOICES: not strict,
+        "only on its own record and on public values": np.any(result.weights != 1.0),
+        f"{_CHOICES}: model, prior, any limits and any rule for weights must be fixed without "
+        "looking at them": True,
     }
     not_covered = [sentence for sentence, applies in sentences.items() if applies]
-    return Guarantee("strict" if strict else "local", strict_epsilon or result.epsilon(),
-                     (*not_covered, *_ALWAYS))
+    return Guarantee("strict", strict_epsilon or result.epsilon(), (*not_covered, *_ALWAYS))
 
 
 def histogram_guarantee(epsilon, *, secure):

@@ -31,14 +31,14 @@ class MechanismResult:
 
     Attributes
     ----------
+    synthesizer, censor, allow_disagreement
+        As given to the mechanism and to the run.
     weights : numpy.ndarray (records,)
         Weights α.
     draws, unweighted : xarray.DataTree
         The weighted fit, and the unweighted one that gave the weights (or None).
     diagnostics, unweighted_diagnostics : ppm.diagnostics.BoundDiagnostics or None
         Of both fits. None for one chain of a synthesizer with ``independent_draws``.
-    censor, allow_disagreement
-        As given to the mechanism and to the run.
     independent_weights : bool
         Whether each weight depends only on its own record and on public values: true where
         ``censor`` is used alone, or if the caller asserts it.
@@ -123,21 +123,13 @@ class MechanismResult:
         return pdp.epsilon(self.local_bound, releases)
 
     def synthesize(self, releases, *, random_seed=None):
-        """Draw synthetic databases from the pseudo posterior predictive distribution (step 3).
+        """Draw m synthetic databases from the pseudo posterior predictive distribution (step 3).
 
-        Parameters
-        ----------
-        releases : int
-            Number m of databases. The ε of several calls adds up.
-        random_seed : int, SeedSequence or Generator, optional
-            Give none for real records: anyone who knows the seed can subtract the noise.
-
-        Returns
-        -------
-        xarray.DataArray (release, record)
-            As many records as are confidential; their number is public. The attributes are
-            ``releases`` and, if the result is strict, ``epsilon``; coordinates of releases and
-            records are removed. A dataset of such arrays if the model has several responses.
+        The ε of several calls adds up. Give no ``random_seed`` for real records: anyone who knows
+        it can subtract the noise. The result is an xarray.DataArray (release, record), or a dataset
+        of such arrays if the model has several responses. It has as many records as are
+        confidential, a public number, and the attributes ``releases`` and, if the run is strict,
+        ``epsilon``. Coordinates of releases and records are removed.
         """
         releases = check_count("releases", releases)
         self._shown()
@@ -161,8 +153,8 @@ class MechanismResult:
             lines = [self.guarantee.headline]
         except ChainsDisagreeError as error:
             return textwrap.fill(str(error), 84)
-        bound = "width of the limits" if self.strict else f"local bound {self.local_bound:.3f} nats"
-        lines.append(f"{bound}, {self.draws_used:,} draws and {self.weights.size:,} records")
+        of = "width of the limits" if self.strict else f"local bound {self.local_bound:.3f} nats"
+        lines.append(f"{of}; {self.draws_used:,} draws of {self.weights.size:,} records")
         lines += str(self.diagnostics or "R-hat not computed: one chain, whose draws the "
                      "synthesizer declares independent").splitlines()
         if self._faults:
@@ -256,10 +248,8 @@ class PseudoPosteriorMechanism:
 
         Parameters
         ----------
-        draws, progress
-            Kept draws per chain of each fit, and whether the synthesizer shows its progress.
-        random_seed : int, SeedSequence or Generator, optional
-            Source of randomness; the two fits get independent streams.
+        draws, random_seed, progress
+            As for the synthesizer's ``fit``; the two fits get independent streams.
         unweighted : xarray.DataTree, optional
             The ``unweighted`` fit of an earlier run on the same records, to save the first fit.
         allow_disagreement : bool, default False
