@@ -249,7 +249,7 @@ def censoring_limits(width, reference, *, share_clipped=0.02, smooth=True):
     # rounding must not include one more value
     inside = math.ceil((1.0 - share_clipped) * ordered.size - 1e-9)
     shortest = float((ordered[inside - 1 :] - ordered[: ordered.size - inside + 1]).min())
-    room = width / 2.0 if smooth else width
+    room = width / 2.0 if check_flag("smooth", smooth) else width
     weight = 1.0 if shortest <= room else room / shortest
     return censoring_interval(width, weight * values, smooth=smooth), weight
 

@@ -7,7 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
-from ppm._validation import as_array, check_count, check_share, check_weights, shown
+from ppm._validation import as_array, check_share, check_weights, shown
 
 __all__ = [
     "record_bounds", "local_bound", "record_oscillations", "oscillation_bound", "tail_bound",
@@ -174,12 +174,12 @@ def bound_by_draws(log_lik, draws, weights=None):
     from scipy.special import gammaln
 
     ordered = np.sort(draw_maxima(log_lik, weights))
-    numbers = [check_count("draws", number) for number in draws]
-    if not numbers or max(numbers) > ordered.size:
+    numbers = as_array("draws", draws)
+    if numbers.ndim != 1 or not np.isin(numbers, range(1, ordered.size + 1)).all():
         raise ValueError(f"draws must be numbers from 1 to {ordered.size}; got {shown(draws)}")
     # probability that a subset of size k comes from the i smallest: binom(i, k) / binom(S, k)
     below = np.arange(ordered.size + 1.0)[:, None]
-    log_chance = gammaln(below + 1.0) - gammaln(below - np.array(numbers) + 1.0)
+    log_chance = gammaln(below + 1.0) - gammaln(below - numbers + 1.0)
     chance = np.diff(np.exp(log_chance - log_chance[-1]), axis=0)
     return pd.Series(ordered @ chance, pd.Index(numbers, name="draws"), name="expected bound")
 

@@ -7,6 +7,7 @@ import xarray as xr
 
 from ppm._random import generator, streams
 from ppm._validation import (
+    as_array,
     as_numbers,
     check_count,
     check_flag,
@@ -143,7 +144,8 @@ class FiniteMixture:
             residual_df=residual_df, residual_scale=residual_scale,
         )
         self.blocks = None if blocks is None else check_count("blocks", blocks)
-        groups = np.asarray(self.components if starting_components is None else starting_components)
+        groups = self.components if starting_components is None else starting_components
+        groups = as_array("starting_components", groups)
         groups = groups if groups.ndim else np.repeat(groups, self.chains)
         within = groups.dtype.kind in "iu" and np.all((groups >= 1) & (groups <= self.components))
         if groups.shape != (self.chains,) or not within:
