@@ -200,7 +200,7 @@ def test_any_setting_is_taken_or_refused_by_its_name_in_one_line(name, value):
 B, Y, R = [1.0, 2.0], [1.0, 2.0, 3.0], [[1.0, 2.0, 3.0]]
 bounds, errors = ppm.record_bounds, ppm.utility.release_errors
 score, mapped = ppm.utility.propensity_score, ppm.mapped_weights
-# what holds no numbers, or hides some, is in test_odd_inputs
+# what holds no numbers, or hides some, is in test_messages
 REFUSED = [
     *(
         (f"{name.split()[-1]} must ", lambda call=call, value=value: call(value))
