@@ -1,10 +1,8 @@
 """The exact audit of censored counts: never above W, near it, above where something reacts."""
 
-from types import SimpleNamespace
-
 import numpy as np
 import pytest
-from scipy.special import gammaln, logsumexp
+from scipy.special import gammaln
 
 import ppm
 
@@ -40,13 +38,12 @@ def by_size(number):
 def databases():
     """Drawn ones of two to 100 records; a far outlier, an empty middle, all equal, zeros."""
     rng = np.random.default_rng(11)
-    for size in np.repeat([2, 5, 20, 100], [24, 18, 12, 3]):
+    for size in np.repeat([2, 5, 20, 100], [8, 6, 4, 1]):
         yield rng.poisson(rng.choice([0.3, 2.0, 5.0, 30.0]), size)
-    for size in (1, 3, 30):
-        for outlier in (12, 40, 300, 100_000):
+    for size in (1, 30):
+        for outlier in (12, 40, 100_000):
             yield np.array([5] * size + [outlier])
-            yield np.array([0] * size + [outlier])
-        for low, high in ((0, 0), (3, 9), (0, 60), (50, 50), (10_000, 10_000)):
+        for low, high in ((0, 0), (0, 60), (10_000, 10_000)):
             yield np.array([low] * size + [high] * size)
 
 
@@ -57,14 +54,14 @@ def test_no_database_loses_more_than_the_width_and_some_come_near(weights):
         / censor.width
         for place, counts in enumerate(databases()) for censor in CENSORS[place % 3 :: 3]
     ])
-    assert shares.size > 200 and shares.max() <= 1.0 + 1e-12
+    assert shares.size > 80 and shares.max() <= 1.0 + 1e-12
     # a term half as wide would stay far below
     assert shares.max() > 0.99
 
 
 def on_a_grid(counts, censor, shards=None, weights=None):
     """Losses by adding up terms on a grid of log μ, over all shards' μ jointly."""
-    counts, grid = np.array(counts), np.linspace(-40.0, 12.0, 20_001)
+    grid = np.r_[np.linspace(-20_000.0, -41.0, 2_000), np.linspace(-40.0, 12.0, 20_001)]
     prior = PRIOR["shape"] * grid - PRIOR["rate"] * np.exp(grid)
     log_p = counts[:, None] * grid - np.exp(grid) - gammaln(counts + 1.0)[:, None]
 
@@ -76,7 +73,7 @@ def on_a_grid(counts, censor, shards=None, weights=None):
         terms = censor.term(alpha[:, None] * log_p)
         for part in rows(np.where(kept, counts, np.nan)) if callable(rows) else rows:
             values = prior + terms[[row for row in part if row != absent]].sum(axis=0)
-            yield values - logsumexp(values)
+            yield values - np.log(np.trapezoid(np.exp(values - values.max()), grid)) - values.max()
 
     whole = list(densities(None))
     ratios = [np.subtract(whole, list(densities(i))) for i in range(counts.size)]
@@ -84,38 +81,40 @@ def on_a_grid(counts, censor, shards=None, weights=None):
     return [max(part.max(axis=1).sum(), -part.min(axis=1).sum()) for part in ratios]
 
 
-COUNTS = np.array([5, 6, 0, 4, 40])
-WEIGHTS = np.array([1.0, 0.3, 0.8, 0.5, 0.9])
+COUNTS, WEIGHTS = np.array([5, 6, 0, 4, 40]), np.array([1.0, 0.3, 0.8, 0.5, 0.9])
+# a record far from all mass whose weight reacts, so that its term changes most beside its peak
+FAR = np.array([1] * 30 + [1000])
+# weights that take terms to their limits only where μ is far below any that is drawn
+PAIR = np.array([1, 1])
+
+
+def far(counts):
+    return np.where(counts > 100, 1.0 if counts.size == FAR.size else 0.3, 1.0)
+
+
+def tiny(counts):
+    return np.full(counts.size, 0.001 if counts.size == 2 else 1.0)
 
 
 @pytest.mark.parametrize("censor", MIDDLE, ids=["smooth", "hard"])
-@pytest.mark.parametrize("counts", [[5, 5, 6, 40], [0, 0], [3] * 20 + [15], [0] * 5 + [9] * 5])
-@pytest.mark.parametrize("weights", [None, min_max])
-def test_the_audit_is_what_adding_up_on_a_grid_gives(counts, weights, censor):
-    found = ppm.audits.censored(counts, censor, weights=weights, **PRIOR).attrs["loss"]
-    exact = on_a_grid(counts, censor, weights=weights)
-    assert found == pytest.approx(max(exact), abs=2e-3)
-
-
-@pytest.mark.parametrize("censor", MIDDLE, ids=["smooth", "hard"])
-@pytest.mark.parametrize("weights", [None, WEIGHTS], ids=["all 1", "weights"])
-@pytest.mark.parametrize("shards", [[[4, 1], [0, 2, 3]], [[0, 2, 4], [1, 3, 4]], by_size(2)])
-def test_the_audit_is_what_the_joint_density_of_two_shards_gives_on_a_grid(shards, weights, censor):
-    found = ppm.audits.censored(COUNTS, censor, shards=shards, weights=weights, **PRIOR)
-    exact = on_a_grid(COUNTS, censor, shards, weights)
-    assert found["loss"].values == pytest.approx(exact, abs=2e-3)
-    assert found["reacts"].any() == callable(shards) and not found["reacts"].all()
-    other = ppm.audits.censored(COUNTS, censor, shards=shards, weights=WEIGHTS[::-1], **PRIOR)
-    assert other["loss"].values != pytest.approx(exact, abs=0.05)
-
-
-def test_without_the_limits_or_with_narrower_ones_the_width_is_exceeded_or_missed():
-    counts = [5, 5, 6, 40]
-    found = ppm.audits.censored(counts, NEAR, **PRIOR).attrs["loss"]
-    assert 0.99 * NEAR.width < found <= NEAR.width
-    unlimited = SimpleNamespace(term=lambda values: values)
-    assert max(on_a_grid(counts, unlimited)) > 10 * NEAR.width
-    assert max(on_a_grid(counts, ppm.Censoring(-6.0, -4.4, smooth=False))) < 0.6 * found
+@pytest.mark.parametrize(
+    ("counts", "shards", "weights"),
+    [(COUNTS, None, weights) for weights in (None, WEIGHTS, min_max)]
+    + [(FAR, None, far), (PAIR, None, tiny), (np.repeat([0, 9], 5), None, None)]
+    + [(COUNTS, shards, WEIGHTS) for shards in ([[4, 1], [0, 2, 3]], [[0, 2, 4], [1, 3, 4]])]
+    + [(COUNTS, by_size(2), weights) for weights in (None, WEIGHTS)],
+)
+def test_the_audit_is_what_the_joint_density_of_the_shards_gives_on_a_grid(
+    counts, shards, weights, censor
+):
+    found = ppm.audits.censored(counts, censor, shards=shards, weights=weights, **PRIOR)
+    exact = on_a_grid(counts, censor, shards, weights)
+    assert found.attrs["loss"] == pytest.approx(max(exact), abs=2e-3)
+    assert found["reacts"].any() == (callable(shards) or callable(weights))
+    if shards is not None:
+        assert found["loss"].values == pytest.approx(exact, abs=2e-3)
+        other = ppm.audits.censored(counts, censor, shards=shards, weights=WEIGHTS[::-1], **PRIOR)
+        assert other["loss"].values != pytest.approx(exact, abs=0.05)
 
 
 def test_weights_that_react_inside_the_limits_are_caught_above_the_width():
@@ -138,8 +137,8 @@ def test_weights_that_react_inside_the_limits_are_caught_above_the_width():
 
 def test_disjoint_shards_lose_what_the_worst_of_them_loses_and_never_more_than_the_width():
     rng, shares = np.random.default_rng(12), []
-    for place in range(40):
-        counts = rng.poisson(rng.choice([0.3, 2.0, 5.0, 30.0]), rng.choice([8, 20, 60]))
+    for place in range(18):
+        counts = rng.poisson(rng.choice([0.3, 2.0, 5.0, 30.0]), rng.choice([8, 20]))
         counts[0] = rng.choice([counts[0], 12, 40, 300])
         shards, censor = np.array_split(rng.permutation(counts.size), 2), CENSORS[place % 6]
         whole = ppm.audits.censored(counts, censor, shards=shards, **PRIOR).attrs["loss"]
@@ -181,21 +180,18 @@ def test_shards_by_the_size_of_the_counts_exceed_the_width_and_shards_by_row_do_
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"counts": [3]}, "at least two records"),
-        ({"counts": [3, -4]}, "counts must hold whole numbers"),
+        ({"counts": [3]}, "counts must hold at least two records"),
         ({"censor": (-3, -1)}, "censor must be a ppm.Censoring"),
-        ({"shards": [[0, 3]]}, "shards must be a list of the rows"),
-        ({"shards": [[0, 0]]}, "none twice in a shard"),
-        ({"shards": [[]]}, "no shard empty"),
-        ({"shards": []}, "shards must be a list of the rows"),
-        ({"shards": 2}, "shards must be a list of the rows"),
+        *(
+            ({"shards": shards}, "shards must be a list of the rows")
+            for shards in ([[0, 3]], [[0, 0]], [[]], [], 2)
+        ),
         ({"shards": [np.ma.array([0, 1], mask=[0, 1])]}, "shards holds masked values"),
-        ({"shards": lambda counts: [[0], [1, 2]][: 1 + np.isnan(counts).any()]}, "same number"),
+        ({"shards": lambda counts: [[0], [1, 2]][: 1 + np.isnan(counts).any()]}, ".* same number"),
         ({"weights": [1.0]}, "weights has shape"),
         ({"rate": 0.0}, "rate must be a finite number above 0"),
     ],
 )
 def test_what_cannot_be_audited_is_refused(change, message):
-    with pytest.raises(ValueError, match=message) as error:
+    with pytest.raises(ValueError, match=f"^{message}"):
         ppm.audits.censored(**{"counts": [3, 4, 9], "censor": NEAR} | change)
-    assert "\n" not in str(error.value)
