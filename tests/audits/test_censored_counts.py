@@ -61,7 +61,7 @@ def test_no_database_loses_more_than_the_width_and_some_come_near(weights):
 
 def on_a_grid(counts, censor, shards=None, weights=None):
     """Losses by adding up terms on a grid of log μ, over all shards' μ jointly."""
-    grid = np.r_[np.linspace(-20_000.0, -41.0, 2_000), np.linspace(-40.0, 12.0, 20_001)]
+    grid = np.r_[-20_000.0:-41.0:2000j, -40.0:12.0:20001j, 13.0:99.0:100j]
     prior = PRIOR["shape"] * grid - PRIOR["rate"] * np.exp(grid)
     log_p = counts[:, None] * grid - np.exp(grid) - gammaln(counts + 1.0)[:, None]
 
@@ -72,8 +72,10 @@ def on_a_grid(counts, censor, shards=None, weights=None):
             alpha[kept] = weights(counts[kept]) if callable(weights) else weights[kept]
         terms = censor.term(alpha[:, None] * log_p)
         for part in rows(np.where(kept, counts, np.nan)) if callable(rows) else rows:
-            values = prior + terms[[row for row in part if row != absent]].sum(axis=0)
-            yield values - np.log(np.trapezoid(np.exp(values - values.max()), grid)) - values.max()
+            total = terms[[row for row in part if row != absent]].sum(axis=0)
+            top = (prior + total).max()
+            # without the prior, which cancels
+            yield total - top - np.log(np.trapezoid(np.exp(prior + total - top), grid))
 
     whole = list(densities(None))
     ratios = [np.subtract(whole, list(densities(i))) for i in range(counts.size)]
@@ -82,25 +84,30 @@ def on_a_grid(counts, censor, shards=None, weights=None):
 
 
 COUNTS, WEIGHTS = np.array([5, 6, 0, 4, 40]), np.array([1.0, 0.3, 0.8, 0.5, 0.9])
-# a record far from all mass whose weight reacts, so that its term changes most beside its peak
-FAR = np.array([1] * 30 + [1000])
-# weights that take terms to their limits only where μ is far below any that is drawn
-PAIR = np.array([1, 1])
+SEVERAL, THREE = np.array([0] * 10 + [1, 1000]), np.array([0, 1, 5])
 
 
 def far(counts):
-    return np.where(counts > 100, 1.0 if counts.size == FAR.size else 0.3, 1.0)
+    """The term of a record far from all mass changes most beside its peak."""
+    return np.where(counts == 1000, 1.0 if counts.size == SEVERAL.size else 0.05, 1.0)
 
 
-def tiny(counts):
-    return np.full(counts.size, 0.001 if counts.size == 2 else 1.0)
+def above(counts):
+    """A term comes to its limit only at a μ far above all mass."""
+    return np.where(counts == 0, 1e-30 * (counts.size == THREE.size), 1.0)
+
+
+def below(counts):
+    """A term comes to its limit at a μ far below all mass, where another one does not."""
+    whole = counts.size == THREE.size
+    return np.select([counts == 0, counts == 1], [1.0 - whole, 1e-3 * whole], 1.0)
 
 
 @pytest.mark.parametrize("censor", MIDDLE, ids=["smooth", "hard"])
 @pytest.mark.parametrize(
     ("counts", "shards", "weights"),
-    [(COUNTS, None, weights) for weights in (None, WEIGHTS, min_max)]
-    + [(FAR, None, far), (PAIR, None, tiny), (np.repeat([0, 9], 5), None, None)]
+    [(COUNTS, None, WEIGHTS), (COUNTS, None, min_max), (np.repeat([0, 9], 5), None, None)]
+    + [(SEVERAL, None, far), (THREE, None, above), (THREE, None, below)]
     + [(COUNTS, shards, WEIGHTS) for shards in ([[4, 1], [0, 2, 3]], [[0, 2, 4], [1, 3, 4]])]
     + [(COUNTS, by_size(2), weights) for weights in (None, WEIGHTS)],
 )
