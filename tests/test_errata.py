@@ -28,10 +28,8 @@ def test_a_database_can_disclose_one_record_only():
     synthesizer = ppm.GammaPoisson([4, 5, 5, 6, 60], shape=1.0, rate=0.1)
     fit = synthesizer.fit(draws=500, random_seed=1)
     loss = abs(synthesizer.leave_one_out_loss(fit, np.ones(5))).max(("chain", "draw")).values
-    epsilon = 10.0
-    assert loss[4] > epsilon
-    assert not np.all(loss > epsilon)  # as printed this database discloses nothing
-    assert np.any(loss > epsilon)
+    # as printed this database discloses nothing, because not all are above ε
+    assert loss[4] > 10.0 > loss[:4].max()
 
 
 def test_a_decreasing_map_may_leave_the_bound_infinite():
@@ -40,16 +38,8 @@ def test_a_decreasing_map_may_leave_the_bound_infinite():
 
     z = np.logspace(0, 12, 200)
     assert slow(0.0) == 1.0 and np.all(np.diff(slow(z)) < 0) and slow(1e300) < 1e-100
-    bounds = {
-        name: (z * m(z)).max()
-        for name, m in (
-            ("slow", slow),
-            ("reciprocal", reciprocal),
-            ("threshold", threshold(3.0)),
-        )
-    }
-    assert bounds["slow"] > 1e5
-    assert bounds["reciprocal"] <= 1.0 and bounds["threshold"] <= 3.0
+    unlimited, *bounds = ((z * m(z)).max() for m in (slow, reciprocal, threshold(3.0)))
+    assert unlimited > 1e5 and bounds[0] <= 1.0 and bounds[1] <= 3.0
 
 
 @pytest.mark.parametrize("count", [0, 1, 7, 1000])
@@ -67,39 +57,29 @@ def test_every_poisson_record_has_an_infinite_supremum(count):
 
 def test_one_extreme_record_moves_every_other_weight():
     bounds = np.array([2.0, 3.0, 4.0, 5.0, 50.0])  # nothing is refitted: theta has no part in it
-    with_it = ppm.record_weights(ppm.record_bounds(bounds[None]))[:4]
-    without = ppm.record_weights(ppm.record_bounds(bounds[None, :4]))
+    with_it, without = ppm.record_weights(bounds)[:4], ppm.record_weights(bounds[:4])
     assert np.all(np.abs(with_it - without)[1:] > 0.3)
     # a map of a record's own bound moves nobody
-    mapped = [
-        ppm.mapped_weights(ppm.record_bounds(b[None]), reciprocal)
-        for b in (bounds, bounds[:4])
-    ]
+    mapped = [ppm.mapped_weights(b, reciprocal) for b in (bounds, bounds[:4])]
     assert np.array_equal(mapped[0][:4], mapped[1])
 
 
 def test_the_linear_rule_leaves_hardly_a_weight_at_one():
     rng = np.random.default_rng(1)
-    shares = []
-    for n in (100, 10_000):
-        bounds = rng.gamma(2.0, size=(1, n))
-        assert np.count_nonzero(ppm.record_weights(ppm.record_bounds(bounds)) == 1.0) == 1
-        assert ppm.record_weights(ppm.record_bounds(bounds), scale=0.7).max() <= 0.7
-        shares.append(
-            np.count_nonzero(ppm.record_weights(ppm.record_bounds(bounds)) < 0.99) / np.sqrt(n)
-        )
-    assert shares[1] > 5 * shares[0]  # grows like n, where the assumption allows its root
 
-    def below_one(n, limit):
-        weights = ppm.mapped_weights(
-            ppm.record_bounds(rng.gamma(2.0, size=(1, n))), threshold(limit)
-        )
-        return np.count_nonzero(weights < 0.99) / np.sqrt(n)
+    def below_one(n, rule):
+        """How many weights are below 1, by the root of n."""
+        return np.count_nonzero(rule(rng.gamma(2.0, size=n)) < 0.99) / np.sqrt(n)
 
+    bounds = rng.gamma(2.0, size=1_000)
+    assert np.count_nonzero(ppm.record_weights(bounds) == 1.0) == 1
+    assert ppm.record_weights(bounds, scale=0.7).max() <= 0.7
+    # it grows like n, where the assumption allows its root
+    assert below_one(10_000, ppm.record_weights) > 5 * below_one(100, ppm.record_weights)
     # a fixed map of the record alone does not meet the assumption either ...
-    assert below_one(1_000_000, 5.0) > 5 * below_one(10_000, 5.0) > 5.0
+    assert below_one(10**6, threshold(5.0)) > 5 * below_one(10_000, threshold(5.0)) > 5.0
     # ... one that gets more lenient as n grows does
-    assert max(below_one(n, np.log(n)) for n in (100, 10_000, 1_000_000)) < 2.0
+    assert max(below_one(n, threshold(np.log(n))) for n in (100, 10_000, 10**6)) < 2.0
 
 
 def test_either_size_serves_the_proof():
@@ -300,13 +280,12 @@ def unlike_records(n=10**6, x=20.0):
     )
     means = theta**2 / 2 - theta * truth
     average, spread = weights @ means, theta * np.sqrt(weights @ weights)
-    chance = lambda c: stats.norm.sf((c - 1) * x, average, spread)  # noqa: E731
-    return x, chance, (means.sum(), average), weights
+    return x, lambda c: stats.norm.sf((c - 1) * x, average, spread), means.sum(), average, weights
 
 
 def test_the_lemma_needs_its_assumptions():
     # part 3: the ball limits the sum of the means, and weights can raise it
-    x, chance, (plain, weighted), weights = unlike_records()
+    x, chance, plain, weighted, weights = unlike_records()
     assert plain <= x < weighted
     assert chance(2.5) > 0.999 > 0.21 > 1 / (0.5**2 * x)
     # what is left of it without a condition on single records
@@ -342,7 +321,7 @@ def theorem_at(t, *, D=2.0, x=1000.0, n=10**6, lowest=0.99, C3=1.0):
 def test_the_printed_theorem_fails():
     chance, printed, ours = theorem_at(0.01)
     assert chance > 0.2 > 0.03 > printed
-    for t in (0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5):
+    for t in (0.005, 0.02, 0.1, 0.5):
         chance, _, ours = theorem_at(t)
         assert chance <= ours
     assert ours < 0.01
@@ -365,9 +344,8 @@ def test_the_corrected_theorem_holds():
     assert chance(0.1 * x, 2.0) > 0.9 > 1 / (2.0**2 * x) + np.exp(-2.0 * x)
     # the affinity is the one in the definition of U
     theta = 0.3
-    affinity = integrate.quad(
-        lambda y: np.sqrt(stats.norm.pdf(y, theta) * stats.norm.pdf(y)), -20, 20
-    )[0]
+    y = np.linspace(-20.0, 20.0, 2001)
+    affinity = np.trapezoid(np.sqrt(stats.norm.pdf(y, theta) * stats.norm.pdf(y)), y)
     assert -np.log(affinity) == pytest.approx(theta**2 / 8)
 
 
@@ -466,8 +444,10 @@ def test_a_scalar_weight_misses_its_target():
 
 def test_a_release_of_n_rows_tells_members_apart():
     counts, nothing = [3, 4, 4, 5, 5, 6, 7, 18], np.zeros(8)
-    with_it = ppm.GammaPoisson(counts, shape=1.0, rate=0.1)
-    without = ppm.GammaPoisson(counts[:-1], shape=1.0, rate=0.1)
+    with_it, without, other = (
+        ppm.GammaPoisson(part, shape=1.0, rate=0.1)
+        for part in (counts, counts[:-1], [*counts[:-1], 0])
+    )
 
     def release(synthesizer, weights):
         fit = synthesizer.fit(weights, draws=50, random_seed=1)
@@ -476,13 +456,11 @@ def test_a_release_of_n_rows_tells_members_apart():
     # every weight is 0, so that epsilon is 0, and the number of rows is a perfect test
     fit = with_it.fit(nothing, draws=50, random_seed=1)
     assert np.all(with_it.leave_one_out_loss(fit, nothing) == 0)
-    assert {np.size(release(with_it, nothing)), np.size(release(without, nothing[:-1]))} == {8, 7}
-    # the neighbour is the same table, and the record's value takes no part
-    other = ppm.GammaPoisson([*counts[:-1], 0], shape=1.0, rate=0.1)
+    assert release(with_it, nothing).size == 8 and release(without, nothing[:-1]).size == 7
+    # the neighbour is the same table, and its release does not depend on the record's value
     assert np.array_equal(release(with_it, nothing), release(other, nothing))
-    silent = np.append(np.ones(7), 0.0)
-    assert release(with_it, silent).size == release(with_it, np.ones(8)).size
     # its posterior is the one without the record
+    silent = np.append(np.ones(7), 0.0)
     left, right = with_it.posterior(silent), without.posterior(np.ones(7))
     assert (left.mean(), left.std()) == pytest.approx((right.mean(), right.std()))
 
@@ -495,7 +473,7 @@ def mixture_log_pdf(y):
 
 
 def test_the_posterior_goes_where_the_other_divergence_is_smallest():
-    y = np.linspace(-12.0, 22.0, 100_001)
+    y = np.linspace(-12.0, 22.0, 2_001)
     truth = mixture_log_pdf(y)
 
     def printed(theta):
@@ -505,34 +483,26 @@ def test_the_posterior_goes_where_the_other_divergence_is_smallest():
     def other(theta):
         return integrate.trapezoid(np.exp(truth) * (truth - stats.norm.logpdf(y, theta)), y)
 
-    at = [
-        optimize.minimize_scalar(which, bounds=(-3.0, 4.0), method="bounded").x
-        for which in (printed, other)
-    ]
-    assert at == pytest.approx([0.0, 1.0], abs=1e-3)
-    rng = np.random.default_rng(1)
-    n = 1_000_000
-    records = rng.normal(size=n) + 10.0 * rng.binomial(1, 0.1, n)
-    # with a flat prior, the posterior is N(average, 1 / sqrt(n))
-    assert records.mean() == pytest.approx(1.0, abs=5 * np.sqrt(10 / n))
+    thetas = np.linspace(-3.0, 4.0, 71)
+    # with a flat prior the posterior is around the average, and that of the truth is 1
+    assert thetas[np.argmin([printed(theta) for theta in thetas])] == pytest.approx(0.0)
+    assert thetas[np.argmin([other(theta) for theta in thetas])] == pytest.approx(1.0)
+    assert integrate.trapezoid(np.exp(truth) * y, y) == pytest.approx(1.0)
 
 
 def test_weights_of_a_records_own_value_move_the_limit():
     rng = np.random.default_rng(1)
-    n, truth = 1_000_000, 5.0
-    counts = rng.poisson(truth, n)
-    bounds = -stats.poisson.logpmf(counts, truth)
-    own = ppm.mapped_weights(bounds, reciprocal)
-    support = np.arange(60)
+    truth, support = 5.0, np.arange(60)
+    counts = rng.poisson(truth, 200_000)
+    own = reciprocal(-stats.poisson.logpmf(counts, truth))
     share = stats.poisson.pmf(support, truth)
-    weight = 1 / (1 - stats.poisson.logpmf(support, truth))
+    weight = reciprocal(-stats.poisson.logpmf(support, truth))
     limit = (share * weight) @ support / (share @ weight)
-    weighted = ppm.GammaPoisson(counts).posterior(own)
-    assert weighted.mean() == pytest.approx(limit, abs=0.02)
+    model = ppm.GammaPoisson(counts)
+    assert model.posterior(own).mean() == pytest.approx(limit, abs=0.02)
     assert abs(limit - truth) > 0.1
     # both divergences are smallest at the truth, and fixed weights find it
-    fixed = ppm.GammaPoisson(counts).posterior(rng.permutation(own))
-    assert fixed.mean() == pytest.approx(truth, abs=0.02)
+    assert model.posterior(rng.permutation(own)).mean() == pytest.approx(truth, abs=0.02)
 
 
 def mixture_affinity(theta, weight, *, centre=1.0):
@@ -563,12 +533,10 @@ def test_an_affinity_may_exceed_one():
     # small weights, or a model that holds the truth, keep the affinity below 1
     theta = np.linspace(-50.0, 50.0, 10_001)
     assert np.all(mixture_affinity(theta, 0.05) <= 1 + 1e-12)
-    assert np.all(mixture_affinity(theta, 0.02) <= 1 + 1e-12)
     assert mixture_affinity(theta, 0.1).max() > 2.0
     assert np.all(np.exp(-0.9 * 0.1 * theta**2 / 2) <= 1.0)
     # unless weights look at the record: truth N(0, 1), theta = 1, weight 0 below 0 and else 1
-    looking = 0.5 + stats.norm.sf(0.0, 1.0)
-    assert looking > 1.3
+    assert 0.5 + stats.norm.sf(0.0, 1.0) > 1.3
 
 
 def test_the_divergence_at_weight_one_need_not_exist():
@@ -681,42 +649,31 @@ def test_pi_neither_vanishes_nor_has_the_rate():
 
 
 def test_weighted_bounds_grow_without_limit():
-    counts = np.arange(3_000)
-    bounds = -stats.poisson.logpmf(counts, 100.0)
-
-    def weighted(log_n):
-        """Over the records to be expected among n, at the true mean."""
-        seen = bounds[bounds <= log_n]
-        return ppm.local_bound(-seen[None], ppm.record_weights(ppm.record_bounds(-seen[None])))
-
-    found = np.array([weighted(log_n) for log_n in (50.0, 100.0, 200.0, 400.0)])
-    assert found / [50, 100, 200, 400] == pytest.approx(np.full(4, 0.25), abs=0.03)
+    # the records to be expected among n, at the true mean: those with bounds up to log n
+    log_n = np.array([50.0, 100.0, 200.0, 400.0])
+    bounds = -stats.poisson.logpmf(np.arange(3_000), 100.0)
+    seen = [bounds[bounds <= most] for most in log_n]
+    found = np.array([(ppm.record_weights(some) * some).max() for some in seen])
+    assert found / log_n == pytest.approx(np.full(4, 0.25), abs=0.03)
     # truncation is what holds it, where the records are
-    truncated = ppm.record_weights(ppm.record_bounds(-bounds[bounds <= 400][None]), truncate_at=3.5)
-    assert ppm.local_bound(-bounds[bounds <= 400][None], truncated) <= 3.5
+    assert (ppm.record_weights(seen[-1], truncate_at=3.5) * seen[-1]).max() <= 3.5
 
 
 def test_downweighting_makes_no_record_rarer():
     counts = np.arange(60, 141)
     plain = stats.poisson.pmf(counts, 100.0)
-    bounds = -np.log(plain)
+    bounds, plain = -np.log(plain), plain / plain.sum()
     far = bounds > 8.0
-    plain = plain / plain.sum()
-    for weights in (
-        reciprocal(bounds),
-        threshold(6.0)(bounds),
-        ppm.record_weights(ppm.record_bounds(bounds[None])),
-    ):
-        weighted = np.exp(-weights * bounds)
+    for rule in (reciprocal, threshold(6.0), ppm.record_weights):
+        weighted = np.exp(-rule(bounds) * bounds)
         assert weighted[far].sum() / weighted.sum() > 50 * plain[far].sum()
     # over all counts there is no such density: its terms stay above a constant
     every = stats.poisson.logpmf(np.arange(1_000), 100.0)
     assert np.exp(reciprocal(-every) * every).min() > np.exp(-1.0)
     # what is released is drawn from the model at a draw of the mean, without weights
     synthesizer = ppm.GammaPoisson(np.full(10_000, 100))
-    release = synthesizer.predict(
-        synthesizer.fit(draws=10, random_seed=1), releases=1, random_seed=2
-    )
+    fit = synthesizer.fit(draws=10, random_seed=1)
+    release = synthesizer.predict(fit, releases=1, random_seed=2)
     assert release.values.var() == pytest.approx(100.0, rel=0.1)
 
 
@@ -734,9 +691,7 @@ def test_the_weight_is_one_minus_the_isolation():
 def test_without_the_absolute_value_nothing_is_truncated():
     log_lik = stats.poisson.logpmf(np.array([100, 150, 200, 400]), 100.0)[None]
     assert np.all(log_lik <= 0)  # no weighted log-likelihood of a count exceeds an M above 0
-    weights = ppm.mapped_weights(
-        ppm.record_bounds(log_lik), lambda bounds: np.ones(bounds.size), truncate_at=10.0
-    )
+    weights = ppm.mapped_weights(ppm.record_bounds(log_lik), np.ones_like, truncate_at=10.0)
     assert list(weights) == [1.0, 0.0, 0.0, 0.0]
 
 
