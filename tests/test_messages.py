@@ -19,7 +19,7 @@ from public_names import book_names, public_names
 from survey_files import UNIT, csv_text, unit
 
 import ppm
-from ppm_book import page, plots, survey
+from ppm_book import page, survey
 
 N = 6
 COUNTS, VALUES = np.array([3, 5, 4, 6, 2, 20]), np.array([1.5, 2.5, 0.5, 3.5, 2.0, 4.0])
@@ -298,9 +298,6 @@ def test_it_is_said_what_is_no_number_and_where(values, told_of):
 # ---- figures, tables and files -------------------------------------------------------------------
 
 SHOWING = {
-    "income_density": lambda v: plots.income_density(v),
-    "record_bound_violins": lambda v: plots.record_bound_violins({"DPweighted": v}),
-    "worked_example_weights": lambda v: plots.worked_example_weights(v, VALUES, WEIGHTS, VALUES),
     "save_values": lambda v: page.save_values({"a": v}, data=None),
     "log_income": lambda v: survey.log_income(pd.DataFrame({"income": v})),
     "predictor_matrix": lambda v: survey.predictor_matrix(HOUSEHOLDS.table.assign(region=v)),
