@@ -48,12 +48,10 @@ class Counts:
         return rng.poisson(np.reshape(parameters[0], (-1, 1)), shape)
 
     def analyse(self, released, predictor):
-        """What an analyst of real data computes: estimates and variances, (releases, quantity)."""
-        n = released.shape[1]
-        share = (released > self.threshold).mean(axis=1)
-        estimates = released.mean(axis=1), share
+        """What an analyst of real data computes: estimates and variances by quantity."""
+        n, share = released.shape[1], (released > self.threshold).mean(axis=1)
         variances = released.var(axis=1, ddof=1) / n, share * (1 - share) / (n - 1)
-        return np.stack(estimates, axis=1), np.stack(variances, axis=1)
+        return (released.mean(axis=1), share), variances
 
 
 class Regression:
@@ -61,9 +59,7 @@ class Regression:
 
     mechanisms = MECHANISMS[:-1]
     truth = {
-        "mean": 2.0,
-        "90th percentile": 2.0 + np.sqrt(2) * stats.norm.ppf(0.9),
-        "coefficient": 1.0,
+        "mean": 2.0, "90th percentile": 2.0 + np.sqrt(2) * stats.norm.ppf(0.9), "coefficient": 1.0
     }
 
     def simulate(self, n, rng):
@@ -106,12 +102,11 @@ class Regression:
         return intercept + slope * predictor + np.sqrt(variance) * rng.standard_normal(shape)
 
     def analyse(self, released, predictor):
-        """What an analyst of real data computes: estimates and variances, (releases, quantity)."""
+        """What an analyst of real data computes: estimates and variances by quantity."""
         slope, of_slope, _ = least_squares(released, predictor)
         quantile, of_quantile = quantile_and_variance(released, 0.9)
-        estimates = released.mean(axis=1), quantile, slope
-        variances = released.var(axis=1, ddof=1) / released.shape[1], of_quantile, of_slope
-        return np.stack(estimates, axis=1), np.stack(variances, axis=1)
+        of_mean = released.var(axis=1, ddof=1) / released.shape[1]
+        return (released.mean(axis=1), quantile, slope), (of_mean, of_quantile, of_slope)
 
 
 def least_squares(values, predictor):
@@ -138,19 +133,16 @@ def tasks(model, n, *, replicates, releases, draws, scale, shift, random_seed):
     Limits of width 1, and a weight with which they cut off 2 per cent of the terms, come from a
     public database of the same size.
     """
-    for name, value, least in (
-        ("sizes", n, 50), ("replicates", replicates, 2), ("releases", releases, 2),
-    ):
-        check_count(name, value, at_least=least)
+    check_count("sizes", n, at_least=50)
+    check_count("releases", releases, at_least=2)
     public, *seeds = seed_sequence(random_seed).spawn(1 + replicates)
     rng = np.random.default_rng(public)
     values, predictor = model.simulate(n, rng)
     parameters = model.draw(values, predictor, np.ones(n), draws, rng)
     reference = model.log_likelihood(values, predictor, parameters)
     limits, weight = ppm.censoring.censoring_limits(1.0, reference, smooth=False)
-    return [
-        (model, n, releases, draws, scale, shift, limits, weight, seed) for seed in seeds
-    ], weight
+    common = model, n, releases, draws, scale, shift, limits, weight
+    return [(*common, seed) for seed in seeds], weight
 
 
 def one_database(task):
@@ -159,11 +151,8 @@ def one_database(task):
     data, bounding, *others = np.random.default_rng(seed).spawn(2 + len(MECHANISMS))
     values, predictor = model.simulate(n, data)
 
-    def draw(weights, number, rng, **limits):
-        return model.draw(values, predictor, weights, number, rng, **limits)
-
     def bounds(weights):
-        parameters = draw(weights, draws, bounding)
+        parameters = model.draw(values, predictor, weights, draws, bounding)
         log_lik = model.log_likelihood(values, predictor, parameters)
         return ppm.record_bounds(log_lik, weights)
 
@@ -171,17 +160,18 @@ def one_database(task):
     unweighted = bounds(ones)
     by_record = ppm.record_weights(unweighted, scale=scale, shift=shift)
     equal = min(1.0, bounds(by_record).max() / unweighted.max())
-    parameters = {
-        "Plug-in": lambda rng: model.estimate(values, predictor),
-        "Unweighted": lambda rng: draw(ones, releases, rng),
-        "DPweighted": lambda rng: draw(by_record, releases, rng),
-        "EMweighted": lambda rng: draw(equal * ones, releases, rng),
-        "Constant": lambda rng: draw(weight * ones, releases, rng),
-        "Limits": lambda rng: draw(weight * ones, releases, rng, censor=limits),
+    weights = {
+        "Unweighted": ones, "DPweighted": by_record, "EMweighted": equal * ones,
+        "Constant": weight * ones, "Limits": weight * ones,
     }
     found = []
     for name, rng in zip(model.mechanisms, others, strict=False):
-        synthetic = model.release(parameters[name](rng), predictor, (releases, n), rng)
+        if name == "Plug-in":
+            parameters = model.estimate(values, predictor)
+        else:
+            censor = {"censor": limits} if name == "Limits" else {}
+            parameters = model.draw(values, predictor, weights[name], releases, rng, **censor)
+        synthetic = model.release(parameters, predictor, (releases, n), rng)
         found.append(model.analyse(synthetic, predictor))
     # estimates and variances, by release, mechanism and quantity
-    return np.array(found).transpose(1, 2, 0, 3)
+    return np.array(found).transpose(1, 3, 0, 2)
