@@ -5,11 +5,10 @@ import json
 import os
 import shutil
 import signal
-import subprocess
-import sys
 import time
 from datetime import datetime
 from pathlib import Path
+from unittest.mock import patch
 
 import nbformat
 import pytest
@@ -141,6 +140,8 @@ class Notebooks:
 
     def executed(self, name):
         """Folder of a notebook with its outputs, tables and ``run.json``."""
+        from nbmake.nb_run import NotebookRun
+
         from ppm_book import studio
 
         folder = self.folder / "results" / name
@@ -151,11 +152,10 @@ class Notebooks:
                 shutil.copy(ROOT / "notebooks" / f"{name}.ipynb", notebook)
                 values = self.values(name)
                 started, began = datetime.now().astimezone(), time.perf_counter()
-                command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "--nbmake"]
-                command += ["--nbmake-timeout=3600", "--overwrite", "-q", str(notebook)]
-                variables = {**os.environ, "PPM_RESULTS": str(folder), "PYTEST_ADDOPTS": ""}
-                done = subprocess.run(command, env=variables, capture_output=True, text=True)
-                assert done.returncode == 0, done.stdout[-4000:]
+                with patch.dict(os.environ, PPM_RESULTS=str(folder)):
+                    done = NotebookRun(notebook, 3600).execute()
+                assert not done.error, done.error.trace
+                nbformat.write(done.nb, notebook)
                 studio.refuse_warnings(notebook)
                 record = studio.record_of(name, values, "small", started)
                 record["seconds"] = time.perf_counter() - began
