@@ -1,7 +1,5 @@
 """What the chapters on incomes share: fits, the equal bound, and who was closer."""
 
-
-import cloudpickle
 import numpy as np
 import pandas as pd
 import pytest
@@ -9,16 +7,7 @@ import xarray as xr
 
 import ppm
 from ppm_book import page
-from ppm_book.application import (
-    FITS,
-    TOLERANCE,
-    TRIALS,
-    chains,
-    closer,
-    fit,
-    search,
-    typical,
-)
+from ppm_book.application import FITS, TOLERANCE, TRIALS, chains, closer, fit, search, typical
 
 COUNTS = np.random.default_rng(5).poisson(20.0, 40)
 MODEL = ppm.GammaPoisson(COUNTS)
@@ -37,41 +26,30 @@ def test_what_is_kept_of_a_fit_is_what_the_library_says_of_it():
     assert found["bounds"] != pytest.approx(ppm.record_bounds(log_lik))
     assert found["synthetic"].shape == (4, COUNTS.size)
     told, same = chains(found), ppm.diagnostics.bound_diagnostics(log_lik, weights)
-    assert (told.r_hat, told.typical, told.error) == (
-        pytest.approx(same.r_hat), pytest.approx(same.typical), pytest.approx(same.error)
-    )
+    names = "r_hat", "typical", "error"
+    assert [getattr(told, name) for name in names] == pytest.approx(
+        [getattr(same, name) for name in names])
     assert told.agree
+    found |= {name: np.repeat(found[name][:, :1], 300, axis=1) for name in ("largest", "total")}
+    assert not chains(found).agree
 
 
-def test_a_fit_that_a_notebook_defines_can_be_sent_to_its_workers(monkeypatch):
+def test_tasks_of_a_chapter_go_to_workers_beside_the_chains_of_a_fit(monkeypatch):
     def one(weight):
         return {"bound": weight}
 
     # what a notebook defines is sent by value, with all that it refers to
     monkeypatch.setattr(one, "__module__", "__main__", raising=False)
-    sent = cloudpickle.dumps(page.kept()(one))
-    assert cloudpickle.loads(sent)(0.5) == {"bound": 0.5}
-
-
-def test_chains_run_beside_the_pool_of_a_chapters_tasks(monkeypatch):
+    task = page.kept()(one)
     monkeypatch.setenv("PPM_WORKERS", "2")
     page.executor.cache_clear()
-    pool = page.executor()
-    try:
-        assert list(pool.map(abs, [-1, -2])) == [1, 2]
+    with page.executor() as pool:
+        page.executor.cache_clear()
+        assert list(pool.map(task, [0.5])) == [{"bound": 0.5}]
         model = ppm.FiniteMixture(
             np.arange(6.0), np.ones((6, 1)), components=1, warmup=1, parallel=True
         )
         assert model.fit(draws=2, random_seed=1)["posterior"].sizes["chain"] == 2
-    finally:
-        pool.shutdown()
-        page.executor.cache_clear()
-
-
-def test_chains_that_stand_still_are_held_against_a_fit():
-    found = fitted(1.0)
-    found |= {name: np.repeat(found[name][:, :1], 300, axis=1) for name in ("largest", "total")}
-    assert not chains(found).agree
 
 
 class OneWeight:
@@ -133,24 +111,18 @@ def off(first, second):
 
 
 def test_a_true_difference_is_told_and_one_within_its_errors_is_not():
-    told = closer("Mean", off([7.0, 6.0], [2.0, 0.8]), off([0.4] * 2, [0.3] * 2))
-    assert told == (
-        "Mean: EMweighted was closer at 2 of 2 settings, by 5.0 to 5.2 percentage points."
-    )
-    # nothing but the errors changes, and then nothing but the sign
-    assert closer("Mean", off([7.0, 6.0], [2.0, 0.8]), off([4.0] * 2, [3.0] * 2)) == (
-        "Mean: undecided whether DPweighted or EMweighted was closer at 2 of 2."
-    )
-    flipped = closer("Mean", off([2.0, 0.8], [7.0, 6.0]), off([0.4] * 2, [0.3] * 2))
-    assert flipped == told.replace("EMweighted", "DPweighted")
-
-
-def test_settings_that_differ_are_counted_and_an_unknown_error_decides_nothing():
+    first, second = [7.0, 6.0], [2.0, 0.8]
+    told = closer("Mean", off(first, second), off([0.4] * 2, [0.3] * 2))
+    by = "was closer at 2 of 2 settings, by 5.0 to 5.2 percentage points."
+    assert told == f"Mean: EMweighted {by}"
+    # nothing but the sign changes, and then nothing but the errors
+    assert closer("Mean", off(second, first), off([0.4] * 2, [0.3] * 2)) == f"Mean: DPweighted {by}"
+    told = closer("Mean", off(first, second), off([4.0] * 2, [3.0] * 2))
+    assert told == "Mean: undecided whether DPweighted or EMweighted was closer at 2 of 2."
+    # settings that differ are counted, and an unknown error decides nothing
     told = closer("Gini", off([1.0, 9.0, 1.0], [9.0, 1.0, 9.0]), off([0.1] * 3, [0.1, 0.1, np.nan]))
-    assert told == (
-        "Gini: DPweighted was closer at 1 of 3 settings, by 8.0 percentage points; "
-        "EMweighted was closer at 1 of 3 settings, by 8.0 percentage points; undecided at 1 of 3."
-    )
+    each = "was closer at 1 of 3 settings, by 8.0 percentage points"
+    assert told == f"Gini: DPweighted {each}; EMweighted {each}; undecided at 1 of 3."
 
 
 def test_one_wild_release_moves_neither_the_typical_error_nor_its_standard_error():

@@ -1,6 +1,8 @@
 """The chapter's study of contraction: its cells against the mechanism, and on every executor."""
 
 import json
+import os
+from unittest.mock import patch
 
 import numpy as np
 import pandas as pd
@@ -27,44 +29,40 @@ def cells(change=("", ""), **given):
     return names
 
 
-def run(engine, monkeypatch, **settings):
+@pytest.fixture(scope="module")
+def engines():
+    """Nothing, a pool of two processes, and a Dask cluster."""
+    with LocalCluster(
+        n_workers=1, threads_per_worker=1, dashboard_address="127.0.0.1:0"
+    ) as cluster:
+        yield {}, {"PPM_WORKERS": "2"}, {"PPM_SCHEDULER": cluster.scheduler_address}
+
+
+def run(engine, **settings):
     """The study as ``ppm run`` has it made: with an engine, or without."""
-    for name in ("PPM_WORKERS", "PPM_SCHEDULER"):
-        monkeypatch.setenv(name, engine.get(name, ""))
     page.executor.cache_clear()
     try:
-        return cells(**settings)["study"]
+        with patch.dict(os.environ, engine):
+            return cells(**settings)["study"]
     finally:
         page.executor.cache_clear()
         if "PPM_SCHEDULER" in engine:
             default_client().close()
 
 
-@pytest.fixture(scope="module")
-def engines():
-    """None, a pool of two processes, and a Dask cluster of two."""
-    with LocalCluster(
-        n_workers=2, threads_per_worker=1, dashboard_address="127.0.0.1:0"
-    ) as cluster:
-        yield {}, {"PPM_WORKERS": "2"}, {"PPM_SCHEDULER": cluster.scheduler_address}
-
-
-def test_map_a_pool_and_a_dask_cluster_give_the_same_table(engines, monkeypatch):
-    here, *others = (run(engine, monkeypatch) for engine in engines)
+def test_map_a_pool_and_a_dask_cluster_give_the_same_table(engines):
+    here, *others = map(run, engines)
     assert len(here) == 3 * 2 * 6
     for other in others:
         pd.testing.assert_frame_equal(here, other, check_exact=True)
-    # databases that share a stream hang on what came before them: the comparison can fail
+    # the databases of a size depend on no other size
+    one = cells(sizes=[60])["study"]
+    pd.testing.assert_frame_equal(here[here["size"] == 60].reset_index(drop=True), one)
+    # databases that share a stream depend on what came before them: the comparison can fail
     shared = {"change": ("np.random.default_rng([seed, n, number])", "shared")}
     shared["shared"] = np.random.default_rng(1)
-    alone, pool = (run(engine, monkeypatch, **shared) for engine in engines[:2])
+    alone, pool = (run(engine, **shared) for engine in engines[:2])
     assert not alone["bound"].equals(pool["bound"])
-
-
-def test_the_databases_of_a_size_hang_on_no_other_size():
-    both, one = (cells(sizes=sizes)["study"] for sizes in ([30, 60], [60]))
-    pd.testing.assert_frame_equal(both[both["size"] == 60].reset_index(drop=True), one)
-    assert not both["bound"].equals(cells(seed=6)["study"]["bound"])
 
 
 def test_a_database_is_the_mechanism_with_every_draw_and_record():

@@ -102,26 +102,16 @@ def test_four_digits_and_text_are_right_answers():
     assert not checks._fault("[2.0007, 3; 0.50024]", NUMBERS, None)
 
 
-def test_an_unknown_exercise_is_refused_with_the_accepted_names():
-    with pytest.raises(ValueError, match=r"exercise 'weight' \(accepted: differencing, .*weights"):
-        CHAPTERS["eight_households"]("weight", 1)
-
-
 @pytest.fixture
 def small(tmp_path):
-    """A repository with the exercises of one chapter, and what is graded."""
-    left_out = shutil.ignore_patterns("[!ap]*.ipynb", "application*", "privacy*", "__pycache__")
-    shutil.copytree(ROOT / "notebooks", tmp_path / "notebooks", ignore=left_out)
-    shutil.copytree(ROOT / "book", tmp_path / "book", ignore=shutil.ignore_patterns("ppm_book"))
+    """A repository whose book has one chapter."""
+    for folder in ("notebooks", "book"):
+        left_out = shutil.ignore_patterns("ppm_book", "__pycache__")
+        shutil.copytree(ROOT / folder, tmp_path / folder, ignore=left_out)
     toc = {"parts": [{"numbered": True, "chapters": [{"file": f"notebooks/{CHAPTER}"}]}]}
     (tmp_path / "_toc.yml").write_text(yaml.safe_dump(toc))
     (tmp_path / "_config.yml").write_text(
         "title: A book\nrepository: {url: 'https://github.com/a/b.git'}\n")
-    # other chapters are only referred to
-    for file in [*ROOT.glob("notebooks/*.ipynb"), *ROOT.glob(f"{FOLDER}/*.ipynb")]:
-        target = tmp_path / file.relative_to(ROOT)
-        if not target.is_file():
-            shutil.copy(file, target)
     return tmp_path
 
 
@@ -255,16 +245,13 @@ def test_points_of_the_assessment_are_those_of_its_rubrics():
         assert sum(map(int, re.findall(r"^- (\d+):", rubric, re.M))) == points
 
 
-@pytest.mark.parametrize("student", ["Ada", "Blaise", "Carl"])
-def test_graded_tasks_check_the_data_that_students_got(student):
-    check = checks.Chapter("assessment", student)
-    assert check.given.terms.tolist() == data_of(student).terms.tolist()
-    cells = nbformat.read(ROOT / FOLDER / "assessment.ipynb", 4).cells
-    cells = [c for c in cells if c.cell_type == "code" and c.id != "grading"]
+def test_graded_tasks_check_the_data_that_a_student_got():
+    check = checks.Chapter("assessment", "Ada")
+    assert check.given.terms.tolist() == data_of("Ada").terms.tolist()
     space = {"check": check}
-    for cell in cells:
-        cell.source = cell.source.replace("your name", student)
-        exec(cell.source, space)
+    for cell in nbformat.read(ROOT / FOLDER / "assessment.ipynb", 4).cells:
+        if cell.cell_type == "code" and cell.id != "grading":
+            exec(cell.source.replace("your name", "Ada"), space)
     assert check.summary() == "7 of 7 solved"
 
 
@@ -292,7 +279,7 @@ def test_what_is_handed_in_is_checked_beside_the_original_checks(tmp_path):
         del cells["ex-detection-answer"], cells["ex-detection-check"]
 
     def broken_code(cells):
-        hang = "while True:\n    try:\n        while True: pass\n    except BaseException: pass"
+        hang = "import time\nwhile True:\n    try: time.sleep(999)\n    except BaseException: pass"
         cells["ex-budget-answer"].source = hang
         cells["ex-belief-answer"].source = "at_most ="
         cells["ex-detection-answer"].source = "import os; os._exit(1)"
@@ -313,24 +300,3 @@ def test_what_is_handed_in_is_checked_beside_the_original_checks(tmp_path):
     assert set(table.loc["Zoë"].filter(like=name)) == {"right"}
     assert table["unread files"]["empty"] == f"empty/{name}.ipynb "
     assert page.read_text("utf-8").count("&lt;b&gt; &amp; ε") == 3
-
-
-def test_the_plans_of_the_guide_add_up():
-    minutes = {
-        cell.id: cell.metadata["minutes"] for name in CHAPTERS
-        for cell in nbformat.read(ROOT / FOLDER / f"{name}.ipynb", 4).cells
-        if "minutes" in cell.metadata
-    }
-    guide = (ROOT / "book" / "teaching.md").read_text("utf-8")
-    plans = re.findall(r"^### [^\n]*\((\d+) minutes\)\n(.*?)(?=^##)", guide, re.M | re.S)
-    assert len(plans) == 3
-    for whole, plan in plans:
-        tables = plan.split("\n\n")
-        in_class, *sheets = ([re.match(r"\| (\d+) \|(.*)", row).groups()
-                              for row in table.split("\n")[2:]]
-                             for table in map(str.strip, tables) if table.startswith("|"))
-        assert sum(int(told) for told, _ in in_class) == int(whole)
-        for told, row in in_class:
-            assert sum(minutes[label] for label in re.findall("`(ex-.*?)`", row)) <= int(told)
-        for told, row in (line for sheet in sheets for line in sheet):
-            assert sum(minutes[label] for label in re.findall("`(ex-.*?)`", row)) == int(told)

@@ -1,4 +1,4 @@
-"""Result tables on the page and in the folder of a run."""
+"""What chapters show, save and keep."""
 
 import json
 import re
@@ -9,84 +9,45 @@ import pytest
 from survey_files import csv_text, unit
 
 from ppm_book import page, survey
-from ppm_book.page import data_kind
 
 TABLE = pd.DataFrame({"bound": [10.1234, 1234.5]}, index=["a", "b"])
-
-
-def test_a_table_goes_to_the_folder_of_the_run(tmp_path, monkeypatch):
-    monkeypatch.setenv("PPM_RESULTS", str(tmp_path))
-    page.save(TABLE, "bounds")
-    written = pd.read_csv(tmp_path / "bounds.csv", index_col=0)
-    pd.testing.assert_frame_equal(written, TABLE)
-
-
-def test_without_a_run_nothing_is_written(tmp_path, monkeypatch):
-    monkeypatch.delenv("PPM_RESULTS", raising=False)
-    monkeypatch.chdir(tmp_path)
-    page.save(TABLE, "bounds")
-    assert not list(tmp_path.iterdir())
-
-
-@pytest.mark.parametrize("name", ["", "../bounds", "Bounds", "a.csv"])
-def test_names_that_are_no_file_names_are_refused(name):
-    with pytest.raises(ValueError, match="name must be"):
-        page.save(TABLE, name)
-
-
-def test_named_indices_stand_in_the_one_row_of_headings():
-    html = page.table(TABLE.rename_axis("setting"), "Bounds.").to_html()
-    assert html.count("<tr>") == 3 and ">setting</th>" in html
-
-
-def test_only_columns_of_sentences_are_kept_wide():
-    why = "one number for each record, by how rare it is"
-    words = {"name": ["weights"], "why": [why], "n": [3]}
-    html = page.table(pd.DataFrame(words), "What may leave.").to_html()
-    wide = re.findall(r"\.col(\d) \{\s*min-width", html)
-    assert wide == ["1"]
-    assert re.findall(r"\.col(\d) \{\s*text-align: right", html) == ["2"]
-
-
-def test_a_simulated_table_says_so():
-    html = page.table(TABLE, "Bounds.", digits=1, simulated=True).to_html()
-    assert "Simulated stand-in" in html and "10.1" in html and "1,234.5" in html
-    assert "Simulated" not in page.table(TABLE, "Bounds.").to_html()
-
-
 VALUES = {"a bound": {"value": [1.5, None], "error": [0.1, None]}}
 
 
-def test_values_say_which_data_they_come_from(tmp_path, monkeypatch):
+@pytest.fixture
+def run(tmp_path, monkeypatch):
+    """Folder of a run."""
     monkeypatch.setenv("PPM_RESULTS", str(tmp_path))
-    page.save_values(VALUES, data=survey.simulate(50, random_seed=1))
-    saved = json.loads((tmp_path / "values.json").read_text("utf-8"))
-    assert saved["data"] == "simulated" and "stand-in" in saved["source"]
-    assert saved["values"] == VALUES and not saved["part"]
-    part = survey.simulate(80, random_seed=1).subsample(60, random_seed=1)
-    page.save_values(VALUES, data=part)
-    assert json.loads((tmp_path / "values.json").read_text("utf-8"))["part"]
-    page.save_values(VALUES, data=None)
-    assert json.loads((tmp_path / "values.json").read_text("utf-8"))["data"] == "drawn"
-
-
-def test_values_without_a_run_or_without_an_error(tmp_path, monkeypatch):
-    monkeypatch.delenv("PPM_RESULTS", raising=False)
+    monkeypatch.setenv("PPM_FITS", str(tmp_path / "fits"))
     monkeypatch.chdir(tmp_path)
-    page.save_values(VALUES, data=None)
-    assert not list(tmp_path.iterdir())
-    with pytest.raises(ValueError, match="'b' must have a value and an error"):
-        page.save_values({"b": 3.0}, data=None)
+    return tmp_path
 
 
-def test_what_is_not_finite_is_saved_as_null_and_text_as_it_is(tmp_path, monkeypatch):
-    monkeypatch.setenv("PPM_RESULTS", str(tmp_path))
-    entry = {"value": [1.0, float("inf")], "error": float("nan"), "doubt": "few"}
-    page.save_values({"b": entry}, data=None)
-    saved = json.loads((tmp_path / "values.json").read_text("utf-8"))["values"]
-    assert saved == {"b": {"value": [1.0, None], "error": None, "doubt": "few"}}
+def test_a_table_shows_rounded_numbers_one_row_of_headings_and_whether_it_is_simulated():
+    html = page.table(TABLE.rename_axis("setting"), "B.", digits=1, simulated=True).to_html()
+    assert all(told in html for told in ("10.1", "1,234.5", "B. Simulated stand-in"))
+    assert html.count("<tr>") == 3 and ">setting</th>" in html
+    # columns of sentences are wide, and those called by numbers have no zeros
+    wide = pd.DataFrame({1.0: ["weights"], 1.05: [10 * "word "], "n": [3]})
+    html = page.table(wide, "B.").to_html()
+    assert re.findall(r"\.col(\d) \{\s*min-width", html) == ["1"] and "Simulated" not in html
+    assert re.findall(r"<th [^>]*col_heading[^>]*>([^<]*)</th>", html) == ["1", "1.05", "n"]
+
+
+def test_what_a_run_saves_is_read_back_with_the_kind_of_its_data(run):
+    page.save(TABLE, "bounds")
+    pd.testing.assert_frame_equal(pd.read_csv(run / "bounds.csv", index_col=0), TABLE)
     page.save_text("part", "Δ is large.\n")
-    assert (tmp_path / "part.md").read_text("utf-8") == "Δ is large.\n"
+    assert (run / "part.md").read_text("utf-8") == "Δ is large.\n"
+    data = survey.simulate(80, random_seed=1)
+    for given, kind, part in ((None, "drawn", False), (data, "simulated", False),
+                              (data.subsample(60, random_seed=1), "simulated", True)):
+        page.save_values(VALUES, data=given)
+        saved = json.loads((run / "values.json").read_text("utf-8"))
+        assert (saved["data"], saved["part"], saved["values"]) == (kind, part, VALUES)
+    page.save_values({"b": {"value": [1.0, np.inf], "error": np.nan, "doubt": "few"}}, data=None)
+    saved = json.loads((run / "values.json").read_text("utf-8"))["values"]
+    assert saved == {"b": {"value": [1.0, None], "error": None, "doubt": "few"}}
 
 
 def kept(text, *given):
@@ -102,78 +63,50 @@ def kept(text, *given):
         return page.kept(*given)(function), called
 
 
-def test_a_kept_result_comes_back_only_for_the_same_text_arguments_and_library(
-    tmp_path, monkeypatch
-):
-    monkeypatch.setenv("PPM_FITS", str(tmp_path / "fits"))
-    first, called = kept("def f", 2022)
-    result = first(1.0, 2.0)
+def test_a_kept_result_comes_back_only_for_the_same_text_arguments_and_library(run, monkeypatch):
+    kept("def f", 2022)[0](1.0, 2.0)
     again, not_called = kept("def f", 2022)
     found = again(1.0, 2.0)
-    assert found["sum"] == result["sum"] == 3.0 and found["parts"].tolist() == [1.0, 2.0]
-    assert called == [(1.0, 2.0)] and not not_called
+    assert found["sum"] == 3.0 and found["parts"].tolist() == [1.0, 2.0] and not not_called
     others = [kept("def f, changed", 2022), kept("def f", 2023), kept("def f", 2022)]
-    for (function, calls), argument in zip(others, (2.0, 2.0, 3.0), strict=True):
+    monkeypatch.setattr(page, "_library", lambda: "another version")
+    others.append(kept("def f", 2022))
+    for (function, calls), argument in zip(others, (2.0, 2.0, 3.0, 2.0), strict=True):
         function(1.0, argument)
         assert len(calls) == 1
-    monkeypatch.setattr(page, "_library", lambda: "another version")
-    changed, calls = kept("def f", 2022)
-    changed(1.0, 2.0)
-    assert len(calls) == 1
+    # it is the owner's, and says that it is confidential
+    files = sorted((run / "fits").iterdir())
+    assert {file.suffix for file in files} == {".txt", ".npz"} and len(files) == 6
+    assert not any(file.stat().st_mode & 0o077 for file in [run / "fits", *files])
 
 
-def test_what_is_kept_is_the_owners_and_says_that_it_is_confidential(tmp_path, monkeypatch):
-    folder = tmp_path / "fits"
-    monkeypatch.setenv("PPM_FITS", str(folder))
-    kept("def f")[0](1.0)
-    files = sorted(folder.iterdir())
-    assert [file.suffix for file in files] == [".txt", ".npz"]
-    assert folder.stat().st_mode & 0o077 == 0 and files[1].stat().st_mode & 0o077 == 0
-
-
-def test_a_fit_that_stops_leaves_nothing_and_outside_a_run_nothing_is_kept(tmp_path, monkeypatch):
+def test_a_fit_that_stops_leaves_nothing_and_outside_a_run_nothing_is_written(run, monkeypatch):
     def stops(_):
         raise KeyboardInterrupt
 
-    monkeypatch.setenv("PPM_FITS", str(tmp_path))
     with pytest.raises(KeyboardInterrupt):
         page.kept()(stops)(1.0)
-    monkeypatch.delenv("PPM_FITS")
-    monkeypatch.chdir(tmp_path)
+    for name in ("PPM_FITS", "PPM_RESULTS"):
+        monkeypatch.delenv(name)
     kept("def f")[0](1.0)
-    assert not list(tmp_path.iterdir())
+    page.save(TABLE, "bounds")
+    page.save_values(VALUES, data=None)
+    assert not list(run.iterdir())
 
 
-@pytest.mark.parametrize(
-    ("name", "year", "month", "kind"),
-    [
-        ("fmli171x.csv", None, None, "interview"),
-        ("families.csv", "2017", "03", "interview"),
-        ("families.csv", "2017", "04", "other"),
-        # counted as the paper's when its kind was looked up in a sentence
-        ("families_2019.csv", "2019", "02", "other"),
-        ("families.csv", None, None, "other"),
-        ("fmli172.csv", None, None, "other"),
-    ],
-)
-def test_only_the_papers_own_quarter_counts_as_the_papers(tmp_path, name, year, month, kind):
-    units = [unit(1, FINCBTXM="100"), unit(2, FINCBTXM="200"), unit(3, FINCBTXM="300")]
-    if year is not None:
-        units = [{**row, "QINTRVYR": year, "QINTRVMO": month} for row in units]
-    (tmp_path / name).write_text(csv_text(*units))
+@pytest.mark.parametrize(("name", "when", "kind"), [
+    ("fmli171x.csv", {}, "interview"),
+    ("families.csv", {"QINTRVYR": "2017", "QINTRVMO": "03"}, "interview"),
+    ("families_2019.csv", {"QINTRVYR": "2019", "QINTRVMO": "02"}, "other"),
+    ("families.csv", {}, "other"), ("fmli172.csv", {}, "other"),
+])
+def test_only_the_papers_own_quarter_counts_as_the_papers(tmp_path, name, when, kind):
+    (tmp_path / name).write_text(csv_text(*(unit(k, **when) for k in range(3))))
     data = survey.load(tmp_path / name)
-    assert data_kind(data) == kind
+    assert page.data_kind(data) == kind
     # the sentence that a reader sees says the same
-    own = not any("2017 Q1" in sentence for sentence in data.substitutions)
-    assert own == (kind == "interview")
-    assert data_kind(data.subsample(2, random_seed=1)) == "other"
-
-
-def test_columns_that_are_called_by_numbers_are_written_without_zeros():
-    shown = page.table(
-        pd.DataFrame({1.0: [2.0], 1.05: [3.0], "n": [4]}), "Shares."
-    ).to_html()
-    assert re.findall(r"<th [^>]*col_heading[^>]*>([^<]*)</th>", shown) == ["1", "1.05", "n"]
+    assert (kind == "interview") != any("2017 Q1" in told for told in data.substitutions)
+    assert page.data_kind(data.subsample(2, random_seed=1)) == "other"
 
 
 def test_a_moving_picture_computes_each_frame_once_and_no_word_of_it_ends_its_script():
@@ -195,5 +128,3 @@ def test_a_moving_picture_computes_each_frame_once_and_no_word_of_it_ends_its_sc
     assert shown.count("</script>") == 1 and "<b>" not in shown
     data = re.search(r"<script[^>]*>(.*)</script>", shown)[1]
     assert json.loads(data) == json.loads(json.dumps(content))
-    with pytest.raises(ValueError, match="Out of range float"):
-        page.moving("Bad", {"a": {"1": float("nan")}}, lambda a: ("", [{"bars": [a]}]), panels=[{}])

@@ -12,12 +12,13 @@ import time
 from pathlib import Path
 
 import nbformat
+import psutil
 import pytest
 import yaml
 from conftest import ROOT
 from filelock import FileLock
 
-from ppm_book import compare, page, pages, parameters, studio
+from ppm_book import compare, pages, parameters, studio
 
 FIGURE = """
 import matplotlib.pyplot as plt
@@ -31,21 +32,13 @@ WORDS = {"figure": {"caption": "A line.", "name": "fig-line"}, "image": {"alt": 
 
 def notebook(root, name, *cells, **defaults):
     """Write a notebook with a title, a parameters cell and code cells."""
-    words = parameters.vocabulary()
-    lines = [
-        f"{key}: {type(value).__name__} = {value!r}  # {words[key]['description']}"
-        for key, value in defaults.items()
-    ]
-    made = nbformat.v4.new_notebook(
-        cells=[
-            nbformat.v4.new_markdown_cell(f"# {name.title()}\n\nText."),
-            nbformat.v4.new_code_cell("\n".join(lines), metadata={"tags": ["parameters"]}),
-            *(nbformat.v4.new_code_cell(cell) for cell in cells),
-        ],
-        metadata={
-            "kernelspec": {"display_name": "Python 3", "name": "python3", "language": "python"}
-        },
-    )
+    lines = [f"{key}: {type(value).__name__} = {value!r}" for key, value in defaults.items()]
+    made = nbformat.v4.new_notebook(cells=[
+        nbformat.v4.new_markdown_cell(f"# {name.title()}\n\nText."),
+        nbformat.v4.new_code_cell("\n".join(lines), metadata={"tags": ["parameters"]}),
+        *(nbformat.v4.new_code_cell(cell) for cell in cells),
+    ])
+    made.metadata["kernelspec"] = {"display_name": "Python 3", "name": "python3"}
     if FIGURE in cells:
         made.cells[2 + cells.index(FIGURE)].metadata["mystnb"] = json.loads(json.dumps(WORDS))
     nbformat.write(made, root / "notebooks" / f"{name}.ipynb")
@@ -93,27 +86,19 @@ def root(tmp_path, monkeypatch):
 # ---- what is refused --------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("words", "told"),
-    [
-        ("run count", "unknown notebook 'count'; did you mean counts?"),
-        ("run counts -p replicate=3", "unknown parameter 'replicate'; did you mean replicates?"),
-        ("run counts -p replicates=1", "replicates = 1 is not accepted; replicates: data sets"),
-        ("run counts -p replicates=3.0", "replicates = 3.0 is not accepted"),
-        ("run counts -p replicates=three", "replicates = 'three' is not accepted"),
-        ("run counts -p seed=True", "seed = True is not accepted"),
-        ("run counts -p seed=1 -p seed=2", "a parameter is given twice"),
-        ("run counts -p seed", "-p 'seed' is not of the form NAME=VALUE"),
-        ("run counts --profile quik", "unknown profile 'quik'; did you mean quick?"),
-        ("run prose -p ce_data=none.csv", "none.csv' is not accepted; ce_data: Consumer"),
-        ("run counts --workers 0", "workers must be a whole number from 1 to 1000; got 0"),
-        ("run counts --scheduler tcp://127.0.0.1:1", "no Dask scheduler answers at 'tcp://127."),
-        ("run counts --scheduler nowhere", "no Dask scheduler answers at 'nowhere'"),
-        ("book --ce-data none.csv", "none.csv' is not accepted; ce_data: Consumer"),
-        ("run counts --output full", "the output folder full exists and is not empty"),
-        ("runs", "invalid choice: 'runs'"),
-    ],
-)
+@pytest.mark.parametrize(("words", "told"), [
+    ("run count", "unknown notebook 'count'; did you mean counts?"),
+    ("run counts -p replicate=3", "unknown parameter 'replicate'; did you mean replicates?"),
+    ("run counts -p replicates=three", "replicates = 'three' is not accepted; replicates: data"),
+    ("run counts -p seed=1 -p seed=2", "a parameter is given twice"),
+    ("run counts -p seed", "-p 'seed' is not of the form NAME=VALUE"),
+    ("run counts --profile quik", "unknown profile 'quik'; did you mean quick?"),
+    ("run counts --workers 0", "workers must be a whole number from 1 to 1000; got 0"),
+    ("run counts --scheduler tcp://127.0.0.1:1", "no Dask scheduler answers at 'tcp://127."),
+    ("book --ce-data none.csv", "none.csv' is not accepted; ce_data: Consumer"),
+    ("run counts --output full", "the output folder full exists and is not empty"),
+    ("runs", "invalid choice: 'runs'"),
+])
 def test_a_mistake_is_told_in_one_line_before_a_kernel_starts(root, words, told, capsys):
     Path("full").mkdir()
     Path("full", "notes.txt").write_text("mine")
@@ -125,21 +110,14 @@ def test_a_mistake_is_told_in_one_line_before_a_kernel_starts(root, words, told,
     assert not Path("runs").exists() and not (root / "_build").exists()
 
 
-@pytest.mark.parametrize(
-    ("name", "good", "bad"),
-    [
-        ("sizes", [[2], [2, 3]], [[], [3, 2], [2, 2], [1, 2], [2, 1_000_001], 2, [2.5]]),
-        ("sizes", [], [[[2], [3]], [2, "3"], [10**400]]),
-        ("mean", [1e-9, 1_000_000, 3], [0, -1, 1_000_001, float("inf"), float("nan"), True, "3"]),
-        ("configurations", [[[0.5, 0]], [[1, -1]]], [[], [0.5, 0], [[0, 0]], [[0.5, 2]], [[0.5]]]),
-        ("widths", [[0.25, 1]], [[1, 0.25], [0], [101]]),
-        ("measured_sizes", [[10, 20, 30]], [[10, 20], [9, 20, 30]]),
-        ("records", [0, 50, 1_000_000], [1, 49, -1, 1_000_001]),
-        ("public_width", [0.5], [0, 1]),
-        ("ce_data", ["", "."], ["no such file", 3]),
-        ("seed", [0, 2**32 - 1], [-1, 2**32, 1.0]),
-    ],
-)
+@pytest.mark.parametrize(("name", "good", "bad"), [
+    ("sizes", [[2], [2, 3]], [[], [3, 2], [2, 2], [1, 2], [2, 1_000_001], 2, [2.5], [2, "3"]]),
+    ("mean", [1e-9, 1_000_000, 3], [0, 1_000_001, float("inf"), float("nan"), True, "3"]),
+    ("configurations", [[[0.5, 0]], [[1, -1]]], [[], [0.5, 0], [[0, 0]], [[0.5, 2]], [[0.5]]]),
+    ("records", [0, 50, 1_000_000], [1, 49, -1, 1_000_001]),
+    ("ce_data", ["", "."], ["no such file", 3]),
+    ("seed", [0, 2**32 - 1], [-1, 2**32, 1.0, True]),
+])
 def test_ranges(name, good, bad):
     for value in good:
         found = parameters.checked(name, value, [name])
@@ -187,14 +165,11 @@ def test_a_run_leaves_a_page_that_stands_alone_and_only_its_owner_reads(root, ca
             assert str(private).encode() not in content and str(root).encode() not in content
 
 
-@pytest.mark.parametrize(
-    ("cell", "told"),
-    [
-        ("1 / 0", r"cell \[2\] \(1 / 0\): ZeroDivisionError: division by zero"),
-        ("import warnings; warnings.warn('old')", r"cell \[2\]: UserWarning: old"),
-        ("import os; os._exit(1)", "the kernel died"),
-    ],
-)
+@pytest.mark.parametrize(("cell", "told"), [
+    ("1 / 0", r"cell \[2\] \(1 / 0\): ZeroDivisionError: division by zero"),
+    ("import warnings; warnings.warn('old')", r"cell \[2\]: UserWarning: old"),
+    ("import os; os._exit(1)", "the kernel died"),
+])
 def test_a_cell_that_fails_or_warns_ends_the_run_which_is_not_complete(root, cell, told, capsys):
     notebook(root, "counts", cell, seed=1)
     assert studio.main(["run", "counts", "--output", "r"]) == 1
@@ -212,23 +187,20 @@ def test_an_interrupt_ends_with_130_and_leaves_no_kernel(root):
         f"parameters.ROOT = pages.ROOT = studio.ROOT = pathlib.Path({str(root)!r})\n"
         f"sys.exit(studio.main(['run', 'counts', '-p', 'ce_data={told}']))"
     )
-    for ask in (signal.SIGINT, signal.SIGTERM):
-        told.write_text("")
-        command = [sys.executable, "-c", program]
-        process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
-        while not told.read_text():
-            assert process.poll() is None, process.stderr.read()
-            time.sleep(0.1)
-        process.send_signal(ask)
-        said = process.communicate(timeout=60)[1]
-        assert process.returncode == 130, said
-        assert said.splitlines()[-1].startswith("ppm: interrupted")
-        for _ in range(100):
-            if not Path(f"/proc/{told.read_text()}").exists():
-                break
-            time.sleep(0.1)
-        with pytest.raises(ProcessLookupError):
-            os.kill(int(told.read_text()), 0)
+    process = subprocess.Popen([sys.executable, "-c", program], stderr=subprocess.PIPE, text=True)
+    while not told.read_text():
+        assert process.poll() is None, process.stderr.read()
+        time.sleep(0.1)
+    process.send_signal(signal.SIGTERM)
+    said = process.communicate(timeout=60)[1]
+    assert process.returncode == 130, said
+    assert said.splitlines()[-1].startswith("ppm: interrupted")
+    for _ in range(100):
+        if not psutil.pid_exists(int(told.read_text())):
+            break
+        time.sleep(0.1)
+    else:
+        pytest.fail("the kernel is still there")
 
 
 # ---- the book ---------------------------------------------------------------------------------
@@ -352,19 +324,14 @@ def test_a_book_is_built_stays_when_the_next_fails_and_stands_beside_a_run(root,
     beside = html[html.rindex('id="your-run-beside-the-book-s"'):]
     assert "<code" in beside and "400" in beside and "Run this again with" in beside
     assert "<strong>drawn</strong>: 2 of the 2 numbers in both tables differ" in beside
-    assert studio.main("run counts -p replicates=50 -p seed=2 --output runs/b".split()) == 0
-    assert "half of the numbers" in Path("runs/b/counts.html").read_text("utf-8")
 
 
-@pytest.mark.parametrize(
-    ("words", "text", "told"),
-    [
-        ({**WORDS, "image": {"alt": " "}}, "", "without caption, name or alternative text"),
-        ({**WORDS, "figure": {"name": "fig-line"}}, "", "without caption"),
-        (WORDS, str(Path.home() / "records"), "shows a path of this machine"),
-        (WORDS, "ROOT/notebooks", "shows a path of this machine"),
-    ],
-)
+@pytest.mark.parametrize(("words", "text", "told"), [
+    ({**WORDS, "image": {"alt": " "}}, "", "without caption, name or alternative text"),
+    ({**WORDS, "figure": {"name": "fig-line"}}, "", "without caption"),
+    (WORDS, str(Path.home() / "records"), "shows a path of this machine"),
+    (WORDS, "ROOT/notebooks", "shows a path of this machine"),
+])
 def test_a_figure_needs_words_and_a_page_shows_no_path(root, tmp_path, words, text, told):
     (tmp_path / "notebooks").mkdir()
     made = nbformat.read(root / "notebooks" / "counts.ipynb", 4)
@@ -399,25 +366,20 @@ def test_profiles_name_every_chapter():
 
 
 def test_chance_is_told_of_runs_that_differ_in_nothing_but_the_seed(tmp_path):
-    def made(folder, value, **settings):
+    def made(folder, value, **changes):
         (tmp_path / folder).mkdir()
         (tmp_path / folder / "t.csv").write_text(f"name,x\na,{value}\nb,{2 * value}\n")
-        code = settings.pop("code", "a")
-        record = {"notebook": "counts", "parameters": {"seed": 1, "replicates": 5} | settings}
-        record["code"] = code
+        settings = {"seed": 2, "replicates": 5} | changes
+        record = {"notebook": "counts", "code": settings.pop("code", "a"), "parameters": settings}
         (tmp_path / folder / "run.json").write_text(json.dumps(record))
         return record
 
-    ours = made("ours", 100.0)
-    made("other", 150.0, replicates=6, seed=2)
-    made("of other code", 150.0, code="b", seed=2)
-    made("broken", 150.0, seed=2)
-    (tmp_path / "broken" / "run.json").write_text("{")
-    made("without tables", 150.0, seed=2)
+    ours = made("ours", 100.0, seed=1)
+    made("other", 150.0, replicates=6)
+    made("of other code", 150.0, code="b")
+    made("without tables", 150.0)
     (tmp_path / "without tables" / "t.csv").unlink()
     assert "not known here" in compare._chance(tmp_path / "ours", ours, [])
-    made("third", 80.0, seed=2)
-    assert "less than 20 %, and nine of ten by less than 20 %" in compare._chance(
-        tmp_path / "ours", ours, []
-    )
-    assert page.ROOT == ROOT
+    made("third", 80.0)
+    told = "less than 20 %, and nine of ten by less than 20 %"
+    assert told in compare._chance(tmp_path / "ours", ours, [])

@@ -18,24 +18,29 @@ OVERFLOW = """() => {
   return document.documentElement.scrollWidth > width && [...document.querySelectorAll('body *')]
     .filter(e => e.getBoundingClientRect().right > width + 1).slice(0, 40).pop()?.outerHTML
 }"""
-# rules that find nothing serious are left out, and formulas, which look like the text around them;
-# two rules look at one element for every way that text looks, and only at the first width
-AXE = """async first => {
+# the one serious rule that text of a page may break on a phone alone
+ON_A_PHONE = ["scrollable-region-focusable"]
+# Rules that find nothing serious are left out, and formulas, which look like the text around them.
+# Two rules look at one element for every way that text looks, on the first page that has it.
+AXE = """async ([only, seen]) => {
   const looks = {'color-contrast': '[data-look]', 'link-in-text-block': 'a[href][data-look]'};
   const serious = ({impact}) => /serious|critical/.test(impact);
-  if (first) new Map([...document.querySelectorAll('body *:not(mjx-container *)')]
-    .filter(e => e.checkVisibility({visibilityProperty: true})).map(e => [[
+  const texts = new Map([...document.querySelectorAll('body *:not(mjx-container *)')]
+    .filter(e => !only && e.checkVisibility({visibilityProperty: true})).map(e => [[
       e.tagName, e.className, e.parentElement.className, getComputedStyle(e).color,
       e.closest('.admonition, nav, table, pre')?.className,
-    ].join(), e])).forEach(e => e.dataset.look = '');
+    ].join(), e]));
+  seen.forEach(look => texts.delete(look));
+  texts.forEach(e => e.dataset.look = '');
   axe.configure({rules: Object.entries(looks).map(([id, selector]) => ({id, selector}))});
   const {violations} = await axe.run({exclude: [['mjx-container']]}, {
-    rules: Object.fromEntries(axe._audit.rules
-      .filter(rule => !serious(rule) || !first && looks[rule.id])
-      .map(({id}) => [id, {enabled: false}])),
+    ...only ? {runOnly: only} : {rules: Object.fromEntries(
+      axe._audit.rules.filter(rule => !serious(rule)).map(({id}) => [id, {enabled: false}]))},
     resultTypes: ['violations'], preload: false,
   });
-  return violations.filter(serious).map(v => `${v.id} (${v.nodes.length}) ${v.nodes[0].target}`);
+  const told = violations.filter(serious)
+    .map(v => `${v.id} (${v.nodes.length}) ${v.nodes[0].target}`);
+  return [told, [...texts.keys()]];
 }"""
 
 
@@ -55,7 +60,7 @@ def browser():
 
 def tour(browser, html, shots=None):
     """Faults of all pages, each a pair of its kind and a line; and how many sliders were moved."""
-    faults, moved, here = [], 0, None
+    faults, looks, moved, here = [], [], 0, None
     page = browser.new_context(offline=True, reduced_motion="reduce").new_page()
 
     def fault(kind, text):
@@ -79,7 +84,7 @@ def tour(browser, html, shots=None):
         inside = path.relative_to(html).as_posix()
         if inside == "index.html" or "_static" in inside:
             continue
-        here = inside
+        here, first = inside, not looks
         page.set_viewport_size(DESKTOP)
         page.goto(path.as_uri(), timeout=0)
         page.evaluate("() => window.MathJax?.startup?.promise.then(() => true)")
@@ -102,8 +107,12 @@ def tour(browser, html, shots=None):
                 name = f"{shots}/{inside[:-5].replace('/', '-')}-{size['width']}.png"
                 page.screenshot(path=name, full_page=True)
             here = None
-            page.evaluate(AXE_SCRIPT)
-            found, here = page.evaluate(AXE, size == DESKTOP), inside
+            if size == DESKTOP:
+                page.evaluate(AXE_SCRIPT)
+            # what all pages share has every rule on the first one's phone, too
+            only = ON_A_PHONE if size == PHONE and not first else None
+            found, new = page.evaluate(AXE, [only, looks])
+            here, looks = inside, [*looks, *new]
             for violation in found:
                 fault("accessibility", where + violation)
     page.context.close()
