@@ -15,16 +15,14 @@ from ppm.synthesizers.base import choose_draws, log_likelihood_from
 class PyMCSynthesizer:
     r"""Any PyMC model as a synthesizer, fitted by NUTS.
 
-    The observed variables of the model are the responses, with one row per record. The
-    log-likelihood of each record is weighted; priors, potentials, deterministics, coordinates and
-    predictive draws stay as they are. The model is copied: yours is never changed, and later
-    changes to it have no effect here.
+    The model's observed variables are the responses, with one row per record. Each record's
+    log-likelihood is weighted; priors, potentials and predictive draws stay as they are. The model
+    is copied: yours is never changed, and later changes to it have no effect here.
 
     Parameters
     ----------
     model : pymc.Model
-        A model with one or more observed variables, whose first dimension is the record. The terms
-        of several responses of the same length are added.
+        Its observed variables have the record as first dimension; the terms of several are added.
     chains : int, default 2
         Number of chains. PyMC's own sampler runs them one after another.
     warmup : int, default 1000
@@ -32,12 +30,12 @@ class PyMCSynthesizer:
     target_accept : float, default 0.9
         Target acceptance probability of NUTS; closer to 1 is slower and safer.
     public_potentials : sequence of str, default ()
-        Names of the model's potentials, such as those of a spatial prior. By naming one you assert
-        that it holds nothing confidential and, with ``censor``, that it leaves every prior proper.
+        Names of potentials, such as those of a spatial prior. By naming one you assert that it
+        holds nothing confidential and, with ``censor``, that it leaves every prior proper.
     nuts_sampler : {"pymc", "nutpie"}, default "pymc"
-        Whose NUTS ``pymc.sample`` uses. Nutpie compiles more slowly, and again for every fit, but
-        samples faster and runs its chains in parallel: prefer it for fits that take minutes. PyMC
-        gives it a seed of only 30 bits, so it is refused together with ``censor``.
+        Nutpie compiles more slowly, and again for every fit, but samples faster and in parallel:
+        prefer it for fits that take minutes. It gets a seed of only 30 bits from PyMC, and is
+        refused together with ``censor``.
 
     Attributes
     ----------
@@ -49,12 +47,11 @@ class PyMCSynthesizer:
     Notes
     -----
     Savitsky, Williams and Hu (2022), section 3: :math:`\prod_i p(x_i \mid \theta)^{\alpha_i}`
-    takes the place of the likelihood. A model without such a product is refused: one without
-    observed variables, with responses of different lengths, with one density for all records (a
-    random walk), or with minibatches. So is a model with a potential that is not named or depends
-    on a response, whose records would be neither weighted nor bounded; with discrete parameters
-    only; or with a response that cannot be drawn. A record's value is neither weighted nor bounded
-    where the model uses it as a constant, such as last month's value in the mean of this month's.
+    takes the place of the likelihood. Refused are a model without such a product (no observed
+    variable, responses of different lengths, one density for all records, minibatches), a potential
+    that depends on a response or is not named, a model with discrete parameters only, and a
+    response that cannot be drawn. A record's value is neither weighted nor bounded where the model
+    uses it as a constant, such as last month's value in the mean of this month's.
 
     Missing entries of a masked response are imputed as parameters. A record contributes its
     observed entries only; one with none has log-likelihood 0. A record with weight exactly 0
@@ -62,25 +59,22 @@ class PyMCSynthesizer:
 
     With ``censor`` the weighted log-likelihood of a record, all its responses together, is one term
     between the limits, and NaN counts as the lower limit. A fit then refuses every model in which
-    an observed value can be seen to reach more than its own record's term: a prior, the term of
-    another record, a response computed from the values of several records, or the distribution that
-    releases are drawn from. It also refuses what it cannot distinguish from these, a flat prior,
-    and a prior that cannot be drawn from. That a ``pm.CustomDist`` is a proper prior is your word.
+    an observed value can be seen to reach more than its own record's term: a prior, another
+    record's term, a response computed from several records, or the distribution of the releases. It
+    also refuses what it cannot distinguish from these, a flat prior, and a prior that cannot be
+    drawn from. That a ``pm.CustomDist`` is a proper prior is your word.
 
-    It sees observed variables, and ``pm.Data`` that responses are observed from. **It cannot see
-    numbers that you computed from the records beforehand**: in ``pm.Normal("mu", y.mean(), 1)`` or
-    ``observed=(y - y.mean()) / y.std()``, with a NumPy array ``y``, the mean is a constant like any
-    other. If there are such numbers, ε does not hold. Predictors, and which entries are missing,
-    count as public.
+    It sees observed variables, and ``pm.Data`` that they are observed from. **It cannot see numbers
+    that you computed from the records beforehand**: with a NumPy array ``y``, the mean in
+    ``pm.Normal("mu", y.mean(), 1)`` or ``observed=y - y.mean()`` is a constant like any other. If
+    there are such numbers, ε does not hold. Predictors, and which entries are missing, count as
+    public.
 
-    PyMC samples discrete parameters, and densities without a gradient, by other step methods, which
-    easily get stuck: marginalise discrete parameters where you can.
-
-    If dask is installed, a log-likelihood of more than 256 MiB is computed from the draws in blocks
-    each time it is read.
-
-    Once this class is imported, everything that PyTensor compiles in the process stays in memory,
-    for a ``pm.sample`` of your own too. Until then, PyTensor writes observed values to files.
+    PyMC's other step methods, for discrete parameters and densities without a gradient, easily get
+    stuck: marginalise discrete parameters where you can. With dask, a log-likelihood of more than
+    256 MiB is computed in blocks each time it is read. Importing this class keeps all that PyTensor
+    compiles in memory, for a ``pm.sample`` of your own too; until then it writes observed values to
+    files.
 
     Examples
     --------
@@ -105,28 +99,23 @@ class PyMCSynthesizer:
         if nuts_sampler not in ("pymc", "nutpie"):
             raise ValueError(f"nuts_sampler must be 'pymc' or 'nutpie'; got {shown(nuts_sampler)}")
         self.nuts_sampler = nuts_sampler
-        copies = pymc_weights.weighted(model, public_potentials)
-        self.model, self._smooth, self._plain = copies
-        self._read, self._checked = None, False
-        responses = self.model.responses
-        self.records, self.responses = responses[0].records, tuple(r.name for r in responses)
+        self.model, self._smooth = pymc_weights.weighted(model, public_potentials)
+        self._plain, self._read, self._checked = self.model.plain, None, False
+        self.records = self._plain.responses[0].records
+        self.responses = tuple([response.name for response in self._plain.responses])
 
     def fit(self, weights=None, *, draws=1000, random_seed=None, progress=False, censor=None):
-        """Draw from the pseudo posterior by NUTS.
+        """Draw from the pseudo posterior: the model is compiled at the first fit only.
 
         Parameters
         ----------
-        weights : array_like, shape (records,), optional
-            Weights α, 0 or more; all 1 by default. The model is compiled at the first fit only.
-        draws : int, default 1000
-            Kept draws per chain.
-        random_seed : int, SeedSequence or Generator, optional
-            Source of randomness.
+        weights, draws, random_seed
+            As for :meth:`ppm.GammaPoisson.fit`, with ``draws`` kept in each chain.
         progress : bool, default False
             Whether PyMC shows its progress bar and messages.
         censor : ppm.Censoring, optional
-            Public limits of every record's weighted term. Smooth limits give NUTS a gradient
-            everywhere. The model is compiled once for hard limits and once for smooth ones.
+            Public limits of every record's weighted term, for which the model is compiled once
+            more if they are smooth. Smooth ones give NUTS a gradient everywhere.
 
         Returns
         -------
@@ -135,10 +124,8 @@ class PyMCSynthesizer:
         """
         draws = check_count("draws", draws)
         if censor is not None and self.nuts_sampler == "nutpie":
-            raise ValueError(
-                "censor needs nuts_sampler='pymc': nutpie gets a seed of 30 bits from PyMC, few "
-                "enough to try all of them"
-            )
+            raise ValueError("censor needs nuts_sampler='pymc': nutpie gets a seed of 30 bits from "
+                             "PyMC, few enough to try all of them")
         weights = np.ones(self.records) if weights is None else weights
         model = self._limited(censor)
         model.alpha.set_value(check_weights(weights, self.records))
@@ -153,33 +140,27 @@ class PyMCSynthesizer:
             )  # fmt: skip
         except RuntimeError:
             # PyMC's and nutpie's messages show log-densities, which may reveal a record
-            raise ValueError(self._what_is_impossible()) from None
-        posterior, statistics = (trace[g].to_dataset() for g in ("posterior", "sample_stats"))
-        if posterior.sizes["draw"] < draws:
+            terms = pymc_weights.at_start(self.model, self.model.logp(sum=False)[0])
+            wrong = np.flatnonzero(~np.isfinite(terms))
+            what = f"record {wrong[0]}" if wrong.size else "the prior or a gradient"
+            raise ValueError(f"{what} is impossible at the model's initial values: correct it or "
+                             "the model, set initval=, or give the record weight 0") from None
+        fit = {name: trace[name].to_dataset() for name in ("posterior", "sample_stats")}
+        if fit["posterior"].sizes["draw"] < draws:
             # nutpie returns the draws so far when it is interrupted
             raise KeyboardInterrupt
-        log_lik = self.log_likelihood_at(posterior)
-        groups = {"posterior": posterior, "sample_stats": statistics}
-        groups["log_likelihood"] = log_lik.to_dataset(name="_and_".join(self.responses))
-        return xr.DataTree.from_dict(groups)
+        log_lik = self.log_likelihood_at(fit["posterior"])
+        fit["log_likelihood"] = log_lik.to_dataset(name="_and_".join(self.responses))
+        return xr.DataTree.from_dict(fit)
 
     def _limited(self, censor):
         """The model with these limits, or with none."""
         if censor is not None and not self._checked:
-            pymc_weights.check_strict(self.model, self._plain)
+            pymc_weights.check_strict(self.model)
             self._checked = True
         limits = (-np.inf, np.inf) if censor is None else (censor.low, censor.high)
         self.model.limits.set_value(np.array(limits))
         return self._smooth if censor is not None and censor.smooth else self.model
-
-    def _what_is_impossible(self):
-        terms = pymc_weights.at_start(self.model, self.model.logp(sum=False)[0])
-        wrong = np.flatnonzero(~np.isfinite(terms))
-        what = f"record {wrong[0]}" if wrong.size else "the prior or a gradient"
-        return (
-            f"{what} is impossible at the model's initial values: correct it or the model, set "
-            "initval=, or give the record weight 0"
-        )
 
     def log_likelihood(self, fit):
         """Log-likelihood of every record at every draw of a fit, an array (chain, draw, record)."""
@@ -205,30 +186,24 @@ class PyMCSynthesizer:
 
         Parameters
         ----------
-        fit : xarray.DataTree
-            A fit of this synthesizer.
-        releases : int
-            Number of databases, each from another draw of the parameters while these last.
-        random_seed : int, SeedSequence or Generator, optional
-            Source of randomness.
+        fit, releases, random_seed
+            As for :meth:`ppm.GammaPoisson.predict`.
 
         Returns
         -------
         xarray.DataArray or xarray.Dataset
-            One response: an array (release, record) or, if it is multivariate, (release, record,
-            …). Several responses: a dataset with such an array for each. Every entry is drawn,
-            including those that were missing. Predictors and coordinates of the records are not
-            synthetic and left out.
+            An array (release, record, …), or a dataset of one for each of several responses. Every
+            entry is drawn, including those that were missing. Predictors and coordinates of the
+            records are not synthetic and left out.
         """
         releases = check_count("releases", releases)
         rng = generator(random_seed)
         imputed = {f"{name}_unobserved" for name in self.responses}
         known = [v.name for v in self.model.free_RVs if v.name not in imputed]
         posterior = fit["posterior"].to_dataset()[known]
-        chain, draw = choose_draws(posterior, releases, rng)
-        picked = posterior.drop_vars(["chain", "draw"], errors="ignore").isel(
-            chain=xr.DataArray(chain, dims="draw"), draw=xr.DataArray(draw, dims="draw")
-        )
+        places = dict(zip(("chain", "draw"), choose_draws(posterior, releases, rng), strict=True))
+        picked = posterior.drop_vars([*places], errors="ignore")
+        picked = picked.isel({name: ("draw", place) for name, place in places.items()})
         picked = picked.expand_dims("chain").assign_coords(chain=[0], draw=np.arange(releases))
         logger = logging.getLogger("pymc.sampling.forward")
         level = logger.level

@@ -231,7 +231,7 @@ REFUSED = {
     "own density": (lambda: pm.CustomDist(
         "y", pm.Normal("mu"), logp=all_values, random=drawn, observed=X), TERM),
     "drawn": (drawn_with_the_data, "^y2 is drawn with observed values, which a release would"),
-    "potential": (flattened, "^potential flat may hold records, or make a prior improper"),
+    "potential": (flattened, "^potential flat could hold confidential numbers or"),
     "Flat": (flat(pm.Flat), FLAT),
     "HalfFlat": (flat(pm.HalfFlat), FLAT),
     "Truncated": (
