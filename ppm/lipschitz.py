@@ -122,7 +122,8 @@ def tail_bound(log_lik, weights=None, *, tail_probability=0.01, confidence=0.95)
     r"""Local bound that all but a fraction `tail_probability` of this pseudo posterior satisfies.
 
     The maximum over S draws grows with S; this distribution-free tolerance limit does not. The
-    result is a :class:`TailBound`; `tail_probability` and `confidence` lie between 0 and 1.
+    result is a :class:`ppm.lipschitz.TailBound`; `tail_probability` and `confidence` lie between 0
+    and 1.
     Other arguments as for :func:`record_bounds`, with draws of the *weighted* fit, thinned until
     they are nearly independent.
 
