@@ -268,10 +268,13 @@ def build(profile="paper", ce_data="", solutions=True):
         for folder in results.iterdir():
             if folder.name not in planned:
                 shutil.rmtree(folder)
-        records = {
-            name: refresh(name, values, results / name, profile)
-            for name, values in planned.items()
-        }
+        # two at a time, because parts of a notebook keep one core; first those that take long
+        short = {name for name in chapters() if "ce_data" not in planned[name]}
+        order = sorted(planned, key=lambda name: name in short)
+        refreshed = joblib.Parallel(min(2, CORES))(
+            joblib.delayed(refresh)(name, planned[name], results / name, profile) for name in order
+        )
+        records = dict(zip(order, refreshed, strict=True))
         staged, stamp = ROOT / "_build" / "stage", built / "made_from"
         stage(staged, results, solutions)
         for name in chapters():

@@ -73,6 +73,7 @@ def root(tmp_path, monkeypatch):
     )
     for module in (parameters, pages, studio):
         monkeypatch.setattr(module, "ROOT", root)
+    monkeypatch.setattr(studio, "CORES", 1)  # in this process, where the patches hold
     monkeypatch.setattr(pages.ledger, "page", lambda root, results: "# Ledger\n")
     monkeypatch.setattr(compare.ledger, "changed", lambda *arguments: [])
     notebook(root, "counts", TABLE, FIGURE, replicates=400, seed=1)
