@@ -47,11 +47,10 @@ def test_bounded_range_is_never_below_an_exact_composition(width, releases, delt
         assert distribution < zero_concentrated < epsilon < 1.2 * zero_concentrated
         # the exact composition is as tight as the accountant says
         assert needed_delta(width, releases, distribution - 0.01) > delta
-        # with W²/16 for W²/8, without m, and with δ for 1/δ it promises too much
-        rho = releases * width**2 / 8
-        for less, exceptions in [(rho / 2, delta), (rho / releases, delta), (rho, 1 - delta)]:
-            promised = less + 2 * np.sqrt(-less * np.log(exceptions))
-            assert needed_delta(width, releases, promised) > 1.5 * delta
+        # with W²/16 for W²/8 it promises too much
+        rho = releases * width**2 / 16
+        promised = rho + 2 * np.sqrt(-rho * np.log(delta))
+        assert needed_delta(width, releases, promised) > 1.5 * delta
 
 
 def test_the_interval_covers_and_a_normal_one_does_not():
