@@ -68,7 +68,7 @@ class MechanismResult:
     independent_weights: bool
     allow_disagreement: bool
     strict: bool
-    _faults: tuple
+    _faults: list
     _reading: object
     _unweighted_bound: float
 
@@ -293,7 +293,7 @@ class PseudoPosteriorMechanism:
         reading, chains = self._read(fit, weights, self.censor)
         first, first_chains = before or (None, None)
         named = ("unweighted", first_chains), ("weighted", chains)
-        faults = tuple(f"{name} fit: {fault}" for name, of in named if of for fault in of.faults)
+        faults = [f"{name} fit: {fault}" for name, of in named if of for fault in of.faults]
         independent, censor = self.independent_weights, self.censor
         # a strict release must not depend on the chains, and warnings can be errors
         if censor is not None and np.any(weights) and not (allow_disagreement and independent):
