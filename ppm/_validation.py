@@ -28,21 +28,16 @@ def shown(value):
     return f"{kind} of length {len(value)}" if hasattr(value, "__len__") else kind
 
 
-def refuse_masked(name, values):
-    """Refuse an array with masked values, or a list of such arrays."""
-    parts = values if isinstance(values, (list, tuple)) else [values]
-    if any(isinstance(part, np.ma.MaskedArray) and np.ma.is_masked(part) for part in parts):
-        raise ValueError(f"{name} holds masked values; accepted: an array without a mask (leave "
-                         "the masked records out)")
-
-
 def as_array(name, values):
     """Return ``values`` as a NumPy array of real numbers, of their own type and without a copy.
 
     NumPy alone would read dates and digits in text as numbers, drop a mask or an imaginary part,
     and show a value in its message.
     """
-    refuse_masked(name, values)
+    parts = values if isinstance(values, (list, tuple)) else [values]
+    if any([isinstance(part, np.ma.MaskedArray) and np.ma.is_masked(part) for part in parts]):
+        raise ValueError(f"{name} holds masked values; accepted: an array without a mask (leave "
+                         "the masked records out)")
     within = ""
     try:
         array = np.asarray(values)

@@ -264,7 +264,7 @@ def blocks_of(log_lik, name="log_lik"):
             raise ValueError(f"{name} must be one array; got a {type(log_lik).__name__}: pass the "
                              f"variable that holds the log-likelihoods, such as {name}['y']")
         leading = [d for d in _DRAW_DIMENSIONS if d in log_lik.dims]
-        dims = [*leading, *(d for d in log_lik.dims if d not in leading)]
+        dims = leading + [d for d in log_lik.dims if d not in leading]
         if not leading or len(dims) != len(leading) + 1:
             raise ValueError(f"{name} has the dimensions {tuple(log_lik.dims)}; accepted: chain "
                              "and/or draw, and exactly one record dimension")
@@ -295,7 +295,7 @@ def blocks_of(log_lik, name="log_lik"):
         # loaded before it is transposed: a transposed store is read value by value
         return source.isel(dict(zip(dims, corner, strict=True))).load().transpose(*dims).values
 
-    corners = itertools.product(*(edges[d] for d in dims))
+    corners = itertools.product(*[edges[d] for d in dims])
     return sizes, ((*corner, block(corner)) for corner in corners)
 
 

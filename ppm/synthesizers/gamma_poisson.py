@@ -48,13 +48,9 @@ class GammaPoisson:
 
     def __init__(self, counts, *, shape=0.001, rate=0.001):
         self.counts = check_counts("counts", counts)
+        self.records = self.counts.size
         self.shape = check_number("shape", shape, above=0)
         self.rate = check_number("rate", rate, above=0)
-
-    @property
-    def records(self):
-        """Number of records n."""
-        return self.counts.size
 
     def posterior(self, weights=None, *, censor=None):
         """Pseudo posterior of μ, exactly.
