@@ -61,9 +61,7 @@ def bounded_range_epsilon(width, releases=1, *, delta=0.0):
     """
     width = check_number("width", width, at_least=0, infinite=True)
     releases = check_count("releases", releases)
-    delta = check_number("delta", delta, at_least=0)
-    if delta >= 1:
-        raise ValueError(f"delta must be at least 0 and below 1; got {delta!r}")
+    delta = check_number("delta", delta, at_least=0, below=1)
     pure = width * releases
     # from width 8 on the second formula is never smaller, and width**2 may overflow
     if delta == 0 or width >= 8:
