@@ -8,7 +8,7 @@ import numpy as np
 from scipy import special, stats
 
 import ppm
-from ppm._random import seed_sequence
+from ppm._random import streams
 from ppm._validation import check_count
 
 MECHANISMS = ("Plug-in", "Unweighted", "DPweighted", "EMweighted", "Constant", "Limits")
@@ -135,7 +135,7 @@ def tasks(model, n, *, replicates, releases, draws, scale, shift, random_seed):
     """
     check_count("sizes", n, at_least=50)
     check_count("releases", releases, at_least=2)
-    public, *seeds = seed_sequence(random_seed).spawn(1 + replicates)
+    public, *seeds = streams(random_seed, 1 + replicates)
     rng = np.random.default_rng(public)
     values, predictor = model.simulate(n, rng)
     parameters = model.draw(values, predictor, np.ones(n), draws, rng)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ppm import pdp
-from ppm._random import numbered, streams
+from ppm._random import copied, streams
 from ppm._validation import as_numbers, check_count, check_number, check_share, check_weights, shown
 from ppm.diagnostics import R_HAT_LIMIT, ChainsDisagreeError, effective_draws, r_hat
 from ppm.lipschitz import blocks_of, record_bounds
@@ -288,7 +288,7 @@ def sampled(
         there = np.arange(synthesizer.records) != left_out
         if not callable(weighting):
             return weighting * there
-        fit = synthesizer.fit(there.astype(float), draws=draws, random_seed=numbered(seeds[0]))
+        fit = synthesizer.fit(there.astype(float), draws=draws, random_seed=copied(seeds[0]))
         bounds = record_bounds(synthesizer.log_likelihood(fit))[there]
         weights = np.zeros(there.size)
         weights[there] = check_weights(weighting(bounds), bounds.size)
