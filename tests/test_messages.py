@@ -41,6 +41,11 @@ HOUSEHOLDS = survey.simulate(60, random_seed=1)
 
 # ---- every argument of every public function -----------------------------------------------------
 
+
+def draw(seed):
+    return np.random.default_rng(seed).normal()
+
+
 # an argument has the same name and the same kind of value wherever it is: one that is taken
 RIGHT = {
     "log_lik": LOG_LIK, "weighted_log_p": LOG_LIK, "reference": LOG_LIK, "weights": WEIGHTS,
@@ -59,8 +64,8 @@ RIGHT = {
     "smooth": True, "relative": True, "secure_noise": False, "independent_weights": False,
     "allow_disagreement": False, "total_decides": False, "groups": None, "sample_stats": None,
     "unweighted": None, "initial": None, "shards": None, "censor": None, "parallel": None,
-    "mapping": reciprocal, "weighting": WEIGHTS.tolist(), "run_with": lambda seed: 0.0,
-    "run_without": lambda seed: 1.0, "statistic": "mean", "labels": "prior", "public": (2.0, 9.0),
+    "mapping": reciprocal, "weighting": WEIGHTS.tolist(), "run_with": draw,
+    "run_without": draw, "statistic": "mean", "labels": "prior", "public": (2.0, 9.0),
     "concentration_prior": (1.0, 1.0), "records": [0], "synthesizer": MODEL, "fit": FIT,
     "posterior": FIT["posterior"].dataset, "result": RESULT, "table": HOUSEHOLDS,
     "release": RESULT.synthesize(1, random_seed=1), "distributions": {"a": VALUES},
@@ -76,6 +81,7 @@ OWN = {
     "diagnostics.bound_diagnostics": {"log_lik": CHAINS},
     "lipschitz.bound_by_draws": {"draws": [1, 4]},
     "risk.match_risk": {"synthetic": RELEASES},
+    "survey.ConsumerExpenditure.subsample": {"records": 9},
     "utility.compare_distributions": {"reference": VALUES},
     "utility.release_errors": {"releases": RELEASES, "groups": {"a": GROUPS}},
     "PseudoPosteriorMechanism": {"scale": None, "shift": None, "truncate_at": None},
@@ -88,10 +94,11 @@ OWN = {
 OBJECTS = {
     "Censoring": LIMITS, "GammaPoisson": MODEL, "FiniteMixture": MIXTURE,
     "PseudoPosteriorMechanism": MECHANISM, "mechanism.MechanismResult": RESULT,
-    "PyMCSynthesizer": None,
+    "PyMCSynthesizer": None, "survey.ConsumerExpenditure": HOUSEHOLDS,
 }
 ELSEWHERE = {
-    "survey.download", "survey.load", "GammaPoisson.posterior", "PyMCSynthesizer.public_potentials",
+    "survey.download", "survey.load", "survey.ConsumerExpenditure.summary",
+    "GammaPoisson.posterior", "PyMCSynthesizer.public_potentials",
 }
 
 
@@ -101,7 +108,7 @@ def functions():
         if inspect.isfunction(value) and not name.startswith("plots."):
             yield name, value
         elif name in OBJECTS:
-            if value is not type(RESULT):
+            if value not in (type(RESULT), type(HOUSEHOLDS)):
                 yield name, value
             for method, function in vars(value).items() if OBJECTS[name] else ():
                 if inspect.isfunction(function) and not method.startswith("_"):
