@@ -7,7 +7,6 @@ __getattr__, __dir__, __all__ = lazy_loader.attach(
     submod_attrs={
         "closed_form": ["exact"],
         "censored_counts": ["censored"],
-        "from_draws": ["sampled", "SampledAudit", "loss_lower_bound", "membership_test",
-                       "LossEvidence"],
+        "from_draws": ["sampled", "loss_lower_bound", "membership_test"],
     },
 )
