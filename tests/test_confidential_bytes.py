@@ -11,9 +11,8 @@ import pytest
 from models_that_could_write import BESIDE, needles, search
 
 SCRIPT = Path(__file__).with_name("models_that_could_write.py")
-FAMILY = (
-    "normal", "poisson", "ordered_logistic", "two_responses", "multivariate", "missing_values",
-)  # fmt: skip
+# counts with predictors and labels, a response within another's mean, and rows some of which miss
+FAMILY = ("poisson", "two_responses", "missing_rows")
 
 
 def fit_in_an_empty_home(folder, remedy, names):
@@ -29,6 +28,7 @@ def fit_in_an_empty_home(folder, remedy, names):
         "NUMBA_CACHE_DIR": str(places["numba"]),
         "PYTHONPATH": f"{SCRIPT.parents[1]}:{SCRIPT.parent}/synthesizers",
         "PYTHONDONTWRITEBYTECODE": "1",
+        "NUMBA_OPT": "0",  # compiles sooner, and writes the same files
     }
     finished = subprocess.run(
         [sys.executable, str(SCRIPT), str(folder), remedy, *names],
