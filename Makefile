@@ -58,10 +58,10 @@ browser: env ## look at every page of the built book in a headless Chromium: SHO
 lint: env ## check the style of the code and of the notebooks
 	@"$(RUN)" -m ruff check .
 
-benchmark: env ## time the simulation and the mixture's sampler beside what else one would use
-	@"$(RUN)" benchmarks/contraction.py
+benchmark: env ## time the mixture's sampler and the mechanism beside what else one would use
 	@"$(RUN)" benchmarks/mixture.py
-	@echo "Others: benchmarks/mechanism.py, streaming.py; marginals.py, with an environment of its own"
+	@"$(RUN)" benchmarks/mechanism.py
+	@echo "Others: benchmarks/streaming.py; marginals.py, with an environment of its own"
 
 env: ## make the environment in .venv from requirements.lock: PYTHON=/path/python
 	@sh scripts/environment.sh "$(VENV)" "$(PYTHON)"

@@ -36,6 +36,7 @@ publish them of public records only.
 """
 
 import argparse
+import itertools
 import os
 import subprocess
 import tempfile
@@ -63,10 +64,8 @@ def rho_of(epsilon, delta):
         def at(log_order):
             # order - 1 is positive
             order = 1 + np.exp(log_order)
-            return (
-                (order - 1) * (order * rho - epsilon) - np.log(order - 1)
-                + order * np.log1p(-1 / order)
-            )
+            moved = (order - 1) * (order * rho - epsilon) - np.log(order - 1)
+            return moved + order * np.log1p(-1 / order)
 
         return minimize_scalar(at, bounds=(-5, 15), method="bounded").fun
 
@@ -80,11 +79,9 @@ def answer(python, given):
         source, target = Path(folder, "input.npz"), Path(folder, "output.npz")
         np.savez(source, **given)
         worker = Path(__file__).with_name("marginals_worker.py").resolve()
+        command = [os.path.abspath(python), worker, source, target]
         # what it compiles would be left where it stands
-        subprocess.run(
-            [os.path.abspath(python), worker, source, target], cwd=folder, check=True,
-            env=os.environ | {"PYTHONPATH": ""},
-        )  # fmt: skip
+        subprocess.run(command, cwd=folder, check=True, env=os.environ | {"PYTHONPATH": ""})
         return dict(np.load(target))
 
 
@@ -105,25 +102,17 @@ def main():
     edges = np.linspace(*limits, SETTINGS["bins"] + 1)
     codes = table[list(survey.expenditure.LABELS)].apply(lambda column: column.cat.codes)
     # a category that does not occur in public predictors is none
-    codes = np.column_stack(
-        [np.unique(column, return_inverse=True)[1] for column in codes.to_numpy().T]
-    )
-    jobs = [
-        (epsilon, gaussian, seed)
-        for epsilon in asked.epsilon for gaussian in (False, True)
-        for seed in range(1, asked.seeds + 1)
-    ]
-    found = answer(
-        asked.python,
-        SETTINGS | {
-            "income": np.searchsorted(edges[1:-1], survey.power_income(data, POWER), side="right"),
-            "predictors": codes,
-            "sizes": codes.max(axis=0) + 1,
-            "budgets": [rho_of(e, DELTA) if gaussian else e for e, gaussian, _ in jobs],
-            "gaussian": [gaussian for _, gaussian, _ in jobs],
-            "seeds": [seed for *_, seed in jobs],
-        },
-    )
+    codes = [np.unique(column, return_inverse=True)[1] for column in codes.to_numpy().T]
+    codes = np.column_stack(codes)
+    jobs = [*itertools.product(asked.epsilon, (False, True), range(1, asked.seeds + 1))]
+    found = answer(asked.python, SETTINGS | {
+        "income": np.searchsorted(edges[1:-1], survey.power_income(data, POWER), side="right"),
+        "predictors": codes,
+        "sizes": codes.max(axis=0) + 1,
+        "budgets": [rho_of(e, DELTA) if gaussian else e for e, gaussian, _ in jobs],
+        "gaussian": [gaussian for _, gaussian, _ in jobs],
+        "seeds": [seed for *_, seed in jobs],
+    })
     rows = []
     for (epsilon, gaussian, seed), bins in zip(jobs, found["income"], strict=True):
         drawn = np.random.default_rng([1, seed]).uniform(edges[bins], edges[bins + 1])
@@ -131,15 +120,12 @@ def main():
         errors = ppm.utility.release_errors(income, drawn[None], groups=table[GROUPS]).loc[0]
         score = ppm.utility.propensity_score(income, drawn, known=predictors, rank_powers=3)
         name = f"Marginals, δ = {DELTA:g}" if gaussian else "Marginals"
-        rows.append(
-            {"mechanism": name, "ε": epsilon, "seed": seed, **errors, "pMSE ratio": score.ratio}
-        )
+        row = {"mechanism": name, "ε": epsilon, "seed": seed}
+        rows.append(row | errors.to_dict() | {"pMSE ratio": score.ratio})
     frame = pd.DataFrame(rows)
-    title = ["mechanism", "ε"]
-    print(f"{'real' if asked.data else 'simulated'} records, n = {income.size}; sizes of errors "
-          f"in per cent: median over {asked.seeds} seeds")
-    sizes = frame.drop(columns="seed").set_index(title).abs()
-    print(sizes.groupby(title).median().round(1).to_string())
+    print(f"{data.survey}, n = {income.size}: sizes of errors in per cent, median over seeds")
+    sizes = frame.drop(columns="seed").set_index(["mechanism", "ε"]).abs()
+    print(sizes.groupby(level=[0, 1]).median().round(1).to_string())
     if asked.save:
         # what the chapter recognises its own incomes and settings by, and who computed the rest
         told = ", ".join(f"{name} {value}" for name, value in SETTINGS.items())

@@ -64,9 +64,8 @@ class PublicPredictors:
     """
 
     def __init__(self, predictors, sizes):
-        patterns, of_record, count = np.unique(
-            predictors, axis=0, return_inverse=True, return_counts=True
-        )
+        found = np.unique(predictors, axis=0, return_inverse=True, return_counts=True)
+        patterns, of_record, count = found
         self.of_record = of_record.ravel()
         self.count = jnp.asarray(count, dtype=float)
         self.codes = patterns.T
@@ -98,9 +97,8 @@ class PublicPredictors:
             table = jnp.zeros((expected.shape[0], int(np.prod([self.sizes[a] for a in others]))))
             table = table.at[:, self.cell(others)].add(expected)
             table = table.reshape(-1, *(self.sizes[a] for a in others))
-            marginals[clique] = Factor(
-                domain, jnp.moveaxis(table, 0, domain.attributes.index(INCOME))
-            )
+            table = jnp.moveaxis(table, 0, domain.attributes.index(INCOME))
+            marginals[clique] = Factor(domain, table)
         return CliqueVector(potentials.domain, potentials.cliques, marginals)
 
 
@@ -119,7 +117,7 @@ def joined(counts, groups):
 
 
 def release(income, public, bins, budget, noise, *, first, rounds, groups, iterations, rng):
-    """Synthetic bins of income, one a record, and what was measured.
+    """Synthetic bins of income, one per record.
 
     ``first`` of the budget goes to the bins of income alone. From what was seen there bins are
     joined for all that follows; a synthetic record draws among joined bins as the first
@@ -137,21 +135,15 @@ def release(income, public, bins, budget, noise, *, first, rounds, groups, itera
     estimator = MirrorDescent(marginal_oracle=public)
     # a joined bin has the noise of all its bins
     weights = 1 / np.sqrt(np.bincount(group))
-    measured = [
-        LinearMeasurement(
-            np.bincount(group, weights=noisy) * weights, (INCOME,), noise.spread(spent),
-            WeightedQuery(weights),
-        )
-    ]
-    candidates = [
-        (INCOME, *some) for size in (1, 2) for some in itertools.combinations(names, size)
-    ]
+    alone = np.bincount(group, weights=noisy) * weights
+    query = WeightedQuery(weights)
+    measured = [LinearMeasurement(alone, (INCOME,), noise.spread(spent), query)]
+    pairs = [*itertools.combinations(names, 1), *itertools.combinations(names, 2)]
+    candidates = [(INCOME, *some) for some in pairs]
     cells = {c: public.cell(c[1:])[public.of_record] for c in candidates}
     sizes = {c: int(np.prod([public.sizes[a] for a in c[1:]])) for c in candidates}
-    answers = {
-        c: np.bincount(coarse * sizes[c] + cells[c], minlength=width * sizes[c])
-        for c in candidates
-    }
+    answers = {c: np.bincount(coarse * sizes[c] + cells[c], minlength=width * sizes[c])
+               for c in candidates}
 
     def fitted(before):
         return estimator.estimate(
@@ -165,22 +157,18 @@ def release(income, public, bins, budget, noise, *, first, rounds, groups, itera
         return table.T.ravel()
 
     model = fitted(None)
-    amount, chosen, last = (budget - spent) / rounds, [], False
+    amount, last = (budget - spent) / rounds, False
     while not last:
         left = budget - spent
         if left < 2 * amount:
             amount, last = left, True
         spent += amount
         telling = amount * (1 - SELECTING)
-        scores = np.array(
-            [
-                np.abs(answers[c] - expected(model, c)).sum()
-                - noise.typical(telling) * answers[c].size
-                for c in candidates
-            ]
-        )
+        scores = np.array([
+            np.abs(answers[c] - expected(model, c)).sum() - noise.typical(telling) * answers[c].size
+            for c in candidates
+        ])
         clique = candidates[noise.choose(scores, amount * SELECTING, rng)]
-        chosen.append(clique)
         value = answers[clique] + noise.draw(telling, answers[clique].size, rng)
         measured.append(LinearMeasurement(value, clique, noise.spread(telling)))
         before, model = expected(model, clique), fitted(model)
@@ -199,7 +187,7 @@ def release(income, public, bins, budget, noise, *, first, rounds, groups, itera
         members = np.flatnonzero(drawn == number)
         p = shares[inside] if shares[inside].sum() > 0 else np.ones(inside.size)
         out[members] = rng.choice(inside, members.size, p=p / p.sum())
-    return out, chosen
+    return out
 
 
 def main():
@@ -208,19 +196,15 @@ def main():
     public = PublicPredictors(given["predictors"], given["sizes"].tolist())
     bins = int(given["bins"])
     out = np.empty((given["budgets"].size, given["income"].size), dtype=np.int64)
-    chosen = []
     jobs = zip(given["budgets"], given["gaussian"], given["seeds"], strict=True)
     for job, (budget, gaussian, seed) in enumerate(jobs):
-        out[job], cliques = release(
+        out[job] = release(
             given["income"], public, bins, float(budget), Noise(bool(gaussian)),
             first=float(given["first"]), rounds=int(given["rounds"]), groups=int(given["joined"]),
             iterations=int(given["iterations"]), rng=np.random.default_rng(int(seed)),
         )
-        chosen.append("; ".join("+".join(str(a) for a in c[1:]) for c in cliques))
-        print(f"\rmbi: {job + 1} of {out.shape[0]} ", end="", file=sys.stderr, flush=True)
-    print(file=sys.stderr)
-    by = ", ".join(f"{name} {version(name)}" for name in ("mbi", "jax"))
-    np.savez(target, income=out, chosen=np.array(chosen), by=by)
+        print(f"mbi: {job + 1} of {len(out)}", file=sys.stderr)
+    np.savez(target, income=out, by=f"mbi {version('mbi')}, jax {version('jax')}")
 
 
 if __name__ == "__main__":

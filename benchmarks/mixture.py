@@ -1,6 +1,6 @@
 """How fast the finite mixture's sampler is, beside NUTS on the same model.
 
-Records are simulated from three regressions, weights are drawn at random. Both samplers run in this
+Records are simulated from two regressions, weights are drawn at random. Both samplers run in this
 process, one after the other in every round. Their processor time is that of warm-up and kept draws
 together, for NUTS with the compilation of the model. What counts is the effective sample size per
 second of the largest weighted |log-likelihood| of a draw, which drives the local bound. Where the
@@ -11,10 +11,10 @@ Run it with ``make benchmark`` or ``python benchmarks/mixture.py [--rounds 3] [-
 
 import argparse
 import sys
-import time
 from pathlib import Path
 
 import numpy as np
+from processes import seconds
 
 import ppm
 from ppm.diagnostics import bound_diagnostics
@@ -23,57 +23,36 @@ sys.path.append(str(Path(__file__).resolve().parents[1] / "tests"))
 from plain_pymc_models import finite_mixture, fit_by_nuts  # noqa: E402
 
 
-def simulated(records, predictors, seed):
-    """Response, predictors and weights."""
-    rng = np.random.default_rng(seed)
-    X = np.column_stack([np.ones(records), rng.integers(0, 2, (records, predictors - 1))])
-    beta = rng.normal(0.0, 0.5, (3, predictors)) + np.array([[0.0], [0.3], [-0.3]])
-    label = rng.choice(3, records, p=[0.6, 0.3, 0.1])
-    sigma = np.array([0.4, 0.7, 1.5])[label]
-    y = (X * beta[label]).sum(axis=1) + sigma * rng.standard_normal(records)
-    return y, X, rng.uniform(0.2, 1.0, records)
+def gibbs(y, X, weights, draws, seed):
+    model = ppm.FiniteMixture(y, X, components=2, parallel=False, warmup=draws)
+    return model.fit(weights, draws=draws, random_seed=seed)
+
+
+def nuts(y, X, weights, draws, seed):
+    model = finite_mixture(y, X, components=2, weights=weights)
+    return fit_by_nuts(model, warmup=draws, draws=draws, random_seed=seed)
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--records", type=int, default=100)
-    parser.add_argument("--predictors", type=int, default=3)
-    parser.add_argument("--components", type=int, default=2)
     parser.add_argument("--draws", type=int, default=500, help="kept draws of each of two chains")
     asked = parser.parse_args()
-    print(
-        f"finite mixture: n = {asked.records}, R = {asked.predictors}, K = {asked.components}, "
-        f"2 chains, {asked.draws} kept draws each\n{'':22}ms a draw  ESS/s max|f|"
-        "  ESS/s log-lik.   R-hat  median max|f|"
-    )
+    print(f"{'':8}ms a draw  ESS/s max|f|   R-hat  median max|f|")
     ratios = []
     for seed in range(asked.rounds):
-        y, X, weights = simulated(asked.records, asked.predictors, seed)
-        many = {"draws": asked.draws, "random_seed": seed}
-
-        def gibbs(y=y, X=X, weights=weights, many=many):
-            model = ppm.FiniteMixture(
-                y, X, components=asked.components, parallel=False, warmup=asked.draws
-            )
-            return model.fit(weights, **many)
-
-        def nuts(y=y, X=X, weights=weights, many=many):
-            model = finite_mixture(y, X, components=asked.components, weights=weights)
-            return fit_by_nuts(model, warmup=asked.draws, **many)
-
-        rates = []
-        for name, fit_model in (("Metropolis in Gibbs", gibbs), ("NUTS", nuts)):
-            start = time.process_time()
-            fit = fit_model()
-            seconds = time.process_time() - start
+        rng = np.random.default_rng(seed)
+        X = np.column_stack([np.ones(asked.records), rng.integers(0, 2, (asked.records, 2))])
+        spread = np.where(rng.random(asked.records) < 0.7, 0.4, 1.5)
+        y = X @ [0.3, 0.5, -0.5] + spread * rng.standard_normal(asked.records)
+        weights, rates = rng.uniform(0.2, 1.0, asked.records), []
+        for way in (gibbs, nuts):
+            spent, fit = seconds(way, y, X, weights, asked.draws, seed)
             found = bound_diagnostics(fit["log_likelihood"]["response"], weights)
-            rates.append(found.effective_draws / seconds)
-            print(
-                f"  {name:20}{1e3 * seconds / (4 * asked.draws):10.2f}{rates[-1]:14.2f}"
-                f"{found.effective_draws_log_likelihood / seconds:16.2f}{found.r_hat:9.3f}"
-                f"{found.typical:14.2f}", flush=True,
-            )  # fmt: skip
+            rates.append(found.effective_draws / spent)
+            print(f"  {way.__name__:6}{1e3 * spent / (4 * asked.draws):9.2f}{rates[-1]:14.2f}"
+                  f"{found.r_hat:8.3f}{found.typical:15.2f}", flush=True)
         ratios.append(rates[0] / rates[1])
     print(f"  ratio of ESS/s of max|f| to NUTS: median {np.median(ratios):.1f}, from "
           f"{min(ratios):.1f} to {max(ratios):.1f}")

@@ -1,10 +1,18 @@
-"""A benchmark's function in a process of its own, and the most memory that a process has held."""
+"""What benchmarks share: the processor's time, and a process of its own with its peak of memory."""
 
 import os
 import resource
 import sys
+import time
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
+
+
+def seconds(function, *arguments):
+    """Seconds of this process's processor time, and what the function returns."""
+    begin = time.process_time()
+    found = function(*arguments)
+    return time.process_time() - begin, found
 
 
 def alone(function, *arguments, **environment):

@@ -11,8 +11,7 @@ with its peak of memory and its time:
 - ``once, with draws``: one reading that keeps bounds, oscillations, and the largest value and the
   total of every draw, which R-hat and a tail bound are made of: what the mechanism does with a fit.
 
-The blocks are the same in all rows. Then the arithmetic alone: the same blocks over and over from
-memory, without any reading.
+The blocks are the same in all rows; times are the processor's.
 
 ::
 
@@ -22,11 +21,10 @@ memory, without any reading.
 
 import argparse
 import tempfile
-import time
 from pathlib import Path
 
 import numpy as np
-from processes import alone, peak_megabytes
+from processes import alone, peak_megabytes, seconds
 
 # draws and records of a chunk: 4 MB
 CHUNK = (100, 10_000)
@@ -54,57 +52,36 @@ def write(folder, draws, records):
             array[block] = (values.view(np.uint32) & 0xFFFF8000).view(np.float32)
 
 
-def work(row, folder):
-    """Seconds and peak of one row, and what it found, for a process of its own."""
-    import xarray as xr
+def by_numpy(folder):
     import zarr
 
+    from ppm.lipschitz import BLOCK
+
+    array = zarr.open_array(Path(folder, "log_lik"), mode="r")
+    tall = CHUNK[0] * max(1, BLOCK // (CHUNK[0] * CHUNK[1]))
+    largest = np.full(array.shape[1], -np.inf, dtype=array.dtype)
+    for top in 2 * [*range(0, array.shape[0], tall)]:
+        for left in range(0, array.shape[1], CHUNK[1]):
+            columns = slice(left, left + CHUNK[1])
+            values = array[top : top + tall, columns].max(axis=0)
+            np.maximum(largest[columns], values, out=largest[columns])
+
+
+def work(row, folder):
+    """Seconds and peak of one row, for a process of its own."""
+    import xarray as xr
+
     import ppm
-    from ppm.lipschitz import BLOCK, read_once
+    from ppm.lipschitz import read_once
 
     log_lik = xr.open_dataset(folder, engine="zarr", consolidated=False)["log_lik"]
-    begin, found = time.perf_counter(), 0.0
-    if row == "max, twice":
-        array = zarr.open_array(Path(folder, "log_lik"), mode="r")
-        tall = CHUNK[0] * max(1, BLOCK // (CHUNK[0] * CHUNK[1]))
-        draws = [slice(top, top + tall) for top in range(0, array.shape[0], tall)]
-        columns = [slice(a, a + CHUNK[1]) for a in range(0, array.shape[1], CHUNK[1])]
-        for _ in range(2):
-            largest = np.full(array.shape[1], -np.inf, dtype=array.dtype)
-            for part in draws:
-                for some in columns:
-                    values = array[part, some].max(axis=0)
-                    np.maximum(largest[some], values, out=largest[some])
-        found = float(largest.max())
-    elif row == "bounds, weights, Δ":
+
+    def bounds():
         weights = ppm.record_weights(ppm.record_bounds(log_lik), scale=0.7)
-        found = ppm.local_bound(log_lik, weights)
-    elif row == "once, with draws":
-        found = float(read_once(log_lik, np.ones(log_lik.sizes["record"])).total.max())
-    return time.perf_counter() - begin, peak_megabytes(), found
+        ppm.local_bound(log_lik, weights)
 
-
-def arithmetic(shape=(400, 40_000), repeats=15):
-    """Seconds for the same blocks from memory: NumPy's maximum, and the library's bounds."""
-    import ppm
-
-    values = -np.random.default_rng(1).exponential(size=shape).astype(np.float32)
-    blocks = [values[top : top + CHUNK[0]] for top in range(0, shape[0], CHUNK[0])]
-    largest = np.zeros(shape[1], dtype=np.float32)
-
-    def plain():
-        for block in blocks:
-            np.maximum(largest, block.max(axis=0), out=largest)
-
-    found = []
-    for function in (plain, lambda: ppm.record_bounds(values)):
-        times = []
-        for _ in range(repeats):
-            begin = time.perf_counter()
-            function()
-            times.append(time.perf_counter() - begin)
-        found.append(min(times))
-    return found
+    ways = (lambda: None, lambda: by_numpy(folder), bounds, lambda: read_once(log_lik))
+    return seconds(ways[ROWS.index(row)])[0], peak_megabytes()
 
 
 def main():
@@ -117,14 +94,9 @@ def main():
         alone(write, folder, asked.draws, asked.records)
         # in turn, so that all see the same machine
         rounds = [[alone(work, row, folder) for row in ROWS] for _ in range(asked.repeats)]
-    print(f"{asked.draws:,} draws of {asked.records:,} records: "
-          f"{4e-9 * asked.draws * asked.records:.2f} GB in single precision")
-    best = {row: min(runs) for row, *runs in zip(ROWS, *rounds, strict=True)}
-    for row, (seconds, peak, _) in best.items():
-        print(f"{row:20} {seconds:7.2f} s {peak:6.0f} MB")
-    print(f"speed beside NumPy's maximum: {best[ROWS[1]][0] / best[ROWS[2]][0]:.2f}")
-    plain, bounds = alone(arithmetic)
-    print(f"the same without reading: {plain / bounds:.2f}")
+    print(f"{asked.draws:,} draws of {asked.records:,} records in single precision")
+    for row, *runs in zip(ROWS, *rounds, strict=True):
+        print("{:20} {:7.2f} s {:6.0f} MB".format(row, *min(runs)))
 
 
 if __name__ == "__main__":
