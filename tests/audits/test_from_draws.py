@@ -224,36 +224,3 @@ def test_chains_that_agree_give_evidence_of_as_many_draws_as_are_effectively_ind
     assert few <= 1_000 and many >= 8_000
     with pytest.raises(ValueError, match="^draws must be more than 100: of those of"):
         audited(100, repeats=20)
-
-
-def test_an_unprotected_outlier_shows_in_releases_and_one_of_weight_0_does_not():
-    def release(outlier, weight):
-        model = ppm.GammaPoisson([*OUTLIER[:-1], outlier])
-        posterior = model.posterior(np.r_[np.ones(9), weight])
-
-        def run(seed):
-            rng = np.random.default_rng(seed)
-            return rng.poisson(posterior.rvs(random_state=rng), 10)
-
-        return run
-
-    def test(*sides):
-        return ppm.audits.membership_test(*sides, np.mean, runs=300, random_seed=1)
-
-    assert test(release(40, 1.0), release(40, 0.0)).refutes(1.5)
-    # of weight 0 in both, whatever its value is
-    assert not test(release(4_000, 0.0), release(40, 0.0)).refutes(0.5)
-
-
-@pytest.mark.parametrize(
-    ("function", "arguments", "name"),
-    [
-        ("loss_lower_bound", (np.zeros(5), np.zeros(50)), "with_record"),
-        ("loss_lower_bound", (np.zeros(50), [np.nan] * 50), "without_record"),
-        *(("sampled", (MODEL, records), "records") for records in ([], [1, 1], [10])),
-        ("membership_test", (np.mean, 3, np.mean), "run_without"),
-    ],
-)
-def test_wrong_arguments_are_named(function, arguments, name):
-    with pytest.raises(ValueError, match=f"^{name} must "):
-        getattr(ppm.audits, function)(*arguments)
