@@ -13,6 +13,8 @@ DATABASES = {
     "outlier": ([4, 5, 5, 6, 300], 2.0, 0.5),
     "many": (np.random.default_rng(3).poisson(5, 50), 0.001, 0.001),
     "far apart": ([1, 1, 1, 2, 900, 950], 0.5, 0.01),
+    "two bulks": ([0] * 5 + [12] * 5, 0.5, 0.01),
+    "narrow prior": ([3], 50.0, 10.0),
 }
 GRID = np.linspace(-90.0, 14.0, 40_001)
 STEP = GRID[1] - GRID[0]
@@ -44,7 +46,7 @@ def posterior_of(database, censor, seed=9):
 @pytest.mark.parametrize(
     "limits", [(-3.0, -1.0), (-0.8, -0.3), (-9.0, -1.0), (-1.0, 1.0), (0.5, 1.0)]
 )
-@pytest.mark.parametrize("database", DATABASES)
+@pytest.mark.parametrize("database", [*DATABASES][:-1])
 def test_density_and_normaliser_are_those_of_prior_times_terms(database, limits, smooth):
     censor = ppm.Censoring(*limits, smooth)
     posterior, settings = posterior_of(database, censor)
@@ -128,17 +130,21 @@ def test_extreme_databases_priors_and_weights_do_not_break_the_quadrature(
 @pytest.mark.parametrize("smooth", [True, False])
 @pytest.mark.parametrize("database", DATABASES)
 def test_no_value_on_a_panel_is_above_the_one_that_draws_are_rejected_by(database, smooth):
-    posterior, _ = posterior_of(database, ppm.Censoring(-3.0, -1.0, smooth))
-    left, right = (end[:, None] for end in posterior.edges)
-    inner = posterior._unscaled(left + (right - left) * np.linspace(0.0, 1.0, 41))
-    assert np.all(inner <= posterior._upper[:, None] + 1e-10)
-    # the ends alone would be too low
-    assert database != "many" or np.any(inner > np.maximum(inner[:, :1], inner[:, -1:]) + 1e-6)
+    too_low = False
+    for limits in ((-3.0, -1.0), (-2.0, -1.7), (-4.0, -2.5)):
+        posterior, _ = posterior_of(database, ppm.Censoring(*limits, smooth))
+        left, right = (end[:, None] for end in posterior.edges)
+        inner = posterior._unscaled(left + (right - left) * np.linspace(0.0, 1.0, 41))
+        assert np.all(inner <= posterior._upper[:, None] + 1e-10)
+        # the ends alone would be too low
+        too_low |= np.any(inner > np.maximum(inner[:, :1], inner[:, -1:]) + 1e-6)
+    assert too_low or database != "many"
 
 
-def test_without_a_record_nothing_is_missing_where_limits_are_wide():
-    # without the 3 the mass lies where the whole database has next to none
-    counts, weights, censor = [3, 5], np.array([1.8, 0.3]), ppm.Censoring(-300.0, -1.0)
+@pytest.mark.parametrize("low", [-300.0, -3.0])
+def test_without_a_record_nothing_is_missing_however_wide_the_limits_are(low):
+    # with wide ones the mass lies without the 3 where the whole database has next to none
+    counts, weights, censor = [3, 5], np.array([1.8, 0.3]), ppm.Censoring(low, -1.0)
     posterior = ppm.GammaPoisson(counts).posterior(weights, censor=censor)
     for place, stays in ((0, [1]), (1, [0])):
         other = ppm.GammaPoisson(np.take(counts, stays)).posterior(weights[stays], censor=censor)
