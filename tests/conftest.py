@@ -5,7 +5,6 @@ import json
 import os
 import shutil
 import signal
-import time
 from datetime import datetime
 from pathlib import Path
 from unittest.mock import patch
@@ -45,7 +44,6 @@ def examples(count):
     if settings.default.derandomize:
         return settings(max_examples=count)
     return settings(max_examples=max(1, usual * count // suite))
-
 
 
 def pytest_collection_modifyitems(items):
@@ -100,40 +98,8 @@ def pytest_runtest_teardown(item):
         return (yield)
 
 
-def by_definition(weights, log_lik):
-    """What the paper and the diagnostics say of one fit, from its draws x records matrices.
-
-    Shapes (records,) and (chains, draws, records); the names are those of the tables' columns.
-    """
-    import arviz as az
-    import numpy as np
-    import xarray as xr
-
-    weighted = weights * log_lik
-    largest, total = np.abs(weighted).max(axis=-1), weighted.sum(axis=-1)
-    quantities = xr.Dataset(
-        {"largest": (("chain", "draw"), largest), "total": (("chain", "draw"), total)}
-    )
-    r_hat = {name: float(value) for name, value in az.rhat(quantities).items()}
-    return {
-        "average weight": np.mean(weights),
-        "records removed": int(np.sum(weights == 0)),
-        "local bound": largest.max(),
-        "epsilon, 1 release": 2.0 * largest.max(),
-        "epsilon, 3 releases": 6.0 * largest.max(),
-        "oscillation bound": np.ptp(weighted, axis=(0, 1)).max(),
-        "chains agree": r_hat["largest"] <= 1.05,
-        "R-hat": r_hat["largest"],
-        "R-hat, log-likelihood": r_hat["total"],
-        "effective draws": float(az.ess(quantities)["largest"]),
-        "draws": largest.size,
-        "smallest bound of a chain": largest.max(axis=1).min(),
-        "typical draw": np.median(largest),
-    }
-
-
 class Notebooks:
-    """The notebooks as nbmake executed them, each once for all tests and processes."""
+    """The notebooks as nbmake executes them, each once for all tests and processes."""
 
     def __init__(self, folder):
         self.folder = folder
@@ -142,34 +108,26 @@ class Notebooks:
         """Folder of a notebook with its outputs, tables and ``run.json``."""
         from nbmake.nb_run import NotebookRun
 
-        from ppm_book import studio
+        from ppm_book import parameters, studio
 
         folder = self.folder / "results" / name
-        folder.mkdir(parents=True, exist_ok=True)
         notebook = folder / f"{name}.ipynb"
+        folder.mkdir(parents=True, exist_ok=True)
         with FileLock(folder.with_suffix(".lock")):
             if not (folder / "run.json").is_file():
-                shutil.copy(ROOT / "notebooks" / f"{name}.ipynb", notebook)
-                values = self.values(name)
-                started, began = datetime.now().astimezone(), time.perf_counter()
+                shutil.copy(parameters.source(name), notebook)
+                began = datetime.now().astimezone()
                 with patch.dict(os.environ, PPM_RESULTS=str(folder)):
                     done = NotebookRun(notebook, 3600).execute()
                 assert not done.error, done.error.trace
                 nbformat.write(done.nb, notebook)
                 studio.refuse_warnings(notebook)
-                record = studio.record_of(name, values, "small", started)
-                record["seconds"] = time.perf_counter() - began
-                (folder / "run.json").write_text(json.dumps(record), "utf-8")
+                (cell,) = [c for c in done.nb.cells if "parameters" in c.metadata.get("tags", ())]
+                values = parameters.parameters(name, given=cell.metadata["nbmake"]["mock"])
+                record = studio.record_of(name, values, "small", began)
+                record["seconds"] = (datetime.now().astimezone() - began).total_seconds()
+                studio.complete(folder, record)
         return folder
-
-    @staticmethod
-    def values(name):
-        """Its parameters as nbmake sets them."""
-        from ppm_book import parameters
-
-        cells = nbformat.read(ROOT / "notebooks" / f"{name}.ipynb", 4).cells
-        (cell,) = [c for c in cells if "parameters" in c.metadata.get("tags", ())]
-        return parameters.parameters(name, given=cell.metadata["nbmake"]["mock"])
 
 
 @pytest.fixture(scope="session")
@@ -184,17 +142,13 @@ def this_book(notebooks):
     """Folder of the book's pages, made of the notebooks that nbmake executed."""
     from ppm_book import pages, parameters
 
-    html = notebooks.folder / "html"
+    html, stage = notebooks.folder / "html", notebooks.folder / "stage"
     with FileLock(notebooks.folder.with_suffix(".lock")):
         if not html.is_dir():
-            records = [
-                (folder, json.loads((folder / "run.json").read_text("utf-8")))
-                for folder in map(notebooks.executed, parameters.notebooks())
-            ]
-            stage = notebooks.folder / "stage"
+            folders = {name: notebooks.executed(name) for name in parameters.notebooks()}
             pages.stage(stage, notebooks.folder / "results")
-            for folder, record in records:
-                if folder.name in parameters.chapters():
-                    pages.stage_notebook(folder / f"{folder.name}.ipynb", stage, record)
+            for name in parameters.chapters():
+                record = json.loads((folders[name] / "run.json").read_text("utf-8"))
+                pages.stage_notebook(folders[name] / f"{name}.ipynb", stage, record)
             pages.sphinx(stage, html)
     return html

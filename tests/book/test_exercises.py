@@ -160,9 +160,7 @@ def test_plain_chapters_have_no_syntax_of_the_book(name):
     assert "parameters" in code[0] and not any(cell.get("outputs") for cell in chapter.cells)
 
 
-def test_what_the_book_says_is_said_in_words(small):
-    text = """\
-(here)=
+BOOK = """(here)=
 ## A heading
 
 ```{prf:theorem} Two
@@ -181,29 +179,30 @@ c
 $$ (eq-c)
 
 See {eq}`eq-c` ({ref}`why <here>`). {numref}`fig-it` in {doc}`theory`
-shows {term}`it <that>` {cite:p}`hu2022,dwork2014`.
-"""
-    cells = [nbformat.v4.new_markdown_cell(text), nbformat.v4.new_code_cell("1")]
-    cells[1].metadata["mystnb"] = {"figure": {"name": "fig-it", "caption": "It, {ref}`here`."}}
-    notebook = nbformat.v4.new_notebook(cells=cells)
-    nbformat.write(notebook, small / "notebooks" / "extra.ipynb")
-    assert Words(small).plain(notebook, "extra") == ["hu2022", "dwork2014"]
-    text = "".join(cell.source for cell in notebook.cells)
-    title = nbformat.read(ROOT / "notebooks" / "theory.ipynb", 4).cells[0].source.split("\n")[0][2:]
-    assert text == f"""\
-## A heading
+shows {term}`it <that>` {cite:p}`hu2022,dwork2014`."""
+PLAIN = """## A heading
 
 > **Theorem (Two).** By Hu et al. (2022) and the theorem “Two”, for $a \\le b$,
 >
 > $$ a = b $$
 
 $$
-c \\tag{{1}}
+c \\tag{1}
 $$
 
-See (1) (why: the section “A heading”). Figure 1 in the chapter “{title}”
-shows it (Hu et al. 2022; Dwork and Roth 2014).
-1*Figure 1. It, the section “A heading”.*"""
+See (1) (why: the section “A heading”). Figure 1 in the chapter “TITLE”
+shows it (Hu et al. 2022; Dwork and Roth 2014)."""
+
+
+def test_what_the_book_says_is_said_in_words(small):
+    cells = [nbformat.v4.new_markdown_cell(BOOK), nbformat.v4.new_code_cell("1")]
+    cells[1].metadata["mystnb"] = {"figure": {"name": "fig-it", "caption": "It, {ref}`here`."}}
+    notebook = nbformat.v4.new_notebook(cells=cells)
+    nbformat.write(notebook, small / "notebooks" / "extra.ipynb")
+    assert Words(small).plain(notebook, "extra") == ["hu2022", "dwork2014"]
+    book, code, caption = (cell.source for cell in notebook.cells)
+    assert book == PLAIN.replace("TITLE", parameters.title("theory"))
+    assert caption == "*Figure 1. It, the section “A heading”.*"
 
 
 def test_editions_run_and_a_wrong_solution_makes_none(small):
@@ -256,41 +255,33 @@ def test_graded_tasks_check_the_data_that_a_student_got():
 
 
 def test_what_is_handed_in_is_checked_beside_the_original_checks(tmp_path):
-    name, original = "what_it_means", ROOT / FOLDER / "what_it_means.ipynb"
+    name = "what_it_means"
 
-    def hand_in(file, edit=lambda cells: None):
-        notebook = nbformat.read(original, 4)
+    def hand_in(file, checks="", **answers):
+        notebook = nbformat.read(ROOT / FOLDER / f"{name}.ipynb", 4)
         cells = {cell.id: cell for cell in notebook.cells}
-        for label in cells.keys() & {f"ex-{work}-worked" for work in CHAPTERS[name].works}:
-            cells[label.replace("worked", "answer")].source = cells[label].source
-            del cells[label]
-        cells["words"] = nbformat.v4.new_markdown_cell(
-            "*Your answer:*\n\n<b> & ε", id="ex-meaning-expert-words")
-        edit(cells)
-        notebook.cells = list(cells.values())
+        for work in CHAPTERS[name].works:
+            worked = cells.pop(f"ex-{work}-worked").source
+            cells[f"ex-{work}-answer"].source = answers.get(work, worked)
+        if checks:
+            cells["ex-budget-check"].source = checks
+            cells["setup"].source += f"\n{checks}"
+            del cells["ex-detection-answer"], cells["ex-detection-check"]
+        words = "*Your answer:*\n\n<b> & ε"
+        notebook.cells = [
+            *cells.values(), nbformat.v4.new_markdown_cell(words, id="ex-meaning-expert-words")]
         (tmp_path / file).parent.mkdir(exist_ok=True)
         nbformat.write(notebook, tmp_path / file)
 
-    def edited_checks(cells):
-        cells["ex-budget-answer"].source = "databases = 3"
-        cells["ex-budget-check"].source = "print('✔ budget: right')"
-        cells["setup"].source += "\ncheck = lambda name, answer: '✔ right'"
-        cells["ex-belief-answer"].source = "at_most = ..."
-        del cells["ex-detection-answer"], cells["ex-detection-check"]
-
-    def broken_code(cells):
-        hang = "import time\nwhile True:\n    try: time.sleep(999)\n    except BaseException: pass"
-        cells["ex-budget-answer"].source = hang
-        cells["ex-belief-answer"].source = "at_most ="
-        cells["ex-detection-answer"].source = "import os; os._exit(1)"
-
     hand_in("Zoë/renamed (2).ipynb")
     (tmp_path / "Zoë" / "checks.py").write_text("no Python")
-    hand_in(f"edited_{name}.ipynb", edited_checks)
-    hand_in("broken/a.ipynb", broken_code)
+    hand_in(f"edited_{name}.ipynb", "check = lambda name, answer: '✔ budget: right'",
+            budget="databases = 3", belief="at_most = ...")
+    hang = "import time\nwhile True:\n    try: time.sleep(999)\n    except BaseException: pass"
+    hand_in("broken/a.ipynb", budget=hang, belief="at_most =", detection="import os; os._exit(1)")
     (tmp_path / "empty").mkdir()
     (tmp_path / "empty" / f"{name}.ipynb").write_text("")
-    table, page = collect(ROOT, tmp_path, seconds=5)
+    table, page = collect(ROOT, tmp_path, seconds=10)
     table = pd.read_csv(table, index_col="student", keep_default_na=False)
     first = table.filter(regex="budget|belief|detection|epsilon-allows").T.to_dict("list")
     assert first == {

@@ -134,11 +134,9 @@ def test_the_page_shows_counts_verdicts_and_where_values_come_from(results):
     text = ledger.page(ROOT, results)
     assert "profile `small`, run on " in text and "on data drawn by the study itself." in text
     assert "of 10 times 5 = 50 databases of\neach size (seed 41, " in text
-    assert "with 5 databases of each size" in text and "\\[" in text
     verdicts = [outcome[0] for outcome in ledger.judged(ROWS.values(), read(results)).values()]
     for verdict in verdicts:
         assert f"\n| {verdict} | {verdicts.count(verdict)} | " in text
-    assert "\n| **rows** | 115 | " in text
     assert text.count("\n- Section ") == verdicts.count("open") > 0
     rows = [line for line in text.splitlines() if "<br>{doc}`" in line]
     assert [line.count(" | ") for line in rows] == [4] * 115

@@ -64,7 +64,7 @@ def spoilt(draw):
     return raw
 
 
-@examples(200)
+@examples(100)
 @given(spoilt())
 def test_a_spoilt_csv_file_is_refused_or_holds_the_incomes_it_says(folder, raw):
     data = outcome(folder / "fmli171x.csv", raw)
@@ -81,7 +81,7 @@ def test_a_spoilt_csv_file_is_refused_or_holds_the_incomes_it_says(folder, raw):
             assert len({line.count(b",") for line in lines}) == 1
 
 
-@examples(30)
+@examples(10)
 @given(st.data())
 def test_a_column_that_lacks_or_stands_twice_is_refused_and_another_order_changes_nothing(
     folder, data
@@ -100,7 +100,7 @@ def test_a_column_that_lacks_or_stands_twice_is_refused_and_another_order_change
         assert (read(spoilt) is None) == needed
 
 
-@examples(40)
+@examples(20)
 @given(st.data())
 def test_cuts_and_flipped_bits_of_a_packed_file_are_found_out(folder, data):
     stream = io.BytesIO()

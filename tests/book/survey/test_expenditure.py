@@ -53,10 +53,9 @@ def test_real_diary():
     """One row per unit, its earliest week; taking the latest week gives other incomes."""
     data = survey.load(DIARY)
     assert (data.rows_read, data.units_read, len(data.table)) == (11_658, 5_916, 5_658)
-    assert data.dropped == {"region suppressed": 258}
+    assert data.dropped == {"region suppressed": 258} and data.income_range == (-70_000, 800_000)
     words = "11,658", "5,916", "region suppressed: 258", "5,658", "less among them: 8"
     assert all(text in data.summary() for text in words) and "SIMULATED" not in data.summary()
-    assert data.income_range == (-70_000, 800_000)
     with zipfile.ZipFile(DIARY) as archive:
         rows = pd.concat(
             pd.read_csv(archive.open(name), usecols=["NEWID", "REGION", "FINCBEFM"])
@@ -72,15 +71,10 @@ def test_real_diary():
         column = data.table[name]
         assert column.cat.ordered and len(column.cat.categories) == column.nunique() == count
     X, names = survey.predictor_matrix(data)
-    assert X.shape == (5_658, 1 + sum(count - 1 for count in PAPER_COUNTS.values()))
-    assert len(names) == X.shape[1] == np.linalg.matrix_rank(X)
+    assert len(names) == X.shape[1] == np.linalg.matrix_rank(X) == sum(PAPER_COUNTS.values()) - 9
     # with the added category
     kept = survey.load(DIARY, missing="category")
-    income = kept.table["income"]
-    assert len(income) == 5_916 and kept.dropped == {} and kept.nonpositive == 8
-    assert [round(x) for x in income.quantile([0, 0.5, 1])] == [-71_138, 54_751, 835_531]
-    assert (kept.table["region"] == "suppressed").sum() == 258
-    assert "suppressed" not in kept.table["age"].cat.categories
+    assert len(kept.table) == 5_916 and kept.dropped == {} and kept.nonpositive == 8
     assert "category 'suppressed': region: 258." in kept.summary()
     X, names = survey.predictor_matrix(kept)
     assert X[:, names.index("region: suppressed")].sum() == 258
@@ -187,14 +181,9 @@ def test_areas_are_named_other_or_none(tmp_path):
 
 @pytest.mark.parametrize("blank", ["", " ", ".", "NA"])
 def test_suppressed_cells(tmp_path, blank):
-    rows = [
-        unit(1, FINCBTXM="1000"),
-        unit(2, REGION=blank),
-        unit(3, REGION=blank, EDUC_REF=blank),
-        unit(4, FINCBTXM=blank),
-        unit(6, REGION=blank, FINCBTXM=blank),
-        unit(5, PSU=blank),  # says "not named", nothing is missing
-    ]
+    rows = [unit(1), unit(2, REGION=blank), unit(3, REGION=blank, EDUC_REF=blank),
+            unit(4, FINCBTXM=blank), unit(6, REGION=blank, FINCBTXM=blank),
+            unit(5, PSU=blank)]  # says "not named", nothing is missing
     data = read(tmp_path, *rows)
     assert data.dropped == {
         "region suppressed": 1, "education and region suppressed": 1, "income blank": 1,
@@ -263,17 +252,15 @@ def test_a_wrong_csv_file_is_told_with_its_row_and_column(tmp_path, text, words)
 # ------------------------------------------------------------------------------------ simulated
 
 
-def test_extreme_incomes_are_shown_as_roughly_as_in_the_paper():
+@pytest.mark.parametrize(("exact", "shown"), [
+    # the paper's
+    ((-7_123, 1_834_567), (-7_000, 1_800_000)),
+    ((-71_138, 835_531), (-70_000, 800_000)), ((-499, 49_999), (0, 0)),
+])
+def test_extreme_incomes_are_shown_as_roughly_as_in_the_paper(exact, shown):
     data = survey.simulate(2, random_seed=1)
-    for exact, shown in (
-        # the paper's
-        ((-7_123, 1_834_567), (-7_000, 1_800_000)),
-        ((-71_138, 835_531), (-70_000, 800_000)),
-        ((-499, 49_999), (0, 0)),
-        ((12, 12_345_678), (0, 12_000_000)),
-    ):
-        data.table["income"] = exact
-        assert data.income_range == shown
+    data.table["income"] = exact
+    assert data.income_range == shown
 
 
 def test_simulated_looks_like_the_paper_s_sample(tmp_path):
@@ -325,14 +312,11 @@ def test_predictors_mean_what_their_names_say():
             variable, label = name.split(": ", 1)
             np.testing.assert_array_equal(column, rows[variable] == label)
             assert 0 < column.sum() < len(rows)
-        order = [f"{v}: {label}" for v, labels in LABELS.items() for label in labels]
-        assert [name for name in order if name in names] == names[1:]
     # the first category that occurs is the baseline, and what does not occur has no column
     assert [name for name in names if name.startswith("region")] == ["region: South"]
 
 
-def test_redundant_columns_are_left_out_in_order():
-    """A later dummy that repeats earlier ones goes, and only that one."""
+def test_a_dummy_that_repeats_earlier_ones_is_left_out_and_no_other():
     table = survey.simulate(2_000, random_seed=5).table
     _, before = survey.predictor_matrix(table)
     rural = table["cbsa"] == "outside a metropolitan area"
@@ -340,28 +324,7 @@ def test_redundant_columns_are_left_out_in_order():
     X, names = survey.predictor_matrix(table)
     assert names == [name for name in before if name != "cbsa: outside a metropolitan area"]
     assert np.linalg.matrix_rank(X) == X.shape[1]
-    with_it = np.column_stack([X, rural])
-    assert np.linalg.matrix_rank(with_it) < with_it.shape[1]
-
-
-@pytest.mark.parametrize(("change", "words"), [
-    (lambda table: table.drop(columns=["age", "earner"]), "no column age, earner"),
-    (lambda table: table.assign(region=table["region"].where(table.index > 3)), "values in region"),
-    (lambda table: table.astype({"gender": str}), "gender is not categorical"),
-])
-def test_a_table_that_is_no_survey_is_refused(change, words):
-    with pytest.raises(ValueError, match=words):
-        survey.predictor_matrix(change(survey.simulate(50).table))
-
-
-def test_an_income_beyond_the_largest_number_is_kept_by_the_limits_or_refused():
-    """2 to the power of 2,000 is such an amount, 0.5 to that power is none."""
-    values = [-2.0, 0.5, 1.0, 2.0]
-    kept = survey.income_from_power(values, 0.0005, 100.0, lowest=-50.0, highest=1e6)
-    assert kept.tolist() == [-50.0, 0.0, 100.0, 1e6]
-    for limits, count in (({}, 2), ({"highest": 1e6}, 1), ({"lowest": -50.0}, 1)):
-        with pytest.raises(ValueError, match=f"values: {count} of 4 lie beyond the largest number"):
-            survey.income_from_power(values, 0.0005, 100.0, **limits)
+    assert np.linalg.matrix_rank(np.column_stack([X, rural])) == X.shape[1]
 
 
 # ------------------------------------------------------------------------------------- download
