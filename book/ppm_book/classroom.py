@@ -7,7 +7,8 @@ from pathlib import Path
 import nbformat
 from nbconvert.preprocessors import ExecutePreprocessor
 
-from ppm_book.exercises import FOLDER, chapters, notebooks, numbers
+from ppm_book import parameters
+from ppm_book.exercises import FOLDER, chapters, numbers
 from ppm_book.plain import Words
 
 ASSESSMENT = "assessment"
@@ -44,7 +45,7 @@ def make_editions(root, out=None, editions=tuple(WITHOUT)):
             nbformat.write(sheet, place / f"{name}.ipynb")
         if edition == "student":
             (out / edition / "chapters").mkdir()
-            for name in notebooks(root):
+            for name in parameters.chapters(root):
                 chapter = words.chapter(name)
                 nbformat.write(chapter, out / edition / "chapters" / f"{name}.ipynb")
     return [Path(shutil.make_archive(out / each, "zip", out, each)) for each in editions]

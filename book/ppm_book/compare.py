@@ -70,17 +70,9 @@ def beside_the_book(root, folder, record):
         ]
         heads = ("row", "column", "your run", "the book", "change")
         parts += [told, *([_markdown(heads, rows)] if rows else [])]
-    turned = ledger.changed(root, name, folder, built)
-    judged = [row for row in turned if row[1] not in ledger.UNJUDGED]
-    if len(judged) < len(turned):
-        parts.append(
-            f"**Findings**: of {len(turned) - len(judged)} rows of the {{doc}}`../book/ledger` the "
-            "book has a verdict and your run has none: its settings or data are not those that the "
-            "comparison needs."
-        )
-    if judged:
+    if turned := ledger.changed(root, name, folder, built):
         parts += ["**Findings** of the {doc}`../book/ledger` whose verdict is another one:",
-                  _markdown(("row of the ledger", "your run", "the book"), judged)]
+                  _markdown(("row of the ledger", "your run", "the book"), turned)]
     return "\n\n".join(parts)
 
 

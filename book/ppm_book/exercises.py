@@ -12,18 +12,16 @@ from urllib.parse import quote
 import nbformat
 import yaml
 
+from ppm_book import parameters
+
 FOLDER = "notebooks/exercises"
 
 
-def notebooks(root):
-    """The chapters, in the order of the table of contents."""
-    toc = Path(root, "_toc.yml").read_text("utf-8")
-    return re.findall(r"^[ -]*file: notebooks/([\w-]+)\s*$", toc, re.M)
-
-
 def chapters(root):
-    """The chapters that have exercises, in the same order."""
-    return [name for name in notebooks(root) if Path(root, FOLDER, f"{name}.ipynb").is_file()]
+    """The chapters that have exercises, in the order of the table of contents."""
+    return [
+        name for name in parameters.chapters(root) if Path(root, FOLDER, f"{name}.ipynb").is_file()
+    ]
 
 
 def numbers(root):

@@ -7,7 +7,6 @@ import inspect
 import itertools
 import json
 import os
-import re
 from pathlib import Path
 
 import joblib
@@ -22,10 +21,6 @@ _PLACES = (Path(__file__).resolve().parents[2], Path.cwd(), *Path.cwd().parents)
 ROOT = next((place for place in _PLACES if (place / "_toc.yml").is_file()), _PLACES[0])
 # this package, with what its chapters read
 HERE = Path(__file__).parent
-# the folder a run collects its tables in, set by ``ppm run`` and by the book's builder
-RESULTS_VARIABLE = "PPM_RESULTS"
-# the folder it keeps its fits in
-FITS_VARIABLE = "PPM_FITS"
 VALUES_FILE = "values.json"
 # kind of data -> the words of the ledger and the introduction
 DATA_KINDS = {
@@ -65,23 +60,14 @@ def save(table, name):
     table : pandas.DataFrame
         The table, index included in the file.
     name : str
-        File name without its ending: lower-case letters, digits and underscores.
-
-    Raises
-    ------
-    ValueError
-        If ``name`` holds other characters.
+        File name without its ending.
 
     Examples
     --------
-    Outside a run nothing is written.
-
     >>> import pandas as pd
     >>> from ppm_book import page
     >>> page.save(pd.DataFrame({"Δ": [1.2345]}), "bounds")
     """
-    if not re.fullmatch(r"[a-z0-9_]+", name):
-        raise ValueError(f"name must be lower-case letters, digits and underscores; got {name!r}")
     _save(f"{name}.csv", table.to_csv())
 
 
@@ -99,23 +85,11 @@ def save_values(values, *, data):
     data : ConsumerExpenditure or None
         The table that the values come from; None if the study draws its data itself.
 
-    Raises
-    ------
-    ValueError
-        If an entry is no such value.
-
     Examples
     --------
-    Outside a run nothing is written.
-
     >>> from ppm_book import page
     >>> page.save_values({"local bound": {"value": 3.4, "error": 0.1}}, data=None)
     """
-    for name, entry in values.items():
-        if not (isinstance(entry, dict) and {"value", "error"} <= entry.keys()):
-            raise ValueError(
-                f"values: {name!r} must have a value and an error; got {type(entry).__name__}"
-            )
     kind = "drawn" if data is None else data_kind(data)
     source = "drawn by the study" if data is None else data.source
     part = data is not None and data.part
@@ -146,28 +120,6 @@ def save_text(name, markdown):
         The text.
     """
     _save(f"{name}.md", markdown)
-
-
-def fits_folder():
-    """Folder in which a run of the notebooks keeps its fits, or None if there is none.
-
-    ``ppm run`` and the book's builder name it in the environment variable ``PPM_FITS``. Somebody
-    who reads along in a notebook has none, and keeps nothing.
-
-    Returns
-    -------
-    str or None
-        The folder.
-
-    Examples
-    --------
-    Outside a run there is none.
-
-    >>> from ppm_book import page
-    >>> page.fits_folder() is None
-    True
-    """
-    return os.environ.get(FITS_VARIABLE) or None
 
 
 def own_folder(path):
@@ -224,7 +176,7 @@ def kept(*given):
 
         @functools.wraps(function)
         def call(*arguments):
-            folder = fits_folder()
+            folder = os.environ.get("PPM_FITS")
             if folder:
                 key = joblib.hash((origin, arguments))
                 file = Path(folder, f"{function.__name__}-{key}.npz")
@@ -359,14 +311,9 @@ def data_kind(data):
     return "interview" if whole else "other"
 
 
-def _holds_sentences(cells):
-    return any(isinstance(cell, str) and len(cell) > _LONG for cell in cells)
-
-
 def _save(name, text):
     """Write a file into the folder of the run, if there is one."""
-    folder = os.environ.get(RESULTS_VARIABLE)
-    if folder:
+    if folder := os.environ.get("PPM_RESULTS"):
         Path(folder, name).write_text(text, "utf-8")
 
 
@@ -411,9 +358,9 @@ def table(table, caption, *, digits=2, simulated=False):
     wide = [{"selector": "", "props": "min-width: 11rem"}]
     styles = {column: right for column in table.select_dtypes("number")}
     # a word a line is no way to read a sentence
-    styles |= {column: wide for column, cells in table.items() if _holds_sentences(cells)}
-    if styles:
-        styler = styler.set_table_styles(styles)
+    styles |= {column: wide for column, cells in table.items()
+               if any(isinstance(cell, str) and len(cell) > _LONG for cell in cells)}
+    styler = styler.set_table_styles(styles)
     # the book's theme knows how to lay out tables of this class
     styler = styler.set_table_attributes('class="dataframe"')
     mark = SIMULATED if simulated is True else simulated or ""

@@ -1,5 +1,6 @@
 """Exercises: answers and hints, the pages that show them, and the editions for a class."""
 
+import functools
 import re
 import shutil
 import zipfile
@@ -26,6 +27,17 @@ from ppm_book.plain import Words
 CHAPTER = "poisson_contraction"
 CHAPTERS = {name: checks.Chapter(name) for name in chapters(ROOT)}
 WORKS = [(name, work) for name, check in CHAPTERS.items() for work in check.works]
+
+
+@functools.cache
+def words():
+    return Words(ROOT)
+
+
+@functools.cache
+def plain(name):
+    """A chapter in its plain edition."""
+    return words().chapter(name)
 
 
 def told(cells):
@@ -135,10 +147,9 @@ def solved(name):
 @pytest.mark.parametrize("with_solutions", [False, True])
 def test_a_book_for_a_class_has_no_solution_anywhere(tmp_path, with_solutions):
     stage(tmp_path, solutions=with_solutions)
-    words = Words(ROOT)
     texts = [file.read_text("utf-8") for file in tmp_path.rglob("*.[my][dm]*")]
     for name in CHAPTERS:
-        texts += [section(ROOT, name, with_solutions), nbformat.writes(words.chapter(name))]
+        texts += [section(ROOT, name, with_solutions), nbformat.writes(plain(name))]
     shown, lines = "\n".join(texts), {line for name in CHAPTERS for line in solved(name)}
     assert len(lines) > 100 and with_solutions == any(line in shown for line in lines)
     assert with_solutions == ("exercises/solutions" in shown) == ("<sol-" in shown)
@@ -146,7 +157,7 @@ def test_a_book_for_a_class_has_no_solution_anywhere(tmp_path, with_solutions):
 
 @pytest.mark.parametrize("name", parameters.chapters())
 def test_plain_chapters_have_no_syntax_of_the_book(name):
-    chapter = Words(ROOT).chapter(name)
+    chapter = plain(name)
     nbformat.validate(chapter)
     text = "\n".join(cell.source for cell in chapter.cells if cell.cell_type == "markdown")
     assert not re.search(r"\{[\w:-]+\}`|^ *[`:]{3,}\{|^\(\S+\)=$", text, re.M)

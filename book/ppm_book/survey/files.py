@@ -101,7 +101,7 @@ def read_columns(raw, name, always, incomes, optional=()):
     incomes : sequence of str
         Columns of income, of which one must be there.
     optional : sequence of str
-        Columns that are read if they are there.
+        Columns read if they are there.
     """
     reader = csv.reader(StringIO(raw.decode("utf-8-sig", "replace"), newline=""), strict=True)
     rows = []
