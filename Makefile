@@ -50,7 +50,7 @@ test: env ## run all tests, the notebooks and a build of the book among them: AR
 	@OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 "$(RUN)" -m pytest \
 	    --numprocesses=logical --maxprocesses=4 --dist=worksteal $(ARGS)
 
-# what `make test` does with a small book, on the one that was built, and with every rule everywhere
+# what `make test` does with a small book, on the one that was built
 browser: env ## look at every page of the built book in a headless Chromium: SHOTS=folder
 	@PPM_BOOK=_build/html PPM_SHOTS="$(SHOTS)" "$(RUN)" -m pytest \
 		tests/browser $(ARGS)

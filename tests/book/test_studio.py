@@ -6,7 +6,6 @@ import os
 import re
 import shutil
 import signal
-import stat
 import subprocess
 import sys
 import time
@@ -79,7 +78,7 @@ def root(tmp_path, monkeypatch):
     monkeypatch.setattr(pages.ledger, "page", lambda root, results: "# Ledger\n")
     monkeypatch.setattr(compare.ledger, "changed", lambda *arguments: [])
     notebook(root, "counts", TABLE, FIGURE, replicates=400, seed=1)
-    notebook(root, "prose", DATA, ce_data="", seed=2)
+    notebook(root, "prose", DATA, TABLE, ce_data="", replicates=400, seed=2)
     (root / "notebooks" / "profiles" / "paper.yml").write_text("counts: {}\n")
     (root / "notebooks" / "profiles" / "quick.yml").write_text("counts: {replicates: 2}\n")
     monkeypatch.chdir(tmp_path)
@@ -138,29 +137,6 @@ def test_a_parameters_cell_says_what_the_vocabulary_says(name):
 
 
 # ---- a run ------------------------------------------------------------------------------------
-
-
-def test_a_run_leaves_a_page_that_stands_alone_and_only_its_owner_reads(root, capsys):
-    private = root.parent / "private"
-    private.mkdir()
-    (private / "survey.csv").write_text("income\n123456\n")
-    given = f"ce_data={private}/survey.csv"
-    assert studio.main(["run", "prose", "-p", given, "--output", "r"]) == 0
-    assert "Done. Open r/prose.html" in capsys.readouterr().out
-    html = Path("r/prose.html").read_text("utf-8")
-    assert "123456" in html and "Data: the file <code" in html and "has not been built here" in html
-    fetched = re.findall(r'<(?:script|link|img)\b[^>]*(?:src|href)="([^"]+)"', html)
-    assert fetched and not [link for link in fetched if link.startswith(("http", "//", "../"))]
-    own = [re.sub("[?#].*", "", link) for link in fetched]
-    assert [link for link in own if link and not Path("r", link).is_file()] == []
-    record = json.loads(Path("r/run.json").read_text("utf-8"))
-    assert record["parameters"] == {"ce_data": "survey.csv", "seed": 2}
-    assert (Path("r") / "CONFIDENTIAL.txt").is_file()
-    for file in [Path("r"), *Path("r").rglob("*")]:
-        assert not file.stat().st_mode & (stat.S_IRWXG | stat.S_IRWXO)
-        if file.is_file() and not re.search("_static|_images", str(file)):
-            content = file.read_bytes()
-            assert str(private).encode() not in content and str(root).encode() not in content
 
 
 @pytest.mark.parametrize(("cell", "told"), [
@@ -291,8 +267,12 @@ def test_two_builds_at_once_are_refused(root, executed, capsys):
     assert studio.main(["book"]) == 0
 
 
-def test_a_book_is_built_stays_when_the_next_fails_and_stands_beside_a_run(root, capsys):
-    data, html = root.parent / "survey.csv", root / "_build" / "html"
+def test_a_book_is_built_and_stays_when_the_next_fails_and_a_run_beside_it_is_private(
+    root, capsys
+):
+    private, html, run = root.parent / "private", root / "_build" / "html", Path("r")
+    private.mkdir()
+    data = private / "survey.csv"
     data.write_text("income 98765")
     assert studio.main(["book", "--ce-data", str(data)]) == 0
     shown = (html / "notebooks" / "counts.html").read_text("utf-8")
@@ -309,11 +289,25 @@ def test_a_book_is_built_stays_when_the_next_fails_and_stands_beside_a_run(root,
     assert "98765" in (html / "notebooks" / "prose.html").read_text("utf-8")
 
     (root / "book" / "intro.md").write_text("# Introduction\n")
-    assert studio.main("run counts -p replicates=50 --output runs/a".split()) == 0
-    run = Path("runs/a/counts.html").read_text("utf-8")
-    beside = run[run.rindex('id="your-run-beside-the-book-s"'):]
+    given = "run prose -p replicates=50 --output r -p".split()
+    assert studio.main([*given, f"ce_data={data}"]) == 0
+    assert "Done. Open r/prose.html" in capsys.readouterr().out
+    page = (run / "prose.html").read_text("utf-8")
+    assert "98765" in page and "Data: the file <code" in page
+    beside = page[page.rindex('id="your-run-beside-the-book-s"'):]
     assert "<code" in beside and "400" in beside and "Run this again with" in beside
     assert "<strong>drawn</strong>: 2 of the 2 numbers in both tables differ" in beside
+    # it can be read without a network, by its owner alone, and says nowhere where it was made
+    fetched = re.findall(r'<(?:script|link|img)\b[^>]*(?:src|href)="([^"]+)"', page)
+    assert fetched and not [link for link in fetched if link.startswith(("http", "//", "../"))]
+    assert all((run / re.sub("[?#].*", "", link)).exists() for link in fetched)
+    record = json.loads((run / "run.json").read_text("utf-8"))
+    assert record["parameters"] == {"ce_data": "survey.csv", "replicates": 50, "seed": 2}
+    assert (run / "CONFIDENTIAL.txt").is_file()
+    for file in [run, *run.rglob("*")]:
+        assert not file.stat().st_mode & 0o077
+        if file.is_file() and not re.search("_static|_images", str(file)):
+            assert not any(str(path).encode() in file.read_bytes() for path in (private, root))
 
 
 @pytest.mark.parametrize(("words", "text", "told"), [
@@ -362,6 +356,7 @@ def test_chance_is_told_of_runs_that_differ_in_nothing_but_the_seed(tmp_path):
     made("of other code", 150.0, code="b")
     made("without tables", 150.0)
     (tmp_path / "without tables" / "t.csv").unlink()
+    assert "has not been built here" in compare.beside_the_book(tmp_path, tmp_path / "ours", ours)
     assert "not known here" in compare._chance(tmp_path / "ours", ours, [])
     made("third", 80.0)
     told = "less than 20 %, and nine of ten by less than 20 %"
