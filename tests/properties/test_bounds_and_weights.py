@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import xarray as xr
 from hypothesis import example, given
 from hypothesis import strategies as st
 from layouts import ANY_SIZE, HUGE, TINY, matrices, reciprocal, threshold, unit_interval, vectors
@@ -41,6 +42,8 @@ def test_bounds_and_oscillations_are_those_of_the_definition(log_lik, data):
     assert np.array_equal(ppm.record_oscillations(log_lik, weights), spread)
     assert ppm.local_bound(log_lik, weights) == largest.max()
     assert ppm.oscillation_bound(log_lik, weights) == spread.max()
+    turned = xr.DataArray(log_lik.T, dims=("household", "sample"))
+    assert np.array_equal(ppm.record_bounds(turned, weights), largest)
     maxima = [by_hand(draw[None], weights)[0].max() for draw in log_lik]
     assert np.array_equal(draw_maxima(log_lik, weights), maxima)
     assert np.array_equal(ppm.record_bounds(log_lik), by_hand(log_lik, np.ones(records))[0])
