@@ -54,7 +54,7 @@ def test_resampled_statistics_are_averages_of_quantiles_and_move_with_the_values
     apart = np.array([resample(one, rng) for one in values])
     # of several releases the average of quantiles, which is not that of pairs of values
     found = resample(values)
-    assert np.array_equal(found, np.sort(apart, axis=1).mean(axis=0))
+    assert np.array_equal(found, np.sort(apart, axis=1).mean(axis=0)) and found.shape == (70,)
     moved = scale * found + (statistic is not np.ptp)
     assert resample(scale * values + 1.0) == pytest.approx(moved, rel=1e-9, abs=1e-6)
 
