@@ -1,5 +1,6 @@
-"""Every model with every kind of weights: nothing that the caller gave is dropped on the way."""
+"""Every model with every kind of weights, and every way to hold its log-likelihood."""
 
+import copy
 from functools import cache
 
 import numpy as np
@@ -8,7 +9,9 @@ import pytensor
 import pytest
 
 import ppm
+from ppm import lipschitz
 from ppm._random import streams
+from ppm.synthesizers import base
 
 # a few draws: what the chains say of each other is for other tests
 pytestmark = pytest.mark.filterwarnings("ignore:released although chains disagree")
@@ -89,6 +92,34 @@ def test_every_model_takes_every_kind_of_weights(kind, weights):
     )
     assert np.array_equal(same.record_bounds, result.record_bounds)
     assert same.epsilon(3) == result.epsilon(3) == 6.0 * result.record_bounds.max()
+
+
+@pytest.mark.parametrize("kind", ["PyMCSynthesizer", "GammaPoisson", "FiniteMixture"])
+def test_what_is_not_held_gives_the_same_result_and_is_computed_in_blocks(kind, monkeypatch):
+    model, sizes = model_of(kind), []
+
+    def run():
+        mechanism = ppm.PseudoPosteriorMechanism(model)
+        return mechanism.run(draws=DRAWS, random_seed=2, allow_disagreement=True)
+
+    def noting(evaluate, posterior, records):
+        def noted(some):
+            sizes.append(some.sizes["chain"] * some.sizes["draw"] * records)
+            return evaluate(some)
+
+        return base.log_likelihood_from(noted, posterior, records)
+
+    held = run()
+    for module, name, size in (base, "HELD", 0), (base, "_BLOCK", 200), (lipschitz, "BLOCK", 200):
+        monkeypatch.setattr(module, name, size)
+    monkeypatch.setitem(type(model).log_likelihood_at.__globals__, "log_likelihood_from", noting)
+    result = run()
+    assert max(sizes) <= 200 and sum(sizes) >= 2 * RECORDS * result.draws_used
+    assert result.record_bounds == pytest.approx(held.record_bounds, rel=1e-10)
+    assert result.summary().tolist() == pytest.approx(held.summary().tolist(), nan_ok=True)
+    kept, log_lik = map(model.log_likelihood, (held.draws, copy.deepcopy(result.draws)))
+    assert log_lik.chunks and not kept.chunks
+    assert np.allclose(log_lik, kept, rtol=1e-10, atol=1e-10)
 
 
 def test_a_pymc_model_takes_every_kind_of_seed():
