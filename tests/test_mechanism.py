@@ -74,6 +74,21 @@ def test_a_record_of_weight_0_cannot_be_seen_in_the_release():
     assert not np.array_equal(*releases(0.01))
 
 
+@pytest.mark.parametrize("counts", [COUNTS + 1, COUNTS[::-1], COUNTS[:-1]])
+def test_a_fit_of_other_records_is_refused(result, counts):
+    other, ones = ppm.GammaPoisson(counts), np.ones(counts.size)
+    own, bound_fit = other.fit(draws=9, random_seed=1), ppm.mechanism.bound_fit
+    for use in (
+        lambda fit: ppm.PseudoPosteriorMechanism(other).run(unweighted=fit),
+        lambda fit: bound_fit(other, fit, ones),
+        lambda fit: bound_fit(other, own, ones, unweighted=fit),
+    ):
+        assert use(own).epsilon() > 0
+        for wrong in result.unweighted, xr.DataTree():
+            with pytest.raises(ValueError, match="^(fit|unweighted) is no fit of this synth"):
+                use(wrong)
+
+
 # ---- the gate --------------------------------------------------------------------------------
 
 
