@@ -28,7 +28,6 @@ def fit_in_an_empty_home(folder, remedy, names):
         "NUMBA_CACHE_DIR": str(places["numba"]),
         "PYTHONPATH": f"{SCRIPT.parents[1]}:{SCRIPT.parent}/synthesizers",
         "PYTHONDONTWRITEBYTECODE": "1",
-        "NUMBA_OPT": "0",  # compiles sooner, and writes the same files
     }
     finished = subprocess.run(
         [sys.executable, str(SCRIPT), str(folder), remedy, *names],
