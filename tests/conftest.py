@@ -1,6 +1,5 @@
 """What tests share: the executed notebooks and the book made of them, a limit on their time."""
 
-import contextlib
 import json
 import os
 import shutil
@@ -15,8 +14,6 @@ from filelock import FileLock
 from hypothesis import HealthCheck, settings
 
 ROOT = Path(__file__).resolve().parents[1]
-
-
 # ends what hangs, and nothing that is slow on a busy machine; nbmake has its own for each cell
 SECONDS_FOR_A_TEST = float(os.environ.get("PPM_SECONDS_FOR_A_TEST", 3600))
 
@@ -57,12 +54,9 @@ def pytest_configure(config):
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
-@contextlib.contextmanager
-def limited():
-    """Fail what takes too long, wherever it hangs: a lock, another process, a loop."""
-    if not hasattr(signal, "SIGALRM"):
-        yield
-        return
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item):
+    """Fail what takes too long, wherever it hangs: a fixture, a lock, another process, a loop."""
 
     def fail(number, frame):
         pytest.fail(f"not done after {SECONDS_FOR_A_TEST:g} seconds")
@@ -71,31 +65,10 @@ def limited():
     # again every second: an event loop may have taken the first one for a callback's own
     signal.setitimer(signal.ITIMER_REAL, SECONDS_FOR_A_TEST, 1)
     try:
-        yield
+        return (yield)
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
-
-
-@pytest.hookimpl(wrapper=True)
-def pytest_runtest_setup(item):
-    """Fixtures have the same limit as tests."""
-    with limited():
-        return (yield)
-
-
-@pytest.hookimpl(wrapper=True)
-def pytest_runtest_call(item):
-    """A test that hangs fails."""
-    with limited():
-        return (yield)
-
-
-@pytest.hookimpl(wrapper=True)
-def pytest_runtest_teardown(item):
-    """So does one that cannot be ended."""
-    with limited():
-        return (yield)
 
 
 class Notebooks:
