@@ -25,10 +25,12 @@ ON_A_PHONE = ["scrollable-region-focusable"]
 AXE = """async ([only, seen]) => {
   const looks = {'color-contrast': '[data-look]', 'link-in-text-block': 'a[href][data-look]'};
   const serious = ({impact}) => /serious|critical/.test(impact);
+  // numbers of rows and columns change no look
+  const name = e => e?.getAttribute('class')?.replace(/\\d+/g, '');
   const texts = new Map([...document.querySelectorAll('body *:not(mjx-container *)')]
     .filter(e => !only && e.checkVisibility({visibilityProperty: true})).map(e => [[
-      e.tagName, e.className, e.parentElement.className, getComputedStyle(e).color,
-      e.closest('.admonition, nav, table, pre')?.className,
+      e.tagName, name(e), name(e.parentElement), getComputedStyle(e).color,
+      name(e.closest('.admonition, nav, table, pre')),
     ].join(), e]));
   seen.forEach(look => texts.delete(look));
   texts.forEach(e => e.dataset.look = '');
