@@ -176,9 +176,8 @@ def _reached(outputs, sources):
         met, kind = found.intersection(node.inputs), type(node.op).__name__
         if met and not (met <= fixed and kind in ("Shape", "Shape_i")):
             found.update(node.outputs)
-            # in all other operations the values may decide the shape
-            by_values = kind == "Subtensor" and met.intersection(node.inputs[1:])
-            if met <= fixed and kind in ("Elemwise", "DimShuffle", "Subtensor") and not by_values:
+            # in all other operations, and where an index is computed, values may decide the shape
+            if met <= fixed and kind in ("Elemwise", "DimShuffle", "Subtensor"):
                 fixed.update(node.outputs)
     return found
 

@@ -2,7 +2,6 @@
 
 import arviz as az
 import numpy as np
-import pymc as pm
 import pytest
 import xarray as xr
 from plain_pymc_models import finite_mixture, fit_by_nuts
@@ -10,8 +9,6 @@ from scipy import stats
 
 import ppm
 from ppm.synthesizers.mixture import model as mixture_model
-
-# ---- finite mixture: two routes to one pseudo posterior ----------------------------------------
 
 RECORDS = 60
 PRIOR = {"concentration_prior": (2.0, 1.0), "coefficient_scale": (1.0, 0.7), "residual_scale": 0.8}
@@ -30,7 +27,7 @@ def two_lines():
 WEIGHTS = np.random.default_rng(8).uniform(0.0, 0.8, RECORDS) ** 1.5
 
 
-def summaries(fit, weights):
+def summaries(fit):
     """Quantities that do not depend on how components are numbered, each (chain, draw)."""
     y, X = two_lines()
     posterior = fit["posterior"].to_dataset()
@@ -38,7 +35,7 @@ def summaries(fit, weights):
     density = stats.norm.pdf(y[:, None], np.einsum("cdkr,nr->cdnk", beta, X), sigma[:, :, None])
     log_f = np.log(np.einsum("cdnk,cdk->cdn", density, pi))
     quantities = {
-        "weighted": log_f @ weights,
+        "weighted": log_f @ WEIGHTS,
         "unweighted": log_f.sum(axis=-1),
         "lowest": log_f.min(axis=-1),
         "sigma_small": np.log(sigma.min(axis=-1)),
@@ -46,52 +43,38 @@ def summaries(fit, weights):
         "pi_large": pi.max(axis=-1),
         "concentration": np.log(posterior["concentration"].values),
     }
-    quantities |= {f"record_{i}": log_f[..., i] for i in range(0, RECORDS, 10)}
-    for point in (-1.5, 0.0, 1.5, 3.0):
-        # predictive density at an average predictor
-        density = stats.norm.pdf(point, beta[..., 0], sigma)
-        quantities[f"predictive_{point}"] = (density * pi).sum(axis=-1)
-    for r in range(2):
-        scale = posterior["coefficient_scale"].values[..., r]
-        quantities[f"coefficient_scale_{r}"] = np.log(scale)
+    quantities |= {f"record_{i}": log_f[..., i] for i in range(0, RECORDS, 20)}
+    # predictive density at an average predictor
+    density = stats.norm.pdf(0.0, beta[..., 0], sigma)
+    quantities["predictive"] = (density * pi).sum(axis=-1)
+    scale = posterior["coefficient_scale"].values
+    quantities |= {f"coefficient_scale_{r}": np.log(scale[..., r]) for r in range(2)}
     return xr.Dataset({name: (("chain", "draw"), v) for name, v in quantities.items()})
 
 
 def disagreement(first, second):
-    """Difference of the means of every quantity in Monte Carlo errors, from ArviZ's ESS."""
-    first_error, second_error = az.mcse(first), az.mcse(second)
-    return {
-        name: float(
-            (first[name].mean() - second[name].mean())
-            / np.hypot(first_error[name], second_error[name])
-        )
-        for name in first
-    }
+    """Largest difference of two means in Monte Carlo errors, from ArviZ's ESS."""
+    errors = az.mcse(first) ** 2 + az.mcse(second) ** 2
+    scores = (first.mean(["chain", "draw"]) - second.mean(["chain", "draw"])) / errors**0.5
+    return float(np.abs(scores.to_array()).max())
 
 
-def largest(scores):
-    return max(abs(score) for score in scores.values())
-
-
-def gibbs(weights):
+def gibbs():
     y, X = two_lines()
-    model = ppm.FiniteMixture(y, X, components=2, warmup=500, parallel=False, **PRIOR)
-    return summaries(model.fit(weights, draws=4000, random_seed=5), weights)
+    model = ppm.FiniteMixture(y, X, components=2, warmup=300, parallel=False, **PRIOR)
+    return summaries(model.fit(WEIGHTS, draws=2500, random_seed=5))
 
 
 @pytest.fixture(scope="module")
 def nuts():
-    """The NUTS fit."""
     y, X = two_lines()
     model = finite_mixture(y, X, components=2, weights=WEIGHTS, **PRIOR)
-    return fit_by_nuts(model, draws=2000, warmup=1000, random_seed=3)
+    return summaries(fit_by_nuts(model, draws=1200, warmup=600, random_seed=3))
 
 
 def test_both_routes_agree(nuts):
-    reference = summaries(nuts, WEIGHTS)
-    assert float(az.rhat(reference).to_array().max()) < 1.05
-    scores = disagreement(gibbs(WEIGHTS), reference)
-    assert largest(scores) < 4.5, scores
+    assert float(az.rhat(nuts).to_array().max()) < 1.05
+    assert disagreement(gibbs(), nuts) < 4.0
 
 
 class WeightInsideTheSum(mixture_model.Sampler):
@@ -119,40 +102,4 @@ class NoCorrection(mixture_model.Sampler):
 @pytest.mark.parametrize("broken", [WeightInsideTheSum, NoCorrection])
 def test_broken_samplers_disagree(monkeypatch, nuts, broken):
     monkeypatch.setattr(mixture_model, "Sampler", broken)
-    scores = disagreement(gibbs(WEIGHTS), summaries(nuts, WEIGHTS))
-    assert largest(scores) > 5.0, scores
-
-
-def test_weights_matter_to_the_comparison(nuts):
-    other = gibbs(np.ones(RECORDS))
-    assert largest(disagreement(other, summaries(nuts, np.ones(RECORDS)))) > 10.0
-
-
-def test_both_routes_have_one_likelihood(nuts):
-    y, X = two_lines()
-    posterior = nuts["posterior"].to_dataset()
-    expected = ppm.FiniteMixture(y, X, components=2).log_likelihood_at(posterior)
-    np.testing.assert_allclose(nuts["log_likelihood"]["response"], expected, rtol=1e-9)
-
-
-# ---- the prior of both routes ----------------------------------------------------------------
-
-
-def test_prior_of_the_coefficients():
-    """Prior draws: half-t scales, and correlations ρ with a density like (1 - ρ²)^(1/2)."""
-    y, X = two_lines()
-    model = finite_mixture(y, X, components=2)
-    scale, beta = pm.draw(
-        [model["coefficient_scale"], model["beta"]], draws=6_000, random_seed=2
-    )
-    standard = beta / scale[:, None]
-    for r in range(2):
-        uniform = 2.0 * stats.t(3).cdf(scale[:, r]) - 1.0
-        assert stats.kstest(uniform, "uniform").pvalue > 1e-3
-        assert stats.kstest(standard[:, 0, r], "norm").pvalue > 1e-3
-    # given ρ, the product of both coefficients has mean ρ in either component
-    products = standard.prod(axis=(1, 2))
-    error = products.std() / np.sqrt(products.size)
-    assert abs(products.mean() - 1 / 4) < 3.5 * error
-    # E ρ² of a uniform correlation, the paper's
-    assert abs(products.mean() - 1 / 3) > 3.5 * error
+    assert disagreement(gibbs(), nuts) > 4.5
