@@ -4,6 +4,7 @@ import numpy as np
 import pymc as pm
 import pytensor.tensor as pt
 import pytest
+from pymc.logprob.utils import CheckParameterValue
 from scipy.integrate import trapezoid
 from test_pymc_any_model import CENSORS, drawn, model_of, quick, with_gradient  # noqa: F401
 
@@ -100,12 +101,11 @@ def prior_of(mean):
     return lambda: y_of(lambda d: pm.Normal("mu", mean(d), 0.01))
 
 
-def next_to(mean, spread=lambda y: 1.0, x=X):
-    """A second response whose mean and spread the functions write from the first one."""
+def next_to(mean, x=X):
+    """A second response whose mean the function writes from the first one."""
 
     def write():
-        y = pm.Normal("y", pm.Normal("mu"), observed=X)
-        pm.Normal("y2", mean(y), spread(y), observed=x)
+        pm.Normal("y2", mean(pm.Normal("y", pm.Normal("mu"), observed=X)), observed=x)
 
     return write
 
@@ -118,12 +118,20 @@ def all_values(value, mean):
     return -((value - value.mean() - mean) ** 2)
 
 
+def checked(value, top):
+    return CheckParameterValue("top < 9")(-(value**2), pt.all(top < 9.0))
+
+
+def group():
+    return pm.Bernoulli("group", 0.5, observed=np.arange(7) % 2)
+
+
 def one_of(first, size):
     return pt.switch(first, pm.Normal.dist(size=size), pm.Flat.dist(size=size))
 
 
 PRIOR, TERM, FLAT = "^the prior of .* depends on observed", "^a record's term of", "is improper"
-DRAWN, OTHER = "is drawn with observed values, which a release would", np.arange(7)[::-1]
+DRAWN = "is drawn with observed values, which a release would"
 REFUSED = {
     "response in a prior": (next_to(lambda y: pm.Normal("u", y.mean(), 0.01)), PRIOR),
     "mean": (prior_of(lambda d: d.mean()), PRIOR),
@@ -138,8 +146,11 @@ REFUSED = {
         "mu"), observed=X[:6].reshape(3, 2)).T.reshape((3, 2)), observed=np.ones((3, 2))), TERM),
     "other mean": (next_to(lambda y: pm.Normal("u") + y.mean()), TERM),
     "record before": (next_to(lambda y: pt.concatenate([y[:1], y[:-1]])), TERM),
-    "other order": (next_to(lambda y: y[OTHER]), TERM),
-    "common check": (next_to(lambda y: 0.0, lambda y: y.max() * pm.HalfNormal("s")), TERM),
+    "other order": (next_to(lambda y: y[group()]), TERM),
+    "common column": (next_to(lambda y: pm.Normal("m", shape=(7, 2))[:, (y.max() > 1).astype(
+        "int64")]), TERM),
+    "common check": (lambda: pm.CustomDist("y2", pm.Normal("y", pm.Normal(
+        "mu"), observed=X).max(), logp=checked, random=drawn, observed=X), TERM),
     "own density": (lambda: pm.CustomDist(
         "y", pm.Normal("mu"), logp=all_values, random=drawn, observed=X), TERM),
     "selected": (lambda: y_of(lambda d: pm.Normal("mu") * d[d > 1.0].shape[0]), f"^y {DRAWN}"),
@@ -164,8 +175,7 @@ def test_a_model_in_which_a_record_does_more_than_its_term_is_refused(name):
 
 
 def by_group():
-    group = pm.Bernoulli("group", 0.5, observed=np.arange(7) % 2)
-    pm.Normal("y", pm.Normal("mu", shape=2)[group], observed=X)
+    pm.Normal("y", pm.Normal("mu", shape=2)[group()], observed=X)
 
 
 @pytest.mark.parametrize("write", [by_group, seen_as(lambda d: d[:, 0], X[:, None])])
