@@ -207,11 +207,14 @@ def test_memory_is_set_by_the_block_and_not_by_the_number_of_values(
         assert peak(log_lik) > 15e6
 
 
-def test_terms_within_limits_are_read_in_double_precision():
+def test_terms_within_limits_are_read_in_double_precision_and_weight_0_has_none():
     log_lik = np.random.default_rng(8).normal(-2, 3, size=(40, 6)).astype(np.float32)
+    weights = np.array([0.0, 0.5, 1.0, 1.0, 2.0, 3.0])
     # no float of 32 bits
     censor = ppm.Censoring(-3.1, -1.3)
-    found = ppm.lipschitz.read_once(log_lik, censor=censor)
-    terms = censor.terms(log_lik.astype(np.float64))
+    found = ppm.lipschitz.read_once(log_lik, weights, censor=censor)
+    terms = censor.terms(log_lik.astype(np.float64), weights)
     assert np.array_equal([found.lowest, found.highest], [terms.min(axis=0), terms.max(axis=0)])
+    assert np.array_equal(found.bounds, np.abs(terms).max(axis=0) * (weights > 0))
+    assert np.allclose(found.total, terms[:, 1:].sum(axis=1))
     assert found.oscillations.max() <= censor.width
