@@ -177,11 +177,10 @@ def violin(axes, place, sample, name, *, side="both"):
     [['', 'Data', 0.0, 2.0, 1.0, 9.0]]
     """
     low, median, high = np.quantile(sample, [0, 0.5, 1])
-    if high > low:
-        parts = axes.violinplot(
-            [sample], [place], widths=0.8, showextrema=False, points=200, side=side
-        )
-        parts["bodies"][0].set(facecolor=COLOURS[name], edgecolor=COLOURS[name], alpha=0.55)
+    parts = axes.violinplot(
+        [sample], [place], widths=0.8, showextrema=False, points=200, side=side
+    )
+    parts["bodies"][0].set(facecolor=COLOURS[name], edgecolor=COLOURS[name], alpha=0.55)
     interval(axes, [place], low, median, high, name, fmt="_", markeredgecolor="black",
              markersize=12, markeredgewidth=1.5, elinewidth=1)
 

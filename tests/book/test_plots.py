@@ -1,12 +1,10 @@
 """What the figures' helpers draw, and what a figure brings to its page."""
 
-import base64
-import io
+from base64 import b64decode
 
 import numpy as np
 import pandas as pd
 import pytest
-from matplotlib.image import imread
 
 from ppm_book import plots
 from ppm_book.survey.expenditure import SIMULATED
@@ -91,8 +89,15 @@ def test_intervals_stand_over_their_size_in_their_panel():
 
 @pytest.mark.parametrize(("given", "told"), [(False, ""), (True, SIMULATED), ("Made.", "Made.")])
 def test_a_figure_of_simulated_data_says_so(given, told):
-    figure = plots.record_bound_violins({"Unweighted": SAMPLE}, simulated=given)
+    figure, _ = plots.panels(size=(3, 3), simulated=given)
     assert figure.get_supxlabel() == told
+
+
+def test_the_largest_bound_is_written_above_its_violin():
+    figure = plots.record_bound_violins({"Unweighted": SAMPLE, "DPweighted": SAMPLE / 2})
+    notes = [(note.get_text(), *note.xy) for note in figure.axes[0].texts]
+    largest = ENDS[2]
+    assert notes == [(f"Δ = {largest:.2f}", 0, largest), (f"Δ = {largest / 2:.2f}", 1, largest / 2)]
 
 
 def test_numbers_are_told_as_intervals_tops_of_densities_or_ranges(drawn):
@@ -112,16 +117,20 @@ def test_numbers_are_told_as_intervals_tops_of_densities_or_ranges(drawn):
     )
 
 
-def test_a_figure_brings_its_data_and_a_narrow_picture_and_stays_as_it_is(drawn):
-    shown, again = drawn._repr_mimebundle_(), drawn._repr_mimebundle_()
-    assert shown == again
+def test_a_figure_brings_its_data_and_a_narrow_picture_and_stays_as_it_is(drawn, monkeypatch):
+    shown = drawn._repr_mimebundle_()
+    assert shown == drawn._repr_mimebundle_()
+    assert b64decode(shown["image/png"]).startswith(b"\x89PNG")
+
+    def places(figure, dpi=None):
+        return [axes.get_subplotspec().get_geometry() for axes in figure.axes]
+
+    monkeypatch.setattr(plots, "_png", places)
+    shown = drawn._repr_mimebundle_()
     brought = shown["application/vnd.ppm.figure+json"]
-    wide, narrow = (
-        imread(io.BytesIO(base64.b64decode(picture)))
-        for picture in (shown["image/png"], brought["narrow"])
-    )
     # two panels side by side become two one below the other
-    assert wide.shape[1] > wide.shape[0] and narrow.shape[0] > narrow.shape[1]
+    assert shown["image/png"] == places(drawn) == [(1, 2, 0, 0), (1, 2, 1, 1)]
+    assert brought["narrow"] == [(2, 1, 0, 0), (2, 1, 1, 1)]
     assert brought["data"] == plots.drawn_data(drawn).to_csv(index=False)
 
 
