@@ -9,9 +9,11 @@ import arviz as az
 import numpy as np
 from scipy import special, stats
 
+import ppm
 from ppm._validation import one_thread
 from ppm.synthesizers.mixture import numerics
 from ppm.synthesizers.mixture import sampler as mixture_sampler
+from ppm.synthesizers.mixture.censored import CensoredSampler
 from ppm.synthesizers.mixture.model import FiniteMixture
 
 SAMPLER = mixture_sampler.Sampler
@@ -167,3 +169,29 @@ def mixture_weight_score(sampler):
 def test_mixture_weights_and_concentration_have_their_conditional():
     assert mixture_weight_score(SAMPLER) < 4.0
     assert mixture_weight_score(CorrectionSquared) > 6.0
+
+
+# ---- the auxiliary scale of the coefficients, with their variance integrated out ----------------
+
+
+def test_the_auxiliary_scale_under_limits_has_its_conditional():
+    beta, ones = np.array([[0.5], [1.5], [-2.0]]), np.ones((1, 1))
+    state = CensoredSampler(
+        ones[:0, 0], ones[:0], ones[:0, 0], 3, FiniteMixture([0.0], ones).prior, None,
+        np.random.default_rng(6), censor=ppm.Censoring(-1.0, 0.0),
+    )
+    state.start(None)
+    state.beta = beta
+    draws = moved(
+        state, CensoredSampler.draw_coefficient_aux, lambda s: np.log(s.coefficient_aux)
+    )
+    x = np.linspace(-8.0, 14.0, 4001)
+    scaled = np.exp(0.5 * x)[:, None] / np.sqrt(2.0) * beta.T
+
+    def score(df):
+        student = stats.multivariate_t(np.zeros(3), np.eye(3), df).logpdf(scaled)
+        # the prior is inverse Gamma(1/2, 1)
+        return largest_score(draws, [x], np.exp(student + 1.5 * x - 0.5 * x - np.exp(-x)))
+
+    assert score(3.0) < 4.0
+    assert score(4.0) > 5.0
