@@ -113,10 +113,24 @@ def test_intervals_cover_as_often_as_theory_says(rules):
             # half of the variance of y is the predictor's, which is not drawn anew
             expected = 2 * stats.norm.cdf(1.96 / math.sqrt(of)) - 1
             assert as_real[mechanism][place] == pytest.approx(expected, abs=0.06)
+    assert as_real["EMweighted"][2] < as_real["Unweighted"][2] - 0.05
     for mechanism in ("Plug-in", "Unweighted", "EMweighted", "Constant"):
         assert np.abs(partially[mechanism][[0, 2]] - 0.95).max() < 0.03
     # the paper's weights move the percentile, and no rule knows
     assert partially["DPweighted"][1] < partially["EMweighted"][1] - 0.02
+
+
+def test_the_last_mechanism_alone_has_limits():
+    seen = []
+
+    class Watched(coverage.Counts):
+        def draw(self, *given, censor=None):
+            seen.append(censor is not None)
+            return super().draw(*given, censor=censor)
+
+    tasks, _ = coverage.tasks(Watched(), 50, **SETTINGS, random_seed=1)
+    coverage.one_database(tasks[0])
+    assert seen[-1] and not any(seen[:-1])
 
 
 @pytest.mark.parametrize(("name", "given"), [("sizes", {"n": 10}), ("releases", {"releases": 1})])
@@ -127,8 +141,9 @@ def test_settings_out_of_range_are_refused_by_name(name, given):
 
 def test_the_regression_draws_from_prior_times_weighted_likelihood():
     model, rng = coverage.Regression(), np.random.default_rng(2)
-    example = *model.simulate(60, rng), rng.uniform(0.1, 1, 60)
-    values, predictor, weights = example
+    values, predictor = model.simulate(60, rng)
+    # away from 0, so that intercept and slope are correlated
+    example = values, predictor, weights = values, predictor + 1, rng.uniform(0.1, 1, 60)
     found = model.posterior(*example)
     coefficients = found[0] + np.array([[0.0, 0.0], [0.3, -0.2], [-0.1, 0.5]])
     variance = np.array([0.7, 1.0, 1.6])
