@@ -19,7 +19,7 @@ from public_names import book_names, public_names
 from survey_files import UNIT, csv_text, unit
 
 import ppm
-from ppm_book import page, survey
+from ppm_book import survey
 
 N = 6
 COUNTS, VALUES = np.array([3, 5, 4, 6, 2, 20]), np.array([1.5, 2.5, 0.5, 3.5, 2.0, 4.0])
@@ -305,7 +305,6 @@ def test_it_is_said_what_is_no_number_and_where(values, told_of):
 # ---- figures, tables and files -------------------------------------------------------------------
 
 SHOWING = {
-    "save_values": lambda v: page.save_values({"a": v}, data=None),
     "log_income": lambda v: survey.log_income(pd.DataFrame({"income": v})),
     "predictor_matrix": lambda v: survey.predictor_matrix(HOUSEHOLDS.table.assign(region=v)),
 }

@@ -211,7 +211,7 @@ def test_columns_of_very_different_size_are_not_called_a_collapse():
 
 
 @pytest.mark.parametrize(("change", "message"), [
-    ({"weights": np.full(60, 1.5)}, r"^weights must lie in \[0, 1\], because outside limits"),
+    ({"weights": np.full(60, 1.5)}, r"^weights must be between 0 and 1, because outside limits"),
     ({"initial": "last"}, "^initial must be what an earlier call of fit returned"),
     ({"censor": (-1, 1)}, r"^censor must be a ppm\.Censoring; got tuple"),
 ])
