@@ -4,6 +4,7 @@ import re
 import shutil
 import subprocess
 import tomllib
+from itertools import chain
 
 import pytest
 import yaml
@@ -14,7 +15,6 @@ from packaging.utils import canonicalize_name
 
 import ppm
 
-PYTHONS = ("3.12", "3.13", "3.14")
 FILES = ("requirements.lock", "pyproject.toml", "environment.yml")
 
 
@@ -23,35 +23,32 @@ def disagreements(lock, project, conda):
     host = r"https?://|--(extra-)?index-url|--find-links"
     told = ["a file names a host" for text in (lock, project, conda) if re.search(host, text)]
     pinned = re.findall(r"^([\w.-]+)(?:\[[^]]*\])?==([\w.!+-]+)[^\n]*((?:\n .*)*)", lock, re.M)
-    versions = {canonicalize_name(name): version for name, version, _ in pinned}
+    versions = {"ppm": ppm.__version__}
+    versions |= {canonicalize_name(name): version for name, version, _ in pinned}
     told += [f"no hash of {name}" for name, _, hashes in pinned if "--hash=sha256:" not in hashes]
     project = tomllib.loads(project)["project"]
     groups = [project["dependencies"], *project["optional-dependencies"].values()]
-    for wanted in (Requirement(text) for group in groups for text in group):
-        if wanted.name == project["name"]:
-            continue
+    for wanted in map(Requirement, chain(*groups)):
         version = versions.get(canonicalize_name(wanted.name))
         if version is None or version not in wanted.specifier:
             told.append(f"{wanted} is locked as {version}")
     accepted = SpecifierSet(project["requires-python"])
-    told += [f"Python {python} is not {accepted}" for python in PYTHONS if python not in accepted]
+    pythons = "3.12", "3.13", "3.14"
+    told += [f"Python {python} is not {accepted}" for python in pythons if python not in accepted]
     if yaml.safe_load(conda)["dependencies"][1:] != ["pip", {"pip": ["-r requirements.lock"]}]:
         told.append("environment.yml installs something else than the lock")
     return told
 
 
-@pytest.mark.parametrize(
-    ("file", "old", "new", "told"),
-    [
-        (0, "", "", ""),
-        (0, "\nnumpy==2", "\nnumpy==1", "numpy>=2 is locked as 1"),
-        (0, "\npymc==6", "\npymc>=6", "pymc<7,>=6.4 is locked as None"),
-        (0, "# ", "--index-url https://packages.example\n# ", "names a host"),
-        (0, "--hash=sha256:", "--hash=md5:", "no hash of"),
-        (1, ">=3.12", ">=3.13", "Python 3.12 is not"),
-        (2, "requirements.lock", "other.txt", "environment.yml installs something else"),
-    ],
-)
+@pytest.mark.parametrize(("file", "old", "new", "told"), [
+    (0, "", "", ""),
+    (0, "\nnumpy==2", "\nnumpy==1", "numpy>=2 is locked as 1"),
+    (0, "\npymc==6", "\npymc>=6", "pymc<7,>=6.4 is locked as None"),
+    (0, "# ", "--index-url https://packages.example\n# ", "names a host"),
+    (0, "--hash=sha256:", "--hash=md5:", "no hash of"),
+    (1, ">=3.12", ">=3.13", "Python 3.12 is not"),
+    (2, "requirements.lock", "other.txt", "environment.yml installs something else"),
+])
 def test_the_files_agree_and_a_disagreement_is_found(file, old, new, told):
     texts = [(ROOT / name).read_text("utf-8") for name in FILES]
     assert old in texts[file]
@@ -60,24 +57,20 @@ def test_the_files_agree_and_a_disagreement_is_found(file, old, new, told):
     assert told in found and bool(told) == bool(found)
 
 
-@pytest.mark.parametrize(
-    ("python", "told"),
-    [
-        ("", "No Python 3.12, 3.13 or 3.14 found on PATH or in pyenv. Install one"),
-        ("#!/bin/sh\necho 3.9", "is Python 3.9; this book needs 3.12, 3.13 or 3.14."),
-        ("#!/bin/sh\nexit 1", "does not run; give the path of a Python 3.12, 3.13 or 3.14."),
-    ],
-)
+@pytest.mark.parametrize(("python", "told"), [
+    ("", "No Python 3.12, 3.13 or 3.14 found on PATH or in pyenv. Install one"),
+    ("#!/bin/sh\necho 3.9", "is Python 3.9; this book needs 3.12, 3.13 or 3.14."),
+    ("#!/bin/sh\nexit 1", "does not run; give the path of a Python 3.12, 3.13 or 3.14."),
+])
 def test_without_a_python_that_fits_setting_up_says_what_to_do(tmp_path, python, told):
     for name in ("dirname", "cat", "cksum"):
         (tmp_path / name).symlink_to(shutil.which(name))
     (tmp_path / "old").write_text(python)
     (tmp_path / "old").chmod(0o755)
     command = ["/bin/sh", ROOT / "scripts" / "environment.sh", tmp_path / "environment"]
-    done = subprocess.run(
-        [*command, tmp_path / "old"] if python else command,
-        env={"PATH": str(tmp_path), "HOME": str(tmp_path)}, capture_output=True, text=True,
-    )  # fmt: skip
+    command += [tmp_path / "old"] if python else []
+    alone = {"PATH": str(tmp_path), "HOME": str(tmp_path)}
+    done = subprocess.run(command, env=alone, capture_output=True, text=True)
     assert done.returncode == 1 and told in done.stderr
     assert not (tmp_path / "environment").exists()
 
