@@ -1,5 +1,7 @@
 """What the chapters on incomes share: fits, the equal bound, and who was closer."""
 
+from operator import attrgetter
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -11,25 +13,21 @@ from ppm_book.application import FITS, TOLERANCE, TRIALS, chains, closer, fit, s
 
 COUNTS = np.random.default_rng(5).poisson(20.0, 40)
 MODEL = ppm.GammaPoisson(COUNTS)
-
-
-def fitted(weights):
-    return fit(MODEL, np.broadcast_to(weights, COUNTS.shape), 300, 4, (1, 2))
+NAMES = "DPweighted", "EMweighted"
 
 
 def test_what_is_kept_of_a_fit_is_what_the_library_says_of_it():
     weights = np.linspace(0.2, 1.0, COUNTS.size)
-    found, of_fit = fitted(weights), np.random.SeedSequence((1, 2)).spawn(2)[0]
+    found = fit(MODEL, weights, 300, 4, (1, 2))
+    of_fit = np.random.SeedSequence((1, 2)).spawn(2)[0]
     log_lik = MODEL.log_likelihood(MODEL.fit(weights, draws=300, random_seed=of_fit))
     assert found["bounds"] == pytest.approx(ppm.record_bounds(log_lik, weights))
     assert found["oscillations"] == pytest.approx(ppm.record_oscillations(log_lik, weights))
     assert found["bounds"] != pytest.approx(ppm.record_bounds(log_lik))
     assert found["synthetic"].shape == (4, COUNTS.size)
     told, same = chains(found), ppm.diagnostics.bound_diagnostics(log_lik, weights)
-    names = "r_hat", "typical", "error"
-    assert [getattr(told, name) for name in names] == pytest.approx(
-        [getattr(same, name) for name in names])
-    assert told.agree
+    kept = attrgetter("r_hat", "typical", "error")
+    assert kept(told) == pytest.approx(kept(same)) and told.agree
     found |= {name: np.repeat(found[name][:, :1], 300, axis=1) for name in ("largest", "total")}
     assert not chains(found).agree
 
@@ -46,9 +44,8 @@ def test_tasks_of_a_chapter_go_to_workers_beside_the_chains_of_a_fit(monkeypatch
     with page.executor() as pool:
         page.executor.cache_clear()
         assert list(pool.map(task, [0.5])) == [{"bound": 0.5}]
-        model = ppm.FiniteMixture(
-            np.arange(6.0), np.ones((6, 1)), components=1, warmup=1, parallel=True
-        )
+        short = {"components": 1, "warmup": 1, "parallel": True}
+        model = ppm.FiniteMixture(np.arange(6.0), np.ones((6, 1)), **short)
         assert model.fit(draws=2, random_seed=1)["posterior"].sizes["chain"] == 2
 
 
@@ -79,17 +76,17 @@ def searched(response, target=5.0):
 
 def test_the_equal_bound_is_met_within_the_tolerance():
     # short fits reach less, as DPweighted does over as many draws
-    model, weight, best, tried = searched(
-        lambda weight, number: (20 if number > TRIALS else 16.8) * weight**0.8
-    )
+    def response(weight, number):
+        return (20 if number > TRIALS else 16.8) * weight**0.8
+
+    model, weight, best, tried = searched(response)
     assert 20 * weight**0.8 == pytest.approx(5.0, rel=TOLERANCE)
     # the paper's formula comes first, and misses; one full fit is enough
     assert tried[0] == (0.25, pytest.approx(16.8 * 0.25**0.8), pytest.approx(4.2))
     assert tried[0][1] > 1.2 * tried[0][2] and best == len(tried) == TRIALS + 1
     # each fit starts where the last one ended, after a short warm-up
-    assert [fit[1:] for fit in model.made] == [
-        (10, 20, None), (10, 20, 1), (10, 20, 2), (50, 20, 3)
-    ]
+    made = [(10, 20, None), (10, 20, 1), (10, 20, 2), (50, 20, 3)]
+    assert [fit[1:] for fit in model.made] == made
 
 
 def test_a_bound_that_is_not_met_is_the_closest_of_all_full_fits():
@@ -100,29 +97,28 @@ def test_a_bound_that_is_not_met_is_the_closest_of_all_full_fits():
 
 
 def test_no_weight_is_above_1_and_a_target_of_0_takes_one_fit():
-    model, *_ = searched(lambda weight, _: weight)
-    assert max(fit[0] for fit in model.made) == 1.0
-    model, weight, *_ = searched(lambda weight, _: weight, 0.0)
-    assert weight == 0.0 and len(model.made) == 1
+    for target, largest in ((5.0, 1.0), (0.0, 0.0)):
+        model, *_ = searched(lambda weight, _: weight, target)
+        assert max(fit[0] for fit in model.made) == largest
+    assert len(model.made) == 1
 
 
-def off(first, second):
-    return pd.DataFrame({"DPweighted": first, "EMweighted": second})
+BY = "was closer at 2 of 2 settings, by 5.0 to 5.2 percentage points."
+EACH = "was closer at 1 of 3 settings, by 8.0 percentage points"
 
 
-def test_a_true_difference_is_told_and_one_within_its_errors_is_not():
-    first, second = [7.0, 6.0], [2.0, 0.8]
-    told = closer("Mean", off(first, second), off([0.4] * 2, [0.3] * 2))
-    by = "was closer at 2 of 2 settings, by 5.0 to 5.2 percentage points."
-    assert told == f"Mean: EMweighted {by}"
-    # nothing but the sign changes, and then nothing but the errors
-    assert closer("Mean", off(second, first), off([0.4] * 2, [0.3] * 2)) == f"Mean: DPweighted {by}"
-    told = closer("Mean", off(first, second), off([4.0] * 2, [3.0] * 2))
-    assert told == "Mean: undecided whether DPweighted or EMweighted was closer at 2 of 2."
+@pytest.mark.parametrize(("off", "errors", "told"), [
+    (([7, 6], [2, 0.8]), ([0.4] * 2, [0.3] * 2), f"EMweighted {BY}"),
+    (([2, 0.8], [7, 6]), ([0.4] * 2, [0.3] * 2), f"DPweighted {BY}"),
+    (([7, 6], [2, 0.8]), ([4] * 2, [3] * 2),
+     "undecided whether DPweighted or EMweighted was closer at 2 of 2."),
     # settings that differ are counted, and an unknown error decides nothing
-    told = closer("Gini", off([1.0, 9.0, 1.0], [9.0, 1.0, 9.0]), off([0.1] * 3, [0.1, 0.1, np.nan]))
-    each = "was closer at 1 of 3 settings, by 8.0 percentage points"
-    assert told == f"Gini: DPweighted {each}; EMweighted {each}; undecided at 1 of 3."
+    (([1, 9, 1], [9, 1, 9]), ([0.1] * 3, [0.1, 0.1, np.nan]),
+     f"DPweighted {EACH}; EMweighted {EACH}; undecided at 1 of 3."),
+])
+def test_a_true_difference_is_told_and_one_within_its_errors_is_not(off, errors, told):
+    tables = (pd.DataFrame(dict(zip(NAMES, two, strict=True))) for two in (off, errors))
+    assert closer("Mean", *tables) == f"Mean: {told}"
 
 
 def test_one_wild_release_moves_neither_the_typical_error_nor_its_standard_error():
