@@ -27,21 +27,20 @@ def use(name, family):
 
     if name == "own sampling":
         # by nutpie, as PyMC chooses where it is installed, and by its own sampler
+        quiet = {"progressbar": False, "quiet": True, "compute_convergence_checks": False}
+        model = family.model_of(family.hierarchical)
         for settings in ({}, {"nuts_sampler": "pymc"}):
-            quiet = {"progressbar": False, "quiet": True, "compute_convergence_checks": False}
-            pm.sample(2, tune=2, chains=1, model=family.model_of(family.normal), **quiet | settings)
+            pm.sample(2, tune=2, chains=1, model=model, **quiet | settings)
         return
     if name == "GammaPoisson":
         model = ppm.GammaPoisson(family.IDS)
     elif name == "FiniteMixture":
         predictors = np.column_stack([np.ones(family.RECORDS), family.X])
         model = ppm.FiniteMixture(family.Y, predictors, components=2, chains=2, warmup=2)
-    elif name == "nutpie":
-        settings = {"chains": 2, "warmup": 2, "nuts_sampler": "nutpie"}
-        model = family.of_family(family.model_of(family.hierarchical), **settings)
     else:
-        settings = {"chains": 1, "warmup": 2}
-        model = family.of_family(family.model_of(getattr(family, name)), **settings)
+        sampler, write = ("nutpie", "hierarchical") if name == "nutpie" else ("pymc", name)
+        model = family.model_of(getattr(family, write))
+        model = family.of_family(model, chains=2, warmup=2, nuts_sampler=sampler)
     model.fit(draws=2, random_seed=1)
     fit = model.fit(WEIGHTS, draws=2, random_seed=2)
     model.log_likelihood(fit)

@@ -11,29 +11,23 @@ import pytest
 from models_that_could_write import BESIDE, needles, search
 
 SCRIPT = Path(__file__).with_name("models_that_could_write.py")
-# counts with predictors and labels, a response within another's mean, and rows some of which miss
-FAMILY = ("poisson", "two_responses", "missing_rows")
+# counts with predictors and labels, a response within another's mean, missing entries and rows
+FAMILY = ("poisson", "two_responses", "missing_values", "missing_rows")
 
 
 def fit_in_an_empty_home(folder, remedy, names):
     """What the script prints; everything that it writes lies in the folder."""
-    places = {name: folder / name for name in ("home", "temporary", "compile", "numba", "work")}
+    variables = ("HOME", "XDG_CACHE_HOME", "TMPDIR", "NUMBA_CACHE_DIR", "COMPILE", "WORK")
+    places = {name: str(folder / name.lower()) for name in variables}
     for place in places.values():
-        place.mkdir()
-    environment = os.environ | {
-        "HOME": str(places["home"]),
-        "XDG_CACHE_HOME": str(places["home"]),
-        "TMPDIR": str(places["temporary"]),
-        "PYTENSOR_FLAGS": f"base_compiledir={places['compile']}",
-        "NUMBA_CACHE_DIR": str(places["numba"]),
+        os.mkdir(place)
+    environment = os.environ | places | {
+        "PYTENSOR_FLAGS": f"base_compiledir={places['COMPILE']}",
         "PYTHONPATH": f"{SCRIPT.parents[1]}:{SCRIPT.parent}/synthesizers",
         "PYTHONDONTWRITEBYTECODE": "1",
-    }
-    finished = subprocess.run(
-        [sys.executable, str(SCRIPT), str(folder), remedy, *names],
-        cwd=places["work"], env=environment, stdout=subprocess.PIPE, text=True, check=True,
-    )  # fmt: skip
-    return json.loads(finished.stdout)
+    }  # fmt: skip
+    command = [sys.executable, str(SCRIPT), str(folder), remedy, *names]
+    return json.loads(subprocess.check_output(command, cwd=places["WORK"], env=environment))
 
 
 @pytest.fixture(scope="module")
