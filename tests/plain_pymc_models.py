@@ -3,23 +3,21 @@
 A route to the pseudo posterior that shares no line with the library's.
 """
 
+from inspect import signature
+
 import numpy as np
 import pymc as pm
 import pytensor
 import pytensor.tensor as pt
 import xarray as xr
 
-from ppm.synthesizers.mixture.model import check_prior, check_regression
+from ppm.synthesizers.mixture.model import FiniteMixture, check_prior, check_regression
 from ppm.synthesizers.mixture.numerics import LOG_2PI
 
-# those of FiniteMixture
 DEFAULTS = {
-    "concentration_prior": (1.0, 1.0),
-    "coefficient_df": 3.0,
-    "coefficient_scale": 1.0,
-    "residual_df": 3.0,
-    "residual_scale": 1.0,
-}
+    name: setting.default for name, setting in signature(FiniteMixture).parameters.items()
+    if name in signature(check_prior).parameters
+}  # fmt: skip
 
 
 def finite_mixture(response, predictors, *, components=10, weights=None, **prior):

@@ -14,42 +14,28 @@ RECORDS = 60
 PRIOR = {"concentration_prior": (2.0, 1.0), "coefficient_scale": (1.0, 0.7), "residual_scale": 0.8}
 
 
-def two_lines():
-    """Records around two overlapping regression lines."""
-    rng = np.random.default_rng(12)
-    x = rng.standard_normal(RECORDS)
-    upper = rng.random(RECORDS) < 0.6
-    noise = rng.standard_normal(RECORDS)
-    y = np.where(upper, 1.2 - 0.8 * x + 0.6 * noise, -0.8 + 0.6 * x + 0.4 * noise)
-    return y, np.column_stack([np.ones(RECORDS), x])
-
-
+# records around two overlapping regression lines
+RNG = np.random.default_rng(12)
+AT, UPPER, NOISE = RNG.normal(size=RECORDS), RNG.random(RECORDS) < 0.6, RNG.normal(size=RECORDS)
+Y = np.where(UPPER, 1.2 - 0.8 * AT + 0.6 * NOISE, -0.8 + 0.6 * AT + 0.4 * NOISE)
+X = np.column_stack([np.ones(RECORDS), AT])
 WEIGHTS = np.random.default_rng(8).uniform(0.0, 0.8, RECORDS) ** 1.5
 
 
 def summaries(fit):
     """Quantities that do not depend on how components are numbered, each (chain, draw)."""
-    y, X = two_lines()
-    posterior = fit["posterior"].to_dataset()
-    pi, beta, sigma = (posterior[name].values for name in ("pi", "beta", "sigma"))
-    density = stats.norm.pdf(y[:, None], np.einsum("cdkr,nr->cdnk", beta, X), sigma[:, :, None])
+    names = ("pi", "beta", "sigma", "concentration", "coefficient_scale")
+    pi, beta, sigma, concentration, scale = (fit["posterior"][name].values for name in names)
+    density = stats.norm.pdf(Y[:, None], np.einsum("cdkr,nr->cdnk", beta, X), sigma[:, :, None])
     log_f = np.log(np.einsum("cdnk,cdk->cdn", density, pi))
-    quantities = {
-        "weighted": log_f @ WEIGHTS,
-        "unweighted": log_f.sum(axis=-1),
-        "lowest": log_f.min(axis=-1),
-        "sigma_small": np.log(sigma.min(axis=-1)),
-        "sigma_large": np.log(sigma.max(axis=-1)),
-        "pi_large": pi.max(axis=-1),
-        "concentration": np.log(posterior["concentration"].values),
-    }
-    quantities |= {f"record_{i}": log_f[..., i] for i in range(0, RECORDS, 20)}
     # predictive density at an average predictor
-    density = stats.norm.pdf(0.0, beta[..., 0], sigma)
-    quantities["predictive"] = (density * pi).sum(axis=-1)
-    scale = posterior["coefficient_scale"].values
-    quantities |= {f"coefficient_scale_{r}": np.log(scale[..., r]) for r in range(2)}
-    return xr.Dataset({name: (("chain", "draw"), v) for name, v in quantities.items()})
+    predictive = (stats.norm.pdf(0.0, beta[..., 0], sigma) * pi).sum(axis=-1)
+    quantities = [
+        predictive, log_f @ WEIGHTS, log_f.sum(axis=-1), log_f.min(axis=-1), pi.max(axis=-1),
+        np.log(concentration), np.log(sigma.min(axis=-1)), np.log(sigma.max(axis=-1)),
+        *np.moveaxis(log_f[..., ::20], -1, 0), *np.moveaxis(np.log(scale), -1, 0),
+    ]  # fmt: skip
+    return xr.Dataset({f"{i}": (("chain", "draw"), v) for i, v in enumerate(quantities)})
 
 
 def disagreement(first, second):
@@ -60,15 +46,13 @@ def disagreement(first, second):
 
 
 def gibbs():
-    y, X = two_lines()
-    model = ppm.FiniteMixture(y, X, components=2, warmup=300, parallel=False, **PRIOR)
+    model = ppm.FiniteMixture(Y, X, components=2, warmup=300, parallel=False, **PRIOR)
     return summaries(model.fit(WEIGHTS, draws=2500, random_seed=5))
 
 
 @pytest.fixture(scope="module")
 def nuts():
-    y, X = two_lines()
-    model = finite_mixture(y, X, components=2, weights=WEIGHTS, **PRIOR)
+    model = finite_mixture(Y, X, components=2, weights=WEIGHTS, **PRIOR)
     return summaries(fit_by_nuts(model, draws=1200, warmup=600, random_seed=3))
 
 
