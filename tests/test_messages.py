@@ -271,6 +271,8 @@ BEYOND = (
         "utility.release_errors.groups": [{"a": GROUPS[1:]}], "synthetic": [VALUES[:1]],
         "reference": [LOG_LIK[:1], np.rint(LOG_LIK)], "utility.compare_distributions.reference": [],
         "shards": [[[0], [1, 1]], [[]], [[6]]], "with_record": [VALUES],
+        "FiniteMixture.fit.weights": [WEIGHTS - 0.6, WEIGHTS + 0.6], "initial": ["last"],
+        "FiniteMixture.fit.censor": [(-1.0, 1.0)], "lowest": [0.0], "highest": [1.0],
     }
 )
 RANGES = [
