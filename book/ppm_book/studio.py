@@ -345,6 +345,8 @@ def main(arguments=None):
 def _do(options):
     """Carry out a command."""
     if options.command == "run":
+        if options.workers is not None and options.workers < 1:
+            raise Refused(f"--workers must be 1 or more; got {options.workers}")
         os.umask(0o077)
         engine = engine_of(options.workers, options.scheduler)
         given = dict(map(parsed, options.p))

@@ -96,6 +96,7 @@ def root(tmp_path, monkeypatch):
     ("run counts -p seed", "-p 'seed' is not of the form NAME=VALUE"),
     ("run counts --profile quik", "unknown profile 'quik'; did you mean quick?"),
     ("book --ce-data none.csv", "none.csv' is not accepted; ce_data: Consumer"),
+    ("run counts --workers 0", "--workers must be 1 or more; got 0"),
     ("run counts --output full", "the output folder full exists and is not empty"),
 ])
 def test_a_mistake_is_told_in_one_line_before_a_kernel_starts(root, words, told, capsys):
