@@ -27,4 +27,4 @@ def test_every_statement_names_tests_that_exist():
     assert tests.keys() == {label for text in texts for label in LABEL.findall(text)}
     assert all(tests.values())
     assert [name for names in tests.values() for name in names if not exists(name)] == []
-    assert not exists("tests/test_pdp.py::test_nothing")
+    assert not exists("tests/test_statements.py::test_nothing")

@@ -68,7 +68,8 @@ def test_other_types_of_numbers_are_read_as_floats(kind):
 RULES = {
     "record_weights": lambda b, **cut: ppm.record_weights(b, **cut),
     "compressed": lambda b, **cut: ppm.record_weights(b, scale=0.7, shift=-0.3, **cut),
-    "stretched": lambda b, **cut: ppm.record_weights(b, scale=1e300, shift=-1e299, **cut),
+    "stretched": lambda b, **cut: ppm.record_weights(b, scale=1.7e308, shift=-1.7e307, **cut),
+    "lifted": lambda b, **cut: ppm.record_weights(b, scale=1.7e308, shift=1.7e308, **cut),
     "reciprocal": lambda b, **cut: ppm.mapped_weights(b, reciprocal, **cut),
     "threshold": lambda b, **cut: ppm.mapped_weights(b, threshold(3.0), **cut),
     "capped": lambda b, **cut: ppm.mapped_weights(b, ppm.weights.capped_map(2.0), **cut),
@@ -134,3 +135,29 @@ def test_the_scalar_weight_is_epsilon_over_twice_the_bound_and_at_most_1(found, 
     largest = float(found.max())
     expected = min(1.0, epsilon / 2.0 / largest) if largest else 1.0
     assert weights.tolist() == [expected] * found.size
+
+
+# ---- what another record moves -------------------------------------------------------------------
+
+COUNTS = np.array([3, 5, 4, 6, 20])
+
+
+def bounds_at(weights, **prior):
+    """Bounds of all counts but the last, from a fit with it and from one without."""
+    for counts in (COUNTS, COUNTS[:-1]):
+        model = ppm.GammaPoisson(counts, **prior)
+        fit = model.fit(np.full(counts.size, weights), draws=500, random_seed=1)
+        yield ppm.record_bounds(model.log_likelihood(fit))[: COUNTS.size - 1]
+
+
+def test_record_determined_weights_stay_when_another_record_leaves_and_min_max_weights_do_not():
+    public = [ppm.GammaPoisson(part).bounds_within(2, 10) for part in (COUNTS, COUNTS[:-1])]
+    for mapping in (ppm.weights.capped_map(3.5), reciprocal, threshold(3.0)):
+        whole, without = (ppm.mapped_weights(b, mapping) for b in public)
+        assert np.array_equal(whole[:-1], without) and np.array_equal(whole, mapping(public[0]))
+    whole, without = map(ppm.record_weights, public)
+    assert not np.allclose(whole[:-1], without, atol=0.1)
+    # bounds at draws from the prior are public as well; at draws from the posterior they are not
+    whole, without = bounds_at(0.0, shape=16.0, rate=4.0)
+    assert np.array_equal(whole, without)
+    assert not np.allclose(*bounds_at(1.0, shape=16.0, rate=4.0))

@@ -97,23 +97,6 @@ def test_a_last_bit_is_seen():
 # ---- the ends of what is taken -------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("relative", [True, False])
-def test_a_radius_that_holds_nobody_or_everybody(relative):
-    values = np.linspace(1.0, 40.0, 12)
-    for radius, weight, matches in ((1e-300, 0.0, 12), (1e-9, 0.0, 12), (1e308, 1.0, 0)):
-        assert np.all(ppm.count_weights(values, radius=radius, relative=relative) == weight)
-        risk = ppm.risk.match_risk(values, values[None], radius=radius, relative=relative)
-        assert risk["true unique matches"].item() == matches
-
-
-def test_weights_are_cut_to_0_or_1_where_numbers_overflow():
-    bounds, steep = np.linspace(1.0, 9.0, 5), {"scale": 1.7e308}
-    assert np.all(ppm.record_weights(bounds, shift=1.7e308, **steep) == 1.0)
-    assert np.all(ppm.record_weights(bounds, shift=-1.7e308, **steep) == 0.0)
-    assert np.all(ppm.scalar_weights([1e-310, 1e-310], epsilon=9.0) == 1.0)
-    assert ppm.exceedance([1.7e308, 1.0], 1e308).estimate == 0.5
-
-
 def test_a_record_without_weight_has_no_loss_even_where_the_mean_underflows():
     model, no_weight = ppm.GammaPoisson([3, 4]), np.zeros(2)
     fit = model.fit(no_weight, draws=200, random_seed=1)

@@ -81,8 +81,11 @@ def test_pmse_is_within_its_limits_and_symmetric_at_equal_sizes(one, other):
 whole = st.integers(-50, 50).map(float)
 
 
-@given(vectors(whole), st.floats(0.01, 3.0), st.booleans(), st.data())
-def test_risks_are_those_of_the_definition(values, radius, relative, data):
+@given(vectors(whole), st.one_of(st.floats(0.01, 3.0), st.sampled_from([1e-300, 1e306])),
+       st.booleans(), st.floats(0.1, 3.0), st.floats(-1.0, 1.0), st.data())
+def test_risks_and_count_weights_are_those_of_the_definition(
+    values, radius, relative, scale, shift, data
+):
     size = values.size
     groups = np.array(data.draw(st.lists(st.sampled_from("ab"), min_size=size, max_size=size)))
     synthetic = data.draw(matrices(whole, rows=(1, 3), columns=(size, size)))
@@ -95,6 +98,10 @@ def test_risks_are_those_of_the_definition(values, radius, relative, data):
     outside = others & ((values < low) | (values > high))
     expected = np.where(others.any(axis=1), outside.sum(axis=1) / np.maximum(1, others.sum(1)), 1)
     assert ppm.risk.identification_risks(values, **settings) == pytest.approx(expected)
+    # scaled before it is shifted, and not preceded by min-max scaling
+    weights = ppm.count_weights(values, **settings, scale=scale, shift=shift)
+    cut = np.minimum(1.0, np.maximum(0.0, scale * (1.0 - expected) + shift))
+    assert weights == pytest.approx(cut, abs=1e-12)
 
     matches = ppm.risk.match_risk(values, synthetic, **settings)
     for (_, row), release in zip(matches.iterrows(), synthetic, strict=True):
@@ -107,6 +114,38 @@ def test_risks_are_those_of_the_definition(values, radius, relative, data):
             "true unique matches": true, "true match rate (%)": 100 * true / size,
             "true among unique (%)": 100 * true / unique if unique else np.nan,
         }, nan_ok=True)
+
+
+def test_data_released_as_they_are_and_data_without_own_information():
+    rng = np.random.default_rng(1)
+    values, groups = rng.lognormal(10, 1, 400), rng.integers(20, size=400)
+    as_they_are = ppm.risk.match_risk(values, values[None], radius=0.2, groups=groups).loc[0]
+    assert as_they_are["own record within radius"] == 400
+    assert as_they_are["true unique matches"] == as_they_are["unique matches"] > 50
+    # shuffled inside the groups, a record's own value is no better a guess than any other's
+    shuffled = np.stack([values] * 60)
+    for row in shuffled:
+        for group in range(20):
+            row[groups == group] = rng.permutation(row[groups == group])
+    table = ppm.risk.match_risk(values, shuffled, radius=0.2, groups=groups)
+    found = table["expected match risk"]
+    # on average one record of each group: every one of its n records is found with chance 1 / n
+    assert found.mean() == pytest.approx(20, abs=4 * found.std() / np.sqrt(60))
+    assert as_they_are["expected match risk"] > 5 * found.mean()
+
+
+def test_missing_values_are_a_pattern_and_many_columns_do_not_overflow():
+    def risks(groups):
+        return ppm.risk.identification_risks(np.ones(len(groups)), radius=1.0, groups=groups)
+
+    missing = pd.DataFrame({"a": ["x", None, None, "x"], "b": [1.0, np.nan, np.nan, 1.0]})
+    assert risks(missing).tolist() == [0] * 4
+    wide = np.random.default_rng(0).integers(50, size=(40, 60))
+    wide[1] = wide[0]
+    assert risks(wide).tolist() == [0.0, 0.0] + [1.0] * 38
+    # rows count, and not their index
+    series = pd.Series(["x", "y", "x"], index=[1, 0, 2])
+    assert risks(series).tolist() == [0.0, 1.0, 0.0]
 
 
 # ---- scales of income ----------------------------------------------------------------------------
