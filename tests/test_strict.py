@@ -4,7 +4,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from test_mechanism import Chains
+import test_mechanism
+from test_mechanism import Chains, words
 
 import ppm
 from ppm.disclosure import release_statement
@@ -15,49 +16,32 @@ CENSOR = ppm.Censoring(-3.0, -1.0)
 PRIOR = {"shape": 2.0, "rate": 0.5}
 
 
-def run(synthesizer=None, *, draws=300, allow_disagreement=False, **settings):
-    synthesizer = synthesizer or ppm.GammaPoisson(COUNTS, **PRIOR)
-    mechanism = ppm.PseudoPosteriorMechanism(synthesizer, **settings)
-    return mechanism.run(draws=draws, random_seed=1, allow_disagreement=allow_disagreement)
-
-
-def words(text):
-    """A text without its line breaks."""
-    return " ".join(str(text).split())
+def run(synthesizer=None, **settings):
+    return test_mechanism.run(synthesizer or ppm.GammaPoisson(COUNTS, **PRIOR), **settings)
 
 
 OWN = ppm.mapped_weights(
     ppm.GammaPoisson(COUNTS).oscillations_within(2.0, 8.0), ppm.weights.capped_map(1.0)
 )
 INSIDE = {"weights": OWN, "independent_weights": True}
-
-
-class Counting(ppm.GammaPoisson):
-    """Notes every fit that is made."""
-
-    def fit(self, weights=None, *, censor=None, **settings):
-        self.fits = [*getattr(self, "fits", ()), censor]
-        return super().fit(weights, censor=censor, **settings)
+RULE = {"scale": 1.0, "shift": 0.0, "truncate_at": 4.0}
 
 
 def test_censoring_alone_is_strict_with_weights_of_one_and_a_single_fit():
-    synthesizer = Counting(COUNTS, **PRIOR)
+    synthesizer = Chains(COUNTS, prior=PRIOR)
     result = run(synthesizer, censor=CENSOR)
     assert result.strict and result.unweighted is None and np.all(result.weights == 1)
-    assert synthesizer.fits == [CENSOR]
+    assert synthesizer.fits == 1
     assert [result.epsilon(m) for m in (1, 3, 20)] == [2.0, 6.0, 40.0]
     guarantee = result.guarantee
     assert (guarantee.kind, guarantee.epsilon) == ("strict", CENSOR.width)
-    headline = "strict: epsilon 2 for one release, for every database"
-    assert str(guarantee).startswith(headline) and str(result).startswith(headline)
+    assert str(result).startswith("strict: epsilon 2 for one release, for every database")
     assert "epsilon may be published; confidential: weights" in words(result)
 
 
 def test_the_strict_epsilon_is_the_same_for_every_database_and_the_local_one_is_not():
-    results = [
-        run(ppm.GammaPoisson(counts, **PRIOR), censor=CENSOR)
-        for counts in (COUNTS, COUNTS[:5], [0, 0], [0, 5_000])
-    ]
+    databases = COUNTS, COUNTS[:5], [0, 0], [0, 5_000]
+    results = [run(ppm.GammaPoisson(counts, **PRIOR), censor=CENSOR) for counts in databases]
     assert {result.epsilon() for result in results} == {2.0}
     assert len({result.local_bound for result in results}) > 1
     # a record's term moves by W at most, whichever draws there are
@@ -84,11 +68,8 @@ def test_bounds_and_diagnostics_are_those_of_the_terms():
     [
         ({}, "strict"),
         (INSIDE, "strict"),
-        ({"weights": OWN}, "local"),
         # the rule's weights react, also where it is asked for at its defaults
-        ({"scale": 1.0}, "local"),
-        ({"shift": 0.0}, "local"),
-        ({"truncate_at": 4.0}, "local"),
+        *[({name: value}, "local") for name, value in (*RULE.items(), ("weights", OWN))],
         (INSIDE | {"censor": None}, "local"),
     ],
 )
@@ -119,7 +100,7 @@ def test_an_unweighted_fit_is_refused_where_no_weights_are_computed_from_it():
     for settings in {"censor": CENSOR}, {"censor": CENSOR} | INSIDE, {"weights": OWN}:
         mechanism = ppm.PseudoPosteriorMechanism(first.synthesizer, **settings)
         with pytest.raises(ValueError, match="^unweighted is not used here, because no weights"):
-            mechanism.run(draws=10, unweighted=first.unweighted)
+            mechanism.run(unweighted=first.unweighted)
     again = ppm.PseudoPosteriorMechanism(first.synthesizer, censor=CENSOR, scale=1.0)
     assert again.run(draws=10, unweighted=first.unweighted).unweighted is first.unweighted
 
@@ -130,7 +111,7 @@ def stuck(mean):
 
 
 def chains(change=np.copy):
-    return Chains(np.r_[COUNTS, 5_000], change, **PRIOR)
+    return Chains(np.r_[COUNTS, 5_000], change, PRIOR)
 
 
 @pytest.mark.parametrize("smooth", [True, False])
@@ -145,11 +126,8 @@ def test_chains_that_disagree_hold_back_a_strict_result_too(smooth):
     with pytest.raises(ppm.ChainsDisagreeError):
         release_statement(held, result.synthesize(1))
     # looked at all the same it is marked, and no ε for every database goes with it
-    assert not replace(held, allow_disagreement=True).strict
-    shown = bound_fit(
-        held.synthesizer, held.draws, held.weights, censor=censor, allow_disagreement=True
-    )
-    assert shown.guarantee.kind == "local" and "disagree" in shown.guarantee.not_covered[0]
+    shown = replace(held, allow_disagreement=True)
+    assert not shown.strict and shown.guarantee.kind == "local"
     with pytest.warns(UserWarning, match="epsilon of these databases is not known"):
         assert shown.synthesize(2, random_seed=1).attrs == {"releases": 2}
 
@@ -176,14 +154,10 @@ def test_a_release_that_was_decided_on_before_the_fit_is_strict_and_says_that_no
         release = free.synthesize(2, random_seed=1)
         assert release.attrs == {"releases": 2, "epsilon": 4.0}
         told.add((words(free.guarantee), release_statement(free, release)))
-        assert ("CHAINS DISAGREE, shown all the same" in str(free)) == (change is stuck)
     # what is published is the same whatever the chains did
     ((guarantee, statement),) = told
-    gated = run(chains(), censor=CENSOR)
     for text in guarantee, statement:
-        assert "not gated by the records" in text and "decided before" in text
-        assert "and the chains agreed" not in text
-    assert "and the chains agreed" in release_statement(gated, gated.synthesize(2))
+        assert "not gated by the records" in text and "and the chains agreed" not in text
     # weights that react make it local as ever
     reacting = run(chains(), censor=CENSOR, weights=np.ones(62), allow_disagreement=True)
     assert not reacting.strict
@@ -191,7 +165,7 @@ def test_a_release_that_was_decided_on_before_the_fit_is_strict_and_says_that_no
 
 @pytest.mark.parametrize("kind", [ppm.GammaPoisson, Chains])
 def test_the_statement_of_a_strict_result_says_what_its_guarantee_says(kind):
-    result = run(kind(COUNTS, **PRIOR), censor=CENSOR)
+    result = run(kind(COUNTS), censor=CENSOR)
     told, guarantee = release_statement(result, result.synthesize(3)), result.guarantee
     for sentence in guarantee.neighbour, *guarantee.not_covered:
         assert sentence in told and sentence in words(guarantee)
