@@ -48,7 +48,8 @@ def model_of(kind):
 
 RULE = {"scale": 0.8, "shift": -0.1}
 GIVEN = np.linspace(0.9, 0.2, RECORDS)
-WEIGHTS = {"given": GIVEN, "zeros": np.zeros(RECORDS), "ones": np.ones(RECORDS)}
+# sampling weights may be above 1
+WEIGHTS = {"given": 2.0 * GIVEN, "zeros": np.zeros(RECORDS), "ones": np.ones(RECORDS)}
 SETTINGS = {"rule": RULE} | {name: {"weights": values} for name, values in WEIGHTS.items()}
 
 
@@ -67,9 +68,8 @@ def no_compiler():
 def test_every_model_takes_every_kind_of_weights(kind, weights):
     model, limit = model_of(kind), 1.3 if kind in ("PyMCSynthesizer", "FiniteMixture") else 2.0
     settings = SETTINGS.get(weights, RULE | {"truncate_at": limit})
-    result = ppm.PseudoPosteriorMechanism(model, **settings).run(
-        draws=DRAWS, random_seed=7, allow_disagreement=True
-    )
+    mechanism = ppm.PseudoPosteriorMechanism(model, **settings)
+    result = mechanism.run(draws=DRAWS, random_seed=7, allow_disagreement=True)
     if weights in WEIGHTS:
         assert result.unweighted is None and np.array_equal(result.weights, WEIGHTS[weights])
     else:
@@ -87,9 +87,8 @@ def test_every_model_takes_every_kind_of_weights(kind, weights):
     bounds = np.where(result.weights > 0, bounds_of(log_lik), 0.0)
     np.testing.assert_allclose(result.record_bounds, result.weights * bounds)
     # one who has only the fits gets the same
-    same = ppm.mechanism.bound_fit(
-        model, result.draws, result.weights, unweighted=result.unweighted, allow_disagreement=True
-    )
+    fits = {"fit": result.draws, "unweighted": result.unweighted, "allow_disagreement": True}
+    same = ppm.mechanism.bound_fit(model, weights=result.weights, **fits)
     assert np.array_equal(same.record_bounds, result.record_bounds)
     assert same.epsilon(3) == result.epsilon(3) == 6.0 * result.record_bounds.max()
 
@@ -139,11 +138,10 @@ def test_a_pymc_model_takes_every_kind_of_seed():
 
 @pytest.mark.parametrize("kind", ["PyMCSynthesizer", "FiniteMixture", "Bare"])
 def test_a_sampled_audit_takes_every_model(kind):
-    found = ppm.audits.sampled(
-        model_of(kind), [RECORDS - 1], weighting=GIVEN, draws=150, random_seed=7
-    )
+    model, last, settings = model_of(kind), RECORDS - 1, {"draws": 150, "random_seed": 7}
+    found = ppm.audits.sampled(model, [last], weighting=GIVEN, **settings)
     # a lone record far out is seen, and weights that are given stay
-    assert found.estimates[RECORDS - 1] > 0.5 and found.moved[RECORDS - 1] < 1e-12
+    assert found.estimates[last] > 0.5 and found.moved[last] < 1e-12
 
 
 def test_a_membership_test_draws_each_release_from_a_stream_of_its_own():
