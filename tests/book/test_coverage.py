@@ -36,7 +36,6 @@ def covers(combined, truth=0.0):
 
 def test_each_rule_is_its_formula(rules):
     # average 3, average variance 1, variance among the releases 7
-    found = rules(np.array([1.0, 2.0, 6.0]), np.array([0.5, 1.0, 1.5]), 0.25)
     expected = {
         "one release as real": (1, 0.5, math.inf),
         "parameter fixed": (3, 1 + 1 / 3, math.inf),
@@ -45,9 +44,9 @@ def test_each_rule_is_its_formula(rules):
         "fully synthetic": (3, 4 / 3 * 7 - 1, 2 * (1 - 3 / 28) ** 2),
         "one release, weight known": (1, 0.5 * (1 + 1 + 4), math.inf),
     }
-    assert found.keys() == expected.keys()
-    for rule, numbers in expected.items():
-        assert np.allclose(found[rule], numbers), rule
+    assert rules(np.array([1, 2, 6]), np.array([0.5, 1, 1.5]), 0.25) == {
+        rule: pytest.approx(numbers) for rule, numbers in expected.items()
+    }
 
 
 def test_a_negative_variance_is_replaced_and_degrees_of_freedom_are_not_fewer_than_one(rules):
@@ -65,19 +64,17 @@ def world(weight, *, predictors=0.0, prior=0.0, n=200, replicates=20_000, releas
     """
     rng = np.random.default_rng(3)
     shared, own = np.sqrt(predictors), np.sqrt(1 - predictors)
-    centre = shared * rng.standard_normal(replicates) + own * rng.standard_normal(replicates)
+    centre = np.array([shared, own]) @ rng.standard_normal((2, replicates))
     pull = prior / (weight * n + prior)
     centre = (1 - pull) * centre + pull * np.sqrt(n)
-    drawn = rng.standard_normal((releases, replicates)) / np.sqrt(weight + prior / n)
-    q = centre + own * (drawn + rng.standard_normal((releases, replicates)))
-    return q, np.ones((releases, replicates))
+    spread = np.sqrt(1 + 1 / (weight + prior / n))
+    q = centre + own * spread * rng.standard_normal((releases, replicates))
+    return q, np.ones_like(q)
 
 
 @pytest.mark.parametrize("weight", [1.0, 0.05])
 @pytest.mark.parametrize("predictors", [0.0, 0.5])
-def test_the_rule_for_partially_synthetic_data_is_right_at_any_constant_weight(
-    rules, weight, predictors
-):
+def test_the_partially_synthetic_rule_is_right_at_any_constant_weight(rules, weight, predictors):
     found = rules(*world(weight, predictors=predictors), weight)
     # t distributions with estimated degrees of freedom are approximations
     assert abs(covers(found["partially synthetic"]) - 0.95) < 0.012
@@ -88,7 +85,7 @@ def test_the_rule_for_partially_synthetic_data_is_right_at_any_constant_weight(
     assert known > 0.97 if predictors else abs(known - 0.95) < 0.01
 
 
-def test_the_rule_for_partially_synthetic_data_needs_records_that_outweigh_the_prior(rules):
+def test_the_partially_synthetic_rule_needs_records_that_outweigh_the_prior(rules):
     # the weight leaves 10 records of 200, beside a prior that counts for one
     few, many = (world(0.05, prior=1.0, n=n, releases=20) for n in (200, 100_000))
     assert covers(rules(*few)["partially synthetic"]) == pytest.approx(0.86, abs=0.01)
@@ -143,16 +140,15 @@ def test_the_regression_draws_from_prior_times_weighted_likelihood():
     model, rng = coverage.Regression(), np.random.default_rng(2)
     values, predictor = model.simulate(60, rng)
     # away from 0, so that intercept and slope are correlated
-    example = values, predictor, weights = values, predictor + 1, rng.uniform(0.1, 1, 60)
-    found = model.posterior(*example)
-    coefficients = found[0] + np.array([[0.0, 0.0], [0.3, -0.2], [-0.1, 0.5]])
+    predictor, weights = predictor + 1, rng.uniform(0.1, 1, 60)
+    centre, precision, shape, rate = found = model.posterior(values, predictor, weights)
+    coefficients = centre + np.array([[0.0, 0.0], [0.3, -0.2], [-0.1, 0.5]])
     variance = np.array([0.7, 1.0, 1.6])
 
     def log_density(centre, precision, shape, rate):
         off = coefficients - centre
-        squares = np.einsum("si,ij,sj->s", off, precision, off)
-        gamma = stats.invgamma(shape, scale=rate).logpdf(variance)
-        return gamma - np.log(variance) - squares / (2 * variance)
+        squares = np.sum(off @ precision * off, axis=1) / (2 * variance)
+        return stats.invgamma(shape, scale=rate).logpdf(variance) - np.log(variance) - squares
 
     terms = model.log_likelihood(values, predictor, (*coefficients.T, variance))
     by_hand = stats.norm(coefficients @ [np.ones(60), predictor], np.sqrt(variance)[:, None])
@@ -162,17 +158,15 @@ def test_the_regression_draws_from_prior_times_weighted_likelihood():
     for power, constant in ((1.0, True), (1.1, False)):
         off = log_density(*found) - prior - terms @ weights**power
         assert np.allclose(off, off[0]) is constant
-    *drawn, _ = model.draw(*example, 40_000, rng)
-    centre, precision, shape, rate = found
+    *drawn, _ = model.draw(values, predictor, weights, 40_000, rng)
     covariance = rate / (shape - 1) * np.linalg.inv(precision)
     assert np.allclose(np.cov(drawn), covariance, atol=0.05 * covariance.diagonal().max())
     assert np.allclose(np.mean(drawn, axis=1), centre, atol=0.01)
 
 
 def test_counts_come_from_the_library_s_posterior_with_limits_and_without():
-    model = coverage.Counts()
-    values = np.random.default_rng(6).poisson(100, SIZE)
-    weights, rng = np.full(SIZE, 0.3), np.random.default_rng(7)
+    model, rng = coverage.Counts(), np.random.default_rng(7)
+    values, weights = rng.poisson(100, SIZE), np.full(SIZE, 0.3)
     exact = ppm.GammaPoisson(values, shape=0.001, rate=0.001).posterior(weights)
     wide, narrow = ppm.Censoring(-500, 0, smooth=False), ppm.Censoring(-1.3, -1, smooth=False)
     for censor, same in ((None, True), (wide, True), (narrow, False)):
@@ -189,11 +183,9 @@ def test_limits_make_the_centre_vary_by_more_than_the_same_weight_alone():
     usual = law.ppf((np.arange(400) + 0.5) / 400)
 
     def of_the_mean(limits):
-        centres = np.array([
-            ppm.GammaPoisson([*usual, value], shape=0.001, rate=0.001)
-            .posterior(np.full(401, 0.38), censor=limits).mean() for value in values
-        ])
-        return 401**2 * (chance @ centres**2 - (chance @ centres) ** 2) / law.var()
+        models = (ppm.GammaPoisson([*usual, value], shape=0.001, rate=0.001) for value in values)
+        centres = [one.posterior(np.full(401, 0.38), censor=limits).mean() for one in models]
+        return 401**2 * np.cov(centres, aweights=chance, ddof=0) / law.var()
 
     assert of_the_mean(None) == pytest.approx(1, abs=0.05)
     assert of_the_mean(ppm.Censoring(-2.23, -1.23, smooth=False)) > 1.08
