@@ -1,7 +1,6 @@
 """The chapter on settings: its distances and the sentences that it computes."""
 
 import json
-from itertools import product
 from types import SimpleNamespace
 
 import numpy as np
@@ -33,14 +32,13 @@ def run(given, *cells):
 def study(off, error=0.3, labels=LABELS):
     """Fits whose statistics are off as given, by combination and mechanism, with three seeds."""
     settings = ["(0.7, 0)", "(0.5, -0.3)"]
-    index = pd.MultiIndex.from_tuples(
-        product(labels, range(3), settings, MECHANISMS),
-        names=["combination", "repeat", "setting", "mechanism"],
-    )
+    levels = {"combination": labels, "repeat": range(3), "setting": settings}
+    levels |= {"mechanism": MECHANISMS}
+    index = pd.MultiIndex.from_product([*levels.values()], names=[*levels])
     values = np.repeat(np.asarray(off, float)[:, None], 6, axis=1).ravel()
-    fits = pd.DataFrame({name: values for name in NAMES}, index)
-    fits = fits.assign(**{f"{name}, error": error for name in NAMES})
-    fits = fits.assign(**{"local bound": 80.0, "R-hat": 1.0, "R-hat of the sum": 1.0})
+    columns = {name: values for name in NAMES} | {f"{name}, error": error for name in NAMES}
+    columns |= {"local bound": 80.0, "R-hat": 1.0, "R-hat of the sum": 1.0}
+    fits = pd.DataFrame(columns, index)
     return {"fits": fits, "labels": labels, "names": NAMES, "mechanisms": MECHANISMS,
             "pairs": settings, "configurations": [[0.7, 0.0], [0.5, -0.3]], "repeats": 3,
             "published": np.array([78.7]),
@@ -85,10 +83,10 @@ def test_the_distance_of_bounds_that_are_all_off_by_a_factor_is_this_factor():
     index, settings = pd.MultiIndex.from_tuples([("log", 1), ("asinh", 2)]), list("abcdefg")
     published = np.array([8.0, 4, 2, 1, 1, 1, 1])
     bounds = np.array([[3.0] * 7, [1.0] * 6 + [2.0]]) * published
-    nearest = run({
-        "bounds": pd.DataFrame(bounds, index, settings), "index": index, "published": published,
-        "settings": settings, "study": [{"error": 0.1 * row} for row in bounds],
-    }, "distance")["nearest"]
+    given = {"index": index, "published": published, "settings": settings}
+    given["study"] = [{"error": 0.1 * row} for row in bounds]
+    given["bounds"] = pd.DataFrame(bounds, index, settings)
+    nearest = run(given, "distance")["nearest"]
     assert list(nearest.index) == [("asinh", 2), ("log", 1)]
     np.testing.assert_allclose(nearest["factor"], [2 ** (1 / np.sqrt(7)), 3])
     # of seven independent relative errors of a tenth
@@ -96,14 +94,12 @@ def test_the_distance_of_bounds_that_are_all_off_by_a_factor_is_this_factor():
 
 
 def test_ways_into_the_model_have_a_way_back():
-    given = {"survey": survey, "ce_data": "", "records": 0, "income_floor": 5.0, "chains": 2,
-             "draws": 10}
-    space = run(given, "data")
+    given = {"ce_data": "", "records": 0, "income_floor": 5.0, "chains": 2, "draws": 10}
+    space = run(given | {"survey": survey}, "data")
     dollars = np.array([-7000.0, 0.0, 3.0, 50_000.0])
     lowest = {"log": 5.0, "asinh": -np.inf, "shifted log": -7000.0}
     for name, into in space["into"].items():
         there = into(dollars)
         assert np.isfinite(there).all() and np.all(np.diff(there) >= 0)
-        np.testing.assert_allclose(
-            space["back"][name](there), np.maximum(dollars, lowest[name]), atol=1e-6
-        )
+        back = space["back"][name](there)
+        np.testing.assert_allclose(back, np.maximum(dollars, lowest[name]), atol=1e-6)
