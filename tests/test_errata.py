@@ -261,9 +261,8 @@ def unlike_records(n=10**6, x=20.0):
     weights = downweighted(n)
     far = np.count_nonzero(weights < 1)
     truth = np.where(weights < 1, 30.0, -30.0 * far / (n - far))
-    theta = optimize.brentq(
-        lambda theta: np.sum(theta**2 + (theta**2 / 2 - theta * truth) ** 2) - x, 0.0, 1.0
-    )
+    squares = n + truth @ truth
+    theta = optimize.brentq(lambda at: squares * at**2 + n * at**4 / 4 - x, 0.0, 1.0)
     means = theta**2 / 2 - theta * truth
     average, spread = weights @ means, theta * np.sqrt(weights @ weights)
     return x, lambda c: stats.norm.sf((c - 1) * x, average, spread), means.sum(), average, weights
@@ -296,9 +295,8 @@ def theorem_at(t, *, D=2.0, x=1000.0, n=10**6, lowest=0.99, C3=1.0):
     # the odds of U exceed the odds of exp(-t x) from this loss on
     loss = (D + 3 * t - 1) * x - t * x - np.log1p(-np.exp(-t * x)) - np.log1p(-np.exp(-x))
     low = np.arange(200)
-    chance = stats.binom.pmf(low, far, x / n) @ stats.binom.sf(
-        np.floor((loss - lowest * low) / others), n - far, x / n
-    )
+    exceeded = stats.binom.sf(np.floor((loss - lowest * low) / others), n - far, x / n)
+    chance = stats.binom.pmf(low, far, x / n) @ exceeded
     squared = 2 + 1 + C3**2
     printed = (lowest**2 + 2) * squared / lowest**2 * 2 / ((D + t - 1) ** 2 * x)
     return chance, printed, 1 / ((D + t - 2) ** 2 * x) + np.exp(-t * x)
@@ -378,11 +376,11 @@ def test_the_supremum_over_the_support_does_not_depend_on_n():
 
 
 def test_tied_records_leave_no_finite_integral():
-    def mass(total_weight, smallest):
+    def mass(w, smallest):
         """Half-t prior times N(0 | b, s)^w, with b ~ N(0, 1) integrated out, over s > smallest."""
 
         def integrand(log_s):
-            s, w = np.exp(log_s), total_weight
+            s = np.exp(log_s)
             # N(0 | b, s)^w is a multiple of N(0 | b, s / sqrt(w))
             constant = (2 * np.pi * s**2) ** (0.5 * (1 - w)) / np.sqrt(w)
             marginal = constant * stats.norm.pdf(0.0, scale=np.sqrt(1 + s**2 / w))
@@ -460,7 +458,7 @@ def test_an_affinity_may_exceed_one():
     assert integrate.trapezoid(-np.exp(mixture_log_pdf(y)) * ratio, y) == pytest.approx(2.0)
     # the step that takes 1 - alpha_m out of the sum, with two records of different weights
     weights = np.array([0.5, 0.9])
-    affinities = np.array([mixture_affinity(3.0, weight) for weight in weights])
+    affinities = mixture_affinity(3.0, weights)
     divergences = np.log(affinities) / (weights - 1)
     assert np.all(divergences < 0)
     assert affinities.prod() > 100 * np.exp(-(1 - 0.9) * divergences.sum())
@@ -534,18 +532,14 @@ def test_the_lemma_for_weights_that_look_at_the_data_holds(step):
 
 
 def test_a_fixed_radius_is_not_enough():
-    x = 3.0  # n tau^2
-
-    def log_integral(n, half):
-        """Over the ball of N(theta, 1), prior uniform on (-10, 10), at the average record 0."""
-        return np.log(np.sqrt(2 * np.pi / n) * (2 * stats.norm.cdf(half * np.sqrt(n)) - 1) / 20)
-
+    n, x = 1e8, 3.0  # x is n tau^2
     half = np.sqrt(2 * (np.sqrt(2) - 1))  # of the ball with the radius 1
     assert 2 * half / 20 > np.exp(-x)  # its mass is as large as is asked, at every n
-    c = 2.5
-    assert log_integral(1e8, half) < -c * x  # and the integral falls short all the same
+    # over the ball of N(theta, 1), prior uniform on (-10, 10), at the average record 0
+    integral = np.sqrt(2 * np.pi / n) * (2 * stats.norm.cdf(half * np.sqrt(n)) - 1) / 20
+    assert np.log(integral) < -2.5 * x  # it falls short all the same
     # with the radius tau the mass is what fails
-    assert 2 * np.sqrt(x / 1e8) / 20 < np.exp(-x)
+    assert 2 * np.sqrt(x / n) / 20 < np.exp(-x)
 
 
 def test_no_bounded_prior_reaches_the_rate():
