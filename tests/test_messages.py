@@ -282,7 +282,9 @@ BEYOND = (
         "utility.release_errors.releases": [RELEASES[:, 1:]],
         "shards": [[[0], [1, 1]], [[]], [[6]]], "with_record": [VALUES],
         "FiniteMixture.fit.weights": [WEIGHTS - 0.6, WEIGHTS + 0.6], "initial": ["last"],
-        "FiniteMixture.fit.censor": [(-1.0, 1.0)], "lowest": [0.0], "highest": [1.0],
+        "FiniteMixture.fit.censor": [(-1.0, 1.0)], "GammaPoisson.bounds_within.lowest": [0.0],
+        "audits.exact.counts": [COUNTS[:1], COUNTS + 0.5], "audits.exact.rate": [0.0, 1e-300],
+        "audits.exact.draws": [1, 1.5], "GammaPoisson.oscillations_within.highest": [1.0],
     }
 )
 RANGES = [
