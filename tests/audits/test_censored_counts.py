@@ -14,6 +14,10 @@ NEAR = ppm.Censoring(-6.0, -2.8, smooth=False)
 MIDDLE = [ppm.Censoring(-3.5, -1.5, smooth) for smooth in (True, False)]
 
 
+def loss(counts, censor, **settings):
+    return ppm.audits.censored(counts, censor, **PRIOR, **settings).attrs["loss"]
+
+
 def own(counts):
     """Weights that every record determines alone, capped over a public interval."""
     bounds = ppm.GammaPoisson(counts).oscillations_within(2.0, 8.0)
@@ -50,8 +54,7 @@ def databases():
 @pytest.mark.parametrize("weights", [lambda counts: None, own, some_weights])
 def test_no_database_loses_more_than_the_width_and_some_come_near(weights):
     shares = np.array([
-        ppm.audits.censored(counts, censor, weights=weights(counts), **PRIOR).attrs["loss"]
-        / censor.width
+        loss(counts, censor, weights=weights(counts)) / censor.width
         for place, counts in enumerate(databases()) for censor in CENSORS[place % 3 :: 3]
     ])
     assert shares.size > 80 and shares.max() <= 1.0 + 1e-12
@@ -148,11 +151,9 @@ def test_disjoint_shards_lose_what_the_worst_of_them_loses_and_never_more_than_t
         counts = rng.poisson(rng.choice([0.3, 2.0, 5.0, 30.0]), rng.choice([8, 20]))
         counts[0] = rng.choice([counts[0], 12, 40, 300])
         shards, censor = np.array_split(rng.permutation(counts.size), 2), CENSORS[place % 6]
-        whole = ppm.audits.censored(counts, censor, shards=shards, **PRIOR).attrs["loss"]
-        single = [
-            ppm.audits.censored(counts[rows], censor, **PRIOR).attrs["loss"] for rows in shards
-        ]
-        assert whole == pytest.approx(max(single), abs=1e-12)
+        whole = loss(counts, censor, shards=shards)
+        single = max(loss(counts[rows], censor) for rows in shards)
+        assert whole == pytest.approx(single, abs=1e-12)
         shares.append(whole / censor.width)
     assert 0.99 < max(shares) <= 1.0 + 1e-12
 
@@ -184,15 +185,12 @@ def test_shards_by_the_size_of_the_counts_exceed_the_width_and_shards_by_row_do_
     assert not by_row["reacts"].any() and by_row.attrs["loss"] <= censor.width
 
 
-@pytest.mark.parametrize(
-    "change",
-    [
-        {"counts": [3]}, {"censor": (-3, -1)}, {"shards": 2},
-        {"shards": [np.ma.array([0, 1], mask=[0, 1])]},
-        # another number of shards without a record
-        {"shards": lambda counts: [[0], [1, 2]][: 1 + np.isnan(counts).any()]},
-    ],
-)
+@pytest.mark.parametrize("change", [
+    {"counts": [3]}, {"censor": (-3, -1)}, {"shards": 2},
+    {"shards": [np.ma.array([0, 1], mask=[0, 1])]},
+    # another number of shards without a record
+    {"shards": lambda counts: [[0], [1, 2]][: 1 + np.isnan(counts).any()]},
+])
 def test_what_cannot_be_audited_is_refused(change):
     with pytest.raises(ValueError, match=f"^{next(iter(change))} (must|holds) "):
         ppm.audits.censored(**{"counts": [3, 4, 9], "censor": NEAR} | change)

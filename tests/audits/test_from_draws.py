@@ -20,9 +20,11 @@ def tree(log_lik, **variables):
     """A fit of log-likelihoods (chain, draw, record) and variables (chain, draw), in any group."""
     variables = {name: (DIMS[:2], values) for name, values in variables.items()}
     whole = xr.Dataset({"x": (DIMS, log_lik)} | variables)
-    return xr.DataTree.from_dict(
-        dict.fromkeys(("log_likelihood", "posterior", "sample_stats"), whole)
-    )
+    groups = "log_likelihood", "posterior", "sample_stats"
+    return xr.DataTree.from_dict(dict.fromkeys(groups, whole))
+
+
+audited = partial(ppm.audits.sampled, random_seed=1)
 
 
 class TwoPoint:
@@ -52,12 +54,8 @@ class TwoPoint:
 
 
 def test_half_of_epsilon_is_refuted_and_epsilon_is_not():
-    audits = [
-        ppm.audits.sampled(
-            TwoPoint([1, 1]), [0], weighting=np.ones(2), draws=8_000, random_seed=seed
-        )
-        for seed in RUNS
-    ]
+    settings = {"weighting": np.ones(2), "draws": 8_000}
+    audits = [audited(TwoPoint([1, 1]), [0], **settings, random_seed=seed) for seed in RUNS]
     exact = np.log(9)
     assert audits[0].oscillation_bound == pytest.approx(exact)
     assert all(found.refutes(exact / 2) for found in audits)
@@ -71,10 +69,7 @@ def test_an_outlier_with_weight_1_is_caught_and_with_its_papers_weight_it_is_not
     promised = ppm.PseudoPosteriorMechanism(MODEL).run(random_seed=1).epsilon()
     assert promised < 10
     alone, correct = (
-        [
-            ppm.audits.sampled(MODEL, [9], weighting=weighting, draws=4_000, random_seed=seed)
-            for seed in RUNS
-        ]
+        [audited(MODEL, [9], weighting=weighting, draws=4_000, random_seed=seed) for seed in RUNS]
         for weighting in (np.ones(10), ppm.record_weights)
     )
     # 4,000 draws cannot show all of it, but more than a claim of 4 nats
@@ -85,15 +80,15 @@ def test_an_outlier_with_weight_1_is_caught_and_with_its_papers_weight_it_is_not
 
 def test_the_bound_holds_for_normal_scores_whose_ratio_is_known():
     # two normal densities one apart: the log ratio of P(X >= t) is known for every t
-    held, found = 0, []
+    held, found = [], []
     for seed in range(80):
         rng = np.random.default_rng(seed)
         evidence = ppm.audits.loss_lower_bound(rng.normal(1, 1, 400), rng.normal(0, 1, 400))
         tail = stats.norm.sf if "least" in evidence.event else stats.norm.cdf
         ratio = np.divide(*(tail(float(evidence.event.split()[-1]), mean) for mean in (1, 0)))
-        held += evidence.lower <= abs(np.log(ratio))
+        held.append(evidence.lower <= abs(np.log(ratio)))
         found.append(evidence.lower)
-    assert held >= 73  # 76 expected at 95 %
+    assert sum(held) >= 73  # 76 expected at 95 %
     assert np.mean(found) > 0.5
 
 
@@ -130,9 +125,7 @@ def test_the_limit_is_where_counts_as_extreme_have_the_probability_of_an_error()
 
 def test_the_fits_that_are_compared_are_independent_and_those_behind_weights_are_coupled():
     model = TwoPoint([1, 0, 0])
-    ppm.audits.sampled(
-        model, [2, 0], weighting=lambda bounds: np.full(bounds.size, 0.5), draws=100, random_seed=1
-    )
+    audited(model, [2, 0], weighting=lambda bounds: np.full(bounds.size, 0.5), draws=100)
     behind, compared = ([key for top, key in model.heard if top == of] for of in (1.0, 0.5))
     assert len(behind) == len(compared) == 3 and len(set(behind)) == 1
     # were one stream used twice, samples of the two sides would not be independent
@@ -142,7 +135,7 @@ def test_the_fits_that_are_compared_are_independent_and_those_behind_weights_are
 def test_recomputed_weights_move_and_fixed_ones_do_not():
     rule = partial(ppm.record_weights, truncate_at=3.5)
     moving, fixed = (
-        ppm.audits.sampled(MODEL, [0, 9], weighting=weights, draws=500, random_seed=1)
+        audited(MODEL, [0, 9], weighting=weights, draws=500)
         for weights in (rule, np.full(10, 0.5))
     )
     assert moving.moved[9] > 0.2 and set(fixed.moved.values()) == {0.0}
@@ -155,9 +148,7 @@ def test_limits_keep_the_loss_within_their_width_and_the_estimate_is_the_exact_o
     counts, prior = [5, 4, 6, 7, 3, 40], {"shape": 2.0, "rate": 0.4}
     model = ppm.GammaPoisson(counts, **prior)
     censor, weights = ppm.Censoring(-3.0, -1.0), np.full(6, 0.7)
-    found = ppm.audits.sampled(
-        model, [0, 5], weighting=weights, censor=censor, draws=20_000, random_seed=1
-    )
+    found = audited(model, [0, 5], weighting=weights, censor=censor, draws=20_000)
     exact = ppm.audits.censored(counts, censor, weights=weights, **prior)
     losses = dict(zip(exact["count"].values, exact["loss"].values, strict=True))
     assert found.estimates[0] == pytest.approx(losses[5], rel=0.05)
@@ -165,14 +156,13 @@ def test_limits_keep_the_loss_within_their_width_and_the_estimate_is_the_exact_o
     # the outlier's term moves at μ where no draw is
     assert found.estimates[5] < 0.01 < losses[40]
     assert found.claim == 2.0 and not found.refutes() and found.refutes(0.1)
-    assert found.table()["W"].tolist() == [2.0, 2.0] and found.oscillation_bound <= 2.0
-    assert str(found).startswith("evidence, not proof") and "confidential" in str(found)
+    assert found.oscillation_bound <= 2.0 and "confidential" in str(found)
     # without them the outlier's loss is above any such width
-    free = ppm.audits.sampled(model, [5], weighting=weights, draws=20_000, random_seed=1)
+    free = audited(model, [5], weighting=weights, draws=20_000)
     assert free.refutes(censor.width) and free.estimates[5] > 5.0
     # a fit that would leave them out is refused
     with pytest.raises(TypeError, match=r"^censor: the fit\(\) of TwoPoint takes none"):
-        ppm.audits.sampled(TwoPoint([1, 1]), [0], censor=censor)
+        audited(TwoPoint([1, 1]), [0], censor=censor)
 
 
 class Chains(ppm.GammaPoisson):
@@ -195,32 +185,29 @@ class Chains(ppm.GammaPoisson):
         return fit["log_likelihood"]["x"]
 
 
-def audited(draws=200, weights=(1.0, 1.0, 1.0, 1.0), **settings):
+def evidence(draws=200, weights=(1.0, 1.0, 1.0, 1.0), **settings):
     model = Chains([5, 4, 6, 9])
     vars(model).update(settings)
-    return ppm.audits.sampled(model, [3], weighting=weights, draws=draws, random_seed=1)
+    return audited(model, [3], weighting=weights, draws=draws)
 
 
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [
-        ({"frozen": True}, "because of the fit of the whole database: a chain stood still"),
-        ({"diverging": 41}, "because of the fit of the whole database: 41 of 400 draws diverged"),
-        ({"independent_draws": True, "apart": 3.0}, "because chains disagree: R-hat of the score"),
-        ({"apart": 3.0}, "because chains disagree: R-hat of the score is .* in the fit with rec"),
-    ],
-)
+@pytest.mark.parametrize(("settings", "message"), [
+    ({"frozen": True}, "because of the fit of the whole database: a chain stood still"),
+    ({"diverging": 41}, "because of the fit of the whole database: 41 of 400 draws diverged"),
+    ({"independent_draws": True, "apart": 3.0}, "because chains disagree: R-hat of the score"),
+    ({"apart": 3.0}, "because chains disagree: R-hat of the score is .* in the fit with rec"),
+])
 def test_chains_that_cannot_be_trusted_give_no_evidence(settings, message):
     with pytest.raises(ppm.ChainsDisagreeError, match=f"^no evidence, {message}"):
-        audited(**settings)
+        evidence(**settings)
 
 
 def test_chains_that_agree_give_evidence_of_as_many_draws_as_are_effectively_independent():
-    assert audited(diverging=40).draws > 100
+    assert evidence(diverging=40).draws > 100
     # a record whose weight is 0 already has the same score, 0, in every draw
-    assert audited(weights=[1.0, 1.0, 1.0, 0.0]).lower == 0.0
+    assert evidence(weights=[1.0, 1.0, 1.0, 0.0]).lower == 0.0
     # two chains of 400 different values
-    few, many = (audited(8_000, repeats=repeats).draws for repeats in (20, 1))
+    few, many = (evidence(8_000, repeats=repeats).draws for repeats in (20, 1))
     assert few <= 1_000 and many >= 8_000
     with pytest.raises(ValueError, match="^draws must be more than 100: of those of"):
-        audited(100, repeats=20)
+        evidence(100, repeats=20)

@@ -43,9 +43,7 @@ def posterior_of(database, censor, seed=9):
 
 
 @pytest.mark.parametrize("smooth", [True, False])
-@pytest.mark.parametrize(
-    "limits", [(-3.0, -1.0), (-0.8, -0.3), (-9.0, -1.0), (-1.0, 1.0), (0.5, 1.0)]
-)
+@pytest.mark.parametrize("limits", [(-3, -1), (-0.8, -0.3), (-9, -1), (-1, 1), (0.5, 1)])
 @pytest.mark.parametrize("database", [*DATABASES][:-1])
 def test_density_and_normaliser_are_those_of_prior_times_terms(database, limits, smooth):
     censor = ppm.Censoring(*limits, smooth)
@@ -72,10 +70,8 @@ def test_wide_limits_give_the_closed_form_and_weight_zero_the_prior():
     assert wide.var() == pytest.approx(plain.var())
     # the second prior has a tail to the left of all panels
     for shape, smooth in ((2.0, True), (2.0, False), (0.01, True)):
-        prior = stats.gamma(shape, scale=2.0)
-        found = ppm.GammaPoisson([3, 5], shape=shape, rate=0.5).posterior(
-            np.zeros(2), censor=ppm.Censoring(-3, -1, smooth)
-        )
+        model, prior = ppm.GammaPoisson([3, 5], shape=shape, rate=0.5), stats.gamma(shape, scale=2)
+        found = model.posterior(np.zeros(2), censor=ppm.Censoring(-3, -1, smooth))
         assert found.logpdf(mu) == pytest.approx(prior.logpdf(mu), abs=1e-9)
         assert found.mean() == pytest.approx(prior.mean(), rel=1e-9)
         assert found.var() == pytest.approx(prior.var(), rel=1e-9)
@@ -92,8 +88,8 @@ def test_draws_follow_the_censored_posterior_and_not_the_uncensored_one(database
     fit = synthesizer.fit(draws=4_000, random_seed=2, censor=censor)
     mu = fit["posterior"]["mu"].values
     # the distribution function by itself, on the grid and in the tail to its left
-    values = log_kernel(counts, np.ones(len(counts)), shape, rate, censor.term)
-    whole = log_mass(counts, np.ones(len(counts)), shape, rate, censor.term)
+    settings = counts, np.ones(len(counts)), shape, rate, censor.term
+    values, whole = log_kernel(*settings), log_mass(*settings)
     below = np.exp(values[0] - whole) / shape
     inside = np.log(mu[mu > np.exp(GRID[0])])
     # the tail counts where the prior is nearly flat
@@ -106,16 +102,13 @@ def test_draws_follow_the_censored_posterior_and_not_the_uncensored_one(database
     assert synthesizer.log_likelihood(fit).values.max() > censor.high
 
 
-@pytest.mark.parametrize(
-    ("counts", "shape", "rate", "weights"),
-    [
-        ([10**18, 3], 0.001, 0.001, [1.0, 1.0]),
-        ([3, 5], 0.001, 0.001, [1e-300, 1e-12]),
-        ([0, 5], 100.0, 1e-200, [1.0, 1.0]),
-        ([0, 5], 50.0, 1e3, [1.0, 1.0]),
-        ([0, 0], 1e-6, 1e-6, [1.0, 0.3]),
-    ],
-)
+@pytest.mark.parametrize(("counts", "shape", "rate", "weights"), [
+    ([10**18, 3], 0.001, 0.001, [1.0, 1.0]),
+    ([3, 5], 0.001, 0.001, [1e-300, 1e-12]),
+    ([0, 5], 100.0, 1e-200, [1.0, 1.0]),
+    ([0, 5], 50.0, 1e3, [1.0, 1.0]),
+    ([0, 0], 1e-6, 1e-6, [1.0, 0.3]),
+])
 def test_extreme_databases_priors_and_weights_do_not_break_the_quadrature(
     counts, shape, rate, weights
 ):
