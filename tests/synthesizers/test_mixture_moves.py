@@ -7,7 +7,8 @@ can be.
 
 import arviz as az
 import numpy as np
-from scipy import special, stats
+from scipy import stats
+from synthesizers.test_mixture_posterior import prior_draws
 
 import ppm
 from ppm._validation import one_thread
@@ -21,28 +22,29 @@ SAMPLER = mixture_sampler.Sampler
 DRAWS = 8_000
 
 
-class CorrectionSquared(SAMPLER):
-    def __init__(self, *arguments):
-        super().__init__(*arguments)
-        self.rest_alpha = self.rest_alpha**2
+PRIOR = FiniteMixture([0.0], np.ones((1, 1)), concentration_prior=(2.0, 1.0)).prior
 
 
-class WrongScaleConditional(SAMPLER):
-    def propose_sigma(self, k, residual, alpha):
-        return 1.07 * super().propose_sigma(k, residual, alpha)
+def correct(state):
+    pass
 
 
-def sampler_at(sampler, y, weights, pi, beta, sigma):
-    """A sampler with an intercept only, at known parameters."""
-    X = np.ones((y.size, 1))
-    prior = FiniteMixture(y, X, components=len(pi), concentration_prior=(2.0, 1.0)).prior
-    state = sampler(y, X, weights, len(pi), prior, None, np.random.default_rng(6))
-    state.start(
-        {
-            "pi": np.array(pi), "beta": np.array(beta)[:, None], "sigma": np.array(sigma),
-            "concentration": 3.0,
-        }
-    )
+def correction_squared(state):
+    state.rest_alpha = state.rest_alpha**2
+
+
+def wrong_scale_conditional(state):
+    right = state.propose_sigma
+    state.propose_sigma = lambda *arguments: 1.07 * right(*arguments)
+
+
+def sampler_at(y, weights, pi, beta, sigma, change=correct):
+    """A sampler with an intercept only, at known parameters, and what is wrong with it."""
+    ones, rng = np.ones((y.size, 1)), np.random.default_rng(6)
+    state = SAMPLER(y, ones, weights, len(pi), PRIOR, None, rng)
+    start = {"pi": np.array(pi), "beta": np.array(beta)[:, None], "sigma": np.array(sigma)}
+    state.start(start | {"concentration": 3.0})
+    change(state)
     return state
 
 
@@ -82,8 +84,8 @@ def given_labels(state):
     state.draw_mixture_weight_pairs()
 
 
-def share_score(step, sampler=SAMPLER):
-    state = sampler_at(sampler, FIVE, UNEVEN, [0.2, 0.8], [3.0, 0.2], [1.0, 1.0])
+def share_score(step, change=correct):
+    state = sampler_at(FIVE, UNEVEN, [0.2, 0.8], [3.0, 0.2], [1.0, 1.0], change)
     shares = moved(state, step, lambda state: [np.exp(state.log_pi[0])])
     u = np.linspace(0.0, 1.0, 4003)[1:-1]
     normal = stats.norm.pdf(FIVE[:, None], [3.0, 0.2], 1.0)
@@ -101,7 +103,7 @@ def one_jacobian_too_many(x, log_density, rng, width):
 def test_shares_of_mixture_weight_have_their_conditional_with_and_without_labels(monkeypatch):
     assert share_score(without_labels) < 4.0
     assert share_score(given_labels) < 4.0
-    assert share_score(given_labels, CorrectionSquared) > 5.0
+    assert share_score(given_labels, correction_squared) > 5.0
     monkeypatch.setattr(mixture_sampler, "slice_draw", one_jacobian_too_many)
     assert share_score(without_labels) > 6.0
 
@@ -109,8 +111,8 @@ def test_shares_of_mixture_weight_have_their_conditional_with_and_without_labels
 # ---- coefficient and scale of one component -----------------------------------------------------
 
 
-def component_score(sampler):
-    state = sampler_at(sampler, FIVE, UNEVEN, [0.3, 0.7], [1.0, 0.0], [1.0, 1.0])
+def component_score(change):
+    state = sampler_at(FIVE, UNEVEN, [0.3, 0.7], [1.0, 0.0], [1.0, 1.0], change)
     # the priors of this one: Normal(0, 2), and inverse Gamma(3/2, 3) of the variance
     state.precision, state.residual_aux = np.array([[0.25]]), np.ones(2)
 
@@ -133,18 +135,18 @@ def component_score(sampler):
 
 
 def test_coefficient_and_scale_of_a_component_have_their_conditional():
-    assert component_score(SAMPLER) < 4.0
-    for broken in (CorrectionSquared, WrongScaleConditional):
+    assert component_score(correct) < 4.0
+    for broken in (correction_squared, wrong_scale_conditional):
         assert component_score(broken) > 5.0, broken
 
 
 # ---- mixture weights and concentration, with empty components -----------------------------------
 
 
-def mixture_weight_score(sampler):
+def mixture_weight_score(change):
     y, weights = np.array([-0.5, 0.35, 1.2]), np.array([0.25, 0.5, 0.25])
     beta, sigma = np.array([0.35, 0.35, 6.0]), np.array([1.0, 0.5, 1.0])
-    state = sampler_at(sampler, y, weights, [0.4, 0.3, 0.3], beta, sigma)
+    state = sampler_at(y, weights, [0.4, 0.3, 0.3], beta, sigma, change)
 
     def step(state):
         state.update_reference()
@@ -153,38 +155,38 @@ def mixture_weight_score(sampler):
         state.draw_mixture_weight_pairs()
 
     draws = moved(state, step, lambda s: [*np.exp(s.log_pi), np.log(s.concentration)])
-    # draws from the prior, Gamma draws in logs: those of small shapes underflow
-    rng = np.random.default_rng(5)
-    concentration = rng.gamma(2.0, 1.0, 500_000)
-    share = concentration[:, None] / 3.0
-    log_pi = np.log(rng.standard_gamma(share + 1.0, (500_000, 3)))
-    log_pi -= rng.standard_exponential((500_000, 3)) / share
-    log_pi -= special.logsumexp(log_pi, axis=1, keepdims=True)
-    log_f = np.log(np.exp(log_pi) @ stats.norm.pdf(y[:, None], beta, sigma).T)
-    return largest_score(
-        draws, [*np.exp(log_pi).T, np.log(concentration)], np.exp(log_f @ weights)
-    )
+    pi, _, _, concentration, *_ = prior_draws(3, PRIOR, 500_000)
+    log_f = np.log(pi @ stats.norm.pdf(y[:, None], beta, sigma).T)
+    return largest_score(draws, [*pi.T, np.log(concentration)], np.exp(log_f @ weights))
 
 
 def test_mixture_weights_and_concentration_have_their_conditional():
-    assert mixture_weight_score(SAMPLER) < 4.0
-    assert mixture_weight_score(CorrectionSquared) > 6.0
+    assert mixture_weight_score(correct) < 4.0
+    assert mixture_weight_score(correction_squared) > 6.0
+
+
+def test_at_weights_of_1_no_decision_depends_on_the_correction():
+    def chain(weights, threshold):
+        state = sampler_at(FIVE, weights, [0.3, 0.4, 0.3], [1.0, 0.0, 9.0], [1.0, 1.0, 1.0])
+        state.corrected, state.thresholds = True, lambda count: np.full(count, threshold)
+        return moved(state, SAMPLER.sweep, lambda s: [*s.log_pi, *s.sigma, *s.beta[:, 0]], 50)
+
+    for weights, same in (np.ones(5), True), (UNEVEN, False):
+        assert np.array_equal(chain(weights, 0.0), chain(weights, -np.inf)) == same
 
 
 # ---- the auxiliary scale of the coefficients, with their variance integrated out ----------------
 
 
 def test_the_auxiliary_scale_under_limits_has_its_conditional():
-    beta, ones = np.array([[0.5], [1.5], [-2.0]]), np.ones((1, 1))
+    none, rng = np.zeros((0, 1)), np.random.default_rng(6)
     state = CensoredSampler(
-        ones[:0, 0], ones[:0], ones[:0, 0], 3, FiniteMixture([0.0], ones).prior, None,
-        np.random.default_rng(6), censor=ppm.Censoring(-1.0, 0.0),
+        none[:, 0], none, none[:, 0], 3, PRIOR, None, rng, censor=ppm.Censoring(-1.0, 0.0)
     )
     state.start(None)
-    state.beta = beta
-    draws = moved(
-        state, CensoredSampler.draw_coefficient_aux, lambda s: np.log(s.coefficient_aux)
-    )
+    state.beta = beta = np.array([[0.5], [1.5], [-2.0]])
+    step = CensoredSampler.draw_coefficient_aux
+    draws = moved(state, step, lambda s: np.log(s.coefficient_aux))
     x = np.linspace(-8.0, 14.0, 4001)
     scaled = np.exp(0.5 * x)[:, None] / np.sqrt(2.0) * beta.T
 

@@ -7,7 +7,8 @@ any number of sweeps, at a θ with the same joint distribution with y, however s
 """
 
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
+from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -15,8 +16,7 @@ from scipy import stats
 
 import ppm
 from ppm._validation import one_thread
-from ppm.synthesizers.mixture import model as finite_mixture
-from ppm.synthesizers.mixture.censored import CensoredSampler
+from ppm.synthesizers.mixture.censored import CensoredSampler as Censored
 from ppm.synthesizers.mixture.sampler import Sampler
 
 X = np.column_stack([np.ones(10), np.linspace(-1.0, 1.0, 10)])
@@ -35,14 +35,9 @@ CASES = {
     "no records, limits": (2, Y, X, np.zeros(10), HARD),
     "hard limits": (2, Y, X, WEIGHTS, HARD),
     "smooth limits": (2, Y, X, WEIGHTS, SMOOTH),
-    "one component": (1, MANY, np.ones((40, 1)), np.full(40, 0.04), ppm.Censoring(-0.16, 0.09)),
+    "one component": (1, MANY, np.tile(X, (4, 1)), np.full(40, 0.04), ppm.Censoring(-0.16, 0.09)),
 }
 SHARES = np.array([0.02, 0.1, 0.5, 0.9, 0.98])
-
-
-def prior_of(case):
-    size = CASES[case][2].shape[1]
-    return replace(PRIOR, coefficient_scale=PRIOR.coefficient_scale[:size])
 
 
 def prior_draws(components, prior, size):
@@ -103,7 +98,7 @@ def quantities(y, X, pi, beta, sigma, concentration, covariance):
 def exact(case):
     """Quantiles of every quantity at SHARES, and the standard errors of these shares."""
     components, y, X, weights, censor = CASES[case]
-    draws = prior_draws(components, prior_of(case), 200_000)[:-1]
+    draws = prior_draws(components, PRIOR, 200_000)[:-1]
     parts = np.full(200_000, 1.0 / 200_000)
     if censor is not None:
         total = censor.terms(log_likelihoods(y, X, *draws[:3]), weights).sum(axis=1)
@@ -126,17 +121,14 @@ def parameters(sampler):
     )
 
 
-def scores(case, kind=None, part=1.0):
+def scores(case, part=1.0):
     """How far shares of a chain below exact quantiles are from what they should be, in errors."""
     components, y, X, weights, censor = CASES[case]
     warmup, sweeps = 300, int(part * (4800 if censor is None else 1600))
-    kind = kind or (Sampler if censor is None else CensoredSampler)
-    limits = {} if censor is None else {"censor": censor}
+    kind = Sampler if censor is None else partial(Censored, censor=censor)
     seen, rng, kept = weights > 0, np.random.default_rng(3), []
     with one_thread():
-        sampler = kind(
-            y[seen], X[seen], weights[seen], components, prior_of(case), None, rng, **limits
-        )
+        sampler = kind(y[seen], X[seen], weights[seen], components, PRIOR, None, rng)
         sampler.start(None)
         for number in range(warmup + sweeps):
             sampler.sweep()
@@ -178,58 +170,43 @@ def test_chains_have_the_prior_without_data_and_the_posterior_under_limits(case)
     assert largest(found) < 5.3, found
 
 
-class NoCorrection(Sampler):
-    def thresholds(self, count):
-        return np.full(count, -np.inf)
+def residual_aux_of_a_degree_less(self):
+    rate = 2.0 / self.sigma**2 + PRIOR.residual_scale**-2
+    self.residual_aux = rate / self.rng.gamma(1.0, size=self.K)
 
 
-class OneDegreeShort(Sampler):
-    def draw_residual_aux(self):
-        rate = 2.0 / self.sigma**2 + PRIOR.residual_scale**-2
-        self.residual_aux = rate / self.rng.gamma(1.0, size=self.K)
+def without_approximation(self, k, rest, centre, step, left_out, right=Censored.slice_on_ellipse):
+    right(self, k, rest, centre, step, lambda beta: 0.0)
 
 
-class WithoutApproximation(CensoredSampler):
-    def slice_on_ellipse(self, k, rest, centre, step, left_out):
-        super().slice_on_ellipse(k, rest, centre, step, lambda beta: 0.0)
+def scale_of_another_prior(self, k, rest, right=Censored.draw_scale):
+    with patch.object(self, "prior", replace(self.prior, residual_scale=2.0)):
+        right(self, k, rest)
 
 
-class AnotherPrior(CensoredSampler):
-    def draw_scale(self, k, rest):
-        before, self.prior = self.prior, replace(self.prior, residual_scale=2.0)
-        super().draw_scale(k, rest)
-        self.prior = before
+def shares_without_records(self, right=Censored.draw_shares):
+    with patch.object(self, "total", lambda log_f=None: 0.0):
+        right(self)
 
 
-class AuxiliaryKept(CensoredSampler):
-    def draw_coefficient_aux(self):
-        pass
-
-
-class SharesWithoutRecords(CensoredSampler):
-    def draw_shares(self):
-        self.total = lambda log_f=None: 0.0
-        super().draw_shares()
-        del self.total
-
-
-@pytest.mark.parametrize(("case", "broken"), [
-    ("records of almost no weight", NoCorrection),
-    ("records of almost no weight", OneDegreeShort),
-    ("no records, limits", AuxiliaryKept),
-    ("hard limits", WithoutApproximation),
-    ("hard limits", AnotherPrior),
-    ("hard limits", SharesWithoutRecords),
+@pytest.mark.parametrize(("case", "kind", "move", "broken"), [
+    ("records of almost no weight", Sampler, "thresholds", lambda self, n: np.full(n, -np.inf)),
+    ("records of almost no weight", Sampler, "draw_residual_aux", residual_aux_of_a_degree_less),
+    ("no records, limits", Censored, "draw_coefficient_aux", lambda self: None),
+    ("hard limits", Censored, "slice_on_ellipse", without_approximation),
+    ("hard limits", Censored, "draw_scale", scale_of_another_prior),
+    ("hard limits", Censored, "draw_shares", shares_without_records),
 ])
-def test_a_sampler_with_a_slip_in_it_is_caught(case, broken):
-    found = scores(case, broken, 0.5 if "limits" in case else 1.0)
+def test_a_sampler_with_a_slip_in_it_is_caught(monkeypatch, case, kind, move, broken):
+    monkeypatch.setattr(kind, move, broken)
+    found = scores(case, 0.5 if "limits" in case else 1.0)
     assert largest(found) > 7.0, found
 
 
 # ---- with data, at weights of 1 -----------------------------------------------------------------
 
 
-def changes(kind, sweeps=10, replicates=400):
+def changes(sweeps=10, replicates=400):
     """Mean change of the rank of every quantity over a few sweeps, in standard errors."""
     pi, beta, sigma, *others, auxiliary = prior_draws(2, PRIOR, replicates)
     rng = np.random.default_rng(20)
@@ -240,7 +217,7 @@ def changes(kind, sweeps=10, replicates=400):
     after = []
     with one_thread(), np.errstate(under="ignore"):
         for i in range(replicates):
-            sampler = kind(y[i], X, np.ones(10), 2, PRIOR, None, rng)
+            sampler = Sampler(y[i], X, np.ones(10), 2, PRIOR, None, rng)
             start = {"pi": pi[i], "beta": beta[i], "sigma": sigma[i]}
             sampler.start(start | {"concentration": others[0][i]})
             sampler.coefficient_aux = auxiliary[i]
@@ -258,15 +235,11 @@ def changes(kind, sweeps=10, replicates=400):
     return found
 
 
-class WideScale(Sampler):
-    def propose_sigma(self, k, residual, alpha):
-        return 1.2 * super().propose_sigma(k, residual, alpha)
-
-
-def test_parameters_and_data_keep_their_joint_distribution():
-    found = changes(Sampler)
+def test_parameters_and_data_keep_their_joint_distribution(monkeypatch):
+    found, right = changes(), Sampler.propose_sigma
     assert largest(found) < 4.0, found
-    assert largest(changes(WideScale)) > 5.0
+    monkeypatch.setattr(Sampler, "propose_sigma", lambda *given: 1.2 * right(*given))
+    assert largest(changes()) > 5.0
 
 
 # ---- fits under limits --------------------------------------------------------------------------
@@ -276,9 +249,8 @@ def test_parameters_and_data_keep_their_joint_distribution():
 @pytest.mark.parametrize("y", [[1.0, 2.0], np.zeros(30), [1.0, 1.2, 0.9, 1e12], [0.0, -1e49]])
 def test_every_database_has_a_release_under_limits(y, components):
     # an error would tell something of the records that no limit covers
-    model = ppm.FiniteMixture(
-        y, np.ones((len(y), 1)), components=components, chains=1, warmup=30, parallel=False
-    )
+    settings = {"components": components, "chains": 1, "warmup": 30, "parallel": False}
+    model = ppm.FiniteMixture(y, np.ones((len(y), 1)), **settings)
     fit = model.fit(draws=30, random_seed=1, censor=ppm.Censoring(-3.0, -1.0))
     assert np.isfinite(model.predict(fit, releases=2, random_seed=1)).all()
     assert not np.isnan(model.log_likelihood(fit)).any()
@@ -288,11 +260,9 @@ def test_a_component_of_next_to_no_share_comes_back():
     # two groups that one component cannot hold, and a start that the prior allows: a share of
     # e^-3000 of the second, and a concentration that goes with it
     y = np.r_[np.full(100, -3.0), np.full(100, 3.0)] + np.random.default_rng(0).normal(size=200)
-    ones = np.ones((200, 1))
-    sampler = CensoredSampler(
-        y, ones, np.full(200, 0.3), 2, ppm.FiniteMixture(y, ones).prior, None,
-        np.random.default_rng(1), censor=ppm.Censoring(-1.0, 0.0, smooth=False),
-    )
+    ones, rng, censor = np.ones((200, 1)), np.random.default_rng(1), ppm.Censoring(-1, 0, False)
+    prior = ppm.FiniteMixture(y, ones).prior
+    sampler = Censored(y, ones, np.full(200, 0.3), 2, prior, None, rng, censor=censor)
     sampler.start(None)
     sampler.log_pi, sampler.concentration = np.array([0.0, -3000.0]), 1e-3
     sampler.log_f = sampler.log_f_with(None, sampler.log_pi[:, None] + sampler.log_density)
@@ -302,14 +272,13 @@ def test_a_component_of_next_to_no_share_comes_back():
 
 
 def test_approximations_stay_as_warm_up_left_them_and_the_sum_is_that_of_the_terms(monkeypatch):
-    seen = []
+    seen, sweep = [], Censored.sweep
 
-    class Watched(CensoredSampler):
-        def sweep(self):
-            super().sweep()
-            seen.append(self.approximations[0])
+    def watched(self):
+        sweep(self)
+        seen.append(self.approximations[0])
 
-    monkeypatch.setattr(finite_mixture, "CensoredSampler", Watched)
+    monkeypatch.setattr(Censored, "sweep", watched)
     model = ppm.FiniteMixture(Y, X, components=2, chains=1, warmup=50, parallel=False)
     fit = model.fit(WEIGHTS, draws=30, random_seed=1, censor=SMOOTH)
     # at weights of 1, too
