@@ -1,7 +1,7 @@
 """The Consumer Expenditure reader, its simulated stand-in, the predictors and the download."""
 
 import zipfile
-from pathlib import Path
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -14,9 +14,6 @@ from ppm_book import survey
 from ppm_book.survey.expenditure import LABELS
 
 DIARY = ROOT.parent / "shared" / "data" / "diary17.zip"
-needs_diary = pytest.mark.skipif(
-    not DIARY.exists(), reason="the real 2017 Diary zip is not at ../shared/data/diary17.zip"
-)
 PAPER_COUNTS = dict(zip(LABELS, (2, 5, 8, 4, 2, 5, 3, 3, 11, 2), strict=True))
 
 
@@ -30,25 +27,22 @@ def write_zip(path, files):
 @pytest.fixture
 def interview_zip(tmp_path):
     """Three quarters and another file, in a folder within the zip, as the Bureau has them."""
-    quarters = {
-        "fmli171x.csv": [unit(1, 2), unit(2, 1, FINCBTXM="-7000"), unit(3, 4)],
-        "fmli172.csv": [unit(1, 3, FINCBTXM="1"), unit(2, 2), unit(4, 1)],
-        "fmli181.csv": [unit(7, 1)],
-    }
-    files = {f"intrvw17/{name}": csv_text(*rows) for name, rows in quarters.items()}
-    return write_zip(tmp_path / "intrvw17.zip", files | {"intrvw17/memi171x.csv": "NEWID\n1\n"})
+    return write_zip(tmp_path / "intrvw17.zip", {
+        "intrvw17/memi171x.csv": "NEWID\n1\n", "intrvw17/fmli181.csv": csv_text(unit(7)),
+        "intrvw17/fmli171x.csv": csv_text(unit(1, 2), unit(2, FINCBTXM="-7000"), unit(3, 4)),
+        "intrvw17/fmli172.csv": csv_text(unit(1, 3, FINCBTXM="1"), unit(2, 2), unit(4)),
+    })
 
 
 def read(tmp_path, *rows, diary=False, **options):
-    path = tmp_path / "file.csv"
-    path.write_text(csv_text(*rows, diary=diary))
-    return survey.load(path, **options)
+    (tmp_path / "file.csv").write_text(csv_text(*rows, diary=diary))
+    return survey.load(tmp_path / "file.csv", **options)
 
 
 # ------------------------------------------------------------------------- the real Diary file
 
 
-@needs_diary
+@pytest.mark.skipif(not DIARY.exists(), reason="no real file ../shared/data/diary17.zip")
 def test_real_diary():
     """One row per unit, its earliest week; taking the latest week gives other incomes."""
     data = survey.load(DIARY)
@@ -57,19 +51,15 @@ def test_real_diary():
     words = "11,658", "5,916", "region suppressed: 258", "5,658", "less among them: 8"
     assert all(text in data.summary() for text in words) and "SIMULATED" not in data.summary()
     with zipfile.ZipFile(DIARY) as archive:
-        rows = pd.concat(
-            pd.read_csv(archive.open(name), usecols=["NEWID", "REGION", "FINCBEFM"])
-            for name in archive.namelist()
-        ).sort_values("NEWID")
-    rows["unit"] = rows["NEWID"] // 10
-    first, last = (
-        rows.drop_duplicates("unit", keep=week).dropna()["FINCBEFM"] for week in ("first", "last")
-    )
-    np.testing.assert_array_equal(data.table["income"], first)
-    assert not np.array_equal(data.table["income"], last)
-    for name, count in PAPER_COUNTS.items():
-        column = data.table[name]
-        assert column.cat.ordered and len(column.cat.categories) == column.nunique() == count
+        weeks = [pd.read_csv(archive.open(name), usecols=["NEWID", "REGION", "FINCBEFM"])
+                 for name in archive.namelist()]
+    rows = pd.concat(weeks).set_index("NEWID").sort_index()
+    units = rows.groupby(rows.index // 10)
+    for week, same in ((0, True), (-1, False)):
+        incomes = units.nth(week).dropna()["FINCBEFM"]
+        assert np.array_equal(data.table["income"], incomes) == same
+    traits = data.table.drop(columns="income")
+    assert all(kind.ordered for kind in traits.dtypes) and dict(traits.nunique()) == PAPER_COUNTS
     X, names = survey.predictor_matrix(data)
     assert len(names) == X.shape[1] == np.linalg.matrix_rank(X) == sum(PAPER_COUNTS.values()) - 9
     # with the added category
@@ -91,10 +81,10 @@ def test_interview_reads_the_first_quarter_or_those_asked_for(interview_zip):
     assert data.table["income"].tolist() == [50_000.5, -7_000.0, 50_000.5]
     assert "2017Q1" in data.source and "fmli171x.csv" in data.source
     assert str(interview_zip.parent) not in data.summary()
-    assert len(data.substitutions) == 2 and all("proxy" in text for text in data.substitutions)
+    assert ["proxy" in text for text in data.substitutions] == [True, True]
     both = survey.load(interview_zip, quarters=["2017Q2", "171"])
-    assert (both.rows_read, both.units_read) == (6, 4)
-    assert both.quarters == ((2017, 1), (2017, 2)) and "2017Q1, 2017Q2" in both.substitutions[0]
+    assert both.rows_read == 6 and both.quarters == ((2017, 1), (2017, 2))
+    assert "2017Q1, 2017Q2" in both.substitutions[0]
     assert both.table["income"].tolist() == [50_000.5, -7_000.0, 50_000.5, 50_000.5]
     second = survey.load(interview_zip, quarters="2017Q2")
     assert second.table["income"].tolist() == [1.0, 50_000.5, 50_000.5]
@@ -106,8 +96,7 @@ def test_interview_reads_the_first_quarter_or_those_asked_for(interview_zip):
 
 def test_folder_and_single_file_agree_with_the_zip_and_a_revised_file_wins(interview_zip, tmp_path):
     wanted, folder = survey.load(interview_zip).table, tmp_path / "unpacked"
-    with zipfile.ZipFile(interview_zip) as archive:
-        archive.extractall(folder)
+    zipfile.ZipFile(interview_zip).extractall(folder)
     revised = folder / "intrvw17" / "fmli171x.csv"
     (folder / "mine.csv").write_bytes(revised.read_bytes())
     (folder / "fmli171.csv").write_text(csv_text(unit(1)))
@@ -118,54 +107,50 @@ def test_folder_and_single_file_agree_with_the_zip_and_a_revised_file_wins(inter
 
 
 def test_quarters_come_from_the_interviews_where_the_name_does_not_say(tmp_path):
-    def units(*when):
-        return [unit(k, QINTRVYR=year, QINTRVMO=month) for k, (year, month) in enumerate(when)]
+    def units(year, *months):
+        return [unit(k, QINTRVYR=year, QINTRVMO=month) for k, month in enumerate(months)]
 
-    data = read(tmp_path, *units(("2019", "12"), ("2019", "1"), ("2019", "02")))
+    data = read(tmp_path, *units("2019", "12", "1", "02"))
     assert data.quarters == ((2019, 1), (2019, 4))
     assert "Interview Survey, 2019Q1, 2019Q4 (file.csv)" in data.source
     # one row that does not say, or a file without the columns: nothing is claimed
-    for rows in (units(("2019", "12"), ("2019", "")), units(("2019", "13")), [unit(1)]):
+    for rows in (units("2019", "12", ""), units("2019", "13"), [unit(1)]):
         data = read(tmp_path, *rows)
         assert data.quarters == ()
         assert "the file does not say what this is of" in data.substitutions[0]
     with pytest.raises(survey.DataFileError, match="older than 2015; its codes differ"):
-        read(tmp_path, *units(("2014", "12")))
+        read(tmp_path, *units("2014", "12"))
 
 
 # ---------------------------------------------------------------------------------------- codes
 
 # what the Bureau's dictionary says of the codes since 2015, and how ages and sizes are grouped
-DICTIONARY = {
-    "gender": ("SEX_REF", {"1": "male", "2": "female"}),
-    "age": ("AGE_REF", {
-        "19": "under 20", "20": "20 to 39", "59": "40 to 59", "79": "60 to 79", "80": "80 and over",
-    }),
-    "education": ("EDUC_REF", {
-        "00": "never attended", "10": "nursery to grade 8", "11": "grades 9 to 12, no degree",
-        "12": "high school graduate", "13": "some college, no degree", "14": "associate's degree",
-        "15": "bachelor's degree", "16": "master's, professional or doctorate",
-    }),
-    "region": ("REGION", {"1": "Northeast", " 2 ": "Midwest", "3": "South", "4.0": "West"}),
-    "urban": ("BLS_URBN", {"1": "urban", "2": "rural"}),
-    "marital_status": ("MARITAL1", {
-        "1": "married", "02": "widowed", "3": "divorced", "4": "separated", "5": "never married",
-    }),
-    "urban_type": ("POPSIZE", {
-        "1": "1 million or more", "2": "1 million or more", "3": "100 thousand to 1 million",
-        "4": "100 thousand to 1 million", "5": "under 100 thousand",
-    }),
-    "family_size": ("FAM_SIZE", {"1": "1", "10": "10", "11": "11 or more", "13": "11 or more"}),
-    "earner": ("EARNCOMP", {c: "earns" if c <= "4" else "does not earn" for c in "12345678"}),
-}
+DICTIONARY = """
+gender SEX_REF: 1 male; 2 female
+age AGE_REF: 19 under 20; 20 20 to 39; 59 40 to 59; 79 60 to 79; 80 80 and over
+education EDUC_REF: 00 never attended; 10 nursery to grade 8; 11 grades 9 to 12, no degree; \
+12 high school graduate; 13 some college, no degree; 14 associate's degree; \
+15 bachelor's degree; 16 master's, professional or doctorate
+region REGION: 1 Northeast; 02 Midwest; 3 South; 4.0 West
+urban BLS_URBN: 1 urban; 2 rural
+marital_status MARITAL1: 1 married; 02 widowed; 3 divorced; 4 separated; 5 never married
+urban_type POPSIZE: 1 1 million or more; 2 1 million or more; 3 100 thousand to 1 million; \
+4 100 thousand to 1 million; 5 under 100 thousand
+family_size FAM_SIZE: 1 1; 10 10; 11 11 or more; 13 11 or more
+earner EARNCOMP: 1 earns; 2 earns; 3 earns; 4 earns; 5 does not earn; 6 does not earn; \
+7 does not earn; 8 does not earn
+"""
 
 
-@pytest.mark.parametrize("variable", DICTIONARY)
-def test_every_code_has_the_label_of_the_bureau_s_dictionary(tmp_path, variable):
+@pytest.mark.parametrize("line", DICTIONARY.strip().split("\n"))
+def test_every_code_has_the_label_of_the_bureau_s_dictionary(tmp_path, line):
     """A pair of exchanged labels would put every widow's income among the divorced."""
-    column, labels = DICTIONARY[variable]
-    table = read(tmp_path, *(unit(k, **{column: code}) for k, code in enumerate(labels))).table
-    assert table[variable].tolist() == list(labels.values())
+    names, _, told = line.partition(": ")
+    variable, column = names.split()
+    labels = dict(pair.split(" ", 1) for pair in told.split("; "))
+    rows = [unit(k, **{column: f" {code} "}) for k, code in enumerate(labels)]
+    table = read(tmp_path, *rows).table
+    assert table[variable].tolist() == [*labels.values()]
     # the order of the categories is that of the codes
     assert table[variable].cat.codes.is_monotonic_increasing
     assert set(table.drop(columns=variable).nunique()) == {1}
@@ -174,22 +159,21 @@ def test_every_code_has_the_label_of_the_bureau_s_dictionary(tmp_path, variable)
 def test_areas_are_named_other_or_none(tmp_path):
     cells = [("1", "S12A"), ("1", " "), ("2", ""), ("2", "S12A"), ("", "S12A")]
     rows = [unit(k, SMSASTAT=code, PSU=psu) for k, (code, psu) in enumerate(cells)]
-    named, other, outside = LABELS["cbsa"]
     found = read(tmp_path, *rows, missing="category").table["cbsa"].tolist()
-    assert found == [named, other, outside, outside, "suppressed"]
+    assert found == [*LABELS["cbsa"], LABELS["cbsa"][2], "suppressed"]
 
 
 @pytest.mark.parametrize("blank", ["", " ", ".", "NA"])
 def test_suppressed_cells(tmp_path, blank):
-    rows = [unit(1), unit(2, REGION=blank), unit(3, REGION=blank, EDUC_REF=blank),
-            unit(4, FINCBTXM=blank), unit(6, REGION=blank, FINCBTXM=blank),
-            unit(5, PSU=blank)]  # says "not named", nothing is missing
+    # an area that is not named is not missing
+    rows = [unit(1, PSU=blank), unit(2, REGION=blank), unit(3, REGION=blank, EDUC_REF=blank),
+            unit(4, FINCBTXM=blank), unit(6, REGION=blank, FINCBTXM=blank)]
     data = read(tmp_path, *rows)
     assert data.dropped == {
         "region suppressed": 1, "education and region suppressed": 1, "income blank": 1,
         "region and income suppressed": 1,
     }
-    assert data.units_read == 6 == len(data.table) + sum(data.dropped.values())
+    assert data.units_read == 5 == len(data.table) + sum(data.dropped.values())
     kept = read(tmp_path, *rows, missing="category")
     assert kept.dropped == {"income blank": 2}
     assert "education: 1; region: 2" in kept.summary()
@@ -207,40 +191,42 @@ def test_first_week_whatever_the_order_of_rows(tmp_path):
 
 
 def test_header_in_lower_case_with_byte_order_mark_and_quoted_cells(tmp_path):
-    path = tmp_path / "file.csv"
-    quoted = pd.DataFrame([{**UNIT, "OTHER": "a, b\nc"}]).to_csv(index=False, quoting=1)
+    path, wanted = tmp_path / "file.csv", read(tmp_path, {}).table
+    quoted = pd.DataFrame([UNIT | {"OTHER": "a, b\nc"}]).to_csv(index=False, quoting=1)
     head, rest = quoted.split("\n", 1)
-    path.write_text("\ufeff" + head.lower() + "\r\n" + rest, encoding="utf-8")
-    pd.testing.assert_frame_equal(survey.load(path).table, read(tmp_path, {}).table)
+    path.write_text(f"\ufeff{head.lower()}\r\n{rest}", encoding="utf-8")
+    pd.testing.assert_frame_equal(survey.load(path).table, wanted)
 
 
 # ------------------------------------------------------------------------------------ bad input
 
 
 @pytest.mark.parametrize(("files", "words"), [
-    ({"x/": "", "x/fmli171x.dta": ""}, "a.zip has no FMLI or FMLD file"),
-    ({"fmli171x.csv": "", "fmld171.csv": ""}, "a.zip has both Interview"),
-    ({"fmli141x.csv": csv_text(unit(1))}, "a.zip is older than 2015"),
+    (["x/", "x/fmli171x.dta"], "has no FMLI or FMLD file"),
+    (["fmli171x.csv", "fmld171.csv"], "has both Interview"), (["fmli141x.csv"], "is older than"),
 ])
 def test_archives_that_are_not_the_survey_are_refused(tmp_path, files, words):
-    with pytest.raises(survey.DataFileError, match=words):
-        survey.load(write_zip(tmp_path / "a.zip", files))
+    with pytest.raises(survey.DataFileError, match=f"a.zip {words}"):
+        survey.load(write_zip(tmp_path / "a.zip", dict.fromkeys(files, csv_text(unit(1)))))
     with pytest.raises(ValueError, match="'drop' or 'category', got 'impute'"):
         survey.load(tmp_path, missing="impute")
 
 
+TWO, NEEDED = csv_text(unit(1), unit(2)), sorted(UNIT.keys() - {"OTHER", "LAST"})
+
+
 # that a refusal is one line without a record is a property of spoilt files
 @pytest.mark.parametrize(("text", "words"), [
-    (csv_text(unit(1)).replace("FINCBTXM", "X"), "one column FINCBTXM or FINCBEFM"),
-    (csv_text(unit(1)).split("\n")[0], "no rows"),
-    (csv_text(unit(1), unit(2)).rsplit(",", 3)[0], "row 3 has 12 cells, the header 15 .cut"),
-    (csv_text(unit(1), unit(2)).replace("x,", '"x,', 1), "not a well-formed CSV"),
+    *((TWO.replace(name, "X"), f"one column {name}") for name in NEEDED),
+    *((TWO.replace("LAST", name), f"one column {name}") for name in NEEDED),
+    (TWO.split("\n")[0], "no rows"), (TWO.replace("x,", '"x,', 1), "not a well-formed CSV"),
+    (TWO.rsplit(",", 3)[0], "row 3 has 12 cells, the header 15 .cut"),
     (csv_text(unit(1), unit(2, FINCBTXM="1_0")), "row 3: column FINCBTXM holds something"),
     (csv_text(unit(1, REGION="9")), "row 2: column REGION holds a code that"),
     (csv_text(unit(1), {"NEWID": "3.04E+06"}), "row 3: column NEWID holds no identifier"),
     (csv_text(unit(1), {"NEWID": 19 * "1"}), "row 3: column NEWID holds no identifier"),
-    # 60 units and a copy of each: 60 would be kept, and nothing would say so
-    (csv_text(*2 * [unit(k) for k in range(60)]), "row 62: its NEWID stands in an earlier"),
+    # two units and a copy of each: two would be kept, and nothing would say so
+    (TWO + TWO.split("\n", 1)[1], "row 4: its NEWID stands in an earlier"),
     (csv_text(unit(1, REGION="")), "every consumer unit lacks"),
 ])
 def test_a_wrong_csv_file_is_told_with_its_row_and_column(tmp_path, text, words):
@@ -252,15 +238,11 @@ def test_a_wrong_csv_file_is_told_with_its_row_and_column(tmp_path, text, words)
 # ------------------------------------------------------------------------------------ simulated
 
 
-@pytest.mark.parametrize(("exact", "shown"), [
-    # the paper's
-    ((-7_123, 1_834_567), (-7_000, 1_800_000)),
-    ((-71_138, 835_531), (-70_000, 800_000)), ((-499, 49_999), (0, 0)),
-])
-def test_extreme_incomes_are_shown_as_roughly_as_in_the_paper(exact, shown):
+def test_extreme_incomes_are_shown_as_roughly_as_in_the_paper():
     data = survey.simulate(2, random_seed=1)
-    data.table["income"] = exact
-    assert data.income_range == shown
+    for *exact, low, high in ((-7_123, 1_834_567, -7_000, 1_800_000), (-499, 49_999, 0, 0)):
+        data.table["income"] = exact
+        assert data.income_range == (low, high)
 
 
 def test_simulated_looks_like_the_paper_s_sample(tmp_path):
@@ -272,11 +254,10 @@ def test_simulated_looks_like_the_paper_s_sample(tmp_path):
     income = data.table["income"]
     assert data.nonpositive == 9 and -7_000 <= income.min() and income.max() <= 1_800_000
     assert 40_000 < income.median() < income.mean() / 1.2  # skewed to the right
-    assert all(data.table[name].nunique() == n for name, n in PAPER_COUNTS.items())
-    X, _ = survey.predictor_matrix(data)
+    assert dict(data.table.drop(columns="income").nunique()) == PAPER_COUNTS
+    (X, _), (y, _) = survey.predictor_matrix(data), survey.log_income(data)
     assert np.linalg.matrix_rank(X) == X.shape[1] == 36
     # regression on the traits explains log income; on shuffled traits it does not
-    y, _ = survey.log_income(data)
 
     def explained(X):
         return np.var(X @ np.linalg.lstsq(X, y, rcond=None)[0]) / np.var(y)
@@ -288,8 +269,8 @@ def test_subsample_draws_units_and_counts_the_rest():
     data = survey.simulate(500, random_seed=1)
     data.table["income"] = np.arange(500.0)
     some = data.subsample(60, random_seed=2)
-    assert len(some.table) == 60 and some.simulated and some.part and not data.part
-    assert some.units_read == len(some.table) + sum(some.dropped.values())
+    assert some.simulated and some.part and not data.part
+    assert some.units_read - sum(some.dropped.values()) == len(some.table) == 60
     assert "not drawn into the subsample: 440" in some.summary()
     # every unit kept is one of the data's, and different seeds keep different ones
     assert some.table["income"].is_unique
@@ -310,8 +291,7 @@ def test_predictors_mean_what_their_names_say():
         assert names[0] == "intercept" and (X[:, 0] == 1).all() and X.dtype == np.float64
         for column, name in zip(X.T[1:], names[1:], strict=True):
             variable, label = name.split(": ", 1)
-            np.testing.assert_array_equal(column, rows[variable] == label)
-            assert 0 < column.sum() < len(rows)
+            assert np.array_equal(column, rows[variable] == label) and 0 < column.sum() < len(rows)
     # the first category that occurs is the baseline, and what does not occur has no column
     assert [name for name in names if name.startswith("region")] == ["region: South"]
 
@@ -323,29 +303,22 @@ def test_a_dummy_that_repeats_earlier_ones_is_left_out_and_no_other():
     table["urban"] = pd.Categorical.from_codes(rural.astype(int), LABELS["urban"], ordered=True)
     X, names = survey.predictor_matrix(table)
     assert names == [name for name in before if name != "cbsa: outside a metropolitan area"]
-    assert np.linalg.matrix_rank(X) == X.shape[1]
-    assert np.linalg.matrix_rank(np.column_stack([X, rural])) == X.shape[1]
+    for columns in (X, np.column_stack([X, rural])):
+        assert np.linalg.matrix_rank(columns) == X.shape[1]
 
 
 # ------------------------------------------------------------------------------------- download
 
 
 def test_download_once_and_check(tmp_path, monkeypatch):
-    body = write_zip(tmp_path / "a.zip", {
-        f"fmld18{quarter}.csv": csv_text(unit(quarter), diary=True) for quarter in (1, 2)
-    }).read_bytes
-    asked = []
+    files = {f"fmld18{quarter}.csv": csv_text(unit(quarter), diary=True) for quarter in (1, 2)}
+    asked, folder = [], tmp_path / "new"
 
-    class Bureau:
-        def __init__(self, headers):
-            self.agent = headers["User-Agent"]
+    def fetch(headers, url, output, _):
+        asked.append((url, headers["User-Agent"]))
+        write_zip(output, files)
 
-        def __call__(self, url, output, _):
-            asked.append((url, self.agent))
-            Path(output).write_bytes(body())
-
-    monkeypatch.setattr(pooch, "HTTPDownloader", Bureau)
-    folder = tmp_path / "new"
+    monkeypatch.setattr(pooch, "HTTPDownloader", lambda headers: partial(fetch, headers))
     options = {"year": 2018, "survey": "diary", "base_url": "http://a/b/", "contact": "me@b.gov"}
     with pytest.raises(ValueError, match="does not match the known hash"):
         survey.download(folder, known_hash="0" * 64, **options)
