@@ -18,9 +18,8 @@ def test_the_re_sampled_mean_has_the_standard_error_of_the_mean():
 
 def test_comparison_tells_a_shift_from_a_spread():
     reference = np.linspace(90.0, 110.0, 201)
-    table = compare_distributions(
-        reference, {"same": reference, "shifted": reference + 5, "wider": 3 * reference - 200}
-    )
+    others = {"same": reference, "shifted": reference + 5, "wider": 3 * reference - 200}
+    table = compare_distributions(reference, others)
     assert table["median"].to_list() == pytest.approx([100, 105, 100])
     assert table["shift (%)"].to_list() == pytest.approx([0, 5, 0])
     # a shift moves every quantile by 5; tripling the spread moves them by 2 * |q - 100|, 10 on
@@ -91,16 +90,15 @@ def test_known_columns_carry_the_interactions_and_no_count():
     rng = np.random.default_rng(4)
     known = np.column_stack([rng.integers(2, size=300), rng.normal(size=300)])
     slope = known @ [1.0, 3.0]
-
-    def draw():
-        return map(powers, slope + rng.normal(size=(2, 300)))
-
-    ratio, error = average_ratio(draw, known=known)
+    ratio, error = average_ratio(
+        lambda: map(powers, slope + rng.normal(size=(2, 300))), known=known
+    )
     assert ratio == pytest.approx(2, abs=error) and error < 0.4
+    values, other = slope + rng.normal(size=(2, 300))
     # the coefficients' number alone, 9, would call them far too alike
-    assert propensity_score(*draw(), known=known).null < 0.8 * 9 * 0.125 / 600
+    score = propensity_score(powers(values), powers(other), known=known)
+    assert score.null < 0.8 * 9 * 0.125 / 600
     # the same values on other records: only what goes with the known columns can show it
-    values = slope + rng.normal(size=300)
     shuffled = rng.permutation(values)
     assert propensity_score(values, shuffled).ratio < 1e-9
     assert propensity_score(values, shuffled, known=known).ratio > 10
@@ -127,11 +125,8 @@ def test_errors_of_a_release_are_those_computed_by_hand():
     # the islands are too few; their means are far off and must not show
     releases[:, area == "islands"] *= 9.0
     found = release_errors(VALUES, releases, groups={"area": area}, smallest=50)
-    of = {
-        "mean": np.mean, "median": np.median, "Gini coefficient": gini,
-        "90th percentile": lambda v: np.quantile(v, 0.9),
-        "10th percentile": lambda v: np.quantile(v, 0.1),
-    }
+    of = {"mean": np.mean, "median": np.median, "Gini coefficient": gini}
+    of |= {f"{n}th percentile": lambda v, n=n: np.percentile(v, n) for n in (10, 90)}
     for row, release in zip(found.to_dict("records"), releases, strict=True):
         for name, statistic in of.items():
             assert row[name] == pytest.approx(100 * (statistic(release) / statistic(VALUES) - 1))

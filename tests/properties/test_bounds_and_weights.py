@@ -81,15 +81,12 @@ RULES = {
 def test_linear_weights_are_scaled_shifted_and_cut_and_an_infinite_bound_has_none(
     found, scale, shift
 ):
-    finite = [bound for bound in found if bound < np.inf]
-    span = max(finite, default=0.0) - min(finite, default=0.0)
-    expected = []
-    for bound in found:
-        risk = (bound - min(finite)) / (span or 1.0) if bound < np.inf else np.inf
-        # shifted before it is scaled, it would be another rule
-        expected.append(min(1.0, max(0.0, scale * (1.0 - risk) + shift)))
+    finite = found[found < np.inf]
+    lowest, span = (finite.min(), np.ptp(finite)) if finite.size else (0.0, 0.0)
+    # shifted before it is scaled, it would be another rule
+    uncut = scale * (1.0 - (found - lowest) / (span or 1.0)) + shift
     weights = ppm.record_weights(found, scale=scale, shift=shift)
-    assert weights == pytest.approx(expected, abs=1e-12)
+    assert weights == pytest.approx(np.minimum(1.0, np.maximum(0.0, uncut)), abs=1e-12)
 
 
 @pytest.mark.parametrize("rule", RULES)

@@ -107,9 +107,7 @@ def test_a_censoring_weight_is_the_largest_with_which_the_width_holds_enough(
     assert 0 < weight <= 1 and limits.width == pytest.approx(width)
     values = np.sort(reference, axis=None)
     inside = math.ceil((1 - outside) * values.size - 1e-9)
-    shortest = min(
-        values[start + inside - 1] - values[start] for start in range(values.size - inside + 1)
-    )
+    shortest = (values[inside - 1 :] - values[: values.size - inside + 1]).min()
     assert weight * shortest <= width * (1 + 1e-12)
     assert weight == 1 or weight * shortest == pytest.approx(width)
     smooth, double = ppm.censoring.censoring_limits(2.0 * width, reference, share_clipped=outside)
