@@ -182,7 +182,7 @@ def test_limits_where_no_term_moves_are_warned_of():
     with pytest.warns(UserWarning, match="^censor: over these draws no record's term") as warned:
         run(censor=nowhere)
     # once, at the line of the caller's own file
-    assert [warning.filename for warning in warned] == [__file__]
+    assert [warning.filename for warning in warned] == [test_mechanism.__file__]
     # warnings are errors here: none where no record has a term that could move, or where it would
     # gate a release that was decided on before
     run(censor=nowhere, weights=np.zeros(COUNTS.size))
