@@ -60,14 +60,13 @@ def test_two_values_of_a_record_are_two_steps_apart():
     log_lik = np.array([1.0, 0.4, 0.0, -0.7, -1.0])
     tables = [np.exp(log_lik), np.ones(5), np.exp(-log_lik)]
     one, none, other = (table / table.sum() for table in tables)
-    epsilon = max(np.abs(np.log(side / none)).max() for side in (one, other))
+    epsilon = np.abs(np.log([one / none, other / none])).max()
     assert epsilon < np.abs(np.log(one / other)).max() <= 2 * epsilon
     belief = one / (one + other)
-    low, high = belief_limits(0.5, 2 * epsilon)
-    assert low <= belief.min() and belief.max() <= high
     # ε itself would promise more than holds
-    low, high = belief_limits(0.5, epsilon)
-    assert belief.min() < low or belief.max() > high
+    for steps, holds in (2, True), (1, False):
+        low, high = belief_limits(0.5, steps * epsilon)
+        assert np.all((low <= belief) & (belief <= high)) == holds
 
 
 # ---- the statement -----------------------------------------------------------------------------

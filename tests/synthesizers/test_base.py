@@ -14,8 +14,7 @@ def picked(releases, seed):
     """Numbers of the draws, from 0, that the releases are made from."""
     posterior = xr.Dataset({"theta": (("chain", "draw"), np.zeros((CHAINS, DRAWS)))})
     chain, draw = choose_draws(posterior, releases, np.random.default_rng(seed))
-    assert chain.shape == draw.shape == (releases,)
-    assert chain.max() < CHAINS and draw.max() < DRAWS
+    assert chain.shape == (releases,) and chain.max() < CHAINS and draw.max() < DRAWS
     return chain * DRAWS + draw
 
 
@@ -35,12 +34,9 @@ def test_every_draw_is_used_equally_often():
 def test_every_release_of_a_mixture_is_made_from_another_draw(releases):
     places = np.arange(CHAINS * DRAWS * 1.0).reshape(CHAINS, DRAWS, 1).repeat(2, axis=2)
     dims = ("chain", "draw", "component")
-    variables = {
-        "pi": (dims, 0.5 + 0.0 * places),
-        "beta": ((*dims, "predictor"), places[..., None]),
-        "sigma": (dims, 1e-6 + 0.0 * places),
-    }
-    fit = xr.DataTree.from_dict({"posterior": xr.Dataset(variables)})
+    pi, sigma = (xr.DataArray(np.full_like(places, value), dims=dims) for value in (0.5, 1e-6))
+    beta = xr.DataArray(places[..., None], dims=(*dims, "predictor"))
+    fit = xr.DataTree.from_dict({"posterior": xr.Dataset({"pi": pi, "beta": beta, "sigma": sigma})})
     model = ppm.FiniteMixture(np.zeros(5), np.ones((5, 1)), components=2)
     found = model.predict(fit, releases=releases, random_seed=4).values.round()
     # all records of a release come from one draw, and no two releases from the same
