@@ -48,8 +48,7 @@ def model_of(kind):
 
 RULE = {"scale": 0.8, "shift": -0.1}
 GIVEN = np.linspace(0.9, 0.2, RECORDS)
-# sampling weights may be above 1
-WEIGHTS = {"given": 2.0 * GIVEN, "zeros": np.zeros(RECORDS), "ones": np.ones(RECORDS)}
+WEIGHTS = {"given": GIVEN, "zeros": np.zeros(RECORDS), "ones": np.ones(RECORDS)}
 SETTINGS = {"rule": RULE} | {name: {"weights": values} for name, values in WEIGHTS.items()}
 
 
