@@ -37,13 +37,6 @@ def quick():
         yield
 
 
-@pytest.fixture
-def compiled():
-    """Functions are compiled, as outside the tests."""
-    with pytensor.config.change_flags(mode="NUMBA"):
-        yield
-
-
 def model_of(write, *data):
     """The model that a function writes."""
     coords = {"person": IDS, "item": ["food", "rent"], "region": ["N", "S", "W"]}
@@ -54,10 +47,6 @@ def model_of(write, *data):
 
 
 # ---- a family of models -----------------------------------------------------------------------
-
-
-def normal():
-    pm.Normal("y", pm.Normal("mu", 0.0, 2.0), pm.HalfNormal("sigma", 1.0), observed=Y)
 
 
 def poisson():
@@ -72,12 +61,9 @@ def logistic():
     mu = np.column_stack([np.ones(RECORDS), X]) @ beta
     pm.Bernoulli("yes", logit_p=mu, observed=(Y > 1).astype(int))
     pm.Potential("soft_constraint", -pt.sum(beta) ** 2)
-
-
-def ordered_logistic():
     ordered = {"transform": pm.distributions.transforms.ordered, "default_transform": None}
     cuts = pm.Normal("cuts", shape=3, initval=[-1.0, 0.0, 1.0], **ordered)
-    pm.OrderedLogistic("grade", eta=pm.Normal("beta") * X, cutpoints=cuts, observed=COUNTS % 4)
+    pm.OrderedLogistic("grade", eta=mu, cutpoints=cuts, observed=COUNTS % 4)
 
 
 def hierarchical():
@@ -117,9 +103,9 @@ def missing_rows():
 
 
 FAMILY = [
-    normal, poisson, logistic, ordered_logistic, hierarchical, marginal_mixture, two_responses,
-    multivariate, record_level_parameters, missing_values, missing_rows,
-]
+    poisson, logistic, hierarchical, marginal_mixture, two_responses, multivariate,
+    record_level_parameters, missing_values, missing_rows,
+]  # fmt: skip
 MASKS = {
     (missing_values, "y_observed"): ~Y_MASK, (missing_rows, "y_observed"): ~ROW_MASK,
     (missing_values, "z_observed"): ~PAIRS_MASK,
@@ -237,72 +223,8 @@ def test_releases_are_predictive_draws_of_the_users_model(member):
         assert not np.isclose(*released[name].values[:2, Y_MASK]).all()
 
 
-# ---- impossible records of weight 0 ------------------------------------------------------------
-
-FAR = np.arange(RECORDS) == 2
-
-
 def drawn(*parameters, rng=None, size=None):
     return rng.normal(size=size)
-
-
-def outside_the_support():
-    pm.Gamma("y", 2.0, pm.HalfNormal("rate"), observed=np.where(FAR, -1.0, np.abs(X)))
-
-
-def overflowing_rate():
-    rate = pt.exp(pm.Normal("beta", 1.0, 1.0) * np.where(FAR, 1e5, X))
-    pm.Poisson("y", rate, observed=np.arange(RECORDS))
-
-
-def far_mixture():
-    mu, sigma = pm.Normal("mu", [-1.0, 1.0], 1.0), pm.HalfNormal("sigma", shape=2)
-    pm.NormalMixture("y", [0.5, 0.5], mu, sigma, observed=np.where(FAR, 1e200, X))
-
-
-def far_rows():
-    y = np.where(FAR, 1e200, X)[:, None] * np.ones(2)
-    pm.MvNormal("y", np.zeros(2), pm.HalfNormal("scale", 1.0) * np.eye(2), observed=y)
-
-
-def far_index():
-    scale, x = pm.HalfNormal("scale", shape=3), np.where(FAR, 1e200, X)
-    # an index and a matrix product stand between parameters and records
-    mu = pt.sqrt(pt.as_tensor(x)[:, None] ** 2 @ pt.atleast_1d(scale[0]))
-    pm.Normal("y", mu, pt.exp(scale[THIRD]), observed=x)
-
-
-def far_grade():
-    eta = pm.HalfNormal("beta") * np.where(FAR, 1e5, 1.0)
-    pm.OrderedLogistic("y", eta=eta, cutpoints=[-1.0, 1.0], observed=np.where(FAR, 0, THIRD))
-
-
-def no_number():
-    y = pt.as_tensor(np.where(FAR, np.nan, X))
-    pm.Normal("y", pm.Normal("mu"), pm.HalfNormal("sigma"), observed=y)
-
-
-IMPOSSIBLE = [
-    outside_the_support, overflowing_rate, far_mixture, far_rows, far_index, far_grade, no_number
-]  # fmt: skip
-
-
-@pytest.mark.parametrize("write", IMPOSSIBLE)
-def test_a_record_of_weight_zero_may_be_impossible(write):
-    model = model_of(write)
-    copy, point = PyMCSynthesizer(model).model, next(points(model))
-    copy.alpha.set_value(np.where(FAR, 0.0, WEIGHTS))
-    found, slope = with_gradient(copy)(point)
-    prior, by_record = model.compile_fn(by_definition(write, model))(point)
-    assert not np.isfinite(by_record[2]) and np.isfinite(slope).all() and np.any(slope != 0)
-    rest = np.delete(WEIGHTS, 2) @ np.delete(by_record, 2)
-    np.testing.assert_allclose(found, prior + rest, rtol=1e-10)
-
-
-def test_a_switch_of_the_log_likelihood_alone_would_not_do(monkeypatch):
-    monkeypatch.setattr(pymc_weights, "_finite_gradient", lambda x: x)
-    with pytest.raises(AssertionError):
-        test_a_record_of_weight_zero_may_be_impossible(far_mixture)
 
 
 def test_each_record_has_every_condition_of_a_check_to_itself():
@@ -314,17 +236,6 @@ def test_each_record_has_every_condition_of_a_check_to_itself():
     model = model_of(lambda: own(log_density, random=drawn, observed=y))
     found = PyMCSynthesizer(model).log_likelihood_at(posterior_of([{"mu": np.zeros(())}]))
     np.testing.assert_array_equal(found[0, 0], [-np.inf, 0.0, -np.inf, -1.0])
-
-
-def test_an_impossible_record_is_named():
-    for write in (no_number, outside_the_support):
-        synthesizer = PyMCSynthesizer(model_of(write), chains=1, warmup=20)
-        with pytest.raises(ValueError, match="record 2 is impossible at the model's") as error:
-            synthesizer.fit(draws=5)
-        assert error.value.__suppress_context__
-    fit = synthesizer.fit(np.where(FAR, 0.0, 1.0), draws=5, random_seed=1)
-    bounds = ppm.record_bounds(synthesizer.log_likelihood(fit), np.where(FAR, 0.0, 1.0))
-    assert bounds[2] == 0.0 and np.isfinite(bounds).all()
 
 
 # ---- fits and releases ------------------------------------------------------------------------
@@ -348,7 +259,8 @@ def distance(fit, weights=None, censor=None):
     return max(abs(float((places**k).mean()) - 1 / (k + 1)) / errors[k - 1] for k in (1, 2))
 
 
-def test_gamma_poisson_through_the_mechanism(compiled, monkeypatch):
+@pytensor.config.change_flags(mode="NUMBA")
+def test_gamma_poisson_through_the_mechanism(monkeypatch):
     mechanism = ppm.PseudoPosteriorMechanism(model_of(visits), warmup=500)
     synthesizer = mechanism.synthesizer
     result = mechanism.run(draws=800, random_seed=3)
@@ -372,7 +284,8 @@ def test_gamma_poisson_through_the_mechanism(compiled, monkeypatch):
     assert not np.isin(*mu).any()
 
 
-def test_nutpie_draws_from_the_weighted_posterior(compiled):
+@pytensor.config.change_flags(mode="NUMBA")
+def test_nutpie_draws_from_the_weighted_posterior():
     synthesizer = PyMCSynthesizer(model_of(visits), nuts_sampler="nutpie")
     weights = np.linspace(0.1, 1.0, 8)
     fit = synthesizer.fit(weights, draws=800, random_seed=3)
@@ -400,19 +313,14 @@ def test_what_pymc_is_given_to_draw_from_has_full_entropy(monkeypatch):
     monkeypatch.setattr(pm, "sample", sample)
     monkeypatch.setattr(pm, "sample_posterior_predictive", sample)
     synthesizer = PyMCSynthesizer(model_of(visits))
-    seeds = np.random.default_rng(2)
-    for seed in (1, 1, np.random.SeedSequence(1), 2, seeds, seeds, None, None):
-        with pytest.raises(KeyboardInterrupt):
-            synthesizer.fit(draws=5, random_seed=seed)
-    one, again, sequence, *others = [tuple(rng.integers(2**63, size=3)) for rng in given]
-    assert one == again == sequence and len({one, *others}) == 6
-    given.clear()
     fit = xr.DataTree.from_dict({"posterior": posterior_of([{"mu": np.ones(())}] * 2)})
-    for _ in range(40):
-        with pytest.raises(KeyboardInterrupt):
-            synthesizer.predict(fit, releases=1)
+    for draw in (synthesizer.fit, partial(synthesizer.predict, fit, releases=1)):
+        for _ in range(40):
+            with pytest.raises(KeyboardInterrupt):
+                draw()
+    given[:40] = [rng.bit_generator.seed_seq.entropy for rng in given[:40]]
     # the largest of 40 numbers of 31 bits would not come near
-    assert 2**120 < max(given) < 2**128
+    assert all(2**120 < max(numbers) < 2**128 for numbers in (given[:40], given[40:]))
 
 
 def test_releases_come_from_different_draws_of_the_parameters():
@@ -434,18 +342,12 @@ def far_logistic():
     pm.Bernoulli("y", logit_p=X * pm.Normal("b"), observed=COUNTS % 2)
 
 
-def own_density(of):
-    def log_density(value, mean):
-        return of(-1.0 - (value - mean) ** 2)
-
-    pm.CustomDist("y", pm.Normal("b"), logp=log_density, random=drawn, observed=Y)
+def number_by_number():
+    logp = {"logp": lambda value, mean: pt.log1mexp(-1.0 - (value - mean) ** 2)}
+    pm.CustomDist("y", pm.Normal("b"), **logp, random=drawn, observed=Y)
 
 
-@pytest.mark.parametrize(
-    ("write", "in_numpy"),
-    # the last one NumPy would do number by number
-    [(far_logistic, True), (partial(own_density, pt.log1mexp), False)],
-)
+@pytest.mark.parametrize(("write", "in_numpy"), [(far_logistic, True), (number_by_number, False)])
 def test_numpy_computes_what_it_computes_by_array(write, in_numpy):
     synthesizer = PyMCSynthesizer(model_of(write))
     found = synthesizer.log_likelihood_at(posterior_of([{"b": np.array(900.0)}]))
@@ -486,12 +388,6 @@ def data_not_given():
     own(lambda value, mu: mu * data.sum() - value**2, random=drawn)
 
 
-def of_lengths_5_and_7():
-    mu = pm.Normal("mu")
-    for name, length in {"y": 5, "z": 7}.items():
-        pm.Normal(name, mu, observed=np.ones(length))
-
-
 def insisted(value, mu):
     return CheckParameterValue("mu > 0")(-((value - mu) ** 2), pt.all(mu > 5.0))
 
@@ -510,11 +406,10 @@ REFUSED = [
     (of_its_values, "potential second depends on a response"),
     (lambda: pm.GaussianRandomWalk("y", init_dist=pm.Normal.dist(), sigma=pm.HalfNormal("s"),
                                    observed=ONES), "y has one density for all its 5 rows"),
-    (of_lengths_5_and_7, "responses y, z have different lengths"),
+    (lambda: (one_normal(), pm.Normal("z", observed=np.ones(7))), "y, z have different lengths"),
     (partial(one_normal, observed=3.0), "y must be observed as an array"),
     (partial(one_normal, total_size=50), "y is a minibatch or has total_size"),
-    (lambda: one_normal(observed=pm.Minibatch(np.ones(50), batch_size=5), total_size=50),
-     "y is a minibatch"),
+    (lambda: one_normal(observed=pm.Minibatch(np.ones(50), batch_size=5)), "y is a minibatch"),
     (lambda: one_normal(observed=pytensor.shared(ONES)), "holds a pytensor.shared variable"),
     (data_not_given, "pm.Data, and give it to a CustomDist as a parameter"),
     (partly_missing_rows, "y has missing values that PyMC cannot separate"),
@@ -570,8 +465,5 @@ def test_settings_reach_the_model_and_wrong_ones_are_refused():
     synthesizer = ppm.PseudoPosteriorMechanism(outer, scale=0.5, warmup=7, chains=3).synthesizer
     assert (synthesizer.responses, synthesizer.warmup, synthesizer.chains) == (("inner::y",), 7, 3)
     assert synthesizer.model.initial_point()["mu"] == 5.0
-    for name, value in {"target_accept": 1, "nuts_sampler": "stan", "warmup": -1}.items():
-        with pytest.raises(ValueError, match=f"{name} must be"):
-            PyMCSynthesizer(outer, **{name: value})
     with pytest.raises(TypeError, match=r"^warm_up: neither a setting of the mechanism .*warmup"):
         ppm.PseudoPosteriorMechanism(outer, warm_up=7)

@@ -1,5 +1,7 @@
 """Any PyMC model with limits: impossible records, the loss, and models that are refused."""
 
+from functools import cache, partial
+
 import numpy as np
 import pymc as pm
 import pytensor.tensor as pt
@@ -15,6 +17,9 @@ from ppm.synthesizers.pymc_model import PyMCSynthesizer
 # ---- records that are impossible ---------------------------------------------------------------
 
 X = np.r_[np.linspace(-1.0, 0.5, 6), 3.0]
+
+
+FAR = X > 1
 
 
 def root(value, mean):
@@ -40,25 +45,84 @@ def wrong_by_another_response(x, mu):
     pm.Normal("y", 0.0, spread, observed=0.1 * x)
 
 
+def outside_the_support(x, mu):
+    pm.Gamma("y", 2.0, pt.exp(mu), observed=np.where(x > 1, -1.0, np.abs(x)))
+
+
+def far_mixture(x, mu):
+    means, sigma = pt.stack([mu, -mu]), pm.HalfNormal("sigma", shape=2)
+    pm.NormalMixture("y", [0.5, 0.5], means, sigma, observed=np.where(x > 1, 1e200, x))
+
+
+def far_rows(x, mu):
+    y = np.where(x > 1, 1e200, x)[:, None] * np.ones(2)
+    pm.MvNormal("y", np.zeros(2), pt.exp(mu) * np.eye(2), observed=y)
+
+
+def far_index(x, mu):
+    scale, x = pm.HalfNormal("scale", shape=3), np.where(x > 1, 1e200, x)
+    # an index and a matrix product stand between parameters and records
+    mean = pt.sqrt(pt.as_tensor(x)[:, None] ** 2 @ pt.atleast_1d(scale[0]))
+    pm.Normal("y", mean, pt.exp(scale[np.arange(len(x)) % 3]), observed=x)
+
+
+def far_grade(x, mu):
+    eta, grade = mu * np.where(x > 1, 1e5, 1.0), np.where(x > 1, 0, np.arange(len(x)) % 3)
+    pm.OrderedLogistic("y", eta=eta, cutpoints=[-1.0, 1.0], observed=grade)
+
+
+def nan(x, mu):
+    y = pt.as_tensor(np.where(x > 1, np.nan, x))
+    pm.Normal("y", mu, pm.HalfNormal("sigma"), observed=y)
+
+
+IMPOSSIBLE = [
+    overflow, no_number, wrong_parameter, outside_the_support, far_mixture, far_rows, far_index,
+    far_grade, nan,
+]  # fmt: skip
+
+
 def elementwise(x, mu):
     pm.Normal("y", mu, 1.0, observed=pt.log(pm.Data("data", np.exp(x))) / 2.0)
 
 
-def limited(write, x, censor):
+def of(write, x=X, **settings):
     model = model_of(lambda: write(x, pm.Normal("mu", 1.0, 1.0)))
-    return PyMCSynthesizer(model)._limited(censor)
+    return PyMCSynthesizer(model, **settings)
 
 
-@pytest.mark.parametrize("write", [overflow, no_number, wrong_parameter])
-def test_a_record_that_is_impossible_has_the_lowest_term_and_no_gradient(write):
-    for censor in CENSORS:
-        # as for sampling, with all rewrites
-        (density, gradient), (rest, slope) = [
-            with_gradient(limited(write, x, censor), mode=pymc_weights.IN_NUMPY)({"mu": 1.0})
-            for x in (X, X[:-1])
-        ]
-        assert density == pytest.approx(rest + censor.low, abs=1e-9)
+@pytest.mark.parametrize("write", IMPOSSIBLE)
+def test_an_impossible_record_has_no_gradient_and_weight_zero_or_the_lowest_term(write):
+    synthesizers, found = [of(write), of(write, X[:-1])], {}
+    # as for sampling, with all rewrites; hard limits and none share a function
+    compiled = cache(partial(with_gradient, mode=pymc_weights.IN_NUMPY))
+    for censor in (*CENSORS, None):
+        weights = np.where(FAR, 0.5 if censor else 0.0, X + 1.3)
+        for synthesizer in synthesizers:
+            model = synthesizer._limited(censor)
+            model.alpha.set_value(weights[: synthesizer.records])
+            found[synthesizer.records] = compiled(model)(model.initial_point())
+        (density, gradient), (rest, slope) = found[7], found[6]
+        assert density == pytest.approx(rest + (censor.low if censor else 0.0), abs=1e-9)
         assert np.isfinite(gradient).all() and gradient == pytest.approx(slope)
+        assert censor or np.any(slope)
+
+
+def test_a_switch_of_the_log_likelihood_alone_would_not_do(monkeypatch):
+    monkeypatch.setattr(pymc_weights, "_finite_gradient", lambda x: x)
+    with pytest.raises(AssertionError):
+        test_an_impossible_record_has_no_gradient_and_weight_zero_or_the_lowest_term(far_mixture)
+
+
+def test_an_impossible_record_is_named():
+    for write in (nan, outside_the_support):
+        synthesizer = of(write, chains=1, warmup=20)
+        with pytest.raises(ValueError, match="record 6 is impossible at the model's") as error:
+            synthesizer.fit(draws=5)
+        assert error.value.__suppress_context__
+    fit = synthesizer.fit(1.0 - FAR, draws=5, random_seed=1)
+    bounds = ppm.record_bounds(synthesizer.log_likelihood(fit), 1.0 - FAR)
+    assert bounds[6] == 0.0 and np.isfinite(bounds).all()
 
 
 @pytest.mark.parametrize(
@@ -73,7 +137,7 @@ def test_the_loss_by_quadrature_is_within_the_width_whichever_record_is_left_out
     mu = np.linspace(-6.0, 8.0, 141)
 
     def log_posterior(x):
-        model = limited(write, x, censor)
+        model = of(write, x)._limited(censor)
         function = model.compile_fn(model.logp(), inputs=model.value_vars)
         density = np.array([function({"mu": value}) for value in mu])
         return density - density.max() - np.log(trapezoid(np.exp(density - density.max()), mu))
