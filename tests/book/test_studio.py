@@ -199,12 +199,10 @@ def test_only_what_changed_is_executed_again(root, executed, capsys):
     # a run that was cut off has no record, and what no notebook makes any more goes
     (results / "counts" / "run.json").unlink()
     (results / "gone").mkdir()
-    (results / "counts" / "old.csv").write_text("1")
-    assert built() == ["counts"]
-    assert not (results / "gone").exists() and not (results / "counts" / "old.csv").exists()
+    (old := results / "counts" / "old.csv").write_text("1")
+    assert built() == ["counts"] and not (results / "gone").exists() and not old.exists()
     capsys.readouterr()
-    assert built("book/intro.md", "# Another one\n") == []
-    assert "is ready" in capsys.readouterr().out
+    assert built("book/intro.md", "# Another\n") == [] and "is ready" in capsys.readouterr().out
 
 
 def test_a_profiles_data_are_private_and_a_study_is_as_its_chapter(root, executed, monkeypatch):
@@ -247,12 +245,12 @@ def test_a_book_stays_when_the_next_fails_and_a_run_beside_it_is_private(root, c
         if file.is_file() and b"98765" in file.read_bytes():
             assert not any(part.stat().st_mode & 0o007 for part in [file, file.parents[1]])
     # a reference that leads nowhere
-    (root / "book" / "intro.md").write_text("# Introduction\n\nSee {numref}`no-figure`.\n")
+    (intro := root / "book" / "intro.md").write_text("# Introduction\n\n{numref}`no-figure`\n")
     assert studio.main(["book", "--ce-data", str(data)]) == 1
     assert "WARNING" in capsys.readouterr().err
     assert "98765" in (html / "notebooks" / "prose.html").read_text("utf-8")
 
-    (root / "book" / "intro.md").write_text("# Introduction\n")
+    intro.write_text("# Introduction\n")
     given = f"--output r -p replicates=50 -p ce_data={data}"
     assert studio.main(["run", "prose", *given.split()]) == 0
     assert "Done. Open r/prose.html" in capsys.readouterr().out
@@ -298,10 +296,9 @@ def test_a_figure_needs_words_and_a_page_shows_no_path(root, tmp_path, words, te
 @pytest.mark.parametrize("name", parameters.notebooks())
 def test_nbmake_runs_the_notebook_which_has_no_outputs_and_a_place_in_the_profiles(notebooks, name):
     assert (notebooks.executed(name) / "run.json").is_file()
-    source = nbformat.read(parameters.source(name), 4)
-    assert not any(cell.get("outputs") for cell in source.cells)
-    paper = yaml.safe_load((ROOT / "notebooks/profiles/paper.yml").read_text("utf-8"))
-    assert name in paper or name not in parameters.chapters()
+    cells = nbformat.read(parameters.source(name), 4).cells
+    assert not any(cell.get("outputs") for cell in cells)
+    assert name in parameters.profile_of("paper") or name not in parameters.chapters()
 
 
 def test_chance_is_told_of_runs_that_differ_in_nothing_but_the_seed(tmp_path):
