@@ -20,8 +20,10 @@ def seed_sequence(random_seed):
             return np.random.SeedSequence(random_seed)
         except (TypeError, ValueError):
             pass
+    # text may be a secret seed
+    told = "text" if isinstance(random_seed, str) else shown(random_seed)
     raise ValueError("random_seed must be a whole number of at least 0, a SeedSequence, a "
-                     f"Generator or None; got {shown(random_seed)}")
+                     f"Generator or None; got {told}")
 
 
 def copied(random_seed):

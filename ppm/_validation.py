@@ -121,6 +121,8 @@ def check_count(name, value, *, at_least=1):
 def check_counts(name, values):
     """Return ``values`` as a one-dimensional int64 array of counts 0, 1, 2, …."""
     values = as_array(name, values)
+    if values.dtype.kind == "b":
+        raise ValueError(f"{name} must be counts; got true and false")
     if values.ndim != 1 or values.size == 0:
         raise ValueError(f"{name} must be a non-empty list of counts; got shape {values.shape}")
     # NaN fails the comparisons too; counts must fit into int64

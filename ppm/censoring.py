@@ -44,7 +44,8 @@ class Censoring:
     directions, for every database, and 2W where a record is replaced; m draws for m releases cost
     mW. This needs a proper prior and a model that were fixed without looking at the records, and
     weights each of which is a constant or a function of its own record and of public values. Where
-    weights react to other records, the loss can exceed W (chapter on censoring).
+    weights react to other records, leaving one out changes the terms of the others too, the loss
+    adds all of these changes up, and it can exceed W (chapter on censoring).
 
     Weights such as the base weights of a public design may exceed 1, and ε stays W; *around* the
     term, :math:`\alpha_i h(\log p)`, they would cost W times the largest. Weights calibrated to

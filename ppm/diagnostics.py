@@ -126,7 +126,9 @@ def bound_diagnostics(log_lik, weights, *, sample_stats=None, total_decides=Fals
     if reading.largest.ndim != 2:
         raise ValueError("log_lik must be an xarray.DataArray with the dimensions chain, draw and "
                          f"record; got {reading.largest.ndim + 1} dimensions")
-    return compare_chains(reading.largest, reading.total, weights, sample_stats, total_decides)
+    return compare_chains(
+        reading.largest, reading.total, reading.weights, sample_stats, total_decides
+    )
 
 
 def compare_chains(largest, total, weights, sample_stats=None, total_decides=False):

@@ -2,6 +2,7 @@
 
 import textwrap
 from dataclasses import dataclass
+from decimal import ROUND_CEILING, Context, Decimal
 
 import numpy as np
 
@@ -137,8 +138,8 @@ def detection_limit(false_alarms, epsilon):
     r"""Largest probability that a test with a rate a of false alarms detects a record's value.
 
     The test says "this value was used" with probability a, ``false_alarms``, where it was not, and
-    where it was with probability at most :math:`\min(e^\epsilon a, 1 - e^{-\epsilon}(1 - a))`. ε
-    is as for :func:`belief_limits`.
+    where it was with probability at most :math:`\min(e^\epsilon a, 1 - e^{-\epsilon}(1 - a))`.
+    Numbers or arrays; ε is as for :func:`belief_limits`.
 
     Examples
     --------
@@ -216,12 +217,14 @@ def release_statement(result, release, *, strict_epsilon=None):
             f"{supplied if result.unweighted is None else computed} For this release no limit is "
             "claimed on what it reveals about a record's value: the privacy expenditure that was "
             "computed describes one database and a finite number of draws, was itself computed "
-            "from the confidential records, and is not published."
+            "from the confidential records, and is not published. Not covered: "
+            f"{'; '.join(_ALWAYS)}."
         )
-    total = many * guarantee.epsilon
+    each = _rounded_up(guarantee.epsilon, 4)
+    total = many * each
     return told + (
-        f"The release is ε-differentially private with ε = {many} × {guarantee.epsilon:.4g} = "
-        f"{total:.4g}, for every possible database. A neighbour is {guarantee.neighbour}. An "
+        f"The release is ε-differentially private with ε = {many} × {each:g} = "
+        f"{total:.10g}, for every possible database. A neighbour is {guarantee.neighbour}. An "
         "attacker who knew all other records, and gave even odds that a certain value of a record "
         f"was used rather than none, could reach odds of up to about {_odds(total)} to 1; between "
         f"two values of the record, of up to about {_odds(2 * total)} to 1. "
@@ -230,10 +233,16 @@ def release_statement(result, release, *, strict_epsilon=None):
 
 
 def _odds(epsilon):
-    """e^ε as 2.72, 5,180 or 10^174.8."""
-    if epsilon >= np.log(1e6):
-        return f"10^{epsilon / np.log(10.0):.1f}"
-    return f"{float(f'{np.exp(epsilon):.3g}'):,g}"
+    """e^ε, not less, as 2.72, 5,190 or 10^174.8."""
+    if epsilon < np.log(0.999e6):
+        return f"{_rounded_up(np.exp(epsilon), 3):,g}"
+    return f"10^{np.ceil(10.0 * epsilon / np.log(10.0)) / 10.0:.1f}"
+
+
+def _rounded_up(value, digits):
+    """The value with so many digits, not smaller but for the rounding of floating point."""
+    context = Context(prec=digits, rounding=ROUND_CEILING)
+    return float(context.create_decimal(Decimal(float(value) * (1.0 - 1e-12))))
 
 
 def _expenditure(epsilon):

@@ -176,7 +176,8 @@ def bound_by_draws(log_lik, draws, weights=None):
 
     ordered = np.sort(draw_maxima(log_lik, weights))
     numbers = as_array("draws", draws)
-    if numbers.ndim != 1 or not np.isin(numbers, range(1, ordered.size + 1)).all():
+    whole = numbers.dtype.kind in "iu" and numbers.ndim == 1 and numbers.size > 0
+    if not whole or not np.isin(numbers, range(1, ordered.size + 1)).all():
         raise ValueError(f"draws must be numbers from 1 to {ordered.size}; got {shown(draws)}")
     # probability that a subset of size k comes from the i smallest: binom(i, k) / binom(S, k)
     below = np.arange(ordered.size + 1.0)[:, None]

@@ -23,8 +23,9 @@ __all__ = ["PseudoPosteriorMechanism", "MechanismResult", "bound_fit"]
 class MechanismResult:
     """Weights, bounds, ε and releases of one run.
 
-    Only :meth:`synthesize` returns something meant for release: everything else was computed from
-    the confidential records. Bounds, ε and releases raise a :class:`ppm.ChainsDisagreeError` where
+    What :meth:`synthesize` returns is meant for release, with the statement on it and, if the
+    result is strict, ε and the limits; everything else was computed from the confidential records.
+    Bounds, ε and releases raise a :class:`ppm.ChainsDisagreeError` where
     the chains disagree, stand still or diverge often, unless the run had
     ``allow_disagreement=True``; :func:`bound_fit` reads the fits again. With ``censor``, bounds,
     oscillation and diagnostics are those of the records' censored *terms*.
@@ -38,13 +39,15 @@ class MechanismResult:
     draws, unweighted : xarray.DataTree
         The weighted fit, and the unweighted one that gave the weights (or None).
     diagnostics, unweighted_diagnostics : ppm.diagnostics.BoundDiagnostics or None
-        Of both fits. None for one chain of a synthesizer with ``independent_draws``.
+        Of both fits. None for one chain of a synthesizer with ``independent_draws``, and where
+        there was no unweighted fit.
     independent_weights : bool
         Whether each weight depends only on its own record and on public values: true where
         ``censor`` is used alone, or if the caller asserts it.
     strict : bool
         Whether ε is a public constant that holds for every database: terms are censored, weights
-        are independent, and the chains agree or ``allow_disagreement`` was set before the fit.
+        are independent, and the chains agree or ``allow_disagreement`` was set before the fit. It
+        needs limits, model and a proper prior that were fixed without looking at the records.
 
     Examples
     --------
@@ -168,7 +171,8 @@ class MechanismResult:
     def summary(self, releases=1):
         """Bounds, ε of one and of m releases, and diagnostics, as a confidential `pandas.Series`.
 
-        R-hat and effective sample size (ESS) are of the weighted fit, divergences of both fits.
+        R-hat and effective sample size (ESS) are of the weighted fit, divergences of both fits;
+        NaN where a number does not exist.
         """
         import pandas as pd
 
@@ -258,6 +262,7 @@ class PseudoPosteriorMechanism:
             the first fit of the confidential records**: whether a second run takes place, after
             the first was withheld, depends on them.
         """
+        draws = check_count("draws", draws)
         allow_disagreement = check_flag("allow_disagreement", allow_disagreement)
         if unweighted is not None:
             if self.weights is not None:
@@ -281,7 +286,7 @@ class PseudoPosteriorMechanism:
         """The :class:`ppm.lipschitz.Reading` of a fit, and what its chains say of each other."""
         log_lik = self.synthesizer.log_likelihood(fit)
         independent = getattr(self.synthesizer, "independent_draws", False)
-        compared = log_lik.sizes.get("chain", 1) > 1 or not independent
+        compared = getattr(log_lik, "sizes", {}).get("chain", 1) > 1 or not independent
         read = read_once(log_lik, weights, censor=censor, by_draw=compared)
         if not compared:
             return read, None

@@ -13,8 +13,9 @@ __all__ = ["epsilon", "bounded_range_epsilon", "exceedance"]
 def epsilon(bound, releases=1):
     """Privacy expenditure ε = 2Δm, in nats, of m synthetic databases with Lipschitz bound Δ.
 
-    The ε of a *local* bound describes this database, not all databases. Savitsky, Williams and Hu
-    (2022): the theorem of section 2 for one draw; section 5 multiplies by m.
+    An infinite bound gives an infinite ε. The ε of a *local* bound describes this database, not all
+    databases. Savitsky, Williams and Hu (2022): the theorem of section 2 for one draw; section 5
+    multiplies by m.
 
     Examples
     --------

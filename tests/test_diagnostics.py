@@ -67,6 +67,7 @@ def drifting(array):
 def test_chains_that_agree_pass_and_those_that_do_not_or_cannot_be_compared_show(array, fault):
     found = diagnosed(array)
     assert found.agree == (not found.faults) == (fault is None)
+    assert ppm.diagnostics.bound_diagnostics(array, None).faults == found.faults
     assert fault is None or found.r_hat_faults[0].startswith(fault)
     assert np.isnan(found.r_hat) == np.isnan(found.effective_draws) == (array.shape[1] < 8)
 

@@ -106,7 +106,9 @@ def test_an_epsilon_that_is_vouched_for_is_put_into_odds(capped):
     assert "ε = 4 × 0.5 = 2, for every possible database" in text
     assert "the prior must be restricted" in text
     took_part, two_values = (float(x) for x in re.findall(r"up to about ([\d.]+) to 1", text))
-    assert (took_part, two_values) == pytest.approx((np.exp(2.0), np.exp(4.0)), rel=0.01)
+    # 7.389 and 54.598: limits are never rounded down
+    assert (took_part, two_values) == (7.39, 54.6)
+    assert "ε = 2 × 0.5001 = 1.0002" in statement(capped, 2, strict_epsilon=0.50001)
     assert numbers(text) <= {4.0, 40.0, 0.0, 1.0, 0.5, 2.0, took_part, two_values}
     # many releases make odds that are written as a power of ten
     assert "odds of up to about 10^86.9 to 1" in statement(capped, 400, strict_epsilon=0.5)

@@ -294,7 +294,9 @@ RANGES = [
 ]
 
 
-@pytest.mark.parametrize(("name", "argument", "values"), RANGES, ids=lambda value: str(value)[:40])
+@pytest.mark.parametrize(
+    ("name", "argument", "values"), RANGES, ids=[".".join(place[:2]) for place in RANGES]
+)
 def test_what_is_out_of_range_is_refused_by_the_arguments_name(name, argument, values):
     for value in values:
         line = refusal(name, argument, value)

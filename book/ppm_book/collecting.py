@@ -10,6 +10,7 @@ from pathlib import Path
 
 import nbformat
 import pandas as pd
+from jinja2 import Template
 from nbclient import NotebookClient
 from nbclient.exceptions import CellTimeoutError, DeadKernelError
 
@@ -18,9 +19,15 @@ from ppm_book.exercises import FOLDER, chapters
 
 # the name that a notebook's data were drawn from, and files without any cell of an exercise
 NOTES = ["data of", "unread files"]
-PAGE = """<!doctype html><html lang="en"><meta charset="utf-8"><title>Answers in words</title>
-<style>body {{font-family: sans-serif}} td {{white-space: pre-wrap; text-align: left}}
-th {{text-align: left; vertical-align: top}}</style><h1>Answers in words</h1>{}</html>
+PAGE = """\
+<!doctype html><html lang="en"><meta charset="utf-8"><title>Answers in words</title>
+<style>body {font-family: sans-serif; max-width: 75rem; margin: auto}
+td, th {border: 1px solid #bbb; padding: .4rem; text-align: left; vertical-align: top}
+table {border-collapse: collapse; width: 100%} td {white-space: pre-wrap} th {width: 9rem}
+</style><h1>Answers in words</h1>
+{% for task, answers in tasks.items() %}<h2>{{ task }}</h2><table>
+{% for student, answer in answers %}<tr><th scope="row">{{ student }}</th><td>{{ answer }}</td></tr>
+{% endfor %}</table>{% endfor %}</html>
 """
 
 
@@ -89,11 +96,8 @@ def collect(root, folder, seconds=60):
     # what nobody handed in is left out
     table = table.loc[:, (table != "").any()].sort_index().rename_axis("student")
     table.to_csv(made[0])
-    told = {(tasks[label], student): answer for label in tasks if label in answers
-            for student, answer in sorted(answers[label].items())}
-    told = pd.Series(told).to_frame("answer").rename_axis(["task", "student"])
-    with pd.option_context("display.max_colwidth", None):
-        made[1].write_text(PAGE.format(told.to_html()), "utf-8")
+    shown = {tasks[label]: sorted(answers[label].items()) for label in tasks if label in answers}
+    made[1].write_text(Template(PAGE, autoescape=True).render(tasks=shown), "utf-8")
     return list(made)
 
 

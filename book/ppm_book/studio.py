@@ -337,6 +337,10 @@ def main(arguments=None):
     except (Refused, Failed) as error:
         print(f"ppm: {error}", file=sys.stderr)
         return 2 if isinstance(error, Refused) else 1
+    except BrokenPipeError:
+        # the reader of our output left, as `ppm notebooks | head` does
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        return 1
     except KeyboardInterrupt:
         print("ppm: interrupted; fits that were finished are kept", file=sys.stderr)
         return 130

@@ -46,6 +46,8 @@ class Synthesizer(Protocol):
       the exponential of the sum over records of ``censor.term(weight * log-likelihood)``. Its
       ``log_likelihood`` stays uncensored. Without the argument the mechanism refuses to censor.
 
+    Whoever calls ``fit`` or ``predict`` gives ``random_seed`` as an int, SeedSequence, Generator or
+    None (fresh), and ``releases``, the number m of databases, 1 or more. From the mechanism
     ``random_seed`` reaches ``fit`` as a ``numpy.random.SeedSequence``, for
     ``numpy.random.default_rng``; do not spawn from it.
 

@@ -115,7 +115,8 @@ class GammaPoisson:
         r"""Exact log ratio of the pseudo posteriors with and without each record, uncensored.
 
         Entry (chain, draw, record) is :math:`\log \xi^\alpha(\mu_s \mid x) - \log \xi^\alpha(\mu_s
-        \mid x_{-i})` in nats, at the draws of ``fit``; the other records keep their weights.
+        \mid x_{-i})` in nats, at the draws of ``fit``; the other records keep their ``weights``,
+        (records,), 0 or more, by default 1.
 
         Notes
         -----
