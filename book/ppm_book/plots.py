@@ -182,7 +182,7 @@ def violin(axes, place, sample, name, *, side="both"):
     )
     parts["bodies"][0].set(facecolor=COLOURS[name], edgecolor=COLOURS[name], alpha=0.55)
     interval(axes, [place], low, median, high, name, fmt="_", markeredgecolor="black",
-             markersize=12, markeredgewidth=1.5, elinewidth=1)
+             markersize=12, markeredgewidth=1.5, elinewidth=2.5)
 
 
 def log_axis(axes):
