@@ -45,7 +45,7 @@ def examples(count):
 
 def pytest_collection_modifyitems(items):
     """What takes longest is run first, so that several processes end at nearly the same time."""
-    items.sort(key=lambda item: not {"notebooks", "this_book"} & {*item.fixturenames})
+    items.sort(key=lambda item: not {"notebooks", "this_book", "written"} & {*item.fixturenames})
 
 
 def pytest_configure(config):
