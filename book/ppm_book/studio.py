@@ -250,13 +250,14 @@ def build(profile="paper", ce_data="", solutions=True):
         for folder in results.iterdir():
             if folder.name not in planned:
                 shutil.rmtree(folder)
+        records = {name: standing(name, planned[name], results / name, profile) for name in planned}
         # two at a time, because parts of a notebook keep one core; first those that take long
         short = {name for name in chapters() if "ce_data" not in planned[name]}
-        order = sorted(planned, key=lambda name: name in short)
-        refreshed = joblib.Parallel(min(2, CORES))(
-            joblib.delayed(refresh)(name, planned[name], results / name, profile) for name in order
+        stale = sorted((name for name in planned if not records[name]), key=short.__contains__)
+        made = joblib.Parallel(min(2, CORES))(
+            joblib.delayed(refresh)(name, planned[name], results / name, profile) for name in stale
         )
-        records = dict(zip(order, refreshed, strict=True))
+        records |= zip(stale, made, strict=True)
         staged, stamp = ROOT / "_build" / "stage", built / "made_from"
         stage(staged, results, solutions)
         for name in chapters():
@@ -279,13 +280,18 @@ def build(profile="paper", ce_data="", solutions=True):
               f"see {NOTE_FILE}")
 
 
-def refresh(name, values, folder, profile):
-    """Execute a notebook unless its results are those of the same notebook, library and data."""
+def standing(name, values, folder, profile):
+    """The record of results of the same notebook, library and data; or None."""
     with contextlib.suppress(OSError, ValueError):
         record = json.loads((folder / "run.json").read_text("utf-8"))
         wanted = record_of(name, values, profile, datetime.now())
         if all(record.get(key) == wanted.get(key) for key in MADE_FROM):
             return record
+    return None
+
+
+def refresh(name, values, folder, profile):
+    """Execute a notebook into its emptied folder."""
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir()
     engine = engine_of(CORES if CORES > 1 else None)
