@@ -56,8 +56,11 @@ def stage_source(name, folder):
 
 
 def _close(notebook, *sections):
-    """Add sections at the end of a chapter."""
-    notebook.cells += [nbformat.v4.new_markdown_cell(text) for text in sections if text]
+    """Add sections at the end of a chapter, the same each time: pages are built if any differs."""
+    notebook.cells += [
+        nbformat.v4.new_markdown_cell(text, id=f"section-{number}")
+        for number, text in enumerate(sections) if text
+    ]
 
 
 def stage_notebook(executed, folder, record, closing="", solutions=True):
