@@ -1,6 +1,7 @@
 """Checks of arguments, whose messages may end in a log: they never show a record's value."""
 
 import contextlib
+import functools
 import math
 import numbers
 
@@ -20,8 +21,10 @@ def shown(value):
     return f"{kind} of length {len(value)}" if hasattr(value, "__len__") else kind
 
 
-def as_array(name, values):
-    """Return ``values`` as a NumPy array of real numbers, of their own type and without a copy.
+def as_array(name, values, dtype=None):
+    """Return ``values`` as a NumPy array of real numbers.
+
+    Without ``dtype`` they keep their own type and place in memory.
 
     NumPy alone would read dates and digits in text as numbers, drop a mask or an imaginary part,
     and show a value in its message.
@@ -48,12 +51,11 @@ def as_array(name, values):
         of_type = f" of type {values.dtype}" if hasattr(values, "dtype") else ""
         got = f"{type(values).__name__}{of_type}{within}"
         raise ValueError(f"{name} must be an array of numbers; got {got}") from None
-    return array
+    return np.asarray(array, dtype, order=dtype and "C")
 
 
-def as_numbers(name, values):
-    """Return ``values`` as a float64 array, row by row in memory, so that sums are reproducible."""
-    return np.asarray(as_array(name, values), dtype=np.float64, order="C")
+# row by row in memory, so that sums are reproducible
+as_numbers = functools.partial(as_array, dtype=np.float64)
 
 
 def as_list(name, values):

@@ -3,7 +3,6 @@
 import itertools
 import math
 from dataclasses import dataclass, field
-from functools import cached_property
 
 import numpy as np
 
@@ -195,29 +194,16 @@ def draw_maxima(log_lik, weights=None):
 class Reading:
     """Extremes and sums from one pass over a log-likelihood, in nats.
 
-    ``lowest`` and ``highest`` are the extremes of each record's *unweighted* log-likelihood over
-    the draws. ``largest`` and ``total``, with one axis for each draw dimension, are each draw's
+    ``bounds`` and ``oscillations`` are what :func:`record_bounds` and :func:`record_oscillations`
+    return. ``largest`` and ``total``, with one axis for each draw dimension, are each draw's
     largest weighted absolute value and weighted sum.
     """
 
     weights: np.ndarray
-    lowest: np.ndarray = field(repr=False)
-    highest: np.ndarray = field(repr=False)
+    bounds: np.ndarray = field(repr=False)
+    oscillations: np.ndarray = field(repr=False)
     largest: np.ndarray = field(repr=False)
     total: np.ndarray = field(repr=False)
-
-    @cached_property
-    def bounds(self):
-        """What :func:`record_bounds` returns."""
-        return weighted(np.maximum(np.abs(self.lowest), np.abs(self.highest)), self.weights)
-
-    @cached_property
-    def oscillations(self):
-        """What :func:`record_oscillations` returns."""
-        with np.errstate(over="ignore", invalid="ignore"):
-            spread = self.highest - self.lowest
-        # no difference of infinities is a number
-        return weighted(np.where(np.isnan(spread), np.inf, spread), self.weights)
 
 
 def read_once(log_lik, weights=None, *, censor=None, by_draw=True):
@@ -250,7 +236,11 @@ def read_once(log_lik, weights=None, *, censor=None, by_draw=True):
         raise ValueError(f"log_lik holds NaN (first in record {missing[0]}, {missing.size} of "
                          f"{records} records affected); accepted: finite numbers, or -inf where a "
                          "record is impossible")
-    return Reading(inside, lowest, highest, largest, total)
+    with np.errstate(over="ignore", invalid="ignore"):
+        spread = highest - lowest
+    # no difference of infinities is a number
+    ranges = np.maximum(np.abs(lowest), np.abs(highest)), np.where(np.isnan(spread), np.inf, spread)
+    return Reading(inside, *weighted(ranges, inside), largest, total)
 
 
 def blocks_of(log_lik, name="log_lik"):
@@ -292,12 +282,12 @@ def blocks_of(log_lik, name="log_lik"):
 
     def block(corner):
         if isinstance(source, np.ndarray):
-            return source[corner]
+            return *corner, source[corner]
         # loaded before it is transposed: a transposed store is read value by value
-        return source.isel(dict(zip(dims, corner, strict=True))).load().transpose(*dims).values
+        part = source.isel(dict(zip(dims, corner, strict=True))).load()
+        return *corner, part.transpose(*dims).values
 
-    corners = itertools.product(*[edges[d] for d in dims])
-    return sizes, ((*corner, block(corner)) for corner in corners)
+    return sizes, map(block, itertools.product(*[edges[d] for d in dims]))
 
 
 def weighted(values, weights):
