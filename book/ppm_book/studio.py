@@ -52,6 +52,8 @@ from ppm_book.parameters import (
 )
 
 CORES = joblib.cpu_count()
+# they take longest, and other chapters go on with the first one's fits
+FIRST = ("ce_application", "application_settings", "ledger_study")
 # what a result depends on, of its record
 MADE_FROM = "code", "parameters", "ce_data_sha256"
 PACKAGES = ("numpy", "scipy", "pandas", "xarray", "matplotlib", "pymc", "papermill")
@@ -251,9 +253,9 @@ def build(profile="paper", ce_data="", solutions=True):
             if folder.name not in planned:
                 shutil.rmtree(folder)
         records = {name: standing(name, planned[name], results / name, profile) for name in planned}
-        # two at a time, because parts of a notebook keep one core; first those that take long
-        short = {name for name in chapters() if "ce_data" not in planned[name]}
-        stale = sorted((name for name in planned if not records[name]), key=short.__contains__)
+        # two at a time, because parts of a notebook keep one core
+        order = dict.fromkeys([*FIRST, *planned])
+        stale = [name for name in order if not records.get(name, True)]
         made = joblib.Parallel(min(2, CORES))(
             joblib.delayed(refresh)(name, planned[name], results / name, profile) for name in stale
         )
