@@ -38,12 +38,11 @@ def record_weights(bounds, *, scale=1.0, shift=0.0, truncate_at=None):
     array([1., 0., 0.])
     """
     scale, shift = check_number("scale", scale, above=0), check_number("shift", shift)
-
-    def linear(found):
-        ends = found.min(initial=np.inf), found.max(initial=0.0)
-        return linear_weights(found, *ends, scale=scale, shift=shift)
-
-    return mapped_weights(bounds, linear, truncate_at=truncate_at)
+    limit, bounds = _limit(truncate_at), _check_bounds(bounds)
+    weights, finite = np.zeros(bounds.size), np.isfinite(bounds)
+    ends = bounds[finite].min(initial=np.inf), bounds[finite].max(initial=0.0)
+    weights[finite] = linear_weights(bounds[finite], *ends, scale=scale, shift=shift)
+    return truncated(weights, bounds, limit)
 
 
 def linear_weights(bounds, lowest, highest, *, scale=1.0, shift=0.0):
@@ -107,8 +106,7 @@ def mapped_weights(bounds, mapping, *, truncate_at=None):
             "mapping must be a function of the bounds, such as ppm.weights.capped_map(3.5); "
             f"got {shown(mapping)}"
         )
-    limit = np.inf if truncate_at is None else check_number("truncate_at", truncate_at, above=0)
-    bounds = _check_bounds(bounds)
+    limit, bounds = _limit(truncate_at), _check_bounds(bounds)
     weights, finite = np.zeros(bounds.size), np.isfinite(bounds)
     mapped = np.asarray(mapping(bounds[finite]), dtype=np.float64)
     if mapped.shape != (finite.sum(),) or not np.all((mapped >= 0) & (mapped <= 1)):
@@ -184,6 +182,10 @@ def count_weights(values, *, radius, relative=True, groups=None, scale=1.0, shif
     scale, shift = check_number("scale", scale, above=0), check_number("shift", shift)
     risks = identification_risks(values, radius=radius, relative=relative, groups=groups)
     return np.clip(scale * (1.0 - risks) + shift, 0.0, 1.0)
+
+
+def _limit(truncate_at):
+    return np.inf if truncate_at is None else check_number("truncate_at", truncate_at, above=0)
 
 
 def _check_bounds(bounds):
