@@ -49,7 +49,8 @@ class Guarantee:
         """Kind and ε in one line."""
         strict = self.kind == "strict"
         whose = "every database" if strict else "these records and draws only, CONFIDENTIAL"
-        return f"{self.kind}: epsilon {self.epsilon:.4g} for {self.covered}, for {whose}"
+        epsilon = _rounded_up(self.epsilon, 4)
+        return f"{self.kind}: epsilon {epsilon:g} for {self.covered}, for {whose}"
 
     def __str__(self):
         """Kind, ε, neighbour, and what ε does not cover."""

@@ -109,6 +109,7 @@ def test_an_epsilon_that_is_vouched_for_is_put_into_odds(capped):
     # 7.389 and 54.598: limits are never rounded down
     assert (took_part, two_values) == (7.39, 54.6)
     assert "ε = 2 × 0.5001 = 1.0002" in statement(capped, 2, strict_epsilon=0.50001)
+    assert "epsilon 0.5001 " in ppm.disclosure.Guarantee("strict", 0.50001, ()).headline
     assert numbers(text) <= {4.0, 40.0, 0.0, 1.0, 0.5, 2.0, took_part, two_values}
     # many releases make odds that are written as a power of ten
     assert "odds of up to about 10^86.9 to 1" in statement(capped, 400, strict_epsilon=0.5)
