@@ -211,11 +211,14 @@ class PyMCSynthesizer:
         try:
             predictive = pm.sample_posterior_predictive(
                 xr.DataTree.from_dict({"posterior": picked}), model=self._plain, progressbar=False,
-                var_names=list(self.responses), freeze_vars=known,
+                var_names=[*self.responses, *known], freeze_vars=known,
                 random_seed=int.from_bytes(rng.bytes(16)),
             )["posterior_predictive"]  # fmt: skip
         finally:
             logger.setLevel(level)
+        # PyMC returns zeros for what it had not drawn, or copied, when it was interrupted
+        if any([not np.array_equal(predictive[name], picked[name]) for name in known]):
+            raise KeyboardInterrupt
         arrays = {}
         for name in self.responses:
             array = predictive[name].isel(chain=0, drop=True)

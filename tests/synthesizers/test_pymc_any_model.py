@@ -1,5 +1,6 @@
 """Any PyMC model as a synthesizer: its weighted copy against the user's own model, untouched."""
 
+import itertools
 import warnings
 from functools import partial
 
@@ -301,6 +302,22 @@ def test_an_interrupted_nutpie_has_made_no_fit(monkeypatch):
     assert synthesizer.fit(draws=19)["posterior"].sizes["draw"] == 19
     with pytest.raises(KeyboardInterrupt):
         synthesizer.fit(draws=20)
+
+
+def test_an_interrupted_draw_of_releases_has_made_none():
+    left = itertools.count(-3)
+
+    def interrupted(*parameters, rng=None, size=None):
+        if next(left) == 0:
+            raise KeyboardInterrupt
+        return np.ones(size)
+
+    model = model_of(lambda: own(lambda value, mu: mu - value, random=interrupted))
+    synthesizer = PyMCSynthesizer(model)
+    fit = xr.DataTree.from_dict({"posterior": posterior_of([{"mu": mu} for mu in np.arange(9.0)])})
+    with pytest.raises(KeyboardInterrupt):
+        synthesizer.predict(fit, releases=9, random_seed=1)
+    assert synthesizer.predict(fit, releases=9, random_seed=2).values.min() == 1
 
 
 def test_what_pymc_is_given_to_draw_from_has_full_entropy(monkeypatch):
