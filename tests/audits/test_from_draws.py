@@ -7,21 +7,13 @@ import pytest
 import xarray as xr
 from scipy import stats
 from scipy.optimize import brentq
+from test_mechanism import Chains
 
 import ppm
 
 OUTLIER = [5, 4, 6, 7, 3, 5, 6, 4, 5, 40]
 MODEL = ppm.GammaPoisson(OUTLIER, shape=1.0, rate=0.1)
 RUNS = range(8)
-DIMS = "chain", "draw", "record"
-
-
-def tree(log_lik, **variables):
-    """A fit of log-likelihoods (chain, draw, record) and variables (chain, draw), in any group."""
-    variables = {name: (DIMS[:2], values) for name, values in variables.items()}
-    whole = xr.Dataset({"x": (DIMS, log_lik)} | variables)
-    groups = "log_likelihood", "posterior", "sample_stats"
-    return xr.DataTree.from_dict(dict.fromkeys(groups, whole))
 
 
 audited = partial(ppm.audits.sampled, random_seed=1)
@@ -44,10 +36,11 @@ class TwoPoint:
         odds = weights @ (self.log_p[1] - self.log_p[0])
         rng = np.random.default_rng(random_seed)
         theta = (rng.uniform(size=draws) < 1 / (1 + np.exp(-odds))).astype(int)
-        return tree(self.log_p[theta][None])
+        log_lik = xr.Dataset({"x": (("chain", "draw", "record"), self.log_p[theta][None])})
+        return xr.DataTree.from_dict({"posterior": log_lik})
 
     def log_likelihood(self, fit):
-        return fit["log_likelihood"]["x"]
+        return fit["posterior"]["x"]
 
     def predict(self, fit, *, releases, random_seed=None):
         raise NotImplementedError
@@ -165,41 +158,35 @@ def test_limits_keep_the_loss_within_their_width_and_the_estimate_is_the_exact_o
         audited(TwoPoint([1, 1]), [0], censor=censor)
 
 
-class Chains(ppm.GammaPoisson):
-    """Two chains that a test spoils, repeats or calls independent."""
-
-    independent_draws, repeats, apart, frozen, diverging = False, 1, 0.0, False, 0
-
-    def fit(self, weights=None, *, draws=1000, random_seed=None, progress=False):
-        rng = np.random.default_rng(random_seed)
-        mean = self.posterior(weights).rvs(size=draws // self.repeats, random_state=rng)
-        mean = np.repeat(mean, self.repeats)
-        mean = np.stack([mean, mean[::-1] + self.apart])
-        if self.frozen:
-            mean[1, draws // 2 :] = mean[1, 0]
-        diverging = np.arange(mean.size).reshape(mean.shape) < self.diverging
-        log_lik = stats.poisson.logpmf(self.counts, mean[..., None])
-        return tree(log_lik, mu=mean, diverging=diverging)
-
-    def log_likelihood(self, fit):
-        return fit["log_likelihood"]["x"]
+def frozen(mean):
+    """The second chain stands still from its middle on."""
+    mean[1, mean.shape[1] // 2 :] = mean[1, 0]
+    return mean
 
 
-def evidence(draws=200, weights=(1.0, 1.0, 1.0, 1.0), **settings):
-    model = Chains([5, 4, 6, 9])
-    vars(model).update(settings)
-    return audited(model, [3], weighting=weights, draws=draws)
+def apart(mean):
+    return mean + [[0.0], [3.0]]
 
 
-@pytest.mark.parametrize(("settings", "message"), [
-    ({"frozen": True}, "because of the fit of the whole database: a chain stood still"),
-    ({"diverging": 41}, "because of the fit of the whole database: 41 of 400 draws diverged"),
-    ({"independent_draws": True, "apart": 3.0}, "because chains disagree: R-hat of the score"),
-    ({"apart": 3.0}, "because chains disagree: R-hat of the score is .* in the fit with rec"),
+def repeated(mean):
+    """Every draw stands twenty times, in the second chain in the reverse order."""
+    once = np.repeat(mean[0, ::20], 20)
+    return np.stack([once, once[::-1]])
+
+
+def evidence(change=np.copy, draws=200, weights=(1.0, 1.0, 1.0, 1.0), **settings):
+    return audited(Chains([5, 4, 6, 9], change, **settings), [3], weighting=weights, draws=draws)
+
+
+@pytest.mark.parametrize(("change", "settings", "message"), [
+    (frozen, {}, "because of the fit of the whole database: a chain stood still"),
+    (np.copy, {"diverging": 41}, "because of the fit of the whole database: 41 of 400 draws div"),
+    (apart, {"independent_draws": True}, "because chains disagree: R-hat of the score"),
+    (apart, {}, "because chains disagree: R-hat of the score is .* in the fit with rec"),
 ])
-def test_chains_that_cannot_be_trusted_give_no_evidence(settings, message):
+def test_chains_that_cannot_be_trusted_give_no_evidence(change, settings, message):
     with pytest.raises(ppm.ChainsDisagreeError, match=f"^no evidence, {message}"):
-        evidence(**settings)
+        evidence(change, **settings)
 
 
 def test_chains_that_agree_give_evidence_of_as_many_draws_as_are_effectively_independent():
@@ -207,7 +194,7 @@ def test_chains_that_agree_give_evidence_of_as_many_draws_as_are_effectively_ind
     # a record whose weight is 0 already has the same score, 0, in every draw
     assert evidence(weights=[1.0, 1.0, 1.0, 0.0]).lower == 0.0
     # two chains of 400 different values
-    few, many = (evidence(8_000, repeats=repeats).draws for repeats in (20, 1))
+    few, many = (evidence(change, 8_000).draws for change in (repeated, np.copy))
     assert few <= 1_000 and many >= 8_000
     with pytest.raises(ValueError, match="^draws must be more than 100: of those of"):
-        evidence(100, repeats=20)
+        evidence(repeated, 100)
