@@ -4,8 +4,6 @@ import numpy as np
 import xarray as xr
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy import stats
-from scipy.special import logsumexp
 
 import ppm
 
@@ -78,67 +76,3 @@ def test_a_little_mass_outside_a_set_costs_its_logarithm():
         passed.append(loss <= oscillation)
     # the oscillation alone, as if nothing lay outside, is passed often
     assert np.mean(passed) < 0.5
-
-
-PUBLIC = np.linspace(20.0, 40.0, 201)
-
-
-def restricted_loss(counts, rule):
-    """Largest loss of a record, weights computed again, with a prior on a public set of μ."""
-
-    def log_density(counts):
-        weights = rule(ppm.GammaPoisson(counts))
-        total = weights @ stats.poisson.logpmf(np.asarray(counts)[:, None], PUBLIC)
-        return total - logsumexp(total)
-
-    whole = log_density(counts)
-    rest = (np.delete(counts, record) for record in range(len(counts)))
-    return max(np.abs(whole - log_density(others)).max() for others in rest)
-
-
-def own_weights(limit, of="oscillations_within"):
-    cap = ppm.weights.capped_map(limit)
-    return lambda model: ppm.mapped_weights(getattr(model, of)(PUBLIC[0], PUBLIC[-1]), cap)
-
-
-@given(st.lists(st.integers(0, 1_000), min_size=2, max_size=12), st.floats(0.05, 10))
-def test_a_public_prior_and_record_determined_weights_keep_epsilon_for_every_database(values, cap):
-    assert restricted_loss(values, own_weights(cap)) <= cap + 1e-9
-    # capped bounds of a probability need no factor of 2 either
-    assert restricted_loss(values, own_weights(cap, "bounds_within")) <= cap + 1e-9
-
-
-def test_weights_that_do_not_follow_their_own_record_break_it():
-    def reacting(model):
-        log_lik = stats.poisson.logpmf(model.counts, PUBLIC[:, None])
-        return ppm.record_weights(ppm.record_bounds(log_lik))
-
-    counts = [30, 31, 29, 200]
-    assert restricted_loss(counts, own_weights(1.0)) <= 1
-    assert restricted_loss(counts, lambda model: np.ones(model.records)) > 10
-    # scaled between the smallest and largest bound: without 200, everything moves
-    assert restricted_loss(counts, reacting) > 1
-
-
-def test_bounds_at_draws_from_the_prior_are_no_supremum_and_cap_nothing():
-    # one record far out, where 1,000 draws of a standard normal prior on [-6, 6] do not reach
-    theta = np.linspace(-6, 6, 4_001)
-    prior, term = stats.norm.logpdf(theta), stats.norm.logpdf(-80.0, theta)
-    exact, limit = np.ptp(term), 3.5
-
-    def largest_loss(weight, others):
-        """Of one such record among others of the same value and weight, on the interval."""
-        sides = [prior + count * weight * term for count in (others, others + 1)]
-        return np.abs(np.subtract(*(side - logsumexp(side) for side in sides))).max()
-
-    def weight_of(oscillation):
-        return ppm.mapped_weights([oscillation], ppm.weights.capped_map(limit))[0]
-
-    assert weight_of(exact) * exact <= limit
-    assert max(largest_loss(weight_of(exact), others) for others in (0, 5, 40)) <= limit
-    for seed in range(8):
-        draws = stats.truncnorm(-6, 6).rvs(1_000, random_state=seed)
-        log_lik = stats.norm.logpdf(-80.0, draws[:, None])
-        weight = weight_of(ppm.record_oscillations(log_lik)[0])
-        # not only the bound is broken, but the privacy that it was to give
-        assert min(weight * exact, largest_loss(weight, others=40)) > 1.5 * limit
