@@ -196,5 +196,5 @@ def test_chains_that_agree_give_evidence_of_as_many_draws_as_are_effectively_ind
     # two chains of 400 different values
     few, many = (evidence(change, 8_000).draws for change in (repeated, np.copy))
     assert few <= 1_000 and many >= 8_000
-    with pytest.raises(ValueError, match="^draws must be more than 100: of those of"):
-        evidence(repeated, 100)
+    with pytest.raises(ValueError, match="^draws must be more than 240: of those of"):
+        evidence(repeated, 240)
