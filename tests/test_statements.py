@@ -1,6 +1,7 @@
 """The book's statements where every probability can be added up: parameters on a finite set."""
 
 from functools import reduce
+from itertools import product
 
 import numpy as np
 import pytest
@@ -72,19 +73,18 @@ def release_of(counts, weights, *, seed=0):
 
 
 def test_a_neighbour_has_as_many_rows_and_one_value_less():
-    def mean(counts, weights):
-        return ppm.GammaPoisson(counts).posterior(weights).mean()
-
     counts, weights = [3, 4, 4, 5, 18], np.array([0.9, 1.0, 0.2, 0.4, 0.7])
     blank = np.append(weights[:-1], 0.0)
+    shorter, other = (counts[:-1], weights[:-1]), ([3, 4, 4, 5, 0], blank)
+    databases = (counts, blank), shorter, other, (counts, weights)
+    same, without, replaced, all_five = (
+        ppm.GammaPoisson(values).posterior(own).mean() for values, own in databases
+    )
     # for the parameter it is the table without the row, whatever the value was ...
-    same_table = mean(counts, blank)
-    assert np.isclose(same_table, mean(counts[:-1], weights[:-1]))
-    assert np.isclose(same_table, mean([3, 4, 4, 5, 0], blank))
-    assert not np.isclose(same_table, mean(counts, weights))
+    assert np.isclose(same, without) and np.isclose(same, replaced)
+    assert not np.isclose(same, all_five)
     # ... and for a release it is not
-    assert release_of(counts, blank).size == release_of(counts, weights).size == 5
-    assert release_of(counts[:-1], weights[:-1]).size == 4
+    assert [release_of(*database).size for database in databases] == [5, 4, 5, 5]
 
 
 def test_a_number_of_rows_that_follows_the_records_is_not_covered():
@@ -187,16 +187,9 @@ def test_the_exponential_mechanism_is_a_posterior_with_one_weight(log_lik, weigh
 
 # ---- censoring ---------------------------------------------------------------------------------
 
-INTERVALS = [(-0.5, 0.5), (-3.0, -2.0), (-9.0, -5.0), (1.0, 1.2)]
-either_kind = pytest.mark.parametrize("smooth", [False, True])
-
-
-def censored(log_lik, low, high, *, smooth=False):
-    """Terms of the records between two public numbers, written out once more."""
-    if not smooth:
-        return np.minimum(np.maximum(log_lik, low), high)
-    middle, half = (low + high) / 2, (high - low) / 2
-    return middle + half * np.tanh((log_lik - middle) / half)
+LIMITS = (-0.5, 0.5), (-3.0, -2.0), (-9.0, -5.0), (1.0, 1.2)
+CENSORS = [ppm.Censoring(*both, smooth) for both in LIMITS for smooth in (True, False)]
+CUT = CENSORS[3]
 
 
 def harsh(log_lik):
@@ -212,72 +205,47 @@ def needed_delta(first, second, epsilon):
     return max(np.maximum(one - np.exp(epsilon) * other, 0.0).sum() for one, other in ways)
 
 
-@either_kind
-def test_a_censored_term_stays_between_its_limits_and_follows_the_record_inside(smooth):
-    for low, high in INTERVALS:
-        width, middle = high - low, (low + high) / 2
-        log_lik = np.r_[-np.inf, middle + width * np.linspace(-30, 30, 2001), np.inf]
-        term = censored(log_lik, low, high, smooth=smooth)
-        assert (term[0], term[-1]) == pytest.approx((low, high), abs=1e-12)
-        assert np.all(np.diff(term) >= -1e-12)
-        # at the middle it is the log-likelihood itself, with its slope
-        near = middle + width * np.array([-1e-3, 0.0, 1e-3])
-        assert censored(near, low, high, smooth=smooth) == pytest.approx(near, abs=1e-8 * width)
-        # and it is the library's
-        found = ppm.Censoring(low, high, smooth).terms(log_lik[:, None])[:, 0]
-        assert found == pytest.approx(term, abs=1e-12)
-
-
-@either_kind
 @each_case
-def test_censoring_keeps_every_database_within_the_width(log_lik, weights, prior, smooth):
-    for low, high in INTERVALS:
-        for own in (1.0, weights):
-            terms = censored(own * harsh(log_lik), low, high, smooth=smooth)
-            for whole, without in pairs(terms, prior):
-                found = log_ratio(whole, without)
-                assert np.ptp(found) <= high - low + 1e-9
-                assert found.min() <= 1e-9 and found.max() >= -1e-9
-                assert loss(whole, without) <= high - low + 1e-9
+def test_censoring_keeps_every_database_within_the_width(log_lik, weights, prior):
+    for censor, own in product(CENSORS, (1.0, weights)):
+        for whole, without in pairs(censor.term(own * harsh(log_lik)), prior):
+            found = log_ratio(whole, without)
+            assert np.ptp(found) <= censor.width + 1e-9
+            # 0 is among them, so that none is farther from it than the width
+            assert found.min() <= 1e-9 and found.max() >= -1e-9
 
 
-@either_kind
-def test_the_width_is_reached_and_twice_the_width_where_a_record_is_replaced(smooth):
+@pytest.mark.parametrize("censor", CENSORS)
+def test_the_width_is_reached_and_twice_the_width_where_a_record_is_replaced(censor):
     log_lik, prior = np.array([[1e3, -1e3], [-1e3, 1e3]]), np.array([1e-6, 1.0 - 1e-6])
-    for low, high in INTERVALS:
-        width = high - low
-        terms = censored(log_lik, low, high, smooth=smooth)
-        first, second = (posterior(terms[:, [i]], prior) for i in (0, 1))
-        assert 0.999 * width < loss(first, prior) <= width + 1e-9
-        assert 0.999 * width < loss(second, prior) + 2e-6 * np.exp(width)
-        assert 1.998 * width < loss(first, second) <= 2 * width + 1e-9
-
-
-LOW, HIGH = -3.0, -2.0
+    width, terms = censor.width, censor.term(log_lik)
+    first, second = (posterior(terms[:, [i]], prior) for i in (0, 1))
+    assert 0.999 * width < loss(first, prior) <= width + 1e-9
+    assert 0.999 * width < loss(second, prior) + 2e-6 * np.exp(width)
+    assert 1.998 * width < loss(first, second) <= 2 * width + 1e-9
 
 
 def around_the_sum(log_lik):
-    return censored(log_lik.sum(axis=1, keepdims=True), LOW, HIGH)
+    return CUT.term(log_lik.sum(axis=1, keepdims=True))
 
 
 def test_without_the_clip_or_with_one_around_the_sum_databases_are_above_the_width():
     free, around, inside = np.transpose([
-        (worst(x, prior), worst(x, prior, around_the_sum), worst(censored(x, LOW, HIGH), prior))
+        (worst(x, prior), worst(x, prior, around_the_sum), worst(CUT.term(x), prior))
         for x, _, prior in CASES
-    ]) / (HIGH - LOW)
+    ]) / CUT.width
     assert np.mean(free > 1) > 0.5 and np.sum(around > 1) >= 2 and np.sum(inside > 0.5) >= 2
     # the sum may go from one limit to the other where the record's own term could not
     opposed, rare = np.array([[20.0, -10.0], [-20.0, 10.0]]), np.array([1e-6, 1.0 - 1e-6])
-    found = worst(opposed, rare, around_the_sum)
-    assert found == pytest.approx(2 * (HIGH - LOW), rel=1e-4)
+    assert worst(opposed, rare, around_the_sum) == pytest.approx(2 * CUT.width, rel=1e-4)
 
 
-@either_kind
-def test_weights_that_react_leave_the_width_also_inside_the_clip(smooth):
+@pytest.mark.parametrize("censor", CENSORS[2:4])
+def test_weights_that_react_leave_the_width_also_inside_the_clip(censor):
     def terms(log_lik):
-        return censored(reacting_terms(log_lik), LOW, HIGH, smooth=smooth)
+        return censor.term(reacting_terms(log_lik))
 
-    found = [worst(log_lik, prior, terms) / (HIGH - LOW) for log_lik, _, prior in CASES]
+    found = [worst(log_lik, prior, terms) / censor.width for log_lik, _, prior in CASES]
     assert sum(above > 1 for above in found) >= 2
     # what is left: every term moves by the width at most
     most = np.array([2 * weights.size - 1 for _, weights, _ in CASES])
@@ -315,7 +283,7 @@ def test_releases_of_a_censored_posterior_add_up_to_less_than_their_widths(
     log_lik, weights, prior
 ):
     width, low = 3.0, -4.0
-    terms = censored(harsh(log_lik), low, low + width)[:, :4]
+    terms = ppm.Censoring(low, low + width).term(harsh(log_lik))[:, :4]
     for whole, without in pairs(terms, (prior + 0.05) / (prior + 0.05).sum()):
         for order in (1.01, 2.0, 8.0):
             both = renyi(whole, without, order), renyi(without, whole, order)
@@ -330,7 +298,7 @@ def test_releases_of_a_censored_posterior_add_up_to_less_than_their_widths(
 
 def test_the_eighth_of_the_squared_width_cannot_be_lowered():
     width = 0.05
-    terms = censored(np.array([[9.0], [-9.0]]), -1.0, -1.0 + width)
+    terms = ppm.Censoring(-1.0, -1.0 + width).term(np.array([[9.0], [-9.0]]))
     ((whole, without),) = pairs(terms, np.array([0.5, 0.5]))
     assert 0.99 < renyi(whole, without, 1.01) / 1.01 / (width**2 / 8) <= 1.0
 
@@ -338,7 +306,7 @@ def test_the_eighth_of_the_squared_width_cannot_be_lowered():
 @each_case
 def test_draws_that_are_not_exact_cost_their_distance_twice(log_lik, weights, prior):
     prior, rng, far = (prior + 0.05) / (prior + 0.05).sum(), np.random.default_rng(1), 0.01
-    for exact in pairs(censored(harsh(log_lik), LOW, HIGH), prior):
+    for exact in pairs(CUT.term(harsh(log_lik)), prior):
         drawn = [(1 - far) * one + far * rng.dirichlet(np.full(one.size, 0.2)) for one in exact]
         distance = max(np.abs(a - b).sum() / 2 for a, b in zip(drawn, exact, strict=True))
         assert needed_delta(*drawn, 1.0) <= (1 + np.e) * distance + 1e-12
