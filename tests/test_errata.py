@@ -588,16 +588,6 @@ def test_downweighting_makes_no_record_rarer():
     assert np.exp(reciprocal(-every) * every).min() > np.exp(-1.0)
 
 
-def test_the_weight_is_one_minus_the_isolation():
-    values = np.append(np.random.default_rng(1).normal(50.0, 5.0, 200), 300.0)
-    isolation = ppm.risk.identification_risks(values, radius=0.1)
-    weights = ppm.count_weights(values, radius=0.1)
-    assert isolation[-1] == 1.0 and weights[-1] == 0.0
-    bounds = -stats.norm.logpdf(values, values.mean(), values.std())
-    # the isolation goes up with the bound, the weight goes down
-    assert np.corrcoef(isolation, bounds)[0, 1] > 0 > np.corrcoef(weights, bounds)[0, 1]
-
-
 def test_without_the_absolute_value_nothing_is_truncated():
     log_lik = stats.poisson.logpmf(np.array([100, 150, 200, 400]), 100.0)[None]
     assert np.all(log_lik <= 0)  # no weighted log-likelihood of a count exceeds an M above 0

