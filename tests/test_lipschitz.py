@@ -92,7 +92,7 @@ def test_the_expected_bound_of_fewer_draws_is_the_mean_over_all_choices():
 # ---- log-likelihoods that never exist whole --------------------------------------------------
 
 
-WEIGHTS = np.random.default_rng(6).uniform(size=130) * (np.arange(130) % 4 > 0)
+WEIGHTS = np.random.default_rng(6).uniform(0.0, 3.0, 130) * (np.arange(130) % 4 > 0)
 CHUNKS = [(1, 30, 130), (3, 20, 50), (2, 70, 64)]
 
 
