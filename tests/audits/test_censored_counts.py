@@ -1,5 +1,7 @@
 """The exact audit of censored counts: never above W, near it, above where something reacts."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 from scipy.special import gammaln
@@ -14,8 +16,11 @@ NEAR = ppm.Censoring(-6.0, -2.8, smooth=False)
 MIDDLE = [ppm.Censoring(-3.5, -1.5, smooth) for smooth in (True, False)]
 
 
+audited = partial(ppm.audits.censored, **PRIOR)
+
+
 def loss(counts, censor, **settings):
-    return ppm.audits.censored(counts, censor, **PRIOR, **settings).attrs["loss"]
+    return audited(counts, censor, **settings).attrs["loss"]
 
 
 def own(counts):
@@ -117,32 +122,29 @@ def below(counts):
 def test_the_audit_is_what_the_joint_density_of_the_shards_gives_on_a_grid(
     counts, shards, weights, censor
 ):
-    found = ppm.audits.censored(counts, censor, shards=shards, weights=weights, **PRIOR)
+    found = audited(counts, censor, shards=shards, weights=weights)
     exact = on_a_grid(counts, censor, shards, weights)
     assert found.attrs["loss"] == pytest.approx(max(exact), abs=2e-3)
     assert found["reacts"].any() == (callable(shards) or callable(weights))
     if shards is not None:
         assert found["loss"].values == pytest.approx(exact, abs=2e-3)
-        other = ppm.audits.censored(counts, censor, shards=shards, weights=WEIGHTS[::-1], **PRIOR)
+        other = audited(counts, censor, shards=shards, weights=WEIGHTS[::-1])
         assert other["loss"].values != pytest.approx(exact, abs=0.05)
 
 
 def test_weights_that_react_inside_the_limits_are_caught_above_the_width():
     counts = np.r_[np.random.default_rng(2).poisson(5, 60), 40]
     censor = ppm.Censoring(-4.0, -1.0)
-
-    def audit(weights):
-        return ppm.audits.censored(counts, censor, weights=weights, **PRIOR)
-
-    caught = audit(min_max)
+    caught = audited(counts, censor, weights=min_max)
     assert caught.attrs["loss"] > 2 * censor.width
     # it is the outlier whose leaving moves the weights of all others
     worst = caught.isel(left_out=int(caught["loss"].values.argmax()))
     assert int(worst["count"]) == 40 and bool(worst["reacts"])
     # the same numbers, kept, are within it: the recomputing is what costs
-    assert audit(min_max(counts)).attrs["loss"] <= censor.width
+    assert loss(counts, censor, weights=min_max(counts)) <= censor.width
     # and a rule that each record's weight follows alone loses nothing by being asked again
-    assert audit(own).identical(audit(own(counts)))
+    asked, kept = (audited(counts, censor, weights=weights) for weights in (own, own(counts)))
+    assert asked.identical(kept)
 
 
 def test_disjoint_shards_lose_what_the_worst_of_them_loses_and_never_more_than_the_width():
@@ -161,7 +163,7 @@ def test_disjoint_shards_lose_what_the_worst_of_them_loses_and_never_more_than_t
 def test_a_record_in_two_shards_is_paid_for_twice():
     counts = np.array([5, 5, 6, 40, 4, 6, 5])
     disjoint, twice = (
-        ppm.audits.censored(counts, NEAR, shards=[[0, 1, 2, 3], other], **PRIOR)
+        audited(counts, NEAR, shards=[[0, 1, 2, 3], other])
         for other in ([4, 5, 6], [3, 4, 5, 6])
     )
     assert 0.99 * NEAR.width < disjoint.attrs["loss"] <= NEAR.width
@@ -173,15 +175,12 @@ def test_a_record_in_two_shards_is_paid_for_twice():
 def test_shards_by_the_size_of_the_counts_exceed_the_width_and_shards_by_row_do_not():
     counts = np.array([0, 1, 2, 3, 9, 10, 11, 12, 30, 31, 40, 60])
     censor = ppm.Censoring(-6.0, -2.5, smooth=False)
-
-    def audit(shards):
-        return ppm.audits.censored(counts, censor, shards=shards, **PRIOR)
-
-    caught = audit(by_size(4))
+    caught = audited(counts, censor, shards=by_size(4))
     assert caught.attrs["loss"] > 2 * censor.width and bool(caught["reacts"][0])
     # kept as they came out, the same shards are within it: the asking again is what costs
-    assert audit(by_size(4)(counts)).attrs["loss"] <= censor.width
-    by_row = audit(lambda counts: [np.arange(k, counts.size, 4) for k in range(4)])
+    assert loss(counts, censor, shards=by_size(4)(counts)) <= censor.width
+    rows = [np.arange(place, counts.size, 4) for place in range(4)]
+    by_row = audited(counts, censor, shards=lambda counts: rows)
     assert not by_row["reacts"].any() and by_row.attrs["loss"] <= censor.width
 
 
