@@ -59,10 +59,10 @@ def test_weights_inside_the_limits_cost_their_width_and_around_them_up_to_the_la
 
 @pytest.mark.parametrize("censor", CENSORS, ids=["smooth", "hard"])
 def test_a_run_with_them_is_strict_and_draws_that_posterior(censor):
-    rule = ppm.PseudoPosteriorMechanism(
+    mechanism = ppm.PseudoPosteriorMechanism(
         model_of(COUNTS), weights=WEIGHTS, censor=censor, independent_weights=True
     )
-    result = rule.run(draws=2000, random_seed=3)
+    result = mechanism.run(draws=2000, random_seed=3)
     assert result.strict and result.oscillation_bound <= censor.width
     drawn = np.log(result.draws["posterior"]["mu"].values[0])
     for weights, agrees in ((WEIGHTS, True), (np.minimum(WEIGHTS, 1.0), False)):
