@@ -7,7 +7,6 @@ import xarray as xr
 from test_messages import ARGUMENTS, FUNCTIONS, PLACES
 
 import ppm
-from ppm_book import plots
 
 # ---- the same numbers in another storage ---------------------------------------------------------
 
@@ -92,10 +91,6 @@ def test_a_record_without_weight_has_no_loss_even_where_the_mean_underflows():
     assert not model.leave_one_out_loss(fit, no_weight).values.any()
 
 
-def test_a_gini_coefficient_of_nothing_is_not_a_number_and_no_warning():
-    assert np.isnan(ppm.utility.resample(np.zeros(5), "Gini coefficient", resamples=3)).all()
-
-
 @pytest.mark.parametrize(
     "setting",
     [{"concentration_prior": pair} for pair in ((1e300, 1.0), (1e-300, 1.0), (1.0, 1e300))]
@@ -108,9 +103,3 @@ def test_any_prior_that_is_taken_gives_a_fit(setting):
     for weight in (0.0, 1.0):
         fit = model.fit(np.full(12, weight), draws=5, random_seed=1)
         assert np.isfinite(fit["log_likelihood"]["response"]).all()
-
-
-def test_infinite_bounds_are_written_and_not_drawn():
-    bounds = {"Unweighted": [1.0, np.inf, 2.0], "DPweighted": [np.inf] * 3}
-    axes = plots.record_bound_violins(bounds).axes[0]
-    assert [text.get_text() for text in axes.texts] == ["Δ = inf"] * 2

@@ -34,13 +34,6 @@ def test_gini_is_half_the_mean_difference_over_the_mean_without_a_unit(values, s
     assert ppm.utility.gini(both.T, axis=0) == pytest.approx([found, 0.0], abs=1e-15)
 
 
-@given(vectors(st.sampled_from([1e307, HUGE, TINY, 1e-320, 1.0])), st.integers(1, 3))
-def test_gini_of_huge_and_tiny_incomes_is_that_of_their_proportions(values, times):
-    values = np.tile(values, times)
-    shares = values / values.max()
-    assert ppm.utility.gini(values) == pytest.approx(ppm.utility.gini(shares), abs=1e-9)
-
-
 @examples(10)
 @given(several, st.sampled_from(["mean", "median", "90th percentile", np.ptp]), scales,
        st.integers(0, 99))
@@ -116,23 +109,6 @@ def test_risks_and_count_weights_are_those_of_the_definition(
         }, nan_ok=True)
 
 
-def test_data_released_as_they_are_and_data_without_own_information():
-    rng = np.random.default_rng(1)
-    values, groups = rng.lognormal(10, 1, 400), rng.integers(20, size=400)
-    as_they_are = ppm.risk.match_risk(values, values[None], radius=0.2, groups=groups).loc[0]
-    assert as_they_are["own record within radius"] == 400
-    assert as_they_are["true unique matches"] == as_they_are["unique matches"] > 50
-    # shuffled inside the groups, a record's own value is no better a guess than any other's
-    shuffled = np.stack([values] * 60)
-    for group in range(20):
-        shuffled[:, groups == group] = rng.permuted(shuffled[:, groups == group], axis=1)
-    table = ppm.risk.match_risk(values, shuffled, radius=0.2, groups=groups)
-    found = table["expected match risk"]
-    # on average one record of each group: every one of its n records is found with chance 1 / n
-    assert found.mean() == pytest.approx(20, abs=4 * found.std() / np.sqrt(60))
-    assert as_they_are["expected match risk"] > 5 * found.mean()
-
-
 def test_missing_values_are_a_pattern_and_many_columns_do_not_overflow():
     def risks(groups):
         return ppm.risk.identification_risks(np.ones(len(groups)), radius=1.0, groups=groups)
@@ -171,23 +147,20 @@ def test_scales_of_income_have_a_way_back_and_keep_the_order(income, power, unit
 # ---- histogram -----------------------------------------------------------------------------------
 
 
+# at this ε there is no noise
+@example(np.array([-5.0, -2.5, 0.0, 5.0]), 4, 1, None)
 @given(vectors(st.one_of(st.floats(-20.0, 20.0), st.sampled_from([HUGE, -HUGE, TINY]))),
-       st.integers(1, 9), st.floats(0.01, 20.0), st.integers(1, 3), st.data())
-def test_a_histogram_release_lies_within_the_limits_and_counts_each_group(
-    values, bins, epsilon, releases, data
+       st.integers(1, 9), st.integers(1, 3), st.data())
+def test_a_histogram_counts_as_numpy_in_each_group_and_releases_lie_within_the_limits(
+    values, bins, releases, data
 ):
-    groups = data.draw(st.lists(st.sampled_from("ab"), min_size=values.size, max_size=values.size))
-    settings = {"bins": bins, "epsilon": epsilon, "groups": groups, "releases": releases}
+    groups = [data.draw(st.sampled_from("ab")) if data else "a" for _ in values]
+    settings = {"bins": bins, "epsilon": 30.0, "groups": groups, "releases": releases}
     found = ppm.histogram_release(values, (-5, 5), **settings, random_seed=3)
     assert found.synthetic.shape == (releases, values.size)
     assert np.all((found.synthetic >= -5) & (found.synthetic <= 5))
-    assert found.noisy_counts.shape == (len(set(groups)), bins)
-    assert found.guarantee.epsilon == epsilon
-
-
-@example(np.array([0.25, 1.0]))
-@given(vectors(st.floats(-1.0, 2.0), least=2))
-def test_noise_free_counts_are_those_of_numpy_with_what_lies_outside_at_the_ends(values):
-    found = ppm.histogram_release(values, (0, 1), bins=4, epsilon=30.0, random_seed=1)
-    counts, edges = np.histogram(np.clip(values, 0, 1), 4, (0, 1))
-    assert np.array_equal(found.noisy_counts[0], counts) and np.array_equal(found.edges, edges)
+    # what lies outside counts at the ends
+    cut = np.clip(values, -5, 5)
+    for group, counts in zip(dict.fromkeys(groups), found.noisy_counts, strict=True):
+        own, edges = np.histogram(cut[np.array(groups) == group], bins, (-5, 5))
+        assert np.array_equal(counts, own) and np.array_equal(found.edges, edges)
