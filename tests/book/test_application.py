@@ -8,7 +8,6 @@ import pytest
 import xarray as xr
 
 import ppm
-from ppm_book import page
 from ppm_book.application import FITS, TOLERANCE, TRIALS, chains, closer, fit, search, typical
 
 COUNTS = np.random.default_rng(5).poisson(20.0, 40)
@@ -30,23 +29,6 @@ def test_what_is_kept_of_a_fit_is_what_the_library_says_of_it():
     assert kept(told) == pytest.approx(kept(same)) and told.agree
     found |= {name: np.repeat(found[name][:, :1], 300, axis=1) for name in ("largest", "total")}
     assert not chains(found).agree
-
-
-def test_tasks_of_a_chapter_go_to_workers_beside_the_chains_of_a_fit(monkeypatch):
-    def one(weight):
-        return {"bound": weight}
-
-    # what a notebook defines is sent by value, with all that it refers to
-    monkeypatch.setattr(one, "__module__", "__main__", raising=False)
-    task = page.kept()(one)
-    monkeypatch.setenv("PPM_WORKERS", "2")
-    page.executor.cache_clear()
-    with page.executor() as pool:
-        page.executor.cache_clear()
-        assert list(pool.map(task, [0.5])) == [{"bound": 0.5}]
-        short = {"components": 1, "warmup": 1, "parallel": True}
-        model = ppm.FiniteMixture(np.arange(6.0), np.ones((6, 1)), **short)
-        assert model.fit(draws=2, random_seed=1)["posterior"].sizes["chain"] == 2
 
 
 class OneWeight:

@@ -127,12 +127,6 @@ def test_the_last_mechanism_alone_has_limits():
     assert seen[-1] and not any(seen[:-1])
 
 
-@pytest.mark.parametrize(("name", "given"), [("sizes", {"n": 10}), ("releases", {"releases": 1})])
-def test_settings_out_of_range_are_refused_by_name(name, given):
-    with pytest.raises(ValueError, match=f"^{name} must be a whole number of at least"):
-        coverage.tasks(coverage.Counts(), **{"n": 100} | SETTINGS | given, random_seed=1)
-
-
 def test_the_regression_draws_from_prior_times_weighted_likelihood():
     model, rng = coverage.Regression(), np.random.default_rng(2)
     values, predictor = model.simulate(60, rng)

@@ -42,13 +42,6 @@ def test_the_data_are_every_mark_with_a_label_at_the_name_of_its_place(drawn):
     assert data["panel"].tolist() == ["one"] * 4 + ["two"] * 4
 
 
-def test_rows_with_names_are_read_along_the_row():
-    figure, (axes,) = plots.panels(size=(3, 3))
-    axes.plot([80, 95], [0, 1], "o", label="rule")
-    axes.set_yticks([0, 1], ["first", "second"])
-    assert plots.drawn_data(figure)[["x", "y"]].values.tolist() == [["first", 80], ["second", 95]]
-
-
 @pytest.mark.parametrize(("side", "ends"), [("both", (-1, 1)), ("low", (-1, 0)), ("high", (0, 1))])
 def test_a_violin_reaches_from_the_least_to_the_largest_value_on_its_side(side, ends):
     _, (axes,) = plots.panels(size=(3, 3))
@@ -120,14 +113,3 @@ def test_a_figure_brings_its_data_and_a_narrow_picture_and_stays_as_it_is(drawn,
     assert shown["image/png"] == places(drawn) == [(1, 2, 0, 0), (1, 2, 1, 1)]
     assert brought["narrow"] == [(2, 1, 0, 0), (2, 1, 1, 1)]
     assert brought["data"] == plots.drawn_data(drawn).to_csv(index=False)
-
-
-def test_panels_that_are_not_needed_go_and_a_legend_has_each_name_once():
-    figure, panels = plots.panels(3, 2, size=(3, 3), sharex=True)
-    for axes in panels:
-        axes.plot([1, 2], [3, 4], label="line")
-    plots.legend(figure)
-    assert figure.axes == panels and len(panels) == 3
-    assert [text.get_text() for text in figure.legends[0].get_texts()] == ["line"]
-    # the panel above the gap keeps the numbers of the axis they share
-    assert [axes.xaxis.get_tick_params()["labelbottom"] for axes in panels] == [False, True, True]

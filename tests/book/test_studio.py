@@ -290,15 +290,6 @@ def test_a_figure_needs_words_and_a_page_shows_no_path(root, tmp_path, words, te
         pages.stage_notebook(tmp_path / "counts.ipynb", tmp_path, record)
 
 
-def test_a_chapter_is_staged_the_same_each_time(tmp_path):
-    texts = []
-    (tmp_path / "notebooks").mkdir()
-    for _ in range(2):
-        pages.stage_source("censoring", tmp_path)
-        texts.append((tmp_path / "notebooks" / "censoring.ipynb").read_text())
-    assert texts[0] == texts[1] and "## Exercises" in texts[0]
-
-
 # ---- all notebooks ----------------------------------------------------------------------------
 
 
