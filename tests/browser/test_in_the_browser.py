@@ -13,21 +13,20 @@ from ppm_book.pdf import find_chromium
 CHROMIUM = find_chromium()
 pytestmark = pytest.mark.skipif(not CHROMIUM, reason="no Chromium (apt-get install chromium)")
 DESKTOP, PHONE = {"width": 1280, "height": 900}, {"width": 390, "height": 844}
-OVERFLOW = """() => {
+# What is too wide for the page, and a box that scrolls where the keyboard gets neither to it nor
+# into it: the theme takes its time to give boxes to the keyboard.
+FAULTS = {"overflow": """() => {
   const width = document.documentElement.clientWidth;
   return document.documentElement.scrollWidth > width && [...document.querySelectorAll('body *')]
     .filter(e => e.getBoundingClientRect().right > width + 1).slice(0, 40).pop()?.outerHTML
-}"""
-# A box that scrolls where the keyboard gets neither to it nor into it. The theme takes its time to
-# give boxes to the keyboard.
-UNREACHED = """async () => {
+}""", "keyboard": """async () => {
   const find = () => [...document.querySelectorAll('body *:not(mjx-container *)')].find(box =>
     (box.scrollWidth > box.clientWidth || box.scrollHeight > box.clientHeight)
     && /auto|scroll/.test(getComputedStyle(box).overflow)
     && [box, ...box.querySelectorAll('*')].every(e => e.tabIndex < 0));
   if (find()) await new Promise(resolve => setTimeout(resolve, 350));
   return find()?.outerHTML
-}"""
+}"""}
 # Rules that find nothing serious are left out, and formulas, which look like the text around them.
 # Two rules look at one element for every way that text looks, on the first page that has it. Words
 # of code that are seen already are plain text for the other rules: axe takes its time by element.
@@ -77,8 +76,7 @@ def tour(browser, html, shots=None):
     page = browser.new_context(offline=True, reduced_motion="reduce").new_page()
 
     def fault(kind, text):
-        # axe asks the page for its style sheets, which a folder on disk refuses
-        faults.extend([(kind, f"{here}: {text}")] if here else [])
+        faults.append((kind, f"{here}: {text}"))
 
     own = f"{html.as_uri()}/", "data:", "blob:", "about:"
     page.on("console", lambda m: m.type in ("error", "warning") and fault("console", m.text))
@@ -87,10 +85,9 @@ def tour(browser, html, shots=None):
     page.on("requestfailed", lambda request: fault("requests", f"failed: {request.url}"))
     # the first page only leads on, and templates of the theme are none
     for path in sorted(html.rglob("*.html")):
-        inside = path.relative_to(html).as_posix()
-        if inside == "index.html" or "_static" in inside:
+        here, first = path.relative_to(html).as_posix(), not looks
+        if here == "index.html" or "_static" in here:
             continue
-        here, first = inside, not looks
         page.goto(path.as_uri(), wait_until="commit", timeout=0)
         page.set_viewport_size(PHONE)
         page.wait_for_load_state(timeout=0)
@@ -104,22 +101,19 @@ def tour(browser, html, shots=None):
                 fault("sliders", f"the arrow keys leave it at {at}: {words}")
         for size in (PHONE, DESKTOP):
             page.set_viewport_size(size)
-            where = f"{size['width']} px: "
-            if wide := page.evaluate(OVERFLOW):
-                fault("overflow", f"{where}{wide[:120]}")
-            if size == PHONE and (box := page.evaluate(UNREACHED)):
-                fault("keyboard", f"{where}{box[:120]}")
+            for kind, script in FAULTS.items():
+                if found := page.evaluate(script):
+                    fault(kind, f"{size['width']} px: {found[:120]}")
             if shots:
-                name = f"{shots}/{inside[:-5].replace('/', '-')}-{size['width']}.png"
+                name = f"{shots}/{here[:-5].replace('/', '-')}-{size['width']}.png"
                 page.screenshot(path=name, full_page=True)
         page.evaluate(AXE_SCRIPT)
         # what all pages share is looked at on a phone, too
         for size in (DESKTOP, PHONE)[: 1 + first]:
             page.set_viewport_size(size)
-            here = None
-            found, new = page.evaluate(AXE, looks)
-            here, looks = inside, [*looks, *new]
-            for violation in found:
+            violations, new = page.evaluate(AXE, looks)
+            looks += new
+            for violation in violations:
                 fault("accessibility", f"{size['width']} px: {violation}")
     page.context.close()
     return faults, moved
