@@ -5,25 +5,23 @@ import re
 import pytest
 from bs4 import BeautifulSoup
 
+ROWS = "table:has(th:-soup-contains('In ppm')) tbody tr"
+PLACES = {"td:nth-child(2)": "library/", "td:last-child": "../notebooks/"}
+
 
 def faults(page, folder):
-    """Rows without a link to the reference or to a definition, and links that lead nowhere."""
-    soup, found, rows = BeautifulSoup(page, "html.parser"), [], 0
-    for table in soup.find_all("table"):
-        names = [cell.get_text() for cell in table.find_all("th")]
-        for row in table.select("tbody tr") if "In ppm" in names else ():
-            rows += 1
-            cells = row.find_all("td")
-            for cell, wanted in ((names.index("In ppm"), "library/"), (-1, "../notebooks/")):
-                links = [link["href"] for link in cells[cell].select("a[href]")]
-                missing = [] if any(link.startswith(wanted) for link in links) else [wanted]
-                for link in links:
-                    file, _, place = link.partition("#")
-                    anchor, target = f'id="{place}"' * bool(place), folder / file
-                    if not target.is_file() or anchor not in target.read_text("utf-8"):
-                        missing.append(link)
-                found += [(row.get_text(" ", strip=True), link) for link in missing]
-    assert rows > 50
+    """Cells without a link to the reference or to a definition, and links that lead nowhere."""
+    rows, found = BeautifulSoup(page, "html.parser").select(ROWS), []
+    assert len(rows) > 50
+    for row in rows:
+        for cell, wanted in PLACES.items():
+            links = [link["href"] for link in row.select(f"{cell} a[href]")]
+            found += [] if any(link.startswith(wanted) for link in links) else [row.get_text()]
+            for link in links:
+                file, _, place = link.partition("#")
+                anchor, target = f'id="{place}"' * bool(place), folder / file
+                if not target.is_file() or anchor not in target.read_text("utf-8"):
+                    found.append(link)
     return found
 
 
