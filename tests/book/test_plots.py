@@ -66,9 +66,6 @@ def test_intervals_stand_over_their_size_in_their_panel():
     data = plots.drawn_data(figure).set_index(["panel", "series", "x"])
     told = table.rename(lambda size: f"{size:,}", level="size")
     np.testing.assert_allclose(data.loc[told.index, ["low", "y", "high"]], table)
-    marks = figure.axes[0].containers
-    fills = {mark.get_label(): mark[0].get_markerfacecolor() == "white" for mark in marks}
-    assert fills == {"Weighted-M": False, "Capped on T": True}
 
 
 @pytest.mark.parametrize(("given", "told"), [(False, ""), (True, SIMULATED), ("Made.", "Made.")])
