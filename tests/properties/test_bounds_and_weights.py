@@ -12,9 +12,8 @@ import ppm
 from ppm.lipschitz import draw_maxima, read_once
 
 log_liks = matrices(st.one_of(ANY_SIZE, ANY_SIZE, ANY_SIZE, st.just(-np.inf)))
-bounds = vectors(st.one_of(
-    st.floats(0.0, 50.0), st.sampled_from([0.0, TINY, 1e-300, 1e300, HUGE, np.inf])
-))
+ends = st.sampled_from([0.0, TINY, 1e-300, 1e300, HUGE, np.inf])
+bounds = vectors(st.one_of(st.floats(0.0, 50.0), ends))
 shares = st.one_of(st.sampled_from([0.0, TINY, 1e-3, 1.0, 5.0, 1e300, HUGE]), st.floats(0.05, 1e3))
 
 
@@ -52,12 +51,9 @@ def test_bounds_and_oscillations_are_those_of_the_definition(log_lik, data):
 
 @pytest.mark.parametrize("kind", ["float16", "float32", "int8", "int16", "int64", "uint8"])
 def test_other_types_of_numbers_are_read_as_floats(kind):
-    if "float" in kind:
-        # whose sum of 200 is beyond what 16 bits can hold
-        stored = np.full((2, 200), -700.1, dtype=kind)
-    else:
-        # the smallest, whose absolute value the type itself cannot hold
-        stored = np.array([[np.iinfo(kind).min, 3], [7, 100]], dtype=kind)
+    # a sum beyond what 16 bits hold, and an integer whose absolute value its type cannot hold
+    values = np.full((2, 200), -700.1) if "float" in kind else [[np.iinfo(kind).min, 3], [7, 100]]
+    stored = np.array(values, dtype=kind)
     read, exact = read_once(stored), read_once(stored.astype(np.float64))
     for name in ("bounds", "oscillations", "largest", "total"):
         assert np.array_equal(getattr(read, name), getattr(exact, name))
