@@ -32,9 +32,8 @@ def run(given, *cells):
 def study(off, error=0.3, labels=LABELS):
     """Fits whose statistics are off as given, by combination and mechanism, with three seeds."""
     settings = ["(0.7, 0)", "(0.5, -0.3)"]
-    levels = {"combination": labels, "repeat": range(3), "setting": settings}
-    levels |= {"mechanism": MECHANISMS}
-    index = pd.MultiIndex.from_product([*levels.values()], names=[*levels])
+    levels = ["combination", "repeat", "setting", "mechanism"]
+    index = pd.MultiIndex.from_product([labels, range(3), settings, MECHANISMS], names=levels)
     values = np.repeat(np.asarray(off, float)[:, None], 6, axis=1).ravel()
     columns = {name: values for name in NAMES} | {f"{name}, error": error for name in NAMES}
     columns |= {"local bound": 80.0, "R-hat": 1.0, "R-hat of the sum": 1.0}

@@ -74,10 +74,11 @@ def test_a_figure_of_simulated_data_says_so(given, told):
     assert figure.get_supxlabel() == told
 
 
-def test_the_largest_bound_is_written_above_its_violin():
-    figure = plots.record_bound_violins({"Unweighted": SAMPLE, "DPweighted": SAMPLE / 2})
-    notes = [(note.get_text(), *note.xy) for note in figure.axes[0].texts]
-    assert notes == [(f"Δ = {top:.2f}", k, top) for k, top in enumerate((ENDS[2], ENDS[2] / 2))]
+def test_the_largest_bound_is_written_above_its_violin_and_infinite_ones_are_not_drawn():
+    bounds = {"Unweighted": SAMPLE, "DPweighted": [1.0, np.inf, 2.0], "EMweighted": [np.inf] * 3}
+    notes = plots.record_bound_violins(bounds).axes[0].texts
+    assert [note.get_text() for note in notes] == [f"Δ = {ENDS[2]:.2f}", "Δ = inf", "Δ = inf"]
+    assert [note.xy[:2] for note in notes[:2]] == [(0, ENDS[2]), (1, 2.0)]
 
 
 def test_numbers_are_told_as_intervals_tops_of_densities_or_ranges(drawn):

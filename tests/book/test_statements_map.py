@@ -1,6 +1,5 @@
 """Every definition, theorem and the like of the book names tests that exist."""
 
-import ast
 import json
 import re
 
@@ -14,8 +13,7 @@ LABEL = re.compile(rf"^[`:]{{3,}}\{{prf:(?:{KINDS})\}}.*\n(?::label: (\S+))?", r
 def exists(name):
     """Whether ``file::function`` is a test."""
     file, test = name.split("::")
-    tree = ast.parse((ROOT / file).read_text("utf-8"))
-    return test in {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
+    return f"\ndef {test}(" in (ROOT / file).read_text("utf-8")
 
 
 def test_every_statement_names_tests_that_exist():

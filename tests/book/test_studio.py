@@ -212,11 +212,9 @@ def test_a_profiles_data_are_private_and_a_study_is_as_its_chapter(root, execute
     (root / "survey.csv").write_text("1")
     profile = {"counts": {}, "prose": {"ce_data": f"{root}/survey.csv"}, "study": {"seed": 7}}
     (root / "notebooks" / "profiles" / "paper.yml").write_text(yaml.safe_dump(profile))
-    before = os.umask(0o022)
-    try:
+    with contextlib.ExitStack() as stack:
+        stack.callback(os.umask, os.umask(0o022))
         studio.build()
-    finally:
-        os.umask(before)
     html, results = root / "_build" / "html", root / "_build" / "results"
     assert (html / "CONFIDENTIAL.txt").is_file()
     assert not any(file.stat().st_mode & 0o077 for file in (html, results))
