@@ -208,6 +208,8 @@ REFUSED = {
     "rows and columns": (seen_as(lambda d: d + d.T, X[:, None] * np.ones(7)), TERM),
     "reshaped": (lambda: pm.Normal("z", pm.Normal("y", pm.Normal(
         "mu"), observed=X[:6].reshape(3, 2)).T.reshape((3, 2)), observed=np.ones((3, 2))), TERM),
+    "the one observed": (lambda: (pm.Normal("y", pm.Normal("mu"), observed=np.ma.masked_array(
+        X, ~FAR)), pm.Normal("y2", pm.modelcontext(None)["y_observed"], observed=X)), TERM),
     "other mean": (next_to(lambda y: pm.Normal("u") + y.mean()), TERM),
     "record before": (next_to(lambda y: pt.concatenate([y[:1], y[:-1]])), TERM),
     "other order": (next_to(lambda y: y[group()]), TERM),
