@@ -5,7 +5,6 @@ from functools import cache
 
 import numpy as np
 import pymc as pm
-import pytensor
 import pytest
 
 import ppm
@@ -54,12 +53,6 @@ SETTINGS = {"rule": RULE} | {name: {"weights": values} for name, values in WEIGH
 
 def bounds_of(log_lik):
     return np.abs(log_lik.transpose("chain", "draw", ...).values).max(axis=(0, 1))
-
-
-@pytest.fixture(autouse=True)
-def no_compiler():
-    with pytensor.config.change_flags(cxx=""):
-        yield
 
 
 @pytest.mark.parametrize("weights", [*SETTINGS, "truncated"])
