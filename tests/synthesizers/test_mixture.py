@@ -105,15 +105,6 @@ def test_chains_run_from_a_script_without_main_guard_and_elsewhere_as_here(tmp_p
     assert elsewhere == here and here.startswith("(2, 5, 10)")
 
 
-def test_progress_shows_one_bar_on_the_error_stream(weighted, capsys):
-    model, weights, _ = weighted
-    model.fit(weights, draws=5, random_seed=7, progress=True)
-    out, err = capsys.readouterr()
-    assert out == "" and "110/110" in err
-    model.fit(weights, draws=5, random_seed=7)
-    assert capsys.readouterr().err == ""
-
-
 def test_initial_continues_where_a_fit_ended(weighted):
     fit = weighted[2]
     with pytest.raises(ValueError, match="initial has 3 components and 2 predictors"):

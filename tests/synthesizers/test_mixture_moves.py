@@ -165,16 +165,6 @@ def test_mixture_weights_and_concentration_have_their_conditional():
     assert mixture_weight_score(correction_squared) > 6.0
 
 
-def test_at_weights_of_1_no_decision_depends_on_the_correction():
-    def chain(weights, threshold):
-        state = sampler_at(FIVE, weights, [0.3, 0.4, 0.3], [1.0, 0.0, 9.0], [1.0, 1.0, 1.0])
-        state.corrected, state.thresholds = True, lambda count: np.full(count, threshold)
-        return moved(state, SAMPLER.sweep, lambda s: [*s.log_pi, *s.sigma, *s.beta[:, 0]], 50)
-
-    for weights, same in (np.ones(5), True), (UNEVEN, False):
-        assert np.array_equal(chain(weights, 0.0), chain(weights, -np.inf)) == same
-
-
 # ---- the auxiliary scale of the coefficients, with their variance integrated out ----------------
 
 
