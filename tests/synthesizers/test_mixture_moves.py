@@ -8,7 +8,6 @@ can be.
 import arviz as az
 import numpy as np
 from scipy import stats
-from synthesizers.test_mixture_posterior import prior_draws
 
 import ppm
 from ppm._validation import one_thread
@@ -138,31 +137,6 @@ def test_coefficient_and_scale_of_a_component_have_their_conditional():
     assert component_score(correct) < 4.0
     for broken in (correction_squared, wrong_scale_conditional):
         assert component_score(broken) > 5.0, broken
-
-
-# ---- mixture weights and concentration, with empty components -----------------------------------
-
-
-def mixture_weight_score(change):
-    y, weights = np.array([-0.5, 0.35, 1.2]), np.array([0.25, 0.5, 0.25])
-    beta, sigma = np.array([0.35, 0.35, 6.0]), np.array([1.0, 0.5, 1.0])
-    state = sampler_at(y, weights, [0.4, 0.3, 0.3], beta, sigma, change)
-
-    def step(state):
-        state.update_reference()
-        state.draw_labels()
-        state.draw_concentration()
-        state.draw_mixture_weight_pairs()
-
-    draws = moved(state, step, lambda s: [*np.exp(s.log_pi), np.log(s.concentration)])
-    pi, _, _, concentration, *_ = prior_draws(3, PRIOR, 500_000)
-    log_f = np.log(pi @ stats.norm.pdf(y[:, None], beta, sigma).T)
-    return largest_score(draws, [*pi.T, np.log(concentration)], np.exp(log_f @ weights))
-
-
-def test_mixture_weights_and_concentration_have_their_conditional():
-    assert mixture_weight_score(correct) < 4.0
-    assert mixture_weight_score(correction_squared) > 6.0
 
 
 # ---- the auxiliary scale of the coefficients, with their variance integrated out ----------------

@@ -30,8 +30,8 @@ HARD, SMOOTH = ppm.Censoring(-2.2, -1.0, smooth=False), ppm.Censoring(-2.6, -0.8
 MANY = 1.0 + 0.3 * np.random.default_rng(40).standard_t(5, 40)
 # components, response, predictors, weights, limits
 CASES = {
-    "no records": (2, Y, X, np.zeros(10), None),
-    "records of almost no weight": (2, Y[::4], X[::4], np.full(3, 1e-9), None),
+    "no records": (3, Y, X, np.zeros(10), None),
+    "records of almost no weight": (3, Y[::4], X[::4], np.full(3, 1e-9), None),
     "no records, limits": (2, Y, X, np.zeros(10), HARD),
     "hard limits": (2, Y, X, WEIGHTS, HARD),
     "smooth limits": (2, Y, X, WEIGHTS, SMOOTH),
