@@ -6,9 +6,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-import numpy as np
 import pytest
-from models_that_could_write import BESIDE, needles, search
+from models_that_could_write import BESIDE
 
 SCRIPT = Path(__file__).with_name("models_that_could_write.py")
 # counts with predictors and labels, a response within another's mean, missing entries and rows
@@ -49,13 +48,3 @@ def test_the_search_finds_the_records_when_the_remedy_is_taken_out(tmp_path):
     # constants of compiled functions, and what of an array a comment shows
     assert found["nutpie"]["Y"]["float64"] == 12 and found["nutpie"]["Y"]["text"] > 0
     assert found["nutpie"]["X"]["float64"] == 0 and found["poisson"]["X"]["float64"] == 12
-
-
-@pytest.mark.parametrize("kind", ["float64", "float32", "int64", "int32", "text", "logarithm"])
-def test_the_search_knows_every_encoding(tmp_path, kind):
-    counts = np.random.default_rng(1).integers(1e8, 2e8, 24)
-    column = np.log(counts) if kind == "logarithm" else counts
-    as_bytes = column.astype({"text": "S", "logarithm": "float64"}.get(kind, kind)).tobytes()
-    (tmp_path / "file").write_bytes(b"..." + as_bytes + b".")
-    found, files = search(tmp_path, {"y": counts})
-    assert found["y"][kind] == len(needles(counts)[kind]) and files == 1

@@ -124,12 +124,8 @@ ARGUMENTS = {
     }
     for name, function in FUNCTIONS.items()
 }
-PLACES = [
-    (name, argument)
-    for name, given in ARGUMENTS.items()
-    for argument in given
-    if f"{name}.{argument}" not in ELSEWHERE
-]
+PLACES = [(name, argument) for name, given in ARGUMENTS.items() for argument in given
+          if f"{name}.{argument}" not in ELSEWHERE]
 
 
 # ---- what is put in their place ------------------------------------------------------------------
@@ -285,20 +281,17 @@ BEYOND = (
         "audits.exact.draws": [1, 1.5], "GammaPoisson.oscillations_within.highest": [1.0],
     }
 )
-RANGES = [
-    (name, argument, BEYOND.get(f"{name}.{argument}", BEYOND.get(argument)))
-    for name, argument in PLACES
-    if argument in BEYOND or f"{name}.{argument}" in BEYOND
-]
 
 
-@pytest.mark.parametrize(
-    ("name", "argument", "values"), RANGES, ids=[".".join(place[:2]) for place in RANGES]
-)
-def test_what_is_out_of_range_is_refused_by_the_arguments_name(name, argument, values):
-    for value in values:
-        line = refusal(name, argument, value)
-        assert is_clear(line, argument), f"{value}: {line}"
+def beyond(place):
+    return BEYOND.get(".".join(place), BEYOND.get(place[1]))
+
+
+@pytest.mark.parametrize("place", [*filter(beyond, PLACES)], ids=".".join)
+def test_what_is_out_of_range_is_refused_by_the_arguments_name(place):
+    for value in beyond(place):
+        line = refusal(*place, value)
+        assert is_clear(line, place[1]), f"{value}: {line}"
 
 
 # ---- figures, tables and files -------------------------------------------------------------------

@@ -1,7 +1,6 @@
 """The closed-form synthesizer against SciPy; its posterior is in properties/."""
 
 import numpy as np
-import pytest
 import xarray as xr
 from scipy import stats
 
@@ -9,18 +8,14 @@ import ppm
 
 COUNTS = np.array([2, 0, 3, 9, 1])
 WEIGHTS = np.array([1.0, 0.5, 0.8, 0.0, 0.3])
+MODEL = ppm.GammaPoisson(COUNTS, shape=2.0, rate=0.5)
 
 
-@pytest.fixture
-def synthesizer():
-    return ppm.GammaPoisson(COUNTS, shape=2.0, rate=0.5)
-
-
-def test_draws_follow_the_posterior(synthesizer):
-    fit = synthesizer.fit(WEIGHTS, draws=4_000, random_seed=1)
+def test_draws_follow_the_posterior():
+    fit = MODEL.fit(WEIGHTS, draws=4_000, random_seed=1)
     draws = fit["posterior"]["mu"].values.ravel()
-    assert stats.kstest(draws, synthesizer.posterior(WEIGHTS).cdf).pvalue > 0.001
-    assert stats.kstest(draws, synthesizer.posterior().cdf).pvalue < 1e-6
+    assert stats.kstest(draws, MODEL.posterior(WEIGHTS).cdf).pvalue > 0.001
+    assert stats.kstest(draws, MODEL.posterior().cdf).pvalue < 1e-6
 
 
 def test_synthetic_counts_are_poisson_with_one_mean_for_each_release():
@@ -34,33 +29,33 @@ def test_synthetic_counts_are_poisson_with_one_mean_for_each_release():
     assert len(np.unique(synthetic.mean("record").values.round())) > 20
 
 
-def test_leave_one_out_loss_is_the_log_ratio_of_the_two_gamma_densities(synthesizer):
-    fit = synthesizer.fit(WEIGHTS, draws=40, random_seed=1)
-    loss = synthesizer.leave_one_out_loss(fit, WEIGHTS)
+def test_leave_one_out_loss_is_the_log_ratio_of_the_two_gamma_densities():
+    fit = MODEL.fit(WEIGHTS, draws=40, random_seed=1)
+    loss = MODEL.leave_one_out_loss(fit, WEIGHTS)
     mu = fit["posterior"]["mu"].values
     for record in range(COUNTS.size):
         kept = np.delete(np.arange(COUNTS.size), record)
         without = ppm.GammaPoisson(COUNTS[kept], shape=2.0, rate=0.5).posterior(WEIGHTS[kept])
-        expected = synthesizer.posterior(WEIGHTS).logpdf(mu) - without.logpdf(mu)
+        expected = MODEL.posterior(WEIGHTS).logpdf(mu) - without.logpdf(mu)
         assert np.allclose(loss.isel(record=record), expected)
     # a record of weight 0 cannot be missed
     assert np.allclose(loss.isel(record=3), 0) and not np.allclose(loss.isel(record=0), 0)
 
 
-def test_the_loss_stays_below_twice_the_bound_and_not_below_a_tenth_of_it(synthesizer):
-    fit = synthesizer.fit(WEIGHTS, draws=2_000, random_seed=1)
-    largest = np.abs(synthesizer.leave_one_out_loss(fit, WEIGHTS)).max()
-    bound = ppm.local_bound(synthesizer.log_likelihood(fit), WEIGHTS)
+def test_the_loss_stays_below_twice_the_bound_and_not_below_a_tenth_of_it():
+    fit = MODEL.fit(WEIGHTS, draws=2_000, random_seed=1)
+    largest = np.abs(MODEL.leave_one_out_loss(fit, WEIGHTS)).max()
+    bound = ppm.local_bound(MODEL.log_likelihood(fit), WEIGHTS)
     assert 0.1 * ppm.epsilon(bound) < largest < ppm.epsilon(bound)
 
 
-def test_log_likelihoods_and_bounds_on_an_interval_are_those_of_poisson_counts(synthesizer):
+def test_log_likelihoods_and_bounds_on_an_interval_are_those_of_poisson_counts():
     mu = np.linspace(1.5, 4.0, 2001)
     grid = stats.poisson.logpmf(COUNTS, mu[:, None])
     posterior = xr.Dataset({"mu": (["chain", "draw"], [mu])})
-    assert np.allclose(synthesizer.log_likelihood_at(posterior), grid)
-    oscillations = synthesizer.oscillations_within(1.5, 4.0)
-    assert np.allclose(synthesizer.bounds_within(1.5, 4.0), np.abs(grid).max(axis=0))
+    assert np.allclose(MODEL.log_likelihood_at(posterior), grid)
+    oscillations = MODEL.oscillations_within(1.5, 4.0)
+    assert np.allclose(MODEL.bounds_within(1.5, 4.0), np.abs(grid).max(axis=0))
     assert np.allclose(oscillations, np.ptp(grid, axis=0), atol=1e-6)
     # counts inside the interval peak there: the two ends alone would say too little
     assert np.any(np.ptp(grid[[0, -1]], axis=0) < oscillations - 0.1)

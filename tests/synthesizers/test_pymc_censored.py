@@ -125,14 +125,10 @@ def test_an_impossible_record_is_named():
     assert bounds[6] == 0.0 and np.isfinite(bounds).all()
 
 
-@pytest.mark.parametrize(
-    ("write", "censor"),
-    [
-        (overflow, CENSORS[1]), (no_number, CENSORS[0]), (wrong_parameter, CENSORS[0]),
-        (wrong_by_another_response, CENSORS[0]), (elementwise, CENSORS[0]),
-        (elementwise, CENSORS[1]),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("write", "censor"), [
+    (overflow, CENSORS[1]), (no_number, CENSORS[0]), (wrong_parameter, CENSORS[0]),
+    (wrong_by_another_response, CENSORS[0]), *[(elementwise, censor) for censor in CENSORS],
+])
 def test_the_loss_by_quadrature_is_within_the_width_whichever_record_is_left_out(write, censor):
     mu = np.linspace(-6.0, 8.0, 141)
 
