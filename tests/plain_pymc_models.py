@@ -39,14 +39,14 @@ def finite_mixture(response, predictors, *, components=10, weights=None, **prior
         root = _huang_wand_root(size, prior)
         # on few records NUTS met a funnel in the coefficients themselves
         standard = pm.Normal("beta_standard", shape=(components, size))
-        # no product of matrices: compiling the call of BLAS takes longer than such small sums
+        # no products of matrices: compiling the call of BLAS takes longer than such small sums
         beta = pm.Deterministic("beta", (standard[:, None, :] * root).sum(axis=-1))
         pm.Deterministic("coefficient_scale", pt.sqrt((root**2).sum(axis=1)))
         nu, scale = prior.residual_df, prior.residual_scale
         sigma = pm.HalfStudentT("sigma", nu=nu, sigma=scale, shape=components)
         # as constants they would take longer to compile
         response, predictors = pm.Data("response", response), pm.Data("predictors", predictors)
-        residual = (response - beta @ predictors.T) / sigma[:, None]
+        residual = (response - (beta[:, None, :] * predictors).sum(axis=-1)) / sigma[:, None]
         log_density = -0.5 * residual**2 - pt.log(sigma)[:, None] - 0.5 * LOG_2PI
         log_lik = pt.logsumexp(log_pi[:, None] + log_density, axis=0)
         pm.Deterministic("log_likelihood", log_lik)
@@ -55,13 +55,12 @@ def finite_mixture(response, predictors, *, components=10, weights=None, **prior
 
 
 def fit_by_nuts(model, *, draws, warmup, random_seed):
-    """Groups ``posterior`` and ``log_likelihood`` of two chains of PyMC's own NUTS."""
+    """Groups ``posterior`` and ``log_likelihood`` of two chains of nutpie's NUTS."""
     # a few small functions would go through a C compiler, and warn about a missing BLAS
     with model, pytensor.config.change_flags(cxx=""):
-        # in this process: forking one that has threads can deadlock
         trace = pm.sample(
-            draws, tune=warmup, chains=2, cores=1, random_seed=random_seed, nuts_sampler="pymc",
-            # smaller steps than PyMC's 0.8: the posterior has narrow places
+            draws, tune=warmup, chains=2, random_seed=random_seed, nuts_sampler="nutpie",
+            # smaller steps than the usual 0.8: the posterior has narrow places
             target_accept=0.95, progressbar=False, quiet=True, compute_convergence_checks=False,
         )  # fmt: skip
     posterior = trace["posterior"].to_dataset()
@@ -93,9 +92,10 @@ def _huang_wand_root(size, prior):
     df = prior.coefficient_df
     aux = pm.InverseGamma("coefficient_aux", alpha=0.5, beta=prior.coefficient_scale**-2.0)
     squares = pm.ChiSquared("bartlett_squares", df + size - 1.0 - np.arange(size))
-    bartlett = pt.diag(pt.sqrt(squares))
-    if size > 1:
-        below = pm.Normal("bartlett_below", shape=size * (size - 1) // 2)
-        bartlett = bartlett[np.tril_indices(size, -1)].set(below)
-    inverse = pt.sqrt(aux / (2.0 * df))[:, None] * bartlett
-    return pt.linalg.solve_triangular(inverse, pt.eye(size), lower=True).T
+    below = pm.Normal("bartlett_below", shape=size * (size - 1) // 2) if size > 1 else ()
+    # A inverted row by row: compiling a solver, and the products of its gradient, takes longer
+    rows = []
+    for r in range(size):
+        known = [below[r * (r - 1) // 2 + c] * row for c, row in enumerate(rows)]
+        rows.append((np.eye(size)[r] - sum(known)) / pt.sqrt(squares[r]))
+    return (pt.stack(rows) / pt.sqrt(aux / (2.0 * df))).T

@@ -13,7 +13,6 @@ from ppm.synthesizers.mixture import model as mixture_model
 RECORDS = 60
 PRIOR = {"concentration_prior": (2.0, 1.0), "coefficient_scale": (1.0, 0.7), "residual_scale": 0.8}
 
-
 # records around two overlapping regression lines
 RNG = np.random.default_rng(12)
 AT, UPPER, NOISE = RNG.normal(size=RECORDS), RNG.random(RECORDS) < 0.6, RNG.normal(size=RECORDS)
@@ -53,7 +52,7 @@ def gibbs():
 @pytest.fixture(scope="module")
 def nuts():
     model = finite_mixture(Y, X, components=2, weights=WEIGHTS, **PRIOR)
-    return summaries(fit_by_nuts(model, draws=1200, warmup=600, random_seed=3))
+    return summaries(fit_by_nuts(model, draws=4000, warmup=1000, random_seed=3))
 
 
 def test_both_routes_agree(nuts):
