@@ -1,4 +1,4 @@
-"""How fast the finite mixture's sampler is, beside NUTS on the same model.
+"""How fast the finite mixture's sampler is, beside NUTS (nutpie) on the same model.
 
 Records are simulated from two regressions, weights are drawn at random. Both samplers run in this
 process, one after the other in every round. Their processor time is that of warm-up and kept draws

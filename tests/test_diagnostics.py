@@ -54,17 +54,14 @@ def drifting(array):
     return array
 
 
-@pytest.mark.parametrize(
-    ("array", "fault"),
-    [
-        (log_lik(), None),
-        (log_lik()[:1], None),
-        (log_lik()[:, :8], None),
-        (log_lik(5.0), "R-hat is 1.7"),
-        (drifting(log_lik()), "R-hat is 1."),
-        (log_lik()[:, :7], "R-hat is undefined (run at least 8 draws"),
-    ],
-)
+@pytest.mark.parametrize(("array", "fault"), [
+    (log_lik(), None),
+    (log_lik()[:1], None),
+    (log_lik()[:, :8], None),
+    (log_lik(5.0), "R-hat is 1.7"),
+    (drifting(log_lik()), "R-hat is 1."),
+    (log_lik()[:, :7], "R-hat is undefined (run at least 8 draws"),
+])
 def test_chains_that_agree_pass_and_those_that_do_not_or_cannot_be_compared_show(array, fault):
     found = diagnosed(array)
     assert found.agree == (not found.faults) == (fault is None)

@@ -20,10 +20,9 @@ print(mechanism.run(draws=50, random_seed=1).synthesize(releases=2, random_seed=
 """
 
 
-@pytest.mark.parametrize(
-    ("code", "told"),
-    [(LIGHT, "False\n"), ("import matplotlib\n" + LIGHT, "True\n"), (CORE, "10\n")],
-)
+@pytest.mark.parametrize(("code", "told"), [
+    (LIGHT, "False\n"), ("import matplotlib\n" + LIGHT, "True\n"), (CORE, "10\n")
+])
 def test_the_import_alone_is_light_and_a_core_install_runs_the_mechanism(code, told):
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert done.stdout == told, done.stderr

@@ -125,14 +125,11 @@ def in_small_blocks(monkeypatch):
         monkeypatch.setattr(ppm.lipschitz, name, size)
 
 
-@pytest.mark.parametrize(
-    ("source", "chunks", "dtype"),
-    [
-        (lambda array, *_: array, None, np.float64),
-        *((in_zarr, chunks, np.float64) for chunks in CHUNKS),
-        (unevenly_behind_dask, CHUNKS[2], np.float32),
-    ],
-)
+@pytest.mark.parametrize(("source", "chunks", "dtype"), [
+    (lambda array, *_: array, None, np.float64),
+    *((in_zarr, chunks, np.float64) for chunks in CHUNKS),
+    (unevenly_behind_dask, CHUNKS[2], np.float32),
+])
 def test_what_is_read_in_blocks_is_what_the_definition_says(
     in_small_blocks, tmp_path, source, chunks, dtype
 ):

@@ -133,17 +133,14 @@ ASKED += [methodcaller("epsilon", 2), methodcaller("synthesize", 2), methodcalle
 ASKED += [attrgetter("guarantee")]
 
 
-@pytest.mark.parametrize(
-    ("change", "settings", "fault"),
-    [
-        (apart, {}, "unweighted fit: R-hat is 1.8"),
-        (apart, {"since": 2}, "weighted fit: R-hat is 1.8"),
-        # also where several chains are called independent
-        (apart, {"independent_draws": True}, "unweighted fit: R-hat is 1.8"),
-        (one_value, {}, "unweighted fit: a chain stood still"),
-        (np.copy, {"diverging": 41}, "unweighted fit: 41 of 400 draws diverged, more than 10%"),
-    ],
-)
+@pytest.mark.parametrize(("change", "settings", "fault"), [
+    (apart, {}, "unweighted fit: R-hat is 1.8"),
+    (apart, {"since": 2}, "weighted fit: R-hat is 1.8"),
+    # also where several chains are called independent
+    (apart, {"independent_draws": True}, "unweighted fit: R-hat is 1.8"),
+    (one_value, {}, "unweighted fit: a chain stood still"),
+    (np.copy, {"diverging": 41}, "unweighted fit: 41 of 400 draws diverged, more than 10%"),
+])
 def test_a_bound_is_withheld_where_chains_disagree_or_say_nothing(change, settings, fault):
     result = run(Chains(COUNTS, change, **settings))
     shown = run(Chains(COUNTS, change, **settings), allow_disagreement=True)
@@ -223,17 +220,14 @@ class Strange(ppm.GammaPoisson):
         raise AssertionError("no fit may be started")
 
 
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [
-        # what was asked for by name is not dropped in silence, also where it is the default
-        ({"weights": ONES, "scale": 1.0}, "^weights replaces"),
-        ({"synthesizer": ppm.GammaPoisson}, "got the class GammaPoisson$"),
-        ({"warmup": 5, "chains": 2}, "^warmup, chains: no setting of the mechanism"),
-        ({"censor": ppm.Censoring(-3.0, -1.0)}, r"^censor: the fit\(\) of Strange takes none"),
-        ({"independent_weights": True}, "^independent_weights says"),
-    ],
-)
+@pytest.mark.parametrize(("settings", "message"), [
+    # what was asked for by name is not dropped in silence, also where it is the default
+    ({"weights": ONES, "scale": 1.0}, "^weights replaces"),
+    ({"synthesizer": ppm.GammaPoisson}, "got the class GammaPoisson$"),
+    ({"warmup": 5, "chains": 2}, "^warmup, chains: no setting of the mechanism"),
+    ({"censor": ppm.Censoring(-3.0, -1.0)}, r"^censor: the fit\(\) of Strange takes none"),
+    ({"independent_weights": True}, "^independent_weights says"),
+])
 def test_wrong_settings_are_refused_in_one_line_before_any_fit(settings, message):
     with pytest.raises((ValueError, TypeError), match=message) as refused:
         run(**{"synthesizer": Strange(COUNTS)} | settings)

@@ -59,16 +59,13 @@ def test_bounds_and_diagnostics_are_those_of_the_terms():
     assert result.local_bound <= 3.0 < np.abs(log_lik).max()
 
 
-@pytest.mark.parametrize(
-    ("settings", "kind"),
-    [
-        ({}, "strict"),
-        (INSIDE, "strict"),
-        # the rule's weights react, also where it is asked for at its defaults
-        *[({name: value}, "local") for name, value in (*RULE.items(), ("weights", OWN))],
-        (INSIDE | {"censor": None}, "local"),
-    ],
-)
+@pytest.mark.parametrize(("settings", "kind"), [
+    ({}, "strict"),
+    (INSIDE, "strict"),
+    # the rule's weights react, also where it is asked for at its defaults
+    *[({name: value}, "local") for name, value in (*RULE.items(), ("weights", OWN))],
+    (INSIDE | {"censor": None}, "local"),
+])
 def test_only_weights_that_nobody_else_moves_are_strict(settings, kind):
     result = run(**{"censor": CENSOR} | settings)
     assert result.guarantee.kind == kind and result.strict == (kind == "strict")
