@@ -83,13 +83,16 @@ def test_a_record_of_weight_0_cannot_be_seen_in_the_release():
 def test_a_fit_of_other_records_is_refused(result, counts):
     other, ones = ppm.GammaPoisson(counts), np.ones(counts.size)
     own, bound_fit = other.fit(draws=9, random_seed=1), ppm.mechanism.bound_fit
+    # whose first draw alone is its own
+    first = own["log_likelihood"].dataset.isel(draw=[0] * 9)
+    partly = xr.DataTree.from_dict({"posterior": own["posterior"].dataset, "log_likelihood": first})
     for use in (
         lambda fit: ppm.PseudoPosteriorMechanism(other).run(unweighted=fit),
         lambda fit: bound_fit(other, fit, ones),
         lambda fit: bound_fit(other, own, ones, unweighted=fit),
     ):
         assert use(own).epsilon() > 0
-        for wrong in result.unweighted, xr.DataTree():
+        for wrong in result.unweighted, xr.DataTree(), partly:
             with pytest.raises(ValueError, match="^(fit|unweighted) is no fit of this synth"):
                 use(wrong)
 
@@ -153,6 +156,7 @@ def test_a_bound_is_withheld_where_chains_disagree_or_say_nothing(change, settin
     fits = {"fit": result.draws, "unweighted": result.unweighted, "allow_disagreement": True}
     again = ppm.mechanism.bound_fit(result.synthesizer, weights=result.weights, **fits)
     assert all(np.array_equal(ask(shown), ask(again)) for ask in ASKED[:4])
+    assert str(shown) == str(again) and shown.summary().equals(again.summary())
     assert f"DISAGREE, shown all the same: {fault}" in words(shown)
     assert "disagree" in shown.guarantee.not_covered[0]
     with pytest.warns(UserWarning, match="released although chains disagree"):
