@@ -72,6 +72,8 @@ def test_only_weights_that_nobody_else_moves_are_strict(settings, kind):
     assert (result.unweighted is not None) == ("weights" not in settings and kind == "local")
     synthetic, not_covered = result.synthesize(3, random_seed=1), words(result.guarantee)
     told = release_statement(result, synthetic)
+    for mark in "epsilon may be published", "width of the limits;", "ε counts twice":
+        assert (mark in words(result) + not_covered) == (kind == "strict")
     if kind == "strict":
         assert synthetic.attrs == {"releases": 3, "epsilon": 6.0}
         assert ("whoever gave the weights asserts" in not_covered) == ("weights" in settings)
@@ -169,10 +171,12 @@ def test_the_statement_of_a_strict_result_says_what_its_guarantee_says(kind):
 def test_limits_where_no_term_moves_are_warned_of():
     # the log-probability of a count is never above 0
     nowhere = ppm.Censoring(3, 4, smooth=False)
-    with pytest.warns(UserWarning, match="^censor: over these draws no record's term") as warned:
-        run(censor=nowhere)
-    # once, at the line of the caller's own file
-    assert [warning.filename for warning in warned] == [test_mechanism.__file__]
+    # also a local release that was decided on before, since its ε is not for publication
+    for settings in {}, {"weights": OWN, "allow_disagreement": True}:
+        with pytest.warns(UserWarning, match="^censor: over these draws no record's te") as warned:
+            run(censor=nowhere, **settings)
+        # once, at the line of the caller's own file
+        assert [warning.filename for warning in warned] == [test_mechanism.__file__]
     # warnings are errors here: none where no record has a term that could move, or where it would
     # gate a release that was decided on before
     run(censor=nowhere, weights=np.zeros(COUNTS.size))
