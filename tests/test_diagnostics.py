@@ -93,6 +93,13 @@ def test_a_bound_that_is_the_same_in_all_draws_is_left_to_the_log_likelihood():
     assert good.by_chain == poor.by_chain == (1.0, 1.0) and np.isnan([good.r_hat, poor.r_hat]).all()
     assert good.agree and not poor.agree
     assert poor.faults[0].startswith(f"R-hat is {poor.r_hat_log_likelihood:.3f}, above 1.05")
+    # a sum that is the same in all draws says nothing, if it is asked
+    opposed = np.array([1.0, -1.0]) * log_lik()[..., :1].values
+    for decides in False, True:
+        found = ppm.diagnostics.bound_diagnostics(
+            xr.DataArray(opposed, dims=DIMS), None, total_decides=decides
+        )
+        assert [fault[:18] for fault in found.faults] == ["R-hat is undefined"] * decides
 
 
 def test_nothing_is_held_against_chains_whose_records_all_have_weight_0():
