@@ -29,6 +29,7 @@ def test_gini_is_half_the_mean_difference_over_the_mean_without_a_unit(values, s
     pairs = np.abs(values[:, None] - values).mean() / (2 * values.mean())
     assert found == pytest.approx(pairs, abs=1e-9) and found < 1
     assert ppm.utility.gini(values * scale) == pytest.approx(found, abs=1e-9)
+    assert np.isnan(ppm.utility.gini(-values))  # of a mean below 0 there are no shares
     both = np.stack([values, np.ones(values.size)])
     assert ppm.utility.gini(both) == pytest.approx([found, 0.0], abs=1e-15)
     assert ppm.utility.gini(both.T, axis=0) == pytest.approx([found, 0.0], abs=1e-15)
