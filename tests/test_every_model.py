@@ -109,7 +109,7 @@ def test_what_is_not_held_gives_the_same_result_and_is_computed_in_blocks(kind, 
     assert result.record_bounds == pytest.approx(held.record_bounds, rel=1e-10)
     assert result.summary().tolist() == pytest.approx(held.summary().tolist(), nan_ok=True)
     kept, log_lik = map(model.log_likelihood, (held.draws, copy.deepcopy(result.draws)))
-    assert log_lik.chunks and not kept.chunks
+    assert log_lik.chunks and not kept.chunks and {*log_lik.coords} >= {"chain", "draw"}
     assert np.allclose(log_lik, kept, rtol=1e-10, atol=1e-10)
 
 
@@ -143,6 +143,8 @@ def test_a_membership_test_draws_each_release_from_a_stream_of_its_own():
         seen.add(tuple(seed.generate_state(4)))
         return np.random.default_rng(seed).normal()
 
-    evidence = ppm.audits.membership_test(run, run, float, runs=30, random_seed=7)
+    claim = {"confidence": 0.9, "delta": 0.01}
+    evidence = ppm.audits.membership_test(run, run, float, runs=30, random_seed=7, **claim)
     # 30 releases with and 30 without the record, half of them to choose the event
     assert len(seen) == 60 and evidence.samples == (15, 15)
+    assert claim.items() <= vars(evidence).items()
