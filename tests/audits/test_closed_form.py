@@ -267,5 +267,7 @@ def test_counts_of_any_size_can_be_audited(mean):
         settings = {"weight_draws": 3, "shape": 1e-9, "rate": 1e-9, "random_seed": 1}
         found = ppm.audits.exact(counts, public=public, **settings)
         assert not any(np.isnan(found[name]).any() for name in found)
+        # no loss is no share, also of a bound of 0
+        assert not found["share_worst"].values[found["loss_worst"] == 0].any()
         limited = found.drop_vars(["loss_supremum", "share_worst"])
         assert mean == 0 or all(np.isfinite(limited[name]).all() for name in limited)
