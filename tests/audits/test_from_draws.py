@@ -10,6 +10,7 @@ from scipy.optimize import brentq
 from test_mechanism import Chains
 
 import ppm
+from ppm.audits import from_draws
 
 OUTLIER = [5, 4, 6, 7, 3, 5, 6, 4, 5, 40]
 MODEL = ppm.GammaPoisson(OUTLIER, shape=1.0, rate=0.1)
@@ -32,7 +33,7 @@ class TwoPoint:
         self.heard = []
 
     def fit(self, weights, *, draws, random_seed, progress=False):
-        self.heard.append((weights.max(), random_seed.spawn_key))
+        self.heard.append((tuple(weights), random_seed.spawn_key))
         odds = weights @ (self.log_p[1] - self.log_p[0])
         rng = np.random.default_rng(random_seed)
         theta = (rng.uniform(size=draws) < 1 / (1 + np.exp(-odds))).astype(int)
@@ -118,8 +119,13 @@ def test_the_limit_is_where_counts_as_extreme_have_the_probability_of_an_error()
 
 def test_the_fits_that_are_compared_are_independent_and_those_behind_weights_are_coupled():
     model = TwoPoint([1, 0, 0])
-    audited(model, [2, 0], weighting=lambda bounds: np.full(bounds.size, 0.5), draws=100)
-    behind, compared = ([key for top, key in model.heard if top == of] for of in (1.0, 0.5))
+    # fewer bounds, lower weights
+    found = audited(model, [2, 0], weighting=lambda b: np.full(b.size, b.size / 4), draws=100)
+    assert found.moved == {2: 0.25, 0: 0.25}
+    weights, streams = zip(*model.heard, strict=True)
+    # the left-out record is in neither fit of its neighbour, nor among the bounds
+    assert weights[:4] == ((1, 1, 1), (0.75, 0.75, 0.75), (1, 1, 0), (0.5, 0.5, 0))
+    behind, compared = streams[::2], streams[1::2]
     assert len(behind) == len(compared) == 3 and len(set(behind)) == 1
     # were one stream used twice, samples of the two sides would not be independent
     assert len({*compared, *behind}) == 4
@@ -128,13 +134,13 @@ def test_the_fits_that_are_compared_are_independent_and_those_behind_weights_are
 def test_recomputed_weights_move_and_fixed_ones_do_not():
     rule = partial(ppm.record_weights, truncate_at=3.5)
     moving, fixed = (
-        audited(MODEL, [0, 9], weighting=weights, draws=500)
+        audited(MODEL, [0, 9], weighting=weights, draws=500, delta=0.01)
         for weights in (rule, np.full(10, 0.5))
     )
     assert moving.moved[9] > 0.2 and set(fixed.moved.values()) == {0.0}
     # jointly at 95 %: each alone at 97.5 %
     assert moving.confidence == 0.95 and moving.evidence[0].confidence == pytest.approx(0.975)
-    assert moving.claim == 2 * moving.local_bound
+    assert moving.evidence[0].delta == 0.01 and moving.claim == 2 * moving.local_bound
 
 
 def test_limits_keep_the_loss_within_their_width_and_the_estimate_is_the_exact_one():
@@ -147,12 +153,20 @@ def test_limits_keep_the_loss_within_their_width_and_the_estimate_is_the_exact_o
     assert found.estimates[0] == pytest.approx(losses[5], rel=0.05)
     assert 0.2 * losses[5] < found.evidence[0].lower < losses[5]
     # the outlier's term moves at μ where no draw is
-    assert found.estimates[5] < 0.01 < losses[40]
+    assert found.estimates[5] < 0.01 < losses[40] and found.lower == found.evidence[0].lower
     assert found.claim == 2.0 and not found.refutes() and found.refutes(0.1)
     assert found.oscillation_bound <= 2.0 and "confidential" in str(found)
     # without them the outlier's loss is above any such width
     free = audited(model, [5], weighting=weights, draws=20_000)
     assert free.refutes(censor.width) and free.estimates[5] > 5.0
+
+
+def test_the_estimate_is_normalised_also_by_sides_of_different_sizes():
+    rng = np.random.default_rng(2)
+    here, there = rng.normal(1, 1, 1_000), rng.normal(0, 1, 8_000)
+    # the log ratio of the two densities is x - 1 / 2
+    loss = np.abs(np.concatenate([here, there]) - 0.5).max()
+    assert from_draws._bridged(here, there) == pytest.approx(loss, abs=0.1)
 
 
 def frozen(mean):
@@ -171,15 +185,31 @@ def repeated(mean):
     return np.stack([once, once[::-1]])
 
 
-def evidence(change=np.copy, draws=200, weights=(1.0, 1.0, 1.0, 1.0), **settings):
-    return audited(Chains([5, 4, 6, 9], change, **settings), [3], weighting=weights, draws=draws)
+def some_twice(mean):
+    """Of every two draws one stands twice, so that three are worth less than two."""
+    part = mean[:, : mean.shape[1] // 3 * 2]
+    return np.repeat(part, np.resize([1, 2], part.shape[1]), axis=1)
+
+
+def emptied(mean):
+    """A draw of each chain is 0, which allows no count but 0."""
+    mean[:, 0] = 0.0
+    return mean
+
+
+def evidence(change=np.copy, draws=200, weights=(1.0,) * 4, counts=(5, 4, 6, 9), **settings):
+    return audited(Chains(counts, change, **settings), [3], weighting=weights, draws=draws)
 
 
 @pytest.mark.parametrize(("change", "settings", "message"), [
     (frozen, {}, "because of the fit of the whole database: a chain stood still"),
+    (frozen, {"since": 2}, "because of the fit without record 3: a chain stood still"),
     (np.copy, {"diverging": 41}, "because of the fit of the whole database: 41 of 400 draws div"),
     (apart, {"independent_draws": True}, "because chains disagree: R-hat of the score"),
     (apart, {}, "because chains disagree: R-hat of the score is .* in the fit with rec"),
+    # the record, which is impossible at two draws, has no weight in the second fit
+    (emptied, {"since": 2, "counts": [0, 0, 0, 9]},
+     "because chains disagree: R-hat of the score is nan in the fit without rec"),
 ])
 def test_chains_that_cannot_be_trusted_give_no_evidence(change, settings, message):
     with pytest.raises(ppm.ChainsDisagreeError, match=f"^no evidence, {message}"):
@@ -189,9 +219,10 @@ def test_chains_that_cannot_be_trusted_give_no_evidence(change, settings, messag
 def test_chains_that_agree_give_evidence_of_as_many_draws_as_are_effectively_independent():
     assert evidence(diverging=40).draws > 100
     # a record whose weight is 0 already has the same score, 0, in every draw
-    assert evidence(weights=[1.0, 1.0, 1.0, 0.0]).lower == 0.0
+    none = evidence(weights=[1.0, 1.0, 1.0, 0.0])
+    assert none.lower == 0.0 and not none.refutes(0.0)
     # two chains of 400 different values
-    few, many = (evidence(change, 8_000).draws for change in (repeated, np.copy))
-    assert few <= 1_000 and many >= 8_000
+    few, some, many = (evidence(of, 8_000).draws for of in (repeated, some_twice, np.copy))
+    assert few <= 1_000 < some <= 8_000 <= many
     with pytest.raises(ValueError, match="^draws must be more than 240: of those of"):
         evidence(repeated, 240)
