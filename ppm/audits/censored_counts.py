@@ -146,9 +146,7 @@ def _extremes_of_own_terms(whole):
 def _extremes_between(one, other):
     """Smallest and largest log ratio of two posteriors with the same prior, on points of both."""
     # also where neither has noticeable mass
-    points = np.concatenate(
-        [one.nodes, other.nodes, *one.edges, *other.edges, one.breaks, other.breaks, _EVERYWHERE]
-    )
+    points = np.concatenate([one.nodes, other.nodes, one.breaks, other.breaks, _EVERYWHERE])
     # without the prior, which cancels
     inner = one.total(points) - other.total(points)
     at_zero, at_infinity = (

@@ -58,12 +58,11 @@ class RestrictedGamma:
         """The step to an end of the interval, or a nearer one with negligible mass beyond it."""
         near, far = np.zeros_like(end), end
         with np.errstate(over="ignore"):
-            beyond = self._fall(end) > _NEGLIGIBLE
             for _ in range(30):
                 middle = (near + far) / 2.0
                 low = self._fall(middle) > _NEGLIGIBLE
                 near, far = np.where(low, near, middle), np.where(low, middle, far)
-        return np.where(beyond, far, end)
+        return far
 
     def log_ratio(self, points, shapes, rates):
         """Log ratio, in nats, at values of μ, of this density to others.
