@@ -30,6 +30,8 @@ def test_a_log_likelihood_that_is_no_number_counts_as_the_lower_limit_and_as_cli
     assert censor.share_clipped([[np.nan, -2.0]]) == 0.5
     # weighted values beyond the limits: of -8, -2, 0.5 and 0, 0 · ∞ being 0
     assert censor.share_clipped([[-8.0, -4.0, 1.0, -np.inf]], [1.0, 0.5, 0.5, 0.0]) == 0.75
+    # a value at a limit is not between them
+    assert censor.share_clipped([[-3.0, -2.0, -1.0, -1.5]]) == 0.5
 
 
 def lost(low, width, smooth, reference):
