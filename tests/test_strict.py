@@ -181,3 +181,8 @@ def test_limits_where_no_term_moves_are_warned_of():
     # gate a release that was decided on before
     run(censor=nowhere, weights=np.zeros(COUNTS.size))
     assert run(censor=nowhere, allow_disagreement=True).strict
+    # a hundredth of the width decides
+    wide = ppm.Censoring(-300, 0)
+    ppm.censoring.warn_if_nothing_moves(wide, 3.1)
+    with pytest.warns(UserWarning, match="moves by more than 1%"):
+        ppm.censoring.warn_if_nothing_moves(wide, 2.9)
