@@ -94,13 +94,17 @@ def test_a_value_is_in_one_count_of_its_own_group_wherever_it_lies(monkeypatch):
 
 def test_all_releases_are_drawn_from_one_set_of_noisy_counts(monkeypatch):
     """Otherwise they would cost m times ε: the noise is drawn once, whatever m is."""
-    noise = Mock(side_effect=seeded_noise)
+    noise, made = Mock(side_effect=seeded_noise), Mock(side_effect=histogram.generator)
     monkeypatch.setattr(histogram, "seeded_noise", noise)
+    monkeypatch.setattr(histogram, "generator", made)
     few, many = (release(groups=GROUPS, releases=m) for m in (1, 7))
     assert [call.args[0] for call in noise.call_args_list] == [4 * 40] * 2
     assert np.array_equal(few.noisy_counts, many.noisy_counts)
     assert few.guarantee == many.guarantee and many.guarantee.epsilon == 1.0
     assert len(np.unique(many.synthetic)) == many.synthetic.size == 7 * 3000
+    # each release draws its own bins, and from another stream than the noise
+    assert (np.ptp(many.synthetic, axis=0) > 0.5).mean() > 0.99
+    assert {call.args[0].spawn_key for call in made.call_args_list} == {(0,), (1,)}
 
 
 # ---- from noisy counts to values -----------------------------------------------------------------
