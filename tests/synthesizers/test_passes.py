@@ -35,6 +35,8 @@ def test_exponential_and_logarithm_are_right_to_the_last_place():
         np.testing.assert_allclose(found, exact(at), rtol=3e-16)
     assert 0.0 <= passes.exp(-np.inf) < 1e-300 and passes.exp(1e10) > 1e300
     assert np.isnan(passes.exp(np.nan))
+    nothing = np.array([[-np.inf, 1.0], [-np.inf, -800.0]])
+    assert passes.log_sum_exp(nothing).tolist() == [-np.inf, 1.0]
 
 
 @pytest.mark.parametrize("kind", DESIGNS)
@@ -58,6 +60,7 @@ def test_passes_are_the_formulas(far):
     means = rng.standard_normal((K, RECORDS))
     if far:
         # some terms are below the smallest number, and two references have moved away
+        means[[1, 3], 70] = 1e3
         means[:, 50], means[:, 60], residual[60] = [80.0, 1e3, 60.0, 90.0], 1e4, 1e4
     y, sigma, weights = np.zeros(RECORDS), np.linspace(0.3, 3.0, K), rng.random((2, RECORDS))
     log_density = passes.log_densities(y, means, sigma)
