@@ -139,6 +139,27 @@ def test_coefficient_and_scale_of_a_component_have_their_conditional():
         assert component_score(broken) > 5.0, broken
 
 
+# ---- what a move leaves behind -------------------------------------------------------------------
+
+
+def test_what_is_held_by_record_follows_every_move_and_a_rejection_leaves_all_as_it_was():
+    state = sampler_at(FIVE, UNEVEN, [0.4, 0.3, 0.3], [1.0, 50.0, 60.0], [1.0, 1.0, 1.0])
+    state.thresholds = lambda count: np.full(count, np.inf)
+    state.draw_labels()
+    state.draw_concentration()
+    assert state.concentration == 3.0 and np.allclose(np.exp(state.log_pi), [0.4, 0.3, 0.3])
+    state.thresholds = lambda count: np.full(count, -np.inf)
+    for move in (
+        SAMPLER.draw_coefficient_covariance, SAMPLER.draw_concentration,
+        SAMPLER.draw_mixture_weight_pairs, SAMPLER.share_mixture_weight,
+    ):
+        with np.errstate(under="ignore"):
+            move(state)
+        joint = state.log_pi[:, None] + state.log_density
+        np.testing.assert_allclose(state.scaled, np.exp(joint - state.top), atol=1e-12)
+        np.testing.assert_allclose(state.log_f, numerics.log_sum_exp(joint))
+
+
 # ---- the auxiliary scale of the coefficients, with their variance integrated out ----------------
 
 
