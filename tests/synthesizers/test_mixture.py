@@ -61,18 +61,27 @@ def test_every_kept_sweep_has_the_correction_and_rough_ones_only_begin_the_warm_
     monkeypatch, weighted
 ):
     (_, weights, fit), corrected, sweep = weighted, [], Sampler.sweep
+    counts, thresholds = set(), Sampler.thresholds
 
     def noting(self):
         corrected.append(self.corrected)
         sweep(self)
+        counts.add(np.exp(self.log_blocks))
+
+    def counting(self, count):
+        counts.add(count)
+        return thresholds(self, count)
 
     monkeypatch.setattr(Sampler, "sweep", noting)
+    monkeypatch.setattr(Sampler, "thresholds", counting)
     for warmup, rough in ((0, 0), (1, 0), (10, 5), (250, 100)):
         short = model_of(chains=1, warmup=warmup)
         for initial, without in ((None, rough), (fit, 0)):
             corrected.clear()
             short.fit(weights, draws=7, random_seed=1, initial=initial)
             assert corrected == [False] * without + [True] * (warmup - without + 7)
+    # the blocks are two, as asked for, and each has a threshold of its own
+    assert counts == {1, 2}
     # at weights of 1 there is nothing to correct
     corrected.clear()
     short.fit(draws=7, random_seed=1)
@@ -109,6 +118,11 @@ def test_initial_continues_where_a_fit_ended(weighted):
     fit = weighted[2]
     with pytest.raises(ValueError, match="initial has 3 components and 2 predictors"):
         model_of(components=4).fit(initial=fit)
+    # a share that was stored as 0 comes back
+    none = fit["posterior"].to_dataset()
+    none["pi"] = none["pi"] * [1.0, 0.0, 0.0]
+    again = model_of().fit(weighted[1], draws=5, initial={"posterior": none}, random_seed=1)
+    assert (again["posterior"]["pi"] > 0.0).all()
     starts = [start["sigma"] for start in model_of(chains=3)._starting_points(fit)]
     np.testing.assert_array_equal(starts, fit["posterior"]["sigma"][[0, 1, 0], -1])
 
