@@ -152,6 +152,8 @@ def largest(found):
 
 def test_the_draws_are_those_of_the_documented_prior():
     pi, beta, sigma, _, covariance, _ = prior_draws(2, PRIOR, 20_000)
+    settings = PRIOR.concentration_shape, PRIOR.coefficient_df, PRIOR.residual_df
+    assert settings == (4.0, 3.0, 2.0)
     for r, scale in enumerate(PRIOR.coefficient_scale):
         found = np.sqrt(covariance[:, r, r]) / scale
         assert stats.kstest(stats.t(3).cdf(found), stats.uniform(0.5, 0.5).cdf).pvalue > 0.001
@@ -272,9 +274,10 @@ def test_a_component_of_next_to_no_share_comes_back():
 
 
 def test_approximations_stay_as_warm_up_left_them_and_the_sum_is_that_of_the_terms(monkeypatch):
-    seen, sweep = [], Censored.sweep
+    seen, began, sweep = [], [], Censored.sweep
 
     def watched(self):
+        began.append((self, self.sigma.copy()))
         sweep(self)
         seen.append(self.approximations[0])
 
@@ -287,3 +290,9 @@ def test_approximations_stay_as_warm_up_left_them_and_the_sum_is_that_of_the_ter
     assert all(later is seen[50] for later in seen[50:])
     terms = SMOOTH.terms(model.log_likelihood(fit).values, WEIGHTS).sum(axis=-1)
     np.testing.assert_allclose(fit["sample_stats"]["weighted_log_likelihood"], terms, rtol=1e-9)
+    model.fit(WEIGHTS, draws=1, random_seed=2, censor=SMOOTH, initial=fit)
+    sampler, sigma = began[80]
+    assert np.array_equal(sigma, fit["posterior"]["sigma"][0, -1])
+    # a matrix that is singular to rounding ends no fit
+    sampler.beta[:] = [[2.0**70], [0.0]]
+    assert np.isnan(sampler.coefficient_scale()).all()
