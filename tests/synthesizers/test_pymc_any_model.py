@@ -1,6 +1,7 @@
 """Any PyMC model as a synthesizer: its weighted copy against the user's own model, untouched."""
 
 import itertools
+import logging
 import warnings
 from functools import partial
 
@@ -312,22 +313,31 @@ def test_an_interrupted_draw_of_releases_has_made_none():
     with pytest.raises(KeyboardInterrupt):
         synthesizer.predict(fit, releases=9, random_seed=1)
     assert synthesizer.predict(fit, releases=9, random_seed=2).values.min() == 1
+    # PyMC is as talkative as before
+    assert logging.getLogger("pymc.sampling.forward").level == logging.NOTSET
 
 
 def test_what_pymc_is_given_to_draw_from_has_full_entropy(monkeypatch):
-    given = []
+    given, others = [], []
 
     def sample(*arguments, random_seed, **settings):
         given.append(random_seed)
+        others.append({"arguments": arguments} | settings)
         raise KeyboardInterrupt
 
     monkeypatch.setattr(pm, "sample", sample)
     monkeypatch.setattr(pm, "sample_posterior_predictive", sample)
-    synthesizer = PyMCSynthesizer(model_of(visits))
+    settings = {"chains": 3, "target_accept": 0.7}
+    synthesizer = PyMCSynthesizer(model_of(visits), warmup=5, **settings)
     fit = xr.DataTree.from_dict({"posterior": posterior_of([{"mu": np.ones(())}] * 2)})
-    for draw in (synthesizer.fit, partial(synthesizer.predict, fit, releases=1)):
+    predict = partial(synthesizer.predict, fit, releases=1)
+    for draw in (partial(synthesizer.fit, np.full(8, 1.5), draws=9), predict):
         with pytest.raises(KeyboardInterrupt):
             draw()
+    # all that was asked for goes along, weights above 1 too
+    settings |= {"arguments": (9,), "tune": 5, "quiet": True, "progressbar": False}
+    assert others[0] == others[0] | settings
+    assert (others[0]["model"].alpha.get_value() == 1.5).all()
     given[0] = given[0].bit_generator.seed_seq.entropy
     # numbers of 31 or 64 bits would not come near
     assert all(2**96 < number < 2**128 for number in given)
@@ -402,6 +412,7 @@ REFUSED = [
     (of_other_data, r'potential second could hold.*neither, pass public_potentials=\["second"\]'),
     (lambda: pm.GaussianRandomWalk("y", init_dist=pm.Normal.dist(), sigma=pm.HalfNormal("s"),
                                    observed=ONES), "y has one density for all its 5 rows"),
+    (partial(own, lambda value, mu: (mu - value)[:1], random=drawn), "y has one density for all"),
     (lambda: (one_normal(), pm.Normal("z", observed=np.ones(7))), "y, z have different lengths"),
     (partial(one_normal, observed=3.0), "y must be observed as an array"),
     (partial(one_normal, total_size=50), "y is a minibatch or has total_size"),
@@ -438,8 +449,10 @@ def test_what_is_said_to_be_public_or_is_moved_by_other_steps_is_taken():
         dist = {"dist": lambda mu, size: pm.Normal.dist(mu, size=size)}
         pm.CustomDist("x", pm.Normal("nu"), observed=ONES, **dist)
         pm.Poisson("n", 3.0, observed=np.ma.masked_array(np.ones(5, int), np.arange(5) == 2))
+        # a name as PyMC gives it to the observed part of a masked response
+        pm.Normal("y_observed", observed=ONES)
 
-    assert PyMCSynthesizer(model_of(mixed)).responses == ("y", "x", "n")
+    assert PyMCSynthesizer(model_of(mixed)).responses == ("y", "x", "n", "y_observed")
 
 
 def test_later_changes_of_the_users_data_have_no_effect():
