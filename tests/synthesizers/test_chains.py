@@ -4,7 +4,9 @@ import os
 import time
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
+from unittest.mock import Mock
 
+from ppm.synthesizers import chains
 from ppm.synthesizers.chains import run_chains
 
 
@@ -27,9 +29,13 @@ def run(parallel=True):
     return [[total for total, _ in draws] for draws in kept], {p for d in kept for _, p in d}
 
 
-def test_chains_go_on_where_they_were_in_whatever_process():
+def test_chains_go_on_where_they_were_in_whatever_process(monkeypatch):
+    made = Mock(side_effect=chains.Parallel)
+    monkeypatch.setattr(chains, "Parallel", made)
     (serial, here), (parallel, elsewhere) = run(parallel=False), run()
     assert serial == parallel == [[15, 26, 33, 36], [11, 18, 21]]
+    # no array with records goes through a file
+    assert [call.kwargs["max_nbytes"] for call in made.call_args_list] == [None, None]
     assert here == {os.getpid()} and os.getpid() not in elsewhere
 
 
