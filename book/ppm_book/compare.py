@@ -10,8 +10,6 @@ from ppm_book import ledger
 HEADING = "## Your run beside the book's"
 # smaller differences are rounding; and so many of the others does a reader look at
 _ROUNDING, _MOST = 1e-9, 15
-# what runs have in common that differ by chance alone
-_MADE = ("notebook", "ce_data_sha256", "code", "python", "versions")
 # numbers that say which row of a table it is
 _PLACES = {"scale", "shift", "radius", "size", "components", "K", "ε", "ε, one release", "W", "n"}
 
@@ -31,7 +29,7 @@ def beside_the_book(root, folder, record):
     Returns
     -------
     str
-        The settings, numbers and findings that differ, and how far two runs with other seeds do.
+        The settings, numbers and findings that differ.
     """
     name, ours = record["notebook"], record["parameters"]
     found = sorted(
@@ -55,7 +53,6 @@ def beside_the_book(root, folder, record):
     ]
     if book.get("ce_data_sha256") != record.get("ce_data_sha256"):
         parts.append("**The data are not the same**: differences of numbers come from this, too.")
-    parts += [_chance(folder, record, found[:1])]
     for table, both in _tables(folder, built):
         moved = both[_apart(both) > _ROUNDING]
         told = f"**{table}**: {len(moved)} of the {len(both)} numbers in both tables differ."
@@ -74,31 +71,6 @@ def beside_the_book(root, folder, record):
         parts += ["**Findings** of the {doc}`../book/ledger` whose verdict is another one:",
                   _markdown(("row of the ledger", "your run", "the book"), turned)]
     return "\n\n".join(parts)
-
-
-def _chance(folder, record, book):
-    """How far two runs apart are that differ in nothing but the seed, if there are two."""
-    seed = record["parameters"].get("seed")
-    if seed is None:
-        return "This chapter draws nothing: there is no seed."
-    for file in [*book, *sorted(folder.absolute().parent.glob("*/run.json"))]:
-        try:
-            other = json.loads(file.read_text("utf-8"))
-        except ValueError:
-            continue
-        same = [{**one["parameters"], "seed": 0} for one in (record, other)]
-        made = [[one.get(key) for key in _MADE] for one in (record, other)]
-        if same[0] == same[1] and made[0] == made[1] and other["parameters"]["seed"] != seed:
-            tables = [_apart(both) for _, both in _tables(folder, file.parent)]
-            if not tables:
-                continue
-            apart = pd.concat(tables)
-            half, most = 100 * apart.quantile([0.5, 0.9])
-            return (f"**Chance**: beside a run that differs in nothing but its seed "
-                    f"({other['parameters']['seed']}), half of the numbers in the tables changed "
-                    f"by less than {half:.2g} %, and nine of ten by less than {most:.2g} %.")
-    return ("**Chance**: how far two runs with other seeds differ is not known here. Run this "
-            f"again with `-p seed={seed + 1}` beside the same parameters, and its page says so.")
 
 
 def _tables(ours, theirs):

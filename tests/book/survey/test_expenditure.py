@@ -210,7 +210,6 @@ def test_archives_that_are_not_the_survey_are_refused(tmp_path, files, words):
 TWO, NEEDED = csv_text(unit(1), unit(2)), sorted(UNIT.keys() - {"OTHER", "LAST"})
 
 
-# that a refusal is one line without a record is a property of spoilt files
 @pytest.mark.parametrize(("text", "words"), [
     *((TWO.replace(name, "X"), f"one column {name}") for name in NEEDED),
     *((TWO.replace("LAST", name), f"one column {name}") for name in NEEDED),
@@ -226,8 +225,11 @@ TWO, NEEDED = csv_text(unit(1), unit(2)), sorted(UNIT.keys() - {"OTHER", "LAST"}
 ])
 def test_a_wrong_csv_file_is_told_with_its_row_and_column(tmp_path, text, words):
     (tmp_path / "file.csv").write_text(text)
-    with pytest.raises(survey.DataFileError, match=rf"^file\.csv.*{words}"):
+    with pytest.raises(survey.DataFileError, match=rf"^file\.csv.*{words}") as refused:
         survey.load(tmp_path / "file.csv")
+    # one line, with no cell of a record
+    assert str(refused.value).isprintable()
+    assert not any(cell in str(refused.value) for cell in ("50000", "0000001", "1_0", "3.04E"))
 
 
 # ------------------------------------------------------------------------------------ simulated
