@@ -221,9 +221,11 @@ def _apart(part, records):
             return value
         if own:
             shared.extend(inputs[own:])
-            rows = [rewritten(i) for i in inputs[:own]]
             if type(op).__name__ in _ELEMENTWISE:
-                rows = [pt.shape_padleft(i, x.ndim - i.ndim) for i in rows]
+                # made anew: its inner graph has the shapes of the inputs
+                padded = [pt.shape_padleft(i, x.ndim - i.ndim) for i in inputs]
+                return type(op)()(*[rewritten(i) for i in padded])
+            rows = [rewritten(i) for i in inputs[:own]]
             return op.make_node(*rows, *inputs[own:]).outputs[x.owner.outputs.index(x)]
         rows = []
         if type(op).__name__ == "AdvancedSubtensor" and op.idx_list[0] != slice(None):

@@ -234,6 +234,15 @@ def test_each_record_has_every_condition_of_a_check_to_itself():
     np.testing.assert_array_equal(found[0, 0], [-np.inf, 0.0, -np.inf, -1.0])
 
 
+def test_a_function_of_two_numbers_may_have_one_for_all_records():
+    def log_density(value, mean):
+        return pt.special.xlogy(value**2, 2.0 + mean) - pt.logaddexp(value, mean)
+
+    model = model_of(lambda: own(log_density, random=drawn, observed=Y))
+    found = PyMCSynthesizer(model).log_likelihood_at(posterior_of([{"mu": np.ones(())}]))
+    np.testing.assert_allclose(found[0, 0], Y**2 * np.log(3) - np.logaddexp(Y, 1))
+
+
 # ---- fits and releases ------------------------------------------------------------------------
 
 VISITS = np.array([3, 5, 4, 6, 20, 2, 3, 7])
