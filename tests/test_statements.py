@@ -275,9 +275,7 @@ def renyi(first, second, order):
 
 
 @each_case
-def test_releases_of_a_censored_posterior_add_up_to_less_than_their_widths(
-    log_lik, weights, prior
-):
+def test_releases_of_a_censored_posterior_add_up_to_less_than_their_widths(log_lik, weights, prior):
     width, low = 3.0, -4.0
     terms = ppm.Censoring(low, low + width).term(harsh(log_lik))[:, :4]
     for whole, without in pairs(terms, (prior + 0.05) / (prior + 0.05).sum()):

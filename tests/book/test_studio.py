@@ -16,7 +16,6 @@ import psutil
 import pytest
 import yaml
 from conftest import ROOT
-from filelock import FileLock
 
 from ppm_book import compare, pages, parameters, studio
 
@@ -221,14 +220,6 @@ def test_a_profiles_data_are_private_and_a_study_is_as_its_chapter(root, execute
     record = json.loads((results / "paper" / "study" / "run.json").read_text("utf-8"))
     assert record["parameters"] == {"replicates": 400, "seed": 7}
     assert sorted(executed) == ["counts", "prose", "study"]
-
-
-def test_two_builds_at_once_are_refused(root, executed, capsys):
-    (root / "_build").mkdir()
-    with FileLock(root / "_build" / "lock"):
-        assert studio.main(["book"]) == 1
-    assert "another build is at work" in capsys.readouterr().err
-    assert studio.main(["book"]) == 0
 
 
 def test_a_book_stays_when_the_next_fails_and_a_run_beside_it_is_private(root, capsys):
