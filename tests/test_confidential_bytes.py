@@ -10,8 +10,8 @@ import pytest
 from models_that_could_write import BESIDE
 
 SCRIPT = Path(__file__).with_name("models_that_could_write.py")
-# counts with predictors and labels, a response within another's mean, missing entries and rows
-FAMILY = ("poisson", "two_responses", "missing_values", "missing_rows")
+# counts with predictors and labels, and missing entries
+FAMILY = ("poisson", "missing_values")
 
 
 def fit_in_an_empty_home(folder, remedy, names):
