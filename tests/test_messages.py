@@ -150,10 +150,8 @@ def _masked(values, which):
 NO_NUMBERS = {
     "text among them": lambda v: _put(v, TEXT),
     "text only": lambda v: np.full(np.shape(v), TEXT),
-    "a frame with text": lambda v: pd.DataFrame({"y": _put(v, TEXT).ravel()}),
     "categories": lambda v: pd.Categorical(_put(v, TEXT).ravel().astype(str)),
     "digits": lambda v: _put(v, NUMBER).astype(str),
-    "digits among numbers": lambda v: _put(v, str(NUMBER)),
     "dates": lambda v: np.zeros(np.shape(v), "M8[D]"),
     "a list with a date": lambda v: [datetime.date(2017, 1, 1), *_put(v, NUMBER).ravel().tolist()],
     "complex numbers": lambda v: np.full(np.shape(v), NUMBER + 1j),
@@ -171,7 +169,6 @@ NO_NUMBERS = {
 # numbers that are taken in some places and wrong in others
 ODD_NUMBERS = {
     "a large fraction": lambda v: _put(v, NUMBER),
-    "a list": lambda v: _put(v, NUMBER).tolist(),
     "a negative number": lambda v: _put(v, -NUMBER),
     "a negative whole number": lambda v: np.array([-987654, *range(np.size(v) - 1)]),
     "a huge whole number": lambda v: [987654 * 10**30, *np.ravel(v).tolist()[1:]],

@@ -98,7 +98,6 @@ def test_a_mistake_is_told_in_one_line_before_a_kernel_starts(root, words, told,
 
 @pytest.mark.parametrize(("name", "good", "bad"), [
     ("sizes", [[2], [2, 3]], [[], [3, 2], [2, 2], [1, 2], [2, 1_000_001], 2, [2.5], [2, "3"]]),
-    ("mean", [1e-9, 1_000_000, 3], [0, 1_000_001, float("inf"), float("nan"), True, "3"]),
     ("configurations", [[[0.5, 0]], [[1, -1]]], [[], [0.5, 0], [[0, 0]], [[0.5, 2]], [[0.5]]]),
     ("records", [0, 50, 1_000_000], [1, 49, -1, 1_000_001]), ("ce_data", ["", "."], ["no such", 3]),
     ("seed", [0, 2**32 - 1], [-1, 2**32, 1.0, True]),
