@@ -3,7 +3,6 @@
 No message repeats a record's value, whatever stands in the place of an argument.
 """
 
-import datetime
 import inspect
 import re
 import traceback
@@ -153,7 +152,6 @@ NO_NUMBERS = {
     "categories": lambda v: pd.Categorical(_put(v, TEXT).ravel().astype(str)),
     "digits": lambda v: _put(v, NUMBER).astype(str),
     "dates": lambda v: np.zeros(np.shape(v), "M8[D]"),
-    "a list with a date": lambda v: [datetime.date(2017, 1, 1), *_put(v, NUMBER).ravel().tolist()],
     "complex numbers": lambda v: np.full(np.shape(v), NUMBER + 1j),
     "NaN": lambda v: np.where(np.arange(np.size(v)).reshape(np.shape(v)) % 2, NUMBER, np.nan),
     "None": lambda v: [*_put(v, NUMBER).ravel().tolist()[:-1], None],
@@ -163,7 +161,6 @@ NO_NUMBERS = {
     "nothing": lambda v: np.zeros((0,) * np.ndim(v)),
     "nested too deeply": lambda v: _put(v, NUMBER)[None, None],
     "a dictionary": lambda v: {TEXT: NUMBER},
-    "a set": lambda v: {NUMBER, TEXT},
     "a word": lambda v: TEXT,
 }
 # numbers that are taken in some places and wrong in others
@@ -220,7 +217,7 @@ def test_an_argument_of_the_wrong_kind_is_refused_by_its_name_and_no_record_is_s
     several, single = isinstance(right, np.ndarray), isinstance(right, int | float)
     named = (several or single) and not ".".join(place).endswith(UNCHECKED)
     for kind, make in (NO_NUMBERS | ODD_NUMBERS).items():
-        if kind not in ("a dictionary", "a set") or named:  # these hold settings, which are shown
+        if kind != "a dictionary" or named:  # it holds settings, which are shown
             line = refusal(*place, make(right if several else VALUES))
             taken = ".".join(place).endswith(tuple(TAKEN.get(kind, "-").split()))
             if named and not taken and (single or kind in NO_NUMBERS):

@@ -216,9 +216,12 @@ class PyMCSynthesizer:
             )["posterior_predictive"]  # fmt: skip
         finally:
             logger.setLevel(level)
-        # PyMC returns zeros for what it had not drawn, or copied, when it was interrupted
-        if any([not np.array_equal(predictive[name], picked[name]) for name in known]):
-            raise KeyboardInterrupt
+        # an interrupted PyMC returns, uninitialised, what it had neither drawn nor copied
+        for name in known:
+            copied = predictive[name].values if name in predictive else None
+            wanted = picked[name].transpose("chain", "draw", ...)
+            if not np.array_equal(copied, wanted, equal_nan=True):
+                raise KeyboardInterrupt
         arrays = {}
         for name in self.responses:
             array = predictive[name].isel(chain=0, drop=True)

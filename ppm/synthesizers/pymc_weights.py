@@ -224,7 +224,7 @@ def _apart(part, records):
             if type(op).__name__ in _ELEMENTWISE:
                 # made anew: its inner graph has the shapes of the inputs
                 padded = [pt.shape_padleft(i, x.ndim - i.ndim) for i in inputs]
-                return type(op)()(*[rewritten(i) for i in padded])
+                return op(*[rewritten(i) for i in padded])
             rows = [rewritten(i) for i in inputs[:own]]
             return op.make_node(*rows, *inputs[own:]).outputs[x.owner.outputs.index(x)]
         rows = []
