@@ -38,11 +38,12 @@ def record_weights(bounds, *, scale=1.0, shift=0.0, truncate_at=None):
     array([1., 0., 0.])
     """
     scale, shift = check_number("scale", scale, above=0), check_number("shift", shift)
-    limit, bounds = _limit(truncate_at), _check_bounds(bounds)
-    weights, finite = np.zeros(bounds.size), np.isfinite(bounds)
-    ends = bounds[finite].min(initial=np.inf), bounds[finite].max(initial=0.0)
-    weights[finite] = linear_weights(bounds[finite], *ends, scale=scale, shift=shift)
-    return truncated(weights, bounds, limit)
+
+    def linear(found):
+        ends = found.min(initial=np.inf), found.max(initial=0.0)
+        return linear_weights(found, *ends, scale=scale, shift=shift)
+
+    return _of_finite(bounds, linear, truncate_at)
 
 
 def linear_weights(bounds, lowest, highest, *, scale=1.0, shift=0.0):
@@ -106,15 +107,18 @@ def mapped_weights(bounds, mapping, *, truncate_at=None):
             "mapping must be a function of the bounds, such as ppm.weights.capped_map(3.5); "
             f"got {shown(mapping)}"
         )
-    limit, bounds = _limit(truncate_at), _check_bounds(bounds)
-    weights, finite = np.zeros(bounds.size), np.isfinite(bounds)
-    mapped = np.asarray(mapping(bounds[finite]), dtype=np.float64)
-    if mapped.shape != (finite.sum(),) or not np.all((mapped >= 0) & (mapped <= 1)):
-        raise ValueError("mapping must return one weight in [0, 1] for every bound it is given")
-    if np.any(np.diff(mapped[np.argsort(bounds[finite], kind="stable")]) > 0):
-        raise ValueError("mapping must be decreasing: a larger bound never gets a larger weight")
-    weights[finite] = mapped
-    return truncated(weights, bounds, limit)
+
+    def checked(found):
+        mapped = np.asarray(mapping(found), dtype=np.float64)
+        if mapped.shape != found.shape or not np.all((mapped >= 0) & (mapped <= 1)):
+            raise ValueError("mapping must return one weight in [0, 1] for every bound it is given")
+        if np.any(np.diff(mapped[np.argsort(found, kind="stable")]) > 0):
+            raise ValueError(
+                "mapping must be decreasing: a larger bound never gets a larger weight"
+            )
+        return mapped
+
+    return _of_finite(bounds, checked, truncate_at)
 
 
 def capped_map(limit):
@@ -184,8 +188,13 @@ def count_weights(values, *, radius, relative=True, groups=None, scale=1.0, shif
     return np.clip(scale * (1.0 - risks) + shift, 0.0, 1.0)
 
 
-def _limit(truncate_at):
-    return np.inf if truncate_at is None else check_number("truncate_at", truncate_at, above=0)
+def _of_finite(bounds, mapping, truncate_at):
+    """Weights by a map of the finite bounds, truncated; an infinite bound gives weight 0."""
+    limit = np.inf if truncate_at is None else check_number("truncate_at", truncate_at, above=0)
+    bounds = _check_bounds(bounds)
+    weights, finite = np.zeros(bounds.size), np.isfinite(bounds)
+    weights[finite] = mapping(bounds[finite])
+    return truncated(weights, bounds, limit)
 
 
 def _check_bounds(bounds):
