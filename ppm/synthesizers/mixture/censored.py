@@ -16,11 +16,13 @@ distribution: a normal one with a random factor of its variance, drawn anew befo
 """
 
 import contextlib
+import math
 
 import numpy as np
 
 from ppm.synthesizers.mixture import passes
 from ppm.synthesizers.mixture.numerics import (
+    LOG_2PI,
     inverse_gamma,
     log_gamma_draws,
     log_normal,
@@ -65,25 +67,28 @@ class CensoredSampler(Sampler):
         self.residuals = self.y - self.beta @ self.design.XT
         with np.errstate(over="ignore"):
             self.log_density = np.array([*map(log_normal, self.residuals, self.sigma)])
-        self.log_f = self.log_f_with(None, self.log_pi[:, None] + self.log_density)
-
-    def log_f_with(self, rest, joint):
-        """Log f from ``rest``, that of the others or None, and the log terms of some components."""
-        if rest is not None:
-            joint = np.vstack([rest, joint])
-        return joint[0] if len(joint) == 1 else log_sum_exp(joint)
+        self.log_f = self.log_f_without()
 
     def log_f_without(self, *left_out):
-        """Log f without the terms of some components; None if there are no others."""
+        """Log f without the terms of some components; about -inf if there are no others."""
         keep = np.delete(np.arange(self.K), left_out)
-        if not keep.size:
-            return None
-        return self.log_f_with(None, self.log_pi[keep, None] + self.log_density[keep])
+        joint = self.log_pi[keep, None] + self.log_density[keep]
+        return self.with_terms(np.full(self.y.size, -np.inf), joint)[0]
 
-    def total(self, log_f=None):
-        """Sum of the records' terms, now or at other log f."""
-        log_f = self.log_f if log_f is None else log_f
-        return float(self.censor.term(self.alpha * log_f).sum())
+    def with_terms(self, rest, joint):
+        """Log f and the sum of the records' terms, from log f of the others and log terms of some."""
+        censor = self.censor
+        return passes.limited_sum(rest, joint, self.alpha, censor.low, censor.high, censor.smooth)
+
+    def at_component(self, k, rest, squares, sigma):
+        """Log-density of component k at squared residuals and scale; log f, and the terms' sum."""
+        density = squares * (-0.5 / sigma**2)
+        density -= math.log(sigma) + 0.5 * LOG_2PI
+        return density, *self.with_terms(rest, (density + self.log_pi[k])[None])
+
+    def total(self):
+        """Sum of the records' terms."""
+        return self.with_terms(self.log_f, self.log_density[:0])[1]
 
     def sweep(self):
         """One pass over all moves."""
@@ -122,17 +127,17 @@ class CensoredSampler(Sampler):
             others[r] = 0.0
             inner = np.eye(K) + (self.beta * others) @ self.beta.T
             # of the determinant only the factor 1 + size/D depends on this scale
-            size = column @ np.linalg.solve(inner, column)
+            half = solve(cholesky(inner), column)
 
-            def log_density(x, size=size, rate=rate):
+            # numbers of Python, whose arithmetic is several times as fast
+            def log_density(x, size=float(half @ half) / (2.0 * df), rate=float(rate)):
                 if abs(x) > _FARTHEST:
-                    return -np.inf
-                aux = np.exp(x)
-                prior_part = -0.5 * x - rate / aux
-                return prior_part + 0.5 * K * x - power * np.log1p(size * aux / (2.0 * df))
+                    return -math.inf
+                aux = math.exp(x)
+                return 0.5 * (K - 1) * x - rate / aux - power * math.log1p(size * aux)
 
-            x = slice_draw(np.log(self.coefficient_aux[r]), log_density, rng, width=3.0)
-            self.coefficient_aux[r] = np.exp(x)
+            x = slice_draw(math.log(self.coefficient_aux[r]), log_density, rng, width=3.0)
+            self.coefficient_aux[r] = math.exp(x)
 
     def draw_coefficients(self, k, rest):
         """Two slices on ellipses: from the prior, and from the normal approximation."""
@@ -165,8 +170,9 @@ class CensoredSampler(Sampler):
         ``left_out`` is the log of their prior over the normal density with this centre.
         """
         rng, sigma = self.rng, self.sigma[k]
-        here, residual = self.beta[k] - centre, self.y - centre @ self.design.XT
-        shift_here, shift_step = residual - self.residuals[k], step @ self.design.XT
+        here, (at_centre, shift_step) = self.beta[k] - centre, self.design.times([centre, step])
+        residual = self.y - at_centre
+        shift_here = residual - self.residuals[k]
         level = self.total() + left_out(self.beta[k]) - rng.standard_exponential()
         angle = rng.uniform(0.0, 2.0 * np.pi)
         low, high = angle - 2.0 * np.pi, angle
@@ -175,9 +181,8 @@ class CensoredSampler(Sampler):
             a, b = np.cos(angle), np.sin(angle)
             beta = centre + a * here + b * step
             moved = residual - (a * shift_here + b * shift_step)
-            density = log_normal(moved, sigma)
-            log_f = self.log_f_with(rest, (self.log_pi[k] + density)[None])
-            if self.total(log_f) + left_out(beta) >= level:
+            density, log_f, total = self.at_component(k, rest, moved * moved, sigma)
+            if total + left_out(beta) >= level:
                 self.beta[k], self.residuals[k], self.log_density[k] = beta, moved, density
                 self.log_f = log_f
                 return
@@ -188,20 +193,21 @@ class CensoredSampler(Sampler):
         """Slice of the log of a component's scale, whose prior is half-t."""
         prior = self.prior
 
+        squares = self.residuals[k] ** 2
+
         def at(x):
-            density = log_normal(self.residuals[k], np.exp(x))
-            return density, self.log_f_with(rest, (self.log_pi[k] + density)[None])
+            return self.at_component(k, rest, squares, math.exp(x))
 
         def log_density(x):
             if abs(x) > _FARTHEST:
                 return -np.inf
-            size = np.exp(2.0 * x) / (prior.residual_df * prior.residual_scale**2)
-            return x - 0.5 * (prior.residual_df + 1.0) * np.log1p(size) + self.total(at(x)[1])
+            size = math.exp(2.0 * x) / (prior.residual_df * prior.residual_scale**2)
+            return x - 0.5 * (prior.residual_df + 1.0) * math.log1p(size) + at(x)[2]
 
-        width = np.exp(self.rng.uniform(-3.0, 2.3))
-        x = slice_draw(np.log(self.sigma[k]), log_density, self.rng, width)
-        self.sigma[k] = np.exp(x)
-        self.log_density[k], self.log_f = at(x)
+        width = math.exp(self.rng.uniform(-3.0, 2.3))
+        x = slice_draw(math.log(self.sigma[k]), log_density, self.rng, width)
+        self.sigma[k] = math.exp(x)
+        self.log_density[k], self.log_f, _ = at(x)
 
     def draw_shares(self):
         """As ``share_mixture_weight``, of this target."""
@@ -213,16 +219,16 @@ class CensoredSampler(Sampler):
 
             def at(x, rest=rest, both=both):
                 shares = -np.logaddexp(0.0, [-x, x])
-                return shares, self.log_f_with(rest, both + shares[:, None])
+                return shares, *self.with_terms(rest, both + shares[:, None])
 
             def log_density(x, at=at):
-                shares, log_f = at(x)
-                return prior_count * shares.sum() + self.total(log_f)
+                shares, _, total = at(x)
+                return prior_count * shares.sum() + total
 
             # with few records the prior decides, which may be very wide
             width = 10.0 + 1.0 / prior_count
             x = self.log_pi[pair[0]] - self.log_pi[pair[1]]
-            shares, self.log_f = at(slice_draw(x, log_density, self.rng, width))
+            shares, self.log_f, _ = at(slice_draw(x, log_density, self.rng, width))
             self.log_pi[pair] = total + shares
 
     def adapt(self, sweep):

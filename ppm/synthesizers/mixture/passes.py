@@ -376,3 +376,37 @@ def share_log_density(x, prior_count, alpha, rest, first, second):
     for i in range(alpha.size):
         total += alpha[i] * log(rest[i] + u * first[i] + v * second[i])
     return total - prior_count * (2.0 * small + abs(x))
+
+
+@_compile("Tuple((f8[::1], f8))(f8[::1], f8[:,::1], f8[::1], f8, f8, b1)")
+def limited_sum(rest, joint, alpha, low, high, smooth):
+    """Log f, from that of others and the log terms of some components; and the sum of the records'
+    terms between limits, as :meth:`ppm.Censoring.term` has them.
+    """
+    width, middle, total = high - low, 0.5 * (low + high), 0.0
+    steep, log_f, tops = 4.0 / width, np.empty(rest.size), np.empty(CHUNK)
+    for start in range(0, rest.size, CHUNK):
+        end = min(start + CHUNK, rest.size)
+        others, weight, out = rest[start:end], alpha[start:end], log_f[start:end]
+        top = tops[: end - start]
+        out[:] = 1.0
+        for i in range(top.size):
+            # finite, so that differences are numbers
+            top[i] = others[i] if others[i] > -1e300 else -1e300
+        for k in range(joint.shape[0]):
+            term = joint[k, start:end]
+            for i in range(top.size):
+                smaller, above = exp(-abs(term[i] - top[i])), term[i] > top[i]
+                out[i] = out[i] * smaller + 1.0 if above else out[i] + smaller
+                top[i] = term[i] if above else top[i]
+        for i in range(top.size):
+            out[i] = log(out[i]) + top[i]
+            top[i] = weight[i] * out[i]
+        if smooth:
+            # by a hyperbolic tangent
+            for i in range(top.size):
+                top[i] = high - width / (1.0 + exp((top[i] - middle) * steep))
+        for i in range(top.size):
+            value = low if top[i] < low else top[i]
+            total += high if value > high else value
+    return log_f, total
