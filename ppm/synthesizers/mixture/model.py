@@ -1,5 +1,6 @@
 """Finite mixture of regressions: the paper's synthesizer for income."""
 
+import functools
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,8 +20,8 @@ from ppm._validation import (
 from ppm.censoring import Censoring
 from ppm.synthesizers.base import choose_draws, log_likelihood_from
 from ppm.synthesizers.chains import progress_bar, run_chains
+from ppm.synthesizers.mixture import passes
 from ppm.synthesizers.mixture.censored import CensoredSampler
-from ppm.synthesizers.mixture.numerics import log_normal, log_sum_exp
 from ppm.synthesizers.mixture.sampler import Sampler
 
 
@@ -259,6 +260,10 @@ class FiniteMixture:
             "sample_stats": whole[["weighted_log_likelihood", "occupied_components"]],
         })
 
+    @functools.cached_property
+    def _design(self):
+        return passes.Design(self.predictors)
+
     def log_likelihood(self, fit):
         """Log-likelihood of every record at every draw of a fit, an array (chain, draw, record)."""
         return fit["log_likelihood"]["response"]
@@ -273,15 +278,17 @@ class FiniteMixture:
         log_lik = np.empty((*pi.shape[:2], self.records))
         with one_thread():
             for at in np.ndindex(pi.shape[:2]):
-                log_lik[at] = log_sum_exp(self._log_terms(pi[at], beta[at], sigma[at]))
+                log_lik[at] = passes.reference(*self._log_parts(pi[at], beta[at], sigma[at]))[2]
+        # below this no component has the record
+        log_lik[log_lik < -1e299] = -np.inf
         return log_lik
 
-    def _log_terms(self, pi, beta, sigma):
-        """Log of the terms π_k N_k of every record's f_i, (components, records)."""
+    def _log_parts(self, pi, beta, sigma):
+        """Logs of π (components,) and of the densities N_k (components, records)."""
         # the share of an empty component may underflow to 0
         with np.errstate(divide="ignore"):
-            log_pi = np.log(pi)[:, None]
-        return log_pi + log_normal(self.response - beta @ self.predictors.T, sigma[:, None])
+            log_pi = np.log(pi)
+        return log_pi, passes.log_densities(self.response, self._design.times(beta), sigma)
 
     def predict(self, fit, *, releases, random_seed=None, labels="prior"):
         r"""Draw synthetic responses (release, record), each database from one draw of θ of a fit.
@@ -314,8 +321,7 @@ class FiniteMixture:
         for row, pi, beta, sigma in zip(synthetic, *draws, strict=True):
             uniforms, shares = rng.random(self.records), pi[:, None]
             if labels == "conditional":
-                terms = self._log_terms(pi, beta, sigma)
-                shares = np.exp(terms - terms.max(axis=0))
+                shares = passes.reference(*self._log_parts(pi, beta, sigma))[1]
             edges = np.cumsum(shares, axis=0)
             label = (uniforms * edges[-1] >= edges).sum(axis=0)
             mean = (self.predictors * beta[label]).sum(axis=1)

@@ -204,13 +204,14 @@ def log_densities(y, means, sigma):
 
 @_compile("Tuple((f8[::1], f8[:,::1], f8[::1]))(f8[::1], f8[:,::1])")
 def reference(log_pi, log_density):
-    """New ``top``, ``scaled`` and log f of every record."""
+    """New ``top``, ``scaled`` and log f of every record, which is NaN if a term is."""
     top, log_f = np.empty(log_density.shape[1]), np.empty(log_density.shape[1])
     scaled = np.empty_like(log_density)
     for start in range(0, top.size, CHUNK):
         end = min(start + CHUNK, top.size)
         highest, total = top[start:end], log_f[start:end]
-        highest[:] = -np.inf
+        # finite, so that differences are numbers
+        highest[:] = -1e300
         total[:] = 0.0
         for k in range(log_pi.size):
             density, share = log_density[k, start:end], log_pi[k]
@@ -224,7 +225,7 @@ def reference(log_pi, log_density):
                 term[i] = value
                 total[i] += value
         for i in range(highest.size):
-            total[i] = log(total[i]) + highest[i]
+            total[i] = log(total[i]) + (highest[i] + 0.0 * total[i])
     return top, scaled, log_f
 
 
@@ -292,45 +293,55 @@ def rest_of(k, scaled):
     return rest
 
 
-@_compile("Tuple((f8, f8, i8))(f8, f8, f8[::1], f8[::1], f8[::1], f8[::1], f8[::1], f8[::1])")
-def _move_component(factor, constant, residual, rest, top, members, everyone, log_f):
-    """New log f; sums over records of its weighted values and of weighted squares."""
-    squares, total, wrong = 0.0, 0.0, 0
+@_compile("Tuple((f8, f8, i8))(f8, f8, f8, f8[::1], f8[::1], f8[::1], f8[::1], f8[::1], f8[::1])")
+def _move_component(factor, constant, log_share, residual, rest, top, members, everyone, log_f):
+    """New log f; sums over records of its weighted values and of weighted log-densities."""
+    inside, total, wrong = 0.0, 0.0, 0
     for start in range(0, top.size, CHUNK):
         end = min(start + CHUNK, top.size)
         distance, others, high = residual[start:end], rest[start:end], top[start:end]
-        inside, weight, out = members[start:end], everyone[start:end], log_f[start:end]
+        member, weight, out = members[start:end], everyone[start:end], log_f[start:end]
         # two loops, because one would need more registers than there are
         for i in range(out.size):
-            square = distance[i] * distance[i]
-            value = others[i] + exp(factor * square + (constant - high[i]))
+            density = factor * distance[i] * distance[i] + constant
+            value = others[i] + exp(density + (log_share - high[i]))
             out[i] = value
-            squares += inside[i] * square
+            inside += member[i] * density
             wrong += 0 if (value > LOWEST) & (value < HIGHEST) else 1
         for i in range(out.size):
             value = log(out[i]) + high[i]
             out[i] = value
             total += weight[i] * value
-    return squares, total, wrong
+    return inside, total, wrong
 
 
 def move_component(k, residual, sigma, rest, members, everyone, state):
-    """Component k at other residuals and scale: sums for a Metropolis decision, and log f.
+    """Component k at other residuals and scale: log ratio for a Metropolis decision, and log f.
 
-    The sums are of the component's log-density, with weights ``members``, and of log f, with
+    The ratio is of the component's log-density, summed with weights ``members``, and of log f, with
     weights ``everyone``. ``rest`` is from :func:`rest_of`.
     """
     log_pi, log_density, _, top = state
     factor, constant = -0.5 / sigma**2, -math.log(sigma) - 0.5 * LOG_2PI
     log_f = np.empty(top.size)
-    squares, total, wrong = _move_component(
-        factor, log_pi[k] + constant, residual, rest, top, members, everyone, log_f
+    inside, total, wrong = _move_component(
+        factor, constant, log_pi[k], residual, rest, top, members, everyone, log_f
     )
     if wrong:
         density = factor * residual**2 + constant
         log_f = exact_log_f(log_pi, log_density, [k], log_pi[k], density)
         total = everyone @ log_f
-    return factor * squares + constant * members.sum(), total, log_f
+    return inside - total, log_f
+
+
+@_compile("void(f8, f8, f8[::1], f8[::1], f8[::1], f8[::1])")
+def set_component(log_share, sigma, residual, top, log_density, scaled):
+    """Set a component's rows of the log-densities and of ``scaled``."""
+    factor, constant = -0.5 / sigma**2, -math.log(sigma) - 0.5 * LOG_2PI
+    for i in range(top.size):
+        density = factor * residual[i] * residual[i] + constant
+        log_density[i] = density
+        scaled[i] = exp(density + (log_share - top[i]))
 
 
 @_compile("i8(i8, i8, f8, f8[:,::1], f8[:,::1], f8[::1], f8[::1], f8[::1], f8[::1])")

@@ -12,7 +12,6 @@ from ppm.synthesizers.mixture import passes
 from ppm.synthesizers.mixture.numerics import (
     inverse_gamma,
     log_gamma_draws,
-    log_normal,
     log_sum_exp,
     slice_draw,
 )
@@ -103,15 +102,16 @@ class Sampler:
         ``members`` is the members' part of the log ratio. If accepted, updates all arrays by
         record, but not ``log_pi``.
         """
-        if densities is None:
-            densities = self.log_density[rows]
-        log_f, scaled = passes.replace_terms(rows, log_shares, densities, *self.terms())
+        new = self.log_density[rows] if densities is None else densities
+        log_f, scaled = passes.replace_terms(rows, log_shares, new, *self.terms())
         # a proposal from full densities has Σ (1 - α_i) log f_i too much
         log_ratio = members - self.rest_alpha @ (log_f - self.log_f)
         # NaN is a rejection
         if not log_ratio >= self.thresholds(1)[0]:
             return False
-        self.log_density[rows], self.scaled[rows], self.log_f = densities, scaled, log_f
+        self.scaled[rows], self.log_f = scaled, log_f
+        if densities is not None:
+            self.log_density[rows] = densities
         return True
 
     def total(self):
@@ -272,10 +272,9 @@ class Sampler:
 
         def at(residual, sigma):
             """Log of the target over that of the proposals, and log f."""
-            density, everyone, log_f = passes.move_component(
+            return passes.move_component(
                 k, residual, sigma, rest, inside, self.rest_alpha, self.terms()
             )
-            return density - everyone, log_f
 
         here = inside @ self.log_density[k] - self.rest_alpha @ self.log_f
         for step, by, threshold in zip(steps, moved, self.thresholds(len(steps)), strict=False):
@@ -291,8 +290,9 @@ class Sampler:
         if there - here >= self.thresholds(1)[0]:
             self.sigma[k], self.log_f = sigma, log_f
         self.proposed += len(steps)
-        self.log_density[k] = log_normal(residual, self.sigma[k])
-        self.scaled[k] = np.exp(self.log_pi[k] + self.log_density[k] - self.top)
+        passes.set_component(
+            self.log_pi[k], self.sigma[k], residual, self.top, self.log_density[k], self.scaled[k]
+        )
 
     def propose_sigma(self, k, residual, alpha):
         df = self.prior.residual_df
