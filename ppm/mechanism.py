@@ -7,8 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ppm import pdp
-from ppm._random import streams
-from ppm._validation import check_count, check_flag, check_number, check_weights
+from ppm._validation import check_count, check_flag, check_number, check_weights, streams
 from ppm.censoring import warn_if_nothing_moves
 from ppm.diagnostics import ChainsDisagreeError, compare_chains
 from ppm.disclosure import guarantee_of

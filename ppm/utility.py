@@ -5,8 +5,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import expit
 
-from ppm._random import generator
-from ppm._validation import as_list, as_numbers, check_count, one_thread, shown
+from ppm._validation import as_list, as_numbers, check_count, generator, one_thread, shown
 from ppm.risk import as_releases
 
 __all__ = ["gini", "resample", "compare_distributions", "release_errors", "propensity_score"]

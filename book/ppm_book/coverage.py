@@ -8,8 +8,7 @@ import numpy as np
 from scipy import special, stats
 
 import ppm
-from ppm._random import streams
-from ppm._validation import check_count
+from ppm._validation import check_count, streams
 
 MECHANISMS = ("Plug-in", "Unweighted", "DPweighted", "EMweighted", "Constant", "Limits")
 # each prior is nearly flat: shape and rate, and the precision of coefficients

@@ -3,7 +3,7 @@
 import numpy as np
 from scipy.special import gammaln, logsumexp, xlogy
 
-from ppm._random import generator
+from ppm._validation import generator
 
 # nats below the highest point at which a panel is left out; `outside` bounds the sum of these
 _NEGLIGIBLE = 70.0

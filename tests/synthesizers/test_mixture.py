@@ -47,6 +47,9 @@ def test_log_likelihood_belongs_to_the_draws(weighted):
     np.testing.assert_allclose(
         fit["sample_stats"]["weighted_log_likelihood"], log_lik.values @ weights, rtol=1e-11
     )
+    posterior = fit["posterior"].dataset
+    narrow = posterior.assign(sigma=1e-200 * posterior["sigma"])
+    assert np.all(model.log_likelihood_at(narrow) == -np.inf)
 
 
 def test_chains_are_independent_even_from_one_start(weighted):

@@ -5,6 +5,7 @@ import pytest
 from scipy.special import logsumexp
 from scipy.stats import norm
 
+import ppm
 from ppm.synthesizers.mixture import passes
 
 # no multiple of what is worked on at a time, and more than one piece of it
@@ -90,10 +91,14 @@ def test_passes_are_the_formulas(far):
     changed = joint.copy()
     changed[1] = log_pi[1] + density
     rest = passes.rest_of(1, scaled)
-    found = passes.move_component(1, residual, 0.7, rest, *weights, state)
+    ratio, found = passes.move_component(1, residual, 0.7, rest, *weights, state)
     expected = logsumexp(changed, axis=0)
-    np.testing.assert_allclose(found[:2], [weights[0] @ density, weights[1] @ expected], rtol=1e-12)
-    np.testing.assert_allclose(found[2], expected, rtol=1e-12)
+    assert ratio == pytest.approx(weights[0] @ density - weights[1] @ expected, rel=1e-12)
+    np.testing.assert_allclose(found, expected, rtol=1e-12)
+    found = np.empty((2, RECORDS))
+    passes.set_component(log_pi[1], 0.7, residual, top, *found)
+    expected = density, np.exp(np.clip(changed[1] - top, -708.0, 709.0))
+    np.testing.assert_allclose(found, expected, rtol=1e-12)
     # a pair's shares: each record has a factor of its own, which drops out of a difference
     pair = np.array([3, 1])
     total = np.logaddexp(*log_pi[pair])
@@ -105,3 +110,14 @@ def test_passes_are_the_formulas(far):
         exact = 0.2 * log_shares.sum() + weights[0] @ logsumexp(changed, axis=0)
         values.append([passes.share_log_density(x, 0.2, weights[0], *terms), exact])
     np.testing.assert_allclose(*np.diff(values, axis=0).T, rtol=1e-7)
+    # between limits; also where no component has a record
+    joint[:, 5] = log_density[:, 5] = -np.inf
+    for smooth in (True, False):
+        log_f, total = passes.limited_sum(joint[0], joint[1:], weights[0], -3.0, -1.0, smooth)
+        expected = logsumexp(joint, axis=0)
+        terms = ppm.Censoring(-3.0, -1.0, smooth).terms(expected, weights[0])
+        assert total == pytest.approx(terms.sum(), rel=1e-13) and log_f[5] < -1e299
+        np.testing.assert_allclose(np.delete(log_f, 5), np.delete(expected, 5), rtol=1e-12)
+    log_density[2, 6] = np.nan
+    found = passes.reference(log_pi, log_density)[2]
+    assert found[5] < -1e299 and np.flatnonzero(np.isnan(found)).tolist() == [6]

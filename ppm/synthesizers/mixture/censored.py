@@ -25,7 +25,6 @@ from ppm.synthesizers.mixture.numerics import (
     LOG_2PI,
     inverse_gamma,
     log_gamma_draws,
-    log_normal,
     log_sum_exp,
     slice_draw,
 )
@@ -65,8 +64,7 @@ class CensoredSampler(Sampler):
         else:
             self.take_over(start)
         self.residuals = self.y - self.beta @ self.design.XT
-        with np.errstate(over="ignore"):
-            self.log_density = np.array([*map(log_normal, self.residuals, self.sigma)])
+        self.log_density = self.log_densities(self.beta, self.sigma)
         self.log_f = self.log_f_without()
 
     def log_f_without(self, *left_out):
@@ -76,7 +74,7 @@ class CensoredSampler(Sampler):
         return self.with_terms(np.full(self.y.size, -np.inf), joint)[0]
 
     def with_terms(self, rest, joint):
-        """Log f and the sum of the records' terms, from log f of the others and log terms of some."""
+        """Log f, from that of the others and log terms of some; and the sum of the terms."""
         censor = self.censor
         return passes.limited_sum(rest, joint, self.alpha, censor.low, censor.high, censor.smooth)
 
@@ -105,9 +103,8 @@ class CensoredSampler(Sampler):
             # without labels no component is empty
             self.count = np.ones(self.K)
             self.draw_concentration()
-            joint = self.log_pi[:, None] + self.log_density
-            scaled = np.exp(joint - joint.max(axis=0))
-            labels = passes.draw_labels(scaled, self.rng.random(self.y.size))
+            self.update_reference()
+            labels = passes.draw_labels(self.scaled, self.rng.random(self.y.size))
             self.count = np.bincount(labels, minlength=self.K)
 
     def scales(self):
@@ -236,8 +233,7 @@ class CensoredSampler(Sampler):
         self.adapted += 1
         rate = max(_FORGET, 1.0 / self.adapted)
         slope = self.alpha * self.censor.slope(self.alpha * self.log_f)
-        with np.errstate(invalid="ignore", under="ignore"):
-            shares = np.nan_to_num(np.exp(self.log_pi[:, None] + self.log_density - self.log_f))
+        shares = np.exp(self.log_pi[:, None] + self.log_density - self.log_f)
         self.slopes += rate * (slope * shares - self.slopes)
         self.log_scales += rate * (np.log(self.sigma) - self.log_scales)
         if self.adapted % _EVERY:

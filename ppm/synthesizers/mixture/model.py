@@ -6,7 +6,6 @@ from dataclasses import dataclass
 import numpy as np
 import xarray as xr
 
-from ppm._random import generator, streams
 from ppm._validation import (
     as_array,
     as_numbers,
@@ -14,8 +13,10 @@ from ppm._validation import (
     check_flag,
     check_number,
     check_weights,
+    generator,
     one_thread,
     shown,
+    streams,
 )
 from ppm.censoring import Censoring
 from ppm.synthesizers.base import choose_draws, log_likelihood_from

@@ -13,11 +13,6 @@ def log_sum_exp(values):
         return np.log(np.exp(values - top).sum(axis=0)) + top
 
 
-def log_normal(residual, sigma):
-    """Normal log-density."""
-    return -0.5 * (residual / sigma) ** 2 - (np.log(sigma) + 0.5 * LOG_2PI)
-
-
 def log_gamma_draws(shape, rng):
     """Logs of Gamma(shape, 1) draws, which underflow for shapes near 0."""
     return np.log(rng.standard_gamma(shape + 1.0)) - rng.standard_exponential(shape.shape) / shape
