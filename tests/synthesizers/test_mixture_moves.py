@@ -5,8 +5,11 @@ known on a grid. Weights are near a half, where a correction by another power of
 can be.
 """
 
+from unittest.mock import Mock
+
 import arviz as az
 import numpy as np
+import pytest
 from scipy import stats
 
 import ppm
@@ -66,6 +69,14 @@ def moved(state, step, read, draws=DRAWS):
             step(state)
             found.append(read(state))
     return np.array(found).T
+
+
+def test_the_bracket_of_a_slice_lies_at_random_around_the_point():
+    # centred on it, the draws would be biased by shrinkage alone, and by too little to be seen
+    found, rng = [], Mock(**{"random.return_value": 0.8, "standard_exponential.return_value": 1.0})
+    rng.uniform = lambda *ends: np.mean(ends)
+    numerics.slice_draw(0.0, lambda x: found.append(x) or -4.0 * abs(x), rng)
+    assert found[:3] == pytest.approx([0.0, -0.8, 0.2])
 
 
 # ---- how two components share their mixture weight ----------------------------------------------
