@@ -26,8 +26,7 @@ def given():
         line=10.9,
         spread=0.9,
         weights_of_components=np.array(
-            [0.86, 0.07, 0.04, 0.015, 0.008, 0.004, 0.002, 0.0007, 0.0002, 0.0001]
-        ),
+            [0.86, 0.07, 0.04, 0.015, 0.008, 0.004, 0.002, 0.0007, 0.0002, 0.0001]),
         units=5_658,
         income=60_000.0,
     )
@@ -43,9 +42,8 @@ def transformations(g):
             np.array([np.log10(floored), np.arcsinh(x), np.log10(shifted)]),
         "The first row has the chapter's default floor. The exercise has another one.":
             np.array([np.log(np.maximum(x, 1.0)), np.arcsinh(x), np.log(shifted)]),
-        "A loss is not a gain: you took absolute values.": np.array(
-            [np.log(np.maximum(gain, g.floor)), np.arcsinh(gain), np.log(gain + g.shift)]
-        ),
+        "A loss is not a gain: you took absolute values.":
+            np.array([np.log(np.maximum(gain, g.floor)), np.arcsinh(gain), np.log(gain + g.shift)]),
         "In the third row the shift comes first, and then what is raised.":
             np.array([np.log(floored), np.arcsinh(x), np.log(np.maximum(x, 0.0) + g.shift)]),
         "A floor raises everything below it, not only what has no logarithm.":
@@ -93,15 +91,13 @@ def fewer_draws(g):
 
 @exercise("one number, in nats")
 def floored_unit(g):
-    floored = -stats.norm.logpdf(0.0, g.line, g.spread)
-    return floored, {
+    return -stats.norm.logpdf(0.0, g.line, g.spread), {
         "The square is right. A normal density has a factor in front, too.":
             ((0.0 - g.line) / g.spread) ** 2 / 2,
         "The model is about the logarithm of income. What is it at one dollar?":
             -stats.norm.logpdf(1.0, g.line, g.spread),
         "The spread that is given is a standard deviation, not a variance.":
             -stats.norm.logpdf(0.0, g.line, g.spread**2),
-        "A bound is an absolute value.": -floored,
     }, "A normal log-density, far from its mean."
 
 
@@ -115,7 +111,6 @@ def change_of_scale(g):
             np.abs([on_logs, on_logs + np.log(g.income)]),
         "If the logarithm is normal, income itself is not.":
             np.abs([on_logs, stats.norm.logpdf(g.income, np.exp(g.line), np.exp(g.spread))]),
-        "A bound is an absolute value.": [on_logs, on_logs - np.log(g.income)],
     }, "p(income) = p(log income) · |d log income / d income|."
 
 

@@ -25,8 +25,8 @@ def weigh_and_bound(g):
     weights = ppm.record_weights(ppm.record_bounds(g.log_lik), scale=g.scale)
     delta = ppm.local_bound(g.weighted_log_lik, weights)
     return 2 * g.releases * delta, {
-        "This is Δ.": delta, "This is one release.": 2 * delta, "A 2 is missing.":
-            g.releases * delta,
+        "This is Δ.": delta,
+        "This is one release.": 2 * delta,
         "Where are the weights?": 2 * g.releases * ppm.local_bound(g.weighted_log_lik),
         "These draws are of the first fit.": 2 * g.releases * ppm.local_bound(g.log_lik, weights),
     }, "Steps 1 to 3 of the algorithm."
@@ -55,8 +55,7 @@ def share_and_interval(g):
 def undecided(g):
     one, its, other, of_that = g.distances.to_numpy().T
     gap, room = other - one, 2 * np.hypot(its, of_that)
-    found = [(gap > room).sum(), (gap < -room).sum(), (np.abs(gap) <= room).sum()]
-    return found, {
+    return [(gap > room).sum(), (gap < -room).sum(), (np.abs(gap) <= room).sum()], {
         "This counts every difference.": [(gap > 0).sum(), (gap < 0).sum(), 0],
     }, "The error of a difference."
 
@@ -92,6 +91,5 @@ def two_recipients(g):
     return [np.sqrt(within + between / 5), alone], {
         "These are variances.": [within + between / 5, alone**2],
         "The wrong variance is divided.": [np.sqrt(between + within / 5), alone],
-        "This takes the releases for real records.":
-            [np.sqrt(within / 5), np.sqrt(g.variances[0])],
+        "This takes the releases for real records.": [np.sqrt(within / 5), np.sqrt(g.variances[0])],
     }, "The table of rules."

@@ -102,7 +102,6 @@ def scalar_weight(g):
         "The ε of DPweighted is not its Δ.": g.delta_first / (2 * g.delta_unweighted),
         "The exponent is ε over *twice* the bound.": 2 * g.delta_first / g.delta_unweighted,
         "The rule stops at 1, but here it does not get there.": 1.0,
-        "A weight above 1 would count a record more than once.": g.delta_unweighted / g.delta_first,
     }, "The exponential mechanism raises the likelihood to the power ε / (2Δ)."
 
 
@@ -126,7 +125,6 @@ def gini(g):
     right = float(ppm.utility.gini(g.income))
     n, ranks = g.income.size, np.arange(1, g.income.size + 1)
     return right, {
-        "The coefficient of this book is no percentage.": 100 * right,
         "Half the mean difference between two records, over the mean.": 2 * right,
         "The formula with ranks needs sorted incomes.":
             2 * (ranks * g.income).sum() / (n * g.income.sum()) - (n + 1) / n,

@@ -69,8 +69,6 @@ def record_bounds(g):
     return bounds, {
         "The largest log-likelihood belongs to the most likely draw. A bound is about the largest "
         "absolute value.": g.log_lik.max(axis=0),
-        "You found the right draws, and kept the sign. A bound is not negative.":
-            g.log_lik.min(axis=0),
         "This is one number for each draw. Draws stand in rows and records in columns: the "
         "maximum runs over draws.": np.abs(g.log_lik).max(axis=1),
         "This is an average over draws. A promise needs the worst of them.":

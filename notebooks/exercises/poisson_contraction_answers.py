@@ -51,10 +51,8 @@ def posterior(g):
     visits, total, records = g.weights @ g.counts, g.weights.sum(), g.counts.size
     return [found.args[0], 1 / found.kwds["scale"]], {
         "The records' part is there. What did the prior bring along?": [visits, total],
-        "The prior has a rate as well: it adds to the second number.":
-            [g.shape + visits, total],
-        "The prior has a shape as well: it adds to the first number.":
-            [visits, g.rate + total],
+        "The prior has a rate as well: it adds to the second number.": [g.shape + visits, total],
+        "The prior has a shape as well: it adds to the first number.": [visits, g.rate + total],
         "This is the ordinary posterior: every record counts fully in it.":
             [g.shape + g.counts.sum(), g.rate + records],
         "The shape is right. How many records' worth of counts does the rate count?":

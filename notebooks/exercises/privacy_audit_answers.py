@@ -15,8 +15,6 @@ def given():
     """Eight households once more, and releases with and without one of them."""
     counts = np.array([3, 4, 4, 5, 5, 6, 7, 18])
     model = ppm.GammaPoisson(counts, shape=1.0, rate=0.1)
-    takes_part = np.ones(8)
-    left_out = np.array([1.0] * 7 + [0.0])
     streams = np.random.SeedSequence(SEED).spawn(4)
 
     def means(weights, of_fit, of_release):
@@ -29,8 +27,8 @@ def given():
         shape=1.0,
         rate=0.1,
         published_mean=float(model.posterior().mean()),
-        means_with=means(takes_part, *streams[:2]),
-        means_without=means(left_out, *streams[2:]),
+        means_with=means(np.ones(8), *streams[:2]),
+        means_without=means(np.r_[np.ones(7), 0.0], *streams[2:]),
         threshold=7.0,
         seen_with=60,
         seen_without=5,
@@ -61,7 +59,6 @@ def membership(g):
         "This is the attacker's advantage, a difference. ε is about a ratio.": caught - alarms,
         "This is the factor itself. ε is its logarithm.": caught / alarms,
         "Which of the two databases sees the event more often?": np.log(alarms / caught),
-        "Nats are natural logarithms.": np.log10(caught / alarms),
         "The attacker says so at the threshold itself, too.":
             np.log(np.mean(g.means_with > g.threshold) / np.mean(g.means_without > g.threshold)),
     }, "Estimate two probabilities of the same event."

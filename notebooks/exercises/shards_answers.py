@@ -46,10 +46,7 @@ def whole_epsilon(g):
             [g.releases * g.width / g.shards, 2 * g.releases * g.width / g.shards],
         "This is the price of one release of the whole.": [g.width, 2 * g.width],
         "Replacing is two steps.": [g.releases * g.width] * 2,
-    }, (
-        "The theorem on disjoint shards says what one release costs, and the corollary on "
-        "releases does the rest."
-    )
+    }, "The theorem on disjoint shards has the cost of one release, its corollary that of several."
 
 
 @exercise("two losses, in nats: [disjoint, one record in two shards]")

@@ -147,8 +147,7 @@ def negative_variance(g):
         "The second number has lost its sign.": [partially, abs(fully)],
         "This is what the second rule puts for A. The variance of the average has another part.":
             [partially, outer - inner],
-        "Look at the divisor of b.":
-            [inner + divided_by_m / m, (1 + 1 / m) * divided_by_m - inner],
+        "Look at the divisor of b.": [inner + divided_by_m / m, (1 + 1 / m) * divided_by_m - inner],
     }, "Both formulas stand in the table of the rules."
 
 

@@ -63,8 +63,7 @@ def detection(g):
         "is not above 1.": np.exp(both) * a,
         "A limit above 1 says nothing, but the other limit says more than 1 does.":
             np.minimum(np.exp(both) * a, 1),
-        "The two rates are tied together by a factor, not by a difference.":
-            a + 1 - np.exp(-both),
+        "The two rates are tied together by a factor, not by a difference.": a + 1 - np.exp(-both),
         "These are the rates at which the value is missed.": 1 - detected,
         "This is what a coin would detect.": [a, a],
     }, "The smaller of two expressions in the section on detection."
@@ -77,7 +76,6 @@ def what_epsilon_allows(g):
         "ε limits a ratio of odds, not of probabilities.": np.log(g.belief_limit / g.belief_before),
         "This is the factor. ε is its logarithm.": after / before,
         "Beliefs move by a factor, not by a difference.": g.belief_limit - g.belief_before,
-        "An ε is not negative.": np.log(before / after),
     }, "The limit on odds, solved for ε."
 
 
@@ -91,8 +89,7 @@ def deployments(g):
         "Without a δ costs add up, and no root is taken.":
             [g.census, root * g.emoji_a_day, root * g.searches_a_day, ours],
         "A census is taken once.": [g.days * g.census, emoji, searches, ours],
-        "The last one releases more than one database.":
-            [g.census, emoji, searches, g.width],
+        "The last one releases more than one database.": [g.census, emoji, searches, g.width],
         "Does the theorem on censoring have a factor of 2 for the neighbours of this book? It has "
         "one where a value is replaced.": [g.census, emoji, searches, 2 * ours],
     }, "Multiply where something is repeated."

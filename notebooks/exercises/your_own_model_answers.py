@@ -20,17 +20,14 @@ def given():
     answer = (survey.random(40) < 1 / (1 + np.exp(-eta))).astype(int)
     intercept = survey.normal(0.4, 0.35, 200)
     slope = survey.normal(-0.05, 0.015, 200)
-    second = stats.bernoulli.logpmf(
-        (survey.random(40) < 0.3).astype(int), survey.beta(12, 28, (200, 1))
-    )
+    second_answer = (survey.random(40) < 0.3).astype(int)
+    second = stats.bernoulli.logpmf(second_answer, survey.beta(12, 28, (200, 1)))
     region = spending.choice(4, 60, p=[0.4, 0.3, 0.2, 0.1])
     log_spending = spending.normal(2.0, 0.6, 60)
     level, sigma = spending.normal(2.0, 0.08, (200, 1)), spending.gamma(60, 0.01, (200, 1))
     of_spending = stats.norm.logpdf(log_spending, level, sigma) - log_spending
     of_chains = -fits.gamma(3.0, 0.7, (4, 100, 25)) - fits.gamma(2.0, 0.2, (4, 1, 25))
-    masked = stats.bernoulli.logpmf(
-        (fits.random(20) < 0.5).astype(int), fits.beta(8, 4, (150, 1))
-    )
+    masked = stats.bernoulli.logpmf((fits.random(20) < 0.5).astype(int), fits.beta(8, 4, (150, 1)))
     masked[:, [3, 11]] = 0.0
     return SimpleNamespace(
         age=age,
@@ -79,8 +76,6 @@ def two_answers(g):
         "The two largest values need not belong to the same person and draw. Add first, then take "
         "the maximum.": ppm.local_bound(log_lik) + ppm.local_bound(g.second_log_lik),
         "What became of the first answer?": ppm.local_bound(g.second_log_lik),
-        "Log-likelihoods of two responses of a record are added, not averaged.":
-            ppm.local_bound((log_lik + g.second_log_lik) / 2),
     }, "One term for each person, of both responses."
 
 
