@@ -124,10 +124,8 @@ def test_extreme_databases_priors_and_weights_do_not_break_the_quadrature(
 @pytest.mark.parametrize("database", DATABASES)
 def test_no_value_on_a_panel_is_above_the_one_that_draws_are_rejected_by(database, smooth):
     too_low = False
-    posteriors = [
-        posterior_of(database, ppm.Censoring(*limits, smooth))[0]
-        for limits in ((-3.0, -1.0), (-2.0, -1.7), (-4.0, -2.5))
-    ]
+    limits = (-3.0, -1.0), (-2.0, -1.7), (-4.0, -2.5)
+    posteriors = [posterior_of(database, ppm.Censoring(*both, smooth))[0] for both in limits]
     # equal records against the prior: the sum peaks where each of its terms bends most
     together = ppm.GammaPoisson([3] * 20, shape=50.0, rate=1.0)
     posteriors.append(together.posterior(censor=ppm.Censoring(-3.0, -2.8, smooth)))

@@ -104,14 +104,10 @@ def missing_rows():
     pm.MvNormal("y", pm.Normal("mu", shape=2), np.eye(2), observed=rows)
 
 
-FAMILY = [
-    poisson, logistic, hierarchical, marginal_mixture, two_responses, multivariate,
-    record_level_parameters, missing_values, missing_rows,
-]  # fmt: skip
-MASKS = {
-    (missing_values, "y_observed"): ~Y_MASK, (missing_rows, "y_observed"): ~ROW_MASK,
-    (missing_values, "z_observed"): ~PAIRS_MASK,
-}  # fmt: skip
+FAMILY = [poisson, logistic, hierarchical, marginal_mixture, two_responses, multivariate,
+          record_level_parameters, missing_values, missing_rows]  # fmt: skip
+MASKS = {(missing_values, "y_observed"): ~Y_MASK, (missing_values, "z_observed"): ~PAIRS_MASK,
+         (missing_rows, "y_observed"): ~ROW_MASK}  # fmt: skip
 
 
 def of_family(model, **settings):
@@ -223,24 +219,35 @@ def drawn(*parameters, rng=None, size=None):
     return rng.normal(size=size)
 
 
-def test_each_record_has_every_condition_of_a_check_to_itself():
-    def log_density(value, mean):
-        check = CheckParameterValue("between", can_be_replaced_by_ninf=True)
-        return check(mean - value, pt.all(value > -9.0), pt.all(value < 9.0))
-
-    y = np.array([-99.0, 0.0, 99.0, 1.0])
-    model = model_of(lambda: own(log_density, random=drawn, observed=y))
-    found = PyMCSynthesizer(model).log_likelihood_at(posterior_of([{"mu": np.zeros(())}]))
-    np.testing.assert_array_equal(found[0, 0], [-np.inf, 0.0, -np.inf, -1.0])
+def own(log_density, **settings):
+    settings = {"observed": ONES} | settings
+    pm.CustomDist("y", pm.Normal("mu"), logp=log_density, **settings)
 
 
-def test_a_function_of_two_numbers_may_have_one_for_all_records():
-    def log_density(value, mean):
-        return pt.special.xlogy(value**2, 2.0 + mean) - pt.logaddexp(value, mean)
+def between(value, mean):
+    check = CheckParameterValue("between", can_be_replaced_by_ninf=True)
+    return check(mean - value, pt.all(value > -9.0), pt.all(value < 9.0))
 
-    model = model_of(lambda: own(log_density, random=drawn, observed=Y))
-    found = PyMCSynthesizer(model).log_likelihood_at(posterior_of([{"mu": np.ones(())}]))
-    np.testing.assert_allclose(found[0, 0], Y**2 * np.log(3) - np.logaddexp(Y, 1))
+
+def of_two_numbers(value, mean):
+    return pt.special.xlogy(value**2, 2.0 + mean) - pt.logaddexp(value, mean)
+
+
+@pytest.mark.parametrize(("write", "mu", "expected"), [
+    # each record has every condition of a check to itself
+    (partial(own, between, random=drawn, observed=np.array([-99.0, 0.0, 99.0, 1.0])), 0.0,
+     [-np.inf, 0.0, -np.inf, -1.0]),
+    # a function of two numbers may have one for all records
+    (partial(own, of_two_numbers, random=drawn, observed=Y), 1.0,
+     Y**2 * np.log(3) - np.logaddexp(Y, 1)),
+    # probabilities of next to 0 and 1 have exact logarithms
+    (lambda: pm.Bernoulli("y", logit_p=X * pm.Normal("mu"), observed=COUNTS % 2), 900.0,
+     special.log_expit(np.where(COUNTS % 2, 900.0 * X, -900.0 * X))),
+])  # fmt: skip
+def test_each_record_has_its_own_term_to_the_last_digits(write, mu, expected):
+    posterior = posterior_of([{"mu": np.array(mu)}])
+    found = PyMCSynthesizer(model_of(write)).log_likelihood_at(posterior)
+    np.testing.assert_allclose(found[0, 0], expected, rtol=1e-12)
 
 
 # ---- fits and releases ------------------------------------------------------------------------
@@ -270,7 +277,11 @@ def test_gamma_poisson_through_the_mechanism(monkeypatch):
     synthesizer = mechanism.synthesizer
     result = mechanism.run(draws=800, random_seed=3)
     limits = ppm.Censoring(-3.0, -1.0, smooth=False)
-    within = synthesizer.fit(draws=800, random_seed=2, censor=limits)
+    strict = ppm.PseudoPosteriorMechanism(synthesizer, censor=limits).run(draws=800, random_seed=2)
+    assert strict.strict and strict.unweighted is None
+    assert strict.epsilon(4) == 8.0 and strict.oscillation_bound <= limits.width
+    assert strict.synthesize(2, random_seed=1).attrs == {"releases": 2, "epsilon": 4.0}
+    within = strict.draws
     with monkeypatch.context() as patch:
         # nothing is compiled again for other weights
         patch.setattr("pymc.pytensorf.pytensor.function", None)
@@ -281,9 +292,11 @@ def test_gamma_poisson_through_the_mechanism(monkeypatch):
     for wrong in (result.draws, within):
         assert distance(wrong) > 8.0
     assert distance(plain, result.weights) > 8.0 and distance(plain, censor=limits) > 8.0
-    mu = result.draws["posterior"]["mu"].values
-    expected = stats.poisson.logpmf(VISITS, mu[..., None])
-    np.testing.assert_allclose(synthesizer.log_likelihood(result.draws), expected, rtol=1e-9)
+    # what a fit holds is the log-likelihood itself, without weights and limits
+    for fit in (within, result.draws):
+        mu = fit["posterior"]["mu"].values
+        expected = stats.poisson.logpmf(VISITS, mu[..., None])
+        np.testing.assert_allclose(synthesizer.log_likelihood(fit), expected, rtol=1e-9)
     np.testing.assert_allclose(result.record_bounds, np.abs(expected).max((0, 1)) * result.weights)
     # chains with the same random numbers would agree whatever they do
     assert not np.isin(*mu).any()
@@ -355,27 +368,13 @@ def test_what_pymc_is_given_to_draw_from_has_full_entropy(monkeypatch):
 
 
 def test_releases_come_from_different_draws_of_the_parameters():
-    synthesizer = PyMCSynthesizer(
-        model_of(lambda: pm.Normal("y", pm.Normal("centre"), 1e-6, observed=np.zeros(RECORDS)))
-    )
+    model = model_of(lambda: pm.Normal("y", pm.Normal("centre"), 1e-6, observed=np.zeros(RECORDS)))
     centre = xr.Dataset({"centre": (("chain", "draw"), np.arange(12.0).reshape(2, 6))})
     fit = xr.DataTree.from_dict({"posterior": centre})
-    synthetic = synthesizer.predict(fit, releases=12, random_seed=1).values
+    synthetic = PyMCSynthesizer(model).predict(fit, releases=12, random_seed=1).values
     # each release is near the one draw that it was made from, and no two share one
     assert np.abs(synthetic - synthetic[:, :1].round()).max() < 1e-4
     assert sorted(synthetic[:, 0].round()) == [*range(12)]
-
-
-# ---- what computes the log-likelihood ----------------------------------------------------------
-
-
-def test_probabilities_of_next_to_0_and_1_have_exact_logarithms():
-    synthesizer = PyMCSynthesizer(
-        model_of(lambda: pm.Bernoulli("y", logit_p=X * pm.Normal("b"), observed=COUNTS % 2))
-    )
-    found = synthesizer.log_likelihood_at(posterior_of([{"b": np.array(900.0)}]))
-    expected = special.log_expit(np.where(COUNTS % 2, 900.0 * X, -900.0 * X))
-    np.testing.assert_allclose(found[0, 0], expected, rtol=1e-12)
 
 
 # ---- what is taken and what is refused ---------------------------------------------------------
@@ -395,11 +394,6 @@ def potential(of, data):
 def partly_missing_rows():
     y = np.ma.masked_array(np.ones((5, 2)), np.arange(10).reshape(5, 2) == 2)
     pm.MvNormal("y", pm.Normal("mu", shape=2), np.eye(2), observed=y)
-
-
-def own(log_density, **settings):
-    settings = {"observed": ONES} | settings
-    pm.CustomDist("y", pm.Normal("mu"), logp=log_density, **settings)
 
 
 def data_not_given():

@@ -79,10 +79,8 @@ def nan(x, mu):
     pm.Normal("y", mu, pm.HalfNormal("sigma"), observed=y)
 
 
-IMPOSSIBLE = [
-    overflow, no_number, wrong_parameter, outside_the_support, far_mixture, far_rows, far_index,
-    far_grade, nan,
-]  # fmt: skip
+IMPOSSIBLE = [overflow, no_number, wrong_parameter, outside_the_support, far_mixture, far_rows,
+              far_index, far_grade, nan]  # fmt: skip
 
 
 def elementwise(x, mu):
@@ -253,16 +251,3 @@ def by_group():
 @pytest.mark.parametrize("write", [by_group, seen_as(lambda d: d[:, 0], X[:, None])])
 def test_values_of_the_same_record_may_stand_in_its_term(write):
     assert PyMCSynthesizer(model_of(write))._limited(CENSORS[0]) is not None
-
-
-def test_a_model_of_pymc_gets_a_strict_result():
-    counts = np.r_[np.random.default_rng(5).poisson(5, 40), 30, 30, 30]
-    model = model_of(lambda: pm.Poisson("y", pm.Gamma("mu", 2.0, 0.5), observed=counts))
-    censor = ppm.Censoring(-4.0, -1.5)
-    mechanism = ppm.PseudoPosteriorMechanism(model, censor=censor, warmup=200)
-    result = mechanism.run(draws=300, random_seed=4)
-    assert result.strict and result.epsilon(4) == 10.0 and result.unweighted is None
-    assert result.oscillation_bound <= censor.width
-    assert result.synthesize(2, random_seed=1).attrs == {"releases": 2, "epsilon": 5.0}
-    # what the fit holds is the log-likelihood itself
-    assert result.draws["log_likelihood"]["y"].values.min() < censor.low

@@ -29,11 +29,9 @@ def summaries(fit):
     log_f = np.log(np.einsum("cdnk,cdk->cdn", density, pi))
     # predictive density at an average predictor
     predictive = (stats.norm.pdf(0.0, beta[..., 0], sigma) * pi).sum(axis=-1)
-    quantities = [
-        predictive, log_f @ WEIGHTS, log_f.sum(axis=-1), log_f.min(axis=-1), pi.max(axis=-1),
-        np.log(concentration), np.log(sigma.min(axis=-1)), np.log(sigma.max(axis=-1)),
-        *np.moveaxis(log_f[..., ::20], -1, 0), *np.moveaxis(np.log(scale), -1, 0),
-    ]  # fmt: skip
+    quantities = [predictive, log_f @ WEIGHTS, log_f.sum(axis=-1), log_f.min(axis=-1),
+                  pi.max(axis=-1), *np.log([concentration, sigma.min(axis=-1), sigma.max(axis=-1)]),
+                  *np.moveaxis(log_f[..., ::20], -1, 0), *np.moveaxis(np.log(scale), -1, 0)]
     return xr.Dataset({f"{i}": (("chain", "draw"), v) for i, v in enumerate(quantities)})
 
 
