@@ -90,15 +90,11 @@ OWN = {
     "FiniteMixture.predict": {"fit": MIXTURE_FIT},
 }
 # objects with methods; classes that are not among them are results, errors or the protocol
-OBJECTS = {
-    "Censoring": LIMITS, "GammaPoisson": MODEL, "FiniteMixture": MIXTURE,
-    "PseudoPosteriorMechanism": MECHANISM, "mechanism.MechanismResult": RESULT,
-    "PyMCSynthesizer": None, "survey.ConsumerExpenditure": HOUSEHOLDS,
-}
-ELSEWHERE = {
-    "survey.download", "survey.load", "survey.ConsumerExpenditure.summary",
-    "GammaPoisson.posterior", "PyMCSynthesizer.public_potentials",
-}
+OBJECTS = {"Censoring": LIMITS, "GammaPoisson": MODEL, "FiniteMixture": MIXTURE,
+           "PseudoPosteriorMechanism": MECHANISM, "mechanism.MechanismResult": RESULT,
+           "PyMCSynthesizer": None, "survey.ConsumerExpenditure": HOUSEHOLDS}
+ELSEWHERE = {"survey.download", "survey.load", "survey.ConsumerExpenditure.summary",
+             "GammaPoisson.posterior", "PyMCSynthesizer.public_potentials"}
 
 
 def functions():
@@ -252,6 +248,7 @@ BEYOND = (
         "mapping": [0.5, lambda z: z / 10, lambda z: -z, lambda z: 0.5, lambda z: 2 - z / 10],
         "record_bounds.log_lik": [CHAINS.to_dataset(name="y"), CHAINS.rename(chain="a")],
         "tail_bound.log_lik": [CHAINS[0, 0]], "lipschitz.bound_by_draws.draws": [[0], [21]],
+        "diagnostics.bound_diagnostics.log_lik": [LOG_LIK],
         "shift": [np.inf], "public": [(9.0, 2.0), (0.0, 1.0), 3.0],
         "limits": [(9.0, 1.0), (1.0, 1.0), (1.0, 2.0, 3.0)], "starting_components": [0, 3, 1.5],
         "concentration_prior": [(1.0,), (0.0, 1.0), 3.0], "records": [[], [0, 0], [6], [-1]],
