@@ -35,11 +35,9 @@ def largest(density, others, mu):
 def by_record(counts, draws, weight_draws, seed):
     """What the audit says of each mechanism, from library calls, record after record."""
     rng, mechanisms = np.random.default_rng(seed), len(RULES)
-    sets, levels, further = (
-        audit._extreme_levels(draws, size, rng).T
-        # a set for each further seed, of each mechanism: the first 20 draws of the weights
-        for size in (mechanisms, weight_draws, (min(weight_draws, 20) - 1) * mechanisms)
-    )
+    # a set for each further seed, of each mechanism: the first 20 draws of the weights
+    sizes = mechanisms, weight_draws, (min(weight_draws, 20) - 1) * mechanisms
+    sets, levels, further = (audit._extreme_levels(draws, size, rng).T for size in sizes)
     sets = np.concatenate([sets, further]).reshape(-1, mechanisms, 2)
     left = [np.delete(counts, i) for i in range(counts.size)]
 
@@ -67,10 +65,8 @@ def by_record(counts, draws, weight_draws, seed):
         stayed = [np.delete(weights, i) for i in range(counts.size)]
         kept = [ppm.GammaPoisson(part).posterior(a) for part, a in zip(left, stayed, strict=True)]
         fixed, grid = largest(density, kept, mu), np.linspace(mu[0], mu[-1], 41)
-        log_mean, *log_means = (
-            np.log(np.mean([one.pdf(grid) for one, *_ in side], axis=0))
-            for side in (whole, *others)
-        )
+        on_grid = ([one.pdf(grid) for one, *_ in side] for side in (whole, *others))
+        log_mean, *log_means = (np.log(np.mean(values, axis=0)) for values in on_grid)
         integrated = np.abs(log_mean - log_means).max(axis=1)
         drawn, leaving = density.ppf((np.arange(41) + 0.5) / 41), bounds.argmax()
         far = [largest(density, posteriors[0], np.array([one])) > 2 * bound for one in drawn]
@@ -129,10 +125,9 @@ def test_levels_of_extremes_are_those_of_draws(count):
 def study():
     """Twelve databases of two sizes; of each the largest over the records that may leave."""
     rng = np.random.default_rng(5)
-    audits = [
-        ppm.audits.exact(rng.poisson(100, size), public=(90, 110), weight_draws=20, random_seed=rng)
-        for size in (50, 800) for _ in range(6)
-    ]
+    settings = {"public": (90, 110), "weight_draws": 20, "random_seed": rng}
+    sizes = np.repeat([50, 800], 6)
+    audits = [ppm.audits.exact(rng.poisson(100, size), **settings) for size in sizes]
     return xr.concat([found.max("left_out") for found in audits], "database")
 
 
@@ -192,10 +187,8 @@ def restricted_losses(counts, rule, points=400_001):
         return log_density - np.log(np.sum(ends * np.exp(log_density)))
 
     whole = fit(counts)
-    return [
-        np.abs(whole - fit(np.delete(counts, np.argmax(counts == value)))).max()
-        for value in np.unique(counts)
-    ]
+    others = [np.delete(counts, np.argmax(counts == value)) for value in np.unique(counts)]
+    return [np.abs(whole - fit(other)).max() for other in others]
 
 
 def audited(case):

@@ -90,11 +90,12 @@ def test_equal_distributions_give_next_to_no_evidence():
     samples = [np.random.default_rng(seed).normal(size=(2, 400)) for seed in range(50)]
     # every score twice: the event is then chosen on the samples that bound it
     doubled = [np.repeat(both[:, :200], 2, axis=1) for both in samples]
-    right, wrong = (
-        np.mean([ppm.audits.loss_lower_bound(*both, confidence=0.9).lower > 0 for both in drawn])
-        for drawn in (samples, doubled)
-    )
-    assert right <= 0.1 < 0.15 < wrong
+
+    def share(drawn):
+        found = [ppm.audits.loss_lower_bound(*both, confidence=0.9) for both in drawn]
+        return np.mean([evidence.lower > 0 for evidence in found])
+
+    assert share(samples) <= 0.1 < 0.15 < share(doubled)
 
 
 def test_both_directions_and_delta():
@@ -132,11 +133,9 @@ def test_the_fits_that_are_compared_are_independent_and_those_behind_weights_are
 
 
 def test_recomputed_weights_move_and_fixed_ones_do_not():
-    rule = partial(ppm.record_weights, truncate_at=3.5)
-    moving, fixed = (
-        audited(MODEL, [0, 9], weighting=weights, draws=500, delta=0.01)
-        for weights in (rule, np.full(10, 0.5))
-    )
+    rules = partial(ppm.record_weights, truncate_at=3.5), np.full(10, 0.5)
+    settings = {"records": [0, 9], "draws": 500, "delta": 0.01}
+    moving, fixed = (audited(MODEL, weighting=rule, **settings) for rule in rules)
     assert moving.moved[9] > 0.2 and set(fixed.moved.values()) == {0.0}
     # jointly at 95 %: each alone at 97.5 %
     assert moving.confidence == 0.95 and moving.evidence[0].confidence == pytest.approx(0.975)
