@@ -21,14 +21,10 @@ SECONDS_FOR_A_TEST = float(os.environ.get("PPM_SECONDS_FOR_A_TEST", 3600))
 # PPM_HYPOTHESIS=thorough they are many, other ones each time, and PPM_EXAMPLES says how many:
 #     PPM_HYPOTHESIS=thorough PPM_EXAMPLES=5000 python -m pytest tests/properties
 # No test is timed, not by a health check either.
-settings.register_profile(
-    "suite", derandomize=True, database=None, deadline=None, max_examples=30,
-    suppress_health_check=[HealthCheck.too_slow],
-)
-settings.register_profile(
-    "thorough", settings.get_profile("suite"), derandomize=False,
-    max_examples=int(os.environ.get("PPM_EXAMPLES", 1000)),
-)
+UNTIMED = {"database": None, "deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
+settings.register_profile("suite", derandomize=True, max_examples=30, **UNTIMED)
+EXAMPLES = int(os.environ.get("PPM_EXAMPLES", 1000))
+settings.register_profile("thorough", derandomize=False, max_examples=EXAMPLES, **UNTIMED)
 settings.load_profile(os.environ.get("PPM_HYPOTHESIS", "suite"))
 
 

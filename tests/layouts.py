@@ -18,9 +18,8 @@ def vectors(elements=ORDINARY, *, least=1, most=8):
 
 def matrices(elements=ORDINARY, *, rows=(1, 6), columns=(1, 6)):
     """Arrays (draws or releases, records)."""
-    return hnp.arrays(
-        np.float64, st.tuples(st.integers(*rows), st.integers(*columns)), elements=elements
-    )
+    sizes = st.tuples(st.integers(*rows), st.integers(*columns))
+    return hnp.arrays(np.float64, sizes, elements=elements)
 
 
 def unit_interval(count):

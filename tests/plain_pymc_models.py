@@ -14,10 +14,8 @@ import xarray as xr
 from ppm.synthesizers.mixture.model import FiniteMixture, check_prior, check_regression
 from ppm.synthesizers.mixture.numerics import LOG_2PI
 
-DEFAULTS = {
-    name: setting.default for name, setting in signature(FiniteMixture).parameters.items()
-    if name in signature(check_prior).parameters
-}  # fmt: skip
+DEFAULTS = {name: setting.default for name, setting in signature(FiniteMixture).parameters.items()
+            if name in signature(check_prior).parameters}  # fmt: skip
 
 
 def finite_mixture(response, predictors, *, components=10, weights=None, **prior):

@@ -5,11 +5,9 @@ import sys
 
 import pytest
 
-HEAVY = (
-    "pymc", "pytensor", "jax", "numba", "llvmlite", "threadpoolctl", "arviz", "arviz_base", "tqdm",
-    "matplotlib", "pooch", "requests", "opendp", "dask", "distributed", "h5netcdf", "zarr",
-    "jinja2", "papermill", "nbformat", "nbclient", "IPython", "jupyter_book", "joblib",
-)
+HEAVY = """pymc pytensor jax numba llvmlite threadpoolctl arviz arviz_base tqdm matplotlib pooch
+requests opendp dask distributed h5netcdf zarr jinja2 papermill nbformat nbclient IPython
+jupyter_book joblib""".split()
 LIGHT = f"import ppm, sys; print(not {{*{HEAVY}}}.isdisjoint(sys.modules))"
 CORE = f"""
 import sys

@@ -107,11 +107,9 @@ def in_zarr(array, folder, chunks):
     # the store has its dimensions in an order of its own
     chains, draws, records = array.dims
     turned = {records: chunks[2], chains: chunks[0], draws: chunks[1]}
-    array.transpose(*turned).to_dataset().to_zarr(
-        folder / "store", encoding={"log_lik": {"chunks": tuple(turned.values())}},
-        consolidated=False,
-    )
-    return xr.open_dataset(folder / "store", engine="zarr", consolidated=False)["log_lik"]
+    store, encoding = folder / "store", {"log_lik": {"chunks": tuple(turned.values())}}
+    array.transpose(*turned).to_dataset().to_zarr(store, encoding=encoding, consolidated=False)
+    return xr.open_dataset(store, engine="zarr", consolidated=False)["log_lik"]
 
 
 def unevenly_behind_dask(array, folder, chunks):

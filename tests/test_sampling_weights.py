@@ -59,9 +59,8 @@ def test_weights_inside_the_limits_cost_their_width_and_around_them_up_to_the_la
 
 @pytest.mark.parametrize("censor", CENSORS, ids=["smooth", "hard"])
 def test_a_run_with_them_is_strict_and_draws_that_posterior(censor):
-    mechanism = ppm.PseudoPosteriorMechanism(
-        model_of(COUNTS), weights=WEIGHTS, censor=censor, independent_weights=True
-    )
+    settings = {"weights": WEIGHTS, "censor": censor, "independent_weights": True}
+    mechanism = ppm.PseudoPosteriorMechanism(model_of(COUNTS), **settings)
     result = mechanism.run(draws=2000, random_seed=3)
     assert result.strict and result.oscillation_bound <= censor.width
     drawn = np.log(result.draws["posterior"]["mu"].values[0])

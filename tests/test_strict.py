@@ -20,9 +20,8 @@ def run(synthesizer=None, **settings):
     return test_mechanism.run(synthesizer or ppm.GammaPoisson(COUNTS, **PRIOR), **settings)
 
 
-OWN = ppm.mapped_weights(
-    ppm.GammaPoisson(COUNTS).oscillations_within(2.0, 8.0), ppm.weights.capped_map(1.0)
-)
+OSCILLATIONS = ppm.GammaPoisson(COUNTS).oscillations_within(2.0, 8.0)
+OWN = ppm.mapped_weights(OSCILLATIONS, ppm.weights.capped_map(1.0))
 INSIDE = {"weights": OWN, "independent_weights": True}
 RULE = {"scale": 1.0, "shift": 0.0, "truncate_at": 4.0}
 

@@ -44,9 +44,8 @@ def test_each_rule_is_its_formula(rules):
         "fully synthetic": (3, 4 / 3 * 7 - 1, 2 * (1 - 3 / 28) ** 2),
         "one release, weight known": (1, 0.5 * (1 + 1 + 4), math.inf),
     }
-    assert rules(np.array([1, 2, 6]), np.array([0.5, 1, 1.5]), 0.25) == {
-        rule: pytest.approx(numbers) for rule, numbers in expected.items()
-    }
+    found = rules(np.array([1, 2, 6]), np.array([0.5, 1, 1.5]), 0.25)
+    assert found == {rule: pytest.approx(numbers) for rule, numbers in expected.items()}
 
 
 def test_a_negative_variance_is_replaced_and_degrees_of_freedom_are_not_fewer_than_one(rules):
@@ -98,10 +97,9 @@ def test_intervals_cover_as_often_as_theory_says(rules):
     tasks, weight = coverage.tasks(model, SIZE, **SETTINGS, random_seed=5)
     combined = rules(*np.stack([coverage.one_database(task) for task in tasks], axis=2))
     truth = [*model.truth.values()]
-    as_real, partially = (
-        dict(zip(model.mechanisms, covers(combined[rule], truth), strict=True))
-        for rule in ("one release as real", "partially synthetic")
-    )
+    used = "one release as real", "partially synthetic"
+    shares = (covers(combined[rule], truth) for rule in used)
+    as_real, partially = (dict(zip(model.mechanisms, each, strict=True)) for each in shares)
     # variances over what the analyst takes them for: data, posterior, records
     for mechanism, ratio in {"Plug-in": 2, "Unweighted": 3, "Constant": 2 + 1 / weight}.items():
         for place, of in ((2, ratio), (0, (1 + ratio) / 2)):

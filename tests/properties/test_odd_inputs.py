@@ -49,10 +49,8 @@ def same(one, other):
     return one.dtype == other.dtype and np.array_equal(one, other, equal_nan=one.dtype.kind in "fc")
 
 
-ARRAYS = [
-    (name, argument) for name, argument in PLACES
-    if isinstance(ARGUMENTS[name][argument], np.ndarray) and name != "Censoring.term"
-]
+ARRAYS = [(name, argument) for name, argument in PLACES if name != "Censoring.term"
+          and isinstance(ARGUMENTS[name][argument], np.ndarray)]
 
 
 @pytest.mark.parametrize("place", ARRAYS, ids=".".join)
