@@ -42,8 +42,6 @@ class CensoredSampler(Sampler):
     def __init__(self, *arguments, censor, **settings):
         super().__init__(*arguments, **settings)
         self.censor = censor
-        # at weights of 1, too
-        self.corrected = True
         self.approximations = [None] * self.K
         self.adapted = 0
         self.slopes, self.log_scales = np.zeros((self.K, self.y.size)), np.zeros(self.K)
@@ -124,7 +122,11 @@ class CensoredSampler(Sampler):
             others[r] = 0.0
             inner = np.eye(K) + (self.beta * others) @ self.beta.T
             # of the determinant only the factor 1 + size/D depends on this scale
-            half = solve(cholesky(inner), column)
+            try:
+                half = solve(cholesky(inner), column)
+            except np.linalg.LinAlgError:
+                # skipped, which does not depend on what this move changes
+                continue
 
             # numbers of Python, whose arithmetic is several times as fast
             def log_density(x, size=float(half @ half) / (2.0 * df), rate=float(rate)):

@@ -433,8 +433,7 @@ class _Chain:
             raise RuntimeError(self.what_broke())
         self.number, self.left = number + 1, self.left - 1
         if number < self.warmup:
-            if sampler.corrected:
-                sampler.adapt(number - self.rough)
+            sampler.adapt(number - self.rough)
             return None
         if (self.number - self.warmup) % self.thin:
             return None
