@@ -7,6 +7,7 @@ import inspect
 import itertools
 import json
 import os
+import warnings
 from pathlib import Path
 
 import joblib
@@ -226,6 +227,8 @@ def executor():
     if workers := os.environ.get("PPM_WORKERS"):
         from joblib.externals.loky import ProcessPoolExecutor
 
+        # one that holds 300 MB more than at first is replaced after its task, which is no fault
+        warnings.filterwarnings("ignore", "A worker stopped while some jobs were given")
         # not the reusable one, in which joblib runs the chains of a fit
         return ProcessPoolExecutor(int(workers), env=ONE_THREAD)
     return None
