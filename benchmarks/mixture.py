@@ -23,14 +23,13 @@ sys.path.append(str(Path(__file__).resolve().parents[1] / "tests"))
 from plain_pymc_models import finite_mixture, fit_by_nuts  # noqa: E402
 
 
-def gibbs(y, X, weights, draws, seed):
-    model = ppm.FiniteMixture(y, X, components=2, parallel=False, warmup=draws)
-    return model.fit(weights, draws=draws, random_seed=seed)
+def gibbs(model, weights, draws, seed):
+    return model.fit(weights, draws=draws, random_seed=seed)["posterior"].dataset
 
 
-def nuts(y, X, weights, draws, seed):
-    model = finite_mixture(y, X, components=2, weights=weights)
-    return fit_by_nuts(model, warmup=draws, draws=draws, random_seed=seed)
+def nuts(model, weights, draws, seed):
+    plain = finite_mixture(model.response, model.predictors, components=2, weights=weights)
+    return fit_by_nuts(plain, warmup=draws, draws=draws, random_seed=seed)
 
 
 def main():
@@ -47,9 +46,10 @@ def main():
         spread = np.where(rng.random(asked.records) < 0.7, 0.4, 1.5)
         y = X @ [0.3, 0.5, -0.5] + spread * rng.standard_normal(asked.records)
         weights, rates = rng.uniform(0.2, 1.0, asked.records), []
+        model = ppm.FiniteMixture(y, X, components=2, parallel=False, warmup=asked.draws)
         for way in (gibbs, nuts):
-            spent, fit = seconds(way, y, X, weights, asked.draws, seed)
-            found = bound_diagnostics(fit["log_likelihood"]["response"], weights)
+            spent, posterior = seconds(way, model, weights, asked.draws, seed)
+            found = bound_diagnostics(model.log_likelihood_at(posterior), weights)
             rates.append(found.effective_draws / spent)
             print(f"  {way.__name__:6}{1e3 * spent / (4 * asked.draws):9.2f}{rates[-1]:14.2f}"
                   f"{found.r_hat:8.3f}{found.typical:15.2f}", flush=True)

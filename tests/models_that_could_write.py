@@ -26,11 +26,10 @@ def use(name, family):
     import ppm
 
     if name == "own sampling":
-        # by nutpie, as PyMC chooses where it is installed, and by its own sampler
-        quiet = {"progressbar": False, "quiet": True, "compute_convergence_checks": False}
-        model = family.model_of(family.hierarchical)
-        for settings in ({}, {"nuts_sampler": "pymc"}):
-            pm.sample(2, tune=2, chains=1, model=model, **quiet | settings)
+        pm.sample(
+            2, tune=2, chains=1, model=family.model_of(family.hierarchical), nuts_sampler="pymc",
+            progressbar=False, quiet=True, compute_convergence_checks=False,
+        )
         return
     if name == "GammaPoisson":
         model = ppm.GammaPoisson(family.IDS)

@@ -9,7 +9,6 @@ import numpy as np
 import pymc as pm
 import pytensor
 import pytensor.tensor as pt
-import xarray as xr
 
 from ppm.synthesizers.mixture.model import FiniteMixture, check_prior, check_regression
 from ppm.synthesizers.mixture.numerics import LOG_2PI
@@ -25,8 +24,7 @@ def finite_mixture(response, predictors, *, components=10, weights=None, **prior
     of records and ten components its chains were seen to stick for hundreds of draws.
 
     The prior settings are those of the library; ``weights`` are all 1 by default. The model has
-    ``pi``, ``beta``, ``sigma``, ``concentration``, ``coefficient_scale`` and the by-record
-    ``log_likelihood``.
+    ``pi``, ``beta``, ``sigma``, ``concentration`` and ``coefficient_scale``.
     """
     response, predictors = check_regression(response, predictors)
     records, size = predictors.shape
@@ -47,13 +45,12 @@ def finite_mixture(response, predictors, *, components=10, weights=None, **prior
         residual = (response - (beta[:, None, :] * predictors).sum(axis=-1)) / sigma[:, None]
         log_density = -0.5 * residual**2 - pt.log(sigma)[:, None] - 0.5 * LOG_2PI
         log_lik = pt.logsumexp(log_pi[:, None] + log_density, axis=0)
-        pm.Deterministic("log_likelihood", log_lik)
         pm.Potential("pseudo_likelihood", (pm.Data("weights", weights) * log_lik).sum())
     return model
 
 
 def fit_by_nuts(model, *, draws, warmup, random_seed):
-    """Groups ``posterior`` and ``log_likelihood`` of two chains of nutpie's NUTS."""
+    """Posterior of two chains of nutpie's NUTS."""
     # a few small functions would go through a C compiler, and warn about a missing BLAS
     with model, pytensor.config.change_flags(cxx=""):
         trace = pm.sample(
@@ -61,9 +58,7 @@ def fit_by_nuts(model, *, draws, warmup, random_seed):
             # smaller steps than the usual 0.8: the posterior has narrow places
             target_accept=0.95, progressbar=False, quiet=True, compute_convergence_checks=False,
         )  # fmt: skip
-    posterior = trace["posterior"].to_dataset()
-    log_lik = posterior[["log_likelihood"]].rename(log_likelihood="response")
-    return xr.DataTree.from_dict({"posterior": posterior, "log_likelihood": log_lik})
+    return trace["posterior"].to_dataset()
 
 
 def _sparse_dirichlet(components, prior):

@@ -21,10 +21,10 @@ X = np.column_stack([np.ones(RECORDS), AT])
 WEIGHTS = np.random.default_rng(8).uniform(0.0, 0.8, RECORDS) ** 1.5
 
 
-def summaries(fit):
+def summaries(posterior):
     """Quantities that do not depend on how components are numbered, each (chain, draw)."""
     names = ("pi", "beta", "sigma", "concentration", "coefficient_scale")
-    pi, beta, sigma, concentration, scale = (fit["posterior"][name].values for name in names)
+    pi, beta, sigma, concentration, scale = (posterior[name].values for name in names)
     density = stats.norm.pdf(Y[:, None], np.einsum("cdkr,nr->cdnk", beta, X), sigma[:, :, None])
     log_f = np.log(np.einsum("cdnk,cdk->cdn", density, pi))
     # predictive density at an average predictor
@@ -44,7 +44,7 @@ def disagreement(first, second):
 
 def gibbs():
     model = ppm.FiniteMixture(Y, X, components=2, warmup=300, parallel=False, **PRIOR)
-    return summaries(model.fit(WEIGHTS, draws=2500, random_seed=5))
+    return summaries(model.fit(WEIGHTS, draws=2500, random_seed=5)["posterior"])
 
 
 @pytest.fixture(scope="module")
