@@ -22,7 +22,6 @@ import numpy as np
 
 from ppm.synthesizers.mixture import passes
 from ppm.synthesizers.mixture.numerics import (
-    LOG_2PI,
     inverse_gamma,
     log_gamma_draws,
     log_sum_exp,
@@ -66,10 +65,10 @@ class CensoredSampler(Sampler):
         self.log_f = self.log_f_without()
 
     def log_f_without(self, *left_out):
-        """Log f without the terms of some components; about -inf if there are no others."""
+        """Log f without the terms of some components."""
         keep = np.delete(np.arange(self.K), left_out)
         joint = self.log_pi[keep, None] + self.log_density[keep]
-        return self.with_terms(np.full(self.y.size, -np.inf), joint)[0]
+        return self.with_terms(np.full(self.y.size, passes.NOTHING), joint)[0]
 
     def with_terms(self, rest, joint):
         """Log f, from that of the others and log terms of some; and the sum of the terms."""
@@ -78,8 +77,8 @@ class CensoredSampler(Sampler):
 
     def at_component(self, k, rest, squares, sigma):
         """Log-density of component k at squared residuals and scale; log f, and the terms' sum."""
-        density = squares * (-0.5 / sigma**2)
-        density -= math.log(sigma) + 0.5 * LOG_2PI
+        factor, constant = passes.normal_parts(sigma)
+        density = factor * squares + constant
         return density, *self.with_terms(rest, (density + self.log_pi[k])[None])
 
     def total(self):

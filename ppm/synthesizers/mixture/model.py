@@ -280,8 +280,7 @@ class FiniteMixture:
         with one_thread():
             for at in np.ndindex(pi.shape[:2]):
                 log_lik[at] = passes.reference(*self._log_parts(pi[at], beta[at], sigma[at]))[2]
-        # below this no component has the record
-        log_lik[log_lik < -1e299] = -np.inf
+        log_lik[log_lik <= passes.NOTHING] = -np.inf
         return log_lik
 
     def _log_parts(self, pi, beta, sigma):

@@ -16,6 +16,8 @@ from ppm.synthesizers.mixture.numerics import LOG_2PI, log_sum_exp
 # records at a time, so that a pass works in the fastest cache
 CHUNK = 512
 LOWEST, HIGHEST = 1e-250, 1e250
+# log f where no component has the record: finite, so that differences are numbers
+NOTHING = -1e300
 
 
 def _compile(signature, flags=("contract", "reassoc", "nsz"), **options):
@@ -190,6 +192,12 @@ def exact_log_f(log_pi, log_density, rows=(), log_shares=None, densities=None):
     return log_sum_exp(joint)
 
 
+@_compile("UniTuple(f8, 2)(f8)")
+def normal_parts(sigma):
+    """Factor of the squared residual in a normal log-density, and its constant."""
+    return -0.5 / sigma**2, -math.log(sigma) - 0.5 * LOG_2PI
+
+
 @_compile("f8[:,::1](f8[::1], f8[:,::1], f8[::1])")
 def log_densities(y, means, sigma):
     """Normal log-density of every record under every component."""
@@ -210,8 +218,7 @@ def reference(log_pi, log_density):
     for start in range(0, top.size, CHUNK):
         end = min(start + CHUNK, top.size)
         highest, total = top[start:end], log_f[start:end]
-        # finite, so that differences are numbers
-        highest[:] = -1e300
+        highest[:] = NOTHING
         total[:] = 0.0
         for k in range(log_pi.size):
             density, share = log_density[k, start:end], log_pi[k]
@@ -322,7 +329,7 @@ def move_component(k, residual, sigma, rest, members, everyone, state):
     weights ``everyone``. ``rest`` is from :func:`rest_of`.
     """
     log_pi, log_density, _, top = state
-    factor, constant = -0.5 / sigma**2, -math.log(sigma) - 0.5 * LOG_2PI
+    factor, constant = normal_parts(sigma)
     log_f = np.empty(top.size)
     inside, total, wrong = _move_component(
         factor, constant, log_pi[k], residual, rest, top, members, everyone, log_f
@@ -337,7 +344,7 @@ def move_component(k, residual, sigma, rest, members, everyone, state):
 @_compile("void(f8, f8, f8[::1], f8[::1], f8[::1], f8[::1])")
 def set_component(log_share, sigma, residual, top, log_density, scaled):
     """Set a component's rows of the log-densities and of ``scaled``."""
-    factor, constant = -0.5 / sigma**2, -math.log(sigma) - 0.5 * LOG_2PI
+    factor, constant = normal_parts(sigma)
     for i in range(top.size):
         density = factor * residual[i] * residual[i] + constant
         log_density[i] = density
@@ -402,8 +409,7 @@ def limited_sum(rest, joint, alpha, low, high, smooth):
         top = tops[: end - start]
         out[:] = 1.0
         for i in range(top.size):
-            # finite, so that differences are numbers
-            top[i] = others[i] if others[i] > -1e300 else -1e300
+            top[i] = others[i] if others[i] > NOTHING else NOTHING
         for k in range(joint.shape[0]):
             term = joint[k, start:end]
             for i in range(top.size):
