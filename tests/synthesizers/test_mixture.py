@@ -1,7 +1,7 @@
 """Fits of the finite mixture: what a fit holds, where labels come from.
 
-Its moves are in test_mixture_moves.py, its prior and limits in test_mixture_posterior.py, the
-comparison with NUTS in test_pymc_models.py.
+Its moves are in test_mixture_moves.py, its prior and its pseudo posterior in
+test_mixture_posterior.py.
 """
 
 import os
