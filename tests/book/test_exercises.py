@@ -260,7 +260,7 @@ def test_what_is_handed_in_is_checked_beside_the_original_checks(tmp_path):
     hand_in("broken/a.ipynb", budget=hang, belief="at_most =", detection="import os; os._exit(1)")
     (tmp_path / "empty").mkdir()
     (tmp_path / "empty" / f"{name}.ipynb").write_text("")
-    file, page = collect(ROOT, tmp_path, seconds=10)
+    file, page = collect(ROOT, tmp_path, seconds=5)
     table = pd.read_csv(file, index_col="student", keep_default_na=False)
     first = table.filter(regex="budget|belief|detection|epsilon-allows").agg("/".join, axis=1)
     assert dict(first) == {
