@@ -4,17 +4,15 @@ import json
 import os
 import shutil
 import signal
-import sys
 from datetime import datetime
 from pathlib import Path
 from unittest.mock import patch
 
-# without it jsonschema does not check addresses, and is loaded two seconds sooner
-sys.modules["rfc3987_syntax"] = None
-import nbformat  # noqa: E402
-import pytest  # noqa: E402
-from filelock import FileLock  # noqa: E402
-from hypothesis import HealthCheck, settings  # noqa: E402
+import pytest
+from filelock import FileLock
+from hypothesis import HealthCheck, settings
+
+import ppm_book  # noqa: F401 before jsonschema, which loads faster then
 
 ROOT = Path(__file__).resolve().parents[1]
 # ends what hangs, and nothing that is slow on a busy machine; nbmake has its own for each cell
@@ -85,6 +83,7 @@ class Notebooks:
 
     def executed(self, name):
         """Folder of a notebook with its outputs, tables and ``run.json``."""
+        import nbformat
         from nbmake.nb_run import NotebookRun
 
         from ppm_book import parameters, studio

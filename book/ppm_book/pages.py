@@ -148,9 +148,8 @@ def sphinx(staged, output, strict=True, builder="html"):
     """
     place = output.with_name(f"{output.name}.part")
     shutil.rmtree(place, ignore_errors=True)
-    # jsonschema would compile a grammar of web addresses for more than a second, for nothing
-    program = "import sys; sys.modules['rfc3987_syntax'] = None\n"
-    program += "from jupyter_book.cli.main import main; main()"
+    # what ppm_book leaves out at its import is left out here, too
+    program = "import ppm_book; from jupyter_book.cli.main import main; main()"
     command = [sys.executable, "-c", program, "build"]
     command += ["-W", "-n", "--keep-going"] * strict
     command += ["--builder", builder, "--path-output", str(place), str(staged)]
