@@ -25,6 +25,10 @@ def use(name, family):
 
     import ppm
 
+    def level():
+        # nutpie compiles any model for long
+        pm.Normal("y", pm.Normal("mu"), 1.0, observed=family.Y)
+
     if name == "own sampling":
         pm.sample(
             2, tune=2, chains=1, model=family.model_of(family.hierarchical), nuts_sampler="pymc",
@@ -37,8 +41,8 @@ def use(name, family):
         predictors = np.column_stack([np.ones(family.RECORDS), family.X])
         model = ppm.FiniteMixture(family.Y, predictors, components=2, chains=2, warmup=2)
     else:
-        sampler, write = ("nutpie", "hierarchical") if name == "nutpie" else ("pymc", name)
-        model = family.model_of(getattr(family, write))
+        write, sampler = getattr(family, name, level), "nutpie" if name == "nutpie" else "pymc"
+        model = family.model_of(write)
         model = family.of_family(model, chains=2, warmup=2, nuts_sampler=sampler)
     if name != "nutpie":
         # it compiles at every fit
