@@ -45,7 +45,8 @@ def pytest_collection_modifyitems(items):
 
     Each process begins with a part of the tests as they stand here.
     """
-    items.sort(key=lambda item: not {"notebooks", "this_book", "html"} & {*item.fixturenames})
+    long = {"notebooks", "this_book", "html", "root", "small"}
+    items.sort(key=lambda item: not long & {*item.fixturenames})
     models = [item for item in items if "written" in item.fixturenames]
     others = [item for item in items if item not in models]
     half = len(items) // 2
