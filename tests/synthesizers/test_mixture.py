@@ -139,6 +139,12 @@ def test_records_far_out_stay_finite(weight):
         assert np.isfinite(fit[group].dataset.to_dataarray()).all()
 
 
+@pytest.mark.parametrize("weight", [1.0, 0.0])
+def test_what_an_outlier_makes_small_has_not_collapsed(weight):
+    model = model_of(np.r_[1e10, Y[1:]], components=3, warmup=100)
+    model.fit(np.r_[weight, np.full(59, 0.7)], draws=20, random_seed=1)
+
+
 @pytest.mark.parametrize(("response", "scale", "message"), [
     (np.zeros(30), 2.5, "collapsed onto records that it fits exactly"),
     # beyond what the constructor takes: a pivot that is 0 whichever way a processor rounds

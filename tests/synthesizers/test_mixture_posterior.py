@@ -103,19 +103,20 @@ def quantities(y, X, pi, beta, sigma, concentration, covariance):
 
 @cache
 def exact(case):
-    """Quantiles of every quantity at SHARES, and the standard errors of these shares."""
+    """Quantiles of every quantity at SHARES, and the standard errors of the shares below them."""
     components, y, X, weights, censor = CASES[case]
     draws = prior_draws(components, PRIOR, 200_000)[:-1]
     terms = log_likelihoods(y, X, *draws[:3])
     total = terms @ weights if censor is None else censor.terms(terms, weights).sum(axis=1)
     parts = np.exp(total - total.max())
     parts /= parts.sum()
-    errors = np.sqrt(SHARES * (1.0 - SHARES) * (parts**2).sum())
     found = {}
     for name, values in quantities(y, X, *draws).items():
         order = np.argsort(values)
-        found[name] = values[order][np.searchsorted(np.cumsum(parts[order]), SHARES)]
-    return found, errors
+        at = values[order][np.searchsorted(np.cumsum(parts[order]), SHARES)]
+        off = parts[:, None] * ((values[:, None] < at) - SHARES)
+        found[name] = at, np.sqrt((off**2).sum(axis=0))
+    return found
 
 
 def parameters(sampler):
@@ -143,9 +144,10 @@ def scores(case, part=1.0):
                 continue
             kept.append(parameters(sampler))
     drawn = quantities(y, X, *map(np.array, zip(*kept, strict=True)))
-    (quantiles, error), found = exact(case), {}
+    found = {}
     for name, values in drawn.items():
-        below = (values[:, None] < quantiles[name]).reshape(16, -1, SHARES.size).mean(axis=1)
+        quantiles, error = exact(case)[name]
+        below = (values[:, None] < quantiles).reshape(16, -1, SHARES.size).mean(axis=1)
         least = np.sqrt(SHARES * (1.0 - SHARES) / sweeps)
         own = np.maximum(below.std(axis=0, ddof=1) / np.sqrt(16), least)
         found[name] = (below.mean(axis=0) - SHARES) / np.hypot(own, error)
@@ -174,7 +176,7 @@ def test_the_draws_are_those_of_the_documented_prior():
 @pytest.mark.parametrize("case", CASES)
 def test_chains_have_their_pseudo_posterior(case):
     found = scores(case)
-    # few of 65 shares are more than 4 off, and those of a sampler with a slip 9 and more
+    # few of 65 shares are more than 4 off, and those of a sampler with a slip more than 7
     assert largest(found) < 5.3, found
 
 
@@ -268,9 +270,11 @@ def test_parameters_and_data_keep_their_joint_distribution(monkeypatch):
 def test_every_database_has_a_release_under_limits(y, components):
     # an error would tell something of the records that no limit covers
     settings = {"components": components, "chains": 1, "warmup": 30, "parallel": False}
+    # a prior whose draws underflow
+    settings["concentration_prior"] = 1e-3, 1e-3
     model = ppm.FiniteMixture(y, np.ones((len(y), 1)), **settings)
-    fit = model.fit(draws=30, random_seed=1, censor=ppm.Censoring(-3.0, -1.0))
-    assert np.isfinite(model.predict(fit, releases=2, random_seed=1)).all()
+    fit = model.fit(draws=30, random_seed=6, censor=ppm.Censoring(-3.0, -1.0))
+    assert np.isfinite(model.predict(fit, releases=2, random_seed=6)).all()
     assert not np.isnan(model.log_likelihood(fit)).any()
 
 

@@ -54,7 +54,8 @@ class CensoredSampler(Sampler):
             root = self.propose_covariance(np.arange(0))[0]
             self.beta = rng.standard_normal((self.K, self.R)) @ root.T
             self.sigma = prior.residual_scale * np.abs(rng.standard_t(prior.residual_df, self.K))
-            a = rng.gamma(prior.concentration_shape, 1.0 / prior.concentration_rate)
+            # a draw of a small shape may underflow
+            a = max(rng.gamma(prior.concentration_shape, 1.0 / prior.concentration_rate), 1e-260)
             self.concentration = a
             log_gamma = log_gamma_draws(np.full(self.K, a / self.K), rng)
             self.log_pi = log_gamma - log_sum_exp(log_gamma)

@@ -57,7 +57,8 @@ class FiniteMixture:
         Independent chains, from dispersed starting points; sweeps that each discards first; sweeps
         per kept draw.
     concentration_prior : pair of float, default (1, 1)
-        Shape and rate of the Gamma prior of the concentration a.
+        Shape and rate of the Gamma prior of the concentration a, which stays within exp(±600): at a
+        shape of 0.01 that leaves 0.2 per cent of the prior out, at 0.001 a half.
     coefficient_df, coefficient_scale : float, default 3 and 1
         Degrees of freedom ν, from 0.1 to 1e6, and scale, from 1e-6 to 1e6, of the half-t prior of
         each coefficient scale. The scale may also be an array (predictors,).
@@ -414,8 +415,9 @@ class _Chain:
         self.rough = min(100, model.warmup // 2) if start is None and not self.bounded else 0
         self.warmup, self.thin, self.number = model.warmup, model.thin, 0
         self.left = model.warmup + draws * model.thin
-        # a scale of the response, above 0
-        self.spread = np.ptp(model.response) or np.abs(model.response).max() or 1.0
+        # a scale of the response that outliers do not move, above 0
+        y = self.sampler.y if active.any() else np.ones(1)
+        self.spread = np.median(np.abs(y - np.median(y))) or np.ptp(y) or np.abs(y).max() or 1.0
 
     def sweep(self):
         """One sweep: the draw to keep, or None."""

@@ -399,7 +399,7 @@ def share_log_density(x, prior_count, alpha, rest, first, second):
 @_compile("Tuple((f8[::1], f8))(f8[::1], f8[:,::1], f8[::1], f8, f8, b1)")
 def limited_sum(rest, joint, alpha, low, high, smooth):
     """Log f, from that of others and the log terms of some components; and the sum of the records'
-    terms between limits, as :meth:`ppm.Censoring.term` has them.
+    terms between limits, as :meth:`ppm.Censoring.term` has those of numbers.
     """
     width, middle, total = high - low, 0.5 * (low + high), 0.0
     steep, log_f, tops = 4.0 / width, np.empty(rest.size), np.empty(CHUNK)
