@@ -93,11 +93,13 @@ class BoundDiagnostics:
 
     def __str__(self):
         """R-hat of both quantities, effective draws, spread and divergences."""
-        diverged = f"\n{self.divergences} divergent transitions" if self.divergences else ""
+        more = f"\n{self.divergences} divergent transitions" if self.divergences else ""
+        if np.isnan(self.effective_draws):
+            more += "\nnan: too few draws, or a quantity that is the same in all of them"
         return (
             f"R-hat {self.r_hat:.3f}, of the log-likelihood {self.r_hat_log_likelihood:.3f}, "
             f"effective draws {self.effective_draws:.0f}\na tenth of the draws gave "
-            f"{self.spread[0]:.3f} to {self.spread[1]:.3f}{diverged}"
+            f"{self.spread[0]:.3f} to {self.spread[1]:.3f}{more}"
         )
 
 
