@@ -95,7 +95,7 @@ class BoundDiagnostics:
         """R-hat of both quantities, effective draws, spread and divergences."""
         more = f"\n{self.divergences} divergent transitions" if self.divergences else ""
         if np.isnan(self.effective_draws):
-            more += "\nnan: too few draws, or a quantity that is the same in all of them"
+            more += "\nnan: too few draws, or values that are infinite or all the same"
         return (
             f"R-hat {self.r_hat:.3f}, of the log-likelihood {self.r_hat_log_likelihood:.3f}, "
             f"effective draws {self.effective_draws:.0f}\na tenth of the draws gave "

@@ -41,7 +41,7 @@ def use(name, family):
         predictors = np.column_stack([np.ones(family.RECORDS), family.X])
         model = ppm.FiniteMixture(family.Y, predictors, components=2, chains=2, warmup=2)
     else:
-        write, sampler = getattr(family, name, level), "nutpie" if name == "nutpie" else "pymc"
+        sampler, write = ("nutpie", level) if name == "nutpie" else ("pymc", getattr(family, name))
         model = family.model_of(write)
         model = family.of_family(model, chains=2, warmup=2, nuts_sampler=sampler)
     if name != "nutpie":

@@ -68,6 +68,7 @@ def test_chains_that_agree_pass_and_those_that_do_not_or_cannot_be_compared_show
     assert ppm.diagnostics.bound_diagnostics(array, None).faults == found.faults
     assert fault is None or found.r_hat_faults[0].startswith(fault)
     assert np.isnan(found.r_hat) == np.isnan(found.effective_draws) == (array.shape[1] < 8)
+    assert ("\nnan: " in str(found)) == np.isnan(found.effective_draws)
 
 
 def frozen(start, chains=2):

@@ -77,9 +77,9 @@ def log_likelihoods(y, X, pi, beta, sigma):
     return np.logaddexp.reduce(terms)
 
 
-def quantities(y, X, pi, beta, sigma, concentration, covariance):
-    """Functions of parameters and data that do not depend on how components are numbered."""
-    terms, rows, order = log_likelihoods(y, X, pi, beta, sigma), np.arange(len(pi)), pi.argsort(1)
+def quantities(terms, pi, beta, sigma, concentration, covariance):
+    """Functions of log f and parameters that do not depend on how components are numbered."""
+    rows, order = np.arange(len(pi)), pi.argsort(1)
     found = {
         "log f": terms.sum(axis=1),
         "log f of the first": terms[:, 0],
@@ -111,7 +111,7 @@ def exact(case):
     parts = np.exp(total - total.max())
     parts /= parts.sum()
     found = {}
-    for name, values in quantities(y, X, *draws).items():
+    for name, values in quantities(terms, *draws).items():
         order = np.argsort(values)
         at = values[order][np.searchsorted(np.cumsum(parts[order]), SHARES)]
         off = parts[:, None] * ((values[:, None] < at) - SHARES)
@@ -143,9 +143,8 @@ def scores(case, part=1.0):
                 sampler.adapt(number)
                 continue
             kept.append(parameters(sampler))
-    drawn = quantities(y, X, *map(np.array, zip(*kept, strict=True)))
-    found = {}
-    for name, values in drawn.items():
+    drawn, found = [*map(np.array, zip(*kept, strict=True))], {}
+    for name, values in quantities(log_likelihoods(y, X, *drawn[:3]), *drawn).items():
         quantiles, error = exact(case)[name]
         below = (values[:, None] < quantiles).reshape(16, -1, SHARES.size).mean(axis=1)
         least = np.sqrt(SHARES * (1.0 - SHARES) / sweeps)
@@ -245,8 +244,11 @@ def changes(sweeps=10, replicates=400):
             for _ in range(sweeps):
                 sampler.sweep()
             after.append(parameters(sampler))
-    before = quantities(y, X, pi, beta, sigma, *others)
-    after = quantities(y, X, *map(np.array, zip(*after, strict=True)))
+    after = [*map(np.array, zip(*after, strict=True))]
+    before, after = [
+        quantities(log_likelihoods(y, X, *some[:3]), *some)
+        for some in ((pi, beta, sigma, *others), after)
+    ]
     found = {}
     for name, values in before.items():
         ranks = stats.rankdata(np.r_[values, after[name]]).reshape(2, replicates)
