@@ -1,11 +1,11 @@
 """The numbers of a few seeded runs, kept while the library is rewritten beneath them.
 
 They were printed by the code of their day, so they tell a change, not a fault: the tests against
-closed forms say what is right.
+closed forms say what is right. No Markov chain is among them: it amplifies the last digits, which
+differ between processors.
 """
 
 import numpy as np
-import pymc as pm
 import pytest
 import xarray as xr
 from survey_files import csv_text, unit
@@ -13,8 +13,6 @@ from survey_files import csv_text, unit
 import ppm
 from ppm_book import survey
 
-X = np.linspace(-2, 2, 30)
-Y = 0.7 * X + np.random.default_rng(2).normal(0, 0.5, 30)
 COUNTS = np.random.default_rng(1).poisson(6, 40)
 LIMITS = {
     "none": None,
@@ -23,24 +21,9 @@ LIMITS = {
 }
 
 
-def counts():
-    return ppm.GammaPoisson(COUNTS, shape=2.0, rate=0.5), 100
-
-
-def mixture():
-    predictors = np.column_stack([np.ones(30), X])
-    return ppm.FiniteMixture(Y, predictors, components=3, warmup=15, chains=1), 15
-
-
-def regression():
-    with pm.Model() as model:
-        slope, spread = pm.Normal("slope"), pm.HalfNormal("spread")
-        pm.Normal("y", slope * X, spread, observed=Y)
-    return ppm.PyMCSynthesizer(model, warmup=20, chains=1), 20
-
-
-def run(model, draws, limits):
+def run(limits, draws=100):
     """Sum of weights, Δ, sum of oscillations, and a few released values."""
+    model = ppm.GammaPoisson(COUNTS, shape=2.0, rate=0.5)
     mechanism = ppm.PseudoPosteriorMechanism(model, scale=0.8, shift=0.1, censor=LIMITS[limits])
     result = mechanism.run(draws=draws, random_seed=3)
     terms = model.log_likelihood(result.draws)
@@ -74,8 +57,8 @@ def arithmetic(folder):
 
 
 def store(folder):
-    model, draws = counts()
-    log_lik = model.log_likelihood(model.fit(draws=draws, random_seed=3)).chunk(draw=30)
+    model = ppm.GammaPoisson(COUNTS, shape=2.0, rate=0.5)
+    log_lik = model.log_likelihood(model.fit(draws=100, random_seed=3)).chunk(draw=30)
     log_lik.to_dataset(name="log_lik").to_zarr(folder / "store", consolidated=False)
     with xr.open_zarr(folder / "store", consolidated=False, chunks=None) as kept:
         return [ppm.record_bounds(kept["log_lik"]).sum()]
@@ -92,27 +75,9 @@ def survey_file(folder):
 
 
 NUMBERS = {
-    ("counts", "none"): [25.579280538, 1.8293053944, 14.012041487, 796.0, 6.0, 5.0],
-    ("counts", "smooth"): [25.579280538, 1.8244791104, 15.621140172, 765.0, 4.0, 5.0],
-    ("counts", "hard"): [25.579280538, 1.7933767621, 12.675324185, 756.0, 6.0, 6.0],
-    ("mixture", "none"): [
-        21.972538928, 2.5957951697, 21.205337199, -1.3443165295, -1.2982812233, 1.4995211633,
-    ],
-    ("mixture", "smooth"): [
-        21.972538928, 1.9402806464, 21.879487978, 13.107063115, 1.4075564964, 1.6827767159,
-    ],
-    ("mixture", "hard"): [
-        21.972538928, 1.8724402751, 28.864289017, 33.795708982, 0.075261828756, 1.3465165421,
-    ],
-    ("regression", "none"): [
-        23.902306428, 2.3749918371, 19.506101096, -0.77086231036, -0.91216182651, 1.081947563,
-    ],
-    ("regression", "smooth"): [
-        23.902306428, 2.0642671279, 27.78952072, -0.23641941249, -0.82282502183, 1.0164630922,
-    ],
-    ("regression", "hard"): [
-        23.902306428, 1.8536595354, 25.642587058, -5.3291337685, -1.001658252, 0.92127760852,
-    ],
+    "none": [25.579280538, 1.8293053944, 14.012041487, 796.0, 6.0, 5.0],
+    "smooth": [25.579280538, 1.8244791104, 15.621140172, 765.0, 4.0, 5.0],
+    "hard": [25.579280538, 1.7933767621, 12.675324185, 756.0, 6.0, 6.0],
     "arithmetic": [
         0.52722200019, 8.4471013215, 3.0065590271, 0.90909090909, 5.1262093163, 6.4608398473,
         8.6524295344, 59.869105637, 6.5019700012, -3.9691470477, -4757.2257578,
@@ -123,10 +88,8 @@ NUMBERS = {
 
 
 @pytest.mark.parametrize("limits", LIMITS)
-@pytest.mark.parametrize("model", [counts, mixture, regression])
-def test_a_run_gives_the_same_numbers(model, limits):
-    found = run(*model(), limits)
-    assert found == pytest.approx(NUMBERS[model.__name__, limits], rel=1e-9)
+def test_a_run_gives_the_same_numbers(limits):
+    assert run(limits) == pytest.approx(NUMBERS[limits], rel=1e-9)
 
 
 @pytest.mark.parametrize("numbers", [arithmetic, store, survey_file])
@@ -134,7 +97,5 @@ def test_what_is_computed_gives_the_same_numbers(numbers, tmp_path):
     assert numbers(tmp_path) == pytest.approx(NUMBERS[numbers.__name__], rel=1e-9)
 
 
-def test_another_seed_is_seen():
-    model, draws = counts()
-    assert run(model, draws + 1, "none") != pytest.approx(NUMBERS["counts", "none"], rel=1e-9)
-
+def test_other_draws_are_seen():
+    assert run("none", draws=101) != pytest.approx(NUMBERS["none"], rel=1e-9)
