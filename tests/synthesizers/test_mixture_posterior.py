@@ -17,6 +17,7 @@ from scipy import stats
 
 import ppm
 from ppm._validation import one_thread
+from ppm.diagnostics import effective_draws
 from ppm.synthesizers.mixture.censored import CensoredSampler as Censored
 from ppm.synthesizers.mixture.sampler import Sampler
 
@@ -147,7 +148,8 @@ def scores(case, part=1.0):
     for name, values in quantities(log_likelihoods(y, X, *drawn[:3]), *drawn).items():
         quantiles, error = exact(case)[name]
         below = (values[:, None] < quantiles).reshape(16, -1, SHARES.size).mean(axis=1)
-        least = np.sqrt(SHARES * (1.0 - SHARES) / sweeps)
+        # batches that all miss a tail say nothing of their error
+        least = np.sqrt(SHARES * (1.0 - SHARES) / effective_draws(values[None]))
         own = np.maximum(below.std(axis=0, ddof=1) / np.sqrt(16), least)
         found[name] = (below.mean(axis=0) - SHARES) / np.hypot(own, error)
     return found
