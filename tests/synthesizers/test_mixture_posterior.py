@@ -46,6 +46,8 @@ CASES = {
     "one component": (1, MANY, np.tile(X, (4, 1)), np.full(40, 0.04), ppm.Censoring(-0.16, 0.09)),
 }
 SHARES = np.array([0.02, 0.1, 0.5, 0.9, 0.98])
+# other random numbers gave at most 4.3 for the sampler, and 6 or more for one with a slip in it
+LIMIT = 5.0
 
 
 def prior_draws(components, prior, size):
@@ -147,9 +149,13 @@ def scores(case, part=1.0):
     drawn, found = [*map(np.array, zip(*kept, strict=True))], {}
     for name, values in quantities(log_likelihoods(y, X, *drawn[:3]), *drawn).items():
         quantiles, error = exact(case)[name]
-        below = (values[:, None] < quantiles).reshape(16, -1, SHARES.size).mean(axis=1)
-        # batches that all miss a tail say nothing of their error
-        least = np.sqrt(SHARES * (1.0 - SHARES) / effective_draws(values[None]))
+        inside = (values[:, None] < quantiles).astype(float)
+        below = inside.reshape(16, -1, SHARES.size).mean(axis=1)
+        # where many batches miss a tail, only how the values mix tells the error of its share
+        seen_often = ((below > 0) & (below < 1)).sum(axis=0) > 9
+        series = np.where(seen_often, inside, values[:, None]).T
+        draws = np.array([effective_draws(one[None]) for one in series])
+        least = np.sqrt(SHARES * (1.0 - SHARES) / draws)
         own = np.maximum(below.std(axis=0, ddof=1) / np.sqrt(16), least)
         found[name] = (below.mean(axis=0) - SHARES) / np.hypot(own, error)
     return found
@@ -177,8 +183,7 @@ def test_the_draws_are_those_of_the_documented_prior():
 @pytest.mark.parametrize("case", CASES)
 def test_chains_have_their_pseudo_posterior(case):
     found = scores(case)
-    # few of 65 shares are more than 4 off, and those of a sampler with a slip more than 7
-    assert largest(found) < 5.3, found
+    assert largest(found) < LIMIT, found
 
 
 def weights_inside_the_sum(self, draw=Sampler.draw_labels):
@@ -221,7 +226,7 @@ def shares_without_records(self, right=Censored.draw_shares, terms=Censored.with
 def test_a_sampler_with_a_slip_in_it_is_caught(monkeypatch, case, kind, move, broken):
     monkeypatch.setattr(kind, move, broken)
     found = scores(case, 0.5 if "limits" in case else 1.0)
-    assert largest(found) > 7.0, found
+    assert largest(found) > LIMIT, found
 
 
 # ---- with data, at weights of 1 -----------------------------------------------------------------
