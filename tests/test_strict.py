@@ -48,6 +48,8 @@ def test_bounds_and_diagnostics_are_those_of_the_terms():
     # one who has only the fit gets the same bounds, and no strict ε
     again = bound_fit(result.synthesizer, result.draws, weights, censor=CENSOR)
     assert np.array_equal(again.record_bounds, result.record_bounds) and not again.strict
+    # nor where all weights are 1: those of a fit may be so by chance
+    assert not bound_fit(result.synthesizer, result.draws, weights**0, censor=CENSOR).strict
     assert result.local_bound <= 3.0 < np.abs(log_lik).max()
 
 
@@ -62,6 +64,8 @@ def test_only_weights_that_nobody_else_moves_are_strict(settings, kind):
     result = run(**{"censor": CENSOR} | settings)
     assert result.guarantee.kind == kind and result.strict == (kind == "strict")
     assert (result.unweighted is not None) == ("weights" not in settings and kind == "local")
+    # the fit that gives the weights has no limits
+    assert result.unweighted is None or np.array_equal(result.weights, run(**settings).weights)
     synthetic, not_covered = result.synthesize(3, random_seed=1), words(result.guarantee)
     told = release_statement(result, synthetic)
     for mark in "epsilon may be published", "width of the limits;", "ε counts twice":

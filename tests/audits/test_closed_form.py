@@ -11,7 +11,7 @@ import ppm
 from ppm.audits import closed_form as audit
 
 COUNTS = np.array([98, 101, 95, 101, 88, 110, 125])
-MANY = np.random.default_rng(88).poisson(100, 25)
+MANY = np.random.default_rng(129).poisson(100, 25)
 PUBLIC = (80.0, 120.0)
 REACTING = ("Weighted", "Weighted-M")
 CAP, RANGE_CAP = ppm.weights.capped_map(3.5), ppm.weights.capped_map(7.0)

@@ -57,6 +57,8 @@ def test_half_of_epsilon_is_refuted_and_epsilon_is_not():
     loss = np.log(82 / 10)
     assert [found.estimates[0] for found in audits] == pytest.approx([loss] * 8, rel=0.1)
     assert all(found.lower <= loss for found in audits)
+    # the event is the value that is seldom with the record
+    assert all(one.evidence[0].with_record < one.evidence[0].without_record for one in audits)
 
 
 def test_an_outlier_with_weight_1_is_caught_and_with_its_papers_weight_it_is_not():
@@ -185,9 +187,9 @@ def repeated(mean):
 
 
 def some_twice(mean):
-    """Of every two draws one stands twice, so that three are worth less than two."""
-    part = mean[:, : mean.shape[1] // 3 * 2]
-    return np.repeat(part, np.resize([1, 2], part.shape[1]), axis=1)
+    """Of every four draws one stands twice, so that five are worth less than four."""
+    part = mean[:, : mean.shape[1] // 5 * 4]
+    return np.repeat(part, np.resize([1, 1, 1, 2], part.shape[1]), axis=1)
 
 
 def emptied(mean):
@@ -223,5 +225,7 @@ def test_chains_that_agree_give_evidence_of_as_many_draws_as_are_effectively_ind
     # two chains of 400 different values
     few, some, many = (evidence(of, 8_000).draws for of in (repeated, some_twice, np.copy))
     assert few <= 1_000 < some <= 8_000 <= many
+    # the side with fewer of them counts
+    assert evidence(repeated, 8_000, since=2).draws <= 1_000
     with pytest.raises(ValueError, match="^draws must be more than 240: of those of"):
         evidence(repeated, 240)

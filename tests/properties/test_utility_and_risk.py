@@ -119,6 +119,8 @@ def test_missing_values_are_a_pattern_and_many_columns_do_not_overflow():
     wide = np.random.default_rng(0).integers(50, size=(40, 60))
     wide[1] = wide[0]
     assert risks(wide).tolist() == [0.0, 0.0] + [1.0] * 38
+    # patterns that share a column stay apart
+    assert risks([[*"ax"], [*"ay"], [*"bx"], [*"ax"]]).tolist() == [0.0, 1.0, 1.0, 0.0]
     # rows count, and not their index
     series = pd.Series(["x", "y", "x"], index=[1, 0, 2])
     assert risks(series).tolist() == [0.0, 1.0, 0.0]
@@ -137,8 +139,9 @@ def test_scales_of_income_have_a_way_back_and_keep_the_order(income, power, unit
     assert np.all(np.diff(found[np.argsort(income)]) >= 0)
     back = survey.income_from_power(found, power, unit)
     assert back == pytest.approx(income, rel=1e-9, abs=1e-290)
-    kept = survey.income_from_power(found, power, unit, lowest=0.0, highest=1e5)
-    assert np.all((kept >= 0) & (kept <= 1e5))
+    # limits take back what lies beyond the largest number
+    kept = survey.income_from_power([*found, 1e300], power, unit, lowest=0.0, highest=1e5)
+    assert kept == pytest.approx([*np.clip(income, 0, 1e5), 1e5], rel=1e-9, abs=1e-290)
     # logarithms have one above their floor
     values, floored = survey.log_income(table, unit)
     assert np.exp(values) == pytest.approx(np.maximum(income, unit), rel=1e-9)
