@@ -12,6 +12,7 @@ import time
 from pathlib import Path
 
 import nbformat
+import pandas as pd
 import psutil
 import pytest
 import yaml
@@ -118,8 +119,11 @@ def test_a_parameters_cell_says_what_the_vocabulary_says(name):
         wanted = words[about["name"]]
         assert cell[about["name"]]["help"] == f"{wanted['description']}; {wanted['accepts']}"
     # defaults and profiles are accepted themselves
+    own = parameters.defaults(name)
     for profile in ("paper", "quick"):
-        assert parameters.parameters(name, profile).keys() == parameters.defaults(name).keys()
+        assert parameters.parameters(name, profile).keys() == own.keys()
+        # what is given comes before what the profile says
+        assert parameters.parameters(name, profile, own) == own
 
 
 # ---- a run ------------------------------------------------------------------------------------
@@ -129,8 +133,9 @@ def test_a_parameters_cell_says_what_the_vocabulary_says(name):
     ("1 / 0", r"cell \[2\] \(1 / 0\): ZeroDivisionError: division by zero"),
     ("import warnings; warnings.warn('old')", r"cell \[2\]: UserWarning: old"),
     ("import os; os._exit(1)", "the kernel died"),
+    (f"{FIGURE}\nplt.show()", "counts shows a figure without caption"),
 ])
-def test_a_cell_that_fails_or_warns_ends_the_run_which_is_not_complete(root, cell, told, capsys):
+def test_a_cell_at_fault_ends_the_run_which_is_not_complete(root, cell, told, capsys):
     notebook(root, "counts", cell, seed=1)
     assert studio.main(["run", "counts", "--output", "r"]) == 1
     assert re.search(told, capsys.readouterr().err)
@@ -153,6 +158,25 @@ sys.exit(studio.main(['run', 'counts', '-p', 'ce_data={told}']))"""
     said = process.communicate(timeout=60)[1]
     assert process.returncode == 130 and said.splitlines()[-1].startswith("ppm: interrupted"), said
     kernel.wait(timeout=10)
+
+
+def test_a_run_is_beside_the_papers_profile_what_changed_most_first(tmp_path, monkeypatch):
+    monkeypatch.setattr(compare.ledger, "changed", lambda root, name, *folders: [
+        ("a finding", *(folder.parent.name for folder in folders))])
+    record = {"notebook": "counts", "profile": "", "parameters": {}, "ce_data_sha256": "a"}
+    ours, book = [1, 0, 4, *range(101, 114)], [10, 5, 2, *13 * [100]]
+    for place, numbers in {"_build/results/paper": book, "_build/results/quick": ours,
+                           "mine": ours}.items():
+        (folder := tmp_path / place / "counts").mkdir(parents=True)
+        pd.DataFrame({"x": numbers}, [*"abcdefghijklmnop"]).to_csv(folder / "t.csv")
+        (folder / "run.json").write_text(json.dumps(record))
+    text, other = (compare.beside_the_book(tmp_path, folder, record | {"ce_data_sha256": data})
+                   for data in "ab")
+    assert ["data are not the same" in each for each in (text, other)] == [False, True]
+    assert "| a finding | mine | paper |" in text
+    rows = re.findall(r"^\| (\w) \| x \| (.*) \|$", text, re.M)
+    assert [*rows[:3], *rows[14:]] == [("b", "0 | 5 | -100.0 %"), ("a", "1 | 10 | -90.0 %"),
+                                       ("c", "4 | 2 | +100.0 %"), ("e", "102 | 100 | +2.0 %")]
 
 
 # ---- the book ---------------------------------------------------------------------------------
