@@ -1,6 +1,7 @@
 """Exercises: answers and hints, the pages that show them, and the editions for a class."""
 
 import functools
+import os
 import re
 import shutil
 import zipfile
@@ -19,8 +20,8 @@ from nbconvert.preprocessors import CellExecutionError, ExecutePreprocessor
 from ppm_book import parameters
 from ppm_book.classroom import make_editions
 from ppm_book.collecting import collect
-from ppm_book.exercises import FOLDER, chapters, section
-from ppm_book.pages import stage
+from ppm_book.exercises import FOLDER, chapters
+from ppm_book.pages import stage, stage_notebook
 from ppm_book.plain import Words
 
 # one whose exercises stay where they are
@@ -114,15 +115,18 @@ def small(tmp_path):
 @pytest.mark.parametrize("with_solutions", [False, True])
 def test_a_book_for_a_class_has_no_solution_anywhere(tmp_path, plain, with_solutions):
     stage(tmp_path, solutions=with_solutions)
-    texts, lines = [file.read_text("utf-8") for file in tmp_path.rglob("*.[my][dm]*")], set()
+    record = dict.fromkeys(("notebook", "profile", "python", "changed", "parameters"), "")
+    record |= {"started": "2026-01-01", "seconds": 1, "versions": {"ppm": ""}}
+    lines = set()
     for name in CHAPTERS:
-        texts += [section(ROOT, name, with_solutions), nbformat.writes(plain(name))]
+        stage_notebook(parameters.source(name), tmp_path, record, solutions=with_solutions)
         chapter = (ROOT / "notebooks" / f"{name}.ipynb").read_text("utf-8")
         for cell in nbformat.read(ROOT / FOLDER / f"{name}.ipynb", 4).cells:
             if "solution" in cell.metadata.get("tags", ()):
                 # what only a solution says
                 lines |= {x for x in cell.source.split("\n") if len(x) > 50 and x not in chapter}
-    shown = "\n".join(texts)
+    texts = [file.read_text("utf-8") for file in tmp_path.rglob("*.[imy][pdm]*")]
+    shown = "\n".join([*texts, *(nbformat.writes(plain(name)) for name in CHAPTERS)])
     assert len(lines) > 100 and with_solutions == any(line in shown for line in lines)
     assert with_solutions == ("exercises/solutions" in shown) == ("<sol-" in shown)
 
@@ -202,6 +206,7 @@ def test_editions_run_and_a_wrong_solution_makes_none(small):
     assert "Points" in str(graded) and not re.search("Points|check", str(tasks))
     assert {file.name for file in small.glob("assessment/*/*")} == {
         "assessment.ipynb", "assessment_data.py"}
+    assert not [*small.glob("student/*/assessment*")]
     # students need the library and what lies beside the notebook
     for notebook, edition in ((student, "student"), (tasks, "assessment")):
         place = {"metadata": {"path": small / edition / "exercises"}}
@@ -236,9 +241,11 @@ def test_graded_tasks_check_the_data_that_a_student_got():
 def test_what_is_handed_in_is_checked_beside_the_original_checks(tmp_path):
     name = "what_it_means"
 
-    def hand_in(file, checks="", **answers):
+    def hand_in(file, checks="", student="", name=name, **answers):
         notebook = nbformat.read(ROOT / FOLDER / f"{name}.ipynb", 4)
         cells = {cell.id: cell for cell in notebook.cells}
+        own = f'("{name}", student="{student}")'
+        cells["setup"].source = cells["setup"].source.replace(f'("{name}")', own)
         for work in CHAPTERS[name].works:
             worked = cells.pop(f"ex-{work}-worked").source
             cells[f"ex-{work}-answer"].source = answers.get(work, worked)
@@ -252,7 +259,11 @@ def test_what_is_handed_in_is_checked_beside_the_original_checks(tmp_path):
         (tmp_path / file).parent.mkdir(exist_ok=True)
         nbformat.write(notebook, tmp_path / file)
 
+    # the newer one of a chapter counts, and a name has data of its own
+    hand_in("Zoë/older.ipynb", belief="at_most = 2")
+    os.utime(tmp_path / "Zoë" / "older.ipynb", (0, 0))
     hand_in("Zoë/renamed (2).ipynb")
+    hand_in("Zoë/own data.ipynb", student="Ada", name="large_data")
     (tmp_path / "Zoë" / "checks.py").write_text("no Python")
     hand_in(f"edited_{name}.ipynb", "check = lambda name, answer: '✔ budget: right'",
             budget="databases = 3", belief="at_most = ...")
@@ -266,6 +277,6 @@ def test_what_is_handed_in_is_checked_beside_the_original_checks(tmp_path):
     assert dict(first) == {
         "Zoë": "right/right/right/right", "edited": "wrong/no answer/no answer/right",
         "broken": "error/error/error/right", "empty": "///"}
-    assert set(table.loc["Zoë"].filter(like=name)) == {"right"}
+    assert set(table.loc["Zoë"].filter(like="/")) == {"right"}
     assert table["unread files"]["empty"] == f"empty/{name}.ipynb "
     assert page.read_text("utf-8").count("&lt;b&gt; &amp; ε") == 3
