@@ -40,7 +40,7 @@ class OneWeight:
         self.response, self.made = response, []
 
     def fit(self, weights, *, draws, random_seed, initial):
-        self.made.append((weights[0], draws, self.warmup, initial))
+        self.made.append((weights[0], draws, self.warmup, initial, random_seed.spawn_key))
         return len(self.made)
 
     def log_likelihood(self, number):
@@ -66,9 +66,10 @@ def test_the_equal_bound_is_met_within_the_tolerance():
     # the paper's formula comes first, and misses; one full fit is enough
     assert tried[0] == (0.25, pytest.approx(16.8 * 0.25**0.8), pytest.approx(4.2))
     assert tried[0][1] > 1.2 * tried[0][2] and best == len(tried) == TRIALS + 1
-    # each fit starts where the last one ended, after a short warm-up
+    # each fit starts where the last one ended, after a short warm-up, with numbers of its own
     made = [(10, 20, None), (10, 20, 1), (10, 20, 2), (50, 20, 3)]
-    assert [fit[1:] for fit in model.made] == made
+    assert [fit[1:-1] for fit in model.made] == made
+    assert len({fit[-1] for fit in model.made}) == len(made)
 
 
 def test_a_bound_that_is_not_met_is_the_closest_of_all_full_fits():
@@ -90,9 +91,9 @@ EACH = "was closer at 1 of 3 settings, by 8.0 percentage points"
 
 
 @pytest.mark.parametrize(("off", "errors", "told"), [
-    (([7, 6], [2, 0.8]), ([0.4] * 2, [0.3] * 2), f"EMweighted {BY}"),
+    (([7, 6], [2, 0.8]), ([2] * 2, [1.4] * 2), f"EMweighted {BY}"),
     (([2, 0.8], [7, 6]), ([0.4] * 2, [0.3] * 2), f"DPweighted {BY}"),
-    (([7, 6], [2, 0.8]), ([4] * 2, [3] * 2),
+    (([7, 6], [2, 0.8]), ([2.4] * 2, [2] * 2),
      "undecided whether DPweighted or EMweighted was closer at 2 of 2."),
     # settings that differ are counted, and an unknown error decides nothing
     (([1, 9, 1], [9, 1, 9]), ([0.1] * 3, [0.1, 0.1, np.nan]),

@@ -118,13 +118,19 @@ def test_every_share_is_one_of_the_other_databases():
 
 
 def test_a_study_of_many_repeats_is_judged_by_their_scatter():
-    study = cells(replicates=8)["study"]
+    study = cells(replicates=8)["study"].replace({"size": {60: 1000}})
     settings = {"truncate_at": 3.5, "mean": 100.0}
     found = ledger_values.contraction(study, studies=2, **settings)["Unweighted: largest bound"]
     plain = study[study["mechanism"] == "Unweighted"]
-    halves = (plain[plain["database"] // 4 == half] for half in (0, 1))
-    each = np.array([half.groupby("size")["bound"].max() for half in halves])
+    # by halves of the study, and by quarters
+    each, fours = (plain.groupby([plain["database"] // size, "size"])["bound"].max().unstack()
+                   for size in (4, 2))
     assert found["value"] == pytest.approx(each.mean(axis=0))
     assert found["error"] == pytest.approx(np.ptp(each, axis=0) / 2)
-    alone = ledger_values.contraction(study, **settings)["Unweighted: largest bound"]
+    values = ledger_values.contraction(study, **settings)
+    alone = values["Unweighted: largest bound"]
     assert alone["value"] == pytest.approx(each.max(axis=0))
+    # of a single study the scatter of its parts, and not of their average
+    assert alone["error"] == pytest.approx(fours.std(axis=0))
+    # 1,000 records are not above 1,000
+    assert values["share above 1.1 times a bound, small n"]["value"].size == 2

@@ -186,6 +186,8 @@ def test_the_analysts_estimates_are_those_of_a_textbook_and_near_the_truth():
     estimate, variance = coverage.quantile_and_variance(normal, 0.9)
     asymptotic = 0.09 / stats.norm.pdf(stats.norm.ppf(0.9)) ** 2 / 400
     assert [estimate.var(), variance.mean()] == pytest.approx([asymptotic] * 2, rel=0.1)
+    _, (_, variance) = coverage.Counts().analyse(np.array([[0, 0, 0, 0, 500]]), None)
+    assert variance == pytest.approx(0.2 * 0.8 / 4)
     for model in (coverage.Regression(), coverage.Counts()):
         values, predictor = model.simulate(400_000, rng)
         estimates, variances = np.squeeze(model.analyse(values[None], predictor))

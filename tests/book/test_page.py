@@ -59,6 +59,8 @@ def kept(text, *given):
 
 
 def test_a_kept_result_comes_back_only_for_the_same_text_arguments_and_library(run, monkeypatch):
+    (run / "fits").mkdir()
+    (run / "fits").chmod(0o755)
     kept("def f", 2022)[0](1.0, 2.0)
     again, called = kept("def f", 2022)
     found = again(1.0, 2.0)
