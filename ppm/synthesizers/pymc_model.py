@@ -48,9 +48,10 @@ class PyMCSynthesizer:
     Savitsky, Williams and Hu (2022), section 3: :math:`\prod_i p(x_i \mid \theta)^{\alpha_i}`
     takes the place of the likelihood. Refused are a model without such a product (no observed
     variable, responses of different lengths, one density for all records, minibatches), a potential
-    that depends on a response or is not named, a model with discrete parameters only, and a
-    response that cannot be drawn. A record's value is neither weighted nor bounded where the model
-    uses it as a constant, such as last month's value in the mean of this month's.
+    that depends on a response or is not named, a model with discrete parameters only, a response
+    that cannot be drawn, and predictors with NaN or, as an index, a number below 0. A record's
+    value is neither weighted nor bounded where the model uses it as a constant, such as last
+    month's value in the mean of this month's.
 
     Missing entries of a masked response are imputed as parameters. A record contributes its
     observed entries only; one with none has log-likelihood 0. A record with weight exactly 0
@@ -224,6 +225,8 @@ class PyMCSynthesizer:
         arrays = {}
         for name in self.responses:
             array = predictive[name].isel(chain=0, drop=True)
+            if array.isnull().any():
+                raise ValueError(f"model draws NaN for {name}, which is no release: correct it")
             array = array.rename({array.dims[0]: "release", array.dims[1]: "record"})
             # coordinates may identify records
             arrays[name] = array.drop_vars(["release", "record"], errors="ignore")

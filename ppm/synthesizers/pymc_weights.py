@@ -94,18 +94,38 @@ def _refuse(wrong, message):
 def _responses(model, names):
     """The observed variables and their records."""
     _refuse(not names, "model has no observed variable: give its response observed=data")
-    _refuse(not model.continuous_value_vars,
-            "model has no continuous parameter: sum discrete ones out, as by pm.Mixture")
     # a log-density of the user's own may hold more than its distribution was given
-    densities = model.logp(model.basic_RVs, sum=False)
+    try:
+        densities = model.logp(model.basic_RVs, sum=False)
+    except Exception:
+        raise ValueError("model has no density: give a bounds_fn numbers, not pm.Data") from None
     parts = ancestors([*model.basic_RVs, *model.potentials, *densities])
     _refuse([x for x in parts if isinstance(x, SharedVariable) and hasattr(x.type, "ndim")],
             "model holds a pytensor.shared variable, which may change: use pm.Data, and give it to "
             "a CustomDist as a parameter")
+    _check_predictors(model)
     found = [_response(model, model[name]) for name in names]
+    _refuse(not model.continuous_value_vars,
+            "model has no continuous parameter: sum discrete ones out, as by pm.Mixture")
     _refuse(len({response.records for response in found}) > 1,
             f"responses {', '.join(names)} have different lengths: give each one row per record")
     return found
+
+
+def _check_predictors(model):
+    """Refuse NaN, and an index below 0, which PyTensor would count from the end of a table."""
+    graph, responses = [*ancestors(model.basic_RVs)], _data(model, model.observed_RVs)
+    indices = {index for x in graph if type(x.owner and x.owner.op).__name__ == "AdvancedSubtensor"
+               for index in x.owner.inputs[1:]}
+    for x in [x for x in _constants(graph) if x not in responses]:
+        for row in np.nonzero(np.isnan(x.data) | (x in indices) & (x.data < 0))[0][:1]:
+            raise ValueError(f"{x.name or 'a constant of the model'} has NaN, or an index below 0 "
+                             f"(an unseen level in pandas), in row {row}: correct or leave it out")
+
+
+def _constants(graph):
+    """Its constant arrays."""
+    return [x for x in graph if isinstance(x, Constant) and getattr(x.type, "ndim", 0)]
 
 
 def _response(model, variable):
@@ -119,6 +139,9 @@ def _response(model, variable):
     data = value.eval(mode="FAST_COMPILE")
     _refuse(not np.shape(data) or not np.size(data),
             f"{name} must be observed as an array with one row per record")
+    # PyMC takes dates as microseconds or nanoseconds; 1e13 microseconds are a third of a year
+    _refuse(np.median(np.abs(data)) > 1e13 and np.array_equal(data, np.rint(data)),
+            f"{name} has whole numbers as large as PyMC makes of dates: give it days, say")
     try:
         term = at_start(model, model.logp([variable], jacobian=False, sum=False)[0])
     except Exception as error:

@@ -7,6 +7,7 @@ from functools import partial
 
 import arviz as az
 import numpy as np
+import pandas as pd
 import pymc as pm
 import pytensor
 import pytensor.tensor as pt
@@ -372,6 +373,13 @@ def test_what_pymc_is_given_to_draw_from_has_full_entropy(monkeypatch):
     assert all(2**96 < number < 2**128 for number in given)
 
 
+def test_what_is_no_number_is_not_released():
+    model = model_of(lambda: pm.Normal("y", pt.sqrt(pm.Normal("mu", initval=1.0)), observed=ONES))
+    fit = xr.DataTree.from_dict({"posterior": posterior_of([{"mu": np.array(-1.0)}])})
+    with pytest.raises(ValueError, match="^model draws NaN for y, which is no release"):
+        PyMCSynthesizer(model).predict(fit, releases=1)
+
+
 def test_releases_come_from_different_draws_of_the_parameters():
     model = model_of(lambda: pm.Normal("y", pm.Normal("centre"), 1e-6, observed=np.zeros(RECORDS)))
     centre = xr.Dataset({"centre": (("chain", "draw"), np.arange(12.0).reshape(2, 6))})
@@ -410,6 +418,12 @@ def insisted(value, mu):
     return CheckParameterValue("mu > 0")(-((value - mu) ** 2), pt.all(mu > 5.0))
 
 
+def bounded_by_data():
+    low = pm.Data("low", 0.0)
+    above = pm.distributions.transforms.Interval(bounds_fn=lambda *given: (low, None))
+    pm.Normal("y", pm.Normal("u", transform=above, initval=1.0), observed=ONES)
+
+
 of_the_response = partial(potential, lambda mu, values, y: y[:2].sum(), ONES)
 # what the model observes is a copy of another type
 of_its_values = partial(potential, lambda mu, values, y: values.sum() * mu, np.ones(5, int))
@@ -434,6 +448,14 @@ REFUSED = [
     (partial(own, insisted, random=drawn), r"y has no density at .* \(ParameterValueError\): corr"),
     (lambda: pm.Normal("y", pm.Normal("mu", shape=3)[np.arange(5)], observed=ONES),
      r"y has no density at the model's initial values \(IndexError\): correct the model, or"),
+    (lambda: pm.Poisson("y", pt.exp(pm.Normal("b") * np.r_[0, 0, 0, np.nan, 0]), observed=ONES),
+     "^a constant of the model has NaN, or an index below 0 .*, in row 3"),
+    (lambda: pm.Normal("y", pm.Normal("m", shape=3)[pm.Data("k", np.arange(5) % 4 - 1)],
+                       observed=ONES), "^k has NaN, or an index below 0 .*, in row 0: correct"),
+    (partial(one_normal, observed=pd.Series(pd.date_range("1950-01-01", periods=5, freq="YS"))),
+     "^y has whole numbers as large as PyMC makes of dates"),
+    (bounded_by_data, "^model has no density: give a bounds_fn numbers, not pm.Data"),
+    (lambda: pm.MvNormal("y", np.zeros(5), np.eye(5), observed=ONES), "y has one density for all"),
 ]  # fmt: skip
 
 
