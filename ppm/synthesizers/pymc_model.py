@@ -64,11 +64,12 @@ class PyMCSynthesizer:
     also refuses what it cannot distinguish from these, a flat prior, and a prior that cannot be
     drawn from. That a ``pm.CustomDist`` is a proper prior is your word.
 
-    It sees observed variables, and ``pm.Data`` that they are observed from. **It cannot see numbers
-    that you computed from the records beforehand**: with a NumPy array ``y``, the mean in
-    ``pm.Normal("mu", y.mean(), 1)`` or ``observed=y - y.mean()`` is a constant like any other. If
-    there are such numbers, ε does not hold. Predictors, and which entries are missing, count as
-    public.
+    It sees observed variables, ``pm.Data`` that they are observed from, and constants that repeat
+    a response or a column of it (except values in equal steps, as 0, 0, 0 or 0, 1, 2). **It cannot
+    see other numbers that you computed from the records beforehand**: with a NumPy array ``y``, the
+    mean in ``pm.Normal("mu", y.mean(), 1)`` or ``observed=y - y.mean()`` is a constant like any
+    other. If there are such numbers, ε does not hold. Predictors, and which entries are missing,
+    count as public.
 
     PyMC's other step methods, for discrete parameters and densities without a gradient, easily get
     stuck: marginalise discrete parameters where you can. With dask, a log-likelihood of more than

@@ -188,8 +188,8 @@ _ELEMENTWISE = ("XLogY", "XLog1PY", "LogAddExp")
 
 def _data(model, observed):
     """Arrays that hold a model's observed values, or from which these are computed."""
-    values = ancestors([model.rvs_to_values[variable] for variable in observed])
-    return {x for x in values if x.owner is None and getattr(x.type, "ndim", 0)}
+    values = {*ancestors([model.rvs_to_values[variable] for variable in observed])}
+    return {*_constants(values)} | values.intersection(model.data_vars)
 
 
 def _reached(outputs, sources):
@@ -251,8 +251,8 @@ def _apart(part, records):
             rows = [rewritten(i) for i in inputs[:own]]
             return op.make_node(*rows, *inputs[own:]).outputs[x.owner.outputs.index(x)]
         rows = []
-        if type(op).__name__ == "AdvancedSubtensor" and op.idx_list[0] != slice(None):
-            # a table, looked up by the rows
+        if type(op).__name__ == "AdvancedSubtensor" and not isinstance(op.idx_list[0], slice):
+            # a table, looked up by the rows, which stay the first axis
             width = max([index.ndim for index in inputs[1:]])
             rows = [i for i in inputs[1:] if i.ndim == width and i.dtype != "bool"]
         shared.extend([i for i in inputs if i not in rows] if rows else [x])
@@ -298,6 +298,7 @@ def _own_inputs(x):
     the_first = (
         (name == "DimShuffle" and op.new_order[:1] == (0,))
         or (name == "Subtensor" and op.idx_list[:1] == (slice(None),))
+        or (name == "ExtractDiag" and op.axis1 > 0)
         or (name == "Alloc" and node.inputs[0].ndim == x.ndim)
     )
     return len(node.inputs) if all_of_them else int(the_first)
@@ -316,6 +317,12 @@ def failed_draw(plain, name):
             return error
 
 
+def _columns(graph):
+    """Columns of constants as bytes, except those in equal steps: one value, or row numbers."""
+    columns = [column for x in _constants(graph) for column in np.atleast_2d(x.data.T)]
+    return {np.asarray(c, float).tobytes() for c in columns if len(np.unique(np.diff(c))) > 1}
+
+
 def check_strict(model):
     """Refuse improper priors, which limits do not mend, and records beyond their own term."""
     alone, plain = "with censor, a record must act through its own term only", model.plain
@@ -327,7 +334,10 @@ def check_strict(model):
         _refuse(failed_draw(plain, variable.name), f"the prior of {variable.name} is improper, "
                 "which limits cannot change, or cannot be drawn from: give it a proper one")
     data = _data(plain, plain.observed_RVs)
+    again = _columns({*ancestors([plain.total, *priors, *plain.basic_RVs])} - data)
     for own, (shared, leaves) in zip(plain.responses, plain.sources, strict=True):
+        _refuse(again & _columns(_data(plain, [plain[own.variable]])), f"a constant of the model "
+                f"holds the values of {own.variable}: {alone}")
         aligned = [plain[r.variable] for r in plain.responses if np.array_equal(r.rows, own.rows)]
         others = (data - _data(plain, aligned)).intersection(leaves)
         _refuse(others or _reached(shared, data).intersection(shared),

@@ -66,7 +66,7 @@ def far_index(x, mu):
     scale, x = pm.HalfNormal("scale", shape=3), np.where(x > 1, 1e200, x)
     # an index and a matrix product stand between parameters and records
     mean = pt.sqrt(pt.as_tensor(x)[:, None] ** 2 @ pt.atleast_1d(scale[0]))
-    pm.Normal("y", mean, pt.exp(scale[np.arange(len(x)) % 3]), observed=x)
+    pm.Normal("y", mean, pt.exp(scale[np.arange(len(x)) % 3]), observed=-x)
 
 
 def far_grade(x, mu):
@@ -187,11 +187,18 @@ def group():
     return pm.Bernoulli("group", 0.5, observed=np.arange(7) % 2)
 
 
+def looked_up(shape, *before):
+    """The mean of each record from every record's group."""
+    return lambda: pm.Normal(
+        "y", pm.Normal("m", shape=shape)[*before, group()].sum(1), observed=X)  # fmt: skip
+
+
 def one_of(first, size):
     return pt.switch(first, pm.Normal.dist(size=size), pm.Flat.dist(size=size))
 
 
 PRIOR, TERM, FLAT = "^the prior of .* depends on observed", "^a record's term of", "is improper"
+TWICE = "^a constant of the model holds the values of y"
 DRAWN = "is drawn with observed values, which a release would"
 REFUSED = {
     "response in a prior": (next_to(lambda y: pm.Normal("u", y.mean(), 0.01)), PRIOR),
@@ -214,6 +221,12 @@ REFUSED = {
     "filled": (next_to(lambda y: pt.alloc(y, 7, 7)[:, 0]), TERM),
     "mask": (next_to(lambda y: pm.Normal("m", shape=7)[y > -9.0]), TERM),
     "other order": (next_to(lambda y: y[group()]), TERM),
+    "slice of a table": (looked_up((8, 2), slice(1, None)), TERM),
+    "three axes": (looked_up((8, 3, 2), slice(1, None), 0), TERM),
+    "scalars": (lambda: pm.Normal("y", pm.Normal("mu"), observed=pt.stack(
+        [pm.Data("first", 0.3), pm.Data("second", 0.7)])), TERM),
+    "predictor": (lambda: pm.Normal("y", pm.Normal("b") * X, observed=X), TWICE),
+    "column": (lambda: pm.Normal("y", np.c_[X, X] @ pm.Normal("b", shape=2), observed=X), TWICE),
     "common column": (next_to(lambda y: pm.Normal("m", shape=(7, 2))[:, (y.max() > 1).astype(
         "int64")]), TERM),
     "common check": (lambda: pm.CustomDist("y2", pm.Normal("y", pm.Normal(
@@ -248,6 +261,15 @@ def by_group():
     pm.Normal("y", pm.Normal("mu", shape=2)[group()], observed=X)
 
 
-@pytest.mark.parametrize("write", [by_group, seen_as(lambda d: d[:, 0], X[:, None])])
+def covariance_by_group():
+    table = pm.HalfNormal("s", shape=2)[:, None, None] * np.eye(2)
+    pm.MvNormal("y", np.zeros(2), table[group()], observed=X[:, None] * [1, 2])
+
+
+@pytest.mark.parametrize("write", [
+    by_group, covariance_by_group, seen_as(lambda d: d[:, 0], X[:, None]),
+    # a predictor that equals the response by chance
+    lambda: pm.Normal("y", pm.Normal("b") * np.arange(7), observed=np.arange(7)),
+])
 def test_values_of_the_same_record_may_stand_in_its_term(write):
     assert PyMCSynthesizer(model_of(write))._limited(CENSORS[0]) is not None
