@@ -11,7 +11,8 @@ __all__ = ["bound_diagnostics", "BoundDiagnostics", "ChainsDisagreeError"]
 # chains disagree above this R-hat, which fewer draws per chain do not have
 R_HAT_LIMIT, _FEWEST_DRAWS = 1.05, 8
 # A larger share of divergent draws withholds a bound; fewer are only printed. The limit is ours,
-# and any divergence is a reason to look again
+# and any divergence is a reason to look again. Under limits a single one is: a centred model whose
+# chains agreed missed a tail there
 _DIVERGENT_LIMIT = 0.1
 # the average range of ten independent normal values, in standard deviations
 _RANGE_OF_TEN = 3.078
@@ -58,7 +59,7 @@ class BoundDiagnostics:
     r_hat_faults, faults_besides_r_hat : tuple of str
         Why the bound is withheld, each with a remedy. The first: R-hat of the deciding quantity
         above 1.05 or undefined. The others: an infinite log-likelihood, a chain that stood still
-        for half of its draws, more than a tenth of the draws divergent.
+        for half of its draws, more than a tenth of the draws divergent (one, of censored terms).
     """
 
     r_hat: float
@@ -113,7 +114,8 @@ def bound_diagnostics(log_lik, weights, *, sample_stats=None, total_decides=Fals
     sample_stats : xarray.DataTree or xarray.Dataset, optional
         Of the same fit; its ``diverging`` is counted.
     total_decides : bool, default False
-        Whether R-hat of the weighted log-likelihood decides too.
+        As for censored terms: R-hat of the weighted log-likelihood decides too, and a single
+        divergence is a fault.
 
     Examples
     --------
@@ -160,9 +162,10 @@ def compare_chains(largest, total, weights, sample_stats=None, total_decides=Fal
     elif decisive > R_HAT_LIMIT:
         above.append(f"R-hat is {decisive:.3f}, above {R_HAT_LIMIT} (run more draws or a longer "
                      "warm-up)")
-    if diverging and diverging > _DIVERGENT_LIMIT * largest.size:
-        besides.append(f"{diverging} of {largest.size} draws diverged, more than "
-                       f"{_DIVERGENT_LIMIT:.0%} (raise target_accept, or reparametrise the model)")
+    allowed = 0.0 if total_decides else _DIVERGENT_LIMIT
+    if diverging and diverging > allowed * largest.size:
+        besides.append(f"{diverging} of {largest.size} draws diverged, more than {allowed:.0%} "
+                       "(reparametrise the model, as by offsets, or raise target_accept)")
     if not np.any(weights):
         above, besides = [], []  # the bound is 0, whatever the chains do
     return BoundDiagnostics(

@@ -25,9 +25,9 @@ class MechanismResult:
     What :meth:`synthesize` returns is meant for release, with the statement on it and, if the
     result is strict, ε and the limits; everything else was computed from the confidential records.
     Bounds, ε and releases raise a :class:`ppm.ChainsDisagreeError` where the chains disagree, stand
-    still or diverge often, unless the run had ``allow_disagreement=True``; :func:`bound_fit` reads
-    the fits again. With ``censor``, bounds, oscillation and diagnostics are those of the records'
-    censored *terms*.
+    still or diverge often (with ``censor``, at all), unless the run had
+    ``allow_disagreement=True``; :func:`bound_fit` reads the fits again. With ``censor``, bounds,
+    oscillation and diagnostics are those of the records' censored *terms*.
 
     Attributes
     ----------
