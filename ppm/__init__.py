@@ -2,14 +2,16 @@
 
 The names on ``ppm`` are the method's own; everything else is reached by its module, such as
 ``ppm.audits.exact`` or ``ppm.utility.gini``. All are loaded when first used, so that ``import ppm``
-needs no PyMC.
+needs no PyMC. ``dir(ppm)`` leaves out names whose packages are not installed.
 """
 
 import lazy_loader
 
+from ppm._extras import lacking as _lacking
+
 __version__ = "0.1.0"
 
-__getattr__, __dir__, __all__ = lazy_loader.attach(
+_load, _, __all__ = lazy_loader.attach(
     __name__,
     ["audits", "censoring", "diagnostics", "disclosure", "histogram", "lipschitz", "mechanism",
      "pdp", "risk", "synthesizers", "utility", "weights"],
@@ -28,3 +30,14 @@ __getattr__, __dir__, __all__ = lazy_loader.attach(
         "histogram": ["histogram_release"],
     },
 )
+
+
+def __getattr__(name):
+    if message := _lacking(f"ppm.{name}"):
+        raise ModuleNotFoundError(message)
+    return _load(name)
+
+
+def __dir__():
+    # help() loads all of these
+    return [name for name in __all__ if not _lacking(f"ppm.{name}")]
