@@ -76,5 +76,5 @@ audit: env ## ask for known vulnerabilities of the locked packages: ARGS='-s osv
 	@_build/audit/bin/pip-audit --strict --disable-pip -r requirements.lock $(ARGS)
 
 clean: ## remove everything generated, the environment and your runs excepted
-	rm -rf _build .pytest_cache .ruff_cache .hypothesis *.egg-info
+	rm -rf _build build .pytest_cache .ruff_cache .hypothesis *.egg-info
 	find ppm book tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +
