@@ -12,14 +12,14 @@ from ppm.censoring import warn_if_nothing_moves
 from ppm.diagnostics import ChainsDisagreeError, compare_chains
 from ppm.disclosure import guarantee_of
 from ppm.lipschitz import read_once
-from ppm.synthesizers.base import as_synthesizer, check_censor, check_fit
+from ppm.synthesizers.base import Brief, as_synthesizer, check_censor, check_fit
 from ppm.weights import record_weights
 
 __all__ = ["PseudoPosteriorMechanism", "MechanismResult", "bound_fit"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class MechanismResult:
+class MechanismResult(Brief):
     """Weights, bounds, ε and releases of one run.
 
     What :meth:`synthesize` returns is meant for release, with the statement on it and, if the
@@ -73,6 +73,7 @@ class MechanismResult:
     _faults: list
     _reading: object
     _unweighted_bound: float
+    _public = ("synthesizer", "censor", "strict", "draws_used")
 
     def _shown(self):
         """What was read of the weighted fit; raises where the chains disagree."""
@@ -189,7 +190,7 @@ class MechanismResult:
         return pd.Series(numbers, dtype=object)
 
 
-class PseudoPosteriorMechanism:
+class PseudoPosteriorMechanism(Brief):
     """The Bayesian pseudo posterior mechanism for one model.
 
     Parameters
@@ -222,6 +223,8 @@ class PseudoPosteriorMechanism:
     >>> strict.guarantee.kind, strict.epsilon(releases=3)
     ('strict', 6.0)
     """
+
+    _public = ("synthesizer", "rule", "censor", "independent_weights")
 
     def __init__(self, synthesizer, *, scale=None, shift=None, truncate_at=None, weights=None,
                  censor=None, independent_weights=False, **model_settings):

@@ -10,6 +10,7 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 import xarray as xr
 
+from ppm._validation import shown
 from ppm.censoring import Censoring
 
 # settings of the mechanism, for messages
@@ -74,6 +75,19 @@ class Synthesizer(Protocol):
 
     def predict(self, fit, *, releases, random_seed=None):
         """Draw synthetic databases, (release, record), each from one randomly chosen draw of θ."""
+
+
+class Brief:
+    """An object whose ``repr`` shows, in one line, the public settings that it names, alone."""
+
+    def __repr__(self):
+        told = []
+        for name in self._public:
+            value = getattr(self, name)
+            # a user's own synthesizer may show its records
+            safe = isinstance(value, (Brief, Censoring, dict))
+            told.append(f"{name}={repr(value) if safe else shown(value)}")
+        return f"{type(self).__name__}({', '.join(told)})"
 
 
 def as_synthesizer(model, **settings):

@@ -6,11 +6,11 @@ from scipy import stats
 from scipy.special import gammaln, xlogy
 
 from ppm._validation import check_count, check_counts, check_number, check_weights, generator
-from ppm.synthesizers.base import choose_draws, log_likelihood_from
+from ppm.synthesizers.base import Brief, choose_draws, log_likelihood_from
 from ppm.synthesizers.censored_gamma import CensoredGamma
 
 
-class GammaPoisson:
+class GammaPoisson(Brief):
     r"""Counts :math:`y_i \sim` Poisson(μ) with a Gamma prior for the mean μ.
 
     With weights α the pseudo posterior is again a Gamma distribution,
@@ -44,6 +44,7 @@ class GammaPoisson:
 
     # no Markov chain, so nothing to diagnose
     independent_draws = True
+    _public = ("records", "shape", "rate")
 
     def __init__(self, counts, *, shape=0.001, rate=0.001):
         self.counts = check_counts("counts", counts)

@@ -8,10 +8,10 @@ import xarray as xr
 
 from ppm._validation import check_count, check_share, check_weights, generator, shown, streams
 from ppm.synthesizers import pymc_weights
-from ppm.synthesizers.base import choose_draws, log_likelihood_from
+from ppm.synthesizers.base import Brief, choose_draws, log_likelihood_from
 
 
-class PyMCSynthesizer:
+class PyMCSynthesizer(Brief):
     r"""Any PyMC model as a synthesizer, fitted by NUTS.
 
     The model's observed variables are the responses, with one row per record. Each record's
@@ -87,6 +87,8 @@ class PyMCSynthesizer:
     >>> synthesizer.records, synthesizer.responses
     (5, ('y',))
     """
+
+    _public = ("records", "chains", "warmup", "target_accept", "nuts_sampler")
 
     def __init__(
         self, model, *, chains=2, warmup=1000, target_accept=0.9, public_potentials=(),

@@ -1,4 +1,6 @@
-"""Which draws of the parameters the releases are made from."""
+"""What a model shows of itself, and which draws the releases are made from."""
+
+from dataclasses import make_dataclass
 
 import numpy as np
 import pytest
@@ -8,6 +10,24 @@ import ppm
 from ppm.synthesizers.base import choose_draws
 
 CHAINS, DRAWS = 3, 7
+MODEL, LIMITS = ppm.GammaPoisson([77, 77, 3], shape=2, rate=0.4), ppm.Censoring(-3, -1)
+GAMMA = "GammaPoisson(records=3, shape=2.0, rate=0.4)"
+LIMITED = ppm.PseudoPosteriorMechanism(
+    MODEL, censor=LIMITS, weights=[0.5, 0.25, 0.125], independent_weights=True
+)
+# a synthesizer of the user's own may show its records
+OWN = make_dataclass("Own", ["records", "fit", "log_likelihood", "predict"])(3, *[[77].count] * 3)
+
+
+@pytest.mark.parametrize(("shown", "told"), [
+    (MODEL, GAMMA),
+    (ppm.PseudoPosteriorMechanism(OWN, scale=0.7), "PseudoPosteriorMechanism("
+     "synthesizer=Own, rule={'scale': 0.7}, censor=None, independent_weights=False)"),
+    (LIMITED.run(draws=9, random_seed=1),
+     f"MechanismResult(synthesizer={GAMMA}, censor={LIMITS}, strict=True, draws_used=9)"),
+])
+def test_a_repr_has_public_settings_in_one_line_and_no_confidential_number(shown, told):
+    assert repr(shown) == told
 
 
 def picked(releases, seed):

@@ -19,14 +19,14 @@ from ppm._validation import (
     streams,
 )
 from ppm.censoring import Censoring
-from ppm.synthesizers.base import choose_draws, log_likelihood_from
+from ppm.synthesizers.base import Brief, choose_draws, log_likelihood_from
 from ppm.synthesizers.chains import progress_bar, run_chains
 from ppm.synthesizers.mixture import passes
 from ppm.synthesizers.mixture.censored import CensoredSampler
 from ppm.synthesizers.mixture.sampler import Sampler
 
 
-class FiniteMixture:
+class FiniteMixture(Brief):
     r"""Finite mixture of normal regressions, fitted with record weights by Markov chains.
 
     For record i with predictors :math:`x_i` and one of K mixture components :math:`z_i`:
@@ -130,6 +130,8 @@ class FiniteMixture:
     >>> model.log_likelihood(fit).shape, model.predict(fit, releases=3, random_seed=2).shape
     ((2, 100, 200), (3, 200))
     """
+
+    _public = ("records", "components", "chains", "warmup", "thin")
 
     def __init__(
         self, response, predictors, *, components=10, chains=2, warmup=1000, thin=1,
