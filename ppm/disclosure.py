@@ -95,9 +95,10 @@ def guarantee_of(result, strict_epsilon=None):
 
 def histogram_guarantee(epsilon, *, secure):
     """Guarantee of databases drawn from a histogram with discrete Laplace noise."""
-    noise = f"{_SEED}, and can subtract the noise: for an actual release use secure_noise=True"
+    seeded = (f"{_SEED}, and can subtract the noise: for an actual release use secure_noise=True",
+              "the law of the noise beyond double precision: seeded noise follows it no further")
     return Guarantee("strict", epsilon, (
-        "errors in the package that drew the noise" if secure else noise,
+        *(["errors in the package that drew the noise"] if secure else seeded),
         f"{_CHOICES}: limits, bins and groups must be public", *_ALWAYS,
     ), "the noisy counts and any number of releases drawn from them")
 
@@ -158,7 +159,7 @@ def detection_limit(false_alarms, epsilon):
     return np.minimum(up, -np.expm1(-epsilon) + np.exp(-epsilon) * rate)[()]
 
 
-def release_statement(result, release, *, strict_epsilon=None):
+def release_statement(result, release=None, *, strict_epsilon=None):
     """A paragraph to publish beside a release: what is promised, and on which conditions.
 
     It contains nothing that was computed from the confidential records: no local ε or Δ. It states
@@ -167,9 +168,10 @@ def release_statement(result, release, *, strict_epsilon=None):
 
     Parameters
     ----------
-    result : ppm.mechanism.MechanismResult
-        The run that the release was drawn from.
-    release : xarray.DataArray or xarray.Dataset
+    result : ppm.mechanism.MechanismResult or HistogramRelease
+        The run that the release was drawn from, or what :func:`ppm.histogram_release` returned,
+        which needs nothing else.
+    release : xarray.DataArray or xarray.Dataset, optional
         All that one call of ``result.synthesize`` returned.
     strict_epsilon : float, optional
         ε of one release that holds for *every* database, in nats, from public constants alone: for
@@ -186,6 +188,15 @@ def release_statement(result, release, *, strict_epsilon=None):
     >>> "no limit is claimed" in statement
     True
     """
+    if hasattr(result, "noisy_counts"):
+        (releases, records), (groups, bins) = result.synthetic.shape, result.noisy_counts.shape
+        return (
+            f"{releases} × {records:,} synthetic values (releases × records), drawn from counts "
+            "with discrete Laplace noise. Public are the ends of the histogram, "
+            f"{result.edges[0]:g} and {result.edges[-1]:g}, its {bins:,} bins of equal width, the "
+            f"groups of records ({groups:,}) and the number of records in each. "
+            f"{_promise(result.guarantee)}"
+        )
     if not (result.strict or result.chains_agree):
         raise ChainsDisagreeError("no statement can be made: the chains disagree")
     attributes, sizes = (getattr(release, name, {}) for name in ("attrs", "sizes"))
@@ -221,15 +232,20 @@ def release_statement(result, release, *, strict_epsilon=None):
             "from the confidential records, and is not published. Not covered: "
             f"{'; '.join(_ALWAYS)}."
         )
+    return told + _promise(guarantee, many)
+
+
+def _promise(guarantee, many=None):
+    """What a strict guarantee says, for publication; without ``many``, of all that it covers."""
     each = _rounded_up(guarantee.epsilon, 4)
-    total = many * each
-    return told + (
-        f"The release is ε-differentially private with ε = {many} × {each:g} = "
-        f"{total:.10g}, for every possible database. A neighbour is {guarantee.neighbour}. An "
-        "attacker who knew all other records, and gave even odds that a certain value of a record "
-        f"was used rather than none, could reach odds of up to about {_odds(total)} to 1; between "
-        f"two values of the record, of up to about {_odds(2 * total)} to 1. "
-        f"Not covered: {'; '.join(guarantee.not_covered)}."
+    total = (many or 1) * each
+    amount = f"{many} × {each:g} = {total:.10g}" if many else f"{each:g} for {guarantee.covered}"
+    return (
+        f"The release is ε-differentially private with ε = {amount}, for every possible "
+        f"database. A neighbour is {guarantee.neighbour}. An attacker who knew all other records, "
+        "and gave even odds that a certain value of a record was used rather than none, could "
+        f"reach odds of up to about {_odds(total)} to 1; between two values of the record, of up "
+        f"to about {_odds(2 * total)} to 1. Not covered: {'; '.join(guarantee.not_covered)}."
     )
 
 

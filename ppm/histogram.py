@@ -18,7 +18,7 @@ from ppm.risk import pattern_codes
 
 __all__ = ["histogram_release"]
 
-# below, the noise would not fit into 64-bit integers; above, it is 0 to double precision
+# below, the noise would not fit into 64-bit integers; above, a count has some once in 5e12 times
 _LEAST_EPSILON, _MOST_EPSILON = 1e-9, 30.0
 
 
@@ -48,7 +48,8 @@ def histogram_release(
     bins : int
         Number of bins of equal width, 1 or more; public.
     epsilon : float
-        ε of everything that is returned, together, from 1e-9 to 30 nats. Above, the noise is 0.
+        ε of everything that is returned, together, from 1e-9 to 30 nats. Above, noise other than 0
+        would be too rare to be seen.
     groups : array_like, shape (records,) or (records, columns), or DataFrame, optional
         Public predictors. Records that agree in all columns share a histogram; ε does not change.
         Without groups there is one histogram, and values do not depend on the predictors.

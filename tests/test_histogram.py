@@ -151,3 +151,14 @@ def test_the_guarantee_names_the_neighbour_of_the_mechanism_and_the_source_of_th
     assert seeded.neighbour == secure.neighbour == censored.neighbour
     assert "any number of releases" in str(seeded) and "for one release" in str(censored)
     assert "guesses the seed" in str(seeded) and "seed" not in str(secure)
+    assert "double precision" in str(seeded) and "precision" not in str(secure)
+
+
+def test_the_statement_says_what_the_guarantee_says_what_is_public_and_nothing_of_the_values():
+    found = release(epsilon=0.5, groups=GROUPS, releases=3)
+    told, guarantee = ppm.disclosure.release_statement(found), found.guarantee
+    for words in (guarantee.neighbour, *guarantee.not_covered, f"ε = 0.5 for {guarantee.covered}",
+                  "3 × 3,000", "0 and 20", "40 bins", "records (4)", "1.65 to 1", "2.72 to 1"):
+        assert words in told
+    other = release(VALUES[::-1], epsilon=0.5, groups=GROUPS, releases=3, random_seed=5)
+    assert ppm.disclosure.release_statement(other) == told
