@@ -223,7 +223,8 @@ def load(path, *, missing="drop", quarters=None):
     ----------
     path : str or path-like
         The Interview or Diary zip of a year (2015 or later, comma-separated release), a folder
-        with its FMLI or FMLD files (or with subfolders that hold them), or one such CSV file.
+        with its FMLI or FMLD files, or one such CSV file. In a zip or a folder they may lie in
+        subfolders, at any depth.
     missing : {"drop", "category"}
         What becomes of a unit with a suppressed or blank predictor: dropped, or kept under the
         added last category "suppressed". A unit without income is dropped either way.

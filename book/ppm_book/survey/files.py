@@ -65,7 +65,7 @@ def _pick(folder, wanted, where):
     """As :func:`select`, from a folder or a zip."""
     found = {"i": {}, "d": {}}
     # a revised x file comes after its namesake, and wins
-    for file in sorted([*folder.glob("*"), *folder.glob("*/*")], key=lambda f: f.name.lower()):
+    for file in sorted([*folder.glob("*"), *folder.rglob("*")], key=lambda f: f.name.lower()):
         if match := _FILE_NAME.fullmatch(file.name):
             found[match[1].lower()][f"20{match[2]}Q{match[3]}"] = file
     if found["i"] and found["d"]:

@@ -105,7 +105,11 @@ def test_folder_and_single_file_agree_with_the_zip_and_a_revised_file_wins(inter
     revised = folder / "intrvw17" / "fmli171x.csv"
     (folder / "mine.csv").write_bytes(revised.read_bytes())
     (folder / "fmli171.csv").write_text(csv_text(unit(1)))
-    for path in (folder, folder / "intrvw17", revised, str(folder / "mine.csv")):
+    # the Bureau's zips of some years have a folder within a folder
+    deep = write_zip(tmp_path / "d.zip", {"a/intrvw17/intrvw17/fmli171x.csv": revised.read_bytes()})
+    zipfile.ZipFile(deep).extractall(tmp_path / "deep")
+    paths = folder, folder / "intrvw17", revised, str(folder / "mine.csv"), deep, tmp_path / "deep"
+    for path in paths:
         pd.testing.assert_frame_equal(survey.load(path).table, wanted)
     with pytest.raises(ValueError, match=r"mine\.csv is one CSV file"):
         survey.load(folder / "mine.csv", quarters="2017Q2")
