@@ -258,18 +258,17 @@ def censoring_limits(width, reference, *, share_clipped=0.02, smooth=True):
 def _public_reference(reference):
     """Log-likelihoods of a reference, checked, shape (draws, records)."""
     sizes, blocks = blocks_of(reference, "reference")
-    values = np.empty([*sizes.values()])
-    for *place, block in blocks:
-        values[tuple(place)] = block
+    values = np.empty(list(sizes.values()))
+    for block in blocks:
+        values[*block.draws, block.records] = block.values
     values = values.reshape(-1, values.shape[-1])
-    faults = {
-        "have two draws or more: with one, no change depends on the parameters": len(values) < 2,
-        "hold finite numbers: leave out records that are impossible at a draw":
-            not np.isfinite(values).all(),
-        "hold log-likelihoods, as model.log_likelihood(fit) gives them; got whole numbers, which "
-        "may be records": np.array_equal(values, np.rint(values)),
-    }
-    for accepted, fault in faults.items():
-        if fault:
-            raise ValueError(f"reference must {accepted}")
+    if len(values) < 2:
+        raise ValueError("reference must have two draws or more: with one, no change depends on "
+                         "the parameters")
+    if not np.isfinite(values).all():
+        raise ValueError("reference must hold finite numbers: leave out records that are "
+                         "impossible at a draw")
+    if np.array_equal(values, np.rint(values)):
+        raise ValueError("reference must hold log-likelihoods, as model.log_likelihood(fit) gives "
+                         "them; got whole numbers, which may be records")
     return values

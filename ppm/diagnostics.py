@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from ppm.lipschitz import read_once
+from ppm.lipschitz import scan
 
 __all__ = ["bound_diagnostics", "BoundDiagnostics", "ChainsDisagreeError"]
 
@@ -126,12 +126,12 @@ def bound_diagnostics(log_lik, weights, *, sample_stats=None, total_decides=Fals
     R-hat 1.004, of the log-likelihood 1.006, effective draws 1068
     a tenth of the draws gave 14.238 to 18.761
     """
-    reading = read_once(log_lik, weights)
-    if reading.largest.ndim != 2:
+    reading = scan(log_lik, weights)
+    if reading.draw_maxima.ndim != 2:
         raise ValueError("log_lik must be an xarray.DataArray with the dimensions chain, draw and "
-                         f"record; got {reading.largest.ndim + 1} dimensions")
+                         f"record; got {reading.draw_maxima.ndim + 1} dimensions")
     return compare_chains(
-        reading.largest, reading.total, reading.weights, sample_stats, total_decides
+        reading.draw_maxima, reading.draw_sums, reading.factors, sample_stats, total_decides
     )
 
 

@@ -3,6 +3,7 @@
 import itertools
 import math
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 
@@ -25,8 +26,8 @@ class TailBound:
 
     With probability ``confidence``, a new draw of θ exceeds ``bound`` (in nats) with probability at
     most ``tail_probability``, which is not the δ of (ε, δ)-differential privacy. With the same
-    confidence, it exceeds ``largest``, the maximum Δ of the S = ``draws`` draws, taken as
-    independent, with probability at most ``beyond_largest``.
+    confidence, a new draw exceeds ``largest``, the maximum Δ over these S = ``draws`` draws, with
+    probability at most ``beyond_largest``. The draws count as independent.
     """
 
     bound: float
@@ -59,7 +60,7 @@ def record_bounds(log_lik, weights=None):
     >>> ppm.record_bounds([[-1.0, -2.0], [-3.0, -0.5]], weights=[0.5, 1.0])  # 2 draws, 2 records
     array([1.5, 2. ])
     """
-    return read_once(log_lik, weights, by_draw=False).bounds
+    return scan(log_lik, weights, by_draw=False).bounds
 
 
 def local_bound(log_lik, weights=None):
@@ -92,7 +93,7 @@ def record_oscillations(log_lik, weights=None):
     >>> ppm.record_oscillations([[-1.0, -2.0], [-3.0, -0.5]])  # two draws of two records
     array([2. , 1.5])
     """
-    return read_once(log_lik, weights, by_draw=False).oscillations
+    return scan(log_lik, weights, by_draw=False).oscillations
 
 
 def oscillation_bound(log_lik, weights=None):
@@ -187,50 +188,53 @@ def bound_by_draws(log_lik, draws, weights=None):
 
 def draw_maxima(log_lik, weights=None):
     r"""Largest weighted :math:`|\log p|` of each draw, chain after chain: their maximum is Δ."""
-    return read_once(log_lik, weights).largest.ravel()
+    return scan(log_lik, weights).draw_maxima.ravel()
 
 
-@dataclass(frozen=True, eq=False)
-class Reading:
+@dataclass(frozen=True, eq=False, kw_only=True)
+class LogLikelihoodScan:
     """Extremes and sums from one pass over a log-likelihood, in nats.
 
     ``bounds`` and ``oscillations`` are what :func:`record_bounds` and :func:`record_oscillations`
-    return. ``largest`` and ``total``, with one axis for each draw dimension, are each draw's
-    largest weighted absolute value and weighted sum.
+    return. ``draw_maxima`` and ``draw_sums``, with one axis for each draw dimension, are each
+    draw's largest weighted absolute value and weighted sum. ``factors`` multiply the values that
+    were read: the weights or, of censored terms, which have their weight inside, 1 for a record
+    that counts and 0 for one of weight 0.
     """
 
-    weights: np.ndarray
+    factors: np.ndarray
     bounds: np.ndarray = field(repr=False)
     oscillations: np.ndarray = field(repr=False)
-    largest: np.ndarray = field(repr=False)
-    total: np.ndarray = field(repr=False)
+    draw_maxima: np.ndarray = field(repr=False)
+    draw_sums: np.ndarray = field(repr=False)
 
 
-def read_once(log_lik, weights=None, *, censor=None, by_draw=True):
+def scan(log_lik, weights=None, *, censor=None, by_draw=True):
     """Read a log-likelihood block by block, each value once.
 
-    With ``censor``, the values are the censored terms of the weighted records. Their weights are 1,
-    or 0 for a record of weight 0, whose term is a constant and does not count. ``largest`` and
-    ``total`` are computed only ``by_draw``.
+    With ``censor``, the values are the censored terms of the weighted records. A record of weight 0
+    has a constant term, which does not count. ``draw_maxima`` and ``draw_sums`` are computed only
+    ``by_draw``.
     """
     sizes, blocks = blocks_of(log_lik)
-    *leading, records = sizes.values()
+    *draw_shape, records = sizes.values()
     weights = np.ones(records) if weights is None else check_weights(weights, records)
-    inside = weights if censor is None else np.sign(weights)
-    lowest, highest = np.full((2, records), [[np.inf], [-np.inf]])
-    largest, total = np.zeros((2, *leading))
-    axes = tuple(range(len(leading)))
-    for *draws, columns, values in blocks:
+    factors = weights if censor is None else (weights > 0).astype(float)
+    lowest, highest = np.full(records, np.inf), np.full(records, -np.inf)
+    maxima, sums = np.zeros(draw_shape), np.zeros(draw_shape)
+    over_draws = tuple(range(len(draw_shape)))
+    for block in blocks:
+        draws, columns, values = block.draws, block.records, block.values
         if censor is not None:
             values = censor.terms(values, weights[columns])
-        low, high, draws = lowest[columns], highest[columns], tuple(draws)
-        np.minimum(low, values.min(axis=axes), out=low)  # carries NaN along
-        np.maximum(high, values.max(axis=axes), out=high)
+        # both carry NaN along
+        lowest[columns] = np.minimum(lowest[columns], values.min(axis=over_draws))
+        highest[columns] = np.maximum(highest[columns], values.max(axis=over_draws))
         if by_draw:
-            terms = weighted(values, inside[columns])
+            terms = weighted(values, factors[columns])
             with np.errstate(over="ignore", invalid="ignore"):
-                total[draws] += terms.sum(axis=-1)
-            largest[draws] = np.maximum(largest[draws], np.abs(terms, out=terms).max(axis=-1))
+                sums[draws] += terms.sum(axis=-1)
+            maxima[draws] = np.maximum(maxima[draws], np.abs(terms, out=terms).max(axis=-1))
     missing = np.flatnonzero(np.isnan(lowest))
     if missing.size:
         raise ValueError(f"log_lik holds NaN (first in record {missing[0]}, {missing.size} of "
@@ -238,16 +242,26 @@ def read_once(log_lik, weights=None, *, censor=None, by_draw=True):
                          "record is impossible")
     with np.errstate(over="ignore", invalid="ignore"):
         spread = highest - lowest
-    # no difference of infinities is a number
-    ranges = np.maximum(np.abs(lowest), np.abs(highest)), np.where(np.isnan(spread), np.inf, spread)
-    return Reading(inside, *weighted(ranges, inside), largest, total)
+    spread[np.isnan(spread)] = np.inf  # a difference of infinities
+    size = np.maximum(np.abs(lowest), np.abs(highest))
+    return LogLikelihoodScan(
+        factors=factors, bounds=weighted(size, factors), oscillations=weighted(spread, factors),
+        draw_maxima=maxima, draw_sums=sums,
+    )
+
+
+class Block(NamedTuple):
+    """Part of a log-likelihood: slices of its draw dimensions and of its records, and values."""
+
+    draws: tuple
+    records: slice
+    values: np.ndarray
 
 
 def blocks_of(log_lik, name="log_lik"):
     """Sizes by dimension, that of the records last, and an iterator over blocks.
 
-    A block is a slice for each dimension, followed by its values. Messages call the argument
-    `name`.
+    Messages call the argument `name`.
     """
     chunks = {}
     if hasattr(log_lik, "dims"):
@@ -265,29 +279,39 @@ def blocks_of(log_lik, name="log_lik"):
         dims, source = ["draw", "record"], as_array(name, log_lik)
         if source.ndim != 2:
             raise ValueError(f"{name} must have shape (draws, records); got shape {source.shape}")
-    found = dict(zip(getattr(source, "dims", dims), source.shape, strict=True))
-    sizes = {d: found[d] for d in dims}
+    size_of = dict(zip(getattr(source, "dims", dims), source.shape, strict=True))
+    sizes = {d: size_of[d] for d in dims}
     if source.dtype.kind not in "fiu":
         raise ValueError(f"{name} must hold real numbers; got values of type {source.dtype}")
     if not source.size:
         raise ValueError(f"{name} is empty: shape {source.shape}; give a draw and a record")
-    edges, room = {}, BLOCK if chunks else _TILE
-    chunks = chunks or {dims[-1]: _WIDE}
-    chunks = {d: min(size, int(np.max(chunks.get(d, 1)))) for d, size in sizes.items()}
-    room //= math.prod(chunks.values())
-    for d in (*dims[-2::-1], dims[-1]):
-        together = max(1, min(room, -(-sizes[d] // chunks[d])))
-        room, step = room // together, together * chunks[d]
-        edges[d] = [slice(a, min(a + step, sizes[d])) for a in range(0, sizes[d], step)]
 
-    def block(corner):
+    def read(corner):
         if isinstance(source, np.ndarray):
-            return *corner, source[corner]
+            return Block(corner[:-1], corner[-1], source[corner])
         # loaded before it is transposed: a transposed store is read value by value
         part = source.isel(dict(zip(dims, corner, strict=True))).load()
-        return *corner, part.transpose(*dims).values
+        return Block(corner[:-1], corner[-1], part.transpose(*dims).values)
 
-    return sizes, map(block, itertools.product(*[edges[d] for d in dims]))
+    steps = _block_sizes(sizes, chunks)
+    slices = [[slice(at, min(at + steps[d], sizes[d])) for at in range(0, sizes[d], steps[d])]
+              for d in dims]
+    return sizes, map(read, itertools.product(*slices))
+
+
+def _block_sizes(sizes, chunks):
+    """Length of a block along each dimension: whole chunks, as many as fit into its numbers."""
+    numbers = BLOCK if chunks else _TILE
+    *draws, records = sizes
+    chunks = chunks or {records: _WIDE}
+    steps = {d: min(size, int(np.max(chunks.get(d, 1)))) for d, size in sizes.items()}
+    chunks_left = numbers // math.prod(steps.values())
+    # the last draw dimension grows first, the records last
+    for d in (*reversed(draws), records):
+        together = max(1, min(chunks_left, math.ceil(sizes[d] / steps[d])))
+        chunks_left //= together
+        steps[d] *= together
+    return steps
 
 
 def weighted(values, weights):

@@ -11,7 +11,7 @@ from ppm._validation import check_count, check_flag, check_number, check_weights
 from ppm.censoring import warn_if_nothing_moves
 from ppm.diagnostics import ChainsDisagreeError, compare_chains
 from ppm.disclosure import guarantee_of
-from ppm.lipschitz import read_once
+from ppm.lipschitz import scan
 from ppm.synthesizers.base import Brief, as_synthesizer, check_censor, check_fit
 from ppm.weights import record_weights
 
@@ -92,7 +92,7 @@ class MechanismResult(Brief):
     @property
     def draws_used(self):
         """Number S of draws that the maximum was taken over, all chains together."""
-        return self._reading.largest.size
+        return self._reading.draw_maxima.size
 
     @property
     def record_bounds(self):
@@ -285,15 +285,15 @@ class PseudoPosteriorMechanism(Brief):
         return self._bound(fit, weights, unweighted, before, allow_disagreement)
 
     def _read(self, fit, weights=None, censor=None):
-        """The :class:`ppm.lipschitz.Reading` of a fit, and what its chains say of each other."""
+        """The :class:`ppm.lipschitz.LogLikelihoodScan` of a fit, and what its chains say of each other."""
         log_lik = self.synthesizer.log_likelihood(fit)
         independent = getattr(self.synthesizer, "independent_draws", False)
         compared = getattr(log_lik, "sizes", {}).get("chain", 1) > 1 or not independent
-        read = read_once(log_lik, weights, censor=censor, by_draw=compared)
+        read = scan(log_lik, weights, censor=censor, by_draw=compared)
         if not compared:
             return read, None
         statistics, limited = fit.get("sample_stats"), censor is not None
-        return read, compare_chains(read.largest, read.total, read.weights, statistics, limited)
+        return read, compare_chains(read.draw_maxima, read.draw_sums, read.factors, statistics, limited)
 
     def _bound(self, fit, weights, unweighted, before, allow_disagreement):
         """The result from a weighted fit, an unweighted one or None, and what was read of that."""

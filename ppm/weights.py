@@ -37,11 +37,11 @@ def record_weights(bounds, *, scale=1.0, shift=0.0, truncate_at=None):
     >>> ppm.record_weights([1.0, 2.0, 5.0], truncate_at=1.2)
     array([1., 0., 0.])
     """
-    scale, shift = check_number("scale", scale, above=0), check_number("shift", shift)
+    scale = check_number("scale", scale, above=0)
+    shift = check_number("shift", shift)
 
-    def linear(found):
-        ends = found.min(initial=np.inf), found.max(initial=0.0)
-        return linear_weights(found, *ends, scale=scale, shift=shift)
+    def linear(finite):
+        return linear_weights(finite, finite.min(), finite.max(), scale=scale, shift=shift)
 
     return _of_finite(bounds, linear, truncate_at)
 
@@ -192,8 +192,10 @@ def _of_finite(bounds, mapping, truncate_at):
     """Weights by a map of the finite bounds, truncated; an infinite bound gives weight 0."""
     limit = np.inf if truncate_at is None else check_number("truncate_at", truncate_at, above=0)
     bounds = _check_bounds(bounds)
-    weights, finite = np.zeros(bounds.size), np.isfinite(bounds)
-    weights[finite] = mapping(bounds[finite])
+    weights = np.zeros(bounds.size)
+    finite = np.isfinite(bounds)
+    if finite.any():
+        weights[finite] = mapping(bounds[finite])
     return truncated(weights, bounds, limit)
 
 

@@ -138,11 +138,11 @@ def test_what_is_read_in_blocks_is_what_the_definition_says(
         for asked, start in ((log_lik, 0), (turned, 0), (log_lik.isel(draw=slice(13, None)), 13)):
             values = array.values[:, start:].astype(np.float64)
             kept = np.where(WEIGHTS > 0, values, 0.0)  # a record of weight 0 counts as none
-            found = ppm.lipschitz.read_once(asked, WEIGHTS)
+            found = ppm.lipschitz.scan(asked, WEIGHTS)
             assert np.array_equal(found.bounds, WEIGHTS * np.abs(kept).max(axis=(0, 1)))
             assert np.array_equal(found.oscillations, WEIGHTS * np.ptp(kept, axis=(0, 1)))
-            assert np.array_equal(found.largest, np.abs(WEIGHTS * kept).max(axis=2))
-            assert np.allclose(found.total, (WEIGHTS * kept).sum(axis=2), 1e-12, 1e-12)
+            assert np.array_equal(found.draw_maxima, np.abs(WEIGHTS * kept).max(axis=2))
+            assert np.allclose(found.draw_sums, (WEIGHTS * kept).sum(axis=2), 1e-12, 1e-12)
             assert np.array_equal(ppm.record_bounds(asked), np.abs(values).max(axis=(0, 1)))
 
 
@@ -166,7 +166,7 @@ def test_no_chunk_is_read_twice(in_small_blocks, chunks):
 
     lazy = dask.from_array(array.values, chunks=chunks).map_blocks(noting, dtype=np.float64)
     log_lik = xr.DataArray(lazy, dims=array.dims)
-    ppm.lipschitz.read_once(log_lik.transpose("household", "draw", "chain"), WEIGHTS)
+    ppm.lipschitz.scan(log_lik.transpose("household", "draw", "chain"), WEIGHTS)
     assert len(read) == len(set(read)) == lazy.npartitions
 
 
@@ -177,7 +177,7 @@ def test_memory_is_set_by_the_block_and_not_by_the_values(monkeypatch, tmp_path,
 
     def peak(log_lik):
         tracemalloc.start()
-        ppm.lipschitz.read_once(log_lik, np.linspace(0, 1, 10_000))
+        ppm.lipschitz.scan(log_lik, np.linspace(0, 1, 10_000))
         size = tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()
         return size
@@ -196,9 +196,9 @@ def test_terms_within_limits_are_read_in_double_precision_and_weight_0_has_none(
     weights = np.array([0.0, 0.5, 1.0, 1.0, 2.0, 3.0])
     # no float of 32 bits
     censor = ppm.Censoring(-3.1, -1.3)
-    found = ppm.lipschitz.read_once(log_lik, weights, censor=censor)
+    found = ppm.lipschitz.scan(log_lik, weights, censor=censor)
     terms = censor.terms(log_lik.astype(np.float64), weights)
     assert np.array_equal(found.bounds, np.abs(terms).max(axis=0) * (weights > 0))
     assert np.array_equal(found.oscillations, np.ptp(terms, axis=0) * (weights > 0))
-    assert np.allclose(found.total, terms[:, 1:].sum(axis=1))
+    assert np.allclose(found.draw_sums, terms[:, 1:].sum(axis=1))
     assert found.oscillations.max() <= censor.width

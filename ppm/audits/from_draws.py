@@ -337,15 +337,15 @@ def _score(log_lik, weights, others, censor):
     """Log ratio of two pseudo posteriors but for a constant, at every draw: (chains, draws)."""
     sizes, blocks = blocks_of(log_lik)
     total = np.zeros([*sizes.values()][:-1])
-    for *place, columns, values in blocks:
-        ours, theirs = weights[columns], others[columns]
+    for block in blocks:
+        ours, theirs = weights[block.records], others[block.records]
         used = np.flatnonzero(ours != theirs)
-        values, ours, theirs = values[..., used], ours[used], theirs[used]
+        values, ours, theirs = block.values[..., used], ours[used], theirs[used]
         if censor is None:
-            total[tuple(place)] += values @ (ours - theirs)
+            total[block.draws] += values @ (ours - theirs)
         elif used.size:
             change = censor.terms(values, ours) - censor.terms(values, theirs)
-            total[tuple(place)] += change.sum(axis=-1)
+            total[block.draws] += change.sum(axis=-1)
     return total.reshape(-1, sizes["draw"])
 
 

@@ -9,7 +9,7 @@ from layouts import ANY_SIZE, HUGE, TINY, matrices, reciprocal, threshold, unit_
 from scipy import stats
 
 import ppm
-from ppm.lipschitz import draw_maxima, read_once
+from ppm.lipschitz import draw_maxima, scan
 
 log_liks = matrices(st.one_of(ANY_SIZE, ANY_SIZE, ANY_SIZE, st.just(-np.inf)))
 ends = st.sampled_from([0.0, TINY, 1e-300, 1e300, HUGE, np.inf])
@@ -54,8 +54,8 @@ def test_other_types_of_numbers_are_read_as_floats(kind):
     # a sum beyond what 16 bits hold, and an integer whose absolute value its type cannot hold
     values = np.full((2, 200), -700.1) if "float" in kind else [[np.iinfo(kind).min, 3], [7, 100]]
     stored = np.array(values, dtype=kind)
-    read, exact = read_once(stored), read_once(stored.astype(np.float64))
-    for name in ("bounds", "oscillations", "largest", "total"):
+    read, exact = scan(stored), scan(stored.astype(np.float64))
+    for name in ("bounds", "oscillations", "draw_maxima", "draw_sums"):
         assert np.array_equal(getattr(read, name), getattr(exact, name))
     assert read.bounds.max() == np.abs(stored.astype(np.float64)).max()
 
