@@ -3,22 +3,23 @@
 import textwrap
 import warnings
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
 from ppm import pdp
 from ppm._validation import check_count, check_flag, check_number, check_weights, streams
 from ppm.censoring import warn_if_nothing_moves
-from ppm.diagnostics import ChainsDisagreeError, compare_chains
+from ppm.diagnostics import BoundDiagnostics, ChainsDisagreeError, compare_chains
 from ppm.disclosure import guarantee_of
-from ppm.lipschitz import scan
+from ppm.lipschitz import LogLikelihoodScan, scan
 from ppm.synthesizers.base import Brief, as_synthesizer, check_censor, check_fit
 from ppm.weights import record_weights
 
 __all__ = ["PseudoPosteriorMechanism", "MechanismResult", "bound_fit"]
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class MechanismResult(Brief):
     """Weights, bounds, ε and releases of one run.
 
@@ -71,18 +72,18 @@ class MechanismResult(Brief):
     allow_disagreement: bool
     strict: bool
     _faults: list
-    _reading: object
+    _scan: LogLikelihoodScan
     _unweighted_bound: float
     _public = ("synthesizer", "censor", "strict", "draws_used")
 
-    def _shown(self):
-        """What was read of the weighted fit; raises where the chains disagree."""
+    def _agreed(self):
+        """The scan of the weighted fit; raises where the chains disagree."""
         if self._faults and not self.allow_disagreement:
             raise ChainsDisagreeError(
                 f"the bound is withheld because of its chains: {'; '.join(self._faults)}; "
                 "ppm.mechanism.bound_fit(…, allow_disagreement=True) shows the numbers, marked"
             )
-        return self._reading
+        return self._scan
 
     @property
     def chains_agree(self):
@@ -92,22 +93,30 @@ class MechanismResult(Brief):
     @property
     def draws_used(self):
         """Number S of draws that the maximum was taken over, all chains together."""
-        return self._reading.draw_maxima.size
+        return self._scan.draw_maxima.size
 
     @property
     def record_bounds(self):
         """Bounds of the weighted records, in nats."""
-        return self._shown().bounds
+        return self._agreed().bounds
 
     @property
     def local_bound(self):
-        """Local Lipschitz bound Δ, the largest of them. A diagnostic where the result is strict."""
-        return float(self._shown().bounds.max())
+        """Local Lipschitz bound Δ, the largest record bound.
+
+        Of a strict result it is only a diagnostic: there ε is the width of the limits.
+        """
+        return float(self._agreed().bounds.max())
+
+    @property
+    def draw_maxima(self):
+        """Largest bound of a record at each draw, (chain, draw), in nats: their maximum is Δ."""
+        return self._agreed().draw_maxima
 
     @property
     def oscillation_bound(self):
         """Largest oscillation of a record, in nats: see :func:`ppm.oscillation_bound`."""
-        return float(self._shown().oscillations.max())
+        return float(self._agreed().oscillations.max())
 
     @property
     def guarantee(self):
@@ -135,7 +144,7 @@ class MechanismResult(Brief):
         ``epsilon``. Coordinates of releases and records are removed.
         """
         releases = check_count("releases", releases)
-        self._shown()
+        self._agreed()
         synthetic = self.synthesizer.predict(self.draws, releases=releases, random_seed=random_seed)
         # a strict release must not depend on the chains, and warnings can be errors
         if self._faults and not self.strict:
@@ -261,8 +270,8 @@ class PseudoPosteriorMechanism(Brief):
         allow_disagreement : bool, default False
             Show bounds and ε even where chains disagree, marked as such. With ``censor`` and
             independent weights the result is then strict whatever the chains do. **Decide before
-            the first fit of the confidential records**: whether a second run takes place, after
-            the first was withheld, depends on them.
+            the first fit of the confidential records**: a second run after a withheld one would
+            itself tell something of them.
         """
         draws = check_count("draws", draws)
         allow_disagreement = check_flag("allow_disagreement", allow_disagreement)
@@ -273,44 +282,18 @@ class PseudoPosteriorMechanism(Brief):
             check_fit(self.synthesizer, unweighted, "unweighted")
         first, second = streams(random_seed, 2)
         settings = {"draws": draws, "progress": progress}
-        weights, before = self.weights, None
+        weights, examined = self.weights, None
         if weights is None:
             if unweighted is None:
                 unweighted = self.synthesizer.fit(random_seed=first, **settings)
-            before = self._read(unweighted)
-            weights = record_weights(before[0].bounds, **self.rule)
-        if self.censor is not None:
-            settings["censor"] = self.censor
-        fit = self.synthesizer.fit(weights, random_seed=second, **settings)
-        return self._bound(fit, weights, unweighted, before, allow_disagreement)
-
-    def _read(self, fit, weights=None, censor=None):
-        """The :class:`ppm.lipschitz.LogLikelihoodScan` of a fit, and what its chains say of each other."""
-        log_lik = self.synthesizer.log_likelihood(fit)
-        independent = getattr(self.synthesizer, "independent_draws", False)
-        compared = getattr(log_lik, "sizes", {}).get("chain", 1) > 1 or not independent
-        read = scan(log_lik, weights, censor=censor, by_draw=compared)
-        if not compared:
-            return read, None
-        statistics, limited = fit.get("sample_stats"), censor is not None
-        return read, compare_chains(read.draw_maxima, read.draw_sums, read.factors, statistics, limited)
-
-    def _bound(self, fit, weights, unweighted, before, allow_disagreement):
-        """The result from a weighted fit, an unweighted one or None, and what was read of that."""
-        reading, chains = self._read(fit, weights, self.censor)
-        first, first_chains = before or (None, None)
-        named = ("unweighted", first_chains), ("weighted", chains)
-        faults = [f"{name} fit: {fault}" for name, of in named if of for fault in of.faults]
-        independent, censor = self.independent_weights, self.censor
-        # a strict release must not depend on the chains, and warnings can be errors
-        if censor is not None and np.any(weights) and not (allow_disagreement and independent):
-            warn_if_nothing_moves(censor, float(reading.oscillations.max()))
-        # settled once: a result that was withheld cannot become strict later
-        strict = censor is not None and independent and (allow_disagreement or not faults)
-        return MechanismResult(
-            self.synthesizer, weights, fit, unweighted, chains, first_chains, censor, independent,
-            allow_disagreement, strict, faults, reading,
-            np.nan if first is None else float(first.bounds.max()),
+            examined = _examine(self.synthesizer, unweighted)
+            weights = record_weights(examined.scan.bounds, **self.rule)
+        limits = {} if self.censor is None else {"censor": self.censor}
+        fit = self.synthesizer.fit(weights, random_seed=second, **settings, **limits)
+        return _result(
+            self.synthesizer, _examine(self.synthesizer, fit, weights, self.censor), examined,
+            weights=weights, censor=self.censor, independent_weights=self.independent_weights,
+            allow_disagreement=allow_disagreement,
         )
 
 
@@ -338,11 +321,70 @@ def bound_fit(synthesizer, fit, weights, *, unweighted=None, censor=None,
     """
     synthesizer = as_synthesizer(synthesizer)
     weights = check_weights(weights, synthesizer.records)
-    mechanism = PseudoPosteriorMechanism(synthesizer, weights=weights, censor=censor)
+    censor = check_censor(synthesizer, censor)
+    allow_disagreement = check_flag("allow_disagreement", allow_disagreement)
     check_fit(synthesizer, fit, "fit")
-    before = None
+    examined = None
     if unweighted is not None:
         check_fit(synthesizer, unweighted, "unweighted")
-        before = mechanism._read(unweighted)
-    allow_disagreement = check_flag("allow_disagreement", allow_disagreement)
-    return mechanism._bound(fit, weights, unweighted, before, allow_disagreement)
+        examined = _examine(synthesizer, unweighted)
+    return _result(
+        synthesizer, _examine(synthesizer, fit, weights, censor), examined,
+        weights=weights, censor=censor, independent_weights=False,
+        allow_disagreement=allow_disagreement,
+    )
+
+
+class _Examined(NamedTuple):
+    """A fit, one pass over its log-likelihood, and what its chains say of each other."""
+
+    fit: object
+    scan: LogLikelihoodScan
+    diagnostics: BoundDiagnostics | None  # None: one chain of independent draws
+
+    def faults(self, name):
+        """Faults of the chains, with the name of the fit."""
+        found = self.diagnostics.faults if self.diagnostics else ()
+        return [f"{name} fit: {fault}" for fault in found]
+
+
+def _examine(synthesizer, fit, weights=None, censor=None):
+    """Read the log-likelihood of a fit, and compare its chains."""
+    log_lik = synthesizer.log_likelihood(fit)
+    independent = getattr(synthesizer, "independent_draws", False)
+    compared = getattr(log_lik, "sizes", {}).get("chain", 1) > 1 or not independent
+    reading = scan(log_lik, weights, censor=censor, by_draw=compared)
+    if not compared:
+        return _Examined(fit, reading, None)
+    return _Examined(fit, reading, compare_chains(
+        reading.draw_maxima, reading.draw_sums, reading.factors,
+        fit.get("sample_stats"), total_decides=censor is not None,
+    ))
+
+
+def _result(synthesizer, weighted, unweighted, *, weights, censor, independent_weights,
+            allow_disagreement):
+    """The result of a weighted fit, and of the unweighted one that gave the weights, or None."""
+    faults = weighted.faults("weighted")
+    if unweighted is not None:
+        faults = unweighted.faults("unweighted") + faults
+    limited = censor is not None and independent_weights
+    # a strict release must not depend on the chains, and warnings can be errors
+    if censor is not None and np.any(weights) and not (allow_disagreement and limited):
+        warn_if_nothing_moves(censor, float(weighted.scan.oscillations.max()))
+    return MechanismResult(
+        synthesizer=synthesizer,
+        weights=weights,
+        draws=weighted.fit,
+        unweighted=None if unweighted is None else unweighted.fit,
+        diagnostics=weighted.diagnostics,
+        unweighted_diagnostics=None if unweighted is None else unweighted.diagnostics,
+        censor=censor,
+        independent_weights=independent_weights,
+        allow_disagreement=allow_disagreement,
+        # settled once: a result that was withheld cannot become strict later
+        strict=limited and (allow_disagreement or not faults),
+        _faults=faults,
+        _scan=weighted.scan,
+        _unweighted_bound=np.nan if unweighted is None else float(unweighted.scan.bounds.max()),
+    )
