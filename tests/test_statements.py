@@ -166,6 +166,15 @@ def test_releases_add_up(log_lik, weights, prior):
             assert joint <= ppm.epsilon(bound, releases) + 1e-9
 
 
+# the last: all terms at the upper limit where the prior has hardly any mass, else at the lower one
+@pytest.mark.parametrize("case", [*CASES, (np.c_[[9.0] * 3, [-9.0] * 3].T, 1, [1e-9, 1 - 1e-9])])
+def test_a_group_costs_epsilon_for_each_of_its_records(case):
+    terms = ppm.Censoring(-2.0, -1.0, smooth=False).term(case[1] * case[0])
+    for k in range(1, terms.shape[1] + 1):
+        lost = loss(posterior(terms, case[2]), posterior(terms[:, k:], case[2]))
+        assert lost <= k + 1e-9 and (len(terms) > 2 or lost > k - 1e-6)
+
+
 @each_case
 def test_the_exponential_mechanism_is_a_posterior_with_one_weight(log_lik, weights, prior):
     sensitivity = ppm.local_bound(log_lik)
