@@ -227,10 +227,12 @@ def executor():
     if workers := os.environ.get("PPM_WORKERS"):
         from joblib.externals.loky import ProcessPoolExecutor
 
+        from ppm.synthesizers.chains import end_with_parent
+
         # one that holds 300 MB more than at first is replaced after its task, which is no fault
         warnings.filterwarnings("ignore", "A worker stopped while some jobs were given")
         # not the reusable one, in which joblib runs the chains of a fit
-        return ProcessPoolExecutor(int(workers), env=ONE_THREAD)
+        return ProcessPoolExecutor(int(workers), initializer=end_with_parent, env=ONE_THREAD)
     return None
 
 

@@ -2,7 +2,9 @@
 
 import contextlib
 import multiprocessing
+import os
 import sys
+import threading
 import time
 
 from joblib import Parallel, cpu_count, delayed
@@ -32,7 +34,7 @@ def run_chains(chains, advance, *, parallel):
     workers = 1 if alone else min(len(chains), cpu_count())
     kept = [[] for _ in chains]
     # arrays go through pipes: by default joblib writes large ones, with the records, into a file
-    with Parallel(workers, max_nbytes=None) as run:
+    with Parallel(workers, max_nbytes=None, initializer=end_with_parent) as run:
         while left := sum(chain.left for chain in chains):
             pieces = run(delayed(_piece)(chain) for chain in chains)
             chains = [chain for chain, _ in pieces]
@@ -40,6 +42,18 @@ def run_chains(chains, advance, *, parallel):
                 draws += new
             advance(left - sum(chain.left for chain in chains))
     return kept
+
+
+def end_with_parent():
+    """Have a worker, which may hold records, end soon after the process that started it was killed.
+    """
+    threading.Thread(target=_wait_for_end_of, args=(os.getppid(),), daemon=True).start()
+
+
+def _wait_for_end_of(parent):
+    while os.getppid() == parent:
+        time.sleep(PIECE)
+    os._exit(1)
 
 
 def _piece(chain):

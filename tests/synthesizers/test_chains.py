@@ -1,10 +1,16 @@
 """Chains run piece by piece: the same draws in any process."""
 
 import os
+import subprocess
+import sys
 import time
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
+from pathlib import Path
 from unittest.mock import Mock
+
+import psutil
+import pytest
 
 from ppm.synthesizers import chains
 from ppm.synthesizers.chains import run_chains
@@ -42,3 +48,21 @@ def test_chains_go_on_where_they_were_in_whatever_process(monkeypatch):
 def test_a_worker_starts_no_processes():
     with ProcessPoolExecutor(1, get_context("spawn")) as pool:
         assert len(pool.submit(run).result()[1]) == 1
+
+
+@pytest.mark.parametrize("pool", [
+    "from test_chains import Counting, run_chains"
+    "; run_chains([Counting(99)] * 2, print, parallel=True)",
+    "import os; os.environ['PPM_WORKERS'] = '2'; from ppm_book import page; import time"
+    "; print(page.executor().submit(os.getpid).result(), flush=True); time.sleep(99)",
+])
+def test_workers_end_with_a_process_that_is_killed(pool):
+    command = [sys.executable, "-c", pool]
+    with subprocess.Popen(command, stdout=-1, cwd=Path(__file__).parent) as parent:
+        assert parent.stdout.readline()
+        workers = psutil.Process(parent.pid).children(recursive=True)
+        parent.kill()
+    _, alive = psutil.wait_procs(workers, timeout=30)
+    for worker in alive:
+        worker.kill()
+    assert len(workers) >= 2 and not alive
