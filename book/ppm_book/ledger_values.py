@@ -84,10 +84,13 @@ def ratio(above, below):
 
 
 def exponent(sizes, values):
-    """Exponent of a power law: the slope of the least-squares line through the logarithms."""
+    """Exponent of a power law: the slope of the least-squares line through the logarithms.
+
+    It is NaN where a value is 0, which has no logarithm.
+    """
     x = np.log(sizes) - np.log(sizes).mean()
     with np.errstate(all="ignore"):
-        return x @ np.log(values) / (x @ x)
+        return x @ np.log(np.where(values > 0, values, np.nan)) / (x @ x)
 
 
 def share_exponent(sizes, counts, of, published=-0.5):

@@ -54,9 +54,10 @@ def defaults(name):
 
 
 @functools.cache
-def vocabulary():
-    """Every parameter: what it is, and what it accepts in words and as a JSON Schema."""
-    return yaml.safe_load((ROOT / "notebooks" / "parameters.yml").read_text("utf-8"))
+def vocabulary(notebook=None):
+    """Every parameter: what it is, and what a notebook accepts in words and as a JSON Schema."""
+    every = yaml.safe_load((ROOT / "notebooks" / "parameters.yml").read_text("utf-8"))
+    return {key: about | about.get("in", {}).get(notebook, {}) for key, about in every.items()}
 
 
 # a number is finite, and a whole number has no point
@@ -82,10 +83,10 @@ def _unknown(kind, name, accepted):
     return Refused(f"unknown {kind} {reprlib.repr(name)}{hint} (accepted: {', '.join(accepted)})")
 
 
-def checked(name, value, accepted):
+def checked(name, value, accepted, notebook=None):
     if name not in accepted:
         raise _unknown("parameter", name, accepted)
-    about = vocabulary()[name]
+    about = vocabulary(notebook)[name]
     if name == "ce_data" and isinstance(value, str) and value:
         value = os.path.abspath(os.path.expanduser(value))
     if not _accepted(value, about["schema"]):
@@ -120,7 +121,7 @@ def parameters(name, profile="paper", given=()):
         raise _unknown("notebook", name, notebooks())
     own = defaults(name)
     values = own | (profile_of(profile).get(name) or {}) | dict(given)
-    return {key: checked(key, value, own) for key, value in values.items()}
+    return {key: checked(key, value, own, name) for key, value in values.items()}
 
 
 def parsed(text):
@@ -136,7 +137,7 @@ def parsed(text):
 
 def parameter_table(name):
     """Rows on the parameters of a notebook, for the command line and for the book's page."""
-    words, quick = vocabulary(), profile_of("quick").get(name) or {}
+    words, quick = vocabulary(name), profile_of("quick").get(name) or {}
     return [
         {
             "name": key, "type": it["inferred_type_name"], "default": it["default"],

@@ -159,6 +159,8 @@ def interval(axes, x, low, middle, high, label, **style):
     >>> plots.drawn_data(figure).round(2).values.tolist()
     [['', 'Weighted', 1.0, 0.2, 0.1, 0.4]]
     """
+    # what is infinite, as a share of 0 may be, has no place
+    low, middle, high = np.where(np.isfinite([low, middle, high]), [low, middle, high], np.nan)
     # rounding may leave the middle outside
     reach = np.maximum([middle - low, high - middle], 0).reshape(2, -1)
     style = {"fmt": "o", "color": COLOURS.get(label)} | style
