@@ -94,7 +94,8 @@ def _long(file):
         column for place, column in enumerate(table)
         if place == 0 or column in _PLACES or not pd.api.types.is_numeric_dtype(table[column])
     ]
-    rows = table[words].astype(str).agg(", ".join, axis=1)
+    # pandas keeps an empty cell as a number, which is no text
+    rows = table[words].astype(str).fillna("–").agg(", ".join, axis=1)
     twice = " (" + (rows.groupby(rows).cumcount() + 1).astype(str) + ")"
     rows += np.where(rows.duplicated(keep=False), twice, "")
     return table.drop(columns=words).astype(float).set_index(rows).stack()

@@ -26,6 +26,7 @@ import joblib
 import nbformat
 from filelock import FileLock, Timeout
 
+from ppm.synthesizers.chains import end_with_parent
 from ppm_book import compare
 from ppm_book.ledger import SHARED, STUDIES
 from ppm_book.page import NOTE_FILE, ROOT, leave_note
@@ -111,8 +112,8 @@ def engine_of(workers=None, scheduler=None):
     return {"PPM_WORKERS": str(workers or ""), "PPM_SCHEDULER": scheduler or ""}
 
 
-def execute(name, values, folder, profile, engine=None):
-    """Execute a notebook into a folder, and return what was run.
+def execute(name, values, folder, profile, engine=None, bars=False):
+    """Execute a notebook into a folder, and return what was run; ``bars`` show its progress.
 
     Raises
     ------
@@ -125,7 +126,6 @@ def execute(name, values, folder, profile, engine=None):
     began, shown, data = time.perf_counter(), dict(values), values.get("ce_data")
     record = record_of(name, values, profile, datetime.now().astimezone())
     output = folder / f"{name}.ipynb"
-    print(f"{name}: executing", file=sys.stderr, flush=True)
     with tempfile.TemporaryDirectory() as place:
         if data:
             # the notebook learns the file's name, and not where it lies
@@ -142,7 +142,7 @@ def execute(name, values, folder, profile, engine=None):
                 papermill.execute_notebook(
                     str(source(name)), str(output), {key: shown[key] for key in record["changed"]},
                     kernel_name="python3", cwd=place,
-                    progress_bar=sys.stderr.isatty(), stderr_file=sys.stderr,
+                    progress_bar=bars, stderr_file=sys.stderr if bars else None,
                     # kernels warn that they talk over TCP, on this machine
                     extra_arguments=["--IPKernelApp.log_level=CRITICAL"],
                 )
@@ -187,10 +187,12 @@ def run(name, given=(), *, profile="paper", output=None, engine=None):
     """
     values = parameters(name, profile, given)
     folder = Path(output or f"runs/{name}-{datetime.now():%Y%m%d-%H%M%S}")
-    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise Refused(f"the output folder {folder} exists and is not empty")
-    folder.mkdir(parents=True, exist_ok=True)
-    record = execute(name, values, folder, profile, engine)
+    try:
+        # of two runs that start together, one makes it
+        folder.mkdir(parents=True)
+    except OSError as error:
+        raise Refused(f"the output folder {folder} cannot be made: {error.strerror}") from None
+    record = execute(name, values, folder, profile, engine, bars=sys.stderr.isatty())
     if name in chapters():
         make_page(folder, record)
     complete(folder, record)
@@ -256,7 +258,7 @@ def build(profile="paper", ce_data="", solutions=True):
         # two at a time, because parts of a notebook keep one core
         order = dict.fromkeys([*FIRST, *planned])
         stale = [name for name in order if not records.get(name, True)]
-        made = joblib.Parallel(min(2, CORES))(
+        made = joblib.Parallel(min(2, CORES), initializer=end_with_parent)(
             joblib.delayed(refresh)(name, planned[name], results / name, profile) for name in stale
         )
         records |= zip(stale, made, strict=True)
@@ -342,13 +344,13 @@ def main(arguments=None):
     try:
         _do(options)
         return 0
-    except (Refused, Failed) as error:
-        print(f"ppm: {error}", file=sys.stderr)
-        return 2 if isinstance(error, Refused) else 1
     except BrokenPipeError:
         # the reader of our output left, as `ppm notebooks | head` does
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         return 1
+    except (Refused, Failed, OSError) as error:
+        print(f"ppm: {error}", file=sys.stderr)
+        return 2 if isinstance(error, Refused) else 1
     except KeyboardInterrupt:
         print("ppm: interrupted; fits that were finished are kept", file=sys.stderr)
         return 130

@@ -43,7 +43,11 @@ from ppm_book import page
 drawn = np.random.default_rng(seed).normal(size=replicates)
 page.save(pd.DataFrame({"mean": [drawn.mean()], "records": [replicates]}, index=["drawn"]), "drawn")
 """
-DATA = "print(open(ce_data).read() if ce_data else 'simulated')"
+DATA = """
+import sys
+print(open(ce_data).read() if ce_data else 'simulated')
+print("\\r 50 %", end="", file=sys.stderr)  # as a progress bar does
+"""
 
 
 @pytest.fixture
@@ -86,11 +90,13 @@ def root(tmp_path, monkeypatch):
     ("run counts --profile quik", "unknown profile 'quik'; did you mean quick?"),
     ("book --ce-data none.csv", "none.csv' is not accepted; ce_data: Consumer"),
     ("run counts --workers 0", "--workers must be 1 or more; got 0"),
-    ("run counts --output full", "the output folder full exists and is not empty"),
+    ("run counts --output taken", "the output folder taken cannot be made: File exists"),
+    ("run counts --output notes.txt/r", "notes.txt/r cannot be made: Not a directory"),
 ])
 def test_a_mistake_is_told_in_one_line_before_a_kernel_starts(root, words, told, capsys):
-    Path("full").mkdir()
-    Path("full", "notes.txt").write_text("mine")
+    # by a run that has only begun
+    Path("taken").mkdir()
+    Path("notes.txt").write_text("mine")
     assert studio.main(words.split()) == 2
     (line,) = capsys.readouterr().err.splitlines()
     assert line.startswith("ppm") and told in line
@@ -114,7 +120,7 @@ def test_ranges(name, good, bad):
 
 @pytest.mark.parametrize("name", parameters.notebooks())
 def test_a_parameters_cell_says_what_the_vocabulary_says(name):
-    words, cell = parameters.vocabulary(), parameters.described(parameters.source(name))
+    words, cell = parameters.vocabulary(name), parameters.described(parameters.source(name))
     for about in parameters.parameter_table(name):
         wanted = words[about["name"]]
         assert cell[about["name"]]["help"] == f"{wanted['description']}; {wanted['accepts']}"
@@ -250,6 +256,7 @@ def test_a_book_stays_when_the_next_fails_and_a_run_beside_it_is_private(root, c
     private.mkdir()
     (data := private / "survey.csv").write_text("income 98765")
     assert studio.main(["book", "--ce-data", str(data)]) == 0
+    assert re.fullmatch(r"counts: done in \d+ s\nprose: done in \d+ s\n", capsys.readouterr().err)
     shown = (html / "notebooks" / "counts.html").read_text("utf-8")
     assert "All parameters are at their defaults" in shown and 'alt="It rises."' in shown
     assert "from 2 to 100000" in (html / "book" / "parameters.html").read_text("utf-8")
@@ -311,3 +318,24 @@ def test_nbmake_runs_the_notebook_which_has_no_outputs_and_a_place_in_the_profil
     cells = nbformat.read(parameters.source(name), 4).cells
     assert not any(cell.get("outputs") for cell in cells)
     assert name in parameters.profile_of("paper") or name not in parameters.chapters()
+
+
+@pytest.mark.parametrize("name", parameters.chapters())
+def test_a_run_of_the_chapter_ends_beside_the_book(notebooks, name, tmp_path, monkeypatch):
+    def sphinx(staged, built, strict):
+        page = nbformat.read(staged / "notebooks" / f"{name}.ipynb", 4)
+        (built / "notebooks").mkdir(parents=True)
+        (built / "notebooks" / f"{name}.html").write_text(page.cells[-1].source, "utf-8")
+
+    run = shutil.copytree(notebooks.executed(name), tmp_path / "run")
+    (tmp_path / "book").symlink_to(ROOT / "book")
+    (tmp_path / "_build" / "results").mkdir(parents=True)
+    (tmp_path / "_build" / "results" / "small").symlink_to(notebooks.executed(name).parent)
+    monkeypatch.setattr(studio, "ROOT", tmp_path)
+    monkeypatch.setattr(studio, "sphinx", sphinx)
+    studio.make_page(run, json.loads((run / "run.json").read_text("utf-8")))
+    page = (run / f"{name}.html").read_text("utf-8")
+    assert "All parameters are the book's." in page
+    # all tables are there, and where they have numbers their rows meet
+    told = re.findall(r"^\*\*(\w+)\*\*: (?:0 of the [1-9]\d* numbers|no row) ", page, re.M)
+    assert told == sorted(file.stem for file in run.glob("*.csv"))
