@@ -77,6 +77,7 @@ def test_a_conclusion_is_its_worst_part_and_a_study_counts_before_its_chapter():
 
 def test_exponents_shares_and_ratios_against_closed_forms():
     assert ledger_values.exponent(SIZES, 3.0 * SIZES**0.7) == pytest.approx(0.7)
+    assert np.isnan(ledger_values.exponent(SIZES, np.array([0.0, 1.0, 2.0])))
     of, counts = 1000, np.array([400, 100])
     entry = ledger_values.share_exponent(SIZES[:2], counts, of)
     error = np.sqrt(np.sum(1 / counts - 1 / of)) / np.log(4)

@@ -25,7 +25,7 @@ def drawn():
     left.axvline(1.5, label="place")
     left.set_title("one")
     plots.violin(right, 0, SAMPLE, "Weighted")
-    plots.interval(right, [1.2], np.nan, np.nan, np.nan, "Capped")
+    plots.interval(right, [1.2], 0.1, np.inf, np.inf, "Capped")
     right.bar([0, 1], [7, 8], label="bars")
     right.set_xticks([0, 1], ["Weighted", "the\nother"])
     right.set_title("two")

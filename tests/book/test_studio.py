@@ -118,6 +118,12 @@ def test_ranges(name, good, bad):
             parameters.checked(name, value, [name])
 
 
+def test_a_notebook_may_accept_less():
+    assert parameters.parameters("theory", given={"releases": 1})["releases"] == 1
+    with pytest.raises(parameters.Refused, match="; a whole number from 2 to 1000$"):
+        parameters.parameters("using_releases", given={"releases": 1})
+
+
 @pytest.mark.parametrize("name", parameters.notebooks())
 def test_a_parameters_cell_says_what_the_vocabulary_says(name):
     words, cell = parameters.vocabulary(name), parameters.described(parameters.source(name))
