@@ -3,6 +3,8 @@
 All results are computed from the confidential records and are confidential themselves.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 import xarray as xr
 from scipy.special import gammainc, gammaincinv, gammaln
@@ -13,9 +15,9 @@ from ppm.lipschitz import weighted
 from ppm.synthesizers.gamma_poisson import log_likelihood_of_counts
 from ppm.weights import capped_map, linear_weights, mapped_weights, truncated
 
-# their prior allows every μ above 0; bound and loss are taken over the range of draws
+# their prior allows every μ above 0, and μ goes over the range of posterior draws
 _OVER_DRAWS = ("Unweighted", "Weighted", "Weighted-M", "Capped", "Range-capped")
-# the last two restrict the prior to the public interval, over which bound and loss are taken
+# the last two restrict the prior to the public interval, and μ goes over all of it
 MECHANISMS = (*_OVER_DRAWS, "Capped on T", "Range-capped on T")
 # seeds whose worst is reported
 _SEEDS = 20
@@ -30,28 +32,31 @@ _VISIBLE = 0.01
 
 
 def exact(
-    counts, *, public, truncate_at=3.5, draws=1000, weight_draws=200, shape=0.001, rate=0.001,
-    random_seed=None,
+    counts, *, public, truncate_at=3.5, mappings=None, draws=1000, weight_draws=200, shape=0.001,
+    rate=0.001, random_seed=None,
 ):
     r"""Privacy loss of every leave-one-out neighbour of a database of counts, in closed form.
 
     For each record i the loss is :math:`\log \xi(\mu \mid x) - \log \xi(\mu \mid x_{-i})`, of two
     Gamma densities. The neighbour leaves the record's term out of the likelihood and of the
-    weights. Reported is the largest absolute value over a set of μ, over which Δ and the
-    oscillation are taken too: for the two mechanisms "on T" all of T, to which their prior is
-    restricted; for the others what lies between the smallest and the largest of S draws from the
-    pseudo posterior of x.
+    weights. We report the largest absolute value over a set of μ, and Δ and the oscillation over
+    the same set. The set is T for the mechanisms "on T", whose prior is restricted to T. For the
+    others it lies between the smallest and the largest of S draws from the pseudo posterior of x.
 
     Parameters
     ----------
     counts : array_like of int (records,)
         The database x, at least two records.
     public : (float, float)
-        Public interval T of μ, fixed without looking at the counts. The last four mechanisms take
+        Public interval T of μ, fixed without looking at the counts. Capped and Range-capped take
         their weights from it, so that each depends only on its own record.
     truncate_at : float, default 3.5
         The paper's M, in nats: of Weighted-M, and the cap of Capped. Range-capped caps
         oscillations at 2M, so that all three aim at ε = 2M.
+    mappings : dict, optional
+        Further mechanisms, such as ``{"Mine": lambda z: 1 / (z + 1)}``: decreasing maps of the
+        bounds over T to weights, as for :func:`ppm.mapped_weights`. Each is audited twice, as
+        Capped is: "Mine" and "Mine on T".
     draws : int, default 1000
         Posterior draws S of each fit, 2 or more.
     weight_draws : int, default 200
@@ -94,8 +99,8 @@ def exact(
     μ. As a maximum of noisy values it is biased upwards; with few draws of the weights it is closer
     to ``loss_common``, and with one its error is NaN if the weights react. If the seed of the
     weights is published too, the loss is the largest over all seeds, of which ``loss_worst`` covers
-    20. Over one set of μ, that largest loss bounds the integrated one and, times the number of
-    releases, that of several releases with the same weights.
+    20. Over one set of μ, that largest loss bounds the integrated loss. Then m releases with the
+    same weights lose at most m times as much.
 
     With the prior on T the loss is at most the oscillation over T for every database: at most M for
     Capped on T (the log-probability of a count has one sign) and 2M for Range-capped on T.
@@ -119,56 +124,45 @@ def exact(
     lowest = check_number("public", lowest, above=0)
     public = lowest, check_number("public", highest, above=lowest)
     truncate_at = check_number("truncate_at", truncate_at, above=0)
+    mappings = {} if mappings is None else mappings
+    if not isinstance(mappings, dict) or not set(MECHANISMS).isdisjoint(mappings):
+        raise ValueError(
+            "mappings must be a dict of functions by the names of further mechanisms, not among "
+            f"{', '.join(MECHANISMS)}; got {shown(mappings)}"
+        )
     draws = check_count("draws", draws, at_least=2)
     weight_draws = check_count("weight_draws", weight_draws)
-    prior = [
-        check_number(name, value, at_least=_SMALLEST_PRIOR)
-        for name, value in (("shape", shape), ("rate", rate))
-    ]
+    shape = check_number("shape", shape, at_least=_SMALLEST_PRIOR)
+    rate = check_number("rate", rate, at_least=_SMALLEST_PRIOR)
+    rng = generator(random_seed)
     left_out, table = np.unique(counts, return_counts=True)
-    values, rng = left_out.astype(np.float64), generator(random_seed)
-    # row 0 is x itself, row j + 1 its neighbour without one record of the j-th value
+    values = left_out.astype(np.float64)
     tables = np.vstack([table, table - np.eye(values.size)])
+    database = _Database(values, tables, np.reshape([shape, rate], (2, 1, 1)), public)
     # drawn first, so that the set of μ does not depend on the number of draws of the weights
-    sets = _extreme_levels(draws, len(_OVER_DRAWS), rng)
+    first = _extreme_levels(draws, len(_OVER_DRAWS), rng)
     levels = _extreme_levels(draws, weight_draws, rng)
-    # drawn last, so that further seeds change nothing above
-    further = _extreme_levels(draws, (min(_SEEDS, weight_draws) - 1) * len(_OVER_DRAWS), rng)
+    # drawn later, so that neither further seeds nor further mechanisms change anything above
+    seeds = min(_SEEDS, weight_draws)
+    further = _extreme_levels(draws, (seeds - 1) * len(_OVER_DRAWS), rng)
+    own = _extreme_levels(draws, seeds * len(mappings), rng)
     # axes: mechanism, seed, end
-    sets = np.hstack([sets, further]).T.reshape(-1, len(_OVER_DRAWS), 2).swapaxes(0, 1)
+    sets = np.hstack([first, further]).T.reshape(-1, len(_OVER_DRAWS), 2).swapaxes(0, 1)
+    sets = [*sets, *own.T.reshape(len(mappings), seeds, 2)]
 
-    # unweighted bounds; axes: row, draw of the weights, value
-    shapes, rates = prior[0] + tables @ values, prior[1] + tables.sum(axis=1)
-    means = [gammaincinv(shapes[:, None], level) / rates[:, None] for level in levels]
-    # logarithms of the means are taken before they are broadcast against the values
-    bounds, high = (
-        mean[..., None] - np.log(np.maximum(mean, _TINY))[..., None] * values + gammaln(values + 1)
-        for mean in means
-    )
-    np.maximum(bounds, high, out=bounds)
-    # a value that occurred once and is left out has no weight
-    there = {"axis": -1, "keepdims": True, "where": (tables > 0)[:, None]}
-    linear = linear_weights(
-        bounds, bounds.min(initial=np.inf, **there), bounds.max(initial=-np.inf, **there)
-    )
-    own_bounds, own_oscillations = (
-        found[0] for found in _bounds_between(values, np.ones(1), *np.reshape(public, (2, 1, 1)))
-    )
-    capped = mapped_weights(own_bounds, capped_map(truncate_at))
-    range_capped = mapped_weights(own_oscillations, capped_map(2.0 * truncate_at))
-    weights = [
-        np.ones(values.size), linear, truncated(linear, bounds, truncate_at), capped, range_capped,
-        capped, range_capped,
+    bounds = database.unweighted_bounds(levels)
+    over_draws, on_public = _weights(database, bounds, truncate_at, mappings)
+    mechanisms = [
+        _Mechanism(database, weights, quantiles)
+        for weights, quantiles in zip(over_draws.values(), sets, strict=True)
     ]
+    mechanisms += [_Mechanism(database, weights) for weights in on_public.values()]
     extreme = int(bounds[0, 0].argmax())
-    found = [
-        _mechanism(values, tables, alpha, prior, public, own_levels, extreme)
-        for alpha, own_levels in zip(weights, [*sets, None, None], strict=True)
-    ]
-    columns = {name: np.array([one[name] for one in found]) for name in found[0]}
+    results = [mechanism.results(extreme) for mechanism in mechanisms]
+    columns = {name: np.array([result[name] for result in results]) for name in results[0]}
     dataset = xr.Dataset(
         {name: (("mechanism", "left_out")[: block.ndim], block) for name, block in columns.items()},
-        {"mechanism": list(MECHANISMS), "left_out": left_out},
+        {"mechanism": [*over_draws, *on_public], "left_out": left_out},
         {"public": public},
     )
     return dataset.assign(records=("left_out", table))
@@ -190,89 +184,185 @@ def _extreme_levels(draws, size, rng):
     return np.stack([top * -np.expm1(np.log(second) / (draws - 1)), top])
 
 
-def _mechanism(values, tables, weights, prior, public, levels, extreme):
-    """Results of one mechanism, by name; its prior is restricted to T if ``levels`` is None."""
-    restricted, reacting = levels is None, weights.ndim == 3
-    # axes: row, draw of the weights, value
-    every = weights if reacting else np.broadcast_to(weights, (len(tables), 1, values.size))
-    here, effective = every[0, 0], every * tables[:, None]
-    shapes, rates = prior[0] + effective @ values, prior[1] + effective.sum(axis=-1)
-    shape, rate = shapes[0, 0], rates[0, 0]
-    seeds = slice(len(levels)) if reacting else slice(1)
-    whole = shapes[0, seeds, None], rates[0, seeds, None]
-    # neighbours: the other records keep their weights, or have them computed again
-    kept = again = shape - here * values, rate - here
-    if reacting:
-        again = shapes[1:, seeds].T, rates[1:, seeds].T
-    # the set of μ, for each seed: T, or between the smallest and the largest of S draws
-    if restricted:
-        density = RestrictedGamma(shape, rate, *public)
-        lows, highs = np.reshape(public, (2, 1, 1))
-        points = np.linspace(*public, _GRID)
-    else:
-        lows, highs = (gammaincinv(whole[0], levels) / whole[1]).T[..., None]
-        points = gammaincinv(shape, (np.arange(_GRID) + 0.5) / _GRID) / rate
-    low, high = lows[0, 0], highs[0, 0]
+class _Database(NamedTuple):
+    """The database x (row 0) and its neighbours (row j + 1: without one record of value j)."""
 
-    def ratio(mu, one, other):
-        if restricted:
-            return density.log_ratio(mu, here * values, here)
-        return _log_gamma(mu, *one) - _log_gamma(mu, *other)
+    values: np.ndarray
+    # how many records have each value: (row, value)
+    tables: np.ndarray
+    # shape and rate: (2, 1, 1)
+    prior: np.ndarray
+    # ends of T
+    public: tuple
 
-    def largest(one, other, lows, highs):
-        """Largest absolute log ratio on an interval: at an end or in between."""
-        shape, rate = (first - second for first, second in zip(one, other, strict=True))
-        turn = np.divide(shape, rate, out=np.full(shape.shape, low), where=rate != 0)
-        ends = lows, highs, np.clip(turn, lows, highs)
-        return np.max([np.abs(ratio(mu, one, other)) for mu in ends], axis=0)
+    def sums(self, weights):
+        """What records with weights (row, draw, value) add to shape and rate: (2, row, draw)."""
+        effective = weights * self.tables[:, None]
+        return np.stack([effective @ self.values, effective.sum(axis=-1)])
 
-    bounds, oscillations = _bounds_between(values, every[0, seeds], lows, highs)
-    by_seed = largest(whole, again, lows, highs)
-    again = [part.reshape(-1, values.size)[0] for part in again]
-    common = fixed = integrated = by_seed[0]
-    error = np.zeros(values.size)
-    if reacting:
-        fixed = largest((shape, rate), kept, low, high)
-        grid = np.linspace(low, high, _GRID)
-        integrated, error = _integrated_loss(_log_gamma(grid, shapes[..., None], rates[..., None]))
-    two_delta, worst = 2.0 * bounds.max(axis=-1), by_seed.max(axis=-1)
-    # the share where Δ is 0
-    infinite = np.where(worst > 0, np.inf, 0.0)
-    over = np.abs(ratio(points[:, None], (shape, rate), again)) > two_delta[0]
-    if restricted:
-        limits = {
-            "loss_supremum": worst.max(), "outside": 0.0, "outside_public": 0.0,
-            "average_mean": float(density.mean), "spread": float(density.spread),
+    def unweighted_bounds(self, levels):
+        """Record bounds (row, draw, value) between two quantiles of μ in the unweighted fits."""
+        shapes, rates = self.prior + self.sums(np.ones((1, 1, 1)))
+        means = [gammaincinv(shapes, level) / rates for level in levels]
+        # logarithms of the means are taken before they are broadcast against the values
+        low, high = (
+            mean[..., None] - np.log(np.maximum(mean, _TINY))[..., None] * self.values
+            + gammaln(self.values + 1)
+            for mean in means
+        )
+        return np.maximum(low, high, out=low)
+
+
+def _weights(database, bounds, truncate_at, mappings):
+    """Weights (row, draw, value) by mechanism: of those over the draws, and of those on T.
+
+    Weights that do not react to the other records have one row and one draw.
+    """
+    # a value that occurred once and is left out has no weight
+    present = {"axis": -1, "keepdims": True, "where": (database.tables > 0)[:, None]}
+    linear = linear_weights(
+        bounds, bounds.min(initial=np.inf, **present), bounds.max(initial=-np.inf, **present)
+    )
+    # a weight of these depends on its own record only
+    own_bounds, own_oscillations = _bounds_between(database.values, 1.0, *database.public)
+    own = {
+        "Capped": mapped_weights(own_bounds, capped_map(truncate_at)),
+        "Range-capped": mapped_weights(own_oscillations, capped_map(2.0 * truncate_at)),
+    } | {name: mapped_weights(own_bounds, mapping) for name, mapping in mappings.items()}
+    over_draws = {
+        "Unweighted": np.ones((1, 1, database.values.size)),
+        "Weighted": linear,
+        "Weighted-M": truncated(linear, bounds, truncate_at),
+    } | {name: weights[None, None] for name, weights in own.items()}
+    return over_draws, {f"{name} on T": over_draws[name] for name in own}
+
+
+class _Mechanism:
+    """One mechanism on a database. Arrays are (seed, value), or broadcast against that.
+
+    The set of μ lies between the quantiles of ``levels`` (seed, end); without levels the prior is
+    restricted to T, and T is the set. Pairs, axis 0, are what belongs to shape and to rate.
+    """
+
+    def __init__(self, database, weights, levels=None):
+        self.database, self.reacts = database, len(weights) > 1
+        self.weights = np.broadcast_to(weights, (len(database.tables), *weights.shape[1:]))
+        self.sums = database.sums(weights)
+        # x itself, for each seed
+        self.own_sums = self.sums[:, 0, :_SEEDS, None]
+        self.shape, self.rate = database.prior + self.own_sums
+        self.restricted = levels is None
+        if self.restricted:
+            self.ends = database.public
+            self.density = RestrictedGamma(self.shape, self.rate, *self.ends)
+            self.mean, self.spread = self.density.mean, self.density.spread
+        else:
+            self.ends = (gammaincinv(self.shape, levels) / self.rate).T[..., None]
+            self.mean, self.spread = self.shape / self.rate, np.sqrt(self.shape) / self.rate
+        # what a record takes from the sums by leaving, if the others keep their weights, and if
+        # theirs are computed again
+        own = self.weights[0, :_SEEDS]
+        self.taken = self.taken_if_kept = np.stack([own * database.values, own])
+        if self.reacts:
+            self.taken = self.own_sums - self.sums[:, 1:, :_SEEDS].swapaxes(1, 2)
+
+    def without(self, taken):
+        """Shape and rate of the neighbours' densities."""
+        # the prior is added last: a difference would lose a nearly flat one
+        return self.database.prior + (self.own_sums - taken)
+
+    def log_ratio(self, points, taken):
+        """Log ratio of the pseudo posteriors of x and of its neighbours at values of μ."""
+        if self.restricted:
+            return self.density.log_ratio(points, *taken)
+        return _log_gamma(points, self.shape, self.rate) - _log_gamma(points, *self.without(taken))
+
+    def results(self, extreme):
+        """All that :func:`exact` says of a mechanism, by name."""
+        values, own = self.database.values, self.weights[0, :_SEEDS]
+        bounds, oscillations = _bounds_between(values, own, *self.ends)
+        losses = self.largest_losses(self.taken)
+        return {
+            "weight": own[0], "bound": bounds[0], "oscillation": oscillations[0],
+            "local_bound": bounds[0].max(), "oscillation_bound": oscillations[0].max(),
+            **self.posterior(), **self.mass_outside(), **self.losses_of_first_seed(losses[0]),
+            **self.exceedances(losses, 2.0 * bounds.max(axis=-1)), **self.changes(extreme),
         }
-    else:
-        sides = np.append(again[0], shape), np.append(again[1], rate)
-        inside = gammainc(sides[0], high * sides[1]) - gammainc(sides[0], low * sides[1])
-        changed = (again[0] != shape) | (again[1] != rate)
-        limits = {
-            "loss_supremum": np.inf if changed.any() else 0.0,
-            "outside": 1.0 - inside.min(),
-            "outside_public": 1.0 - np.diff(gammainc(shape, rate * np.array(public)))[0],
-            "average_mean": shape / rate, "spread": np.sqrt(shape) / rate,
+
+    def largest_losses(self, taken):
+        """Largest absolute log ratio over the set of μ: at an end, or where the ratio turns."""
+        (low, high), (shapes, rates) = self.ends, taken
+        turn = np.divide(shapes, rates, out=np.zeros_like(shapes), where=rates != 0)
+        points = np.stack(np.broadcast_arrays(low, high, np.clip(turn, low, high)))
+        return np.abs(self.log_ratio(points, taken)).max(axis=0)
+
+    def losses_of_first_seed(self, common):
+        """Losses of the first seed: with weights kept, computed again, and integrated out."""
+        fixed, integrated, error = common, common, np.zeros(common.size)
+        if self.reacts:
+            fixed = self.largest_losses(self.taken_if_kept)[0]
+            grid = np.linspace(*self.ends[:, 0, 0], _GRID)
+            shapes, rates = (self.database.prior + self.sums)[..., None]
+            integrated, error = _integrated_loss(_log_gamma(grid, shapes, rates))
+        return {"loss_fixed": fixed, "loss_common": common,
+                "loss_integrated": integrated, "loss_integrated_error": error}
+
+    def exceedances(self, losses, two_delta):
+        """The worst losses, and where they exceed 2Δ of their seed."""
+        records, worst = self.database.tables[0], losses.max(axis=-1)
+        # the share where Δ is 0
+        infinite = np.where(worst > 0, np.inf, 0.0)
+        if self.restricted:
+            points, supremum = np.linspace(*self.ends, _GRID), worst.max()
+        else:
+            levels = (np.arange(_GRID) + 0.5) / _GRID
+            points = gammaincinv(self.shape[0], levels) / self.rate[0]
+            # the log ratio of two different Gamma densities has no bound
+            supremum = np.inf if np.any(self.taken[:, 0]) else 0.0
+        ratios = self.log_ratio(points[:, None, None], self.taken)[:, 0]
+        return {
+            "loss_worst": worst.max(),
+            "share_worst": np.divide(worst, two_delta, out=infinite, where=two_delta > 0).max(),
+            "loss_supremum": supremum,
+            "records_over": records[losses[0] > two_delta[0]].sum() / records.sum(),
+            "parameters_over": (np.abs(ratios) > two_delta[0]).mean(axis=0).max(),
         }
-    left, then = tables[extreme + 1], every[extreme + 1, 0]
-    return limits | {
-        "weight": here, "bound": bounds[0], "oscillation": oscillations[0],
-        "loss_fixed": fixed, "loss_common": common,
-        "loss_integrated": integrated, "loss_integrated_error": error,
-        "shape": shape, "shape_without": again[0], "rate": rate, "rate_without": again[1],
-        "local_bound": bounds[0].max(), "oscillation_bound": oscillations[0].max(),
-        "loss_worst": worst.max(),
-        "share_worst": np.divide(worst, two_delta, out=infinite, where=two_delta > 0).max(),
-        "records_over": tables[0][common > two_delta[0]].sum() / tables[0].sum(),
-        "parameters_over": over.mean(axis=0).max(),
-        "weights_moved": left[np.abs(then - here) > _VISIBLE].sum(),
-        "weights_switched": left[(then > 0) != (here > 0)].sum(),
-    }
+
+    def posterior(self):
+        """The pseudo posterior of x, and the parameters of its neighbours' densities."""
+        shapes, rates = self.without(self.taken)[:, 0]
+        return {
+            "shape": self.shape[0, 0], "shape_without": shapes,
+            "rate": self.rate[0, 0], "rate_without": rates,
+            "average_mean": self.mean[0, 0], "spread": self.spread[0, 0],
+        }
+
+    def mass_outside(self):
+        """Mass of pseudo posteriors outside the set of μ, and of that of x outside T."""
+        if self.restricted:
+            return {"outside": 0.0, "outside_public": 0.0}
+
+        def mass(shape, rate, low, high):
+            return gammainc(shape, rate * high) - gammainc(shape, rate * low)
+
+        of_x, ends = (self.shape[0], self.rate[0]), self.ends[:, 0, 0]
+        least = min(mass(*of_x, *ends), mass(*self.without(self.taken)[:, 0], *ends).min())
+        on_public = mass(*of_x, *self.database.public)
+        return {"outside": 1.0 - least.item(), "outside_public": 1.0 - on_public.item()}
+
+    def changes(self, extreme):
+        """How many weights change when the record with the largest bound is left out."""
+        left = self.database.tables[extreme + 1]
+        before, after = self.weights[0, 0], self.weights[extreme + 1, 0]
+        return {
+            "weights_moved": left[np.abs(after - before) > _VISIBLE].sum(),
+            "weights_switched": left[(after > 0) != (before > 0)].sum(),
+        }
 
 
 def _bounds_between(values, weights, low, high):
     """Weighted bounds and oscillations of counts over intervals of μ, shape (sets, values)."""
-    ends = log_likelihood_of_counts(values, np.stack([low, high])).min(axis=0)
+    ends = np.minimum(log_likelihood_of_counts(values, low), log_likelihood_of_counts(values, high))
     inside = log_likelihood_of_counts(values, np.clip(values, low, high))
     # infinite log-probabilities have no difference
     spread = np.subtract(inside, ends, out=np.full(ends.shape, np.inf), where=np.isfinite(ends))

@@ -5,6 +5,7 @@ from functools import partial
 import numpy as np
 import pytest
 import xarray as xr
+from layouts import reciprocal
 from scipy import stats
 
 import ppm
@@ -110,6 +111,20 @@ def test_the_audit_equals_a_computation_record_by_record(counts, draws, weight_d
     if counts is MANY:
         assert over["weights_moved"] > over["weights_switched"] > 1
         assert 0 < over["records_over"] < 1 and 0 < over["parameters_over"] < 1
+
+
+def test_a_further_map_is_audited_as_the_caps_are_and_changes_none_of_them():
+    settings = {"public": PUBLIC, "draws": 50, "weight_draws": 3, "random_seed": 1}
+    found = ppm.audits.exact(COUNTS, mappings={"Same": CAP, "Other": reciprocal}, **settings)
+    without = ppm.audits.exact(COUNTS, **settings)
+    assert found.sel(mechanism=list(audit.MECHANISMS)).identical(without)
+    # on T nothing is random
+    same, capped = (found.sel(mechanism=name, drop=True) for name in ("Same on T", "Capped on T"))
+    assert same.identical(capped)
+    bounds = ppm.GammaPoisson(found["left_out"]).bounds_within(*PUBLIC)
+    for name in ("Other", "Other on T"):
+        weights = found["weight"].sel(mechanism=name)
+        assert np.array_equal(weights, ppm.mapped_weights(bounds, reciprocal))
 
 
 @pytest.mark.parametrize("count", [3, 50])
