@@ -3,7 +3,6 @@
 All results are computed from the confidential records and are confidential themselves.
 """
 
-import itertools
 import math
 from dataclasses import dataclass
 
@@ -112,16 +111,19 @@ def loss_lower_bound(with_record, without_record, *, confidence=0.95, delta=0.0)
     levels = np.unique(np.concatenate(chosen))
     # a few hundred thresholds are plenty
     levels = levels[np.linspace(0, levels.size - 1, min(levels.size, 400)).astype(int)]
-    # on which side the event is more frequent, and whether it is "at least" or "below"
-    cases = list(itertools.product((1, -1), (True, False)))
-    limits = [_log_ratio_limit(chosen, levels, *case, confidence, delta) for case in cases]
-    case, place = np.unravel_index(np.argmax(limits), np.shape(limits))
-    level, (order, above) = levels[place], cases[case]
-    lower = float(_log_ratio_limit(tested, level, order, above, confidence, delta))
+    candidates = []
+    for reverse in (False, True):  # more frequent without the record
+        for above in (True, False):  # "at least" or "below"
+            limits = _log_ratio_limit(chosen, levels, above, reverse, confidence, delta)
+            candidates.append((limits.max(), levels[limits.argmax()], above, reverse))
+    _, level, above, reverse = max(candidates, key=lambda candidate: candidate[0])
+    lower = float(_log_ratio_limit(tested, level, above, reverse, confidence, delta))
+    with_record, without_record = (int(_occurrences(side, level, above)) for side in tested)
     return LossEvidence(
-        max(0.0, lower), confidence, f"score {'at least' if above else 'below'} {level:.4g}",
-        *(int(_occurrences(side, level, above)) for side in tested),
-        tuple(side.size for side in tested), delta,
+        lower=max(0.0, lower), confidence=confidence, delta=delta,
+        event=f"score {'at least' if above else 'below'} {level:.4g}",
+        with_record=with_record, without_record=without_record,
+        samples=tuple(side.size for side in tested),
     )
 
 
@@ -130,13 +132,14 @@ def _occurrences(scores, levels, above):
     return scores.size - below if above else below
 
 
-def _log_ratio_limit(sides, levels, order, above, confidence, delta):
+def _log_ratio_limit(sides, levels, above, reverse, confidence, delta):
     """Lower limit on log((P - δ)/Q) of events; the two binomial limits share the error equally."""
     from scipy.stats import beta
 
-    (often, many), (seldom, few) = [
-        (_occurrences(side, levels, above), side.size) for side in sides[::order]
-    ]
+    often, seldom = (_occurrences(scores, levels, above) for scores in sides)
+    many, few = (scores.size for scores in sides)
+    if reverse:
+        often, many, seldom, few = seldom, few, often, many
     error = (1.0 - confidence) / 2.0
     # Clopper and Pearson's one-sided limits; they are 0 and 1 at the ends
     low = np.where(often > 0, beta.ppf(error, np.maximum(often, 1), many - often + 1), 0.0)
@@ -158,7 +161,7 @@ class SampledAudit:
     estimates : dict of int to float
         Largest absolute loss of each record over the draws of both sides, in nats, with normalising
         constants by bridge sampling: no bound, and unreliable where the posteriors hardly overlap.
-    moved : dict of int to float
+    largest_weight_change : dict of int to float
         For each audited record, the largest change of another record's weight.
     local_bound, oscillation_bound : float
         Of the whole database over its draws, in nats; with ``censor`` of the limited terms.
@@ -170,7 +173,7 @@ class SampledAudit:
 
     evidence: dict
     estimates: dict
-    moved: dict
+    largest_weight_change: dict
     local_bound: float
     oscillation_bound: float
     confidence: float
@@ -211,7 +214,7 @@ class SampledAudit:
                 "estimate": self.estimates,
                 "oscillation": self.oscillation_bound,
                 "2Δ" if self.censor is None else "W": self.claim,
-                "largest change of a weight": self.moved,
+                "largest change of a weight": self.largest_weight_change,
             }
         ).rename_axis("record")
 
@@ -275,62 +278,76 @@ def sampled(
     False
     """
     synthesizer = as_synthesizer(synthesizer)
-    try:
-        records = [check_count("records", i, at_least=0) for i in records]
-    except (TypeError, ValueError):
-        # a message must not show them: they may be the records themselves
-        records = []
-    if not records or len(set(records)) != len(records) or max(records) >= synthesizer.records:
-        raise ValueError(
-            f"records must name different positions from 0 to {synthesizer.records - 1}"
-        )
+    records = _check_positions(records, synthesizer.records)
     draws = check_count("draws", draws, at_least=40)
     confidence = check_share("confidence", confidence)
     if not callable(weighting):
         weighting = check_weights(weighting, synthesizer.records)
     censor = check_censor(synthesizer, censor)
-    limits = {} if censor is None else {"censor": censor}
     seeds = streams(random_seed, 2 + len(records))
 
-    def weigh(left_out=-1):
-        there = np.arange(synthesizer.records) != left_out
-        if not callable(weighting):
-            return weighting * there
-        fit = synthesizer.fit(there.astype(float), draws=draws, random_seed=copied(seeds[0]))
-        bounds = record_bounds(synthesizer.log_likelihood(fit))[there]
-        weights = np.zeros(there.size)
-        weights[there] = check_weights(weighting(bounds), bounds.size)
-        return weights
-
-    def fitted(weights, seed, which):
-        fit = synthesizer.fit(weights, draws=draws, random_seed=seed, **limits)
-        fit = bound_fit(synthesizer, fit, weights, allow_disagreement=True, **limits)
-        # the audit uses the score, whose R-hat is checked later
-        if fit.diagnostics is not None and (faults := fit.diagnostics.faults_besides_r_hat):
-            raise ChainsDisagreeError(f"no evidence, because of {which}: {'; '.join(faults)}")
-        return fit, synthesizer.log_likelihood(fit.draws)
-
-    weights = weigh()
-    whole, here = fitted(weights, seeds[1], "the fit of the whole database")
-    evidence, estimates, moved, kept = {}, {}, {}, []
+    weights = _weights_without(-1, synthesizer, weighting, draws, seeds[0])
+    which = "the fit of the whole database"
+    whole, log_lik = _audited_fit(synthesizer, weights, censor, draws, seeds[1], which)
+    evidence, estimates, largest_weight_change, sizes = {}, {}, {}, []
     for record, seed in zip(records, seeds[2:], strict=True):
-        others, scores = weigh(record), []
-        _, there = fitted(others, seed, f"the fit without record {record}")
-        for side, log_lik in (("with", here), ("without", there)):
-            score = _score(log_lik, weights, others, censor)
-            if whole.diagnostics is not None:  # otherwise draws are independent
+        others = _weights_without(record, synthesizer, weighting, draws, seeds[0])
+        which = f"the fit without record {record}"
+        _, log_lik_without = _audited_fit(synthesizer, others, censor, draws, seed, which)
+        scores = []
+        for side, values in (("with", log_lik), ("without", log_lik_without)):
+            score = _score(values, weights, others, censor)
+            # without diagnostics draws are independent
+            if whole.diagnostics is not None:
                 score = _thinned(score, f"the fit {side} record {record}", draws)
             scores.append(score.ravel())
-        evidence[record] = loss_lower_bound(
-            *scores, confidence=1.0 - (1.0 - confidence) / len(records), delta=delta
-        )
+        # the bounds of all records are to hold together
+        confidence_of_one = 1.0 - (1.0 - confidence) / len(records)
+        evidence[record] = loss_lower_bound(*scores, confidence=confidence_of_one, delta=delta)
         estimates[record] = _bridged(*scores)
-        moved[record] = float(np.abs(np.delete(weights - others, record)).max(initial=0.0))
-        kept += [score.size for score in scores]
+        changes = np.abs(np.delete(weights - others, record))
+        largest_weight_change[record] = float(changes.max(initial=0.0))
+        sizes += [score.size for score in scores]
     return SampledAudit(
-        evidence, estimates, moved, whole.local_bound, whole.oscillation_bound, confidence,
-        min(kept), censor,
+        evidence=evidence, estimates=estimates, largest_weight_change=largest_weight_change,
+        local_bound=whole.local_bound, oscillation_bound=whole.oscillation_bound,
+        confidence=confidence, draws=min(sizes), censor=censor,
     )
+
+
+def _check_positions(records, size):
+    """Return positions of records, checked: whole numbers below ``size``, all different."""
+    try:
+        records = [check_count("records", position, at_least=0) for position in records]
+    except (TypeError, ValueError):
+        # a message must not show them: they may be the records themselves
+        records = []
+    if not records or len(set(records)) != len(records) or max(records) >= size:
+        raise ValueError(f"records must name different positions from 0 to {size - 1}")
+    return records
+
+
+def _weights_without(record, synthesizer, weighting, draws, seed):
+    """Weights of all records but one, which has 0; of all for -1."""
+    present = np.arange(synthesizer.records) != record
+    if not callable(weighting):
+        return weighting * present
+    fit = synthesizer.fit(present.astype(float), draws=draws, random_seed=copied(seed))
+    bounds = record_bounds(synthesizer.log_likelihood(fit))[present]
+    weights = np.zeros(present.size)
+    weights[present] = check_weights(weighting(bounds), bounds.size)
+    return weights
+
+
+def _audited_fit(synthesizer, weights, censor, draws, seed, which):
+    """Result and log-likelihoods of a fit; ``which`` names it if its chains are at fault."""
+    limits = {} if censor is None else {"censor": censor}
+    fit = synthesizer.fit(weights, draws=draws, random_seed=seed, **limits)
+    result = bound_fit(synthesizer, fit, weights, allow_disagreement=True, **limits)
+    # the audit uses the score, whose R-hat is checked later
+    if result.diagnostics is not None and (faults := result.diagnostics.faults_besides_r_hat):
+        raise ChainsDisagreeError(f"no evidence, because of {which}: {'; '.join(faults)}")
+    return result, synthesizer.log_likelihood(result.draws)
 
 
 def _score(log_lik, weights, others, censor):
@@ -351,13 +368,13 @@ def _score(log_lik, weights, others, censor):
 
 def _thinned(scores, which, draws):
     """Scores of chains that agree, thinned to their effective number."""
-    found = r_hat(scores)
+    disagreement = r_hat(scores)
     # a constant score, as of a record without observations, is no disagreement; written so that
     # NaN fails the comparison too
-    if np.ptp(scores) != 0 and not found <= R_HAT_LIMIT:
+    if np.ptp(scores) != 0 and not disagreement <= R_HAT_LIMIT:
         raise ChainsDisagreeError(
-            f"no evidence, because chains disagree: R-hat of the score is {found:.3f} in {which}, "
-            f"above {R_HAT_LIMIT}; run more draws or a longer warm-up"
+            f"no evidence, because chains disagree: R-hat of the score is {disagreement:.3f} in "
+            f"{which}, above {R_HAT_LIMIT}; run more draws or a longer warm-up"
         )
     effective = effective_draws(scores)
     step = 1 if not np.isfinite(effective) else max(1, math.ceil(scores.size / effective))
@@ -370,17 +387,18 @@ def _thinned(scores, which, draws):
     return scores
 
 
-def _bridged(here, there):
+def _bridged(with_record, without_record):
     """Largest absolute loss over the draws of both sides, normalised by Bennett's method."""
     from scipy.optimize import brentq
     from scipy.special import expit
 
-    offset = np.log(here.size / there.size)
+    offset = np.log(with_record.size / without_record.size)
 
     def balance(constant):
-        return expit(constant - here - offset).sum() - expit(there - constant + offset).sum()
+        surplus = expit(constant - with_record - offset).sum()
+        return surplus - expit(without_record - constant + offset).sum()
 
-    both = np.concatenate([here, there])
+    both = np.concatenate([with_record, without_record])
     if np.ptp(both) == 0:
         return 0.0
     return float(np.abs(both - brentq(balance, both.min() - 50.0, both.max() + 50.0)).max())
@@ -434,8 +452,8 @@ def membership_test(
     seeds = streams(random_seed, 2 * runs)
     scores = np.array(
         [
-            (float(statistic(run_with(one))), float(statistic(run_without(other))))
-            for one, other in zip(seeds[::2], seeds[1::2], strict=True)
+            (float(statistic(run_with(first))), float(statistic(run_without(second))))
+            for first, second in zip(seeds[::2], seeds[1::2], strict=True)
         ]
     )
     return loss_lower_bound(scores[:, 0], scores[:, 1], confidence=confidence, delta=delta)
