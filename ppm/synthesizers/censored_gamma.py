@@ -5,7 +5,7 @@ from scipy.special import gammaln, logsumexp, xlogy
 
 from ppm._validation import generator
 
-# nats below the highest point at which a panel is left out; `outside` bounds the sum of these
+# nats below the highest point at which a panel is left out; `neglected_mass` bounds their sum
 _NEGLIGIBLE = 70.0
 # distance of prior and terms from their limits below which the left tail is that of the prior
 _SETTLED = 1e-14
@@ -36,7 +36,7 @@ class CensoredGamma:
 
     Attributes
     ----------
-    outside : float
+    neglected_mass : float
         Bound on the share of the distribution that draws and integrals leave out.
     nodes, edges, breaks : numpy.ndarray
         Values of u = log μ: nodes of the quadrature, ends of its panels, and where a term peaks or
@@ -70,7 +70,7 @@ class CensoredGamma:
             self._peaks = np.log(self.counts)
         self.breaks = np.append(self._peaks, np.log(shape) - np.log(rate))
         self.breaks = np.clip(self.breaks, -_LARGEST, _LARGEST)
-        self._lay_out()
+        self._integrate()
 
     def terms(self, log_mean):
         """Terms of the distinct records at values of u, (values,) or (distinct, values)."""
@@ -124,8 +124,8 @@ class CensoredGamma:
         """Where hard terms meet their limits between two values of u, by bisection from peaks."""
         if self.censor.smooth:
             return np.zeros(0)
-        found, limits = [], np.array([self.censor.low, self.censor.high])
-        peaks = self.breaks[:-1, None] + 0.0 * limits
+        crossings, limits = [], np.array([self.censor.low, self.censor.high])
+        peaks = np.stack([self.breaks[:-1]] * 2, axis=-1)
         met = (self.weights[:, None] > 0) & (self._weighted(peaks) > limits)
         for end in ends:
             near, far = peaks, np.full(peaks.shape, end)
@@ -133,61 +133,84 @@ class CensoredGamma:
                 middle = (near + far) / 2.0
                 below = self._weighted(middle) < limits
                 near, far = np.where(below, near, middle), np.where(below, middle, far)
-            found.append(far[met])
-        return np.concatenate(found)
+            crossings.append(far[met])
+        return np.concatenate(crossings)
 
-    def _lay_out(self):
+    def _integrate(self):
         """Choose the panels, integrate over them, and bound what they leave out."""
-        above = self.numbers @ self.largest_term
         # wide enough for the densities without one record too
         reach = _NEGLIGIBLE + (self.largest_term - self.term_at_infinity).max()
-        best = self._unscaled(self.breaks).max()
+        highest = self._unscaled(self.breaks).max()
+        self._left, right, log_masses_beyond = self._outer_limits(highest - reach)
+        self.log_tail = (
+            self.shape * self._left - np.log(self.shape) + self.numbers @ self.term_at_zero
+        )
+        self.breaks = np.r_[self.breaks, self._crossings(self._left, right)]
+        edges = np.r_[self._left, self.breaks, right]
+        edges = np.unique(np.clip(edges, self._left, right))
+        log_masses_between = self._refine(np.stack([edges[:-1], edges[1:]]), highest, reach)
+        self.log_integral = logsumexp(np.r_[self.log_tail, self.log_parts])
+        neglected = np.logaddexp.reduce([*log_masses_beyond, *log_masses_between])
+        self.neglected_mass = float(np.exp(min(neglected - self.log_integral, 0.0)))
+
+    def _outer_limits(self, negligible):
+        """Ends of all panels, and logs of bounds on the masses beyond them.
+
+        ``negligible`` is the log density below which nothing counts.
+        """
+        log_mode, above = np.log(self.shape) - np.log(self.rate), self.numbers @ self.largest_term
         right = np.log(self.shape + 1.0) - np.log(self.rate)
-        while right < _LARGEST and self._prior(right) + above > best - reach:
+        while right < _LARGEST and self._prior(right) + above > negligible:
             right += np.log(2.0)
         right = min(right, _LARGEST)
         # further left there is no noticeable mass, or all terms are at their limits
-        empty = (best - reach - above + np.log(self.shape)) / self.shape
-        left, step = min(np.log(self.shape) - np.log(self.rate), right) - 1.0, 1.0
+        empty = (negligible - above + np.log(self.shape)) / self.shape
+        left, step = min(log_mode, right) - 1.0, 1.0
         while left > empty and not self._is_settled(left):
             left, step = left - step, 2.0 * step
         # to the right the density falls at least by a factor e per unit of u
-        lost = [self._prior(right) + above]
+        log_masses = [self._prior(right) + above]
         if left <= empty:
-            lost.append(self.shape * left + above - np.log(self.shape))
-        self.breaks, self._left = np.r_[self.breaks, self._crossings(left, right)], left
-        edges = np.unique(np.clip(np.r_[left, self.breaks, right], left, right))
-        self.log_tail = self.shape * left - np.log(self.shape) + self.numbers @ self.term_at_zero
+            log_masses.append(self.shape * left + above - np.log(self.shape))
+        return left, right, log_masses
+
+    def _refine(self, panels, highest, reach):
+        """Cut panels until two quadratures agree on each; keep the accepted ones as attributes.
+
+        Returns logs of bounds on the masses of the panels that are left out: those more than
+        ``reach`` below ``highest``, the largest log density so far.
+        """
         # no finer panel removes the rounding of the sum of terms
         limits = max(abs(self.censor.low), abs(self.censor.high))
-        share = max(_QUADRATURE, 4e-16 * limits * self.numbers.sum())
-        panels, kept, integrals = np.stack([edges[:-1], edges[1:]]), [], [self.log_tail]
+        tolerance = max(_QUADRATURE, 4e-16 * limits * self.numbers.sum())
+        edges, uppers, log_parts, left_out, integrals = [], [], [], [], [self.log_tail]
         while panels.size:
             upper, lower = self._in_parts(self._extremes, panels)
-            width, middle = panels[1] - panels[0], panels.mean(axis=0)
-            best = max(best, lower.max())
-            negligible = upper + np.log(width) < best - reach
-            lost += [*(upper + np.log(width))[negligible]]
+            highest = max(highest, lower.max())
+            log_mass = upper + np.log(panels[1] - panels[0])
+            negligible = log_mass < highest - reach
+            left_out += [*log_mass[negligible]]
             # panels that cannot be cut in floating point
-            last = (middle <= panels[0]) | (middle >= panels[1])
-            done = ~negligible & ((upper - lower <= _STEP) | last)
-            tried = [self._log_parts(panels[:, done], *rule) for rule in _RULES]
-            fine, coarse = (np.logaddexp.reduce(parts, axis=1) for parts in tried)
-            whole = np.logaddexp.reduce(np.r_[integrals, fine])
-            accepted = np.abs(np.exp(fine - whole) - np.exp(coarse - whole)) <= share
-            accepted |= last[done]
-            integrals += [*fine[accepted]]
-            done[done] = accepted
-            kept.append(np.vstack([*panels[:, done], upper[done], tried[0][accepted].T]))
-            rest = ~negligible & ~done
-            cuts = np.linspace(*panels[:, rest], _CUTS + 1)
+            middle = panels.mean(axis=0)
+            narrow = (middle <= panels[0]) | (middle >= panels[1])
+            ready = ~negligible & ((upper - lower <= _STEP) | narrow)
+            by_rule = [self._log_parts(panels[:, ready], *rule) for rule in _RULES]
+            fine, coarse = (np.logaddexp.reduce(parts, axis=1) for parts in by_rule)
+            total = np.logaddexp.reduce(np.r_[integrals, fine])
+            agree = np.abs(np.exp(fine - total) - np.exp(coarse - total)) <= tolerance
+            agree |= narrow[ready]
+            integrals += [*fine[agree]]
+            log_parts.append(by_rule[0][agree])
+            ready[ready] = agree
+            edges.append(panels[:, ready])
+            uppers.append(upper[ready])
+            cuts = np.linspace(*panels[:, ~negligible & ~ready], _CUTS + 1)
             panels = np.stack([cuts[:-1].ravel(), cuts[1:].ravel()])
-        left, right, self._upper, *log_parts = np.concatenate(kept, axis=1)
-        self.edges, nodes = np.stack([left, right]), _RULES[0][0]
-        self.nodes = (left[:, None] + (right - left)[:, None] * nodes).ravel()
-        self.log_parts = np.transpose(log_parts).ravel()
-        self.log_integral = logsumexp(np.r_[self.log_tail, self.log_parts])
-        self.outside = float(np.exp(min(np.logaddexp.reduce(lost) - self.log_integral, 0.0)))
+        self.edges, self._upper = np.concatenate(edges, axis=1), np.concatenate(uppers)
+        left, right = self.edges[..., None]
+        self.nodes = (left + (right - left) * _RULES[0][0]).ravel()
+        self.log_parts = np.concatenate(log_parts).ravel()
+        return left_out
 
     def _log_parts(self, panels, nodes, parts):
         """Logarithms of what each node of a rule adds to the integral over its panel."""
@@ -220,7 +243,7 @@ class CensoredGamma:
         return float(masses @ (np.exp(self.nodes) - mean) ** 2 + tail * mean**2)
 
     def rvs(self, size=1, random_state=None):
-        """Draw μ independently and exactly, but for rounding and the share `outside`.
+        """Draw μ independently and exactly, but for rounding and `neglected_mass`.
 
         A μ that underflows is returned as 0.
         """
