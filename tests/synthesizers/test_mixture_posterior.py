@@ -123,7 +123,7 @@ def exact(case):
 
 
 def parameters(sampler):
-    sampler.coefficient_scale()
+    sampler.draw_coefficient_scale()
     root = sampler.covariance[0]
     return (
         np.exp(sampler.log_pi), sampler.beta.copy(), sampler.sigma.copy(), sampler.concentration,
@@ -324,6 +324,6 @@ def test_approximations_stay_as_warm_up_left_them_and_the_sum_is_that_of_the_ter
     assert np.array_equal(sigma, fit["posterior"]["sigma"][0, -1])
     # a matrix that is singular to rounding ends no fit
     sampler.beta[:] = [[2.0**70], [0.0]]
-    assert np.isnan(sampler.coefficient_scale()).all()
+    assert np.isnan(sampler.draw_coefficient_scale()).all()
     sampler.beta[:] = 2.0**70
     sampler.draw_coefficient_aux()

@@ -60,24 +60,24 @@ def test_passes_are_the_formulas(far):
     log_pi, residual = np.log(rng.dirichlet(np.ones(K))), rng.normal(0.0, 2.0, RECORDS)
     means = rng.standard_normal((K, RECORDS))
     if far:
-        # some terms are below the smallest number, and two references have moved away
+        # some terms are below the smallest number, and two scales have moved away
         means[[1, 3], 70] = 1e3
         means[:, 50], means[:, 60], residual[60] = [80.0, 1e3, 60.0, 90.0], 1e4, 1e4
     y, sigma, weights = np.zeros(RECORDS), np.linspace(0.3, 3.0, K), rng.random((2, RECORDS))
     log_density = passes.log_densities(y, means, sigma)
     np.testing.assert_allclose(log_density, norm.logpdf(y, means, sigma[:, None]), rtol=1e-12)
     joint = log_pi[:, None] + log_density
-    top, scaled, log_f = passes.reference(log_pi, log_density)
+    log_scale, scaled, log_f = passes.rescale(log_pi, log_density)
     np.testing.assert_allclose(log_f, logsumexp(joint, axis=0), rtol=1e-12)
     uniforms, edges = rng.random(RECORDS), np.cumsum(np.exp(joint - joint.max(axis=0)), axis=0)
     labels = passes.draw_labels(scaled, uniforms)
     np.testing.assert_array_equal(labels, (edges < uniforms * edges[-1]).sum(axis=0))
     if far:
         shift = np.isin(np.arange(RECORDS), [7, RECORDS - 1]) * np.linspace(-1, 1, RECORDS) * 2e3
-        top = top + shift
+        log_scale = log_scale + shift
         with np.errstate(over="ignore"):
-            scaled = np.exp(joint - top)
-    state = log_pi, log_density, scaled, top
+            scaled = np.exp(joint - log_scale)
+    state = log_pi, log_density, scaled, log_scale
     # other mixture weights and densities of two components
     rows, shares, new = np.array([2, 0]), np.log([0.4, 0.2]), log_density[:2] - 1.0
     changed = joint.copy()
@@ -91,13 +91,13 @@ def test_passes_are_the_formulas(far):
     changed = joint.copy()
     changed[1] = log_pi[1] + density
     rest = passes.rest_of(1, scaled)
-    ratio, found = passes.move_component(1, residual, 0.7, rest, *weights, state)
+    ratio, found = passes.move_component(1, residual, 0.7, rest, *weights, *state)
     expected = logsumexp(changed, axis=0)
     assert ratio == pytest.approx(weights[0] @ density - weights[1] @ expected, rel=1e-12)
     np.testing.assert_allclose(found, expected, rtol=1e-12)
     found = np.empty((2, RECORDS))
-    passes.set_component(log_pi[1], 0.7, residual, top, *found)
-    expected = density, np.exp(np.clip(changed[1] - top, -708.0, 709.0))
+    passes.set_component(log_pi[1], 0.7, residual, log_scale, *found)
+    expected = density, np.exp(np.clip(changed[1] - log_scale, -708.0, 709.0))
     np.testing.assert_allclose(found, expected, rtol=1e-12)
     # a pair's shares: each record has a factor of its own, which drops out of a difference
     pair = np.array([3, 1])
@@ -119,5 +119,5 @@ def test_passes_are_the_formulas(far):
         assert total == pytest.approx(terms.sum(), rel=1e-13) and log_f[5] < -1e299
         np.testing.assert_allclose(np.delete(log_f, 5), np.delete(expected, 5), rtol=1e-12)
     log_density[2, 6] = np.nan
-    found = passes.reference(log_pi, log_density)[2]
+    found = passes.rescale(log_pi, log_density)[2]
     assert found[5] < -1e299 and np.flatnonzero(np.isnan(found)).tolist() == [6]

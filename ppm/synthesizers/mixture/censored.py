@@ -101,7 +101,7 @@ class CensoredSampler(Sampler):
             # without labels no component is empty
             self.count = np.ones(self.K)
             self.draw_concentration()
-            self.update_reference()
+            self.rescale()
             labels = passes.draw_labels(self.scaled, self.rng.random(self.y.size))
             self.count = np.bincount(labels, minlength=self.K)
 
@@ -244,10 +244,11 @@ class CensoredSampler(Sampler):
             weighted = self.design.XT * counts
             self.approximations[k] = weighted @ self.X, weighted @ self.y
 
-    def coefficient_scale(self):
+    def draw_coefficient_scale(self):
+        """Draw the covariance, which the sweep integrates out, and return σ_β (predictors,)."""
         try:
             self.covariance = self.propose_covariance(np.arange(self.K))
         except np.linalg.LinAlgError:
             # the fit goes on: an error would reveal something of the records
             return np.full(self.R, np.nan)
-        return super().coefficient_scale()
+        return super().draw_coefficient_scale()

@@ -282,7 +282,7 @@ class FiniteMixture(Brief):
         log_lik = np.empty((*pi.shape[:2], self.records))
         with one_thread():
             for at in np.ndindex(pi.shape[:2]):
-                log_lik[at] = passes.reference(*self._log_parts(pi[at], beta[at], sigma[at]))[2]
+                log_lik[at] = passes.rescale(*self._log_parts(pi[at], beta[at], sigma[at]))[2]
         log_lik[log_lik <= passes.NOTHING] = -np.inf
         return log_lik
 
@@ -324,7 +324,7 @@ class FiniteMixture(Brief):
         for row, pi, beta, sigma in zip(synthetic, *draws, strict=True):
             uniforms, shares = rng.random(self.records), pi[:, None]
             if labels == "conditional":
-                shares = passes.reference(*self._log_parts(pi, beta, sigma))[1]
+                shares = passes.rescale(*self._log_parts(pi, beta, sigma))[1]
             edges = np.cumsum(shares, axis=0)
             label = (uniforms * edges[-1] >= edges).sum(axis=0)
             mean = (self.predictors * beta[label]).sum(axis=1)
@@ -405,26 +405,31 @@ class _Chain:
     def __init__(self, model, weights, censor, draws, seed, start, groups):
         # a record of weight 0 has the factor 1
         active = weights > 0
-        kind, limits = (Sampler, {}) if censor is None else (CensoredSampler, {"censor": censor})
-        self.sampler = kind(
+        arguments = (
             model.response[active], model.predictors[active], weights[active], model.components,
-            model.prior, model.blocks, np.random.default_rng(seed), **limits,
+            model.prior, model.blocks, np.random.default_rng(seed),
         )
+        if censor is None:
+            self.sampler = Sampler(*arguments)
+        else:
+            self.sampler = CensoredSampler(*arguments, censor=censor)
         self.sampler.start(start, groups)
         self.bounded, self.corrected = censor is not None, self.sampler.corrected
         # from a rough start most corrected proposals are rejected, so the first sweeps of warm-up
         # are uncorrected; under limits they would run to where f, which is unbounded, is large
-        self.rough = min(100, model.warmup // 2) if start is None and not self.bounded else 0
+        rough = start is None and not self.bounded
+        self.uncorrected_sweeps = min(100, model.warmup // 2) if rough else 0
         self.warmup, self.thin, self.number = model.warmup, model.thin, 0
         self.left = model.warmup + draws * model.thin
-        # a scale of the response that outliers do not move, above 0
+        # a scale of the response that outliers do not move; if it is 0, the next one that is not
         y = self.sampler.y if active.any() else np.ones(1)
-        self.spread = np.median(np.abs(y - np.median(y))) or np.ptp(y) or np.abs(y).max() or 1.0
+        scales = np.median(np.abs(y - np.median(y))), np.ptp(y), np.abs(y).max(), 1.0
+        self.spread = next(scale for scale in scales if scale > 0)
 
     def sweep(self):
         """One sweep: the draw to keep, or None."""
         sampler, number = self.sampler, self.number
-        sampler.corrected = self.corrected and number >= self.rough
+        sampler.corrected = self.corrected and number >= self.uncorrected_sweeps
         try:
             sampler.sweep()
         except np.linalg.LinAlgError:
@@ -436,7 +441,7 @@ class _Chain:
             raise RuntimeError(self.what_broke())
         self.number, self.left = number + 1, self.left - 1
         if number < self.warmup:
-            sampler.adapt(number - self.rough)
+            sampler.adapt(number - self.uncorrected_sweeps)
             return None
         if (self.number - self.warmup) % self.thin:
             return None
@@ -445,7 +450,7 @@ class _Chain:
             "beta": sampler.beta.copy(),
             "sigma": sampler.sigma.copy(),
             "concentration": sampler.concentration,
-            "coefficient_scale": sampler.coefficient_scale(),
+            "coefficient_scale": sampler.draw_coefficient_scale(),
             "weighted_log_likelihood": sampler.total(),
             "occupied_components": np.count_nonzero(sampler.count),
         }

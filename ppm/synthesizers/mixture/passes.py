@@ -2,8 +2,8 @@
 
 Each does in one pass over memory, with vector instructions, what NumPy does in several. Arrays by
 component and record are (components, records). ``scaled`` holds the terms π_k N_k of every record's
-f_i, divided by the exponential of ``top``, a reference for each record. In the rare case that a sum
-leaves the range of its reference, :func:`exact_log_f` computes it on the log scale.
+f_i, divided by the exponential of ``log_scale``, one number for each record. In the rare case that
+a sum leaves the range of its scale, :func:`exact_log_f` computes it in logarithms.
 """
 
 import math
@@ -35,7 +35,9 @@ def _compile(signature, flags=("contract", "reassoc", "nsz"), **options):
     return decorate
 
 
-# Calls of a library's exp and log stop LLVM from using vector instructions; these two do not.
+# Calls of a library's exp and log stop LLVM from using vector instructions; these two do not. With
+# math.exp and math.log in their place a sweep of 10 components over 5,658 records and 36 predictors
+# took 1.9 to 2.1 times as long, under smooth and hard limits 3.8 and 4.8 times.
 # Reordering would spoil the two-part logarithm of 2.
 _LN2_HIGH, _LN2_LOW = 6.93147180369123816490e-01, 1.90821492927058770002e-10
 # adding it rounds to a whole number, in the lowest bits
@@ -211,13 +213,13 @@ def log_densities(y, means, sigma):
 
 
 @_compile("Tuple((f8[::1], f8[:,::1], f8[::1]))(f8[::1], f8[:,::1])")
-def reference(log_pi, log_density):
-    """New ``top``, ``scaled`` and log f of every record, which is NaN if a term is."""
-    top, log_f = np.empty(log_density.shape[1]), np.empty(log_density.shape[1])
+def rescale(log_pi, log_density):
+    """New ``log_scale``, ``scaled`` and log f of every record, which is NaN if a term is."""
+    log_scale, log_f = np.empty(log_density.shape[1]), np.empty(log_density.shape[1])
     scaled = np.empty_like(log_density)
-    for start in range(0, top.size, CHUNK):
-        end = min(start + CHUNK, top.size)
-        highest, total = top[start:end], log_f[start:end]
+    for start in range(0, log_scale.size, CHUNK):
+        end = min(start + CHUNK, log_scale.size)
+        highest, total = log_scale[start:end], log_f[start:end]
         highest[:] = NOTHING
         total[:] = 0.0
         for k in range(log_pi.size):
@@ -233,20 +235,20 @@ def reference(log_pi, log_density):
                 total[i] += value
         for i in range(highest.size):
             total[i] = log(total[i]) + (highest[i] + 0.0 * total[i])
-    return top, scaled, log_f
+    return log_scale, scaled, log_f
 
 
 @_compile("i8[::1](f8[:,::1], f8[::1])")
 def draw_labels(scaled, uniforms):
     """Labels by inverting their distributions."""
     labels = np.zeros(uniforms.size, dtype=np.int64)
-    everyone = np.ones(scaled.shape[0], dtype=np.bool_)
+    keep = np.ones(scaled.shape[0], dtype=np.bool_)
     limits, totals = np.empty(CHUNK), np.empty(CHUNK)
     for start in range(0, uniforms.size, CHUNK):
         end = min(start + CHUNK, uniforms.size)
         limit, total = limits[: end - start], totals[: end - start]
         uniform, label = uniforms[start:end], labels[start:end]
-        _sum_rows(total, scaled, start, end, everyone)
+        _sum_rows(total, scaled, start, end, keep)
         for i in range(limit.size):
             limit[i] = uniform[i] * total[i]
         total[:] = 0.0
@@ -259,14 +261,14 @@ def draw_labels(scaled, uniforms):
 
 
 @_compile("i8(i8[::1], f8[::1], f8[:,::1], f8[:,::1], f8[::1], f8[::1], f8[:,::1])")
-def _replace_terms(rows, log_shares, densities, scaled, top, log_f, new):
+def _replace_terms(rows, log_shares, densities, scaled, log_scale, log_f, new):
     keep = np.ones(scaled.shape[0], dtype=np.bool_)
     for j in range(rows.size):
         keep[rows[j]] = False
     wrong = 0
-    for start in range(0, top.size, CHUNK):
-        end = min(start + CHUNK, top.size)
-        total, high = log_f[start:end], top[start:end]
+    for start in range(0, log_scale.size, CHUNK):
+        end = min(start + CHUNK, log_scale.size)
+        total, high = log_f[start:end], log_scale[start:end]
         _sum_rows(total, scaled, start, end, keep)
         for j in range(rows.size):
             density, term, log_share = densities[j, start:end], new[j, start:end], log_shares[j]
@@ -280,10 +282,10 @@ def _replace_terms(rows, log_shares, densities, scaled, top, log_f, new):
     return wrong
 
 
-def replace_terms(rows, log_shares, densities, log_pi, log_density, scaled, top):
+def replace_terms(rows, log_shares, densities, log_pi, log_density, scaled, log_scale):
     """Log f, and ``scaled`` of ``rows``, with other log mixture weights and densities of these."""
-    log_f, new = np.empty(top.size), np.empty((rows.size, top.size))
-    if _replace_terms(rows, log_shares, densities, scaled, top, log_f, new):
+    log_f, new = np.empty(log_scale.size), np.empty((rows.size, log_scale.size))
+    if _replace_terms(rows, log_shares, densities, scaled, log_scale, log_f, new):
         log_f = exact_log_f(log_pi, log_density, rows, log_shares, densities)
     return log_f, new
 
@@ -301,64 +303,69 @@ def rest_of(k, scaled):
 
 
 @_compile("Tuple((f8, f8, i8))(f8, f8, f8, f8[::1], f8[::1], f8[::1], f8[::1], f8[::1], f8[::1])")
-def _move_component(factor, constant, log_share, residual, rest, top, members, everyone, log_f):
-    """New log f; sums over records of its weighted values and of weighted log-densities."""
-    inside, total, wrong = 0.0, 0.0, 0
-    for start in range(0, top.size, CHUNK):
-        end = min(start + CHUNK, top.size)
-        distance, others, high = residual[start:end], rest[start:end], top[start:end]
-        member, weight, out = members[start:end], everyone[start:end], log_f[start:end]
+def _move_component(
+    factor, constant, log_share, residual, rest, log_scale, density_weights, log_f_weights, log_f
+):
+    """New log f; weighted sums over records of the component's log-density and of log f."""
+    density_sum, log_f_sum, wrong = 0.0, 0.0, 0
+    for start in range(0, log_scale.size, CHUNK):
+        end = min(start + CHUNK, log_scale.size)
+        distance, others, high = residual[start:end], rest[start:end], log_scale[start:end]
+        of_density, of_log_f = density_weights[start:end], log_f_weights[start:end]
+        out = log_f[start:end]
         # two loops, because one would need more registers than there are
         for i in range(out.size):
             density = factor * distance[i] * distance[i] + constant
             value = others[i] + exp(density + (log_share - high[i]))
             out[i] = value
-            inside += member[i] * density
+            density_sum += of_density[i] * density
             wrong += 0 if (value > LOWEST) & (value < HIGHEST) else 1
         for i in range(out.size):
             value = log(out[i]) + high[i]
             out[i] = value
-            total += weight[i] * value
-    return inside, total, wrong
+            log_f_sum += of_log_f[i] * value
+    return density_sum, log_f_sum, wrong
 
 
-def move_component(k, residual, sigma, rest, members, everyone, state):
+def move_component(
+    k, residual, sigma, rest, density_weights, log_f_weights, log_pi, log_density, scaled, log_scale
+):
     """Component k at other residuals and scale: log ratio for a Metropolis decision, and log f.
 
-    The ratio is of the component's log-density, summed with weights ``members``, and of log f, with
-    weights ``everyone``. ``rest`` is from :func:`rest_of`.
+    The ratio is the weighted sum of the component's log-density minus that of log f. ``rest`` is
+    from :func:`rest_of`.
     """
-    log_pi, log_density, _, top = state
     factor, constant = normal_parts(sigma)
-    log_f = np.empty(top.size)
-    inside, total, wrong = _move_component(
-        factor, constant, log_pi[k], residual, rest, top, members, everyone, log_f
+    log_f = np.empty(log_scale.size)
+    density_sum, log_f_sum, wrong = _move_component(
+        factor, constant, log_pi[k], residual, rest, log_scale, density_weights, log_f_weights,
+        log_f,
     )
     if wrong:
         density = factor * residual**2 + constant
         log_f = exact_log_f(log_pi, log_density, [k], log_pi[k], density)
-        total = everyone @ log_f
-    return inside - total, log_f
+        log_f_sum = log_f_weights @ log_f
+    return density_sum - log_f_sum, log_f
 
 
 @_compile("void(f8, f8, f8[::1], f8[::1], f8[::1], f8[::1])")
-def set_component(log_share, sigma, residual, top, log_density, scaled):
+def set_component(log_share, sigma, residual, log_scale, log_density, scaled):
     """Set a component's rows of the log-densities and of ``scaled``."""
     factor, constant = normal_parts(sigma)
-    for i in range(top.size):
+    for i in range(log_scale.size):
         density = factor * residual[i] * residual[i] + constant
         log_density[i] = density
-        scaled[i] = exp(density + (log_share - top[i]))
+        scaled[i] = exp(density + (log_share - log_scale[i]))
 
 
 @_compile("i8(i8, i8, f8, f8[:,::1], f8[:,::1], f8[::1], f8[::1], f8[::1], f8[::1])")
-def _pair_terms(a, b, total, log_density, scaled, top, rest, first, second):
+def _pair_terms(a, b, total, log_density, scaled, log_scale, rest, first, second):
     keep = np.ones(scaled.shape[0], dtype=np.bool_)
     keep[a] = keep[b] = False
     wrong = 0
-    for start in range(0, top.size, CHUNK):
-        end = min(start + CHUNK, top.size)
-        others, high = rest[start:end], top[start:end]
+    for start in range(0, log_scale.size, CHUNK):
+        end = min(start + CHUNK, log_scale.size)
+        others, high = rest[start:end], log_scale[start:end]
         one, density_a = first[start:end], log_density[a, start:end]
         two, density_b = second[start:end], log_density[b, start:end]
         _sum_rows(others, scaled, start, end, keep)
@@ -370,15 +377,15 @@ def _pair_terms(a, b, total, log_density, scaled, top, rest, first, second):
     return wrong
 
 
-def pair_terms(pair, total, log_pi, log_density, scaled, top):
+def pair_terms(pair, total, log_pi, log_density, scaled, log_scale):
     """f_i without a pair, and its terms at all of the weight exp(total), scaled by one factor."""
-    terms = np.empty((3, top.size))
-    if _pair_terms(pair[0], pair[1], total, log_density, scaled, top, *terms):
+    terms = np.empty((3, log_scale.size))
+    if _pair_terms(pair[0], pair[1], total, log_density, scaled, log_scale, *terms):
         others = log_density.copy()
         others[pair] = -np.inf
         rest, both = exact_log_f(log_pi, others), total + log_density[pair]
-        top = np.maximum(rest, both.max(axis=0))
-        return np.exp(rest - top), *np.exp(both - top)
+        log_scale = np.maximum(rest, both.max(axis=0))
+        return np.exp(rest - log_scale), *np.exp(both - log_scale)
     return terms
 
 

@@ -30,10 +30,10 @@ class Sampler:
     def __init__(self, response, predictors, weights, components, prior, blocks, rng):
         self.y, self.X, self.alpha = response, predictors, weights
         self.design = passes.Design(predictors)
-        self.rest_alpha = 1.0 - weights
+        self.one_minus_alpha = 1.0 - weights
         self.K, self.R = components, predictors.shape[1]
         self.prior, self.rng = prior, rng
-        self.corrected = bool(np.any(self.rest_alpha))
+        self.corrected = bool(np.any(self.one_minus_alpha))
         self.free_blocks = blocks is None
         self.log_blocks = np.log(min(4 if blocks is None else blocks, self.R))
         self.accepted = self.proposed = 0
@@ -78,34 +78,35 @@ class Sampler:
     def update_densities(self):
         """Recompute log N_k and log f of every record from the parameters."""
         self.log_density = self.log_densities(self.beta, self.sigma)
-        self.update_reference()
+        self.rescale()
 
     def log_densities(self, beta, sigma):
         """Normal log-density of every record under components with these parameters."""
         return passes.log_densities(self.y, self.design.times(beta), sigma)
 
-    def update_reference(self):
+    def rescale(self):
         """Recompute log f, and the terms of f scaled by the largest, from log N_k."""
-        self.top, self.scaled, self.log_f = passes.reference(self.log_pi, self.log_density)
+        arrays = passes.rescale(self.log_pi, self.log_density)
+        self.log_scale, self.scaled, self.log_f = arrays
 
-    def terms(self):
-        """What the passes over the records read, in the order of their arguments."""
-        return self.log_pi, self.log_density, self.scaled, self.top
+    def mixture(self):
+        """Arrays that describe every f_i, in the order in which the passes take them."""
+        return self.log_pi, self.log_density, self.scaled, self.log_scale
 
     def thresholds(self, count):
         """Thresholds that log ratios must reach in Metropolis decisions."""
         return -self.rng.standard_exponential(count)
 
-    def try_terms(self, rows, log_shares, densities=None, members=0.0):
+    def try_terms(self, rows, log_shares, densities=None, labels_part=0.0):
         """Accept or reject new mixture weights of components, and new log N_k if given.
 
-        ``members`` is the members' part of the log ratio. If accepted, updates all arrays by
-        record, but not ``log_pi``.
+        ``labels_part`` is the part of the log ratio that comes from the labels' own terms. If
+        accepted, updates all arrays by record, but not ``log_pi``.
         """
         new = self.log_density[rows] if densities is None else densities
-        log_f, scaled = passes.replace_terms(rows, log_shares, new, *self.terms())
-        # a proposal from full densities has Σ (1 - α_i) log f_i too much
-        log_ratio = members - self.rest_alpha @ (log_f - self.log_f)
+        log_f, scaled = passes.replace_terms(rows, log_shares, new, *self.mixture())
+        # the proposal targets Π f_i: divide by Π f_i^(1 - α_i)
+        log_ratio = labels_part - self.one_minus_alpha @ (log_f - self.log_f)
         # NaN is a rejection
         if not log_ratio >= self.thresholds(1)[0]:
             return False
@@ -126,7 +127,7 @@ class Sampler:
             if self.labels is None:
                 if self.corrected:
                     # without correction the last sweep ended with this
-                    self.update_reference()
+                    self.rescale()
                 self.share_mixture_weight()
             self.draw_labels()
             self.draw_coefficient_covariance()
@@ -162,7 +163,7 @@ class Sampler:
             # the move does not change this total, so leaving pairs out is allowed
             if total < SMALLEST_PAIR:
                 continue
-            terms = passes.pair_terms(pair, total, *self.terms())
+            terms = passes.pair_terms(pair, total, *self.mixture())
 
             def log_density(x, terms=terms):
                 # bounds the steps outwards where only the prior decides
@@ -178,7 +179,7 @@ class Sampler:
             x = slice_draw(x, log_density, rng, width=20.0 if wide else 2.0)
             self.log_pi[pair] = total - np.logaddexp(0.0, [-x, x])
             self.log_f, self.scaled[pair] = passes.replace_terms(
-                pair, self.log_pi[pair], self.log_density[pair], *self.terms()
+                pair, self.log_pi[pair], self.log_density[pair], *self.mixture()
             )
 
     # ---- moves given the labels -----------------------------------------------------------
@@ -266,32 +267,33 @@ class Sampler:
     def move_component(self, k, steps, moved, members):
         """Metropolis steps of the coefficients, one after the other, then one of the scale."""
         residual, sigma = self.y - moved[-1], self.sigma[k]
-        rest, inside = passes.rest_of(k, self.scaled), np.zeros(self.y.size)
+        rest, density_weights = passes.rest_of(k, self.scaled), np.zeros(self.y.size)
         # 1 - α of the members, 0 for all others
-        inside[members] = self.rest_alpha[members]
+        density_weights[members] = self.one_minus_alpha[members]
 
         def at(residual, sigma):
             """Log of the target over that of the proposals, and log f."""
             return passes.move_component(
-                k, residual, sigma, rest, inside, self.rest_alpha, self.terms()
+                k, residual, sigma, rest, density_weights, self.one_minus_alpha, *self.mixture()
             )
 
-        here = inside @ self.log_density[k] - self.rest_alpha @ self.log_f
+        present = density_weights @ self.log_density[k] - self.one_minus_alpha @ self.log_f
         for step, by, threshold in zip(steps, moved, self.thresholds(len(steps)), strict=False):
             proposal = residual - by
-            there, log_f = at(proposal, sigma)
+            proposed, log_f = at(proposal, sigma)
             # NaN is a rejection
-            if there - here >= threshold:
-                here, self.log_f, residual = there, log_f, proposal
+            if proposed - present >= threshold:
+                present, self.log_f, residual = proposed, log_f, proposal
                 self.beta[k] += step
                 self.accepted += 1
         sigma = self.propose_sigma(k, residual[members], self.alpha[members])
-        there, log_f = at(residual, sigma)
-        if there - here >= self.thresholds(1)[0]:
+        proposed, log_f = at(residual, sigma)
+        if proposed - present >= self.thresholds(1)[0]:
             self.sigma[k], self.log_f = sigma, log_f
         self.proposed += len(steps)
         passes.set_component(
-            self.log_pi[k], self.sigma[k], residual, self.top, self.log_density[k], self.scaled[k]
+            self.log_pi[k], self.sigma[k], residual, self.log_scale, self.log_density[k],
+            self.scaled[k],
         )
 
     def propose_sigma(self, k, residual, alpha):
@@ -308,13 +310,14 @@ class Sampler:
         """Redistribute the mixture weight of pairs of components, in a random pairing."""
         rng = self.rng
         order = rng.permutation(self.K)
-        rest_count = self.count - self.weight
+        # Σ (1 - α_i) over the members of each component
+        lost_count = self.count - self.weight
         for pair in order[: 2 * (self.K // 2)].reshape(-1, 2):
             log_gamma = log_gamma_draws(self.concentration / self.K + self.weight[pair], rng)
             share = log_gamma - np.logaddexp(*log_gamma)
             log_pi = share + np.logaddexp(*self.log_pi[pair])
             change = log_pi - self.log_pi[pair]
-            if self.try_terms(pair, log_pi, members=rest_count[pair] @ change):
+            if self.try_terms(pair, log_pi, labels_part=lost_count[pair] @ change):
                 self.log_pi[pair] = log_pi
 
     def draw_concentration(self):
@@ -358,8 +361,8 @@ class Sampler:
             self.log_blocks += 2.0 * (0.5 - rate) / np.sqrt(sweep + 1.0)
             self.log_blocks = np.clip(self.log_blocks, 0.0, np.log(self.R))
 
-    def coefficient_scale(self):
-        """The model's σ_β (predictors,)."""
+    def draw_coefficient_scale(self):
+        """The model's σ_β (predictors,), of the covariance that the sweep drew."""
         return np.sqrt((self.covariance[0] ** 2).sum(axis=1))
 
 
