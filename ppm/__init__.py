@@ -18,7 +18,8 @@ _load, _, __all__ = lazy_loader.attach(
     {
         "lipschitz": ["record_bounds", "local_bound", "record_oscillations", "oscillation_bound",
                       "tail_bound"],
-        "weights": ["record_weights", "mapped_weights", "scalar_weights", "count_weights"],
+        "weights": ["record_weights", "mapped_weights", "scalar_weights"],
+        "risk": ["count_weights"],
         "censoring": ["Censoring"],
         "pdp": ["epsilon", "exceedance"],
         "mechanism": ["PseudoPosteriorMechanism"],

@@ -4,9 +4,8 @@ import numpy as np
 
 from ppm._validation import as_numbers, check_number, shown
 from ppm.lipschitz import weighted
-from ppm.risk import identification_risks
 
-__all__ = ["record_weights", "mapped_weights", "capped_map", "scalar_weights", "count_weights"]
+__all__ = ["record_weights", "mapped_weights", "capped_map", "scalar_weights"]
 
 
 def record_weights(bounds, *, scale=1.0, shift=0.0, truncate_at=None):
@@ -39,15 +38,17 @@ def record_weights(bounds, *, scale=1.0, shift=0.0, truncate_at=None):
     """
     scale = check_number("scale", scale, above=0)
     shift = check_number("shift", shift)
-
-    def linear(finite):
-        return linear_weights(finite, finite.min(), finite.max(), scale=scale, shift=shift)
-
-    return _of_finite(bounds, linear, truncate_at)
+    bounds = _check_bounds(bounds)
+    finite = bounds[np.isfinite(bounds)]
+    if not finite.size:
+        return np.zeros(bounds.size)
+    # the risk of an infinite bound is infinite, and its weight 0
+    weights = linear_weights(bounds, finite.min(), finite.max(), scale=scale, shift=shift)
+    return truncated(weights, bounds, truncate_at)
 
 
 def linear_weights(bounds, lowest, highest, *, scale=1.0, shift=0.0):
-    """Linear weights of finite bounds of any shape, with given extremes, broadcast."""
+    """Linear weights of bounds of any shape, with given finite extremes, broadcast."""
     span = np.subtract(highest, lowest)
     # overflow is clipped to 0 or 1
     with np.errstate(over="ignore"):
@@ -56,7 +57,10 @@ def linear_weights(bounds, lowest, highest, *, scale=1.0, shift=0.0):
 
 
 def truncated(weights, bounds, truncate_at):
-    """Weights with 0 where the weighted bound is above M."""
+    """Weights with 0 where the weighted bound is above M, if there is an M."""
+    if truncate_at is None:
+        return weights
+    truncate_at = check_number("truncate_at", truncate_at, above=0)
     return np.where(weighted(bounds, weights) > truncate_at, 0.0, weights)
 
 
@@ -107,18 +111,19 @@ def mapped_weights(bounds, mapping, *, truncate_at=None):
             "mapping must be a function of the bounds, such as ppm.weights.capped_map(3.5); "
             f"got {shown(mapping)}"
         )
-
-    def checked(found):
-        mapped = np.asarray(mapping(found), dtype=np.float64)
-        if mapped.shape != found.shape or not np.all((mapped >= 0) & (mapped <= 1)):
+    bounds = _check_bounds(bounds)
+    weights, is_finite = np.zeros(bounds.size), np.isfinite(bounds)
+    if is_finite.any():
+        finite = bounds[is_finite]
+        mapped = np.asarray(mapping(finite), dtype=np.float64)
+        if mapped.shape != finite.shape or not np.all((mapped >= 0) & (mapped <= 1)):
             raise ValueError("mapping must return one weight in [0, 1] for every bound it is given")
-        if np.any(np.diff(mapped[np.argsort(found, kind="stable")]) > 0):
+        if np.any(np.diff(mapped[np.argsort(finite, kind="stable")]) > 0):
             raise ValueError(
                 "mapping must be decreasing: a larger bound never gets a larger weight"
             )
-        return mapped
-
-    return _of_finite(bounds, checked, truncate_at)
+        weights[is_finite] = mapped
+    return truncated(weights, bounds, truncate_at)
 
 
 def capped_map(limit):
@@ -163,40 +168,6 @@ def scalar_weights(bounds, *, epsilon):
     # quotients of Python floats overflow without a warning
     largest = float(bounds.max())
     return np.full(bounds.size, 1.0 if largest == 0 else min(1.0, epsilon / 2.0 / largest))
-
-
-def count_weights(values, *, radius, relative=True, groups=None, scale=1.0, shift=0.0):
-    r"""Weights of Countweighted, :math:`c\,(1 - \mathrm{risk}_i) + g`, cut to [0, 1].
-
-    The risk is not a bound but the share of comparable records outside a radius around record i's
-    value, :func:`ppm.risk.identification_risks` with these arguments. These weights therefore do
-    not aim at a small Δ. ``scale`` (c) and ``shift`` (g) as for :func:`ppm.record_weights`.
-
-    The fourth synthesizer of Savitsky, Williams and Hu (2022), section 5, after Hu, Savitsky and
-    Williams (2022). We assume that the risks, which are shares already, are not min-max scaled.
-
-    Examples
-    --------
-    The last income has no other within 20 per cent of it.
-
-    >>> import ppm
-    >>> ppm.count_weights([100.0, 105.0, 110.0, 300.0], radius=0.2).round(2)
-    array([0.67, 0.67, 0.67, 0.  ])
-    """
-    scale, shift = check_number("scale", scale, above=0), check_number("shift", shift)
-    risks = identification_risks(values, radius=radius, relative=relative, groups=groups)
-    return np.clip(scale * (1.0 - risks) + shift, 0.0, 1.0)
-
-
-def _of_finite(bounds, mapping, truncate_at):
-    """Weights by a map of the finite bounds, truncated; an infinite bound gives weight 0."""
-    limit = np.inf if truncate_at is None else check_number("truncate_at", truncate_at, above=0)
-    bounds = _check_bounds(bounds)
-    weights = np.zeros(bounds.size)
-    finite = np.isfinite(bounds)
-    if finite.any():
-        weights[finite] = mapping(bounds[finite])
-    return truncated(weights, bounds, limit)
 
 
 def _check_bounds(bounds):
