@@ -167,7 +167,7 @@ def test_what_is_held_by_record_follows_every_move_and_a_rejection_leaves_all_as
         with np.errstate(under="ignore"):
             move(state)
         joint = state.log_pi[:, None] + state.log_density
-        np.testing.assert_allclose(state.scaled, np.exp(joint - state.log_scale), atol=1e-12)
+        np.testing.assert_allclose(state.scaled, np.exp(joint - state.offset), atol=1e-12)
         np.testing.assert_allclose(state.log_f, numerics.log_sum_exp(joint))
 
 

@@ -60,24 +60,24 @@ def test_passes_are_the_formulas(far):
     log_pi, residual = np.log(rng.dirichlet(np.ones(K))), rng.normal(0.0, 2.0, RECORDS)
     means = rng.standard_normal((K, RECORDS))
     if far:
-        # some terms are below the smallest number, and two scales have moved away
+        # some terms are below the smallest number, and two offsets have moved away
         means[[1, 3], 70] = 1e3
         means[:, 50], means[:, 60], residual[60] = [80.0, 1e3, 60.0, 90.0], 1e4, 1e4
     y, sigma, weights = np.zeros(RECORDS), np.linspace(0.3, 3.0, K), rng.random((2, RECORDS))
     log_density = passes.log_densities(y, means, sigma)
     np.testing.assert_allclose(log_density, norm.logpdf(y, means, sigma[:, None]), rtol=1e-12)
     joint = log_pi[:, None] + log_density
-    log_scale, scaled, log_f = passes.rescale(log_pi, log_density)
+    offset, scaled, log_f = passes.rescale(log_pi, log_density)
     np.testing.assert_allclose(log_f, logsumexp(joint, axis=0), rtol=1e-12)
     uniforms, edges = rng.random(RECORDS), np.cumsum(np.exp(joint - joint.max(axis=0)), axis=0)
     labels = passes.draw_labels(scaled, uniforms)
     np.testing.assert_array_equal(labels, (edges < uniforms * edges[-1]).sum(axis=0))
     if far:
         shift = np.isin(np.arange(RECORDS), [7, RECORDS - 1]) * np.linspace(-1, 1, RECORDS) * 2e3
-        log_scale = log_scale + shift
+        offset = offset + shift
         with np.errstate(over="ignore"):
-            scaled = np.exp(joint - log_scale)
-    state = log_pi, log_density, scaled, log_scale
+            scaled = np.exp(joint - offset)
+    state = log_pi, log_density, scaled, offset
     # other mixture weights and densities of two components
     rows, shares, new = np.array([2, 0]), np.log([0.4, 0.2]), log_density[:2] - 1.0
     changed = joint.copy()
@@ -96,8 +96,8 @@ def test_passes_are_the_formulas(far):
     assert ratio == pytest.approx(weights[0] @ density - weights[1] @ expected, rel=1e-12)
     np.testing.assert_allclose(found, expected, rtol=1e-12)
     found = np.empty((2, RECORDS))
-    passes.set_component(log_pi[1], 0.7, residual, log_scale, *found)
-    expected = density, np.exp(np.clip(changed[1] - log_scale, -708.0, 709.0))
+    passes.set_component(log_pi[1], 0.7, residual, offset, *found)
+    expected = density, np.exp(np.clip(changed[1] - offset, -708.0, 709.0))
     np.testing.assert_allclose(found, expected, rtol=1e-12)
     # a pair's shares: each record has a factor of its own, which drops out of a difference
     pair = np.array([3, 1])

@@ -405,14 +405,11 @@ class _Chain:
     def __init__(self, model, weights, censor, draws, seed, start, groups):
         # a record of weight 0 has the factor 1
         active = weights > 0
-        arguments = (
+        kind = Sampler if censor is None else functools.partial(CensoredSampler, censor=censor)
+        self.sampler = kind(
             model.response[active], model.predictors[active], weights[active], model.components,
             model.prior, model.blocks, np.random.default_rng(seed),
         )
-        if censor is None:
-            self.sampler = Sampler(*arguments)
-        else:
-            self.sampler = CensoredSampler(*arguments, censor=censor)
         self.sampler.start(start, groups)
         self.bounded, self.corrected = censor is not None, self.sampler.corrected
         # from a rough start most corrected proposals are rejected, so the first sweeps of warm-up

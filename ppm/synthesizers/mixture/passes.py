@@ -2,8 +2,8 @@
 
 Each does in one pass over memory, with vector instructions, what NumPy does in several. Arrays by
 component and record are (components, records). ``scaled`` holds the terms π_k N_k of every record's
-f_i, divided by the exponential of ``log_scale``, one number for each record. In the rare case that
-a sum leaves the range of its scale, :func:`exact_log_f` computes it in logarithms.
+f_i, divided by the exponential of ``offset``, one number for each record. In the rare case that
+a sum leaves the range of its offset, :func:`exact_log_f` computes it in logarithms.
 """
 
 import math
@@ -214,12 +214,12 @@ def log_densities(y, means, sigma):
 
 @_compile("Tuple((f8[::1], f8[:,::1], f8[::1]))(f8[::1], f8[:,::1])")
 def rescale(log_pi, log_density):
-    """New ``log_scale``, ``scaled`` and log f of every record, which is NaN if a term is."""
-    log_scale, log_f = np.empty(log_density.shape[1]), np.empty(log_density.shape[1])
+    """New ``offset``, ``scaled`` and log f of every record, which is NaN if a term is."""
+    offset, log_f = np.empty(log_density.shape[1]), np.empty(log_density.shape[1])
     scaled = np.empty_like(log_density)
-    for start in range(0, log_scale.size, CHUNK):
-        end = min(start + CHUNK, log_scale.size)
-        highest, total = log_scale[start:end], log_f[start:end]
+    for start in range(0, offset.size, CHUNK):
+        end = min(start + CHUNK, offset.size)
+        highest, total = offset[start:end], log_f[start:end]
         highest[:] = NOTHING
         total[:] = 0.0
         for k in range(log_pi.size):
@@ -235,7 +235,7 @@ def rescale(log_pi, log_density):
                 total[i] += value
         for i in range(highest.size):
             total[i] = log(total[i]) + (highest[i] + 0.0 * total[i])
-    return log_scale, scaled, log_f
+    return offset, scaled, log_f
 
 
 @_compile("i8[::1](f8[:,::1], f8[::1])")
@@ -261,14 +261,14 @@ def draw_labels(scaled, uniforms):
 
 
 @_compile("i8(i8[::1], f8[::1], f8[:,::1], f8[:,::1], f8[::1], f8[::1], f8[:,::1])")
-def _replace_terms(rows, log_shares, densities, scaled, log_scale, log_f, new):
+def _replace_terms(rows, log_shares, densities, scaled, offset, log_f, new):
     keep = np.ones(scaled.shape[0], dtype=np.bool_)
     for j in range(rows.size):
         keep[rows[j]] = False
     wrong = 0
-    for start in range(0, log_scale.size, CHUNK):
-        end = min(start + CHUNK, log_scale.size)
-        total, high = log_f[start:end], log_scale[start:end]
+    for start in range(0, offset.size, CHUNK):
+        end = min(start + CHUNK, offset.size)
+        total, high = log_f[start:end], offset[start:end]
         _sum_rows(total, scaled, start, end, keep)
         for j in range(rows.size):
             density, term, log_share = densities[j, start:end], new[j, start:end], log_shares[j]
@@ -282,10 +282,10 @@ def _replace_terms(rows, log_shares, densities, scaled, log_scale, log_f, new):
     return wrong
 
 
-def replace_terms(rows, log_shares, densities, log_pi, log_density, scaled, log_scale):
+def replace_terms(rows, log_shares, densities, log_pi, log_density, scaled, offset):
     """Log f, and ``scaled`` of ``rows``, with other log mixture weights and densities of these."""
-    log_f, new = np.empty(log_scale.size), np.empty((rows.size, log_scale.size))
-    if _replace_terms(rows, log_shares, densities, scaled, log_scale, log_f, new):
+    log_f, new = np.empty(offset.size), np.empty((rows.size, offset.size))
+    if _replace_terms(rows, log_shares, densities, scaled, offset, log_f, new):
         log_f = exact_log_f(log_pi, log_density, rows, log_shares, densities)
     return log_f, new
 
@@ -304,31 +304,30 @@ def rest_of(k, scaled):
 
 @_compile("Tuple((f8, f8, i8))(f8, f8, f8, f8[::1], f8[::1], f8[::1], f8[::1], f8[::1], f8[::1])")
 def _move_component(
-    factor, constant, log_share, residual, rest, log_scale, density_weights, log_f_weights, log_f
+    factor, constant, log_share, residual, rest, offset, density_weights, log_f_weights, log_f
 ):
     """New log f; weighted sums over records of the component's log-density and of log f."""
     density_sum, log_f_sum, wrong = 0.0, 0.0, 0
-    for start in range(0, log_scale.size, CHUNK):
-        end = min(start + CHUNK, log_scale.size)
-        distance, others, high = residual[start:end], rest[start:end], log_scale[start:end]
-        of_density, of_log_f = density_weights[start:end], log_f_weights[start:end]
-        out = log_f[start:end]
+    for start in range(0, offset.size, CHUNK):
+        end = min(start + CHUNK, offset.size)
+        distance, others, high = residual[start:end], rest[start:end], offset[start:end]
+        inner, outer, out = density_weights[start:end], log_f_weights[start:end], log_f[start:end]
         # two loops, because one would need more registers than there are
         for i in range(out.size):
             density = factor * distance[i] * distance[i] + constant
             value = others[i] + exp(density + (log_share - high[i]))
             out[i] = value
-            density_sum += of_density[i] * density
+            density_sum += inner[i] * density
             wrong += 0 if (value > LOWEST) & (value < HIGHEST) else 1
         for i in range(out.size):
             value = log(out[i]) + high[i]
             out[i] = value
-            log_f_sum += of_log_f[i] * value
+            log_f_sum += outer[i] * value
     return density_sum, log_f_sum, wrong
 
 
 def move_component(
-    k, residual, sigma, rest, density_weights, log_f_weights, log_pi, log_density, scaled, log_scale
+    k, residual, sigma, rest, density_weights, log_f_weights, log_pi, log_density, scaled, offset
 ):
     """Component k at other residuals and scale: log ratio for a Metropolis decision, and log f.
 
@@ -336,10 +335,9 @@ def move_component(
     from :func:`rest_of`.
     """
     factor, constant = normal_parts(sigma)
-    log_f = np.empty(log_scale.size)
+    log_f = np.empty(offset.size)
     density_sum, log_f_sum, wrong = _move_component(
-        factor, constant, log_pi[k], residual, rest, log_scale, density_weights, log_f_weights,
-        log_f,
+        factor, constant, log_pi[k], residual, rest, offset, density_weights, log_f_weights, log_f
     )
     if wrong:
         density = factor * residual**2 + constant
@@ -349,23 +347,23 @@ def move_component(
 
 
 @_compile("void(f8, f8, f8[::1], f8[::1], f8[::1], f8[::1])")
-def set_component(log_share, sigma, residual, log_scale, log_density, scaled):
+def set_component(log_share, sigma, residual, offset, log_density, scaled):
     """Set a component's rows of the log-densities and of ``scaled``."""
     factor, constant = normal_parts(sigma)
-    for i in range(log_scale.size):
+    for i in range(offset.size):
         density = factor * residual[i] * residual[i] + constant
         log_density[i] = density
-        scaled[i] = exp(density + (log_share - log_scale[i]))
+        scaled[i] = exp(density + (log_share - offset[i]))
 
 
 @_compile("i8(i8, i8, f8, f8[:,::1], f8[:,::1], f8[::1], f8[::1], f8[::1], f8[::1])")
-def _pair_terms(a, b, total, log_density, scaled, log_scale, rest, first, second):
+def _pair_terms(a, b, total, log_density, scaled, offset, rest, first, second):
     keep = np.ones(scaled.shape[0], dtype=np.bool_)
     keep[a] = keep[b] = False
     wrong = 0
-    for start in range(0, log_scale.size, CHUNK):
-        end = min(start + CHUNK, log_scale.size)
-        others, high = rest[start:end], log_scale[start:end]
+    for start in range(0, offset.size, CHUNK):
+        end = min(start + CHUNK, offset.size)
+        others, high = rest[start:end], offset[start:end]
         one, density_a = first[start:end], log_density[a, start:end]
         two, density_b = second[start:end], log_density[b, start:end]
         _sum_rows(others, scaled, start, end, keep)
@@ -377,15 +375,15 @@ def _pair_terms(a, b, total, log_density, scaled, log_scale, rest, first, second
     return wrong
 
 
-def pair_terms(pair, total, log_pi, log_density, scaled, log_scale):
+def pair_terms(pair, total, log_pi, log_density, scaled, offset):
     """f_i without a pair, and its terms at all of the weight exp(total), scaled by one factor."""
-    terms = np.empty((3, log_scale.size))
-    if _pair_terms(pair[0], pair[1], total, log_density, scaled, log_scale, *terms):
+    terms = np.empty((3, offset.size))
+    if _pair_terms(pair[0], pair[1], total, log_density, scaled, offset, *terms):
         others = log_density.copy()
         others[pair] = -np.inf
         rest, both = exact_log_f(log_pi, others), total + log_density[pair]
-        log_scale = np.maximum(rest, both.max(axis=0))
-        return np.exp(rest - log_scale), *np.exp(both - log_scale)
+        offset = np.maximum(rest, both.max(axis=0))
+        return np.exp(rest - offset), *np.exp(both - offset)
     return terms
 
 

@@ -86,12 +86,11 @@ class Sampler:
 
     def rescale(self):
         """Recompute log f, and the terms of f scaled by the largest, from log N_k."""
-        arrays = passes.rescale(self.log_pi, self.log_density)
-        self.log_scale, self.scaled, self.log_f = arrays
+        self.offset, self.scaled, self.log_f = passes.rescale(self.log_pi, self.log_density)
 
     def mixture(self):
         """Arrays that describe every f_i, in the order in which the passes take them."""
-        return self.log_pi, self.log_density, self.scaled, self.log_scale
+        return self.log_pi, self.log_density, self.scaled, self.offset
 
     def thresholds(self, count):
         """Thresholds that log ratios must reach in Metropolis decisions."""
@@ -292,7 +291,7 @@ class Sampler:
             self.sigma[k], self.log_f = sigma, log_f
         self.proposed += len(steps)
         passes.set_component(
-            self.log_pi[k], self.sigma[k], residual, self.log_scale, self.log_density[k],
+            self.log_pi[k], self.sigma[k], residual, self.offset, self.log_density[k],
             self.scaled[k],
         )
 
