@@ -77,7 +77,9 @@ class Censoring:
         # high must fit above it
         low = check_number("low", self.low, at_least=-_FAR, at_most=_FAR - 1.0)
         high = check_number("high", self.high, above=low, at_most=_FAR)
-        vars(self).update(low=low, high=high)
+        # a frozen dataclass takes no ordinary assignment
+        object.__setattr__(self, "low", low)
+        object.__setattr__(self, "high", high)
         check_flag("smooth", self.smooth)
         least = max(_NARROWEST, max(abs(low), abs(high)) / _FAR)
         if self.width < least:
@@ -197,15 +199,15 @@ def censoring_interval(width, reference, *, smooth=True):
     # the median comes first, so that it wins ties
     levels = np.linspace(0.0, 1.0, 63)
     middles = np.r_[np.median(values), np.quantile(values, levels), values.max() - half]
-    found = min(middles, key=loss)
+    best = min(middles, key=loss)
     around = np.unique(np.r_[middles, values.min() - 2 * half, values.max() + 2 * half])
-    place = int(np.searchsorted(around, found))
+    place = int(np.searchsorted(around, best))
     left, right = around[place - 1], around[place + 1]
     for _ in range(5):
-        found = min(found, *np.linspace(left, right, 9), key=loss)
+        best = min(best, *np.linspace(left, right, 9), key=loss)
         step = (right - left) / 4.0
-        left, right = max(left, found - step), min(right, found + step)
-    return Censoring(found - half, found + half, smooth)
+        left, right = max(left, best - step), min(right, best + step)
+    return Censoring(best - half, best + half, smooth)
 
 
 def censoring_limits(width, reference, *, share_clipped=0.02, smooth=True):

@@ -81,14 +81,14 @@ def resample(values, statistic, *, resamples=500, random_seed=None):
                          f"at least 2 records; got shape {values.shape}")
     rng, size = generator(random_seed), values.shape[-1]
     # a few re-samples at a time, which limits the memory
-    found = np.array([
+    distributions = np.array([
         np.concatenate([
             compute(database[rng.integers(size, size=(min(64, resamples - done), size))], axis=-1)
             for done in range(0, resamples, 64)
         ])
         for database in np.atleast_2d(values)
     ])
-    return found[0] if values.ndim == 1 else np.sort(found, axis=1).mean(axis=0)
+    return distributions[0] if values.ndim == 1 else np.sort(distributions, axis=1).mean(axis=0)
 
 
 class PropensityScore(NamedTuple):
@@ -226,11 +226,11 @@ def _logistic_fit(design, outcome):
         fitted = expit(design @ values)
         return (design * (fitted * (1.0 - fitted))[:, None]).T @ design / outcome.size
 
-    found = minimize(
+    optimum = minimize(
         loss, np.zeros(design.shape[1]), jac=slope, hess=curvature, method="trust-exact",
         options={"gtol": 1e-9, "maxiter": 100},
     )
-    return expit(design @ found.x)
+    return expit(design @ optimum.x)
 
 
 def release_errors(confidential, releases, *, groups=None, smallest=50):
@@ -259,11 +259,11 @@ def release_errors(confidential, releases, *, groups=None, smallest=50):
     releases = as_releases("releases", releases, confidential.size)
     smallest = check_count("smallest", smallest)
 
-    def error(of, rows=slice(None)):
-        truth = of(confidential[rows], axis=-1)
-        return 100.0 * (of(releases[:, rows], axis=-1) - truth) / (abs(truth) or np.nan)
+    def error(statistic, rows=slice(None)):
+        truth = statistic(confidential[rows], axis=-1)
+        return 100.0 * (statistic(releases[:, rows], axis=-1) - truth) / (abs(truth) or np.nan)
 
-    columns = {name: error(of) for name, of in STATISTICS.items()}
+    columns = {name: error(statistic) for name, statistic in STATISTICS.items()}
     for variable, codes in ({} if groups is None else groups).items():
         codes = pd.Series(np.asarray(codes))
         if codes.size != confidential.size:

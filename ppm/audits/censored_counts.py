@@ -90,8 +90,8 @@ def censored(counts, censor, *, shards=None, weights=None, shape=0.001, rate=0.0
     fits = [fitted(rows, weights) for rows in parts]
     # smallest and largest log ratio of each part without each record
     extremes = np.zeros((len(parts), 2, counts.size))
-    for found, rows, fit in zip(extremes, parts, fits, strict=True):
-        found[:, rows] = _extremes_of_own_terms(fit)[:, fit.position]
+    for part, (rows, fit) in enumerate(zip(parts, fits, strict=True)):
+        extremes[part][:, rows] = _extremes_of_own_terms(fit)[:, fit.position]
     leaving = np.arange(counts.size)
     if shards is None:  # equal records leave the same neighbour
         leaving = np.unique(fits[0].position, return_index=True)[1]
@@ -108,11 +108,11 @@ def censored(counts, censor, *, shards=None, weights=None, shape=0.001, rate=0.0
                 f"shards must be a rule with the same number of shards for every database; it made "
                 f"{len(parts)}, and {len(after)} without one of the records"
             )
-        for place, sides in enumerate(zip(parts, after, strict=True)):
-            here, there = (rows[rows != record] for rows in sides)
-            if not (np.array_equal(here, there) and np.array_equal(weights[here], others[here])):
+        for part, both_rows in enumerate(zip(parts, after, strict=True)):
+            stayed, now = (rows[rows != record] for rows in both_rows)
+            if not (np.array_equal(stayed, now) and np.array_equal(weights[now], others[now])):
                 reacts[record] = True
-                extremes[place, :, record] = _extremes_between(fits[place], fitted(there, others))
+                extremes[part, :, record] = _extremes_between(fits[part], fitted(now, others))
     losses = np.abs(extremes.sum(axis=0)).max(axis=0)
     columns = {"count": counts, "weight": weights, "loss": losses, "reacts": reacts}
     return xr.Dataset(
@@ -124,17 +124,17 @@ def censored(counts, censor, *, shards=None, weights=None, shape=0.001, rate=0.0
 def _checked_rows(shards, records):
     """Sorted rows of each shard, whole numbers below ``records``; none twice, no shard empty."""
     try:
-        found = [as_array("shards", rows) for rows in shards]
+        parts = [as_array("shards", rows) for rows in shards]
     except TypeError:
-        found = []
-    for rows in found or [np.zeros(0)]:
+        parts = []
+    for rows in parts or [np.zeros(0)]:
         whole = rows.ndim == 1 and rows.size and rows.dtype.kind in "iu"
         if not whole or rows.min() < 0 or rows.max() >= records or np.unique(rows).size < rows.size:
             raise ValueError(
                 f"shards must be a list of the rows of each shard, whole numbers from 0 to "
                 f"{records - 1}, none twice in a shard and no shard empty; got {shown(shards)}"
             )
-    return [np.sort(rows) for rows in found]
+    return [np.sort(rows) for rows in parts]
 
 
 def _extremes_of_own_terms(whole):
@@ -143,15 +143,15 @@ def _extremes_of_own_terms(whole):
     return np.stack([whole.term_at_infinity - constant, whole.largest_term - constant])
 
 
-def _extremes_between(one, other):
+def _extremes_between(whole, without):
     """Smallest and largest log ratio of two posteriors with the same prior, on points of both."""
     # also where neither has noticeable mass
-    points = np.concatenate([one.nodes, other.nodes, one.breaks, other.breaks, _EVERYWHERE])
+    points = np.concatenate([whole.nodes, without.nodes, whole.breaks, without.breaks, _EVERYWHERE])
     # without the prior, which cancels
-    inner = one.total(points) - other.total(points)
-    at_zero, at_infinity = (
-        one.numbers @ getattr(one, where) - other.numbers @ getattr(other, where)
-        for where in ("term_at_zero", "term_at_infinity")
+    inner = whole.total(points) - without.total(points)
+    at_zero = whole.numbers @ whole.term_at_zero - without.numbers @ without.term_at_zero
+    at_infinity = (
+        whole.numbers @ whole.term_at_infinity - without.numbers @ without.term_at_infinity
     )
-    ratio = np.r_[inner, at_zero, at_infinity] - (one.log_integral - other.log_integral)
+    ratio = np.r_[inner, at_zero, at_infinity] - (whole.log_integral - without.log_integral)
     return ratio.min(), ratio.max()

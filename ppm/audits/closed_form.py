@@ -9,7 +9,7 @@ import numpy as np
 import xarray as xr
 from scipy.special import gammainc, gammaincinv, gammaln
 
-from ppm._validation import check_count, check_counts, check_number, generator, shown
+from ppm._validation import as_list, check_count, check_counts, check_number, generator, shown
 from ppm.audits.restricted_gamma import RestrictedGamma
 from ppm.lipschitz import weighted
 from ppm.synthesizers.gamma_poisson import log_likelihood_of_counts
@@ -115,20 +115,16 @@ def exact(
     array([ inf, 1.79])
     """
     counts = check_database(counts)
-    try:
-        lowest, highest = public
-    except (TypeError, ValueError):
-        raise ValueError(
-            f"public must be two numbers, an interval of μ; got {shown(public)}"
-        ) from None
-    lowest = check_number("public", lowest, above=0)
-    public = lowest, check_number("public", highest, above=lowest)
+    interval = as_list("public", public)
+    if interval.size != 2 or not 0 < interval[0] < interval[1]:
+        raise ValueError("public must be two finite numbers above 0, the first below the second; "
+                         f"got {shown(public)}")
+    public = tuple(interval.tolist())
     truncate_at = check_number("truncate_at", truncate_at, above=0)
     mappings = {} if mappings is None else mappings
     if not isinstance(mappings, dict) or not set(MECHANISMS).isdisjoint(mappings):
         raise ValueError(
-            "mappings must be a dict of functions by the names of further mechanisms, not among "
-            f"{', '.join(MECHANISMS)}; got {shown(mappings)}"
+            f"mappings must be a dict of functions by names of their own; got {shown(mappings)}"
         )
     draws = check_count("draws", draws, at_least=2)
     weight_draws = check_count("weight_draws", weight_draws)
@@ -145,10 +141,9 @@ def exact(
     # drawn later, so that neither further seeds nor further mechanisms change anything above
     seeds = min(_SEEDS, weight_draws)
     further = _extreme_levels(draws, (seeds - 1) * len(_OVER_DRAWS), rng)
-    own = _extreme_levels(draws, seeds * len(mappings), rng)
     # axes: mechanism, seed, end
     sets = np.hstack([first, further]).T.reshape(-1, len(_OVER_DRAWS), 2).swapaxes(0, 1)
-    sets = [*sets, *own.T.reshape(len(mappings), seeds, 2)]
+    sets = [*sets, *(_extreme_levels(draws, seeds, rng).T for _ in mappings)]
 
     bounds = database.unweighted_bounds(levels)
     over_draws, on_public = _weights(database, bounds, truncate_at, mappings)
@@ -160,12 +155,13 @@ def exact(
     extreme = int(bounds[0, 0].argmax())
     results = [mechanism.results(extreme) for mechanism in mechanisms]
     columns = {name: np.array([result[name] for result in results]) for name in results[0]}
-    dataset = xr.Dataset(
-        {name: (("mechanism", "left_out")[: block.ndim], block) for name, block in columns.items()},
+    dims = "mechanism", "left_out"
+    return xr.Dataset(
+        {name: (dims[: block.ndim], block) for name, block in columns.items()}
+        | {"records": ("left_out", table)},
         {"mechanism": [*over_draws, *on_public], "left_out": left_out},
         {"public": public},
     )
-    return dataset.assign(records=("left_out", table))
 
 
 def check_database(counts):
@@ -203,14 +199,8 @@ class _Database(NamedTuple):
     def unweighted_bounds(self, levels):
         """Record bounds (row, draw, value) between two quantiles of μ in the unweighted fits."""
         shapes, rates = self.prior + self.sums(np.ones((1, 1, 1)))
-        means = [gammaincinv(shapes, level) / rates for level in levels]
-        # logarithms of the means are taken before they are broadcast against the values
-        low, high = (
-            mean[..., None] - np.log(np.maximum(mean, _TINY))[..., None] * self.values
-            + gammaln(self.values + 1)
-            for mean in means
-        )
-        return np.maximum(low, high, out=low)
+        low, high = (np.maximum(gammaincinv(shapes, level) / rates, _TINY) for level in levels)
+        return -_lowest_between(self.values, low[..., None], high[..., None])
 
 
 def _weights(database, bounds, truncate_at, mappings):
@@ -285,7 +275,7 @@ class _Mechanism:
         return {
             "weight": own[0], "bound": bounds[0], "oscillation": oscillations[0],
             "local_bound": bounds[0].max(), "oscillation_bound": oscillations[0].max(),
-            **self.posterior(), **self.mass_outside(), **self.losses_of_first_seed(losses[0]),
+            **self.posteriors(), **self.losses_of_first_seed(losses[0]),
             **self.exceedances(losses, 2.0 * bounds.max(axis=-1)), **self.changes(extreme),
         }
 
@@ -328,27 +318,24 @@ class _Mechanism:
             "parameters_over": (np.abs(ratios) > two_delta[0]).mean(axis=0).max(),
         }
 
-    def posterior(self):
-        """The pseudo posterior of x, and the parameters of its neighbours' densities."""
-        shapes, rates = self.without(self.taken)[:, 0]
-        return {
-            "shape": self.shape[0, 0], "shape_without": shapes,
-            "rate": self.rate[0, 0], "rate_without": rates,
-            "average_mean": self.mean[0, 0], "spread": self.spread[0, 0],
-        }
-
-    def mass_outside(self):
-        """Mass of pseudo posteriors outside the set of μ, and of that of x outside T."""
-        if self.restricted:
-            return {"outside": 0.0, "outside_public": 0.0}
+    def posteriors(self):
+        """The densities of x and its neighbours, and their mass outside the set of μ and T."""
+        of_x, of_neighbours = (self.shape[0], self.rate[0]), self.without(self.taken)[:, 0]
 
         def mass(shape, rate, low, high):
             return gammainc(shape, rate * high) - gammainc(shape, rate * low)
 
-        of_x, ends = (self.shape[0], self.rate[0]), self.ends[:, 0, 0]
-        least = min(mass(*of_x, *ends), mass(*self.without(self.taken)[:, 0], *ends).min())
-        on_public = mass(*of_x, *self.database.public)
-        return {"outside": 1.0 - least.item(), "outside_public": 1.0 - on_public.item()}
+        outside = outside_public = 0.0
+        if not self.restricted:
+            ends = self.ends[:, 0, 0]
+            outside = 1.0 - min(*mass(*of_x, *ends), *mass(*of_neighbours, *ends))
+            outside_public = 1.0 - mass(*of_x, *self.database.public).item()
+        return {
+            "shape": of_x[0][0], "shape_without": of_neighbours[0],
+            "rate": of_x[1][0], "rate_without": of_neighbours[1],
+            "average_mean": self.mean[0, 0], "spread": self.spread[0, 0],
+            "outside": outside, "outside_public": outside_public,
+        }
 
     def changes(self, extreme):
         """How many weights change when the record with the largest bound is left out."""
@@ -360,9 +347,14 @@ class _Mechanism:
         }
 
 
+def _lowest_between(values, *ends):
+    """Lowest log-probability of counts over intervals of μ, which is at an end."""
+    return np.minimum(*(log_likelihood_of_counts(values, end) for end in ends))
+
+
 def _bounds_between(values, weights, low, high):
     """Weighted bounds and oscillations of counts over intervals of μ, shape (sets, values)."""
-    ends = np.minimum(log_likelihood_of_counts(values, low), log_likelihood_of_counts(values, high))
+    ends = _lowest_between(values, low, high)
     inside = log_likelihood_of_counts(values, np.clip(values, low, high))
     # infinite log-probabilities have no difference
     spread = np.subtract(inside, ends, out=np.full(ends.shape, np.inf), where=np.isfinite(ends))

@@ -136,10 +136,9 @@ def _log_ratio_limit(sides, levels, above, reverse, confidence, delta):
     """Lower limit on log((P - δ)/Q) of events; the two binomial limits share the error equally."""
     from scipy.stats import beta
 
+    sides = sides[::-1] if reverse else sides
     often, seldom = (_occurrences(scores, levels, above) for scores in sides)
     many, few = (scores.size for scores in sides)
-    if reverse:
-        often, many, seldom, few = seldom, few, often, many
     error = (1.0 - confidence) / 2.0
     # Clopper and Pearson's one-sided limits; they are 0 and 1 at the ends
     low = np.where(often > 0, beta.ppf(error, np.maximum(often, 1), many - often + 1), 0.0)
@@ -285,11 +284,13 @@ def sampled(
         weighting = check_weights(weighting, synthesizer.records)
     censor = check_censor(synthesizer, censor)
     seeds = streams(random_seed, 2 + len(records))
+    # so that the bounds of all records hold together
+    confidence_of_each = 1.0 - (1.0 - confidence) / len(records)
 
     weights = _weights_without(-1, synthesizer, weighting, draws, seeds[0])
     which = "the fit of the whole database"
     whole, log_lik = _audited_fit(synthesizer, weights, censor, draws, seeds[1], which)
-    evidence, estimates, largest_weight_change, sizes = {}, {}, {}, []
+    evidence, estimates, largest_change, sizes = {}, {}, {}, []
     for record, seed in zip(records, seeds[2:], strict=True):
         others = _weights_without(record, synthesizer, weighting, draws, seeds[0])
         which = f"the fit without record {record}"
@@ -301,15 +302,12 @@ def sampled(
             if whole.diagnostics is not None:
                 score = _thinned(score, f"the fit {side} record {record}", draws)
             scores.append(score.ravel())
-        # the bounds of all records are to hold together
-        confidence_of_one = 1.0 - (1.0 - confidence) / len(records)
-        evidence[record] = loss_lower_bound(*scores, confidence=confidence_of_one, delta=delta)
+        evidence[record] = loss_lower_bound(*scores, confidence=confidence_of_each, delta=delta)
         estimates[record] = _bridged(*scores)
-        changes = np.abs(np.delete(weights - others, record))
-        largest_weight_change[record] = float(changes.max(initial=0.0))
+        largest_change[record] = float(np.abs(np.delete(weights - others, record)).max(initial=0.0))
         sizes += [score.size for score in scores]
     return SampledAudit(
-        evidence=evidence, estimates=estimates, largest_weight_change=largest_weight_change,
+        evidence=evidence, estimates=estimates, largest_weight_change=largest_change,
         local_bound=whole.local_bound, oscillation_bound=whole.oscillation_bound,
         confidence=confidence, draws=min(sizes), censor=censor,
     )

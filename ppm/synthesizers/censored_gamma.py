@@ -141,13 +141,10 @@ class CensoredGamma:
         # wide enough for the densities without one record too
         reach = _NEGLIGIBLE + (self.largest_term - self.term_at_infinity).max()
         highest = self._unscaled(self.breaks).max()
-        self._left, right, log_masses_beyond = self._outer_limits(highest - reach)
-        self.log_tail = (
-            self.shape * self._left - np.log(self.shape) + self.numbers @ self.term_at_zero
-        )
-        self.breaks = np.r_[self.breaks, self._crossings(self._left, right)]
-        edges = np.r_[self._left, self.breaks, right]
-        edges = np.unique(np.clip(edges, self._left, right))
+        left, right, log_masses_beyond = self._outer_limits(highest - reach)
+        self.breaks, self._left = np.r_[self.breaks, self._crossings(left, right)], left
+        self.log_tail = self.shape * left - np.log(self.shape) + self.numbers @ self.term_at_zero
+        edges = np.unique(np.clip(np.r_[left, self.breaks, right], left, right))
         log_masses_between = self._refine(np.stack([edges[:-1], edges[1:]]), highest, reach)
         self.log_integral = logsumexp(np.r_[self.log_tail, self.log_parts])
         neglected = np.logaddexp.reduce([*log_masses_beyond, *log_masses_between])
@@ -197,8 +194,8 @@ class CensoredGamma:
             by_rule = [self._log_parts(panels[:, ready], *rule) for rule in _RULES]
             fine, coarse = (np.logaddexp.reduce(parts, axis=1) for parts in by_rule)
             total = np.logaddexp.reduce(np.r_[integrals, fine])
-            agree = np.abs(np.exp(fine - total) - np.exp(coarse - total)) <= tolerance
-            agree |= narrow[ready]
+            difference = np.abs(np.exp(fine - total) - np.exp(coarse - total))
+            agree = (difference <= tolerance) | narrow[ready]
             integrals += [*fine[agree]]
             log_parts.append(by_rule[0][agree])
             ready[ready] = agree
