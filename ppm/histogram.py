@@ -4,15 +4,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ppm._validation import (
-    as_list,
-    check_count,
-    check_flag,
-    check_number,
-    generator,
-    shown,
-    streams,
-)
+from ppm._random import generator, streams
+from ppm._validation import as_list, check_count, check_flag, check_number, shown
 from ppm.disclosure import Guarantee, histogram_guarantee
 from ppm.risk import pattern_codes
 

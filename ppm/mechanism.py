@@ -8,7 +8,8 @@ from typing import NamedTuple
 import numpy as np
 
 from ppm import pdp
-from ppm._validation import check_count, check_flag, check_number, check_weights, streams
+from ppm._random import streams
+from ppm._validation import check_count, check_flag, check_number, check_weights
 from ppm.censoring import warn_if_nothing_moves
 from ppm.diagnostics import BoundDiagnostics, ChainsDisagreeError, compare_chains
 from ppm.disclosure import guarantee_of
@@ -373,18 +374,13 @@ def _result(synthesizer, weighted, unweighted, *, weights, censor, independent_w
     if censor is not None and np.any(weights) and not (allow_disagreement and limited):
         warn_if_nothing_moves(censor, float(weighted.scan.oscillations.max()))
     return MechanismResult(
-        synthesizer=synthesizer,
-        weights=weights,
-        draws=weighted.fit,
-        unweighted=None if unweighted is None else unweighted.fit,
-        diagnostics=weighted.diagnostics,
-        unweighted_diagnostics=None if unweighted is None else unweighted.diagnostics,
-        censor=censor,
+        synthesizer=synthesizer, censor=censor, weights=weights, draws=weighted.fit,
+        diagnostics=weighted.diagnostics, allow_disagreement=allow_disagreement,
         independent_weights=independent_weights,
-        allow_disagreement=allow_disagreement,
         # settled once: a result that was withheld cannot become strict later
         strict=limited and (allow_disagreement or not faults),
-        _faults=faults,
-        _scan=weighted.scan,
+        unweighted=None if unweighted is None else unweighted.fit,
+        unweighted_diagnostics=None if unweighted is None else unweighted.diagnostics,
         _unweighted_bound=np.nan if unweighted is None else float(unweighted.scan.bounds.max()),
+        _faults=faults, _scan=weighted.scan,
     )

@@ -5,7 +5,8 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import expit
 
-from ppm._validation import as_list, as_numbers, check_count, generator, one_thread, shown
+from ppm._random import generator, one_thread
+from ppm._validation import as_list, as_numbers, check_count, shown
 from ppm.risk import as_releases
 
 __all__ = ["gini", "resample", "compare_distributions", "release_errors", "propensity_score"]

@@ -9,7 +9,7 @@ import pytest
 
 import ppm
 from ppm import lipschitz
-from ppm._validation import streams
+from ppm._random import streams
 from ppm.synthesizers import base
 
 # a few draws: what the chains say of each other is for other tests

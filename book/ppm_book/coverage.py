@@ -8,7 +8,8 @@ import numpy as np
 from scipy import special, stats
 
 import ppm
-from ppm._validation import check_count, streams
+from ppm._random import streams
+from ppm._validation import check_count
 
 MECHANISMS = ("Plug-in", "Unweighted", "DPweighted", "EMweighted", "Constant", "Limits")
 # each prior is nearly flat: shape and rate, and the precision of coefficients

@@ -9,7 +9,8 @@ import numpy as np
 import xarray as xr
 from scipy.special import gammainc, gammaincinv, gammaln
 
-from ppm._validation import as_list, check_count, check_counts, check_number, generator, shown
+from ppm._random import generator
+from ppm._validation import as_list, check_count, check_counts, check_number, shown
 from ppm.audits.restricted_gamma import RestrictedGamma
 from ppm.lipschitz import weighted
 from ppm.synthesizers.gamma_poisson import log_likelihood_of_counts

@@ -9,16 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from ppm import pdp
-from ppm._validation import (
-    as_numbers,
-    check_count,
-    check_number,
-    check_share,
-    check_weights,
-    copied,
-    shown,
-    streams,
-)
+from ppm._random import copied, streams
+from ppm._validation import as_numbers, check_count, check_number, check_share, check_weights, shown
 from ppm.diagnostics import R_HAT_LIMIT, ChainsDisagreeError, effective_draws, r_hat
 from ppm.lipschitz import blocks_of, record_bounds
 from ppm.mechanism import bound_fit

@@ -3,7 +3,7 @@
 import numpy as np
 from scipy.special import gammaln, logsumexp, xlogy
 
-from ppm._validation import generator
+from ppm._random import generator
 
 # nats below the highest point at which a panel is left out; `neglected_mass` bounds their sum
 _NEGLIGIBLE = 70.0

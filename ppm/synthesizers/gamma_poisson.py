@@ -5,7 +5,8 @@ import xarray as xr
 from scipy import stats
 from scipy.special import gammaln, xlogy
 
-from ppm._validation import check_count, check_counts, check_number, check_weights, generator
+from ppm._random import generator
+from ppm._validation import check_count, check_counts, check_number, check_weights
 from ppm.synthesizers.base import Brief, choose_draws, log_likelihood_from
 from ppm.synthesizers.censored_gamma import CensoredGamma
 

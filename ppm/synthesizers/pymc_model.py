@@ -6,7 +6,8 @@ import numpy as np
 import pymc as pm
 import xarray as xr
 
-from ppm._validation import check_count, check_share, check_weights, generator, shown, streams
+from ppm._random import generator, streams
+from ppm._validation import check_count, check_share, check_weights, shown
 from ppm.synthesizers import pymc_weights
 from ppm.synthesizers.base import Brief, choose_draws, log_likelihood_from
 

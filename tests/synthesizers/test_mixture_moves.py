@@ -13,7 +13,7 @@ import pytest
 from scipy import stats
 
 import ppm
-from ppm._validation import one_thread
+from ppm._random import one_thread
 from ppm.synthesizers.mixture import numerics
 from ppm.synthesizers.mixture import sampler as mixture_sampler
 from ppm.synthesizers.mixture.censored import CensoredSampler

@@ -16,7 +16,7 @@ import pytest
 from scipy import stats
 
 import ppm
-from ppm._validation import one_thread
+from ppm._random import one_thread
 from ppm.diagnostics import effective_draws
 from ppm.synthesizers.mixture.censored import CensoredSampler as Censored
 from ppm.synthesizers.mixture.sampler import Sampler

@@ -13,7 +13,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from ppm._validation import check_count, generator, shown
+from ppm._random import generator
+from ppm._validation import check_count, shown
 from ppm_book.survey.files import DataFileError, parse_quarters, read_columns, select
 
 # The public files carry these codes since 2015; they were compared with the Bureau's dictionary.

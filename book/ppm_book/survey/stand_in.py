@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from ppm._validation import check_count, generator
+from ppm._random import generator
+from ppm._validation import check_count
 from ppm_book.survey.expenditure import ConsumerExpenditure, as_table
 
 # Shares rounded from margins of the published 2017 survey, many of them altered, and effects

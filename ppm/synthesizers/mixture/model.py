@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 import xarray as xr
 
+from ppm._random import generator, one_thread, streams
 from ppm._validation import (
     as_array,
     as_numbers,
@@ -13,10 +14,7 @@ from ppm._validation import (
     check_flag,
     check_number,
     check_weights,
-    generator,
-    one_thread,
     shown,
-    streams,
 )
 from ppm.censoring import Censoring
 from ppm.synthesizers.base import Brief, choose_draws, log_likelihood_from
