@@ -1,4 +1,4 @@
-"""What tests share: the executed notebooks and the book made of them, a limit on their time."""
+"""What tests share: the executed notebooks and the book made of them."""
 
 import json
 import os
@@ -15,8 +15,6 @@ from hypothesis import HealthCheck, settings
 import ppm_book  # noqa: F401 before jsonschema, which loads faster then
 
 ROOT = Path(__file__).resolve().parents[1]
-# ends what hangs, and nothing that is slow on a busy machine; nbmake has its own for each cell
-SECONDS_FOR_A_TEST = float(os.environ.get("PPM_SECONDS_FOR_A_TEST", 3600))
 
 # The examples of property-based tests: in the suite always the same few. With
 # PPM_HYPOTHESIS=thorough they are many, other ones each time, and PPM_EXAMPLES says how many:
@@ -57,23 +55,6 @@ def pytest_configure(config):
     """A shell without job control has its background jobs ignore interrupts, and ours as well."""
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
-
-
-@pytest.hookimpl(wrapper=True)
-def pytest_runtest_protocol(item):
-    """Fail what takes too long, wherever it hangs: a fixture, a lock, another process, a loop."""
-
-    def fail(number, frame):
-        pytest.fail(f"not done after {SECONDS_FOR_A_TEST:g} seconds")
-
-    before = signal.signal(signal.SIGALRM, fail)
-    # again every second: an event loop may have taken the first one for a callback's own
-    signal.setitimer(signal.ITIMER_REAL, SECONDS_FOR_A_TEST, 1)
-    try:
-        return (yield)
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
 
 
 class Notebooks:
