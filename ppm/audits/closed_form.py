@@ -124,18 +124,17 @@ def exact(
     truncate_at = check_number("truncate_at", truncate_at, above=0)
     mappings = {} if mappings is None else mappings
     if not isinstance(mappings, dict) or not set(MECHANISMS).isdisjoint(mappings):
-        raise ValueError(
-            f"mappings must be a dict of functions by names of their own; got {shown(mappings)}"
-        )
+        raise ValueError("mappings must be a dict of functions by names of their own; got "
+                         f"{shown(mappings)}")
     draws = check_count("draws", draws, at_least=2)
     weight_draws = check_count("weight_draws", weight_draws)
     shape = check_number("shape", shape, at_least=_SMALLEST_PRIOR)
     rate = check_number("rate", rate, at_least=_SMALLEST_PRIOR)
     rng = generator(random_seed)
     left_out, table = np.unique(counts, return_counts=True)
-    values = left_out.astype(np.float64)
-    tables = np.vstack([table, table - np.eye(values.size)])
-    database = _Database(values, tables, np.reshape([shape, rate], (2, 1, 1)), public)
+    tables = np.vstack([table, table - np.eye(table.size)])
+    prior = np.reshape([shape, rate], (2, 1, 1))
+    database = _Database(left_out.astype(np.float64), tables, prior, public)
     # drawn first, so that the set of μ does not depend on the number of draws of the weights
     first = _extreme_levels(draws, len(_OVER_DRAWS), rng)
     levels = _extreme_levels(draws, weight_draws, rng)

@@ -81,13 +81,12 @@ class Brief:
     """An object whose ``repr`` shows, in one line, the public settings that it names, alone."""
 
     def __repr__(self):
-        told = []
-        for name in self._public:
-            value = getattr(self, name)
+        def words(value):
             # a user's own synthesizer may show its records
-            safe = isinstance(value, (Brief, Censoring, dict))
-            told.append(f"{name}={repr(value) if safe else shown(value)}")
-        return f"{type(self).__name__}({', '.join(told)})"
+            return repr(value) if isinstance(value, (Brief, Censoring, dict)) else shown(value)
+
+        settings = ", ".join(f"{name}={words(getattr(self, name))}" for name in self._public)
+        return f"{type(self).__name__}({settings})"
 
 
 def as_synthesizer(model, **settings):

@@ -20,13 +20,7 @@ import math
 
 import numpy as np
 
-from ppm.synthesizers.mixture import passes
-from ppm.synthesizers.mixture.numerics import (
-    inverse_gamma,
-    log_gamma_draws,
-    log_sum_exp,
-    slice_draw,
-)
+from ppm.synthesizers.mixture import numerics, passes
 from ppm.synthesizers.mixture.sampler import Sampler, cholesky, solve
 
 # sweeps between two approximations, and the smallest weight of a sweep in their running means
@@ -48,7 +42,7 @@ class CensoredSampler(Sampler):
     def start(self, start, groups=None):
         """Begin at an earlier draw, or at one from the prior; ``groups`` has no effect."""
         prior, rng = self.prior, self.rng
-        self.coefficient_aux = inverse_gamma(0.5, prior.coefficient_scale**-2.0, rng)
+        self.coefficient_aux = numerics.inverse_gamma(0.5, prior.coefficient_scale**-2.0, rng)
         if start is None:
             self.beta = np.zeros((0, self.R))
             root = self.propose_covariance(np.arange(0))[0]
@@ -57,8 +51,8 @@ class CensoredSampler(Sampler):
             # a draw of a small shape may underflow
             a = max(rng.gamma(prior.concentration_shape, 1.0 / prior.concentration_rate), 1e-260)
             self.concentration = a
-            log_gamma = log_gamma_draws(np.full(self.K, a / self.K), rng)
-            self.log_pi = log_gamma - log_sum_exp(log_gamma)
+            log_gamma = numerics.log_gamma_draws(np.full(self.K, a / self.K), rng)
+            self.log_pi = log_gamma - numerics.log_sum_exp(log_gamma)
         else:
             self.take_over(start)
         self.residuals = self.y - self.beta @ self.design.XT
@@ -135,7 +129,7 @@ class CensoredSampler(Sampler):
                 aux = math.exp(x)
                 return 0.5 * (K - 1) * x - rate / aux - power * math.log1p(size * aux)
 
-            x = slice_draw(math.log(self.coefficient_aux[r]), log_density, rng, width=3.0)
+            x = numerics.slice_draw(math.log(self.coefficient_aux[r]), log_density, rng, width=3.0)
             self.coefficient_aux[r] = math.exp(x)
 
     def draw_coefficients(self, k, rest):
@@ -148,7 +142,7 @@ class CensoredSampler(Sampler):
 
         def variance_factor():
             standard = solve(lower, self.beta[k])
-            return inverse_gamma(0.5 * (df + R), 0.5 * (df + standard @ standard), rng)
+            return numerics.inverse_gamma(0.5 * (df + R), 0.5 * (df + standard @ standard), rng)
 
         step = np.sqrt(variance_factor()) * (lower @ rng.standard_normal(R))
         self.slice_on_ellipse(k, rest, np.zeros(R), step, lambda beta: 0.0)
@@ -204,7 +198,7 @@ class CensoredSampler(Sampler):
             return x - 0.5 * (prior.residual_df + 1.0) * math.log1p(size) + at(x)[2]
 
         width = math.exp(self.rng.uniform(-3.0, 2.3))
-        x = slice_draw(math.log(self.sigma[k]), log_density, self.rng, width)
+        x = numerics.slice_draw(math.log(self.sigma[k]), log_density, self.rng, width)
         self.sigma[k] = math.exp(x)
         self.log_density[k], self.log_f, _ = at(x)
 
@@ -227,7 +221,7 @@ class CensoredSampler(Sampler):
             # with few records the prior decides, which may be very wide
             width = 10.0 + 1.0 / prior_count
             x = self.log_pi[pair[0]] - self.log_pi[pair[1]]
-            shares, self.log_f, _ = at(slice_draw(x, log_density, self.rng, width))
+            shares, self.log_f, _ = at(numerics.slice_draw(x, log_density, self.rng, width))
             self.log_pi[pair] = total + shares
 
     def adapt(self, sweep):

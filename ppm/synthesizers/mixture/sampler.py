@@ -8,13 +8,8 @@ from math import exp, lgamma
 import numpy as np
 from scipy.linalg import lapack
 
-from ppm.synthesizers.mixture import passes
-from ppm.synthesizers.mixture.numerics import (
-    inverse_gamma,
-    log_gamma_draws,
-    log_sum_exp,
-    slice_draw,
-)
+from ppm.synthesizers.mixture import numerics, passes
+from ppm.synthesizers.mixture.numerics import log_gamma_draws, slice_draw
 
 # pairs with a smaller log mixture weight are not worth an evaluation
 SMALLEST_PAIR = -8.0
@@ -140,7 +135,7 @@ class Sampler:
                 self.draw_mixture_weight_pairs()
             else:
                 log_gamma = log_gamma_draws(self.concentration / self.K + self.weight, self.rng)
-                self.log_pi = log_gamma - log_sum_exp(log_gamma)
+                self.log_pi = log_gamma - numerics.log_sum_exp(log_gamma)
                 self.update_densities()
 
     # ---- moves with the labels left out ---------------------------------------------------
@@ -208,7 +203,7 @@ class Sampler:
             self.draw_empty_components(empty)
         df, self.precision = self.prior.coefficient_df, self.covariance[1]
         rate = df * np.diag(self.precision) + 1.0 / self.prior.coefficient_scale**2
-        self.coefficient_aux = inverse_gamma(0.5 * (df + self.R), rate, self.rng)
+        self.coefficient_aux = numerics.inverse_gamma(0.5 * (df + self.R), rate, self.rng)
 
     def propose_covariance(self, components):
         """C and the inverse of V = C C', drawn given the coefficients of these components."""
@@ -229,9 +224,9 @@ class Sampler:
         prior, rng = self.prior, self.rng
         covariance = self.propose_covariance(np.flatnonzero(self.count))
         beta = rng.standard_normal((empty.size, self.R)) @ covariance[0].T
-        aux = inverse_gamma(0.5, np.full(empty.size, prior.residual_scale**-2.0), rng)
+        aux = numerics.inverse_gamma(0.5, np.full(empty.size, prior.residual_scale**-2.0), rng)
         df = prior.residual_df
-        sigma = np.sqrt(inverse_gamma(0.5 * df, df / aux, rng))
+        sigma = np.sqrt(numerics.inverse_gamma(0.5 * df, df / aux, rng))
         if self.corrected:
             log_density = self.log_densities(beta, sigma)
             if not self.try_terms(empty, self.log_pi[empty], log_density):
@@ -298,12 +293,12 @@ class Sampler:
     def propose_sigma(self, k, residual, alpha):
         df = self.prior.residual_df
         rate = df / self.residual_aux[k] + 0.5 * (alpha @ residual**2)
-        return np.sqrt(inverse_gamma(0.5 * (df + alpha.sum()), rate, self.rng))
+        return np.sqrt(numerics.inverse_gamma(0.5 * (df + alpha.sum()), rate, self.rng))
 
     def draw_residual_aux(self):
         df = self.prior.residual_df
         rate = df / self.sigma**2 + 1.0 / self.prior.residual_scale**2
-        self.residual_aux = inverse_gamma(0.5 * (df + 1.0), rate, self.rng)
+        self.residual_aux = numerics.inverse_gamma(0.5 * (df + 1.0), rate, self.rng)
 
     def draw_mixture_weight_pairs(self):
         """Redistribute the mixture weight of pairs of components, in a random pairing."""
@@ -330,7 +325,7 @@ class Sampler:
         empty = np.flatnonzero(self.count == 0)
         log_pi = self.log_pi[self.count > 0].sum()
         if empty.size:
-            total = log_sum_exp(self.log_pi[empty])
+            total = numerics.log_sum_exp(self.log_pi[empty])
             log_pi += empty.size * total
 
         def log_density(x):
@@ -347,7 +342,7 @@ class Sampler:
         concentration = float(np.exp(slice_draw(np.log(self.concentration), log_density, rng)))
         if empty.size > 1:
             log_gamma = log_gamma_draws(np.full(empty.size, concentration / K), rng)
-            shares = total + log_gamma - log_sum_exp(log_gamma)
+            shares = total + log_gamma - numerics.log_sum_exp(log_gamma)
             if self.corrected and not self.try_terms(empty, shares):
                 return
             self.log_pi[empty] = shares
