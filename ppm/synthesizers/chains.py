@@ -47,11 +47,12 @@ def run_chains(chains, advance, *, parallel):
 def end_with_parent():
     """Have a worker, which may hold records, end soon after the process that started it was killed.
     """
-    threading.Thread(target=_wait_for_end_of, args=(os.getppid(),), daemon=True).start()
+    threading.Thread(target=_wait_for_the_end, daemon=True).start()
 
 
-def _wait_for_end_of(parent):
-    while os.getppid() == parent:
+def _wait_for_the_end():
+    # an orphan gets another parent
+    while os.getppid() == multiprocessing.parent_process().pid:
         time.sleep(PIECE)
     os._exit(1)
 
