@@ -163,8 +163,9 @@ def compare_chains(largest, total, weights, sample_stats=None, total_decides=Fal
         above.append(f"R-hat is {decisive:.3f}, above {R_HAT_LIMIT} (run more draws or a longer "
                      "warm-up)")
     allowed = 0.0 if total_decides else _DIVERGENT_LIMIT
+    limit = "and under limits none may" if total_decides else f"more than {allowed:.0%}"
     if diverging and diverging > allowed * largest.size:
-        besides.append(f"{diverging} of {largest.size} draws diverged, more than {allowed:.0%} "
+        besides.append(f"{diverging} of {largest.size} draws diverged, {limit} "
                        "(reparametrise the model, as by offsets, or raise target_accept)")
     if not np.any(weights):
         above, besides = [], []  # the bound is 0, whatever the chains do

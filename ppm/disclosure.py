@@ -85,7 +85,7 @@ def guarantee_of(result, strict_epsilon=None):
         "parameters outside the set over which ε was computed: the prior must be restricted to it":
         strict_epsilon is not None,
         "weights that depend on other records: whoever gave the weights asserts that each depends "
-        "only on its own record and on public values": np.any(result.weights != 1.0),
+        "only on its own record and on public values": result.weights_given,
         f"{_CHOICES}: model, prior, any limits and any rule for weights must be fixed without "
         "looking at them": True,
     }
@@ -193,8 +193,8 @@ def release_statement(result, release=None, *, strict_epsilon=None):
         return (
             f"{releases} × {records:,} synthetic values (releases × records), drawn from counts "
             "with discrete Laplace noise. Public are the ends of the histogram, "
-            f"{result.edges[0]:g} and {result.edges[-1]:g}, its {bins:,} bins of equal width, the "
-            f"groups of records ({groups:,}) and the number of records in each. "
+            f"{result.edges[0]:.15g} and {result.edges[-1]:.15g}, its {bins:,} bins of equal "
+            f"width, the groups of records ({groups:,}) and the number of records in each. "
             f"{_promise(result.guarantee)}"
         )
     if not (result.strict or result.chains_agree):
@@ -214,7 +214,7 @@ def release_statement(result, release=None, *, strict_epsilon=None):
             raise ValueError("strict_epsilon is contradicted by this run: over its draws a "
                              "record's weighted log-likelihood moves by more than that")
     guarantee, limited = guarantee_of(result, strict_epsilon), result.censor is not None
-    steps = ["multiplied by a weight"] if not limited or np.any(result.weights != 1.0) else []
+    steps = ["multiplied by a weight"] if result.weights_given else []
     steps += ["kept between two limits"] if limited else []
     told = (
         f"{many} synthetic database{'s' * (many > 1)} of {result.weights.size:,} records"

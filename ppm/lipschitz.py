@@ -244,10 +244,8 @@ def scan(log_lik, weights=None, *, censor=None, by_draw=True):
         spread = highest - lowest
     spread[np.isnan(spread)] = np.inf  # a difference of infinities
     size = np.maximum(np.abs(lowest), np.abs(highest))
-    return LogLikelihoodScan(
-        factors=factors, bounds=weighted(size, factors), oscillations=weighted(spread, factors),
-        draw_maxima=maxima, draw_sums=sums,
-    )
+    return LogLikelihoodScan(factors=factors, draw_maxima=maxima, draw_sums=sums,
+                             bounds=weighted(size, factors), oscillations=weighted(spread, factors))
 
 
 class Block(NamedTuple):

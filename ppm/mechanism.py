@@ -27,7 +27,7 @@ class MechanismResult(Brief):
     What :meth:`synthesize` returns is meant for release, with the statement on it and, if the
     result is strict, ε and the limits; everything else was computed from the confidential records.
     Bounds, ε and releases raise a :class:`ppm.ChainsDisagreeError` where the chains disagree, stand
-    still or diverge often (with ``censor``, at all), unless the run had
+    still or diverge often (the fit with ``censor``: at all), unless the run had
     ``allow_disagreement=True``; :func:`bound_fit` reads the fits again. With ``censor``, bounds,
     oscillation and diagnostics are those of the records' censored *terms*.
 
@@ -42,6 +42,8 @@ class MechanismResult(Brief):
     diagnostics, unweighted_diagnostics : ppm.diagnostics.BoundDiagnostics or None
         Of both fits. None for one chain of a synthesizer with ``independent_draws``, and where
         there was no unweighted fit.
+    weights_given : bool
+        Whether weights were given or computed. If not, all are 1 by the setting alone.
     independent_weights : bool
         Whether each weight depends only on its own record and on public values: true where
         ``censor`` is used alone, or if the caller asserts it.
@@ -69,13 +71,14 @@ class MechanismResult(Brief):
     diagnostics: object
     unweighted_diagnostics: object
     censor: object
+    weights_given: bool
     independent_weights: bool
     allow_disagreement: bool
     strict: bool
     _faults: list
     _scan: LogLikelihoodScan
     _unweighted_bound: float
-    _public = ("synthesizer", "censor", "strict", "draws_used")
+    _public = ("synthesizer", "censor", "independent_weights", "allow_disagreement", "draws_used")
 
     def _agreed(self):
         """The scan of the weighted fit; raises where the chains disagree."""
@@ -108,11 +111,6 @@ class MechanismResult(Brief):
         Of a strict result it is only a diagnostic: there ε is the width of the limits.
         """
         return float(self._agreed().bounds.max())
-
-    @property
-    def draw_maxima(self):
-        """Largest bound of a record at each draw, (chain, draw), in nats: their maximum is Δ."""
-        return self._agreed().draw_maxima
 
     @property
     def oscillation_bound(self):
@@ -250,6 +248,7 @@ class PseudoPosteriorMechanism(Brief):
         if self.independent_weights and weights is None:
             raise ValueError("independent_weights says that given weights react to no other "
                              "record: give it together with weights")
+        self.weights_given = censor is None or weights is not None or bool(self.rule)
         if weights is not None:
             if self.rule:
                 raise ValueError("weights replaces scale, shift and truncate_at: leave those out")
@@ -293,8 +292,8 @@ class PseudoPosteriorMechanism(Brief):
         fit = self.synthesizer.fit(weights, random_seed=second, **settings, **limits)
         return _result(
             self.synthesizer, _examine(self.synthesizer, fit, weights, self.censor), examined,
-            weights=weights, censor=self.censor, independent_weights=self.independent_weights,
-            allow_disagreement=allow_disagreement,
+            weights=weights, weights_given=self.weights_given, censor=self.censor,
+            independent_weights=self.independent_weights, allow_disagreement=allow_disagreement,
         )
 
 
@@ -331,7 +330,7 @@ def bound_fit(synthesizer, fit, weights, *, unweighted=None, censor=None,
         examined = _examine(synthesizer, unweighted)
     return _result(
         synthesizer, _examine(synthesizer, fit, weights, censor), examined,
-        weights=weights, censor=censor, independent_weights=False,
+        weights=weights, weights_given=True, censor=censor, independent_weights=False,
         allow_disagreement=allow_disagreement,
     )
 
@@ -357,14 +356,13 @@ def _examine(synthesizer, fit, weights=None, censor=None):
     reading = scan(log_lik, weights, censor=censor, by_draw=compared)
     if not compared:
         return _Examined(fit, reading, None)
-    return _Examined(fit, reading, compare_chains(
-        reading.draw_maxima, reading.draw_sums, reading.factors,
-        fit.get("sample_stats"), total_decides=censor is not None,
-    ))
+    chains = compare_chains(reading.draw_maxima, reading.draw_sums, reading.factors,
+                            fit.get("sample_stats"), total_decides=censor is not None)
+    return _Examined(fit, reading, chains)
 
 
-def _result(synthesizer, weighted, unweighted, *, weights, censor, independent_weights,
-            allow_disagreement):
+def _result(synthesizer, weighted, unweighted, *, weights, weights_given, censor,
+            independent_weights, allow_disagreement):
     """The result of a weighted fit, and of the unweighted one that gave the weights, or None."""
     faults = weighted.faults("weighted")
     if unweighted is not None:
@@ -376,7 +374,7 @@ def _result(synthesizer, weighted, unweighted, *, weights, censor, independent_w
     return MechanismResult(
         synthesizer=synthesizer, censor=censor, weights=weights, draws=weighted.fit,
         diagnostics=weighted.diagnostics, allow_disagreement=allow_disagreement,
-        independent_weights=independent_weights,
+        independent_weights=independent_weights, weights_given=weights_given,
         # settled once: a result that was withheld cannot become strict later
         strict=limited and (allow_disagreement or not faults),
         unweighted=None if unweighted is None else unweighted.fit,

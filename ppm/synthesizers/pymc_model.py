@@ -50,9 +50,9 @@ class PyMCSynthesizer(Brief):
     takes the place of the likelihood. Refused are a model without such a product (no observed
     variable, responses of different lengths, one density for all records, minibatches), a potential
     that depends on a response or is not named, a model with discrete parameters only, a response
-    that cannot be drawn, and predictors with NaN or, as an index, a number below 0. A record's
-    value is neither weighted nor bounded where the model uses it as a constant, such as last
-    month's value in the mean of this month's.
+    that cannot be drawn, and predictors with NaN or, as a constant index, a number below 0. A
+    record's value is neither weighted nor bounded where the model uses it as a constant, such as
+    last month's value in the mean of this month's.
 
     Missing entries of a masked response are imputed as parameters. A record contributes its
     observed entries only; one with none has log-likelihood 0. A record with weight exactly 0

@@ -97,8 +97,9 @@ def _responses(model, names):
     # a log-density of the user's own may hold more than its distribution was given
     try:
         densities = model.logp(model.basic_RVs, sum=False)
-    except Exception:
-        raise ValueError("model has no density: give a bounds_fn numbers, not pm.Data") from None
+    except Exception as error:
+        raise ValueError(f"model has no density ({type(error).__name__}): give a CustomDist its "
+                         "logp, and a bounds_fn numbers instead of pm.Data") from None
     parts = ancestors([*model.basic_RVs, *model.potentials, *densities])
     _refuse([x for x in parts if isinstance(x, SharedVariable) and hasattr(x.type, "ndim")],
             "model holds a pytensor.shared variable, which may change: use pm.Data, and give it to "
@@ -317,9 +318,11 @@ def failed_draw(plain, name):
             return error
 
 
-def _columns(graph):
-    """Columns of constants as bytes, except those in equal steps: one value, or row numbers."""
-    columns = [column for x in _constants(graph) for column in np.atleast_2d(x.data.T)]
+def _columns(graph, own):
+    """Constants at a response's rows, as bytes, except in equal steps: one value, or row numbers.
+    """
+    columns = [column[own.rows] if len(column) == own.records else column
+               for x in _constants(graph) for column in np.atleast_2d(x.data.T)]
     return {np.asarray(c, float).tobytes() for c in columns if len(np.unique(np.diff(c))) > 1}
 
 
@@ -334,10 +337,11 @@ def check_strict(model):
         _refuse(failed_draw(plain, variable.name), f"the prior of {variable.name} is improper, "
                 "which limits cannot change, or cannot be drawn from: give it a proper one")
     data = _data(plain, plain.observed_RVs)
-    again = _columns({*ancestors([plain.total, *priors, *plain.basic_RVs])} - data)
+    constants = {*ancestors([plain.total, *priors, *plain.basic_RVs])} - data
     for own, (shared, leaves) in zip(plain.responses, plain.sources, strict=True):
-        _refuse(again & _columns(_data(plain, [plain[own.variable]])), f"a constant of the model "
-                f"holds the values of {own.variable}: {alone}")
+        values = _data(plain, [plain[own.variable]])
+        _refuse(_columns(constants, own) & _columns(values, own),
+                f"a constant of the model holds the values of {own.variable}: {alone}")
         aligned = [plain[r.variable] for r in plain.responses if np.array_equal(r.rows, own.rows)]
         others = (data - _data(plain, aligned)).intersection(leaves)
         _refuse(others or _reached(shared, data).intersection(shared),

@@ -63,6 +63,7 @@ def test_workers_end_with_a_process_that_is_killed(pool):
         workers = psutil.Process(parent.pid).children(recursive=True)
         parent.kill()
     _, alive = psutil.wait_procs(workers, timeout=30)
+    alive = [worker for worker in alive if worker.status() != psutil.STATUS_ZOMBIE]
     for worker in alive:
         worker.kill()
     assert len(workers) >= 2 and not alive
