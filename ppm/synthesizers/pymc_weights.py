@@ -339,8 +339,7 @@ def check_strict(model):
     data = _data(plain, plain.observed_RVs)
     constants = {*ancestors([plain.total, *priors, *plain.basic_RVs])} - data
     for own, (shared, leaves) in zip(plain.responses, plain.sources, strict=True):
-        values = _data(plain, [plain[own.variable]])
-        _refuse(_columns(constants, own) & _columns(values, own),
+        _refuse(_columns(constants, own) & _columns(_data(plain, [plain[own.variable]]), own),
                 f"a constant of the model holds the values of {own.variable}: {alone}")
         aligned = [plain[r.variable] for r in plain.responses if np.array_equal(r.rows, own.rows)]
         others = (data - _data(plain, aligned)).intersection(leaves)
