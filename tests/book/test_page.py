@@ -121,3 +121,5 @@ def test_a_moving_picture_computes_each_frame_once_and_no_word_of_it_ends_its_sc
     assert [now[0]["bars"] for _, now in content["frames"]] == [[0.333, 1.0], [0.667, 1.0]]
     assert content["panels"] == [{"outline": [0.667]}] and content["hint"].startswith("Try. Simul")
     assert [slider["at"] for slider in content["sliders"]] == [1, 1]
+    first = page.moving("Two", sliders, frame, panels=panels).content
+    assert [slider["at"] for slider in first["sliders"]] == [0, 0]
