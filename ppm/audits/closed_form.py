@@ -123,8 +123,8 @@ def exact(
     public = tuple(interval.tolist())
     truncate_at = check_number("truncate_at", truncate_at, above=0)
     mappings = {} if mappings is None else mappings
-    names = [*MECHANISMS, *mappings, *(f"{name} on T" for name in mappings)]
-    if not isinstance(mappings, dict) or len({*names}) < len(names):
+    if (not isinstance(mappings, dict) or not set(MECHANISMS).isdisjoint(mappings)
+            or any(f"{name} on T" in mappings for name in mappings)):
         raise ValueError("mappings must be a dict of functions by names of their own; got "
                          f"{shown(mappings)}")
     draws = check_count("draws", draws, at_least=2)
