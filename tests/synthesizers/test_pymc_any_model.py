@@ -454,7 +454,7 @@ REFUSED = [
                        observed=ONES), "^k has NaN, or an index below 0 .*, in row 0: correct"),
     (partial(one_normal, observed=pd.Series(pd.date_range("1950-01-01", periods=5, freq="YS"))),
      "^y has whole numbers as large as PyMC makes of dates"),
-    (bounded_by_data, "^model has no density .ValueError.: give a CustomDist its logp, and a bounds_fn num"),
+    (bounded_by_data, "^model has no density .ValueError.: give a CustomDist its logp"),
     (lambda: pm.MvNormal("y", np.zeros(5), np.eye(5), observed=ONES), "y has one density for all"),
 ]  # fmt: skip
 
