@@ -3,8 +3,7 @@
 from importlib.util import find_spec
 
 # a package that stands for those it needs, and the extra that brings them
-_NEEDS = {"ppm.FiniteMixture": ("joblib", "extra"), "ppm.PyMCSynthesizer": ("pymc", "pymc"),
-          "the command ppm": ("papermill", "book")}
+_NEEDS = {"ppm.FiniteMixture": ("joblib", "extra"), "ppm.PyMCSynthesizer": ("pymc", "pymc")}
 
 
 def lacking(name):

@@ -6,10 +6,12 @@ import numpy as np
 
 from ppm.lipschitz import scan
 
-__all__ = ["bound_diagnostics", "BoundDiagnostics", "ChainsDisagreeError"]
+__all__ = ["bound_diagnostics", "BoundDiagnostics", "ChainsDisagreeError", "R_HAT_LIMIT"]
 
-# chains disagree above this R-hat, which fewer draws per chain do not have
-R_HAT_LIMIT, _FEWEST_DRAWS = 1.05, 8
+#: Chains disagree above this R-hat.
+R_HAT_LIMIT = 1.05
+# with fewer draws per chain there is no R-hat
+_FEWEST_DRAWS = 8
 # A larger share of divergent draws withholds a bound; fewer are only printed. The limit is ours,
 # and any divergence is a reason to look again. Under limits a single one is: a centred model whose
 # chains agreed missed a tail there
@@ -126,16 +128,16 @@ def bound_diagnostics(log_lik, weights, *, sample_stats=None, total_decides=Fals
     R-hat 1.004, of the log-likelihood 1.006, effective draws 1068
     a tenth of the draws gave 14.238 to 18.761
     """
-    reading = scan(log_lik, weights)
-    if reading.draw_maxima.ndim != 2:
+    scanned = scan(log_lik, weights)
+    if scanned.draw_maxima.ndim != 2:
         raise ValueError("log_lik must be an xarray.DataArray with the dimensions chain, draw and "
-                         f"record; got {reading.draw_maxima.ndim + 1} dimensions")
-    return compare_chains(
-        reading.draw_maxima, reading.draw_sums, reading.factors, sample_stats, total_decides
+                         f"record; got {scanned.draw_maxima.ndim + 1} dimensions")
+    return diagnose(
+        scanned.draw_maxima, scanned.draw_sums, scanned.factors, sample_stats, total_decides
     )
 
 
-def compare_chains(largest, total, weights, sample_stats=None, total_decides=False):
+def diagnose(largest, total, weights, sample_stats=None, total_decides=False):
     """As :func:`bound_diagnostics`, from both quantities as arrays (chain, draw)."""
     tenths = [part.max() for part in np.array_split(largest.ravel(), min(10, largest.size))]
     counted = sample_stats is not None and "diverging" in sample_stats
@@ -170,9 +172,11 @@ def compare_chains(largest, total, weights, sample_stats=None, total_decides=Fal
     if not np.any(weights):
         above, besides = [], []  # the bound is 0, whatever the chains do
     return BoundDiagnostics(
-        first, effective_draws(largest), second, effective_draws(total),
-        tuple(largest.max(axis=1).tolist()), (float(min(tenths)), float(max(tenths))),
-        float(np.median(largest)), diverging, tuple(above), tuple(besides),
+        r_hat=first, effective_draws=effective_draws(largest),
+        r_hat_log_likelihood=second, effective_draws_log_likelihood=effective_draws(total),
+        by_chain=tuple(largest.max(axis=1).tolist()), typical=float(np.median(largest)),
+        spread=(float(min(tenths)), float(max(tenths))), divergences=diverging,
+        r_hat_faults=tuple(above), faults_besides_r_hat=tuple(besides),
     )
 
 

@@ -4,10 +4,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ppm._random import generator, streams
-from ppm._validation import as_list, check_count, check_flag, check_number, shown
+from ppm.checks import as_list, check_count, check_flag, check_number, pattern_codes, shown
 from ppm.disclosure import Guarantee, histogram_guarantee
-from ppm.risk import pattern_codes
+from ppm.seeds import generator, streams
 
 __all__ = ["histogram_release"]
 

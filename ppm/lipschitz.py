@@ -7,11 +7,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ppm._validation import as_array, check_share, check_weights, shown
+from ppm.checks import as_array, check_share, check_weights, shown
 
 __all__ = [
     "record_bounds", "local_bound", "record_oscillations", "oscillation_bound", "tail_bound",
-    "TailBound", "bound_by_draws",
+    "bound_by_draws",
 ]
 
 _DRAW_DIMENSIONS = ("chain", "draw", "sample")
@@ -122,10 +122,9 @@ def tail_bound(log_lik, weights=None, *, tail_probability=0.01, confidence=0.95)
     r"""Local bound that all but a fraction `tail_probability` of this pseudo posterior satisfies.
 
     The maximum over S draws grows with S; this distribution-free tolerance limit does not. The
-    result is a :class:`ppm.lipschitz.TailBound`; `tail_probability` and `confidence` lie between 0
-    and 1.
-    Other arguments as for :func:`record_bounds`, with draws of the *weighted* fit, thinned until
-    they are nearly independent.
+    result is a ``TailBound``; `tail_probability` and `confidence` lie between 0 and 1. Other
+    arguments as for :func:`record_bounds`, with draws of the *weighted* fit, thinned until they are
+    nearly independent.
 
     Notes
     -----
@@ -209,12 +208,12 @@ class LogLikelihoodScan:
     draw_sums: np.ndarray = field(repr=False)
 
 
-def scan(log_lik, weights=None, *, censor=None, by_draw=True):
+def scan(log_lik, weights=None, *, censor=None, levels=None, by_draw=True):
     """Read a log-likelihood block by block, each value once.
 
-    With ``censor``, the values are the censored terms of the weighted records. A record of weight 0
-    has a constant term, which does not count. ``draw_maxima`` and ``draw_sums`` are computed only
-    ``by_draw``.
+    The values are log p less the ``levels`` (records,) and, with ``censor``, the censored terms of
+    the weighted records. A record of weight 0 has a constant term, which does not count.
+    ``draw_maxima`` and ``draw_sums`` are computed only ``by_draw``.
     """
     sizes, blocks = blocks_of(log_lik)
     *draw_shape, records = sizes.values()
@@ -225,8 +224,11 @@ def scan(log_lik, weights=None, *, censor=None, by_draw=True):
     over_draws = tuple(range(len(draw_shape)))
     for block in blocks:
         draws, columns, values = block.draws, block.records, block.values
+        shift = 0.0 if levels is None else levels[columns]
         if censor is not None:
-            values = censor.terms(values, weights[columns])
+            values = censor.term(weighted(values, weights[columns], shift))
+        elif levels is not None:
+            values = weighted(values, 1.0, shift)
         # both carry NaN along
         lowest[columns] = np.minimum(lowest[columns], values.min(axis=over_draws))
         highest[columns] = np.maximum(highest[columns], values.max(axis=over_draws))
@@ -312,9 +314,10 @@ def _block_sizes(sizes, chunks):
     return steps
 
 
-def weighted(values, weights):
-    """Products of values and weights; a weight of 0 gives 0 even where the value is infinite."""
+def weighted(values, weights, levels=0.0):
+    """Values less levels times weights; a weight of 0 gives 0 even where the value is infinite."""
     with np.errstate(over="ignore", invalid="ignore"):
+        values = np.subtract(values, levels) if np.any(levels) else values
         products = np.asarray(np.multiply(values, weights, order="C"))
     np.copyto(products, 0.0, where=np.equal(weights, 0))
     return products

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ppm._validation import as_numbers, check_count, check_number, check_share
+from ppm.checks import as_numbers, check_count, check_number, check_share
 
 __all__ = ["epsilon", "bounded_range_epsilon", "exceedance"]
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ppm._validation import as_list, as_numbers, check_flag, check_number
+from ppm.checks import as_list, as_releases, check_flag, check_number, pattern_codes
 
 __all__ = ["identification_risks", "count_weights", "match_risk"]
 
@@ -122,34 +122,6 @@ def match_risk(values, synthetic, *, radius, relative=True, groups=None):
             "true among unique (%)": 100.0 * true / unique.sum() if unique.any() else np.nan,
         })
     return pd.DataFrame(rows).rename_axis("release")
-
-
-def as_releases(name, values, records):
-    """Return ``values`` as finite numbers of shape (releases, records), at least one release."""
-    values = as_numbers(name, values)
-    fits = values.ndim == 2 and values.shape[1] == records and values.size
-    if not fits or not np.isfinite(values).all():
-        raise ValueError(f"{name} must be finite numbers of shape (releases, {records}); got "
-                         f"{values.shape}")
-    return values
-
-
-def pattern_codes(groups, records):
-    """Number of each record's pattern in ``groups``, from 0; equal for equal patterns."""
-    import pandas as pd
-
-    codes = np.zeros(records, dtype=np.intp)
-    if groups is None:
-        return codes
-    frame = groups if isinstance(groups, pd.DataFrame) else pd.DataFrame(groups)
-    if len(frame) != records or frame.shape[1] == 0:
-        raise ValueError(f"groups must have one row for each of the {records} records and at least "
-                         f"one column; got shape {frame.shape}")
-    for place in range(frame.shape[1]):
-        # numbered anew after each column, so that the product cannot overflow
-        single = pd.factorize(frame.iloc[:, place].to_numpy(), use_na_sentinel=False)[0]
-        codes = pd.factorize(codes * (single.max() + 1) + single)[0]
-    return codes
 
 
 def count_within(low, high, candidates, codes):

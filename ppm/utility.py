@@ -5,11 +5,12 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import expit
 
-from ppm._random import generator, one_thread
-from ppm._validation import as_list, as_numbers, check_count, shown
-from ppm.risk import as_releases
+from ppm.checks import as_list, as_numbers, as_releases, check_count, shown
+from ppm.seeds import generator, one_thread
 
-__all__ = ["gini", "resample", "compare_distributions", "release_errors", "propensity_score"]
+__all__ = [
+    "gini", "resample", "compare_distributions", "release_errors", "propensity_score", "STATISTICS",
+]
 
 
 def gini(values, axis=-1):
@@ -35,6 +36,7 @@ def gini(values, axis=-1):
         return np.where(total > 0, differences / (size * total), np.nan)[()]
 
 
+#: The statistics by name: functions of an array and of the axis of its records.
 STATISTICS = {
     "mean": np.mean,
     "median": np.median,

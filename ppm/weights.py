@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ppm._validation import as_numbers, check_number, shown
+from ppm.checks import as_numbers, check_number, shown
 from ppm.lipschitz import weighted
 
 __all__ = ["record_weights", "mapped_weights", "capped_map", "scalar_weights"]
@@ -90,10 +90,8 @@ def mapped_weights(bounds, mapping, *, truncate_at=None):
 
     If moreover no possible record has :math:`m(b)\,b` above M, as with ``capped_map(M)``, then Δ
     over the set is at most M for *every* database. If the prior also gives the set probability 1,
-    one exact draw of the pseudo posterior has ε = 2M; with oscillations as bounds, ε = M. The
-    chapter on the privacy audit says what a prior that reaches beyond the set costs. Weights
-    from the largest value over draws from the prior depend on their own records alone as well, but
-    guarantee no bound, because it only estimates a supremum from below.
+    one exact draw of the pseudo posterior has ε = 2M; with oscillations as bounds, ε = M, which
+    ``cap`` of :class:`ppm.PseudoPosteriorMechanism` does for a finite set.
 
     Examples
     --------

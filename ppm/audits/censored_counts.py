@@ -6,10 +6,11 @@ All results are computed from the confidential records and are confidential them
 import numpy as np
 import xarray as xr
 
-from ppm._validation import as_array, check_number, check_weights, shown
 from ppm.audits.closed_form import check_database
 from ppm.censoring import Censoring
+from ppm.checks import as_array, check_number, check_weights, shown
 from ppm.synthesizers.censored_gamma import CensoredGamma
+from ppm.synthesizers.gamma_poisson import GammaPoisson
 
 # further values of log μ, beyond the quadrature's
 _EVERYWHERE = np.linspace(-60.0, 60.0, 2_401)
@@ -83,8 +84,10 @@ def censored(counts, censor, *, shards=None, weights=None, shape=0.001, rate=0.0
             return [np.arange(counts.size)]
         return _checked_rows(shards(values) if callable(shards) else shards, counts.size)
 
+    levels = censor.levels(GammaPoisson(counts))
+
     def fitted(rows, weights):
-        return CensoredGamma(counts[rows], weights[rows], censor, *prior)
+        return CensoredGamma(counts[rows], weights[rows], levels[rows], censor, *prior)
 
     parts = rows_of(counts.astype(np.float64))
     fits = [fitted(rows, weights) for rows in parts]

@@ -9,10 +9,10 @@ import numpy as np
 import xarray as xr
 from scipy.special import gammainc, gammaincinv, gammaln
 
-from ppm._random import generator
-from ppm._validation import as_list, check_count, check_counts, check_number, shown
 from ppm.audits.restricted_gamma import RestrictedGamma
+from ppm.checks import as_list, check_count, check_counts, check_number, shown
 from ppm.lipschitz import weighted
+from ppm.seeds import generator
 from ppm.synthesizers.gamma_poisson import log_likelihood_of_counts
 from ppm.weights import capped_map, linear_weights, mapped_weights, truncated
 

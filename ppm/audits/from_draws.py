@@ -9,12 +9,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from ppm import pdp
-from ppm._random import copied, streams
-from ppm._validation import as_numbers, check_count, check_number, check_share, check_weights, shown
+from ppm.checks import as_numbers, check_count, check_number, check_share, check_weights, shown
 from ppm.diagnostics import R_HAT_LIMIT, ChainsDisagreeError, effective_draws, r_hat
 from ppm.lipschitz import blocks_of, record_bounds
 from ppm.mechanism import bound_fit
-from ppm.synthesizers.base import as_synthesizer, check_censor
+from ppm.seeds import copied, streams
+from ppm.synthesizers.accept import as_synthesizer, check_censor
 from ppm.weights import record_weights
 
 
@@ -275,6 +275,7 @@ def sampled(
     if not callable(weighting):
         weighting = check_weights(weighting, synthesizer.records)
     censor = check_censor(synthesizer, censor)
+    levels = None if censor is None else censor.levels(synthesizer)
     seeds = streams(random_seed, 2 + len(records))
     # so that the bounds of all records hold together
     confidence_of_each = 1.0 - (1.0 - confidence) / len(records)
@@ -289,7 +290,7 @@ def sampled(
         _, log_lik_without = _audited_fit(synthesizer, others, censor, draws, seed, which)
         scores = []
         for side, values in (("with", log_lik), ("without", log_lik_without)):
-            score = _score(values, weights, others, censor)
+            score = _score(values, weights, others, censor, levels)
             # without diagnostics draws are independent
             if whole.diagnostics is not None:
                 score = _thinned(score, f"the fit {side} record {record}", draws)
@@ -340,7 +341,7 @@ def _audited_fit(synthesizer, weights, censor, draws, seed, which):
     return result, synthesizer.log_likelihood(result.draws)
 
 
-def _score(log_lik, weights, others, censor):
+def _score(log_lik, weights, others, censor, levels):
     """Log ratio of two pseudo posteriors but for a constant, at every draw: (chains, draws)."""
     sizes, blocks = blocks_of(log_lik)
     total = np.zeros([*sizes.values()][:-1])
@@ -351,7 +352,8 @@ def _score(log_lik, weights, others, censor):
         if censor is None:
             total[block.draws] += values @ (ours - theirs)
         elif used.size:
-            change = censor.terms(values, ours) - censor.terms(values, theirs)
+            level = levels[block.records][used]
+            change = censor.terms(values, ours, level) - censor.terms(values, theirs, level)
             total[block.draws] += change.sum(axis=-1)
     return total.reshape(-1, sizes["draw"])
 

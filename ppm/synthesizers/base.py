@@ -1,8 +1,6 @@
 """What the mechanism asks of a model, and what models share."""
 
-import inspect
 import math
-import sys
 import threading
 from importlib.util import find_spec
 from typing import Protocol, runtime_checkable
@@ -10,13 +8,9 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 import xarray as xr
 
-from ppm._validation import shown
 from ppm.censoring import Censoring
+from ppm.checks import shown
 
-# settings of the mechanism, for messages
-_OWN = "scale, shift, truncate_at, weights, censor, independent_weights"
-# tolerance between two computations of one log-likelihood, absolute and relative
-_ROUNDING = 1e-6
 #: bytes of the largest log-likelihood that is held in memory; dask computes larger ones when read
 HELD = 1 << 28
 # draws times records in a block
@@ -36,15 +30,18 @@ class Synthesizer(Protocol):
 
     Notes
     -----
-    Three more things are optional:
+    Four more things are optional:
 
     - An attribute ``independent_draws = True`` says that draws come from no Markov chain. The fits
       of all other synthesizers are diagnosed before a bound is shown.
     - A method ``log_likelihood_at(posterior)`` returns the log-likelihood of the synthesizer's own
       records, (chain, draw, record), at the draws of a fit's ``posterior``. A fit that the caller
       supplies is compared with it, and refused if it belongs to other records.
+    - A method ``extremes(weights, censor=…)``, as :class:`ppm.CandidateSynthesizer` has it, gives
+      bounds over all parameters that can be drawn.
     - A ``fit`` with an argument ``censor``, a :class:`ppm.Censoring`, draws from the prior times
-      the exponential of the sum over records of ``censor.term(weight * log-likelihood)``. Its
+      the exponential of the sum over records of ``censor.term(weight * log-likelihood)``, of the
+      log-likelihood less ``censor.levels(self)`` where the limits have a center. Its
       ``log_likelihood`` stays uncensored. Without the argument the mechanism refuses to censor.
 
     Whoever calls ``fit`` or ``predict`` gives ``random_seed`` as an int, SeedSequence, Generator or
@@ -87,69 +84,6 @@ class Brief:
 
         settings = ", ".join(f"{name}={words(getattr(self, name))}" for name in self._public)
         return f"{type(self).__name__}({settings})"
-
-
-def as_synthesizer(model, **settings):
-    """Return a synthesizer as it is, and a PyMC model as a :class:`ppm.PyMCSynthesizer`."""
-    # a PyMC model exists only where PyMC has been imported
-    pymc = sys.modules.get("pymc")
-    if pymc is not None and isinstance(model, pymc.Model):
-        from ppm.synthesizers.pymc_model import PyMCSynthesizer
-
-        known = [*inspect.signature(PyMCSynthesizer).parameters][1:]
-        if unknown := ", ".join(name for name in settings if name not in known):
-            raise TypeError(f"{unknown}: neither a setting of the mechanism ({_OWN}) nor of "
-                            f"PyMCSynthesizer ({', '.join(known)})")
-        return PyMCSynthesizer(model, **settings)
-    if isinstance(model, type) or not isinstance(model, Synthesizer):
-        kind = f"the class {model.__name__}" if isinstance(model, type) else type(model).__name__
-        raise TypeError("synthesizer must have records, fit, log_likelihood and predict, as "
-                        f"ppm.GammaPoisson(counts) has, or be a PyMC model; got {kind}")
-    if settings:
-        raise TypeError(f"{', '.join(settings)}: no setting of the mechanism ({_OWN}); settings of "
-                        f"a model go with a PyMC model only, not with {type(model).__name__}")
-    return model
-
-
-def check_censor(synthesizer, censor):
-    """Return limits that the synthesizer's ``fit`` takes, or None."""
-    if censor is None:
-        return None
-    if not isinstance(censor, Censoring):
-        raise ValueError(f"censor must be a ppm.Censoring; got {type(censor).__name__}")
-    # by name: a fit() with **kwargs might ignore it silently
-    if "censor" not in inspect.signature(synthesizer.fit).parameters:
-        raise TypeError(f"censor: the fit() of {type(synthesizer).__name__} takes none; accepted: "
-                        "ppm.GammaPoisson, ppm.FiniteMixture, a PyMC model, or a synthesizer "
-                        "whose fit() has the argument censor")
-    return censor
-
-
-def check_fit(synthesizer, fit, name):
-    """Refuse a fit of other records than the synthesizer's, where it has ``log_likelihood_at``.
-
-    The log-likelihood of the first and last draw of each chain is computed again and compared.
-    """
-    if not hasattr(synthesizer, "log_likelihood_at"):
-        return
-    try:
-        kept = synthesizer.log_likelihood(fit)
-        ends = sorted({0, kept.sizes["draw"] - 1})
-        kept = kept.isel(draw=ends).transpose("chain", "draw", ...).values
-        posterior = fit["posterior"].to_dataset().isel(draw=ends)
-        own = synthesizer.log_likelihood_at(posterior).transpose("chain", "draw", ...).values
-        same = kept.shape == own.shape and np.allclose(
-            kept, own, rtol=_ROUNDING, atol=_ROUNDING, equal_nan=True
-        )
-        fault = None
-    except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
-        # the fit of another model lacks what this one looks for
-        same, fault = False, error
-    if not same:
-        raise ValueError(
-            f"{name} is no fit of this synthesizer: its log-likelihoods are not those of the "
-            "synthesizer's records; accepted: what its own fit() returned for these very records"
-        ) from fault
 
 
 def choose_draws(posterior, releases, rng):

@@ -1,13 +1,14 @@
 """Any PyMC model as a synthesizer, fitted by NUTS."""
 
 import logging
+import warnings
 
 import numpy as np
 import pymc as pm
 import xarray as xr
 
-from ppm._random import generator, streams
-from ppm._validation import check_count, check_share, check_weights, shown
+from ppm.checks import check_count, check_share, check_weights, shown
+from ppm.seeds import generator, streams
 from ppm.synthesizers import pymc_weights
 from ppm.synthesizers.base import Brief, choose_draws, log_likelihood_from
 
@@ -134,6 +135,8 @@ class PyMCSynthesizer(Brief):
         model = self._limited(censor)
         model.alpha.set_value(check_weights(weights, self.records))
         try:
+            # that a graph is too large for one loop costs time only
+            warnings.filterwarnings("ignore", "Loop fusion failed")
             trace = pm.sample(
                 draws, tune=self.warmup, chains=self.chains, model=model,
                 # PyMC's chains run in this process: forking a process with threads can deadlock
@@ -159,12 +162,19 @@ class PyMCSynthesizer(Brief):
 
     def _limited(self, censor):
         """The model with these limits, or with none."""
-        if censor is not None and not self._checked:
-            pymc_weights.check_strict(self.model)
-            self._checked = True
+        if censor is not None:
+            self.check_own_terms()
         limits = (-np.inf, np.inf) if censor is None else (censor.low, censor.high)
         self.model.limits.set_value(np.array(limits))
+        self.model.levels.set_value(np.zeros(self.records) if censor is None
+                                    else censor.levels(self))
         return self._smooth if censor is not None and censor.smooth else self.model
+
+    def check_own_terms(self):
+        """Refuse a model in which a record is seen to reach more than its own term: see Notes."""
+        if not self._checked:
+            pymc_weights.check_strict(self.model)
+            self._checked = True
 
     def log_likelihood(self, fit):
         """Log-likelihood of every record at every draw of a fit, an array (chain, draw, record)."""

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 import xarray as xr
 
-from ppm._random import generator, one_thread, streams
-from ppm._validation import (
+from ppm.censoring import Censoring
+from ppm.checks import (
     as_array,
     as_numbers,
     check_count,
@@ -16,7 +16,7 @@ from ppm._validation import (
     check_weights,
     shown,
 )
-from ppm.censoring import Censoring
+from ppm.seeds import generator, one_thread, streams
 from ppm.synthesizers.base import Brief, choose_draws, log_likelihood_from
 from ppm.synthesizers.chains import progress_bar, run_chains
 from ppm.synthesizers.mixture import passes
@@ -98,25 +98,16 @@ class FiniteMixture(Brief):
     pairs of components share their mixture weight is also drawn with the labels integrated out;
     without this move superfluous components take thousands of sweeps to empty.
 
-    Chains can still miss a part of the posterior. On the survey data with 10 components and weights
-    of scale 0.6 and shift -0.1, chains that started in one component stayed 26 nats of weighted
-    log-likelihood away from chains that started in all, for 12,000 sweeps. R-hat does not show this
-    if all chains start in all components, the default; with ``starting_components`` some start in
-    fewer (chapter on trusting a bound). R-hat of the largest weighted :math:`|\log f_i|` was then
-    1.10, but 1.04 at scale 0.5 and shift -0.3, where the bound is not withheld.
+    Chains can still miss a part of the posterior, which R-hat does not show if all of them start in
+    all components, the default: see ``starting_components`` and the chapter on trusting a bound.
 
     With limits on every record's term (``censor`` in :meth:`fit`) the target is prior ×
     :math:`\exp \sum_i h(\alpha_i \log f_i)`, see :class:`ppm.Censoring`, and its own sampler takes
     slices without labels.
 
-    The appendix's prior does not keep :math:`\sigma_k` away from 0. Where records with a total
-    weight of 2 or more agree in response and predictors, the posterior is strictly improper. With a
-    few equal pairs among thousands of records, no chain was seen to collapse onto them; where many
-    agree, as incomes of 0 do, chains can, and :meth:`fit` then raises a RuntimeError. Under limits,
-    terms are bounded and every database has a fit.
-
-    When this class is first used, Numba compiles the passes over the records, which takes some
-    seconds, and stores the code, which contains no records, for later processes.
+    Where records with a total weight of 2 or more agree in response and predictors, the posterior
+    is improper, because nothing keeps :math:`\sigma_k` away from 0. Where many agree, as incomes of
+    0 do, :meth:`fit` can raise a RuntimeError. Under limits every database has a fit.
 
     Examples
     --------
@@ -403,7 +394,8 @@ class _Chain:
     def __init__(self, model, weights, censor, draws, seed, start, groups):
         # a record of weight 0 has the factor 1
         active = weights > 0
-        kind = Sampler if censor is None else functools.partial(CensoredSampler, censor=censor)
+        kind = Sampler if censor is None else functools.partial(
+            CensoredSampler, censor=censor, levels=censor.levels(model)[active])
         self.sampler = kind(
             model.response[active], model.predictors[active], weights[active], model.components,
             model.prior, model.blocks, np.random.default_rng(seed),

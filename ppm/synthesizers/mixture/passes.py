@@ -401,17 +401,17 @@ def share_log_density(x, prior_count, alpha, rest, first, second):
     return total - prior_count * (2.0 * small + abs(x))
 
 
-@_compile("Tuple((f8[::1], f8))(f8[::1], f8[:,::1], f8[::1], f8, f8, b1)")
-def limited_sum(rest, joint, alpha, low, high, smooth):
+@_compile("Tuple((f8[::1], f8))(f8[::1], f8[:,::1], f8[::1], f8[::1], f8, f8, b1)")
+def limited_sum(rest, joint, alpha, levels, low, high, smooth):
     """Log f, from that of others and the log terms of some components; and the sum of the records'
-    terms between limits, as :meth:`ppm.Censoring.term` has those of numbers.
+    terms between limits, as :meth:`ppm.Censoring.terms` has them.
     """
     width, middle, total = high - low, 0.5 * (low + high), 0.0
     steep, log_f, tops = 4.0 / width, np.empty(rest.size), np.empty(CHUNK)
     for start in range(0, rest.size, CHUNK):
         end = min(start + CHUNK, rest.size)
         others, weight, out = rest[start:end], alpha[start:end], log_f[start:end]
-        top = tops[: end - start]
+        top, level = tops[: end - start], levels[start:end]
         out[:] = 1.0
         for i in range(top.size):
             top[i] = others[i] if others[i] > NOTHING else NOTHING
@@ -423,7 +423,7 @@ def limited_sum(rest, joint, alpha, low, high, smooth):
                 top[i] = term[i] if above else top[i]
         for i in range(top.size):
             out[i] = log(out[i]) + top[i]
-            top[i] = weight[i] * out[i]
+            top[i] = weight[i] * (out[i] - level[i])
         if smooth:
             # by a hyperbolic tangent
             for i in range(top.size):

@@ -136,3 +136,55 @@ def check_counts(name, values):
         raise ValueError(f"{name} must be whole numbers of at least 0 (wrong: {wrong.size} of "
                          f"{values.size}, the first at position {wrong[0]})")
     return values.astype(np.int64)
+
+
+def as_releases(name, values, records):
+    """Return ``values`` as finite numbers of shape (releases, records), at least one release."""
+    values = as_numbers(name, values)
+    fits = values.ndim == 2 and values.shape[1] == records and values.size
+    if not fits or not np.isfinite(values).all():
+        raise ValueError(f"{name} must be finite numbers of shape (releases, {records}); got "
+                         f"{values.shape}")
+    return values
+
+
+def pattern_codes(groups, records):
+    """Number of each record's pattern in ``groups``, from 0; equal for equal patterns."""
+    import pandas as pd
+
+    codes = np.zeros(records, dtype=np.intp)
+    if groups is None:
+        return codes
+    frame = groups if isinstance(groups, pd.DataFrame) else pd.DataFrame(groups)
+    if len(frame) != records or frame.shape[1] == 0:
+        raise ValueError(f"groups must have one row for each of the {records} records and at least "
+                         f"one column; got shape {frame.shape}")
+    for place in range(frame.shape[1]):
+        # numbered anew after each column, so that the product cannot overflow
+        single = pd.factorize(frame.iloc[:, place].to_numpy(), use_na_sentinel=False)[0]
+        codes = pd.factorize(codes * (single.max() + 1) + single)[0]
+    return codes
+
+
+def check_draws(name, values):
+    """Return values of θ as a dataset (chain 1, draw, …), without coordinates."""
+    import xarray as xr
+
+    if isinstance(values, xr.DataTree):
+        values = values.children.get("posterior", values).to_dataset()
+    try:
+        if not isinstance(values, xr.Dataset):
+            values = xr.Dataset({
+                key: (["draw", *[f"{key}_{axis}" for axis in range(1, np.ndim(array))]], array)
+                for key, array in [(key, as_array(key, one)) for key, one in values.items()]
+            })
+        draws = [dim for dim in ("chain", "draw") if dim in values.dims]
+        found = values.drop_vars(values.coords).load().stack(number=draws, create_index=False)
+        finite = [np.isfinite(one).all() and "number" in one.dims for one in found.values()]
+    except (AttributeError, TypeError, ValueError):
+        finite = []
+    if not all(finite or [False]) or not found.sizes["number"]:
+        raise ValueError(f"{name} must be a fit, its posterior, or a dict from the names of "
+                         "parameters to arrays, with finite values, as many of each parameter")
+    found = found.rename(number="draw").expand_dims("chain").transpose("chain", "draw", ...)
+    return found.copy(deep=True)  # later changes to the caller's arrays have no effect

@@ -4,7 +4,7 @@ import contextlib
 
 import numpy as np
 
-from ppm._validation import shown
+from ppm.checks import shown
 
 
 def one_thread():
