@@ -6,7 +6,7 @@ from decimal import ROUND_CEILING, Context, Decimal
 
 import numpy as np
 
-from ppm._validation import as_numbers, check_number
+from ppm.checks import as_numbers, check_number
 from ppm.diagnostics import ChainsDisagreeError
 
 __all__ = ["belief_limits", "detection_limit", "release_statement", "Guarantee"]
@@ -62,11 +62,13 @@ class Guarantee:
 
 def guarantee_of(result, strict_epsilon=None):
     """Guarantee of one release of a `MechanismResult`; arguments as for the statement."""
+    public_set = getattr(result.synthesizer, "public_set", "")
     if strict_epsilon is None and not result.strict:
         unseen = "parameters that the chains have not reached: the chains disagree"
+        draws = "" if public_set else " and finitely many draws"
         return Guarantee("local", result.epsilon(), (
             *([] if result.chains_agree else [unseen]),
-            "every other database: ε was computed from these records and finitely many draws",
+            f"every other database: ε was computed from these records{draws}",
             "the effect of one record on the weights of others: ε holds only if there is none",
             _CHOICES, *_ALWAYS,
         ))
@@ -83,11 +85,11 @@ def guarantee_of(result, strict_epsilon=None):
         f"{_SEED}, or predicts the random numbers, whose generators are not cryptographic, and can "
         "subtract the noise: give no seed for an actual release": True,
         "parameters outside the set over which ε was computed: the prior must be restricted to it":
-        strict_epsilon is not None,
+        strict_epsilon is not None and not public_set,
         "weights that depend on other records: whoever gave the weights asserts that each depends "
-        "only on its own record and on public values": result.weights_given,
-        f"{_CHOICES}: model, prior, any limits and any rule for weights must be fixed without "
-        "looking at them": True,
+        "only on its own record and on public values": result.has_weights and result.cap is None,
+        f"{_CHOICES}: model, {'candidates, their groups' if public_set else 'prior'}, any limits "
+        "with their center and any rule for weights must be fixed without looking at them": True,
     }
     not_covered = [sentence for sentence, applies in sentences.items() if applies]
     return Guarantee("strict", strict_epsilon or result.epsilon(), (*not_covered, *_ALWAYS))
@@ -214,22 +216,28 @@ def release_statement(result, release=None, *, strict_epsilon=None):
             raise ValueError("strict_epsilon is contradicted by this run: over its draws a "
                              "record's weighted log-likelihood moves by more than that")
     guarantee, limited = guarantee_of(result, strict_epsilon), result.censor is not None
-    steps = ["multiplied by a weight"] if result.weights_given else []
-    steps += ["kept between two limits"] if limited else []
+    cap = result.cap
+    capped = f" that keeps its range over all candidates within {cap:g}" if cap else ""
+    steps = [f"multiplied by a weight{capped}"] if result.has_weights else []
+    centered = ", less its value at public parameters," * bool(limited and result.censor.center)
+    steps += [f"kept{centered} between two limits"] if limited else []
+    public_set = getattr(result.synthesizer, "public_set", "")
     told = (
         f"{many} synthetic database{'s' * (many > 1)} of {result.weights.size:,} records"
         f"{' each' * (many > 1)}, drawn from the predictions of a Bayesian model of confidential "
         "records, each from one draw of the model's parameters. When the model was fitted, each "
         f"record's log-likelihood was {' and '.join(steps)}. "
+        f"{f'Public are {public_set}, the only ones that could be drawn. ' * bool(public_set)}"
     )
     if guarantee.kind == "local":
         computed = "The weights were computed from all records."
+        draws = "" if public_set else " and a finite number of draws"
         supplied = "Whoever supplied the weights must say where they come from."
         return told + (
             f"{supplied if result.unweighted is None else computed} For this release no limit is "
             "claimed on what it reveals about a record's value: the privacy expenditure that was "
-            "computed describes one database and a finite number of draws, was itself computed "
-            "from the confidential records, and is not published. Not covered: "
+            f"computed describes one database{draws}, was itself computed from the confidential "
+            "records, and is not published. Not covered: "
             f"{'; '.join(_ALWAYS)}."
         )
     return told + _promise(guarantee, many)

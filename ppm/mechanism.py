@@ -8,14 +8,15 @@ from typing import NamedTuple
 import numpy as np
 
 from ppm import pdp
-from ppm._random import streams
-from ppm._validation import check_count, check_flag, check_number, check_weights
 from ppm.censoring import warn_if_nothing_moves
-from ppm.diagnostics import BoundDiagnostics, ChainsDisagreeError, compare_chains
+from ppm.checks import check_count, check_flag, check_number, check_weights
+from ppm.diagnostics import BoundDiagnostics, ChainsDisagreeError, diagnose
 from ppm.disclosure import guarantee_of
 from ppm.lipschitz import LogLikelihoodScan, scan
-from ppm.synthesizers.base import Brief, as_synthesizer, check_censor, check_fit
-from ppm.weights import record_weights
+from ppm.seeds import streams
+from ppm.synthesizers.accept import as_synthesizer, check_censor, check_fit
+from ppm.synthesizers.base import Brief
+from ppm.weights import capped_map, mapped_weights, record_weights
 
 __all__ = ["PseudoPosteriorMechanism", "MechanismResult", "bound_fit"]
 
@@ -29,11 +30,12 @@ class MechanismResult(Brief):
     Bounds, ε and releases raise a :class:`ppm.ChainsDisagreeError` where the chains disagree, stand
     still or diverge often (the fit with ``censor``: at all), unless the run had
     ``allow_disagreement=True``; :func:`bound_fit` reads the fits again. With ``censor``, bounds,
-    oscillation and diagnostics are those of the records' censored *terms*.
+    oscillation and diagnostics are those of the records' censored *terms*. With a
+    :class:`ppm.CandidateSynthesizer` they are exact maxima over its whole set.
 
     Attributes
     ----------
-    synthesizer, censor, allow_disagreement
+    synthesizer, censor, cap, allow_disagreement
         As given to the mechanism and to the run.
     weights : numpy.ndarray (records,)
         Weights α.
@@ -42,15 +44,16 @@ class MechanismResult(Brief):
     diagnostics, unweighted_diagnostics : ppm.diagnostics.BoundDiagnostics or None
         Of both fits. None for one chain of a synthesizer with ``independent_draws``, and where
         there was no unweighted fit.
-    weights_given : bool
-        Whether weights were given or computed. If not, all are 1 by the setting alone.
+    has_weights : bool
+        Whether there are weights, given or computed; if not, all are 1 by the setting alone.
     independent_weights : bool
         Whether each weight depends only on its own record and on public values: true where
-        ``censor`` is used alone, or if the caller asserts it.
+        ``censor`` is used alone, with ``cap``, or if the caller asserts it.
     strict : bool
-        Whether ε is a public constant that holds for every database: terms are censored, weights
-        are independent, and the chains agree or ``allow_disagreement`` was set before the fit. It
-        needs limits, model and a proper prior that were fixed without looking at the records.
+        Whether ε is a public constant that holds for every database: terms are censored or their
+        oscillations capped, weights are independent, and the chains agree or
+        ``allow_disagreement`` was set before the fit. It needs limits or cap, model, and a proper
+        prior or candidates that were fixed without looking at the records.
 
     Examples
     --------
@@ -71,14 +74,16 @@ class MechanismResult(Brief):
     diagnostics: object
     unweighted_diagnostics: object
     censor: object
-    weights_given: bool
+    cap: float | None
+    has_weights: bool
     independent_weights: bool
     allow_disagreement: bool
     strict: bool
     _faults: list
     _scan: LogLikelihoodScan
     _unweighted_bound: float
-    _public = ("synthesizer", "censor", "independent_weights", "allow_disagreement", "draws_used")
+    _public = ("synthesizer", "censor", "cap", "independent_weights", "allow_disagreement",
+               "draws_used")
 
     def _agreed(self):
         """The scan of the weighted fit; raises where the chains disagree."""
@@ -96,7 +101,7 @@ class MechanismResult(Brief):
 
     @property
     def draws_used(self):
-        """Number S of draws that the maximum was taken over, all chains together."""
+        """Number S of draws, all chains together, or of candidates that the maximum is over."""
         return self._scan.draw_maxima.size
 
     @property
@@ -105,10 +110,18 @@ class MechanismResult(Brief):
         return self._agreed().bounds
 
     @property
+    def draw_maxima(self):
+        """Largest weighted absolute log-likelihood of each draw (chain, draw), in nats.
+
+        Δ is the largest of these. Without a comparison of chains they are one sequence.
+        """
+        return self._agreed().draw_maxima
+
+    @property
     def local_bound(self):
         """Local Lipschitz bound Δ, the largest record bound.
 
-        Of a strict result it is only a diagnostic: there ε is the width of the limits.
+        Of a strict result it is only a diagnostic: there ε is the width of the limits, or the cap.
         """
         return float(self._agreed().bounds.max())
 
@@ -125,12 +138,12 @@ class MechanismResult(Brief):
     def epsilon(self, releases=1):
         """ε of m releases, in nats.
 
-        For a strict result it is mW, with the width W of the public limits, and may be published
-        (for (ε, δ) see :func:`ppm.pdp.bounded_range_epsilon`). Otherwise it is the local 2Δm, which
-        was computed from the records and is confidential.
+        For a strict result it is mW, with the width W of the public limits or the cap, and may be
+        published (for (ε, δ) see :func:`ppm.pdp.bounded_range_epsilon`). Otherwise it is the local
+        2Δm, which was computed from the records and is confidential.
         """
         if self.strict:
-            return pdp.bounded_range_epsilon(self.censor.width, releases)
+            return pdp.bounded_range_epsilon(self.cap or self.censor.width, releases)
         return pdp.epsilon(self.local_bound, releases)
 
     def synthesize(self, releases, *, random_seed=None):
@@ -164,8 +177,12 @@ class MechanismResult(Brief):
             lines = [self.guarantee.headline]
         except ChainsDisagreeError as error:
             return textwrap.fill(str(error), 84)
-        of = "width of the limits" if self.strict else f"local bound {self.local_bound:.3f} nats"
-        lines.append(f"{of}; {self.draws_used:,} draws of {self.weights.size:,} records")
+        of = f"local bound {self.local_bound:.3f} nats"
+        if self.strict:
+            of = "width of the limits" if self.cap is None else "cap on every record's oscillation"
+        over = getattr(self.synthesizer, "public_set", "")
+        how = f"bounds are exact maxima over {over}" if over else f"{self.draws_used:,} draws"
+        lines.append(f"{of}; {self.weights.size:,} records; {how}")
         lines += str(self.diagnostics or "R-hat not computed: one chain, whose draws the "
                      "synthesizer declares independent").splitlines()
         if self._faults:
@@ -199,7 +216,7 @@ class MechanismResult(Brief):
 
 
 class PseudoPosteriorMechanism(Brief):
-    """The Bayesian pseudo posterior mechanism for one model.
+    r"""The Bayesian pseudo posterior mechanism for one model.
 
     Parameters
     ----------
@@ -218,6 +235,11 @@ class PseudoPosteriorMechanism(Brief):
         the limits, for every database, if limits, model and a proper prior were fixed without
         looking at the records. With ``weights`` the result is strict only under
         ``independent_weights``; with the paper's rule, whose weights react to all records, never.
+    cap : float, optional
+        The W, above 0, in nats, of weights :math:`\alpha_i = \min(1, W / \text{oscillation}_i)`,
+        the paper's idea of weights by each record's own risk. It needs a
+        :class:`ppm.CandidateSynthesizer`, over whose public set the oscillations are maxima. The
+        result is strict with ε = W for every database.
     independent_weights : bool, default False
         Assert that each of the ``weights`` depends only on its own record and on public values.
         This cannot be checked. Every ε for all databases needs it.
@@ -232,10 +254,10 @@ class PseudoPosteriorMechanism(Brief):
     ('strict', 6.0)
     """
 
-    _public = ("synthesizer", "rule", "censor", "independent_weights")
+    _public = ("synthesizer", "rule", "censor", "cap", "independent_weights")
 
     def __init__(self, synthesizer, *, scale=None, shift=None, truncate_at=None, weights=None,
-                 censor=None, independent_weights=False, **model_settings):
+                 censor=None, cap=None, independent_weights=False, **model_settings):
         self.synthesizer = as_synthesizer(synthesizer, **model_settings)
         # any of these, even at its default, asks for weights that react to all records
         self.rule = {
@@ -248,13 +270,26 @@ class PseudoPosteriorMechanism(Brief):
         if self.independent_weights and weights is None:
             raise ValueError("independent_weights says that given weights react to no other "
                              "record: give it together with weights")
-        self.weights_given = censor is None or weights is not None or bool(self.rule)
+        self.has_weights = censor is None or weights is not None or bool(self.rule)
+        self.cap = cap
+        if cap is not None:
+            self.cap, self.independent_weights = check_number("cap", cap, above=0), True
+            if weights is not None or censor is not None or self.rule:
+                raise ValueError("cap must be given without weights, censor, scale, shift and "
+                                 "truncate_at")
+            if not hasattr(self.synthesizer, "extremes"):
+                raise TypeError("cap needs a ppm.CandidateSynthesizer, with a finite public set of "
+                                f"parameters; got {type(self.synthesizer).__name__}")
+            getattr(self.synthesizer, "check_own_terms", lambda: None)()
+            oscillations = self.synthesizer.extremes().oscillations
+            weights = mapped_weights(oscillations, capped_map(self.cap))
         if weights is not None:
             if self.rule:
                 raise ValueError("weights replaces scale, shift and truncate_at: leave those out")
             weights = check_weights(weights, self.synthesizer.records)
         elif censor is not None and not self.rule:
             weights, self.independent_weights = np.ones(self.synthesizer.records), True
+        # None: run() computes them, by the rule
         self.weights = weights
 
     def run(self, *, draws=1000, random_seed=None, unweighted=None, allow_disagreement=False,
@@ -292,7 +327,7 @@ class PseudoPosteriorMechanism(Brief):
         fit = self.synthesizer.fit(weights, random_seed=second, **settings, **limits)
         return _result(
             self.synthesizer, _examine(self.synthesizer, fit, weights, self.censor), examined,
-            weights=weights, weights_given=self.weights_given, censor=self.censor,
+            weights=weights, has_weights=self.has_weights, censor=self.censor, cap=self.cap,
             independent_weights=self.independent_weights, allow_disagreement=allow_disagreement,
         )
 
@@ -330,7 +365,7 @@ def bound_fit(synthesizer, fit, weights, *, unweighted=None, censor=None,
         examined = _examine(synthesizer, unweighted)
     return _result(
         synthesizer, _examine(synthesizer, fit, weights, censor), examined,
-        weights=weights, weights_given=True, censor=censor, independent_weights=False,
+        weights=weights, has_weights=True, censor=censor, cap=None, independent_weights=False,
         allow_disagreement=allow_disagreement,
     )
 
@@ -350,31 +385,35 @@ class _Examined(NamedTuple):
 
 def _examine(synthesizer, fit, weights=None, censor=None):
     """Read the log-likelihood of a fit, and compare its chains."""
-    log_lik = synthesizer.log_likelihood(fit)
     independent = getattr(synthesizer, "independent_draws", False)
+    if independent and hasattr(synthesizer, "extremes"):  # over all values of θ that are possible
+        return _Examined(fit, synthesizer.extremes(weights, censor=censor), None)
+    log_lik = synthesizer.log_likelihood(fit)
     compared = getattr(log_lik, "sizes", {}).get("chain", 1) > 1 or not independent
-    reading = scan(log_lik, weights, censor=censor, by_draw=compared)
+    levels = None if censor is None else censor.levels(synthesizer)
+    scanned = scan(log_lik, weights, censor=censor, levels=levels, by_draw=compared)
     if not compared:
-        return _Examined(fit, reading, None)
-    chains = compare_chains(reading.draw_maxima, reading.draw_sums, reading.factors,
-                            fit.get("sample_stats"), total_decides=censor is not None)
-    return _Examined(fit, reading, chains)
+        return _Examined(fit, scanned, None)
+    chains = diagnose(scanned.draw_maxima, scanned.draw_sums, scanned.factors,
+                      fit.get("sample_stats"), total_decides=censor is not None)
+    return _Examined(fit, scanned, chains)
 
 
-def _result(synthesizer, weighted, unweighted, *, weights, weights_given, censor,
+def _result(synthesizer, weighted, unweighted, *, weights, has_weights, censor, cap,
             independent_weights, allow_disagreement):
     """The result of a weighted fit, and of the unweighted one that gave the weights, or None."""
     faults = weighted.faults("weighted")
     if unweighted is not None:
         faults = unweighted.faults("unweighted") + faults
-    limited = censor is not None and independent_weights
-    # a strict release must not depend on the chains, and warnings can be errors
-    if censor is not None and np.any(weights) and not (allow_disagreement and limited):
+    limited = cap is not None or (censor is not None and independent_weights)
+    # a strict release must not depend on the records, and warnings can be errors
+    decided = limited and (allow_disagreement or hasattr(synthesizer, "extremes"))
+    if censor is not None and np.any(weights) and not decided:
         warn_if_nothing_moves(censor, float(weighted.scan.oscillations.max()))
     return MechanismResult(
-        synthesizer=synthesizer, censor=censor, weights=weights, draws=weighted.fit,
+        synthesizer=synthesizer, censor=censor, cap=cap, weights=weights, draws=weighted.fit,
         diagnostics=weighted.diagnostics, allow_disagreement=allow_disagreement,
-        independent_weights=independent_weights, weights_given=weights_given,
+        independent_weights=independent_weights, has_weights=has_weights,
         # settled once: a result that was withheld cannot become strict later
         strict=limited and (allow_disagreement or not faults),
         unweighted=None if unweighted is None else unweighted.fit,

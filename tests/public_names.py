@@ -1,21 +1,14 @@
 """Every public name of the library: those on ``ppm``, and those of its rooms."""
 
-from types import ModuleType
-
 import ppm
 from ppm_book import plots, survey
 
 
-def rooms():
-    """Name of each room to its module."""
-    found = {name: getattr(ppm, name) for name in ppm.__all__}
-    return {name: value for name, value in found.items() if isinstance(value, ModuleType)}
-
-
 def public_names():
     """Name without ``ppm.``, such as ``epsilon`` or ``survey.load``, to function or class."""
-    inner = rooms()
-    own = {name: getattr(ppm, name) for name in ppm.__all__ if name not in inner}
+    found = {name: getattr(ppm, name) for name in ppm.__all__}
+    inner = {name: value for name, value in found.items() if not callable(value)}
+    own = {name: value for name, value in found.items() if callable(value)}
     # a name on ``ppm`` itself needs no second one
     known = {id(value) for value in own.values()}
     return own | {

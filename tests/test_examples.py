@@ -11,7 +11,7 @@ from survey_files import csv_text, unit
 
 from ppm.audits import from_draws
 
-NAMES = public_names() | book_names()
+NAMES = {name: it for name, it in (public_names() | book_names()).items() if callable(it)}
 # what audits return is described, but has no name of its own on ppm.audits
 NAMES |= {name: getattr(from_draws, name) for name in ("LossEvidence", "SampledAudit")}
 

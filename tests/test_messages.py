@@ -34,6 +34,7 @@ MECHANISM = ppm.PseudoPosteriorMechanism(MODEL, weights=WEIGHTS, independent_wei
 RESULT = MECHANISM.run(draws=20, random_seed=1)
 MIXTURE = ppm.FiniteMixture(VALUES, PREDICTORS, components=2, chains=1, warmup=2, parallel=False)
 MIXTURE_FIT = MIXTURE.fit(draws=2, random_seed=1)
+CANDIDATES = ppm.CandidateSynthesizer(MODEL, {"mu": np.linspace(3.0, 9.0, 5_000)})
 with pm.Model() as NORMAL:
     pm.Normal("y", pm.Normal("mu"), 1.0, observed=VALUES)
 HOUSEHOLDS = survey.simulate(60, random_seed=1)
@@ -45,30 +46,23 @@ def draw(seed):
     return np.random.default_rng(seed).normal()
 
 
-# an argument has the same name and the same kind of value wherever it is: one that is taken
+# an argument has the same name and the same kind of value wherever it is: one that is taken, where
+# it has a default that says less, or takes no 1
 RIGHT = {
     "log_lik": LOG_LIK, "weighted_log_p": LOG_LIK, "reference": LOG_LIK, "weights": WEIGHTS,
     "bounds": VALUES, "losses": VALUES, "values": VALUES, "confidential": VALUES,
     "response": VALUES, "predictors": PREDICTORS, "counts": COUNTS, "prior": WEIGHTS / 2,
     "false_alarms": WEIGHTS, "synthetic": VALUES + 0.1, "known": PREDICTORS,
     "with_record": LOG_LIK.ravel(), "without_record": LOG_LIK.ravel() + 1.0, "limits": VALUES[:2],
-    "low": -4.0, "high": -1.0, "bound": 1.0, "width": 2.0, "epsilon": 1.0, "strict_epsilon": 30.0,
-    "delta": 0.0, "confidence": 0.9, "tail_probability": 0.5, "share_clipped": 0.02, "limit": 3.0,
-    "scale": 1.0, "shift": 0.0, "truncate_at": 2.0, "radius": 0.3, "shape": 2.0, "rate": 0.5,
-    "lowest": 1.0, "highest": 9.0, "coefficient_df": 3.0, "coefficient_scale": 1.0,
-    "residual_df": 3.0, "residual_scale": 1.0, "target_accept": 0.9, "floor": 1.0, "power": 0.2,
-    "unit": 1.0, "n": 20, "draws": 3, "weight_draws": 2, "releases": 2, "resamples": 3, "bins": 4,
-    "runs": 20, "rank_powers": 2, "smallest": 2, "components": 2, "chains": 1, "warmup": 2,
-    "thin": 1, "blocks": 1, "starting_components": 1, "random_seed": 1, "axis": -1,
-    "smooth": True, "relative": True, "secure_noise": False, "independent_weights": False,
-    "allow_disagreement": False, "total_decides": False, "groups": None, "sample_stats": None,
-    "unweighted": None, "initial": None, "shards": None, "censor": None, "parallel": None,
-    "mapping": reciprocal, "mappings": None, "weighting": WEIGHTS.tolist(), "run_with": draw,
-    "run_without": draw, "statistic": "mean", "labels": "prior", "public": (2.0, 9.0),
-    "concentration_prior": (1.0, 1.0), "records": [0], "synthesizer": MODEL, "fit": FIT,
-    "posterior": FIT["posterior"].dataset, "result": RESULT, "table": HOUSEHOLDS,
-    "release": RESULT.synthesize(1, random_seed=1), "distributions": {"a": VALUES},
-    "model": NORMAL, "nuts_sampler": "pymc", "public_potentials": (), "xp": np, "progress": False,
+    "low": -4.0, "high": -1.0, "strict_epsilon": 30.0, "truncate_at": 2.0, "tail_probability": 0.5,
+    "lowest": 1.0, "highest": 9.0, "shape": 2.0, "rate": 0.5, "unit": 1.0, "n": 20, "draws": 3,
+    "releases": 2, "weight_draws": 2, "resamples": 3, "bins": 4, "runs": 20, "rank_powers": 2,
+    "smallest": 2, "components": 2, "chains": 1, "warmup": 2, "blocks": 1, "starting_components": 1,
+    "random_seed": 1, "mapping": reciprocal, "weighting": WEIGHTS.tolist(), "run_with": draw,
+    "run_without": draw, "statistic": "mean", "public": (2.0, 9.0), "records": [0],
+    "synthesizer": MODEL, "fit": FIT, "posterior": FIT["posterior"].dataset, "result": RESULT,
+    "table": HOUSEHOLDS, "release": RESULT.synthesize(1, random_seed=1), "model": NORMAL,
+    "distributions": {"a": VALUES}, "candidates": {"mu": VALUES},
 }
 OWN = {
     "audits.censored": {"censor": LIMITS},
@@ -83,7 +77,8 @@ OWN = {
     "survey.ConsumerExpenditure.subsample": {"records": 9},
     "utility.compare_distributions": {"reference": VALUES},
     "utility.release_errors": {"releases": RELEASES, "groups": {"a": GROUPS}},
-    "PseudoPosteriorMechanism": {"scale": None, "shift": None, "truncate_at": None},
+    "PseudoPosteriorMechanism": {"truncate_at": None},
+    "CandidateSynthesizer.log_likelihood": {"fit": CANDIDATES.fit(draws=2, random_seed=1)},
     "FiniteMixture": {"coefficient_scale": np.ones(2)},
     "FiniteMixture.log_likelihood": {"fit": MIXTURE_FIT},
     "FiniteMixture.log_likelihood_at": {"posterior": MIXTURE_FIT["posterior"].dataset},
@@ -91,6 +86,7 @@ OWN = {
 }
 # objects with methods; classes that are not among them are results, errors or the protocol
 OBJECTS = {"Censoring": LIMITS, "GammaPoisson": MODEL, "FiniteMixture": MIXTURE,
+           "CandidateSynthesizer": CANDIDATES,
            "PseudoPosteriorMechanism": MECHANISM, "mechanism.MechanismResult": RESULT,
            "PyMCSynthesizer": None, "survey.ConsumerExpenditure": HOUSEHOLDS}
 ELSEWHERE = {"survey.download", "survey.load", "survey.ConsumerExpenditure.summary",
@@ -113,7 +109,8 @@ def functions():
 FUNCTIONS = {name: function for name, function in functions() if name not in ELSEWHERE}
 ARGUMENTS = {
     name: {
-        argument: OWN.get(name, {}).get(argument, RIGHT[argument])
+        argument: (RIGHT | OWN.get(name, {})).get(
+            argument, 1.0 if parameter.default is parameter.empty else parameter.default)
         for argument, parameter in inspect.signature(function).parameters.items()
         if parameter.kind != parameter.VAR_KEYWORD
     }
@@ -204,7 +201,7 @@ TAKEN = {
                "belief_limits.epsilon detection_limit.epsilon random_seed",
 }
 # arguments that nobody checks, or NumPy does
-UNCHECKED = (".progress", ".total_decides", ".axis", ".xp", ".term.weighted_log_p")
+UNCHECKED = (".progress", ".total_decides", ".axis", ".term.weighted_log_p")
 
 
 @pytest.mark.parametrize("place", PLACES, ids=".".join)
@@ -255,6 +252,7 @@ BEYOND = (
         "concentration_prior": [(1.0,), (0.0, 1.0), 3.0], "records": [[], [0, 0], [6], [-1]],
         "statistic": ["mode", None], "labels": ["posterior"], "nuts_sampler": ["jax"],
         "PseudoPosteriorMechanism.censor": [(-4.0, -1.0)], "run_with": [0.0], "synthesizer": [None],
+        "Censoring.levels.synthesizer": [], "censoring.censoring_limits.synthesizer": [],
         "predictors": [PREDICTORS[1:]], "response": [VALUES * 1e51],
         "groups": [GROUPS[1:], np.ones((N, 0))],
         "utility.release_errors.groups": [{"a": GROUPS[1:]}, {"a": VALUES}],

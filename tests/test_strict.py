@@ -1,14 +1,10 @@
 """The mechanism with censored terms: what is strict, what is local, and what may leave."""
 
-import json
-import re
 from dataclasses import replace
-from functools import partial
 
 import numpy as np
 import pytest
 import test_mechanism
-from conftest import ROOT
 from test_mechanism import Chains, words
 
 import ppm
@@ -177,16 +173,6 @@ def test_the_statement_of_a_strict_result_says_what_its_guarantee_says(kind):
         assert sentence in told and sentence in words(guarantee)
     # of chains only there is something to agree on
     assert ("Markov" in told) == ("chains agreed" in told) == (kind is Chains)
-
-
-def test_the_strict_call_that_the_book_recommends_runs_as_it_stands(capsys):
-    cells = json.loads((ROOT / "notebooks" / "strict_release.ipynb").read_text("utf-8"))["cells"]
-    (cell,) = [cell for cell in cells if cell["id"] == "honest"]
-    (code,) = re.findall("```python\n(.*?)```", "".join(cell["source"]), re.DOTALL)
-    tables = {"public_table": COUNTS[:30], "confidential_table": COUNTS}
-    exec(code, {"model_of": partial(ppm.GammaPoisson, **PRIOR), **tables})
-    told = capsys.readouterr().out
-    assert "1 synthetic database of 61 records" in told and "ε = 1 × 1 = 1, for every" in told
 
 
 def test_limits_where_no_term_moves_are_warned_of():

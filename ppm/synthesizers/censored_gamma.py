@@ -3,7 +3,7 @@
 import numpy as np
 from scipy.special import gammaln, logsumexp, xlogy
 
-from ppm._random import generator
+from ppm.seeds import generator
 
 # nats below the highest point at which a panel is left out; `neglected_mass` bounds their sum
 _NEGLIGIBLE = 70.0
@@ -27,8 +27,8 @@ class CensoredGamma:
 
     Parameters
     ----------
-    counts, weights : numpy.ndarray, shape (records,)
-        Counts y and weights α, already checked.
+    counts, weights, levels : numpy.ndarray, shape (records,)
+        Counts y, weights α, and the log-likelihoods that are subtracted, already checked.
     censor : ppm.Censoring
         The limits, and h.
     shape, rate : float
@@ -51,20 +51,20 @@ class CensoredGamma:
     has the prior's density :math:`e^{a u}`: a nearly flat prior has much of its mass there.
     """
 
-    def __init__(self, counts, weights, censor, shape, rate):
-        pairs, position, self.numbers = np.unique(
-            np.stack([np.asarray(counts, dtype=np.float64), weights]), axis=1,
+    def __init__(self, counts, weights, levels, censor, shape, rate):
+        distinct, position, self.numbers = np.unique(
+            np.stack([np.asarray(counts, dtype=np.float64), weights, levels]), axis=1,
             return_inverse=True, return_counts=True,
         )
         self.position = position.ravel()
-        self.counts, self.weights = pairs
+        self.counts, self.weights, levels = distinct
         self.censor, self.shape, self.rate = censor, shape, rate
-        self._factorials = gammaln(self.counts + 1.0)
+        self._constants = gammaln(self.counts + 1.0) + levels
         # limits of the terms: μ to 0, μ to infinity, and μ where the count is likeliest
-        nothing, low = censor.term(0.0), censor.term(-np.inf)
-        self.term_at_zero = np.where(self.weights * self.counts > 0, low, nothing)
-        self.term_at_infinity = np.where(self.weights > 0, low, nothing)
-        likeliest = xlogy(self.counts, self.counts) - self.counts - self._factorials
+        at_zero = np.where(self.weights * self.counts > 0, -np.inf, -self.weights * self._constants)
+        self.term_at_zero = censor.term(at_zero)
+        self.term_at_infinity = censor.term(np.where(self.weights > 0, -np.inf, 0.0))
+        likeliest = xlogy(self.counts, self.counts) - self.counts - self._constants
         self.largest_term = censor.term(self.weights * likeliest)
         with np.errstate(divide="ignore"):
             self._peaks = np.log(self.counts)
@@ -77,7 +77,7 @@ class CensoredGamma:
         return self.censor.term(self._weighted(log_mean))
 
     def _weighted(self, log_mean):
-        log_p = self.counts[:, None] * log_mean - np.exp(log_mean) - self._factorials[:, None]
+        log_p = self.counts[:, None] * log_mean - np.exp(log_mean) - self._constants[:, None]
         return self.weights[:, None] * log_p
 
     def _in_parts(self, function, values):

@@ -5,8 +5,8 @@ import xarray as xr
 from scipy import stats
 from scipy.special import gammaln, xlogy
 
-from ppm._random import generator
-from ppm._validation import check_count, check_counts, check_number, check_weights
+from ppm.checks import check_count, check_counts, check_number, check_weights
+from ppm.seeds import generator
 from ppm.synthesizers.base import Brief, choose_draws, log_likelihood_from
 from ppm.synthesizers.censored_gamma import CensoredGamma
 
@@ -71,7 +71,8 @@ class GammaPoisson(Brief):
         """
         weights, shape, rate = self._gamma(weights)
         if censor is not None:
-            return CensoredGamma(self.counts, weights, censor, self.shape, self.rate)
+            levels = censor.levels(self)
+            return CensoredGamma(self.counts, weights, levels, censor, self.shape, self.rate)
         return stats.gamma(shape, scale=1.0 / rate)
 
     def fit(self, weights=None, *, draws=1000, random_seed=None, progress=False, censor=None):

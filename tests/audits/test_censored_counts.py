@@ -5,14 +5,17 @@ from functools import partial
 import numpy as np
 import pytest
 from scipy.special import gammaln
+from scipy.stats import poisson
 
 import ppm
 
 PRIOR = {"shape": 0.5, "rate": 0.1}
 WIDTHS = ((-3.0, -1.0), (-2.75, -1.75), (-6.0, -2.0), (-1.0, 1.0))
 CENSORS = [ppm.Censoring(*limits, smooth) for limits in WIDTHS for smooth in (True, False)]
+CENSORS.append(ppm.Censoring(-0.5, 0.5, False, {"mu": 4.0}))
 # the upper limit is that of a count of 40 where it is likeliest
 NEAR = ppm.Censoring(-6.0, -2.8, smooth=False)
+CENTRED = ppm.Censoring(-0.75, 0.75, True, {"mu": 4.0})
 MIDDLE = [ppm.Censoring(-3.5, -1.5, smooth) for smooth in (True, False)]
 
 
@@ -72,6 +75,8 @@ def on_a_grid(counts, censor, shards=None, weights=None):
     grid = np.r_[-20_000.0:-41.0:2000j, -40.0:12.0:20001j, 13.0:99.0:100j]
     prior = PRIOR["shape"] * grid - PRIOR["rate"] * np.exp(grid)
     log_p = counts[:, None] * grid - np.exp(grid) - gammaln(counts + 1.0)[:, None]
+    if censor.center:
+        log_p -= poisson.logpmf(counts, 4.0)[:, None]
 
     def densities(absent):
         kept = np.arange(counts.size) != absent
@@ -136,6 +141,11 @@ def test_the_audit_is_what_the_joint_density_of_the_shards_gives_on_a_grid(
         assert found["loss"].values == pytest.approx(exact, abs=2e-3)
         other = audited(counts, censor, shards=shards, weights=WEIGHTS[::-1])
         assert other["loss"].values != pytest.approx(exact, abs=0.05)
+
+
+def test_the_audit_takes_centred_limits():
+    found = loss(COUNTS, CENTRED, weights=WEIGHTS)
+    assert found == pytest.approx(max(on_a_grid(COUNTS, CENTRED, weights=WEIGHTS)), abs=2e-3)
 
 
 @pytest.mark.parametrize("counts", [SEVERAL, PAIR])

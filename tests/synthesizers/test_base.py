@@ -22,10 +22,10 @@ OWN = make_dataclass("Own", ["records", "fit", "log_likelihood", "predict"])(3, 
 @pytest.mark.parametrize(("shown", "told"), [
     (MODEL, GAMMA),
     (ppm.PseudoPosteriorMechanism(OWN, scale=0.7), "PseudoPosteriorMechanism("
-     "synthesizer=Own, rule={'scale': 0.7}, censor=None, independent_weights=False)"),
+     "synthesizer=Own, rule={'scale': 0.7}, censor=None, cap=None, independent_weights=False)"),
     (LIMITED.run(draws=9, random_seed=1),
-     f"MechanismResult(synthesizer={GAMMA}, censor={LIMITS}, independent_weights=True, "
-     "allow_disagreement=False, draws_used=9)"),
+     f"MechanismResult(synthesizer={GAMMA}, censor={LIMITS}, cap=None, "
+     "independent_weights=True, allow_disagreement=False, draws_used=9)"),
 ])
 def test_a_repr_has_public_settings_in_one_line_and_no_confidential_number(shown, told):
     assert repr(shown) == told

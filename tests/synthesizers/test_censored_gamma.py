@@ -43,20 +43,31 @@ def posterior_of(database, censor, seed=9):
 
 
 @pytest.mark.parametrize("smooth", [True, False])
-@pytest.mark.parametrize("limits", [(-3, -1), (-0.8, -0.3), (-9, -1), (-1, 1), (0.5, 1)])
+@pytest.mark.parametrize("limits", [
+    (-3, -1), (-0.8, -0.3), (-9, -1), (-1, 1), (0.5, 1), (-1, 1, 4.0), (-0.2, 0.1, 0.3)
+])
 @pytest.mark.parametrize("database", [*DATABASES][:-1])
 def test_density_and_normaliser_are_those_of_prior_times_terms(database, limits, smooth):
-    censor = ppm.Censoring(*limits, smooth)
+    (low, high, *center), level = limits, 0.0
+    censor = ppm.Censoring(low, high, smooth, {"mu": center[0]} if center else None)
     posterior, settings = posterior_of(database, censor)
-    expected = log_mass(*settings, censor.term)
-    assert posterior.log_integral == pytest.approx(expected, abs=2e-5)
+    if center:
+        level = (settings[1] * stats.poisson.logpmf(settings[0], center[0]))[:, None]
+
+    def term(weighted_log_p):
+        return censor.term(weighted_log_p - level)
+
+    expected = log_mass(*settings, term)
+    # centred terms of records far out change within a few steps of the grid
+    error = 1e-3 if center else 2e-5
+    assert posterior.log_integral == pytest.approx(expected, abs=error)
     points = np.linspace(-40.0, 9.0, 50)
-    density = log_kernel(*settings, censor.term, points) - expected
-    assert posterior.logpdf(np.exp(points)) == pytest.approx(density - points, abs=2e-5)
+    density = log_kernel(*settings, term, points) - expected
+    assert posterior.logpdf(np.exp(points)) == pytest.approx(density - points, abs=error)
     assert 0.0 < posterior.neglected_mass < 1e-20
     # limits half as far apart, or none, make another distribution
-    narrow = ppm.Censoring(limits[0], sum(limits) / 2, smooth)
-    for broken in (narrow.term, lambda log_p: log_p) if limits[1] == -1 else ():
+    narrow = ppm.Censoring(low, (low + high) / 2, smooth)
+    for broken in (narrow.term, lambda log_p: log_p) if high == -1 else [censor.term] * len(center):
         other = log_kernel(*settings, broken, points) - log_mass(*settings, broken)
         assert np.abs(other - density).max() > 1e-3
 

@@ -53,8 +53,8 @@ def test_a_worker_starts_no_processes():
 @pytest.mark.parametrize("pool", [
     "from test_chains import Counting, run_chains"
     "; run_chains([Counting(99)] * 2, print, parallel=True)",
-    "import os; os.environ['PPM_WORKERS'] = '2'; from ppm_book import page; import time"
-    "; print(page.executor().submit(os.getpid).result(), flush=True); time.sleep(99)",
+    "import os; os.environ['PPM_WORKERS'] = '2'; from ppm_book import running; import time"
+    "; print(running.executor().submit(os.getpid).result(), flush=True); time.sleep(99)",
 ])
 def test_workers_end_with_a_process_that_is_killed(pool):
     command = [sys.executable, "-c", pool]

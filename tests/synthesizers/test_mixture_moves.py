@@ -13,7 +13,7 @@ import pytest
 from scipy import stats
 
 import ppm
-from ppm._random import one_thread
+from ppm.seeds import one_thread
 from ppm.synthesizers.mixture import numerics
 from ppm.synthesizers.mixture import sampler as mixture_sampler
 from ppm.synthesizers.mixture.censored import CensoredSampler
@@ -177,7 +177,8 @@ def test_what_is_held_by_record_follows_every_move_and_a_rejection_leaves_all_as
 def test_the_auxiliary_scale_under_limits_has_its_conditional():
     none, rng = np.zeros((0, 1)), np.random.default_rng(6)
     state = CensoredSampler(
-        none[:, 0], none, none[:, 0], 3, PRIOR, None, rng, censor=ppm.Censoring(-1.0, 0.0)
+        none[:, 0], none, none[:, 0], 3, PRIOR, None, rng, censor=ppm.Censoring(-1.0, 0.0),
+        levels=none[:, 0],
     )
     state.start(None)
     state.beta = beta = np.array([[0.5], [1.5], [-2.0]])

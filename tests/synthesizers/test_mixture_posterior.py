@@ -16,8 +16,8 @@ import pytest
 from scipy import stats
 
 import ppm
-from ppm._random import one_thread
 from ppm.diagnostics import effective_draws
+from ppm.seeds import one_thread
 from ppm.synthesizers.mixture.censored import CensoredSampler as Censored
 from ppm.synthesizers.mixture.sampler import Sampler
 
@@ -135,8 +135,9 @@ def scores(case, part=1.0):
     """How far shares of a chain below exact quantiles are from what they should be, in errors."""
     components, y, X, weights, censor = CASES[case]
     warmup, sweeps = 300, int(part * (4800 if censor is None else 1600))
-    kind = Sampler if censor is None else partial(Censored, censor=censor)
     seen, rng, kept = weights > 0, np.random.default_rng(3), []
+    limited = partial(Censored, censor=censor, levels=np.zeros(seen.sum()))
+    kind = Sampler if censor is None else limited
     with one_thread():
         sampler = kind(y[seen], X[seen], weights[seen], components, PRIOR, None, rng)
         sampler.start(None)
@@ -293,7 +294,8 @@ def test_a_component_of_next_to_no_share_comes_back():
     y = np.r_[np.full(100, -3.0), np.full(100, 3.0)] + np.random.default_rng(0).normal(size=200)
     ones, rng, censor = np.ones((200, 1)), np.random.default_rng(1), ppm.Censoring(-1, 0, False)
     prior = ppm.FiniteMixture(y, ones).prior
-    sampler = Censored(y, ones, np.full(200, 0.3), 2, prior, None, rng, censor=censor)
+    limits = {"censor": censor, "levels": np.zeros(200)}
+    sampler = Censored(y, ones, np.full(200, 0.3), 2, prior, None, rng, **limits)
     sampler.start(None)
     sampler.log_pi, sampler.concentration = np.array([0.0, -3000.0]), 1e-3
     sampler.log_f = sampler.log_f_without()

@@ -112,10 +112,12 @@ def test_passes_are_the_formulas(far):
     np.testing.assert_allclose(*np.diff(values, axis=0).T, rtol=1e-7)
     # between limits; also where no component has a record
     joint[:, 5] = log_density[:, 5] = -np.inf
+    levels = rng.normal(size=RECORDS)
     for smooth in (True, False):
-        log_f, total = passes.limited_sum(joint[0], joint[1:], weights[0], -3.0, -1.0, smooth)
+        limits = -3.0, -1.0, smooth
+        log_f, total = passes.limited_sum(joint[0], joint[1:], weights[0], levels, *limits)
         expected = logsumexp(joint, axis=0)
-        terms = ppm.Censoring(-3.0, -1.0, smooth).terms(expected, weights[0])
+        terms = ppm.Censoring(*limits).terms(expected, weights[0], levels)
         assert total == pytest.approx(terms.sum(), rel=1e-13) and log_f[5] < -1e299
         np.testing.assert_allclose(np.delete(log_f, 5), np.delete(expected, 5), rtol=1e-12)
     log_density[2, 6] = np.nan

@@ -32,9 +32,9 @@ _FARTHEST = 300.0
 class CensoredSampler(Sampler):
     """State of one chain of the censored pseudo posterior, and the moves that change it."""
 
-    def __init__(self, *arguments, censor, **settings):
+    def __init__(self, *arguments, censor, levels, **settings):
         super().__init__(*arguments, **settings)
-        self.censor = censor
+        self.censor, self.levels = censor, levels
         self.approximations = [None] * self.K
         self.adapted = 0
         self.slopes, self.log_scales = np.zeros((self.K, self.y.size)), np.zeros(self.K)
@@ -68,7 +68,8 @@ class CensoredSampler(Sampler):
     def with_terms(self, rest, joint):
         """Log f, from that of the others and log terms of some; and the sum of the terms."""
         censor = self.censor
-        return passes.limited_sum(rest, joint, self.alpha, censor.low, censor.high, censor.smooth)
+        return passes.limited_sum(rest, joint, self.alpha, self.levels, censor.low, censor.high,
+                                  censor.smooth)
 
     def at_component(self, k, rest, squares, sigma):
         """Log-density of component k at squared residuals and scale; log f, and the terms' sum."""
@@ -228,7 +229,7 @@ class CensoredSampler(Sampler):
         """Update the normal approximations, which warm-up alone may do: weighted regressions."""
         self.adapted += 1
         rate = max(_FORGET, 1.0 / self.adapted)
-        slope = self.alpha * self.censor.slope(self.alpha * self.log_f)
+        slope = self.alpha * self.censor.slope(self.alpha * (self.log_f - self.levels))
         shares = np.exp(self.log_pi[:, None] + self.log_density - self.log_f)
         self.slopes += rate * (slope * shares - self.slopes)
         self.log_scales += rate * (np.log(self.sigma) - self.log_scales)

@@ -1,0 +1,215 @@
+"""A finite public set of parameters: exact draws, and bounds that are maxima over all of it."""
+
+import functools
+from collections.abc import Mapping
+
+import numpy as np
+import pandas as pd
+import xarray as xr
+
+from ppm.checks import check_count, check_draws, check_weights
+from ppm.lipschitz import LogLikelihoodScan, scan
+from ppm.seeds import generator, streams
+from ppm.synthesizers.accept import as_synthesizer
+from ppm.synthesizers.base import Brief, log_likelihood_from
+
+
+class CandidateSynthesizer(Brief):
+    r"""A model whose parameters θ come from a finite public set: drawn exactly, without a chain.
+
+    The prior is uniform on the candidates :math:`\theta_1, \dots, \theta_M`, and :math:`p_k \propto
+    \exp \sum_i \ell_i(\theta_k)` the pseudo posterior, with terms :math:`\ell_i = \alpha_i \log
+    p(x_i \mid \theta)`, or these between limits. A candidate that is listed twice counts twice.
+
+    Parameters
+    ----------
+    synthesizer : ppm.Synthesizer or pymc.Model
+        The model: its ``records``, ``log_likelihood_at`` and ``predict``, not its own prior.
+    candidates : xarray.DataTree, xarray.Dataset or dict
+        **Public** values of all parameters, fixed without looking at the records: a fit to a
+        published table, its ``posterior``, or a dict from parameters' names to arrays whose first
+        axis counts the candidates. With ``groups`` a dict of one such set for each label.
+    groups : array_like (records,), optional
+        **Public** labels of the records; how many records a group has is public with them. Each
+        group has its own θ, drawn given its records.
+
+    Notes
+    -----
+    Draws are exact and independent, and bounds, Δ and oscillations exact maxima over the whole set,
+    but for rounding. Of draws it is a total variation of about :math:`2^{-53} M`, which adds
+    :math:`1 + e^W` times that to δ.
+
+    *Theorem.* Let each term depend on θ, public values and its own record's value alone, and move
+    by at most W over the set, whatever that value is. Then one draw is W-differentially private in
+    both directions for every database; where one value replaces another, 2W.
+
+    *Proof.* Without record i, the probabilities are :math:`q_k \propto \exp \sum_{j \neq i}
+    \ell_j(\theta_k)`, because no other term changes, and :math:`\log(p_k / q_k) = \ell_i(\theta_k)
+    - \log \sum_l q_l \exp \ell_i(\theta_l)`. The log of a mean lies, like :math:`\ell_i(\theta_k)`,
+    between the smallest and the largest :math:`\ell_i`. To replace is to leave out and put in. The
+    draws of other groups are independent and do not change, so W is the ε of all groups together.
+
+    Limits of width W meet the condition, and so do the weights :math:`\min(1, W /
+    \text{oscillation}_i)` of ``cap`` in :class:`ppm.PseudoPosteriorMechanism`. The weights of
+    :func:`ppm.record_weights` and :func:`ppm.scalar_weights` do not, since the bounds of all
+    records enter each; nor does anything that was chosen by looking at the records. NaN counts as
+    -inf; a record that some candidates make impossible has weight 0 under a cap, so that one
+    candidate outside the model's range can silence all records. In many dimensions
+    a finite set is too coarse to learn from.
+
+    Examples
+    --------
+    A normal distribution for each of two groups, on a grid of its mean and scale:
+
+    >>> import numpy as np, ppm
+    >>> mean, scale = map(np.ravel, np.meshgrid(np.linspace(-3, 3, 61), np.geomspace(0.5, 2, 9)))
+    >>> grid = {"pi": np.ones((549, 1)), "beta": mean[:, None, None], "sigma": scale[:, None]}
+    >>> normal = ppm.FiniteMixture([0.4, -0.2, 1.1, 2.3, 1.9], np.ones((5, 1)), components=1)
+    >>> two = ppm.CandidateSynthesizer(normal, {"a": grid, "b": grid}, groups=list("aaabb"))
+    >>> result = ppm.PseudoPosteriorMechanism(two, cap=1.0).run(random_seed=1)
+    >>> two.public_set, result.guarantee.headline
+    ('1,098 candidates of the parameters, in 2 groups of records',
+     'strict: epsilon 1 for one release, for every database')
+    """
+
+    # no Markov chain, so nothing to diagnose
+    independent_draws = True
+    _public = ("synthesizer", "public_set")
+
+    def __init__(self, synthesizer, candidates, *, groups=None):
+        if isinstance(synthesizer, type) or not hasattr(synthesizer, "log_likelihood_at"):
+            synthesizer = as_synthesizer(synthesizer)
+        if not hasattr(synthesizer, "log_likelihood_at"):
+            raise TypeError("synthesizer must have log_likelihood_at, as ppm.GammaPoisson(…) has")
+        self.synthesizer, self.records = synthesizer, synthesizer.records
+        self._rows, self._sets = _by_group(candidates, groups, self.records)
+        self._candidates = sum([one.sizes["draw"] for one in self._sets.values()])
+        # a PyMC model refuses where it sees that a record reaches more than its own term
+        self.check_own_terms = getattr(synthesizer, "check_own_terms", lambda: None)
+
+    @property
+    def public_set(self):
+        """What is public about the parameters, in words."""
+        groups = f", in {len(self._sets)} groups of records" if len(self._sets) > 1 else ""
+        return f"{self._candidates:,} candidates of the parameters{groups}"
+
+    def fit(self, weights=None, *, draws=1000, random_seed=None, progress=False, censor=None):
+        """Draw candidates independently with their :meth:`probabilities`, in one chain.
+
+        Arguments as for :meth:`ppm.GammaPoisson.fit`. With groups, parameters have the further
+        dimension ``group``.
+        """
+        draws, rng = check_count("draws", draws), generator(random_seed)
+        chances = self.probabilities(weights, censor=censor)
+        chances = chances if isinstance(chances, dict) else {None: chances}
+        drawn = [self._sets[label].isel(draw=rng.choice(p.size, size=draws, p=p))
+                 for label, p in chances.items()]
+        labels = pd.Index(list(chances), dtype=object, name="group", tupleize_cols=False)
+        posterior = drawn[0] if None in chances else xr.concat(drawn, labels)
+        posterior = posterior.assign_coords(chain=[0], draw=np.arange(draws))
+        log_lik = self.log_likelihood_at(posterior).to_dataset(name="records")
+        return xr.DataTree.from_dict({"posterior": posterior, "log_likelihood": log_lik})
+
+    def probabilities(self, weights=None, *, censor=None):
+        """Probabilities p of the candidates, (candidates,); with groups a dict of these by label.
+
+        Arguments as for :meth:`ppm.GammaPoisson.posterior`.
+        """
+        weights, chances = self._checked(weights), {}
+        if censor is not None:
+            self.check_own_terms()
+            levels = censor.levels(self)
+        for label, log_lik in self._log_liks.items():
+            rows = self._rows[label]
+            # any level changes no p; sums of large numbers would lose small differences
+            first = log_lik[0, 0].values
+            level = np.where(np.isfinite(first), first, 0.0) if censor is None else levels[rows]
+            sums = scan(log_lik, weights[rows], censor=censor, levels=level).draw_sums[0]
+            if not np.isfinite(sums.max()):
+                raise ValueError("candidates must hold one that makes no record of positive weight "
+                                 "impossible, and none with an infinite density; or give censor=")
+            shares = np.exp(sums - sums.max())
+            chances[label] = shares / shares.sum()
+        return chances.get(None, chances)
+
+    def extremes(self, weights=None, *, censor=None):
+        """Exact ``bounds`` and ``oscillations`` (records,) over all candidates, in nats.
+
+        Arguments as for :meth:`probabilities`: of weighted log-likelihoods, or of terms.
+        """
+        weights, found, maxima = self._checked(weights), np.empty((3, self.records)), []
+        levels = np.zeros(self.records) if censor is None else censor.levels(self)
+        for label, rows in self._rows.items():
+            part = scan(self._log_liks[label], weights[rows], censor=censor, levels=levels[rows])
+            found[:, rows] = part.factors, part.bounds, part.oscillations
+            maxima += part.draw_maxima.ravel().tolist()
+        return LogLikelihoodScan(factors=found[0], bounds=found[1], oscillations=found[2],
+                                 draw_maxima=np.array(maxima), draw_sums=None)
+
+    def log_likelihood(self, fit):
+        """Log-likelihood of every record at every draw of a fit, an array (chain, draw, record)."""
+        return fit["log_likelihood"]["records"]
+
+    def log_likelihood_at(self, posterior):
+        """Log-likelihood of records at draws of their group's θ: see :class:`ppm.Synthesizer`."""
+        return self._together([self._at(own) for own in self._apart(posterior)])
+
+    def predict(self, fit, *, releases, random_seed=None):
+        """Draw synthetic databases (release, record), each group's from a draw of its own θ."""
+        releases = check_count("releases", releases)
+        # a level below the streams that the mechanism makes of the same seed
+        seeds = streams(*streams(random_seed, 1), len(self._sets))
+        return self._together([
+            self.synthesizer.predict(xr.DataTree.from_dict({"posterior": own}), releases=releases,
+                                     random_seed=seed)
+            for own, seed in zip(self._apart(fit["posterior"].to_dataset()), seeds, strict=True)
+        ])
+
+    def _apart(self, posterior):
+        """The posterior of each group's θ."""
+        if isinstance(posterior, dict):
+            return [posterior[label] for label in self._rows]
+        shared = "group" not in posterior.dims
+        return [posterior if shared else posterior.sel(group=label, drop=True)
+                for label in self._rows]
+
+    def _together(self, found):
+        """Of arrays for all records, one for each group, the columns of the group's own records."""
+        rows = [np.arange(self.records)[own] for own in self._rows.values()]
+        own = [one.isel(record=places) for one, places in zip(found, rows, strict=True)]
+        return xr.concat(own, "record").isel(record=np.argsort(np.concatenate(rows)))
+
+    def _at(self, posterior):
+        def evaluate(draws):
+            log_lik = self.synthesizer.log_likelihood_at(draws).transpose("chain", "draw", ...)
+            # in this thread, which alone may compute
+            values = log_lik.compute(scheduler="synchronous").values.astype(np.float64)
+            return np.where(np.isnan(values), -np.inf, values)
+
+        return log_likelihood_from(evaluate, posterior, self.records)
+
+    @functools.cached_property
+    def _log_liks(self):
+        """Log-likelihoods of each group at its candidates: held if small, else read in blocks."""
+        return {label: self._at(self._sets[label]).isel(record=rows)
+                for label, rows in self._rows.items()}
+
+    def _checked(self, weights):
+        return np.ones(self.records) if weights is None else check_weights(weights, self.records)
+
+
+def _by_group(candidates, groups, records):
+    """Rows and candidates of each group that has records, by label; of all by None."""
+    if groups is None:
+        return {None: slice(None)}, {None: check_draws("candidates", candidates)}
+    labels = np.asarray(groups, dtype=object)
+    if labels.shape != (records,) or pd.isna(labels).any():
+        raise ValueError(f"groups must have one label for each of the {records} records, none "
+                         f"missing; got shape {labels.shape}")
+    rows = pd.Series(labels).groupby(labels).indices
+    if not isinstance(candidates, Mapping) or not rows.keys() <= {*candidates}:
+        raise ValueError("candidates must be a dict with one set for each label in groups")
+    sets = {label: check_draws("candidates", candidates[label]) for label in rows}
+    if len({str({name: x.shape[2:] for name, x in one.items()}) for one in sets.values()}) > 1:
+        raise ValueError("candidates must have the same parameters in every group")
+    return rows, sets
