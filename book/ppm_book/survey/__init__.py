@@ -7,6 +7,6 @@ from ppm_book.survey.files import DataFileError
 from ppm_book.survey.stand_in import simulate
 
 __all__ = [
-    "ConsumerExpenditure", "DataFileError", "download", "income_from_power", "load", "log_income",
-    "power_income", "predictor_matrix", "simulate",
+    "ConsumerExpenditure", "DataFileError", "download", "income_from_power", "load",
+    "log_income", "power_income", "predictor_matrix", "simulate",
 ]

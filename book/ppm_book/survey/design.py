@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 
-from ppm._validation import as_numbers, check_number, shown
+from ppm.checks import as_numbers, check_number
 from ppm_book.survey.expenditure import LABELS, ConsumerExpenditure
 
 
@@ -168,7 +168,7 @@ def income_from_power(values, power=0.2, unit=50_000.0, *, lowest=None, highest=
     if beyond:
         raise ValueError(
             f"values: {beyond} of {income.size} lie beyond the largest number in dollars at power "
-            f"{shown(power)}; give lowest and highest in dollars, or a larger power"
+            f"{power:g}; give lowest and highest in dollars, or a larger power"
         )
     return income
 

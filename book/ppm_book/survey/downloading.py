@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from ppm._validation import check_count
+from ppm.checks import check_count
 
 BUREAU_URL = "https://www.bls.gov/cex/pumd/data/comma"
 

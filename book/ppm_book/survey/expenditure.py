@@ -6,6 +6,8 @@ turns the Bureau's public files into that table.
 """
 
 import textwrap
+import tomllib
+import zipfile
 from dataclasses import dataclass, field, replace
 from itertools import compress
 from pathlib import Path
@@ -13,68 +15,29 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from ppm._random import generator
-from ppm._validation import check_count, shown
+from ppm.checks import check_count
+from ppm.seeds import generator
 from ppm_book.survey.files import DataFileError, parse_quarters, read_columns, select
 
-# The public files carry these codes since 2015; they were compared with the Bureau's dictionary.
-LABELS = {
-    "gender": ("male", "female"),
-    "age": ("under 20", "20 to 39", "40 to 59", "60 to 79", "80 and over"),
-    "education": (
-        "never attended",
-        "nursery to grade 8",
-        "grades 9 to 12, no degree",
-        "high school graduate",
-        "some college, no degree",
-        "associate's degree",
-        "bachelor's degree",
-        "master's, professional or doctorate",
-    ),
-    "region": ("Northeast", "Midwest", "South", "West"),
-    "urban": ("urban", "rural"),
-    "marital_status": ("married", "widowed", "divorced", "separated", "never married"),
-    "urban_type": ("1 million or more", "100 thousand to 1 million", "under 100 thousand"),
-    "cbsa": (
-        "named metropolitan area",
-        "other metropolitan area",
-        "outside a metropolitan area",
-    ),
-    "family_size": (*(str(size) for size in range(1, 11)), "11 or more"),
-    "earner": ("earns", "does not earn"),
-}
-
+_VARIABLES = tomllib.loads(Path(__file__).with_name("variables.toml").read_text("utf-8"))
+LABELS = {name: tuple(about["labels"]) for name, about in _VARIABLES.items()}
 # variable -> (column of the file, code -> position in LABELS); codes are compared as whole
 # numbers, so "0" and "00" are the same
 _CODES = {
-    "gender": ("SEX_REF", {1: 0, 2: 1}),
-    "age": ("AGE_REF", {age: min(age // 20, 4) for age in range(121)}),
-    "education": ("EDUC_REF", {0: 0, **{code: code - 9 for code in range(10, 17)}}),
-    "region": ("REGION", {code: code - 1 for code in range(1, 5)}),
-    "urban": ("BLS_URBN", {1: 0, 2: 1}),
-    "marital_status": ("MARITAL1", {code: code - 1 for code in range(1, 6)}),
-    "urban_type": ("POPSIZE", {1: 0, 2: 0, 3: 1, 4: 1, 5: 2}),
-    "cbsa": ("SMSASTAT", {1: 1, 2: 2}),  # PSU then moves named areas to 0
-    "family_size": ("FAM_SIZE", {size: min(size, 11) - 1 for size in range(1, 100)}),
-    "earner": ("EARNCOMP", {code: int(code > 4) for code in range(1, 9)}),
+    name: (about["column"], {
+        code: place for place, codes in enumerate(about["codes"]) if codes
+        for code in range(codes[0], codes[-1] + 1)
+    }) for name, about in _VARIABLES.items()
 }
 _INCOME = {"FINCBTXM": "interview", "FINCBEFM": "diary"}
+# the columns of the 2017 Diary that `load` reads, made by `condense`; SOURCE.txt has its terms
+ON_BOARD = Path(__file__).with_name("diary17.zip")
 _ALWAYS = ("NEWID", "PSU", *(column for column, _ in _CODES.values()))
 # year and month of an interview: they are asked where the name of a file does not say
 _INTERVIEWED = ("QINTRVYR", "QINTRVMO")
 _BLANK = {"", ".", "na", "nan"}
-_PROXIES = (
-    "Urban type is a proxy: the public 2017 files have no urban area type, so the population of "
-    "the sampling area (POPSIZE) stands in, in three groups: 1 million or more (codes 1 and 2), "
-    "100 thousand to 1 million (codes 3 and 4), under 100 thousand (code 5).",
-    "CBSA status is a proxy: the public 2017 files have none, so SMSASTAT and PSU stand in: a "
-    "metropolitan area (SMSASTAT 1) that the file names (PSU given), another metropolitan area "
-    "(SMSASTAT 1, PSU blank), outside any metropolitan area (SMSASTAT 2).",
-)
+_PROXIES = tuple(about["proxy"] for about in _VARIABLES.values() if "proxy" in about)
 
-
-# stands under every figure and table of the stand-in
-SIMULATED = "Simulated stand-in, not survey data."
 # reason under which `dropped` counts what a subsample leaves out
 NOT_DRAWN = "not drawn into the subsample"
 # the paper's sample: the Interview Survey of these years and quarters
@@ -108,7 +71,10 @@ class ConsumerExpenditure:
         Years and quarters of the rows, from the names of the files or, if a file has another name,
         from its columns QINTRVYR and QINTRVMO; empty if neither says.
     part : bool
-        True if :meth:`subsample` left some units out.
+        True if :meth:`subsample` or :meth:`by_quarter` left some units out.
+    quarter : numpy.ndarray
+        Label of each unit's quarter, such as ``"2017Q1"``, from the names of the files; or empty
+        text.
 
     Examples
     --------
@@ -135,6 +101,7 @@ class ConsumerExpenditure:
     rows_read: int
     quarters: tuple = ()
     part: bool = False
+    quarter: np.ndarray = field(kw_only=True, repr=False)
 
     @property
     def nonpositive(self):
@@ -178,11 +145,30 @@ class ConsumerExpenditure:
         if records in (0, kept):
             return self
         rows = np.sort(generator(random_seed).choice(kept, records, replace=False))
+        return self._only(rows, NOT_DRAWN)
+
+    def by_quarter(self):
+        """Two tables: the units of the first quarter, and those of all later ones.
+
+        The first can stand in for a published table, the other for the confidential one.
+
+        Returns
+        -------
+        tuple of ConsumerExpenditure
+        """
+        first = self.quarter == min(self.quarter)
+        if first.all():
+            raise ValueError("a table of several quarters is needed, in files with the Bureau's "
+                             f"names; this is {self.source}")
+        return (self._only(np.flatnonzero(first), "of a later quarter"),
+                self._only(np.flatnonzero(~first), "of the first quarter"))
+
+    def _only(self, rows, reason):
+        """Some of the units; ``reason`` is why the others were dropped."""
         return replace(
-            self,
-            table=self.table.iloc[rows].reset_index(drop=True),
-            dropped={**self.dropped, NOT_DRAWN: kept - records},
-            part=True,
+            self, table=self.table.iloc[rows].reset_index(drop=True), part=True,
+            quarter=self.quarter[rows],
+            dropped={**self.dropped, reason: len(self.table) - len(rows)},
         )
 
     def summary(self, *, width=72):
@@ -217,15 +203,15 @@ class ConsumerExpenditure:
 # ------------------------------------------------------------------------------------ reading
 
 
-def load(path, *, missing="drop", quarters=None):
+def load(path=None, *, missing="drop", quarters=None):
     """Read Consumer Expenditure microdata as the Bureau of Labor Statistics publishes them.
 
     Parameters
     ----------
-    path : str or path-like
-        The Interview or Diary zip of a year (2015 or later, comma-separated release), a folder
-        with its FMLI or FMLD files, or one such CSV file. In a zip or a folder they may lie in
-        subfolders, at any depth.
+    path : str or path-like, optional
+        By default the Diary of 2017, which comes with this package. Otherwise the Interview or
+        Diary zip of a year (2015 or later, comma-separated release), a folder with its FMLI or FMLD
+        files, or one such CSV file. In a zip or a folder they may lie in subfolders, at any depth.
     missing : {"drop", "category"}
         What becomes of a unit with a suppressed or blank predictor: dropped, or kept under the
         added last category "suppressed". A unit without income is dropped either way.
@@ -254,13 +240,15 @@ def load(path, *, missing="drop", quarters=None):
     Examples
     --------
     >>> from ppm_book import survey
-    >>> data = survey.load("intrvw17.zip")
-    >>> data.survey, data.simulated
-    ('interview', False)
+    >>> data = survey.load()
+    >>> data.survey, len(data.table)
+    ('diary', 5658)
+    >>> survey.load("intrvw17.zip").survey
+    'interview'
     """
     if missing not in ("drop", "category"):
-        raise ValueError(f"missing must be 'drop' or 'category', got {shown(missing)}")
-    path = Path(path).expanduser().absolute()
+        raise ValueError("missing must be 'drop' or 'category'")
+    path = Path(path or ON_BOARD).expanduser().absolute()
     if not path.exists():
         raise FileNotFoundError(f"no such file or folder: {path}")
     labels, names, contents = zip(*select(path, parse_quarters(quarters)), strict=True)
@@ -281,6 +269,8 @@ def load(path, *, missing="drop", quarters=None):
     rows = _earliest_of_each_unit(rows)
     codes = {name: _encode(rows, name) for name in LABELS}
     income = _numbers(rows, "income", columns[0]).to_numpy()
+    labels = dict(zip(names, labels, strict=True))
+    quarter = np.array([labels[name] for name in rows.index.get_level_values(0)])
 
     lacking = {name: missing == "drop" and values < 0 for name, values in codes.items()}
     lacking = pd.DataFrame(lacking, index=rows.index).assign(income=np.isnan(income))
@@ -303,7 +293,18 @@ def load(path, *, missing="drop", quarters=None):
         survey=survey,
         rows_read=rows_read,
         quarters=found,
+        quarter=quarter[keep],
     )
+
+
+def condense(path, target):
+    """Write the columns that :func:`load` reads into a smaller zip, as for the file on board."""
+    with zipfile.ZipFile(target, "w") as archive:
+        for _, name, raw in select(Path(path), "all"):
+            columns, income = read_columns(raw, name, _ALWAYS, _INCOME, _INTERVIEWED)
+            text = columns.rename(columns={"income": income}).to_csv(index=False)
+            # without a date: the same content gives the same file
+            archive.writestr(zipfile.ZipInfo(name), text, zipfile.ZIP_DEFLATED, 9)
 
 
 def _interviewed(rows):

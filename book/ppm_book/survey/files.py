@@ -8,8 +8,6 @@ from io import StringIO
 
 import pandas as pd
 
-from ppm._validation import shown
-
 _FILE_NAME = re.compile(r"fml([id])(\d\d)([1-4])x?\.csv", re.IGNORECASE)
 
 
@@ -37,7 +35,7 @@ def parse_quarters(quarters):
     for item in quarters if isinstance(quarters, list | tuple) else [quarters]:
         match = re.fullmatch(r"(?:20)?([0-9]{2})Q?([1-4])", str(item))
         if match is None:
-            raise ValueError(f"quarters: {shown(item)} is not a quarter; write it like '2017Q1'")
+            raise ValueError("quarters must be None, 'all', or quarters written like '2017Q1'")
         labels.add(f"20{match[1]}Q{match[2]}")
     return sorted(labels)
 
@@ -65,6 +63,7 @@ def _pick(folder, wanted, where):
     """As :func:`select`, from a folder or a zip."""
     found = {"i": {}, "d": {}}
     # a revised x file comes after its namesake, and wins
+    # in a zip, rglob leaves out the top level
     for file in sorted([*folder.glob("*"), *folder.rglob("*")], key=lambda f: f.name.lower()):
         if match := _FILE_NAME.fullmatch(file.name):
             found[match[1].lower()][f"20{match[2]}Q{match[3]}"] = file

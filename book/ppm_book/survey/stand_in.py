@@ -1,57 +1,15 @@
 """A simulated stand-in for the survey's table, for runs without the Bureau's files."""
 
+import tomllib
+from pathlib import Path
+
 import numpy as np
 
-from ppm._random import generator
-from ppm._validation import check_count
+from ppm.checks import check_count
+from ppm.seeds import generator
 from ppm_book.survey.expenditure import ConsumerExpenditure, as_table
 
-# Shares rounded from margins of the published 2017 survey, many of them altered, and effects
-# made up: they give the stand-in a plausible look and are no estimates of anything.
-_AGE_SHARES = (0.01, 0.28, 0.35, 0.30, 0.06)
-_EDUCATION_GIVEN_AGE = (
-    (0.00, 0.00, 0.15, 0.35, 0.42, 0.07, 0.01, 0.00),
-    (0.005, 0.02, 0.06, 0.20, 0.20, 0.115, 0.27, 0.13),
-    (0.005, 0.03, 0.06, 0.23, 0.19, 0.11, 0.225, 0.15),
-    (0.005, 0.03, 0.06, 0.25, 0.21, 0.095, 0.20, 0.15),
-    (0.01, 0.04, 0.11, 0.33, 0.18, 0.05, 0.16, 0.12),
-)
-_MARITAL_GIVEN_AGE = (
-    (0.03, 0.00, 0.00, 0.00, 0.97),
-    (0.49, 0.01, 0.07, 0.02, 0.41),
-    (0.59, 0.03, 0.20, 0.03, 0.15),
-    (0.53, 0.16, 0.20, 0.02, 0.09),
-    (0.35, 0.50, 0.10, 0.01, 0.04),
-)
-_FEMALE_GIVEN_MARITAL = (0.50, 0.80, 0.60, 0.60, 0.55)
-_SIZE_GIVEN_MARITAL = (
-    (0.02, 0.46, 0.19, 0.18, 0.09, 0.036, 0.012, 0.006, 0.003, 0.0015, 0.0015),
-    (0.70, 0.18, 0.065, 0.03, 0.013, 0.006, 0.002, 0.002, 0.001, 0.0005, 0.0005),
-    (0.56, 0.24, 0.12, 0.045, 0.02, 0.009, 0.003, 0.001, 0.001, 0.0005, 0.0005),
-    (0.38, 0.25, 0.17, 0.10, 0.06, 0.025, 0.008, 0.004, 0.002, 0.0005, 0.0005),
-    (0.55, 0.23, 0.12, 0.05, 0.03, 0.012, 0.004, 0.002, 0.001, 0.0005, 0.0005),
-)
-_EARNS_GIVEN_AGE = (0.75, 0.85, 0.80, 0.40, 0.10)
-_REGION_SHARES = (0.18, 0.21, 0.37, 0.24)
-_CBSA_SHARES = (0.40, 0.48, 0.12)
-_URBAN_TYPE_GIVEN_CBSA = ((0.95, 0.05, 0.00), (0.40, 0.57, 0.03), (0.00, 0.25, 0.75))
-_RURAL_GIVEN_CBSA = (0.00, 0.01, 0.60)
-_LOG_INCOME_EFFECTS = {
-    "gender": (0.0, -0.08),
-    "age": (-0.5, 0.0, 0.25, 0.30, 0.25),
-    "education": (-0.5, -0.35, -0.25, 0.0, 0.12, 0.22, 0.50, 0.75),
-    "region": (0.05, 0.0, -0.06, 0.02),
-    "urban": (0.0, -0.15),
-    "marital_status": (0.0, -0.20, -0.30, -0.50, -0.40),
-    "urban_type": (0.05, 0.0, -0.05),
-    "cbsa": (0.10, 0.0, -0.05),
-    "family_size": (-0.45, 0.0, 0.12, 0.22, 0.25, 0.28, 0.30, 0.35, 0.40, 0.40, 0.40),
-    "earner": (0.0, -0.65),
-}
-_LOG_INCOME_LEVEL = 10.93
-# share, shift and standard deviation of the noise's parts on the log scale: most units, units
-# with next to no income in the year, the thin upper tail
-_NOISE = ((0.91, 0.0, 0.58), (0.06, -1.5, 1.3), (0.03, 1.0, 0.60))
+_GIVEN = tomllib.loads(Path(__file__).with_name("stand_in.toml").read_text("utf-8"))
 _INCOME_FLOOR, _INCOME_CAP = -7_000.0, 1_800_000.0  # the range the paper gives, dollars
 _NONPOSITIVE_SHARE = 0.0014
 
@@ -86,25 +44,26 @@ def simulate(n=6208, *, random_seed=2017):
     n = check_count("n", n)
     rng = generator(random_seed)
 
-    age = _draw(rng, np.tile(_AGE_SHARES, (n, 1)))
-    marital = _draw(rng, np.asarray(_MARITAL_GIVEN_AGE)[age])
-    cbsa = _draw(rng, np.tile(_CBSA_SHARES, (n, 1)))
+    age = _draw(rng, np.tile(_GIVEN["age"], (n, 1)))
+    marital = _draw(rng, np.asarray(_GIVEN["marital_given_age"])[age])
+    cbsa = _draw(rng, np.tile(_GIVEN["cbsa"], (n, 1)))
     codes = {
-        "gender": _draw(rng, _two(_FEMALE_GIVEN_MARITAL)[marital]),
+        "gender": _draw(rng, _two(_GIVEN["female_given_marital"])[marital]),
         "age": age,
-        "education": _draw(rng, np.asarray(_EDUCATION_GIVEN_AGE)[age]),
-        "region": _draw(rng, np.tile(_REGION_SHARES, (n, 1))),
-        "urban": _draw(rng, _two(_RURAL_GIVEN_CBSA)[cbsa]),
+        "education": _draw(rng, np.asarray(_GIVEN["education_given_age"])[age]),
+        "region": _draw(rng, np.tile(_GIVEN["region"], (n, 1))),
+        "urban": _draw(rng, _two(_GIVEN["rural_given_cbsa"])[cbsa]),
         "marital_status": marital,
-        "urban_type": _draw(rng, np.asarray(_URBAN_TYPE_GIVEN_CBSA)[cbsa]),
+        "urban_type": _draw(rng, np.asarray(_GIVEN["urban_type_given_cbsa"])[cbsa]),
         "cbsa": cbsa,
-        "family_size": _draw(rng, np.asarray(_SIZE_GIVEN_MARITAL)[marital]),
-        "earner": 1 - _draw(rng, _two(_EARNS_GIVEN_AGE)[age]),
+        "family_size": _draw(rng, np.asarray(_GIVEN["size_given_marital"])[marital]),
+        "earner": 1 - _draw(rng, _two(_GIVEN["earns_given_age"])[age]),
     }
-    mean = _LOG_INCOME_LEVEL + sum(
-        np.asarray(effects)[codes[name]] for name, effects in _LOG_INCOME_EFFECTS.items()
+    model = _GIVEN["log_income"]
+    mean = model["level"] + sum(
+        np.asarray(effects)[codes[name]] for name, effects in model["effects"].items()
     )
-    share, shift, spread = np.array(_NOISE).T
+    share, shift, spread = np.array(model["noise"]).T
     part = _draw(rng, np.tile(share, (n, 1)))
     log_income = mean + shift[part] + spread[part] * rng.standard_normal(n)
     income = np.clip(np.round(np.exp(log_income)), 1.0, _INCOME_CAP)
@@ -121,6 +80,7 @@ def simulate(n=6208, *, random_seed=2017):
         substitutions=("Every value is simulated in place of the survey the paper used.",),
         survey="simulated",
         rows_read=n,
+        quarter=np.full(n, ""),
     )
 
 

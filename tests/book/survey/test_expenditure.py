@@ -11,7 +11,7 @@ from conftest import ROOT
 from survey_files import UNIT, csv_text, unit
 
 from ppm_book import survey
-from ppm_book.survey.expenditure import LABELS
+from ppm_book.survey.expenditure import LABELS, ON_BOARD, condense
 
 DIARY = ROOT.parent / "shared" / "data" / "diary17.zip"
 PAPER_COUNTS = dict(zip(LABELS, (2, 5, 8, 4, 2, 5, 3, 3, 11, 2), strict=True))
@@ -49,13 +49,23 @@ def read(tmp_path, *rows, diary=False, **options):
 
 
 @pytest.mark.skipif(not DIARY.exists(), reason="no real file ../shared/data/diary17.zip")
+def test_the_file_on_board_is_the_bureaus_without_the_columns_that_are_not_read(tmp_path):
+    condense(DIARY, tmp_path / "diary17.zip")
+    for quarters in None, "2017Q1":
+        told, *others = (survey.load(path, quarters=quarters)
+                         for path in (None, DIARY, tmp_path / "diary17.zip"))
+        for data in others:
+            pd.testing.assert_frame_equal(data.table, told.table)
+            assert data.summary() == told.summary()
+
+
 def test_real_diary():
     """One row per unit, its earliest week; taking the latest week gives other incomes."""
-    data = survey.load(DIARY)
+    data = survey.load()
     assert (data.rows_read, data.units_read, len(data.table)) == (11_658, 5_916, 5_658)
     assert data.dropped == {"region suppressed": 258} and data.income_range == (-70_000, 800_000)
     assert "SIMULATED" not in data.summary()
-    with zipfile.ZipFile(DIARY) as archive:
+    with zipfile.ZipFile(ON_BOARD) as archive:
         weeks = [pd.read_csv(archive.open(name), usecols=["NEWID", "REGION", "FINCBEFM"])
                  for name in archive.namelist()]
     rows = pd.concat(weeks).set_index("NEWID").sort_index()
@@ -69,10 +79,23 @@ def test_real_diary():
     X, names = survey.predictor_matrix(data)
     assert len(names) == X.shape[1] == np.linalg.matrix_rank(X) == sum(PAPER_COUNTS.values()) - 9
     # with the added category
-    kept = survey.load(DIARY, missing="category")
+    kept = survey.load(missing="category")
     assert len(kept.table) == 5_916 and kept.dropped == {} and kept.nonpositive == 8
     X, names = survey.predictor_matrix(kept)
     assert X[:, names.index("region: suppressed")].sum() == 258
+
+
+def test_the_first_quarter_and_the_later_ones_share_no_unit():
+    data = survey.load()
+    published, confidential = data.by_quarter()
+    assert len(published.table) + len(confidential.table) == len(data.table)
+    first = survey.load(quarters="2017Q1")
+    pd.testing.assert_frame_equal(published.table, first.table)
+    assert {*published.quarter} == {"2017Q1"} and len({*confidential.quarter}) == 3
+    assert published.part and confidential.dropped["of the first quarter"] == len(first.table)
+    for one in first, survey.simulate(50, random_seed=1):
+        with pytest.raises(ValueError, match="^a table of several quarters is needed"):
+            one.by_quarter()
 
 
 # ------------------------------------------------------------------------- quarters and files
@@ -94,8 +117,9 @@ def test_interview_reads_the_first_quarter_or_those_asked_for(interview_zip):
     second = survey.load(interview_zip, quarters="2017Q2")
     assert second.table["income"].tolist() == [1.0, 50_000.5, 50_000.5]
     assert survey.load(interview_zip, quarters="all").units_read == 5
-    for quarters, words in (("2019Q1", "no 2019Q1; it has 2017Q1, 2017Q2"), ("2017Q5", "'2017Q5'")):
-        with pytest.raises(ValueError, match=f"^quarters: .*{words}"):
+    refused = {"2019Q1": "no 2019Q1; it has 2017Q1, 2017Q2", "2017Q5": "like '2017Q1'"}
+    for quarters, words in refused.items():
+        with pytest.raises(ValueError, match=f"^quarters.*{words}"):
             survey.load(interview_zip, quarters=quarters)
 
 
@@ -207,7 +231,7 @@ def test_first_week_whatever_the_order_of_rows(tmp_path):
 def test_archives_that_are_not_the_survey_are_refused(tmp_path, files, words):
     with pytest.raises(survey.DataFileError, match=f"a.zip {words}"):
         survey.load(write_zip(tmp_path / "a.zip", dict.fromkeys(files, csv_text(unit(1)))))
-    with pytest.raises(ValueError, match="'drop' or 'category', got 'impute'"):
+    with pytest.raises(ValueError, match="missing must be 'drop' or 'category'"):
         survey.load(tmp_path, missing="impute")
 
 
