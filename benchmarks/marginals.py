@@ -28,7 +28,7 @@ mbi runs in an environment of its own, since it needs JAX::
     python -m venv mbi && mbi/bin/pip install 'mbi>=2,<3'
     python benchmarks/marginals.py --python mbi/bin/python        the simulated stand-in
     python benchmarks/marginals.py --python mbi/bin/python --data diary17.zip \\
-        --save book/ppm_book/marginals.csv
+        --save benchmarks/marginals.csv
 
 The last line writes what the chapter shows where it runs on the same incomes, scale and range; what
 the file has of other incomes stays in it. The errors are computed from the records, outside any ε:
