@@ -3,7 +3,7 @@
 # Settings, given behind the target:
 #   PROFILE=quick        smaller studies, for a look (default: paper, the paper's sizes)
 #   SOLUTIONS=no         a book without the solutions of its exercises
-#   CE_DATA=path         Consumer Expenditure file for the application (default: simulated records)
+#   CE_DATA=path         Consumer Expenditure file for the application (default: the Diary on board)
 #   NB=name              the notebook that `make run` runs
 #   ARGS='-k cli'        passed on by `make test`, `make run` and `make audit`
 #   SHOTS=folder         pictures of every page, left by `make browser`

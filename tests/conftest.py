@@ -12,8 +12,6 @@ import pytest
 from filelock import FileLock
 from hypothesis import HealthCheck, settings
 
-import ppm_book  # noqa: F401 before jsonschema, which loads faster then
-
 ROOT = Path(__file__).resolve().parents[1]
 
 # The examples of property-based tests: in the suite always the same few. With
@@ -38,23 +36,15 @@ def examples(count):
     return settings(max_examples=max(1, usual * count // suite))
 
 
-def pytest_collection_modifyitems(items):
-    """What takes longest is run first: by one of two processes the book, by the other models.
-
-    Each process begins with a part of the tests as they stand here.
-    """
-    long = {"notebooks", "this_book", "html", "root", "small"}
-    items.sort(key=lambda item: not long & {*item.fixturenames})
-    models = [item for item in items if "written" in item.fixturenames]
-    others = [item for item in items if item not in models]
-    half = len(items) // 2
-    items[:] = others[:half] + models + others[half:]
-
-
 def pytest_configure(config):
     """A shell without job control has its background jobs ignore interrupts, and ours as well."""
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+# as `pytest --nbmake notebooks` runs them, on copies that keep their outputs
+NBMAKE = ("--disable-plugin-autoload", "-p", "nbmake.pytest_plugin", "-p", "no:cacheprovider",
+          "-p", "no:faulthandler", "--nbmake", "--nbmake-timeout=3600", "--overwrite")
 
 
 class Notebooks:
@@ -66,7 +56,6 @@ class Notebooks:
     def executed(self, name):
         """Folder of a notebook with its outputs, tables and ``run.json``."""
         import nbformat
-        from nbmake.nb_run import NotebookRun
 
         from ppm_book import parameters, studio
 
@@ -78,11 +67,10 @@ class Notebooks:
                 shutil.copy(parameters.source(name), notebook)
                 began = datetime.now().astimezone()
                 with patch.dict(os.environ, PPM_RESULTS=str(folder)):
-                    done = NotebookRun(notebook, 3600).execute()
-                assert not done.error, done.error.trace
-                nbformat.write(done.nb, notebook)
+                    assert pytest.main([str(notebook), *NBMAKE]) == 0
                 studio.refuse_warnings(notebook)
-                (cell,) = [c for c in done.nb.cells if "parameters" in c.metadata.get("tags", ())]
+                cells = nbformat.read(notebook, 4).cells
+                (cell,) = [c for c in cells if "parameters" in c.metadata.get("tags", ())]
                 values = parameters.parameters(name, given=cell.metadata["nbmake"]["mock"])
                 record = studio.record_of(name, values, "small", began)
                 record["seconds"] = (datetime.now().astimezone() - began).total_seconds()

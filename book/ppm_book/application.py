@@ -1,11 +1,13 @@
-"""What the chapters on incomes share: a fit that a run keeps, an equal bound, and a verdict."""
+"""The fits that the chapters on incomes share, one weight with a given Δ, and who is closer."""
 
 import copy
+from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
-from ppm.diagnostics import compare_chains
-from ppm_book import page
+import ppm
+from ppm_book import running
 from ppm_book.ledger import SURE
 
 # EMweighted is near enough to its target, or the nearest of so many fits; before them, trials
@@ -14,34 +16,73 @@ TOLERANCE, FITS, TRIALS = 0.05, 6, 3
 PART = 5
 
 
-def side_by_side(model):
-    """The model; if it is large, with chains that run side by side also in short fits."""
-    if getattr(model, "parallel", False) is None and model.records * model.warmup > 1e6:
-        model = copy.copy(model)
-        model.parallel = True
-    return model
+class Fitted(NamedTuple):
+    """A fit with its bounds and chains, what it releases, and the search for its weight."""
+
+    result: ppm.mechanism.MechanismResult
+    synthetic: np.ndarray  # (releases, records)
+    tried: tuple = ()  # weight, Δ and target of each fit of the search
 
 
-def summary(model, weights, posterior, releases, seed):
-    """What bounds and releases need of a fit."""
-    terms = weights * model.log_likelihood(posterior).values  # chain, draw, record
-    synthetic = model.predict(posterior, releases=releases, random_seed=seed)
-    return {
-        "weights": weights,
-        "bounds": np.abs(terms).max(axis=(0, 1)),  # the largest is Δ
-        "oscillations": np.ptp(terms, axis=(0, 1)),
-        "largest": np.abs(terms).max(axis=2),
-        "total": terms.sum(axis=2),
-        "synthetic": synthetic.values,
-    }
+@dataclass(frozen=True)
+class IncomeFits:
+    """Fits of the mixture to log incomes. A run makes each once, for all chapters."""
+
+    response: np.ndarray
+    predictors: np.ndarray
+    chains: int
+    warmup: int
+    draws: int
+    releases: int
+    seed: int
+
+    def model(self, components, **options):
+        """The mixture; chains of many records run side by side also in short fits."""
+        parallel = True if len(self.response) * self.warmup > 1e6 else None
+        return ppm.FiniteMixture(
+            self.response, self.predictors, components=components, chains=self.chains,
+            warmup=self.warmup, parallel=parallel, **options,
+        )
+
+    def read(self, model, fit, weights, random_seed, tried=()):
+        """Bounds of a fit, shown also where its chains disagree, and releases."""
+        result = ppm.mechanism.bound_fit(model, fit, weights, allow_disagreement=True)
+        synthetic = model.predict(fit, releases=self.releases, random_seed=random_seed)
+        return Fitted(result, synthetic.values, tried)
+
+    @running.kept()
+    def weighted(self, components, weights, *stream, thin=2, **options):
+        """A fit with these weights; `stream` makes its random numbers its own."""
+        seeds = np.random.SeedSequence((self.seed, components, *stream)).spawn(2)
+        model = self.model(components, thin=thin, **options)
+        fit = model.fit(weights, draws=self.draws, random_seed=seeds[0])
+        return self.read(model, fit, weights, seeds[1])
+
+    def unweighted(self, components):
+        """The fit that all weights rest on: five sweeps for each draw."""
+        return self.weighted(components, np.ones(len(self.response)), 0, thin=5)
+
+    def dp_weighted(self, components, scale, shift):
+        """The paper's mechanism."""
+        bounds = self.unweighted(components).result.record_bounds
+        weights = ppm.record_weights(bounds, scale=scale, shift=shift)
+        return self.weighted(components, weights, 1, *place(scale, shift))
+
+    @running.kept()
+    def em_weighted(self, components, scale, shift):
+        """The exponential mechanism: one weight for all, whose Δ comes near DPweighted's."""
+        stream = self.seed, components, 2, *place(scale, shift)
+        of_search, of_release = np.random.SeedSequence(stream).spawn(2)
+        target = self.dp_weighted(components, scale, shift).result.draw_maxima
+        start = self.unweighted(components).result.local_bound
+        model = self.model(components)
+        weight, fit, tried = search(model, target, start, self.draws, of_search)
+        return self.read(model, fit, np.full(model.records, weight), of_release, np.array(tried))
 
 
-@page.kept(summary)
-def fit(model, weights, draws, releases, seed):
-    """Draw from the pseudo posterior, and keep what bounds and releases need."""
-    of_fit, of_release = np.random.SeedSequence(seed).spawn(2)
-    posterior = side_by_side(model).fit(weights, draws=draws, random_seed=of_fit)
-    return summary(model, weights, posterior, releases, of_release)
+def place(scale, shift):
+    """Whole numbers that give a setting random numbers of its own."""
+    return round(1000 * scale), round(1000 * (1 + shift))
 
 
 def next_weight(target, weights, bounds):
@@ -83,30 +124,11 @@ def search(model, largest, unweighted_bound, draws, seed, start=None):
     return *best[1:], tried
 
 
-# what a kept result of the search depends on
-SEARCH = (next_weight, search, TOLERANCE, FITS, TRIALS, PART)
-
-
-@page.kept(summary, *SEARCH)
-def equal_bound(model, largest, unweighted_bound, draws, releases, seed):
-    """EMweighted: one weight for all whose Δ comes near DPweighted's, found by `search`."""
-    of_search, of_release = np.random.SeedSequence(seed).spawn(2)
-    model = side_by_side(model)
-    weight, posterior, tried = search(model, largest, unweighted_bound, draws, of_search)
-    weights = np.full(model.records, weight)
-    return summary(model, weights, posterior, releases, of_release) | {"tried": tried}
-
-
-def chains(found):
-    """What is held against the chains of a fit: a `ppm.diagnostics.BoundDiagnostics`."""
-    return compare_chains(found["largest"], found["total"], weights=found["weights"])
-
-
-def diagnosed(found):
-    """The same, as a row of a table."""
-    of_chains = chains(found)
+def diagnosed(result):
+    """What is held against the chains of a fit, as a row of a table."""
+    of_chains = result.diagnostics
     return {
-        "Δ": found["bounds"].max(),
+        "Δ": result.local_bound,
         "smallest Δ of a chain": min(of_chains.by_chain),
         "typical draw": of_chains.typical,
         "R-hat": of_chains.r_hat,
@@ -123,43 +145,28 @@ def typical(errors):
     return np.median(sizes), np.median(again, axis=1).std() if len(sizes) > 1 else np.nan
 
 
-def closer(what, distances, errors):
-    """Say which of two mechanisms was closer to the data, at how many settings and by how much.
+def compare(fits, statistic):
+    """Errors of a statistic, and in how many runs DPweighted or EMweighted was surely closer.
 
     Parameters
     ----------
-    what : str
-        The statistic.
-    distances, errors : pandas.DataFrame
-        A column for each of the two, a row for each setting: distances from the data, and their
-        standard errors, in per cent of the data's value.
+    fits : pandas.DataFrame
+        Columns with the name of the statistic, its error in per cent, and ``"…, error"``, the
+        standard error of that; index levels combination, repeat, setting and mechanism.
+    statistic : str
+        Its name.
 
     Returns
     -------
-    str
-        A sentence; *undecided* where they differ by less than two standard errors.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> from ppm_book import application
-    >>> off = pd.DataFrame({"DPweighted": [1.0, 2.0], "EMweighted": [5.0, 2.1]})
-    >>> application.closer("Mean", off, 0 * off + 0.5)
-    'Mean: DPweighted was closer at 1 of 2 settings, by 4.0 percentage points; undecided at 1 of 2.'
+    pandas.DataFrame
+        A row for each combination and setting: average errors by mechanism, and the number of
+        repeats in which one was closer by two standard errors.
     """
-    first, second = distances
-    gap = distances[second] - distances[first]
-    sure = gap.abs() > SURE * np.hypot(errors[first], errors[second])
-    parts = []
-    for name, ahead in ((first, gap > 0), (second, gap < 0)):
-        by = gap[sure & ahead].abs()
-        if len(by):
-            by = " to ".join(dict.fromkeys(f"{end:.1f}" for end in (by.min(), by.max())))
-            where = f"{np.count_nonzero(sure & ahead)} of {len(gap)} settings"
-            parts.append(f"{name} was closer at {where}, by {by} percentage points")
-    if len(gap) == 1 and not sure.all():
-        return f"{what}: undecided at this setting whether {first} or {second} was closer."
-    if not sure.all():
-        what_of = "" if parts else f" whether {first} or {second} was closer"
-        parts.append(f"undecided{what_of} at {np.count_nonzero(~sure)} of {len(gap)}")
-    return f"{what}: {'; '.join(parts)}."
+    names = statistic, f"{statistic}, error"
+    away, error = (fits[name].unstack("mechanism", sort=False) for name in names)
+    margin = away["EMweighted"].abs() - away["DPweighted"].abs()
+    sure = SURE * np.hypot(error["EMweighted"], error["DPweighted"])
+    found = away[["Unweighted", "DPweighted", "EMweighted"]].add_suffix(" (%)")
+    found["DPweighted closer"], found["EMweighted closer"] = margin > sure, margin < -sure
+    by = found.groupby(level=["combination", "setting"], sort=False)
+    return by.agg({name: "sum" if name.endswith("closer") else "mean" for name in found})

@@ -2,7 +2,6 @@
 
 import json
 
-import numpy as np
 import pandas as pd
 
 from ppm_book import ledger
@@ -10,8 +9,6 @@ from ppm_book import ledger
 HEADING = "## Your run beside the book's"
 # smaller differences are rounding; and so many of the others does a reader look at
 _ROUNDING, _MOST = 1e-9, 15
-# numbers that say which row of a table it is
-_PLACES = {"scale", "shift", "radius", "size", "components", "K", "ε", "ε, one release", "W", "n"}
 
 
 def beside_the_book(root, folder, record):
@@ -54,16 +51,17 @@ def beside_the_book(root, folder, record):
     if book.get("ce_data_sha256") != record.get("ce_data_sha256"):
         parts.append("**The data are not the same**: differences of numbers come from this, too.")
     for table, both in _tables(folder, built):
-        moved = both[_apart(both) > _ROUNDING]
+        apart = (both["ours"] - both["theirs"]).abs() / both.abs().max(axis=1).replace(0, 1)
+        apart = apart[apart > _ROUNDING].sort_values(ascending=False, kind="stable")
+        moved = both.loc[apart.index]
         told = f"**{table}**: {len(moved)} of the {len(both)} numbers in both tables differ."
         told = told if len(both) else f"**{table}**: no row is in both tables."
         if len(moved) > _MOST:
             told += f" These {_MOST} changed by the largest share:"
-        largest = moved.loc[_apart(moved).sort_values(ascending=False, kind="stable").index[:_MOST]]
         rows = [
             (*place, f"{mine:,.4g}", f"{other:,.4g}",
              f"{100 * (mine / other - 1):+.1f} %" if other else "–")
-            for place, mine, other in largest.itertuples()
+            for place, mine, other in moved[:_MOST].itertuples()
         ]
         heads = ("row", "column", "your run", "the book", "change")
         parts += [told, *([_markdown(heads, rows)] if rows else [])]
@@ -77,27 +75,24 @@ def _tables(ours, theirs):
     """Name of each table that both folders have, and the numbers that both tables have."""
     for file in sorted(ours.glob("*.csv")):
         if (theirs / file.name).is_file():
-            both = {"ours": _long(file), "theirs": _long(theirs / file.name)}
+            read = {"ours": pd.read_csv(file), "theirs": pd.read_csv(theirs / file.name)}
+            levels = max(map(_levels, read.values()))
+            both = {whose: _by_row(table, levels) for whose, table in read.items()}
             yield file.stem, pd.concat(both, axis=1).dropna()
 
 
-def _apart(both):
-    """Difference of two columns as a share of the larger number."""
-    scale = both.abs().max(axis=1).replace(0, 1)
-    return (both["ours"] - both["theirs"]).abs() / scale
+def _levels(table):
+    """How many columns, of those in front, tell its rows apart: its index was saved before all."""
+    fewer = range(1, table.shape[1])
+    return next((n for n in fewer if not table.duplicated(table.columns[:n]).any()), 1)
 
 
-def _long(file):
-    """Numbers of a table by row and column; what is no number says which row it is."""
-    table = pd.read_csv(file)
-    words = [
-        column for place, column in enumerate(table)
-        if place == 0 or column in _PLACES or not pd.api.types.is_numeric_dtype(table[column])
-    ]
+def _by_row(table, levels):
+    """Numbers by row and column; the index and what is no number say which row it is."""
+    words = table.select_dtypes(exclude=["number", "bool"]).columns
+    words = table.columns[:levels].union(words, sort=False)
     # pandas keeps an empty cell as a number, which is no text
     rows = table[words].astype(str).fillna("–").agg(", ".join, axis=1)
-    twice = " (" + (rows.groupby(rows).cumcount() + 1).astype(str) + ")"
-    rows += np.where(rows.duplicated(keep=False), twice, "")
     return table.drop(columns=words).astype(float).set_index(rows).stack()
 
 

@@ -5,12 +5,12 @@ hold the place for an answer, its check and the worked solution; ``sol-…`` exp
 """
 
 import re
-from collections import Counter
 from pathlib import Path
 from urllib.parse import quote
 
 import nbformat
 import yaml
+from jinja2 import Template
 
 from ppm_book import parameters
 
@@ -26,23 +26,17 @@ def chapters(root):
 
 def numbers(root):
     """The number that each exercise has on the book's pages: of its chapter, and within it."""
-    toc = yaml.safe_load(Path(root, "_toc.yml").read_text("utf-8"))
-    found, counted, place = {}, Counter(), 0
-
-    def files(entry):
-        yield entry["file"]
-        for each in entry.get("sections", ()):
-            yield from files(each)
-
-    for part in toc["parts"]:
+    found, place = {}, 0
+    for part in yaml.safe_load(Path(root, "_toc.yml").read_text("utf-8"))["parts"]:
         for chapter in part["chapters"]:
-            place += bool(part.get("numbered"))
-            of = f"{place}." if part.get("numbered") else ""
-            for file in files(chapter):
-                name = Path(file).name
-                for label in _cells(root, name)[1] if name in chapters(root) else ():
-                    counted[of] += 1
-                    found[label] = f"{of}{counted[of]}"
+            numbered = part.get("numbered", False)
+            place += numbered
+            # with those in its sections
+            names = re.findall(r"'notebooks/(\w+)'", str(chapter))
+            labels = [label for name in names if name in chapters(root)
+                      for label in _cells(root, name)[1]]
+            for count, label in enumerate(labels, start=1):
+                found[label] = f"{place}.{count}" if numbered else str(count)
     return found
 
 
@@ -50,39 +44,27 @@ def section(root, name, solutions=True):
     """Markdown of a chapter's exercises, its last section; empty text if it has none."""
     if name not in chapters(root):
         return ""
-    text, labels = _cells(root, name)
-    _, _, told = text["title"].partition(".")
-    file = f"exercises/{name}.ipynb"
-    link = launch_link(repository_address(root), file, "setup")
-    parts = [
-        "## Exercises", told.strip(),
-        f"The notebook `{file}` of the student edition, which "
-        "`make classroom` makes ({doc}`how <../book/run_it>`), has the tasks as well. "
-        f"{link}".rstrip(),
-        f"Every check needs these lines first.\n\n{_python(text['setup'])}",
-    ]
-    for label in labels:
-        heading, task, solution = _task(text, label)
-        task += f"\n\n{{ref}}`Solution <{solution}>`" if solutions else ""
-        parts.append(_directive(f"{{exercise}} {heading}\n:label: {label}", task))
-    return "\n\n".join(parts)
+    text, _ = _cells(root, name)
+    return template("exercises").render(
+        name=name, about=text["title"].partition(".")[2].strip(), setup=text["setup"],
+        link=launch_link(repository_address(root), f"exercises/{name}.ipynb", "setup"),
+        tasks=_tasks(root, name), solutions=solutions,
+    )
 
 
 def solutions(root):
     """Markdown of the page with all solutions."""
-    parts = ["# Solutions", "Every title below leads back to its exercise."]
-    for name in chapters(root):
-        text, labels = _cells(root, name)
-        parts += [text["title"].partition("\n")[0].replace("# Exercises:", "##"),
-                  f"From {{doc}}`../notebooks/{name}`."]
-        for label in labels:
-            solution = _task(text, label)[2]
-            told = re.sub(r"(\{doc\}`)(?=\w+`)", r"\1../notebooks/", text[solution])
-            if f"{label}-worked" in text:
-                told = f"{_python(text[f'{label}-worked'])}\n\n{told}"
-            opening = f"{{solution}} {label}\n:label: {solution}\n:class: dropdown"
-            parts.append(_directive(opening, told))
-    return "\n\n".join(parts) + "\n"
+    titles = {name: _cells(root, name)[0]["title"].partition("\n")[0] for name in chapters(root)}
+    return template("solutions").render(chapters=[
+        (name, title.replace("# Exercises:", "##"), _tasks(root, name))
+        for name, title in titles.items()
+    ])
+
+
+def template(name):
+    """A template of this package."""
+    file = Path(__file__).with_name(f"{name}.jinja")
+    return Template(file.read_text("utf-8"), trim_blocks=True)
 
 
 def _cells(root, name):
@@ -92,26 +74,27 @@ def _cells(root, name):
     return {c.id: c.source for c in cells}, tasks
 
 
-def _task(text, label):
-    """Heading and words of a task, and the label of its solution."""
-    heading, _, task = text[label].removeprefix("## ").partition("\n")
-    if f"{label}-check" in text:
-        task += "\n\n" + _python(text[f"{label}-answer"], text[f"{label}-check"])
-    return heading, task.strip(), label.replace("ex-", "sol-", 1)
+def _tasks(root, name):
+    """What the templates say of each exercise of a chapter."""
+    text, labels = _cells(root, name)
+    for label in labels:
+        heading, _, words = text[label].removeprefix("## ").partition("\n")
+        solution = label.replace("ex-", "sol-", 1)
+        # chapters as seen from the page of solutions
+        explained = re.sub(r"(\{doc\}`)(?=\w+`)", r"\1../notebooks/", text[solution])
+        code = {part: text.get(f"{label}-{part}") for part in ("answer", "check", "worked")}
+        yield {"label": label, "heading": heading, "words": words.strip(), "solution": solution,
+               "explained": explained, **code}
 
 
-def _python(*cells):
-    return "```python\n" + "\n".join(cells) + "\n```"
-
-
-def _directive(opening, body):
-    return f"`````{opening}\n\n{body}\n`````"
+def settings(root):
+    """The book's settings."""
+    return yaml.safe_load(Path(root, "_config.yml").read_text("utf-8"))
 
 
 def repository_address(root):
     """Address of the repository in the book's settings, or empty text."""
-    settings = yaml.safe_load(Path(root, "_config.yml").read_text("utf-8"))
-    return (settings.get("repository") or {}).get("url") or ""
+    return (settings(root).get("repository") or {}).get("url") or ""
 
 
 def launch_link(repository, notebook, cell):

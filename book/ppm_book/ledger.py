@@ -13,12 +13,12 @@ from ppm_book.page import DATA_KINDS, VALUES_FILE
 SURE = 2.0
 # verdicts that decide nothing
 UNJUDGED = ("not comparable", "not computed")
+# no verdict: a name is written in one way in the file and in another one in the chapter
+UNKNOWN = "unknown value"
 # the verdicts on parts of a conclusion, which is as good as the worst of them
-FROM_WORST = ("not reproduced", "open", "not computed", "not comparable", "reproduced")
-# chapter -> the study of many repeats that its rows are judged by
-STUDIES = {"poisson_contraction": "ledger_study"}
-# and the settings that both have
-SHARED = ("sizes", "mean", "truncate_at", "draws")
+FROM_WORST = (UNKNOWN, "not reproduced", "open", "not computed", "not comparable", "reproduced")
+# the notebook, called after its chapter, that repeats its study many times; its verdicts count
+STUDY = "{}_study"
 
 
 def load(root):
@@ -74,14 +74,17 @@ def judge(row, chapter):
         needs = {names[0]: row["published"]}
     found = {name: _numbers(entries.get(name, {})) for name in (*names, *needs)}
     ours = [[told(*pair) for pair in found[name].T] for name in names]
+    unmet = [name for name, wanted in needs.items() if not _met(wanted, found[name][0])]
+    unknown = [name for name in (*needs, *(() if unmet else names)) if name not in entries]
+    if chapter and unknown:
+        return UNKNOWN, f"{row['chapter']} saves no value {unknown[0]!r}", ours
     if why := unlike.get("all") or unlike.get(chapter.get("data")):
         return "not comparable", why, ours
     if not chapter:
         return "not computed", f"chapter {row['chapter']} was not run", ours
-    for name, wanted in needs.items():
-        if not np.array_equal(found[name][0], np.atleast_1d(wanted)):
-            why = f"run with {name} = {listed(found[name][0])}; the paper has {listed(wanted)}"
-            return "not comparable", why, ours
+    for name in unmet:
+        why = f"run with {name} = {listed(found[name][0])}; the row needs {listed(needs[name])}"
+        return "not comparable", why, ours
     if row["rule"] == "setting":
         return "same setting", "the run has the paper's setting", ours
     doubts = [entries.get(name, {}).get("doubt") for name in names]
@@ -103,6 +106,11 @@ def judge(row, chapter):
     return verdict, joined(why, *doubts), ours
 
 
+def _met(wanted, values):
+    """Whether a run has what a row needs: all of a list, or a number among others."""
+    return np.array_equal(values, wanted) if isinstance(wanted, list) else wanted in values
+
+
 def _numbers(entry):
     """Numbers and standard errors in two rows; NaN for what is unknown."""
     return np.array([entry.get("value"), entry.get("error")], dtype=np.float64).reshape(2, -1)
@@ -121,7 +129,7 @@ def judged(rows, saved):
             why = f"{parts.count('reproduced')} of its {len(parts)} parts reproduced"
             found[row["id"]] = min(parts, key=FROM_WORST.index), joined(why), []
             continue
-        sources = STUDIES.get(row["chapter"]), row["chapter"]
+        sources = STUDY.format(row["chapter"]), row["chapter"]
         large, own = (judge(row, saved.get(name, {})) for name in sources)
         found[row["id"]] = own if row["rule"] == "setting" or large[0] in UNJUDGED else large
     return found
@@ -152,18 +160,30 @@ def changed(root, name, ours, theirs):
 
 def page(root, results):
     """Fill in ``book/ledger.md`` from the folder with the chapters' results, None if there is none.
+
+    Raises
+    ------
+    Refused
+        If a row names a value that its chapter does not save.
     """
     from jinja2 import Environment, StrictUndefined
 
+    from ppm_book.parameters import Refused
+
     rows = load(root)
     names = list(dict.fromkeys(row["chapter"] for row in rows))
-    saved = {name: _read(results, name, VALUES_FILE) for name in (*names, *STUDIES.values())}
+    studies = {name: STUDY.format(name) for name in names}
+    saved = {name: _read(results, name, VALUES_FILE) for name in (*names, *studies.values())}
     runs = {name: _read(results, name, "run.json") for name in saved}
+    found = judged(rows, saved)
+    for name, (verdict, why, _) in found.items():
+        if verdict == UNKNOWN:
+            raise Refused(f"book/published.yaml, row {name}: {why}")
     environment = Environment(trim_blocks=True, lstrip_blocks=True, undefined=StrictUndefined)
     template = environment.from_string(Path(root, "book", "ledger.md").read_text("utf-8"))
     return template.render(
-        rows=rows, names=names, saved=saved, runs=runs, studies=STUDIES, kinds=DATA_KINDS,
-        found=judged(rows, saved), alone=judged(rows, {name: saved[name] for name in names}),
+        rows=rows, names=names, saved=saved, runs=runs, studies=studies, kinds=DATA_KINDS,
+        found=found, alone=judged(rows, {name: saved[name] for name in names}),
         datetime=datetime, joined=joined, listed=listed,
     )
 

@@ -1,51 +1,28 @@
 """What a chapter shows and saves: ``from ppm_book import page``."""
 
-import contextlib
-import functools
 import html
 import inspect
 import itertools
 import json
 import os
-import warnings
 from pathlib import Path
 
-import joblib
 import numpy as np
 import pandas as pd
 
-import ppm
-from ppm_book.survey.expenditure import PAPER_QUARTERS, SIMULATED
+from ppm_book.survey.expenditure import PAPER_QUARTERS
 
-# the checkout that holds this package, or the one that it is called in
-_PLACES = (Path(__file__).resolve().parents[2], Path.cwd(), *Path.cwd().parents)
-ROOT = next((place for place in _PLACES if (place / "_toc.yml").is_file()), _PLACES[0])
-# this package, with what its chapters read
-HERE = Path(__file__).parent
 VALUES_FILE = "values.json"
+# kind of output that brings claims to the builder
+CLAIMS_TYPE = "application/vnd.ppm.claims+json"
 # kind of data -> the words of the ledger and the introduction
 DATA_KINDS = {
     "drawn": "data drawn by the study itself",
-    "simulated": "the **simulated stand-in**, not survey data",
+    "simulated": "simulated records",
     "diary": "the Diary survey, where the paper has the Interview survey",
     "interview": "the Interview survey of the paper's quarter",
     "other": "survey data that are not the paper's quarter, or a part of it",
 }
-# says why a run's folder must stay
-NOTE_FILE = "CONFIDENTIAL.txt"
-_NOTE = """The contents of this folder were computed from records: {data}.
-
-The notebook, the page, the tables and the values compare synthetic databases with
-the records, or show how rare single records are. No epsilon covers them. Keep the
-folder where the records themselves may be kept, and hand nothing out of it. This is
-why only their owner can read the files.
-
-If anybody may see the records, open the folder to others: chmod -R go+rX on it.
-"""
-# workers side by side have one thread each: then results hang on no machine's cores
-ONE_THREAD = dict.fromkeys(
-    ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS"), "1"
-)
 # a cell of more letters is a sentence
 _LONG = 40
 
@@ -110,166 +87,38 @@ def _plain(numbers):
     return np.where(np.isfinite(numbers), numbers.astype(object), None).tolist()
 
 
-def save_text(name, markdown):
-    """Write text that a page of the book includes into the folder of the run, if there is one.
+class _Claims(dict):
+    """Sentences of a chapter's text, and whether each holds in this run."""
+
+    def __repr__(self):
+        failed = [words for words, holds in self.items() if not holds]
+        return "\n".join([f"{len(self) - len(failed)} of {len(self)} claims of the text hold in "
+                          "this run.", *(f"Not in this run: {words}" for words in failed)])
+
+    def _repr_mimebundle_(self, **_):
+        return {CLAIMS_TYPE: dict(self), "text/plain": repr(self)}
+
+
+def claims(conditions):
+    """State on what sentences of the chapter's text depend in this run.
+
+    At the book's own settings a condition that fails stops the build. In a run with other
+    parameters the page says at its top which sentences do not hold, and marks each of them.
 
     Parameters
     ----------
-    name : str
-        Name of the included file in ``book/``, without its ending.
-    markdown : str
-        The text.
-    """
-    _save(f"{name}.md", markdown)
-
-
-def own_folder(path):
-    """Make a folder that only its owner can open, or close one that was made before."""
-    path = Path(path)
-    path.mkdir(mode=0o700, parents=True, exist_ok=True)
-    path.chmod(0o700)
-    return path
-
-
-def own_file(path):
-    """Make a file that only its owner can read, or close one to others."""
-    path = Path(path)
-    path.touch(mode=0o600)
-    path.chmod(0o600)
-    return path
-
-
-def leave_note(folder, data):
-    """Say in a folder why it must stay; ``data`` is the name of the data file."""
-    own_file(Path(folder, NOTE_FILE)).write_text(_NOTE.format(data=data), "utf-8")
-
-
-def kept(*given):
-    """Decorate a function so that a run keeps what it returns, and goes on from there after a stop.
-
-    The file is named by a hash of the function's text, of ``given``, of the library and of the
-    arguments. Of functions that it calls only those count that are in ``given``, by their text.
-    Outside a run nothing is kept.
-
-    Parameters
-    ----------
-    *given : object
-        What the function uses besides its arguments: data, settings, a seed, functions.
-
-    Returns
-    -------
-    callable
-        Takes a function that returns a dict of arrays.
+    conditions : dict of str to bool
+        Words as they stand in the chapter's text -> whether they hold, where there is noise by
+        more than two standard errors.
 
     Examples
     --------
     >>> from ppm_book import page
-    >>> @page.kept(2022)
-    ... def fit(weight):
-    ...     return {"bound": 3 * weight}
-    >>> fit(0.5)
-    {'bound': array(1.5)}
+    >>> page.claims({"F and G rose": 2 > 1, "the rest fell": 1 > 2})
+    1 of 2 claims of the text hold in this run.
+    Not in this run: the rest fell
     """
-
-    def decorate(function):
-        told = [inspect.getsource(one) if inspect.isfunction(one) else one for one in given]
-        origin = joblib.hash((inspect.getsource(function), _library(), told))
-
-        @functools.wraps(function)
-        def call(*arguments):
-            folder = os.environ.get("PPM_FITS")
-            if folder:
-                key = joblib.hash((origin, arguments))
-                file = Path(folder, f"{function.__name__}-{key}.npz")
-                with contextlib.suppress(FileNotFoundError):
-                    with np.load(file, allow_pickle=False) as found:
-                        return dict(found)
-            result = {key: np.asarray(value) for key, value in function(*arguments).items()}
-            if folder:
-                leave_note(own_folder(folder), "the confidential file")
-                part = file.with_name(f"{file.name}.{os.getpid()}.part")
-                with own_file(part).open("wb") as stream:
-                    np.savez(stream, allow_pickle=False, **result)
-                part.replace(file)
-            return result
-
-        return call
-
-    return decorate
-
-
-@functools.cache
-def _library():
-    """Hash of the library's text."""
-    files = sorted(Path(ppm.__file__).parent.rglob("*.py"))
-    return joblib.hash([file.read_bytes() for file in files])
-
-
-@functools.cache
-def executor():
-    """Where a chapter's tasks run: what ``ppm run --workers`` or ``--scheduler`` asked for.
-
-    Returns
-    -------
-    concurrent.futures.Executor or None
-        None to run them one after the other, in this process.
-
-    Examples
-    --------
-    >>> from ppm_book import page
-    >>> page.executor() is None
-    True
-    """
-    if address := os.environ.get("PPM_SCHEDULER"):
-        from distributed import Client
-
-        return Client(address).get_executor()
-    if workers := os.environ.get("PPM_WORKERS"):
-        from joblib.externals.loky import ProcessPoolExecutor
-
-        from ppm.synthesizers.chains import end_with_parent
-
-        # one that holds 300 MB more than at first is replaced after its task, which is no fault
-        warnings.filterwarnings("ignore", "A worker stopped while some jobs were given")
-        # not the reusable one, in which joblib runs the chains of a fit
-        return ProcessPoolExecutor(int(workers), initializer=end_with_parent, env=ONE_THREAD)
-    return None
-
-
-def shows(*findings, title="What this run shows", simulated=False):
-    """Box of sentences that were computed from this run's own tables.
-
-    Parameters
-    ----------
-    *findings : str
-        A sentence each; empty ones are left out.
-    title : str
-        Of the box.
-    simulated : bool, default False
-        Whether the box must say that the data are simulated.
-
-    Returns
-    -------
-    IPython.display.HTML
-        What a notebook cell displays.
-
-    Examples
-    --------
-    >>> from ppm_book import page
-    >>> "<li>Δ falls with c.</li>" in page.shows("Δ falls with c.").data
-    True
-    """
-    from IPython.display import HTML
-
-    findings = [*filter(None, findings), *([SIMULATED] if simulated else [])]
-    items = "".join(f"<li>{html.escape(finding)}</li>" for finding in findings)
-    # no line ends between a number and its sign
-    items = items.replace(" = ", "\N{NO-BREAK SPACE}=\N{NO-BREAK SPACE}")
-    items = items.replace(" %", "\N{NO-BREAK SPACE}%")
-    return HTML(
-        f'<div class="admonition tip shows"><p class="admonition-title">{html.escape(title)}</p>'
-        f"<ul>{items}</ul></div>"
-    )
+    return _Claims({words: bool(holds) for words, holds in conditions.items()})
 
 
 def text_of(*functions):
@@ -322,8 +171,8 @@ def _save(name, text):
         Path(folder, name).write_text(text, "utf-8")
 
 
-def table(table, caption, *, digits=2, simulated=False):
-    """Style a table for the page: caption, rounded numbers, and a mark if the data are simulated.
+def table(table, caption, *, digits=2):
+    """Style a table for the page: caption and rounded numbers.
 
     Parameters
     ----------
@@ -333,8 +182,6 @@ def table(table, caption, *, digits=2, simulated=False):
         What to see in it.
     digits : int, default 2
         Digits after the point of every float.
-    simulated : bool or str, default False
-        Whether the caption must say that the data are simulated, or in which words.
 
     Returns
     -------
@@ -368,8 +215,7 @@ def table(table, caption, *, digits=2, simulated=False):
     styler = styler.set_table_styles(styles)
     # the book's theme knows how to lay out tables of this class
     styler = styler.set_table_attributes('class="dataframe"')
-    mark = SIMULATED if simulated is True else simulated or ""
-    return styler.set_caption(f"{caption} {mark}".rstrip())
+    return styler.set_caption(caption)
 
 
 class _Moving:
@@ -394,7 +240,7 @@ class _Moving:
         )
 
 
-def moving(title, sliders, frame, *, panels, hint="", start=None, simulated=False):
+def moving(title, sliders, frame, *, panels, hint="", start=None):
     """Compute a picture at every place of its sliders, for a script to show without a kernel.
 
     Parameters
@@ -415,8 +261,6 @@ def moving(title, sliders, frame, *, panels, hint="", start=None, simulated=Fals
         What to try.
     start : sequence, optional
         Value of each slider at first; by default its first.
-    simulated : bool, default False
-        Whether the hint must say that the data are simulated.
 
     Returns
     -------
@@ -441,7 +285,7 @@ def moving(title, sliders, frame, *, panels, hint="", start=None, simulated=Fals
     number = {text: index for index, text in enumerate(unique)}
     return _Moving({
         "title": title,
-        "hint": f"{hint} {SIMULATED}" if simulated else hint,
+        "hint": hint,
         "sliders": [
             {"label": label, "shown": list(places), "at": given.index(first)}
             for (label, places), given, first in zip(sliders.items(), values, start, strict=True)

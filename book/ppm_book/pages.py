@@ -1,6 +1,7 @@
 """What Jupyter Book is to see, and the pages that it makes of it."""
 
 import base64
+import hashlib
 import re
 import shutil
 import subprocess
@@ -11,17 +12,38 @@ from pathlib import Path
 import nbformat
 from jinja2 import Template
 
+import ppm
 from ppm_book import exercises, ledger
-from ppm_book.page import ROOT
+from ppm_book.page import CLAIMS_TYPE
 from ppm_book.parameters import chapters, parameter_table, source, title
 from ppm_book.plain import Words
+from ppm_book.running import ROOT
 
 # what figures bring besides their pictures: a narrow one for phones, and their data
 FIGURES = "book/_static/figures"
+# stands after a sentence that the run contradicts
+NOT_HERE = '<sup class="not-here" title="does not hold in this run">\N{BALLOT X}</sup>'
 
 
 class Failed(Exception):
     """A notebook failed, or a page cannot be shown as it is: exit status 1."""
+
+
+def digest(*paths):
+    """One hash of files, or of all files in folders, with their names."""
+    found = hashlib.sha256()
+    for path in map(Path, paths):
+        files = [path] if path.is_file() else sorted(p for p in path.rglob("*") if p.is_file())
+        for file in files:
+            if "__pycache__" not in file.parts:
+                found.update(f"{file.relative_to(path.parent)}\n".encode() + file.read_bytes())
+    return found.hexdigest()
+
+
+def state_of_pages():
+    """Hash of what the pages are made of."""
+    files = ROOT / "_build" / "stage", ROOT / "requirements.lock", ROOT / "book" / "ppm_book"
+    return digest(*files)
 
 
 def stage(folder, results=None, solutions=True):
@@ -31,21 +53,32 @@ def stage(folder, results=None, solutions=True):
     (folder / "notebooks").mkdir()
     for file in ("_config.yml", "_toc.yml"):
         shutil.copy(ROOT / file, folder)
-    tables = [(title(name), name, parameter_table(name)) for name in chapters()]
-    template = Template((ROOT / "book" / "parameters.md").read_text("utf-8"), trim_blocks=True)
-    pages = {"book/parameters": template.render(notebooks=tables)}
-    pages["book/ledger"] = ledger.page(ROOT, results or folder)
+    pages = lists() | {"book/ledger": ledger.page(ROOT, results or folder)}
     if solutions:
         pages["exercises/solutions"] = exercises.solutions(ROOT)
-    # parts of pages that a chapter wrote
-    for file in Path(results).glob("*/*.md") if results else ():
-        pages[f"book/{file.stem}"] = file.read_text("utf-8")
     (folder / "exercises").mkdir()
     for name, text in pages.items():
         (folder / f"{name}.md").write_text(text, "utf-8")
     for file in [] if solutions else [folder / "_toc.yml", *folder.glob("book/*.md")]:
         text = re.sub(r"^.*exercises/solutions.*\n", "", file.read_text("utf-8"), flags=re.M)
         file.write_text(text, "utf-8")
+
+
+def lists():
+    """Pages that list what there is: parameters of the notebooks, and names of the library."""
+    tables = [(title(name), name, parameter_table(name)) for name in chapters()]
+    # in the order of their modules, of which the synthesizers' begin with the protocol
+    names = [name for name in ppm.__all__ if callable(getattr(ppm, name))]
+    names.sort(key=lambda name: getattr(ppm, name).__module__)
+    models = [name for name in names if hasattr(getattr(ppm, name), "predict")]
+    found = {}
+    for file in (ROOT / "book" / "parameters.md", *ROOT.glob("book/library/*.md")):
+        text = file.read_text("utf-8")
+        described = re.findall(r"^\.\. auto\w+:: (ppm[\w.]+)", text, re.M)
+        text = Template(text, trim_blocks=True).render(
+            notebooks=tables, names=names, models=models, described=described)
+        found[str(file.relative_to(ROOT).with_suffix(""))] = text
+    return found
 
 
 def stage_source(name, folder):
@@ -69,7 +102,8 @@ def stage_notebook(executed, folder, record, closing="", solutions=True):
     Raises
     ------
     Failed
-        If a figure has no caption or no alternative text, or the page shows a path of this machine.
+        If a figure has no caption or no alternative text, the page shows a path of this machine, or
+        a claim of the text is false at the book's own settings.
     """
     notebook = nbformat.read(executed, 4)
     # the title, which a label may stand above
@@ -77,6 +111,7 @@ def stage_notebook(executed, folder, record, closing="", solutions=True):
     first.source = re.sub(
         "^# .*", lambda title: f"{title[0]}\n\n{made}\n", first.source, count=1, flags=re.MULTILINE
     )
+    _check_claims(notebook, executed.stem, own_run=not record["changed"])
     for cell in notebook.cells:
         if cell.cell_type != "code":
             continue
@@ -96,11 +131,39 @@ def stage_notebook(executed, folder, record, closing="", solutions=True):
     (folder / "notebooks" / executed.name).write_text(text, "utf-8")
 
 
+def _check_claims(notebook, name, own_run):
+    """Find the sentences that a chapter claims, and mark those that do not hold in this run."""
+    outputs = [one for cell in notebook.cells for one in cell.get("outputs", ())]
+    claims = {}
+    for output in outputs:
+        claims |= output.get("data", {}).pop(CLAIMS_TYPE, {})
+    failed = []
+    for words, holds in claims.items():
+        # the text may break its lines anywhere
+        pattern = re.compile(r"\s+".join(map(re.escape, words.split())))
+        texts = [cell for cell in notebook.cells
+                 if cell.cell_type == "markdown" and pattern.search(cell.source)]
+        if not texts:
+            raise Failed(f"{name} claims words that are not in its text: {words}")
+        if not holds and own_run:
+            raise Failed(f"{name}: at the book's settings this is false: {words}")
+        if not holds:
+            failed.append(words)
+            for cell in texts:
+                cell.source = pattern.sub(lambda found: f"{found[0]} {NOT_HERE}", cell.source)
+    if failed:
+        notebook.cells[0].source += "\n\n" + "\n".join([
+            ":::{admonition} Not in this run", ":class: warning",
+            "The text describes the book's own run. With these parameters it was otherwise:", "",
+            *(f"- {words}" for words in failed), ":::",
+        ])
+
+
 def _check_figure(name, cell, folder):
     """A figure needs words; what it brings besides its picture goes where the page finds it."""
     about = cell.metadata.get("mystnb", {})
-    figure, image = about.get("figure", {}), about.get("image", {})
-    needed = figure.get("caption"), figure.get("name"), image.get("alt")
+    figure = about.get("figure", {})
+    needed = figure.get("caption"), figure.get("name"), about.get("image", {}).get("alt")
     for output in cell.outputs:
         if not any(kind.startswith("image/") for kind in output.get("data", {})):
             continue
@@ -108,7 +171,6 @@ def _check_figure(name, cell, folder):
             raise Failed(f"{name} shows a figure without caption, name or alternative text: "
                          f"{cell.source.strip().partition(chr(10))[0]}")
         if brought := output["data"].pop("application/vnd.ppm.figure+json", None):
-            image["alt"] = f"{image['alt']} {brought['numbers']}".strip()
             folder.mkdir(parents=True, exist_ok=True)
             stem = folder / re.sub(r"[^a-z0-9]+", "-", figure["name"].lower()).strip("-")
             stem.with_suffix(".png").write_bytes(base64.b64decode(brought["narrow"]))
@@ -118,24 +180,12 @@ def _check_figure(name, cell, folder):
 def how_made(record):
     """Box that says how a chapter was made."""
     values, started = record["parameters"], datetime.fromisoformat(record["started"])
-    changed = [f"`{key} = {values[key]!r}`" for key in record["changed"] if key != "ce_data"]
-    lines = [
-        f"Profile `{record['profile']}`, executed on {started.day} {started:%B %Y} in "
-        f"{record['seconds']:.0f} seconds with ppm {record['versions']['ppm']} and Python "
-        f"{record['python']}.",
-        f"Different from the defaults: {', '.join(changed)}." if changed
-        else "All parameters are at their defaults.",
-    ]
-    lines += [f"Seed: {values['seed']}."] if "seed" in values else []
-    if "ce_data" in values:
-        file = values["ce_data"]
-        lines.append(f"Data: the file `{file}`." if file else
-                     "Data: **simulated records**, not the survey.")
     file, address = f"chapters/{record['notebook']}.ipynb", exercises.repository_address(ROOT)
-    lines.append(exercises.launch_link(address, file, "parameters"))
-    return "\n".join([
-        ":::{admonition} How this chapter was made", ":class: note provenance", *lines, ":::"
-    ])
+    return exercises.template("how_made").render(
+        record, day=f"{started.day} {started:%B %Y}",
+        changes=[f"`{key} = {values[key]!r}`" for key in record["changed"] if key != "ce_data"],
+        link=exercises.launch_link(address, file, "parameters"),
+    )
 
 
 def sphinx(staged, output, strict=True, builder="html"):
@@ -148,9 +198,7 @@ def sphinx(staged, output, strict=True, builder="html"):
     """
     place = output.with_name(f"{output.name}.part")
     shutil.rmtree(place, ignore_errors=True)
-    # what ppm_book leaves out at its import is left out here, too
-    program = "import ppm_book; from jupyter_book.cli.main import main; main()"
-    command = [sys.executable, "-c", program, "build"]
+    command = [sys.executable, "-c", "from jupyter_book.cli.main import main; main()", "build"]
     command += ["-W", "-n", "--keep-going"] * strict
     command += ["--builder", builder, "--path-output", str(place), str(staged)]
     done = subprocess.run(command, capture_output=True, text=True, errors="replace")
@@ -173,7 +221,7 @@ def offer_plain_notebooks(pages):
     """Put plain editions of the chapters behind the pages' download buttons."""
     words = Words(ROOT)
     for file in (pages / "_sources" / "notebooks").glob("*.ipynb"):
-        nbformat.write(words.chapter(file.stem), file)
+        nbformat.write(words.chapter(file.stem, nbformat.read(file, 4)), file)
 
 
 def alone(html, files):

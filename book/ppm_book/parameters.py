@@ -16,7 +16,7 @@ import nbformat
 import yaml
 from jsonschema import Draft202012Validator, validators
 
-from ppm_book.page import ROOT
+from ppm_book.running import ROOT
 
 
 class Refused(Exception):
@@ -40,6 +40,11 @@ def source(name):
     return ROOT / "notebooks" / f"{name}.ipynb"
 
 
+def metadata(name):
+    """What a notebook says of itself; ``runs: first`` if a build is to begin with it."""
+    return nbformat.read(source(name), 4).metadata
+
+
 @functools.cache
 def described(file):
     """What the parameters cell says: name -> type, default and comment."""
@@ -54,12 +59,19 @@ def defaults(name):
 
 
 @functools.cache
+def _entries():
+    return yaml.safe_load((ROOT / "notebooks" / "parameters.yml").read_text("utf-8"))
+
+
+@functools.cache
 def vocabulary(notebook=None):
     """Every parameter: what it is, and what a notebook accepts in words and as a JSON Schema."""
-    every = yaml.safe_load((ROOT / "notebooks" / "parameters.yml").read_text("utf-8"))
-    return {key: about | about.get("in", {}).get(notebook, {}) for key, about in every.items()}
+    entries = _entries().items()
+    return {key: about | about.get("in", {}).get(notebook, {}) for key, about in entries}
 
 
+# a line of a parameters cell
+_PARAMETER = re.compile(r"^(?P<code>(?P<name>\w+): [^#\n]*)(#.*)?$", re.M)
 # a number is finite, and a whole number has no point
 _TYPES = Draft202012Validator.TYPE_CHECKER.redefine_many({
     "number": lambda _, value: type(value) in (int, float) and abs(value) < math.inf,
@@ -147,7 +159,29 @@ def parameter_table(name):
     ]
 
 
+def write_comments():
+    """Write the words of the vocabulary in parameters cells: ``python -m ppm_book.parameters``."""
+    for name in notebooks():
+        made, words = nbformat.read(source(name), 4), vocabulary(name)
+
+        def comment(line, words=words):
+            if line["name"] not in words:
+                raise _unknown("parameter", line["name"], words)
+            about = words[line["name"]]
+            return f"{line['code'].rstrip()}  # {about['description']}; {about['accepts']}"
+
+        (cell,) = [c for c in made.cells if "parameters" in c.metadata.get("tags", ())]
+        text = re.sub(_PARAMETER, comment, cell.source)
+        if text != cell.source:
+            cell.source = text
+            nbformat.write(made, source(name))
+
+
 def title(name):
     """First heading of a notebook."""
     cells = nbformat.read(source(name), 4).cells
     return re.search(r"^# (.*)$", "\n".join(cell.source for cell in cells), re.M)[1]
+
+
+if __name__ == "__main__":
+    write_comments()

@@ -1,16 +1,14 @@
 """Print the book that was built as one PDF, from a headless Chromium."""
 
-import re
 import shutil
 import tempfile
 from pathlib import Path
 
-import yaml
 from bs4 import BeautifulSoup
 
-from ppm_book.page import ROOT
-from ppm_book.pages import Failed, sphinx
-from ppm_book.studio import state_of_pages
+from ppm_book import exercises
+from ppm_book.pages import Failed, sphinx, state_of_pages
+from ppm_book.running import ROOT
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "msedge")
 # pages that only the whole edition has, with those below them
@@ -40,36 +38,23 @@ def for_paper(html, whole=False):
         if start := soup.find(id=f"document-{name}"):
             start.find_next_sibling("section").decompose()
             start.decompose()
-    # what the theme has for screens, and its own list of contents
-    away = "a.headerlink, .bd-sidebar-primary, .bd-sidebar-secondary, #jb-print-docs-body"
-    for element in soup.select(away):
-        element.decompose()
     # on a screen a value has its line, which on paper takes pages
     for end in soup.select(".ledger td:nth-child(n + 3) br"):
         end.replace_with(", ")
-    places = {element["id"] for element in soup.find_all(id=True)}
-    for link in soup.select("a[href]"):
-        if not link["href"].startswith(("http", "mailto:")):
-            place = link["href"].partition("#")[2]
-            del link["href"]
-            if place in places:
-                link["href"] = f"#{place}"
-            elif place.startswith("sol-"):
-                link.parent.decompose()
-    settings = yaml.safe_load((ROOT / "_config.yml").read_text("utf-8"))
-    front = soup.new_tag("div", attrs={"class": "title-page"})
+    settings, front = exercises.settings(ROOT), soup.new_tag("div", attrs={"class": "title-page"})
     front.append(soup.new_tag("p", attrs={"class": "title"}, string=settings["title"]))
     front.append(soup.new_tag("p", string=f"{settings['author']}, {settings['copyright']}"))
-    contents = soup.new_tag("ul")
-    for start in soup.select("span[id^=document-]"):
-        # pages of a part of the appendix are not chapters
-        if start["id"].count("/") < 2 or start["id"].endswith("/index"):
-            heading = start.find_next(re.compile("^h[1-6]$")).get_text(" ", strip=True)
-            entry = soup.new_tag("li")
-            entry.append(soup.new_tag("a", href=f"#{start['id']}", string=heading))
-            contents.append(entry)
-    front.append(contents)
+    # the theme's list of contents
+    front.append(soup.select_one("#jb-print-toc nav").extract())
     soup.select_one("article").insert(0, front)
+    places = {element["id"] for element in soup.find_all(id=True)}
+    for link in soup.select("a[href]:not([href^=http], [href^='mailto:'])"):
+        place = link["href"].partition("#")[2]
+        link["href"] = f"#{place}"
+        if place not in places:
+            del link["href"]
+            if front in link.parents or place.startswith("sol-"):
+                link.parent.extract()
     return str(soup)
 
 

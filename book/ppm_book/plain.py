@@ -4,6 +4,7 @@ Definitions, theorems and boxes become quoted paragraphs, captions become text, 
 become words. What a cell computes stays as it is.
 """
 
+import itertools
 import re
 from pathlib import Path
 
@@ -14,15 +15,16 @@ from pybtex.richtext import Text
 
 from ppm_book import exercises
 
-OPENING = re.compile(r"^ *(`{3,}|:{3,})\{([\w:-]+)\} *(.*)$")
-MATHS = re.compile(r"\$\$.+?\$\$|\$[^$]+\$", re.S)
-ROLE = re.compile(r"\{([\w:-]+)\}`([^`]+)`")
+# a directive: its fence, kind, argument, options and body
+BLOCK = re.compile(r"^(`{3,}|:{3,})\{([\w:]+)\} *(.*)\n((?::[\w-]+:.*\n)*)((?s:.*?))\n?\1$", re.M)
+# a role, {kind}`label` or {kind}`words <label>`
+ROLE = re.compile(r"\{([\w:]+)\}`(?:([^`<]*?)\s*<)?([^`>]+)>?`")
 # where a sentence begins
 START = re.compile(r"(?:^|[.!?]\)?\s+|\n\s*\n\s*|\n *(?:[-*]|\d+\.) +|\*\* )$")
 NOTE = """\
 *A chapter of “{}”, in its plain edition for Jupyter. It needs the library `ppm` with its extras:
-`python -m pip install "path/to/the/repository[jupyter]"`. Change values in the first cell of code,
-then choose Run → Run All Cells.*"""
+`python -m pip install "path/to/the/repository[jupyter]"`. Near the top it has parameters, each with
+its type and a comment: change their values, then choose Run → Run All Cells.*"""
 
 
 class Words:
@@ -30,163 +32,137 @@ class Words:
 
     def __init__(self, root):
         self.root, self.works = Path(root), parse_file(str(Path(root, "book", "references.bib")))
-        self.titles, self.labels = {}, {}
-        files = [*self.root.glob("notebooks/*.ipynb"), *self.root.glob("book/**/*.md"),
-                 *self.root.glob(f"{exercises.FOLDER}/*.ipynb")]
-        for file in files:
-            self._learn(file)
+        # label, or name of a file -> name of the file, and words
+        self.names = {}
+        for files in (f"{exercises.FOLDER}/*.ipynb", "book/**/*.md", "notebooks/*.ipynb"):
+            for file in self.root.glob(files):
+                words = _labels(_text(file))
+                kind = "chapter" if file.suffix == ".ipynb" else "page"
+                words[file.stem] = f"the {kind} “{words.pop('')}”"
+                self.names |= {label: (file.stem, told) for label, told in words.items()}
 
-    def _learn(self, file):
-        name, notebook = file.stem, file.suffix == ".ipynb"
-        cells = nbformat.read(file, 4).cells if notebook else ()
-        text = "\n\n".join(c.source for c in cells) if notebook else file.read_text("utf-8")
-        heading = re.search(r"^# (.*)", text, re.M)
-        if exercises.FOLDER in file.as_posix():
-            for cell in cells:
-                if "exercise" in cell.metadata.get("tags", ()):
-                    told = re.match(r"## ([^★\n]+)", cell.source)[1].strip()
-                    self.labels[cell.id] = name, f"the exercise “{told}”"
-        elif heading:
-            kind = "chapter" if notebook else "page"
-            self.titles[name] = f"the {kind} “{heading[1]}”"
-        for kind, told, label in re.findall(
-            r"\{prf:(\w+)\} *(.*)\n(?::\w+:.*\n)*?:label: *(\S+)", text
-        ):
-            self.labels[label] = name, f"the {kind} “{told}”" if told else f"the {kind}"
-        for label, told in re.findall(r"^\((\S+)\)=\n+(?:#+ (.*))?", text, re.M):
-            self.labels[label] = name, f"the section “{told}”" if told else "the passage"
-        for formula, label in re.findall(r"\$\$\n([^$]*)\n\$\$ \((.+)\)", text):
-            self.labels[label] = name, f"${formula}$"
-        for label in re.findall(r"^:name: *(fig-\S+)", text, re.M):
-            self.labels[label] = name, "a figure"
-        for cell in cells:
-            if label := cell.metadata.get("mystnb", {}).get("figure", {}).get("name"):
-                self.labels[label] = name, "a figure"
+    def plain(self, notebook, name, numbers=None):
+        """Say the text of a notebook plainly, in place, with the numbers that a run gave."""
 
-    def plain(self, notebook, name):
-        """Say a notebook's text plainly, in place; return the keys of the works it cites."""
-        numbers, cited = {}, {}
-        figures = (c.metadata.get("mystnb", {}).get("figure") for c in notebook.cells)
-        for number, figure in enumerate(filter(None, figures), start=1):
-            numbers[figure.get("name")] = f"Figure {number}"
-        text = "\n\n".join(cell.source for cell in notebook.cells)
-        for number, label in enumerate(re.findall(r"^\$\$ \((.+)\)", text, re.M), start=1):
-            numbers[label] = f"({number})"
+        def work(key, role):
+            entry = self.works.entries[key]
+            names = [" ".join(p.prelast_names + p.last_names) for p in entry.persons["author"]]
+            names = f"{names[0]} et al." if len(names) > 2 else " and ".join(names)
+            names, year = str(Text.from_latex(names)), entry.fields["year"]
+            return f"{names} ({year})" if role == "cite:t" else f"{names} {year}"
 
         def word(match):
-            role, (told, label) = match[1], re.fullmatch(
-                r"(?:(.*?)\s*<)?(.*?)>?", match[2], re.S
-            ).groups()
+            role, words, label = match.groups()
             if role.startswith("cite"):
-                cited.update(dict.fromkeys(keys := re.split(r", *", label)))
-                works = [self._work(key, role == "cite:t") for key in keys]
+                works = [work(key.strip(), role) for key in label.split(",")]
                 return ", ".join(works) if role == "cite:t" else f"({'; '.join(works)})"
-            before, after = match.string[:match.start()], match.string[match.end():]
-            alone = before.endswith("(") and after.startswith(")") and role != "term"
-            if role == "term" or told and not alone:
-                return told or label
-            if role not in ("doc", "ref", "numref", "prf:ref", "eq"):
-                # a name of the library
-                return f"`{label}`"
-            if role == "doc":
-                found = self.titles.get(Path(label).name, f"“{label}”")
-            elif label in numbers:
-                found = numbers[label]
-            else:
-                place, found = self.labels.get(label, (name, f"“{label}”"))
-                if place != name and role in ("ref", "numref", "prf:ref") and place in self.titles:
-                    # exercises stand at the end of their chapter
-                    found += f" of {self.titles[place]}" * ("exercise" not in found)
-            if told:
-                return f"{told}: {found}"
-            return found[0].upper() + found[1:] if START.search(before) else found
+            if role == "term":
+                return words or label
+            if role == "glue:text":
+                return (numbers or {}).get(label, "…")
+            label = Path(label).name
+            # what is not in the book is a name of the library
+            file, found = self.names.get(label, (name, f"`{label}`"))
+            if file not in (name, label):
+                found += f" of {self.names[file][1]}"
+            if words:
+                return f"{words} [{found}]"
+            begins = START.search(match.string[:match.start()])
+            return found[0].upper() + found[1:] if begins else found
 
-        def tagged(match):
-            return f" \\tag{{{numbers[match[1]][1:-1]}}}\n$$"
+        def tag(match):
+            return f" \\tag{{{self.names[match[1]][1][1:-1]}}}\n$$"
+
+        def plain(text):
+            text = re.sub(r"^\(\S+\)=\n", "", text, flags=re.M)
+            text = re.sub(r"\n\$\$ \((.+)\)", tag, text)
+            text = re.sub(r"\[([^\]]+)\]\((?!https?:)[^)]*\)", r"\1", BLOCK.sub(_quoted, text))
+            return ROLE.sub(word, text)
 
         cells = []
         for cell in notebook.cells:
-            figure = cell.metadata.pop("mystnb", {}).get("figure")
-            if cell.cell_type == "markdown":
-                source = re.sub(r"^\(\S+\)=\n", "", cell.source, flags=re.M)
-                source = re.sub(r"\n\$\$ \((.+)\)", tagged, source)
-                source = "\n".join(_blocks(source.split("\n")))
-                source = re.sub(r"\[([^\]]+)\]\((?!https?:)[^)]*\)", r"\1", source)
-                cell.source = ROLE.sub(word, source)
             cells.append(cell)
-            if figure:
-                told = f"*{numbers[figure['name']]}. {ROLE.sub(word, figure['caption'])}*"
-                cells.append(nbformat.v4.new_markdown_cell(told, id=f"{cell.id}-caption"))
+            if cell.cell_type == "markdown":
+                cell.source = plain(cell.source)
+            if figure := cell.metadata.pop("mystnb", {}).get("figure"):
+                caption = plain(f"*{self.names[figure['name']][1]}. {figure['caption']}*")
+                cells.append(nbformat.v4.new_markdown_cell(caption, id=f"{cell.id}-caption"))
         notebook.cells = cells
-        return list(cited)
 
-    def _work(self, key, in_text):
-        entry = self.works.entries[key]
-        names = [" ".join(p.prelast_names + p.last_names) for p in entry.persons["author"]]
-        names = f"{names[0]} et al." if len(names) > 2 else " and ".join(names)
-        names, year = str(Text.from_latex(names)), entry.fields["year"]
-        return f"{names} ({year})" if in_text else f"{names} {year}"
-
-    def literature(self, keys):
-        """Markdown of a list of works."""
-        style = find_plugin("pybtex.style.formatting", "plain")()
-        markdown = find_plugin("pybtex.backends", "markdown")()
-        works = style.format_bibliography(self.works, keys)
-        return "\n".join(f"- {each.text.render(markdown)}".replace("\n", " ") for each in works)
-
-    def chapter(self, name):
-        """A chapter's notebook in its plain edition: its parameters first, and no outputs."""
-        notebook = nbformat.read(self.root / "notebooks" / f"{name}.ipynb", 4)
-        cited = self.plain(notebook, name)
+    def chapter(self, name, executed=None):
+        """A chapter's notebook in its plain edition, with the numbers of an executed one."""
+        file = self.root / "notebooks" / f"{name}.ipynb"
+        notebook = nbformat.read(file, 4)
+        cited = re.findall(r"\{cite:.\}`([^`]+)`", _text(file))
+        self.plain(notebook, name, executed and _numbers(executed))
         for cell in notebook.cells:
-            tags = cell.metadata.get("tags", [])
-            cell.metadata = nbformat.NotebookNode(tags=tags) if tags else nbformat.NotebookNode()
-            if "remove-input" in tags:
+            if "remove-input" in cell.metadata.get("tags", ()):
                 cell.metadata["jupyter"] = {"source_hidden": True}
-        cells = notebook.cells
-        place = ["parameters" in c.metadata.get("tags", ()) for c in cells].index(True)
-        first = cells[place - 1:place + 1]
-        if first[0].cell_type != "markdown" or first[0].source.startswith("#"):
-            del first[0]
-        title = re.search(r"^title: (.*)$", (self.root / "_config.yml").read_text("utf-8"), re.M)[1]
-        note = nbformat.v4.new_markdown_cell(NOTE.format(title), id="plain-edition")
-        notebook.cells = [cells[0], note, *first, *(c for c in cells[1:] if c not in first)]
+        note = NOTE.format(exercises.settings(self.root)["title"])
+        notebook.cells.insert(1, nbformat.v4.new_markdown_cell(note, id="plain-edition"))
         ends = []
         if name in exercises.chapters(self.root):
             ends.append(f"## Exercises\n\nThe exercises of this chapter are the notebook "
                         f"`exercises/{name}.ipynb` of the student edition.")
         if cited:
-            ends.append(f"## Literature\n\n{self.literature(cited)}")
+            style = find_plugin("pybtex.style.formatting", "plain")()
+            keys = dict.fromkeys(re.split(r", *", ",".join(cited)))
+            works = style.format_bibliography(self.works, list(keys))
+            markdown = find_plugin("pybtex.backends", "markdown")()
+            listed = [" ".join(f"- {each.text.render(markdown)}".split()) for each in works]
+            ends.append("## Literature\n\n" + "\n".join(listed))
         for text in ends:
             notebook.cells.append(nbformat.v4.new_markdown_cell(text, id=text[3:13].lower()))
         return notebook
 
 
-def _blocks(lines):
-    """Lines of Markdown in which MyST's blocks are quoted paragraphs."""
-    lines = list(lines)
-    while lines:
-        line = lines.pop(0)
-        if not (found := OPENING.match(line)):
-            yield line
-            continue
-        end = [each.strip() for each in lines].index(found[1])
-        body, lines = lines[:end], lines[end + 1:]
-        while body and re.match(r" *:[\w-]+:", body[0]):
-            body.pop(0)
-        yield from _block(found[2], found[3], "\n".join(_blocks(body)).strip())
+def _text(file):
+    """All text of a page or a notebook, with figures and exercises of cells as MyST has them."""
+    if file.suffix == ".md":
+        return file.read_text("utf-8")
+    parts = []
+    for cell in nbformat.read(file, 4).cells:
+        if "exercise" in cell.metadata.get("tags", ()):
+            parts.append(f"({cell.id})=")
+        parts.append(f"{cell.source}\n" if cell.cell_type == "markdown" else "")
+        if figure := cell.metadata.get("mystnb", {}).get("figure"):
+            parts.append(f"```{{figure}}\n:name: {figure['name']}\n{figure['caption']}\n```\n")
+    return "\n".join(parts)
 
 
-def _block(kind, told, body):
-    if kind == "math":
-        return ["$$", *body.split("\n"), "$$"]
-    head = kind.rpartition(":")[2].capitalize()
-    if kind.startswith("prf:"):
-        told = f"{head} ({told})." if told else f"{head}."
-        body += " ∎" * (kind == "prf:proof")
-    elif kind != "admonition":
-        told, body = f"{head}.", f"{told}\n{body}".strip()
-    apart = "\n\n" if kind == "admonition" or re.match(r"[-*$|`>]|\d\.", body) else " "
+def _numbers(notebook):
+    """Numbers that cells gave to the text, by `glue`, as text."""
+    outputs = [one for cell in notebook.cells for one in cell.get("outputs", ())]
+    glued = {one.get("metadata", {}).get("scrapbook", {}).get("name"): one for one in outputs}
+    return {name: one["data"]["application/papermill.record/text/plain"].strip("'")
+            for name, one in glued.items() if name}
+
+
+def _labels(text):
+    """Words for every label in a text, and for "" its title."""
+    figures, equations = itertools.count(1), itertools.count(1)
+    title = re.search(r"^# (.*)", text, re.M)
+    words = {"": title[1] if title else ""}
+    for label, heading in re.findall(r"^\((\S+)\)=\n+(?:#+ ([^★\n]*))?", text, re.M):
+        kind = "exercise" if label.startswith("ex-") else "section"
+        words[label] = f"the {kind} “{heading.strip()}”" if heading else "the passage"
+    for _, kind, argument, options, _ in BLOCK.findall(text):
+        if label := re.search(r":(?:label|name): *(\S+)", options):
+            told = f"the {kind.removeprefix('prf:')} “{argument}”".removesuffix(" “”")
+            words[label[1]] = f"Figure {next(figures)}" if kind == "figure" else told
+    for label in re.findall(r"\n\$\$ \((.+)\)", text):
+        words[label] = f"({next(equations)})"
+    return words
+
+
+def _quoted(block):
+    """A directive as a quoted paragraph."""
+    _, kind, words, _, body = block.groups()
+    kind = kind.removeprefix("prf:").capitalize()
+    if kind != "Admonition":
+        words = f"{kind} ({words})." if words else f"{kind}."
+    text = f"**{words}**\n\n{body.strip()}{' ∎' if kind == 'Proof' else ''}"
     # Jupyter takes formulas out before it reads Markdown: a quote's mark must not stand in them
-    text = MATHS.sub(lambda formula: " ".join(formula[0].split()), f"**{told}**{apart}{body}")
-    return [f"> {line}".rstrip() for line in text.split("\n")]
+    text = re.sub(r"\$\$.+?\$\$|\$[^$]+\$", lambda formula: " ".join(formula[0].split()), text,
+                  flags=re.S)
+    return "\n".join(f"> {line}".rstrip() for line in text.split("\n"))

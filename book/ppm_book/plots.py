@@ -1,22 +1,20 @@
-"""What the chapters' figures share: one style, one colour per mechanism, and words for the page."""
+"""What the chapters' figures share: one style, one colour per mechanism, and data for the page."""
 
 import pickle
-from base64 import b64encode
-from io import BytesIO
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from matplotlib import colormaps, cycler, rcParams
+from IPython.core.pylabtools import print_figure
+from matplotlib import colormaps, style
 from matplotlib.container import BarContainer, ErrorbarContainer
 from matplotlib.figure import Figure
 from matplotlib.gridspec import GridSpec
 from matplotlib.ticker import FuncFormatter, LogLocator
 
-from ppm_book.survey.expenditure import SIMULATED
-
 __all__ = [
     "panels", "legend", "interval", "violin", "log_axis", "intervals_by_size",
-    "record_bound_violins", "drawn_data", "numbers_in_words",
+    "record_bound_violins", "drawn_data",
 ]
 
 # Okabe and Ito's palette, told apart by colour-blind readers too
@@ -51,34 +49,21 @@ STRICT_STYLES = (
 SHADES = colormaps["viridis"]
 # a level that marks are compared with
 LEVEL = {"color": "0.3", "linestyle": "--", "linewidth": 1}
-rcParams.update({
-    "axes.spines.top": False, "axes.spines.right": False, "axes.axisbelow": True,
-    "axes.grid": True, "axes.grid.axis": "y", "grid.color": "0.9",
-    "axes.prop_cycle": cycler(color=["#0072B2", "#E69F00", "#009E73", "#D55E00", "#56B4E9"]),
-    "axes.titlesize": 11, "figure.labelsize": 10,
-    "legend.frameon": False, "legend.fontsize": 9, "legend.columnspacing": 1.2,
-    "legend.handlelength": 1.6,
-})
+style.use(Path(__file__).with_name("book.mplstyle"))
 
 
 class _Shown(Figure):
-    """A figure that brings its page a narrow edition, its numbers in words, and its data."""
+    """A figure that brings its page an edition for phones, and its data."""
 
     def _repr_mimebundle_(self, include=None, exclude=None):
+        asked = {"dpi": 120, "bbox_inches": None, "base64": True}
         return {
-            "image/png": _png(self, 120),
+            "image/png": print_figure(self, **asked),
             "application/vnd.ppm.figure+json": {
-                "narrow": _narrow(self),
-                "numbers": numbers_in_words(self),
+                "narrow": print_figure(_narrow(self), **asked | {"dpi": 200}),
                 "data": drawn_data(self).to_csv(index=False),
             },
         }
-
-
-def _png(figure, dpi):
-    buffer = BytesIO()
-    figure.savefig(buffer, format="png", dpi=dpi)
-    return b64encode(buffer.getvalue()).decode()
 
 
 def _narrow(figure):
@@ -91,10 +76,10 @@ def _narrow(figure):
             axes.set_subplotspec(place)
             axes.tick_params(labelbottom=True, labelleft=True)
     figure.set_size_inches(min(width, 4.4), max(height, 3.6))
-    return _png(figure, 200)
+    return figure
 
 
-def panels(number=1, columns=1, *, size, simulated=False, **options):
+def panels(number=1, columns=1, *, size, **options):
     """Figure of the book, and the axes of its panels, row by row.
 
     Parameters
@@ -103,8 +88,6 @@ def panels(number=1, columns=1, *, size, simulated=False, **options):
         Of panels, and of those beside each other.
     size : (float, float)
         Width and height of one panel in inches.
-    simulated : bool or str, default False
-        Whether the figure must say that the data are simulated, or in which words.
     **options
         Passed to ``Figure.subplots``.
 
@@ -122,9 +105,6 @@ def panels(number=1, columns=1, *, size, simulated=False, **options):
         surplus.remove()
     for lowest in axes[number - columns : number]:
         lowest.tick_params(labelbottom=True)
-    if simulated:
-        told = SIMULATED if simulated is True else simulated
-        figure.supxlabel(told, fontsize=9, color="#D55E00", fontweight="bold")
     return figure, axes[:number]
 
 
@@ -187,8 +167,8 @@ def violin(axes, place, sample, name, *, side="both"):
              markersize=12, markeredgewidth=1.5, elinewidth=2.5)
 
 
-def log_axis(axes):
-    """Give a panel a logarithmic axis with plain numbers.
+def log_axis(axes, which="y"):
+    """Give a panel a logarithmic axis, ``"x"`` or ``"y"``, with plain numbers.
 
     Examples
     --------
@@ -198,9 +178,10 @@ def log_axis(axes):
     >>> axes.yaxis.get_major_formatter()(20)
     '20'
     """
-    axes.set_yscale("log")
-    axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
-    axes.yaxis.set_major_formatter("{x:g}")
+    axes.set(**{f"{which}scale": "log"})
+    axis = getattr(axes, f"{which}axis")
+    axis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    axis.set_major_formatter("{x:g}")
     axes.minorticks_off()
 
 
@@ -229,8 +210,8 @@ def intervals_by_size(table, label, *, columns, size):
     >>> index = pd.MultiIndex.from_tuples([("Weighted", 100, "one seed")], names=names)
     >>> table = pd.DataFrame({"low": [0.1], "estimate": [0.2], "high": [0.3]}, index)
     >>> figure = plots.intervals_by_size(table, "share", columns=1, size=(3, 3))
-    >>> plots.numbers_in_words(figure)
-    'one seed: Weighted around 0.2 at 100.'
+    >>> plots.drawn_data(figure).values.tolist()
+    [['one seed', 'Weighted', '100', 0.2, 0.1, 0.3]]
     """
     kinds, sizes = (table.index.unique(level) for level in ("loss", "size"))
     figure, panels_of = panels(len(kinds), columns, size=size, sharex=True, sharey=True)
@@ -250,15 +231,13 @@ def intervals_by_size(table, label, *, columns, size):
     return figure
 
 
-def record_bound_violins(bounds, *, simulated=False):
+def record_bound_violins(bounds):
     """Distribution of the records' bounds under several synthesizers, in nats.
 
     Parameters
     ----------
     bounds : dict of str to array_like, shape (records,)
         Bounds by mechanism; infinite ones have no place on the axis.
-    simulated : bool or str, default False
-        As for :func:`panels`.
 
     Returns
     -------
@@ -273,7 +252,7 @@ def record_bound_violins(bounds, *, simulated=False):
     >>> [text.get_text() for text in figure.axes[0].texts]
     ['Δ = 20.00', 'Δ = 2.00']
     """
-    figure, (axes,) = panels(size=(7.4, 4.4), simulated=simulated)
+    figure, (axes,) = panels(size=(7.4, 4.4))
     top = 0.5
     for place, (name, found) in enumerate(bounds.items()):
         finite = np.asarray(found)[np.isfinite(found)]
@@ -350,57 +329,3 @@ def _rows(axes):
 
 def _named(axis):
     return isinstance(axis.get_major_formatter(), FuncFormatter)
-
-
-def numbers_in_words(figure):
-    """What a figure shows, in a sentence of its numbers, for those who do not see it.
-
-    Parameters
-    ----------
-    figure : matplotlib.figure.Figure
-        A figure of :func:`panels`.
-
-    Returns
-    -------
-    str
-        For every panel its intervals if they are few, where densities are highest (an axis without
-        ticks), or the range of its marks.
-
-    Examples
-    --------
-    >>> from ppm_book import plots
-    >>> figure, (axes,) = plots.panels(size=(4, 3))
-    >>> plots.violin(axes, 0, [1, 2, 9], "Data")
-    >>> _ = axes.set_ylabel("bound (nats)")
-    >>> plots.numbers_in_words(figure)
-    'Bound (nats): Data around 2 at 0.'
-    """
-    told = []
-    for axes in figure.axes:
-        label = axes.get_ylabel() or figure.get_supylabel()
-        label = axes.get_title() or label[:1].upper() + label[1:]
-        rows = pd.DataFrame(_rows(axes), columns=["series", "x", "y", "low", "high"])
-        marks = rows.dropna(subset="low")
-        if rows.empty:
-            continue
-        if not len(axes.get_yticks()):
-            tops = rows.loc[rows.dropna(subset="y").groupby("series", sort=False)["y"].idxmax()]
-            said = [f"{row.series} highest at {_number(row.x)}" for row in tops.itertuples()]
-            said += rows["series"][rows["y"].isna()].to_list()
-        elif 0 < len(marks) == rows["x"].count() <= 14:
-            said = [
-                f"{row.series} around {_number(row.y)}"
-                + f" at {_number(row.x)}" * (row.x != row.series)
-                for row in marks.itertuples()
-            ]
-        else:
-            found = rows[["y", "low", "high"]]
-            said = [f"from {_number(found.min(axis=None))} to {_number(found.max(axis=None))}"]
-        told.append(f"{label}: {', '.join(said)}".replace("\n", " "))
-    return f"{'; '.join(told)}." if told else ""
-
-
-def _number(value):
-    if isinstance(value, str):
-        return value
-    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"

@@ -28,21 +28,22 @@ from filelock import FileLock, Timeout
 
 from ppm.synthesizers.chains import end_with_parent
 from ppm_book import compare
-from ppm_book.ledger import SHARED, STUDIES
-from ppm_book.page import NOTE_FILE, ROOT, leave_note
 from ppm_book.pages import (
     Failed,
     alone,
+    digest,
     offer_plain_notebooks,
     sphinx,
     stage,
     stage_notebook,
     stage_source,
+    state_of_pages,
 )
 from ppm_book.parameters import (
     Refused,
     chapters,
     defaults,
+    metadata,
     notebooks,
     parameter_table,
     parameters,
@@ -51,10 +52,9 @@ from ppm_book.parameters import (
     source,
     title,
 )
+from ppm_book.running import NOTE_FILE, ROOT, leave_note
 
 CORES = joblib.cpu_count()
-# they take longest, and other chapters go on with the first one's fits
-FIRST = ("ce_application", "application_settings", "ledger_study")
 # what a result depends on, of its record
 MADE_FROM = "code", "parameters", "ce_data_sha256"
 PACKAGES = ("numpy", "scipy", "pandas", "xarray", "matplotlib", "pymc", "papermill")
@@ -63,27 +63,10 @@ PACKAGES = ("numpy", "scipy", "pandas", "xarray", "matplotlib", "pymc", "papermi
 # ------------------------------------------------------------------------------- one notebook
 
 
-def digest(*paths):
-    """One hash of files, or of all files in folders, with their names."""
-    found = hashlib.sha256()
-    for path in map(Path, paths):
-        files = [path] if path.is_file() else sorted(p for p in path.rglob("*") if p.is_file())
-        for file in files:
-            if "__pycache__" not in file.parts:
-                found.update(f"{file.relative_to(path.parent)}\n".encode() + file.read_bytes())
-    return found.hexdigest()
-
-
 def content(path):
     """Hash of a file's content, as sha256sum gives it, or of a folder's files."""
     path = Path(path)
     return hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else digest(path)
-
-
-def state_of_pages():
-    """Hash of what the pages are made of."""
-    files = ROOT / "_build" / "stage", ROOT / "requirements.lock", ROOT / "book" / "ppm_book"
-    return digest(*files)
 
 
 def code_of(name):
@@ -236,11 +219,7 @@ def build(profile="paper", ce_data="", solutions=True):
         if name in chapters() or name in of_profile:
             wanted = {"ce_data": ce_data} if ce_data and "ce_data" in defaults(name) else {}
             planned[name] = parameters(name, profile, wanted)
-    # a study repeats its chapter with the same settings
-    for chapter, study in STUDIES.items():
-        if study in planned:
-            planned[study] |= {key: planned[chapter][key] for key in SHARED}
-    # of simulated records anybody may see the pages; all else is its owner's alone
+    # anybody may see pages made of the file on board; all else is its owner's alone
     ce_data = next((each["ce_data"] for each in planned.values() if each.get("ce_data")), "")
     if ce_data:
         os.umask(0o077)
@@ -255,9 +234,10 @@ def build(profile="paper", ce_data="", solutions=True):
             if folder.name not in planned:
                 shutil.rmtree(folder)
         records = {name: standing(name, planned[name], results / name, profile) for name in planned}
+        # what takes longest comes first, or makes fits that others go on with: its metadata say so
+        order = sorted(planned, key=lambda name: metadata(name).get("runs") != "first")
+        stale = [name for name in order if not records[name]]
         # two at a time, because parts of a notebook keep one core
-        order = dict.fromkeys([*FIRST, *planned])
-        stale = [name for name in order if not records.get(name, True)]
         made = joblib.Parallel(min(2, CORES), initializer=end_with_parent)(
             joblib.delayed(refresh)(name, planned[name], results / name, profile) for name in stale
         )
@@ -324,7 +304,7 @@ def main(arguments=None):
     engine.add_argument("--scheduler", metavar="ADDRESS", help="run studies on a Dask cluster")
     book = commands.add_parser("book", help="execute what changed and build the book")
     book.add_argument("--ce-data", metavar="FILE", default="",
-                      help="Consumer Expenditure file; without it records are simulated")
+                      help="Consumer Expenditure file, in place of the Diary on board")
     for command in (one, book):
         command.add_argument(
             "--profile", default="paper", help="paper, or quick for a look with small studies"
@@ -379,12 +359,12 @@ def _do(options):
                 print(f"    {row['name']}: {row['type']} = {row['default']}"
                       f"\n        {row['description']}; {row['accepts']}")
     elif options.command == "classroom":
-        from ppm_book import classroom, collecting
+        from ppm_book import classroom
 
         if options.what == "collect":
             if not Path(options.folder).is_dir():
                 raise Refused(f"{options.folder} is not a folder")
-            made = collecting.collect(ROOT, Path(options.folder), options.seconds)
+            made = classroom.collect(ROOT, Path(options.folder), options.seconds)
         else:
             made = classroom.make_editions(ROOT)
         print(*(f"Made {file}" for file in made), sep="\n")

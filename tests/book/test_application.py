@@ -1,34 +1,42 @@
 """What the chapters on incomes share: fits, the equal bound, and who was closer."""
 
-from operator import attrgetter
-
 import numpy as np
 import pandas as pd
 import pytest
 import xarray as xr
 
 import ppm
-from ppm_book.application import FITS, TOLERANCE, TRIALS, chains, closer, fit, search, typical
+from ppm_book.application import (
+    FITS,
+    TOLERANCE,
+    TRIALS,
+    IncomeFits,
+    compare,
+    diagnosed,
+    search,
+    typical,
+)
 
-COUNTS = np.random.default_rng(5).poisson(20.0, 40)
-MODEL = ppm.GammaPoisson(COUNTS)
+INCOMES = np.random.default_rng(5).normal(10.0, 1.0, 40)
 NAMES = "DPweighted", "EMweighted"
 
 
-def test_what_is_kept_of_a_fit_is_what_the_library_says_of_it():
-    weights = np.linspace(0.2, 1.0, COUNTS.size)
-    found = fit(MODEL, weights, 300, 4, (1, 2))
-    of_fit = np.random.SeedSequence((1, 2)).spawn(2)[0]
-    log_lik = MODEL.log_likelihood(MODEL.fit(weights, draws=300, random_seed=of_fit))
-    assert found["bounds"] == pytest.approx(ppm.record_bounds(log_lik, weights))
-    assert found["oscillations"] == pytest.approx(ppm.record_oscillations(log_lik, weights))
-    assert found["bounds"] != pytest.approx(ppm.record_bounds(log_lik))
-    assert found["synthetic"].shape == (4, COUNTS.size)
-    told, same = chains(found), ppm.diagnostics.bound_diagnostics(log_lik, weights)
-    kept = attrgetter("r_hat", "typical", "error")
-    assert kept(told) == pytest.approx(kept(same)) and told.agree
-    found |= {name: np.repeat(found[name][:, :1], 300, axis=1) for name in ("largest", "total")}
-    assert not chains(found).agree
+def test_every_fit_is_read_by_the_library_and_has_random_numbers_of_its_own():
+    made = IncomeFits(INCOMES, np.ones((40, 1)), 2, 60, 60, 4, 7)
+    unweighted, dp = made.unweighted(2), made.dp_weighted(2, 0.7, 0.0)
+    weights = ppm.record_weights(unweighted.result.record_bounds, scale=0.7, shift=0.0)
+    assert dp.result.weights == pytest.approx(weights) and dp.synthetic.shape == (4, 40)
+    log_lik = made.model(2).log_likelihood(dp.result.draws)
+    assert dp.result.record_bounds == pytest.approx(ppm.record_bounds(log_lik, weights))
+    maxima = np.abs(weights * log_lik).max(axis=2)
+    assert dp.result.draw_maxima == pytest.approx(maxima.values)
+    assert diagnosed(dp.result)["Δ"] == pytest.approx(maxima.max().item())
+    # the same setting again, and another one
+    assert made.dp_weighted(2, 0.7, 0.0).synthetic == pytest.approx(dp.synthetic)
+    assert not np.allclose(made.weighted(2, weights, 5).synthetic, dp.synthetic)
+    em = made.em_weighted(2, 0.7, 0.0)
+    assert np.ptp(em.result.weights) == 0 and em.tried[-1, 2] == pytest.approx(maxima.max().item())
+    assert em.result.weights[0] in em.tried[:, 0]
 
 
 class OneWeight:
@@ -86,22 +94,18 @@ def test_no_weight_is_above_1_and_a_target_of_0_takes_one_fit():
     assert len(model.made) == 1
 
 
-BY = "was closer at 2 of 2 settings, by 5.0 to 5.2 percentage points."
-EACH = "was closer at 1 of 3 settings, by 8.0 percentage points"
-
-
-@pytest.mark.parametrize(("off", "errors", "told"), [
-    (([7, 6], [2, 0.8]), ([2] * 2, [1.4] * 2), f"EMweighted {BY}"),
-    (([2, 0.8], [7, 6]), ([0.4] * 2, [0.3] * 2), f"DPweighted {BY}"),
-    (([7, 6], [2, 0.8]), ([2.4] * 2, [2] * 2),
-     "undecided whether DPweighted or EMweighted was closer at 2 of 2."),
-    # settings that differ are counted, and an unknown error decides nothing
-    (([1, 9, 1], [9, 1, 9]), ([0.1] * 3, [0.1, 0.1, np.nan]),
-     f"DPweighted {EACH}; EMweighted {EACH}; undecided at 1 of 3."),
+@pytest.mark.parametrize(("off", "error", "closer"), [
+    ([9, 2, 5], 0.3, [3, 0]), ([-9, 5, -2], 0.3, [0, 3]),
+    ([9, 2, 2.5], 0.3, [0, 0]), ([9, 2, 5], 3.0, [0, 0]), ([9, 2, 5], np.nan, [0, 0]),
 ])
-def test_a_true_difference_is_told_and_one_within_its_errors_is_not(off, errors, told):
-    tables = (pd.DataFrame(dict(zip(NAMES, two, strict=True))) for two in (off, errors))
-    assert closer("Mean", *tables) == f"Mean: {told}"
+def test_who_is_closer_is_counted_only_where_the_errors_decide(off, error, closer):
+    names = ["combination", "repeat", "setting", "mechanism"]
+    levels = [["K = 2", "K = 1"], range(3), ["a", "b"], ["Unweighted", *NAMES]]
+    index = pd.MultiIndex.from_product(levels, names=names)
+    fits = pd.DataFrame({"mean": np.tile(off, 12), "mean, error": error}, index)
+    found = compare(fits, "mean")
+    assert list(found.index) == [("K = 2", "a"), ("K = 2", "b"), ("K = 1", "a"), ("K = 1", "b")]
+    assert (found.to_numpy() == [*off, *closer]).all()
 
 
 def test_one_wild_release_moves_neither_the_typical_error_nor_its_standard_error():

@@ -1,31 +1,25 @@
-"""The chapter's study of contraction: its cells against the mechanism, and on every executor."""
+"""The chapter's study of contraction: against the mechanism, and on every executor."""
 
-import json
 import os
 from unittest.mock import patch
 
 import numpy as np
 import pandas as pd
 import pytest
-from conftest import ROOT
 from distributed import LocalCluster, default_client
 
 import ppm
 from ppm.synthesizers.gamma_poisson import log_likelihood_of_counts
-from ppm_book import ledger_values, page
+from ppm_book import contraction, running
 
-SETTINGS = dict(sizes=[30, 60], replicates=6, mean=100.0, truncate_at=3.5, draws=50, seed=5)
-CELLS = "imports", "fit", "one-database", "simulate", "safety"
+SETTINGS = dict(mean=100.0, truncate_at=3.5, draws=50, seed=5)
 
 
-def cells(change=("", ""), **given):
-    """Names that cells of the chapter define, with settings of a test."""
-    chapter = json.loads((ROOT / "notebooks" / "poisson_contraction.ipynb").read_text("utf-8"))
-    names = {"__name__": "__main__"} | SETTINGS | given
-    for cell in chapter["cells"]:
-        if cell["id"] in CELLS:
-            exec("".join(cell["source"]).replace(*change), names)
-    return names
+def simulate(sizes=(30, 60), replicates=6, **given):
+    """A small study, on the engine that a chapter would have."""
+    return contraction.simulate(
+        sizes, range(replicates), running.executor(), **SETTINGS | given
+    )
 
 
 @pytest.fixture(scope="module")
@@ -38,12 +32,12 @@ def engines():
 
 def run(engine, **settings):
     """The study as ``ppm run`` has it made: with an engine, or without."""
-    page.executor.cache_clear()
+    running.executor.cache_clear()
     try:
         with patch.dict(os.environ, engine):
-            return cells(**settings)["study"]
+            return simulate(**settings)
     finally:
-        page.executor.cache_clear()
+        running.executor.cache_clear()
         if "PPM_SCHEDULER" in engine:
             default_client().close()
 
@@ -54,17 +48,13 @@ def test_map_a_pool_and_a_dask_cluster_give_the_same_table(engines):
     for other in others:
         pd.testing.assert_frame_equal(here, other, check_exact=True)
     # the databases of a size depend on no other size
-    one = cells(sizes=[60])["study"]
+    one = simulate(sizes=[60])
     pd.testing.assert_frame_equal(here[here["size"] == 60].reset_index(drop=True), one)
-    # databases that share a stream depend on what came before them: the comparison can fail
-    shared = {"change": ("np.random.default_rng([seed, n, number])", "shared")}
-    shared["shared"] = np.random.default_rng(1)
-    alone, pool = (run(engine, **shared) for engine in engines[:2])
-    assert not alone["bound"].equals(pool["bound"])
 
 
 def test_a_database_is_the_mechanism_with_every_draw_and_record():
-    rows = {row[0]: row[3:] for row in cells(draws=200)["one_database"]((300, 0))}
+    rows = contraction.one_database((300, 0), **SETTINGS | {"draws": 200})
+    rows = {row[0]: row[3:] for row in rows}
     rng = np.random.default_rng([SETTINGS["seed"], 300, 0])
     counts = rng.poisson(100, 300)
 
@@ -87,7 +77,7 @@ def test_a_database_is_the_mechanism_with_every_draw_and_record():
 
 
 def test_the_paper_s_findings_and_that_a_small_threshold_holds_nothing():
-    study = cells(sizes=[100, 400, 1600, 6400], replicates=60, draws=1000)["study"]
+    study = simulate([100, 400, 1600, 6400], 60, draws=1000)
     bounds = study.groupby(["mechanism", "size"])["bound"]
     medians, spread = bounds.median(), bounds.max() - bounds.min()
     assert np.allclose(medians["Unweighted"], [7.6, 8.7, 9.7, 11.0], atol=0.6)
@@ -100,7 +90,7 @@ def test_the_paper_s_findings_and_that_a_small_threshold_holds_nothing():
     # no |log p| of a count is below half the logarithm of 2πμ: M has to lie above that
     least, spread = 0.5 * np.log(2 * np.pi * 100), {}
     for limit in (2.5, 3.3):
-        found = cells(sizes=[1600], replicates=60, draws=100, truncate_at=limit)["study"]
+        found = simulate([1600], 60, draws=100, truncate_at=limit)
         found = found[found["mechanism"] == "Weighted-M"]
         assert (found["bound"].median() < 1.05 * limit) == (limit > least)
         spread[limit] = np.ptp(found["bound"].quantile([0.1, 0.9]))
@@ -109,25 +99,23 @@ def test_the_paper_s_findings_and_that_a_small_threshold_holds_nothing():
 
 
 def test_every_share_is_one_of_the_other_databases():
-    names = cells()
-    bounds = names["study"].query("mechanism == 'Unweighted' and size == 60")["bound"].to_numpy()
+    bounds = simulate().query("mechanism == 'Unweighted' and size == 60")["bound"].to_numpy()
     for factor in (1.0, 1.02, 1.1):
         by_hand = np.mean([np.mean(np.delete(bounds, i) > factor * bounds[i]) for i in range(6)])
-        assert names["factors"].loc[("Unweighted", 60), factor] == pytest.approx(by_hand)
-        assert ledger_values.share_above(bounds[None], factor) == pytest.approx([by_hand])
+        assert contraction.not_covered(bounds, factor) == pytest.approx(by_hand)
 
 
 def test_a_study_of_many_repeats_is_judged_by_their_scatter():
-    study = cells(replicates=8)["study"].replace({"size": {60: 1000}})
+    study = simulate(replicates=8).replace({"size": {60: 1000}})
     settings = {"truncate_at": 3.5, "mean": 100.0}
-    found = ledger_values.contraction(study, studies=2, **settings)["Unweighted: largest bound"]
+    found = contraction.values(study, studies=2, **settings)["Unweighted: largest bound"]
     plain = study[study["mechanism"] == "Unweighted"]
     # by halves of the study, and by quarters
     each, fours = (plain.groupby([plain["database"] // size, "size"])["bound"].max().unstack()
                    for size in (4, 2))
     assert found["value"] == pytest.approx(each.mean(axis=0))
     assert found["error"] == pytest.approx(np.ptp(each, axis=0) / 2)
-    values = ledger_values.contraction(study, **settings)
+    values = contraction.values(study, **settings)
     alone = values["Unweighted: largest bound"]
     assert alone["value"] == pytest.approx(each.max(axis=0))
     # of a single study the scatter of its parts, and not of their average

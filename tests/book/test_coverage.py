@@ -1,28 +1,32 @@
 """The study of coverage: its models against closed forms, the chapter's rules against both."""
 
-import json
 import math
+from types import SimpleNamespace
 from unittest.mock import Mock
 
+import nbformat
 import numpy as np
 import pytest
 from conftest import ROOT
 from scipy import stats
 
 import ppm
-from ppm_book import coverage
 
 SIZE = 200
 SETTINGS = {"replicates": 400, "releases": 5, "draws": 10, "scale": 1.0, "shift": 0.0}
 
 
-@pytest.fixture(scope="module")
-def rules():
-    """The function that the chapter defines in a cell."""
-    cells = json.loads((ROOT / "notebooks" / "using_releases.ipynb").read_text("utf-8"))["cells"]
-    known, (cell,) = {"np": np}, (cell for cell in cells if cell["id"] == "rules")
-    exec("".join(cell["source"]).split("\n\n\nprint")[0], known)
-    return known["rules"]
+def of_chapter(name):
+    """What a chapter's cells with the tag ``function`` define."""
+    names = {}
+    for cell in nbformat.read(ROOT / "notebooks" / f"{name}.ipynb", 4).cells:
+        if "function" in cell.metadata.get("tags", ()):
+            exec(cell.source, names)
+    return SimpleNamespace(**names)
+
+
+chapter = of_chapter("using_releases")
+rules = chapter.rules
 
 
 def covers(combined, truth=0.0):
@@ -34,7 +38,7 @@ def covers(combined, truth=0.0):
 # ---- rules ---------------------------------------------------------------------------------------
 
 
-def test_each_rule_is_its_formula(rules):
+def test_each_rule_is_its_formula():
     # average 3, average variance 1, variance among the releases 7
     expected = {
         "one release as real": (1, 0.5, math.inf),
@@ -48,7 +52,7 @@ def test_each_rule_is_its_formula(rules):
     assert found == {rule: pytest.approx(numbers) for rule, numbers in expected.items()}
 
 
-def test_a_negative_variance_is_replaced_and_degrees_of_freedom_are_not_fewer_than_one(rules):
+def test_a_negative_variance_is_replaced_and_degrees_of_freedom_are_not_fewer_than_one():
     q, v = np.array([[1.0, 1.0, 1.0], [1.1, 3.0, 2.0]]), np.array([[4.0, 3.0, 0.74]] * 2)
     _, variance, freedom = rules(q, v)["fully synthetic"]
     assert np.allclose(variance, [4.0, 3.0, 0.01]) and freedom.tolist() == [math.inf, math.inf, 1]
@@ -71,7 +75,7 @@ def world(weight, *, predictors=0.0, prior=0.0, n=200, replicates=20_000, releas
 
 @pytest.mark.parametrize("weight", [1.0, 0.05])
 @pytest.mark.parametrize("predictors", [0.0, 0.5])
-def test_the_partially_synthetic_rule_is_right_at_any_constant_weight(rules, weight, predictors):
+def test_the_partially_synthetic_rule_is_right_at_any_constant_weight(weight, predictors):
     found = rules(*world(weight, predictors=predictors), weight)
     # t distributions with estimated degrees of freedom are approximations
     assert abs(covers(found["partially synthetic"]) - 0.95) < 0.012
@@ -82,7 +86,7 @@ def test_the_partially_synthetic_rule_is_right_at_any_constant_weight(rules, wei
     assert known > 0.97 if predictors else abs(known - 0.95) < 0.01
 
 
-def test_the_partially_synthetic_rule_needs_records_that_outweigh_the_prior(rules):
+def test_the_partially_synthetic_rule_needs_records_that_outweigh_the_prior():
     # the weight leaves 10 records of 200, beside a prior that counts for one
     few, many = (world(0.05, prior=1.0, n=n, releases=20) for n in (200, 100_000))
     assert covers(rules(*few)["partially synthetic"]) == pytest.approx(0.86, abs=0.01)
@@ -92,10 +96,10 @@ def test_the_partially_synthetic_rule_needs_records_that_outweigh_the_prior(rule
 # ---- the study -----------------------------------------------------------------------------------
 
 
-def test_intervals_cover_as_often_as_theory_says(rules):
-    model = coverage.Regression()
-    tasks, weight = coverage.tasks(model, SIZE, **SETTINGS, random_seed=5)
-    combined = rules(*np.stack([coverage.one_database(task) for task in tasks], axis=2))
+def test_intervals_cover_as_often_as_theory_says():
+    model = chapter.Regression()
+    tasks, weight = chapter.tasks(model, SIZE, **SETTINGS, random_seed=5)
+    combined = rules(*np.stack([chapter.one_database(task) for task in tasks], axis=2))
     truth = [*model.truth.values()]
     used = "one release as real", "partially synthetic"
     shares = (covers(combined[rule], truth) for rule in used)
@@ -114,20 +118,21 @@ def test_intervals_cover_as_often_as_theory_says(rules):
 
 
 def test_the_last_mechanism_alone_has_limits():
-    model = coverage.Counts()
+    model = chapter.Counts()
     model.draw = Mock(side_effect=model.draw)
-    tasks, _ = coverage.tasks(model, 50, **SETTINGS, random_seed=1)
-    coverage.one_database(tasks[0])
+    tasks, _ = chapter.tasks(model, 50, **SETTINGS, random_seed=1)
+    chapter.one_database(tasks[0])
     *others, last = (call.kwargs.get("censor") for call in model.draw.call_args_list)
     assert last and others and not any(others)
 
 
 def test_the_regression_draws_from_prior_times_weighted_likelihood():
-    model, rng = coverage.Regression(), np.random.default_rng(2)
+    model, rng = chapter.Regression(), np.random.default_rng(2)
     values, predictor = model.simulate(60, rng)
     # away from 0, so that intercept and slope are correlated
     predictor, weights = predictor + 1, rng.uniform(0.1, 1, 60)
-    centre, precision, shape, rate = found = model.posterior(values, predictor, weights)
+    found = chapter.regression_posterior(values, predictor, weights)
+    centre, precision, shape, rate = found
     coefficients = centre + np.array([[0.0, 0.0], [0.3, -0.2], [-0.1, 0.5]])
     variance = np.array([0.7, 1.0, 1.6])
 
@@ -150,7 +155,7 @@ def test_the_regression_draws_from_prior_times_weighted_likelihood():
 
 
 def test_counts_come_from_the_library_s_posterior_with_limits_and_without():
-    model, rng = coverage.Counts(), np.random.default_rng(7)
+    model, rng = chapter.Counts(), np.random.default_rng(7)
     values, weights = rng.poisson(100, SIZE), np.full(SIZE, 0.3)
     exact = ppm.GammaPoisson(values, shape=0.001, rate=0.001).posterior(weights)
     wide, narrow = ppm.Censoring(-500, 0, smooth=False), ppm.Censoring(-1.3, -1, smooth=False)
@@ -181,14 +186,14 @@ def test_the_analysts_estimates_are_those_of_a_textbook_and_near_the_truth():
     normal = rng.standard_normal((4000, 400))
     predictor, values = normal[:2]
     known = stats.linregress(predictor, values)
-    slope, variance, _ = coverage.least_squares(values, predictor)
+    slope, variance, _ = chapter.least_squares(values, predictor)
     assert np.allclose([slope, variance], [known.slope, known.stderr**2])
-    estimate, variance = coverage.quantile_and_variance(normal, 0.9)
+    estimate, variance = chapter.quantile_and_variance(normal, 0.9)
     asymptotic = 0.09 / stats.norm.pdf(stats.norm.ppf(0.9)) ** 2 / 400
     assert [estimate.var(), variance.mean()] == pytest.approx([asymptotic] * 2, rel=0.1)
-    _, (_, variance) = coverage.Counts().analyse(np.array([[0, 0, 0, 0, 500]]), None)
+    _, (_, variance) = chapter.Counts().analyse(np.array([[0, 0, 0, 0, 500]]), None)
     assert variance == pytest.approx(0.2 * 0.8 / 4)
-    for model in (coverage.Regression(), coverage.Counts()):
+    for model in (chapter.Regression(), chapter.Counts()):
         values, predictor = model.simulate(400_000, rng)
         estimates, variances = np.squeeze(model.analyse(values[None], predictor))
         assert (np.abs(estimates - [*model.truth.values()]) < 3.5 * np.sqrt(variances)).all()

@@ -18,9 +18,8 @@ from conftest import ROOT
 from nbconvert.preprocessors import CellExecutionError, ExecutePreprocessor
 
 from ppm_book import parameters
-from ppm_book.classroom import make_editions
-from ppm_book.collecting import collect
-from ppm_book.exercises import FOLDER, chapters
+from ppm_book.classroom import collect, make_editions
+from ppm_book.exercises import FOLDER, chapters, numbers
 from ppm_book.pages import stage, stage_notebook
 from ppm_book.plain import Words
 
@@ -141,8 +140,9 @@ def test_plain_chapters_have_no_syntax_of_the_book(plain, name):
     assert not re.search(r"“[./a-z]+([-_][a-z]+)+”", text)
     # a formula that goes on in the next line of a quote would have the quote's mark in it
     assert all(line.count("$$") % 2 == 0 for line in re.findall("^> .*", text, re.M))
-    code = [cell for cell in chapter.cells if cell.cell_type == "code"]
-    assert "parameters" in code[0].metadata.tags and not any(cell.outputs for cell in code)
+    assert not any(cell.outputs for cell in chapter.cells if cell.cell_type == "code")
+    cited = "{cite:" in parameters.source(name).read_text("utf-8")
+    assert cited == bool(re.search(r"^## Literature\n\n- .*\d{4}", text, re.M))
 
 
 BOOK = """(here)=
@@ -167,7 +167,9 @@ See {eq}`eq-c` ({ref}`why <here>`).
 {numref}`fig-it` in {doc}`theory` shows {term}`it <that>` {cite:p}`hu2022,dwork2014`."""
 PLAIN = """## A heading
 
-> **Theorem (Two).** By Hu et al. (2022) and the theorem “Two”, for $a \\le b$,
+> **Theorem (Two).**
+>
+> By Hu et al. (2022) and the theorem “Two”, for $a \\le b$,
 >
 > $$ a = b $$
 
@@ -175,7 +177,7 @@ $$
 c \\tag{1}
 $$
 
-See (1) (why: the section “A heading”).
+See (1) (why [the section “A heading”]).
 Figure 1 in the chapter “TITLE” shows it (Hu et al. 2022; Dwork and Roth 2014)."""
 
 
@@ -184,10 +186,23 @@ def test_what_the_book_says_is_said_in_words(small):
     cells[1].metadata["mystnb"] = {"figure": {"name": "fig-it", "caption": "It, {ref}`here`."}}
     notebook = nbformat.v4.new_notebook(cells=cells)
     nbformat.write(notebook, small / "notebooks" / "extra.ipynb")
-    assert Words(small).plain(notebook, "extra") == ["hu2022", "dwork2014"]
+    Words(small).plain(notebook, "extra")
     book, code, caption = (cell.source for cell in notebook.cells)
     assert book == PLAIN.replace("TITLE", parameters.title("theory"))
     assert caption == "*Figure 1. It, the section “A heading”.*"
+
+
+def test_a_plain_chapter_has_the_numbers_of_its_run(small):
+    told = nbformat.v4.new_markdown_cell("Δ is {glue:text}`Δ at n` nats.")
+    output = nbformat.v4.new_output(
+        "display_data", {"application/papermill.record/text/plain": "'3.50'"},
+        metadata={"scrapbook": {"name": "Δ at n"}})
+    notebook = nbformat.v4.new_notebook(cells=[told, nbformat.v4.new_code_cell("1")])
+    nbformat.write(notebook, small / "notebooks" / "extra.ipynb")
+    notebook.cells[1].outputs = [output]
+    for executed, number in ((notebook, "3.50"), (None, "…")):
+        chapter = Words(small).chapter("extra", executed)
+        assert chapter.cells[0].source == f"Δ is {number} nats."
 
 
 def test_editions_run_and_a_wrong_solution_makes_none(small):
@@ -219,6 +234,11 @@ def test_editions_run_and_a_wrong_solution_makes_none(small):
     with pytest.raises(CellExecutionError, match="share-above: This is the share that keeps"):
         make_editions(small)
     assert not any(archive.exists() for archive in archives)
+
+
+def test_an_exercise_has_the_number_of_its_chapter_and_not_of_a_page_with_its_name():
+    assert {"censoring"} == {f.stem for f in ROOT.glob("book/library/*.md")} & {*CHAPTERS}
+    assert numbers(ROOT)["ex-oscillation"] == "7.1"
 
 
 def test_points_of_the_assessment_are_those_of_its_rubrics():

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 from survey_files import csv_text, unit
 
-from ppm_book import page, survey
+from ppm_book import page, running, survey
 
 TABLE = pd.DataFrame({"bound": [10.1234, 1234.5]}, index=["a", "b"])
 VALUES = {"a bound": {"value": [1.5, np.inf], "error": np.nan, "doubt": "few"}}
@@ -23,18 +23,15 @@ def run(tmp_path, monkeypatch):
     return tmp_path
 
 
-def test_a_table_shows_rounded_numbers_one_row_of_headings_and_whether_it_is_simulated():
-    html = page.table(TABLE.rename_axis("setting"), "B.", digits=1, simulated=True).to_html()
-    assert all(told in html for told in ("10.1", "1,234.5", "B. Simulated stand-in"))
+def test_a_table_shows_rounded_numbers_and_one_row_of_headings():
+    html = page.table(TABLE.rename_axis("setting"), "B.", digits=1).to_html()
+    assert all(told in html for told in ("10.1", "1,234.5", "B."))
     assert html.count("<tr>") == 3 and ">setting</th>" in html
-    assert "Simulated" not in page.table(TABLE, "B.").to_html()
 
 
 def test_what_a_run_saves_is_read_back_with_the_kind_of_its_data(run):
     page.save(TABLE, "bounds")
     pd.testing.assert_frame_equal(pd.read_csv(run / "bounds.csv", index_col=0), TABLE)
-    page.save_text("part", "Δ is large.\n")
-    assert (run / "part.md").read_text("utf-8") == "Δ is large.\n"
     data = survey.simulate(80, random_seed=1)
     for given, kind, part in ((None, "drawn", False), (data, "simulated", False),
                               (data.subsample(60, random_seed=1), "simulated", True)):
@@ -54,11 +51,11 @@ def kept(text, *given):
         return {"sum": np.sum(arguments), "parts": np.array(arguments)}
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(page.inspect, "getsource", lambda function: text)
-        return page.kept(*given)(function), called
+        patch.setattr(running.inspect, "getsource", lambda function: text)
+        return running.kept(*given)(function), called
 
 
-def test_a_kept_result_comes_back_only_for_the_same_text_arguments_and_library(run, monkeypatch):
+def test_a_kept_result_comes_back_only_for_the_same_text_arguments_and_packages(run, monkeypatch):
     (run / "fits").mkdir()
     (run / "fits").chmod(0o755)
     kept("def f", 2022)[0](1.0, 2.0)
@@ -66,14 +63,14 @@ def test_a_kept_result_comes_back_only_for_the_same_text_arguments_and_library(r
     found = again(1.0, 2.0)
     assert found["sum"] == 3.0 and found["parts"].tolist() == [1.0, 2.0] and not called
     others = [kept("def f, changed", 2022), kept("def f", 2023), kept("def f", 2022)]
-    monkeypatch.setattr(page, "_library", lambda: "another version")
+    monkeypatch.setattr(running, "_packages", lambda: "another version")
     others.append(kept("def f", 2022))
     for (function, calls), argument in zip(others, (2.0, 2.0, 3.0, 2.0), strict=True):
         function(1.0, argument)
         assert len(calls) == 1
     # it is the owner's, and says that it is confidential
     files = sorted((run / "fits").iterdir())
-    assert {file.suffix for file in files} == {".txt", ".npz"} and len(files) == 6
+    assert {file.suffix for file in files} == {".txt", ".joblib"} and len(files) == 6
     assert not any(file.stat().st_mode & 0o077 for file in [run / "fits", *files])
 
 
@@ -82,7 +79,7 @@ def test_a_fit_that_stops_leaves_nothing_and_outside_a_run_nothing_is_written(ru
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        page.kept()(stops)(1.0)
+        running.kept()(stops)(1.0)
     for name in ("PPM_FITS", "PPM_RESULTS"):
         monkeypatch.delenv(name)
     kept("def f")[0](1.0)
@@ -112,14 +109,14 @@ def test_a_moving_picture_computes_each_frame_once_and_no_word_of_it_ends_its_sc
 
     sliders = {"One a": {"1": 1, "2": 2}, "Other b": {"4": 4, "5": 5, "6": 6}}
     panels = [{"outline": np.array([2 / 3])}]
-    options = {"panels": panels, "start": [2, 5], "hint": "Try.", "simulated": True}
+    options = {"panels": panels, "start": [2, 5], "hint": "Try."}
     shown = page.moving("Two", sliders, frame, **options)._repr_html_()
     assert shown.count("</script>") == 1 and "<b>" not in shown
     content = json.loads(re.search(r"<script[^>]*>(.*)</script>", shown)[1])
     # row by row, the last slider moves first
     assert content["at"] == [0, 0, 0, 1, 1, 1]
     assert [now[0]["bars"] for _, now in content["frames"]] == [[0.333, 1.0], [0.667, 1.0]]
-    assert content["panels"] == [{"outline": [0.667]}] and content["hint"].startswith("Try. Simul")
+    assert content["panels"] == [{"outline": [0.667]}] and content["hint"] == "Try."
     assert [slider["at"] for slider in content["sliders"]] == [1, 1]
     first = page.moving("Two", sliders, frame, panels=panels).content
     assert [slider["at"] for slider in first["sliders"]] == [0, 0]

@@ -16,7 +16,9 @@ def test_a_page_is_printed_with_an_outline_and_tags(tmp_path):
 
 
 def test_paper_has_a_title_page_and_the_whole_edition_what_is_looked_up():
-    book = """<article><section><h1>Start</h1>
+    book = """<div id="jb-print-toc"><nav><ul><li><a href="#document-notebooks/one">1. One</a></li>
+    <li><a href="#document-book/library/index">The library</a><ul><li><a
+    href="#gone">In it</a></li></ul></li></ul></nav></div><article><section><h1>Start</h1>
     <span id="document-notebooks/one"></span><section id="one"><h2>One<a class="headerlink"
     href="#one">#</a></h2><a href="intro.html#one">up</a> <a href="intro.html#gone">away</a>
     <a href="#document-book/library/index">library</a><p><a href="#sol-one">Solution</a></p>
@@ -25,9 +27,9 @@ def test_paper_has_a_title_page_and_the_whole_edition_what_is_looked_up():
     <span id="document-book/library/index"></span><section><h2>The library</h2></section>
     </section></article>"""
     short, whole = (pdf.for_paper(book, edition) for edition in (False, True))
-    entry = '<li><a href="#document-book/library/index">The library</a></li>'
+    entry = '<li><a href="#document-book/library/index">The library</a>'
     assert entry in whole and "The library" not in short
-    assert '<li><a href="#document-notebooks/one">One</a></li>' in short
+    assert '<li><a href="#document-notebooks/one">1. One</a></li>' in short
     assert '<a href="#one">up</a> <a>away</a>' in short and "<a>library</a>" in short
     # values need no lines of their own, and no link leads to a solution that is not there
     assert "a<br/>b" in short and "1, 2" in short and "Solution" not in short

@@ -7,7 +7,6 @@ import pandas as pd
 import pytest
 
 from ppm_book import plots
-from ppm_book.survey.expenditure import SIMULATED
 
 SAMPLE = np.random.default_rng(1).gamma(2, 1, 50)
 # median and extremes of a skewed sample
@@ -68,12 +67,6 @@ def test_intervals_stand_over_their_size_in_their_panel():
     np.testing.assert_allclose(data.loc[told.index, ["low", "y", "high"]], table)
 
 
-@pytest.mark.parametrize(("given", "told"), [(False, ""), (True, SIMULATED), ("Made.", "Made.")])
-def test_a_figure_of_simulated_data_says_so(given, told):
-    figure, _ = plots.panels(size=(3, 3), simulated=given)
-    assert figure.get_supxlabel() == told
-
-
 def test_the_largest_bound_is_written_above_its_violin_and_infinite_ones_are_not_drawn():
     bounds = {"Unweighted": SAMPLE, "DPweighted": [1.0, np.inf, 2.0], "EMweighted": [np.inf] * 3}
     notes = plots.record_bound_violins(bounds).axes[0].texts
@@ -81,30 +74,15 @@ def test_the_largest_bound_is_written_above_its_violin_and_infinite_ones_are_not
     assert [note.xy[:2] for note in notes[:2]] == [(0, ENDS[2]), (1, 2.0)]
 
 
-def test_numbers_are_told_as_intervals_tops_of_densities_or_ranges(drawn):
-    assert plots.numbers_in_words(drawn) == "one: from 3 to 5; two: from 0.122 to 8."
-    figure, (few, density, nothing) = plots.panels(3, size=(3, 3))
-    plots.violin(few, 0, [1, 2, 9000], "Weighted")
-    plots.violin(few, 1, [1, 2500, 9000], "Data")
-    few.set_xticks([0, 1], ["Weighted", "others"])
-    density.plot([1, 2, 3], [0.1, 0.3, 0.2], label="Data")
-    density.set(yticks=[], ylabel="density")
-    density.axvline(2.5, label="half below 2.5")
-    nothing.set_title("nothing")
-    figure.supylabel("bound")
-    told = "Bound: Weighted around 2, Data around 2,500 at others; Density: Data highest at 2, half"
-    assert plots.numbers_in_words(figure) == f"{told} below 2.5."
-
-
 def test_a_figure_brings_its_data_and_a_narrow_picture_and_stays_as_it_is(drawn, monkeypatch):
     shown = drawn._repr_mimebundle_()
     assert shown == drawn._repr_mimebundle_()
     assert b64decode(shown["image/png"]).startswith(b"\x89PNG")
 
-    def places(figure, dpi=None):
+    def places(figure, **asked):
         return [axes.get_subplotspec().get_geometry() for axes in figure.axes]
 
-    monkeypatch.setattr(plots, "_png", places)
+    monkeypatch.setattr(plots, "print_figure", places)
     shown = drawn._repr_mimebundle_()
     brought = shown["application/vnd.ppm.figure+json"]
     # two panels side by side become two one below the other

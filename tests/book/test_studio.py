@@ -18,13 +18,13 @@ import pytest
 import yaml
 from conftest import ROOT
 
-from ppm_book import compare, pages, parameters, studio
+from ppm_book import compare, page, pages, parameters, studio
 
 FIGURE = "import matplotlib.pyplot as plt\n_ = plt.plot([0, 1], [0, seed])"
 WORDS = {"figure": {"caption": "A line.", "name": "fig-line"}, "image": {"alt": "It rises."}}
 
 
-def notebook(root, name, *cells, **defaults):
+def notebook(root, name, *cells, runs="", **defaults):
     """Write a notebook with a title, a parameters cell and code cells."""
     lines = [f"{key}: {type(value).__name__} = {value!r}" for key, value in defaults.items()]
     title = nbformat.v4.new_markdown_cell(f"# {name.title()}\n\nText.")
@@ -32,6 +32,7 @@ def notebook(root, name, *cells, **defaults):
     first.metadata["tags"] = ["parameters"]
     made = nbformat.v4.new_notebook(cells=[title, first, *rest])
     made.metadata["kernelspec"] = {"display_name": "3", "name": "python3", "language": "python"}
+    made.metadata["runs"] = runs
     if FIGURE in cells:
         made.cells[2 + cells.index(FIGURE)].metadata["mystnb"] = json.loads(json.dumps(WORDS))
     nbformat.write(made, root / "notebooks" / f"{name}.ipynb")
@@ -122,13 +123,20 @@ def test_a_notebook_may_accept_less():
         parameters.parameters("using_releases", given={"releases": 1})
 
 
+def test_parameters_cells_say_what_the_vocabulary_says(tmp_path, monkeypatch):
+    notebooks = shutil.copytree(ROOT / "notebooks", tmp_path / "notebooks")
+    shutil.copy(ROOT / "_toc.yml", tmp_path)
+    monkeypatch.setattr(parameters, "ROOT", tmp_path)
+    text = (file := notebooks / "theory.ipynb").read_text("utf-8")
+    file.write_text(text.replace("  # seed of everything random", "  # a slip"), "utf-8")
+    assert pages.digest(notebooks) != pages.digest(ROOT / "notebooks")
+    parameters.write_comments()
+    # else `python -m ppm_book.parameters` writes them; it leaves all other notebooks as they are
+    assert pages.digest(notebooks) == pages.digest(ROOT / "notebooks")
+
+
 @pytest.mark.parametrize("name", parameters.notebooks())
-def test_a_parameters_cell_says_what_the_vocabulary_says(name):
-    words, cell = parameters.vocabulary(name), parameters.described(parameters.source(name))
-    for about in parameters.parameter_table(name):
-        wanted = words[about["name"]]
-        assert cell[about["name"]]["help"] == f"{wanted['description']}; {wanted['accepts']}"
-    # defaults and profiles are accepted themselves
+def test_defaults_and_profiles_are_accepted_themselves(name):
     own = parameters.defaults(name)
     for profile in ("paper", "quick"):
         assert parameters.parameters(name, profile).keys() == own.keys()
@@ -179,11 +187,14 @@ def test_a_run_is_beside_the_papers_profile_what_changed_most_first(tmp_path, mo
                            "mine": ours}.items():
         (folder := tmp_path / place / "counts").mkdir(parents=True)
         pd.DataFrame({"x": numbers}, [*"abcdefghijklmnop"]).to_csv(folder / "t.csv")
+        # one run has a single number of records, which is in the index all the same
+        sizes = pd.MultiIndex.from_product([["a"], [30, 60] if numbers is book else [60]])
+        pd.DataFrame({"x": len(sizes)}, sizes).to_csv(folder / "u.csv")
         (folder / "run.json").write_text(json.dumps(record))
     text, other = (compare.beside_the_book(tmp_path, folder, record | {"ce_data_sha256": data})
                    for data in "ab")
     assert ["data are not the same" in each for each in (text, other)] == [False, True]
-    assert "| a finding | mine | paper |" in text
+    assert "| a finding | mine | paper |" in text and "\n| a, 60 | x | 1 | 2 | -50.0 % |" in text
     rows = re.findall(r"^\| (\w) \| x \| (.*) \|$", text, re.M)
     assert [*rows[:3], *rows[14:]] == [("b", "0 | 5 | -100.0 %"), ("a", "1 | 10 | -90.0 %"),
                                        ("c", "4 | 2 | +100.0 %"), ("e", "102 | 100 | +2.0 %")]
@@ -237,12 +248,11 @@ def test_only_what_changed_is_executed_again(root, executed, capsys):
     assert built("book/intro.md", "# Another\n") == [] and "is ready" in capsys.readouterr().out
 
 
-def test_a_profiles_data_are_private_and_a_study_is_as_its_chapter(root, executed, monkeypatch):
-    monkeypatch.setattr(studio, "STUDIES", {"counts": "study"})
-    monkeypatch.setattr(studio, "SHARED", ("replicates",))
-    notebook(root, "study", TABLE, replicates=3, seed=5)
+def test_a_profiles_data_are_private_and_what_it_names_runs_beside_the_chapters(root, executed):
+    notebook(root, "study", TABLE, runs="first", replicates=3, seed=5)
+    notebook(root, "scratch", TABLE, seed=5)
     (root / "survey.csv").write_text("1")
-    profile = {"counts": {}, "prose": {"ce_data": f"{root}/survey.csv"}, "study": {"seed": 7}}
+    profile = {"prose": {"ce_data": f"{root}/survey.csv"}, "study": {"seed": 7}}
     (root / "notebooks" / "profiles" / "paper.yml").write_text(yaml.safe_dump(profile))
     with contextlib.ExitStack() as stack:
         stack.callback(os.umask, os.umask(0o022))
@@ -251,8 +261,8 @@ def test_a_profiles_data_are_private_and_a_study_is_as_its_chapter(root, execute
     assert (html / "CONFIDENTIAL.txt").is_file()
     assert not any(file.stat().st_mode & 0o077 for file in (html, results))
     record = json.loads((results / "paper" / "study" / "run.json").read_text("utf-8"))
-    assert record["parameters"] == {"replicates": 400, "seed": 7}
-    assert sorted(executed) == ["counts", "prose", "study"]
+    assert record["parameters"] == {"replicates": 3, "seed": 7}
+    assert executed == ["study", "counts", "prose"]
 
 
 def test_a_book_stays_when_the_next_fails_and_a_run_beside_it_is_private(root, capsys):
@@ -313,15 +323,45 @@ def test_a_figure_needs_words_and_a_page_shows_no_path(root, tmp_path, words, te
         pages.stage_notebook(tmp_path / "counts.ipynb", tmp_path, record)
 
 
+def staged_claims(root, tmp_path, claims, **given):
+    """Text cells of a page whose chapter says that F and G rose, and claims this."""
+    (tmp_path / "notebooks").mkdir(exist_ok=True)
+    made = nbformat.read(root / "notebooks" / "counts.ipynb", 4)
+    made.cells.append(nbformat.v4.new_markdown_cell("At n = 8\nF and\nG rose, *all* others fell."))
+    brought = page.claims(claims)._repr_mimebundle_()
+    made.cells[-2].outputs = [nbformat.v4.new_output("execute_result", brought, execution_count=1)]
+    nbformat.write(made, tmp_path / "counts.ipynb")
+    values = parameters.parameters("counts", given=given)
+    record = studio.record_of("counts", values, "paper", studio.datetime.now()) | {"seconds": 1}
+    pages.stage_notebook(tmp_path / "counts.ipynb", tmp_path, record)
+    cells = nbformat.read(tmp_path / "notebooks" / "counts.ipynb", 4).cells
+    assert page.CLAIMS_TYPE not in str(cells)
+    return [cell.source for cell in cells if cell.cell_type == "markdown"]
+
+
+def test_a_false_claim_stops_the_book_and_is_marked_in_a_rerun(root, tmp_path):
+    said = {"F and G rose": True, "*all* others fell": False}
+    true = dict.fromkeys(said, True)
+    for given in {}, {"replicates": 7}:
+        assert pages.NOT_HERE not in str(staged_claims(root, tmp_path, true, **given))
+    with pytest.raises(pages.Failed, match=r"this is false: \*all\* others fell$"):
+        staged_claims(root, tmp_path, said)
+    title, text = staged_claims(root, tmp_path, said, replicates=7)
+    assert title.endswith("- *all* others fell\n:::") and "F and G" not in title
+    assert text == f"At n = 8\nF and\nG rose, *all* others fell {pages.NOT_HERE}."
+    for given in {}, {"replicates": 7}:
+        with pytest.raises(pages.Failed, match="^counts claims words that are not in its te"):
+            staged_claims(root, tmp_path, {"H rose": True}, **given)
+
+
 # ---- all notebooks ----------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", parameters.notebooks())
-def test_nbmake_runs_the_notebook_which_has_no_outputs_and_a_place_in_the_profiles(notebooks, name):
+def test_nbmake_runs_the_notebook_which_has_no_outputs(notebooks, name):
     assert (notebooks.executed(name) / "run.json").is_file()
     cells = nbformat.read(parameters.source(name), 4).cells
     assert not any(cell.get("outputs") for cell in cells)
-    assert name in parameters.profile_of("paper") or name not in parameters.chapters()
 
 
 @pytest.mark.parametrize("name", parameters.chapters())

@@ -1,0 +1,146 @@
+"""How a run works: its processes, what it keeps, and files that only their owner reads."""
+
+import functools
+import inspect
+import os
+import warnings
+from pathlib import Path
+
+import joblib
+
+import ppm
+
+# the checkout that holds this package, or the one that it is called in
+_PLACES = (Path(__file__).resolve().parents[2], Path.cwd(), *Path.cwd().parents)
+ROOT = next((place for place in _PLACES if (place / "_toc.yml").is_file()), _PLACES[0])
+# says why a run's folder must stay
+NOTE_FILE = "CONFIDENTIAL.txt"
+_NOTE = """The contents of this folder were computed from records: {data}.
+
+The notebook, the page, the tables and the values compare synthetic databases with
+the records, or show how rare single records are. No epsilon covers them. Keep the
+folder where the records themselves may be kept, and hand nothing out of it. This is
+why only their owner can read the files.
+
+If anybody may see the records, open the folder to others: chmod -R go+rX on it.
+"""
+# workers side by side have one thread each: results do not depend on the number of cores
+ONE_THREAD = dict.fromkeys(
+    ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS"), "1"
+)
+
+
+def own_folder(path):
+    """Make a folder that only its owner can open, or close one that was made before."""
+    path = Path(path)
+    path.mkdir(mode=0o700, parents=True, exist_ok=True)
+    path.chmod(0o700)
+    return path
+
+
+def own_file(path):
+    """Make a file that only its owner can read, or close one to others."""
+    path = Path(path)
+    path.touch(mode=0o600)
+    path.chmod(0o600)
+    return path
+
+
+def leave_note(folder, data):
+    """Say in a folder why it must stay; ``data`` is the name of the data file."""
+    own_file(Path(folder, NOTE_FILE)).write_text(_NOTE.format(data=data), "utf-8")
+
+
+def kept(*given):
+    """Decorate a function so that a run keeps what it returns, and goes on from there after a stop.
+
+    The file is named by a hash of the function's text, of ``given``, of the arguments and of the
+    text of `ppm` and of this package. Of other functions that it calls only those count that are in
+    ``given``, by their text. Outside a run results stay in memory only.
+
+    Parameters
+    ----------
+    *given : object
+        What the function uses besides its arguments: data, settings, a seed, functions.
+
+    Examples
+    --------
+    >>> from ppm_book import running
+    >>> @running.kept(2022)
+    ... def bound(weight):
+    ...     return 3 * weight
+    >>> bound(0.5)
+    1.5
+    """
+
+    def decorate(function):
+        texts = [inspect.getsource(one) if inspect.isfunction(one) else one for one in given]
+        origin = joblib.hash((inspect.getsource(function), _packages(), texts))
+        in_memory = {}
+
+        @functools.wraps(function)
+        def call(*arguments, **options):
+            key = joblib.hash((origin, arguments, options))
+            if key not in in_memory:
+                in_memory[key] = _from_file(key, function, arguments, options)
+            return in_memory[key]
+
+        return call
+
+    return decorate
+
+
+def _from_file(key, function, arguments, options):
+    """What a run's folder of fits holds by this key, or what the function returns."""
+    folder = os.environ.get("PPM_FITS")
+    if not folder:
+        return function(*arguments, **options)
+    file = Path(folder, f"{function.__name__}-{key}.joblib")
+    if file.exists():
+        return joblib.load(file)
+    result = function(*arguments, **options)
+    leave_note(own_folder(folder), "the confidential file")
+    part = own_file(file.with_name(f"{file.name}.{os.getpid()}.part"))
+    joblib.dump(result, part)
+    part.replace(file)
+    return result
+
+
+@functools.cache
+def _packages():
+    """Hash of the text of the library and of this package."""
+    folders = Path(ppm.__file__).parent, Path(__file__).parent
+    files = (file for folder in folders for file in sorted(folder.rglob("*.*")))
+    files = [file for file in files if file.suffix in (".py", ".toml")]
+    return joblib.hash([file.read_bytes() for file in files])
+
+
+@functools.cache
+def executor():
+    """Where a chapter's tasks run: what ``ppm run --workers`` or ``--scheduler`` asked for.
+
+    Returns
+    -------
+    concurrent.futures.Executor or None
+        None to run them one after the other, in this process.
+
+    Examples
+    --------
+    >>> from ppm_book import running
+    >>> running.executor() is None
+    True
+    """
+    if address := os.environ.get("PPM_SCHEDULER"):
+        from distributed import Client
+
+        return Client(address).get_executor()
+    if workers := os.environ.get("PPM_WORKERS"):
+        from joblib.externals.loky import ProcessPoolExecutor
+
+        from ppm.synthesizers.chains import end_with_parent
+
+        # one that holds 300 MB more than at first is replaced after its task, which is no fault
+        warnings.filterwarnings("ignore", "A worker stopped while some jobs were given")
+        # not the reusable one, in which joblib runs the chains of a fit
+        return ProcessPoolExecutor(int(workers), initializer=end_with_parent, env=ONE_THREAD)
+    return None
