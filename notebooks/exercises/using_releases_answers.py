@@ -6,7 +6,7 @@ import numpy as np
 from checks import exercise
 from scipy import stats
 
-from ppm_book import coverage
+import ppm
 
 SEED = 2003
 
@@ -19,13 +19,8 @@ def given():
     released = _releases(hours, weight, 5, 400)
     averages, variances = _with_predictors(regression, 5, 300)
     repeated = _releases(many, weight, 200, 400)
-    # the 90th percentile under DPweighted, from 200 databases of 400 records
-    model = coverage.Regression()
-    settings = {"replicates": 200, "releases": 5, "draws": 50, "scale": 1.0, "shift": 0.0}
-    tasks, _ = coverage.tasks(model, 400, **settings, random_seed=study)
-    place = ..., coverage.MECHANISMS.index("DPweighted"), [*model.truth].index("90th percentile")
-    found = np.stack([coverage.one_database(task)[place] for task in tasks], axis=1)
-    estimates, low, high = np.transpose([_combined(*pair) for pair in found.swapaxes(0, 1)])
+    databases = map(np.random.default_rng, study.spawn(200))
+    estimates, low, high = np.transpose([_combined(*_percentiles(rng)) for rng in databases])
     return SimpleNamespace(
         weight=weight,
         estimate=38.2,
@@ -34,7 +29,7 @@ def given():
         averages=averages,
         variances=variances,
         numbers=np.array([1, 2, 5, 20]),
-        truth=float(model.truth["90th percentile"]),
+        truth=38.0 + 6.0 * stats.norm.ppf(0.9),
         estimates=estimates,
         low=low,
         high=high,
@@ -58,6 +53,23 @@ def _with_predictors(rng, releases, n, *, slope=3.0):
     response = confidential.mean() + slope * (predictor - predictor.mean()) + by_chance
     response = response + rng.normal(size=(releases, n))
     return response.mean(axis=1), response.var(axis=1, ddof=1) / n
+
+
+def _percentiles(rng, releases=5, n=200):
+    """90th percentiles of releases under the paper's weights, and their variances."""
+    confidential = rng.normal(38.0, 6.0, size=n)
+
+    def draw(weights, size):
+        centre = np.average(confidential, weights=weights)
+        squares = weights @ (confidential - centre) ** 2
+        spread = np.sqrt(squares / rng.chisquare(weights.sum() - 1, size=(size, 1)))
+        return rng.normal(centre, spread / np.sqrt(weights.sum())), spread
+
+    bounds = ppm.record_bounds(stats.norm.logpdf(confidential, *draw(np.ones(n), 50)))
+    released = rng.normal(*draw(ppm.record_weights(bounds), releases), size=(releases, n))
+    # of a normal sample, for large n
+    ratio = 0.09 / stats.norm.pdf(stats.norm.ppf(0.9)) ** 2
+    return np.quantile(released, 0.9, axis=1), ratio * released.var(axis=1, ddof=1) / n
 
 
 def _around(centre, variance, distribution=stats.norm):
