@@ -52,9 +52,9 @@ def censored(counts, censor, *, shards=None, weights=None, shape=0.001, rate=0.0
     Notes
     -----
     Where nothing reacts, the log ratio is the record's term minus a constant, and the loss is exact
-    to about 1e-12. Where something reacts, it is the largest value on a fine grid, where terms peak
-    or meet a limit, and for μ to 0 and to infinity; it can only be too small. What a published
-    assignment to shards reveals is not included.
+    to about 1e-12. Where something reacts, it is the largest value on a fine grid, where terms
+    peak, bend or meet a limit, and for μ to 0 and to infinity; it can only be too small. What a
+    published assignment to shards reveals is not included.
 
     Examples
     --------
@@ -149,7 +149,12 @@ def _extremes_of_own_terms(whole):
 def _extremes_between(whole, without):
     """Smallest and largest log ratio of two posteriors with the same prior, on points of both."""
     # also where neither has noticeable mass
-    points = np.concatenate([whole.nodes, without.nodes, whole.breaks, without.breaks, _EVERYWHERE])
+    points, width = [_EVERYWHERE], whole.censor.width
+    # a smooth term bends where α log p is within twice the width from the middle
+    bends = whole.censor.low + width * np.linspace(-1.5, 2.5, 33)
+    for fit in (whole, without):
+        points += [fit.nodes, fit.breaks, fit.crossings(bends, -60.0, 60.0)]
+    points = np.concatenate(points)
     # without the prior, which cancels
     inner = whole.total(points) - without.total(points)
     at_zero = whole.numbers @ whole.term_at_zero - without.numbers @ without.term_at_zero

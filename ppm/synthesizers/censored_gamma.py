@@ -120,18 +120,16 @@ class CensoredGamma:
         above += self.rate * means[1] * (panels[1] - panels[0]) ** 2 / 8.0
         return np.stack([values.max(axis=0) + above, values.min(axis=0)])
 
-    def _crossings(self, *ends):
-        """Where hard terms meet their limits between two values of u, by bisection from peaks."""
-        if self.censor.smooth:
-            return np.zeros(0)
-        crossings, limits = [], np.array([self.censor.low, self.censor.high])
-        peaks = np.stack([self.breaks[:-1]] * 2, axis=-1)
-        met = (self.weights[:, None] > 0) & (self._weighted(peaks) > limits)
+    def crossings(self, values, *ends):
+        """Where α log p meets each of the values between two values of u, by bisection from peaks.
+        """
+        crossings, peaks = [], np.stack([self.breaks[: self.counts.size]] * len(values), axis=-1)
+        met = (self.weights[:, None] > 0) & (self._weighted(peaks) > values)
         for end in ends:
             near, far = peaks, np.full(peaks.shape, end)
             for _ in range(100):
                 middle = (near + far) / 2.0
-                below = self._weighted(middle) < limits
+                below = self._weighted(middle) < values
                 near, far = np.where(below, near, middle), np.where(below, middle, far)
             crossings.append(far[met])
         return np.concatenate(crossings)
@@ -142,7 +140,10 @@ class CensoredGamma:
         reach = _NEGLIGIBLE + (self.largest_term - self.term_at_infinity).max()
         highest = self._unscaled(self.breaks).max()
         left, right, log_masses_beyond = self._outer_limits(highest - reach)
-        self.breaks, self._left = np.r_[self.breaks, self._crossings(left, right)], left
+        if not self.censor.smooth:
+            limits = np.array([self.censor.low, self.censor.high])
+            self.breaks = np.r_[self.breaks, self.crossings(limits, left, right)]
+        self._left = left
         self.log_tail = self.shape * left - np.log(self.shape) + self.numbers @ self.term_at_zero
         edges = np.unique(np.clip(np.r_[left, self.breaks, right], left, right))
         log_masses_between = self._refine(np.stack([edges[:-1], edges[1:]]), highest, reach)
