@@ -105,7 +105,7 @@ class PyMCSynthesizer(Brief):
             raise ValueError(f"nuts_sampler must be 'pymc' or 'nutpie'; got {shown(nuts_sampler)}")
         self.nuts_sampler = nuts_sampler
         self.model, self._smooth = pymc_weights.weighted(model, public_potentials)
-        self._plain, self._read, self._checked = self.model.plain, None, False
+        self._plain, self._read, self._passed = self.model.plain, None, set()
         self.records = self._plain.responses[0].records
         self.responses = tuple([response.name for response in self._plain.responses])
 
@@ -164,6 +164,7 @@ class PyMCSynthesizer(Brief):
         """The model with these limits, or with none."""
         if censor is not None:
             self.check_own_terms()
+            self._once(pymc_weights.check_proper)
         limits = (-np.inf, np.inf) if censor is None else (censor.low, censor.high)
         self.model.limits.set_value(np.array(limits))
         self.model.levels.set_value(np.zeros(self.records) if censor is None
@@ -172,9 +173,12 @@ class PyMCSynthesizer(Brief):
 
     def check_own_terms(self):
         """Refuse a model in which a record is seen to reach more than its own term: see Notes."""
-        if not self._checked:
-            pymc_weights.check_strict(self.model)
-            self._checked = True
+        self._once(pymc_weights.check_own_terms)
+
+    def _once(self, check):
+        if check not in self._passed:
+            check(self.model)
+            self._passed.add(check)
 
     def log_likelihood(self, fit):
         """Log-likelihood of every record at every draw of a fit, an array (chain, draw, record)."""

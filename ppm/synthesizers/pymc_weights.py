@@ -343,17 +343,22 @@ def _columns(graph, own):
     return {np.asarray(c, float).tobytes() for c in columns if len(np.unique(np.diff(c))) > 1}
 
 
-def check_strict(model):
-    """Refuse improper priors, which limits do not mend, and records beyond their own term."""
+def check_proper(model):
+    """Refuse improper priors, which limits do not mend, and those that cannot be drawn from."""
+    for variable in model.free_RVs:
+        if failed_draw(model.plain, variable.name):
+            raise ValueError(f"the prior of {variable.name} is improper, which limits cannot "
+                             "change, or cannot be drawn from: give it a proper one")
+
+
+def check_own_terms(model):
+    """Refuse records that are seen to reach more than their own term."""
     alone, plain = "with censor, a record must act through its own term only", model.plain
     observed = {*model.observed_RVs, *_data(model, model.observed_RVs)}
     priors = model.logp(model.free_RVs, jacobian=True, sum=False)
     for variable, prior in zip(model.free_RVs, priors, strict=True):
         if {variable, prior} & _reached([variable, prior], observed):
             raise ValueError(f"the prior of {variable.name} depends on observed values: {alone}")
-        if failed_draw(plain, variable.name):
-            raise ValueError(f"the prior of {variable.name} is improper, which limits cannot "
-                             "change, or cannot be drawn from: give it a proper one")
     data = _data(plain, plain.observed_RVs)
     constants = {*ancestors([plain.total, *priors, *plain.basic_RVs])} - data
     for own, (shared, leaves) in zip(plain.responses, plain.sources, strict=True):
