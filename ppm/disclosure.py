@@ -18,6 +18,7 @@ _ALWAYS = (
     "the number of records, and values that are released unchanged",
     "what imputation or top-coding carried from one record to others: a value means the edited one",
 )
+_PACKAGE = "errors in the package that drew the noise"
 _SEED = "anyone who knows or guesses the seed"
 
 
@@ -73,8 +74,11 @@ def guarantee_of(result, strict_epsilon=None):
             _CHOICES, *_ALWAYS,
         ))
     chains, ungated = result.diagnostics is not None, result.allow_disagreement
+    secure = getattr(result.synthesizer, "secure_noise", False)
     sentences = {
-        "rounding: draws are exact and independent up to floating-point arithmetic": not chains,
+        "rounding: draws are exact and independent up to floating-point arithmetic":
+        not chains and not secure,
+        _PACKAGE: secure,
         "the error of Markov chains, whether or not they agree: ε holds for exact and independent "
         "draws of the parameters, and theirs are neither": chains,
         "whether the fit ended without an error (apart from that, the release was not gated by the "
@@ -83,7 +87,7 @@ def guarantee_of(result, strict_epsilon=None):
         "the decision to release, which depended on the records: there is a release only because "
         "the fit ended without an error and the chains agreed": chains and not ungated,
         f"{_SEED}, or predicts the random numbers, whose generators are not cryptographic, and can "
-        "subtract the noise: give no seed for an actual release": True,
+        "subtract the noise: give no seed for an actual release": not secure,
         "parameters outside the set over which ε was computed: the prior must be restricted to it":
         strict_epsilon is not None and not public_set,
         "weights that depend on other records: whoever gave the weights asserts that each depends "
@@ -100,7 +104,7 @@ def histogram_guarantee(epsilon, *, secure):
     seeded = (f"{_SEED}, and can subtract the noise: for an actual release use secure_noise=True",
               "the law of the noise beyond double precision: seeded noise follows it no further")
     return Guarantee("strict", epsilon, (
-        *(["errors in the package that drew the noise"] if secure else seeded),
+        *([_PACKAGE] if secure else seeded),
         f"{_CHOICES}: limits, bins and groups must be public", *_ALWAYS,
     ), "the noisy counts and any number of releases drawn from them")
 

@@ -196,14 +196,16 @@ class LogLikelihoodScan:
 
     ``bounds`` and ``oscillations`` are what :func:`record_bounds` and :func:`record_oscillations`
     return. ``draw_maxima`` and ``draw_sums``, with one axis for each draw dimension, are each
-    draw's largest weighted absolute value and weighted sum. ``factors`` multiply the values that
-    were read: the weights or, of censored terms, which have their weight inside, 1 for a record
+    draw's largest weighted absolute value and weighted sum. ``lowest`` are the records' smallest
+    values, without weights but for censored terms. ``factors`` multiply the values that were read:
+    the weights or, of censored terms, which have their weight inside, 1 for a record
     that counts and 0 for one of weight 0.
     """
 
     factors: np.ndarray
     bounds: np.ndarray = field(repr=False)
     oscillations: np.ndarray = field(repr=False)
+    lowest: np.ndarray = field(repr=False)
     draw_maxima: np.ndarray = field(repr=False)
     draw_sums: np.ndarray = field(repr=False)
 
@@ -246,7 +248,7 @@ def scan(log_lik, weights=None, *, censor=None, levels=None, by_draw=True):
         spread = highest - lowest
     spread[np.isnan(spread)] = np.inf  # a difference of infinities
     size = np.maximum(np.abs(lowest), np.abs(highest))
-    return LogLikelihoodScan(factors=factors, draw_maxima=maxima, draw_sums=sums,
+    return LogLikelihoodScan(factors=factors, draw_maxima=maxima, draw_sums=sums, lowest=lowest,
                              bounds=weighted(size, factors), oscillations=weighted(spread, factors))
 
 

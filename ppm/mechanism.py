@@ -324,6 +324,8 @@ class PseudoPosteriorMechanism(Brief):
             examined = _examine(self.synthesizer, unweighted)
             weights = record_weights(examined.scan.bounds, **self.rule)
         limits = {} if self.censor is None else {"censor": self.censor}
+        if self.cap is not None:
+            limits["cap"] = self.cap
         fit = self.synthesizer.fit(weights, random_seed=second, **settings, **limits)
         return _result(
             self.synthesizer, _examine(self.synthesizer, fit, weights, self.censor), examined,

@@ -2,16 +2,21 @@
 
 import functools
 from collections.abc import Mapping
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 import xarray as xr
 
-from ppm.checks import check_count, check_draws, check_weights
+from ppm.censoring import limited
+from ppm.checks import check_count, check_draws, check_flag, check_number, check_weights
 from ppm.lipschitz import LogLikelihoodScan, scan
 from ppm.seeds import generator, streams
 from ppm.synthesizers.accept import as_synthesizer
 from ppm.synthesizers.base import Brief, log_likelihood_from
+
+# below, OpenDP's scales would be too large
+_LEAST_CAP = 1e-9
 
 
 class CandidateSynthesizer(Brief):
@@ -32,6 +37,10 @@ class CandidateSynthesizer(Brief):
     groups : array_like (records,), optional
         **Public** labels of the records; how many records a group has is public with them. Each
         group has its own θ, drawn given its records.
+    secure_noise : bool, default False
+        Whether OpenDP chooses the candidates, from exact sums of rounded terms and with the
+        operating system's randomness: for an actual release, yes. It needs ``censor`` or ``cap``,
+        and time for each of the draws: ask for as many as there are to be releases.
 
     Notes
     -----
@@ -54,8 +63,22 @@ class CandidateSynthesizer(Brief):
     :func:`ppm.record_weights` and :func:`ppm.scalar_weights` do not, since the bounds of all
     records enter each; nor does anything that was chosen by looking at the records. NaN counts as
     -inf; a record that some candidates make impossible has weight 0 under a cap, so that one
-    candidate outside the model's range can silence all records. In many dimensions
-    a finite set is too coarse to learn from.
+    candidate outside the model's range can silence all records. In many dimensions a finite set is
+    too coarse to learn from.
+
+    *Secure noise.* A record's term, less the lower limit (under a cap less its own smallest value),
+    is rounded to one of the :math:`N + 1` multiples of :math:`W / N`, with :math:`N = \lfloor
+    2^{50} / n \rfloor`. Sums of these whole numbers are exact in any order, and no rounding can
+    lead below 0 or above N. To leave a record out therefore lowers all scores, each by between 0
+    and N: OpenDP's *monotonic* :math:`l_\infty` distance N, which bounds the range of the change.
+    (To replace it moves them in both directions, a range of 2N.) At the smallest scale s at which
+    OpenDP's own map still grants :math:`\epsilon = W` for that distance, its noisy maximum has
+    Gumbel noise, which chooses k with probability proportional to :math:`\exp(\text{score}_k /
+    s)`, the pseudo posterior of the rounded terms itself; the theorem gives it :math:`N / s \leq
+    W`, and OpenDP's map the matching :math:`\rho = W^2 / 8`. Exponential noise (permute and flip)
+    has the same ε by the same map, but prefers high scores more: it is another choice than the
+    posterior's. ``random_seed`` then fixes predictions alone. As in
+    :func:`ppm.histogram_release`, not all proofs of OpenDP's ``contrib`` have been reviewed.
 
     Examples
     --------
@@ -74,16 +97,25 @@ class CandidateSynthesizer(Brief):
 
     # no Markov chain, so nothing to diagnose
     independent_draws = True
-    _public = ("synthesizer", "public_set")
+    _public = ("synthesizer", "public_set", "secure_noise")
 
-    def __init__(self, synthesizer, candidates, *, groups=None):
+    def __init__(self, synthesizer, candidates, *, groups=None, secure_noise=False):
         if isinstance(synthesizer, type) or not hasattr(synthesizer, "log_likelihood_at"):
             synthesizer = as_synthesizer(synthesizer)
         if not hasattr(synthesizer, "log_likelihood_at"):
             raise TypeError("synthesizer must have log_likelihood_at, as ppm.GammaPoisson(…) has")
         self.synthesizer, self.records = synthesizer, synthesizer.records
+        self.secure_noise = check_flag("secure_noise", secure_noise)
+        # sums of as many whole numbers are exact in floating point, and so is each of them
+        self._steps = 2**50 // self.records
         self._rows, self._sets = _by_group(candidates, groups, self.records)
         self._candidates = sum([one.sizes["draw"] for one in self._sets.values()])
+        try:
+            for one in self._sets.values():
+                self._at(one.isel(draw=[0]))
+        except (IndexError, KeyError, TypeError, ValueError):
+            raise ValueError("candidates must hold values of every parameter of the model, by its "
+                             "name and in its shape") from None
         # a PyMC model refuses where it sees that a record reaches more than its own term
         self.check_own_terms = getattr(synthesizer, "check_own_terms", lambda: None)
 
@@ -93,58 +125,82 @@ class CandidateSynthesizer(Brief):
         groups = f", in {len(self._sets)} groups of records" if len(self._sets) > 1 else ""
         return f"{self._candidates:,} candidates of the parameters{groups}"
 
-    def fit(self, weights=None, *, draws=1000, random_seed=None, progress=False, censor=None):
+    def fit(self, weights=None, *, draws=1000, random_seed=None, progress=False, censor=None,
+            cap=None):
         """Draw candidates independently with their :meth:`probabilities`, in one chain.
 
-        Arguments as for :meth:`ppm.GammaPoisson.fit`. With groups, parameters have the further
-        dimension ``group``.
+        Arguments as there and for :meth:`ppm.GammaPoisson.fit`. With groups, parameters have the
+        further dimension ``group``.
         """
         draws, rng = check_count("draws", draws), generator(random_seed)
-        chances = self.probabilities(weights, censor=censor)
-        chances = chances if isinstance(chances, dict) else {None: chances}
-        drawn = [self._sets[label].isel(draw=rng.choice(p.size, size=draws, p=p))
-                 for label, p in chances.items()]
-        labels = pd.Index(list(chances), dtype=object, name="group", tupleize_cols=False)
-        posterior = drawn[0] if None in chances else xr.concat(drawn, labels)
+        width, totals = self._totals(weights, censor, cap)
+        if self.secure_noise:
+            choose = noisy_maximum(self._steps, width)
+            chosen = [[choose(t.astype(np.int64).tolist()) for _ in range(draws)]
+                      for t in totals.values()]
+        else:
+            chosen = [rng.choice(t.size, size=draws, p=_softmax(t)) for t in totals.values()]
+        drawn = [self._sets[label].isel(draw=places)
+                 for label, places in zip(totals, chosen, strict=True)]
+        labels = pd.Index(list(totals), dtype=object, name="group", tupleize_cols=False)
+        posterior = drawn[0] if None in totals else xr.concat(drawn, labels)
         posterior = posterior.assign_coords(chain=[0], draw=np.arange(draws))
         log_lik = self.log_likelihood_at(posterior).to_dataset(name="records")
         return xr.DataTree.from_dict({"posterior": posterior, "log_likelihood": log_lik})
 
-    def probabilities(self, weights=None, *, censor=None):
+    def probabilities(self, weights=None, *, censor=None, cap=None):
         """Probabilities p of the candidates, (candidates,); with groups a dict of these by label.
 
-        Arguments as for :meth:`ppm.GammaPoisson.posterior`.
+        Arguments as for :meth:`ppm.GammaPoisson.posterior`; ``cap`` is the W, in nats, that the
+        weights keep oscillations within, which secure noise must know.
         """
-        weights, chances = self._checked(weights), {}
+        width, totals = self._totals(weights, censor, cap)
+        nats = width / self._steps if self.secure_noise else 1.0
+        chances = {label: _softmax(total * nats) for label, total in totals.items()}
+        return chances.get(None, chances)
+
+    def _totals(self, weights, censor, cap):
+        """Width of the terms' limits; by label of the group, sums of terms at its candidates.
+
+        In nats up to a constant or, for secure noise, in whole steps.
+        """
+        weights, limits, levels, totals = self._checked(weights), censor, None, {}
         if censor is not None:
             self.check_own_terms()
-            levels = censor.levels(self)
+            levels, ends = censor.levels(self), (censor.low, censor.high, censor.smooth)
+        elif self.secure_noise:
+            if cap is None:
+                raise ValueError("secure_noise needs terms of a public width: a run with censor= "
+                                 "or cap=, without scale, shift and truncate_at")
+            cap = check_number("cap", cap, at_least=_LEAST_CAP)
+            levels, ends = self.extremes().lowest, (0.0, cap, False)
+        if self.secure_noise:
+            limits = _WholeSteps(*ends, steps=self._steps)
         for label, log_lik in self._log_liks.items():
             rows = self._rows[label]
             # any level changes no p; sums of large numbers would lose small differences
             first = log_lik[0, 0].values
-            level = np.where(np.isfinite(first), first, 0.0) if censor is None else levels[rows]
-            sums = scan(log_lik, weights[rows], censor=censor, levels=level).draw_sums[0]
+            level = np.where(np.isfinite(first), first, 0.0) if levels is None else levels[rows]
+            sums = scan(log_lik, weights[rows], censor=limits, levels=level).draw_sums[0]
             if not np.isfinite(sums.max()):
                 raise ValueError("candidates must hold one that makes no record of positive weight "
                                  "impossible, and none with an infinite density; or give censor=")
-            shares = np.exp(sums - sums.max())
-            chances[label] = shares / shares.sum()
-        return chances.get(None, chances)
+            totals[label] = sums
+        return cap if censor is None else censor.width, totals
 
     def extremes(self, weights=None, *, censor=None):
         """Exact ``bounds`` and ``oscillations`` (records,) over all candidates, in nats.
 
         Arguments as for :meth:`probabilities`: of weighted log-likelihoods, or of terms.
         """
-        weights, found, maxima = self._checked(weights), np.empty((3, self.records)), []
+        weights, found, maxima = self._checked(weights), np.empty((4, self.records)), []
         levels = np.zeros(self.records) if censor is None else censor.levels(self)
         for label, rows in self._rows.items():
             part = scan(self._log_liks[label], weights[rows], censor=censor, levels=levels[rows])
-            found[:, rows] = part.factors, part.bounds, part.oscillations
+            found[:, rows] = part.factors, part.bounds, part.oscillations, part.lowest
             maxima += part.draw_maxima.ravel().tolist()
         return LogLikelihoodScan(factors=found[0], bounds=found[1], oscillations=found[2],
-                                 draw_maxima=np.array(maxima), draw_sums=None)
+                                 lowest=found[3], draw_maxima=np.array(maxima), draw_sums=None)
 
     def log_likelihood(self, fit):
         """Log-likelihood of every record at every draw of a fit, an array (chain, draw, record)."""
@@ -169,7 +225,7 @@ class CandidateSynthesizer(Brief):
         """The posterior of each group's θ."""
         if isinstance(posterior, dict):
             return [posterior[label] for label in self._rows]
-        shared = "group" not in posterior.dims
+        shared = None in self._rows or "group" not in posterior.dims
         return [posterior if shared else posterior.sel(group=label, drop=True)
                 for label in self._rows]
 
@@ -198,6 +254,43 @@ class CandidateSynthesizer(Brief):
         return np.ones(self.records) if weights is None else check_weights(weights, self.records)
 
 
+class _WholeSteps(NamedTuple):
+    """Limits whose terms are whole numbers, from 0 at ``low`` to ``steps`` at ``high``."""
+
+    low: float
+    high: float
+    smooth: bool
+    steps: int
+
+    def term(self, weighted_log_p):
+        term = limited(weighted_log_p, self.low, self.high, self.smooth)
+        # up to 2**50 steps the products' rounding is less than half a step
+        return np.rint((term - self.low) * (self.steps / (self.high - self.low)))
+
+
+def noisy_maximum(distance, epsilon):
+    """OpenDP's choice of a place in a list of whole scores, with probabilities like exp(score / s).
+
+    The scale s is the smallest at which OpenDP, which rounds ε upwards, grants ``epsilon`` where a
+    record lowers all scores by up to ``distance``, or raises all: see the class above.
+    """
+    import opendp.prelude as dp
+
+    dp.enable_features("contrib")
+    scores = dp.vector_domain(dp.atom_domain(T="i64")), dp.linf_distance(T="i64", monotonic=True)
+    scale = dp.binary_search_param(
+        lambda scale: scores >> dp.m.then_noisy_max(dp.max_divergence(), scale),
+        d_in=distance, d_out=epsilon, bounds=(0.5 * distance / epsilon, 2.0 * distance / epsilon),
+    )  # fmt: skip
+    # for this measure of divergence OpenDP's noise is Gumbel's
+    return scores >> dp.m.then_noisy_max(dp.zero_concentrated_divergence(), scale)
+
+
+def _softmax(totals):
+    shares = np.exp(totals - totals.max())
+    return shares / shares.sum()
+
+
 def _by_group(candidates, groups, records):
     """Rows and candidates of each group that has records, by label; of all by None."""
     if groups is None:
@@ -210,6 +303,9 @@ def _by_group(candidates, groups, records):
     if not isinstance(candidates, Mapping) or not rows.keys() <= {*candidates}:
         raise ValueError("candidates must be a dict with one set for each label in groups")
     sets = {label: check_draws("candidates", candidates[label]) for label in rows}
+    if any(["group" in one.dims for one in sets.values()]):
+        raise ValueError("candidates must have no dimension group, which is that of their groups: "
+                         "rename it")
     if len({str({name: x.shape[2:] for name, x in one.items()}) for one in sets.values()}) > 1:
         raise ValueError("candidates must have the same parameters in every group")
     return rows, sets

@@ -3,6 +3,8 @@
 import itertools
 
 import numpy as np
+import opendp.prelude as dp
+import pandas as pd
 import pymc as pm
 import pytest
 import xarray as xr
@@ -10,7 +12,7 @@ from scipy import stats
 from test_mechanism import words
 
 import ppm
-from ppm.synthesizers import base
+from ppm.synthesizers import base, candidates
 
 RNG = np.random.default_rng(5)
 COUNTS, WEIGHTS, LIMITS = RNG.poisson(5, 9), RNG.uniform(0.1, 1.5, 9), ppm.Censoring(-2.0, -1.0)
@@ -28,40 +30,81 @@ class Table:
     predict = None
 
 
-def of_table(log_lik):
-    return ppm.CandidateSynthesizer(Table(log_lik), {"k": np.arange(len(log_lik))})
+def of_table(log_lik, **settings):
+    return ppm.CandidateSynthesizer(Table(log_lik), {"k": np.arange(len(log_lik))}, **settings)
+
+
+def cases():
+    """Models, candidates, and log-likelihoods of groups, (candidates, records), by SciPy alone."""
+    for seed in range(2):
+        rng = np.random.default_rng(seed)
+        y, x, loc, slope = rng.normal(size=(4, 8))
+        counts = rng.poisson(5, 8)
+        mu, sd, pi = rng.uniform([[3], [1], [0]], [[7], [2], [1]], (3, 8))
+        mean, at = loc[:, None] + slope[:, None] * x, {"k": np.arange(8)}
+        line = np.stack([loc, slope], axis=-1)[:, None]
+        two = [stats.norm.pdf(y, *each) for each in ((mean, sd[:, None]), (loc[:, None], 1.0))]
+        poisson = stats.poisson.logpmf(counts, mu[:, None])
+        with pm.Model() as model:
+            pm.StudentT("y", 4, mu=pm.Flat("loc") + pm.Flat("slope") * x, sigma=1.5, observed=y)
+        regression, mixture = [ppm.FiniteMixture(y, np.c_[np.ones(8), x], components=k)
+                               for k in (1, 2)]
+        yield ppm.GammaPoisson(counts), {"mu": mu, **at}, None, [poisson]
+        yield (regression, {"pi": np.ones((8, 1)), "beta": line, "sigma": sd[:, None], **at}, None,
+               [stats.norm.logpdf(y, mean, sd[:, None])])
+        yield (mixture, {"pi": np.c_[pi, 1 - pi], "sigma": np.c_[sd, np.ones(8)], "beta":
+               np.concatenate([line, line * [1, 0]], axis=1), **at}, None,
+               [np.log(pi[:, None] * two[0] + (1 - pi[:, None]) * two[1])])
+        yield (model, {"loc": loc, "slope": slope, **at}, None,
+               [stats.t.logpdf(y, 4, mean, 1.5)])
+        yield (ppm.GammaPoisson(counts), {g: {"mu": mu, **at} for g in "ab"}, list("abbababb"),
+               [poisson[:, [0, 3, 5]], poisson[:, [1, 2, 4, 6, 7]]])
 
 
 @pytest.mark.parametrize("censor", [None, LIMITS])
-def test_draws_have_the_probabilities_of_the_formula(censor):
-    log_lik = RNG.normal(-2, 1, (12, 9))
-    terms = WEIGHTS * log_lik if censor is None else censor.term(WEIGHTS * log_lik)
-    expected = np.exp(terms.sum(axis=1)) / np.exp(terms.sum(axis=1)).sum()
-    model = of_table(log_lik)
-    assert model.probabilities(WEIGHTS, censor=censor) == pytest.approx(expected)
-    drawn = model.fit(WEIGHTS, censor=censor, draws=100_000, random_seed=1)["posterior"]["k"].values
-    number = np.bincount(drawn[0], minlength=12)
-    for shares, right in (expected, True), (np.sqrt(expected) / np.sqrt(expected).sum(), False):
-        assert (stats.chisquare(number, 100_000 * shares).pvalue > 1e-3) == right
+@pytest.mark.parametrize(("model", "sets", "groups", "log_liks"), [*cases()])
+def test_draws_have_the_probabilities_of_the_formula(model, sets, groups, log_liks, censor):
+    synthesizer = ppm.CandidateSynthesizer(model, sets, groups=groups)
+    # a PyMC model computes each draw by itself
+    draws = 10_000 if isinstance(model, pm.Model) else 100_000
+    weights = np.linspace(0.05, 0.6, 8)
+    fit = synthesizer.fit(weights, censor=censor, draws=draws, random_seed=1)["posterior"]["k"]
+    rows = pd.Series(groups or ["all"] * 8).groupby(groups or ["all"] * 8).indices.values()
+    for drawn, own, log_lik in zip(fit.values.reshape(-1, draws), rows, log_liks, strict=True):
+        for used, right in (weights[own], True), (1.5 * weights[own], False):
+            terms = used * log_lik if censor is None else censor.term(used * log_lik)
+            p = np.exp(terms.sum(axis=1)) / np.exp(terms.sum(axis=1)).sum()
+            number = np.bincount(drawn, minlength=8)
+            assert (stats.chisquare(number, draws * p).pvalue > 1e-4) == right
 
 
 def capped(model, width):
     return ppm.PseudoPosteriorMechanism(model, cap=width).weights
 
 
-@pytest.mark.parametrize("censor", [None, LIMITS, ppm.Censoring(-2.0, -1.0, smooth=False)])
-def test_no_value_of_a_record_costs_more_than_the_width_and_some_come_near(censor):
-    usual = RNG.normal(-3, 2, (8, 40))
-    odd = RNG.normal(size=(8, 40)) * 10.0 ** RNG.choice([-300, -5, 3, 150, 300], 40)
-    odd += RNG.choice([0.0, 1e6, -1e15, 1e300], 40)
-    holes = np.where(RNG.random((8, 40)) < 0.2, RNG.choice([np.nan, -np.inf, np.inf], 40), usual)
-    model = of_table(np.c_[usual, odd, holes, np.full((8, 2), [np.nan, -np.inf])])
-    weights = capped(model, 1.0) if censor is None else np.ones(model.records)
-    whole = np.log(model.probabilities(weights, censor=censor))
-    # at weight 0 the term of the record is constant, as if it was left out
-    left = [np.log(model.probabilities(weights * own, censor=censor))
-            for own in ~np.eye(model.records, dtype=bool)]
-    assert 0.9 < np.abs(whole - left).max() <= 1.0 + 1e-9
+@pytest.mark.parametrize("secure", [False, True])
+@pytest.mark.parametrize("censor", [None, LIMITS, ppm.Censoring(-2.0, -1.0, smooth=False),
+                                    ppm.Censoring(-0.5, 0.5, center={"k": 0})])
+def test_no_value_of_a_record_costs_more_than_the_width_and_some_come_near(censor, secure):
+    lost, replaced = [], []
+    for seed in range(25):
+        rng = np.random.default_rng(seed)
+        usual, odd = rng.normal(-3, 2, (8, 12)), rng.normal(size=(8, 24))
+        odd *= 10.0 ** rng.choice([-300, -5, 0, 3, 150, 300], 24)
+        odd += rng.choice([0.0, 1e6, -1e15, 1e300], 24)
+        wrong = rng.choice([np.nan, -np.inf, np.inf], 12)
+        holes = np.where(rng.random((8, 12)) < 0.2, wrong, usual)
+        table = np.c_[usual, odd, holes, np.full((8, 2), [np.nan, -np.inf])]
+        model = of_table(table, secure_noise=secure)
+        given = {"cap": 1.0} if censor is None else {"censor": censor}
+        weights = capped(model, 1.0) if censor is None else rng.choice([0.0, 0.3, 1.0, 9.0], 50)
+        # at weight 0 the term of the record is constant, as if it was left out
+        whole, *left = [np.log(model.probabilities(weights * own, **given))
+                        for own in np.r_[np.ones((1, 50)), 1.0 - np.eye(50)]]
+        lost.append(np.abs(whole - left).max())
+        # one value is left out, and another one put in
+        replaced.append(np.abs(np.subtract(left, np.array(left)[:, None])).max())
+    assert 0.9 < max(lost) <= 1.0 + 1e-9 and 1.8 < max(replaced) <= 2.0 + 1e-9
 
 
 def test_the_cap_holds_in_every_small_database_and_fails_for_weights_that_react():
@@ -79,6 +122,75 @@ def test_the_cap_holds_in_every_small_database_and_fails_for_weights_that_react(
         lost = max(np.abs(databases[one][rule][0] - databases[other][rule][0]).max()
                    for one, other in neighbours)
         assert 0.6 < lost <= 0.7 + 1e-9 if rule == 0 else lost > 1.2 * most
+
+
+GRID, TWICE = {"mu": np.geomspace(3.5, 6.5, 6), "k": np.arange(6)}, np.repeat(COUNTS, 2)
+
+
+@pytest.mark.parametrize("groups", [None, list("ababbabab" * 2)])
+@pytest.mark.parametrize("settings", [
+    {"cap": 0.7}, {"censor": ppm.Censoring(-3.0, -1.0)},
+    {"censor": ppm.Censoring(-1.5, 1.5, center={"mu": 5.0})},
+])
+def test_opendp_draws_from_the_posterior_of_rounded_terms(settings, groups, monkeypatch):
+    """OpenDP takes no seed: one run in a million fails without a fault."""
+    sets, count = dict.fromkeys("ab", GRID) if groups else GRID, 8_000
+    model = ppm.CandidateSynthesizer(
+        ppm.GammaPoisson(TWICE), sets, groups=groups, secure_noise=True
+    )
+
+    def fit_of_draws():
+        seed = np.random.default_rng(1)
+        result = ppm.PseudoPosteriorMechanism(model, **settings).run(draws=count, random_seed=seed)
+        p = model.probabilities(result.weights, **settings)
+        model.secure_noise = False
+        nearly = model.probabilities(result.weights, **settings)
+        model.secure_noise = True
+        p, nearly = ([*one.values()] if groups else [one] for one in (p, nearly))
+        assert np.allclose(p, nearly, atol=1e-12)
+        drawn = result.draws["posterior"]["k"].values.reshape(-1, count)
+        numbers = [np.bincount(one, minlength=6) for one in drawn]
+        return stats.chisquare(np.ravel(numbers), count * np.ravel(p), ddof=len(p) - 1).pvalue
+
+    assert fit_of_draws() > 1e-6
+    right = candidates.noisy_maximum
+    monkeypatch.setattr(candidates, "noisy_maximum", lambda steps, width: right(steps, width / 2))
+    assert fit_of_draws() < 1e-6
+    # exponential noise in the place of Gumbel's
+    monkeypatch.undo()
+    monkeypatch.setattr(dp, "zero_concentrated_divergence", dp.max_divergence)
+    assert fit_of_draws() < 1e-6
+
+
+def test_opendp_itself_grants_the_width_for_what_a_record_moves(monkeypatch):
+    found, search = [], dp.binary_search_param
+    monkeypatch.setattr(dp, "binary_search_param", lambda make, **known: found.append(
+        make(search(make, **known))) or search(make, **known))
+    for width in (1e-9, 0.1, 0.7, 1.0, 30.0):
+        for steps in (2**50, 2**50 // 5_658):
+            assert candidates.noisy_maximum(steps, width).map(steps) == pytest.approx(width**2 / 8)
+            assert (1.0 - 1e-12) * width < found[-1].map(steps) <= width
+    seen, usual = [], RNG.normal(-3, 2, (6, 9))
+    usual[:, 0] = [0.0, -1e300, np.nan, -np.inf, 1e300, -1.5]
+    monkeypatch.setattr(candidates, "noisy_maximum", lambda *_: lambda sums: seen.append(sums) or 0)
+    for own in np.r_[np.ones((1, 9)), 1.0 - np.eye(9)]:
+        of_table(usual, secure_noise=True).fit(own, draws=1, censor=LIMITS)
+    # the record of weight 0 has a constant term
+    assert {type(number) for number in seen[0]} == {int}
+    assert np.ptp(np.subtract(seen[1:], seen[0]), axis=1).max() == 2**50 // 9
+
+
+def test_secure_noise_is_for_strict_runs_and_needs_no_warning_of_seeds():
+    model = ppm.CandidateSynthesizer(ppm.GammaPoisson(COUNTS), GRID, secure_noise=True)
+    result = ppm.PseudoPosteriorMechanism(model, cap=0.5).run(draws=2)
+    told = words(ppm.disclosure.release_statement(result, result.synthesize(2)))
+    assert "errors in the package that drew the noise" in told
+    assert "seed" not in told and "rounding" not in told
+    for settings in {}, {"censor": LIMITS, "scale": 0.5}, {"weights": WEIGHTS}:
+        with pytest.raises(ValueError, match="^secure_noise needs terms of a public width"):
+            ppm.PseudoPosteriorMechanism(model, **settings).run(draws=2)
+    with pytest.raises(ValueError, match="^cap must be a finite number"):
+        model.fit(cap=0.0)
 
 
 def test_bounds_are_those_of_the_whole_set_and_the_statement_names_it():
@@ -141,13 +253,39 @@ def test_what_candidates_can_be():
     for log_lik in [[-np.inf, 0.0], [0.0, -np.inf]], [[np.inf], [0.0]]:
         with pytest.raises(ValueError, match="^candidates must hold one that makes no record"):
             of_table(log_lik).fit(draws=2)
-    two = {"a": {"k": [0]}, "b": {"k": [[0]]}}
-    for candidates, groups in (
+    same, other = {"mu": [1.0], "m": [0]}, {"mu": [1.0], "m": [[0]]}
+    grouped = xr.Dataset({"mu": ("draw", [1.0]), "m": (("draw", "group"), [[0]])})
+    for given, groups in (
         ({"k": [np.nan]}, None), ({"k": []}, None), ({"k": ["x"]}, None), ({}, None), ([0], None),
-        ({"k": [0], "m": [0, 1]}, None), ({"a": {"k": [0]}}, ["a", "b"]), (two, ["a", "b"]),
+        ({"mu": [0], "m": [0, 1]}, None), ({"a": same}, ["a", "b"]),
+        ({"a": same, "b": other}, ["a", "b"]), ({"a": grouped, "b": grouped}, ["a", "b"]),
+        # wrong names, wrong shapes
+        ({"mean": [1.0]}, None), ({"mu": [[1.0, 2.0]]}, None),
+        ({"a": same, "b": {"m": [1]}}, ["a", "b"]),
     ):
         with pytest.raises(ValueError, match="^candidates must "):
-            ppm.CandidateSynthesizer(model.synthesizer, candidates, groups=groups)
+            ppm.CandidateSynthesizer(ppm.GammaPoisson([3, 4]), given, groups=groups)
+    regression = ppm.FiniteMixture(WEIGHTS, np.ones((9, 1)), components=1)
+    for pi, beta in ((2, (1, 1)), (1, (1, 3)), (1, (1,))):
+        sizes = {"pi": np.ones((4, pi)), "beta": np.ones((4, *beta)), "sigma": np.ones((4, 1))}
+        with pytest.raises(ValueError, match="^candidates must hold values of every parameter"):
+            ppm.CandidateSynthesizer(regression, sizes)
+    # without groups a dimension may have any name
+    model = ppm.CandidateSynthesizer(ppm.GammaPoisson([3, 4]), grouped)
+    assert model.predict(model.fit(draws=2), releases=3).shape == (3, 2)
+
+
+def test_candidates_need_no_proper_prior():
+    with pm.Model() as model:
+        pm.Normal("y", pm.Flat("mu"), 1.0, observed=WEIGHTS)
+    synthesizer = ppm.PyMCSynthesizer(model)
+    candidates = ppm.CandidateSynthesizer(synthesizer, {"mu": [0.0, 1.0]})
+    for settings in {"cap": 1.0}, {"censor": LIMITS}:
+        result = ppm.PseudoPosteriorMechanism(candidates, **settings).run(draws=2)
+        assert result.synthesize(1).attrs["epsilon"] == 1.0
+    # a chain does, whatever was asked before
+    with pytest.raises(ValueError, match="^the prior of mu is improper"):
+        synthesizer.fit(draws=2, censor=LIMITS)
 
 
 def test_a_model_whose_records_reach_further_is_refused_with_an_epsilon():

@@ -268,6 +268,10 @@ class FiniteMixture(Brief):
     def _evaluate(self, posterior):
         posterior = posterior.transpose("chain", "draw", ...)
         pi, beta, sigma = (posterior[name].values for name in ("pi", "beta", "sigma"))
+        # compiled code would read beyond the end of an array
+        if not pi.shape == sigma.shape == beta.shape[:-1]:
+            raise ValueError("posterior must hold pi and sigma (…, components) and beta "
+                             "(…, components, columns)")
         log_lik = np.empty((*pi.shape[:2], self.records))
         with one_thread():
             for at in np.ndindex(pi.shape[:2]):
