@@ -17,6 +17,9 @@ _CHOICES = "choices made by looking at the records"
 _ALWAYS = (
     "the number of records, and values that are released unchanged",
     "what imputation or top-coding carried from one record to others: a value means the edited one",
+    "other releases from these records, and other records of the same person: each adds its own ε",
+    "whoever holds the records or watches them being processed: the model of trust is central, and "
+    "ε is about those who see the release alone",
 )
 _PACKAGE = "errors in the package that drew the noise"
 _SEED = "anyone who knows or guesses the seed"
@@ -169,8 +172,10 @@ def release_statement(result, release=None, *, strict_epsilon=None):
     """A paragraph to publish beside a release: what is promised, and on which conditions.
 
     It contains nothing that was computed from the confidential records: no local ε or Δ. It states
-    ε and odds only if ε holds for every database. Unless the result is strict, there is no
-    statement if the chains disagree, also under ``allow_disagreement``.
+    ε and odds only if ε holds for every database, and then what NIST SP 800-226 asks of a claim: ε
+    and δ, unit of privacy and neighbour, what is public, what adds to ε, whom one has to trust, and
+    the random numbers. Unless the result is strict, there is no statement if the chains disagree,
+    also under ``allow_disagreement``.
 
     Parameters
     ----------
@@ -254,7 +259,8 @@ def _promise(guarantee, many=None):
     amount = f"{many} × {each:g} = {total:.10g}" if many else f"{each:g} for {guarantee.covered}"
     return (
         f"The release is ε-differentially private with ε = {amount}, for every possible "
-        f"database. A neighbour is {guarantee.neighbour}. An attacker who knew all other records, "
+        "database, and δ = 0. The unit of privacy is the confidential value of one record: a "
+        f"neighbour is {guarantee.neighbour}. An attacker who knew all other records, "
         "and gave even odds that a certain value of a record was used rather than none, could "
         f"reach odds of up to about {_odds(total)} to 1; between two values of the record, of up "
         f"to about {_odds(2 * total)} to 1. Not covered: {'; '.join(guarantee.not_covered)}."

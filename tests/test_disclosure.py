@@ -150,3 +150,27 @@ def test_the_statement_is_about_a_whole_release_of_this_result(result):
         with pytest.raises(ValueError, match="^release must be all that one call of") as refused:
             release_statement(of, wrong)
         assert "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize("kind", ["limits", "candidates", "histogram"])
+def test_a_strict_statement_says_what_sp_800_226_asks_of_a_claim(result, kind):
+    if kind == "histogram":
+        told = release_statement(
+            ppm.histogram_release(COUNTS, [0, 20], bins=5, epsilon=2.0, random_seed=1)
+        )
+    else:
+        grid = ppm.CandidateSynthesizer(ppm.GammaPoisson(COUNTS), {"mu": np.linspace(2, 12, 11)})
+        one = run(censor=ppm.Censoring(-3, -1)) if kind == "limits" else run(grid, cap=2.0)
+        told = statement(one, 1)
+    asked = {
+        "parameters": ("= 2", "for every possible database", "δ = 0"),
+        "unit and neighbour": ("unit of privacy is the confidential", "neighbour is the same"),
+        "what is public": ("same public number of rows", "released unchanged", "must be"),
+        "composition": ("other releases from these records", "adds its own ε"),
+        "trust and side channels": ("model of trust is central", "watches them being processed"),
+        "randomness": ("guesses the seed",),
+    }
+    assert [which for which, words in asked.items() if not all(x in told for x in words)] == []
+    # a local one claims neither parameters nor a unit
+    local = statement(result, 1)
+    assert not any(words in local for words in ("δ = ", "unit of privacy", "every possible"))
