@@ -14,7 +14,8 @@
 
   // one panel from a height downwards, and where it ends; heights of bars go up to `top`
   const draw = (panel, now, top, width, from) => {
-    const { names, axis, outline, colour, height = 60, range = [0, now.bars.length] } = panel;
+    const { names, axis, colour, height = 60, range = [0, now.bars.length] } = panel;
+    const outline = now.outline ?? panel.outline;
     const [left, right, roof, floor] = [34, width - 8, from + 34, from + 34 + height];
     const gap = (right - left) / now.bars.length;
     const x = (value) => left + ((value - range[0]) / (range[1] - range[0])) * (right - left);
@@ -50,7 +51,7 @@
 
   // a slider, or a button for each of a few places that have names
   const control = ({ label, shown, at }, id) => {
-    if (shown.length > 5 || shown.some((words) => /\d/.test(words))) {
+    if (shown.length > 8 || shown.some((words) => /\d/.test(words))) {
       return `<div class="slider"><label for="${id}">${safe(label)}</label>
         <span aria-hidden="true"></span><input type="range" id="${id}" min="0"
         max="${shown.length - 1}" value="${at}"></div>`;
@@ -63,8 +64,10 @@
   const show = (place, number) => {
     const data = JSON.parse(place.querySelector("script").textContent);
     const ids = data.sliders.map((_, slider) => `moving-${number}-${slider}`);
-    const tops = data.panels.map(({ outline = [], across = [0] }, i) => Math.max(
-      ...outline, across[0], ...data.frames.flatMap(([, now]) => now[i].bars),
+    const highest = ({ bars = [], outline = [], across = [0] }) => (
+      Math.max(...bars, ...outline, across[0]));
+    const tops = data.panels.map((panel, i) => Math.max(
+      highest(panel), ...data.frames.map(([, now]) => highest(now[i])),
     ) || 1);
     place.innerHTML = `<p class="title" id="moving-${number}">${safe(data.title)}</p>
       <div class="controls">${data.sliders.map((of, i) => control(of, ids[i])).join("")}</div>

@@ -249,16 +249,16 @@ def moving(title, sliders, frame, *, panels, hint="", start=None):
         What the picture shows.
     sliders : dict of str to dict of str to object
         Label of a slider, whose last word is its short name -> the words at each of its places ->
-        the value there.
+        the value there. At most eight places without a digit become buttons.
     frame : callable
         Takes a value of each slider and returns what is said there, and for each panel a dict of
-        its ``bars``, at least 0, and of lines: ``across`` (height, words) and ``upright`` (place,
-        words).
+        its ``bars``, at least 0, of an ``outline`` of others, and of lines: ``across`` (height,
+        words) and ``upright`` (place, words).
     panels : list of dict
         What stays: ``label`` above, ``names`` of the bars or the ``range`` they share, ``axis``
         below, ``outline``, ``colour``, ``height`` in pixels, and lines as above; all optional.
     hint : str, optional
-        What to try.
+        What to predict and try.
     start : sequence, optional
         Value of each slider at first; by default its first.
 
