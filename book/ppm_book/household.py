@@ -88,11 +88,11 @@ def moving(*, switch=False, scale=1.0, shift=0.0, draws=1000, seed=20220):
         "Take one household away", controls, frame,
         start=[0, scale, "frozen"][: len(controls)], hint=HINT,
         panels=[
-            {"label": "Weights: outline before, filled without it", "axis": "Household and count",
+            {"label": "Weights; outline: before it left", "axis": "Household and count",
              "names": [f"{name} {count}" for name, count in zip(HOUSEHOLDS, COUNTS, strict=True)]},
             {"label": "Change of the log density, nats", "height": 90, "range": [0, 16],
              "axis": "Mean number of visits, μ"},
-            {"label": "Released counts, %: outline the eight, filled released", "height": 90,
+            {"label": "Released counts, %; outline: the eight", "height": 90,
              "outline": 100 * np.bincount(COUNTS, minlength=VISITS.size) / COUNTS.size,
              "range": [-0.5, VISITS[-1] + 0.5], "axis": "Visits", "colour": "#009E73"},
         ],
