@@ -13,7 +13,7 @@ from matplotlib.gridspec import GridSpec
 from matplotlib.ticker import FuncFormatter, LogLocator
 
 __all__ = [
-    "panels", "legend", "interval", "violin", "log_axis", "intervals_by_size",
+    "panels", "legend", "interval", "band", "violin", "log_axis", "intervals_by_size",
     "record_bound_violins", "drawn_data",
 ]
 
@@ -145,6 +145,24 @@ def interval(axes, x, low, middle, high, label, **style):
     reach = np.maximum([middle - low, high - middle], 0).reshape(2, -1)
     style = {"fmt": "o", "color": COLOURS.get(label)} | style
     axes.errorbar(x, np.reshape(middle, -1), reach, label=label, **style)
+
+
+def band(axes, x, low, middle, high, label, words="", lift=0, **style):
+    """Draw a line with a band from low to high, and words at its right end, lifted by points.
+
+    Examples
+    --------
+    >>> from ppm_book import plots
+    >>> figure, (axes,) = plots.panels(size=(3, 3))
+    >>> plots.band(axes, [1, 2], [3, 4], [4, 5], [7, 7], "Weighted", "climbs")
+    >>> plots.drawn_data(figure)[["x", "y", "low", "high"]].values.tolist()
+    [[1.0, 4.0, 3.0, 7.0], [2.0, 5.0, 4.0, 7.0]]
+    """
+    colour = style.setdefault("color", COLOURS.get(label))
+    interval(axes, x, low, middle, high, label, fmt="-", elinewidth=0, **style)
+    axes.fill_between(x, low, high, color=colour, alpha=0.2, linewidth=0)
+    axes.annotate(words, (x[-1], middle[-1]), xytext=(6, lift), textcoords="offset points",
+                  va="center", color=colour)
 
 
 def violin(axes, place, sample, name, *, side="both"):
