@@ -1,7 +1,7 @@
 """The fits that the chapters on incomes share, one weight with a given Δ, and who is closer."""
 
 import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -78,6 +78,24 @@ class IncomeFits:
         model = self.model(components)
         weight, fit, tried = search(model, target, start, self.draws, of_search)
         return self.read(model, fit, np.full(model.records, weight), of_release, np.array(tried))
+
+    @running.kept()
+    def from_part(self, components, part):
+        """Releases for all other records from the unweighted fit to a part, shape (m, others).
+
+        `part` is a mask. No other record's response is used, so for these ε = 0.
+        """
+        of_fit, of_release = np.random.SeedSequence((self.seed, components, 6)).spawn(2)
+        known, others = (
+            replace(self, response=self.response[rows], predictors=self.predictors[rows])
+            for rows in (part, ~part)
+        )
+        model = known.model(components, thin=5)
+        fit = model.fit(np.ones(model.records), draws=self.draws, random_seed=of_fit)
+        released = others.model(components).predict(
+            fit, releases=self.releases, random_seed=of_release
+        )
+        return released.values
 
 
 def place(scale, shift):

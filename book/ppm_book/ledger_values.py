@@ -61,6 +61,15 @@ def share(count, of):
     return measured(np.asarray(count) / of, np.sqrt(typical * (1.0 - typical) / of))
 
 
+def bounds_of(*results):
+    """Local bounds with their errors, and why these may not be trusted."""
+    found = [one.diagnostics for one in results]
+    doubt = "" if all(one.agree for one in found) else DISAGREE
+    if any(one.faults_besides_r_hat for one in found):
+        doubt = "chains behind a bound stood still or diverged"
+    return measured([one.local_bound for one in results], [one.error for one in found], doubt)
+
+
 def last(entry):
     """The last number of a sequence."""
     return measured(entry["value"][-1], entry["error"][-1])

@@ -80,6 +80,19 @@ def test_the_equal_bound_is_met_within_the_tolerance():
     assert len({fit[-1] for fit in model.made}) == len(made)
 
 
+def test_releases_from_a_published_part_look_at_no_other_response():
+    part = np.arange(40) < 25
+
+    def released(response):
+        return IncomeFits(response, np.ones((40, 1)), 2, 60, 60, 4, 7).from_part(2, part)
+
+    # other incomes for those that are not published change nothing, one of the part does
+    found = released(INCOMES)
+    assert found.shape == (4, 15)
+    assert (released(np.where(part, INCOMES, 3 * INCOMES)) == found).all()
+    assert not np.allclose(released(INCOMES + 5.0 * (np.arange(40) == 3)), found)
+
+
 def test_a_bound_that_is_not_met_is_the_closest_of_all_full_fits():
     bounds = [4.2, 4.2, 4.2, 9.0, 4.0, 6.0, 5.4, 7.0, 3.0]
     _, _, best, tried = searched(lambda _, number: bounds[number - 1])
