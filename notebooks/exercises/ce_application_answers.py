@@ -1,4 +1,4 @@
-"""Exercises of the chapter on the application: incomes, neighbours, releases and intruders."""
+"""Exercises of the chapter on the application: bounds, releases and intruders."""
 
 from types import SimpleNamespace
 
@@ -12,77 +12,21 @@ SEED = 2017
 
 
 def given():
-    """Simulated incomes, releases of them, and the paper's published bounds."""
-    data, model, statistics = np.random.SeedSequence(SEED).spawn(3)
+    """Simulated incomes, an intruder's five units, and the paper's published bounds."""
+    data, _, statistics = np.random.SeedSequence(SEED).spawn(3)
     table = survey.simulate(300, random_seed=np.random.default_rng(data)).table
-    income = table["income"].to_numpy()
-    rng = np.random.default_rng(model)
-    log_income = np.log(np.maximum(income, 1000.0))
-    drawn = rng.normal(log_income.mean(), log_income.std(), (5, income.size))
-    regions = table["region"].astype(str).to_numpy()
     others = np.random.default_rng(statistics)
     return SimpleNamespace(
-        income=income,
-        region=regions,
-        synthetic=np.exp(drawn),
-        incomes_of_a_pattern=np.array([21.0, 24.5, 30.0, 33.0, 90.0, 100.0]),
+        income=table["income"].to_numpy(),
         radius=0.2,
         true_incomes=np.array([30.0, 50.0, 52.0, 80.0, 200.0]),
         released_incomes=np.array([50.0, 51.0, 33.0, 83.0, 164.0]),
-        medians_one=np.array([41.0, 55.0, 47.0, 60.0]),
-        medians_two=np.array([52.0, 44.0, 71.0, 49.0]),
         estimates=others.normal(62.0, 1.2, 20).round(2),
         variances=others.normal(2.9, 0.1, 20).round(3),
         delta_unweighted=78.7,
         delta_first=10.10,
         delta_last=2.25,
-        probabilities=others.beta(8, 8, 400),
     )
-
-
-@exercise("one risk for each of the six units")
-def neighbours(g):
-    income, radius = g.incomes_of_a_pattern, g.radius
-    distance = np.abs(income[:, None] - income)
-    outside = distance > radius * income[:, None]
-    return ppm.risk.identification_risks(income, radius=radius), {
-        "How many *other* units share the pattern? A unit is not its own neighbour.":
-            outside.mean(axis=1),
-        "This is the share within the radius. A unit with many others near it is safe.":
-            1 - outside.sum(axis=1) / 5,
-        "Whose income is the radius a share of: the unit's own, or the other one's?":
-            (distance > radius * income).sum(axis=1) / 5,
-        "This radius is a share of the income, not an amount.": (distance > radius).sum(axis=1) / 5,
-    }, "See the definition of the identification risk."
-
-
-@exercise("one number of units")
-def match_risk(g):
-    true, released = g.true_incomes, g.released_incomes
-    distance = np.abs(released - true[:, None])
-    near, close = distance <= g.radius * true[:, None], distance <= g.radius * released
-    own, matches = near.diagonal(), near.sum(axis=1)
-    risk = ppm.risk.match_risk(true, released[None], radius=g.radius)
-    return risk["expected match risk"].iloc[0], {
-        "The intruder sees several matches for some units, and must pick one of them.": own.sum(),
-        "A match that belongs to another unit finds nobody.": (matches > 0).sum(),
-        "Wanted is a number of units, not a share of them.": (own / np.maximum(matches, 1)).mean(),
-        "Who has matches, but not the own record among them?": (1 / matches[matches > 0]).sum(),
-        "The intruder knows the true income up to the radius. Of which income is the radius a "
-        "share?": (close.diagonal() / np.maximum(close.sum(axis=1), 1)).sum(),
-    }, "Sum T / c over the units."
-
-
-@exercise("four numbers, the barycentre's values")
-def barycentre(g):
-    pooled = np.concatenate([g.medians_one, g.medians_two])
-    return np.sort([g.medians_one, g.medians_two], axis=1).mean(axis=0), {
-        "You paired the values in the order in which they happen to stand. Which value of one "
-        "goes with which of the other?": (g.medians_one + g.medians_two) / 2,
-        "This is a mixture of the two: it is wider than either. A barycentre averages quantiles.":
-            np.sort(pooled),
-        "This is the barycentre's mean. Its whole distribution is wanted.": pooled.mean(),
-    }, "Average the quantiles."
 
 
 @exercise("one whole number of releases")
@@ -105,21 +49,6 @@ def scalar_weight(g):
     }, "The exponential mechanism raises the likelihood to the power ε / (2Δ)."
 
 
-@exercise("one standard error")
-def combining(g):
-    m = g.estimates.size
-    within, between = g.variances.mean(), g.estimates.var(ddof=1)
-    return np.sqrt(within + between / m), {
-        "This takes the releases for real data: the spread between them is missing.":
-            np.sqrt(within),
-        "This is the rule for multiple imputation of *missing* data. Synthetic data have another "
-        "one.": np.sqrt(within + (1 + 1 / m) * between),
-        "This is the error of the average over releases. The sample itself has an error, too.":
-            np.sqrt(between / m),
-        "This is a variance. The standard error is its root.": within + between / m,
-    }, "One term for the sample, one for the number of releases."
-
-
 @exercise("one number")
 def gini(g):
     right = float(ppm.utility.gini(g.income))
@@ -133,12 +62,33 @@ def gini(g):
     }, "Average |xᵢ - xⱼ| over all pairs, a record with itself among them."
 
 
-@exercise("one number")
-def pmse(g):
-    p = g.probabilities
-    return np.mean((p - 0.5) ** 2), {
-        "The S in pMSE stands for squared.": np.mean(np.abs(p - 0.5)),
-        "The distance is from the value that says nothing, not from their average.": np.var(p),
-        "The M stands for mean.": np.sum((p - 0.5) ** 2),
-        "No root is taken.": np.sqrt(np.mean((p - 0.5) ** 2)),
-    }, "With as many synthetic as confidential records, a useless score is 1/2."
+@exercise("one number of units")
+def match_risk(g):
+    true, released = g.true_incomes, g.released_incomes
+    distance = np.abs(released - true[:, None])
+    near, close = distance <= g.radius * true[:, None], distance <= g.radius * released
+    own, matches = near.diagonal(), near.sum(axis=1)
+    risk = ppm.risk.match_risk(true, released[None], radius=g.radius)
+    return risk["expected match risk"].iloc[0], {
+        "The intruder sees several matches for some units, and must pick one of them.": own.sum(),
+        "A match that belongs to another unit finds nobody.": (matches > 0).sum(),
+        "Wanted is a number of units, not a share of them.": (own / np.maximum(matches, 1)).mean(),
+        "Who has matches, but not the own record among them?": (1 / matches[matches > 0]).sum(),
+        "The intruder knows the true income up to the radius. Of which income is the radius a "
+        "share?": (close.diagonal() / np.maximum(close.sum(axis=1), 1)).sum(),
+    }, "Sum T / c over the units."
+
+
+@exercise("one standard error")
+def combining(g):
+    m = g.estimates.size
+    within, between = g.variances.mean(), g.estimates.var(ddof=1)
+    return np.sqrt(within + between / m), {
+        "This takes the releases for real data: the spread between them is missing.":
+            np.sqrt(within),
+        "This is the rule for multiple imputation of *missing* data. Synthetic data have another "
+        "one.": np.sqrt(within + (1 + 1 / m) * between),
+        "This is the error of the average over releases. The sample itself has an error, too.":
+            np.sqrt(between / m),
+        "This is a variance. The standard error is its root.": within + between / m,
+    }, "One term for the sample, one for the number of releases."
