@@ -148,7 +148,8 @@ def test_the_page_shows_counts_verdicts_and_where_values_come_from(results):
     assert text.count("\n- Section ") == verdicts.count("open") > 0
     rows = [line for line in text.splitlines() if "<br>{doc}`" in line]
     assert [line.count(" | ") for line in rows] == [4] * len(ROWS)
-    assert ledger.page(ROOT, None).count(": not run.") == 3
+    chapters = {row["chapter"] for row in ROWS.values()}
+    assert ledger.page(ROOT, None).count(": not run.") == len(chapters)
 
 
 def test_rows_on_which_two_runs_differ(results, tmp_path):
