@@ -152,9 +152,11 @@ def changed(root, name, ours, theirs):
     list of tuple of str
         What the row says, our verdict, and theirs.
     """
-    rows = [row for row in load(root) if row["chapter"] == name]
+    # all rows are judged: some have parts in other chapters
+    rows = load(root)
     mine, others = (judged(rows, {name: _read(folder, VALUES_FILE)}) for folder in (ours, theirs))
-    rows = [(row["says"], mine[row["id"]][0], others[row["id"]][0]) for row in rows]
+    rows = [(row["says"], mine[row["id"]][0], others[row["id"]][0])
+            for row in rows if row["chapter"] == name]
     return [row for row in rows if row[1] != row[2] and not set(row[1:]) <= set(UNJUDGED)]
 
 
