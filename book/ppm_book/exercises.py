@@ -1,20 +1,29 @@
-"""Exercises at the end of chapters and the page of solutions, from one notebook for each chapter.
+"""Exercises at the end of chapters and a list of them, from one notebook for each chapter.
 
 A task is a cell tagged ``exercise`` whose id is the exercise's label. Cells whose ids begin with it
 hold the place for an answer, its check and the worked solution; ``sol-…`` explains the solution.
+Where a task names data, the page shows them, or the shape of what is too long.
 """
 
 import re
+import sys
+from functools import cache
+from importlib import import_module
 from pathlib import Path
+from unittest.mock import patch
 from urllib.parse import quote
 
 import nbformat
+import numpy as np
 import yaml
 from jinja2 import Template
 
 from ppm_book import parameters
 
 FOLDER = "notebooks/exercises"
+# data of more values are too long for a sentence
+SHORT = 24
+FORMATS = {"float": "{:.6g}".format, "int": str}
 
 
 def chapters(root):
@@ -53,10 +62,10 @@ def section(root, name, solutions=True):
 
 
 def solutions(root):
-    """Markdown of the page with all solutions."""
+    """Markdown of the page that lists all exercises, with links to their solutions."""
     titles = {name: _cells(root, name)[0]["title"].partition("\n")[0] for name in chapters(root)}
     return template("solutions").render(chapters=[
-        (name, title.replace("# Exercises:", "##"), _tasks(root, name))
+        (name, title.removeprefix("# Exercises: "), _tasks(root, name))
         for name, title in titles.items()
     ])
 
@@ -68,23 +77,42 @@ def template(name):
 
 
 def _cells(root, name):
-    """Sources of a notebook of exercises by their cells' ids, and the labels of its tasks."""
+    """Cells of a notebook of exercises by their ids: sources, and minutes of its tasks."""
     cells = nbformat.read(Path(root, FOLDER, f"{name}.ipynb"), 4).cells
-    tasks = [c.id for c in cells if "exercise" in c.metadata.get("tags", ())]
-    return {c.id: c.source for c in cells}, tasks
+    tasks = [c for c in cells if "exercise" in c.metadata.get("tags", ())]
+    return {c.id: c.source for c in cells}, {c.id: c.metadata["minutes"] for c in tasks}
 
 
 def _tasks(root, name):
     """What the templates say of each exercise of a chapter."""
-    text, labels = _cells(root, name)
-    for label in labels:
+    text, minutes = _cells(root, name)
+    for label, needed in minutes.items():
         heading, _, words = text[label].removeprefix("## ").partition("\n")
         solution = label.replace("ex-", "sol-", 1)
-        # chapters as seen from the page of solutions
-        explained = re.sub(r"(\{doc\}`)(?=\w+`)", r"\1../notebooks/", text[solution])
         code = {part: text.get(f"{label}-{part}") for part in ("answer", "check", "worked")}
-        yield {"label": label, "heading": heading, "words": words.strip(), "solution": solution,
-               "explained": explained, **code}
+        yield {"label": label, "heading": heading, "minutes": needed, "solution": solution,
+               "words": _with_data(words.strip(), _given(root, name)),
+               "explained": text[solution], **code}
+
+
+@cache
+def _given(root, name):
+    """The data of a chapter's exercises."""
+    with patch("sys.path", [str(Path(root, FOLDER)), *sys.path]):
+        return import_module(f"{name}_answers").given()
+
+
+def _with_data(words, given):
+    """A task with the data that it names: short ones themselves, and the shape of the others."""
+    for name in dict.fromkeys(re.findall(r"`given\.(\w+)`", words)):
+        value = np.asarray(getattr(given, name))
+        shown = f"`given.{name}` ({' × '.join(map(str, value.shape))} values)"
+        if value.size <= SHORT:
+            text = np.array2string(value, separator=", ", formatter=FORMATS)
+            shown = f"`given.{name} = {' '.join(text.split())}`"
+        # where it is named first
+        words = words.replace(f"`given.{name}`", shown, 1)
+    return words
 
 
 def settings(root):

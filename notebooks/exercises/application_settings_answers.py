@@ -13,22 +13,17 @@ SEED = 2018
 
 def given():
     """A few incomes, the published bounds beside made-up ones, and draws of one record."""
-    rng = np.random.default_rng(SEED)
-    draws = rng.normal(0.0, 1.0, (200, 1))
+    draws = np.random.default_rng(SEED).normal(0.0, 1.0, (200, 1))
     return SimpleNamespace(
         incomes=np.array([-8_500.0, 0.0, 800.0, 60_000.0]),
-        floor=1_000.0,
-        shift=7_001.0,
+        floor=1_000.0, shift=7_001.0,
         published=np.array([78.7, 10.10, 8.16, 7.30, 6.09, 5.71, 2.25]),
         ours=np.array([52.0, 9.1, 8.8, 6.2, 6.9, 4.1, 3.3]),
-        log_lik=stats.norm.logpdf(3.0, draws, 1.0),
-        fewer=20,
-        line=10.9,
-        spread=0.9,
+        log_lik=stats.norm.logpdf(3.0, draws, 1.0), fewer=20,
+        line=10.9, spread=0.9, income=60_000.0,
         weights_of_components=np.array(
             [0.86, 0.07, 0.04, 0.015, 0.008, 0.004, 0.002, 0.0007, 0.0002, 0.0001]),
         units=5_658,
-        income=60_000.0,
     )
 
 
@@ -49,44 +44,6 @@ def transformations(g):
         "A floor raises everything below it, not only what has no logarithm.":
             np.array([np.log(np.where(x <= 0, g.floor, x)), np.arcsinh(x), np.log(shifted)]),
     }, "Three NumPy functions: log, arcsinh, log."
-
-
-@exercise("one number")
-def distance(g):
-    ratio = g.ours / g.published
-    logs = np.log(ratio)
-    return np.sqrt(np.mean(logs**2)), {
-        "A bound that is half as large and one that is twice as large should be equally far off.":
-            np.sqrt(np.mean((ratio - 1) ** 2)),
-        "In this mean, too large and too small cancel.": logs.mean(),
-        "This is the mean absolute logarithm. Root mean square is wanted.": np.abs(logs).mean(),
-        "A distance that grows with the number of settings cannot be read as a factor.":
-            np.sqrt(np.sum(logs**2)),
-    }, "Logarithm, square, mean, root."
-
-
-@exercise("one factor, above 1")
-def factor(g):
-    ratio = g.ours / g.published
-    logarithm = np.sqrt(np.mean(np.log(ratio) ** 2))
-    return np.exp(logarithm), {
-        "This is still a logarithm.": logarithm,
-        "That is close to the factor for a small distance only.": 1 + logarithm,
-        "This is the factor of the worst of the seven settings.":
-            np.maximum(ratio, 1 / ratio).max(),
-    }, "Undo the logarithm."
-
-
-@exercise("one number, in nats")
-def fewer_draws(g):
-    f = np.abs(g.log_lik[:, 0])
-    return ppm.lipschitz.bound_by_draws(g.log_lik, [g.fewer])[g.fewer], {
-        "This is the bound over all of the draws.": f.max(),
-        "This is one choice of so many draws. What is to be expected, over all of them?":
-            f[: g.fewer].max(),
-        "This is what a single draw gives on average.": f.mean(),
-        "A maximum is not proportional to the number of draws.": f.max() * g.fewer / f.size,
-    }, "In how many of all choices is the r-th smallest value the largest?"
 
 
 @exercise("one number, in nats")
@@ -120,23 +77,50 @@ def used_components(g):
     entropy = -(pi * np.log(pi)).sum()
     return np.exp(entropy), {
         "This is the K that was set. How many carry weight?": float(pi.size),
-        "This is the entropy. Equal weights of 1/K have the entropy log K: which number of "
-        "components belongs to it?": entropy,
-        "This counts a component with one unit like one with thousands.":
-            float(np.sum(pi * g.units >= 1)),
+        "This counts a component of one unit like a large one.": float(np.sum(pi * g.units >= 1)),
         "Base of logarithm and base of power must agree.": 2**entropy,
     }, "The exponential of the entropy of the mixture's weights."
+
+
+@exercise("one number, in nats")
+def fewer_draws(g):
+    f = np.abs(g.log_lik[:, 0])
+    return ppm.lipschitz.bound_by_draws(g.log_lik, [g.fewer])[g.fewer], {
+        "This is the bound over all of the draws.": f.max(),
+        "This is one choice of the draws. What is the average over all?": f[: g.fewer].max(),
+        "This is what a single draw gives on average.": f.mean(),
+        "A maximum is not proportional to the number of draws.": f.max() * g.fewer / f.size,
+    }, "In how many of all choices is the r-th smallest value the largest?"
 
 
 @exercise("one factor, for each of the steps")
 def fall(g):
     whole = g.published[0] / g.published[-1]
     return whole ** (1 / 6), {
-        "This is the factor from the first to the last value. How many steps are between them?":
-            whole,
+        "This is the factor from the first to the last value. How many steps lead there?": whole,
         "Seven values have how many steps between them?": whole ** (1 / 7),
         "Factors multiply: their average is a geometric one.":
             np.mean(g.published[:-1] / g.published[1:]),
         "This is a difference in nats per step. A factor is wanted.":
             (g.published[0] - g.published[-1]) / 6,
     }, "The product of the six factors is the ratio of the ends."
+
+
+@exercise("two numbers: [the distance, the factor that belongs to it]")
+def distance(g):
+    ratio = g.ours / g.published
+    logs = np.log(ratio)
+    right = np.sqrt(np.mean(logs**2))
+
+    def both(distance):
+        return [distance, np.exp(distance)]
+
+    return both(right), {
+        "A bound that is half as large and one that is twice as large should be equally far off.":
+            both(np.sqrt(np.mean((ratio - 1) ** 2))),
+        "In this mean, too large and too small cancel.": both(logs.mean()),
+        "This is the mean absolute logarithm, not the root mean square.": both(np.abs(logs).mean()),
+        "A distance that grows with the number of settings cannot be read as a factor.":
+            both(np.sqrt(np.sum(logs**2))),
+        "The second number is close to the factor for a small distance only.": [right, 1 + right],
+    }, "Logarithm, square, mean, root; then undo the logarithm."

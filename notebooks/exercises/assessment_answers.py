@@ -89,7 +89,6 @@ def two_recipients(g):
     within, between = g.variances.mean(), g.estimates.var(ddof=1)
     alone = np.sqrt(g.variances[0] * (2 + 1 / g.weight))
     return [np.sqrt(within + between / 5), alone], {
-        "These are variances.": [within + between / 5, alone**2],
         "The wrong variance is divided.": [np.sqrt(between + within / 5), alone],
         "This takes the releases for real records.": [np.sqrt(within / 5), np.sqrt(g.variances[0])],
     }, "The table of rules."

@@ -4,6 +4,7 @@ from types import SimpleNamespace
 
 import numpy as np
 from checks import exercise
+from scipy import stats
 
 import ppm
 from ppm_book import survey
@@ -13,20 +14,27 @@ SEED = 2017
 
 def given():
     """Simulated incomes, an intruder's five units, and the paper's published bounds."""
-    data, _, statistics = np.random.SeedSequence(SEED).spawn(3)
-    table = survey.simulate(300, random_seed=np.random.default_rng(data)).table
-    others = np.random.default_rng(statistics)
+    data, _, statistics = map(np.random.default_rng, np.random.SeedSequence(SEED).spawn(3))
     return SimpleNamespace(
-        income=table["income"].to_numpy(),
+        income=survey.simulate(300, random_seed=data).table["income"].to_numpy(),
         radius=0.2,
         true_incomes=np.array([30.0, 50.0, 52.0, 80.0, 200.0]),
         released_incomes=np.array([50.0, 51.0, 33.0, 83.0, 164.0]),
-        estimates=others.normal(62.0, 1.2, 20).round(2),
-        variances=others.normal(2.9, 0.1, 20).round(3),
-        delta_unweighted=78.7,
-        delta_first=10.10,
-        delta_last=2.25,
+        estimates=statistics.normal(62.0, 1.2, 20).round(2),
+        variances=statistics.normal(2.9, 0.1, 20).round(3),
+        with_household=131.0, without_household=128.5, spread=4.0,
+        false_alarms=0.05, detected=0.8,
+        delta_unweighted=78.7, delta_first=10.10, delta_last=2.25,
     )
+
+
+@exercise("one weight")
+def scalar_weight(g):
+    return ppm.scalar_weights([g.delta_unweighted], epsilon=ppm.epsilon(g.delta_first))[0], {
+        "The ε of DPweighted is not its Δ.": g.delta_first / (2 * g.delta_unweighted),
+        "The exponent is ε over *twice* the bound.": 2 * g.delta_first / g.delta_unweighted,
+        "The rule stops at 1, but here it does not get there.": 1.0,
+    }, "The exponential mechanism raises the likelihood to the power ε / (2Δ)."
 
 
 @exercise("one whole number of releases")
@@ -40,26 +48,28 @@ def bill(g):
     }, "m · 2Δ of the last setting, at most 2Δ of the first."
 
 
-@exercise("one weight")
-def scalar_weight(g):
-    return ppm.scalar_weights([g.delta_unweighted], epsilon=ppm.epsilon(g.delta_first))[0], {
-        "The ε of DPweighted is not its Δ.": g.delta_first / (2 * g.delta_unweighted),
-        "The exponent is ε over *twice* the bound.": 2 * g.delta_first / g.delta_unweighted,
-        "The rule stops at 1, but here it does not get there.": 1.0,
-    }, "The exponential mechanism raises the likelihood to the power ε / (2Δ)."
-
-
 @exercise("one number")
 def gini(g):
     right = float(ppm.utility.gini(g.income))
     n, ranks = g.income.size, np.arange(1, g.income.size + 1)
     return right, {
-        "Half the mean difference between two records, over the mean.": 2 * right,
         "The formula with ranks needs sorted incomes.":
             2 * (ranks * g.income).sum() / (n * g.income.sum()) - (n + 1) / n,
-        "What do you divide by: the mean or the median?":
-            right * g.income.mean() / np.median(g.income),
+        "Do you divide by the mean or the median?": right * g.income.mean() / np.median(g.income),
     }, "Average |xᵢ - xⱼ| over all pairs, a record with itself among them."
+
+
+@exercise("one standard error")
+def combining(g):
+    m = g.estimates.size
+    within, between = g.variances.mean(), g.estimates.var(ddof=1)
+    return np.sqrt(within + between / m), {
+        "This takes releases for real data: the spread between them is missing.": np.sqrt(within),
+        "This is the rule for multiple imputation of *missing* data. Synthetic data have another "
+        "one.": np.sqrt(within + (1 + 1 / m) * between),
+        "This is the error of the average over releases. The sample itself has an error, too.":
+            np.sqrt(between / m),
+    }, "One term for the sample, one for the number of releases."
 
 
 @exercise("one number of units")
@@ -79,16 +89,16 @@ def match_risk(g):
     }, "Sum T / c over the units."
 
 
-@exercise("one standard error")
-def combining(g):
-    m = g.estimates.size
-    within, between = g.variances.mean(), g.estimates.var(ddof=1)
-    return np.sqrt(within + between / m), {
-        "This takes the releases for real data: the spread between them is missing.":
-            np.sqrt(within),
-        "This is the rule for multiple imputation of *missing* data. Synthetic data have another "
-        "one.": np.sqrt(within + (1 + 1 / m) * between),
-        "This is the error of the average over releases. The sample itself has an error, too.":
-            np.sqrt(between / m),
-        "This is a variance. The standard error is its root.": within + between / m,
-    }, "One term for the sample, one for the number of releases."
+@exercise("one whole number of releases")
+def several_releases(g):
+    apart = (g.with_household - g.without_household) / g.spread
+    alarms, power = stats.norm.ppf(1 - g.false_alarms), stats.norm.ppf(g.detected)
+    needed = ((alarms + power) / apart) ** 2
+    two_sided = ((stats.norm.ppf(1 - g.false_alarms / 2) + power) / apart) ** 2
+    return np.ceil(needed), {
+        "Is one release fewer enough?": np.floor(needed),
+        "A release is whole: round up.": needed,
+        "With so many the intruder detects every second time.": np.ceil((alarms / apart) ** 2),
+        "An average's standard error falls with √m.": np.ceil((alarms + power) / apart),
+        "The intruder only looks upwards: all false alarms are on one side.": np.ceil(two_sided),
+    }, "How far apart are the two means, in standard errors of an average over m releases?"

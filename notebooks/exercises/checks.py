@@ -118,6 +118,8 @@ def _fault(answer, work, given):
         if same(values, read(slip)):
             return hint
     if work.options:
+        if values == {*work.options} - right:
+            return f"These are exactly the others. Wanted: {work.asks}."
         judged = len(work.options) - len(values ^ right)
         return f"{judged} of {len(work.options)} are judged rightly. {look}"
     if values.shape != right.shape:
@@ -180,25 +182,37 @@ def _shape_fault(values, right):
     return f"The shape is {values.shape}: perhaps a sum or a maximum ran along the wrong axis."
 
 
+def _usual_slips(right):
+    """What comes out instead of the right numbers, by what one may say of it."""
+    with np.errstate(all="ignore"):
+        return {
+            "Look at the sign. A log-likelihood is mostly negative; a bound is an absolute value.":
+                -right,
+            "Look for a factor of 2.": 2 * right,
+            "Look for a factor of 2: is one missing?": right / 2,
+            "A share lies between 0 and 1; this looks like a percentage, or like its reverse.":
+                100 * right,
+            "Should this be a percentage?": right / 100,
+            "Logarithms in this book are natural ones.": right / np.log(10),
+            "This is the reciprocal: was something divided the wrong way round, or has an exponent "
+            "the wrong sign?": 1 / right,
+            "This is one minus the answer: the share of the others.": 1 - right,
+            "This is a factor. Its logarithm is wanted.": np.exp(right),
+            "This is a logarithm. Undo it.": np.log(right),
+            "This is the square of the answer. Variance or standard deviation?": right**2,
+            "This is the root of the answer. Standard deviation or variance?": np.sqrt(right),
+        }
+
+
 def _value_fault(values, right):
     """What a wrong answer of the right shape has in common with the right one."""
     if not np.isfinite(values).all() and np.isfinite(right).all():
         return "There are values that are infinite or no number: 0 · ∞, log 0 or 0 / 0?"
-    usual = {
-        "Look at the sign. A log-likelihood is mostly negative; a bound is an absolute value.":
-            -right,
-        "Look for a factor of 2.": 2 * right,
-        "Look for a factor of 2: is one missing?": right / 2,
-        "A share lies between 0 and 1; this looks like a percentage, or like its reverse.":
-            100 * right,
-        "Should this be a percentage?": right / 100,
-        "Logarithms in this book are natural ones.": right / np.log(10),
-        "This is the reciprocal: was something divided the wrong way round, or has an exponent "
-        "the wrong sign?": 1 / np.where(right == 0, np.nan, right),
-    }
-    for told, other in usual.items():
-        if np.any(right) and _agree(values, other):
-            return told
+    near = _entries_agree(values, right)
+    for told, other in _usual_slips(right).items():
+        # where some entries are right, the others may share a slip
+        if np.any(right) and (near | _entries_agree(values, other)).all():
+            return f"{near.sum()} of {near.size} entries are right. {told}" if near.any() else told
     if np.isfinite(right).all():
         # ends of an interval are close beside its width, a small number beside itself
         room = CLOSE * np.minimum(np.abs(right), np.ptp(right) or np.inf)
@@ -208,6 +222,5 @@ def _value_fault(values, right):
     if right.ndim == 1 and _agree(np.sort(values), np.sort(right)):
         return "These are the right numbers in another order: keep the one that was asked for."
     if right.ndim:
-        near = _entries_agree(values, right)
         return f"The shape is right; {near.sum()} of {near.size} entries are."
     return "Not this number."

@@ -4,6 +4,8 @@ from types import SimpleNamespace
 
 import numpy as np
 from checks import exercise
+from scipy import stats
+from scipy.special import expit
 
 import ppm
 
@@ -13,27 +15,23 @@ SEED = 20220
 def given():
     """The eight households, fits with and without weights, and what an attacker has seen."""
     counts = np.array([3, 4, 4, 5, 5, 6, 7, 18])
+    g = SimpleNamespace(households=list("ABCDEFGH"), counts=counts, scale=0.9, shift=-0.1)
+    first, second, attack, released = np.random.SeedSequence(SEED).spawn(4)
+
     model = ppm.GammaPoisson(counts, shape=1.0, rate=0.1)
-    first, second, attack = np.random.SeedSequence(SEED).spawn(3)
-    log_lik = model.log_likelihood(model.fit(draws=500, random_seed=first))
-    weights = ppm.record_weights(ppm.record_bounds(log_lik))
-    weighted = model.log_likelihood(model.fit(weights, draws=500, random_seed=second))
+    fit = model.fit(draws=500, random_seed=first)
+    g.log_lik = model.log_likelihood(fit).values[0]
+    g.weights = ppm.record_weights(ppm.record_bounds(g.log_lik))
+    weighted = model.fit(g.weights, draws=500, random_seed=second)
+    g.weighted_log_lik = model.log_likelihood(weighted).values[0]
+    g.releases = 3
+    g.tables = model.predict(fit, releases=g.releases, random_seed=released).values
+
     rng = np.random.default_rng(attack)
-    subsets = rng.integers(0, 2, (40, 8))
-    return SimpleNamespace(
-        households=list("ABCDEFGH"),
-        counts=counts,
-        log_lik=log_lik.values[0],
-        weights=weights,
-        weighted_log_lik=weighted.values[0],
-        scale=0.9,
-        shift=-0.1,
-        releases=3,
-        total_of_all=int(counts.sum()),
-        mean_of_nine=float(np.append(counts, 11).mean()),
-        subsets=subsets,
-        noisy_totals=subsets @ counts + rng.integers(-1, 2, 40),
-    )
+    g.total_of_all, g.mean_of_nine = counts.sum(), np.append(counts, 11).mean()
+    g.subsets = rng.integers(0, 2, (40, 8))
+    g.noisy_totals = g.subsets @ counts + rng.integers(-1, 2, 40)
+    return g
 
 
 @exercise("one number, the visits of household I")
@@ -41,10 +39,8 @@ def differencing(g):
     return 9 * g.mean_of_nine - g.total_of_all, {
         "A difference of two means is not a household's count: how many households stand behind "
         "each mean?": g.mean_of_nine - g.counts.mean(),
-        "One of the two is a mean and the other a total. Compare like with like.":
-            g.total_of_all - g.mean_of_nine,
-        "Over how many households is the second number a mean?":
-            8 * g.mean_of_nine - g.total_of_all,
+        "One is a mean and the other a total.": g.total_of_all - g.mean_of_nine,
+        "The second number is a mean over how many?": 8 * g.mean_of_nine - g.total_of_all,
     }, "Turn both published numbers into totals first."
 
 
@@ -53,8 +49,7 @@ def reconstruction(g):
     least_squares = np.linalg.lstsq(g.subsets, g.noisy_totals, rcond=None)[0]
     first_eight = np.linalg.lstsq(g.subsets[:8], g.noisy_totals[:8], rcond=None)[0]
     return np.rint(least_squares), {
-        "You know something of these values that least squares does not: counts are whole numbers.":
-            least_squares,
+        "Counts are whole numbers, which least squares does not know.": least_squares,
         "Eight equations are enough only without noise. Use all of the totals.": first_eight,
         "With as many equations as unknowns the noise is taken for signal. Use all of the totals.":
             np.rint(first_eight),
@@ -71,8 +66,7 @@ def record_bounds(g):
         "absolute value.": g.log_lik.max(axis=0),
         "This is one number for each draw. Draws stand in rows and records in columns: the "
         "maximum runs over draws.": np.abs(g.log_lik).max(axis=1),
-        "This is an average over draws. A promise needs the worst of them.":
-            np.abs(g.log_lik).mean(axis=0),
+        "This is an average. A promise needs the worst draw.": np.abs(g.log_lik).mean(axis=0),
     }, "See the idea, and step 1 of the chapter."
 
 
@@ -81,8 +75,7 @@ def weights(g):
     bounds = ppm.record_bounds(g.log_lik)
     risk = (bounds - bounds.min()) / np.ptp(bounds)
     return ppm.record_weights(bounds, scale=g.scale, shift=g.shift), {
-        "At least one of these is no weight: look at the end of step 1.":
-            g.scale * (1 - risk) + g.shift,
+        "One or more are no weights: see the end of step 1.": g.scale * (1 - risk) + g.shift,
         "The riskiest household has the largest of your weights. It should be the other way round.":
             np.clip(g.scale * risk + g.shift, 0, 1),
         "Scaling goes from the smallest to the largest bound: the safest household has risk 0.":
@@ -121,7 +114,26 @@ def whack_a_mole(g):
         "You compared the bounds before they are multiplied by the weights.":
             letters(ppm.record_bounds(g.weighted_log_lik) > bounds),
         "What is the weight of household H, and what does that do to its bound?": {"H"},
-        "These are the households whose bound fell or stayed.": letters(weighted <= bounds),
         "With draws from the same posterior no weighted bound can rise. Use the draws of the "
         "weighted fit.": letters(ppm.record_bounds(g.log_lik, g.weights) >= bounds),
     }, "Compare two lists of bounds, household by household."
+
+
+@exercise("one probability")
+def three_tables(g):
+    totals, known = g.tables.sum(axis=1), g.counts[:-1]
+
+    def probability(totals, prior=(1, 0.1), rows=8):
+        records = np.array([[g.counts.sum(), g.counts.size], [known.sum(), known.size]])
+        shape, rate = (records + prior).T
+        log_p = stats.nbinom.logpmf(totals[:, None], shape, rate / (rate + rows)).sum(axis=0)
+        return expit(log_p[0] - log_p[1])
+
+    right = probability(totals)
+    return right, {
+        "These are odds. Which probability belongs to them?": right / (1 - right),
+        "This is what the first table tells. There are three.": probability(totals[:1]),
+        "Each table has a draw of μ of its own, so the three totals are independent.":
+            probability(totals.sum(keepdims=True), rows=24),
+        "The prior is missing in your posteriors.": probability(totals, (0, 0)),
+    }, "Two posteriors, two probabilities of the totals; their ratio is the odds."

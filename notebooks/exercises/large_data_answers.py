@@ -14,8 +14,7 @@ def given():
     noise = np.random.default_rng(np.random.SeedSequence(SEED).spawn(1)[0])
     sizes = np.array([300, 1000, 3000, 10_000, 30_000])
     return SimpleNamespace(
-        draws=4000,
-        records=2_500_000,
+        draws=4000, records=2_500_000,
         sizes=sizes,
         seconds=(0.6 + 2e-4 * sizes) * np.exp(0.01 * noise.normal(size=sizes.size)),
     )
@@ -23,17 +22,15 @@ def given():
 
 @exercise("two numbers, in units of 10⁹ bytes: [the whole, bounds and weights]")
 def gigabytes(g):
-    return [8e-9 * g.draws * g.records, 16e-9 * g.records], {
-        "These are numbers. Each of them takes several bytes.":
-            [1e-9 * g.draws * g.records, 2e-9 * g.records],
-        "These are numbers in single precision; wanted is double.":
-            [4e-9 * g.draws * g.records, 8e-9 * g.records],
-        "A bound stays for every record, and what else?":
-            [8e-9 * g.draws * g.records, 8e-9 * g.records],
-        "A bound is a maximum over draws: what of the draws stays?":
-            [8e-9 * g.draws * g.records, 16e-9 * g.draws * g.records],
-        "Your unit is 2³⁰ bytes. Wanted are units of 10⁹.":
-            [8 * g.draws * g.records / 2**30, 16 * g.records / 2**30],
+    # of one number for each draw and record, and for each record
+    whole, one = 8e-9 * g.draws * g.records, 8e-9 * g.records
+    right = np.array([whole, 2 * one])
+    return right, {
+        "These are numbers. Each of them takes several bytes.": right / 8,
+        "These are numbers in single precision; wanted is double.": right / 2,
+        "A bound stays for every record, and what else?": [whole, one],
+        "A bound is a maximum over draws: what of the draws stays?": [whole, 2 * whole],
+        "Your unit is 2³⁰ bytes. Wanted are units of 10⁹.": right * 1e9 / 2**30,
     }, "A number in double precision takes eight bytes."
 
 

@@ -14,25 +14,17 @@ SEED = 2022
 def given():
     """One database of counts with its weights, and the bounds of many."""
     data, draws, study = np.random.SeedSequence(SEED).spawn(3)
-    counts = np.random.default_rng(data).poisson(100, 400)
-    model = ppm.GammaPoisson(counts, shape=20.0, rate=0.2)
+    g = SimpleNamespace(count=130, M=3.5, epsilon=7.15, databases=400, factor=1.02)
+    g.shape, g.rate = 20.0, 0.2
+    g.counts = np.random.default_rng(data).poisson(100, 400)
+    model = ppm.GammaPoisson(g.counts, shape=g.shape, rate=g.rate)
     fit = model.fit(draws=500, random_seed=draws)
-    bounds = ppm.record_bounds(model.log_likelihood(fit))
-    databases = [np.random.default_rng(each) for each in study.spawn(100)]
-    return SimpleNamespace(
-        counts=counts,
-        shape=20.0,
-        rate=0.2,
-        mu_draws=fit["posterior"]["mu"].values[0],
-        bounds=bounds,
-        weights=ppm.record_weights(bounds),
-        count=130,
-        M=3.5,
-        study_bounds=np.array([_truncated_bound(rng) for rng in databases]),
-        epsilon=7.15,
-        databases=400,
-        factor=1.02,
-    )
+    g.mu_draws = fit["posterior"]["mu"].values[0]
+    g.bounds = ppm.record_bounds(model.log_likelihood(fit))
+    g.weights = ppm.record_weights(g.bounds)
+    databases = map(np.random.default_rng, study.spawn(100))
+    g.study_bounds = np.array([_truncated_bound(rng) for rng in databases])
+    return g
 
 
 def _truncated_bound(rng):
@@ -57,8 +49,7 @@ def posterior(g):
             [g.shape + g.counts.sum(), g.rate + records],
         "The shape is right. How many records' worth of counts does the rate count?":
             [g.shape + visits, g.rate + records],
-        "SciPy speaks of the scale, the book of the rate.":
-            [g.shape + visits, 1 / (g.rate + total)],
+        "SciPy has the scale, the book the rate.": [g.shape + visits, 1 / (g.rate + total)],
     }, "See the proposition on the Gamma pseudo posterior."
 
 
@@ -75,30 +66,6 @@ def extreme_draws(g):
     }, "Only the smallest and the largest draw matter."
 
 
-@exercise("one share, between 0 and 1")
-def share_above(g):
-    exceedance = ppm.exceedance(2 * g.study_bounds, g.epsilon).estimate
-    return exceedance, {
-        "You compared Δ with ε. What is the ε of a bound?": np.mean(g.study_bounds > g.epsilon),
-        "This is the share that keeps to ε.": 1 - exceedance,
-        "This is a number of databases, not a share of them.": exceedance * g.study_bounds.size,
-    }, "Count the databases whose 2Δ is above ε."
-
-
-@exercise("one probability, the upper end of the interval")
-def none_of_400(g):
-    limit = 1 - 0.025 ** (1 / g.databases)
-    return limit, {
-        "Nothing was seen, but that does not make it impossible. Which share would still be "
-        "compatible with seeing nothing?": 0.0,
-        "The rule of three approximates the upper end of a one-sided interval. Here the exact end "
-        "of a two-sided one is asked for.": 3 / g.databases,
-        "A two-sided interval of 95 per cent leaves how much at each end?":
-            1 - 0.05 ** (1 / g.databases),
-        "This is the share of databases that keep to ε.": 0.025 ** (1 / g.databases),
-    }, "Solve (1 - p)^R = α/2 for p."
-
-
 @exercise("one whole number of records")
 def removed(g):
     kept = ppm.record_weights(g.bounds, truncate_at=g.M)
@@ -106,8 +73,7 @@ def removed(g):
         "You compared the unweighted bounds with M. What is compared is the product with the "
         "weight.": np.sum(g.bounds > g.M),
         "These are the records that stay.": np.sum(kept > 0),
-        "The threshold removes these. Which record had lost its weight before?":
-            np.sum(g.weights * g.bounds > g.M),
+        "Which record had lost its weight before?": np.sum(g.weights * g.bounds > g.M),
     }, "A record is removed if its weight is 0 in the end."
 
 
@@ -125,13 +91,31 @@ def bias(g):
         "This is Weighted, not Weighted-M.": (weighted.mean() - mean) / weighted.std(),
         "The counts spread far more than the posterior of their mean.":
             (truncated.mean() - mean) / g.counts.std(),
-        "Look at the sign: below the mean of the counts the distance is negative.":
-            (mean - truncated.mean()) / truncated.std(),
         "You lowered weights until the records just keep to M. What does Weighted-M do with a "
         "record above M?": (capped.mean() - mean) / capped.std(),
         "Counts are not exactly on the mean that they were drawn with. Take their own.":
             (truncated.mean() - 100) / truncated.std(),
     }, "Mean and standard deviation are those of the Weighted-M pseudo posterior."
+
+
+@exercise("one share, between 0 and 1")
+def share_above(g):
+    exceedance = ppm.exceedance(2 * g.study_bounds, g.epsilon).estimate
+    return exceedance, {
+        "You compared Δ with ε. What is the ε of a bound?": np.mean(g.study_bounds > g.epsilon),
+        "This is a number of databases, not a share of them.": exceedance * g.study_bounds.size,
+    }, "Count the databases whose 2Δ is above ε."
+
+
+@exercise("one probability, the upper end of the interval")
+def none_of_400(g):
+    return 1 - 0.025 ** (1 / g.databases), {
+        "Nothing was seen, but that does not make it impossible. Which share would still be "
+        "compatible with seeing nothing?": 0.0,
+        "The rule of three approximates the upper end of a one-sided interval. Here the exact end "
+        "of a two-sided one is asked for.": 3 / g.databases,
+        "How much does a two-sided interval leave at each end?": 1 - 0.05 ** (1 / g.databases),
+    }, "Solve (1 - p)^R = α/2 for p."
 
 
 @exercise("one share, between 0 and 1")

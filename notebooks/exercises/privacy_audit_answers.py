@@ -22,17 +22,12 @@ def given():
         return model.predict(fit, releases=400, random_seed=of_release).mean("record").values
 
     return SimpleNamespace(
-        counts=counts,
-        others=counts[:-1],
-        shape=1.0,
-        rate=0.1,
-        published_mean=float(model.posterior().mean()),
+        counts=counts, others=counts[:-1],
+        shape=1.0, rate=0.1, published_mean=model.posterior().mean(),
         means_with=means(np.ones(8), *streams[:2]),
         means_without=means(np.r_[np.ones(7), 0.0], *streams[2:]),
         threshold=7.0,
-        seen_with=60,
-        seen_without=5,
-        runs=100,
+        seen_with=60, seen_without=5, runs=100,
     )
 
 
@@ -57,7 +52,6 @@ def membership(g):
     alarms = np.mean(g.means_without >= g.threshold)
     return np.log(caught / alarms), {
         "This is the attacker's advantage, a difference. ε is about a ratio.": caught - alarms,
-        "This is the factor itself. ε is its logarithm.": caught / alarms,
         "Which of the two databases sees the event more often?": np.log(alarms / caught),
         "The attacker says so at the threshold itself, too.":
             np.log(np.mean(g.means_with > g.threshold) / np.mean(g.means_without > g.threshold)),
@@ -87,5 +81,4 @@ def spot_the_error(g):
         "One is missing. Read again what the disclosure set of the definition asks of ε, and of "
         "every set B.": set("ce"),
         "One is missing. What can be read off a release without any of its values?": set("bc"),
-        "Wanted are the sentences that are wrong.": set("adf"),
     }, "The summary of the chapter has a line on each."

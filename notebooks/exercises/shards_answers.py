@@ -15,13 +15,9 @@ def given():
     """Shards of counts, and means of a release's shards."""
     _, table, released = map(np.random.default_rng, np.random.SeedSequence(SEED).spawn(3))
     return SimpleNamespace(
-        width=0.75,
-        shards=5,
-        releases=4,
-        counts=table.poisson(8.0, 12),
-        prior={"shape": 2.0, "rate": 0.25},
-        low=-3.2,
-        high=-1.9,
+        width=0.75, shards=5, releases=4,
+        counts=table.poisson(8.0, 12), prior={"shape": 2.0, "rate": 0.25},
+        low=-3.2, high=-1.9,
         rows=[[0, 3, 6, 9], [1, 4, 7, 10], [2, 5, 8, 11]],
         means=released.normal(38.0, 0.6, 5),
     )
@@ -33,19 +29,17 @@ def assignments(g):
         "One is missing. What may an assignment look at?": set("ae"),
         "One is missing. Does the theorem need the assignment to be secret?": set("ac"),
         "One too many. On what does it depend whether chains agree?": set("acde"),
-        "Wanted are the assignments that do no harm.": set("bdf"),
     }, "Does it look at the records, and is every record in exactly one shard?"
 
 
 @exercise("two numbers, in nats: [one record is used or not, one record is replaced]")
 def whole_epsilon(g):
-    return [g.releases * g.width, 2 * g.releases * g.width], {
-        "In how many shards is a record?":
-            [g.shards * g.releases * g.width, 2 * g.shards * g.releases * g.width],
-        "A record is protected by the limits, and not by being in a small part.":
-            [g.releases * g.width / g.shards, 2 * g.releases * g.width / g.shards],
+    one = g.releases * g.width
+    return [one, 2 * one], {
+        "In how many shards is a record?": [g.shards * one, 2 * g.shards * one],
+        "Limits protect a record, and not its small part.": [one / g.shards, 2 * one / g.shards],
         "This is the price of one release of the whole.": [g.width, 2 * g.width],
-        "Replacing is two steps.": [g.releases * g.width] * 2,
+        "Replacing is two steps.": [one, one],
     }, "The theorem on disjoint shards has the cost of one release, its corollary that of several."
 
 
@@ -63,8 +57,7 @@ def audit_shards(g):
         ]
 
     return losses(), {
-        "This is what no database exceeds. Wanted are the losses of this one.":
-            [limits.width, 2 * limits.width],
+        "No database exceeds this. What has this one?": [limits.width, 2 * limits.width],
         "The prior is given, too.": losses(shape=0.001, rate=0.001),
         "These are hard limits. The given ones are smooth.":
             losses(ppm.Censoring(g.low, g.high, smooth=False)),
@@ -81,10 +74,8 @@ def between_shards(g):
     return interval(student * spread / root), {
         "With so few shards the normal distribution is too optimistic.":
             interval(stats.norm.ppf(0.975) * spread / root),
-        "This is where the next shard would lie. Wanted is an interval for the mean.":
-            interval(student * spread),
-        "The standard deviation of a sample has another divisor.":
-            interval(student * g.means.std() / root),
+        "This is for the next shard. Wanted is one for the mean.": interval(student * spread),
+        "Look at the divisor of the standard deviation.": interval(student * g.means.std() / root),
         "One degree of freedom went into the mean.":
             interval(stats.t(g.means.size).ppf(0.975) * spread / root),
     }, "Mean, plus and minus Student's quantile times the standard error."

@@ -15,17 +15,6 @@ def given():
     return SimpleNamespace(log_lik=log_lik, weights=np.array([1.0, 0.5]), cap=2.0)
 
 
-@exercise("two numbers, [ε as a multiple of Δ, the Δ for a total ε of 1]")
-def releases(g):
-    return [ppm.epsilon(1.0, 20), 1 / ppm.epsilon(1.0, 20)], {
-        "The theorem has a factor in front of Δ. See where its proof divides.": [20, 1 / 20],
-        "This holds for one database, or for twenty that share one draw. Here each has a draw of "
-        "its own.": [2, 1 / 2],
-        "Costs of independent releases add up; no square root is taken.":
-            [2 * np.sqrt(20), 1 / (2 * np.sqrt(20))],
-    }, "See the corollary on m releases."
-
-
 @exercise("three probabilities, one for each candidate")
 def three_candidates(g):
     sums = g.log_lik @ g.weights
@@ -34,6 +23,16 @@ def three_candidates(g):
         "These are sums of logarithms, not probabilities.": sums,
         "Every record has counted in full here.": softmax(g.log_lik.sum(axis=1)),
     }, "Add up weighted log-likelihoods by candidate, then exponentiate."
+
+
+@exercise("two numbers, [ε as a multiple of Δ, the Δ for a total ε of 1]")
+def releases(g):
+    return [ppm.epsilon(1.0, 20), 1 / ppm.epsilon(1.0, 20)], {
+        "The theorem has a factor in front of Δ. See where its proof divides.": [20, 1 / 20],
+        "This holds for one database, or for twenty that share one draw. Here each has a draw of "
+        "its own.": [2, 1 / 2],
+        "Costs add up; no square root is taken.": [2 * np.sqrt(20), 1 / (2 * np.sqrt(20))],
+    }, "See the corollary on m releases."
 
 
 @exercise("two weights, one for each household")

@@ -11,31 +11,13 @@ import ppm
 def given():
     """Settings of an agency, and what others have published about theirs."""
     return SimpleNamespace(
-        budget=2.0,
-        bound=0.25,
-        prior=0.001,
-        false_alarms=0.05,
-        epsilon=1.5,
-        larger=3.1,
-        width=0.5,
+        budget=2.0, bound=0.25, prior=0.001,
+        false_alarms=0.05, epsilon=1.5, larger=3.1,
         # ε of whoever answered: of the whole census, or of one day
-        census=17.14,
-        emoji_a_day=4.0,
-        searches_a_day=1.68,
-        days=30,
-        strict_releases=5,
-        belief_before=0.01,
-        belief_limit=0.05,
+        census=17.14, emoji_a_day=4.0, searches_a_day=1.68, days=30,
+        strict_releases=5, width=0.5,
+        belief_before=0.01, belief_limit=0.05,
     )
-
-
-@exercise("one whole number of databases")
-def budget(g):
-    return np.floor(g.budget / ppm.epsilon(g.bound)), {
-        "A release costs more than that: where is the 2 of the theorem?": g.budget / g.bound,
-        "This is what one release costs.": ppm.epsilon(g.bound),
-        "There is budget left after one.": 1.0,
-    }, "ε = m · 2Δ, solved for m."
 
 
 @exercise("one probability")
@@ -53,30 +35,36 @@ def belief(g):
     }, "Odds, times a factor, back to a probability."
 
 
+@exercise("one ε, in nats")
+def what_epsilon_allows(g):
+    before, after = (p / (1 - p) for p in (g.belief_before, g.belief_limit))
+    return np.log(after / before), {
+        "ε limits a ratio of odds, not of probabilities.": np.log(g.belief_limit / g.belief_before),
+        "Beliefs move by a factor, not by a difference.": g.belief_limit - g.belief_before,
+    }, "The limit on odds, solved for ε."
+
+
 @exercise("two probabilities, one for each ε")
 def detection(g):
     both, a = np.array([g.epsilon, g.larger]), g.false_alarms
-    detected = np.array([ppm.disclosure.detection_limit(a, epsilon) for epsilon in both])
-    return detected, {
+    return [ppm.disclosure.detection_limit(a, epsilon) for epsilon in both], {
         "There are two limits, and the smaller one counts.": 1 - np.exp(-both) * (1 - a),
         "There are two limits. With the larger ε the other one is the smaller: a probability "
         "is not above 1.": np.exp(both) * a,
         "A limit above 1 says nothing, but the other limit says more than 1 does.":
             np.minimum(np.exp(both) * a, 1),
         "The two rates are tied together by a factor, not by a difference.": a + 1 - np.exp(-both),
-        "These are the rates at which the value is missed.": 1 - detected,
         "This is what a coin would detect.": [a, a],
     }, "The smaller of two expressions in the section on detection."
 
 
-@exercise("one ε, in nats")
-def what_epsilon_allows(g):
-    before, after = (p / (1 - p) for p in (g.belief_before, g.belief_limit))
-    return np.log(after / before), {
-        "ε limits a ratio of odds, not of probabilities.": np.log(g.belief_limit / g.belief_before),
-        "This is the factor. ε is its logarithm.": after / before,
-        "Beliefs move by a factor, not by a difference.": g.belief_limit - g.belief_before,
-    }, "The limit on odds, solved for ε."
+@exercise("one whole number of databases")
+def budget(g):
+    return np.floor(g.budget / ppm.epsilon(g.bound)), {
+        "A release costs more than that: where is the 2 of the theorem?": g.budget / g.bound,
+        "This is what one release costs.": ppm.epsilon(g.bound),
+        "There is budget left after one.": 1.0,
+    }, "ε = m · 2Δ, solved for m."
 
 
 @exercise("four numbers, the ε after 30 days: census, emoji, searches, ours")
@@ -101,5 +89,4 @@ def read_backwards(g):
         "There are more.": set("a"),
         "One is missing. Which numbers may be published?": set("acd"),
         "One is missing. Is an ε a limit or a finding?": set("acf"),
-        "Wanted are the sentences that are wrong.": set("be"),
     }, "The summary of the chapter has a line on each."

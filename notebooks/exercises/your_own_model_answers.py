@@ -6,6 +6,7 @@ import numpy as np
 import xarray as xr
 from checks import exercise
 from scipy import stats
+from scipy.special import expit
 
 import ppm
 
@@ -15,41 +16,32 @@ SEED = 2024
 def given():
     """Simulated answers and expenditures, and draws that stand for those of a fit."""
     survey, spending, fits = map(np.random.default_rng, np.random.SeedSequence(SEED).spawn(3))
-    age = survey.integers(18, 80, 40)
-    eta = 0.4 - 0.05 * (age - 45)
-    answer = (survey.random(40) < 1 / (1 + np.exp(-eta))).astype(int)
-    intercept = survey.normal(0.4, 0.35, 200)
-    slope = survey.normal(-0.05, 0.015, 200)
+
+    g = SimpleNamespace(prior=(2.0, 3.0), successes=np.array([1, 0, 1, 1, 0, 0, 1, 0, 0, 1]))
+    g.trust = np.array([1.0, 0.8, 0.9, 1.0, 0.2, 0.0, 0.7, 1.0, 0.5, 0.4])
+    g.age = survey.integers(18, 80, 40)
+    g.answer = (survey.random(40) < expit(0.4 - 0.05 * (g.age - 45))).astype(int)
+    g.intercept, g.slope = survey.normal([[0.4], [-0.05]], [[0.35], [0.015]], (2, 200))
     second_answer = (survey.random(40) < 0.3).astype(int)
-    second = stats.bernoulli.logpmf(second_answer, survey.beta(12, 28, (200, 1)))
-    region = spending.choice(4, 60, p=[0.4, 0.3, 0.2, 0.1])
+    g.second_log_lik = stats.bernoulli.logpmf(second_answer, survey.beta(12, 28, (200, 1)))
+
+    g.region = spending.choice(4, 60, p=[0.4, 0.3, 0.2, 0.1])
     log_spending = spending.normal(2.0, 0.6, 60)
     level, sigma = spending.normal(2.0, 0.08, (200, 1)), spending.gamma(60, 0.01, (200, 1))
-    of_spending = stats.norm.logpdf(log_spending, level, sigma) - log_spending
-    of_chains = -fits.gamma(3.0, 0.7, (4, 100, 25)) - fits.gamma(2.0, 0.2, (4, 1, 25))
-    masked = stats.bernoulli.logpmf((fits.random(20) < 0.5).astype(int), fits.beta(8, 4, (150, 1)))
-    masked[:, [3, 11]] = 0.0
-    return SimpleNamespace(
-        age=age,
-        answer=answer,
-        intercept=intercept,
-        slope=slope,
-        second_log_lik=second,
-        masked_log_lik=masked,
-        chains_log_lik=of_chains,
-        chains_weights=fits.uniform(0.1, 1.0, 25),
-        successes=np.array([1, 0, 1, 1, 0, 0, 1, 0, 0, 1]),
-        trust=np.array([1.0, 0.8, 0.9, 1.0, 0.2, 0.0, 0.7, 1.0, 0.5, 0.4]),
-        prior=(2.0, 3.0),
-        spending_log_lik=of_spending,
-        region=region,
-        spending_weights=ppm.record_weights(ppm.record_bounds(of_spending)),
-    )
+    g.spending_log_lik = stats.norm.logpdf(log_spending, level, sigma) - log_spending
+    g.spending_weights = ppm.record_weights(ppm.record_bounds(g.spending_log_lik))
+
+    g.chains_log_lik = -fits.gamma(3.0, 0.7, (4, 100, 25)) - fits.gamma(2.0, 0.2, (4, 1, 25))
+    asked = (fits.random(20) < 0.5).astype(int)
+    g.masked_log_lik = stats.bernoulli.logpmf(asked, fits.beta(8, 4, (150, 1)))
+    g.masked_log_lik[:, [3, 11]] = 0.0
+    g.chains_weights = fits.uniform(0.1, 1.0, 25)
+    return g
 
 
 def _of_answers(g, age):
     """Probability of a yes, and log-likelihood of the answer, by draw and person."""
-    p = 1 / (1 + np.exp(-g.intercept[:, None] - g.slope[:, None] * age))
+    p = expit(g.intercept[:, None] + g.slope[:, None] * age)
     return p, stats.bernoulli.logpmf(g.answer, p)
 
 
@@ -57,9 +49,7 @@ def _of_answers(g, age):
 def log_likelihood(g):
     p, log_lik = _of_answers(g, g.age - 45)
     return log_lik, {
-        "People stand in rows here. The mechanism wants draws in rows and records in columns.":
-            log_lik.T,
-        "These are likelihoods. Where is the logarithm?": np.exp(log_lik),
+        "People stand in rows. The mechanism wants draws in rows, records in columns.": log_lik.T,
         "This is the log-probability of a yes. Some people said no.": np.log(p),
         "In the model the age is counted from 45.": _of_answers(g, g.age)[1],
         "This is one number for each draw. The mechanism needs one for each record, too.":
@@ -95,6 +85,18 @@ def masked(g):
     }, "Their columns hold zeros: follow the algorithm as it is."
 
 
+@exercise("two numbers, the parameters of the Beta pseudo posterior")
+def beta_bernoulli(g):
+    alpha, y = g.trust, g.successes
+    a, b = g.prior
+    return [a + alpha @ y, b + alpha @ (1 - y)], {
+        "The prior is missing.": [alpha @ y, alpha @ (1 - y)],
+        "This is the ordinary posterior.": [a + y.sum(), b + (1 - y).sum()],
+        "The second parameter counts the failures.": [a + alpha @ y, b + alpha.sum()],
+        "A failure has a weight as well.": [a + alpha @ y, b + (1 - y).sum()],
+    }, "Raise each record's likelihood to its weight, and collect exponents."
+
+
 @exercise("a table of 4 rows (chains) and 100 columns (draws)")
 def what_to_diagnose(g):
     weighted = g.chains_weights * g.chains_log_lik
@@ -110,19 +112,6 @@ def what_to_diagnose(g):
     }, "The quantity whose maximum over all chains and draws is Δ."
 
 
-@exercise("two numbers, the parameters of the Beta pseudo posterior")
-def beta_bernoulli(g):
-    alpha, y = g.trust, g.successes
-    a, b = g.prior
-    return [a + alpha @ y, b + alpha @ (1 - y)], {
-        "The prior is missing.": [alpha @ y, alpha @ (1 - y)],
-        "This is the ordinary posterior.": [a + y.sum(), b + (1 - y).sum()],
-        "The second parameter counts the failures, not everybody.":
-            [a + alpha @ y, b + alpha.sum()],
-        "A failure has a weight as well.": [a + alpha @ y, b + (1 - y).sum()],
-    }, "Raise each record's likelihood to its weight, and collect exponents."
-
-
 @exercise("one bound, in nats")
 def cents(g):
     unit = np.log(1e5)
@@ -131,8 +120,7 @@ def cents(g):
         "A cent is a small unit: is the probability per cent larger or smaller than per thousand "
         "dollars?": ppm.local_bound(g.spending_log_lik + unit),
         "This is the bound in dollars.": ppm.local_bound(g.spending_log_lik - np.log(1e3)),
-        "The density is divided, so its logarithm is not.":
-            ppm.local_bound(g.spending_log_lik / 1e5),
+        "The density is divided, not its log.": ppm.local_bound(g.spending_log_lik / 1e5),
     }, "How many cents are a thousand dollars?"
 
 

@@ -19,7 +19,7 @@ from nbconvert.preprocessors import CellExecutionError, ExecutePreprocessor
 
 from ppm_book import parameters
 from ppm_book.classroom import collect, make_editions
-from ppm_book.exercises import FOLDER, chapters, numbers
+from ppm_book.exercises import FOLDER, chapters, numbers, section
 from ppm_book.pages import stage, stage_notebook
 from ppm_book.plain import Words
 
@@ -87,6 +87,8 @@ LETTERS = checks.exercise("letters", "abcd")(lambda g: (set("ab"), {"One.": set(
     (NUMBERS, [2, np.nan, 0.5], "There are values that"), (NUMBERS, [-2, -3, -0.5], "Look at the"),
     (NUMBERS, [4, 6, 1], "Look for a factor of 2."), (NUMBERS, [200, 300, 50], "A share lies"),
     (NUMBERS, np.log10(np.exp([2, 3, 0.5])), "Logarithms in"), (NUMBERS, [2, -3, 0.5], "Clip."),
+    (NUMBERS, np.exp([2, 3, 0.5]), "This is a factor."), (NUMBERS, [4, 9, 0.25], "This is the sq"),
+    (NUMBERS, [2, 3, 0.25], "2 of 3 entries are right. Look for a"), (LETTERS, "cd", "These are ex"),
     (NUMBERS, [1 / 2, 1 / 3, 2], "This is the reciprocal"), (NUMBERS, "2, -3, 0.5", "Clip."),
     (NUMBERS, [2.01, 3, 0.5], "Close"), (NUMBERS, [3, 2, 0.5], "These are the right numbers in"),
     (NUMBERS, "[2.0007, 3; 0.50024]", ""),
@@ -96,6 +98,13 @@ LETTERS = checks.exercise("letters", "abcd")(lambda g: (set("ab"), {"One.": set(
 def test_a_wrong_answer_is_told_in_what_respect_and_four_digits_are_right(work, answer, hint):
     fault = checks._fault(answer, work, None)
     assert fault.startswith(hint) and bool(fault) == bool(hint)
+
+
+def test_pages_show_short_data_the_shape_of_long_ones_and_a_hint():
+    name = "eight_households"
+    text, hint = section(ROOT, name), CHAPTERS[name]("differencing", 0.5)
+    assert all(each in text for each in (
+        "`given.mean_of_nine = 7`", "`given.subsets` (40 × 8 values)", f"\n> {hint}\n"))
 
 
 @pytest.fixture
@@ -231,7 +240,7 @@ def test_editions_run_and_a_wrong_solution_makes_none(small):
         assert [said in str(output) for output in outputs] == 7 * [True]
     path = small / FOLDER / f"{CHAPTER}.ipynb"
     path.write_text(path.read_text("utf-8").replace("np.mean(2 * ", "1 - np.mean(2 * "), "utf-8")
-    with pytest.raises(CellExecutionError, match="share-above: This is the share that keeps"):
+    with pytest.raises(CellExecutionError, match="share-above: This is one minus"):
         make_editions(small)
     assert not any(archive.exists() for archive in archives)
 
