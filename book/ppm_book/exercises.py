@@ -63,11 +63,7 @@ def section(root, name, solutions=True):
 
 def solutions(root):
     """Markdown of the page that lists all exercises, with links to their solutions."""
-    titles = {name: _cells(root, name)[0]["title"].partition("\n")[0] for name in chapters(root)}
-    return template("solutions").render(chapters=[
-        (name, title.removeprefix("# Exercises: "), _tasks(root, name))
-        for name, title in titles.items()
-    ])
+    return template("solutions").render(chapters={n: _tasks(root, n) for n in chapters(root)})
 
 
 def template(name):
@@ -80,7 +76,7 @@ def _cells(root, name):
     """Cells of a notebook of exercises by their ids: sources, and minutes of its tasks."""
     cells = nbformat.read(Path(root, FOLDER, f"{name}.ipynb"), 4).cells
     tasks = [c for c in cells if "exercise" in c.metadata.get("tags", ())]
-    return {c.id: c.source for c in cells}, {c.id: c.metadata["minutes"] for c in tasks}
+    return {c.id: c.source for c in cells}, {c.id: c.metadata.minutes for c in tasks}
 
 
 def _tasks(root, name):
@@ -88,11 +84,10 @@ def _tasks(root, name):
     text, minutes = _cells(root, name)
     for label, needed in minutes.items():
         heading, _, words = text[label].removeprefix("## ").partition("\n")
-        solution = label.replace("ex-", "sol-", 1)
         code = {part: text.get(f"{label}-{part}") for part in ("answer", "check", "worked")}
-        yield {"label": label, "heading": heading, "minutes": needed, "solution": solution,
+        yield {"label": label, "heading": heading, "minutes": needed, **code,
                "words": _with_data(words.strip(), _given(root, name)),
-               "explained": text[solution], **code}
+               "explained": text[label.replace("ex-", "sol-", 1)]}
 
 
 @cache

@@ -304,8 +304,8 @@ def test_what_is_handed_in_is_checked_beside_the_original_checks(tmp_path):
     table = pd.read_csv(file, index_col="student", keep_default_na=False)
     first = table.filter(regex="budget|belief|detection|epsilon-allows").agg("/".join, axis=1)
     assert dict(first) == {
-        "Zoë": "right/right/right/right", "edited": "wrong/no answer/no answer/right",
-        "broken": "error/error/error/right", "empty": "///"}
+        "Zoë": "right/right/right/right", "edited": "no answer/right/no answer/wrong",
+        "broken": "error/right/error/error", "empty": "///"}
     assert set(table.loc["Zoë"].filter(like="/")) == {"right"}
     assert table["unread files"]["empty"] == f"empty/{name}.ipynb "
     assert page.read_text("utf-8").count("&lt;b&gt; &amp; ε") == 3
