@@ -40,7 +40,7 @@ def differencing(g):
         "A difference of two means is not a household's count: how many households stand behind "
         "each mean?": g.mean_of_nine - g.counts.mean(),
         "One is a mean and the other a total.": g.total_of_all - g.mean_of_nine,
-        "The second number is a mean over how many?": 8 * g.mean_of_nine - g.total_of_all,
+        "Over how many is the second one a mean?": 8 * g.mean_of_nine - g.total_of_all,
     }, "Turn both published numbers into totals first."
 
 
@@ -75,7 +75,7 @@ def weights(g):
     bounds = ppm.record_bounds(g.log_lik)
     risk = (bounds - bounds.min()) / np.ptp(bounds)
     return ppm.record_weights(bounds, scale=g.scale, shift=g.shift), {
-        "One or more are no weights: see the end of step 1.": g.scale * (1 - risk) + g.shift,
+        "At least one is no weight: see the end of step 1.": g.scale * (1 - risk) + g.shift,
         "The riskiest household has the largest of your weights. It should be the other way round.":
             np.clip(g.scale * risk + g.shift, 0, 1),
         "Scaling goes from the smallest to the largest bound: the safest household has risk 0.":

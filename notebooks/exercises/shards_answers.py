@@ -37,7 +37,7 @@ def whole_epsilon(g):
     one = g.releases * g.width
     return [one, 2 * one], {
         "In how many shards is a record?": [g.shards * one, 2 * g.shards * one],
-        "Limits protect a record, and not its small part.": [one / g.shards, 2 * one / g.shards],
+        "A small part protects nobody.": [one / g.shards, 2 * one / g.shards],
         "This is the price of one release of the whole.": [g.width, 2 * g.width],
         "Replacing is two steps.": [one, one],
     }, "The theorem on disjoint shards has the cost of one release, its corollary that of several."
@@ -57,7 +57,7 @@ def audit_shards(g):
         ]
 
     return losses(), {
-        "No database exceeds this. What has this one?": [limits.width, 2 * limits.width],
+        "No database exceeds this. What does this one reach?": [limits.width, 2 * limits.width],
         "The prior is given, too.": losses(shape=0.001, rate=0.001),
         "These are hard limits. The given ones are smooth.":
             losses(ppm.Censoring(g.low, g.high, smooth=False)),
@@ -74,7 +74,7 @@ def between_shards(g):
     return interval(student * spread / root), {
         "With so few shards the normal distribution is too optimistic.":
             interval(stats.norm.ppf(0.975) * spread / root),
-        "This is for the next shard. Wanted is one for the mean.": interval(student * spread),
+        "This is an interval for the next shard, not for the mean.": interval(student * spread),
         "Look at the divisor of the standard deviation.": interval(student * g.means.std() / root),
         "One degree of freedom went into the mean.":
             interval(stats.t(g.means.size).ppf(0.975) * spread / root),
