@@ -88,7 +88,7 @@ LETTERS = checks.exercise("letters", "abcd")(lambda g: (set("ab"), {"One.": set(
     (NUMBERS, [4, 6, 1], "Look for a factor of 2."), (NUMBERS, [200, 300, 50], "A share lies"),
     (NUMBERS, np.log10(np.exp([2, 3, 0.5])), "Logarithms in"), (NUMBERS, [2, -3, 0.5], "Clip."),
     (NUMBERS, np.exp([2, 3, 0.5]), "This is a factor."), (NUMBERS, [4, 9, 0.25], "This is the sq"),
-    (NUMBERS, [2, 3, 0.25], "2 of 3 entries are right. Look for a"), (LETTERS, "cd", "These are ex"),
+    (NUMBERS, [2, 3, 0.25], "2 of 3 entries are right. Look for a"), (LETTERS, "cd", "These are"),
     (NUMBERS, [1 / 2, 1 / 3, 2], "This is the reciprocal"), (NUMBERS, "2, -3, 0.5", "Clip."),
     (NUMBERS, [2.01, 3, 0.5], "Close"), (NUMBERS, [3, 2, 0.5], "These are the right numbers in"),
     (NUMBERS, "[2.0007, 3; 0.50024]", ""),
