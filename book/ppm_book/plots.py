@@ -13,8 +13,7 @@ from matplotlib.gridspec import GridSpec
 from matplotlib.ticker import FuncFormatter, LogLocator
 
 __all__ = [
-    "panels", "legend", "interval", "band", "violin", "log_axis", "intervals_by_size",
-    "record_bound_violins", "drawn_data",
+    "panels", "legend", "interval", "band", "log_axis", "intervals_by_size", "drawn_data",
 ]
 
 # Okabe and Ito's palette, told apart by colour-blind readers too
@@ -37,13 +36,6 @@ COLOURS = {
 }
 MARKERS = dict(
     Unweighted="s", DPweighted="^", EMweighted="v", Countweighted="D", Shuffled="P", Trimmed="*"
-)
-# of mechanisms with a strict ε, in the order in which they are drawn
-STRICT_STYLES = (
-    {"color": "C0", "marker": "o", "markersize": 5},
-    {"color": "C1", "marker": "s", "markersize": 4.5, "linestyle": "--"},
-    {"color": "C2", "marker": "^", "markersize": 5, "linestyle": ":"},
-    {"color": "0.35", "marker": "D", "markersize": 4, "linestyle": "-."},
 )
 # for an order, from light (1) to dark (0)
 SHADES = colormaps["viridis"]
@@ -165,26 +157,6 @@ def band(axes, x, low, middle, high, label, words="", lift=0, **style):
                   va="center", color=colour)
 
 
-def violin(axes, place, sample, name, *, side="both"):
-    """Draw a distribution in its mechanism's colour, with its median and its extremes.
-
-    Examples
-    --------
-    >>> from ppm_book import plots
-    >>> figure, (axes,) = plots.panels(size=(3, 3))
-    >>> plots.violin(axes, 0, [1, 2, 9], "Data")
-    >>> plots.drawn_data(figure).values.tolist()
-    [['', 'Data', 0.0, 2.0, 1.0, 9.0]]
-    """
-    low, median, high = np.quantile(sample, [0, 0.5, 1])
-    parts = axes.violinplot(
-        [sample], [place], widths=0.8, showextrema=False, points=200, side=side
-    )
-    parts["bodies"][0].set(facecolor=COLOURS[name], edgecolor=COLOURS[name], alpha=0.55)
-    interval(axes, [place], low, median, high, name, fmt="_", markeredgecolor="black",
-             markersize=12, markeredgewidth=1.5, elinewidth=2.5)
-
-
 def log_axis(axes, which="y"):
     """Give a panel a logarithmic axis, ``"x"`` or ``"y"``, with plain numbers.
 
@@ -249,46 +221,6 @@ def intervals_by_size(table, label, *, columns, size):
     return figure
 
 
-def record_bound_violins(bounds):
-    """Distribution of the records' bounds under several synthesizers, in nats.
-
-    Parameters
-    ----------
-    bounds : dict of str to array_like, shape (records,)
-        Bounds by mechanism; infinite ones have no place on the axis.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-        The paper's figure of Lipschitz bounds (section 5), on an axis that is linear up to 1 and
-        logarithmic beyond, with the largest bound, Δ, above each violin.
-
-    Examples
-    --------
-    >>> from ppm_book import plots
-    >>> figure = plots.record_bound_violins({"Unweighted": [2, 5, 20], "DPweighted": [1, 1.5, 2]})
-    >>> [text.get_text() for text in figure.axes[0].texts]
-    ['Δ = 20.00', 'Δ = 2.00']
-    """
-    figure, (axes,) = panels(size=(7.4, 4.4))
-    top = 0.5
-    for place, (name, found) in enumerate(bounds.items()):
-        finite = np.asarray(found)[np.isfinite(found)]
-        if finite.size:
-            violin(axes, place, finite, name)
-        highest = finite.max(initial=0)
-        axes.annotate(f"Δ = {np.max(found):.2f}", (place, highest), xytext=(0, 4),
-                      textcoords="offset points", ha="center")
-        top = max(top, highest)
-    axes.set_xticks(range(len(bounds)), bounds, rotation=15)
-    axes.set_yscale("symlog", linthresh=1)
-    ticks = [tick for tick in (0, 0.5, 1, 2, 5, 10, 20, 50, 100, 200, 500) if tick < 2 * top]
-    axes.set_yticks(ticks, [f"{tick:g}" for tick in ticks])
-    axes.minorticks_off()
-    axes.set(ylim=(0, 2 * top), ylabel="Bound of a record (nats)")
-    return figure
-
-
 def drawn_data(figure):
     """Everything in a figure that has a label, as a table.
 
@@ -300,8 +232,7 @@ def drawn_data(figure):
     Returns
     -------
     pandas.DataFrame
-        One row per mark: ``panel``, ``series``, ``x``, ``y``, ``low``, ``high``; of a violin the
-        median is in ``y``, and its extremes are in ``low`` and ``high``.
+        One row per mark: ``panel``, ``series``, ``x``, ``y``, ``low``, ``high``.
 
     Examples
     --------

@@ -8,9 +8,6 @@ import pytest
 
 from ppm_book import plots
 
-SAMPLE = np.random.default_rng(1).gamma(2, 1, 50)
-# median and extremes of a skewed sample
-ENDS = [np.median(SAMPLE), SAMPLE.min(), SAMPLE.max()]
 COLUMNS = ["series", "x", "y", "low", "high"]
 
 
@@ -23,7 +20,7 @@ def drawn():
     left.axhline(4, label="level")
     left.axvline(1.5, label="place")
     left.set_title("one")
-    plots.violin(right, 0, SAMPLE, "Weighted")
+    plots.interval(right, [0], 2, 3, 7, "Weighted")
     plots.interval(right, [1.2], 0.1, np.inf, np.inf, "Capped")
     right.bar([0, 1], [7, 8], label="bars")
     right.set_xticks([0, 1], ["Weighted", "the\nother"])
@@ -34,26 +31,11 @@ def drawn():
 def test_the_data_are_every_mark_with_a_label_at_the_name_of_its_place(drawn):
     data = plots.drawn_data(drawn)
     rows = [["line", 1, 3], ["line", 2, 5], ["level", np.nan, 4], ["place", 1.5],
-            ["Weighted", "Weighted", *ENDS], ["Capped", "the other"],
+            ["Weighted", "Weighted", 3, 2, 7], ["Capped", "the other"],
             ["bars", "Weighted", 7], ["bars", "the other", 8]]
     expected = pd.DataFrame([(row + 3 * [np.nan])[:5] for row in rows], columns=COLUMNS)
     pd.testing.assert_frame_equal(data[COLUMNS], expected, check_dtype=False)
     assert data["panel"].tolist() == ["one"] * 4 + ["two"] * 4
-
-
-@pytest.mark.parametrize(("side", "ends"), [("both", (-1, 1)), ("low", (-1, 0)), ("high", (0, 1))])
-def test_a_violin_reaches_from_the_least_to_the_largest_value_on_its_side(side, ends):
-    _, (axes,) = plots.panels(size=(3, 3))
-    plots.violin(axes, 0, SAMPLE, "Weighted", side=side)
-    box = axes.collections[0].get_paths()[0].get_extents()
-    assert (box.y0, box.y1) == pytest.approx((ENDS[1], ENDS[2]))
-    assert (box.x0, box.x1) == pytest.approx(0.4 * np.array(ends), abs=1e-6)
-
-
-def test_what_is_constant_has_no_density_and_is_drawn_all_the_same():
-    figure, (axes,) = plots.panels(size=(3, 3))
-    plots.violin(axes, 0, np.full(9, 60.0), "Data")
-    assert plots.drawn_data(figure)[COLUMNS].values.tolist() == [["Data", 0, 60, 60, 60]]
 
 
 def test_intervals_stand_over_their_size_in_their_panel():
@@ -65,13 +47,6 @@ def test_intervals_stand_over_their_size_in_their_panel():
     data = plots.drawn_data(figure).set_index(["panel", "series", "x"])
     told = table.rename(lambda size: f"{size:,}", level="size")
     np.testing.assert_allclose(data.loc[told.index, ["low", "y", "high"]], table)
-
-
-def test_the_largest_bound_is_written_above_its_violin_and_infinite_ones_are_not_drawn():
-    bounds = {"Unweighted": SAMPLE, "DPweighted": [1.0, np.inf, 2.0], "EMweighted": [np.inf] * 3}
-    notes = plots.record_bound_violins(bounds).axes[0].texts
-    assert [note.get_text() for note in notes] == [f"Δ = {ENDS[2]:.2f}", "Δ = inf", "Δ = inf"]
-    assert [note.xy[:2] for note in notes[:2]] == [(0, ENDS[2]), (1, 2.0)]
 
 
 def test_a_figure_brings_its_data_and_a_narrow_picture_and_stays_as_it_is(drawn, monkeypatch):
