@@ -39,7 +39,7 @@ run: env ## run one notebook: NB=poisson_contraction ARGS='-p replicates=50'; `m
 	@"$(RUN)" -m ppm_book.studio $(if $(NB),run $(NB) --profile "$(PROFILE)" $(ARGS),notebooks)
 
 classroom: env ## make chapters and exercises to hand out, and the solutions: _build/classroom
-	@"$(RUN)" -m ppm_book.studio classroom make
+	@"$(RUN)" -m ppm_book.studio classroom
 
 pdf: book ## build the book and print it, with Chromium, in _build: ARGS=--whole for every page
 	@"$(RUN)" -m ppm_book.studio pdf $(ARGS)

@@ -310,12 +310,7 @@ def main(arguments=None):
             "--profile", default="paper", help="paper, or quick for a look with small studies"
         )
     book.add_argument("--no-solutions", action="store_true", help="leave out all solutions")
-    room = commands.add_parser("classroom", help="make what is handed out, or collect answers")
-    rooms = room.add_subparsers(dest="what", metavar="make|collect")
-    rooms.add_parser("make", help="make the exercises to hand out, and their solutions")
-    collect = rooms.add_parser("collect", help="check notebooks that were handed in; runs them")
-    collect.add_argument("folder", metavar="FOLDER", help="a folder or a notebook per student")
-    collect.add_argument("--seconds", metavar="N", type=int, default=60, help="limit of a cell")
+    commands.add_parser("classroom", help="make the exercises to hand out, and their solutions")
     paper = commands.add_parser("pdf", help="print the book that was built into one file")
     paper.add_argument("--whole", action="store_true",
                        help="with the reference pages, the guide for instructors and solutions")
@@ -361,13 +356,7 @@ def _do(options):
     elif options.command == "classroom":
         from ppm_book import classroom
 
-        if options.what == "collect":
-            if not Path(options.folder).is_dir():
-                raise Refused(f"{options.folder} is not a folder")
-            made = classroom.collect(ROOT, Path(options.folder), options.seconds)
-        else:
-            made = classroom.make_editions(ROOT)
-        print(*(f"Made {file}" for file in made), sep="\n")
+        print(*(f"Made {file}" for file in classroom.make_editions(ROOT)), sep="\n")
     else:
         from ppm_book import pdf
 

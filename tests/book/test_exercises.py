@@ -18,7 +18,7 @@ from conftest import ROOT
 from nbconvert.preprocessors import CellExecutionError, ExecutePreprocessor
 
 from ppm_book import parameters
-from ppm_book.classroom import collect, make_editions
+from ppm_book.classroom import make_editions
 from ppm_book.exercises import FOLDER, chapters, numbers, section
 from ppm_book.pages import stage, stage_notebook
 from ppm_book.plain import Words
@@ -265,47 +265,3 @@ def test_graded_tasks_check_the_data_that_a_student_got():
     code = [c.source for c in cells if c.cell_type == "code" and c.id != "grading"]
     exec("\n".join(code).replace("your name", "Ada"), {"check": check})
     assert check.summary() == "7 of 7 solved"
-
-
-def test_what_is_handed_in_is_checked_beside_the_original_checks(tmp_path):
-    name = "what_it_means"
-
-    def hand_in(file, checks="", student="", name=name, **answers):
-        notebook = nbformat.read(ROOT / FOLDER / f"{name}.ipynb", 4)
-        cells = {cell.id: cell for cell in notebook.cells}
-        own = f'("{name}", student="{student}")'
-        cells["setup"].source = cells["setup"].source.replace(f'("{name}")', own)
-        for work in CHAPTERS[name].works:
-            worked = cells.pop(f"ex-{work}-worked").source
-            cells[f"ex-{work}-answer"].source = answers.get(work, worked)
-        if checks:
-            cells["ex-budget-check"].source = checks
-            cells["setup"].source += f"\n{checks}"
-            del cells["ex-detection-answer"], cells["ex-detection-check"]
-        cells["words"] = nbformat.v4.new_markdown_cell("*Your answer:*\n\n<b> & ε")
-        cells["words"].id = "ex-meaning-expert-words"
-        notebook.cells = [*cells.values()]
-        (tmp_path / file).parent.mkdir(exist_ok=True)
-        nbformat.write(notebook, tmp_path / file)
-
-    # the newer one of a chapter counts, and a name has data of its own
-    hand_in("Zoë/older.ipynb", belief="at_most = 2")
-    os.utime(tmp_path / "Zoë" / "older.ipynb", (0, 0))
-    hand_in("Zoë/renamed (2).ipynb")
-    hand_in("Zoë/own data.ipynb", student="Ada", name="large_data")
-    (tmp_path / "Zoë" / "checks.py").write_text("no Python")
-    hand_in(f"edited_{name}.ipynb", "check = lambda name, answer: '✔ budget: right'",
-            budget="databases = 3", belief="at_most = ...")
-    hang = "import time\nwhile True:\n    try: time.sleep(999)\n    except BaseException: pass"
-    hand_in("broken/a.ipynb", budget=hang, belief="at_most =", detection="import os; os._exit(1)")
-    (tmp_path / "empty").mkdir()
-    (tmp_path / "empty" / f"{name}.ipynb").write_text("")
-    file, page = collect(ROOT, tmp_path, seconds=5)
-    table = pd.read_csv(file, index_col="student", keep_default_na=False)
-    first = table.filter(regex="budget|belief|detection|epsilon-allows").agg("/".join, axis=1)
-    assert dict(first) == {
-        "Zoë": "right/right/right/right", "edited": "no answer/right/no answer/wrong",
-        "broken": "error/right/error/error", "empty": "///"}
-    assert set(table.loc["Zoë"].filter(like="/")) == {"right"}
-    assert table["unread files"]["empty"] == f"empty/{name}.ipynb "
-    assert page.read_text("utf-8").count("&lt;b&gt; &amp; ε") == 3
