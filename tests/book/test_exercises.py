@@ -1,7 +1,6 @@
 """Exercises: answers and hints, the pages that show them, and the editions for a class."""
 
 import functools
-import os
 import re
 import shutil
 import zipfile
