@@ -36,7 +36,8 @@ def test_the_script_runs_what_was_handed_in_with_the_original_checks(tmp_path):
     table = pd.read_csv(tmp_path / "in" / "grades.csv", index_col=0, keep_default_na=False)
     table = table.rename(index=lambda file: file.split("/")[-2])
     assert dict(table.loc["Zoë"]) == dict.fromkeys(("budget", "belief", "detection"), "right")
-    assert table.loc["wrong", "budget"].startswith("✘") and table.loc["wrong", "detection"] == "right"
+    assert table.loc["wrong", "budget"].startswith("✘")
     assert "no answer yet" in table.loc["wrong", "belief"]
-    assert table.loc["broken", "budget"] == "" and table.loc["broken", "detection"] == "right"
+    assert table.loc["broken", "budget"] == ""
+    assert set(table["detection"]) == {"right"}
     assert "at_most" in (tmp_path / "in" / "wrong" / "sheet.html").read_text("utf-8")

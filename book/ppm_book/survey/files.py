@@ -1,10 +1,9 @@
 """The Bureau's files: found in a zip or a folder, and read without trusting what they hold."""
 
-import csv
 import re
 import zipfile
 import zlib
-from io import StringIO
+from io import BytesIO
 
 import pandas as pd
 
@@ -102,28 +101,27 @@ def read_columns(raw, name, always, incomes, optional=()):
     optional : sequence of str
         Columns read if they are there.
     """
-    reader = csv.reader(StringIO(raw.decode("utf-8-sig", "replace"), newline=""), strict=True)
-    rows = []
     try:
-        header = [cell.strip().upper() for cell in next(reader, [])]
-        income = next((column for column in incomes if column in header), " or ".join(incomes))
-        optional = [column for column in optional if column in header]
-        columns = [*always, income, *optional]
-        if wrong := [column for column in columns if header.count(column) != 1]:
-            raise DataFileError(
-                f"{name} is not a Consumer Expenditure FMLI or FMLD file: it needs commas between "
-                f"its cells and one column {', '.join(wrong)}"
-            )
-        positions = [header.index(column) for column in columns]
-        for row in filter(None, reader):
-            if len(row) != len(header):
-                raise DataFileError(
-                    f"{name}, row {len(rows) + 2} has {len(row)} cells, the header {len(header)} "
-                    "(cut off?)"
-                )
-            rows.append([row[position] for position in positions])
-    except csv.Error as error:
-        raise DataFileError(f"{name} is not a well-formed CSV file: {error}") from None
-    if not rows:
+        # a cell that is empty is empty text; one that is not there has no value
+        table = pd.read_csv(BytesIO(raw), header=None, dtype=str, keep_default_na=False,
+                            encoding="utf-8-sig", encoding_errors="replace", engine="python")
+    except pd.errors.EmptyDataError:
+        table = pd.DataFrame([""])
+    except pd.errors.ParserError as error:
+        raise DataFileError(f"{name} is not a well-formed CSV file: {error}".strip()) from None
+    header = [cell.strip().upper() for cell in table.iloc[0].fillna("")]
+    income = next((column for column in incomes if column in header), " or ".join(incomes))
+    columns = [*always, income, *(column for column in optional if column in header)]
+    if wrong := [column for column in columns if header.count(column) != 1]:
+        raise DataFileError(
+            f"{name} is not a Consumer Expenditure FMLI or FMLD file: it needs commas between "
+            f"its cells and one column {', '.join(wrong)}"
+        )
+    if len(table) == 1:
         raise DataFileError(f"{name} has column names but no rows")
-    return pd.DataFrame(rows, columns=[*always, "income", *optional], dtype=object), income
+    cells = table.notna().sum(axis="columns")
+    if (cut := cells < len(header)).any():
+        raise DataFileError(f"{name}, row {cut.idxmax() + 1} has {cells[cut.idxmax()]} cells, the "
+                            f"header {len(header)} (cut off?)")
+    table = table.iloc[1:].reset_index(drop=True).set_axis(header, axis="columns")
+    return table[columns].rename(columns={income: "income"}), income
