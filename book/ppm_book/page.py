@@ -157,10 +157,8 @@ def data_kind(data):
     data : ppm_book.survey.ConsumerExpenditure
         The table.
     """
-    if data.simulated:
-        return "simulated"
-    if data.survey == "diary":
-        return "diary"
+    if data.survey != "interview":
+        return data.survey
     whole = data.quarters == PAPER_QUARTERS and not data.part
     return "interview" if whole else "other"
 

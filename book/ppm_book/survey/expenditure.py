@@ -33,8 +33,6 @@ _INCOME = {"FINCBTXM": "interview", "FINCBEFM": "diary"}
 # the columns of the 2017 Diary that `load` reads, made by `condense`; SOURCE.txt has its terms
 ON_BOARD = Path(__file__).with_name("diary17.zip")
 _ALWAYS = ("NEWID", "PSU", *(column for column, _ in _CODES.values()))
-# year and month of an interview: they are asked where the name of a file does not say
-_INTERVIEWED = ("QINTRVYR", "QINTRVMO")
 _BLANK = {"", ".", "na", "nan"}
 _PROXIES = tuple(about["proxy"] for about in _VARIABLES.values() if "proxy" in about)
 
@@ -54,8 +52,6 @@ class ConsumerExpenditure:
         One row per consumer unit: ten ordered categorical columns (the keys of
         ``ppm_book.survey.expenditure.LABELS``) and ``income`` in dollars, float64. The index is
         0, 1, …; the survey's identifiers are not kept.
-    simulated : bool
-        True if the records are simulated.
     source : str
         Survey, quarters and files, or how it was simulated.
     units_read : int
@@ -65,11 +61,11 @@ class ConsumerExpenditure:
     substitutions : tuple of str
         What stands in for something the paper used, one sentence each.
     survey : {"interview", "diary", "simulated"}
+        The last if no survey record stands behind the table.
     rows_read : int
         Rows read, of which only the earliest of each consumer unit counts.
     quarters : tuple of (int, int)
-        Years and quarters of the rows, from the names of the files or, if a file has another name,
-        from its columns QINTRVYR and QINTRVMO; empty if neither says.
+        Years and quarters of the rows, from the names of the files; empty if these do not say.
     part : bool
         True if :meth:`subsample` or :meth:`by_quarter` left some units out.
     quarter : numpy.ndarray
@@ -92,7 +88,6 @@ class ConsumerExpenditure:
     """
 
     table: pd.DataFrame = field(repr=False)
-    simulated: bool
     source: str
     units_read: int
     dropped: dict
@@ -183,7 +178,7 @@ class ConsumerExpenditure:
         added = (self.table[[*LABELS]] == "suppressed").sum()
         added = "; ".join(f"{name}: {count:,}" for name, count in added[added > 0].items())
         lines = [
-            self.simulated and "SIMULATED DATA: no survey record stands behind these numbers.",
+            self.survey == "simulated" and "SIMULATED DATA: no survey record stands behind these numbers.",
             f"Source: {self.source}.",
             self.rows_read > self.units_read
             and f"Rows read: {self.rows_read:,}; only the earliest {first} of each consumer unit "
@@ -254,7 +249,7 @@ def load(path=None, *, missing="drop", quarters=None):
     labels, names, contents = zip(*select(path, parse_quarters(quarters)), strict=True)
     frames, columns = zip(
         *(
-            read_columns(raw, name, _ALWAYS, _INCOME, _INTERVIEWED)
+            read_columns(raw, name, _ALWAYS, _INCOME)
             for name, raw in zip(names, contents, strict=True)
         ),
         strict=True,
@@ -262,7 +257,6 @@ def load(path=None, *, missing="drop", quarters=None):
     survey = _INCOME[columns[0]]
     rows = pd.concat(frames, keys=names)
     found = tuple((int(label[:4]), int(label[5])) for label in labels if label)
-    found = found or _interviewed(rows)
     if any(not 2015 <= year < 2080 for year, _ in found):
         raise DataFileError(f"{path.name} is older than 2015; its codes differ")
     rows_read = len(rows)
@@ -284,7 +278,6 @@ def load(path=None, *, missing="drop", quarters=None):
     files = ", ".join(names)
     return ConsumerExpenditure(
         table=as_table({name: values[keep] for name, values in codes.items()}, income[keep]),
-        simulated=False,
         source=f"Consumer Expenditure {survey.capitalize()} Survey{', ' * bool(period)}{period} "
         f"({files if files == path.name else f'{path.name}: {files}'})",
         units_read=len(rows),
@@ -301,20 +294,10 @@ def condense(path, target):
     """Write the columns that :func:`load` reads into a smaller zip, as for the file on board."""
     with zipfile.ZipFile(target, "w") as archive:
         for _, name, raw in select(Path(path), "all"):
-            columns, income = read_columns(raw, name, _ALWAYS, _INCOME, _INTERVIEWED)
+            columns, income = read_columns(raw, name, _ALWAYS, _INCOME)
             text = columns.rename(columns={"income": income}).to_csv(index=False)
             # without a date: the same content gives the same file
             archive.writestr(zipfile.ZipInfo(name), text, zipfile.ZIP_DEFLATED, 9)
-
-
-def _interviewed(rows):
-    """Years and quarters of the interviews, if the file has them; empty if a row does not say."""
-    if not {*_INTERVIEWED} <= {*rows.columns}:
-        return ()
-    year, month = (pd.to_numeric(rows[name], errors="coerce") for name in _INTERVIEWED)
-    if not (year.between(1980, 2100) & month.between(1, 12) & (month % 1 == 0)).all():
-        return ()
-    return tuple(sorted({*zip(year.astype(int), (month.astype(int) + 2) // 3, strict=True)}))
 
 
 def _other_sample(survey, quarters, period):

@@ -85,7 +85,7 @@ def _pick(folder, wanted, where):
     return [(label, files[label].name, files[label].read_bytes()) for label in wanted]
 
 
-def read_columns(raw, name, always, incomes, optional=()):
+def read_columns(raw, name, always, incomes):
     """Some columns of a file as text (income renamed), and the income column's name.
 
     Parameters
@@ -98,8 +98,6 @@ def read_columns(raw, name, always, incomes, optional=()):
         Columns that must be there.
     incomes : sequence of str
         Columns of income, of which one must be there.
-    optional : sequence of str
-        Columns read if they are there.
     """
     try:
         # a cell that is empty is empty text; one that is not there has no value
@@ -111,7 +109,7 @@ def read_columns(raw, name, always, incomes, optional=()):
         raise DataFileError(f"{name} is not a well-formed CSV file: {error}".strip()) from None
     header = [cell.strip().upper() for cell in table.iloc[0].fillna("")]
     income = next((column for column in incomes if column in header), " or ".join(incomes))
-    columns = [*always, income, *(column for column in optional if column in header)]
+    columns = [*always, income]
     if wrong := [column for column in columns if header.count(column) != 1]:
         raise DataFileError(
             f"{name} is not a Consumer Expenditure FMLI or FMLD file: it needs commas between "

@@ -32,14 +32,14 @@ def simulate(n=6208, *, random_seed=2017):
     Returns
     -------
     ConsumerExpenditure
-        With ``simulated=True``: for learning the method, not for statements on incomes.
+        With ``survey="simulated"``: for learning the method, not for statements on incomes.
 
     Examples
     --------
     >>> from ppm_book import survey
     >>> data = survey.simulate(100, random_seed=1)
-    >>> len(data.table), data.simulated
-    (100, True)
+    >>> len(data.table), data.survey
+    (100, 'simulated')
     """
     n = check_count("n", n)
     rng = generator(random_seed)
@@ -73,7 +73,6 @@ def simulate(n=6208, *, random_seed=2017):
     income[without] = losses
     return ConsumerExpenditure(
         table=as_table(codes, income),
-        simulated=True,
         source=f"simulated stand-in, {n:,} consumer units",
         units_read=n,
         dropped={},

@@ -139,20 +139,10 @@ def test_folder_and_single_file_agree_with_the_zip_and_a_revised_file_wins(inter
         survey.load(folder / "mine.csv", quarters="2017Q2")
 
 
-def test_quarters_come_from_the_interviews_where_the_name_does_not_say(tmp_path):
-    def units(year, *months):
-        return [unit(k, QINTRVYR=year, QINTRVMO=month) for k, month in enumerate(months)]
-
-    data = read(tmp_path, *units("2019", "12", "1", "02"))
-    assert data.quarters == ((2019, 1), (2019, 4))
-    assert "Interview Survey, 2019Q1, 2019Q4 (file.csv)" in data.source
-    # one row that does not say, or a file without the columns: nothing is claimed
-    for rows in (units("2019", "12", ""), units("2019", "13"), [unit(1)]):
-        data = read(tmp_path, *rows)
-        assert data.quarters == ()
-        assert "the file does not say what this is of" in data.substitutions[0]
-    with pytest.raises(survey.DataFileError, match="older than 2015; its codes differ"):
-        read(tmp_path, *units("2014", "12"))
+def test_a_file_whose_name_does_not_say_its_quarter_claims_none(tmp_path):
+    data = read(tmp_path, unit(1))
+    assert data.quarters == ()
+    assert "the file does not say what this is of" in data.substitutions[0]
 
 
 # ---------------------------------------------------------------------------------------- codes
@@ -273,7 +263,7 @@ def test_extreme_incomes_are_shown_as_roughly_as_in_the_paper():
 def test_simulated_looks_like_the_paper_s_sample(tmp_path):
     data = survey.simulate()
     pd.testing.assert_series_equal(data.table.dtypes, read(tmp_path, unit(1)).table.dtypes)
-    assert data.simulated and data.summary().startswith("SIMULATED DATA")
+    assert data.survey == "simulated" and data.summary().startswith("SIMULATED DATA")
     assert len(data.table) == data.units_read == 6_208
     income = data.table["income"]
     assert data.nonpositive == 9 and -7_000 <= income.min() and income.max() <= 1_800_000
@@ -293,7 +283,7 @@ def test_subsample_draws_units_and_counts_the_rest():
     data = survey.simulate(500, random_seed=1)
     data.table["income"] = np.arange(500.0)
     some = data.subsample(60, random_seed=2)
-    assert some.simulated and some.part and not data.part
+    assert some.survey == "simulated" and some.part and not data.part
     assert some.units_read - sum(some.dropped.values()) == len(some.table) == 60
     assert "not drawn into the subsample: 440" in some.summary()
     # every unit kept is one of the data's, and different seeds keep different ones
