@@ -106,11 +106,6 @@ def stage_notebook(executed, folder, record, closing="", solutions=True):
         a claim of the text is false at the book's own settings.
     """
     notebook = nbformat.read(executed, 4)
-    # the title, which a label may stand above
-    first, made = notebook.cells[0], how_made(record)
-    first.source = re.sub(
-        "^# .*", lambda title: f"{title[0]}\n\n{made}\n", first.source, count=1, flags=re.MULTILINE
-    )
     _check_claims(notebook, executed.stem, own_run=not record["changed"])
     for cell in notebook.cells:
         if cell.cell_type != "code":
@@ -124,7 +119,8 @@ def stage_notebook(executed, folder, record, closing="", solutions=True):
             tags.append("hide-input")
         cell.outputs = [output for output in cell.outputs if output.get("name") != "stderr"]
         _check_figure(executed.stem, cell, folder / FIGURES)
-    _close(notebook, exercises.section(ROOT, executed.stem, solutions), closing)
+    section = exercises.section(ROOT, executed.stem, solutions)
+    _close(notebook, section, closing, how_made(record))
     text = nbformat.writes(notebook)
     if shown := re.search(rf"(?<![\w.])({re.escape(str(ROOT))}|{Path.home()})(?![\w.-])\S*", text):
         raise Failed(f"{executed.stem} shows a path of this machine: {shown[0]}")
@@ -137,20 +133,23 @@ def _check_claims(notebook, name, own_run):
     claims = {}
     for output in outputs:
         claims |= output.get("data", {}).pop(CLAIMS_TYPE, {})
-    failed = []
+    failed, texts = [], []
+    for cell in notebook.cells:
+        figure = cell.metadata.get("mystnb", {}).get("figure", {})
+        texts += [(cell, "source")] if cell.cell_type == "markdown" else []
+        texts += [(figure, "caption")] if "caption" in figure else []
     for words, holds in claims.items():
         # the text may break its lines anywhere
         pattern = re.compile(r"\s+".join(map(re.escape, words.split())))
-        texts = [cell for cell in notebook.cells
-                 if cell.cell_type == "markdown" and pattern.search(cell.source)]
-        if not texts:
+        with_words = [(owner, key) for owner, key in texts if pattern.search(owner[key])]
+        if not with_words:
             raise Failed(f"{name} claims words that are not in its text: {words}")
         if not holds and own_run:
             raise Failed(f"{name}: at the book's settings this is false: {words}")
         if not holds:
             failed.append(words)
-            for cell in texts:
-                cell.source = pattern.sub(lambda found: f"{found[0]} {NOT_HERE}", cell.source)
+            for owner, key in with_words:
+                owner[key] = pattern.sub(lambda found: f"{found[0]} {NOT_HERE}", owner[key])
     if failed:
         notebook.cells[0].source += "\n\n" + "\n".join([
             ":::{admonition} Not in this run", ":class: warning",
@@ -178,7 +177,7 @@ def _check_figure(name, cell, folder):
 
 
 def how_made(record):
-    """Box that says how a chapter was made."""
+    """Box at a chapter's foot that says how it was made."""
     values, started = record["parameters"], datetime.fromisoformat(record["started"])
     file, address = f"chapters/{record['notebook']}.ipynb", exercises.repository_address(ROOT)
     return exercises.template("how_made").render(

@@ -329,6 +329,7 @@ def staged_claims(root, tmp_path, claims, **given):
     made = nbformat.read(root / "notebooks" / "counts.ipynb", 4)
     made.cells.append(nbformat.v4.new_markdown_cell("At n = 8\nF and\nG rose, *all* others fell."))
     brought = page.claims(claims)._repr_mimebundle_()
+    made.cells[-2].metadata["mystnb"] = {"figure": {"caption": "Here *all* others fell."}}
     made.cells[-2].outputs = [nbformat.v4.new_output("execute_result", brought, execution_count=1)]
     nbformat.write(made, tmp_path / "counts.ipynb")
     values = parameters.parameters("counts", given=given)
@@ -336,7 +337,9 @@ def staged_claims(root, tmp_path, claims, **given):
     pages.stage_notebook(tmp_path / "counts.ipynb", tmp_path, record)
     cells = nbformat.read(tmp_path / "notebooks" / "counts.ipynb", 4).cells
     assert page.CLAIMS_TYPE not in str(cells)
-    return [cell.source for cell in cells if cell.cell_type == "markdown"]
+    (caption,) = [c.metadata["mystnb"]["figure"]["caption"] for c in cells
+                  if "figure" in c.metadata.get("mystnb", {})]
+    return [caption, *(cell.source for cell in cells if cell.cell_type == "markdown")]
 
 
 def test_a_false_claim_stops_the_book_and_is_marked_in_a_rerun(root, tmp_path):
@@ -346,7 +349,9 @@ def test_a_false_claim_stops_the_book_and_is_marked_in_a_rerun(root, tmp_path):
         assert pages.NOT_HERE not in str(staged_claims(root, tmp_path, true, **given))
     with pytest.raises(pages.Failed, match=r"this is false: \*all\* others fell$"):
         staged_claims(root, tmp_path, said)
-    title, text = staged_claims(root, tmp_path, said, replicates=7)
+    caption, title, text, made = staged_claims(root, tmp_path, said, replicates=7)
+    assert caption == f"Here *all* others fell {pages.NOT_HERE}."
+    assert "How this chapter was made" in made
     assert title.endswith("- *all* others fell\n:::") and "F and G" not in title
     assert text == f"At n = 8\nF and\nG rose, *all* others fell {pages.NOT_HERE}."
     for given in {}, {"replicates": 7}:

@@ -178,7 +178,8 @@ class ConsumerExpenditure:
         added = (self.table[[*LABELS]] == "suppressed").sum()
         added = "; ".join(f"{name}: {count:,}" for name, count in added[added > 0].items())
         lines = [
-            self.survey == "simulated" and "SIMULATED DATA: no survey record stands behind these numbers.",
+            self.survey == "simulated"
+            and "SIMULATED DATA: no survey record stands behind these numbers.",
             f"Source: {self.source}.",
             self.rows_read > self.units_read
             and f"Rows read: {self.rows_read:,}; only the earliest {first} of each consumer unit "
