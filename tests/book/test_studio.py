@@ -374,7 +374,8 @@ def test_a_run_of_the_chapter_ends_beside_the_book(notebooks, name, tmp_path, mo
     def sphinx(staged, built, strict):
         page = nbformat.read(staged / "notebooks" / f"{name}.ipynb", 4)
         (built / "notebooks").mkdir(parents=True)
-        (built / "notebooks" / f"{name}.html").write_text(page.cells[-1].source, "utf-8")
+        text = "\n\n".join(cell.source for cell in page.cells)
+        (built / "notebooks" / f"{name}.html").write_text(text, "utf-8")
 
     run = shutil.copytree(notebooks.executed(name), tmp_path / "run")
     (tmp_path / "book").symlink_to(ROOT / "book")
