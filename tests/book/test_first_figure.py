@@ -1,0 +1,97 @@
+"""The first page and its picture say what the chapters compute."""
+
+import json
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+from conftest import ROOT
+from scipy import stats
+
+import ppm
+
+COUNTS = np.array([3, 4, 4, 5, 5, 6, 7, 18])
+PICTURE = (ROOT / "book/_static/first.svg").read_text("utf-8")
+INTRO = (ROOT / "book/intro.md").read_text("utf-8")
+
+
+def no_weights(records):
+    return np.ones(records.size)
+
+
+def our_weights(records):
+    mechanism = ppm.PseudoPosteriorMechanism(ppm.GammaPoisson(records, shape=1.0, rate=0.1))
+    return mechanism.run(draws=1000, random_seed=20220).weights
+
+
+def totals(weigh, tables=3):
+    """Exact distributions of the total of released tables, without H and with H."""
+    for records in (COUNTS[:-1], COUNTS):
+        weights = weigh(records)
+        shape, rate = 1 + weights @ records, 0.1 + weights.sum()
+        yield stats.nbinom(tables * shape, rate / (rate + COUNTS.size))
+
+
+def detected(weigh):
+    """How often the attacker of chapter 1 is right, at 5 % false alarms."""
+    without_h, with_h = totals(weigh)
+    return with_h.sf(without_h.ppf(0.95))
+
+
+@pytest.mark.parametrize(
+    "weigh, words",
+    [
+        (no_weights, ("the ordinary posterior {} %", "ordinary posterior: right in {} of")),
+        (our_weights, ("mechanism's weights {} %", "with the mechanism: right in {} of")),
+    ],
+)
+def test_words_and_picture_have_the_chapters_numbers(weigh, words):
+    share, title = (said.format(round(100 * detected(weigh))) for said in words)
+    assert title in PICTURE.lower()
+    for text in (PICTURE, INTRO, (ROOT / "README.md").read_text("utf-8")):
+        assert share in text
+
+
+def test_caption_has_the_chapters_numbers():
+    plain, ours = (round(100 * detected(weigh)) for weigh in (no_weights, our_weights))
+    assert f"in {plain} of 100 cases under the ordinary posterior" in INTRO
+    assert f"and in {ours} of 100 under the mechanism" in INTRO
+
+
+@pytest.mark.parametrize(
+    "weigh, name, base",
+    [
+        (no_weights, "Ordinary posterior", 214),
+        (our_weights, "With weights", 460),
+    ],
+)
+def test_bars_and_data_are_the_exact_distributions(weigh, name, base):
+    data = pd.read_csv(ROOT / "book/_static/figures/fig-first.csv").set_index("weights").loc[name]
+    for column, total in zip(("share without H", "share with H"), totals(weigh), strict=True):
+        exact = total.cdf(data["total to"] - 1) - total.cdf(data["total from"] - 1)
+        np.testing.assert_allclose(data[column], exact, atol=6e-5)
+    bars = re.findall(r'y="([\d.]+)" width="([\d.]+)" height="([\d.]+)" fill="(#\w+)"', PICTURE)
+    areas = {"#f0b79a": 0, "#D55E00": 0}  # before the alarm, and beyond it
+    for y, width, height, colour in bars[1:]:  # the first is the paper
+        if float(y) + float(height) == pytest.approx(base):
+            areas[colour] += float(width) * float(height)
+    assert areas["#D55E00"] / sum(areas.values()) == pytest.approx(detected(weigh), abs=0.005)
+
+
+@pytest.mark.parametrize(
+    "chapter, words",
+    [
+        (
+            "ce_application",
+            "one weight for each record kept the mean better than one weight for all",
+        ),
+        ("ce_application", "which of the two kept the upper tail better depended on the model"),
+        ("strict_release", "no strict mechanism is surely nearer than the histogram"),
+    ],
+)
+def test_findings_are_claims_of_their_chapters(chapter, words):
+    cells = json.loads((ROOT / f"notebooks/{chapter}.ipynb").read_text("utf-8"))["cells"]
+    claims = [text for cell in cells if "page.claims" in (text := "".join(cell["source"]))]
+    assert words in INTRO.replace("Which", "which")
+    assert any(f'"{words}' in text for text in claims)
