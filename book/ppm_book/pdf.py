@@ -38,6 +38,9 @@ def for_paper(html, whole=False):
         if start := soup.find(id=f"document-{name}"):
             start.find_next_sibling("section").decompose()
             start.decompose()
+    # which on a screen are folded
+    for solution in () if whole else soup.select("div.solution"):
+        solution.decompose()
     # on a screen a value has its line, which on paper takes pages
     for end in soup.select(".ledger td:nth-child(n + 3) br"):
         end.replace_with(", ")
@@ -53,7 +56,7 @@ def for_paper(html, whole=False):
         link["href"] = f"#{place}"
         if place not in places:
             del link["href"]
-            if front in link.parents or place.startswith("sol-"):
+            if front in link.parents:
                 link.parent.extract()
     return str(soup)
 
