@@ -14,6 +14,11 @@ HINT = (
     "Predict before you press. Whose leaving changes the most, with c at 1: A's, G's or H's? "
     "What do the released counts tell about the eight when c is 0, and ε with it? "
 )
+SWITCH_HINT = (
+    "Predict before you press. H leaves: which bars move when you turn the switch, and does the "
+    "log ratio? Whose leaving changes the other weights the least? Does a smaller c bring the log "
+    "ratio further below 2Δ, or nearer to it?"
+)
 
 
 def moving(*, switch=False, scale=1.0, shift=0.0, draws=1000, seed=20220):
@@ -23,7 +28,8 @@ def moving(*, switch=False, scale=1.0, shift=0.0, draws=1000, seed=20220):
     ----------
     switch : bool, default False
         Let the reader choose whether the weights of the others are frozen or computed again
-        without the household; without the switch they are frozen.
+        without the household, and show both posteriors. Without the switch the weights are
+        frozen, and the picture shows the released counts instead.
     scale, shift, draws, seed
         Settings of the chapter: c at first, g, S, and the seed of all random numbers.
 
@@ -48,10 +54,9 @@ def moving(*, switch=False, scale=1.0, shift=0.0, draws=1000, seed=20220):
     again = [np.insert(weights_at_one(np.delete(COUNTS, j)), j, 0) for j in range(COUNTS.size)]
 
     def frame(away, c, others="frozen"):
-        stays = np.arange(COUNTS.size) != away
         weights = np.clip(c * everybody + shift, 0, 1)
         left = weights if others == "frozen" else np.clip(c * again[away] + shift, 0, 1)
-        left = np.where(stays, left, 0)
+        left = np.where(np.arange(COUNTS.size) == away, 0, left)
         before, after = (
             stats.gamma(1.0 + alpha @ COUNTS, scale=1 / (0.1 + alpha.sum()))
             for alpha in (weights, left)
@@ -62,38 +67,54 @@ def moving(*, switch=False, scale=1.0, shift=0.0, draws=1000, seed=20220):
         def change(values):
             return np.abs(before.logpdf(values) - after.logpdf(values))
 
-        shape, rate = 1.0 + left @ COUNTS, 0.1 + left.sum()
-        released = stats.nbinom(shape, rate / (1 + rate))
+        drawn = (mu.min() <= MEANS) & (mu.max() >= MEANS)
         said = (
             f"Δ = {delta:.2f} nats, ε of one release = {2 * delta:.2f} nats. Without "
             f"{HOUSEHOLDS[away]} the log density of μ changes by {change(mu).max():.2f} nats at "
-            f"most, over the draws that gave Δ. A released count is then {released.mean():.1f} on "
-            f"average, and 9 of 10 lie between {released.ppf(0.05):.0f} and "
-            f"{released.ppf(0.95):.0f}; the eight households' own average is {COUNTS.mean():.1f}."
+            "most, over the draws that gave Δ."
         )
-        drawn = (mu.min() <= MEANS) & (mu.max() >= MEANS)
-        return said, [
-            {"bars": left, "outline": weights},
-            {"bars": change(MEANS) * drawn, "across": [round(2 * delta, 3), f"2Δ {2 * delta:.2f}"]},
-            {"bars": 100 * released.pmf(VISITS)},
-        ]
+        told = {
+            "weights": {"bars": left, "outline": weights},
+            "posteriors": {"bars": after.pdf(MEANS), "outline": before.pdf(MEANS)},
+            "change": {"bars": change(MEANS) * drawn,
+                       "across": [round(2 * delta, 3), f"2Δ {2 * delta:.2f}"]},
+        }
+        if switch:
+            moved = np.count_nonzero(np.abs(left - weights) > 0.01) - (weights[away] > 0.01)
+            said += f" Of the other seven weights {moved} move by more than 0.01."
+        else:
+            shape, rate = 1.0 + left @ COUNTS, 0.1 + left.sum()
+            released = stats.nbinom(shape, rate / (1 + rate))
+            told["released"] = {"bars": 100 * released.pmf(VISITS)}
+            said += (
+                f" A released count is then {released.mean():.1f} on average, and 9 of 10 lie "
+                f"between {released.ppf(0.05):.0f} and {released.ppf(0.95):.0f}; the eight "
+                f"households' own average is {COUNTS.mean():.1f}."
+            )
+        return said, [told[name] for name in shown]
 
     controls = {
         "Leaving household": {name: place for place, name in enumerate(HOUSEHOLDS)},
         "Scale c": {f"{c:g}": c for c in sorted({0, 0.2, 0.4, 0.6, 0.8, 1, scale})},
     }
+    start = [0, scale]
     if switch:
         controls["Other weights"] = {"frozen": "frozen", "computed again": "again"}
+        start = [HOUSEHOLDS.index("H"), scale, "frozen"]
+    panels = {
+        "weights": {
+            "label": "Weights; outline: before it left", "axis": "Household and count",
+            "names": [f"{name} {count}" for name, count in zip(HOUSEHOLDS, COUNTS, strict=True)]},
+        "posteriors": {"label": "Density of μ; outline: before it left", "range": [0, 16]},
+        "change": {"label": "Change of the log density, nats", "height": 90, "range": [0, 16],
+                   "axis": "Mean number of visits, μ"},
+        "released": {
+            "label": "Released counts, %; outline: the eight", "height": 90,
+            "outline": 100 * np.bincount(COUNTS, minlength=VISITS.size) / COUNTS.size,
+            "range": [-0.5, VISITS[-1] + 0.5], "axis": "Visits", "colour": "#009E73"},
+    }
+    shown = ["weights", "posteriors", "change"] if switch else ["weights", "change", "released"]
     return page.moving(
-        "Take one household away", controls, frame,
-        start=[0, scale, "frozen"][: len(controls)], hint=HINT,
-        panels=[
-            {"label": "Weights; outline: before it left", "axis": "Household and count",
-             "names": [f"{name} {count}" for name, count in zip(HOUSEHOLDS, COUNTS, strict=True)]},
-            {"label": "Change of the log density, nats", "height": 90, "range": [0, 16],
-             "axis": "Mean number of visits, μ"},
-            {"label": "Released counts, %; outline: the eight", "height": 90,
-             "outline": 100 * np.bincount(COUNTS, minlength=VISITS.size) / COUNTS.size,
-             "range": [-0.5, VISITS[-1] + 0.5], "axis": "Visits", "colour": "#009E73"},
-        ],
+        "Take one household away", controls, frame, start=start,
+        hint=SWITCH_HINT if switch else HINT, panels=[panels[name] for name in shown],
     )
