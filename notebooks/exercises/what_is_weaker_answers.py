@@ -1,4 +1,4 @@
-"""Exercises of the chapter on what is weaker than it looks: losses, own weights, units."""
+"""Exercises of the chapter that takes one household away: losses, an attack, and repairs."""
 
 from types import SimpleNamespace
 
@@ -8,13 +8,23 @@ from scipy import stats
 
 import ppm
 
+SEED = 206
+
 
 def given():
-    """Eight households once more, and what is public."""
+    """Eight households once more, what is public, and three released tables."""
     counts = np.array([3, 4, 4, 5, 5, 6, 7, 18])
+    rng = np.random.default_rng(SEED)
+    with_h = 1.0 + counts.sum(), 0.1 + counts.size
+    drawn = rng.gamma(with_h[0], 1 / with_h[1], size=(3, 1))
     return SimpleNamespace(
         counts=counts,
         others=counts[:-1],
+        nine=np.append(counts, 18),
+        interval=(2.0, 12.0),
+        tables=rng.poisson(drawn, size=(3, counts.size)),
+        with_h=with_h,
+        without_h=(1.0 + counts[:-1].sum(), 0.1 + counts.size - 1),
         shape=1.0,
         rate=0.1,
         mu=np.linspace(3.5, 8.0, 451),
@@ -37,6 +47,26 @@ def _log_ratio(g, shape, rate, power=-1):
     return density(g.counts) - density(g.others)
 
 
+def _changes(records, place, interval):
+    """How the other weights change when a record leaves."""
+
+    def weights(counts):
+        return ppm.record_weights(ppm.GammaPoisson(counts).bounds_within(*interval))
+
+    return weights(np.delete(records, place)) - np.delete(weights(records), place)
+
+
+@exercise("two numbers: [of the eight households, of the nine]")
+def twin(g):
+    changes = _changes(g.counts, -1, g.interval)
+    largest = np.abs(changes).max()
+    return [largest, 0.0], {
+        "Which household has the largest bound of the nine after H has left?": [largest, largest],
+        "A weight can fall as well as rise, and both are changes.": [changes.max(), 0.0],
+        "Wanted is the largest change, not the average.": [np.abs(changes).mean(), 0.0],
+    }, "Bounds over the interval, min–max weights, with H and without it."
+
+
 @exercise("one number, in nats")
 def exact_loss(g):
     term = stats.poisson.logpmf(g.counts[-1], g.mu)
@@ -52,6 +82,49 @@ def exact_loss(g):
             np.abs(_log_ratio(g, g.shape, g.rate, power=1)).max(),
         "Both posteriors have a prior.": np.abs(_log_ratio(g, 0.0, 0.0)).max(),
     }, "Two Gamma densities, on the same grid."
+
+
+@exercise("two numbers: [log likelihood ratio in nats, probability that H was in]")
+def attack(g):
+    n = g.tables.shape[1]
+
+    def ratio(counts, rows, of):
+        """Log ratio of counts that are sums of so many rows, with H against without."""
+        with_h, without_h = (
+            stats.nbinom.logpmf(counts, shape, rate / (rate + rows)).sum()
+            for shape, rate in (g.with_h, g.without_h)
+        )
+        return of * (with_h - without_h)
+
+    def answer(nats):
+        return [nats, 1 / (1 + np.exp(-nats))]
+
+    totals = g.tables.sum(axis=1)
+    right = ratio(totals, n, 1)
+    return answer(right), {
+        "This is the ratio the other way round: without H against with H.":
+            answer(ratio(totals, n, -1)),
+        "The counts of one table share one μ, so they are not independent.":
+            answer(ratio(g.tables, 1, 1)),
+        "Each table has its own μ. You took one μ for all three.":
+            answer(ratio(totals.sum(), totals.size * n, 1)),
+        "This is one table. There are three.": answer(ratio(totals[0], n, 1)),
+        "The odds after are the odds before times the ratio, and a probability is the odds "
+        "divided by one plus the odds.": [right, np.exp(right)],
+    }, "Three totals, each negative binomial, and independent given the weights."
+
+
+@exercise("two numbers, in nats: [dollars, thousands of dollars]")
+def unit(g):
+    in_dollars = -stats.norm.logpdf(g.income, g.income, g.spread)
+    return [in_dollars, in_dollars - np.log(1000)], {
+        "In the second case the standard deviation is in thousands of dollars, too.":
+            [in_dollars, in_dollars],
+        "A density is divided or multiplied by a thousand. What does its logarithm do?":
+            [in_dollars, in_dollars / 1000],
+        "Is a thousand dollars a wider or a narrower unit? A density is a probability per unit.":
+            [in_dollars, in_dollars + np.log(1000)],
+    }, "At its own mean a normal density is 1 / (σ √(2π))."
 
 
 @exercise("one oscillation for each of the eight households")
@@ -85,14 +158,16 @@ def capped(g):
     }, "How large may α be, so that α · b is at most the cap?"
 
 
-@exercise("two numbers, in nats: [dollars, thousands of dollars]")
-def unit(g):
-    in_dollars = -stats.norm.logpdf(g.income, g.income, g.spread)
-    return [in_dollars, in_dollars - np.log(1000)], {
-        "In the second case the standard deviation is in thousands of dollars, too.":
-            [in_dollars, in_dollars],
-        "A density is divided or multiplied by a thousand. What does its logarithm do?":
-            [in_dollars, in_dollars / 1000],
-        "Is a thousand dollars a wider or a narrower unit? A density is a probability per unit.":
-            [in_dollars, in_dollars + np.log(1000)],
-    }, "At its own mean a normal density is 1 / (σ √(2π))."
+@exercise("the letters of the proposals whose number may be printed", "abcdef")
+def repairs(g):
+    return set("be"), {
+        "One is missing. Limits of a record's term were a repair, too.": set("b"),
+        "One is missing. A set of parameters can be fixed in public.": set("e"),
+        "One too many. Where did the interval come from?": set("bce"),
+        "One too many. How large is the loss outside T?": set("bde"),
+        "One too many. Bounds over an interval are not random, but what do the weights look at?":
+            set("bef"),
+        "One too many. A factor makes a number larger. Does it change whose number it is?":
+            set("abe"),
+        "Wanted are those whose number may be printed.": set("acdf"),
+    }, "What does each weight look at, where does T come from, and what does the prior allow?"
