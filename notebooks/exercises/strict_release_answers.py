@@ -53,7 +53,7 @@ def strict_epsilon(g):
         "Replacing is two steps: one income leaves, another one comes.": [m * width, m * width],
         "What counts is the distance of the limits, not how far they are from 0.":
             [m * abs(g.low), 2 * m * abs(g.low)],
-    }, "The theorem on censoring has the width, and nothing else."
+    }, "The proof has the width, and nothing else."
 
 
 @exercise("one share, between 0 and 1")
@@ -67,6 +67,18 @@ def cut_off(g):
         "This is the share of households that some draw cuts off. A term is one household at one "
         "draw.": np.mean(((terms < g.low) | (terms > g.high)).any(axis=0)),
     }, "Multiply, then count what lies outside."
+
+
+@exercise("two numbers, [units' worth of information, how many times as wide]")
+def precision(g):
+    return [g.weight * g.units, 1 / np.sqrt(g.weight)], {
+        "A standard deviation falls with the root of the number of units.":
+            [g.weight * g.units, 1 / g.weight],
+        "With less information a posterior is wider, not narrower.":
+            [g.weight * g.units, np.sqrt(g.weight)],
+        "This is about what the weight takes away. What does it leave?":
+            [(1 - g.weight) * g.units, 1 / np.sqrt(1 - g.weight)],
+    }, "Sum the weights."
 
 
 @exercise("two numbers, [scale, standard deviation] of the noise of one bin")
@@ -92,18 +104,6 @@ def drowned(g):
         "You compared with the scale of the noise.": np.mean(g.counts < 1 / g.epsilon, axis=1),
         "These are the bins that stand out of the noise.": np.mean(g.counts >= noise.std(), axis=1),
     }, "Compare each count with the standard deviation of its noise."
-
-
-@exercise("two numbers, [units' worth of information, how many times as wide]")
-def precision(g):
-    return [g.weight * g.units, 1 / np.sqrt(g.weight)], {
-        "A standard deviation falls with the root of the number of units.":
-            [g.weight * g.units, 1 / g.weight],
-        "With less information a posterior is wider, not narrower.":
-            [g.weight * g.units, np.sqrt(g.weight)],
-        "This is about what the weight takes away. What does it leave?":
-            [(1 - g.weight) * g.units, 1 / np.sqrt(1 - g.weight)],
-    }, "Sum the weights."
 
 
 @exercise("two root mean square errors, [of one release, of the average of all]")
