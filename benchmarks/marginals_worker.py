@@ -11,7 +11,6 @@ predictors as they are.
 
 import itertools
 import sys
-from dataclasses import dataclass
 from importlib.metadata import version
 
 import jax
@@ -25,35 +24,14 @@ from mbi import CliqueVector, Domain, Factor, LinearMeasurement, WeightedQuery  
 from mbi.estimation import MirrorDescent  # noqa: E402
 
 INCOME = "income"
-# of what a round may spend, on its choice; AIM's
+# share of a round's ε that goes to its choice; AIM's
 SELECTING = 0.1
 
 
-@dataclass(frozen=True)
-class Noise:
-    """Noise and choices for an amount of ε (Laplace), or of ρ (Gaussian)."""
-
-    gaussian: bool
-
-    def spread(self, amount):
-        """Standard deviation of the noise that costs this amount a marginal."""
-        return (1 / (2 * amount)) ** 0.5 if self.gaussian else 2**0.5 / amount
-
-    def typical(self, amount):
-        """Expected absolute noise."""
-        return self.spread(amount) * ((2 / np.pi) ** 0.5 if self.gaussian else 0.5**0.5)
-
-    def draw(self, amount, size, rng):
-        if self.gaussian:
-            return rng.normal(0.0, self.spread(amount), size)
-        return rng.laplace(0.0, 1 / amount, size)
-
-    def choose(self, scores, amount, rng):
-        """Exponential mechanism; a score moves by at most 1 where one income takes no part."""
-        epsilon = (8 * amount) ** 0.5 if self.gaussian else amount
-        logits = 0.5 * epsilon * (scores - scores.max())
-        shares = np.exp(logits)
-        return rng.choice(scores.size, p=shares / shares.sum())
+def choose(scores, epsilon, rng):
+    """Exponential mechanism; a score moves by at most 1 where one income takes no part."""
+    shares = np.exp(0.5 * epsilon * (scores - scores.max()))
+    return rng.choice(scores.size, p=shares / shares.sum())
 
 
 class PublicPredictors:
@@ -116,16 +94,16 @@ def joined(counts, groups):
     return np.unique(group, return_inverse=True)[1].ravel()
 
 
-def release(income, public, bins, budget, noise, *, first, rounds, groups, iterations, rng):
+def release(income, public, bins, epsilon, *, first, rounds, groups, iterations, rng):
     """Synthetic bins of income, one per record.
 
-    ``first`` of the budget goes to the bins of income alone. From what was seen there bins are
+    ``first`` of ε goes to the bins of income alone. From what was seen there bins are
     joined for all that follows; a synthetic record draws among joined bins as the first
     measurement says.
     """
     records = income.size
-    spent = first * budget
-    noisy = np.bincount(income, minlength=bins) + noise.draw(spent, bins, rng)
+    spent = first * epsilon
+    noisy = np.bincount(income, minlength=bins) + rng.laplace(0.0, 1 / spent, bins)
     shares = nearest_counts(noisy, records)
     group = joined(shares, groups)
     coarse, width = group[income], int(group.max()) + 1
@@ -137,7 +115,7 @@ def release(income, public, bins, budget, noise, *, first, rounds, groups, itera
     weights = 1 / np.sqrt(np.bincount(group))
     alone = np.bincount(group, weights=noisy) * weights
     query = WeightedQuery(weights)
-    measured = [LinearMeasurement(alone, (INCOME,), noise.spread(spent), query)]
+    measured = [LinearMeasurement(alone, (INCOME,), 2**0.5 / spent, query)]
     pairs = [*itertools.combinations(names, 1), *itertools.combinations(names, 2)]
     candidates = [(INCOME, *some) for some in pairs]
     cells = {c: public.cell(c[1:])[public.of_record] for c in candidates}
@@ -157,26 +135,27 @@ def release(income, public, bins, budget, noise, *, first, rounds, groups, itera
         return table.T.ravel()
 
     model = fitted(None)
-    amount, last = (budget - spent) / rounds, False
+    amount, last = (epsilon - spent) / rounds, False
     while not last:
-        left = budget - spent
+        left = epsilon - spent
         if left < 2 * amount:
             amount, last = left, True
         spent += amount
-        telling = amount * (1 - SELECTING)
+        # the scale of Laplace noise, which is its expected size, too
+        scale = 1 / (amount * (1 - SELECTING))
         scores = np.array([
-            np.abs(answers[c] - expected(model, c)).sum() - noise.typical(telling) * answers[c].size
+            np.abs(answers[c] - expected(model, c)).sum() - scale * answers[c].size
             for c in candidates
         ])
-        clique = candidates[noise.choose(scores, amount * SELECTING, rng)]
-        value = answers[clique] + noise.draw(telling, answers[clique].size, rng)
-        measured.append(LinearMeasurement(value, clique, noise.spread(telling)))
+        clique = candidates[choose(scores, amount * SELECTING, rng)]
+        value = answers[clique] + rng.laplace(0.0, scale, answers[clique].size)
+        measured.append(LinearMeasurement(value, clique, 2**0.5 * scale))
         before, model = expected(model, clique), fitted(model)
         moved = np.abs(expected(model, clique) - before).sum()
-        if moved <= noise.typical(telling) * value.size:
+        if moved <= scale * value.size:
             # nothing was learnt that is larger than the noise: AIM's answer is half the noise
-            amount *= 4 if noise.gaussian else 2
-    assert spent <= budget * (1 + 1e-9)
+            amount *= 2
+    assert spent <= epsilon * (1 + 1e-9)
 
     cumulative = np.cumsum(np.asarray(public.shares(model.potentials)), axis=0)
     limits = cumulative[:, public.of_record]
@@ -195,11 +174,10 @@ def main():
     given = dict(np.load(source))
     public = PublicPredictors(given["predictors"], given["sizes"].tolist())
     bins = int(given["bins"])
-    out = np.empty((given["budgets"].size, given["income"].size), dtype=np.int64)
-    jobs = zip(given["budgets"], given["gaussian"], given["seeds"], strict=True)
-    for job, (budget, gaussian, seed) in enumerate(jobs):
+    out = np.empty((given["epsilons"].size, given["income"].size), dtype=np.int64)
+    for job, (epsilon, seed) in enumerate(zip(given["epsilons"], given["seeds"], strict=True)):
         out[job] = release(
-            given["income"], public, bins, float(budget), Noise(bool(gaussian)),
+            given["income"], public, bins, float(epsilon),
             first=float(given["first"]), rounds=int(given["rounds"]), groups=int(given["joined"]),
             iterations=int(given["iterations"]), rng=np.random.default_rng(int(seed)),
         )

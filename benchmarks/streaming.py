@@ -72,7 +72,7 @@ def work(row, folder):
     import xarray as xr
 
     import ppm
-    from ppm.lipschitz import read_once
+    from ppm.lipschitz import scan
 
     log_lik = xr.open_dataset(folder, engine="zarr", consolidated=False)["log_lik"]
 
@@ -80,7 +80,7 @@ def work(row, folder):
         weights = ppm.record_weights(ppm.record_bounds(log_lik), scale=0.7)
         ppm.local_bound(log_lik, weights)
 
-    ways = (lambda: None, lambda: by_numpy(folder), bounds, lambda: read_once(log_lik))
+    ways = (lambda: None, lambda: by_numpy(folder), bounds, lambda: scan(log_lik))
     return seconds(ways[ROWS.index(row)])[0], peak_megabytes()
 
 
