@@ -150,7 +150,7 @@ class Censoring:
             raise ValueError(f"log_lik must hold numbers; got shape {log_lik.shape}")
         if levels is None and self.center is not None:
             raise ValueError("levels must be given with a center: what its levels() returns")
-        weights = 1.0 if weights is None else check_weights(weights, log_lik.shape[-1])
+        weights = check_weights(weights, log_lik.shape[-1])
         return weighted(log_lik, weights, 0.0 if levels is None else as_numbers("levels", levels))
 
 

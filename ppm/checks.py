@@ -69,6 +69,16 @@ def as_list(name, values):
     return values
 
 
+def as_amounts(name, values, what="numbers"):
+    """Return ``values`` as a float64 array of numbers of at least 0, ∞ included; one or more."""
+    values = as_numbers(name, values)
+    # written so that NaN fails the comparison too
+    if values.size == 0 or not np.all(values >= 0):
+        raise ValueError(f"{name} must hold {what}, 0 or more and not NaN; got shape "
+                         f"{values.shape}")
+    return values
+
+
 def check_flag(name, value):
     """Return ``value`` as a bool if it is one."""
     if not isinstance(value, (bool, np.bool_)):
@@ -77,8 +87,11 @@ def check_flag(name, value):
 
 
 def check_weights(weights, records, *, at_most_1=""):
-    """Return ``weights`` as floats, one per record; ``at_most_1`` says why none may be above 1."""
-    weights = as_numbers("weights", weights)
+    """Return ``weights`` as floats, one per record, or ones in the place of None.
+
+    ``at_most_1`` says why none may be above 1.
+    """
+    weights = np.ones(records) if weights is None else as_numbers("weights", weights)
     if weights.shape != (records,):
         raise ValueError(f"weights has shape {weights.shape}, but must have one weight for each of "
                          f"the {records} records")
@@ -136,6 +149,16 @@ def check_counts(name, values):
         raise ValueError(f"{name} must be whole numbers of at least 0 (wrong: {wrong.size} of "
                          f"{values.size}, the first at position {wrong[0]})")
     return values.astype(np.int64)
+
+
+def check_positions(name, values, size):
+    """Return positions of records as a list of ints from 0 to ``size`` - 1, all different."""
+    found = as_array(name, values)
+    whole = found.ndim == 1 and found.size and found.dtype.kind in "iu"
+    if not whole or found.min() < 0 or found.max() >= size or np.unique(found).size < found.size:
+        raise ValueError(f"{name} must name different positions from 0 to {size - 1}, at least one "
+                         "of them in each list")
+    return found.tolist()
 
 
 def as_releases(name, values, records):

@@ -6,7 +6,7 @@ from decimal import ROUND_CEILING, Context, Decimal
 
 import numpy as np
 
-from ppm.checks import as_numbers, check_number
+from ppm.checks import as_amounts, as_numbers, check_number
 from ppm.diagnostics import ChainsDisagreeError
 
 __all__ = ["belief_limits", "detection_limit", "release_statement", "Guarantee"]
@@ -139,7 +139,7 @@ def belief_limits(prior, epsilon):
     """
     from scipy.special import expit, logit
 
-    prior, epsilon = as_numbers("prior", prior), _expenditure(epsilon)
+    prior, epsilon = as_numbers("prior", prior), as_amounts("epsilon", epsilon)
     if not np.all((prior > 0) & (prior < 1)):
         raise ValueError("prior must be a probability between 0 and 1, neither included")
     return expit(logit(prior) - epsilon), expit(logit(prior) + epsilon)
@@ -158,7 +158,7 @@ def detection_limit(false_alarms, epsilon):
     >>> float(ppm.disclosure.detection_limit(0.05, 1.0).round(3))
     0.136
     """
-    rate, epsilon = as_numbers("false_alarms", false_alarms), _expenditure(epsilon)
+    rate, epsilon = as_numbers("false_alarms", false_alarms), as_amounts("epsilon", epsilon)
     if not np.all((rate >= 0) & (rate <= 1)):
         raise ValueError("false_alarms must be probabilities in [0, 1]")
     with np.errstate(over="ignore", invalid="ignore"):
@@ -278,10 +278,3 @@ def _rounded_up(value, digits):
     """The value with so many digits, not smaller but for the rounding of floating point."""
     context = Context(prec=digits, rounding=ROUND_CEILING)
     return float(context.create_decimal(Decimal(float(value) * (1.0 - 1e-12))))
-
-
-def _expenditure(epsilon):
-    epsilon = as_numbers("epsilon", epsilon)
-    if not np.all(epsilon >= 0):
-        raise ValueError("epsilon must be 0 or more, without NaN")
-    return epsilon

@@ -219,7 +219,7 @@ def scan(log_lik, weights=None, *, censor=None, levels=None, by_draw=True):
     """
     sizes, blocks = blocks_of(log_lik)
     *draw_shape, records = sizes.values()
-    weights = np.ones(records) if weights is None else check_weights(weights, records)
+    weights = check_weights(weights, records)
     factors = weights if censor is None else (weights > 0).astype(float)
     lowest, highest = np.full(records, np.inf), np.full(records, -np.inf)
     maxima, sums = np.zeros(draw_shape), np.zeros(draw_shape)

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ppm.checks import as_numbers, check_count, check_number, check_share
+from ppm.checks import as_amounts, check_count, check_number, check_share
 
 __all__ = ["epsilon", "bounded_range_epsilon", "exceedance"]
 
@@ -111,16 +111,10 @@ def exceedance(losses, epsilon, *, confidence=0.95):
     >>> found.estimate, round(found.high, 2)
     (0.0, 0.31)
     """
-    losses, epsilon = as_numbers("losses", losses).ravel(), as_numbers("epsilon", epsilon)
-    for name, values in (("losses", losses), ("epsilon", epsilon)):
-        # written so that NaN fails the comparison too
-        if values.size == 0 or not np.all(values >= 0):
-            raise ValueError(f"{name} must hold at least one number, 0 or more and no NaN")
+    losses, epsilon = as_amounts("losses", losses).ravel(), as_amounts("epsilon", epsilon)
     if epsilon.shape not in ((), losses.shape):
-        raise ValueError(
-            f"epsilon must be one number, or one for each of the {losses.size} losses; got shape "
-            f"{epsilon.shape}"
-        )
+        raise ValueError(f"epsilon must be one number, or one for each of the {losses.size} "
+                         f"losses; got shape {epsilon.shape}")
     exceeded, databases = int(np.count_nonzero(losses > epsilon)), losses.size
     interval = _exact_interval(exceeded, databases, check_share("confidence", confidence))
     return Exceedance(exceeded / databases, *interval, exceeded, databases)

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ppm.checks import as_numbers, check_number, shown
+from ppm.checks import as_amounts, as_numbers, check_number, shown
 from ppm.lipschitz import weighted
 
 __all__ = ["record_weights", "mapped_weights", "capped_map", "scalar_weights"]
@@ -105,10 +105,8 @@ def mapped_weights(bounds, mapping, *, truncate_at=None):
     (array([0.98, 1.  , 0.11]), array([3.5 , 3.32, 3.5 ]))
     """
     if not callable(mapping):
-        raise ValueError(
-            "mapping must be a function of the bounds, such as ppm.weights.capped_map(3.5); "
-            f"got {shown(mapping)}"
-        )
+        raise ValueError("mapping must be a function of the bounds, such as "
+                         f"ppm.weights.capped_map(3.5); got {shown(mapping)}")
     bounds = _check_bounds(bounds)
     weights, is_finite = np.zeros(bounds.size), np.isfinite(bounds)
     if is_finite.any():
@@ -117,9 +115,8 @@ def mapped_weights(bounds, mapping, *, truncate_at=None):
         if mapped.shape != finite.shape or not np.all((mapped >= 0) & (mapped <= 1)):
             raise ValueError("mapping must return one weight in [0, 1] for every bound it is given")
         if np.any(np.diff(mapped[np.argsort(finite, kind="stable")]) > 0):
-            raise ValueError(
-                "mapping must be decreasing: a larger bound never gets a larger weight"
-            )
+            raise ValueError("mapping must be decreasing: a larger bound never gets a larger "
+                             "weight")
         weights[is_finite] = mapped
     return truncated(weights, bounds, truncate_at)
 
@@ -169,11 +166,7 @@ def scalar_weights(bounds, *, epsilon):
 
 
 def _check_bounds(bounds):
-    values = as_numbers("bounds", bounds)
-    # written so that NaN fails the comparison too
-    if values.ndim != 1 or values.size == 0 or not np.all(values >= 0):
-        raise ValueError(
-            "bounds must hold one bound for every record, 0 or more and not NaN, in nats, as "
-            f"ppm.record_bounds returns them; got shape {values.shape}"
-        )
+    values = as_amounts("bounds", bounds, "a bound for each record, as ppm.record_bounds gives it")
+    if values.ndim != 1:
+        raise ValueError(f"bounds must have shape (records,); got {values.shape}")
     return values

@@ -8,7 +8,7 @@ import xarray as xr
 
 from ppm.audits.closed_form import check_database
 from ppm.censoring import Censoring
-from ppm.checks import as_array, check_number, check_weights, shown
+from ppm.checks import check_number, check_positions, check_weights, shown
 from ppm.synthesizers.censored_gamma import CensoredGamma
 from ppm.synthesizers.gamma_poisson import GammaPoisson
 
@@ -75,14 +75,17 @@ def censored(counts, censor, *, shards=None, weights=None, shape=0.001, rate=0.0
         raise ValueError(f"censor must be a ppm.Censoring; got {type(censor).__name__}")
     prior = check_number("shape", shape, above=0), check_number("rate", rate, above=0)
     weigh = weights if callable(weights) else None
-    if weigh:
-        weights = weigh(counts)
-    weights = np.ones(counts.size) if weights is None else check_weights(weights, counts.size)
+    weights = check_weights(weigh(counts) if weigh else weights, counts.size)
 
     def rows_of(values):
         if shards is None:
             return [np.arange(counts.size)]
-        return _checked_rows(shards(values) if callable(shards) else shards, counts.size)
+        parts = shards(values) if callable(shards) else shards
+        parts = [*parts] if np.iterable(parts) else []
+        if not parts:
+            raise ValueError("shards must be a list of the rows of each shard, at least one; got "
+                             f"{shown(shards)}")
+        return [np.sort(check_positions("shards", rows, counts.size)) for rows in parts]
 
     levels = censor.levels(GammaPoisson(counts))
 
@@ -107,10 +110,8 @@ def censored(counts, censor, *, shards=None, weights=None, shape=0.001, rate=0.0
             others[stays] = check_weights(weigh(counts[stays]), counts.size - 1)
         after = rows_of(without)
         if len(after) != len(parts):
-            raise ValueError(
-                f"shards must be a rule with the same number of shards for every database; it made "
-                f"{len(parts)}, and {len(after)} without one of the records"
-            )
+            raise ValueError("shards must be a rule with the same number of shards for every "
+                             f"database; it made {len(parts)}, and {len(after)} without a record")
         for part, both_rows in enumerate(zip(parts, after, strict=True)):
             stayed, now = (rows[rows != record] for rows in both_rows)
             if not (np.array_equal(stayed, now) and np.array_equal(weights[now], others[now])):
@@ -122,22 +123,6 @@ def censored(counts, censor, *, shards=None, weights=None, shape=0.001, rate=0.0
         {name: ("left_out", values[leaving]) for name, values in columns.items()},
         attrs={"loss": float(losses[leaving].max()), "width": censor.width},
     )
-
-
-def _checked_rows(shards, records):
-    """Sorted rows of each shard, whole numbers below ``records``; none twice, no shard empty."""
-    try:
-        parts = [as_array("shards", rows) for rows in shards]
-    except TypeError:
-        parts = []
-    for rows in parts or [np.zeros(0)]:
-        whole = rows.ndim == 1 and rows.size and rows.dtype.kind in "iu"
-        if not whole or rows.min() < 0 or rows.max() >= records or np.unique(rows).size < rows.size:
-            raise ValueError(
-                f"shards must be a list of the rows of each shard, whole numbers from 0 to "
-                f"{records - 1}, none twice in a shard and no shard empty; got {shown(shards)}"
-            )
-    return [np.sort(rows) for rows in parts]
 
 
 def _extremes_of_own_terms(whole):

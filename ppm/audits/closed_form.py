@@ -13,7 +13,7 @@ from ppm.audits.restricted_gamma import RestrictedGamma
 from ppm.checks import as_list, check_count, check_counts, check_number, shown
 from ppm.lipschitz import weighted
 from ppm.seeds import generator
-from ppm.synthesizers.gamma_poisson import log_likelihood_of_counts
+from ppm.synthesizers.gamma_poisson import extremes_between
 from ppm.weights import capped_map, linear_weights, mapped_weights, truncated
 
 # their prior allows every μ above 0, and μ goes over the range of posterior draws
@@ -201,7 +201,7 @@ class _Database(NamedTuple):
         """Record bounds (row, draw, value) between two quantiles of μ in the unweighted fits."""
         shapes, rates = self.prior + self.sums(np.ones((1, 1, 1)))
         low, high = (np.maximum(gammaincinv(shapes, level) / rates, _TINY) for level in levels)
-        return -_lowest_between(self.values, low[..., None], high[..., None])
+        return -extremes_between(self.values, low[..., None], high[..., None])[0]
 
 
 def _weights(database, bounds, truncate_at, mappings):
@@ -348,18 +348,13 @@ class _Mechanism:
         }
 
 
-def _lowest_between(values, *ends):
-    """Lowest log-probability of counts over intervals of μ, which is at an end."""
-    return np.minimum(*(log_likelihood_of_counts(values, end) for end in ends))
-
-
 def _bounds_between(values, weights, low, high):
     """Weighted bounds and oscillations of counts over intervals of μ, shape (sets, values)."""
-    ends = _lowest_between(values, low, high)
-    inside = log_likelihood_of_counts(values, np.clip(values, low, high))
+    smallest, largest = extremes_between(values, low, high)
     # infinite log-probabilities have no difference
-    spread = np.subtract(inside, ends, out=np.full(ends.shape, np.inf), where=np.isfinite(ends))
-    return weighted(-ends, weights), weighted(spread, weights)
+    spread = np.full(smallest.shape, np.inf)
+    np.subtract(largest, smallest, out=spread, where=np.isfinite(smallest))
+    return weighted(-smallest, weights), weighted(spread, weights)
 
 
 def _log_gamma(mu, shape, rate):

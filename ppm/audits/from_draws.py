@@ -9,7 +9,15 @@ from dataclasses import dataclass
 import numpy as np
 
 from ppm import pdp
-from ppm.checks import as_numbers, check_count, check_number, check_share, check_weights, shown
+from ppm.checks import (
+    as_numbers,
+    check_count,
+    check_number,
+    check_positions,
+    check_share,
+    check_weights,
+    shown,
+)
 from ppm.diagnostics import R_HAT_LIMIT, ChainsDisagreeError, effective_draws, r_hat
 from ppm.lipschitz import blocks_of, record_bounds
 from ppm.mechanism import bound_fit
@@ -269,7 +277,7 @@ def sampled(
     False
     """
     synthesizer = as_synthesizer(synthesizer)
-    records = _check_positions(records, synthesizer.records)
+    records = check_positions("records", records, synthesizer.records)
     draws = check_count("draws", draws, at_least=40)
     confidence = check_share("confidence", confidence)
     if not callable(weighting):
@@ -304,18 +312,6 @@ def sampled(
         local_bound=whole.local_bound, oscillation_bound=whole.oscillation_bound,
         confidence=confidence, draws=min(sizes), censor=censor,
     )
-
-
-def _check_positions(records, size):
-    """Return positions of records, checked: whole numbers below ``size``, all different."""
-    try:
-        records = [check_count("records", position, at_least=0) for position in records]
-    except (TypeError, ValueError):
-        # a message must not show them: they may be the records themselves
-        records = []
-    if not records or len(set(records)) != len(records) or max(records) >= size:
-        raise ValueError(f"records must name different positions from 0 to {size - 1}")
-    return records
 
 
 def _weights_without(record, synthesizer, weighting, draws, seed):

@@ -164,7 +164,8 @@ class CandidateSynthesizer(Brief):
 
         In nats up to a constant or, for secure noise, in whole steps.
         """
-        weights, limits, levels, totals = self._checked(weights), censor, None, {}
+        weights = check_weights(weights, self.records)
+        limits, levels, totals = censor, None, {}
         if censor is not None:
             self.check_own_terms()
             levels, ends = censor.levels(self), (censor.low, censor.high, censor.smooth)
@@ -193,7 +194,8 @@ class CandidateSynthesizer(Brief):
 
         Arguments as for :meth:`probabilities`: of weighted log-likelihoods, or of terms.
         """
-        weights, found, maxima = self._checked(weights), np.empty((4, self.records)), []
+        weights = check_weights(weights, self.records)
+        found, maxima = np.empty((4, self.records)), []
         levels = np.zeros(self.records) if censor is None else censor.levels(self)
         for label, rows in self._rows.items():
             part = scan(self._log_liks[label], weights[rows], censor=censor, levels=levels[rows])
@@ -249,9 +251,6 @@ class CandidateSynthesizer(Brief):
         """Log-likelihoods of each group at its candidates: held if small, else read in blocks."""
         return {label: self._at(self._sets[label]).isel(record=rows)
                 for label, rows in self._rows.items()}
-
-    def _checked(self, weights):
-        return np.ones(self.records) if weights is None else check_weights(weights, self.records)
 
 
 class _WholeSteps(NamedTuple):

@@ -148,28 +148,24 @@ class GammaPoisson(Brief):
         are above 0 and increasing; for weights that depend on their own record alone they must be
         public.
         """
-        return -self._ends(lowest, highest).min(axis=0)
+        return -self._extremes(lowest, highest)[0]
 
     def oscillations_within(self, lowest, highest):
         r"""Largest minus smallest :math:`\log p(y_i \mid \mu)` over an interval of μ, exactly.
 
         In nats, (records,), as for :meth:`bounds_within`; see :func:`ppm.record_oscillations`.
         """
-        ends = self._ends(lowest, highest)
-        # a concave function of μ, largest at μ = y or at the end nearest to it
-        inside = np.clip(self.counts, lowest, highest)
-        return log_likelihood_of_counts(self.counts, inside) - ends.min(axis=0)
+        smallest, largest = self._extremes(lowest, highest)
+        return largest - smallest
 
-    def _ends(self, lowest, highest):
+    def _extremes(self, lowest, highest):
         lowest = check_number("lowest", lowest, above=0)
         highest = check_number("highest", highest, above=lowest)
-        # never positive and concave in μ, so that the smallest value is at an end
-        return log_likelihood_of_counts(self.counts, np.array([[lowest], [highest]]))
+        return extremes_between(self.counts, lowest, highest)
 
     def _gamma(self, weights):
         """Weights, and shape and rate of the pseudo posterior without limits."""
-        n = self.records
-        weights = np.ones(n) if weights is None else check_weights(weights, n)
+        weights = check_weights(weights, self.records)
         return weights, self.shape + weights @ self.counts, self.rate + weights.sum()
 
 
@@ -177,3 +173,11 @@ def log_likelihood_of_counts(counts, mean):
     """Poisson log-probability of counts at means, broadcast against each other, in nats."""
     counts = np.asarray(counts, dtype=np.float64)
     return xlogy(counts, mean) - mean - gammaln(counts + 1.0)
+
+
+def extremes_between(counts, lowest, highest):
+    """Smallest and largest log-probability of counts, in nats, over intervals of μ."""
+    # concave in μ: smallest at an end, largest at μ = y or at the end nearest to it
+    ends = [log_likelihood_of_counts(counts, end) for end in (lowest, highest)]
+    inside = np.clip(counts, lowest, highest)
+    return np.minimum(*ends), log_likelihood_of_counts(counts, inside)

@@ -131,7 +131,6 @@ class PyMCSynthesizer(Brief):
         if censor is not None and self.nuts_sampler == "nutpie":
             raise ValueError("censor needs nuts_sampler='pymc': nutpie gets a seed of 30 bits from "
                              "PyMC, few enough to try all of them")
-        weights = np.ones(self.records) if weights is None else weights
         model = self._limited(censor)
         model.alpha.set_value(check_weights(weights, self.records))
         try:

@@ -127,15 +127,34 @@ class FiniteMixture(Brief):
         concentration_prior=(1.0, 1.0), coefficient_df=3.0, coefficient_scale=1.0, residual_df=3.0,
         residual_scale=1.0, blocks=None, starting_components=None, parallel=None,
     ):
-        self.response, self.predictors = check_regression(response, predictors)
+        self.response = check_finite("response", response, 1)
+        self.predictors = check_finite("predictors", predictors, 2)
+        if len(self.predictors) != self.records:
+            raise ValueError(f"predictors has {len(self.predictors)} rows for the {self.records} "
+                             "records of response; accepted: one row per record")
         self.components = check_count("components", components)
         self.chains = check_count("chains", chains)
         self.warmup = check_count("warmup", warmup, at_least=0)
         self.thin = check_count("thin", thin)
-        self.prior = check_prior(
-            self.predictors.shape[1], concentration_prior=concentration_prior,
-            coefficient_df=coefficient_df, coefficient_scale=coefficient_scale,
-            residual_df=residual_df, residual_scale=residual_scale,
+        try:
+            shape, rate = concentration_prior
+        except (TypeError, ValueError):
+            raise ValueError("concentration_prior must be a pair of numbers, shape and rate of a "
+                             f"Gamma distribution; got {shown(concentration_prior)}") from None
+        scales = as_numbers("coefficient_scale", coefficient_scale)
+        size = self.predictors.shape[1]
+        # beyond these limits matrices are singular to double precision
+        df, scale = {"at_least": 0.1, "at_most": 1e6}, {"at_least": 1e-6, "at_most": 1e6}
+        if scales.shape not in ((), (size,)) or not np.all((scales >= 1e-6) & (scales <= 1e6)):
+            raise ValueError("coefficient_scale must be a finite number from 1e-6 to 1e6, or one "
+                             f"for each of the {size} predictors; got {shown(coefficient_scale)}")
+        self.prior = Prior(
+            concentration_shape=check_number("concentration_prior[0]", shape, above=0),
+            concentration_rate=check_number("concentration_prior[1]", rate, above=0),
+            coefficient_df=check_number("coefficient_df", coefficient_df, **df),
+            coefficient_scale=np.full(size, scales),
+            residual_df=check_number("residual_df", residual_df, **df),
+            residual_scale=check_number("residual_scale", residual_scale, **scale),
         )
         self.blocks = None if blocks is None else check_count("blocks", blocks)
         groups = self.components if starting_components is None else starting_components
@@ -143,10 +162,8 @@ class FiniteMixture(Brief):
         groups = groups if groups.ndim else np.repeat(groups, self.chains)
         within = groups.dtype.kind in "iu" and np.all((groups >= 1) & (groups <= self.components))
         if groups.shape != (self.chains,) or not within:
-            raise ValueError(
-                f"starting_components must be a whole number from 1 to {self.components}, or one "
-                f"for each of the {self.chains} chains"
-            )
+            raise ValueError("starting_components must be a whole number from 1 to "
+                             f"{self.components}, or one for each of the {self.chains} chains")
         self.starting_components = groups.tolist()
         self.parallel = parallel if parallel is None else check_flag("parallel", parallel)
 
@@ -192,9 +209,7 @@ class FiniteMixture(Brief):
         """
         # ∫∫ N(y | β, σ)^α dβ dσ = ∫ σ^(1 - α) dσ, which is infinite at 0 for α of 2 or more
         unlimited = "outside limits the posterior of a mixture may have no finite integral"
-        weights = np.ones(self.records) if weights is None else check_weights(
-            weights, self.records, at_most_1="" if censor else unlimited
-        )
+        weights = check_weights(weights, self.records, at_most_1="" if censor else unlimited)
         draws = check_count("draws", draws)
         if not isinstance(censor, Censoring | None):
             raise ValueError(f"censor must be a ppm.Censoring; got {type(censor).__name__}")
@@ -227,10 +242,8 @@ class FiniteMixture(Brief):
             raise ValueError("initial must be what an earlier call of fit returned") from None
         size, *found = last["beta"].shape
         if found != [self.components, self.predictors.shape[1]]:
-            raise ValueError(
-                f"initial has {found[0]} components and {found[1]} predictors; this model has "
-                f"{self.components} and {self.predictors.shape[1]}"
-            )
+            raise ValueError(f"initial has {found[0]} components and {found[1]} predictors; this "
+                             f"model has {self.components} and {self.predictors.shape[1]}")
         return [{name: last[name][c % size] for name in last} for c in range(self.chains)]
 
     def _tree(self, kept):
@@ -325,30 +338,19 @@ class FiniteMixture(Brief):
         return xr.DataArray(synthetic, dims=("release", "record"), name="response")
 
 
-def check_regression(response, predictors):
-    """Return response and predictors as finite float64 arrays."""
-    arrays = []
-    for name, values, dimensions in (("response", response, 1), ("predictors", predictors, 2)):
-        # a copy, so that later changes by the caller do not affect the model
-        values = as_numbers(name, values).copy()
-        if values.ndim != dimensions or values.size == 0:
-            raise ValueError(
-                f"{name} must be a non-empty {dimensions}-dimensional array; got {values.shape}"
-            )
-        # squares of larger numbers overflow; written so that NaN fails too
-        wrong = ~(np.abs(values) <= 1e50)
-        if wrong.any():
-            raise ValueError(
-                f"{name} must be finite; record {np.argwhere(wrong)[0][0]} is not "
-                f"({np.count_nonzero(wrong)} values are NaN, infinite or above 1e50 in size)"
-            )
-        arrays.append(values)
-    if arrays[0].size != arrays[1].shape[0]:
-        raise ValueError(
-            f"predictors has {arrays[1].shape[0]} rows for the {arrays[0].size} records of "
-            "response; accepted: one row per record"
-        )
-    return arrays
+def check_finite(name, values, dimensions):
+    """Return a copy of ``values`` as float64, with so many dimensions and all finite."""
+    values = as_numbers(name, values).copy()
+    if values.ndim != dimensions or values.size == 0:
+        raise ValueError(f"{name} must be a non-empty {dimensions}-dimensional array; got "
+                         f"{values.shape}")
+    # squares of larger numbers overflow; written so that NaN fails too
+    wrong = ~(np.abs(values) <= 1e50)
+    if wrong.any():
+        raise ValueError(f"{name} must be finite; record {np.argwhere(wrong)[0][0]} is not "
+                         f"({np.count_nonzero(wrong)} values are NaN, infinite or above 1e50 in "
+                         "size)")
+    return values
 
 
 @dataclass(frozen=True)
@@ -361,35 +363,6 @@ class Prior:
     coefficient_scale: np.ndarray
     residual_df: float
     residual_scale: float
-
-
-def check_prior(
-    size, *, concentration_prior, coefficient_df, coefficient_scale, residual_df, residual_scale
-):
-    """Return the checked :class:`Prior` for ``size`` predictors."""
-    try:
-        shape, rate = concentration_prior
-    except (TypeError, ValueError):
-        raise ValueError(
-            "concentration_prior must be a pair of numbers, shape and rate of a Gamma "
-            f"distribution; got {shown(concentration_prior)}"
-        ) from None
-    scales = as_numbers("coefficient_scale", coefficient_scale)
-    # beyond these limits matrices are singular to double precision
-    df, scale = {"at_least": 0.1, "at_most": 1e6}, {"at_least": 1e-6, "at_most": 1e6}
-    if scales.shape not in ((), (size,)) or not np.all((scales >= 1e-6) & (scales <= 1e6)):
-        raise ValueError(
-            "coefficient_scale must be a finite number from 1e-6 to 1e6, or one for each of the "
-            f"{size} predictors; got {shown(coefficient_scale)}"
-        )
-    return Prior(
-        concentration_shape=check_number("concentration_prior[0]", shape, above=0),
-        concentration_rate=check_number("concentration_prior[1]", rate, above=0),
-        coefficient_df=check_number("coefficient_df", coefficient_df, **df),
-        coefficient_scale=np.full(size, scales),
-        residual_df=check_number("residual_df", residual_df, **df),
-        residual_scale=check_number("residual_scale", residual_scale, **scale),
-    )
 
 
 class _Chain:
