@@ -1,6 +1,5 @@
 """Probabilistic differential privacy: ε, its composition and the exceedance π."""
 
-from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -116,14 +115,15 @@ def exceedance(losses, epsilon, *, confidence=0.95):
         raise ValueError(f"epsilon must be one number, or one for each of the {losses.size} "
                          f"losses; got shape {epsilon.shape}")
     exceeded, databases = int(np.count_nonzero(losses > epsilon)), losses.size
-    interval = _exact_interval(exceeded, databases, check_share("confidence", confidence))
-    return Exceedance(exceeded / databases, *interval, exceeded, databases)
+    error = (1.0 - check_share("confidence", confidence)) / 2.0
+    low, high = binomial_limits(exceeded, databases, error)
+    return Exceedance(exceeded / databases, float(low), float(high), exceeded, databases)
 
 
-@lru_cache(maxsize=4096)
-def _exact_interval(exceeded, databases, confidence):
-    # a curve of π over ε asks for the same few counts over and over
-    from scipy.stats import binomtest
+def binomial_limits(seen, trials, error):
+    """Clopper and Pearson's limits of a probability, each of which is wrong with this one."""
+    from scipy.stats import beta
 
-    interval = binomtest(exceeded, databases).proportion_ci(confidence, method="exact")
-    return float(interval.low), float(interval.high)
+    low = np.where(seen > 0, beta.ppf(error, np.maximum(seen, 1), trials - seen + 1), 0.0)
+    unseen = np.maximum(trials - seen, 1)
+    return low, np.where(seen < trials, beta.ppf(1.0 - error, seen + 1, unseen), 1.0)

@@ -142,9 +142,6 @@ def _extremes_between(whole, without):
     points = np.concatenate(points)
     # without the prior, which cancels
     inner = whole.total(points) - without.total(points)
-    at_zero = whole.numbers @ whole.term_at_zero - without.numbers @ without.term_at_zero
-    at_infinity = (
-        whole.numbers @ whole.term_at_infinity - without.numbers @ without.term_at_infinity
-    )
-    ratio = np.r_[inner, at_zero, at_infinity] - (whole.log_integral - without.log_integral)
+    ends = whole.totals_at_ends() - without.totals_at_ends()
+    ratio = np.r_[inner, ends] - (whole.log_integral - without.log_integral)
     return ratio.min(), ratio.max()

@@ -7,13 +7,13 @@ from typing import NamedTuple
 
 import numpy as np
 import xarray as xr
-from scipy.special import gammainc, gammaincinv, gammaln
+from scipy.special import gammainc, gammaincinv
 
 from ppm.audits.restricted_gamma import RestrictedGamma
 from ppm.checks import as_list, check_count, check_counts, check_number, shown
 from ppm.lipschitz import weighted
 from ppm.seeds import generator
-from ppm.synthesizers.gamma_poisson import extremes_between
+from ppm.synthesizers.gamma_poisson import extremes_between, log_gamma
 from ppm.weights import capped_map, linear_weights, mapped_weights, truncated
 
 # their prior allows every μ above 0, and μ goes over the range of posterior draws
@@ -266,7 +266,7 @@ class _Mechanism:
         """Log ratio of the pseudo posteriors of x and of its neighbours at values of μ."""
         if self.restricted:
             return self.density.log_ratio(points, *taken)
-        return _log_gamma(points, self.shape, self.rate) - _log_gamma(points, *self.without(taken))
+        return log_gamma(points, self.shape, self.rate) - log_gamma(points, *self.without(taken))
 
     def results(self, extreme):
         """All that :func:`exact` says of a mechanism, by name."""
@@ -294,7 +294,7 @@ class _Mechanism:
             fixed = self.largest_losses(self.taken_if_kept)[0]
             grid = np.linspace(*self.ends[:, 0, 0], _GRID)
             shapes, rates = (self.database.prior + self.sums)[..., None]
-            integrated, error = _integrated_loss(_log_gamma(grid, shapes, rates))
+            integrated, error = _integrated_loss(log_gamma(grid, shapes, rates))
         return {"loss_fixed": fixed, "loss_common": common,
                 "loss_integrated": integrated, "loss_integrated_error": error}
 
@@ -355,11 +355,6 @@ def _bounds_between(values, weights, low, high):
     spread = np.full(smallest.shape, np.inf)
     np.subtract(largest, smallest, out=spread, where=np.isfinite(smallest))
     return weighted(-smallest, weights), weighted(spread, weights)
-
-
-def _log_gamma(mu, shape, rate):
-    log_mu = np.log(np.maximum(mu, _TINY))
-    return shape * np.log(rate) - gammaln(shape) + (shape - 1.0) * log_mu - rate * mu
 
 
 def _integrated_loss(log_density):

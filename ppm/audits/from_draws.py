@@ -134,17 +134,10 @@ def _occurrences(scores, levels, above):
 
 def _log_ratio_limit(sides, levels, above, reverse, confidence, delta):
     """Lower limit on log((P - δ)/Q) of events; the two binomial limits share the error equally."""
-    from scipy.stats import beta
-
-    sides = sides[::-1] if reverse else sides
-    often, seldom = (_occurrences(scores, levels, above) for scores in sides)
-    many, few = (scores.size for scores in sides)
+    often, seldom = sides[::-1] if reverse else sides
     error = (1.0 - confidence) / 2.0
-    # Clopper and Pearson's one-sided limits; they are 0 and 1 at the ends
-    low = np.where(often > 0, beta.ppf(error, np.maximum(often, 1), many - often + 1), 0.0)
-    high = np.where(
-        seldom < few, beta.ppf(1 - error, seldom + 1, np.maximum(few - seldom, 1)), 1.0
-    )
+    low, _ = pdp.binomial_limits(_occurrences(often, levels, above), often.size, error)
+    _, high = pdp.binomial_limits(_occurrences(seldom, levels, above), seldom.size, error)
     with np.errstate(divide="ignore"):
         return np.log(np.maximum(low - delta, 0.0)) - np.log(high)
 
@@ -207,15 +200,13 @@ class SampledAudit:
         """One row per audited record, in nats: a pandas.DataFrame."""
         import pandas as pd
 
-        return pd.DataFrame(
-            {
-                "lower bound": {i: found.lower for i, found in self.evidence.items()},
-                "estimate": self.estimates,
-                "oscillation": self.oscillation_bound,
-                "2Δ" if self.censor is None else "W": self.claim,
-                "largest change of a weight": self.largest_weight_change,
-            }
-        ).rename_axis("record")
+        return pd.DataFrame({
+            "lower bound": {i: found.lower for i, found in self.evidence.items()},
+            "estimate": self.estimates,
+            "oscillation": self.oscillation_bound,
+            "2Δ" if self.censor is None else "W": self.claim,
+            "largest change of a weight": self.largest_weight_change,
+        }).rename_axis("record")
 
 
 def sampled(
@@ -360,18 +351,15 @@ def _thinned(scores, which, draws):
     # a constant score, as of a record without observations, is no disagreement; written so that
     # NaN fails the comparison too
     if np.ptp(scores) != 0 and not disagreement <= R_HAT_LIMIT:
-        raise ChainsDisagreeError(
-            f"no evidence, because chains disagree: R-hat of the score is {disagreement:.3f} in "
-            f"{which}, above {R_HAT_LIMIT}; run more draws or a longer warm-up"
-        )
+        raise ChainsDisagreeError("no evidence, because chains disagree: R-hat of the score is "
+                                  f"{disagreement:.3f} in {which}, above {R_HAT_LIMIT}; run more "
+                                  "draws or a longer warm-up")
     effective = effective_draws(scores)
     step = 1 if not np.isfinite(effective) else max(1, math.ceil(scores.size / effective))
     scores = scores[:, ::step]
     if scores.size < 20:
-        raise ValueError(
-            f"draws must be more than {draws}: of those of {which} only {scores.size} are left "
-            "after thinning to independent ones; accepted: at least 20"
-        )
+        raise ValueError(f"draws must be more than {draws}: of those of {which} only {scores.size} "
+                         "are left after thinning to independent ones; accepted: at least 20")
     return scores
 
 
@@ -438,10 +426,6 @@ def membership_test(
         if not callable(value):
             raise ValueError(f"{name} must be a function; got {shown(value)}")
     seeds = streams(random_seed, 2 * runs)
-    scores = np.array(
-        [
-            (float(statistic(run_with(first))), float(statistic(run_without(second))))
-            for first, second in zip(seeds[::2], seeds[1::2], strict=True)
-        ]
-    )
-    return loss_lower_bound(scores[:, 0], scores[:, 1], confidence=confidence, delta=delta)
+    with_record = [float(statistic(run_with(seed))) for seed in seeds[::2]]
+    without_record = [float(statistic(run_without(seed))) for seed in seeds[1::2]]
+    return loss_lower_bound(with_record, without_record, confidence=confidence, delta=delta)

@@ -80,7 +80,6 @@ def check_fit(synthesizer, fit, name):
         # the fit of another model lacks what this one looks for
         same, fault = False, error
     if not same:
-        raise ValueError(
-            f"{name} is no fit of this synthesizer: its log-likelihoods are not those of the "
-            "synthesizer's records; accepted: what its own fit() returned for these very records"
-        ) from fault
+        raise ValueError(f"{name} is no fit of this synthesizer: its log-likelihoods are not those "
+                         "of the synthesizer's records; accepted: what its own fit() returned for "
+                         "these very records") from fault

@@ -13,13 +13,13 @@ from ppm.checks import check_count, check_draws, check_flag, check_number, check
 from ppm.lipschitz import LogLikelihoodScan, scan
 from ppm.seeds import generator, streams
 from ppm.synthesizers.accept import as_synthesizer
-from ppm.synthesizers.base import Brief, log_likelihood_from
+from ppm.synthesizers.base import Model, log_likelihood_from
 
 # below, OpenDP's scales would be too large
 _LEAST_CAP = 1e-9
 
 
-class CandidateSynthesizer(Brief):
+class CandidateSynthesizer(Model):
     r"""A model whose parameters θ come from a finite public set: drawn exactly, without a chain.
 
     The prior is uniform on the candidates :math:`\theta_1, \dots, \theta_M`, and :math:`p_k \propto
@@ -97,6 +97,7 @@ class CandidateSynthesizer(Brief):
 
     # no Markov chain, so nothing to diagnose
     independent_draws = True
+    kept_as = "records"
     _public = ("synthesizer", "public_set", "secure_noise")
 
     def __init__(self, synthesizer, candidates, *, groups=None, secure_noise=False):
@@ -145,8 +146,7 @@ class CandidateSynthesizer(Brief):
         labels = pd.Index(list(totals), dtype=object, name="group", tupleize_cols=False)
         posterior = drawn[0] if None in totals else xr.concat(drawn, labels)
         posterior = posterior.assign_coords(chain=[0], draw=np.arange(draws))
-        log_lik = self.log_likelihood_at(posterior).to_dataset(name="records")
-        return xr.DataTree.from_dict({"posterior": posterior, "log_likelihood": log_lik})
+        return self.fit_of(posterior)
 
     def probabilities(self, weights=None, *, censor=None, cap=None):
         """Probabilities p of the candidates, (candidates,); with groups a dict of these by label.
@@ -203,10 +203,6 @@ class CandidateSynthesizer(Brief):
             maxima += part.draw_maxima.ravel().tolist()
         return LogLikelihoodScan(factors=found[0], bounds=found[1], oscillations=found[2],
                                  lowest=found[3], draw_maxima=np.array(maxima), draw_sums=None)
-
-    def log_likelihood(self, fit):
-        """Log-likelihood of every record at every draw of a fit, an array (chain, draw, record)."""
-        return fit["log_likelihood"]["records"]
 
     def log_likelihood_at(self, posterior):
         """Log-likelihood of records at draws of their group's θ: see :class:`ppm.Synthesizer`."""

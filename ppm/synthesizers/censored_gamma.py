@@ -90,6 +90,10 @@ class CensoredGamma:
         """Sum of all records' terms at values of u."""
         return self._in_parts(lambda part: self.numbers @ self.terms(part), log_mean)
 
+    def totals_at_ends(self):
+        """Limits of that sum for μ to 0 and to infinity."""
+        return self.numbers @ np.c_[self.term_at_zero, self.term_at_infinity]
+
     def _prior(self, log_mean):
         return self.shape * log_mean - self.rate * np.exp(log_mean)
 

@@ -7,11 +7,11 @@ from scipy.special import gammaln, xlogy
 
 from ppm.checks import check_count, check_counts, check_number, check_weights
 from ppm.seeds import generator
-from ppm.synthesizers.base import Brief, choose_draws, log_likelihood_from
+from ppm.synthesizers.base import Model, choose_draws, log_likelihood_from
 from ppm.synthesizers.censored_gamma import CensoredGamma
 
 
-class GammaPoisson(Brief):
+class GammaPoisson(Model):
     r"""Counts :math:`y_i \sim` Poisson(μ) with a Gamma prior for the mean μ.
 
     With weights α the pseudo posterior is again a Gamma distribution,
@@ -45,6 +45,7 @@ class GammaPoisson(Brief):
 
     # no Markov chain, so nothing to diagnose
     independent_draws = True
+    kept_as = "counts"
     _public = ("records", "shape", "rate")
 
     def __init__(self, counts, *, shape=0.001, rate=0.001):
@@ -87,12 +88,7 @@ class GammaPoisson(Brief):
         mean = self.posterior(weights, censor=censor).rvs(size=(1, draws), random_state=rng)
         coords = {"chain": [0], "draw": np.arange(draws)}
         posterior = xr.Dataset({"mu": (("chain", "draw"), mean)}, coords)
-        log_lik = self.log_likelihood_at(posterior).to_dataset(name="counts")
-        return xr.DataTree.from_dict({"posterior": posterior, "log_likelihood": log_lik})
-
-    def log_likelihood(self, fit):
-        """Log-likelihood of every record at every draw of a fit, an array (chain, draw, record)."""
-        return fit["log_likelihood"]["counts"]
+        return self.fit_of(posterior)
 
     def log_likelihood_at(self, posterior):
         """Log-likelihood of every record at draws of μ: see :class:`ppm.Synthesizer`."""
@@ -131,14 +127,9 @@ class GammaPoisson(Brief):
         shape_without = self.shape + (weights @ self.counts - weights * self.counts)
         rate_without = self.rate + (weights.sum() - weights)
         mean = fit["posterior"]["mu"].values[..., None]
-        constant = (shape * np.log(rate) - gammaln(shape)) - (
-            shape_without * np.log(rate_without) - gammaln(shape_without)
-        )
-        # xlogy: a mean that underflows to 0 gives a record of weight 0 no infinite loss
-        loss = constant + xlogy(shape - shape_without, mean) - (rate - rate_without) * mean
-        return xr.DataArray(
-            loss, dims=("chain", "draw", "record"), coords=fit["posterior"]["mu"].coords
-        )
+        loss = log_gamma(mean, shape, rate) - log_gamma(mean, shape_without, rate_without)
+        dims, coords = ("chain", "draw", "record"), fit["posterior"]["mu"].coords
+        return xr.DataArray(loss, dims=dims, coords=coords)
 
     def bounds_within(self, lowest, highest):
         r"""Largest :math:`|\log p(y_i \mid \mu)|` of every record over an interval of μ, exactly.
@@ -173,6 +164,12 @@ def log_likelihood_of_counts(counts, mean):
     """Poisson log-probability of counts at means, broadcast against each other, in nats."""
     counts = np.asarray(counts, dtype=np.float64)
     return xlogy(counts, mean) - mean - gammaln(counts + 1.0)
+
+
+def log_gamma(mean, shape, rate):
+    """Log-density of Gamma distributions at means, of which those that underflow stay above 0."""
+    log_mean = np.log(np.maximum(mean, np.finfo(np.float64).tiny))
+    return shape * np.log(rate) - gammaln(shape) + (shape - 1.0) * log_mean - rate * mean
 
 
 def extremes_between(counts, lowest, highest):

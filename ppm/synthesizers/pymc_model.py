@@ -10,10 +10,10 @@ import xarray as xr
 from ppm.checks import check_count, check_share, check_weights, shown
 from ppm.seeds import generator, streams
 from ppm.synthesizers import pymc_weights
-from ppm.synthesizers.base import Brief, choose_draws, log_likelihood_from
+from ppm.synthesizers.base import Model, choose_draws, log_likelihood_from
 
 
-class PyMCSynthesizer(Brief):
+class PyMCSynthesizer(Model):
     r"""Any PyMC model as a synthesizer, fitted by NUTS.
 
     The model's observed variables are the responses, with one row per record. Each record's
@@ -108,6 +108,7 @@ class PyMCSynthesizer(Brief):
         self._plain, self._read, self._passed = self.model.plain, None, set()
         self.records = self._plain.responses[0].records
         self.responses = tuple([response.name for response in self._plain.responses])
+        self.kept_as = "_and_".join(self.responses)
 
     def fit(self, weights=None, *, draws=1000, random_seed=None, progress=False, censor=None):
         """Draw from the pseudo posterior: the model is compiled at the first fit only.
@@ -155,9 +156,7 @@ class PyMCSynthesizer(Brief):
         if fit["posterior"].sizes["draw"] < draws:
             # nutpie returns the draws so far when it is interrupted
             raise KeyboardInterrupt
-        log_lik = self.log_likelihood_at(fit["posterior"])
-        fit["log_likelihood"] = log_lik.to_dataset(name="_and_".join(self.responses))
-        return xr.DataTree.from_dict(fit)
+        return self.fit_of(**fit)
 
     def _limited(self, censor):
         """The model with these limits, or with none."""
@@ -178,10 +177,6 @@ class PyMCSynthesizer(Brief):
         if check not in self._passed:
             check(self.model)
             self._passed.add(check)
-
-    def log_likelihood(self, fit):
-        """Log-likelihood of every record at every draw of a fit, an array (chain, draw, record)."""
-        return fit["log_likelihood"]["_and_".join(self.responses)]
 
     def log_likelihood_at(self, posterior):
         """Log-likelihood of every record at draws of θ: see :class:`ppm.Synthesizer`."""

@@ -17,14 +17,14 @@ from ppm.checks import (
     shown,
 )
 from ppm.seeds import generator, one_thread, streams
-from ppm.synthesizers.base import Brief, choose_draws, log_likelihood_from
+from ppm.synthesizers.base import Model, choose_draws, log_likelihood_from
 from ppm.synthesizers.chains import progress_bar, run_chains
 from ppm.synthesizers.mixture import passes
 from ppm.synthesizers.mixture.censored import CensoredSampler
 from ppm.synthesizers.mixture.sampler import Sampler
 
 
-class FiniteMixture(Brief):
+class FiniteMixture(Model):
     r"""Finite mixture of normal regressions, fitted with record weights by Markov chains.
 
     For record i with predictors :math:`x_i` and one of K mixture components :math:`z_i`:
@@ -120,6 +120,7 @@ class FiniteMixture(Brief):
     ((2, 100, 200), (3, 200))
     """
 
+    kept_as = "response"
     _public = ("records", "components", "chains", "warmup", "thin")
 
     def __init__(
@@ -259,20 +260,12 @@ class FiniteMixture(Brief):
         })
         whole = whole.assign_coords({dim: np.arange(size) for dim, size in whole.sizes.items()})
         posterior = whole[["pi", "beta", "sigma", "concentration", "coefficient_scale"]]
-        log_lik = self.log_likelihood_at(posterior).assign_coords(record=np.arange(self.records))
-        return xr.DataTree.from_dict({
-            "posterior": posterior,
-            "log_likelihood": log_lik.to_dataset(name="response"),
-            "sample_stats": whole[["weighted_log_likelihood", "occupied_components"]],
-        })
+        stats = whole[["weighted_log_likelihood", "occupied_components"]]
+        return self.fit_of(posterior, sample_stats=stats)
 
     @functools.cached_property
     def _design(self):
         return passes.Design(self.predictors)
-
-    def log_likelihood(self, fit):
-        """Log-likelihood of every record at every draw of a fit, an array (chain, draw, record)."""
-        return fit["log_likelihood"]["response"]
 
     def log_likelihood_at(self, posterior):
         """Log-likelihood of every record at draws of θ: see :class:`ppm.Synthesizer`."""
