@@ -88,10 +88,9 @@ class MechanismResult(Brief):
     def _agreed(self):
         """The scan of the weighted fit; raises where the chains disagree."""
         if self._faults and not self.allow_disagreement:
-            raise ChainsDisagreeError(
-                f"the bound is withheld because of its chains: {'; '.join(self._faults)}; "
-                "ppm.mechanism.bound_fit(…, allow_disagreement=True) shows the numbers, marked"
-            )
+            raise ChainsDisagreeError("the bound is withheld because of its chains: "
+                                      f"{'; '.join(self._faults)}; ppm.mechanism.bound_fit(…, "
+                                      "allow_disagreement=True) shows the numbers, marked")
         return self._scan
 
     @property
@@ -365,11 +364,9 @@ def bound_fit(synthesizer, fit, weights, *, unweighted=None, censor=None,
     if unweighted is not None:
         check_fit(synthesizer, unweighted, "unweighted")
         examined = _examine(synthesizer, unweighted)
-    return _result(
-        synthesizer, _examine(synthesizer, fit, weights, censor), examined,
-        weights=weights, has_weights=True, censor=censor, cap=None, independent_weights=False,
-        allow_disagreement=allow_disagreement,
-    )
+    weighted = _examine(synthesizer, fit, weights, censor)
+    return _result(synthesizer, weighted, examined, weights=weights, censor=censor,
+                   allow_disagreement=allow_disagreement)
 
 
 class _Examined(NamedTuple):
@@ -401,8 +398,8 @@ def _examine(synthesizer, fit, weights=None, censor=None):
     return _Examined(fit, scanned, chains)
 
 
-def _result(synthesizer, weighted, unweighted, *, weights, has_weights, censor, cap,
-            independent_weights, allow_disagreement):
+def _result(synthesizer, weighted, unweighted, *, weights, censor, allow_disagreement, cap=None,
+            has_weights=True, independent_weights=False):
     """The result of a weighted fit, and of the unweighted one that gave the weights, or None."""
     faults = weighted.faults("weighted")
     if unweighted is not None:

@@ -30,17 +30,13 @@ class RestrictedGamma:
     # even where so little mass of the unrestricted Gamma is in the interval that it underflows.
 
     def __init__(self, shape, rate, lowest, highest):
-        self.shape, self.rate = np.broadcast_arrays(
-            np.asarray(shape, dtype=np.float64), np.asarray(rate, dtype=np.float64)
-        )
+        self.shape, self.rate = np.broadcast_arrays(shape, rate)
         self.ends = lowest, highest
         # the highest point, from which steps of log μ are measured
         self._point = np.clip(self.shape / self.rate, lowest, highest)
-        reaches = np.array([self._reach(np.log(end / self._point)) / 2.0 for end in self.ends])
-        steps, parts = (
-            np.concatenate([np.multiply.outer(rule, reach) for reach in sizes])
-            for rule, sizes in ((1.0 + _NODES, reaches), (_NODE_WEIGHTS, np.abs(reaches)))
-        )
+        halves = [self._reach(np.log(end / self._point)) / 2.0 for end in self.ends]
+        steps = np.concatenate([np.multiply.outer(1.0 + _NODES, half) for half in halves])
+        parts = np.concatenate([np.multiply.outer(_NODE_WEIGHTS, abs(half)) for half in halves])
         parts *= np.exp(-self._fall(steps))
         whole = parts.sum(axis=0)
         self.log_integral = np.log(whole)
@@ -72,8 +68,6 @@ class RestrictedGamma:
         others = RestrictedGamma(self.shape - shapes, self.rate - rates, *self.ends)
         # relative to this density's highest point, so that no large numbers are subtracted
         shift = np.log(others._point / self._point)
-        constant = (
-            others.log_integral + others.shape * shift
-            - others.rate * self._point * np.expm1(shift) - self.log_integral
-        )
+        constant = others.log_integral - self.log_integral
+        constant += others.shape * shift - others.rate * self._point * np.expm1(shift)
         return shapes * np.log(points / self._point) - rates * (points - self._point) + constant

@@ -71,14 +71,12 @@ def _piece(chain):
 
 
 @contextlib.contextmanager
-def progress_bar(show, total, unit="sweeps"):
-    """Yield a function that takes the number of units done since its last call."""
-    if not show:
-        yield lambda steps: None
-        return
+def progress_bar(show, total):
+    """Yield a function that takes the number of sweeps done since its last call."""
     from tqdm import tqdm
 
     # an executed notebook keeps every state of the bar
     often = 0.1 if sys.stderr.isatty() else 5.0
-    with tqdm(total=total, unit=f" {unit}", file=sys.stderr, mininterval=often) as bar:
+    settings = {"unit": " sweeps", "file": sys.stderr, "mininterval": often}
+    with tqdm(total=total, disable=not show, **settings) as bar:
         yield bar.update

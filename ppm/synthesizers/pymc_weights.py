@@ -153,10 +153,6 @@ def _response(model, variable):
     data = value.eval(mode="FAST_COMPILE")
     if not np.shape(data) or not np.size(data):
         raise ValueError(f"{name} must be observed as an array with one row per record")
-    # PyMC takes dates as microseconds or nanoseconds; 1e13 microseconds are a third of a year
-    if np.median(np.abs(data)) > 1e13 and np.array_equal(data, np.rint(data)):
-        raise ValueError(f"{name} has whole numbers as large as PyMC makes of dates: give it days, "
-                         "say")
     try:
         term = at_start(model, model.logp([variable], jacobian=False, sum=False)[0])
     except Exception as error:

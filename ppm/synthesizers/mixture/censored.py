@@ -120,8 +120,7 @@ class CensoredSampler(Sampler):
             try:
                 half = solve(cholesky(inner), column)
             except np.linalg.LinAlgError:
-                # skipped, which does not depend on what this move changes
-                continue
+                continue  # which does not depend on what this move changes
 
             # numbers of Python, whose arithmetic is several times as fast
             def log_density(x, size=float(half @ half) / (2.0 * df), rate=float(rate)):

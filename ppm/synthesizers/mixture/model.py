@@ -2,20 +2,13 @@
 
 import functools
 from dataclasses import dataclass
+from numbers import Integral
 
 import numpy as np
 import xarray as xr
 
 from ppm.censoring import Censoring
-from ppm.checks import (
-    as_array,
-    as_numbers,
-    check_count,
-    check_flag,
-    check_number,
-    check_weights,
-    shown,
-)
+from ppm.checks import as_numbers, check_count, check_flag, check_number, check_weights, shown
 from ppm.seeds import generator, one_thread, streams
 from ppm.synthesizers.base import Model, choose_draws, log_likelihood_from
 from ppm.synthesizers.chains import progress_bar, run_chains
@@ -159,13 +152,13 @@ class FiniteMixture(Model):
         )
         self.blocks = None if blocks is None else check_count("blocks", blocks)
         groups = self.components if starting_components is None else starting_components
-        groups = as_array("starting_components", groups)
-        groups = groups if groups.ndim else np.repeat(groups, self.chains)
-        within = groups.dtype.kind in "iu" and np.all((groups >= 1) & (groups <= self.components))
-        if groups.shape != (self.chains,) or not within:
+        groups = groups if np.iterable(groups) else [groups] * self.chains
+        within = [isinstance(number, Integral) and not isinstance(number, bool)
+                  and 1 <= number <= self.components for number in groups]
+        if len(within) != self.chains or not all(within):
             raise ValueError("starting_components must be a whole number from 1 to "
                              f"{self.components}, or one for each of the {self.chains} chains")
-        self.starting_components = groups.tolist()
+        self.starting_components = [*map(int, groups)]
         self.parallel = parallel if parallel is None else check_flag("parallel", parallel)
 
     @property
@@ -380,7 +373,7 @@ class _Chain:
         self.left = model.warmup + draws * model.thin
         # a scale of the response that outliers do not move; if it is 0, the next one that is not
         y = self.sampler.y if active.any() else np.ones(1)
-        scales = np.median(np.abs(y - np.median(y))), np.ptp(y), np.abs(y).max(), 1.0
+        scales = [np.median(np.abs(y - np.median(y))), np.ptp(y), np.abs(y).max(), 1.0]
         self.spread = next(scale for scale in scales if scale > 0)
 
     def sweep(self):
@@ -416,13 +409,8 @@ class _Chain:
         """Why a matrix of the sampler became singular, and what to do."""
         smallest = self.sampler.sigma.min()
         if smallest > 1e-6 * self.spread:
-            return (
-                "the covariance of the coefficients is singular to rounding: bring the columns of "
-                "predictors to order one, and coefficient_scale with them"
-            )
-        return (
-            "a mixture component collapsed onto records that it fits exactly, where the density "
-            f"has no bound (smallest scale {smallest:.1e}); records that agree in response and "
-            "predictors, as incomes of 0 may, can do that. Limits on every record's term "
-            "(censor=, best on a power scale of the response) prevent it"
-        )
+            return ("the covariance of the coefficients is singular to rounding: bring predictors "
+                    "and coefficient_scale to order one")
+        return ("a mixture component collapsed onto records that it fits exactly, where the "
+                f"density has no bound (smallest scale {smallest:.1e}); records that agree, as "
+                "incomes of 0 may, can do that: limits on every record's term (censor=) prevent it")
