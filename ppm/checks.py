@@ -54,10 +54,10 @@ def as_array(name, values, dtype=None):
         of_type = f" of type {values.dtype}" if hasattr(values, "dtype") else ""
         got = f"{type(values).__name__}{of_type}{within}"
         raise ValueError(f"{name} must be an array of numbers; got {got}") from None
-    return np.asarray(array, dtype, order=dtype and "C")
+    # row by row in memory, so that sums are reproducible
+    return np.asarray(array, dtype, order=None if dtype is None else "C")
 
 
-# row by row in memory, so that sums are reproducible
 as_numbers = functools.partial(as_array, dtype=np.float64)
 
 
@@ -151,8 +151,8 @@ def check_counts(name, values):
     return values.astype(np.int64)
 
 
-def check_positions(name, values, size):
-    """Return positions of records as a list of ints from 0 to ``size`` - 1, all different."""
+def check_rows(name, values, size):
+    """Return numbers of rows as a list of ints from 0 to ``size`` - 1, all different."""
     found = as_array(name, values)
     whole = found.ndim == 1 and found.size and found.dtype.kind in "iu"
     if not whole or found.min() < 0 or found.max() >= size or np.unique(found).size < found.size:
@@ -199,11 +199,11 @@ def check_draws(name, values):
         if not isinstance(values, xr.Dataset):
             values = xr.Dataset({
                 key: (["draw", *[f"{key}_{axis}" for axis in range(1, np.ndim(array))]], array)
-                for key, array in [(key, as_array(key, one)) for key, one in values.items()]
+                for key, array in [(key, as_array(key, draws)) for key, draws in values.items()]
             })
         draws = [dim for dim in ("chain", "draw") if dim in values.dims]
         found = values.drop_vars(values.coords).load().stack(number=draws, create_index=False)
-        finite = [np.isfinite(one).all() and "number" in one.dims for one in found.values()]
+        finite = [np.isfinite(x).all() and "number" in x.dims for x in found.values()]
     except (AttributeError, TypeError, ValueError):
         finite = []
     if not all(finite or [False]) or not found.sizes["number"]:

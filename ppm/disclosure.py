@@ -224,32 +224,43 @@ def release_statement(result, release=None, *, strict_epsilon=None):
         if result.oscillation_bound > strict_epsilon:  # by how much is confidential
             raise ValueError("strict_epsilon is contradicted by this run: over its draws a "
                              "record's weighted log-likelihood moves by more than that")
-    guarantee, limited = guarantee_of(result, strict_epsilon), result.censor is not None
-    cap = result.cap
-    capped = f" that keeps its range over all candidates within {cap:g}" if cap else ""
-    steps = [f"multiplied by a weight{capped}"] if result.has_weights else []
-    centered = ", less its value at public parameters," * bool(limited and result.censor.center)
-    steps += [f"kept{centered} between two limits"] if limited else []
+    sentences = [_origin(result, many)]
     public_set = getattr(result.synthesizer, "public_set", "")
-    told = (
-        f"{many} synthetic database{'s' * (many > 1)} of {result.weights.size:,} records"
-        f"{' each' * (many > 1)}, drawn from the predictions of a Bayesian model of confidential "
-        "records, each from one draw of the model's parameters. When the model was fitted, each "
-        f"record's log-likelihood was {' and '.join(steps)}. "
-        f"{f'Public are {public_set}, the only ones that could be drawn. ' * bool(public_set)}"
+    if public_set:
+        sentences.append(f"Public are {public_set}, the only ones that could be drawn.")
+    guarantee = guarantee_of(result, strict_epsilon)
+    if guarantee.kind == "strict":
+        return " ".join([*sentences, _promise(guarantee, many)])
+    if result.unweighted is None:
+        sentences.append("Whoever supplied the weights must say where they come from.")
+    else:
+        sentences.append("The weights were computed from all records.")
+    draws = "" if public_set else " and a finite number of draws"
+    return " ".join([
+        *sentences, "For this release no limit is claimed on what it reveals about a record's "
+        f"value: the privacy expenditure that was computed describes one database{draws}, was "
+        "itself computed from the confidential records, and is not published. Not covered: "
+        f"{'; '.join(_ALWAYS)}."
+    ])
+
+
+def _origin(result, many):
+    """How the databases of a release were made, in two sentences."""
+    steps = []
+    if result.cap is not None:
+        steps.append("multiplied by a weight that keeps its range over all candidates within "
+                     f"{result.cap:g}")
+    elif result.has_weights:
+        steps.append("multiplied by a weight")
+    if result.censor is not None:
+        centered = ", less its value at public parameters," if result.censor.center else ""
+        steps.append(f"kept{centered} between two limits")
+    return (
+        f"{many} × {result.weights.size:,} synthetic records (releases × records), each release "
+        "drawn from the predictions of a Bayesian model of confidential records, at one draw of "
+        "the model's parameters. When the model was fitted, each record's log-likelihood was "
+        f"{' and '.join(steps)}."
     )
-    if guarantee.kind == "local":
-        computed = "The weights were computed from all records."
-        draws = "" if public_set else " and a finite number of draws"
-        supplied = "Whoever supplied the weights must say where they come from."
-        return told + (
-            f"{supplied if result.unweighted is None else computed} For this release no limit is "
-            "claimed on what it reveals about a record's value: the privacy expenditure that was "
-            f"computed describes one database{draws}, was itself computed from the confidential "
-            "records, and is not published. Not covered: "
-            f"{'; '.join(_ALWAYS)}."
-        )
-    return told + _promise(guarantee, many)
 
 
 def _promise(guarantee, many=None):

@@ -15,9 +15,10 @@ __all__ = [
 ]
 
 _DRAW_DIMENSIONS = ("chain", "draw", "sample")
-# numbers in a block: from a store, in whole chunks; from memory, in tiles that fit the processor's
-# cache, with at most _WIDE records
-BLOCK, _TILE, _WIDE = 1 << 22, 1 << 18, 1 << 13
+# numbers in a block that is read from a store, in whole chunks
+BLOCK = 1 << 22
+# numbers in a block from memory, which fits the processor's cache, and records in it
+_TILE, _WIDE = 1 << 18, 1 << 13
 
 
 @dataclass(frozen=True)
@@ -152,9 +153,11 @@ def tail_bound(log_lik, weights=None, *, tail_probability=0.01, confidence=0.95)
         needed = np.ceil(math.log(1.0 - confidence) / math.log1p(-tail_probability))
         raise ValueError(f"tail_probability={tail_probability:g} with confidence={confidence:g} "
                          f"needs at least {needed:.15g} draws; got {draws}")
-    beyond = -math.expm1(math.log(1.0 - confidence) / draws)
-    bound = float(ordered[np.argmax(sure)])
-    return TailBound(bound, tail_probability, confidence, draws, float(ordered[-1]), beyond)
+    return TailBound(
+        bound=float(ordered[np.argmax(sure)]), tail_probability=tail_probability,
+        confidence=confidence, draws=draws, largest=float(ordered[-1]),
+        beyond_largest=-math.expm1(math.log(1.0 - confidence) / draws),
+    )
 
 
 def bound_by_draws(log_lik, draws, weights=None):

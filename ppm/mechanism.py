@@ -176,18 +176,21 @@ class MechanismResult(Brief):
             lines = [self.guarantee.headline]
         except ChainsDisagreeError as error:
             return textwrap.fill(str(error), 84)
-        of = f"local bound {self.local_bound:.3f} nats"
-        if self.strict:
-            of = "width of the limits" if self.cap is None else "cap on every record's oscillation"
-        over = getattr(self.synthesizer, "public_set", "")
-        how = f"bounds are exact maxima over {over}" if over else f"{self.draws_used:,} draws"
-        lines.append(f"{of}; {self.weights.size:,} records; {how}")
+        source = f"local bound {self.local_bound:.3f} nats"
+        if self.strict and self.cap is None:
+            source = "width of the limits"
+        elif self.strict:
+            source = "cap on every record's oscillation"
+        candidates = getattr(self.synthesizer, "public_set", "")
+        maxima = f"bounds are exact maxima over {candidates}"
+        draws = maxima if candidates else f"{self.draws_used:,} draws"
+        lines.append(f"{source}; {self.weights.size:,} records; {draws}")
         lines += str(self.diagnostics or "R-hat not computed: one chain, whose draws the "
                      "synthesizer declares independent").splitlines()
         if self._faults:
             lines.append(f"CHAINS DISAGREE, shown all the same: {'; '.join(self._faults)}")
-        public, other = ("epsilon may be published; ", "other ") if self.strict else ("", "")
-        lines.append(f"{public}confidential: weights, bounds, diagnostics, draws and the {other}"
+        public = "epsilon may be published; " if self.strict else ""
+        lines.append(f"{public}confidential: weights, bounds, diagnostics, draws and all other "
                      "numbers above were computed from the records, and epsilon does not cover "
                      "their publication; only what synthesize() returns is meant for release")
         return "\n".join(textwrap.fill(line, 84) for line in lines)
@@ -202,13 +205,13 @@ class MechanismResult(Brief):
 
         names = {"R-hat, largest": "r_hat", "ESS, largest": "effective_draws",
                  "R-hat, sum": "r_hat_log_likelihood", "ESS, sum": "effective_draws_log_likelihood"}
-        both = (self.diagnostics, self.unweighted_diagnostics)
-        divergences = [one.divergences for one in both if one and one.divergences is not None]
+        both = [self.diagnostics, self.unweighted_diagnostics]
+        divergences = [fit.divergences for fit in both if fit and fit.divergences is not None]
         numbers = {
             "Δ, unweighted": self._unweighted_bound, "Δ": self.local_bound,
             "draws S": self.draws_used,
             "ε, one release": self.epsilon(), "ε, all releases": self.epsilon(releases),
-            **{name: getattr(self.diagnostics, of, np.nan) for name, of in names.items()},
+            **{label: getattr(self.diagnostics, name, np.nan) for label, name in names.items()},
             "divergences": sum(divergences) if divergences else np.nan,
         }
         return pd.Series(numbers, dtype=object)
@@ -333,8 +336,7 @@ class PseudoPosteriorMechanism(Brief):
         )
 
 
-def bound_fit(synthesizer, fit, weights, *, unweighted=None, censor=None,
-              allow_disagreement=False):
+def bound_fit(synthesizer, fit, weights, *, unweighted=None, censor=None, allow_disagreement=False):
     """Compute the bounds of an existing fit (steps 2b-c); the result is never strict.
 
     Parameters

@@ -117,7 +117,8 @@ def exceedance(losses, epsilon, *, confidence=0.95):
     exceeded, databases = int(np.count_nonzero(losses > epsilon)), losses.size
     error = (1.0 - check_share("confidence", confidence)) / 2.0
     low, high = binomial_limits(exceeded, databases, error)
-    return Exceedance(exceeded / databases, float(low), float(high), exceeded, databases)
+    return Exceedance(estimate=exceeded / databases, low=float(low), high=float(high),
+                      exceeded=exceeded, databases=databases)
 
 
 def binomial_limits(seen, trials, error):

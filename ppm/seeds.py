@@ -43,9 +43,7 @@ def seed_sequence(random_seed):
 def copied(random_seed):
     """Return a SeedSequence that may be spawned from: the same one each time, but for None."""
     seed = seed_sequence(random_seed)
-    return np.random.SeedSequence(
-        seed.entropy, spawn_key=seed.spawn_key, pool_size=seed.pool_size
-    )
+    return np.random.SeedSequence(seed.entropy, spawn_key=seed.spawn_key, pool_size=seed.pool_size)
 
 
 def streams(random_seed, count):

@@ -1,12 +1,7 @@
 """Audits: what a mechanism lets an adversary learn, exactly or from draws."""
 
-import lazy_loader
+from ppm.audits.censored_counts import censored
+from ppm.audits.closed_form import exact
+from ppm.audits.from_draws import loss_lower_bound, membership_test, sampled
 
-__getattr__, __dir__, __all__ = lazy_loader.attach(
-    __name__,
-    submod_attrs={
-        "closed_form": ["exact"],
-        "censored_counts": ["censored"],
-        "from_draws": ["sampled", "loss_lower_bound", "membership_test"],
-    },
-)
+__all__ = ["exact", "censored", "sampled", "loss_lower_bound", "membership_test"]

@@ -8,7 +8,7 @@ import xarray as xr
 
 from ppm.audits.closed_form import check_database
 from ppm.censoring import Censoring
-from ppm.checks import check_number, check_positions, check_weights, shown
+from ppm.checks import check_number, check_rows, check_weights, shown
 from ppm.synthesizers.censored_gamma import CensoredGamma
 from ppm.synthesizers.gamma_poisson import GammaPoisson
 
@@ -85,7 +85,7 @@ def censored(counts, censor, *, shards=None, weights=None, shape=0.001, rate=0.0
         if not parts:
             raise ValueError("shards must be a list of the rows of each shard, at least one; got "
                              f"{shown(shards)}")
-        return [np.sort(check_positions("shards", rows, counts.size)) for rows in parts]
+        return [np.sort(check_rows("shards", rows, counts.size)) for rows in parts]
 
     levels = censor.levels(GammaPoisson(counts))
 

@@ -9,15 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ppm import pdp
-from ppm.checks import (
-    as_numbers,
-    check_count,
-    check_number,
-    check_positions,
-    check_share,
-    check_weights,
-    shown,
-)
+from ppm.checks import as_numbers, check_count, check_number, check_rows, check_share, check_weights
 from ppm.diagnostics import R_HAT_LIMIT, ChainsDisagreeError, effective_draws, r_hat
 from ppm.lipschitz import blocks_of, record_bounds
 from ppm.mechanism import bound_fit
@@ -268,7 +260,7 @@ def sampled(
     False
     """
     synthesizer = as_synthesizer(synthesizer)
-    records = check_positions("records", records, synthesizer.records)
+    records = check_rows("records", records, synthesizer.records)
     draws = check_count("draws", draws, at_least=40)
     confidence = check_share("confidence", confidence)
     if not callable(weighting):
@@ -424,7 +416,7 @@ def membership_test(
     functions = {"run_with": run_with, "run_without": run_without, "statistic": statistic}
     for name, value in functions.items():
         if not callable(value):
-            raise ValueError(f"{name} must be a function; got {shown(value)}")
+            raise ValueError(f"{name} must be a function; got {type(value).__name__}")
     seeds = streams(random_seed, 2 * runs)
     with_record = [float(statistic(run_with(seed))) for seed in seeds[::2]]
     without_record = [float(statistic(run_without(seed))) for seed in seeds[1::2]]

@@ -110,6 +110,9 @@ class CandidateSynthesizer(Model):
         # sums of as many whole numbers are exact in floating point, and so is each of them
         self._steps = 2**50 // self.records
         self._rows, self._sets = _by_group(candidates, groups, self.records)
+        # of records that stand group by group
+        places = [np.arange(self.records)[rows] for rows in self._rows.values()]
+        self._order = np.argsort(np.concatenate(places))
         self._candidates = sum([one.sizes["draw"] for one in self._sets.values()])
         try:
             for one in self._sets.values():
@@ -195,14 +198,17 @@ class CandidateSynthesizer(Model):
         Arguments as for :meth:`probabilities`: of weighted log-likelihoods, or of terms.
         """
         weights = check_weights(weights, self.records)
-        found, maxima = np.empty((4, self.records)), []
         levels = np.zeros(self.records) if censor is None else censor.levels(self)
-        for label, rows in self._rows.items():
-            part = scan(self._log_liks[label], weights[rows], censor=censor, levels=levels[rows])
-            found[:, rows] = part.factors, part.bounds, part.oscillations, part.lowest
-            maxima += part.draw_maxima.ravel().tolist()
-        return LogLikelihoodScan(factors=found[0], bounds=found[1], oscillations=found[2],
-                                 lowest=found[3], draw_maxima=np.array(maxima), draw_sums=None)
+        scans = [
+            scan(self._log_liks[label], weights[rows], censor=censor, levels=levels[rows])
+            for label, rows in self._rows.items()
+        ]
+        columns = {
+            name: np.concatenate([getattr(scanned, name) for scanned in scans])[self._order]
+            for name in ("factors", "bounds", "oscillations", "lowest")
+        }
+        maxima = np.concatenate([scanned.draw_maxima.ravel() for scanned in scans])
+        return LogLikelihoodScan(**columns, draw_maxima=maxima, draw_sums=None)
 
     def log_likelihood_at(self, posterior):
         """Log-likelihood of records at draws of their group's θ: see :class:`ppm.Synthesizer`."""
@@ -229,9 +235,8 @@ class CandidateSynthesizer(Model):
 
     def _together(self, found):
         """Of arrays for all records, one for each group, the columns of the group's own records."""
-        rows = [np.arange(self.records)[own] for own in self._rows.values()]
-        own = [one.isel(record=places) for one, places in zip(found, rows, strict=True)]
-        return xr.concat(own, "record").isel(record=np.argsort(np.concatenate(rows)))
+        own = map(lambda array, rows: array.isel(record=rows), found, self._rows.values())
+        return xr.concat(own, "record").isel(record=self._order)
 
     def _at(self, posterior):
         def evaluate(draws):

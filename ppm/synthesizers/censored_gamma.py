@@ -5,7 +5,7 @@ from scipy.special import gammaln, logsumexp, xlogy
 
 from ppm.seeds import generator
 
-# nats below the highest point at which a panel is left out; `neglected_mass` bounds their sum
+# nats below the highest point at which a panel is left out: all of them together weigh nothing
 _NEGLIGIBLE = 70.0
 # distance of prior and terms from their limits below which the left tail is that of the prior
 _SETTLED = 1e-14
@@ -36,8 +36,6 @@ class CensoredGamma:
 
     Attributes
     ----------
-    neglected_mass : float
-        Bound on the share of the distribution that draws and integrals leave out.
     nodes, edges, breaks : numpy.ndarray
         Values of u = log μ: nodes of the quadrature, ends of its panels, and where a term peaks or
         meets a hard limit.
@@ -139,27 +137,22 @@ class CensoredGamma:
         return np.concatenate(crossings)
 
     def _integrate(self):
-        """Choose the panels, integrate over them, and bound what they leave out."""
+        """Choose the panels, and integrate over them."""
         # wide enough for the densities without one record too
         reach = _NEGLIGIBLE + (self.largest_term - self.term_at_infinity).max()
         highest = self._unscaled(self.breaks).max()
-        left, right, log_masses_beyond = self._outer_limits(highest - reach)
+        left, right = self._outer_limits(highest - reach)
         if not self.censor.smooth:
             limits = np.array([self.censor.low, self.censor.high])
             self.breaks = np.r_[self.breaks, self.crossings(limits, left, right)]
         self._left = left
         self.log_tail = self.shape * left - np.log(self.shape) + self.numbers @ self.term_at_zero
         edges = np.unique(np.clip(np.r_[left, self.breaks, right], left, right))
-        log_masses_between = self._refine(np.stack([edges[:-1], edges[1:]]), highest, reach)
+        self._refine(np.stack([edges[:-1], edges[1:]]), highest, reach)
         self.log_integral = logsumexp(np.r_[self.log_tail, self.log_parts])
-        neglected = np.logaddexp.reduce([*log_masses_beyond, *log_masses_between])
-        self.neglected_mass = float(np.exp(min(neglected - self.log_integral, 0.0)))
 
     def _outer_limits(self, negligible):
-        """Ends of all panels, and logs of bounds on the masses beyond them.
-
-        ``negligible`` is the log density below which nothing counts.
-        """
+        """Ends of all panels; ``negligible`` is the log density below which nothing counts."""
         log_mode, above = np.log(self.shape) - np.log(self.rate), self.numbers @ self.largest_term
         right = np.log(self.shape + 1.0) - np.log(self.rate)
         while right < _LARGEST and self._prior(right) + above > negligible:
@@ -170,28 +163,21 @@ class CensoredGamma:
         left, step = min(log_mode, right) - 1.0, 1.0
         while left > empty and not self._is_settled(left):
             left, step = left - step, 2.0 * step
-        # to the right the density falls at least by a factor e per unit of u
-        log_masses = [self._prior(right) + above]
-        if left <= empty:
-            log_masses.append(self.shape * left + above - np.log(self.shape))
-        return left, right, log_masses
+        return left, right
 
     def _refine(self, panels, highest, reach):
         """Cut panels until two quadratures agree on each; keep the accepted ones as attributes.
 
-        Returns logs of bounds on the masses of the panels that are left out: those more than
-        ``reach`` below ``highest``, the largest log density so far.
+        Left out are those more than ``reach`` below ``highest``, the largest log density so far.
         """
         # no finer panel removes the rounding of the sum of terms
         limits = max(abs(self.censor.low), abs(self.censor.high))
         tolerance = max(_QUADRATURE, 4e-16 * limits * self.numbers.sum())
-        edges, uppers, log_parts, left_out, integrals = [], [], [], [], [self.log_tail]
+        edges, uppers, log_parts, integrals = [], [], [], [self.log_tail]
         while panels.size:
             upper, lower = self._in_parts(self._extremes, panels)
             highest = max(highest, lower.max())
-            log_mass = upper + np.log(panels[1] - panels[0])
-            negligible = log_mass < highest - reach
-            left_out += [*log_mass[negligible]]
+            negligible = upper + np.log(panels[1] - panels[0]) < highest - reach
             # panels that cannot be cut in floating point
             middle = panels.mean(axis=0)
             narrow = (middle <= panels[0]) | (middle >= panels[1])
@@ -212,7 +198,6 @@ class CensoredGamma:
         left, right = self.edges[..., None]
         self.nodes = (left + (right - left) * _RULES[0][0]).ravel()
         self.log_parts = np.concatenate(log_parts).ravel()
-        return left_out
 
     def _log_parts(self, panels, nodes, parts):
         """Logarithms of what each node of a rule adds to the integral over its panel."""
@@ -245,7 +230,7 @@ class CensoredGamma:
         return float(masses @ (np.exp(self.nodes) - mean) ** 2 + tail * mean**2)
 
     def rvs(self, size=1, random_state=None):
-        """Draw μ independently and exactly, but for rounding and `neglected_mass`.
+        """Draw μ independently and exactly, but for rounding and panels that weigh nothing.
 
         A μ that underflows is returned as 0.
         """

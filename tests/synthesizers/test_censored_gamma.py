@@ -64,7 +64,6 @@ def test_density_and_normaliser_are_those_of_prior_times_terms(database, limits,
     points = np.linspace(-40.0, 9.0, 50)
     density = log_kernel(*settings, term, points) - expected
     assert posterior.logpdf(np.exp(points)) == pytest.approx(density - points, abs=error)
-    assert 0.0 < posterior.neglected_mass < 1e-20
     # limits half as far apart, or none, make another distribution
     narrow = ppm.Censoring(low, (low + high) / 2, smooth)
     for broken in (narrow.term, lambda log_p: log_p) if high == -1 else [censor.term] * len(center):
@@ -127,7 +126,6 @@ def test_extreme_databases_priors_and_weights_do_not_break_the_quadrature(
     for limits in ((-300.0, -1.0), (-0.801, -0.8), (1.0, 2.0)):
         for smooth in True, False:
             posterior = synthesizer.posterior(weights, censor=ppm.Censoring(*limits, smooth))
-            assert posterior.neglected_mass < 1e-20
             assert np.isfinite(posterior.rvs(size=200, random_state=1)).all()
 
 

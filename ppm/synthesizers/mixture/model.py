@@ -228,10 +228,8 @@ class FiniteMixture(Model):
         if initial is None:
             return [None] * self.chains
         try:
-            last = {
-                name: initial["posterior"][name].isel(draw=-1).values
-                for name in ("pi", "beta", "sigma", "concentration")
-            }
+            posterior, names = initial["posterior"], ("pi", "beta", "sigma", "concentration")
+            last = {name: posterior[name].isel(draw=-1).values for name in names}
         except (KeyError, TypeError, AttributeError):
             raise ValueError("initial must be what an earlier call of fit returned") from None
         size, *found = last["beta"].shape
@@ -244,13 +242,10 @@ class FiniteMixture(Model):
         """The fit from the kept draws of every chain."""
         dims = {"pi": ["component"], "beta": ["component", "predictor"], "sigma": ["component"],
                 "coefficient_scale": ["predictor"]}
-        whole = xr.Dataset({
-            name: (
-                ["chain", "draw", *dims.get(name, [])],
-                np.array([[draw[name] for draw in chain] for chain in kept]),
-            )
-            for name in kept[0][0]
-        })
+        whole = xr.Dataset()
+        for name in kept[0][0]:
+            values = np.array([[draw[name] for draw in chain] for chain in kept])
+            whole[name] = ["chain", "draw", *dims.get(name, [])], values
         whole = whole.assign_coords({dim: np.arange(size) for dim, size in whole.sizes.items()})
         posterior = whole[["pi", "beta", "sigma", "concentration", "coefficient_scale"]]
         stats = whole[["weighted_log_likelihood", "occupied_components"]]
