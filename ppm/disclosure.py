@@ -78,27 +78,28 @@ def guarantee_of(result, strict_epsilon=None):
         ))
     chains, ungated = result.diagnostics is not None, result.allow_disagreement
     secure = getattr(result.synthesizer, "secure_noise", False)
-    sentences = {
-        "rounding: draws are exact and independent up to floating-point arithmetic":
-        not chains and not secure,
-        _PACKAGE: secure,
-        "the error of Markov chains, whether or not they agree: ε holds for exact and independent "
-        "draws of the parameters, and theirs are neither": chains,
-        "whether the fit ended without an error (apart from that, the release was not gated by the "
-        "records: whoever ran the fit asserts that it was decided before, whether or not the "
-        "chains would agree)": chains and ungated,
-        "the decision to release, which depended on the records: there is a release only because "
-        "the fit ended without an error and the chains agreed": chains and not ungated,
-        f"{_SEED}, or predicts the random numbers, whose generators are not cryptographic, and can "
-        "subtract the noise: give no seed for an actual release": not secure,
-        "parameters outside the set over which ε was computed: the prior must be restricted to it":
-        strict_epsilon is not None and not public_set,
-        "weights that depend on other records: whoever gave the weights asserts that each depends "
-        "only on its own record and on public values": result.has_weights and result.cap is None,
-        f"{_CHOICES}: model, {'candidates, their groups' if public_set else 'prior'}, any limits "
-        "with their center and any rule for weights must be fixed without looking at them": True,
-    }
-    not_covered = [sentence for sentence, applies in sentences.items() if applies]
+    conditions = [
+        (not chains and not secure,
+         "rounding: draws are exact and independent up to floating-point arithmetic"),
+        (secure, _PACKAGE),
+        (chains, "the error of Markov chains, whether or not they agree: ε holds for exact and "
+         "independent draws of the parameters, and theirs are neither"),
+        (chains and ungated, "whether the fit ended without an error (apart from that, the release "
+         "was not gated by the records: whoever ran the fit asserts that it was decided before, "
+         "whether or not the chains would agree)"),
+        (chains and not ungated, "the decision to release, which depended on the records: there is "
+         "a release only because the fit ended without an error and the chains agreed"),
+        (not secure, f"{_SEED}, or predicts the random numbers, whose generators are not "
+         "cryptographic, and can subtract the noise: give no seed for an actual release"),
+        (strict_epsilon is not None and not public_set, "parameters outside the set over which ε "
+         "was computed: the prior must be restricted to it"),
+        (result.has_weights and result.cap is None, "weights that depend on other records: whoever "
+         "gave the weights asserts that each depends only on its own record and on public values"),
+    ]
+    not_covered = [sentence for applies, sentence in conditions if applies]
+    fixed = "candidates, their groups" if public_set else "prior"
+    not_covered.append(f"{_CHOICES}: model, {fixed}, any limits with their center and any rule for "
+                       "weights must be fixed without looking at them")
     return Guarantee("strict", strict_epsilon or result.epsilon(), (*not_covered, *_ALWAYS))
 
 

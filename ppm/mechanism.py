@@ -325,9 +325,8 @@ class PseudoPosteriorMechanism(Brief):
                 unweighted = self.synthesizer.fit(random_seed=first, **settings)
             examined = _examine(self.synthesizer, unweighted)
             weights = record_weights(examined.scan.bounds, **self.rule)
-        limits = {} if self.censor is None else {"censor": self.censor}
-        if self.cap is not None:
-            limits["cap"] = self.cap
+        limits = {"censor": self.censor, "cap": self.cap}
+        limits = {name: limit for name, limit in limits.items() if limit is not None}
         fit = self.synthesizer.fit(weights, random_seed=second, **settings, **limits)
         return _result(
             self.synthesizer, _examine(self.synthesizer, fit, weights, self.censor), examined,

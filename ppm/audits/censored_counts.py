@@ -73,7 +73,8 @@ def censored(counts, censor, *, shards=None, weights=None, shape=0.001, rate=0.0
     counts = check_database(counts)
     if not isinstance(censor, Censoring):
         raise ValueError(f"censor must be a ppm.Censoring; got {type(censor).__name__}")
-    prior = check_number("shape", shape, above=0), check_number("rate", rate, above=0)
+    prior = {"shape": check_number("shape", shape, above=0),
+             "rate": check_number("rate", rate, above=0)}
     weigh = weights if callable(weights) else None
     weights = check_weights(weigh(counts) if weigh else weights, counts.size)
 
@@ -90,7 +91,7 @@ def censored(counts, censor, *, shards=None, weights=None, shape=0.001, rate=0.0
     levels = censor.levels(GammaPoisson(counts))
 
     def fitted(rows, weights):
-        return CensoredGamma(counts[rows], weights[rows], levels[rows], censor, *prior)
+        return CensoredGamma(counts[rows], weights[rows], levels[rows], censor=censor, **prior)
 
     parts = rows_of(counts.astype(np.float64))
     fits = [fitted(rows, weights) for rows in parts]

@@ -271,7 +271,7 @@ def sampled(
     # so that the bounds of all records hold together
     confidence_of_each = 1.0 - (1.0 - confidence) / len(records)
 
-    weights = _weights_without(-1, synthesizer, weighting, draws, seeds[0])
+    weights = _weights_without(None, synthesizer, weighting, draws, seeds[0])
     which = "the fit of the whole database"
     whole, log_lik = _audited_fit(synthesizer, weights, censor, draws, seeds[1], which)
     evidence, estimates, largest_change, sizes = {}, {}, {}, []
@@ -298,8 +298,9 @@ def sampled(
 
 
 def _weights_without(record, synthesizer, weighting, draws, seed):
-    """Weights of all records but one, which has 0; of all for -1."""
-    present = np.arange(synthesizer.records) != record
+    """Weights of all records but one, which has 0; of all for None."""
+    present = np.ones(synthesizer.records, dtype=bool)
+    present[[] if record is None else record] = False
     if not callable(weighting):
         return weighting * present
     fit = synthesizer.fit(present.astype(float), draws=draws, random_seed=copied(seed))

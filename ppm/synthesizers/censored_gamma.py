@@ -49,7 +49,7 @@ class CensoredGamma:
     has the prior's density :math:`e^{a u}`: a nearly flat prior has much of its mass there.
     """
 
-    def __init__(self, counts, weights, levels, censor, shape, rate):
+    def __init__(self, counts, weights, levels, *, censor, shape, rate):
         distinct, position, self.numbers = np.unique(
             np.stack([np.asarray(counts, dtype=np.float64), weights, levels]), axis=1,
             return_inverse=True, return_counts=True,

@@ -73,7 +73,8 @@ class GammaPoisson(Model):
         weights, shape, rate = self._gamma(weights)
         if censor is not None:
             levels = censor.levels(self)
-            return CensoredGamma(self.counts, weights, levels, censor, self.shape, self.rate)
+            return CensoredGamma(self.counts, weights, levels, censor=censor, shape=self.shape,
+                                 rate=self.rate)
         return stats.gamma(shape, scale=1.0 / rate)
 
     def fit(self, weights=None, *, draws=1000, random_seed=None, progress=False, censor=None):
