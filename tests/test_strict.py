@@ -123,19 +123,6 @@ def test_chains_that_disagree_hold_back_a_strict_result_too(smooth):
         assert shown.synthesize(2, random_seed=1).attrs == {"releases": 2}
 
 
-def test_under_limits_the_sum_of_the_terms_decides_too():
-    def sides(mean):
-        """Means below and above that at which counts of 2 and 9 are equally likely."""
-        steps = np.random.default_rng(1).uniform(0, 0.3, mean.shape)
-        return 5.64 * np.exp(steps * [[-1.0], [1.0]])
-
-    model, wide = Chains([2, 9, *[4] * 20], sides), ppm.Censoring(-20, 20, smooth=False)
-    free, limited = (run(model, weights=np.ones(22), censor=censor) for censor in (None, wide))
-    for result in free, limited:
-        assert result.diagnostics.r_hat < 1.05 < result.diagnostics.r_hat_log_likelihood
-    assert free.chains_agree and not limited.chains_agree
-
-
 def test_under_limits_a_single_divergence_is_a_fault():
     model = Chains(COUNTS, prior=PRIOR, diverging=1)
     fault = "1 of 400 draws diverged, and under limits none may"

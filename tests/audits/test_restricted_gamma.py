@@ -30,14 +30,3 @@ def test_where_the_distribution_has_mass_it_is_its_part_on_the_interval(shape, r
     exact = whole.logpdf(POINTS) - other.logpdf(POINTS)
     exact += np.log(other.cdf(HIGH) - other.cdf(LOW)) - np.log(inside)
     assert found.log_ratio(POINTS, shapes, rates) == pytest.approx(exact, rel=1e-6, abs=1e-6)
-
-
-@pytest.mark.parametrize("rate", [0.5, 100.0, 1e6, 1e9])
-def test_far_above_its_mass_an_exponential_distribution_is_exact(rate):
-    found, width = RestrictedGamma(1.0, rate, LOW, HIGH), HIGH - LOW
-    assert found.log_integral == pytest.approx(np.log(-np.expm1(-rate * width) / (rate * LOW)))
-    rest = width / np.expm1(min(rate * width, 700.0))
-    assert found.mean - LOW == pytest.approx(1 / rate - rest, rel=1e-6, abs=1e-12)
-    one, other = (-np.log(-np.expm1(-b * width)) + np.log(b) for b in (rate, rate - 0.4))
-    exact = -0.4 * (POINTS - LOW) + one - other
-    assert found.log_ratio(POINTS, 0.0, 0.4) == pytest.approx(exact, abs=1e-8)
