@@ -96,7 +96,10 @@ def test_the_limit_is_where_counts_as_extreme_have_the_probability_of_an_error()
 def test_the_fits_that_are_compared_are_independent_and_those_behind_weights_are_coupled():
     model = TwoPoint([1, 0, 0])
     # fewer bounds, lower weights
-    found = audited(model, [2, 0], weighting=lambda b: np.full(b.size, b.size / 4), draws=100)
+    found = audited(model, [2, 0], weighting=lambda b: np.full(b.size, b.size / 4), draws=8_000)
+    # odds of 9 to 1 for a record: to the power of -3/4, and 0 and -1 without the third and first
+    high, low = 1 / (1 + 9**0.75), 1 / 10
+    assert found.estimates == pytest.approx({2: np.log(0.5 / high), 0: np.log(high / low)}, rel=0.2)
     assert found.largest_weight_change == {2: 0.25, 0: 0.25}
     weights, streams = zip(*model.heard, strict=True)
     # the left-out record is in neither fit of its neighbour, nor among the bounds

@@ -71,14 +71,6 @@ def test_another_storage_of_the_same_numbers_changes_nothing_and_is_not_written_
         assert np.array_equal(np.asarray(stored), values), kind
 
 
-def test_a_last_bit_is_seen():
-    for name in ("exceedance", "PseudoPosteriorMechanism", "GammaPoisson.fit"):
-        function, given = FUNCTIONS[name], ARGUMENTS[name]
-        argument = {"exceedance": "confidence"}.get(name, "weights")
-        moved = {argument: np.nextafter(given[argument], 0.0)}
-        assert not same(function(**given), function(**given | moved))
-
-
 # ---- the ends of what is taken -------------------------------------------------------------------
 
 

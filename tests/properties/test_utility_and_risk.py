@@ -53,22 +53,6 @@ def test_resampled_statistics_are_averages_of_quantiles_and_move_with_the_values
     assert resample(scale * values + 1.0) == pytest.approx(moved, rel=1e-9, abs=1e-6)
 
 
-@given(vectors(st.floats(-1e3, 1e3), least=2), vectors(st.floats(-1e3, 1e3), least=2))
-def test_pmse_is_within_its_limits_and_symmetric_at_equal_sizes(one, other):
-    def score(one, other):
-        return ppm.utility.propensity_score(one, other, rank_powers=3)
-
-    found = score(one, other)
-    share = other.size / (one.size + other.size)
-    assert -1e-12 <= found.score <= share * (1 - share) + 1e-9
-    # ranks know no unit
-    assert score(8.0 * one, 8.0 * other) == pytest.approx(found, nan_ok=True)
-    size = min(one.size, other.size)
-    there, back = score(one[:size], other[:size]), score(other[:size], one[:size])
-    assert (there.score, there.null) == pytest.approx((back.score, back.null), abs=1e-6)
-    assert score(one, one).score == pytest.approx(0.0, abs=1e-9)
-
-
 # ---- risk ----------------------------------------------------------------------------------------
 
 
