@@ -87,16 +87,16 @@ class Brief:
 
 
 class Model(Brief):
-    """A model with ``log_likelihood_at``, whose fits keep its result under the name ``kept_as``."""
+    """A model with ``log_likelihood_at``, whose fits keep its result under the name ``_kept_as``."""
 
-    def fit_of(self, posterior, **groups):
+    def _fit_of(self, posterior, **groups):
         """A fit of these draws of θ: with the log-likelihoods there, and with further groups."""
-        log_lik = self.log_likelihood_at(posterior).to_dataset(name=self.kept_as)
+        log_lik = self.log_likelihood_at(posterior).to_dataset(name=self._kept_as)
         return xr.DataTree.from_dict({"posterior": posterior, "log_likelihood": log_lik} | groups)
 
     def log_likelihood(self, fit):
         """Log-likelihood of every record at every draw of a fit, an array (chain, draw, record)."""
-        return fit["log_likelihood"][self.kept_as]
+        return fit["log_likelihood"][self._kept_as]
 
 
 def choose_draws(posterior, releases, rng):

@@ -97,7 +97,7 @@ class CandidateSynthesizer(Model):
 
     # no Markov chain, so nothing to diagnose
     independent_draws = True
-    kept_as = "records"
+    _kept_as = "records"
     _public = ("synthesizer", "public_set", "secure_noise")
 
     def __init__(self, synthesizer, candidates, *, groups=None, secure_noise=False):
@@ -149,7 +149,7 @@ class CandidateSynthesizer(Model):
         labels = pd.Index(list(totals), dtype=object, name="group", tupleize_cols=False)
         posterior = drawn[0] if None in totals else xr.concat(drawn, labels)
         posterior = posterior.assign_coords(chain=[0], draw=np.arange(draws))
-        return self.fit_of(posterior)
+        return self._fit_of(posterior)
 
     def probabilities(self, weights=None, *, censor=None, cap=None):
         """Probabilities p of the candidates, (candidates,); with groups a dict of these by label.

@@ -45,7 +45,7 @@ class GammaPoisson(Model):
 
     # no Markov chain, so nothing to diagnose
     independent_draws = True
-    kept_as = "counts"
+    _kept_as = "counts"
     _public = ("records", "shape", "rate")
 
     def __init__(self, counts, *, shape=0.001, rate=0.001):
@@ -89,7 +89,7 @@ class GammaPoisson(Model):
         mean = self.posterior(weights, censor=censor).rvs(size=(1, draws), random_state=rng)
         coords = {"chain": [0], "draw": np.arange(draws)}
         posterior = xr.Dataset({"mu": (("chain", "draw"), mean)}, coords)
-        return self.fit_of(posterior)
+        return self._fit_of(posterior)
 
     def log_likelihood_at(self, posterior):
         """Log-likelihood of every record at draws of μ: see :class:`ppm.Synthesizer`."""

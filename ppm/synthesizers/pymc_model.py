@@ -108,7 +108,7 @@ class PyMCSynthesizer(Model):
         self._plain, self._read, self._passed = self.model.plain, None, set()
         self.records = self._plain.responses[0].records
         self.responses = tuple([response.name for response in self._plain.responses])
-        self.kept_as = "_and_".join(self.responses)
+        self._kept_as = "_and_".join(self.responses)
 
     def fit(self, weights=None, *, draws=1000, random_seed=None, progress=False, censor=None):
         """Draw from the pseudo posterior: the model is compiled at the first fit only.
@@ -156,7 +156,7 @@ class PyMCSynthesizer(Model):
         if fit["posterior"].sizes["draw"] < draws:
             # nutpie returns the draws so far when it is interrupted
             raise KeyboardInterrupt
-        return self.fit_of(**fit)
+        return self._fit_of(**fit)
 
     def _limited(self, censor):
         """The model with these limits, or with none."""

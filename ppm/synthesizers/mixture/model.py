@@ -113,7 +113,7 @@ class FiniteMixture(Model):
     ((2, 100, 200), (3, 200))
     """
 
-    kept_as = "response"
+    _kept_as = "response"
     _public = ("records", "components", "chains", "warmup", "thin")
 
     def __init__(
@@ -249,7 +249,7 @@ class FiniteMixture(Model):
         whole = whole.assign_coords({dim: np.arange(size) for dim, size in whole.sizes.items()})
         posterior = whole[["pi", "beta", "sigma", "concentration", "coefficient_scale"]]
         stats = whole[["weighted_log_likelihood", "occupied_components"]]
-        return self.fit_of(posterior, sample_stats=stats)
+        return self._fit_of(posterior, sample_stats=stats)
 
     @functools.cached_property
     def _design(self):
