@@ -78,9 +78,7 @@ OWN = {
     "utility.compare_distributions": {"reference": VALUES},
     "utility.release_errors": {"releases": RELEASES, "groups": {"a": GROUPS}},
     "PseudoPosteriorMechanism": {"truncate_at": None},
-    "CandidateSynthesizer.log_likelihood": {"fit": CANDIDATES.fit(draws=2, random_seed=1)},
     "FiniteMixture": {"coefficient_scale": np.ones(2)},
-    "FiniteMixture.log_likelihood": {"fit": MIXTURE_FIT},
     "FiniteMixture.log_likelihood_at": {"posterior": MIXTURE_FIT["posterior"].dataset},
     "FiniteMixture.predict": {"fit": MIXTURE_FIT},
 }

@@ -87,7 +87,7 @@ class Brief:
 
 
 class Model(Brief):
-    """A model with ``log_likelihood_at``, whose fits keep its result under the name ``_kept_as``."""
+    """A model with ``log_likelihood_at``, whose fits keep the result under a name of their own."""
 
     def _fit_of(self, posterior, **groups):
         """A fit of these draws of θ: with the log-likelihoods there, and with further groups."""
