@@ -15,6 +15,8 @@ from ppm_book.survey.expenditure import PAPER_QUARTERS
 VALUES_FILE = "values.json"
 # kind of output that brings claims to the builder
 CLAIMS_TYPE = "application/vnd.ppm.claims+json"
+# kind of output that has the edition of a figure for phones
+NARROW_TYPE = "application/vnd.ppm.narrow"
 # kind of data -> the words of the ledger and the introduction
 DATA_KINDS = {
     "drawn": "data drawn by the study itself",

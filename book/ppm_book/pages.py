@@ -10,16 +10,17 @@ from datetime import datetime
 from pathlib import Path
 
 import nbformat
+from docutils import nodes
 from jinja2 import Template
 
 import ppm
 from ppm_book import exercises, ledger
-from ppm_book.page import CLAIMS_TYPE
+from ppm_book.page import CLAIMS_TYPE, NARROW_TYPE
 from ppm_book.parameters import chapters, parameter_table, source, title
 from ppm_book.plain import Words
 from ppm_book.running import ROOT
 
-# what figures bring besides their pictures: a narrow one for phones, and their data
+# editions of figures for phones
 FIGURES = "book/_static/figures"
 # stands after a sentence that the run contradicts
 NOT_HERE = '<sup class="not-here" title="does not hold in this run">\N{BALLOT X}</sup>'
@@ -119,8 +120,13 @@ def stage_notebook(executed, folder, record, closing="", solutions=True):
             tags.append("hide-input")
         cell.outputs = [output for output in cell.outputs if output.get("name") != "stderr"]
         _check_figure(executed.stem, cell, folder / FIGURES)
+    # the run's tables, for the reader to download at the page's foot
+    tables = sorted(executed.parent.glob("*.csv"))
+    for table in tables:
+        (beside := folder / "notebooks" / executed.stem).mkdir(exist_ok=True)
+        shutil.copy(table, beside)
     section = exercises.section(ROOT, executed.stem, solutions)
-    _close(notebook, section, closing, how_made(record))
+    _close(notebook, section, closing, how_made(record, [table.name for table in tables]))
     text = nbformat.writes(notebook)
     if shown := re.search(rf"(?<![\w.])({re.escape(str(ROOT))}|{Path.home()})(?![\w.-])\S*", text):
         raise Failed(f"{executed.stem} shows a path of this machine: {shown[0]}")
@@ -159,7 +165,7 @@ def _check_claims(notebook, name, own_run):
 
 
 def _check_figure(name, cell, folder):
-    """A figure needs words; what it brings besides its picture goes where the page finds it."""
+    """A figure needs words; its edition for phones goes where the page finds it."""
     about = cell.metadata.get("mystnb", {})
     figure = about.get("figure", {})
     needed = figure.get("caption"), figure.get("name"), about.get("image", {}).get("alt")
@@ -169,19 +175,18 @@ def _check_figure(name, cell, folder):
         if not all(str(words or "").strip() for words in needed):
             raise Failed(f"{name} shows a figure without caption, name or alternative text: "
                          f"{cell.source.strip().partition(chr(10))[0]}")
-        if brought := output["data"].pop("application/vnd.ppm.figure+json", None):
+        if narrow := output["data"].pop(NARROW_TYPE, None):
             folder.mkdir(parents=True, exist_ok=True)
-            stem = folder / re.sub(r"[^a-z0-9]+", "-", figure["name"].lower()).strip("-")
-            stem.with_suffix(".png").write_bytes(base64.b64decode(brought["narrow"]))
-            stem.with_suffix(".csv").write_text(brought["data"], "utf-8")
+            file = folder / f"{nodes.make_id(figure['name'])}.png"
+            file.write_bytes(base64.b64decode(narrow))
 
 
-def how_made(record):
-    """Box at a chapter's foot that says how it was made."""
+def how_made(record, tables):
+    """Box at a chapter's foot that says how it was made, with its tables to download."""
     values, started = record["parameters"], datetime.fromisoformat(record["started"])
     file, address = f"chapters/{record['notebook']}.ipynb", exercises.repository_address(ROOT)
     return exercises.template("how_made").render(
-        record, day=f"{started.day} {started:%B %Y}",
+        record, tables=tables, day=f"{started.day} {started:%B %Y}",
         changes=[f"`{key} = {values[key]!r}`" for key in record["changed"] if key != "ce_data"],
         link=exercises.launch_link(address, file, "parameters"),
     )
@@ -225,7 +230,7 @@ def offer_plain_notebooks(pages):
 
 def alone(html, files):
     """A page of the book that stands alone: its own files, no links to pages that are not there."""
-    html = re.sub(r"\.\./(_static|_images)/", rf"{files}/\1/", html)
+    html = re.sub(r"\.\./(_static|_images|_downloads)/", rf"{files}/\1/", html)
     away = rf'<a\b[^>]*\bhref="(?!#|https?:|mailto:|{files}/)[^"]*"[^>]*>(.*?)</a>'
     html = re.sub(away, r"\1", html, flags=re.S)
     html = re.sub(r'<(?:link rel="(?:index|search|prev|next)"|script\b[^>]*"\.\./)[^>]*>', "", html)

@@ -1,20 +1,18 @@
-"""What the chapters' figures share: one style, one colour per mechanism, and data for the page."""
+"""What the chapters' figures share: one style, one colour per mechanism, and narrow editions."""
 
 import pickle
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 from IPython.core.pylabtools import print_figure
 from matplotlib import colormaps, style
-from matplotlib.container import BarContainer, ErrorbarContainer
 from matplotlib.figure import Figure
 from matplotlib.gridspec import GridSpec
-from matplotlib.ticker import FuncFormatter, LogLocator
+from matplotlib.ticker import LogLocator
 
-__all__ = [
-    "panels", "legend", "interval", "band", "log_axis", "intervals_by_size", "drawn_data",
-]
+from ppm_book.page import NARROW_TYPE
+
+__all__ = ["panels", "legend", "interval", "band", "log_axis", "intervals_by_size"]
 
 # Okabe and Ito's palette, told apart by colour-blind readers too
 COLOURS = {
@@ -45,16 +43,13 @@ style.use(Path(__file__).with_name("book.mplstyle"))
 
 
 class _Shown(Figure):
-    """A figure that brings its page an edition for phones, and its data."""
+    """A figure that brings its page an edition for phones."""
 
     def _repr_mimebundle_(self, include=None, exclude=None):
-        asked = {"dpi": 120, "bbox_inches": None, "base64": True}
+        asked = {"bbox_inches": None, "base64": True}
         return {
-            "image/png": print_figure(self, **asked),
-            "application/vnd.ppm.figure+json": {
-                "narrow": print_figure(_narrow(self), **asked | {"dpi": 200}),
-                "data": drawn_data(self).to_csv(index=False),
-            },
+            "image/png": print_figure(self, dpi=120, **asked),
+            NARROW_TYPE: print_figure(_narrow(self), dpi=200, **asked),
         }
 
 
@@ -128,8 +123,8 @@ def interval(axes, x, low, middle, high, label, **style):
     >>> from ppm_book import plots
     >>> figure, (axes,) = plots.panels(size=(3, 3))
     >>> plots.interval(axes, [1], 0.1, 0.2, 0.4, "Weighted")
-    >>> plots.drawn_data(figure).round(2).values.tolist()
-    [['', 'Weighted', 1.0, 0.2, 0.1, 0.4]]
+    >>> [line.get_ydata().tolist() for line in axes.lines]
+    [[0.2]]
     """
     # what is infinite, as a share of 0 may be, has no place
     low, middle, high = np.where(np.isfinite([low, middle, high]), [low, middle, high], np.nan)
@@ -147,8 +142,8 @@ def band(axes, x, low, middle, high, label, words="", lift=0, **style):
     >>> from ppm_book import plots
     >>> figure, (axes,) = plots.panels(size=(3, 3))
     >>> plots.band(axes, [1, 2], [3, 4], [4, 5], [7, 7], "Weighted", "climbs")
-    >>> plots.drawn_data(figure)[["x", "y", "low", "high"]].values.tolist()
-    [[1.0, 4.0, 3.0, 7.0], [2.0, 5.0, 4.0, 7.0]]
+    >>> [text.get_text() for text in axes.texts]
+    ['climbs']
     """
     colour = style.setdefault("color", COLOURS.get(label))
     interval(axes, x, low, middle, high, label, fmt="-", elinewidth=0, **style)
@@ -200,8 +195,8 @@ def intervals_by_size(table, label, *, columns, size):
     >>> index = pd.MultiIndex.from_tuples([("Weighted", 100, "one seed")], names=names)
     >>> table = pd.DataFrame({"low": [0.1], "estimate": [0.2], "high": [0.3]}, index)
     >>> figure = plots.intervals_by_size(table, "share", columns=1, size=(3, 3))
-    >>> plots.drawn_data(figure).values.tolist()
-    [['one seed', 'Weighted', '100', 0.2, 0.1, 0.3]]
+    >>> [axes.get_title() for axes in figure.axes]
+    ['one seed']
     """
     kinds, sizes = (table.index.unique(level) for level in ("loss", "size"))
     figure, panels_of = panels(len(kinds), columns, size=size, sharex=True, sharey=True)
@@ -219,62 +214,3 @@ def intervals_by_size(table, label, *, columns, size):
     figure.supylabel(label)
     legend(figure, 3)
     return figure
-
-
-def drawn_data(figure):
-    """Everything in a figure that has a label, as a table.
-
-    Parameters
-    ----------
-    figure : matplotlib.figure.Figure
-        A figure of :func:`panels`.
-
-    Returns
-    -------
-    pandas.DataFrame
-        One row per mark: ``panel``, ``series``, ``x``, ``y``, ``low``, ``high``.
-
-    Examples
-    --------
-    >>> from ppm_book import plots
-    >>> figure, (axes,) = plots.panels(size=(4, 3))
-    >>> _ = axes.plot([1, 2], [3, 5], label="a line")
-    >>> plots.drawn_data(figure)[["series", "x", "y"]].values.tolist()
-    [['a line', 1.0, 3.0], ['a line', 2.0, 5.0]]
-    """
-    rows = [(axes.get_title(), *row) for axes in figure.axes for row in _rows(axes)]
-    return pd.DataFrame(rows, columns=["panel", "series", "x", "y", "low", "high"])
-
-
-def _rows(axes):
-    # where only the axis on the left has names, marks are read along the rows
-    across = _named(axes.yaxis) and not _named(axes.xaxis)
-    axis = axes.yaxis if across else axes.xaxis
-    for marks in (*axes.containers, *axes.lines):
-        name, ends = str(marks.get_label()), None
-        if name.startswith("_"):
-            continue
-        if isinstance(marks, ErrorbarContainer):
-            line, _, (bars,) = marks
-            points, ends = line.get_xydata(), bars.get_segments()
-        elif isinstance(marks, BarContainer):
-            points = [(bar.get_x() + bar.get_width() / 2, bar.get_height()) for bar in marks]
-        elif marks.get_transform() == axes.transData:
-            points = marks.get_xydata()
-        else:
-            # a line across or upright, at one place
-            (x, y), (_, end) = marks.get_xydata()
-            points = [(np.nan, y) if y == end else (x, np.nan)]
-        for (x, y), end in zip(points, ends or [()] * len(points), strict=True):
-            # of an interval without numbers nothing is left
-            low, high = np.asarray(end)[:, 1] if len(end) else (np.nan, np.nan)
-            place, value = (y, x) if across else (x, y)
-            if _named(axis) and not np.isnan(place):
-                ticks = axis.get_ticklocs()
-                nearest = np.abs(ticks - place).argmin()
-                place = axis.get_major_formatter()(ticks[nearest], nearest).replace("\n", " ")
-            yield name, place, value, low, high
-
-
-def _named(axis):
-    return isinstance(axis.get_major_formatter(), FuncFormatter)

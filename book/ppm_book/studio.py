@@ -195,7 +195,7 @@ def make_page(folder, record):
         stage_notebook(folder / f"{name}.ipynb", staged, record, closing)
         sphinx(staged, built, strict=False)
         html = (built / "notebooks" / f"{name}.html").read_text("utf-8")
-        for part in ("_static", "_images"):
+        for part in ("_static", "_images", "_downloads"):
             if (built / part).is_dir():
                 shutil.copytree(built / part, folder / f"{name}_files" / part)
     (folder / f"{name}.html").write_text(alone(html, f"{name}_files"), "utf-8")
