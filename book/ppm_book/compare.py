@@ -4,9 +4,8 @@ import json
 
 import pandas as pd
 
-from ppm_book import ledger
+from ppm_book import exercises, ledger
 
-HEADING = "## Your run beside the book's"
 # smaller differences are rounding; and so many of the others does a reader look at
 _ROUNDING, _MOST = 1e-9, 15
 
@@ -28,57 +27,36 @@ def beside_the_book(root, folder, record):
     str
         The settings, numbers and findings that differ.
     """
-    name, ours = record["notebook"], record["parameters"]
-    found = sorted(
-        root.glob(f"_build/results/*/{name}/run.json"), key=lambda file: file.parts[-3] != "paper"
-    )
+    name, ours, template = record["notebook"], record["parameters"], exercises.template("compare")
+    found = {file.parts[-3]: file for file in root.glob(f"_build/results/*/{name}/run.json")}
     if not found:
-        return (f"{HEADING}\n\nThis chapter of the book has not been built here, so there is "
-                "nothing to compare with: `make book` builds it.")
-    built, book = found[0].parent, json.loads(found[0].read_text("utf-8"))
-    theirs = book["parameters"]
+        return template.render()
+    file = found.get("paper") or min(found.values())
+    book = json.loads(file.read_text("utf-8"))
+    both = [(key, ours.get(key), book["parameters"].get(key)) for key in ours | book["parameters"]]
+    tables = [path for path in sorted(folder.glob("*.csv")) if (file.parent / path.name).is_file()]
+    return template.render(
+        book=book,
+        settings=[[f"`{key}`", f"`{mine!r}`", f"`{theirs!r}`"]
+                  for key, mine, theirs in both if mine != theirs],
+        other_data=book.get("ce_data_sha256") != record.get("ce_data_sha256"),
+        tables=[(path.stem, *_differences(path, file.parent / path.name)) for path in tables],
+        findings=ledger.changed(root, name, folder, file.parent),
+    )
+
+
+def _differences(ours, theirs):
+    """How many numbers two tables share, how many of them differ, and which differ the most."""
+    tables = [pd.read_csv(ours), pd.read_csv(theirs)]
+    levels = max(map(_levels, tables))
+    both = pd.concat([_by_row(table, levels) for table in tables], axis=1).dropna()
+    apart = both.diff(axis=1)[1].abs() / both.abs().max(axis=1).replace(0, 1)
+    apart = apart[apart > _ROUNDING].sort_values(ascending=False, kind="stable")
     rows = [
-        (f"`{key}`", f"`{ours.get(key)!r}`", f"`{theirs.get(key)!r}`")
-        for key in {**ours, **theirs} if ours.get(key) != theirs.get(key)
+        (*place, f"{mine:,.4g}", f"{book:,.4g}", f"{100 * (mine / book - 1):+.1f} %" if book else "–")
+        for place, mine, book in both.loc[apart.index[:_MOST]].itertuples()
     ]
-    parts = [
-        HEADING,
-        f"The book's chapter was made with profile `{book['profile']}`. It is compared as it lies "
-        "in `_build`, whatever has changed since it was built.",
-        _markdown(("parameter", "your run", "the book"), rows) if rows
-        else "All parameters are the book's.",
-    ]
-    if book.get("ce_data_sha256") != record.get("ce_data_sha256"):
-        parts.append("**The data are not the same**: differences of numbers come from this, too.")
-    for table, both in _tables(folder, built):
-        apart = (both["ours"] - both["theirs"]).abs() / both.abs().max(axis=1).replace(0, 1)
-        apart = apart[apart > _ROUNDING].sort_values(ascending=False, kind="stable")
-        moved = both.loc[apart.index]
-        told = f"**{table}**: {len(moved)} of the {len(both)} numbers in both tables differ."
-        told = told if len(both) else f"**{table}**: no row is in both tables."
-        if len(moved) > _MOST:
-            told += f" These {_MOST} changed by the largest share:"
-        rows = [
-            (*place, f"{mine:,.4g}", f"{other:,.4g}",
-             f"{100 * (mine / other - 1):+.1f} %" if other else "–")
-            for place, mine, other in moved[:_MOST].itertuples()
-        ]
-        heads = ("row", "column", "your run", "the book", "change")
-        parts += [told, *([_markdown(heads, rows)] if rows else [])]
-    if turned := ledger.changed(root, name, folder, built):
-        parts += ["**Findings** of the {doc}`../book/ledger` whose verdict is another one:",
-                  _markdown(("row of the ledger", "your run", "the book"), turned)]
-    return "\n\n".join(parts)
-
-
-def _tables(ours, theirs):
-    """Name of each table that both folders have, and the numbers that both tables have."""
-    for file in sorted(ours.glob("*.csv")):
-        if (theirs / file.name).is_file():
-            read = {"ours": pd.read_csv(file), "theirs": pd.read_csv(theirs / file.name)}
-            levels = max(map(_levels, read.values()))
-            both = {whose: _by_row(table, levels) for whose, table in read.items()}
-            yield file.stem, pd.concat(both, axis=1).dropna()
+    return len(both), len(apart), rows
 
 
 def _levels(table):
@@ -94,10 +72,3 @@ def _by_row(table, levels):
     # pandas keeps an empty cell as a number, which is no text
     rows = table[words].astype(str).fillna("–").agg(", ".join, axis=1)
     return table.drop(columns=words).astype(float).set_index(rows).stack()
-
-
-def _markdown(heads, rows):
-    """A table; a bar in a cell would end it."""
-    lines = [[str(cell).replace("|", r"\|") for cell in row] for row in rows]
-    lines = [heads, ["---"] * len(heads), *lines]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
