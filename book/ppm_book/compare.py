@@ -53,7 +53,8 @@ def _differences(ours, theirs):
     apart = both.diff(axis=1)[1].abs() / both.abs().max(axis=1).replace(0, 1)
     apart = apart[apart > _ROUNDING].sort_values(ascending=False, kind="stable")
     rows = [
-        (*place, f"{mine:,.4g}", f"{book:,.4g}", f"{100 * (mine / book - 1):+.1f} %" if book else "–")
+        (*place, f"{mine:,.4g}", f"{book:,.4g}",
+         f"{100 * (mine / book - 1):+.1f} %" if book else "–")
         for place, mine, book in both.loc[apart.index[:_MOST]].itertuples()
     ]
     return len(both), len(apart), rows
