@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from ppm_book.survey.expenditure import PAPER_QUARTERS
+from ppm_book.survey.expenditure import PAPER_QUARTER
 
 VALUES_FILE = "values.json"
 # kind of output that brings claims to the builder
@@ -161,7 +161,7 @@ def data_kind(data):
     """
     if data.survey != "interview":
         return data.survey
-    whole = data.quarters == PAPER_QUARTERS and not data.part
+    whole = set(data.quarter) == {PAPER_QUARTER} and not data.part
     return "interview" if whole else "other"
 
 

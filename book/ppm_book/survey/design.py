@@ -37,18 +37,16 @@ def predictor_matrix(table):
     >>> X.shape == (100, len(names)), names[0]
     (True, 'intercept')
     """
-    table = _checked(table, LABELS)
-    columns, names = [np.ones(len(table))], ["intercept"]
-    for name in LABELS:
-        if not isinstance(table[name].dtype, pd.CategoricalDtype):
+    table = _checked(table, LABELS)[[*LABELS]]
+    for name, kind in table.dtypes.items():
+        if not isinstance(kind, pd.CategoricalDtype):
             raise ValueError(
                 f"table: column {name} is not categorical; ppm_book.survey.load makes it so"
             )
-        positions = table[name].cat.codes.to_numpy()
-        for position in np.unique(positions)[1:]:
-            columns.append((positions == position).astype(np.float64))
-            names.append(f"{name}: {table[name].cat.categories[position]}")
-    X = np.column_stack(columns)
+    occurring = table.apply(lambda column: column.cat.remove_unused_categories())
+    dummies = pd.get_dummies(occurring, prefix_sep=": ", drop_first=True, dtype=np.float64)
+    dummies.insert(0, "intercept", 1.0)
+    names, X = list(dummies), dummies.to_numpy()
     # of whole numbers, and so without rounding
     products = X.T @ X
     keep = []

@@ -5,7 +5,6 @@ Expenditure Surveys of the U.S. Bureau of Labor Statistics (its Table of variabl
 turns the Bureau's public files into that table.
 """
 
-import textwrap
 import tomllib
 import zipfile
 from dataclasses import dataclass, field, replace
@@ -38,8 +37,8 @@ _PROXIES = tuple(about["proxy"] for about in _VARIABLES.values() if "proxy" in a
 
 # reason under which `dropped` counts what a subsample leaves out
 NOT_DRAWN = "not drawn into the subsample"
-# the paper's sample: the Interview Survey of these years and quarters
-PAPER_QUARTERS = ((2017, 1),)
+# the paper's sample: the Interview Survey of this quarter
+PAPER_QUARTER = "2017Q1"
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,27 +63,20 @@ class ConsumerExpenditure:
         The last if no survey record stands behind the table.
     rows_read : int
         Rows read, of which only the earliest of each consumer unit counts.
-    quarters : tuple of (int, int)
-        Years and quarters of the rows, from the names of the files; empty if these do not say.
     part : bool
         True if :meth:`subsample` or :meth:`by_quarter` left some units out.
     quarter : numpy.ndarray
-        Label of each unit's quarter, such as ``"2017Q1"``, from the names of the files; or empty
-        text.
+        Label of each unit's quarter, such as ``"2017Q1"``, from the names of the files; empty text
+        if these do not say.
 
     Examples
     --------
     >>> from ppm_book import survey
     >>> data = survey.simulate(100, random_seed=1)
-    >>> print(data.subsample(40, random_seed=2).summary(width=80))
-    SIMULATED DATA: no survey record stands behind these numbers.
-    Source: simulated stand-in, 100 consumer units.
-    Consumer units read: 100.
-    Dropped: 60 (not drawn into the subsample: 60).
-    Consumer units kept: 40.
-    Incomes of zero or less among them: 0 (kept in the table; they have no
-      logarithm).
-    Substitution: Every value is simulated in place of the survey the paper used.
+    >>> data.subsample(40, random_seed=2)
+    ConsumerExpenditure(source='simulated stand-in, 100 consumer units', units_read=100,
+        dropped={'not drawn into the subsample': 60}, substitutions=('Every value is simulated in
+        place of the survey the paper used.',), survey='simulated', rows_read=100, part=True)
     """
 
     table: pd.DataFrame = field(repr=False)
@@ -94,7 +86,6 @@ class ConsumerExpenditure:
     substitutions: tuple
     survey: str
     rows_read: int
-    quarters: tuple = ()
     part: bool = False
     quarter: np.ndarray = field(kw_only=True, repr=False)
 
@@ -110,13 +101,13 @@ class ConsumerExpenditure:
         The exact ones are two households' own. The smallest has one significant digit and is
         rounded to a thousand at least, the largest has two and is rounded to a hundred thousand.
         """
-        found = []
-        for dollars, digits, unit in (
-            (self.table["income"].min(), 1, 1_000), (self.table["income"].max(), 2, 100_000),
-        ):
+
+        def rounded(dollars, digits, unit):
             unit = max(unit, 10 ** (len(str(int(abs(dollars)))) - digits))
-            found.append(float(unit * round(dollars / unit)))
-        return tuple(found)
+            return float(unit * round(dollars / unit))
+
+        income = self.table["income"]
+        return rounded(income.min(), 1, 1_000), rounded(income.max(), 2, 100_000)
 
     def subsample(self, records, *, random_seed=None):
         """Draw some of the consumer units at random, without replacement.
@@ -165,35 +156,6 @@ class ConsumerExpenditure:
             quarter=self.quarter[rows],
             dropped={**self.dropped, reason: len(self.table) - len(rows)},
         )
-
-    def summary(self, *, width=72):
-        """Say what was read, dropped, kept and substituted, in lines of at most ``width`` letters.
-
-        Returns
-        -------
-        str
-        """
-        first = "week" if self.survey == "diary" else "interview"
-        dropped = "; ".join(f"{reason}: {count:,}" for reason, count in self.dropped.items())
-        added = (self.table[[*LABELS]] == "suppressed").sum()
-        added = "; ".join(f"{name}: {count:,}" for name, count in added[added > 0].items())
-        lines = [
-            self.survey == "simulated"
-            and "SIMULATED DATA: no survey record stands behind these numbers.",
-            f"Source: {self.source}.",
-            self.rows_read > self.units_read
-            and f"Rows read: {self.rows_read:,}; only the earliest {first} of each consumer unit "
-            "counts.",
-            f"Consumer units read: {self.units_read:,}.",
-            f"Dropped: {sum(self.dropped.values()):,}{f' ({dropped})' if dropped else ''}.",
-            added and f"Kept with the added category 'suppressed': {added}.",
-            f"Consumer units kept: {len(self.table):,}.",
-            f"Incomes of zero or less among them: {self.nonpositive:,} (kept in the table; they "
-            "have no logarithm).",
-            *(f"Substitution: {sentence}" for sentence in self.substitutions),
-        ]
-        fold = textwrap.TextWrapper(width, subsequent_indent="  ").fill
-        return "\n".join(fold(line) for line in lines if line)
 
 
 # ------------------------------------------------------------------------------------ reading
@@ -247,47 +209,38 @@ def load(path=None, *, missing="drop", quarters=None):
     path = Path(path or ON_BOARD).expanduser().absolute()
     if not path.exists():
         raise FileNotFoundError(f"no such file or folder: {path}")
-    labels, names, contents = zip(*select(path, parse_quarters(quarters)), strict=True)
-    frames, columns = zip(
-        *(
-            read_columns(raw, name, _ALWAYS, _INCOME)
-            for name, raw in zip(names, contents, strict=True)
-        ),
-        strict=True,
-    )
-    survey = _INCOME[columns[0]]
-    rows = pd.concat(frames, keys=names)
-    found = tuple((int(label[:4]), int(label[5])) for label in labels if label)
-    if any(not 2015 <= year < 2080 for year, _ in found):
+    files = select(path, parse_quarters(quarters))
+    labels = {name: label for label, name, _ in files}
+    if any(label and not "2015" <= label < "2080" for label in labels.values()):
         raise DataFileError(f"{path.name} is older than 2015; its codes differ")
-    rows_read = len(rows)
-    rows = _earliest_of_each_unit(rows)
-    codes = {name: _encode(rows, name) for name in LABELS}
-    income = _numbers(rows, "income", columns[0]).to_numpy()
-    labels = dict(zip(names, labels, strict=True))
-    quarter = np.array([labels[name] for name in rows.index.get_level_values(0)])
+    rows = pd.concat(
+        {name: read_columns(raw, name, _ALWAYS, _INCOME) for _, name, raw in files}
+    )
+    units = _earliest_of_each_unit(rows)
+    column = next(column for column in _INCOME if column in units)
+    codes = {name: _encode(units, name) for name in LABELS}
+    income = _numbers(units, column).to_numpy()
 
     lacking = {name: missing == "drop" and values < 0 for name, values in codes.items()}
-    lacking = pd.DataFrame(lacking, index=rows.index).assign(income=np.isnan(income))
+    lacking = pd.DataFrame(lacking, index=units.index).assign(income=np.isnan(income))
     why = [" and ".join(compress(lacking.columns, row)) for row in lacking.to_numpy()]
     why = pd.Series([f"{w} {'blank' if w == 'income' else 'suppressed'}" if w else "" for w in why])
     keep = (why == "").to_numpy()
     if not keep.any():
         raise DataFileError(f"{path.name}: every consumer unit lacks income or a predictor")
 
-    period = ", ".join(f"{year}Q{quarter}" for year, quarter in found)
-    files = ", ".join(names)
+    period, names = ", ".join(filter(None, labels.values())), ", ".join(labels)
     return ConsumerExpenditure(
         table=as_table({name: values[keep] for name, values in codes.items()}, income[keep]),
-        source=f"Consumer Expenditure {survey.capitalize()} Survey{', ' * bool(period)}{period} "
-        f"({files if files == path.name else f'{path.name}: {files}'})",
-        units_read=len(rows),
+        source=f"Consumer Expenditure {_INCOME[column].capitalize()} Survey"
+        f"{', ' * bool(period)}{period} "
+        f"({names if names == path.name else f'{path.name}: {names}'})",
+        units_read=len(units),
         dropped=why[~keep].value_counts().to_dict(),
-        substitutions=(*_other_sample(survey, found, period), *_PROXIES),
-        survey=survey,
-        rows_read=rows_read,
-        quarters=found,
-        quarter=quarter[keep],
+        substitutions=(*_other_sample(_INCOME[column], period), *_PROXIES),
+        survey=_INCOME[column],
+        rows_read=len(rows),
+        quarter=np.array([labels[name] for name, _ in units.index[keep]]),
     )
 
 
@@ -295,20 +248,19 @@ def condense(path, target):
     """Write the columns that :func:`load` reads into a smaller zip, as for the file on board."""
     with zipfile.ZipFile(target, "w") as archive:
         for _, name, raw in select(Path(path), "all"):
-            columns, income = read_columns(raw, name, _ALWAYS, _INCOME)
-            text = columns.rename(columns={"income": income}).to_csv(index=False)
+            text = read_columns(raw, name, _ALWAYS, _INCOME).to_csv(index=False)
             # without a date: the same content gives the same file
             archive.writestr(zipfile.ZipInfo(name), text, zipfile.ZIP_DEFLATED, 9)
 
 
-def _other_sample(survey, quarters, period):
+def _other_sample(survey, period):
     """Sentences on how the sample read differs from the paper's, 2017 Q1 Interview."""
     if survey == "diary":
         return (
             "The Diary Survey stands in for the paper's Interview Survey (2017 Q1): other "
             "consumer units, and income is FINCBEFM where the Interview has FINCBTXM.",
         )
-    if quarters == PAPER_QUARTERS:
+    if period == PAPER_QUARTER:
         return ()
     this = f"this is {period}" if period else "the file does not say what this is of"
     return (f"The paper used the Interview Survey of 2017 Q1; {this}.",)
@@ -321,9 +273,9 @@ def _refuse(rows, flags, what):
         raise DataFileError(f"{file}, row {row + 2}: {what}")
 
 
-def _numbers(rows, name, column):
+def _numbers(rows, column):
     """A column as floats, NaN where blank."""
-    texts = rows[name].str.strip().str.lower()
+    texts = rows[column].str.strip().str.lower()
     blank = texts.isin(_BLANK)
     number = texts.str.fullmatch(r"[-+]?[0-9]+(\.[0-9]*)?(e[-+]?[0-9]{1,2})?")
     _refuse(rows, ~(blank | number), f"column {column} holds something else than a number")
@@ -349,7 +301,7 @@ def _earliest_of_each_unit(rows):
 def _encode(rows, name):
     """Positions in LABELS[name], -1 where suppressed or blank, shape (units,)."""
     column, known = _CODES[name]
-    values = _numbers(rows, column, column)
+    values = _numbers(rows, column)
     codes = values.map(known)
     unknown = f"column {column} holds a code that the Bureau's dictionary does not have"
     _refuse(rows, codes.isna() & values.notna(), unknown)

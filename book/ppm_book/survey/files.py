@@ -5,6 +5,7 @@ import zipfile
 import zlib
 from io import BytesIO
 
+import numpy as np
 import pandas as pd
 
 _FILE_NAME = re.compile(r"fml([id])(\d\d)([1-4])x?\.csv", re.IGNORECASE)
@@ -28,14 +29,11 @@ class DataFileError(ValueError):
 
 def parse_quarters(quarters):
     """None, "all" or a sorted list of labels such as 2017Q1."""
-    if quarters is None or (isinstance(quarters, str) and quarters == "all"):
+    if quarters is None or isinstance(quarters, str) and quarters == "all":
         return quarters
-    labels = set()
-    for item in quarters if isinstance(quarters, list | tuple) else [quarters]:
-        match = re.fullmatch(r"(?:20)?([0-9]{2})Q?([1-4])", str(item))
-        if match is None:
-            raise ValueError("quarters must be None, 'all', or quarters written like '2017Q1'")
-        labels.add(f"20{match[1]}Q{match[2]}")
+    labels = {str(label) for label in np.atleast_1d(quarters)}
+    if not all(re.fullmatch("20[0-9]{2}Q[1-4]", label) for label in labels):
+        raise ValueError("quarters must be None, 'all', or quarters written like '2017Q1'")
     return sorted(labels)
 
 
@@ -76,17 +74,15 @@ def _pick(folder, wanted, where):
             f"{where} has no FMLI or FMLD file of the comma-separated release "
             "(such as fmli171x.csv)"
         )
-    if wanted is None:
-        wanted = [*files][:1] if found["i"] else [*files]
-    elif wanted == "all":
-        wanted = [*files]
+    if wanted in (None, "all"):
+        wanted = [*files][: 1 if found["i"] and wanted is None else None]
     if absent := [label for label in wanted if label not in files]:
         raise ValueError(f"quarters: {where} has no {absent[0]}; it has {', '.join(files)}")
     return [(label, files[label].name, files[label].read_bytes()) for label in wanted]
 
 
 def read_columns(raw, name, always, incomes):
-    """Some columns of a file as text (income renamed), and the income column's name.
+    """Some columns of a file, as text.
 
     Parameters
     ----------
@@ -103,9 +99,7 @@ def read_columns(raw, name, always, incomes):
         # a cell that is empty is empty text; one that is not there has no value
         table = pd.read_csv(BytesIO(raw), header=None, dtype=str, keep_default_na=False,
                             encoding="utf-8-sig", encoding_errors="replace", engine="python")
-    except pd.errors.EmptyDataError:
-        table = pd.DataFrame([""])
-    except pd.errors.ParserError as error:
+    except (pd.errors.EmptyDataError, pd.errors.ParserError) as error:
         raise DataFileError(f"{name} is not a well-formed CSV file: {error}".strip()) from None
     header = [cell.strip().upper() for cell in table.iloc[0].fillna("")]
     income = next((column for column in incomes if column in header), " or ".join(incomes))
@@ -121,5 +115,4 @@ def read_columns(raw, name, always, incomes):
     if (cut := cells < len(header)).any():
         raise DataFileError(f"{name}, row {cut.idxmax() + 1} has {cells[cut.idxmax()]} cells, the "
                             f"header {len(header)} (cut off?)")
-    table = table.iloc[1:].reset_index(drop=True).set_axis(header, axis="columns")
-    return table[columns].rename(columns={income: "income"}), income
+    return table.iloc[1:].reset_index(drop=True).set_axis(header, axis="columns")[columns]

@@ -44,21 +44,11 @@ def simulate(n=6208, *, random_seed=2017):
     n = check_count("n", n)
     rng = generator(random_seed)
 
-    age = _draw(rng, np.tile(_GIVEN["age"], (n, 1)))
-    marital = _draw(rng, np.asarray(_GIVEN["marital_given_age"])[age])
-    cbsa = _draw(rng, np.tile(_GIVEN["cbsa"], (n, 1)))
-    codes = {
-        "gender": _draw(rng, _two(_GIVEN["female_given_marital"])[marital]),
-        "age": age,
-        "education": _draw(rng, np.asarray(_GIVEN["education_given_age"])[age]),
-        "region": _draw(rng, np.tile(_GIVEN["region"], (n, 1))),
-        "urban": _draw(rng, _two(_GIVEN["rural_given_cbsa"])[cbsa]),
-        "marital_status": marital,
-        "urban_type": _draw(rng, np.asarray(_GIVEN["urban_type_given_cbsa"])[cbsa]),
-        "cbsa": cbsa,
-        "family_size": _draw(rng, np.asarray(_GIVEN["size_given_marital"])[marital]),
-        "earner": 1 - _draw(rng, _two(_GIVEN["earns_given_age"])[age]),
-    }
+    codes = {}
+    for name, trait in _GIVEN["traits"].items():
+        rows = codes[trait["given"]] if "given" in trait else np.zeros(n, dtype=int)
+        codes[name] = _draw(rng, np.atleast_2d(trait["shares"])[rows])
+    codes["earner"] = 1 - codes["earner"]
     model = _GIVEN["log_income"]
     mean = model["level"] + sum(
         np.asarray(effects)[codes[name]] for name, effects in model["effects"].items()
@@ -81,11 +71,6 @@ def simulate(n=6208, *, random_seed=2017):
         rows_read=n,
         quarter=np.full(n, ""),
     )
-
-
-def _two(share_of_second):
-    second = np.asarray(share_of_second)
-    return np.column_stack([1.0 - second, second])
 
 
 def _draw(rng, probabilities):
