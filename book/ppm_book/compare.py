@@ -39,7 +39,7 @@ def beside_the_book(root, folder, record):
         book=book,
         settings=[[f"`{key}`", f"`{mine!r}`", f"`{theirs!r}`"]
                   for key, mine, theirs in both if mine != theirs],
-        other_data=book.get("ce_data_sha256") != record.get("ce_data_sha256"),
+        other_data=book.get("ce_data_hash") != record.get("ce_data_hash"),
         tables=[(path.stem, *_differences(path, file.parent / path.name)) for path in tables],
         findings=ledger.changed(root, name, folder, file.parent),
     )

@@ -14,14 +14,15 @@ from docutils import nodes
 from jinja2 import Template
 
 import ppm
-from ppm_book import exercises, ledger
+from ppm_book import exercises, ledger, parameters, running
 from ppm_book.page import CLAIMS_TYPE, NARROW_TYPE
-from ppm_book.parameters import chapters, parameter_table, source, title
 from ppm_book.plain import Words
-from ppm_book.running import ROOT
 
 # editions of figures for phones
 FIGURES = "book/_static/figures"
+# tags of cells with parameters, which pages fold
+PARAMETERS = {"parameters": "parameters and their defaults",
+              "injected-parameters": "parameters of this run"}
 # stands after a sentence that the run contradicts
 NOT_HERE = '<sup class="not-here" title="does not hold in this run">\N{BALLOT X}</sup>'
 
@@ -31,61 +32,62 @@ class Failed(Exception):
 
 
 def digest(*paths):
-    """One hash of files, or of all files in folders, with their names."""
+    """One hash of files, or of all files in folders, with their names in these."""
     found = hashlib.sha256()
     for path in map(Path, paths):
-        files = [path] if path.is_file() else sorted(p for p in path.rglob("*") if p.is_file())
-        for file in files:
+        for file in sorted(p for p in [path, *path.rglob("*")] if p.is_file()):
             if "__pycache__" not in file.parts:
-                found.update(f"{file.relative_to(path.parent)}\n".encode() + file.read_bytes())
+                found.update(f"{file.relative_to(path)}\n".encode() + file.read_bytes())
     return found.hexdigest()
 
 
 def state_of_pages():
     """Hash of what the pages are made of."""
-    files = ROOT / "_build" / "stage", ROOT / "requirements.lock", ROOT / "book" / "ppm_book"
-    return digest(*files)
+    files = "_build/stage", "requirements.lock", "book/ppm_book"
+    return digest(*(running.ROOT / file for file in files))
 
 
 def stage(folder, results=None, solutions=True):
     """Fill the folder that Jupyter Book sees, but for the chapters."""
+    root = running.ROOT
     shutil.rmtree(folder, ignore_errors=True)
-    shutil.copytree(ROOT / "book", folder / "book", ignore=shutil.ignore_patterns("ppm_book"))
-    (folder / "notebooks").mkdir()
-    for file in ("_config.yml", "_toc.yml"):
-        shutil.copy(ROOT / file, folder)
-    pages = lists() | {"book/ledger": ledger.page(ROOT, results or folder)}
+    shutil.copytree(root / "book", folder / "book", ignore=shutil.ignore_patterns("ppm_book"))
+    for place in ("notebooks", "exercises"):
+        (folder / place).mkdir()
+    texts = {file: (root / file).read_text("utf-8") for file in ("_config.yml", "_toc.yml")}
+    texts |= lists() | {"book/ledger.md": ledger.page(root, results or folder)}
     if solutions:
-        pages["exercises/solutions"] = exercises.solutions(ROOT)
-    (folder / "exercises").mkdir()
-    for name, text in pages.items():
-        (folder / f"{name}.md").write_text(text, "utf-8")
-    for file in [] if solutions else [folder / "_toc.yml", *folder.glob("book/*.md")]:
+        texts["exercises/solutions.md"] = exercises.solutions(root)
+    for file, text in texts.items():
+        (folder / file).write_text(text, "utf-8")
+    for file in () if solutions else (folder / "_toc.yml", *folder.glob("book/*.md")):
         text = re.sub(r"^.*exercises/solutions.*\n", "", file.read_text("utf-8"), flags=re.M)
         file.write_text(text, "utf-8")
 
 
 def lists():
     """Pages that list what there is: parameters of the notebooks, and names of the library."""
-    tables = [(title(name), name, parameter_table(name)) for name in chapters()]
+    tables = [(parameters.title(name), name, parameters.parameter_table(name))
+              for name in parameters.chapters()]
     # in the order of their modules, of which the synthesizers' begin with the protocol
     names = [name for name in ppm.__all__ if callable(getattr(ppm, name))]
     names.sort(key=lambda name: getattr(ppm, name).__module__)
     models = [name for name in names if hasattr(getattr(ppm, name), "predict")]
     found = {}
-    for file in (ROOT / "book" / "parameters.md", *ROOT.glob("book/library/*.md")):
+    root = running.ROOT
+    for file in (root / "book" / "parameters.md", *root.glob("book/library/*.md")):
         text = file.read_text("utf-8")
-        described = re.findall(r"^\.\. auto\w+:: (ppm[\w.]+)", text, re.M)
-        text = Template(text, trim_blocks=True).render(
-            notebooks=tables, names=names, models=models, described=described)
-        found[str(file.relative_to(ROOT).with_suffix(""))] = text
+        found[str(file.relative_to(root))] = Template(text, trim_blocks=True).render(
+            notebooks=tables, names=names, models=models,
+            described=re.findall(r"^\.\. auto\w+:: (ppm[\w.]+)", text, re.M),
+        )
     return found
 
 
 def stage_source(name, folder):
     """A chapter that is only there so that what other pages refer to has its number."""
-    notebook = nbformat.read(source(name), 4)
-    _close(notebook, exercises.section(ROOT, name))
+    notebook = nbformat.read(parameters.source(name), 4)
+    _close(notebook, exercises.section(running.ROOT, name))
     nbformat.write(notebook, folder / "notebooks" / f"{name}.ipynb")
 
 
@@ -106,62 +108,55 @@ def stage_notebook(executed, folder, record, closing="", solutions=True):
         If a figure has no caption or no alternative text, the page shows a path of this machine, or
         a claim of the text is false at the book's own settings.
     """
-    notebook = nbformat.read(executed, 4)
-    _check_claims(notebook, executed.stem, own_run=not record["changed"])
+    notebook, name = nbformat.read(executed, 4), executed.stem
+    _check_claims(notebook, name, own_run=not record["changed"])
     for cell in notebook.cells:
         if cell.cell_type != "code":
             continue
         tags = cell.metadata.setdefault("tags", [])
-        if {"parameters", "injected-parameters"} & {*tags} and "hide-input" not in tags:
-            own = "parameters" in tags
-            what = "parameters and their defaults" if own else "parameters of this run"
-            prompts = {f"code_prompt_{do.lower()}": f"{do} {what}" for do in ("Show", "Hide")}
-            cell.metadata["mystnb"] = prompts | cell.metadata.get("mystnb", {})
-            tags.append("hide-input")
+        for tag, what in PARAMETERS.items():
+            if tag in tags and "hide-input" not in tags:
+                prompts = {f"code_prompt_{do.lower()}": f"{do} {what}" for do in ("Show", "Hide")}
+                cell.metadata["mystnb"] = prompts | cell.metadata.get("mystnb", {})
+                tags.append("hide-input")
         cell.outputs = [output for output in cell.outputs if output.get("name") != "stderr"]
-        _check_figure(executed.stem, cell, folder / FIGURES)
+        _check_figure(name, cell, folder / FIGURES)
     # the run's tables, for the reader to download at the page's foot
     tables = sorted(executed.parent.glob("*.csv"))
     for table in tables:
-        (beside := folder / "notebooks" / executed.stem).mkdir(exist_ok=True)
+        (beside := folder / "notebooks" / name).mkdir(exist_ok=True)
         shutil.copy(table, beside)
-    section = exercises.section(ROOT, executed.stem, solutions)
+    section = exercises.section(running.ROOT, name, solutions)
     _close(notebook, section, closing, how_made(record, [table.name for table in tables]))
-    text = nbformat.writes(notebook)
-    if shown := re.search(rf"(?<![\w.])({re.escape(str(ROOT))}|{Path.home()})(?![\w.-])\S*", text):
-        raise Failed(f"{executed.stem} shows a path of this machine: {shown[0]}")
+    text, here = nbformat.writes(notebook), re.escape(str(running.ROOT))
+    if shown := re.search(rf"(?<![\w.])({here}|{Path.home()})(?![\w.-])\S*", text):
+        raise Failed(f"{name} shows a path of this machine: {shown[0]}")
     (folder / "notebooks" / executed.name).write_text(text, "utf-8")
 
 
 def _check_claims(notebook, name, own_run):
     """Find the sentences that a chapter claims, and mark those that do not hold in this run."""
-    outputs = [one for cell in notebook.cells for one in cell.get("outputs", ())]
-    claims = {}
-    for output in outputs:
-        claims |= output.get("data", {}).pop(CLAIMS_TYPE, {})
-    failed, texts = [], []
+    claims, texts = {}, []
     for cell in notebook.cells:
+        for output in cell.get("outputs", ()):
+            claims |= output.get("data", {}).pop(CLAIMS_TYPE, {})
         figure = cell.metadata.get("mystnb", {}).get("figure", {})
         texts += [(cell, "source")] if cell.cell_type == "markdown" else []
         texts += [(figure, "caption")] if "caption" in figure else []
-    for words, holds in claims.items():
+    failed = [words for words, holds in claims.items() if not holds]
+    if failed and own_run:
+        raise Failed(f"{name}: at the book's settings this is false: {failed[0]}")
+    for words in claims:
         # the text may break its lines anywhere
         pattern = re.compile(r"\s+".join(map(re.escape, words.split())))
-        with_words = [(owner, key) for owner, key in texts if pattern.search(owner[key])]
-        if not with_words:
+        said = [(owner, key) for owner, key in texts if pattern.search(owner[key])]
+        if not said:
             raise Failed(f"{name} claims words that are not in its text: {words}")
-        if not holds and own_run:
-            raise Failed(f"{name}: at the book's settings this is false: {words}")
-        if not holds:
-            failed.append(words)
-            for owner, key in with_words:
-                owner[key] = pattern.sub(lambda found: f"{found[0]} {NOT_HERE}", owner[key])
+        for owner, key in said if words in failed else ():
+            owner[key] = pattern.sub(rf"\g<0> {NOT_HERE}", owner[key])
     if failed:
-        notebook.cells[0].source += "\n\n" + "\n".join([
-            ":::{admonition} Not in this run", ":class: warning",
-            "The text describes the book's own run. With these parameters it was otherwise:", "",
-            *(f"- {words}" for words in failed), ":::",
-        ])
+        text = notebook.cells[0].source
+        notebook.cells[0].source = exercises.template("not_here").render(text=text, failed=failed)
 
 
 def _check_figure(name, cell, folder):
@@ -184,11 +179,11 @@ def _check_figure(name, cell, folder):
 def how_made(record, tables):
     """Box at a chapter's foot that says how it was made, with its tables to download."""
     values, started = record["parameters"], datetime.fromisoformat(record["started"])
-    file, address = f"chapters/{record['notebook']}.ipynb", exercises.repository_address(ROOT)
+    address = exercises.repository_address(running.ROOT)
     return exercises.template("how_made").render(
         record, tables=tables, day=f"{started.day} {started:%B %Y}",
         changes=[f"`{key} = {values[key]!r}`" for key in record["changed"] if key != "ce_data"],
-        link=exercises.launch_link(address, file, "parameters"),
+        link=exercises.launch_link(address, f"chapters/{record['notebook']}.ipynb", "parameters"),
     )
 
 
@@ -223,7 +218,7 @@ def sphinx(staged, output, strict=True, builder="html"):
 
 def offer_plain_notebooks(pages):
     """Put plain editions of the chapters behind the pages' download buttons."""
-    words = Words(ROOT)
+    words = Words(running.ROOT)
     for file in (pages / "_sources" / "notebooks").glob("*.ipynb"):
         nbformat.write(words.chapter(file.stem, nbformat.read(file, 4)), file)
 

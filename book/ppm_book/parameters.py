@@ -5,7 +5,6 @@ import contextlib
 import difflib
 import functools
 import json
-import math
 import operator
 import os
 import re
@@ -16,7 +15,7 @@ import nbformat
 import yaml
 from jsonschema import Draft202012Validator, validators
 
-from ppm_book.running import ROOT
+from ppm_book import running
 
 
 class Refused(Exception):
@@ -25,19 +24,19 @@ class Refused(Exception):
 
 def chapters(root=None):
     """Names of the notebooks that are chapters, in the order of the book."""
-    toc = Path(root or ROOT, "_toc.yml").read_text("utf-8")
+    toc = Path(root or running.ROOT, "_toc.yml").read_text("utf-8")
     return re.findall(r"file: notebooks/(\w+)$", toc, re.M)
 
 
 def notebooks():
     """Names of all notebooks, the chapters first."""
-    others = sorted(file.stem for file in ROOT.glob("notebooks/*.ipynb"))
+    others = sorted(file.stem for file in running.ROOT.glob("notebooks/*.ipynb"))
     return list(dict.fromkeys([*chapters(), *others]))
 
 
 def source(name):
     """The file of a notebook."""
-    return ROOT / "notebooks" / f"{name}.ipynb"
+    return running.ROOT / "notebooks" / f"{name}.ipynb"
 
 
 def metadata(name):
@@ -59,34 +58,19 @@ def defaults(name):
 
 
 @functools.cache
-def _entries():
-    return yaml.safe_load((ROOT / "notebooks" / "parameters.yml").read_text("utf-8"))
-
-
-@functools.cache
 def vocabulary(notebook=None):
     """Every parameter: what it is, and what a notebook accepts in words and as a JSON Schema."""
-    entries = _entries().items()
-    return {key: about | about.get("in", {}).get(notebook, {}) for key, about in entries}
+    entries = yaml.safe_load((running.ROOT / "notebooks" / "parameters.yml").read_text("utf-8"))
+    return {key: about | about.get("in", {}).get(notebook, {}) for key, about in entries.items()}
 
 
 # a line of a parameters cell
 _PARAMETER = re.compile(r"^(?P<code>(?P<name>\w+): [^#\n]*)(#.*)?$", re.M)
-# a number is finite, and a whole number has no point
-_TYPES = Draft202012Validator.TYPE_CHECKER.redefine_many({
-    "number": lambda _, value: type(value) in (int, float) and abs(value) < math.inf,
-    "integer": lambda _, value: type(value) is int,
-})
+# a whole number has no point
+_TYPES = Draft202012Validator.TYPE_CHECKER.redefine(
+    "integer", lambda _, value: type(value) is int
+)
 _Validator = validators.extend(Draft202012Validator, type_checker=_TYPES)
-
-
-def _accepted(value, schema):
-    """Whether a schema accepts a value; two of its words are our own."""
-    return (
-        _Validator(schema).is_valid(value)
-        and not (schema.get("increasing") and any(map(operator.ge, value, value[1:])))
-        and not (schema.get("path") and value and not os.path.exists(value))
-    )
 
 
 def _unknown(kind, name, accepted):
@@ -96,22 +80,29 @@ def _unknown(kind, name, accepted):
 
 
 def checked(name, value, accepted, notebook=None):
+    """The value of a parameter as its notebook takes it: paths whole, numbers of one type."""
     if name not in accepted:
         raise _unknown("parameter", name, accepted)
     about = vocabulary(notebook)[name]
-    if name == "ce_data" and isinstance(value, str) and value:
+    schema = about["schema"]
+    if "path" in schema and isinstance(value, str) and value:
         value = os.path.abspath(os.path.expanduser(value))
-    if not _accepted(value, about["schema"]):
+    # two words of a schema are our own
+    if (
+        not _Validator(schema).is_valid(value)
+        or "increasing" in schema and any(map(operator.ge, value, value[1:]))
+        or "path" in schema and value and not os.path.exists(value)
+    ):
         told = f"{name} = {reprlib.repr(value)} is not accepted"
         raise Refused(f"{told}; {name}: {about['description']}; {about['accepts']}")
     # a number that was typed without its point is one all the same
-    numbers = "number" in json.dumps(about["schema"])
+    numbers = "number" in json.dumps(schema)
     return json.loads(json.dumps(value), parse_int=float if numbers else int)
 
 
 def profile_of(profile):
     """What a profile sets: notebook -> parameters."""
-    files = {file.stem: file for file in sorted(ROOT.glob("notebooks/profiles/*.yml"))}
+    files = {file.stem: file for file in sorted(running.ROOT.glob("notebooks/profiles/*.yml"))}
     if profile not in files:
         raise _unknown("profile", profile, files)
     settings = yaml.safe_load(files[profile].read_text("utf-8")) or {}
@@ -165,13 +156,11 @@ def write_comments():
         made, words = nbformat.read(source(name), 4), vocabulary(name)
 
         def comment(line, words=words):
-            if line["name"] not in words:
-                raise _unknown("parameter", line["name"], words)
             about = words[line["name"]]
             return f"{line['code'].rstrip()}  # {about['description']}; {about['accepts']}"
 
         (cell,) = [c for c in made.cells if "parameters" in c.metadata.get("tags", ())]
-        text = re.sub(_PARAMETER, comment, cell.source)
+        text = _PARAMETER.sub(comment, cell.source)
         if text != cell.source:
             cell.source = text
             nbformat.write(made, source(name))

@@ -6,9 +6,8 @@ from pathlib import Path
 
 from bs4 import BeautifulSoup
 
-from ppm_book import exercises
+from ppm_book import exercises, running
 from ppm_book.pages import Failed, sphinx, state_of_pages
-from ppm_book.running import ROOT
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "msedge")
 # pages that only the whole edition has, with those below them
@@ -44,7 +43,8 @@ def for_paper(html, whole=False):
     # on a screen a value has its line, which on paper takes pages
     for end in soup.select(".ledger td:nth-child(n + 3) br"):
         end.replace_with(", ")
-    settings, front = exercises.settings(ROOT), soup.new_tag("div", attrs={"class": "title-page"})
+    settings = exercises.settings(running.ROOT)
+    front = soup.new_tag("div", attrs={"class": "title-page"})
     front.append(soup.new_tag("p", attrs={"class": "title"}, string=settings["title"]))
     front.append(soup.new_tag("p", string=f"{settings['author']}, {settings['copyright']}"))
     # the theme's list of contents
@@ -70,7 +70,7 @@ def make(whole=False):
         Whether the pages for looking things up are printed too: the library, parameters, checks,
         and those for instructors, with all solutions.
     """
-    build = ROOT / "_build"
+    build = running.ROOT / "_build"
     if not (build / "html").is_dir() or find_chromium() is None:
         raise Failed("a PDF needs the book (make book) and Chromium or Chrome")
     if (build / "html" / "made_from").read_text("utf-8") != state_of_pages():

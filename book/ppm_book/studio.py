@@ -7,7 +7,6 @@ papermill executes and Jupyter Book makes the pages. All that is generated lies 
 
 import argparse
 import contextlib
-import hashlib
 import json
 import os
 import platform
@@ -27,66 +26,33 @@ import nbformat
 from filelock import FileLock, Timeout
 
 from ppm.synthesizers.chains import end_with_parent
-from ppm_book import compare
-from ppm_book.pages import (
-    Failed,
-    alone,
-    digest,
-    offer_plain_notebooks,
-    sphinx,
-    stage,
-    stage_notebook,
-    stage_source,
-    state_of_pages,
-)
-from ppm_book.parameters import (
-    Refused,
-    chapters,
-    defaults,
-    metadata,
-    notebooks,
-    parameter_table,
-    parameters,
-    parsed,
-    profile_of,
-    source,
-    title,
-)
-from ppm_book.running import NOTE_FILE, ROOT, leave_note
+from ppm_book import compare, pages, parameters, running
+from ppm_book.pages import Failed, sphinx
+from ppm_book.parameters import Refused
 
 CORES = joblib.cpu_count()
 # what a result depends on, of its record
-MADE_FROM = "code", "parameters", "ce_data_sha256"
+MADE_FROM = "code", "parameters", "ce_data_hash"
 PACKAGES = ("numpy", "scipy", "pandas", "xarray", "matplotlib", "pymc", "papermill")
 
 
 # ------------------------------------------------------------------------------- one notebook
 
 
-def content(path):
-    """Hash of a file's content, as sha256sum gives it, or of a folder's files."""
-    path = Path(path)
-    return hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else digest(path)
-
-
-def code_of(name):
-    """Hash of what a notebook is, and of all that it may call or read but data."""
-    beside = [ROOT / "ppm", ROOT / "book" / "ppm_book", ROOT / "requirements.lock"]
-    return digest(source(name), *beside)
-
-
 def record_of(name, values, profile, started):
-    """What is run, for ``run.json`` and the box at a chapter's beginning; it holds no path."""
-    data = values.get("ce_data")
+    """What is run, for ``run.json`` and the box at a chapter's foot; it holds no path."""
+    data, defaults = values.get("ce_data"), parameters.defaults(name)
+    # all that the notebook may call or read but data
+    called = (running.ROOT / file for file in ("ppm", "book/ppm_book", "requirements.lock"))
     return {
         "notebook": name, "profile": profile,
         "parameters": values | ({"ce_data": Path(data).name} if data else {}),
-        "changed": [key for key, value in defaults(name).items() if values[key] != value],
-        "code": code_of(name),
+        "changed": [key for key, value in defaults.items() if values[key] != value],
+        "code": pages.digest(parameters.source(name), *called),
         "started": started.isoformat(timespec="seconds"),
         "python": platform.python_version(),
         "versions": {package: version(package) for package in ("ppm", *PACKAGES)},
-        **({"ce_data_sha256": content(data)} if data else {}),
+        **({"ce_data_hash": pages.digest(data)} if data else {}),
     }
 
 
@@ -114,16 +80,18 @@ def execute(name, values, folder, profile, engine=None, bars=False):
             # the notebook learns the file's name, and not where it lies
             shown["ce_data"] = record["parameters"]["ce_data"]
             Path(place, shown["ce_data"]).symlink_to(data)
-            leave_note(folder, shown["ce_data"])
+            running.leave_note(folder, shown["ce_data"])
         variables = {
-            "PPM_RESULTS": str(folder.absolute()), "PPM_FITS": str(ROOT / "_build" / "fits"),
+            "PPM_RESULTS": str(folder.absolute()),
+            "PPM_FITS": str(running.ROOT / "_build" / "fits"),
             "IPYTHONDIR": place, "MPLBACKEND": "module://matplotlib_inline.backend_inline",
             **(engine or engine_of()),
         }
         try:
             with patch.dict(os.environ, variables):
                 papermill.execute_notebook(
-                    str(source(name)), str(output), {key: shown[key] for key in record["changed"]},
+                    str(parameters.source(name)), str(output),
+                    {key: shown[key] for key in record["changed"]},
                     kernel_name="python3", cwd=place,
                     progress_bar=bars, stderr_file=sys.stderr if bars else None,
                     # kernels warn that they talk over TCP, on this machine
@@ -168,7 +136,7 @@ def run(name, given=(), *, profile="paper", output=None, engine=None):
     pathlib.Path
         The folder.
     """
-    values = parameters(name, profile, given)
+    values = parameters.parameters(name, profile, given)
     folder = Path(output or f"runs/{name}-{datetime.now():%Y%m%d-%H%M%S}")
     try:
         # of two runs that start together, one makes it
@@ -176,7 +144,7 @@ def run(name, given=(), *, profile="paper", output=None, engine=None):
     except OSError as error:
         raise Refused(f"the output folder {folder} cannot be made: {error.strerror}") from None
     record = execute(name, values, folder, profile, engine, bars=sys.stderr.isatty())
-    if name in chapters():
+    if name in parameters.chapters():
         make_page(folder, record)
     complete(folder, record)
     return folder
@@ -185,20 +153,20 @@ def run(name, given=(), *, profile="paper", output=None, engine=None):
 def make_page(folder, record):
     """Make the page of a run, which can be read without a network."""
     name = record["notebook"]
-    closing = compare.beside_the_book(ROOT, folder, record)
+    closing = compare.beside_the_book(running.ROOT, folder, record)
     with tempfile.TemporaryDirectory() as place:
         staged, built = Path(place, "stage"), Path(place, "built")
-        stage(staged)
+        pages.stage(staged)
         # the other chapters are there so that references to their theorems get numbers
-        for other in chapters():
-            stage_source(other, staged)
-        stage_notebook(folder / f"{name}.ipynb", staged, record, closing)
+        for other in parameters.chapters():
+            pages.stage_source(other, staged)
+        pages.stage_notebook(folder / f"{name}.ipynb", staged, record, closing)
         sphinx(staged, built, strict=False)
         html = (built / "notebooks" / f"{name}.html").read_text("utf-8")
         for part in ("_static", "_images", "_downloads"):
             if (built / part).is_dir():
                 shutil.copytree(built / part, folder / f"{name}_files" / part)
-    (folder / f"{name}.html").write_text(alone(html, f"{name}_files"), "utf-8")
+    (folder / f"{name}.html").write_text(pages.alone(html, f"{name}_files"), "utf-8")
 
 
 # ------------------------------------------------------------------------------------ the book
@@ -214,54 +182,55 @@ def build(profile="paper", ce_data="", solutions=True):
     Refused, Failed
         As :func:`parameters` and :func:`execute` do, and if a page has a fault.
     """
-    of_profile, planned = profile_of(profile), {}
-    for name in notebooks():
-        if name in chapters() or name in of_profile:
-            wanted = {"ce_data": ce_data} if ce_data and "ce_data" in defaults(name) else {}
-            planned[name] = parameters(name, profile, wanted)
+    chapters, planned = parameters.chapters(), {}
+    for name in dict.fromkeys([*chapters, *parameters.profile_of(profile)]):
+        given = {"ce_data": ce_data} if ce_data and "ce_data" in parameters.defaults(name) else {}
+        planned[name] = parameters.parameters(name, profile, given)
     # anybody may see pages made of the file on board; all else is its owner's alone
     ce_data = next((each["ce_data"] for each in planned.values() if each.get("ce_data")), "")
     if ce_data:
         os.umask(0o077)
-    built, results = ROOT / "_build" / "html", ROOT / "_build" / "results" / profile
+    folder = running.ROOT / "_build"
+    built, results, made, staged = (
+        folder / name for name in ("html", f"results/{profile}", "pages", "stage")
+    )
     results.mkdir(parents=True, exist_ok=True)
     try:
-        lock = FileLock(ROOT / "_build" / "lock").acquire(timeout=0)
+        lock = FileLock(folder / "lock").acquire(timeout=0)
     except Timeout:
         raise Failed("another build is at work in _build; wait for its end") from None
     with lock:
-        for folder in results.iterdir():
-            if folder.name not in planned:
-                shutil.rmtree(folder)
+        for old in results.iterdir():
+            if old.name not in planned:
+                shutil.rmtree(old)
         records = {name: standing(name, planned[name], results / name, profile) for name in planned}
         # what takes longest comes first, or makes fits that others go on with: its metadata say so
-        order = sorted(planned, key=lambda name: metadata(name).get("runs") != "first")
+        order = sorted(planned, key=lambda name: parameters.metadata(name).get("runs") != "first")
         stale = [name for name in order if not records[name]]
         # two at a time, because parts of a notebook keep one core
-        made = joblib.Parallel(min(2, CORES), initializer=end_with_parent)(
+        done = joblib.Parallel(min(2, CORES), initializer=end_with_parent)(
             joblib.delayed(refresh)(name, planned[name], results / name, profile) for name in stale
         )
-        records |= zip(stale, made, strict=True)
-        staged, stamp = ROOT / "_build" / "stage", built / "made_from"
-        stage(staged, results, solutions)
-        for name in chapters():
+        records |= zip(stale, done, strict=True)
+        pages.stage(staged, results, solutions)
+        for name in chapters:
             executed = results / name / f"{name}.ipynb"
-            stage_notebook(executed, staged, records[name], solutions=solutions)
-        state = state_of_pages()
+            pages.stage_notebook(executed, staged, records[name], solutions=solutions)
+        state, stamp = pages.state_of_pages(), built / "made_from"
         if stamp.is_file() and stamp.read_text("utf-8") == state:
             print(f"The book is up to date: {built / 'index.html'}")
             return
         print("Building the pages", flush=True)
-        sphinx(staged, ROOT / "_build" / "pages")
-        offer_plain_notebooks(ROOT / "_build" / "pages")
+        sphinx(staged, made)
+        pages.offer_plain_notebooks(made)
         shutil.rmtree(built, ignore_errors=True)
-        (ROOT / "_build" / "pages").rename(built)
+        made.rename(built)
         stamp.write_text(state, "utf-8")
     print(f"The book is ready: {built / 'index.html'}")
     if ce_data:
-        leave_note(built, Path(ce_data).name)
+        running.leave_note(built, Path(ce_data).name)
         print(f"It shows what was computed from {Path(ce_data).name}, so only you can read it: "
-              f"see {NOTE_FILE}")
+              f"see {running.NOTE_FILE}")
 
 
 def standing(name, values, folder, profile):
@@ -287,8 +256,9 @@ def refresh(name, values, folder, profile):
 
 def main(arguments=None):
     """Run the command line and return its exit status: 0, 1 failed, 2 refused, 130 interrupted."""
-    told = "Run the book's notebooks, or build the book."
-    parser = argparse.ArgumentParser(prog="ppm", description=told)
+    parser = argparse.ArgumentParser(
+        prog="ppm", description="Run the book's notebooks, or build the book."
+    )
     commands = parser.add_subparsers(required=True, dest="command", metavar="COMMAND")
     commands.add_parser("notebooks", help="list the notebooks and their parameters")
     one = commands.add_parser(
@@ -338,25 +308,25 @@ def _do(options):
             raise Refused(f"--workers must be 1 or more; got {options.workers}")
         os.umask(0o077)
         engine = engine_of(options.workers, options.scheduler)
-        given = dict(map(parsed, options.p))
+        given = dict(map(parameters.parsed, options.p))
         if len(given) < len(options.p):
             raise Refused("a parameter is given twice")
-        folder = run(options.notebook.removesuffix(".ipynb"), given, profile=options.profile,
-                     output=options.output, engine=engine)
-        page = folder / f"{options.notebook.removesuffix('.ipynb')}.html"
+        name = options.notebook.removesuffix(".ipynb")
+        folder = run(name, given, profile=options.profile, output=options.output, engine=engine)
+        page = folder / f"{name}.html"
         print(f"Done. Open {page if page.is_file() else folder}")
     elif options.command == "book":
         build(options.profile, options.ce_data, not options.no_solutions)
     elif options.command == "notebooks":
-        for name in notebooks():
-            print(f"{name}: {title(name)}")
-            for row in parameter_table(name):
+        for name in parameters.notebooks():
+            print(f"{name}: {parameters.title(name)}")
+            for row in parameters.parameter_table(name):
                 print(f"    {row['name']}: {row['type']} = {row['default']}"
                       f"\n        {row['description']}; {row['accepts']}")
     elif options.command == "classroom":
         from ppm_book import classroom
 
-        print(*(f"Made {file}" for file in classroom.make_editions(ROOT)), sep="\n")
+        print(*(f"Made {file}" for file in classroom.make_editions(running.ROOT)), sep="\n")
     else:
         from ppm_book import pdf
 

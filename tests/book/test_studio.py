@@ -18,7 +18,7 @@ import pytest
 import yaml
 from conftest import ROOT
 
-from ppm_book import compare, page, pages, parameters, studio
+from ppm_book import compare, page, pages, parameters, running, studio
 
 FIGURE = "import matplotlib.pyplot as plt\n_ = plt.plot([0, 1], [0, seed])"
 WORDS = {"figure": {"caption": "A line.", "name": "fig-line"}, "image": {"alt": "It rises."}}
@@ -66,8 +66,7 @@ def root(tmp_path, monkeypatch):
     for file, text in files.items():
         (root / file).parent.mkdir(parents=True, exist_ok=True)
         (root / file).write_text(text, "utf-8")
-    for module in (parameters, pages, studio):
-        monkeypatch.setattr(module, "ROOT", root)
+    monkeypatch.setattr(running, "ROOT", root)
     monkeypatch.setattr(studio, "CORES", 1)  # in this process, where the patches hold
     monkeypatch.setattr(pages.ledger, "page", lambda root, results: "# Ledger\n")
     monkeypatch.setattr(compare.ledger, "changed", lambda *arguments: [])
@@ -126,7 +125,7 @@ def test_a_notebook_may_accept_less():
 def test_parameters_cells_say_what_the_vocabulary_says(tmp_path, monkeypatch):
     notebooks = shutil.copytree(ROOT / "notebooks", tmp_path / "notebooks")
     shutil.copy(ROOT / "_toc.yml", tmp_path)
-    monkeypatch.setattr(parameters, "ROOT", tmp_path)
+    monkeypatch.setattr(running, "ROOT", tmp_path)
     text = (file := notebooks / "theory.ipynb").read_text("utf-8")
     file.write_text(text.replace("  # seed of everything random", "  # a slip"), "utf-8")
     assert pages.digest(notebooks) != pages.digest(ROOT / "notebooks")
@@ -164,8 +163,8 @@ def test_an_interrupt_ends_with_130_and_leaves_no_kernel(root):
     sleeps = "import os, time\nopen(ce_data, 'w').write(str(os.getpid()))\ntime.sleep(600)"
     notebook(root, "counts", sleeps, ce_data="", seed=1)
     (told := root / "pid").write_text("")
-    program = f"""import pathlib, sys; from ppm_book import pages, parameters, studio
-parameters.ROOT = pages.ROOT = studio.ROOT = pathlib.Path({str(root)!r})
+    program = f"""import pathlib, sys; from ppm_book import running, studio
+running.ROOT = pathlib.Path({str(root)!r})
 sys.exit(studio.main(['run', 'counts', '-p', 'ce_data={told}']))"""
     process = subprocess.Popen([sys.executable, "-c", program], stderr=subprocess.PIPE, text=True)
     while not told.read_text():
@@ -181,7 +180,7 @@ sys.exit(studio.main(['run', 'counts', '-p', 'ce_data={told}']))"""
 def test_a_run_is_beside_the_papers_profile_what_changed_most_first(tmp_path, monkeypatch):
     monkeypatch.setattr(compare.ledger, "changed", lambda root, name, *folders: [
         ("a finding", *(folder.parent.name for folder in folders))])
-    record = {"notebook": "counts", "profile": "", "parameters": {}, "ce_data_sha256": "a"}
+    record = {"notebook": "counts", "profile": "", "parameters": {}, "ce_data_hash": "a"}
     ours, book = [1, 0, 4, *range(101, 114)], [10, 5, 2, *13 * [100]]
     for place, numbers in {"_build/results/paper": book, "_build/results/quick": ours,
                            "mine": ours}.items():
@@ -191,7 +190,7 @@ def test_a_run_is_beside_the_papers_profile_what_changed_most_first(tmp_path, mo
         sizes = pd.MultiIndex.from_product([["a"], [30, 60] if numbers is book else [60]])
         pd.DataFrame({"x": len(sizes)}, sizes).to_csv(folder / "u.csv")
         (folder / "run.json").write_text(json.dumps(record))
-    text, other = (compare.beside_the_book(tmp_path, folder, record | {"ce_data_sha256": data})
+    text, other = (compare.beside_the_book(tmp_path, folder, record | {"ce_data_hash": data})
                    for data in "ab")
     assert ["data are not the same" in each for each in (text, other)] == [False, True]
     assert "| a finding | mine | paper |" in text and "\n| a, 60 | x | 1 | 2 | -50.0 % |" in text
@@ -210,7 +209,7 @@ def executed(monkeypatch):
 
     def execute(name, values, folder, profile, engine=None):
         names.append(name)
-        shutil.copy(studio.source(name), folder)
+        shutil.copy(parameters.source(name), folder)
         return studio.record_of(name, values, profile, studio.datetime.now()) | {"seconds": 1}
 
     monkeypatch.setattr(studio, "execute", execute)
@@ -378,10 +377,11 @@ def test_a_run_of_the_chapter_ends_beside_the_book(notebooks, name, tmp_path, mo
         (built / "notebooks" / f"{name}.html").write_text(text, "utf-8")
 
     run = shutil.copytree(notebooks.executed(name), tmp_path / "run")
-    (tmp_path / "book").symlink_to(ROOT / "book")
+    for part in ("book", "notebooks", "_config.yml", "_toc.yml"):
+        (tmp_path / part).symlink_to(ROOT / part)
     (tmp_path / "_build" / "results").mkdir(parents=True)
     (tmp_path / "_build" / "results" / "small").symlink_to(notebooks.executed(name).parent)
-    monkeypatch.setattr(studio, "ROOT", tmp_path)
+    monkeypatch.setattr(running, "ROOT", tmp_path)
     monkeypatch.setattr(studio, "sphinx", sphinx)
     studio.make_page(run, json.loads((run / "run.json").read_text("utf-8")))
     page = (run / f"{name}.html").read_text("utf-8")
