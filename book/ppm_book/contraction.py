@@ -5,18 +5,11 @@ import itertools
 
 import numpy as np
 import pandas as pd
-from scipy import special
+from scipy import special, stats
 
 import ppm
-from ppm_book.ledger_values import (
-    exponent,
-    last,
-    measured,
-    over,
-    share,
-    share_exponent,
-    standard_error,
-)
+from ppm_book import ledger_values
+from ppm_book.ledger_values import last, measured, over, share
 
 # one study alone is cut into so many groups of databases, whose scatter gives the errors
 GROUPS = 10
@@ -94,18 +87,20 @@ def values(study, *, truncate_at, mean, studies=1):
     sizes, replicates = data["size"].values, data.sizes["database"]
     number = studies if studies > 1 else min(GROUPS, replicates // 2)
     places = np.array_split(np.arange(replicates), number)
-    whole = _statistics(data)
     parts = [_statistics(data.isel(database=place)) for place in places]
     found = {
         "sizes": measured(sizes), "mean": measured(mean), "truncate_at": measured(truncate_at),
     }
-    for name, value in whole.items():
+    for name, value in _statistics(data).items():
         each = np.array([part[name] for part in parts])
-        error = standard_error(each)
-        if name.endswith(EXTREME) and studies > 1:
-            value = each.mean(axis=0)
-        elif name.endswith(EXTREME):
-            error = error * np.sqrt(len(parts))
+        error = ledger_values.standard_error(each)
+        if name.endswith(EXTREME):
+            value, error = (
+                (each.mean(axis=0), error) if studies > 1 else (value, error * np.sqrt(number))
+            )
+        if name.startswith("share above"):
+            # that nothing was seen is not known without an error
+            error = np.where(error == 0, share(replicates * value, replicates)["error"], error)
         found[name] = measured(value, error)
 
     def distance(name, limit):
@@ -125,12 +120,8 @@ def values(study, *, truncate_at, mean, studies=1):
         above, name = (bounds > factor * truncate_at).sum(axis=1), f"share of bounds above {limit}"
         found[f"Weighted-M: {name}"] = share(above, replicates)
         found[f"Weighted-M: {name} at the largest n"] = share(above[-1], replicates)
-        found[f"Weighted-M: exponent of the {name}"] = share_exponent(sizes, above, replicates)
-    for name in (name for name in found if name.startswith("share above")):
-        # that nothing was seen is not known without an error
-        least = share(replicates * found[name]["value"], replicates)["error"]
-        error = found[name]["error"]
-        found[name] = measured(found[name]["value"], np.where(error == 0, least, error))
+        slope = ledger_values.share_exponent(sizes, above, replicates)
+        found[f"Weighted-M: exponent of the {name}"] = slope
     return found
 
 
@@ -155,29 +146,23 @@ def _statistics(data):
     sizes, found = data["size"].values, {}
     for mechanism in data["mechanism"].values:
         part = data.sel(mechanism=mechanism)
-        bounds = part["bound"].values
+        bounds, removed = part["bound"].values, part["removed"].values.mean(axis=1)
         spread = bounds.std(axis=1, ddof=1)
-        with np.errstate(divide="ignore"):
-            constant = np.exp(np.log(spread).mean())
-        bound = {
-            "smallest": bounds.min(axis=1), "median": np.median(bounds, axis=1),
-            "largest": bounds.max(axis=1),
-        }
-        named = {f"{which} bound": value for which, value in bound.items()} | {
-            "range of bounds": bound["largest"] - bound["smallest"],
-            "largest over smallest bound": over(bound["largest"], bound["smallest"]),
+        low, middle, high = bounds.min(axis=1), np.median(bounds, axis=1), bounds.max(axis=1)
+        named = {
+            "smallest bound": low, "median bound": middle, "largest bound": high,
+            "range of bounds": high - low,
+            "largest over smallest bound": over(high, low),
             "spread of bounds": spread,
-            "constant of contraction": constant,
-            "exponent of the spread of bounds": exponent(sizes, spread),
-            "exponent of the records removed": exponent(
-                sizes, part["removed"].values.mean(axis=1)
-            ),
+            "constant of contraction": stats.gmean(spread),
+            "exponent of the spread of bounds": ledger_values.exponent(sizes, spread),
+            "exponent of the records removed": ledger_values.exponent(sizes, removed),
             "average of the mean": part["average"].values.mean(axis=1),
         }
-        for which in ("median", "largest"):
-            steps = np.diff(bound[which])
+        for which, bound in (("median", middle), ("largest", high)):
+            steps = np.diff(bound)
             named |= {
-                f"growth of the {which} bound": bound[which][-1] - bound[which][0],
+                f"growth of the {which} bound": bound[-1] - bound[0],
                 f"last step of the {which} bound": steps[-1:],
                 f"changes of the step of the {which} bound": np.diff(steps),
             }

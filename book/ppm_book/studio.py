@@ -26,7 +26,8 @@ import nbformat
 from filelock import FileLock, Timeout
 
 from ppm.synthesizers.chains import end_with_parent
-from ppm_book import compare, pages, parameters, running
+from ppm_book import compare, pages, parameters, pdf, running
+from ppm_book.classroom import make_editions
 from ppm_book.pages import Failed, sphinx
 from ppm_book.parameters import Refused
 
@@ -56,12 +57,7 @@ def record_of(name, values, profile, started):
     }
 
 
-def engine_of(workers=None, scheduler=None):
-    """Variables that tell a chapter where its tasks run; both, so that none is inherited."""
-    return {"PPM_WORKERS": str(workers or ""), "PPM_SCHEDULER": scheduler or ""}
-
-
-def execute(name, values, folder, profile, engine=None, bars=False):
+def execute(name, values, folder, profile, workers=None, scheduler=None, bars=False):
     """Execute a notebook into a folder, and return what was run; ``bars`` show its progress.
 
     Raises
@@ -85,7 +81,8 @@ def execute(name, values, folder, profile, engine=None, bars=False):
             "PPM_RESULTS": str(folder.absolute()),
             "PPM_FITS": str(running.ROOT / "_build" / "fits"),
             "IPYTHONDIR": place, "MPLBACKEND": "module://matplotlib_inline.backend_inline",
-            **(engine or engine_of()),
+            # both, so that none is inherited
+            "PPM_WORKERS": str(workers or ""), "PPM_SCHEDULER": scheduler or "",
         }
         try:
             with patch.dict(os.environ, variables):
@@ -128,7 +125,7 @@ def refuse_warnings(executed):
             raise Failed(f"{executed.stem}, cell [{cell.execution_count}]: {warned[0]}")
 
 
-def run(name, given=(), *, profile="paper", output=None, engine=None):
+def run(name, given=(), *, profile="paper", output=None, workers=None, scheduler=None):
     """A reader's run: a folder with the executed notebook, a page to open, tables and ``run.json``.
 
     Returns
@@ -143,7 +140,7 @@ def run(name, given=(), *, profile="paper", output=None, engine=None):
         folder.mkdir(parents=True)
     except OSError as error:
         raise Refused(f"the output folder {folder} cannot be made: {error.strerror}") from None
-    record = execute(name, values, folder, profile, engine, bars=sys.stderr.isatty())
+    record = execute(name, values, folder, profile, workers, scheduler, sys.stderr.isatty())
     if name in parameters.chapters():
         make_page(folder, record)
     complete(folder, record)
@@ -247,8 +244,7 @@ def refresh(name, values, folder, profile):
     """Execute a notebook into its emptied folder."""
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir()
-    engine = engine_of(CORES if CORES > 1 else None)
-    return complete(folder, execute(name, values, folder, profile, engine))
+    return complete(folder, execute(name, values, folder, profile, CORES if CORES > 1 else None))
 
 
 # ---------------------------------------------------------------------------- the command line
@@ -307,12 +303,12 @@ def _do(options):
         if options.workers is not None and options.workers < 1:
             raise Refused(f"--workers must be 1 or more; got {options.workers}")
         os.umask(0o077)
-        engine = engine_of(options.workers, options.scheduler)
         given = dict(map(parameters.parsed, options.p))
         if len(given) < len(options.p):
             raise Refused("a parameter is given twice")
         name = options.notebook.removesuffix(".ipynb")
-        folder = run(name, given, profile=options.profile, output=options.output, engine=engine)
+        folder = run(name, given, profile=options.profile, output=options.output,
+                     workers=options.workers, scheduler=options.scheduler)
         page = folder / f"{name}.html"
         print(f"Done. Open {page if page.is_file() else folder}")
     elif options.command == "book":
@@ -323,14 +319,10 @@ def _do(options):
             for row in parameters.parameter_table(name):
                 print(f"    {row['name']}: {row['type']} = {row['default']}"
                       f"\n        {row['description']}; {row['accepts']}")
-    elif options.command == "classroom":
-        from ppm_book import classroom
-
-        print(*(f"Made {file}" for file in classroom.make_editions(running.ROOT)), sep="\n")
     else:
-        from ppm_book import pdf
-
-        print(*(f"Made {file}" for file in pdf.make(options.whole)), sep="\n")
+        classroom = options.command == "classroom"
+        made = make_editions(running.ROOT) if classroom else pdf.make(options.whole)
+        print(*(f"Made {file}" for file in made), sep="\n")
 
 
 if __name__ == "__main__":

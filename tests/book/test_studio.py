@@ -207,7 +207,7 @@ def executed(monkeypatch):
     """Names of notebooks that a build executes; nothing is."""
     names = []
 
-    def execute(name, values, folder, profile, engine=None):
+    def execute(name, values, folder, profile, workers=None):
         names.append(name)
         shutil.copy(parameters.source(name), folder)
         return studio.record_of(name, values, profile, studio.datetime.now()) | {"seconds": 1}
