@@ -20,7 +20,6 @@ NARROW_TYPE = "application/vnd.ppm.narrow"
 # kind of data -> the words of the ledger and the introduction
 DATA_KINDS = {
     "drawn": "data drawn by the study itself",
-    "simulated": "simulated records",
     "diary": "the Diary survey, where the paper has the Interview survey",
     "interview": "the Interview survey of the paper's quarter",
     "other": "survey data that are not the paper's quarter, or a part of it",

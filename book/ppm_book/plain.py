@@ -19,6 +19,8 @@ from ppm_book import exercises
 BLOCK = re.compile(r"^(`{3,}|:{3,})\{([\w:]+)\} *(.*)\n((?::[\w-]+:.*\n)*)((?s:.*?))\n?\1$", re.M)
 # a role, {kind}`label` or {kind}`words <label>`
 ROLE = re.compile(r"\{([\w:]+)\}`(?:([^`<]*?)\s*<)?([^`>]+)>?`")
+# the label of a formula
+TAG = re.compile(r"\n\$\$ \((.+)\)")
 # where a sentence begins
 START = re.compile(r"(?:^|[.!?]\)?\s+|\n\s*\n\s*|\n *(?:[-*]|\d+\.) +|\*\* )$")
 NOTE = """\
@@ -41,43 +43,43 @@ class Words:
                 words[file.stem] = f"the {kind} “{words.pop('')}”"
                 self.names |= {label: (file.stem, told) for label, told in words.items()}
 
+    def work(self, key):
+        """Who wrote a work, and when."""
+        entry = self.works.entries[key]
+        names = [" ".join(p.prelast_names + p.last_names) for p in entry.persons["author"]]
+        names = f"{names[0]} et al." if len(names) > 2 else " and ".join(names)
+        return str(Text.from_latex(names)), entry.fields["year"]
+
+    def word(self, match, name, numbers):
+        """What a role says in the notebook of this name."""
+        role, words, label = match.groups()
+        if role.startswith("cite"):
+            works = [self.work(key.strip()) for key in label.split(",")]
+            if role == "cite:t":
+                return ", ".join(f"{names} ({year})" for names, year in works)
+            return f"({'; '.join(map(' '.join, works))})"
+        if role == "term":
+            return words or label
+        if role == "glue:text":
+            return numbers.get(label, "…")
+        label = Path(label).name
+        # what is not in the book is a name of the library
+        file, found = self.names.get(label, (name, f"`{label}`"))
+        if file not in (name, label):
+            found += f" of {self.names[file][1]}"
+        if words:
+            return f"{words} [{found}]"
+        begins = START.search(match.string[:match.start()])
+        return found[0].upper() + found[1:] if begins else found
+
     def plain(self, notebook, name, numbers=None):
         """Say the text of a notebook plainly, in place, with the numbers that a run gave."""
 
-        def work(key, role):
-            entry = self.works.entries[key]
-            names = [" ".join(p.prelast_names + p.last_names) for p in entry.persons["author"]]
-            names = f"{names[0]} et al." if len(names) > 2 else " and ".join(names)
-            names, year = str(Text.from_latex(names)), entry.fields["year"]
-            return f"{names} ({year})" if role == "cite:t" else f"{names} {year}"
-
-        def word(match):
-            role, words, label = match.groups()
-            if role.startswith("cite"):
-                works = [work(key.strip(), role) for key in label.split(",")]
-                return ", ".join(works) if role == "cite:t" else f"({'; '.join(works)})"
-            if role == "term":
-                return words or label
-            if role == "glue:text":
-                return (numbers or {}).get(label, "…")
-            label = Path(label).name
-            # what is not in the book is a name of the library
-            file, found = self.names.get(label, (name, f"`{label}`"))
-            if file not in (name, label):
-                found += f" of {self.names[file][1]}"
-            if words:
-                return f"{words} [{found}]"
-            begins = START.search(match.string[:match.start()])
-            return found[0].upper() + found[1:] if begins else found
-
-        def tag(match):
-            return f" \\tag{{{self.names[match[1]][1][1:-1]}}}\n$$"
-
         def plain(text):
             text = re.sub(r"^\(\S+\)=\n", "", text, flags=re.M)
-            text = re.sub(r"\n\$\$ \((.+)\)", tag, text)
+            text = TAG.sub(lambda tag: f" \\tag{{{self.names[tag[1]][1][1:-1]}}}\n$$", text)
             text = re.sub(r"\[([^\]]+)\]\((?!https?:)[^)]*\)", r"\1", BLOCK.sub(_quoted, text))
-            return ROLE.sub(word, text)
+            return ROLE.sub(lambda role: self.word(role, name, numbers or {}), text)
 
         cells = []
         for cell in notebook.cells:
@@ -98,21 +100,22 @@ class Words:
         for cell in notebook.cells:
             if "remove-input" in cell.metadata.get("tags", ()):
                 cell.metadata["jupyter"] = {"source_hidden": True}
-        note = NOTE.format(exercises.settings(self.root)["title"])
-        notebook.cells.insert(1, nbformat.v4.new_markdown_cell(note, id="plain-edition"))
-        ends = []
+        note, ends = NOTE.format(exercises.settings(self.root)["title"]), {}
         if name in exercises.chapters(self.root):
-            ends.append(f"## Exercises\n\nThe exercises of this chapter are the notebook "
-                        f"`exercises/{name}.ipynb` of the student edition.")
+            ends["Exercises"] = (f"The exercises of this chapter are the notebook "
+                                 f"`exercises/{name}.ipynb` of the student edition.")
         if cited:
-            style = find_plugin("pybtex.style.formatting", "plain")()
             keys = dict.fromkeys(re.split(r", *", ",".join(cited)))
+            style = find_plugin("pybtex.style.formatting", "plain")()
             works = style.format_bibliography(self.works, list(keys))
             markdown = find_plugin("pybtex.backends", "markdown")()
             listed = [" ".join(f"- {each.text.render(markdown)}".split()) for each in works]
-            ends.append("## Literature\n\n" + "\n".join(listed))
-        for text in ends:
-            notebook.cells.append(nbformat.v4.new_markdown_cell(text, id=text[3:13].lower()))
+            ends["Literature"] = "\n".join(listed)
+        notebook.cells.insert(1, nbformat.v4.new_markdown_cell(note, id="plain-edition"))
+        notebook.cells += [
+            nbformat.v4.new_markdown_cell(f"## {title}\n\n{text}", id=title.lower())
+            for title, text in ends.items()
+        ]
         return notebook
 
 
@@ -150,7 +153,7 @@ def _labels(text):
         if label := re.search(r":(?:label|name): *(\S+)", options):
             told = f"the {kind.removeprefix('prf:')} “{argument}”".removesuffix(" “”")
             words[label[1]] = f"Figure {next(figures)}" if kind == "figure" else told
-    for label in re.findall(r"\n\$\$ \((.+)\)", text):
+    for label in TAG.findall(text):
         words[label] = f"({next(equations)})"
     return words
 

@@ -1,4 +1,4 @@
-"""How a run works: its processes, what it keeps, and files that only their owner reads."""
+"""How a run works: where it lies, its processes, and what it keeps for its owner alone."""
 
 import functools
 import inspect
@@ -10,9 +10,9 @@ import joblib
 
 import ppm
 
-# the checkout that holds this package, or the one that it is called in
-_PLACES = (Path(__file__).resolve().parents[2], Path.cwd(), *Path.cwd().parents)
-ROOT = next((place for place in _PLACES if (place / "_toc.yml").is_file()), _PLACES[0])
+# the checkout that holds this package, or that the command is called in
+ROOT = Path(__file__).resolve().parents[2]
+ROOT = ROOT if (ROOT / "_toc.yml").is_file() else Path.cwd()
 # says why a run's folder must stay
 NOTE_FILE = "CONFIDENTIAL.txt"
 _NOTE = """The contents of this folder were computed from records: {data}.
@@ -30,25 +30,9 @@ ONE_THREAD = dict.fromkeys(
 )
 
 
-def own_folder(path):
-    """Make a folder that only its owner can open, or close one that was made before."""
-    path = Path(path)
-    path.mkdir(mode=0o700, parents=True, exist_ok=True)
-    path.chmod(0o700)
-    return path
-
-
-def own_file(path):
-    """Make a file that only its owner can read, or close one to others."""
-    path = Path(path)
-    path.touch(mode=0o600)
-    path.chmod(0o600)
-    return path
-
-
 def leave_note(folder, data):
     """Say in a folder why it must stay; ``data`` is the name of the data file."""
-    own_file(Path(folder, NOTE_FILE)).write_text(_NOTE.format(data=data), "utf-8")
+    Path(folder, NOTE_FILE).write_text(_NOTE.format(data=data), "utf-8")
 
 
 def kept(*given):
@@ -99,8 +83,12 @@ def _from_file(key, function, arguments, options):
     if file.exists():
         return joblib.load(file)
     result = function(*arguments, **options)
-    leave_note(own_folder(folder), "the confidential file")
-    part = own_file(file.with_name(f"{file.name}.{os.getpid()}.part"))
+    # only their owner opens the folder, and what is moved out of it
+    file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    file.parent.chmod(0o700)
+    leave_note(folder, "the confidential file")
+    part = file.with_name(f"{file.name}.{os.getpid()}.part")
+    part.touch(mode=0o600)
     joblib.dump(result, part)
     part.replace(file)
     return result
@@ -110,8 +98,8 @@ def _from_file(key, function, arguments, options):
 def _packages():
     """Hash of the text of the library and of this package."""
     folders = Path(ppm.__file__).parent, Path(__file__).parent
-    files = (file for folder in folders for file in sorted(folder.rglob("*.*")))
-    files = [file for file in files if file.suffix in (".py", ".toml")]
+    files = [file for folder in folders for kind in ("py", "toml")
+             for file in sorted(folder.rglob(f"*.{kind}"))]
     return joblib.hash([file.read_bytes() for file in files])
 
 
