@@ -8,7 +8,7 @@ import numpy as np
 
 import ppm
 from ppm_book import running
-from ppm_book.ledger import SURE
+from ppm_book.ledger_values import SURE
 
 # EMweighted is near enough to its target, or the nearest of so many fits; before them, trials
 TOLERANCE, FITS, TRIALS = 0.05, 6, 3

@@ -6,25 +6,23 @@ from datetime import datetime
 from pathlib import Path
 
 import numpy as np
+import yaml
+from jinja2 import Environment, StrictUndefined
 
+from ppm_book.ledger_values import SURE
 from ppm_book.page import DATA_KINDS, VALUES_FILE
+from ppm_book.parameters import Refused
 
-# a comparison counts when it holds, or fails, by more than so many standard errors
-SURE = 2.0
 # verdicts that decide nothing
 UNJUDGED = ("not comparable", "not computed")
-# no verdict: a name is written in one way in the file and in another one in the chapter
-UNKNOWN = "unknown value"
 # the verdicts on parts of a conclusion, which is as good as the worst of them
-FROM_WORST = (UNKNOWN, "not reproduced", "open", "not computed", "not comparable", "reproduced")
+FROM_WORST = ("not reproduced", "open", "not computed", "not comparable", "reproduced")
 # the notebook, called after its chapter, that repeats its study many times; its verdicts count
 STUDY = "{}_study"
 
 
 def load(root):
     """Rows of ``book/published.yaml``."""
-    import yaml
-
     return yaml.safe_load(Path(root, "book", "published.yaml").read_text("utf-8"))["rows"]
 
 
@@ -40,7 +38,6 @@ def margins(row, value, other=None):
         return tolerance - np.abs(value - published), error
     if rule == "between":
         return np.minimum(value - row["low"], row["high"] - value), error
-    sign = {"greater": 1, "less": -1, "increasing": 1, "decreasing": -1}[rule]
     if rule.endswith("creasing"):
         margin, error = np.diff(value), np.hypot(error[1:], error[:-1])
     else:
@@ -48,7 +45,7 @@ def margins(row, value, other=None):
         limit, spread = row.get("factor", 1.0) * limit
         margin, error = value - limit, np.hypot(error, spread)
     # numbers that are equal are neither greater nor less
-    return np.nextafter(sign * margin, -np.inf), error
+    return np.nextafter(-margin if rule in ("less", "decreasing") else margin, -np.inf), error
 
 
 def judge(row, chapter):
@@ -67,6 +64,11 @@ def judge(row, chapter):
         Verdict, why, and our numbers in words, a list for each value. *Reproduced*
         if every comparison holds by two standard errors, *not reproduced* if one fails by as many,
         *open* otherwise.
+
+    Raises
+    ------
+    Refused
+        If the row names a value that its chapter does not save.
     """
     names, needs, unlike = (row.get(key, {}) for key in ("values", "needs", "not_comparable"))
     entries = chapter.get("values", {})
@@ -77,7 +79,9 @@ def judge(row, chapter):
     unmet = [name for name, wanted in needs.items() if not _met(wanted, found[name][0])]
     unknown = [name for name in (*needs, *(() if unmet else names)) if name not in entries]
     if chapter and unknown:
-        return UNKNOWN, f"{row['chapter']} saves no value {unknown[0]!r}", ours
+        # the name is written in one way in the file, and in another one in the chapter
+        raise Refused(f"book/published.yaml, row {row['id']}: {row['chapter']} saves no value "
+                      f"{unknown[0]!r}")
     if why := unlike.get("all") or unlike.get(chapter.get("data")):
         return "not comparable", why, ours
     if not chapter:
@@ -161,38 +165,23 @@ def changed(root, name, ours, theirs):
 
 
 def page(root, results):
-    """Fill in ``book/ledger.md`` from the folder with the chapters' results, None if there is none.
-
-    Raises
-    ------
-    Refused
-        If a row names a value that its chapter does not save.
-    """
-    from jinja2 import Environment, StrictUndefined
-
-    from ppm_book.parameters import Refused
-
+    """Fill in ``book/ledger.md`` from the folder with the chapters' results."""
     rows = load(root)
     names = list(dict.fromkeys(row["chapter"] for row in rows))
     studies = {name: STUDY.format(name) for name in names}
     saved = {name: _read(results, name, VALUES_FILE) for name in (*names, *studies.values())}
     runs = {name: _read(results, name, "run.json") for name in saved}
-    found = judged(rows, saved)
-    for name, (verdict, why, _) in found.items():
-        if verdict == UNKNOWN:
-            raise Refused(f"book/published.yaml, row {name}: {why}")
     environment = Environment(trim_blocks=True, lstrip_blocks=True, undefined=StrictUndefined)
     template = environment.from_string(Path(root, "book", "ledger.md").read_text("utf-8"))
     return template.render(
         rows=rows, names=names, saved=saved, runs=runs, studies=studies, kinds=DATA_KINDS,
-        found=found, alone=judged(rows, {name: saved[name] for name in names}),
+        found=judged(rows, saved), alone=judged(rows, {name: saved[name] for name in names}),
         datetime=datetime, joined=joined, listed=listed,
     )
 
 
 def _read(*path):
-    path = None not in path and Path(*path)
-    return json.loads(path.read_text("utf-8")) if path and path.is_file() else {}
+    return json.loads(file.read_text("utf-8")) if (file := Path(*path)).is_file() else {}
 
 
 def joined(*parts):

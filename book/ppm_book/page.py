@@ -66,26 +66,19 @@ def save_values(values, *, data):
 
     Examples
     --------
-    >>> from ppm_book import page
-    >>> page.save_values({"local bound": {"value": 3.4, "error": 0.1}}, data=None)
+    >>> from ppm_book import ledger_values, page
+    >>> page.save_values({"local bound": ledger_values.measured(3.4, 0.1)}, data=None)
     """
-    kind = "drawn" if data is None else data_kind(data)
-    source = "drawn by the study" if data is None else data.source
-    part = data is not None and data.part
-    values = {
-        name: {key: told if key == "doubt" else _plain(told) for key, told in entry.items()}
-        for name, entry in values.items()
-    }
-    content = json.dumps(
-        {"data": kind, "source": source, "part": part, "values": values},
-        indent=1, ensure_ascii=False, allow_nan=False,
-    )
+    about = {"data": "drawn", "source": "drawn by the study", "part": False}
+    if data is not None:
+        about = {"data": data_kind(data), "source": data.source, "part": data.part}
+
+    def plain(array):
+        return np.where(np.isfinite(array), array.astype(object), None).tolist()
+
+    content = json.dumps(about | {"values": values}, indent=1, ensure_ascii=False,
+                         allow_nan=False, default=plain)
     _save(VALUES_FILE, content + "\n")
-
-
-def _plain(numbers):
-    numbers = np.asarray(numbers, dtype=np.float64)
-    return np.where(np.isfinite(numbers), numbers.astype(object), None).tolist()
 
 
 class _Claims(dict):

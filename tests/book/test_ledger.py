@@ -19,7 +19,7 @@ SIZES = np.array([100, 400, 1600])
 def verdict(row, *pairs):
     """Verdict on a row whose values are pairs of numbers and errors, on the Diary file."""
     values = {f"value {i}": {"value": v, "error": e} for i, (v, e) in enumerate(pairs)}
-    row = {"chapter": "study", "values": [*values]} | row
+    row = {"id": "one", "chapter": "study", "values": [*values]} | row
     values["sizes"] = measured([1, 2])
     return ledger.judge(row, {"data": "diary", "values": values})[0]
 
@@ -46,8 +46,7 @@ def test_a_rule_holds_fails_or_is_open_by_two_standard_errors(rule, options, pai
     ("not reproduced", 0, 0, [{}]), ("not reproduced", [2, 2], [0, 0], [{"rule": "decreasing"}]),
     ("not computed", 1, None, [{}]), ("not computed", None, 0, [{}]),
     ("not computed", 1, 0, [{"rule": "increasing"}]),
-    # a name that was not saved is no verdict, but where a run lacks what it would come from
-    ("unknown value", 1, 0, [{"values": ["other"]}, {"needs": {"other": 1}}]),
+    # a run that lacks what it would come from may lack a name
     ("not comparable", 1, 0, [{"values": ["other"], "needs": {"sizes": [2]}}]),
     ("reproduced", 1, 0, [{"needs": {"sizes": [1, 2]}}, {"needs": {"sizes": 2}},
                           {"not_comparable": {"simulated": "no"}}]),
@@ -78,7 +77,9 @@ def test_a_conclusion_is_its_worst_part_and_a_study_counts_before_its_chapter():
         assert judged(a=a, b=9)[0] == worst
     assert judged(a=-9, b=0)[0] == "not reproduced"
     assert judged(a=9, b=np.nan)[0] == "not computed"
-    assert judged(a=9)[0] == "unknown value"
+    # a name that was not saved is a fault
+    with pytest.raises(Refused, match="^book/published.yaml, row b: poisson_contraction saves no"):
+        judged(a=9)
     found = judged({"a": 9, "b": np.nan}, a=-9, b=-9)
     assert found == ["not reproduced", "not comparable", "reproduced"]
 
@@ -149,7 +150,7 @@ def test_the_page_shows_counts_verdicts_and_where_values_come_from(results):
     rows = [line for line in text.splitlines() if "<br>{doc}`" in line]
     assert [line.count(" | ") for line in rows] == [4] * len(ROWS)
     chapters = {row["chapter"] for row in ROWS.values()}
-    assert ledger.page(ROOT, None).count(": not run.") == len(chapters)
+    assert ledger.page(ROOT, ROOT / "tests").count(": not run.") == len(chapters)
 
 
 def test_rows_on_which_two_runs_differ(results, tmp_path):

@@ -9,9 +9,10 @@ import pytest
 from survey_files import csv_text, unit
 
 from ppm_book import page, running, survey
+from ppm_book.ledger_values import measured
 
 TABLE = pd.DataFrame({"bound": [10.1234, 1234.5]}, index=["a", "b"])
-VALUES = {"a bound": {"value": [1.5, np.inf], "error": np.nan, "doubt": "few"}}
+VALUES = {"a bound": measured([1.5, np.inf], np.nan, "few")}
 
 
 @pytest.fixture
@@ -39,7 +40,8 @@ def test_what_a_run_saves_is_read_back_with_the_kind_of_its_data(run):
         saved = json.loads((run / "values.json").read_text("utf-8"))
         assert (saved["data"], saved["part"]) == (kind, part)
         # what is not finite becomes null
-        assert saved["values"] == {"a bound": {"value": [1.5, None], "error": None, "doubt": "few"}}
+        told = {"value": [1.5, None], "error": [None, None], "doubt": "few"}
+        assert saved["values"] == {"a bound": told}
 
 
 def kept(text, *given):
