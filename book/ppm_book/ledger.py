@@ -133,9 +133,10 @@ def judged(rows, saved):
             why = f"{parts.count('reproduced')} of its {len(parts)} parts reproduced"
             found[row["id"]] = min(parts, key=FROM_WORST.index), joined(why), []
             continue
-        sources = STUDY.format(row["chapter"]), row["chapter"]
-        large, own = (judge(row, saved.get(name, {})) for name in sources)
-        found[row["id"]] = own if row["rule"] == "setting" or large[0] in UNJUDGED else large
+        own, large = judge(row, saved.get(row["chapter"], {})), UNJUDGED
+        if row["rule"] != "setting":
+            large = judge(row, saved.get(STUDY.format(row["chapter"]), {}))
+        found[row["id"]] = own if large[0] in UNJUDGED else large
     return found
 
 
