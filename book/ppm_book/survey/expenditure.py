@@ -218,25 +218,27 @@ def load(path=None, *, missing="drop", quarters=None):
     )
     units = _earliest_of_each_unit(rows)
     column = next(column for column in _INCOME if column in units)
-    codes = {name: _encode(units, name) for name in LABELS}
-    income = _numbers(units, column).to_numpy()
+    table = as_table({name: _encode(units, name) for name in LABELS}, _numbers(units, column))
 
-    lacking = {name: missing == "drop" and values < 0 for name, values in codes.items()}
-    lacking = pd.DataFrame(lacking, index=units.index).assign(income=np.isnan(income))
-    why = [" and ".join(compress(lacking.columns, row)) for row in lacking.to_numpy()]
-    why = pd.Series([f"{w} {'blank' if w == 'income' else 'suppressed'}" if w else "" for w in why])
-    keep = (why == "").to_numpy()
+    lacking = table.isna() if missing == "drop" else table[["income"]].isna()
+    keep, dropped = ~lacking.any(axis="columns"), {}
+    for flags, count in lacking[~keep].value_counts().items():
+        names = " and ".join(compress(lacking.columns, flags))
+        dropped[f"{names} {'blank' if names == 'income' else 'suppressed'}"] = count
     if not keep.any():
         raise DataFileError(f"{path.name}: every consumer unit lacks income or a predictor")
+    table = table[keep].reset_index(drop=True)
+    for name in table.columns[table.isna().any()]:
+        table[name] = table[name].cat.add_categories("suppressed").fillna("suppressed")
 
     period, names = ", ".join(filter(None, labels.values())), ", ".join(labels)
     return ConsumerExpenditure(
-        table=as_table({name: values[keep] for name, values in codes.items()}, income[keep]),
+        table=table,
         source=f"Consumer Expenditure {_INCOME[column].capitalize()} Survey"
         f"{', ' * bool(period)}{period} "
         f"({names if names == path.name else f'{path.name}: {names}'})",
         units_read=len(units),
-        dropped=why[~keep].value_counts().to_dict(),
+        dropped=dropped,
         substitutions=(*_other_sample(_INCOME[column], period), *_PROXIES),
         survey=_INCOME[column],
         rows_read=len(rows),
@@ -314,11 +316,6 @@ def _encode(rows, name):
 
 def as_table(codes, income):
     """The tidy table from category positions (-1: suppressed) and incomes in dollars."""
-    columns = {}
-    for name, labels in LABELS.items():
-        positions = codes[name]
-        if (positions < 0).any():
-            positions = np.where(positions < 0, len(labels), positions)
-            labels = (*labels, "suppressed")
-        columns[name] = pd.Categorical.from_codes(positions, categories=labels, ordered=True)
+    columns = {name: pd.Categorical.from_codes(codes[name], labels, ordered=True)
+               for name, labels in LABELS.items()}
     return pd.DataFrame({**columns, "income": np.asarray(income, dtype=np.float64)})
