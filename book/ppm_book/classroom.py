@@ -26,9 +26,8 @@ def make_editions(root, out=None, editions=tuple(WITHOUT)):
     are graded, without theirs; *instructor* has all exercises and tasks with solutions, run.
     """
     root, out = Path(root), Path(out or Path(root, "_build", "classroom"))
-    words, number = Words(root), numbers(root)
-    sheets = {"student": chapters(root), "assessment": [ASSESSMENT]}
-    sheets["instructor"] = sheets["student"] + sheets["assessment"]
+    words, number, names = Words(root), numbers(root), chapters(root)
+    sheets = {"student": names, "assessment": [ASSESSMENT], "instructor": [*names, ASSESSMENT]}
     shutil.rmtree(out, ignore_errors=True)
     for edition in editions:
         place = out / edition / "exercises"

@@ -39,9 +39,9 @@ def source(name):
     return running.ROOT / "notebooks" / f"{name}.ipynb"
 
 
-def metadata(name):
-    """What a notebook says of itself; ``runs: first`` if a build is to begin with it."""
-    return nbformat.read(source(name), 4).metadata
+def runs_first(name):
+    """Whether a build is to begin with a notebook, as its metadata say."""
+    return nbformat.read(source(name), 4).metadata.get("runs") == "first"
 
 
 @functools.cache

@@ -15,15 +15,6 @@ ROOT = Path(__file__).resolve().parents[2]
 ROOT = ROOT if (ROOT / "_toc.yml").is_file() else Path.cwd()
 # says why a run's folder must stay
 NOTE_FILE = "CONFIDENTIAL.txt"
-_NOTE = """The contents of this folder were computed from records: {data}.
-
-The notebook, the page, the tables and the values compare synthetic databases with
-the records, or show how rare single records are. No epsilon covers them. Keep the
-folder where the records themselves may be kept, and hand nothing out of it. This is
-why only their owner can read the files.
-
-If anybody may see the records, open the folder to others: chmod -R go+rX on it.
-"""
 # workers side by side have one thread each: results do not depend on the number of cores
 ONE_THREAD = dict.fromkeys(
     ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS"), "1"
@@ -32,7 +23,8 @@ ONE_THREAD = dict.fromkeys(
 
 def leave_note(folder, data):
     """Say in a folder why it must stay; ``data`` is the name of the data file."""
-    Path(folder, NOTE_FILE).write_text(_NOTE.format(data=data), "utf-8")
+    note = Path(__file__).with_name("confidential.jinja").read_text("utf-8")
+    Path(folder, NOTE_FILE).write_text(note.replace("{{ data }}", data), "utf-8")
 
 
 def kept(*given):

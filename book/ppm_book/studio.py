@@ -202,7 +202,7 @@ def build(profile="paper", ce_data="", solutions=True):
                 shutil.rmtree(old)
         records = {name: standing(name, planned[name], results / name, profile) for name in planned}
         # what takes longest comes first, or makes fits that others go on with: its metadata say so
-        order = sorted(planned, key=lambda name: parameters.metadata(name).get("runs") != "first")
+        order = sorted(planned, key=parameters.runs_first, reverse=True)
         stale = [name for name in order if not records[name]]
         # two at a time, because parts of a notebook keep one core
         done = joblib.Parallel(min(2, CORES), initializer=end_with_parent)(
