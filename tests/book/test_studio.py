@@ -114,12 +114,10 @@ def test_ranges(name, good, bad):
     for value in bad:
         with pytest.raises(parameters.Refused, match=rf"^{name} = .* is not accepted; {name}: "):
             parameters.checked(name, value, [name])
-
-
-def test_a_notebook_may_accept_less():
-    assert parameters.parameters("theory", given={"releases": 1})["releases"] == 1
+    # a notebook may accept less
+    assert parameters.checked("releases", 1, ["releases"], "theory") == 1
     with pytest.raises(parameters.Refused, match="; a whole number from 2 to 1000$"):
-        parameters.parameters("using_releases", given={"releases": 1})
+        parameters.checked("releases", 1, ["releases"], "using_releases")
 
 
 def test_parameters_cells_say_what_the_vocabulary_says(tmp_path, monkeypatch):
@@ -294,7 +292,9 @@ def test_a_book_stays_when_the_next_fails_and_a_run_beside_it_is_private(root, c
     # it can be read without a network, by its owner alone, and says nowhere where it was made
     fetched = re.findall(r'<(?:script|link|img)\b[^>]*(?:src|href)="([^"]+)"', page)
     assert fetched and not [link for link in fetched if link.startswith(("http", "//", "../"))]
+    fetched += re.findall(r'href="(prose_files/_downloads/\w+/drawn.csv)"', page)
     assert all((run / re.sub("[?#].*", "", link)).exists() for link in fetched)
+    assert fetched[-1].endswith("csv")
     record = json.loads((run / "run.json").read_text("utf-8"))
     assert record["parameters"] == {"ce_data": "survey.csv", "replicates": 50, "seed": 2}
     assert (run / "CONFIDENTIAL.txt").is_file()
@@ -304,37 +304,38 @@ def test_a_book_stays_when_the_next_fails_and_a_run_beside_it_is_private(root, c
             assert not any(str(path).encode() in file.read_bytes() for path in (private, root))
 
 
+def staged(made, folder, **given):
+    """A notebook of the name counts as a build or a run stages it."""
+    (folder / "notebooks").mkdir(exist_ok=True)
+    nbformat.write(made, folder / "counts.ipynb")
+    values = parameters.parameters("counts", given=given)
+    record = studio.record_of("counts", values, "paper", studio.datetime.now()) | {"seconds": 1}
+    pages.stage_notebook(folder / "counts.ipynb", folder, record)
+    return nbformat.read(folder / "notebooks" / "counts.ipynb", 4).cells
+
+
 @pytest.mark.parametrize(("words", "text", "told"), [
     (WORDS | {"image": {"alt": " "}}, "", "without caption, name or alternative text"),
     (WORDS | {"figure": {"name": "fig-line"}}, "", "without caption"), (WORDS, "a figure", ""),
     (WORDS, f"{Path.home()}/records", "shows a path"), (WORDS, "ROOT/notebooks", "shows a path"),
 ])
 def test_a_figure_needs_words_and_a_page_shows_no_path(root, tmp_path, words, text, told):
-    (tmp_path / "notebooks").mkdir()
     made = nbformat.read(root / "notebooks" / "counts.ipynb", 4)
     picture = {"image/png": "aGVsbG8=", "text/plain": text.replace("ROOT", str(root))}
     made.cells[-1].outputs = [nbformat.v4.new_output("display_data", picture)]
     made.cells[-1].metadata["mystnb"] = words
-    nbformat.write(made, tmp_path / "counts.ipynb")
-    values = parameters.parameters("counts")
-    record = studio.record_of("counts", values, "paper", studio.datetime.now()) | {"seconds": 1}
     with pytest.raises(pages.Failed, match=told) if told else contextlib.nullcontext():
-        pages.stage_notebook(tmp_path / "counts.ipynb", tmp_path, record)
+        staged(made, tmp_path)
 
 
 def staged_claims(root, tmp_path, claims, **given):
     """Text cells of a page whose chapter says that F and G rose, and claims this."""
-    (tmp_path / "notebooks").mkdir(exist_ok=True)
     made = nbformat.read(root / "notebooks" / "counts.ipynb", 4)
     made.cells.append(nbformat.v4.new_markdown_cell("At n = 8\nF and\nG rose, *all* others fell."))
     brought = page.claims(claims)._repr_mimebundle_()
     made.cells[-2].metadata["mystnb"] = {"figure": {"caption": "Here *all* others fell."}}
     made.cells[-2].outputs = [nbformat.v4.new_output("execute_result", brought, execution_count=1)]
-    nbformat.write(made, tmp_path / "counts.ipynb")
-    values = parameters.parameters("counts", given=given)
-    record = studio.record_of("counts", values, "paper", studio.datetime.now()) | {"seconds": 1}
-    pages.stage_notebook(tmp_path / "counts.ipynb", tmp_path, record)
-    cells = nbformat.read(tmp_path / "notebooks" / "counts.ipynb", 4).cells
+    cells = staged(made, tmp_path, **given)
     assert page.CLAIMS_TYPE not in str(cells)
     (caption,) = [c.metadata["mystnb"]["figure"]["caption"] for c in cells
                   if "figure" in c.metadata.get("mystnb", {})]
@@ -369,22 +370,12 @@ def test_nbmake_runs_the_notebook_which_has_no_outputs(notebooks, name):
 
 
 @pytest.mark.parametrize("name", parameters.chapters())
-def test_a_run_of_the_chapter_ends_beside_the_book(notebooks, name, tmp_path, monkeypatch):
-    def sphinx(staged, built, strict):
-        page = nbformat.read(staged / "notebooks" / f"{name}.ipynb", 4)
-        (built / "notebooks").mkdir(parents=True)
-        text = "\n".join(cell.source for cell in page.cells[-2:])
-        (built / "notebooks" / f"{name}.html").write_text(text, "utf-8")
-
-    run = shutil.copytree(notebooks.executed(name), tmp_path / "run")
-    for part in ("book", "notebooks", "_config.yml", "_toc.yml"):
-        (tmp_path / part).symlink_to(ROOT / part)
+def test_all_tables_of_a_chapter_are_beside_the_book_and_their_rows_meet(notebooks, name, tmp_path):
+    run = notebooks.executed(name)
+    (tmp_path / "book").symlink_to(ROOT / "book")
     (tmp_path / "_build" / "results").mkdir(parents=True)
-    (tmp_path / "_build" / "results" / "small").symlink_to(notebooks.executed(name).parent)
-    monkeypatch.setattr(running, "ROOT", tmp_path)
-    monkeypatch.setattr(studio, "sphinx", sphinx)
-    studio.make_page(run, json.loads((run / "run.json").read_text("utf-8")))
-    page = (run / f"{name}.html").read_text("utf-8")
-    # all tables are there, and where they have numbers their rows meet
-    told = re.findall(r"^\*\*(\w+)\*\*: (?:0 of the [1-9]\d* numbers|no row) ", page, re.M)
+    (tmp_path / "_build" / "results" / "small").symlink_to(run.parent)
+    record = json.loads((run / "run.json").read_text("utf-8"))
+    text = compare.beside_the_book(tmp_path, run, record)
+    told = re.findall(r"^\*\*(\w+)\*\*: (?:0 of the [1-9]\d* numbers|no row) ", text, re.M)
     assert told == sorted(file.stem for file in run.glob("*.csv"))

@@ -138,12 +138,6 @@ def test_folder_and_single_file_agree_with_the_zip_and_a_revised_file_wins(inter
         survey.load(folder / "mine.csv", quarters="2017Q2")
 
 
-def test_a_file_whose_name_does_not_say_its_quarter_claims_none(tmp_path):
-    data = read(tmp_path, unit(1))
-    assert [*data.quarter] == [""]
-    assert "the file does not say what this is of" in data.substitutions[0]
-
-
 # ---------------------------------------------------------------------------------------- codes
 
 # what the Bureau's dictionary says of the codes since 2015, and how ages and sizes are grouped
@@ -260,23 +254,14 @@ def test_extreme_incomes_are_shown_as_roughly_as_in_the_paper():
         assert data.income_range == (low, high)
 
 
-def test_simulated_looks_like_the_paper_s_sample(tmp_path):
+def test_the_stand_in_has_the_form_of_the_paper_s_sample(tmp_path):
     data = survey.simulate()
     pd.testing.assert_series_equal(data.table.dtypes, read(tmp_path, unit(1)).table.dtypes)
-    assert data.survey == "simulated"
-    assert len(data.table) == data.units_read == 6_208
-    income = data.table["income"]
-    assert data.nonpositive == 9 and -7_000 <= income.min() and income.max() <= 1_800_000
-    assert 40_000 < income.median() < income.mean() / 1.2  # skewed to the right
+    assert data.survey == "simulated" and len(data.table) == data.units_read == 6_208
+    assert data.nonpositive == 9 and data.table["income"].between(-7_000, 1_800_000).all()
     assert dict(data.table.drop(columns="income").nunique()) == PAPER_COUNTS
-    (X, _), (y, _) = survey.predictor_matrix(data), survey.log_income(data)
-    assert np.linalg.matrix_rank(X) == X.shape[1] == 36
-    # regression on the traits explains log income; on shuffled traits it does not
-
-    def explained(X):
-        return np.var(X @ np.linalg.lstsq(X, y, rcond=None)[0]) / np.var(y)
-
-    assert explained(X) > 0.12 > 0.03 > explained(np.random.default_rng(1).permutation(X))
+    # income depends on the traits
+    assert data.table.groupby("earner", observed=True)["income"].median().is_monotonic_decreasing
 
 
 def test_subsample_draws_units_and_counts_the_rest():
