@@ -210,30 +210,10 @@ def table(table, caption, *, digits=2):
     return styler.set_caption(caption)
 
 
-class _Moving:
-    """A picture that a reader moves; ``book/_static/moving.js`` draws it on the page."""
-
-    def __init__(self, content):
-        self.content = content
-
-    def __repr__(self):
-        sliders = ", ".join(slider["label"] for slider in self.content["sliders"])
-        return f"{self.content['title']} (in the book this can be moved: {sliders})"
-
-    def _repr_html_(self):
-        data = json.dumps(
-            self.content, ensure_ascii=False, allow_nan=False, separators=(",", ":")
-        )
-        # a script element ends at the first "</script", wherever it stands
-        data = data.replace("<", "\\u003c")
-        return (
-            f'<div class="moving"><p>{html.escape(repr(self))}</p>'
-            f'<script type="application/json">{data}</script></div>'
-        )
-
-
 def moving(title, sliders, frame, *, panels, hint="", start=None):
     """Compute a picture at every place of its sliders, for a script to show without a kernel.
+
+    ``book/_static/moving.js`` draws it on the page.
 
     Parameters
     ----------
@@ -256,8 +236,8 @@ def moving(title, sliders, frame, *, panels, hint="", start=None):
 
     Returns
     -------
-    _Moving
-        What a notebook cell displays.
+    IPython.display.HTML
+        What a notebook cell displays; its attribute ``content`` has the frames.
 
     Examples
     --------
@@ -266,16 +246,18 @@ def moving(title, sliders, frame, *, panels, hint="", start=None):
     ...     return f"The area is {side**2}.", [{"bars": [side, side**2]}]
     >>> page.moving(
     ...     "A square", {"Side a": {"1 m": 1, "2 m": 2}}, square, panels=[{"names": ["a", "a²"]}]
-    ... )
-    A square (in the book this can be moved: Side a)
+    ... ).data[:72]
+    '<div class="moving"><p>A square (in the book this can be moved: Side a)<'
     """
+    from IPython.display import HTML
+
     values = [list(places.values()) for places in sliders.values()]
     start = [given[0] for given in values] if start is None else start
     frames = [_as_json(frame(*place)) for place in itertools.product(*values)]
     # many places may share a frame
     unique = list(dict.fromkeys(frames))
     number = {text: index for index, text in enumerate(unique)}
-    return _Moving({
+    content = {
         "title": title,
         "hint": hint,
         "sliders": [
@@ -285,7 +267,15 @@ def moving(title, sliders, frame, *, panels, hint="", start=None):
         "panels": json.loads(_as_json(panels)),
         "frames": [json.loads(text) for text in unique],
         "at": [number[text] for text in frames],
-    })
+    }
+    data = json.dumps(content, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    # a script element ends at the first "</script", wherever it stands
+    data = data.replace("<", "\\u003c")
+    words = html.escape(f"{title} (in the book this can be moved: {', '.join(sliders)})")
+    picture = HTML(f'<div class="moving"><p>{words}</p>'
+                   f'<script type="application/json">{data}</script></div>')
+    picture.content = content
+    return picture
 
 
 def _as_json(content):

@@ -150,6 +150,14 @@ def parameter_table(name):
     ]
 
 
+def listing(name):
+    """Lines on a notebook and its parameters, for the command line."""
+    return "\n".join([f"{name}: {title(name)}", *(
+        "    {name}: {type} = {default}\n        {description}; {accepts}".format_map(row)
+        for row in parameter_table(name)
+    )])
+
+
 def write_comments():
     """Write the words of the vocabulary in parameters cells: ``python -m ppm_book.parameters``."""
     for name in notebooks():

@@ -285,10 +285,6 @@ def main(arguments=None):
     try:
         _do(options)
         return 0
-    except BrokenPipeError:
-        # the reader of our output left, as `ppm notebooks | head` does
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-        return 1
     except (Refused, Failed, OSError) as error:
         print(f"ppm: {error}", file=sys.stderr)
         return 2 if isinstance(error, Refused) else 1
@@ -314,11 +310,8 @@ def _do(options):
     elif options.command == "book":
         build(options.profile, options.ce_data, not options.no_solutions)
     elif options.command == "notebooks":
-        for name in parameters.notebooks():
-            print(f"{name}: {parameters.title(name)}")
-            for row in parameters.parameter_table(name):
-                print(f"    {row['name']}: {row['type']} = {row['default']}"
-                      f"\n        {row['description']}; {row['accepts']}")
+        # at once: a reader such as `head` may leave before the end
+        print("\n".join(map(parameters.listing, parameters.notebooks())))
     else:
         classroom = options.command == "classroom"
         made = make_editions(running.ROOT) if classroom else pdf.make(options.whole)
