@@ -178,13 +178,11 @@ def _check_figure(name, cell, folder):
 
 def how_made(record, tables):
     """Box at a chapter's foot that says how it was made, with its tables to download."""
-    values, started = record["parameters"], datetime.fromisoformat(record["started"])
     address = exercises.repository_address(running.ROOT)
-    return exercises.template("how_made").render(
-        record, tables=tables, day=f"{started.day} {started:%B %Y}",
-        changes=[f"`{key} = {values[key]!r}`" for key in record["changed"] if key != "ce_data"],
-        link=exercises.launch_link(address, f"chapters/{record['notebook']}.ipynb", "parameters"),
-    )
+    file = f"chapters/{record['notebook']}.ipynb"
+    link = exercises.launch_link(address, file, "parameters")
+    day = datetime.fromisoformat(record["started"])
+    return exercises.template("how_made").render(record, tables=tables, day=day, link=link)
 
 
 def sphinx(staged, output, strict=True, builder="html"):
