@@ -5,6 +5,7 @@ Expenditure Surveys of the U.S. Bureau of Labor Statistics (its Table of variabl
 turns the Bureau's public files into that table.
 """
 
+import textwrap
 import tomllib
 import zipfile
 from dataclasses import dataclass, field, replace
@@ -31,6 +32,7 @@ _CODES = {
 _INCOME = {"FINCBTXM": "interview", "FINCBEFM": "diary"}
 # the columns of the 2017 Diary that `load` reads, made by `condense`; SOURCE.txt has its terms
 ON_BOARD = Path(__file__).with_name("diary17.zip")
+_SUMMARY = Path(__file__).with_name("summary.jinja")
 _ALWAYS = ("NEWID", "PSU", *(column for column, _ in _CODES.values()))
 _BLANK = {"", ".", "na", "nan"}
 _PROXIES = tuple(about["proxy"] for about in _VARIABLES.values() if "proxy" in about)
@@ -73,10 +75,14 @@ class ConsumerExpenditure:
     --------
     >>> from ppm_book import survey
     >>> data = survey.simulate(100, random_seed=1)
-    >>> data.subsample(40, random_seed=2)
-    ConsumerExpenditure(source='simulated stand-in, 100 consumer units', units_read=100,
-        dropped={'not drawn into the subsample': 60}, substitutions=('Every value is simulated in
-        place of the survey the paper used.',), survey='simulated', rows_read=100, part=True)
+    >>> print(data.subsample(40, random_seed=2).summary(width=80))
+    Source: simulated stand-in, 100 consumer units.
+    Consumer units read: 100.
+    Dropped: 60 (not drawn into the subsample: 60).
+    Consumer units kept: 40.
+    Incomes of zero or less among them: 0 (kept in the table; they have no
+      logarithm).
+    Substitution: Every value is simulated in place of the survey the paper used.
     """
 
     table: pd.DataFrame = field(repr=False)
@@ -148,6 +154,22 @@ class ConsumerExpenditure:
                              f"names; this is {self.source}")
         return (self._only(np.flatnonzero(first), "of a later quarter"),
                 self._only(np.flatnonzero(~first), "of the first quarter"))
+
+    def summary(self, *, width=72):
+        """Say what was read, dropped, kept and substituted, in lines of at most ``width`` letters.
+
+        Returns
+        -------
+        str
+        """
+        from jinja2 import Template
+
+        suppressed = (self.table[[*LABELS]] == "suppressed").sum()
+        text = Template(_SUMMARY.read_text("utf-8"), trim_blocks=True).render(
+            data=self, suppressed=suppressed[suppressed > 0].to_dict()
+        )
+        fold = textwrap.TextWrapper(width, subsequent_indent="  ").fill
+        return "\n".join(map(fold, text.splitlines()))
 
     def _only(self, rows, reason):
         """Some of the units; ``reason`` is why the others were dropped."""
