@@ -30,10 +30,8 @@ def seed_sequence(random_seed):
         # not spawned: that would change the SeedSequence that the caller made the Generator from
         return np.random.SeedSequence(random_seed.integers(2**63, size=4).tolist())
     if not isinstance(random_seed, (bool, np.bool_, np.random.RandomState)):
-        try:
+        with contextlib.suppress(TypeError, ValueError):
             return np.random.SeedSequence(random_seed)
-        except (TypeError, ValueError):
-            pass
     # text may be a secret seed
     told = "text" if isinstance(random_seed, str) else shown(random_seed)
     raise ValueError("random_seed must be a whole number of at least 0, a SeedSequence, a "

@@ -148,11 +148,13 @@ def _response(model, variable):
     if drawn or kind == "MinibatchRandomVariable":
         raise ValueError(f"{name} is a minibatch or has total_size: give it all records instead")
     if kind == "PartialObservedRV":
-        raise ValueError(f"{whole} has missing values that PyMC cannot separate: leave those "
-                         "records out")
+        raise ValueError(f"{whole} has missing values that PyMC cannot separate: leave them out")
     data = value.eval(mode="FAST_COMPILE")
     if not np.shape(data) or not np.size(data):
         raise ValueError(f"{name} must be observed as an array with one row per record")
+    # PyMC takes dates as microseconds or nanoseconds; 1e13 microseconds are a third of a year
+    if np.median(np.abs(data)) > 1e13 and np.array_equal(data, np.rint(data)):
+        raise ValueError(f"{name} has numbers as large as PyMC makes of dates: give it days, say")
     try:
         term = at_start(model, model.logp([variable], jacobian=False, sum=False)[0])
     except Exception as error:

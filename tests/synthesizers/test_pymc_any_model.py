@@ -7,6 +7,7 @@ from functools import partial
 
 import arviz as az
 import numpy as np
+import pandas as pd
 import pymc as pm
 import pytensor
 import pytensor.tensor as pt
@@ -451,6 +452,8 @@ REFUSED = [
      "^a constant of the model has NaN, or an index below 0 .*, in row 3"),
     (lambda: pm.Normal("y", pm.Normal("m", shape=3)[pm.Data("k", np.arange(5) % 4 - 1)],
                        observed=ONES), "^k has NaN, or an index below 0 .*, in row 0: correct"),
+    (partial(one_normal, observed=pd.Series(pd.date_range("1950-01-01", periods=5, freq="YS"))),
+     "^y has numbers as large as PyMC makes of dates"),
     (bounded_by_data, "^model has no density .ValueError.: give a CustomDist its logp"),
     (lambda: pm.MvNormal("y", np.zeros(5), np.eye(5), observed=ONES), "y has one density for all"),
 ]  # fmt: skip
