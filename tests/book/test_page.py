@@ -33,9 +33,9 @@ def test_a_table_shows_rounded_numbers_and_one_row_of_headings():
 def test_what_a_run_saves_is_read_back_with_the_kind_of_its_data(run):
     page.save(TABLE, "bounds")
     pd.testing.assert_frame_equal(pd.read_csv(run / "bounds.csv", index_col=0), TABLE)
-    data = survey.simulate(80, random_seed=1)
-    for given, kind, part in ((None, "drawn", False), (data, "simulated", False),
-                              (data.subsample(60, random_seed=1), "simulated", True)):
+    data = survey.load()
+    some = data.subsample(60, random_seed=1)
+    for given, kind, part in (None, "drawn", False), (data, "diary", False), (some, "diary", True):
         page.save_values(VALUES, data=given)
         saved = json.loads((run / "values.json").read_text("utf-8"))
         assert (saved["data"], saved["part"]) == (kind, part)
