@@ -39,13 +39,10 @@ def detected(weigh):
     return with_h.sf(without_h.ppf(0.95))
 
 
-@pytest.mark.parametrize(
-    "weigh, words",
-    [
-        (no_weights, ("the ordinary posterior {} %", "ordinary posterior: right in {} of")),
-        (our_weights, ("mechanism's weights {} %", "with the mechanism: right in {} of")),
-    ],
-)
+@pytest.mark.parametrize(("weigh", "words"), [
+    (no_weights, ("the ordinary posterior {} %", "ordinary posterior: right in {} of")),
+    (our_weights, ("mechanism's weights {} %", "with the mechanism: right in {} of")),
+])
 def test_words_and_picture_have_the_chapters_numbers(weigh, words):
     share, title = (said.format(round(100 * detected(weigh))) for said in words)
     assert title in PICTURE.lower()
@@ -59,13 +56,9 @@ def test_caption_has_the_chapters_numbers():
     assert f"and in {ours} of 100 under the mechanism" in INTRO
 
 
-@pytest.mark.parametrize(
-    "weigh, name, base",
-    [
-        (no_weights, "Ordinary posterior", 214),
-        (our_weights, "With weights", 460),
-    ],
-)
+@pytest.mark.parametrize(("weigh", "name", "base"), [
+    (no_weights, "Ordinary posterior", 214), (our_weights, "With weights", 460),
+])
 def test_bars_and_data_are_the_exact_distributions(weigh, name, base):
     data = pd.read_csv(ROOT / "book/_static/figures/fig-first.csv").set_index("weights").loc[name]
     for column, total in zip(("share without H", "share with H"), totals(weigh), strict=True):
@@ -79,28 +72,17 @@ def test_bars_and_data_are_the_exact_distributions(weigh, name, base):
     assert areas["#D55E00"] / sum(areas.values()) == pytest.approx(detected(weigh), abs=0.005)
 
 
-@pytest.mark.parametrize(
-    "page, chapter, words",
-    [
-        (
-            "intro",
-            "ce_application",
-            "one weight for each record kept the mean better than one weight",
-        ),
-        ("intro", "ce_application", "which of the two kept the upper tail better depended on the"),
-        ("intro", "strict_release", "no strict mechanism is surely nearer than the histogram"),
-        (
-            "research",
-            "application_settings",
-            "two components with the inverse hyperbolic sine come",
-        ),
-        ("research", "application_settings", "With one component DPweighted is closer"),
-        ("research", "application_settings", "With ten EMweighted is closer for both percentiles"),
-        ("research", "application_settings", "EMweighted is closer for the mean in no run"),
-        ("research", "application_settings", "Shuffled stays where Unweighted is"),
-        ("research", "application_settings", "Trimmed repairs the single regression better than"),
-    ],
-)
+@pytest.mark.parametrize(("page", "chapter", "words"), [
+    ("intro", "ce_application", "one weight for each record kept the mean better than one weight"),
+    ("intro", "ce_application", "which of the two kept the upper tail better depended on the"),
+    ("intro", "strict_release", "no strict mechanism is surely nearer than the histogram"),
+    ("research", "application_settings", "two components with the inverse hyperbolic sine come"),
+    ("research", "application_settings", "With one component DPweighted is closer"),
+    ("research", "application_settings", "With ten EMweighted is closer for both percentiles"),
+    ("research", "application_settings", "EMweighted is closer for the mean in no run"),
+    ("research", "application_settings", "Shuffled stays where Unweighted is"),
+    ("research", "application_settings", "Trimmed repairs the single regression better than"),
+])
 def test_findings_are_claims_of_their_chapters(page, chapter, words):
     cells = json.loads((ROOT / f"notebooks/{chapter}.ipynb").read_text("utf-8"))["cells"]
     claims = [text for cell in cells if "page.claims" in (text := "".join(cell["source"]))]
