@@ -246,7 +246,7 @@ def test_editions_run_and_a_wrong_solution_makes_none(small):
 
 def test_an_exercise_has_the_number_of_its_chapter_and_not_of_a_page_with_its_name():
     assert {"censoring"} == {f.stem for f in ROOT.glob("book/library/*.md")} & {*CHAPTERS}
-    assert numbers(ROOT)["ex-oscillation"] == "7.1"
+    assert numbers(ROOT)["ex-oscillation"] == "8.1"
 
 
 def test_points_of_the_assessment_are_those_of_its_rubrics():
