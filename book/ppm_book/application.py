@@ -1,14 +1,13 @@
-"""The fits that the chapters on incomes share, one weight with a given Δ, and who is closer."""
+"""The fits that the chapters on incomes share, and one weight with a given Δ."""
 
 import copy
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
 import ppm
 from ppm_book import running
-from ppm_book.ledger_values import SURE
 
 # EMweighted is near enough to its target, or the nearest of so many fits; before them, trials
 TOLERANCE, FITS, TRIALS = 0.05, 6, 3
@@ -79,24 +78,6 @@ class IncomeFits:
         weight, fit, tried = search(model, target, start, self.draws, of_search)
         return self.read(model, fit, np.full(model.records, weight), of_release, np.array(tried))
 
-    @running.kept()
-    def from_part(self, components, part):
-        """Releases for all other records from the unweighted fit to a part, shape (m, others).
-
-        `part` is a mask. No other record's response is used, so for these ε = 0.
-        """
-        of_fit, of_release = np.random.SeedSequence((self.seed, components, 6)).spawn(2)
-        known, others = (
-            replace(self, response=self.response[rows], predictors=self.predictors[rows])
-            for rows in (part, ~part)
-        )
-        model = known.model(components, thin=5)
-        fit = model.fit(np.ones(model.records), draws=self.draws, random_seed=of_fit)
-        released = others.model(components).predict(
-            fit, releases=self.releases, random_seed=of_release
-        )
-        return released.values
-
 
 def place(scale, shift):
     """Whole numbers that give a setting random numbers of its own."""
@@ -161,30 +142,3 @@ def typical(errors):
     sizes = np.abs(errors)
     again = np.random.default_rng(0).choice(sizes, (1000, len(sizes)))
     return np.median(sizes), np.median(again, axis=1).std() if len(sizes) > 1 else np.nan
-
-
-def compare(fits, statistic):
-    """Errors of a statistic, and in how many runs DPweighted or EMweighted was surely closer.
-
-    Parameters
-    ----------
-    fits : pandas.DataFrame
-        Columns with the name of the statistic, its error in per cent, and ``"…, error"``, the
-        standard error of that; index levels combination, repeat, setting and mechanism.
-    statistic : str
-        Its name.
-
-    Returns
-    -------
-    pandas.DataFrame
-        A row for each combination and setting: average errors by mechanism, and the number of
-        repeats in which one was closer by two standard errors.
-    """
-    names = statistic, f"{statistic}, error"
-    away, error = (fits[name].unstack("mechanism", sort=False) for name in names)
-    margin = away["EMweighted"].abs() - away["DPweighted"].abs()
-    sure = SURE * np.hypot(error["EMweighted"], error["DPweighted"])
-    found = away[["Unweighted", "DPweighted", "EMweighted"]].add_suffix(" (%)")
-    found["DPweighted closer"], found["EMweighted closer"] = margin > sure, margin < -sure
-    by = found.groupby(level=["combination", "setting"], sort=False)
-    return by.agg({name: "sum" if name.endswith("closer") else "mean" for name in found})

@@ -10,22 +10,15 @@ HOUSEHOLDS = list("ABCDEFGH")
 COUNTS = np.array([3, 4, 4, 5, 5, 6, 7, 18])
 # what the panels show: values of μ, and numbers of visits
 MEANS, VISITS = np.linspace(0.1, 15.9, 80), np.arange(25)
-HINT = (
-    "Predict before you press. Whose leaving changes the most, with c at 1: A's, G's or H's? "
-    "What do the released counts tell about the eight when c is 0, and ε with it? "
-)
-SWITCH_HINT = (
-    "Predict before you press. H leaves: which bars move when you turn the switch, and does the "
-    "log ratio? Whose leaving changes the other weights the least? Does a smaller c bring the log "
-    "ratio further below 2Δ, or nearer to it?"
-)
 
 
-def moving(*, switch=False, scale=1.0, shift=0.0, draws=1000, seed=20220):
+def moving(hint, *, switch=False, scale=1.0, shift=0.0, draws=1000, seed=20220):
     """Picture of what changes when one of the eight households leaves.
 
     Parameters
     ----------
+    hint : str
+        What to predict and try.
     switch : bool, default False
         Let the reader choose whether the weights of the others are frozen or computed again
         without the household, and show both posteriors. Without the switch the weights are
@@ -40,7 +33,7 @@ def moving(*, switch=False, scale=1.0, shift=0.0, draws=1000, seed=20220):
     Examples
     --------
     >>> from ppm_book import household
-    >>> household.moving(draws=50)
+    >>> household.moving("Predict before you press.", draws=50)
     Take one household away (in the book this can be moved: Leaving household, Scale c)
     """
     first, second, _ = np.random.SeedSequence(seed).spawn(3)
@@ -115,6 +108,6 @@ def moving(*, switch=False, scale=1.0, shift=0.0, draws=1000, seed=20220):
     }
     shown = ["weights", "posteriors", "change"] if switch else ["weights", "change", "released"]
     return page.moving(
-        "Take one household away", controls, frame, start=start,
-        hint=SWITCH_HINT if switch else HINT, panels=[panels[name] for name in shown],
+        "Take one household away", controls, frame, start=start, hint=hint,
+        panels=[panels[name] for name in shown],
     )

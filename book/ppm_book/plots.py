@@ -12,7 +12,7 @@ from matplotlib.ticker import LogLocator
 
 from ppm_book.page import NARROW_TYPE
 
-__all__ = ["panels", "legend", "interval", "band", "log_axis", "intervals_by_size"]
+__all__ = ["panels", "legend", "interval", "band", "log_axis"]
 
 # Okabe and Ito's palette, told apart by colour-blind readers too
 COLOURS = {
@@ -168,49 +168,3 @@ def log_axis(axes, which="y"):
     axis.set_major_locator(LogLocator(subs=(1, 2, 5)))
     axis.set_major_formatter("{x:g}")
     axes.minorticks_off()
-
-
-def intervals_by_size(table, label, *, columns, size):
-    """Intervals against n by mechanism, one panel a level of the index called ``loss``.
-
-    Parameters
-    ----------
-    table : pandas.DataFrame
-        Columns ``low``, ``estimate`` and ``high``; index levels ``mechanism``, ``size``, ``loss``.
-    label : str
-        What is shown, in words.
-    columns, size
-        As for :func:`panels`.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-        Open marks: mechanisms with the prior restricted to T.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> from ppm_book import plots
-    >>> names = ["mechanism", "size", "loss"]
-    >>> index = pd.MultiIndex.from_tuples([("Weighted", 100, "one seed")], names=names)
-    >>> table = pd.DataFrame({"low": [0.1], "estimate": [0.2], "high": [0.3]}, index)
-    >>> figure = plots.intervals_by_size(table, "share", columns=1, size=(3, 3))
-    >>> [axes.get_title() for axes in figure.axes]
-    ['one seed']
-    """
-    kinds, sizes = (table.index.unique(level) for level in ("loss", "size"))
-    figure, panels_of = panels(len(kinds), columns, size=size, sharex=True, sharey=True)
-    for axes, kind in zip(panels_of, kinds, strict=True):
-        by = table.xs(kind, level="loss").groupby("mechanism", sort=False)
-        for aside, (name, found) in zip(np.linspace(-0.3, 0.3, len(by)), by, strict=True):
-            x = np.arange(len(sizes)) + aside
-            face = "white" if name.endswith("on T") else COLOURS[name]
-            interval(axes, x, found["low"], found["estimate"], found["high"], name, markersize=5,
-                     markerfacecolor=face)
-        axes.set_xticks(range(len(sizes)), [f"{size:,}" for size in sizes])
-        axes.set_title(kind)
-    for axes in panels_of[-columns:]:
-        axes.set_xlabel("Sample size n")
-    figure.supylabel(label)
-    legend(figure, 3)
-    return figure

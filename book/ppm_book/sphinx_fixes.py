@@ -1,11 +1,10 @@
-"""Sphinx extension: what figures bring besides their pictures, and scripts that fail left out."""
+"""Sphinx extension: editions of figures for phones, and scripts that fail left out."""
 
 import re
 from pathlib import Path
 
 FIGURE = re.compile(r'<figure [^>]*id="([^"]+)".*?</figure>', re.S)
 NARROW = r'<picture><source media="screen and (max-width: 720px)" srcset="{}" />\g<0></picture>'
-DATA = r'<p class="data"><a href="{}" download>What it shows, as numbers (CSV)</a></p>\g<0>'
 
 
 def setup(app):
@@ -22,16 +21,14 @@ def _join(app):
 
 
 def _mend(app, page, template, context, doctree):
-    def with_files(match):
+    def with_narrow(match):
         figure, name = match.group(0, 1)
-        for file in Path(app.srcdir, "book/_static/figures").glob(f"{name}.*"):
-            data = file.suffix == ".csv"
-            place, more = ("</figcaption>", DATA) if data else ("<img [^>]*>", NARROW)
-            address = context["pathto"](f"_static/figures/{file.name}", 1)
-            figure = re.sub(place, more.format(address), figure, count=1)
+        if Path(app.srcdir, "book/_static/figures", f"{name}.png").is_file():
+            address = context["pathto"](f"_static/figures/{name}.png", 1)
+            figure = re.sub("<img [^>]*>", NARROW.format(address), figure, count=1)
         return figure
 
-    context["body"] = FIGURE.sub(with_files, context.get("body", ""))
+    context["body"] = FIGURE.sub(with_narrow, context.get("body", ""))
     if page.startswith("exercises/"):
         # made from notebooks, which the classroom's editions have
         buttons = context.get("header_buttons", ())

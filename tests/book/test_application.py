@@ -1,7 +1,6 @@
-"""What the chapters on incomes share: fits, the equal bound, and who was closer."""
+"""What the chapters on incomes share: fits, and the equal bound."""
 
 import numpy as np
-import pandas as pd
 import pytest
 import xarray as xr
 
@@ -11,14 +10,12 @@ from ppm_book.application import (
     TOLERANCE,
     TRIALS,
     IncomeFits,
-    compare,
     diagnosed,
     search,
     typical,
 )
 
 INCOMES = np.random.default_rng(5).normal(10.0, 1.0, 40)
-NAMES = "DPweighted", "EMweighted"
 
 
 def test_every_fit_is_read_by_the_library_and_has_random_numbers_of_its_own():
@@ -80,19 +77,6 @@ def test_the_equal_bound_is_met_within_the_tolerance():
     assert len({fit[-1] for fit in model.made}) == len(made)
 
 
-def test_releases_from_a_published_part_look_at_no_other_response():
-    part = np.arange(40) < 25
-
-    def released(response):
-        return IncomeFits(response, np.ones((40, 1)), 2, 60, 60, 4, 7).from_part(2, part)
-
-    # other incomes for those that are not published change nothing, one of the part does
-    found = released(INCOMES)
-    assert found.shape == (4, 15)
-    assert (released(np.where(part, INCOMES, 3 * INCOMES)) == found).all()
-    assert not np.allclose(released(INCOMES + 5.0 * (np.arange(40) == 3)), found)
-
-
 def test_a_bound_that_is_not_met_is_the_closest_of_all_full_fits():
     bounds = [4.2, 4.2, 4.2, 9.0, 4.0, 6.0, 5.4, 7.0, 3.0]
     _, _, best, tried = searched(lambda _, number: bounds[number - 1])
@@ -105,20 +89,6 @@ def test_no_weight_is_above_1_and_a_target_of_0_takes_one_fit():
         model, *_ = searched(lambda weight, _: weight, target)
         assert max(fit[0] for fit in model.made) == largest
     assert len(model.made) == 1
-
-
-@pytest.mark.parametrize(("off", "error", "closer"), [
-    ([9, 2, 5], 0.3, [3, 0]), ([-9, 5, -2], 0.3, [0, 3]),
-    ([9, 2, 2.5], 0.3, [0, 0]), ([9, 2, 5], 3.0, [0, 0]), ([9, 2, 5], np.nan, [0, 0]),
-])
-def test_who_is_closer_is_counted_only_where_the_errors_decide(off, error, closer):
-    names = ["combination", "repeat", "setting", "mechanism"]
-    levels = [["K = 2", "K = 1"], range(3), ["a", "b"], ["Unweighted", *NAMES]]
-    index = pd.MultiIndex.from_product(levels, names=names)
-    fits = pd.DataFrame({"mean": np.tile(off, 12), "mean, error": error}, index)
-    found = compare(fits, "mean")
-    assert list(found.index) == [("K = 2", "a"), ("K = 2", "b"), ("K = 1", "a"), ("K = 1", "b")]
-    assert (found.to_numpy() == [*off, *closer]).all()
 
 
 def test_one_wild_release_moves_neither_the_typical_error_nor_its_standard_error():

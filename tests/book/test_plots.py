@@ -3,7 +3,6 @@
 from base64 import b64decode
 
 import numpy as np
-import pandas as pd
 
 from ppm_book import plots
 from ppm_book.page import NARROW_TYPE
@@ -21,22 +20,6 @@ def test_what_has_no_number_has_no_place_and_rounding_turns_no_interval_around()
     drawn, nothing = segments(axes)["Weighted"]
     assert drawn.tolist() == [[0, 2], [0, 7]] and not len(nothing)
     assert np.allclose(segments(axes)["Capped"], [[[2, 0.3], [2, 0.3]]])
-
-
-def test_intervals_stand_over_their_size_in_their_panel():
-    levels = {"loss": ["again", "fixed"], "mechanism": ["Capped on T", "Weighted-M"]}
-    index = pd.MultiIndex.from_product([*levels.values(), [50, 1000]], names=[*levels, "size"])
-    table = np.sort(np.random.default_rng(2).uniform(size=(8, 3)), axis=1)
-    table = pd.DataFrame(table, index, columns=["low", "estimate", "high"])
-    figure = plots.intervals_by_size(table, "share", columns=2, size=(3, 3))
-    for axes in figure.axes:
-        assert [label.get_text() for label in axes.get_xticklabels()] == ["50", "1,000"]
-        for marks in axes.containers:
-            drawn = np.array(segments(axes)[marks.get_label()])
-            expected = table.loc[axes.get_title(), marks.get_label()]
-            assert np.round(drawn[:, 0, 0]).tolist() == [0, 1]
-            assert np.allclose(drawn[:, :, 1], expected[["low", "high"]])
-            assert np.allclose(marks[0].get_ydata(), expected["estimate"])
 
 
 def test_a_figure_brings_a_narrow_picture_and_stays_as_it_is(monkeypatch):
