@@ -70,7 +70,7 @@ def main():
     data = survey.load(asked.data).subsample(asked.records, random_seed=1)
     table, income = data.table, data.table["income"].to_numpy()
     predictors, _ = survey.predictor_matrix(data)
-    limits = survey.power_income(pd.DataFrame({"income": [LOWEST, HIGHEST]}), POWER)
+    limits = survey.power_income([LOWEST, HIGHEST], POWER)
     edges = np.linspace(*limits, SETTINGS["bins"] + 1)
     codes = table[list(survey.expenditure.LABELS)].apply(lambda column: column.cat.codes)
     # a category that does not occur in public predictors is none
@@ -78,7 +78,7 @@ def main():
     codes = np.column_stack(codes)
     jobs = [*itertools.product(asked.epsilon, range(1, asked.seeds + 1))]
     found = answer(asked.python, SETTINGS | {
-        "income": np.searchsorted(edges[1:-1], survey.power_income(data, POWER), side="right"),
+        "income": np.searchsorted(edges[1:-1], survey.power_income(income, POWER), side="right"),
         "predictors": codes,
         "sizes": codes.max(axis=0) + 1,
         "epsilons": [epsilon for epsilon, _ in jobs],

@@ -62,7 +62,7 @@ RIGHT = {
     "run_without": draw, "statistic": "mean", "public": (2.0, 9.0), "records": [0],
     "synthesizer": MODEL, "fit": FIT, "posterior": FIT["posterior"].dataset, "result": RESULT,
     "table": HOUSEHOLDS, "release": RESULT.synthesize(1, random_seed=1), "model": NORMAL,
-    "distributions": {"a": VALUES}, "candidates": {"mu": VALUES},
+    "distributions": {"a": VALUES}, "candidates": {"mu": VALUES}, "income": VALUES,
 }
 OWN = {
     "audits.censored": {"censor": LIMITS},

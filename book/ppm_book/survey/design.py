@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 
-from ppm.checks import as_numbers, check_number
+from ppm.checks import as_list, as_numbers, check_number
 from ppm_book.survey.expenditure import LABELS, ConsumerExpenditure
 
 
@@ -37,7 +37,10 @@ def predictor_matrix(table):
     >>> X.shape == (100, len(names)), names[0]
     (True, 'intercept')
     """
-    table = _checked(table, LABELS)[[*LABELS]]
+    table = table.table if isinstance(table, ConsumerExpenditure) else table
+    if lacking := [name for name in LABELS if name not in table or table[name].isna().any()]:
+        raise ValueError(f"table lacks {', '.join(lacking)}, or has missing values there")
+    table = table[[*LABELS]]
     for name, kind in table.dtypes.items():
         if not isinstance(kind, pd.CategoricalDtype):
             raise ValueError(
@@ -57,13 +60,13 @@ def predictor_matrix(table):
     return np.ascontiguousarray(X[:, keep]), [names[j] for j in keep]
 
 
-def log_income(table, floor=1.0):
+def log_income(income, floor=1.0):
     """Take natural logarithms of income, with incomes below a floor raised to it.
 
     Parameters
     ----------
-    table : pandas.DataFrame or ConsumerExpenditure
-        With the column ``income``, dollars.
+    income : array_like, shape (n,)
+        Dollars.
     floor : float
         Dollars, above 0.
 
@@ -82,23 +85,22 @@ def log_income(table, floor=1.0):
     Examples
     --------
     >>> from ppm_book import survey
-    >>> import pandas as pd
-    >>> values, floored = survey.log_income(pd.DataFrame({"income": [-500.0, 1.0, 50_000.0]}))
+    >>> values, floored = survey.log_income([-500.0, 1.0, 50_000.0])
     >>> values.round(2), floored
     (array([ 0.  ,  0.  , 10.82]), 1)
     """
     floor = check_number("floor", floor, above=0)
-    income = _income(table)
+    income = as_list("income", income)
     return np.log(np.maximum(income, floor)), int((income < floor).sum())
 
 
-def power_income(table, power=0.2, unit=50_000.0):
+def power_income(income, power=0.2, unit=50_000.0):
     r"""Income on a scale without a long tail on either side: a power of its size, with its sign.
 
     Parameters
     ----------
-    table : pandas.DataFrame or ConsumerExpenditure
-        With the column ``income``, dollars.
+    income : array_like, shape (n,)
+        Dollars.
     power : float, default 0.2
         Exponent p, above 0 and at most 1.
     unit : float, default 50000
@@ -119,12 +121,11 @@ def power_income(table, power=0.2, unit=50_000.0):
     Examples
     --------
     >>> from ppm_book import survey
-    >>> import pandas as pd
-    >>> survey.power_income(pd.DataFrame({"income": [-500.0, 0.0, 50_000.0]})).round(2)
+    >>> survey.power_income([-500.0, 0.0, 50_000.0]).round(2)
     array([-0.4,  0. ,  1. ])
     """
     power, unit = _check_power(power, unit)
-    income = _income(table)
+    income = as_list("income", income)
     return np.sign(income) * np.abs(income / unit) ** power
 
 
@@ -167,26 +168,3 @@ def income_from_power(values, power=0.2, unit=50_000.0, *, lowest=None, highest=
 def _check_power(power, unit):
     power = check_number("power", power, above=0, at_most=1)
     return power, check_number("unit", unit, above=0)
-
-
-def _income(table):
-    income = as_numbers("table: column income", _checked(table, ["income"])["income"])
-    if not np.isfinite(income).all():
-        raise ValueError("table: column income has an infinite value")
-    return income
-
-
-def _checked(table, columns):
-    if isinstance(table, ConsumerExpenditure):
-        table = table.table
-    if not isinstance(table, pd.DataFrame):
-        raise ValueError(
-            f"table must be a DataFrame as survey.load makes it, got {type(table).__name__}"
-        )
-    if absent := [name for name in columns if name not in table.columns]:
-        raise ValueError(f"table has no column {', '.join(absent)}")
-    if len(table) == 0:
-        raise ValueError("table has no rows")
-    if lacking := [name for name in columns if table[name].isna().any()]:
-        raise ValueError(f"table has missing values in {', '.join(lacking)}")
-    return table
