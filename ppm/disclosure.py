@@ -21,6 +21,7 @@ _ALWAYS = (
     "whoever holds the records or watches them being processed: the model of trust is central, and "
     "ε is about those who see the release alone",
 )
+_EXACT = "one release of exact draws, which a Markov chain does not give"
 _PACKAGE = "errors in the package that drew the noise"
 _SEED = "anyone who knows or guesses the seed"
 
@@ -100,7 +101,8 @@ def guarantee_of(result, strict_epsilon=None):
     fixed = "candidates, their groups" if public_set else "prior"
     not_covered.append(f"{_CHOICES}: model, {fixed}, any limits with their center and any rule for "
                        "weights must be fixed without looking at them")
-    return Guarantee("strict", strict_epsilon or result.epsilon(), (*not_covered, *_ALWAYS))
+    return Guarantee("strict", strict_epsilon or result.epsilon(), (*not_covered, *_ALWAYS),
+                     _EXACT if chains else "one release")
 
 
 def histogram_guarantee(epsilon, *, secure):
@@ -269,8 +271,10 @@ def _promise(guarantee, many=None):
     each = _rounded_up(guarantee.epsilon, 4)
     total = (many or 1) * each
     amount = f"{many} × {each:g} = {total:.10g}" if many else f"{each:g} for {guarantee.covered}"
+    chain = guarantee.covered == _EXACT
+    begins = "If its draws were exact, the release would be" if chain else "The release is"
     return (
-        f"The release is ε-differentially private with ε = {amount}, for every possible "
+        f"{begins} ε-differentially private with ε = {amount}, for every possible "
         "database, and δ = 0. The unit of privacy is the confidential value of one record: a "
         f"neighbour is {guarantee.neighbour}. An attacker who knew all other records, "
         "and gave even odds that a certain value of a record was used rather than none, could "

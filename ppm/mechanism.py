@@ -176,23 +176,20 @@ class MechanismResult(Brief):
             lines = [self.guarantee.headline]
         except ChainsDisagreeError as error:
             return textwrap.fill(str(error), 84)
-        source = f"local bound {self.local_bound:.3f} nats"
-        if self.strict and self.cap is None:
-            source = "width of the limits"
-        elif self.strict:
-            source = "cap on every record's oscillation"
+        strict = "width of the limits" if self.cap is None else "cap on every record's oscillation"
+        source = strict if self.strict else f"local bound {self.local_bound:.3f} nats"
         candidates = getattr(self.synthesizer, "public_set", "")
-        maxima = f"bounds are exact maxima over {candidates}"
-        draws = maxima if candidates else f"{self.draws_used:,} draws"
+        draws = (f"bounds are exact maxima over {candidates}" if candidates
+                 else f"{self.draws_used:,} draws")
         lines.append(f"{source}; {self.weights.size:,} records; {draws}")
         lines += str(self.diagnostics or "R-hat not computed: one chain, whose draws the "
                      "synthesizer declares independent").splitlines()
         if self._faults:
             lines.append(f"CHAINS DISAGREE, shown all the same: {'; '.join(self._faults)}")
-        public = "epsilon may be published; " if self.strict else ""
-        lines.append(f"{public}confidential: weights, bounds, diagnostics, draws and all other "
-                     "numbers above were computed from the records, and epsilon does not cover "
-                     "their publication; only what synthesize() returns is meant for release")
+        choices = "epsilon may be published if all choices were made without the records; "
+        lines.append(f"{choices if self.strict else ''}confidential: weights, bounds, diagnostics, "
+                     "draws and all other numbers above come from the records, and epsilon does "
+                     "not cover their publication; only what synthesize() returns is for release")
         return "\n".join(textwrap.fill(line, 84) for line in lines)
 
     def summary(self, releases=1):

@@ -72,6 +72,7 @@ def test_only_weights_that_nobody_else_moves_are_strict(settings, kind):
         assert (mark in words(result) + not_covered) == (kind == "strict")
     if kind == "strict":
         assert synthetic.attrs == {"releases": 3, "epsilon": 6.0}
+        assert "The release is ε-differentially private" in told
         assert ("whoever gave the weights asserts" in not_covered) == ("weights" in settings)
         step = "multiplied by a weight and kept between" if settings else "was kept between"
         assert step in told and "ε = 3 × 2 = 6, for every possible database" in told
@@ -145,6 +146,7 @@ def test_a_release_that_was_decided_on_before_the_fit_is_strict_and_says_that_no
         told.add((words(free.guarantee), release_statement(free, release)))
     # what is published is the same whatever the chains did
     ((guarantee, statement),) = told
+    assert "exact draws" in guarantee and "If its draws were exact" in statement
     for text in guarantee, statement:
         assert "not gated by the records" in text and "and the chains agreed" not in text
     # weights that react make it local as ever

@@ -263,9 +263,9 @@ class FiniteMixture(Model):
         posterior = posterior.transpose("chain", "draw", ...)
         pi, beta, sigma = (posterior[name].values for name in ("pi", "beta", "sigma"))
         # compiled code would read beyond the end of an array
-        if not pi.shape == sigma.shape == beta.shape[:-1]:
-            raise ValueError("posterior must hold pi and sigma (…, components) and beta "
-                             "(…, components, columns)")
+        if not pi.shape == sigma.shape == beta.shape[:-1] or not (sigma > 0).all():
+            raise ValueError("posterior must hold pi and sigma (…, components), sigma above 0, and "
+                             "beta (…, components, columns)")
         log_lik = np.empty((*pi.shape[:2], self.records))
         with one_thread():
             for at in np.ndindex(pi.shape[:2]):
