@@ -18,6 +18,7 @@ _ALWAYS = (
     "the number of records, and values that are released unchanged",
     "what imputation or top-coding carried from one record to others: a value means the edited one",
     "other releases from these records, and other records of the same person: each adds its own ε",
+    "whether a run ended at all, and its messages, warnings and time",
     "whoever holds the records or watches them being processed: the model of trust is central, and "
     "ε is about those who see the release alone",
 )

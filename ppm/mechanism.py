@@ -178,9 +178,8 @@ class MechanismResult(Brief):
             return textwrap.fill(str(error), 84)
         strict = "width of the limits" if self.cap is None else "cap on every record's oscillation"
         source = strict if self.strict else f"local bound {self.local_bound:.3f} nats"
-        candidates = getattr(self.synthesizer, "public_set", "")
-        draws = (f"bounds are exact maxima over {candidates}" if candidates
-                 else f"{self.draws_used:,} draws")
+        public = getattr(self.synthesizer, "public_set", "")
+        draws = f"bounds are exact maxima over {public}" if public else f"{self.draws_used:,} draws"
         lines.append(f"{source}; {self.weights.size:,} records; {draws}")
         lines += str(self.diagnostics or "R-hat not computed: one chain, whose draws the "
                      "synthesizer declares independent").splitlines()
@@ -404,7 +403,7 @@ def _result(synthesizer, weighted, unweighted, *, weights, censor, allow_disagre
         faults = unweighted.faults("unweighted") + faults
     limited = cap is not None or (censor is not None and independent_weights)
     # a strict release must not depend on the records, and warnings can be errors
-    decided = limited and (allow_disagreement or hasattr(synthesizer, "extremes"))
+    decided = limited and (allow_disagreement or weighted.diagnostics is None)
     if censor is not None and np.any(weights) and not decided:
         warn_if_nothing_moves(censor, float(weighted.scan.oscillations.max()))
     return MechanismResult(

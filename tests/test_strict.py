@@ -168,14 +168,16 @@ def test_limits_where_no_term_moves_are_warned_of():
     # the log-probability of a count is never above 0
     nowhere = ppm.Censoring(3, 4, smooth=False)
     # also a local release that was decided on before, since its ε is not for publication
-    for settings in {}, {"weights": OWN, "allow_disagreement": True}:
+    local = {"weights": OWN, "allow_disagreement": True}
+    for settings in {"synthesizer": Chains(COUNTS, prior=PRIOR)}, local:
         with pytest.warns(UserWarning, match="^censor: over these draws no record's te") as warned:
             run(censor=nowhere, **settings)
         # once, at the line of the caller's own file
         assert [warning.filename for warning in warned] == [test_mechanism.__file__]
     # warnings are errors here: none where no record has a term that could move, or where it would
-    # gate a release that was decided on before
+    # gate a release, of exact draws or decided on before
     run(censor=nowhere, weights=np.zeros(COUNTS.size))
+    assert run(censor=nowhere).strict
     assert run(censor=nowhere, allow_disagreement=True).strict
     # a hundredth of the width decides
     wide = ppm.Censoring(-300, 0)

@@ -10,6 +10,13 @@ addEventListener("load", () => {
   document.querySelectorAll(".bd-article table").forEach((table) => watch.observe(table));
 });
 
+/* A tap on the title of a folded solution opens it: a link in the title would lead away from it. */
+addEventListener("DOMContentLoaded", () => {
+  document.querySelectorAll(".solution > .admonition-title a").forEach((link) => {
+    link.replaceWith(...link.childNodes);
+  });
+});
+
 /* What screen readers need and the theme leaves out: a list holds nothing but its items, a button
    that unfolds a part of the contents has a name, and one with words on it is called by them. */
 addEventListener("DOMContentLoaded", () => {

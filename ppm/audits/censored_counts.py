@@ -98,7 +98,10 @@ def censored(counts, censor, *, shards=None, weights=None, shape=0.001, rate=0.0
     # smallest and largest log ratio of each part without each record
     extremes = np.zeros((len(parts), 2, counts.size))
     for part, (rows, fit) in enumerate(zip(parts, fits, strict=True)):
-        extremes[part][:, rows] = _extremes_of_own_terms(fit)[:, fit.position]
+        # where the other records keep their terms
+        constant = fit.log_integral - fit.log_integral_without()
+        own = np.stack([fit.term_at_infinity - constant, fit.largest_term - constant])
+        extremes[part][:, rows] = own[:, fit.position]
     leaving = np.arange(counts.size)
     if shards is None:  # equal records leave the same neighbour
         leaving = np.unique(fits[0].position, return_index=True)[1]
@@ -124,12 +127,6 @@ def censored(counts, censor, *, shards=None, weights=None, shape=0.001, rate=0.0
         {name: ("left_out", values[leaving]) for name, values in columns.items()},
         attrs={"loss": float(losses[leaving].max()), "width": censor.width},
     )
-
-
-def _extremes_of_own_terms(whole):
-    """Smallest and largest log ratio where the other records keep their terms (2, distinct)."""
-    constant = whole.log_integral - whole.log_integral_without()
-    return np.stack([whole.term_at_infinity - constant, whole.largest_term - constant])
 
 
 def _extremes_between(whole, without):

@@ -45,12 +45,12 @@ class CandidateSynthesizer(Model):
     Notes
     -----
     Draws are exact and independent, and bounds, Δ and oscillations exact maxima over the whole set,
-    but for rounding. Of draws it is a total variation of about :math:`2^{-53} M`, which adds
-    :math:`1 + e^W` times that to δ.
+    but for rounding. Of one draw it is a total variation of about :math:`2^{-53} (M + n W)`, which
+    adds :math:`1 + e^W` times that to δ; with secure noise there is none in the sums.
 
-    *Theorem.* Let each term depend on θ, public values and its own record's value alone, and move
-    by at most W over the set, whatever that value is. Then one draw is W-differentially private in
-    both directions for every database; where one value replaces another, 2W.
+    *Theorem.* Let each term depend on θ, public values and its own record's value alone, be finite,
+    and move by at most W over the set, whatever that value is. Then one draw is W-differentially
+    private in both directions for every database; where one value replaces another, 2W.
 
     *Proof.* Without record i, the probabilities are :math:`q_k \propto \exp \sum_{j \neq i}
     \ell_j(\theta_k)`, because no other term changes, and :math:`\log(p_k / q_k) = \ell_i(\theta_k)
@@ -155,7 +155,7 @@ class CandidateSynthesizer(Model):
         """Probabilities p of the candidates, (candidates,); with groups a dict of these by label.
 
         Arguments as for :meth:`ppm.GammaPoisson.posterior`; ``cap`` is the W, in nats, that the
-        weights keep oscillations within, which secure noise must know.
+        weights keep oscillations within, which secure noise must know; it makes no weights.
         """
         width, totals = self._totals(weights, censor, cap)
         nats = width / self._steps if self.secure_noise else 1.0
@@ -167,19 +167,20 @@ class CandidateSynthesizer(Model):
 
         In nats up to a constant or, for secure noise, in whole steps.
         """
-        weights = check_weights(weights, self.records)
-        limits, levels, totals = censor, None, {}
+        if cap is not None and weights is None:
+            raise ValueError("cap must come with weights that keep oscillations within it")
+        weights, totals = check_weights(weights, self.records), {}
+        limits, levels, steps = None, None, self._steps if self.secure_noise else None
         if censor is not None:
             self.check_own_terms()
-            levels, ends = censor.levels(self), (censor.low, censor.high, censor.smooth)
+            limits = _FromLow(censor.low, censor.high, censor.smooth, steps)
+            levels = censor.levels(self)
         elif self.secure_noise:
             if cap is None:
                 raise ValueError("secure_noise needs terms of a public width: a run with censor= "
                                  "or cap=, without scale, shift and truncate_at")
             cap = check_number("cap", cap, at_least=_LEAST_CAP)
-            levels, ends = self.extremes().lowest, (0.0, cap, False)
-        if self.secure_noise:
-            limits = _WholeSteps(*ends, steps=self._steps)
+            limits, levels = _FromLow(0.0, cap, False, steps), self.extremes().lowest
         for label, log_lik in self._log_liks.items():
             rows = self._rows[label]
             # any level changes no p; sums of large numbers would lose small differences
@@ -254,18 +255,18 @@ class CandidateSynthesizer(Model):
                 for label, rows in self._rows.items()}
 
 
-class _WholeSteps(NamedTuple):
-    """Limits whose terms are whole numbers, from 0 at ``low`` to ``steps`` at ``high``."""
+class _FromLow(NamedTuple):
+    """Limits whose terms begin at 0, which keeps sums small; of ``steps``, in whole ones."""
 
     low: float
     high: float
     smooth: bool
-    steps: int
+    steps: int | None
 
     def term(self, weighted_log_p):
-        term = limited(weighted_log_p, self.low, self.high, self.smooth)
+        term = limited(weighted_log_p, self.low, self.high, self.smooth) - self.low
         # up to 2**50 steps the products' rounding is less than half a step
-        return np.rint((term - self.low) * (self.steps / (self.high - self.low)))
+        return term if self.steps is None else np.rint(term * (self.steps / (self.high - self.low)))
 
 
 def noisy_maximum(distance, epsilon):

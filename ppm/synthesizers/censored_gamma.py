@@ -177,7 +177,8 @@ class CensoredGamma:
         while panels.size:
             upper, lower = self._in_parts(self._extremes, panels)
             highest = max(highest, lower.max())
-            negligible = upper + np.log(panels[1] - panels[0]) < highest - reach
+            # a panel may be too narrow for a width
+            negligible = upper + np.log(np.fmax(panels[1] - panels[0], 5e-324)) < highest - reach
             # panels that cannot be cut in floating point
             middle = panels.mean(axis=0)
             narrow = (middle <= panels[0]) | (middle >= panels[1])
@@ -202,7 +203,7 @@ class CensoredGamma:
     def _log_parts(self, panels, nodes, parts):
         """Logarithms of what each node of a rule adds to the integral over its panel."""
         left, width = panels[0][:, None], (panels[1] - panels[0])[:, None]
-        return np.log(width * parts) + self._unscaled(left + width * nodes)
+        return np.log(np.fmax(width * parts, 5e-324)) + self._unscaled(left + width * nodes)
 
     def _is_settled(self, log_mean):
         """Whether prior and terms have reached their limits for μ to 0, but for rounding."""

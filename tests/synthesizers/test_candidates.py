@@ -171,8 +171,19 @@ def test_secure_noise_is_for_strict_runs_and_needs_no_warning_of_seeds():
     for settings in {}, {"censor": LIMITS, "scale": 0.5}, {"weights": WEIGHTS}:
         with pytest.raises(ValueError, match="^secure_noise needs terms of a public width"):
             ppm.PseudoPosteriorMechanism(model, **settings).run(draws=2)
-    with pytest.raises(ValueError, match="^cap must be a finite number"):
-        model.fit(cap=0.0)
+    for weights, fault in (WEIGHTS, "must be a finite number"), (None, "must come with weights"):
+        with pytest.raises(ValueError, match=f"^cap {fault}"):
+            model.fit(weights, cap=0.0)
+
+
+def test_sums_lose_no_digits_where_limits_lie_far_out():
+    counts = np.repeat([0, 2_000_000_000], [50_004, 49_996])
+    counts = np.random.default_rng(1).permutation(counts)
+    limits = ppm.Censoring(-1e9 + 0.3, -1e9 + 1.3123, smooth=False)
+    model = ppm.CandidateSynthesizer(ppm.GammaPoisson(counts), {"mu": [1.0, 2e9]})
+    # each candidate has all records of one count at the upper limit, the others at the lower
+    log_odds = np.subtract(*np.log(model.probabilities(censor=limits)))
+    assert log_odds == pytest.approx(8 * limits.width, abs=1e-6)
 
 
 def test_bounds_are_those_of_the_whole_set_and_the_statement_names_it():
