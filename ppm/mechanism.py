@@ -387,7 +387,7 @@ def _examine(synthesizer, fit, weights=None, censor=None):
     log_lik = synthesizer.log_likelihood(fit)
     compared = getattr(log_lik, "sizes", {}).get("chain", 1) > 1 or not independent
     levels = None if censor is None else censor.levels(synthesizer)
-    scanned = scan(log_lik, weights, censor=censor, levels=levels, by_draw=compared)
+    scanned = scan(log_lik, weights, censor=censor, levels=levels)
     if not compared:
         return _Examined(fit, scanned, None)
     chains = diagnose(scanned.draw_maxima, scanned.draw_sums, scanned.factors,

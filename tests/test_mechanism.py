@@ -39,7 +39,7 @@ def test_the_steps_follow_the_paper(result):
     # step 2: bounds from the weighted fit, weighted
     after = synthesizer.log_likelihood(result.draws)
     assert np.array_equal(result.record_bounds, ppm.record_bounds(after, result.weights))
-    assert result.local_bound == result.record_bounds.max()
+    assert result.local_bound == result.record_bounds.max() == result.draw_maxima.max()
     assert result.oscillation_bound == ppm.oscillation_bound(after, result.weights)
     # bounds of the first fit, or of the second without weights, are other numbers
     assert not np.array_equal(result.record_bounds, ppm.record_bounds(before, result.weights))

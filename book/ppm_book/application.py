@@ -137,8 +137,12 @@ def diagnosed(result):
     }
 
 
+def median(values):
+    """Median over releases; and its standard error, NaN for a single release."""
+    again = np.random.default_rng(0).choice(values, (1000, len(values)))
+    return np.median(values), np.median(again, axis=1).std() if len(values) > 1 else np.nan
+
+
 def typical(errors):
-    """Median size of the releases' errors; and its standard error, NaN for a single release."""
-    sizes = np.abs(errors)
-    again = np.random.default_rng(0).choice(sizes, (1000, len(sizes)))
-    return np.median(sizes), np.median(again, axis=1).std() if len(sizes) > 1 else np.nan
+    """Median size of the releases' errors; and its standard error."""
+    return median(np.abs(errors))

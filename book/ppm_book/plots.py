@@ -62,6 +62,7 @@ def _narrow(figure):
         for axes, place in zip(figure.axes, GridSpec(len(figure.axes), 1, figure), strict=True):
             axes.set_subplotspec(place)
             axes.tick_params(labelbottom=True, labelleft=True)
+            axes.set_ylabel(axes.get_ylabel() or figure.axes[0].get_ylabel())
     figure.set_size_inches(min(width, 4.4), max(height, 3.6))
     return figure
 

@@ -5,15 +5,7 @@ import pytest
 import xarray as xr
 
 import ppm
-from ppm_book.application import (
-    FITS,
-    TOLERANCE,
-    TRIALS,
-    IncomeFits,
-    diagnosed,
-    search,
-    typical,
-)
+from ppm_book.application import FITS, TOLERANCE, TRIALS, IncomeFits, diagnosed, search, typical
 
 INCOMES = np.random.default_rng(5).normal(10.0, 1.0, 40)
 
