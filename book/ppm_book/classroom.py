@@ -56,7 +56,7 @@ def _sheet(root, name, number, solved):
     ids, cells, task = {cell.id for cell in sheet.cells}, [], 0
     for cell in sheet.cells:
         tags, about = cell.metadata.get("tags", ()), cell.metadata
-        if not solved and re.search("^sol-|-worked$", cell.id):
+        if not solved and ("solution" in tags or re.search("^sol-|-worked$", cell.id)):
             continue
         cells.append(cell)
         # hints() stops at an answer that is not right
