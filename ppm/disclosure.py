@@ -279,8 +279,8 @@ def _promise(guarantee, many=None):
         "database, and δ = 0. The unit of privacy is the confidential value of one record: a "
         f"neighbour is {guarantee.neighbour}. An attacker who knew all other records, "
         "and gave even odds that a certain value of a record was used rather than none, could "
-        f"reach odds of up to about {_odds(total)} to 1; between two values of the record, of up "
-        f"to about {_odds(2 * total)} to 1. Not covered: {'; '.join(guarantee.not_covered)}."
+        f"then reach odds of up to about {_odds(total)} to 1; between two values of the record, of "
+        f"up to about {_odds(2 * total)} to 1. Not covered: {'; '.join(guarantee.not_covered)}."
     )
 
 

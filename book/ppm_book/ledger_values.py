@@ -100,15 +100,32 @@ def exponent(sizes, values):
         return x @ np.log(np.where(values > 0, values, np.nan)) / (x @ x)
 
 
-def share_exponent(sizes, counts, of):
-    """Exponent of a power law: the slope of a line through logarithms of shares, by their errors.
+def share_exponent(sizes, counts, of, published=-0.5):
+    """Exponent b of a probability min(1, exp(a) n^b) under which the counts are most likely.
 
-    Each count has half a record added, so that counts of 0 are no obstacle.
+    Its error is half the profile likelihood's interval of two standard errors, on the side that
+    faces the published exponent, so that counts of 0 are no obstacle; it is NaN if everything or
+    nothing was counted. The exponent is looked for between -10 and 10.
     """
-    if len(sizes) < 2:
+    from scipy.optimize import brentq, minimize_scalar
+
+    x, counts = np.log(sizes) - np.log(sizes).mean(), np.asarray(counts)
+    below = counts < of
+    if len(x) < 2 or not counts.any() or not below.any():
         return measured(np.nan, np.nan)
-    typical = (np.asarray(counts) + 0.5) / (of + 1.0)
-    errors = share(counts, of)["error"] / typical
-    (slope, _), covariance = np.polyfit(np.log(sizes), np.log(typical), 1, w=1 / errors,
-                                        cov="unscaled")
-    return measured(slope, np.sqrt(covariance[0, 0]))
+
+    def profile(b):
+        # the probability is 1 only where nothing speaks against it
+        top = -np.max(b * x[below]) - 1e-9
+
+        def misfit(a):
+            log_p = np.minimum(a + b * x, -1e-9)
+            return -(counts @ log_p + (of - counts) @ np.log(-np.expm1(log_p)))
+
+        return minimize_scalar(misfit, bounds=(top - 40.0, top), method="bounded").fun
+
+    best = minimize_scalar(profile, bounds=(-10.0, 10.0), method="bounded")
+    limit, end = best.fun + 2.0, np.copysign(10.0, published - best.x)
+    inside = profile(end) <= limit
+    end = end if inside else brentq(lambda b: profile(b) - limit, *sorted((best.x, end)))
+    return measured(best.x, abs(end - best.x) / 2.0)

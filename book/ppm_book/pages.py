@@ -24,7 +24,7 @@ FIGURES = "book/_static/figures"
 PARAMETERS = {"parameters": "parameters and their defaults",
               "injected-parameters": "parameters of this run"}
 # stands after a sentence that the run contradicts
-NOT_HERE = '<sup class="not-here" title="does not hold in this run">\N{BALLOT X}</sup>'
+NOT_HERE = '<sup class="not-here" title="not in this run, or not surely">\N{BALLOT X}</sup>'
 
 
 class Failed(Exception):

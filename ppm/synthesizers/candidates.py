@@ -155,7 +155,8 @@ class CandidateSynthesizer(Model):
         """Probabilities p of the candidates, (candidates,); with groups a dict of these by label.
 
         Arguments as for :meth:`ppm.GammaPoisson.posterior`; ``cap`` is the W, in nats, that the
-        weights keep oscillations within, which secure noise must know; it makes no weights.
+        weights keep oscillations within, which secure noise must know. It makes and checks no
+        weights, and is not used beside ``censor``.
         """
         width, totals = self._totals(weights, censor, cap)
         nats = width / self._steps if self.secure_noise else 1.0

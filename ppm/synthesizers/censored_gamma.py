@@ -238,7 +238,7 @@ class CensoredGamma:
         rng = generator(random_state)
         wanted, found = int(np.prod(size)), np.zeros(0)
         left, right = self.edges
-        masses = np.r_[self.log_tail, self._upper + np.log(right - left)]
+        masses = np.r_[self.log_tail, self._upper + np.log(np.fmax(right - left, 5e-324))]
         masses = np.cumsum(np.exp(masses - masses.max()))
         while found.size < wanted:
             batch = min(2 * (wanted - found.size) + 16, 20_000)

@@ -90,10 +90,14 @@ def test_exponents_shares_and_ratios_against_closed_forms():
     of, counts = 1000, np.array([400, 100])
     entry = ledger_values.share_exponent(SIZES[:2], counts, of)
     error = np.sqrt(np.sum(1 / counts - 1 / of)) / np.log(4)
-    assert list(entry.values()) == [pytest.approx(-1, abs=0.01), pytest.approx(error, rel=0.05)]
-    # counts of 0 leave an error that tells it from the paper's exponent
-    four = ledger_values.share_exponent(np.array([100, 400, 1600, 6400]), [400, 5, 0, 0], 40_000)
-    assert four["value"] + 2 * four["error"] < -1
+    assert list(entry.values()) == [pytest.approx(-1, abs=1e-5), pytest.approx(error, rel=0.05)]
+    # counts of 0 leave an interval that tells it from the paper's exponent
+    four = ledger_values.share_exponent(np.array([100, 400, 1600, 6400]), [400, 5, 0, 0], 400)
+    assert four["value"] + 2 * four["error"] == pytest.approx(-2.64, abs=0.01)
+    # the probability is cut at 1: the first size says nothing of the exponent
+    cut = ledger_values.share_exponent(SIZES, np.array([1000, 800, 200]), of)
+    assert cut["value"] == pytest.approx(-1, abs=1e-3)
+    assert np.isnan(ledger_values.share_exponent(SIZES, np.zeros(3), of)["error"])
     assert ledger_values.share(0, of)["error"] > 0
     entry = ledger_values.ratio(measured([6, 0, 1], 0.3), measured([2, 4, 0], 0.2))
     np.testing.assert_allclose(

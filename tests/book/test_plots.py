@@ -8,18 +8,14 @@ from ppm_book import plots
 from ppm_book.page import NARROW_TYPE
 
 
-def segments(axes):
-    """Name of each series of intervals -> for each its places and ends, (2, 2), or nothing."""
-    return {marks.get_label(): marks[2][0].get_segments() for marks in axes.containers}
-
-
 def test_what_has_no_number_has_no_place_and_rounding_turns_no_interval_around():
     _, (axes,) = plots.panels(size=(3, 3))
     plots.interval(axes, [0, 1], [2, 0.1], [3, np.inf], [7, np.inf], "Weighted")
     plots.interval(axes, [2], 0.3, 0.1 + 0.2, 0.3, "Capped")
-    drawn, nothing = segments(axes)["Weighted"]
+    found = {marks.get_label(): marks[2][0].get_segments() for marks in axes.containers}
+    drawn, nothing = found["Weighted"]
     assert drawn.tolist() == [[0, 2], [0, 7]] and not len(nothing)
-    assert np.allclose(segments(axes)["Capped"], [[[2, 0.3], [2, 0.3]]])
+    assert np.allclose(found["Capped"], [[[2, 0.3], [2, 0.3]]])
 
 
 def test_a_figure_brings_a_narrow_picture_and_stays_as_it_is(monkeypatch):

@@ -177,8 +177,7 @@ def test_secure_noise_is_for_strict_runs_and_needs_no_warning_of_seeds():
 
 
 def test_sums_lose_no_digits_where_limits_lie_far_out():
-    many = np.repeat([0, 2_000_000_000], [50_004, 49_996])
-    counts = np.random.default_rng(1).permutation(many)
+    counts = np.random.default_rng(1).permutation(np.repeat([0, 2 * 10**9], [50_004, 49_996]))
     limits = ppm.Censoring(-1e9 + 0.3, -1e9 + 1.3123, smooth=False)
     model = ppm.CandidateSynthesizer(ppm.GammaPoisson(counts), {"mu": [1.0, 2e9]})
     # each candidate has all records of one count at the upper limit, the others at the lower
