@@ -234,7 +234,7 @@ def release_statement(result, release=None, *, strict_epsilon=None):
         sentences.append(f"Public are {public_set}, the only ones that could be drawn.")
     guarantee = guarantee_of(result, strict_epsilon)
     if guarantee.kind == "strict":
-        return " ".join([*sentences, _promise(guarantee, many)])
+        return " ".join([*sentences, _promise(guarantee, many, result.diagnostics is not None)])
     if result.unweighted is None:
         sentences.append("Whoever supplied the weights must say where they come from.")
     else:
@@ -267,12 +267,11 @@ def _origin(result, many):
     )
 
 
-def _promise(guarantee, many=None):
+def _promise(guarantee, many=None, chain=False):
     """What a strict guarantee says, for publication; without ``many``, of all that it covers."""
     each = _rounded_up(guarantee.epsilon, 4)
     total = (many or 1) * each
     amount = f"{many} × {each:g} = {total:.10g}" if many else f"{each:g} for {guarantee.covered}"
-    chain = guarantee.covered == _EXACT
     begins = "If its draws were exact, the release would be" if chain else "The release is"
     return (
         f"{begins} ε-differentially private with ε = {amount}, for every possible "

@@ -177,8 +177,7 @@ class CensoredGamma:
         while panels.size:
             upper, lower = self._in_parts(self._extremes, panels)
             highest = max(highest, lower.max())
-            # a panel may be too narrow for a width
-            negligible = upper + np.log(np.fmax(panels[1] - panels[0], 5e-324)) < highest - reach
+            negligible = upper + np.log(panels[1] - panels[0]) < highest - reach
             # panels that cannot be cut in floating point
             middle = panels.mean(axis=0)
             narrow = (middle <= panels[0]) | (middle >= panels[1])
@@ -195,6 +194,8 @@ class CensoredGamma:
             uppers.append(upper[ready])
             cuts = np.linspace(*panels[:, ~negligible & ~ready], _CUTS + 1)
             panels = np.stack([cuts[:-1].ravel(), cuts[1:].ravel()])
+            # rounding may leave a panel no width
+            panels = panels[:, panels[0] < panels[1]]
         self.edges, self._upper = np.concatenate(edges, axis=1), np.concatenate(uppers)
         left, right = self.edges[..., None]
         self.nodes = (left + (right - left) * _RULES[0][0]).ravel()
@@ -203,7 +204,7 @@ class CensoredGamma:
     def _log_parts(self, panels, nodes, parts):
         """Logarithms of what each node of a rule adds to the integral over its panel."""
         left, width = panels[0][:, None], (panels[1] - panels[0])[:, None]
-        return np.log(np.fmax(width * parts, 5e-324)) + self._unscaled(left + width * nodes)
+        return np.log(width * parts) + self._unscaled(left + width * nodes)
 
     def _is_settled(self, log_mean):
         """Whether prior and terms have reached their limits for μ to 0, but for rounding."""
@@ -238,7 +239,7 @@ class CensoredGamma:
         rng = generator(random_state)
         wanted, found = int(np.prod(size)), np.zeros(0)
         left, right = self.edges
-        masses = np.r_[self.log_tail, self._upper + np.log(np.fmax(right - left, 5e-324))]
+        masses = np.r_[self.log_tail, self._upper + np.log(right - left)]
         masses = np.cumsum(np.exp(masses - masses.max()))
         while found.size < wanted:
             batch = min(2 * (wanted - found.size) + 16, 20_000)
