@@ -257,8 +257,8 @@ def test_what_candidates_can_be():
         with pytest.raises(ValueError, match="^candidates must "):
             ppm.CandidateSynthesizer(ppm.GammaPoisson([3, 4]), given, groups=groups)
     regression = ppm.FiniteMixture(WEIGHTS, np.ones((9, 1)), components=1)
-    # and a scale of 0
-    for pi, beta, scale in ((2, (1, 1), 1), (1, (1, 3), 1), (1, (1,), 1), (1, (1, 1), 0)):
+    # and a scale below 0
+    for pi, beta, scale in ((2, (1, 1), 1.0), (1, (1, 3), 1.0), (1, (1,), 1.0), (1, (1, 1), -1.0)):
         sizes = {"pi": np.ones((4, pi)), "beta": np.ones((4, *beta)), "sigma": [[scale]] * 4}
         with pytest.raises(ValueError, match="^candidates must hold values of every parameter"):
             ppm.CandidateSynthesizer(regression, sizes)
