@@ -37,7 +37,7 @@ MIXTURE_FIT = MIXTURE.fit(draws=2, random_seed=1)
 CANDIDATES = ppm.CandidateSynthesizer(MODEL, {"mu": np.linspace(3.0, 9.0, 5_000)})
 with pm.Model() as NORMAL:
     pm.Normal("y", pm.Normal("mu"), 1.0, observed=VALUES)
-HOUSEHOLDS = survey.simulate(60, random_seed=1)
+HOUSEHOLDS = survey.load().subsample(60, random_seed=1)
 
 # ---- every argument of every public function -----------------------------------------------------
 

@@ -141,7 +141,7 @@ def text_of(*functions):
 
 
 def data_kind(data):
-    """Kind of data for the ledger: ``simulated``, ``diary``, ``interview`` or ``other``.
+    """Kind of data for the ledger: ``diary``, ``interview`` or ``other``.
 
     ``interview`` is the paper's own sample; another quarter of that survey, a part of the sample,
     or a file that does not say its quarter is ``other``.

@@ -13,10 +13,10 @@ SEED = 2017
 
 
 def given():
-    """Simulated incomes, an intruder's five units, and the paper's published bounds."""
+    """Incomes of the Diary, an intruder's five units, and the paper's published bounds."""
     data, _, statistics = map(np.random.default_rng, np.random.SeedSequence(SEED).spawn(3))
     return SimpleNamespace(
-        income=survey.simulate(300, random_seed=data).table["income"].to_numpy(),
+        income=survey.load().subsample(300, random_seed=data).table["income"].to_numpy(),
         radius=0.2,
         true_incomes=np.array([30.0, 50.0, 52.0, 80.0, 200.0]),
         released_incomes=np.array([50.0, 51.0, 33.0, 83.0, 164.0]),

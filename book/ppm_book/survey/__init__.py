@@ -1,12 +1,11 @@
-"""Consumer Expenditure Surveys: files, design matrix, and a simulated stand-in."""
+"""Consumer Expenditure Surveys: files, table and design matrix."""
 
 from ppm_book.survey.design import income_from_power, log_income, power_income, predictor_matrix
 from ppm_book.survey.downloading import download
 from ppm_book.survey.expenditure import ConsumerExpenditure, load
 from ppm_book.survey.files import DataFileError
-from ppm_book.survey.stand_in import simulate
 
 __all__ = [
     "ConsumerExpenditure", "DataFileError", "download", "income_from_power", "load",
-    "log_income", "power_income", "predictor_matrix", "simulate",
+    "log_income", "power_income", "predictor_matrix",
 ]

@@ -33,9 +33,9 @@ def predictor_matrix(table):
     Examples
     --------
     >>> from ppm_book import survey
-    >>> X, names = survey.predictor_matrix(survey.simulate(100, random_seed=1))
-    >>> X.shape == (100, len(names)), names[0]
-    (True, 'intercept')
+    >>> X, names = survey.predictor_matrix(survey.load())
+    >>> X.shape, len(names), names[0]
+    ((5658, 36), 36, 'intercept')
     """
     table = table.table if isinstance(table, ConsumerExpenditure) else table
     if lacking := [name for name in LABELS if name not in table or table[name].isna().any()]:

@@ -54,15 +54,15 @@ class ConsumerExpenditure:
         ``ppm_book.survey.expenditure.LABELS``) and ``income`` in dollars, float64. The index is
         0, 1, …; the survey's identifiers are not kept.
     source : str
-        Survey, quarters and files, or how it was simulated.
+        Survey, quarters and files.
     units_read : int
         Consumer units read; ``len(table) + sum(dropped.values())``.
     dropped : dict
         Reason -> number of units dropped for it. Each unit is counted under one reason.
     substitutions : tuple of str
         What stands in for something the paper used, one sentence each.
-    survey : {"interview", "diary", "simulated"}
-        The last if no survey record stands behind the table.
+    survey : {"interview", "diary"}
+        Which of the two.
     rows_read : int
         Rows read, of which only the earliest of each consumer unit counts.
     part : bool
@@ -74,15 +74,9 @@ class ConsumerExpenditure:
     Examples
     --------
     >>> from ppm_book import survey
-    >>> data = survey.simulate(100, random_seed=1)
-    >>> print(data.subsample(40, random_seed=2).summary(width=80))
-    Source: simulated stand-in, 100 consumer units.
-    Consumer units read: 100.
-    Dropped: 60 (not drawn into the subsample: 60).
-    Consumer units kept: 40.
-    Incomes of zero or less among them: 0 (kept in the table; they have no
-      logarithm).
-    Substitution: Every value is simulated in place of the survey the paper used.
+    >>> data = survey.load().subsample(40, random_seed=2)
+    >>> len(data.table), data.dropped["not drawn into the subsample"]
+    (40, 5618)
     """
 
     table: pd.DataFrame = field(repr=False)

@@ -1,4 +1,4 @@
-"""The Consumer Expenditure reader, its simulated stand-in, the predictors and the download."""
+"""The Consumer Expenditure reader, the predictors and the download."""
 
 import zipfile
 from functools import partial
@@ -92,9 +92,8 @@ def test_the_first_quarter_and_the_later_ones_share_no_unit():
     pd.testing.assert_frame_equal(published.table, first.table)
     assert {*published.quarter} == {"2017Q1"} and len({*confidential.quarter}) == 3
     assert published.part and confidential.dropped["of the first quarter"] == len(first.table)
-    for one in first, survey.simulate(50, random_seed=1):
-        with pytest.raises(ValueError, match="^a table of several quarters is needed"):
-            one.by_quarter()
+    with pytest.raises(ValueError, match="^a table of several quarters is needed"):
+        first.by_quarter()
 
 
 # ------------------------------------------------------------------------- quarters and files
@@ -243,46 +242,36 @@ def test_a_wrong_csv_file_is_told_with_its_row_and_column(tmp_path, text, words)
     assert not any(cell in str(refused.value) for cell in ("50000", "0000001", "1_0", "3.04E"))
 
 
-# ------------------------------------------------------------------------------------ simulated
+# ------------------------------------------------------------------------------------- its parts
 
 
 def test_extreme_incomes_are_shown_as_roughly_as_in_the_paper():
-    data = survey.simulate(2, random_seed=1)
+    data = survey.load().subsample(2, random_seed=1)
     for *exact, low, high in ((-7_123, 1_834_567, -7_000, 1_800_000), (-499, 49_999, 0, 0)):
         data.table["income"] = exact
         assert data.income_range == (low, high)
 
 
-def test_the_stand_in_has_the_form_of_the_paper_s_sample(tmp_path):
-    data = survey.simulate()
-    pd.testing.assert_series_equal(data.table.dtypes, read(tmp_path, unit(1)).table.dtypes)
-    assert data.survey == "simulated" and len(data.table) == data.units_read == 6_208
-    assert data.nonpositive == 9 and data.table["income"].between(-7_000, 1_800_000).all()
-    assert dict(data.table.drop(columns="income").nunique()) == PAPER_COUNTS
-    # income depends on the traits
-    assert data.table.groupby("earner", observed=True)["income"].median().is_monotonic_decreasing
-
-
 def test_subsample_draws_units_and_counts_the_rest():
-    data = survey.simulate(500, random_seed=1)
-    data.table["income"] = np.arange(500.0)
+    data = survey.load()
+    data.table["income"] = np.arange(5_658.0)
     some = data.subsample(60, random_seed=2)
-    assert some.survey == "simulated" and some.part and not data.part
+    assert some.survey == "diary" and some.part and not data.part
     assert some.units_read - sum(some.dropped.values()) == len(some.table) == 60
-    assert some.dropped == {"not drawn into the subsample": 440}
+    assert some.dropped == {"region suppressed": 258, "not drawn into the subsample": 5_598}
     # every unit kept is one of the data's, and different seeds keep different ones
     assert some.table["income"].is_unique
     assert not some.table["income"].equals(data.subsample(60, random_seed=3).table["income"])
-    assert data.subsample(0) is data is data.subsample(500)
-    with pytest.raises(ValueError, match="records must be at most 500"):
-        data.subsample(501)
+    assert data.subsample(0) is data is data.subsample(5_658)
+    with pytest.raises(ValueError, match="records must be at most 5658"):
+        data.subsample(5_659)
 
 
 # ----------------------------------------------------------------------------------- predictors
 
 
 def test_predictors_mean_what_their_names_say():
-    table = survey.simulate(2_000, random_seed=5).table
+    table = survey.load().subsample(2_000, random_seed=5).table
     part = table[~table["region"].isin(["Northeast", "West"])]
     for rows in (table, part):
         X, names = survey.predictor_matrix(rows)
@@ -295,7 +284,7 @@ def test_predictors_mean_what_their_names_say():
 
 
 def test_a_dummy_that_repeats_earlier_ones_is_left_out_and_no_other():
-    table = survey.simulate(2_000, random_seed=5).table
+    table = survey.load().subsample(2_000, random_seed=5).table
     _, before = survey.predictor_matrix(table)
     rural = table["cbsa"] == "outside a metropolitan area"
     table["urban"] = pd.Categorical.from_codes(rural.astype(int), LABELS["urban"], ordered=True)
