@@ -56,7 +56,7 @@ def section(root, name, solutions=True):
     text, _ = _cells(root, name)
     return template("exercises").render(
         name=name, about=text["title"].partition(".")[2].strip(), setup=text["setup"],
-        link=launch_link(repository_address(root), f"exercises/{name}.ipynb", "setup"),
+        link=launch_link(root, f"exercises/{name}.ipynb", "setup"),
         tasks=_tasks(root, name), solutions=solutions,
     )
 
@@ -115,17 +115,13 @@ def settings(root):
     return yaml.safe_load(Path(root, "_config.yml").read_text("utf-8"))
 
 
-def repository_address(root):
-    """Address of the repository in the book's settings, or empty text."""
-    return (settings(root).get("repository") or {}).get("url") or ""
-
-
-def launch_link(repository, notebook, cell):
+def launch_link(root, notebook, cell):
     """A sentence with a link that opens a notebook of the student edition at one of its cells.
 
     Binder makes that edition by ``postBuild``. Colab would open what the repository itself holds.
     """
-    found = re.fullmatch(r"https://github\.com/([\w.-]+/[\w.-]+?)(?:\.git)?/?", repository)
+    address = (settings(root).get("repository") or {}).get("url") or ""
+    found = re.fullmatch(r"https://github\.com/([\w.-]+/[\w.-]+?)(?:\.git)?/?", address)
     if not found:
         return ""
     place = quote(f"lab/tree/_build/classroom/student/{notebook}#cell-id={cell}", safe="")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import yaml
-from jinja2 import Environment, StrictUndefined
+from jinja2 import StrictUndefined, Template
 
 from ppm_book.ledger_values import SURE
 from ppm_book.page import DATA_KINDS, VALUES_FILE
@@ -172,9 +172,8 @@ def page(root, results):
     studies = {name: STUDY.format(name) for name in names}
     saved = {name: _read(results, name, VALUES_FILE) for name in (*names, *studies.values())}
     runs = {name: _read(results, name, "run.json") for name in saved}
-    environment = Environment(trim_blocks=True, lstrip_blocks=True, undefined=StrictUndefined)
-    template = environment.from_string(Path(root, "book", "ledger.md").read_text("utf-8"))
-    return template.render(
+    text = Path(root, "book", "ledger.md").read_text("utf-8")
+    return Template(text, trim_blocks=True, lstrip_blocks=True, undefined=StrictUndefined).render(
         rows=rows, names=names, saved=saved, runs=runs, studies=studies, kinds=DATA_KINDS,
         found=judged(rows, saved), alone=judged(rows, {name: saved[name] for name in names}),
         datetime=datetime, joined=joined, listed=listed,

@@ -1,7 +1,6 @@
 """What Jupyter Book is to see, and the pages that it makes of it."""
 
 import base64
-import hashlib
 import re
 import shutil
 import subprocess
@@ -31,20 +30,10 @@ class Failed(Exception):
     """A notebook failed, or a page cannot be shown as it is: exit status 1."""
 
 
-def digest(*paths):
-    """One hash of files, or of all files in folders, with their names in these."""
-    found = hashlib.sha256()
-    for path in map(Path, paths):
-        for file in sorted(p for p in [path, *path.rglob("*")] if p.is_file()):
-            if "__pycache__" not in file.parts:
-                found.update(f"{file.relative_to(path)}\n".encode() + file.read_bytes())
-    return found.hexdigest()
-
-
 def state_of_pages():
     """Hash of what the pages are made of."""
     files = "_build/stage", "requirements.lock", "book/ppm_book"
-    return digest(*(running.ROOT / file for file in files))
+    return running.digest(*(running.ROOT / file for file in files))
 
 
 def stage(folder, results=None, solutions=True):
@@ -178,9 +167,8 @@ def _check_figure(name, cell, folder):
 
 def how_made(record, tables):
     """Box at a chapter's foot that says how it was made, with its tables to download."""
-    address = exercises.repository_address(running.ROOT)
     file = f"chapters/{record['notebook']}.ipynb"
-    link = exercises.launch_link(address, file, "parameters")
+    link = exercises.launch_link(running.ROOT, file, "parameters")
     day = datetime.fromisoformat(record["started"])
     return exercises.template("how_made").render(record, tables=tables, day=day, link=link)
 

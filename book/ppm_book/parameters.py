@@ -13,7 +13,7 @@ from pathlib import Path
 
 import nbformat
 import yaml
-from jsonschema import Draft202012Validator, validators
+from jsonschema import Draft202012Validator
 
 from ppm_book import running
 
@@ -58,19 +58,10 @@ def defaults(name):
 
 
 @functools.cache
-def vocabulary(notebook=None):
-    """Every parameter: what it is, and what a notebook accepts in words and as a JSON Schema."""
-    entries = yaml.safe_load((running.ROOT / "notebooks" / "parameters.yml").read_text("utf-8"))
-    return {key: about | about.get("in", {}).get(notebook, {}) for key, about in entries.items()}
+def schemas():
+    """What parameters accept, as JSON Schemas; of one notebook alone by ``NOTEBOOK.PARAMETER``."""
+    return yaml.safe_load((running.ROOT / "notebooks" / "parameters.yml").read_text("utf-8"))
 
-
-# a line of a parameters cell
-_PARAMETER = re.compile(r"^(?P<code>(?P<name>\w+): [^#\n]*)(#.*)?$", re.M)
-# a whole number has no point
-_TYPES = Draft202012Validator.TYPE_CHECKER.redefine(
-    "integer", lambda _, value: type(value) is int
-)
-_Validator = validators.extend(Draft202012Validator, type_checker=_TYPES)
 
 
 def _unknown(kind, name, accepted):
@@ -79,25 +70,25 @@ def _unknown(kind, name, accepted):
     return Refused(f"unknown {kind} {reprlib.repr(name)}{hint} (accepted: {', '.join(accepted)})")
 
 
-def checked(name, value, accepted, notebook=None):
-    """The value of a parameter as its notebook takes it: paths whole, numbers of one type."""
+def checked(notebook, name, value):
+    """The value of a parameter as a notebook takes it: paths whole, numbers of one type."""
+    accepted = described(source(notebook))
     if name not in accepted:
         raise _unknown("parameter", name, accepted)
-    about = vocabulary(notebook)[name]
-    schema = about["schema"]
+    schema = schemas().get(f"{notebook}.{name}") or schemas()[name]
     if "path" in schema and isinstance(value, str) and value:
         value = os.path.abspath(os.path.expanduser(value))
     # two words of a schema are our own
     if (
-        not _Validator(schema).is_valid(value)
+        not Draft202012Validator(schema).is_valid(value)
         or "increasing" in schema and any(map(operator.ge, value, value[1:]))
         or "path" in schema and value and not os.path.exists(value)
     ):
         told = f"{name} = {reprlib.repr(value)} is not accepted"
-        raise Refused(f"{told}; {name}: {about['description']}; {about['accepts']}")
-    # a number that was typed without its point is one all the same
-    numbers = "number" in json.dumps(schema)
-    return json.loads(json.dumps(value), parse_int=float if numbers else int)
+        raise Refused(f"{told}; {name}: {accepted[name]['help']}")
+    # with a point or without one, a number is of the type that the notebook takes
+    kind = float if "number" in json.dumps(schema) else int
+    return json.loads(json.dumps(value), parse_int=kind, parse_float=lambda text: kind(float(text)))
 
 
 def profile_of(profile):
@@ -105,11 +96,7 @@ def profile_of(profile):
     files = {file.stem: file for file in sorted(running.ROOT.glob("notebooks/profiles/*.yml"))}
     if profile not in files:
         raise _unknown("profile", profile, files)
-    settings = yaml.safe_load(files[profile].read_text("utf-8")) or {}
-    for name in settings:
-        if name not in notebooks():
-            raise _unknown(f"notebook in the profile {profile}:", name, notebooks())
-    return settings
+    return yaml.safe_load(files[profile].read_text("utf-8")) or {}
 
 
 def parameters(name, profile="paper", given=()):
@@ -122,9 +109,8 @@ def parameters(name, profile="paper", given=()):
     """
     if name not in notebooks():
         raise _unknown("notebook", name, notebooks())
-    own = defaults(name)
-    values = own | (profile_of(profile).get(name) or {}) | dict(given)
-    return {key: checked(key, value, own, name) for key, value in values.items()}
+    values = defaults(name) | (profile_of(profile).get(name) or {}) | dict(given)
+    return {key: checked(name, key, value) for key, value in values.items()}
 
 
 def parsed(text):
@@ -140,45 +126,20 @@ def parsed(text):
 
 def parameter_table(name):
     """Rows on the parameters of a notebook, for the command line and for the book's page."""
-    words, quick = vocabulary(name), profile_of("quick").get(name) or {}
-    return [
-        {
-            "name": key, "type": it["inferred_type_name"], "default": it["default"],
-            "quick": repr(quick[key]) if key in quick else "", **words[key],
-        }
-        for key, it in described(source(name)).items()
-    ]
+    quick = profile_of("quick").get(name) or {}
+    return [it | {"quick": repr(quick[key]) if key in quick else ""}
+            for key, it in described(source(name)).items()]
 
 
 def listing(name):
     """Lines on a notebook and its parameters, for the command line."""
     return "\n".join([f"{name}: {title(name)}", *(
-        "    {name}: {type} = {default}\n        {description}; {accepts}".format_map(row)
+        "    {name}: {inferred_type_name} = {default}\n        {help}".format_map(row)
         for row in parameter_table(name)
     )])
-
-
-def write_comments():
-    """Write the words of the vocabulary in parameters cells: ``python -m ppm_book.parameters``."""
-    for name in notebooks():
-        made, words = nbformat.read(source(name), 4), vocabulary(name)
-
-        def comment(line, words=words):
-            about = words[line["name"]]
-            return f"{line['code'].rstrip()}  # {about['description']}; {about['accepts']}"
-
-        (cell,) = [c for c in made.cells if "parameters" in c.metadata.get("tags", ())]
-        text = _PARAMETER.sub(comment, cell.source)
-        if text != cell.source:
-            cell.source = text
-            nbformat.write(made, source(name))
 
 
 def title(name):
     """First heading of a notebook."""
     cells = nbformat.read(source(name), 4).cells
     return re.search(r"^# (.*)$", "\n".join(cell.source for cell in cells), re.M)[1]
-
-
-if __name__ == "__main__":
-    write_comments()

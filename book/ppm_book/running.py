@@ -21,6 +21,15 @@ ONE_THREAD = dict.fromkeys(
 )
 
 
+def digest(*paths):
+    """One hash of files, or of all files in folders, with their names in these."""
+    return joblib.hash([
+        (str(file.relative_to(path)), file.read_bytes()) for path in map(Path, paths)
+        for file in sorted([path, *path.rglob("*")])
+        if file.is_file() and "__pycache__" not in file.parts
+    ])
+
+
 def leave_note(folder, data):
     """Say in a folder why it must stay; ``data`` is the name of the data file."""
     note = Path(__file__).with_name("confidential.jinja").read_text("utf-8")
@@ -88,11 +97,8 @@ def _from_file(key, function, arguments, options):
 
 @functools.cache
 def _packages():
-    """Hash of the text of the library and of this package."""
-    folders = Path(ppm.__file__).parent, Path(__file__).parent
-    files = [file for folder in folders for kind in ("py", "toml")
-             for file in sorted(folder.rglob(f"*.{kind}"))]
-    return joblib.hash([file.read_bytes() for file in files])
+    """Hash of the library and of this package."""
+    return digest(Path(ppm.__file__).parent, Path(__file__).parent)
 
 
 @functools.cache

@@ -49,11 +49,11 @@ def record_of(name, values, profile, started):
         "notebook": name, "profile": profile,
         "parameters": values | ({"ce_data": Path(data).name} if data else {}),
         "changed": [key for key, value in defaults.items() if values[key] != value],
-        "code": pages.digest(parameters.source(name), *called),
+        "code": running.digest(parameters.source(name), *called),
         "started": started.isoformat(timespec="seconds"),
         "python": platform.python_version(),
         "versions": {package: version(package) for package in ("ppm", *PACKAGES)},
-        **({"ce_data_hash": pages.digest(data)} if data else {}),
+        **({"ce_data_hash": running.digest(data)} if data else {}),
     }
 
 

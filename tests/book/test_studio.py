@@ -26,7 +26,8 @@ WORDS = {"figure": {"caption": "A line.", "name": "fig-line"}, "image": {"alt": 
 
 def notebook(root, name, *cells, runs="", **defaults):
     """Write a notebook with a title, a parameters cell and code cells."""
-    lines = [f"{key}: {type(value).__name__} = {value!r}" for key, value in defaults.items()]
+    lines = [f"{key}: {type(value).__name__} = {value!r}  # {key} in words"
+             for key, value in defaults.items()]
     title = nbformat.v4.new_markdown_cell(f"# {name.title()}\n\nText.")
     first, *rest = map(nbformat.v4.new_code_cell, ("\n".join(lines), *cells))
     first.metadata["tags"] = ["parameters"]
@@ -82,11 +83,11 @@ def root(tmp_path, monkeypatch):
 @pytest.mark.parametrize(("words", "told"), [
     ("run count", "unknown notebook 'count'; did you mean counts?"),
     ("run counts -p replicate=3", "unknown parameter 'replicate'; did you mean replicates?"),
-    ("run counts -p replicates=three", "replicates = 'three' is not accepted; replicates: data"),
+    ("run counts -p replicates=three", "'three' is not accepted; replicates: replicates in words"),
     ("run counts -p seed=1 -p seed=2", "a parameter is given twice"),
     ("run counts -p seed", "-p 'seed' is not of the form NAME=VALUE"),
     ("run counts --profile quik", "unknown profile 'quik'; did you mean quick?"),
-    ("book --ce-data none.csv", "none.csv' is not accepted; ce_data: Consumer"),
+    ("book --ce-data none.csv", "none.csv' is not accepted; ce_data: ce_data in words"),
     ("run counts --workers 0", "--workers must be 1 or more; got 0"),
     ("run counts --output taken", "the output folder taken cannot be made: File exists"),
     ("run counts --output notes.txt/r", "notes.txt/r cannot be made: Not a directory"),
@@ -101,35 +102,34 @@ def test_a_mistake_is_told_in_one_line_before_a_kernel_starts(root, words, told,
     assert not Path("runs").exists() and not (root / "_build").exists()
 
 
-@pytest.mark.parametrize(("name", "good", "bad"), [
-    ("sizes", [[2], [2, 3]], [[], [3, 2], [2, 2], [1, 2], [2, 1_000_001], 2, [2.5], [2, "3"]]),
-    ("configurations", [[[0.5, 0]], [[1, -1]]], [[], [0.5, 0], [[0, 0]], [[0.5, 2]], [[0.5]]]),
-    ("records", [0, 50, 1_000_000], [1, 49, -1, 1_000_001]), ("ce_data", ["", "."], ["no such", 3]),
-    ("seed", [0, 2**32 - 1], [-1, 2**32, 1.0, True]),
+@pytest.mark.parametrize(("notebook", "name", "good", "bad"), [
+    ("poisson_contraction", "sizes", [[2], [2, 3]],
+     [[], [3, 2], [2, 2], [1, 2], [2, 1_000_001], 2, [2.5], [2, "3"]]),
+    ("ce_application", "configurations", [[[0.5, 0]], [[1, -1]]],
+     [[], [0.5, 0], [[0, 0]], [[0.5, 2]], [[0.5]]]),
+    ("ce_application", "records", [0, 50, 1_000_000], [1, 49, -1, 1_000_001]),
+    ("ce_application", "ce_data", ["", "."], ["no such", 3]),
+    ("theory", "seed", [0, 2**32 - 1], [-1, 2**32, 1.5, True]), ("theory", "releases", [1], [0]),
+    # which takes less than others
+    ("using_releases", "releases", [2], [1]),
 ])
-def test_ranges(name, good, bad):
+def test_ranges(notebook, name, good, bad):
     for value in good:
-        found = parameters.checked(name, value, [name])
+        found = parameters.checked(notebook, name, value)
         assert found == (os.getcwd() if value == "." else value)
     for value in bad:
         with pytest.raises(parameters.Refused, match=rf"^{name} = .* is not accepted; {name}: "):
-            parameters.checked(name, value, [name])
-    # a notebook may accept less
-    assert parameters.checked("releases", 1, ["releases"], "theory") == 1
-    with pytest.raises(parameters.Refused, match="; a whole number from 2 to 1000$"):
-        parameters.checked("releases", 1, ["releases"], "using_releases")
+            parameters.checked(notebook, name, value)
 
 
-def test_parameters_cells_say_what_the_vocabulary_says(tmp_path, monkeypatch):
-    notebooks = shutil.copytree(ROOT / "notebooks", tmp_path / "notebooks")
-    shutil.copy(ROOT / "_toc.yml", tmp_path)
-    monkeypatch.setattr(running, "ROOT", tmp_path)
-    text = (file := notebooks / "theory.ipynb").read_text("utf-8")
-    file.write_text(text.replace("  # seed of everything random", "  # a slip"), "utf-8")
-    assert pages.digest(notebooks) != pages.digest(ROOT / "notebooks")
-    parameters.write_comments()
-    # else `python -m ppm_book.parameters` writes them; it leaves all other notebooks as they are
-    assert pages.digest(notebooks) == pages.digest(ROOT / "notebooks")
+def test_a_comment_says_what_a_parameter_is_and_accepts_in_the_same_words_in_all_notebooks():
+    words = {}
+    for name in parameters.notebooks():
+        for key, about in parameters.described(parameters.source(name)).items():
+            meaning, _, accepted = about["help"].rpartition("; ")
+            own = f"{name}.{key}" in parameters.schemas()
+            assert meaning and words.setdefault((key, name if own else ""), accepted) == accepted
+            assert words.setdefault(key, meaning) == meaning
 
 
 @pytest.mark.parametrize("name", parameters.notebooks())
@@ -270,7 +270,7 @@ def test_a_book_stays_when_the_next_fails_and_a_run_beside_it_is_private(root, c
     assert re.fullmatch(r"counts: done in \d+ s\nprose: done in \d+ s\n", capsys.readouterr().err)
     shown = (html / "notebooks" / "counts.html").read_text("utf-8")
     assert "All parameters are at their defaults" in shown and 'alt="It rises."' in shown
-    assert "from 2 to 100000" in (html / "book" / "parameters.html").read_text("utf-8")
+    assert "replicates in words" in (html / "book" / "parameters.html").read_text("utf-8")
     for file in (root / "_build").rglob("*"):
         if file.is_file() and b"98765" in file.read_bytes():
             assert not any(part.stat().st_mode & 0o007 for part in [file, file.parents[1]])

@@ -38,15 +38,12 @@ def predictor_matrix(table):
     ((5658, 36), 36, 'intercept')
     """
     table = table.table if isinstance(table, ConsumerExpenditure) else table
-    if lacking := [name for name in LABELS if name not in table or table[name].isna().any()]:
-        raise ValueError(f"table lacks {', '.join(lacking)}, or has missing values there")
-    table = table[[*LABELS]]
-    for name, kind in table.dtypes.items():
-        if not isinstance(kind, pd.CategoricalDtype):
-            raise ValueError(
-                f"table: column {name} is not categorical; ppm_book.survey.load makes it so"
-            )
-    occurring = table.apply(lambda column: column.cat.remove_unused_categories())
+    unfit = [name for name in LABELS if name not in table or table[name].isna().any()
+             or not isinstance(table[name].dtype, pd.CategoricalDtype)]
+    if unfit:
+        raise ValueError("table must have categorical columns without missing values, as "
+                         f"ppm_book.survey.load makes them; not so: {', '.join(unfit)}")
+    occurring = table[[*LABELS]].apply(lambda column: column.cat.remove_unused_categories())
     dummies = pd.get_dummies(occurring, prefix_sep=": ", drop_first=True, dtype=np.float64)
     dummies.insert(0, "intercept", 1.0)
     names, X = list(dummies), dummies.to_numpy()
