@@ -10,6 +10,16 @@ addEventListener("load", () => {
   document.querySelectorAll(".bd-article table").forEach((table) => watch.observe(table));
 });
 
+/* On a phone the columns of such a table stand one below the other: each cell brings its heading. */
+addEventListener("DOMContentLoaded", () => {
+  document.querySelectorAll(".bd-article table:not(.dataframe)").forEach((table) => {
+    const heads = [...table.querySelectorAll("thead th")].map((head) => head.textContent.trim());
+    table.querySelectorAll("tbody td").forEach((cell) => {
+      if (cell.textContent.trim()) cell.dataset.head = heads[cell.cellIndex];
+    });
+  });
+});
+
 /* A tap on the title of a folded solution opens it: a link in the title would lead away from it. */
 addEventListener("DOMContentLoaded", () => {
   document.querySelectorAll(".solution > .admonition-title a").forEach((link) => {
