@@ -96,7 +96,10 @@ def profile_of(profile):
     files = {file.stem: file for file in sorted(running.ROOT.glob("notebooks/profiles/*.yml"))}
     if profile not in files:
         raise _unknown("profile", profile, files)
-    return yaml.safe_load(files[profile].read_text("utf-8")) or {}
+    settings = yaml.safe_load(files[profile].read_text("utf-8")) or {}
+    if unknown := sorted(settings.keys() - {*notebooks()}):
+        raise _unknown(f"notebook in the profile {profile}:", unknown[0], notebooks())
+    return settings
 
 
 def parameters(name, profile="paper", given=()):
@@ -118,9 +121,9 @@ def parsed(text):
     name, equals, value = text.partition("=")
     if not equals:
         raise Refused(f"-p {text!r} is not of the form NAME=VALUE")
-    with contextlib.suppress(ValueError, SyntaxError):
-        found = ast.literal_eval(value.strip())
-        return name.strip(), list(found) if isinstance(found, tuple) else found
+    with contextlib.suppress(ValueError, SyntaxError, TypeError):
+        # a tuple becomes a list
+        value = json.loads(json.dumps(ast.literal_eval(value.strip())))
     return name.strip(), value
 
 

@@ -26,7 +26,7 @@ def digest(*paths):
     return joblib.hash([
         (str(file.relative_to(path)), file.read_bytes()) for path in map(Path, paths)
         for file in sorted([path, *path.rglob("*")])
-        if file.is_file() and "__pycache__" not in file.parts
+        if file.is_file() and "__pycache__" not in file.parts and not file.name.startswith(".")
     ])
 
 
