@@ -15,7 +15,8 @@ addEventListener("DOMContentLoaded", () => {
   document.querySelectorAll(".bd-article table:not(.dataframe)").forEach((table) => {
     const heads = [...table.querySelectorAll("thead th")].map((head) => head.textContent.trim());
     table.querySelectorAll("tbody td").forEach((cell) => {
-      if (cell.textContent.trim()) cell.dataset.head = heads[cell.cellIndex];
+      const head = heads[cell.cellIndex];
+      if (head && cell.textContent.trim()) cell.dataset.head = head;
     });
   });
 });
