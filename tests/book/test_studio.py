@@ -122,6 +122,12 @@ def test_ranges(notebook, name, good, bad):
             parameters.checked(notebook, name, value)
 
 
+def test_a_mistake_is_told_by_the_notebook_s_own_range_and_1e3_is_a_whole_number():
+    with pytest.raises(parameters.Refused, match="; a whole number from 2 to 1000$"):
+        parameters.checked("using_releases", "releases", 1)
+    assert repr(parameters.checked("theory", *parameters.parsed("seed=1e3"))) == "1000"
+
+
 def test_a_comment_says_what_a_parameter_is_and_accepts_in_the_same_words_in_all_notebooks():
     words = {}
     for name in parameters.notebooks():
