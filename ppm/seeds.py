@@ -1,6 +1,7 @@
 """What makes results reproducible: seeds, and the order of sums."""
 
 import contextlib
+import functools
 
 import numpy as np
 
@@ -10,13 +11,18 @@ from ppm.checks import shown
 def one_thread():
     """Context in which linear algebra uses one thread, which fixes the order of sums.
 
-    That needs threadpoolctl. With a few hundred columns more threads gain little.
+    With a few hundred columns more threads gain little.
     """
-    try:
-        from threadpoolctl import threadpool_limits
-    except ImportError:
-        return contextlib.nullcontext()
-    return threadpool_limits(1)
+    return _libraries().limit(limits=1)
+
+
+@functools.cache
+def _libraries():
+    """NumPy's and SciPy's libraries of linear algebra: to find them takes a millisecond."""
+    import scipy.linalg  # noqa: F401
+    from threadpoolctl import ThreadpoolController
+
+    return ThreadpoolController()
 
 
 def seed_sequence(random_seed):
