@@ -3,9 +3,10 @@
 import numpy as np
 import xarray as xr
 from scipy import stats
-from scipy.special import gammaln, xlogy
+from scipy.special import gammaln
 
 from ppm.checks import check_count, check_counts, check_number, check_weights
+from ppm.lipschitz import weighted
 from ppm.seeds import generator
 from ppm.synthesizers.base import Model, choose_draws, log_likelihood_from
 from ppm.synthesizers.censored_gamma import CensoredGamma
@@ -164,7 +165,9 @@ class GammaPoisson(Model):
 def log_likelihood_of_counts(counts, mean):
     """Poisson log-probability of counts at means, broadcast against each other, in nats."""
     counts = np.asarray(counts, dtype=np.float64)
-    return xlogy(counts, mean) - mean - gammaln(counts + 1.0)
+    # as xlogy(counts, mean), with one logarithm of a mean for all counts
+    with np.errstate(divide="ignore"):
+        return weighted(np.log(mean), counts) - mean - gammaln(counts + 1.0)
 
 
 def log_gamma(mean, shape, rate):
@@ -176,6 +179,6 @@ def log_gamma(mean, shape, rate):
 def extremes_between(counts, lowest, highest):
     """Smallest and largest log-probability of counts, in nats, over intervals of μ."""
     # concave in μ: smallest at an end, largest at μ = y or at the end nearest to it
-    ends = [log_likelihood_of_counts(counts, end) for end in (lowest, highest)]
-    inside = np.clip(counts, lowest, highest)
-    return np.minimum(*ends), log_likelihood_of_counts(counts, inside)
+    low, high, top = (log_likelihood_of_counts(counts, at) for at in (lowest, highest, counts))
+    inside = np.where(counts > highest, high, top)
+    return np.minimum(low, high), np.where(counts < lowest, low, inside)
