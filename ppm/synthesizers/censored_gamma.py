@@ -50,12 +50,13 @@ class CensoredGamma:
     """
 
     def __init__(self, counts, weights, levels, *, censor, shape, rate):
-        distinct, position, self.numbers = np.unique(
-            np.stack([np.asarray(counts, dtype=np.float64), weights, levels]), axis=1,
-            return_inverse=True, return_counts=True,
-        )
-        self.position = position.ravel()
-        self.counts, self.weights, levels = distinct
+        # the distinct records; np.unique does this along an axis in several times the time
+        columns = np.stack([np.asarray(counts, dtype=np.float64), weights, levels])
+        order = np.lexsort(columns[::-1])
+        first = np.diff(columns[:, order], prepend=np.nan).any(axis=0)
+        self.position = (np.cumsum(first) - 1)[np.argsort(order)]
+        self.numbers = np.bincount(self.position)
+        self.counts, self.weights, levels = columns[:, order[first]]
         self.censor, self.shape, self.rate = censor, shape, rate
         self._constants = gammaln(self.counts + 1.0) + levels
         # limits of the terms: μ to 0, μ to infinity, and μ where the count is likeliest
@@ -125,16 +126,15 @@ class CensoredGamma:
     def crossings(self, values, *ends):
         """Where α log p meets each of the values between two values of u, by bisection from peaks.
         """
-        crossings, peaks = [], np.stack([self.breaks[: self.counts.size]] * len(values), axis=-1)
-        met = (self.weights[:, None] > 0) & (self._weighted(peaks) > values)
-        for end in ends:
-            near, far = peaks, np.full(peaks.shape, end)
-            for _ in range(100):
-                middle = (near + far) / 2.0
-                below = self._weighted(middle) < values
-                near, far = np.where(below, near, middle), np.where(below, middle, far)
-            crossings.append(far[met])
-        return np.concatenate(crossings)
+        # a column for each value and end
+        columns, far = np.tile(values, len(ends)), np.repeat(ends, len(values))
+        near = np.stack([self.breaks[: self.counts.size]] * columns.size, axis=-1)
+        met = (self.weights[:, None] > 0) & (self._weighted(near) > columns)
+        for _ in range(64):
+            middle = (near + far) / 2.0
+            below = self._weighted(middle) < columns
+            near, far = np.where(below, near, middle), np.where(below, middle, far)
+        return far[met]
 
     def _integrate(self):
         """Choose the panels, and integrate over them."""
