@@ -220,18 +220,16 @@ def _logistic_fit(design, outcome):
 
     def loss(values):
         predictor = design @ values
-        return np.mean(np.logaddexp(0.0, predictor) - outcome * predictor)
-
-    def slope(values):
-        return design.T @ (expit(design @ values) - outcome) / outcome.size
+        slope = design.T @ (expit(predictor) - outcome) / outcome.size
+        return np.mean(np.logaddexp(0.0, predictor) - outcome * predictor), slope
 
     def curvature(values):
         fitted = expit(design @ values)
         return (design * (fitted * (1.0 - fitted))[:, None]).T @ design / outcome.size
 
     optimum = minimize(
-        loss, np.zeros(design.shape[1]), jac=slope, hess=curvature, method="trust-exact",
-        options={"gtol": 1e-9, "maxiter": 100},
+        loss, np.zeros(design.shape[1]), jac=True, hess=curvature, method="trust-ncg",
+        options={"gtol": 1e-7, "maxiter": 100},
     )
     return expit(design @ optimum.x)
 
