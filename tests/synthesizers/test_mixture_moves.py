@@ -14,7 +14,7 @@ from scipy import stats
 
 import ppm
 from ppm.seeds import one_thread
-from ppm.synthesizers.mixture import numerics
+from ppm.synthesizers.mixture import numerics, passes
 from ppm.synthesizers.mixture import sampler as mixture_sampler
 from ppm.synthesizers.mixture.censored import CensoredSampler
 from ppm.synthesizers.mixture.model import FiniteMixture
@@ -37,8 +37,8 @@ def correction_squared(state):
 
 def sampler_at(y, weights, pi, beta, sigma, change=correct):
     """A sampler with an intercept only, at known parameters, and what is wrong with it."""
-    ones, rng = np.ones((y.size, 1)), np.random.default_rng(6)
-    state = SAMPLER(y, ones, weights, len(pi), PRIOR, None, rng)
+    design, rng = passes.Design(np.ones((y.size, 1))), np.random.default_rng(6)
+    state = SAMPLER(y, design, weights, len(pi), PRIOR, None, rng)
     start = {"pi": np.array(pi), "beta": np.array(beta)[:, None], "sigma": np.array(sigma)}
     state.start(start | {"concentration": 3.0})
     change(state)
@@ -170,10 +170,8 @@ def test_what_is_held_by_record_follows_every_move_and_a_rejection_leaves_all_as
 
 def test_the_auxiliary_scale_under_limits_has_its_conditional():
     none, rng = np.zeros((0, 1)), np.random.default_rng(6)
-    state = CensoredSampler(
-        none[:, 0], none, none[:, 0], 3, PRIOR, None, rng, censor=ppm.Censoring(-1.0, 0.0),
-        levels=none[:, 0],
-    )
+    y, limits = none[:, 0], {"censor": ppm.Censoring(-1.0, 0.0), "levels": none[:, 0]}
+    state = CensoredSampler(y, passes.Design(none), y, 3, PRIOR, None, rng, **limits)
     state.start(None)
     state.beta = beta = np.array([[0.5], [1.5], [-2.0]])
     step = CensoredSampler.draw_coefficient_aux

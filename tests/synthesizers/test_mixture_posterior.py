@@ -17,6 +17,7 @@ import ppm
 from ppm.diagnostics import effective_draws
 from ppm.seeds import one_thread
 from ppm.synthesizers.mixture.censored import CensoredSampler as Censored
+from ppm.synthesizers.mixture.passes import Design
 from ppm.synthesizers.mixture.sampler import Sampler
 
 X = np.column_stack([np.ones(10), np.linspace(-1.0, 1.0, 10)])
@@ -38,6 +39,7 @@ CASES = {
     "no records": (3, Y, X, np.zeros(10), None),
     "records of almost no weight": (3, Y[::4], X[::4], np.full(3, 1e-9), None),
     "weights below 1": (2, LINES, np.tile(X, (2, 1)), FEW, None),
+    "one component, weights below 1": (1, LINES, np.tile(X, (2, 1)), FEW, None),
     # nothing is corrected
     "weights of 1": (2, LINES[::3], np.tile(X, (2, 1))[::3], np.ones(7), None),
     "no records, limits": (2, Y, X, np.zeros(10), HARD),
@@ -139,7 +141,7 @@ def scores(case, part=1.0):
     limited = partial(Censored, censor=censor, levels=np.zeros(seen.sum()))
     kind = Sampler if censor is None else limited
     with one_thread():
-        sampler = kind(y[seen], X[seen], weights[seen], components, PRIOR, None, rng)
+        sampler = kind(y[seen], Design(X[seen]), weights[seen], components, PRIOR, None, rng)
         sampler.start(None)
         for number in range(warmup + sweeps):
             sampler.sweep()
@@ -258,7 +260,7 @@ def test_a_component_of_next_to_no_share_comes_back():
     ones, rng, censor = np.ones((200, 1)), np.random.default_rng(1), ppm.Censoring(-1, 0, False)
     prior = ppm.FiniteMixture(y, ones).prior
     limits = {"censor": censor, "levels": np.zeros(200)}
-    sampler = Censored(y, ones, np.full(200, 0.3), 2, prior, None, rng, **limits)
+    sampler = Censored(y, Design(ones), np.full(200, 0.3), 2, prior, None, rng, **limits)
     sampler.start(None)
     sampler.log_pi, sampler.concentration = np.array([0.0, -3000.0]), 1e-3
     sampler.log_f = sampler.log_f_without()

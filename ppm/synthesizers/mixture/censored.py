@@ -111,11 +111,12 @@ class CensoredSampler(Sampler):
         """
         prior, rng, K = self.prior, self.rng, self.K
         df, power = prior.coefficient_df, 0.5 * (prior.coefficient_df + self.R - 1.0 + K)
+        identity = np.eye(K)
         for r in rng.permutation(self.R):
             column, rate = self.beta[:, r], prior.coefficient_scale[r] ** -2.0
             others = 1.0 / self.scales()
             others[r] = 0.0
-            inner = np.eye(K) + (self.beta * others) @ self.beta.T
+            inner = identity + (self.beta * others) @ self.beta.T
             # of the determinant only the factor 1 + size/D depends on this scale
             try:
                 half = solve(cholesky(inner), column)

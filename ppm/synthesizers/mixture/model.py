@@ -160,6 +160,7 @@ class FiniteMixture(Model):
                              f"{self.components}, or one for each of the {self.chains} chains")
         self.starting_components = [*map(int, groups)]
         self.parallel = parallel if parallel is None else check_flag("parallel", parallel)
+        self._design = passes.Design(self.predictors)
 
     @property
     def records(self):
@@ -250,10 +251,6 @@ class FiniteMixture(Model):
         posterior = whole[["pi", "beta", "sigma", "concentration", "coefficient_scale"]]
         stats = whole[["weighted_log_likelihood", "occupied_components"]]
         return self._fit_of(posterior, sample_stats=stats)
-
-    @functools.cached_property
-    def _design(self):
-        return passes.Design(self.predictors)
 
     def log_likelihood_at(self, posterior):
         """Log-likelihood of every record at draws of θ: see :class:`ppm.Synthesizer`."""
@@ -354,9 +351,10 @@ class _Chain:
         active = weights > 0
         kind = Sampler if censor is None else functools.partial(
             CensoredSampler, censor=censor, levels=censor.levels(model)[active])
+        design = model._design if active.all() else passes.Design(model.predictors[active])
         self.sampler = kind(
-            model.response[active], model.predictors[active], weights[active], model.components,
-            model.prior, model.blocks, np.random.default_rng(seed),
+            model.response[active], design, weights[active], model.components, model.prior,
+            model.blocks, np.random.default_rng(seed),
         )
         self.sampler.start(start, groups)
         self.bounded, self.corrected = censor is not None, self.sampler.corrected

@@ -22,16 +22,16 @@ class Sampler:
     Without ``corrected`` the Metropolis correction is omitted, which is exact only at weights of 1.
     """
 
-    def __init__(self, response, predictors, weights, components, prior, blocks, rng):
-        self.y, self.X, self.alpha = response, predictors, weights
-        self.design = passes.Design(predictors)
-        self.one_minus_alpha = 1.0 - weights
-        self.K, self.R = components, predictors.shape[1]
+    def __init__(self, response, design, weights, components, prior, blocks, rng):
+        self.y, self.design, self.alpha = response, design, weights
+        self.one_minus_alpha, self.X = 1.0 - weights, design.X
+        self.K, self.R = components, self.X.shape[1]
         self.prior, self.rng = prior, rng
         self.corrected = bool(np.any(self.one_minus_alpha))
         self.free_blocks = blocks is None
         self.log_blocks = np.log(min(4 if blocks is None else blocks, self.R))
         self.accepted = self.proposed = 0
+        self.moments = None
 
     def start(self, start, groups=None):
         """Begin at an earlier draw, or at random labels of ``groups`` components, or of all."""
@@ -236,19 +236,16 @@ class Sampler:
 
     def draw_component(self, k, members):
         """Coefficients, then scale, of a component with members."""
-        rng, alpha, sigma = self.rng, self.alpha[members], self.sigma[k]
-        y = self.y[members]
-        precision, half = self.design.moments(members, alpha, y)
-        precision /= sigma**2
-        precision += self.precision
-        lower = cholesky(precision)
-        half = solve(lower, half / sigma**2)
+        rng, variance = self.rng, self.sigma[k] ** 2
+        precision, half = self.own_moments(members)
+        lower = cholesky(precision / variance + self.precision)
+        half = solve(lower, half / variance)
         # β = L^-T (half + ε): ε is standard normal given the rest, so blocks of it are independent
         fresh = rng.standard_normal(self.R)
         if not self.corrected:
             self.beta[k] = solve(lower, half + fresh, transposed=True)
-            residual = y - self.X[members] @ self.beta[k]
-            self.sigma[k] = self.propose_sigma(k, residual, alpha)
+            residual = self.y[members] - self.X.take(members, axis=0) @ self.beta[k]
+            self.sigma[k] = self.propose_sigma(k, residual, self.alpha[members])
             return
         blocks = int(np.clip(round(np.exp(self.log_blocks)), 1, self.R))
         steps = np.zeros((blocks, self.R))
@@ -257,6 +254,12 @@ class Sampler:
         steps = np.ascontiguousarray(solve(lower, steps.T, transposed=True).T)
         moved = self.design.times(np.vstack([steps, self.beta[k]]))
         self.move_component(k, steps, moved, members)
+
+    def own_moments(self, members):
+        """X'WX and X'Wy of a component's members; a single component has the same ones always."""
+        if self.moments is None or self.K > 1:
+            self.moments = self.design.moments(members, self.alpha[members], self.y[members])
+        return self.moments
 
     def move_component(self, k, steps, moved, members):
         """Metropolis steps of the coefficients, one after the other, then one of the scale."""
