@@ -315,7 +315,7 @@ class PseudoPosteriorMechanism(Brief):
             check_fit(self.synthesizer, unweighted, "unweighted")
         first, second = streams(random_seed, 2)
         settings = {"draws": draws, "progress": progress}
-        weights, examined = self.weights, None
+        weights, examined = self.weights, _Examined()
         if weights is None:
             if unweighted is None:
                 unweighted = self.synthesizer.fit(random_seed=first, **settings)
@@ -357,21 +357,20 @@ def bound_fit(synthesizer, fit, weights, *, unweighted=None, censor=None, allow_
     censor = check_censor(synthesizer, censor)
     allow_disagreement = check_flag("allow_disagreement", allow_disagreement)
     check_fit(synthesizer, fit, "fit")
-    examined = None
+    examined = _Examined()
     if unweighted is not None:
         check_fit(synthesizer, unweighted, "unweighted")
         examined = _examine(synthesizer, unweighted)
-    weighted = _examine(synthesizer, fit, weights, censor)
-    return _result(synthesizer, weighted, examined, weights=weights, censor=censor,
-                   allow_disagreement=allow_disagreement)
+    return _result(synthesizer, _examine(synthesizer, fit, weights, censor), examined,
+                   weights=weights, censor=censor, allow_disagreement=allow_disagreement)
 
 
 class _Examined(NamedTuple):
-    """A fit, one pass over its log-likelihood, and what its chains say of each other."""
+    """A fit or none, one pass over its log-likelihood, and what its chains say of each other."""
 
-    fit: object
-    scan: LogLikelihoodScan
-    diagnostics: BoundDiagnostics | None  # None: one chain of independent draws
+    fit: object = None
+    scan: LogLikelihoodScan | None = None
+    diagnostics: BoundDiagnostics | None = None  # of one chain of independent draws, too
 
     def faults(self, name):
         """Faults of the chains, with the name of the fit."""
@@ -383,24 +382,23 @@ def _examine(synthesizer, fit, weights=None, censor=None):
     """Read the log-likelihood of a fit, and compare its chains."""
     independent = getattr(synthesizer, "independent_draws", False)
     if independent and hasattr(synthesizer, "extremes"):  # over all values of θ that are possible
-        return _Examined(fit, synthesizer.extremes(weights, censor=censor), None)
+        return _Examined(fit, synthesizer.extremes(weights, censor=censor))
     log_lik = synthesizer.log_likelihood(fit)
     compared = getattr(log_lik, "sizes", {}).get("chain", 1) > 1 or not independent
     levels = None if censor is None else censor.levels(synthesizer)
     scanned = scan(log_lik, weights, censor=censor, levels=levels)
     if not compared:
-        return _Examined(fit, scanned, None)
-    chains = diagnose(scanned.draw_maxima, scanned.draw_sums, scanned.factors,
-                      fit.get("sample_stats"), total_decides=censor is not None)
-    return _Examined(fit, scanned, chains)
+        return _Examined(fit, scanned)
+    return _Examined(fit, scanned, diagnose(
+        scanned.draw_maxima, scanned.draw_sums, scanned.factors, fit.get("sample_stats"),
+        total_decides=censor is not None,
+    ))
 
 
 def _result(synthesizer, weighted, unweighted, *, weights, censor, allow_disagreement, cap=None,
             has_weights=True, independent_weights=False):
-    """The result of a weighted fit, and of the unweighted one that gave the weights, or None."""
-    faults = weighted.faults("weighted")
-    if unweighted is not None:
-        faults = unweighted.faults("unweighted") + faults
+    """The result of a weighted fit, and of the unweighted one, if any, that gave the weights."""
+    faults = unweighted.faults("unweighted") + weighted.faults("weighted")
     limited = cap is not None or (censor is not None and independent_weights)
     # a strict release must not depend on the records, and warnings can be errors
     decided = limited and (allow_disagreement or weighted.diagnostics is None)
@@ -412,8 +410,7 @@ def _result(synthesizer, weighted, unweighted, *, weights, censor, allow_disagre
         independent_weights=independent_weights, has_weights=has_weights,
         # settled once: a result that was withheld cannot become strict later
         strict=limited and (allow_disagreement or not faults),
-        unweighted=None if unweighted is None else unweighted.fit,
-        unweighted_diagnostics=None if unweighted is None else unweighted.diagnostics,
-        _unweighted_bound=np.nan if unweighted is None else float(unweighted.scan.bounds.max()),
+        unweighted=unweighted.fit, unweighted_diagnostics=unweighted.diagnostics,
+        _unweighted_bound=float(unweighted.scan.bounds.max()) if unweighted.scan else np.nan,
         _faults=faults, _scan=weighted.scan,
     )

@@ -77,6 +77,5 @@ def progress_bar(show, total):
 
     # an executed notebook keeps every state of the bar
     often = 0.1 if sys.stderr.isatty() else 5.0
-    settings = {"unit": " sweeps", "file": sys.stderr, "mininterval": often}
-    with tqdm(total=total, disable=not show, **settings) as bar:
+    with tqdm(total=total, disable=not show, unit=" sweeps", mininterval=often) as bar:
         yield bar.update
