@@ -115,6 +115,23 @@ def claims(conditions):
     return _Claims({words: bool(holds) for words, holds in conditions.items()})
 
 
+def glue(name, text):
+    """Give the chapter's prose a number, as ``{glue:text}`` of myst-nb takes it.
+
+    What myst-nb itself has for this takes a second to import.
+
+    Parameters
+    ----------
+    name, text : str
+        What the prose calls it by, and the number.
+    """
+    from IPython.display import display
+
+    prefix = "application/papermill.record/"
+    about = {"scrapbook": {"name": name, "mime_prefix": prefix}}
+    display({f"{prefix}text/plain": repr(text)}, raw=True, metadata=about)
+
+
 def text_of(*functions):
     """Text of functions of this package, shown as a cell's code is.
 
@@ -256,17 +273,14 @@ def moving(title, sliders, frame, *, panels, hint="", start=None):
     frames = [_as_json(frame(*place)) for place in itertools.product(*values)]
     # many places may share a frame
     unique = list(dict.fromkeys(frames))
-    number = {text: index for index, text in enumerate(unique)}
     content = {
-        "title": title,
-        "hint": hint,
+        "title": title, "hint": hint,
         "sliders": [
             {"label": label, "shown": list(places), "at": given.index(first)}
-            for (label, places), given, first in zip(sliders.items(), values, start, strict=True)
-        ],
+            for (label, places), given, first in zip(sliders.items(), values, start, strict=True)],
         "panels": json.loads(_as_json(panels)),
         "frames": [json.loads(text) for text in unique],
-        "at": [number[text] for text in frames],
+        "at": [unique.index(text) for text in frames],
     }
     data = json.dumps(content, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     # a script element ends at the first "</script", wherever it stands
@@ -280,6 +294,4 @@ def moving(title, sliders, frame, *, panels, hint="", start=None):
 
 def _as_json(content):
     """Text of what holds arrays, in the three digits that a picture shows."""
-    return json.dumps(
-        content, allow_nan=False, default=lambda array: np.round(array, 3).tolist()
-    )
+    return json.dumps(content, allow_nan=False, default=lambda array: np.round(array, 3).tolist())
