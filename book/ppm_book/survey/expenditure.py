@@ -234,7 +234,10 @@ def load(path=None, *, missing="drop", quarters=None):
     )
     units = _earliest_of_each_unit(rows)
     column = next(column for column in _INCOME if column in units)
-    table = as_table({name: _encode(units, name) for name in LABELS}, _numbers(units, column))
+    # tidy: category positions (-1: suppressed) and incomes in dollars
+    columns = {name: pd.Categorical.from_codes(_encode(units, name), labels, ordered=True)
+               for name, labels in LABELS.items()}
+    table = pd.DataFrame(columns | {"income": _numbers(units, column).to_numpy()})
 
     lacking = table.isna() if missing == "drop" else table[["income"]].isna()
     keep, dropped = ~lacking.any(axis="columns"), {}
@@ -328,10 +331,3 @@ def _encode(rows, name):
         named = ~rows["PSU"].str.strip().str.lower().isin(_BLANK)
         codes = np.where((codes == 1) & named, 0, codes)
     return codes
-
-
-def as_table(codes, income):
-    """The tidy table from category positions (-1: suppressed) and incomes in dollars."""
-    columns = {name: pd.Categorical.from_codes(codes[name], labels, ordered=True)
-               for name, labels in LABELS.items()}
-    return pd.DataFrame({**columns, "income": np.asarray(income, dtype=np.float64)})
