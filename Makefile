@@ -45,9 +45,11 @@ pdf: book ## build the book and print it, with Chromium, in _build: ARGS=--whole
 	@"$(RUN)" -m ppm_book.studio pdf $(ARGS)
 
 # on every core a process of one thread that takes tests over when its own are done; four at the
-# most, because one that has compiled many models holds more than a gigabyte
+# most, because one that has compiled many models holds more than a gigabyte. MALLOC_…: Linux keeps
+# the memory of an array for the next one, which is faster
 test: env ## run all tests, the notebooks and a build of the book among them: ARGS='-k cli'
-	@OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 "$(RUN)" -m pytest \
+	@OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 \
+	    MALLOC_MMAP_THRESHOLD_=268435456 MALLOC_TRIM_THRESHOLD_=268435456 "$(RUN)" -m pytest \
 	    --numprocesses=logical --maxprocesses=4 --dist=worksteal $(ARGS)
 
 # what `make test` does with a small book, on the one that was built

@@ -39,9 +39,9 @@ def source(name):
     return running.ROOT / "notebooks" / f"{name}.ipynb"
 
 
-def runs_first(name):
-    """Whether a build is to begin with a notebook, as its metadata say."""
-    return nbformat.read(source(name), 4).metadata.get("runs") == "first"
+def seconds(name):
+    """How long a notebook takes on one core, about, as its metadata say of a long one."""
+    return nbformat.read(source(name), 4).metadata.get("seconds", 0)
 
 
 @functools.cache

@@ -83,6 +83,7 @@ def execute(name, values, folder, profile, workers=None, scheduler=None, bars=Fa
             "IPYTHONDIR": place, "MPLBACKEND": "module://matplotlib_inline.backend_inline",
             # both, so that none is inherited
             "PPM_WORKERS": str(workers or ""), "PPM_SCHEDULER": scheduler or "",
+            **running.PROCESS,
         }
         try:
             with patch.dict(os.environ, variables):
@@ -196,15 +197,15 @@ def build(profile="paper", ce_data="", solutions=True):
         lock = FileLock(folder / "lock").acquire(timeout=0)
     except Timeout:
         raise Failed("another build is at work in _build; wait for its end") from None
-    with lock:
+    # two notebooks at a time, since parts of one keep one core; chains of each on half of the cores
+    with lock, patch.dict(os.environ, LOKY_MAX_CPU_COUNT=str(max(1, CORES // 2))):
         for old in results.iterdir():
             if old.name not in planned:
                 shutil.rmtree(old)
         records = {name: standing(name, planned[name], results / name, profile) for name in planned}
-        # what takes longest comes first, or makes fits that others go on with: its metadata say so
-        order = sorted(planned, key=parameters.runs_first, reverse=True)
+        # what takes longest comes first: it also makes fits that others go on with
+        order = sorted(planned, key=parameters.seconds, reverse=True)
         stale = [name for name in order if not records[name]]
-        # two at a time, because parts of a notebook keep one core
         done = joblib.Parallel(min(2, CORES), initializer=end_with_parent)(
             joblib.delayed(refresh)(name, planned[name], results / name, profile) for name in stale
         )
@@ -244,7 +245,8 @@ def refresh(name, values, folder, profile):
     """Execute a notebook into its emptied folder."""
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir()
-    return complete(folder, execute(name, values, folder, profile, CORES if CORES > 1 else None))
+    # another notebook is at work: of two or three cores none is free for further processes
+    return complete(folder, execute(name, values, folder, profile, CORES // 4 * 2))
 
 
 # ---------------------------------------------------------------------------- the command line

@@ -24,7 +24,7 @@ FIGURE = "import matplotlib.pyplot as plt\n_ = plt.plot([0, 1], [0, seed])"
 WORDS = {"figure": {"caption": "A line.", "name": "fig-line"}, "image": {"alt": "It rises."}}
 
 
-def notebook(root, name, *cells, runs="", **defaults):
+def notebook(root, name, *cells, seconds=0, **defaults):
     """Write a notebook with a title, a parameters cell and code cells."""
     lines = [f"{key}: {type(value).__name__} = {value!r}  # {key} in words"
              for key, value in defaults.items()]
@@ -33,7 +33,7 @@ def notebook(root, name, *cells, runs="", **defaults):
     first.metadata["tags"] = ["parameters"]
     made = nbformat.v4.new_notebook(cells=[title, first, *rest])
     made.metadata["kernelspec"] = {"display_name": "3", "name": "python3", "language": "python"}
-    made.metadata["runs"] = runs
+    made.metadata["seconds"] = seconds
     if FIGURE in cells:
         made.cells[2 + cells.index(FIGURE)].metadata["mystnb"] = json.loads(json.dumps(WORDS))
     nbformat.write(made, root / "notebooks" / f"{name}.ipynb")
@@ -252,7 +252,7 @@ def test_only_what_changed_is_executed_again(root, executed, capsys):
 
 
 def test_a_profiles_data_are_private_and_what_it_names_runs_beside_the_chapters(root, executed):
-    notebook(root, "study", TABLE, runs="first", replicates=3, seed=5)
+    notebook(root, "study", TABLE, seconds=60, replicates=3, seed=5)
     notebook(root, "scratch", TABLE, seed=5)
     (root / "survey.csv").write_text("1")
     profile = {"prose": {"ce_data": f"{root}/survey.csv"}, "study": {"seed": 7}}
