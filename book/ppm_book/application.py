@@ -10,7 +10,7 @@ import ppm
 from ppm_book import running
 
 # EMweighted is near enough to its target, or the nearest of so many fits; before them, trials
-TOLERANCE, FITS, TRIALS = 0.05, 6, 3
+TOLERANCE, FITS, TRIALS = 0.05, 4, 3
 # a trial has this part of the warm-up and of the draws
 PART = 5
 
