@@ -167,7 +167,7 @@ def log_likelihood_of_counts(counts, mean):
     counts = np.asarray(counts, dtype=np.float64)
     # as xlogy(counts, mean), with one logarithm of a mean for all counts
     with np.errstate(divide="ignore"):
-        return weighted(np.log(mean), counts) - mean - gammaln(counts + 1.0)
+        return weighted(np.log(mean, dtype=np.float64), counts) - mean - gammaln(counts + 1.0)
 
 
 def log_gamma(mean, shape, rate):
