@@ -229,7 +229,7 @@ def _logistic_fit(design, outcome):
 
     optimum = minimize(
         loss, np.zeros(design.shape[1]), jac=True, hess=curvature, method="trust-ncg",
-        options={"gtol": 1e-7, "maxiter": 100},
+        options={"gtol": 1e-9, "maxiter": 100},
     )
     return expit(design @ optimum.x)
 
