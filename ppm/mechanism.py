@@ -370,7 +370,7 @@ class _Examined(NamedTuple):
 
     fit: object = None
     scan: LogLikelihoodScan | None = None
-    diagnostics: BoundDiagnostics | None = None  # of one chain of independent draws, too
+    diagnostics: BoundDiagnostics | None = None  # None: no fit, or one chain of independent draws
 
     def faults(self, name):
         """Faults of the chains, with the name of the fit."""

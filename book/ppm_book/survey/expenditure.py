@@ -235,8 +235,8 @@ def load(path=None, *, missing="drop", quarters=None):
     units = _earliest_of_each_unit(rows)
     column = next(column for column in _INCOME if column in units)
     # tidy: category positions (-1: suppressed) and incomes in dollars
-    columns = {name: pd.Categorical.from_codes(_encode(units, name), labels, ordered=True)
-               for name, labels in LABELS.items()}
+    columns = {name: pd.Categorical.from_codes(_encode(units, name), words, ordered=True)
+               for name, words in LABELS.items()}
     table = pd.DataFrame(columns | {"income": _numbers(units, column).to_numpy()})
 
     lacking = table.isna() if missing == "drop" else table[["income"]].isna()
