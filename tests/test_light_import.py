@@ -9,10 +9,11 @@ HEAVY = """pymc pytensor jax numba llvmlite threadpoolctl arviz arviz_base tqdm 
 requests opendp dask distributed h5netcdf zarr jinja2 papermill nbformat nbclient IPython
 jupyter_book joblib""".split()
 LIGHT = f"import ppm, sys; print(not {{*{HEAVY}}}.isdisjoint(sys.modules))"
-BASE = f"import sys\nfor name in {HEAVY}: sys.modules[name] = None\n"
+BASE = f"import sys\nfor name in {[*{*HEAVY} - {'threadpoolctl'}]}: sys.modules[name] = None\n"
 CORE = BASE + """
 import ppm
 mechanism = ppm.PseudoPosteriorMechanism(ppm.GammaPoisson([3, 4, 4, 5, 18]), scale=0.7)
+ppm.utility.propensity_score([1.0, 2.0, 4.0], [1.5, 2.0, 3.0])
 print(mechanism.run(draws=50, random_seed=1).synthesize(releases=2, random_seed=2).size)
 """
 LACKING = BASE + """
