@@ -18,7 +18,7 @@ NOTE_FILE = "CONFIDENTIAL.txt"
 # of kernels and workers: one thread each, so that results do not depend on the number of cores; and
 # Linux's C library keeps an array's memory for the next one, which saves a part of the time
 PROCESS = {
-    **dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS"), "1"),
+    **{f"{name}_NUM_THREADS": "1" for name in ("OMP", "OPENBLAS", "MKL", "NUMBA")},
     **dict.fromkeys(("MALLOC_MMAP_THRESHOLD_", "MALLOC_TRIM_THRESHOLD_"), str(2**28)),
 }
 
@@ -122,7 +122,7 @@ def executor():
         from distributed import Client
 
         return Client(address).get_executor()
-    if workers := os.environ.get("PPM_WORKERS"):
+    if (workers := int(os.environ.get("PPM_WORKERS") or 1)) > 1:
         from joblib.externals.loky import ProcessPoolExecutor
 
         from ppm.synthesizers.chains import end_with_parent
@@ -130,5 +130,5 @@ def executor():
         # one that holds 300 MB more than at first is replaced after its task, which is no fault
         warnings.filterwarnings("ignore", "A worker stopped while some jobs were given")
         # not the reusable one, in which joblib runs the chains of a fit
-        return ProcessPoolExecutor(int(workers), initializer=end_with_parent, env=PROCESS)
+        return ProcessPoolExecutor(workers, initializer=end_with_parent, env=PROCESS)
     return None

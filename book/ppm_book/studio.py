@@ -83,7 +83,7 @@ def execute(name, values, folder, profile, workers=None, scheduler=None, bars=Fa
             "IPYTHONDIR": place, "MPLBACKEND": "module://matplotlib_inline.backend_inline",
             # both, so that none is inherited
             "PPM_WORKERS": str(workers or ""), "PPM_SCHEDULER": scheduler or "",
-            **running.PROCESS,
+            **running.PROCESS, "LOKY_MAX_CPU_COUNT": str(workers or CORES),
         }
         try:
             with patch.dict(os.environ, variables):
@@ -197,8 +197,7 @@ def build(profile="paper", ce_data="", solutions=True):
         lock = FileLock(folder / "lock").acquire(timeout=0)
     except Timeout:
         raise Failed("another build is at work in _build; wait for its end") from None
-    # two notebooks at a time, since parts of one keep one core; chains of each on half of the cores
-    with lock, patch.dict(os.environ, LOKY_MAX_CPU_COUNT=str(max(1, CORES // 2))):
+    with lock:
         for old in results.iterdir():
             if old.name not in planned:
                 shutil.rmtree(old)
@@ -206,8 +205,11 @@ def build(profile="paper", ce_data="", solutions=True):
         # what takes longest comes first: it also makes fits that others go on with
         order = sorted(planned, key=parameters.seconds, reverse=True)
         stale = [name for name in order if not records[name]]
-        done = joblib.Parallel(min(2, CORES), initializer=end_with_parent)(
-            joblib.delayed(refresh)(name, planned[name], results / name, profile) for name in stale
+        # two at a time, because parts of a notebook keep one core; each has its share of the cores
+        number = min(2, CORES, len(stale) or 1)
+        done = joblib.Parallel(number, initializer=end_with_parent)(
+            joblib.delayed(refresh)(name, planned[name], results / name, profile, CORES // number)
+            for name in stale
         )
         records |= zip(stale, done, strict=True)
         pages.stage(staged, results, solutions)
@@ -241,12 +243,11 @@ def standing(name, values, folder, profile):
     return None
 
 
-def refresh(name, values, folder, profile):
+def refresh(name, values, folder, profile, workers):
     """Execute a notebook into its emptied folder."""
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir()
-    # another notebook is at work: of two or three cores none is free for further processes
-    return complete(folder, execute(name, values, folder, profile, CORES // 4 * 2))
+    return complete(folder, execute(name, values, folder, profile, workers))
 
 
 # ---------------------------------------------------------------------------- the command line
@@ -254,9 +255,7 @@ def refresh(name, values, folder, profile):
 
 def main(arguments=None):
     """Run the command line and return its exit status: 0, 1 failed, 2 refused, 130 interrupted."""
-    parser = argparse.ArgumentParser(
-        prog="ppm", description="Run the book's notebooks, or build the book."
-    )
+    parser = argparse.ArgumentParser(prog="ppm", description="Run notebooks, or build the book.")
     commands = parser.add_subparsers(required=True, dest="command", metavar="COMMAND")
     commands.add_parser("notebooks", help="list the notebooks and their parameters")
     one = commands.add_parser(
