@@ -13,7 +13,7 @@ from ppm.audits.restricted_gamma import RestrictedGamma
 from ppm.checks import as_list, check_count, check_counts, check_number, shown
 from ppm.lipschitz import weighted
 from ppm.seeds import generator
-from ppm.synthesizers.gamma_poisson import extremes_between, log_gamma, log_likelihood_of_counts
+from ppm.synthesizers.gamma_poisson import extremes_between, log_gamma
 from ppm.weights import capped_map, linear_weights, mapped_weights, truncated
 
 # their prior allows every μ above 0, and μ goes over the range of posterior draws
@@ -201,8 +201,7 @@ class _Database(NamedTuple):
         """Record bounds (row, draw, value) between two quantiles of μ in the unweighted fits."""
         shapes, rates = self.prior + self.sums(np.ones((1, 1, 1)))
         low, high = (np.maximum(gammaincinv(shapes, level) / rates, _TINY) for level in levels)
-        ends = (log_likelihood_of_counts(self.values, end[..., None]) for end in (low, high))
-        return -np.minimum(*ends)
+        return -extremes_between(self.values, low[..., None], high[..., None])[0]
 
 
 def _weights(database, bounds, truncate_at, mappings):
