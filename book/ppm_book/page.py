@@ -272,15 +272,15 @@ def moving(title, sliders, frame, *, panels, hint="", start=None):
     start = [given[0] for given in values] if start is None else start
     frames = [_as_json(frame(*place)) for place in itertools.product(*values)]
     # many places may share a frame
-    unique = list(dict.fromkeys(frames))
+    number = {text: index for index, text in enumerate(dict.fromkeys(frames))}
     content = {
         "title": title, "hint": hint,
         "sliders": [
             {"label": label, "shown": list(places), "at": given.index(first)}
             for (label, places), given, first in zip(sliders.items(), values, start, strict=True)],
         "panels": json.loads(_as_json(panels)),
-        "frames": [json.loads(text) for text in unique],
-        "at": [unique.index(text) for text in frames],
+        "frames": [json.loads(text) for text in number],
+        "at": [number[text] for text in frames],
     }
     data = json.dumps(content, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     # a script element ends at the first "</script", wherever it stands

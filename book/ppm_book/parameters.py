@@ -63,7 +63,6 @@ def schemas():
     return yaml.safe_load((running.ROOT / "notebooks" / "parameters.yml").read_text("utf-8"))
 
 
-
 def _unknown(kind, name, accepted):
     close = difflib.get_close_matches(str(name), list(accepted), 1)
     hint = f"; did you mean {close[0]}?" if close else ""

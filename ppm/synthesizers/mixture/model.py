@@ -40,8 +40,7 @@ class FiniteMixture(Model):
         The confidential response y (for income: its logarithm).
     predictors : array_like (records, predictors)
         The predictors X, with a column of ones for an intercept; for others make a new model. Scale
-        the columns to order one:
-        their coefficients have scales with the same prior by default.
+        the columns to order one: their coefficients have scales with the same prior by default.
     components : int, default 10
         Number K of mixture components, chosen larger than needed: the sparse Dirichlet prior
         empties the superfluous ones.
