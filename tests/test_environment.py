@@ -20,8 +20,12 @@ FILES = ("requirements.lock", "pyproject.toml", "environment.yml")
 
 def disagreements(lock, project, conda):
     """Sentences on where the texts of the three files contradict each other."""
+    # the project may say where it lives itself
+    installing = project
+    for address in tomllib.loads(project)["project"].get("urls", {}).values():
+        installing = installing.replace(address, "")
     host = r"https?://|--(extra-)?index-url|--find-links"
-    told = ["a file names a host" for text in (lock, project, conda) if re.search(host, text)]
+    told = ["a file names a host" for text in (lock, installing, conda) if re.search(host, text)]
     pinned = re.findall(r"^([\w.-]+)(?:\[[^]]*\])?==([\w.!+-]+)[^\n]*((?:\n .*)*)", lock, re.M)
     versions = {"ppm": ppm.__version__}
     versions |= {canonicalize_name(name): version for name, version, _ in pinned}
@@ -47,6 +51,8 @@ def disagreements(lock, project, conda):
     (0, "# ", "--index-url https://packages.example\n# ", "names a host"),
     (0, "--hash=sha256:", "--hash=md5:", "no hash of"),
     (1, ">=3.12", ">=3.13", "Python 3.12 is not"),
+    (1, "[project.scripts]", '[project.urls]\nSource = "https://a.example"\n[project.scripts]', ""),
+    (1, "[tool.ruff]", '[tool.pip]\nindex = "https://a.example"\n[tool.ruff]', "names a host"),
     (2, "requirements.lock", "other.txt", "environment.yml installs something else"),
 ])
 def test_the_files_agree_and_a_disagreement_is_found(file, old, new, told):
@@ -73,7 +79,3 @@ def test_without_a_python_that_fits_setting_up_says_what_to_do(tmp_path, python,
     done = subprocess.run(command, env=alone, capture_output=True, text=True)
     assert done.returncode == 1 and told in done.stderr
     assert not (tmp_path / "environment").exists()
-
-
-def test_the_citation_names_this_version():
-    assert yaml.safe_load((ROOT / "CITATION.cff").read_text("utf-8"))["version"] == ppm.__version__
