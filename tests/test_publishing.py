@@ -1,0 +1,140 @@
+"""What the public sees of the repository agrees with what is in it."""
+
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import tomllib
+
+import pytest
+import yaml
+from conftest import ROOT
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+from pybtex.database import parse_string
+
+import ppm
+
+README = (ROOT / "README.md").read_text("utf-8")
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+GITHUB = ROOT / ".github"
+WORKFLOWS = sorted((GITHUB / "workflows").glob("*.yml"))
+FORMS = sorted((GITHUB / "ISSUE_TEMPLATE").glob("*.yml"))
+
+
+def test_the_citation_is_of_this_book_and_its_version():
+    cited = yaml.safe_load((ROOT / "CITATION.cff").read_text("utf-8"))
+    config = yaml.safe_load((ROOT / "_config.yml").read_text("utf-8"))
+    (author,), (named,) = cited["authors"], PROJECT["authors"]
+    assert cited["title"] == config["title"]
+    assert author["name"] == named["name"] == config["author"]
+    assert cited["version"] == ppm.__version__
+    (shown,) = re.findall(r"^> (The ppm authors.*)", README, re.MULTILINE)
+    assert f"*{cited['title']}*, version {cited['version']}" in shown
+    # GitHub's button would show it in place of the book
+    assert "preferred-citation" not in cited
+
+
+def brought(readme):
+    """Names of the packages that an installation without extras brings, and of the extras."""
+    (text,) = re.findall(r"^`pip install \.`.*?(?=^#)", readme, re.MULTILINE | re.DOTALL)
+    (names,) = re.findall(r"It brings (.*?), and what these need", text)
+    extras = re.findall(r"`'\.\[(\w+)\]'`", text)
+    return {canonicalize_name(name) for name in re.split(", | and ", names)}, {*extras}
+
+
+@pytest.mark.parametrize(("old", "new"), [
+    ("", ""), ("threadpoolctl and xarray", "xarray"), ("`'.[nutpie]'` a", "a"),
+    ("It brings ", "It brings tqdm, "),
+])
+def test_the_readme_says_what_an_installation_brings(old, new):
+    needed = {canonicalize_name(Requirement(each).name) for each in PROJECT["dependencies"]}
+    assert old in README
+    said = brought(README.replace(old, new))
+    assert (said == (needed, {*PROJECT["optional-dependencies"]})) == (not old)
+
+
+def test_a_source_distribution_has_every_file():
+    if not (ROOT / ".git").exists():
+        pytest.skip("this is no checkout: nothing says which files belong to it")
+    tracked = subprocess.run(
+        ["git", "ls-files"], cwd=ROOT, check=True, capture_output=True, text=True
+    ).stdout.splitlines()
+    manifest = (ROOT / "MANIFEST.in").read_text("utf-8")
+    listed = " ".join(re.findall("^(?:include|graft) (.*)", manifest, re.MULTILINE)).split()
+    # setuptools takes these by itself
+    listed += ["MANIFEST.in", "README.md", "pyproject.toml", *PROJECT["license-files"], "ppm"]
+    assert "paper.md" in tracked
+    assert not [file for file in tracked if file.partition("/")[0] not in listed]
+
+
+def steps(text):
+    """Commands of a workflow."""
+    jobs = yaml.safe_load(text)["jobs"].values()
+    return [step["run"] for job in jobs for step in job["steps"] if "run" in step]
+
+
+def dry_run(command):
+    """What a call of make would do."""
+    program, *arguments = shlex.split(command)
+    assert program == "make"
+    alone = {"PATH": os.environ["PATH"]}
+    return subprocess.run(
+        ["make", "--dry-run", *arguments], cwd=ROOT, env=alone, check=True,
+        capture_output=True, text=True,
+    ).stdout
+
+
+def published(text):
+    """The sizes of the book that a workflow builds."""
+    (build,) = [dry_run(step) for step in steps(text) if step.startswith("make book")]
+    return re.findall(r'ppm_book\.studio book --profile "(.*?)"', build)
+
+
+@pytest.mark.parametrize(("command", "sizes"), [
+    ("make book", ["paper"]), ("make book PROFILE=quick", ["quick"]),
+])
+def test_a_push_publishes_the_book_at_the_papers_sizes(command, sizes):
+    text = (GITHUB / "workflows" / "book.yml").read_text("utf-8")
+    assert "- run: make book\n" in text
+    assert published(text.replace("- run: make book\n", f"- run: {command}\n")) == sizes
+
+
+@pytest.mark.parametrize("file", WORKFLOWS, ids=lambda file: file.stem)
+def test_the_commands_of_a_workflow_exist(file, tmp_path):
+    shutil.copy(ROOT / "requirements.lock", tmp_path)
+    commands = steps(file.read_text("utf-8"))
+    assert commands
+    for command in commands:
+        program = command.split()[0]
+        if program == "make":
+            assert dry_run(command)
+        elif program == "sed":
+            subprocess.run(command, shell=True, cwd=tmp_path, check=True)
+            first, *hashes = (tmp_path / "ruff.lock").read_text("utf-8").splitlines()
+            assert first.startswith("ruff==") and hashes
+            assert all(line.startswith("    --hash=sha256:") for line in hashes)
+        elif "/" in program:
+            assert os.access(ROOT / program, os.X_OK)
+        else:
+            assert program in ("pip", "ruff")
+    # nobody may write to the repository; a job that must write elsewhere says so itself
+    assert yaml.safe_load(file.read_text("utf-8"))["permissions"] == {"contents": "read"}
+
+
+@pytest.mark.parametrize("file", FORMS, ids=lambda file: file.stem)
+def test_an_issue_form_can_be_shown_and_warns_of_confidential_records(file):
+    form = yaml.safe_load(file.read_text("utf-8"))
+    first, *fields = form["body"]
+    assert {"name", "description", "body"} == {*form}
+    assert "Never attach confidential records" in first["attributes"]["value"]
+    assert all(field["attributes"]["label"] for field in fields)
+    assert len({field["id"] for field in fields}) == len(fields)
+
+
+def test_the_paper_cites_what_its_bibliography_has():
+    paper = (ROOT / "paper.md").read_text("utf-8")
+    about = yaml.safe_load(paper.split("---\n")[1])
+    entries = parse_string((ROOT / about["bibliography"]).read_text("utf-8"), "bibtex").entries
+    assert {*re.findall(r"@(\w+)", paper.split("---\n", 2)[2])} == {*entries}
