@@ -115,8 +115,6 @@ def test_the_commands_of_a_workflow_exist(file, tmp_path):
             first, *hashes = (tmp_path / "ruff.lock").read_text("utf-8").splitlines()
             assert first.startswith("ruff==") and hashes
             assert all(line.startswith("    --hash=sha256:") for line in hashes)
-        elif "/" in program:
-            assert os.access(ROOT / program, os.X_OK)
         else:
             assert program in ("pip", "ruff")
     # nobody may write to the repository; a job that must write elsewhere says so itself
