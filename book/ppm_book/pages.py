@@ -1,6 +1,7 @@
 """What Jupyter Book is to see, and the pages that it makes of it."""
 
 import base64
+import json
 import re
 import shutil
 import subprocess
@@ -73,11 +74,37 @@ def lists():
     return found
 
 
-def stage_source(name, folder):
-    """A chapter that is only there so that what other pages refer to has its number."""
-    notebook = nbformat.read(parameters.source(name), 4)
-    _close(notebook, exercises.section(running.ROOT, name))
-    nbformat.write(notebook, folder / "notebooks" / f"{name}.ipynb")
+def stage_beside(name, folder):
+    """Fill the folder for the page of one chapter alone.
+
+    Pages that the chapter refers to are there, so that the references have their numbers; of all
+    others there is the title.
+    """
+    root, words = running.ROOT, Words(running.ROOT)
+    shutil.copytree(root / "book" / "_static", folder / "book" / "_static")
+    for file in ("_config.yml", "_toc.yml", "book/references.bib"):
+        shutil.copy(root / file, folder / file)
+    needed = words.pages(name, exercises.section(root, name))
+    for place in parameters.pages():
+        (target := folder / place).parent.mkdir(parents=True, exist_ok=True)
+        page, notebook = root / f"{place}.md", root / f"{place}.ipynb"
+        if target.stem not in needed:
+            title = words.titles.get(target.stem, target.stem.capitalize())
+            target.with_suffix(".md").write_text(f"# {title}\n", "utf-8")
+        elif page.is_file():
+            shutil.copy(page, target.with_suffix(".md"))
+        elif target.stem != name:
+            nbformat.write(_unexecuted(notebook), target.with_suffix(".ipynb"))
+
+
+def _unexecuted(file):
+    """A chapter with its exercises, and with a pixel for each figure, so that it has a number."""
+    notebook = nbformat.read(file, 4)
+    for cell in notebook.cells:
+        if "figure" in cell.metadata.get("mystnb", {}):
+            cell.outputs = [nbformat.v4.new_output("display_data", {"image/png": PIXEL})]
+    _close(notebook, exercises.section(running.ROOT, file.stem))
+    return notebook
 
 
 def _close(notebook, *sections):
@@ -173,8 +200,8 @@ def how_made(record, tables):
     return exercises.template("how_made").render(record, tables=tables, day=day, link=link)
 
 
-def sphinx(staged, output, strict=True, builder="html"):
-    """Call Jupyter Book, and leave the pages in a folder.
+def sphinx(staged, output, strict=True, builder="html", only=None):
+    """Call Jupyter Book, and leave the pages, or ``only`` the one of this file, in a folder.
 
     Raises
     ------
@@ -183,9 +210,14 @@ def sphinx(staged, output, strict=True, builder="html"):
     """
     place = output.with_name(f"{output.name}.part")
     shutil.rmtree(place, ignore_errors=True)
-    command = [sys.executable, "-c", "from jupyter_book.cli.main import main; main()", "build"]
-    command += ["-W", "-n", "--keep-going"] * strict
-    command += ["--builder", builder, "--path-output", str(place), str(staged)]
+    settings = {
+        "sourcedir": str(staged), "outputdir": str(place / "_build" / builder), "noconfig": True,
+        "path_config": str(staged / "_config.yml"), "builder": builder, "keep_going": True,
+        "warningiserror": strict, "filenames": [str(staged / only)] if only else [],
+        # which its own command line adds
+        "confoverrides": {"nitpicky": strict, "latex_individualpages": False},
+    }
+    command = [sys.executable, "-c", JUPYTER_BOOK, json.dumps(settings)]
     done = subprocess.run(command, capture_output=True, text=True, errors="replace")
     pages = place / "_build" / builder
     if done.returncode or not pages.is_dir():

@@ -22,10 +22,15 @@ class Refused(Exception):
     """The reader's own mistake, told in one line: exit status 2."""
 
 
+def pages(root=None):
+    """Files of the book's pages without their endings, in the order of the book."""
+    toc = Path(root or running.ROOT, "_toc.yml").read_text("utf-8")
+    return re.findall(r"(?:root|file): (\S+)$", toc, re.M)
+
+
 def chapters(root=None):
     """Names of the notebooks that are chapters, in the order of the book."""
-    toc = Path(root or running.ROOT, "_toc.yml").read_text("utf-8")
-    return re.findall(r"file: notebooks/(\w+)$", toc, re.M)
+    return [Path(page).name for page in pages(root) if page.startswith("notebooks/")]
 
 
 def notebooks():

@@ -35,13 +35,27 @@ class Words:
     def __init__(self, root):
         self.root, self.works = Path(root), parse_file(str(Path(root, "book", "references.bib")))
         # label, or name of a file -> name of the file, and words
-        self.names = {}
+        self.names, self.titles = {}, {}
         for files in (f"{exercises.FOLDER}/*.ipynb", "book/**/*.md", "notebooks/*.ipynb"):
             for file in self.root.glob(files):
                 words = _labels(_text(file))
                 kind = "chapter" if file.suffix == ".ipynb" else "page"
-                words[file.stem] = f"the {kind} “{words.pop('')}”"
+                self.titles[file.stem] = words.pop("")
+                words[file.stem] = f"the {kind} “{self.titles[file.stem]}”"
                 self.names |= {label: (file.stem, told) for label, told in words.items()}
+
+    def pages(self, name, more=""):
+        """Names of the pages that a chapter, and more text, refer to by more than their titles."""
+        found = set()
+        text = _text(self.root / "notebooks" / f"{name}.ipynb")
+        for role, _, label in ROLE.findall(f"{text}\n{more}"):
+            if role.startswith("cite"):
+                found.add("bibliography")
+            elif role == "term":
+                found.add("notation")
+            elif role in ("eq", "numref", "prf:ref", "ref") and label in self.names:
+                found.add(self.names[label][0])
+        return found
 
     def work(self, key):
         """Who wrote a work, and when."""

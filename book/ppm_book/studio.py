@@ -154,12 +154,9 @@ def make_page(folder, record):
     closing = compare.beside_the_book(running.ROOT, folder, record)
     with tempfile.TemporaryDirectory() as place:
         staged, built = Path(place, "stage"), Path(place, "built")
-        pages.stage(staged)
-        # the other chapters are there so that references to their theorems get numbers
-        for other in parameters.chapters():
-            pages.stage_source(other, staged)
+        pages.stage_beside(name, staged)
         pages.stage_notebook(folder / f"{name}.ipynb", staged, record, closing)
-        sphinx(staged, built, strict=False)
+        sphinx(staged, built, strict=False, only=f"notebooks/{name}.ipynb")
         html = (built / "notebooks" / f"{name}.html").read_text("utf-8")
         for part in ("_static", "_images", "_downloads"):
             if (built / part).is_dir():

@@ -16,6 +16,7 @@ import pandas as pd
 import psutil
 import pytest
 import yaml
+from bs4 import BeautifulSoup
 from conftest import ROOT
 
 from ppm_book import compare, page, pages, parameters, running, studio
@@ -385,3 +386,17 @@ def test_all_tables_of_a_chapter_are_beside_the_book_and_their_rows_meet(noteboo
     text = compare.beside_the_book(tmp_path, run, record)
     told = re.findall(r"^\*\*(\w+)\*\*: (?:0 of the [1-9]\d* numbers|no row) ", text, re.M)
     assert told == sorted(file.stem for file in run.glob("*.csv"))
+def test_the_page_of_a_run_has_the_numbers_of_the_book(notebooks, this_book, tmp_path):
+    # it refers to figures, theorems, exercises and terms of other pages, and to literature
+    name, run = "what_it_means", tmp_path / "run"
+    shutil.copytree(notebooks.executed(name), run)
+    studio.make_page(run, json.loads((run / "run.json").read_text("utf-8")))
+    texts = []
+    for page in run / f"{name}.html", this_book / "notebooks" / f"{name}.html":
+        article = BeautifulSoup(page.read_text("utf-8"), "html.parser").find("article")
+        for own in article.select("#your-run-beside-the-book-s"):
+            own.decompose()
+        texts.append(article.get_text(" ", strip=True))
+    assert texts[0] == texts[1] and "Theorem 8." in texts[0] and "Fig. 1." in texts[0]
+
+
