@@ -6,7 +6,6 @@ import shutil
 import signal
 from datetime import datetime
 from pathlib import Path
-from unittest.mock import patch
 
 import pytest
 from filelock import FileLock

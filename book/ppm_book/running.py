@@ -1,10 +1,14 @@
 """How a run works: where it lies, its processes, and what it keeps for its owner alone."""
 
+import contextlib
 import functools
 import inspect
 import os
+import shutil
+import tempfile
 import warnings
 from pathlib import Path
+from unittest.mock import patch
 
 import joblib
 
@@ -30,6 +34,23 @@ def digest(*paths):
         for file in sorted([path, *path.rglob("*")])
         if file.is_file() and "__pycache__" not in file.parts and not file.name.startswith(".")
     ])
+
+
+@contextlib.contextmanager
+def own_kernel(**variables):
+    """Let notebooks run in this interpreter, whatever kernels of its name lie on the machine.
+
+    Yields a temporary folder, which is gone afterwards. ``variables`` are set in the environment of
+    the kernels, besides those that each has.
+    """
+    from ipykernel.kernelspec import write_kernel_spec
+
+    with tempfile.TemporaryDirectory() as place:
+        write_kernel_spec(Path(place, "kernels", "python3"))
+        # of several paths Jupyter takes the first one that has the kernel
+        paths = {"JUPYTER_PATH": place, "IPYTHONDIR": place}
+        with patch.dict(os.environ, paths | PROCESS | variables):
+            yield Path(place)
 
 
 def leave_note(folder, data):

@@ -19,7 +19,6 @@ import time
 from datetime import datetime
 from importlib.metadata import version
 from pathlib import Path
-from unittest.mock import patch
 
 import joblib
 import nbformat
@@ -66,40 +65,39 @@ def execute(name, values, folder, profile, workers=None, scheduler=None, bars=Fa
         If a cell raises an error or warns.
     """
     import papermill
-    from nbclient.exceptions import DeadKernelError
 
     began, shown, data = time.perf_counter(), dict(values), values.get("ce_data")
     record = record_of(name, values, profile, datetime.now().astimezone())
     output = folder / f"{name}.ipynb"
-    with tempfile.TemporaryDirectory() as place:
+    variables = {
+        "PPM_RESULTS": str(folder.absolute()),
+        "PPM_FITS": str(running.ROOT / "_build" / "fits"),
+        "MPLBACKEND": "module://matplotlib_inline.backend_inline",
+        # both, so that none is inherited
+        "PPM_WORKERS": str(workers or ""), "PPM_SCHEDULER": scheduler or "",
+        "LOKY_MAX_CPU_COUNT": str(workers or CORES),
+    }
+    with running.own_kernel(**variables) as place:
         if data:
             # the notebook learns the file's name, and not where it lies
             shown["ce_data"] = record["parameters"]["ce_data"]
-            Path(place, shown["ce_data"]).symlink_to(data)
+            (place / shown["ce_data"]).symlink_to(data)
             running.leave_note(folder, shown["ce_data"])
-        variables = {
-            "PPM_RESULTS": str(folder.absolute()),
-            "PPM_FITS": str(running.ROOT / "_build" / "fits"),
-            "IPYTHONDIR": place, "MPLBACKEND": "module://matplotlib_inline.backend_inline",
-            # both, so that none is inherited
-            "PPM_WORKERS": str(workers or ""), "PPM_SCHEDULER": scheduler or "",
-            **running.PROCESS, "LOKY_MAX_CPU_COUNT": str(workers or CORES),
-        }
         try:
-            with patch.dict(os.environ, variables):
-                papermill.execute_notebook(
-                    str(parameters.source(name)), str(output),
-                    {key: shown[key] for key in record["changed"]},
-                    kernel_name="python3", cwd=place,
-                    progress_bar=bars, stderr_file=sys.stderr if bars else None,
-                    # kernels warn that they talk over TCP, on this machine
-                    extra_arguments=["--IPKernelApp.log_level=CRITICAL"],
-                )
+            papermill.execute_notebook(
+                str(parameters.source(name)), str(output),
+                {key: shown[key] for key in record["changed"]},
+                kernel_name="python3", cwd=str(place),
+                progress_bar=bars, stderr_file=sys.stderr if bars else None,
+                # kernels warn that they talk over TCP, on this machine
+                extra_arguments=["--IPKernelApp.log_level=CRITICAL"],
+            )
         except papermill.PapermillExecutionError as error:
             told = (str(error.evalue).strip() or "no message").splitlines()[0]
             cell = f"cell [{error.exec_count}] ({error.source.strip().partition(chr(10))[0]})"
             raise Failed(f"{name}, {cell}: {error.ename}: {told}") from None
-        except DeadKernelError:
+        # of a kernel that died while it worked, or before it began
+        except RuntimeError:
             raise Failed(f"{name}: the kernel died (out of memory?)") from None
     refuse_warnings(output)
     executed = nbformat.read(output, 4)
