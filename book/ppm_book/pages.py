@@ -23,8 +23,22 @@ FIGURES = "book/_static/figures"
 # tags of cells with parameters, which pages fold
 PARAMETERS = {"parameters": "parameters and their defaults",
               "injected-parameters": "parameters of this run"}
-# stands after a sentence that the run contradicts
-NOT_HERE = '<sup class="not-here" title="not in this run, or not surely">\N{BALLOT X}</sup>'
+# the command line of Jupyter Book makes all pages, or one without the others' numbers
+JUPYTER_BOOK = (
+    "import json, sys; from jupyter_book.sphinx import build_sphinx; "
+    "sys.exit(build_sphinx(**json.loads(sys.argv[1])) != 0)"
+)
+# a picture of one pixel, as PNG
+PIXEL = (
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAQAAAC1HAwCAAAAC0lEQVR42mNk+A8AAQUBAScY42YAAAAASUVORK5CYII="
+)
+# stands after words that the run contradicts, or about which it cannot tell
+MARK = '<sup class="not-here" id="not-here-{}" title="{}">{}</sup>'
+MARKS = {False: ("not in this run, or not surely", "\N{BALLOT X}"),
+         None: ("this run cannot tell", "?")}
+# where a paragraph or an entry of a list begins or ends, and where a sentence ends
+EDGE = re.compile(r"\A|\n\s*\n|\n *(?:[-*]|\d+\.) |\n(?::::|```).*(?:\n:[\w-]+:.*)*\n?|\Z")
+END = re.compile(r"\A|(?<=[.!?])[*_”)]*\s+|\Z")
 
 
 class Failed(Exception):
@@ -159,20 +173,60 @@ def _check_claims(notebook, name, own_run):
         figure = cell.metadata.get("mystnb", {}).get("figure", {})
         texts += [(cell, "source")] if cell.cell_type == "markdown" else []
         texts += [(figure, "caption")] if "caption" in figure else []
-    failed = [words for words, holds in claims.items() if not holds]
-    if failed and own_run:
-        raise Failed(f"{name}: at the book's settings this is false: {failed[0]}")
-    for words in claims:
+    listed, marks = {False: {}, None: {}}, []
+    for words, holds in claims.items():
+        if own_run and not holds:
+            told = "this is false" if holds is False else "this cannot be computed"
+            raise Failed(f"{name}: at the book's settings {told}: {words}")
         # the text may break its lines anywhere
         pattern = re.compile(r"\s+".join(map(re.escape, words.split())))
-        said = [(owner, key) for owner, key in texts if pattern.search(owner[key])]
+        said = [(*text, found) for text in texts for found in pattern.finditer(text[0][text[1]])]
         if not said:
             raise Failed(f"{name} claims words that are not in its text: {words}")
-        for owner, key in said if words in failed else ():
-            owner[key] = pattern.sub(rf"\g<0> {NOT_HERE}", owner[key])
-    if failed:
-        text = notebook.cells[0].source
-        notebook.cells[0].source = exercises.template("not_here").render(text=text, failed=failed)
+        for owner, key, found in () if holds else said:
+            marks.append((owner, key, found.end(), holds))
+            listed[holds].setdefault(_sentence(owner[key], found), len(marks))
+    # from the end of each text, so that places stay
+    for number, (owner, key, end, holds) in sorted(
+        enumerate(marks, start=1), key=lambda mark: -mark[1][2]
+    ):
+        mark = MARK.format(number, *MARKS[holds])
+        owner[key] = f"{owner[key][:end]} {mark}{owner[key][end:]}"
+    if marks:
+        first = notebook.cells[0]
+        first.source = exercises.template("not_here").render(
+            text=first.source, failed=listed[False], untold=listed[None])
+    if not own_run:
+        _fill_numbers(notebook, texts)
+
+
+def _sentence(text, found):
+    """The sentence, or the cell of a table with the head of its row, in which words were found."""
+    start, stop = found.span()
+    line = text.rfind("\n", 0, start) + 1
+    if text.startswith("|", line):
+        cells = text[line:].partition("\n")[0].strip("|").split("|")
+        place = text.count("|", line, start) - 1
+        return ": ".join(dict.fromkeys(cell.strip() for cell in (cells[0], cells[place])))
+    for border in EDGE, END:
+        # what lies between the last border before the words and the next one behind them
+        begin = max(each.end() for each in border.finditer(text) if each.end() <= start)
+        end = min(each.start() for each in border.finditer(text) if each.start() >= stop)
+        text, start, stop = text[begin:end], start - begin, stop - begin
+    return " ".join(text.split())
+
+
+def _fill_numbers(notebook, texts):
+    """Put a dash for each number that the text has from a cell, and that no cell gave."""
+    outputs = [output for cell in notebook.cells for output in cell.get("outputs", ())]
+    given = {output.metadata.get("scrapbook", {}).get("name") for output in outputs
+             if "metadata" in output}
+
+    def number(role):
+        return role[0] if role[1] in given else "–"
+
+    for owner, key in texts:
+        owner[key] = re.sub(r"\{glue:text\}`([^`]+)`", number, owner[key])
 
 
 def _check_figure(name, cell, folder):

@@ -262,6 +262,19 @@ def test_a_profiles_data_are_private_and_what_it_names_runs_beside_the_chapters(
     notebook(root, "scratch", TABLE, seed=5)
     (root / "survey.csv").write_text("1")
     profile = {"prose": {"ce_data": f"{root}/survey.csv"}, "study": {"seed": 7}}
+    assert not [*Path("runs").iterdir()]
+
+
+def test_an_interrupt_that_python_drops_counts_at_the_end_of_the_step(root, monkeypatch, capsys):
+    def execute(*_):
+        with contextlib.suppress(KeyboardInterrupt):
+            os.kill(os.getpid(), signal.SIGINT)
+            time.sleep(10)
+
+    monkeypatch.setattr(studio, "execute", execute)
+    monkeypatch.setattr(studio, "make_page", lambda *_: None)
+    assert studio.main(["run", "counts", "--output", "r"]) == 130 and not Path("r").exists()
+    assert capsys.readouterr().err.endswith("ppm: interrupted; fits that were finished are kept\n")
     (root / "notebooks" / "profiles" / "paper.yml").write_text(yaml.safe_dump(profile))
     with contextlib.ExitStack() as stack:
         stack.callback(os.umask, os.umask(0o022))
@@ -279,7 +292,8 @@ def test_a_book_stays_when_the_next_fails_and_a_run_beside_it_is_private(root, c
     private.mkdir()
     (data := private / "survey.csv").write_text("income 98765")
     assert studio.main(["book", "--ce-data", str(data)]) == 0
-    assert re.fullmatch(r"counts: done in \d+ s\nprose: done in \d+ s\n", capsys.readouterr().err)
+    told = r"counts: executed in \d+ s\nprose: executed in \d+ s\n"
+    assert re.fullmatch(told, capsys.readouterr().err)
     shown = (html / "notebooks" / "counts.html").read_text("utf-8")
     assert "All parameters are at their defaults" in shown and 'alt="It rises."' in shown
     assert "replicates in words" in (html / "book" / "parameters.html").read_text("utf-8")
@@ -341,12 +355,16 @@ def test_a_figure_needs_words_and_a_page_shows_no_path(root, tmp_path, words, te
 
 
 def staged_claims(root, tmp_path, claims, **given):
-    """Text cells of a page whose chapter says that F and G rose, and claims this."""
+    """Text cells of a page whose chapter has this text and two cells of claims."""
     made = nbformat.read(root / "notebooks" / "counts.ipynb", 4)
-    made.cells.append(nbformat.v4.new_markdown_cell("At n = 8\nF and\nG rose, *all* others fell."))
-    brought = page.claims(claims)._repr_mimebundle_()
+    made.cells.append(nbformat.v4.new_markdown_cell(TEXT))
     made.cells[-2].metadata["mystnb"] = {"figure": {"caption": "Here *all* others fell."}}
-    made.cells[-2].outputs = [nbformat.v4.new_output("execute_result", brought, execution_count=1)]
+    shown = {"scrapbook": {"name": "shown"}}
+    made.cells[-2].outputs = [
+        nbformat.v4.new_output("display_data", {"text/plain": "3"}, metadata=shown),
+        *(nbformat.v4.new_output("display_data", {page.CLAIMS_TYPE: dict([claim])})
+          for claim in claims.items()),
+    ]
     cells = staged(made, tmp_path, **given)
     assert page.CLAIMS_TYPE not in str(cells)
     (caption,) = [c.metadata["mystnb"]["figure"]["caption"] for c in cells
@@ -355,12 +373,15 @@ def staged_claims(root, tmp_path, claims, **given):
 
 
 def test_a_false_claim_stops_the_book_and_is_marked_in_a_rerun(root, tmp_path):
-    said = {"F and G rose": True, "*all* others fell": False}
+    # what one says may be a part of what another says
+    said = {"*all* others fell": False, "F and G rose": True, "rose, $x = 0.5$": False,
+            "G rose": False, "take limits": False, "H left": None}
     true = dict.fromkeys(said, True)
     for given in {}, {"replicates": 7}:
-        assert pages.NOT_HERE not in str(staged_claims(root, tmp_path, true, **given))
-    with pytest.raises(pages.Failed, match=r"this is false: \*all\* others fell$"):
-        staged_claims(root, tmp_path, said)
+        assert "not-here" not in str(staged_claims(root, tmp_path, true, **given))
+    for claim, told in ("*all* others fell", "this is false"), ("H left", "cannot be computed"):
+        with pytest.raises(pages.Failed, match=rf"settings .*{told}: {re.escape(claim)}$"):
+            staged_claims(root, tmp_path, true | {claim: said[claim]})
     caption, title, text, made = staged_claims(root, tmp_path, said, replicates=7)
     assert caption == f"Here *all* others fell {pages.NOT_HERE}."
     assert "How this chapter was made" in made
@@ -405,3 +426,19 @@ def test_all_tables_of_a_chapter_are_beside_the_book_and_their_rows_meet(noteboo
     text = compare.beside_the_book(tmp_path, run, record)
     told = re.findall(r"^\*\*(\w+)\*\*: (?:0 of the [1-9]\d* numbers|no row) ", text, re.M)
     assert told == sorted(file.stem for file in run.glob("*.csv"))
+TEXT = """\
+At n = 8
+F and
+G rose, $x = 0.5$ on the way. *all* others fell (or stayed). H left.
+
+| ε | what we advise |
+|---|---|
+| 0.1 | take limits, as {glue:text}`shown` and {glue:text}`absent` say |
+
+:::{admonition} Answer
+:class: dropdown
+H left at once.
+:::
+"""
+
+
