@@ -103,19 +103,28 @@ def _from_file(key, function, arguments, options):
     folder = os.environ.get("PPM_FITS")
     if not folder:
         return function(*arguments, **options)
-    file = Path(folder, f"{function.__name__}-{key}.joblib")
+    # a build removes those of other code
+    file = Path(folder, _packages(), f"{function.__name__}-{key}.joblib")
     if file.exists():
         return joblib.load(file)
     result = function(*arguments, **options)
     # only their owner opens the folder, and what is moved out of it
-    file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    file.parent.chmod(0o700)
+    for place in file.parents[1::-1]:
+        place.mkdir(mode=0o700, parents=True, exist_ok=True)
+        place.chmod(0o700)
     leave_note(folder, "the confidential file")
     part = file.with_name(f"{file.name}.{os.getpid()}.part")
     part.touch(mode=0o600)
     joblib.dump(result, part)
     part.replace(file)
     return result
+
+
+def forget_fits(folder):
+    """Remove the fits that were kept by other code, which no run can go on from."""
+    for old in Path(folder).glob("*/"):
+        if old.name != _packages():
+            shutil.rmtree(old)
 
 
 @functools.cache

@@ -239,6 +239,7 @@ def standing(name, values, folder, profile):
 
 
 def refresh(name, values, folder, profile, workers):
+    running.forget_fits(folder / "fits")
     """Execute a notebook into its emptied folder."""
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir()

@@ -71,9 +71,13 @@ def test_a_kept_result_comes_back_only_for_the_same_text_arguments_and_packages(
         function(1.0, argument)
         assert len(calls) == 1
     # it is the owner's, and says that it is confidential
-    note, *files = sorted((run / "fits").iterdir())
-    assert note.name == running.NOTE_FILE and len(files) == 5
+    (run / "fits" / running.NOTE_FILE).unlink()
+    files = [*(run / "fits").rglob("*")]
+    assert sum(file.suffix == ".joblib" for file in files) == 5
     assert not any(file.stat().st_mode & 0o077 for file in [run / "fits", *files])
+    # what other versions left is removed when a book stands
+    running.forget_fits(run / "fits")
+    assert len([*(run / "fits").rglob("*.joblib")]) == 4
 
 
 def test_a_fit_that_stops_leaves_nothing_and_outside_a_run_nothing_is_written(run, monkeypatch):
