@@ -61,7 +61,7 @@ class Notebooks:
         """Folder of a notebook with its outputs, tables and ``run.json``."""
         import nbformat
 
-        from ppm_book import parameters, studio
+        from ppm_book import parameters, running, studio
 
         folder = self.folder / "results" / name
         notebook = folder / f"{name}.ipynb"
@@ -70,7 +70,7 @@ class Notebooks:
             if not (folder / "run.json").is_file():
                 shutil.copy(parameters.source(name), notebook)
                 began = datetime.now().astimezone()
-                with patch.dict(os.environ, PPM_RESULTS=str(folder)):
+                with running.own_kernel(PPM_RESULTS=str(folder)):
                     assert pytest.main([str(notebook), *NBMAKE]) == 0
                 studio.refuse_warnings(notebook)
                 cells = nbformat.read(notebook, 4).cells

@@ -59,7 +59,20 @@ def described(file):
 
 def defaults(name):
     """Parameters of a notebook, with their defaults."""
-    return {key: ast.literal_eval(it["default"]) for key, it in described(source(name)).items()}
+    return {key: ast.literal_eval(it["default"]) for key, it in described(known(name)).items()}
+
+
+def known(name):
+    """The file of a notebook, if there is one of this name.
+
+    Raises
+    ------
+    Refused
+        If there is none.
+    """
+    if name not in notebooks():
+        raise _unknown("notebook", name, notebooks())
+    return source(name)
 
 
 @functools.cache
@@ -88,7 +101,9 @@ def checked(notebook, name, value):
         or "increasing" in schema and any(map(operator.ge, value, value[1:]))
         or "path" in schema and value and not os.path.exists(value)
     ):
-        told = f"{name} = {reprlib.repr(value)} is not accepted"
+        # a path is shown whole: its end is where one looks for the slip
+        shown = repr(value) if "path" in schema else reprlib.repr(value)
+        told = f"{name} = {shown} is not accepted"
         raise Refused(f"{told}; {name}: {accepted[name]['help']}")
     # with a point or without one, a number is of the type that the notebook takes
     kind = float if "number" in json.dumps(schema) else int
@@ -114,21 +129,46 @@ def parameters(name, profile="paper", given=()):
     Refused
         If a name, a type or a value is not accepted.
     """
-    if name not in notebooks():
-        raise _unknown("notebook", name, notebooks())
     values = defaults(name) | (profile_of(profile).get(name) or {}) | dict(given)
     return {key: checked(name, key, value) for key, value in values.items()}
 
 
 def parsed(text):
-    """Name and value of ``NAME=VALUE``; what is no Python literal stays text."""
+    """Name and value of ``NAME=VALUE``; what is no Python literal, or no path, stays text."""
     name, equals, value = text.partition("=")
     if not equals:
         raise Refused(f"-p {text!r} is not of the form NAME=VALUE")
     with contextlib.suppress(ValueError, SyntaxError, TypeError):
         # a tuple becomes a list
-        value = json.loads(json.dumps(ast.literal_eval(value.strip())))
+        literal = json.loads(json.dumps(ast.literal_eval(value.strip())))
+        # a folder may be called 2017
+        if isinstance(literal, str) or "path" not in schemas().get(name.strip(), ()):
+            value = literal
     return name.strip(), value
+
+
+def from_file(file):
+    """Parameters in a YAML file: name -> value."""
+    try:
+        values = yaml.safe_load(Path(file).read_text("utf-8"))
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        told = getattr(error, "strerror", None) or "it is not YAML"
+        raise Refused(f"-f {file} cannot be read: {told}") from None
+    if not isinstance(values, dict):
+        raise Refused(f"-f {file} must hold parameters, each as NAME: VALUE on a line")
+    return values
+
+
+def of_run(folder):
+    """The record of an earlier run, from its folder or its ``run.json``."""
+    file = Path(folder, "run.json") if Path(folder).is_dir() else Path(folder)
+    try:
+        record = json.loads(file.read_text("utf-8"))
+        record["notebook"], record["profile"], record["parameters"] = (
+            str(record["notebook"]), str(record["profile"]), dict(record["parameters"]))
+    except (OSError, ValueError, KeyError, TypeError):
+        raise Refused(f"--like {folder} is no complete run: it has no run.json to read") from None
+    return record
 
 
 def parameter_table(name):
@@ -140,6 +180,7 @@ def parameter_table(name):
 
 def listing(name):
     """Lines on a notebook and its parameters, for the command line."""
+    known(name)
     return "\n".join([f"{name}: {title(name)}", *(
         "    {name}: {inferred_type_name} = {default}\n        {help}".format_map(row)
         for row in parameter_table(name)

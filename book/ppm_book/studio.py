@@ -24,6 +24,7 @@ import joblib
 import nbformat
 from filelock import FileLock, Timeout
 
+import ppm
 from ppm.synthesizers.chains import end_with_parent
 from ppm_book import compare, pages, parameters, pdf, running
 from ppm_book.classroom import make_editions
@@ -33,7 +34,9 @@ from ppm_book.parameters import Refused
 CORES = joblib.cpu_count()
 # what a result depends on, of its record
 MADE_FROM = "code", "parameters", "ce_data_hash"
-PACKAGES = ("numpy", "scipy", "pandas", "xarray", "matplotlib", "pymc", "papermill")
+PACKAGES = ("numpy", "scipy", "pandas", "xarray", "matplotlib", "pymc", "opendp", "papermill")
+# interrupts so far: Python drops an exception that comes while it cleans up memory
+INTERRUPTS = []
 
 
 # ------------------------------------------------------------------------------- one notebook
@@ -106,7 +109,7 @@ def execute(name, values, folder, profile, workers=None, scheduler=None, bars=Fa
     text = nbformat.writes(executed)
     output.write_text(text.replace(data, shown["ce_data"]) if data else text, "utf-8")
     seconds = time.perf_counter() - began
-    print(f"{name}: done in {seconds:.0f} s", file=sys.stderr, flush=True)
+    print(f"{name}: executed in {seconds:.0f} s", file=sys.stderr, flush=True)
     return record | {"seconds": round(seconds, 1)}
 
 
@@ -138,10 +141,25 @@ def run(name, given=(), *, profile="paper", output=None, workers=None, scheduler
         # of two runs that start together, one makes it
         folder.mkdir(parents=True)
     except OSError as error:
-        raise Refused(f"the output folder {folder} cannot be made: {error.strerror}") from None
-    record = execute(name, values, folder, profile, workers, scheduler, sys.stderr.isatty())
-    if name in parameters.chapters():
-        make_page(folder, record)
+        told = error.strerror
+        if folder.is_dir():
+            complete_run = (folder / "run.json").is_file()
+            told = "it exists" if complete_run else "it exists and holds no complete run"
+            told += "; choose another --output"
+        raise Refused(f"the output folder {folder} cannot be made: {told}") from None
+    try:
+        record = execute(name, values, folder, profile, workers, scheduler, sys.stderr.isatty())
+        if name in parameters.chapters():
+            print("Making the page", file=sys.stderr, flush=True)
+            make_page(folder, record)
+        if INTERRUPTS:
+            raise KeyboardInterrupt
+    except KeyboardInterrupt:
+        # what it had to keep are the fits, which lie elsewhere
+        shutil.rmtree(folder)
+        raise
+    except Failed as error:
+        raise Failed(f"{error}; {folder} has what there is of the run") from None
     complete(folder, record)
     return folder
 
@@ -221,6 +239,7 @@ def build(profile="paper", ce_data="", solutions=True):
         shutil.rmtree(built, ignore_errors=True)
         made.rename(built)
         stamp.write_text(state, "utf-8")
+    running.forget_fits(folder / "fits")
     print(f"The book is ready: {built / 'index.html'}")
     if ce_data:
         running.leave_note(built, Path(ce_data).name)
@@ -239,7 +258,6 @@ def standing(name, values, folder, profile):
 
 
 def refresh(name, values, folder, profile, workers):
-    running.forget_fits(folder / "fits")
     """Execute a notebook into its emptied folder."""
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir()
@@ -252,15 +270,21 @@ def refresh(name, values, folder, profile, workers):
 def main(arguments=None):
     """Run the command line and return its exit status: 0, 1 failed, 2 refused, 130 interrupted."""
     parser = argparse.ArgumentParser(prog="ppm", description="Run notebooks, or build the book.")
+    parser.add_argument("--version", action="version", version=f"ppm {ppm.__version__}")
     commands = parser.add_subparsers(required=True, dest="command", metavar="COMMAND")
-    commands.add_parser("notebooks", help="list the notebooks and their parameters")
+    listing = commands.add_parser("notebooks", help="list the notebooks and their parameters")
+    listing.add_argument("notebook", metavar="NOTEBOOK", nargs="*", help="these alone")
     one = commands.add_parser(
         "run", help="run a notebook with new parameters",
         epilog="example: ppm run poisson_contraction -p replicates=50 -p sizes='[100, 400]'",
     )
-    one.add_argument("notebook", metavar="NOTEBOOK", help="its name, see `ppm notebooks`")
+    one.add_argument("notebook", metavar="NOTEBOOK", nargs="?",
+                     help="its name, see `ppm notebooks`; with --like that of the earlier run")
     one.add_argument("-p", metavar="NAME=VALUE", action="append", default=[], type=str,
                      help="set a parameter; may be given several times")
+    one.add_argument("-f", metavar="FILE", help="set the parameters in a YAML file")
+    one.add_argument("--like", metavar="FOLDER",
+                     help="begin with the parameters of an earlier run; -f and -p come after it")
     one.add_argument("--output", metavar="FOLDER", help="default: runs/NOTEBOOK-TIME")
     engine = one.add_mutually_exclusive_group()
     engine.add_argument("--workers", metavar="N", type=int, help="run studies on N processes")
@@ -270,17 +294,32 @@ def main(arguments=None):
                       help="Consumer Expenditure file, in place of the Diary on board")
     for command in (one, book):
         command.add_argument(
-            "--profile", default="paper", help="paper, or quick for a look with small studies"
+            "--profile", help="paper, the default, or quick for a look with small studies"
         )
     book.add_argument("--no-solutions", action="store_true", help="leave out all solutions")
     commands.add_parser("classroom", help="make the exercises to hand out, and their solutions")
     paper = commands.add_parser("pdf", help="print the book that was built into one file")
     paper.add_argument("--whole", action="store_true",
                        help="with the reference pages, the guide for instructors and solutions")
-    options = parser.parse_args(arguments)
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    options, stray = parser.parse_known_args(arguments)
+    if stray:
+        word = stray[0].lstrip("-")
+        hint = f"; did you mean -p {word}?" if "=" in word else ""
+        commands.choices[options.command].error(f"unknown argument {stray[0]}{hint}")
+    INTERRUPTS.clear()
+    for number in signal.SIGINT, signal.SIGTERM:
+        # where a shell has its background jobs ignore interrupts, they are ignored
+        if signal.getsignal(number) is not signal.SIG_IGN:
+            signal.signal(number, _interrupt)
     try:
+        if not (running.ROOT / "_toc.yml").is_file():
+            raise Refused("call it in the folder of the book's source: there is no _toc.yml here")
         _do(options)
+        sys.stdout.flush()
+        return 0
+    except BrokenPipeError:
+        # a reader such as `head` has seen enough; what Python flushes at its end goes nowhere
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except (Refused, Failed, OSError) as error:
         print(f"ppm: {error}", file=sys.stderr)
@@ -290,25 +329,50 @@ def main(arguments=None):
         return 130
 
 
+def _interrupt(number, frame):
+    """Note an interrupt, so that it counts even if Python drops the exception."""
+    INTERRUPTS.append(number)
+    raise KeyboardInterrupt
+
+
+def _wanted(options):
+    """Notebook, parameters and profile that a command line asks for.
+
+    Of a parameter that is given several times, ``-p`` counts before the file, and the file before
+    the earlier run.
+    """
+    name, profile, given = options.notebook, options.profile, {}
+    if options.like:
+        record = parameters.of_run(options.like)
+        name, profile = name or record["notebook"], profile or record["profile"]
+        given = record["parameters"]
+    if not name:
+        raise Refused("run needs the name of a notebook; `ppm notebooks` lists them")
+    single = dict(map(parameters.parsed, options.p))
+    if len(single) < len(options.p):
+        raise Refused("a parameter is given twice")
+    several = parameters.from_file(options.f) if options.f else {}
+    if given.get("ce_data") and "ce_data" not in single | several:
+        raise Refused(f"the run in {options.like} read {given['ce_data']}, and did not note where "
+                      "it lies: give it again, by -p ce_data=PATH")
+    return name.removesuffix(".ipynb"), given | several | single, profile or "paper"
+
+
 def _do(options):
     """Carry out a command."""
     if options.command == "run":
         if options.workers is not None and options.workers < 1:
             raise Refused(f"--workers must be 1 or more; got {options.workers}")
         os.umask(0o077)
-        given = dict(map(parameters.parsed, options.p))
-        if len(given) < len(options.p):
-            raise Refused("a parameter is given twice")
-        name = options.notebook.removesuffix(".ipynb")
-        folder = run(name, given, profile=options.profile, output=options.output,
+        name, given, profile = _wanted(options)
+        folder = run(name, given, profile=profile, output=options.output,
                      workers=options.workers, scheduler=options.scheduler)
         page = folder / f"{name}.html"
         print(f"Done. Open {page if page.is_file() else folder}")
     elif options.command == "book":
-        build(options.profile, options.ce_data, not options.no_solutions)
+        build(options.profile or "paper", options.ce_data, not options.no_solutions)
     elif options.command == "notebooks":
-        # at once: a reader such as `head` may leave before the end
-        print("\n".join(map(parameters.listing, parameters.notebooks())))
+        print("\n".join(map(parameters.listing, options.notebook or parameters.notebooks())))
     else:
         classroom = options.command == "classroom"
         made = make_editions(running.ROOT) if classroom else pdf.make(options.whole)

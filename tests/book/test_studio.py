@@ -19,6 +19,7 @@ import yaml
 from bs4 import BeautifulSoup
 from conftest import ROOT
 
+import ppm
 from ppm_book import compare, page, pages, parameters, running, studio
 
 FIGURE = "import matplotlib.pyplot as plt\n_ = plt.plot([0, 1], [0, seed])"
@@ -74,12 +75,12 @@ def root(tmp_path, monkeypatch):
     monkeypatch.setattr(compare.ledger, "changed", lambda *arguments: [])
     notebook(root, "counts", TABLE, FIGURE, replicates=400, seed=1)
     notebook(root, "prose", DATA, TABLE, ce_data="", replicates=400, seed=2)
-    monkeypatch.chdir(tmp_path)
     # a kernel of the same name that another installation left
     kernel = {"argv": ["false"], "display_name": "Python 3", "language": "python"}
     (spec := tmp_path / "theirs" / "kernels" / "python3" / "kernel.json").parent.mkdir(parents=True)
     spec.write_text(json.dumps(kernel))
     monkeypatch.setenv("JUPYTER_PATH", str(tmp_path / "theirs"))
+    monkeypatch.chdir(tmp_path)
     return root
 
 
@@ -95,17 +96,93 @@ def root(tmp_path, monkeypatch):
     ("run counts --profile quik", "unknown profile 'quik'; did you mean quick?"),
     ("book --ce-data none.csv", "none.csv' is not accepted; ce_data: ce_data in words"),
     ("run counts --workers 0", "--workers must be 1 or more; got 0"),
-    ("run counts --output taken", "the output folder taken cannot be made: File exists"),
+    ("run counts --output taken", "taken cannot be made: it exists and holds no complete run; "
+     "choose another --output"),
+    ("run counts --output whole", "whole cannot be made: it exists; choose another --output"),
     ("run counts --output notes.txt/r", "notes.txt/r cannot be made: Not a directory"),
+    ("run", "run needs the name of a notebook"),
+    ("run counts -f none.yml", "-f none.yml cannot be read: No such file or directory"),
+    ("run counts -f notes.txt", "-f notes.txt must hold parameters, each as NAME: VALUE on a line"),
+    ("run counts -f two.yml", "'two' is not accepted; replicates: replicates in words"),
+    ("run --like taken", "--like taken is no complete run: it has no run.json to read"),
+    ("run --like whole", "the run in whole read survey.csv, and did not note where it lies: give "
+     "it again, by -p ce_data=PATH"),
+    ("run --like whole -p ce_data=a/folder/deep/below/another/one/that/is/absent/none.zip",
+     "/a/folder/deep/below/another/one/that/is/absent/none.zip' is not accepted"),
+    ("run counts -p ce_data=2018", "unknown parameter 'ce_data'"),
+    ("run prose -p ce_data=2018", "/2018' is not accepted; ce_data: ce_data in words"),
+    ("notebooks counts prse", "unknown notebook 'prse'; did you mean prose?"),
 ])
 def test_a_mistake_is_told_in_one_line_before_a_kernel_starts(root, words, told, capsys):
     # by a run that has only begun
     Path("taken").mkdir()
+    Path("whole").mkdir()
+    Path("whole/run.json").write_text(json.dumps({
+        "notebook": "prose", "profile": "quick", "parameters": {"ce_data": "survey.csv"}}))
     Path("notes.txt").write_text("mine")
+    Path("two.yml").write_text("replicates: two")
     assert studio.main(words.split()) == 2
     (line,) = capsys.readouterr().err.splitlines()
     assert line.startswith("ppm") and told in line
     assert not Path("runs").exists() and not (root / "_build").exists()
+
+
+@pytest.mark.parametrize(("words", "told"), [
+    ("theory scale=0.5", "ppm run: error: unknown argument scale=0.5; did you mean -p scale=0.5?"),
+    ("theory --scale=0.5", "unknown argument --scale=0.5; did you mean -p scale=0.5?"),
+    ("theory --sclae", "unknown argument --sclae"),
+])
+def test_an_argument_that_run_does_not_know_is_told_with_the_usage_of_run(words, told, capsys):
+    with pytest.raises(SystemExit, match="2"):
+        studio.main(["run", *words.split()])
+    usage, *_, last = capsys.readouterr().err.splitlines()
+    assert usage.startswith("usage: ppm run") and last.endswith(told)
+
+
+def test_the_command_says_its_version_lists_one_notebook_and_goes_with_its_reader(capsys):
+    with pytest.raises(SystemExit, match="0"):
+        studio.main(["--version"])
+    assert capsys.readouterr().out == f"ppm {ppm.__version__}\n"
+    assert studio.main(["notebooks", "theory", "shards"]) == 0
+    listed = re.findall(r"^(\w+): ", capsys.readouterr().out, re.M)
+    assert listed == ["theory", "shards"]
+    # without a buffer, so that each line meets the closed pipe
+    command = f"'{sys.executable}' -u -m ppm_book.studio notebooks | true"
+    left = subprocess.run(["bash", "-o", "pipefail", "-c", command], capture_output=True, text=True)
+    assert (left.returncode, left.stderr) == (0, "")
+
+
+def test_outside_a_checkout_the_command_says_where_to_call_it(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(running, "ROOT", tmp_path)
+    for command in ("notebooks", "run theory", "book", "classroom"):
+        assert studio.main(command.split()) == 2
+        assert capsys.readouterr().err == (
+            "ppm: call it in the folder of the book's source: there is no _toc.yml here\n")
+
+
+def test_of_a_parameter_the_last_word_is_that_of_p_then_the_file_then_the_earlier_run(
+    root, monkeypatch
+):
+    Path("earlier").mkdir()
+    record = {"notebook": "counts", "profile": "quick", "parameters": {"replicates": 3, "seed": 3}}
+    Path("earlier/run.json").write_text(json.dumps(record))
+    Path("mine.yml").write_text("seed: 4\nreplicates: 4\n")
+    runs = []
+    monkeypatch.setattr(studio, "run", lambda name, given, profile, **_: runs.append(
+        (name, parameters.parameters(name, profile, given), profile)) or Path(name))
+    for words in ("--like earlier", "--like earlier/run.json -f mine.yml",
+                  "--like earlier -f mine.yml -p seed=5 --profile paper", "counts -f mine.yml"):
+        assert studio.main(["run", *words.split()]) == 0
+    assert runs == [("counts", {"replicates": many, "seed": seed}, profile) for many, seed, profile
+                    in [(3, 3, "quick"), (4, 4, "quick"), (4, 5, "paper"), (4, 4, "paper")]]
+
+
+def test_a_folder_may_be_called_by_a_year(monkeypatch, tmp_path):
+    (tmp_path / "2017").mkdir()
+    monkeypatch.chdir(tmp_path)
+    for text in "ce_data=2017", "ce_data='2017'":
+        found = parameters.checked("ce_application", *parameters.parsed(text))
+        assert found == str(tmp_path / "2017")
 
 
 @pytest.mark.parametrize(("notebook", "name", "good", "bad"), [
@@ -185,6 +262,19 @@ sys.exit(studio.main(['run', 'counts', '-p', 'ce_data={told}']))"""
     said = process.communicate(timeout=60)[1]
     assert process.returncode == 130 and said.splitlines()[-1].startswith("ppm: interrupted"), said
     kernel.wait(timeout=10)
+    assert not [*Path("runs").iterdir()]
+
+
+def test_an_interrupt_that_python_drops_counts_at_the_end_of_the_step(root, monkeypatch, capsys):
+    def execute(*_):
+        with contextlib.suppress(KeyboardInterrupt):
+            os.kill(os.getpid(), signal.SIGINT)
+            time.sleep(10)
+
+    monkeypatch.setattr(studio, "execute", execute)
+    monkeypatch.setattr(studio, "make_page", lambda *_: None)
+    assert studio.main(["run", "counts", "--output", "r"]) == 130 and not Path("r").exists()
+    assert capsys.readouterr().err.endswith("ppm: interrupted; fits that were finished are kept\n")
 
 
 def test_a_run_is_beside_the_papers_profile_what_changed_most_first(tmp_path, monkeypatch):
@@ -262,19 +352,6 @@ def test_a_profiles_data_are_private_and_what_it_names_runs_beside_the_chapters(
     notebook(root, "scratch", TABLE, seed=5)
     (root / "survey.csv").write_text("1")
     profile = {"prose": {"ce_data": f"{root}/survey.csv"}, "study": {"seed": 7}}
-    assert not [*Path("runs").iterdir()]
-
-
-def test_an_interrupt_that_python_drops_counts_at_the_end_of_the_step(root, monkeypatch, capsys):
-    def execute(*_):
-        with contextlib.suppress(KeyboardInterrupt):
-            os.kill(os.getpid(), signal.SIGINT)
-            time.sleep(10)
-
-    monkeypatch.setattr(studio, "execute", execute)
-    monkeypatch.setattr(studio, "make_page", lambda *_: None)
-    assert studio.main(["run", "counts", "--output", "r"]) == 130 and not Path("r").exists()
-    assert capsys.readouterr().err.endswith("ppm: interrupted; fits that were finished are kept\n")
     (root / "notebooks" / "profiles" / "paper.yml").write_text(yaml.safe_dump(profile))
     with contextlib.ExitStack() as stack:
         stack.callback(os.umask, os.umask(0o022))
@@ -354,6 +431,22 @@ def test_a_figure_needs_words_and_a_page_shows_no_path(root, tmp_path, words, te
         staged(made, tmp_path)
 
 
+TEXT = """\
+At n = 8
+F and
+G rose, $x = 0.5$ on the way. *all* others fell (or stayed). H left.
+
+| ε | what we advise |
+|---|---|
+| 0.1 | take limits, as {glue:text}`shown` and {glue:text}`absent` say |
+
+:::{admonition} Answer
+:class: dropdown
+H left at once.
+:::
+"""
+
+
 def staged_claims(root, tmp_path, claims, **given):
     """Text cells of a page whose chapter has this text and two cells of claims."""
     made = nbformat.read(root / "notebooks" / "counts.ipynb", 4)
@@ -383,10 +476,23 @@ def test_a_false_claim_stops_the_book_and_is_marked_in_a_rerun(root, tmp_path):
         with pytest.raises(pages.Failed, match=rf"settings .*{told}: {re.escape(claim)}$"):
             staged_claims(root, tmp_path, true | {claim: said[claim]})
     caption, title, text, made = staged_claims(root, tmp_path, said, replicates=7)
-    assert caption == f"Here *all* others fell {pages.NOT_HERE}."
     assert "How this chapter was made" in made
-    assert title.endswith("- *all* others fell\n:::") and "F and G" not in title
-    assert text == f"At n = 8\nF and\nG rose, *all* others fell {pages.NOT_HERE}."
+    # each mark has a number, and each sentence that has marks leads to its first
+    marks = re.findall(r' <sup class="not-here" id="not-here-(\d)" title="([^"]+)">(.)</sup>', text)
+    otherwise, untold = pages.MARKS[False], pages.MARKS[None]
+    assert marks == [("4", *otherwise), ("3", *otherwise), ("2", *otherwise), ("6", *untold),
+                     ("5", *otherwise), ("7", *untold)]
+    assert caption == f"Here *all* others fell {pages.MARK.format(1, *otherwise)}."
+    bare = re.sub(" <sup.*?</sup>", "", text)
+    assert bare == TEXT.replace("{glue:text}`absent`", "–")
+    listed = re.findall(r'^- (.*) <a href="#not-here-(\d)">', title, re.M)
+    assert listed == [
+        ("Here *all* others fell.", "1"), ("*all* others fell (or stayed).", "2"),
+        ("At n = 8 F and G rose, $x = 0.5$ on the way.", "3"),
+        ("0.1: take limits, as {glue:text}`shown` and – say", "5"),
+        ("H left.", "6"), ("H left at once.", "7"),
+    ]
+    assert title.index("This run cannot tell") > title.index("take limits")
     for given in {}, {"replicates": 7}:
         with pytest.raises(pages.Failed, match="^counts claims words that are not in its te"):
             staged_claims(root, tmp_path, {"H rose": True}, **given)
@@ -408,8 +514,8 @@ def test_the_page_of_a_run_has_the_numbers_of_the_book(notebooks, this_book, tmp
     shutil.copytree(notebooks.executed(name), run)
     studio.make_page(run, json.loads((run / "run.json").read_text("utf-8")))
     texts = []
-    for page in run / f"{name}.html", this_book / "notebooks" / f"{name}.html":
-        article = BeautifulSoup(page.read_text("utf-8"), "html.parser").find("article")
+    for file in run / f"{name}.html", this_book / "notebooks" / f"{name}.html":
+        article = BeautifulSoup(file.read_text("utf-8"), "html.parser").find("article")
         for own in article.select("#your-run-beside-the-book-s"):
             own.decompose()
         texts.append(article.get_text(" ", strip=True))
@@ -426,19 +532,3 @@ def test_all_tables_of_a_chapter_are_beside_the_book_and_their_rows_meet(noteboo
     text = compare.beside_the_book(tmp_path, run, record)
     told = re.findall(r"^\*\*(\w+)\*\*: (?:0 of the [1-9]\d* numbers|no row) ", text, re.M)
     assert told == sorted(file.stem for file in run.glob("*.csv"))
-TEXT = """\
-At n = 8
-F and
-G rose, $x = 0.5$ on the way. *all* others fell (or stayed). H left.
-
-| ε | what we advise |
-|---|---|
-| 0.1 | take limits, as {glue:text}`shown` and {glue:text}`absent` say |
-
-:::{admonition} Answer
-:class: dropdown
-H left at once.
-:::
-"""
-
-
