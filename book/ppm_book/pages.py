@@ -37,7 +37,8 @@ MARK = '<sup class="not-here" id="not-here-{}" title="{}">{}</sup>'
 MARKS = {False: ("not in this run, or not surely", "\N{BALLOT X}"),
          None: ("this run cannot tell", "?")}
 # where a paragraph or an entry of a list begins or ends, and where a sentence ends
-EDGE = re.compile(r"\A|\n\s*\n|\n *(?:[-*]|\d+\.) |\n(?::::|```).*(?:\n:[\w-]+:.*)*\n?|\Z")
+EDGE = re.compile(
+    r"\A|\n\s*\n|^ *(?:[-*]|\d+\.) |^(?::::|```).*(?:\n:[\w-]+:.*)*\n?|\Z", re.M)
 END = re.compile(r"\A|(?<=[.!?])[*_”)]*\s+|\Z")
 
 
@@ -173,23 +174,26 @@ def _check_claims(notebook, name, own_run):
         figure = cell.metadata.get("mystnb", {}).get("figure", {})
         texts += [(cell, "source")] if cell.cell_type == "markdown" else []
         texts += [(figure, "caption")] if "caption" in figure else []
-    listed, marks = {False: {}, None: {}}, []
+    marks = []
     for words, holds in claims.items():
         if own_run and not holds:
             told = "this is false" if holds is False else "this cannot be computed"
             raise Failed(f"{name}: at the book's settings {told}: {words}")
         # the text may break its lines anywhere
         pattern = re.compile(r"\s+".join(map(re.escape, words.split())))
-        said = [(*text, found) for text in texts for found in pattern.finditer(text[0][text[1]])]
+        said = [(place, found) for place, (owner, key) in enumerate(texts)
+                for found in pattern.finditer(owner[key])]
         if not said:
             raise Failed(f"{name} claims words that are not in its text: {words}")
-        for owner, key, found in () if holds else said:
-            marks.append((owner, key, found.end(), holds))
-            listed[holds].setdefault(_sentence(owner[key], found), len(marks))
-    # from the end of each text, so that places stay
-    for number, (owner, key, end, holds) in sorted(
-        enumerate(marks, start=1), key=lambda mark: -mark[1][2]
-    ):
+        marks += [(place, found, holds) for place, found in said if not holds]
+    # as a reader meets them
+    marks.sort(key=lambda mark: (mark[0], mark[1].end()))
+    listed = {False: {}, None: {}}
+    for number, (_, found, holds) in enumerate(marks, start=1):
+        listed[holds].setdefault(_sentence(found), number)
+    # from the end, so that places stay
+    for number, (place, found, holds) in reversed([*enumerate(marks, start=1)]):
+        (owner, key), end = texts[place], found.end()
         mark = MARK.format(number, *MARKS[holds])
         owner[key] = f"{owner[key][:end]} {mark}{owner[key][end:]}"
     if marks:
@@ -200,9 +204,9 @@ def _check_claims(notebook, name, own_run):
         _fill_numbers(notebook, texts)
 
 
-def _sentence(text, found):
+def _sentence(found):
     """The sentence, or the cell of a table with the head of its row, in which words were found."""
-    start, stop = found.span()
+    text, (start, stop) = found.string, found.span()
     line = text.rfind("\n", 0, start) + 1
     if text.startswith("|", line):
         cells = text[line:].partition("\n")[0].strip("|").split("|")
