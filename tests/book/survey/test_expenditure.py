@@ -8,20 +8,13 @@ import pandas as pd
 import pooch
 import pytest
 from conftest import ROOT
-from survey_files import UNIT, csv_text, unit
+from survey_files import UNIT, csv_text, unit, write_zip
 
 from ppm_book import survey
 from ppm_book.survey.expenditure import LABELS, ON_BOARD, condense
 
 DIARY = ROOT.parent / "shared" / "data" / "diary17.zip"
 PAPER_COUNTS = dict(zip(LABELS, (2, 5, 8, 4, 2, 5, 3, 3, 11, 2), strict=True))
-
-
-def write_zip(path, files):
-    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
-        for name, text in files.items():
-            archive.writestr(name, text)
-    return path
 
 
 @pytest.fixture
