@@ -34,6 +34,14 @@ def write_zip(path, files):
     return path
 
 
+def packed(method=zipfile.ZIP_STORED):
+    """The bytes of a zip with one file, fmli171x.csv."""
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w", method) as archive:
+        archive.writestr("fmli171x.csv", csv_text(*map(unit, range(20))))
+    return file.getvalue()
+
+
 def interview_csv(path, *, units=600, zeros=0.0, positive=False, random_seed=1):
     """Write an Interview file of real households: of the Diary on board, drawn at random.
 

@@ -136,7 +136,9 @@ class ConsumerExpenditure:
     def by_quarter(self):
         """Two tables: the units of the first quarter, and those of all later ones.
 
-        The first can stand in for a published table, the other for the confidential one.
+        The first can stand in for a published table, the other for the confidential one. They
+        share no unit, because a unit of several quarters counts once, in its earliest. Of an
+        Interview file :func:`load` reads one quarter unless it is given ``quarters="all"``.
 
         Returns
         -------
@@ -144,8 +146,9 @@ class ConsumerExpenditure:
         """
         first = self.quarter == min(self.quarter)
         if first.all():
-            raise ValueError("a table of several quarters is needed, in files with the Bureau's "
-                             f"names; this is {self.source}")
+            raise ValueError("a table of several quarters is needed: give load a zip or folder of "
+                             "several quarterly files with the Bureau's names, and quarters='all'; "
+                             f"this is {self.source}")
         return (self._only(np.flatnonzero(first), "of a later quarter"),
                 self._only(np.flatnonzero(~first), "of the first quarter"))
 

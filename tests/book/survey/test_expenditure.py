@@ -1,14 +1,12 @@
-"""The Consumer Expenditure reader, the predictors and the download."""
+"""The Consumer Expenditure reader and the predictors."""
 
 import zipfile
-from functools import partial
 
 import numpy as np
 import pandas as pd
-import pooch
 import pytest
 from conftest import ROOT
-from survey_files import UNIT, csv_text, unit, write_zip
+from survey_files import UNIT, csv_text, interview_zip, unit, write_zip
 
 from ppm_book import survey
 from ppm_book.survey.expenditure import LABELS, ON_BOARD, condense
@@ -18,7 +16,7 @@ PAPER_COUNTS = dict(zip(LABELS, (2, 5, 8, 4, 2, 5, 3, 3, 11, 2), strict=True))
 
 
 @pytest.fixture
-def interview_zip(tmp_path):
+def three_quarters(tmp_path):
     """Three quarters and another file, in a folder within the zip, as the Bureau has them.
 
     The second quarter is written as some programs do: with a byte order mark, a header in lower
@@ -85,38 +83,61 @@ def test_the_first_quarter_and_the_later_ones_share_no_unit():
     pd.testing.assert_frame_equal(published.table, first.table)
     assert {*published.quarter} == {"2017Q1"} and len({*confidential.quarter}) == 3
     assert published.part and confidential.dropped["of the first quarter"] == len(first.table)
-    with pytest.raises(ValueError, match="^a table of several quarters is needed"):
-        first.by_quarter()
+
+
+@pytest.mark.parametrize(("layout", "units", "after"), [
+    ({}, 24 + 4 * 18, "2018Q1"),
+    ({"diary": True, "quarters": 4, "year": 2019}, 4 * 24, "2019Q4"),
+])
+def test_a_unit_of_several_quarters_is_of_its_first_one_alone(tmp_path, layout, units, after):
+    path = interview_zip(tmp_path / "year.zip", units=24, **layout)
+    data = survey.load(path, quarters="all", missing="category")
+    # 24 rows a quarter, of which a fourth are second interviews in the Interview
+    assert data.rows_read == 24 * len({*data.quarter}) and data.units_read == units
+    assert not any("2017 files" in told for told in data.substitutions)
+    published, confidential = data.by_quarter()
+    assert len(published.table) == 24 and len(confidential.table) == units - 24
+    assert max(confidential.quarter) == after and "Q1" in published.quarter[0]
+    assert [*(data.quarter == after)].count(True) == 24 - 6 * (not layout)
+
+
+def test_one_quarter_is_told_that_several_are_needed_and_how(tmp_path):
+    path = interview_zip(tmp_path / "intrvw17.zip", units=9)
+    zipfile.ZipFile(path).extractall(tmp_path / "2017")
+    for given in path, tmp_path / "2017", tmp_path / "2017" / "intrvw17" / "fmli171x.csv":
+        said = "^a table of several quarters is needed: .* quarters='all'; this is .*fmli171x.csv"
+        with pytest.raises(ValueError, match=said):
+            survey.load(given).by_quarter()
 
 
 # ------------------------------------------------------------------------- quarters and files
 
 
-def test_interview_reads_the_first_quarter_or_those_asked_for(interview_zip):
+def test_interview_reads_the_first_quarter_or_those_asked_for(three_quarters):
     """A unit seen in two quarters counts once, with its earliest interview."""
-    data = survey.load(interview_zip)
+    data = survey.load(three_quarters)
     assert data.survey == "interview" and {*data.quarter} == {"2017Q1"}
     assert data.units_read == data.rows_read == len(data.table) == 3
     assert data.table["income"].tolist() == [50_000.5, -7_000.0, 50_000.5]
     assert "2017Q1" in data.source and "fmli171x.csv" in data.source
-    assert str(interview_zip.parent) not in data.summary()
+    assert str(three_quarters.parent) not in data.summary()
     assert ["proxy" in text for text in data.substitutions] == [True, True]
-    both = survey.load(interview_zip, quarters=["2017Q2", "2017Q1"])
+    both = survey.load(three_quarters, quarters=["2017Q2", "2017Q1"])
     assert both.rows_read == 6 and [*both.quarter] == 3 * ["2017Q1"] + ["2017Q2"]
     assert "2017Q1, 2017Q2" in both.substitutions[0]
     assert both.table["income"].tolist() == [50_000.5, -7_000.0, 50_000.5, 50_000.5]
-    second = survey.load(interview_zip, quarters="2017Q2")
+    second = survey.load(three_quarters, quarters="2017Q2")
     assert second.table["income"].tolist() == [1.0, 50_000.5, 50_000.5]
-    assert survey.load(interview_zip, quarters="all").units_read == 5
+    assert survey.load(three_quarters, quarters="all").units_read == 5
     refused = {"2019Q1": "no 2019Q1; it has 2017Q1, 2017Q2", "2017Q5": "like '2017Q1'"}
     for quarters, words in refused.items():
         with pytest.raises(ValueError, match=f"^quarters.*{words}"):
-            survey.load(interview_zip, quarters=quarters)
+            survey.load(three_quarters, quarters=quarters)
 
 
-def test_folder_and_single_file_agree_with_the_zip_and_a_revised_file_wins(interview_zip, tmp_path):
-    wanted, folder = survey.load(interview_zip).table, tmp_path / "unpacked"
-    zipfile.ZipFile(interview_zip).extractall(folder)
+def test_folder_and_file_agree_with_the_zip_and_a_revised_file_wins(three_quarters, tmp_path):
+    wanted, folder = survey.load(three_quarters).table, tmp_path / "unpacked"
+    zipfile.ZipFile(three_quarters).extractall(folder)
     revised = folder / "intrvw17" / "fmli171x.csv"
     (folder / "mine.csv").write_bytes(revised.read_bytes())
     (folder / "fmli171.csv").write_text(csv_text(unit(1)))
@@ -199,23 +220,15 @@ def test_first_week_whatever_the_order_of_rows(tmp_path):
 # ------------------------------------------------------------------------------------ bad input
 
 
-@pytest.mark.parametrize(("files", "words"), [
-    (["x/", "x/fmli171x.dta"], "has no FMLI or FMLD file"),
-    (["fmli171x.csv", "fmld171.csv"], "has both Interview"), (["fmli141x.csv"], "is older than"),
-])
-def test_archives_that_are_not_the_survey_are_refused(tmp_path, files, words):
-    with pytest.raises(survey.DataFileError, match=f"a.zip {words}"):
-        survey.load(write_zip(tmp_path / "a.zip", dict.fromkeys(files, csv_text(unit(1)))))
-    with pytest.raises(ValueError, match="missing must be 'drop' or 'category'"):
-        survey.load(tmp_path, missing="impute")
-
-
-TWO, NEEDED = csv_text(unit(1), unit(2)), sorted(UNIT.keys() - {"OTHER", "LAST"})
+TWO = csv_text(unit(1), unit(2))
+NEEDED = sorted(UNIT.keys() - {"OTHER", "LAST"})
 
 
 @pytest.mark.parametrize(("text", "words"), [
     *((TWO.replace(name, "X"), f"one column {name}") for name in NEEDED),
     *((TWO.replace("LAST", name), f"one column {name}") for name in NEEDED),
+    # also with a comma in an income
+    *((TWO.replace(",", mark).replace(".5", ",5"), "it needs commas") for mark in ";\t"),
     (TWO.split("\n")[0], "no rows"), (TWO.replace("x,", '"x,', 1), "not a well-formed CSV"),
     (TWO.rsplit(",", 3)[0], "row 3 has 12 cells, the header 15 .cut"),
     (csv_text(unit(1), unit(2, FINCBTXM="1_0")), "row 3: column FINCBTXM holds something"),
@@ -285,28 +298,3 @@ def test_a_dummy_that_repeats_earlier_ones_is_left_out_and_no_other():
     assert names == [name for name in before if name != "cbsa: outside a metropolitan area"]
     for columns in (X, np.column_stack([X, rural])):
         assert np.linalg.matrix_rank(columns) == X.shape[1]
-
-
-# ------------------------------------------------------------------------------------- download
-
-
-def test_download_once_and_check(tmp_path, monkeypatch):
-    files = {f"fmld18{quarter}.csv": csv_text(unit(quarter), diary=True) for quarter in (1, 2)}
-    asked, folder = [], tmp_path / "new"
-
-    def fetch(headers, url, output, _):
-        asked.append((url, headers["User-Agent"]))
-        write_zip(output, files)
-
-    monkeypatch.setattr(pooch, "HTTPDownloader", lambda headers: partial(fetch, headers))
-    options = {"year": 2018, "survey": "diary", "base_url": "http://a/b/", "contact": "me@b.gov"}
-    with pytest.raises(ValueError, match="does not match the known hash"):
-        survey.download(folder, known_hash="0" * 64, **options)
-    assert not [*folder.iterdir()]
-    # the second one is not fetched again
-    found = [survey.download(folder, **options) for _ in range(2)]
-    assert found == 2 * [folder / "diary18.zip"] and survey.load(found[0]).units_read == 2
-    assert asked == 2 * [("http://a/b/diary18.zip", "ppm (Python package) me@b.gov")]
-    for wrong in ({"year": 2012}, {"year": "2017"}, {"survey": "census"}):
-        with pytest.raises(ValueError, match=f"^{[*wrong][0]} must be "):
-            survey.download(tmp_path, **wrong)
