@@ -17,7 +17,13 @@ import pandas as pd
 
 from ppm.checks import check_count
 from ppm.seeds import generator
-from ppm_book.survey.files import DataFileError, parse_quarters, read_columns, select
+from ppm_book.survey.files import (
+    FIRST_YEAR,
+    DataFileError,
+    parse_quarters,
+    read_columns,
+    select,
+)
 
 _VARIABLES = tomllib.loads(Path(__file__).with_name("variables.toml").read_text("utf-8"))
 LABELS = {name: tuple(about["labels"]) for name, about in _VARIABLES.items()}
@@ -35,6 +41,7 @@ ON_BOARD = Path(__file__).with_name("diary17.zip")
 _SUMMARY = Path(__file__).with_name("summary.jinja")
 _ALWAYS = ("NEWID", "PSU", *(column for column, _ in _CODES.values()))
 _BLANK = {"", ".", "na", "nan"}
+_OLD = "the codes of these years differ: give a later file"
 _PROXIES = tuple(about["proxy"] for about in _VARIABLES.values() if "proxy" in about)
 
 # reason under which `dropped` counts what a subsample leaves out
@@ -187,7 +194,7 @@ def load(path=None, *, missing="drop", quarters=None):
     ----------
     path : str or path-like, optional
         By default the Diary of 2017, which comes with this package. Otherwise the Interview or
-        Diary zip of a year (2015 or later, comma-separated release), a folder with its FMLI or FMLD
+        Diary zip of a year (2015 or later, comma-separated release), a folder with FMLI or FMLD
         files, or one such CSV file. In a zip or a folder they may lie in subfolders, at any depth.
     missing : {"drop", "category"}
         What becomes of a unit with a suppressed or blank predictor: dropped, or kept under the
@@ -206,13 +213,25 @@ def load(path=None, *, missing="drop", quarters=None):
     Raises
     ------
     DataFileError
-        The file is not, or not wholly, Consumer Expenditure microdata. The message names file, row
-        and column, and shows no value.
+        The file is not, or not wholly, Consumer Expenditure microdata of 2015 or later. The message
+        names file, row and column, and shows no value.
+    FileNotFoundError
+        There is nothing at ``path``.
 
     Notes
     -----
-    Section 5.1. The public 2017 files lack two of the paper's variables; see ``substitutions``
+    Section 5.1. The public files lack two of the paper's variables; see ``substitutions``
     of the result for what stands in.
+
+    The quarter of a file is known from its name: ``fmli171x.csv`` is of the first quarter of 2017,
+    as the release of 2017 revised it (x). An x file is read in place of its namesake without x,
+    wherever the two lie. Copies of a file that are equal byte by byte count as one, and copies
+    that differ are refused.
+
+    A file of another name is read if it has the columns and codes of 2015 or later. Earlier files
+    have other ranges of POPSIZE and other codes of PSU. They are refused by their name, and under
+    another name by their codes of PSU. An older file that has another name and names no PSU is not
+    recognised.
 
     Examples
     --------
@@ -230,11 +249,14 @@ def load(path=None, *, missing="drop", quarters=None):
         raise FileNotFoundError(f"no such file or folder: {path}")
     files = select(path, parse_quarters(quarters))
     labels = {name: label for label, name, _ in files}
-    if any(label and not "2015" <= label < "2080" for label in labels.values()):
-        raise DataFileError(f"{path.name} is older than 2015; its codes differ")
+    if old := [name for name, label in labels.items() if label and label < f"{FIRST_YEAR}"]:
+        raise DataFileError(f"{old[0]} is older than {FIRST_YEAR}; {_OLD}")
     rows = pd.concat(
         {name: read_columns(raw, name, _ALWAYS, _INCOME) for _, name, raw in files}
     )
+    # also in the first quarter of 2015 as the release of 2014 has it, fmli151.csv
+    _refuse(rows, rows["PSU"].str.strip().str.fullmatch("[1-4][0-9]{3}"),
+            f"column PSU holds a code of before {FIRST_YEAR}; {_OLD}")
     units = _earliest_of_each_unit(rows)
     column = next(column for column in _INCOME if column in units)
     # tidy: category positions (-1: suppressed) and incomes in dollars

@@ -1,14 +1,22 @@
 """The Bureau's files: found in a zip or a folder, and read without trusting what they hold."""
 
+import lzma
 import re
 import zipfile
 import zlib
+from functools import partial
 from io import BytesIO
+from operator import itemgetter
+from pathlib import PureWindowsPath
 
 import numpy as np
 import pandas as pd
 
-_FILE_NAME = re.compile(r"fml([id])(\d\d)([1-4])x?\.csv", re.IGNORECASE)
+_FILE_NAME = re.compile(r"fml([id])([0-9]{2})([1-4])(x?)\.csv", re.IGNORECASE)
+# from the first with the codes that are read to the last that two digits can tell
+FIRST_YEAR, LAST_YEAR = 2015, 2079
+# what zipfile raises for a damaged file
+_DAMAGED = (zipfile.BadZipFile, zlib.error, lzma.LZMAError, EOFError, OSError, ValueError)
 
 
 class DataFileError(ValueError):
@@ -32,7 +40,7 @@ def parse_quarters(quarters):
     if quarters is None or isinstance(quarters, str) and quarters == "all":
         return quarters
     labels = {str(label) for label in np.atleast_1d(quarters)}
-    if not all(re.fullmatch("20[0-9]{2}Q[1-4]", label) for label in labels):
+    if not all(re.fullmatch("[0-9]{4}Q[1-4]", label) for label in labels):
         raise ValueError("quarters must be None, 'all', or quarters written like '2017Q1'")
     return sorted(labels)
 
@@ -40,45 +48,93 @@ def parse_quarters(quarters):
 def select(path, wanted):
     """(Quarter, file name, bytes) of each file to read; the quarter is "" if no name says it."""
     if path.is_dir():
-        return _pick(path, wanted, path.name)
-    if path.suffix.lower() == ".zip":
+        files = [(file.relative_to(path).as_posix(), file.read_bytes)
+                 for file in path.rglob("*") if file.is_file()]
+    elif path.suffix.lower() == ".zip":
+        files = [(info.filename, partial(unzip, path, info))
+                 for info in unzip(path) if not info.is_dir()]
+    else:
+        match = _FILE_NAME.fullmatch(path.name)
+        label = _quarter(match) if match else ""
+        if wanted not in (None, "all", [label]):
+            raise ValueError(
+                f"quarters chooses among several files, but {path.name} is one CSV file"
+            )
+        return [(label, path.name, path.read_bytes())]
+    chosen = _pick(files, wanted, path.name)
+    return [(label, _last_part(copies[0][0]), _content(copies, f"{path.name}, {label}"))
+            for label, copies in chosen.items()]
+
+
+def unzip(path, info=None):
+    """What a zip holds, or the bytes of one file in it."""
+    with path.open("rb") as file:
         try:
-            with zipfile.ZipFile(path) as archive:
-                return _pick(zipfile.Path(archive), wanted, path.name)
-        except (zipfile.BadZipFile, zlib.error, EOFError) as error:
+            archive = zipfile.ZipFile(file)
+            return archive.read(info) if info else archive.infolist()
+        except RuntimeError:
+            encrypted = info and info.flag_bits & 1
+            fault = "encrypted" if encrypted else "packed by a method that Python does not have"
             raise DataFileError(
-                f"{path.name} is not a whole zip file ({error}); download it again"
+                f"{path.name} is {fault}: unpack it with another program and give the folder"
             ) from None
-    match = _FILE_NAME.fullmatch(path.name)
-    label = f"20{match[2]}Q{match[3]}" if match else ""
-    if wanted not in (None, "all", [label]):
-        raise ValueError(f"quarters chooses among several files, but {path.name} is one CSV file")
-    return [(label, path.name, path.read_bytes())]
+        except _DAMAGED as error:
+            raise DataFileError(
+                f"{not_a_zip(path, error)}; remove it and download it again"
+            ) from None
 
 
-def _pick(folder, wanted, where):
-    """As :func:`select`, from a folder or a zip."""
+def not_a_zip(path, why="cut off?"):
+    """What is wrong with a file that should be a zip."""
+    with path.open("rb") as file:
+        start = file.read(100).lstrip(b"\xef\xbb\xbf \r\n\t")
+    page = start.startswith(b"<")
+    fault = "zip file but looks like a web page" if page else f"whole zip file ({why})"
+    return f"{path.name} is not a {fault}"
+
+
+def _quarter(match):
+    """Label of a file, from its name: two digits of the year, the quarter."""
+    return f"{'19' if match[2] >= '80' else '20'}{match[2]}Q{match[3]}"
+
+
+def _last_part(name):
+    # some programs write backslashes into a zip
+    return PureWindowsPath(name).name
+
+
+def _pick(files, wanted, where):
+    """Label -> the copies to read, from pairs of a name and of what reads it."""
     found = {"i": {}, "d": {}}
-    # a revised x file comes after its namesake, and wins
-    # in a zip, rglob leaves out the top level
-    for file in sorted([*folder.glob("*"), *folder.rglob("*")], key=lambda f: f.name.lower()):
-        if match := _FILE_NAME.fullmatch(file.name):
-            found[match[1].lower()][f"20{match[2]}Q{match[3]}"] = file
+    for file in sorted(files, key=itemgetter(0)):
+        if match := _FILE_NAME.fullmatch(_last_part(file[0])):
+            copies = found[match[1].lower()].setdefault(_quarter(match), {})
+            copies.setdefault(match[4].lower(), []).append(file)
     if found["i"] and found["d"]:
         raise DataFileError(
             f"{where} has both Interview (FMLI) and Diary (FMLD) files; give one survey"
         )
-    files = found["i"] or found["d"]
-    if not files:
-        raise DataFileError(
-            f"{where} has no FMLI or FMLD file of the comma-separated release "
-            "(such as fmli171x.csv)"
-        )
+    quarters = dict(sorted((found["i"] or found["d"]).items()))
+    if not quarters:
+        zips = sorted(name for name, _ in files if name.lower().endswith(".zip"))
+        inside = f"; it holds {zips[0]}: give that file by itself" if zips else ""
+        raise DataFileError(f"{where} has no FMLI or FMLD file of the comma-separated release "
+                            f"(such as fmli171x.csv){inside}")
     if wanted in (None, "all"):
-        wanted = [*files][: 1 if found["i"] and wanted is None else None]
-    if absent := [label for label in wanted if label not in files]:
-        raise ValueError(f"quarters: {where} has no {absent[0]}; it has {', '.join(files)}")
-    return [(label, files[label].name, files[label].read_bytes()) for label in wanted]
+        wanted = [*quarters][: 1 if found["i"] and wanted is None else None]
+    if absent := [label for label in wanted if label not in quarters]:
+        raise ValueError(f"quarters: {where} has no {absent[0]}; it has {', '.join(quarters)}")
+    # a revised x file is taken in place of its namesake
+    return {label: quarters[label].get("x") or quarters[label][""] for label in wanted}
+
+
+def _content(copies, what):
+    """The bytes of a file, which may be there several times, but only in one version."""
+    first, *others = [(name, read()) for name, read in copies]
+    for name, raw in others:
+        if raw != first[1]:
+            raise DataFileError(f"{what}: {first[0]} and {name} differ; keep one of them")
+    return first[1]
 
 
 def read_columns(raw, name, always, incomes):
@@ -96,19 +152,27 @@ def read_columns(raw, name, always, incomes):
         Columns of income, of which one must be there.
     """
     try:
-        # a cell that is empty is empty text; one that is not there has no value
-        table = pd.read_csv(BytesIO(raw), header=None, dtype=str, keep_default_na=False,
-                            encoding="utf-8-sig", encoding_errors="replace", engine="python")
+        text = re.split(rb"[\r\n]", raw.lstrip(), maxsplit=1)[0].decode("utf-8-sig")
+    except UnicodeDecodeError:
+        text = "\0"
+    if "\0" in text:
+        raise DataFileError(f"{name} is not a text file in UTF-8: give a file of the "
+                            "comma-separated release, or save this one as CSV in UTF-8")
+    # a cell that is empty is empty text; one that is not there has no value
+    read = partial(pd.read_csv, header=None, dtype=str, keep_default_na=False, engine="python",
+                   encoding="utf-8-sig", encoding_errors="replace")
+    try:
+        header = [cell.strip().upper() for cell in read(BytesIO(raw), nrows=1).iloc[0]]
+        income = next((column for column in incomes if column in header), " or ".join(incomes))
+        columns = [*always, income]
+        if wrong := [column for column in columns if header.count(column) != 1]:
+            raise DataFileError(
+                f"{name} is not a Consumer Expenditure FMLI or FMLD file: it needs commas between "
+                f"its cells and one column {', '.join(wrong)}"
+            )
+        table = read(BytesIO(raw))
     except (pd.errors.EmptyDataError, pd.errors.ParserError) as error:
         raise DataFileError(f"{name} is not a well-formed CSV file: {error}".strip()) from None
-    header = [cell.strip().upper() for cell in table.iloc[0].fillna("")]
-    income = next((column for column in incomes if column in header), " or ".join(incomes))
-    columns = [*always, income]
-    if wrong := [column for column in columns if header.count(column) != 1]:
-        raise DataFileError(
-            f"{name} is not a Consumer Expenditure FMLI or FMLD file: it needs commas between "
-            f"its cells and one column {', '.join(wrong)}"
-        )
     if len(table) == 1:
         raise DataFileError(f"{name} has column names but no rows")
     cells = table.notna().sum(axis="columns")
