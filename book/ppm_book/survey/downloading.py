@@ -1,14 +1,16 @@
 """Download of the Consumer Expenditure microdata from the Bureau of Labor Statistics, once."""
 
+import zipfile
 from pathlib import Path
 
 from ppm.checks import check_count
+from ppm_book.survey.files import FIRST_YEAR, LAST_YEAR, DataFileError, not_a_zip
 
-BUREAU_URL = "https://www.bls.gov/cex/pumd/data/comma"
+BUREAU_URL = "https://www.bls.gov/cex/pumd/data"
 
 
 def download(
-    folder, *, year=2017, survey="interview", known_hash=None, contact=None, base_url=BUREAU_URL
+    folder, *, year=2017, survey="interview", known_hash=None, contact=None, base_url=None
 ):
     """Download a year's microdata from the Bureau of Labor Statistics, once.
 
@@ -17,7 +19,7 @@ def download(
     folder : str or path-like
         Where the zip goes; made if absent. A zip put there by hand is used as it is.
     year : int
-        2015 or later (earlier files use other codes). The paper's is 2017.
+        From 2015 (earlier files use other codes) to 2079. The paper's is 2017.
     survey : {"interview", "diary"}
         The paper's is the Interview, about 6,200 consumer units per quarter.
     known_hash : str, optional
@@ -26,13 +28,28 @@ def download(
     contact : str, optional
         An e-mail address to send along: the Bureau may refuse (403) automated requests that do
         not say whom to contact.
-    base_url : str
-        Where to download from instead, such as a mirror within an agency.
+    base_url : str, optional
+        The folder to download from instead of the Bureau's, for any year, such as a mirror within
+        an agency.
 
     Returns
     -------
     pathlib.Path
         The zip, for :func:`ppm_book.survey.load`.
+
+    Raises
+    ------
+    DataFileError
+        What came, or lies in the folder, is no zip file. If it came just now, it is not kept.
+    FileNotFoundError
+        There is no such file at this address (404).
+    PermissionError
+        The server refused the request (403).
+
+    Notes
+    -----
+    The Bureau keeps files up to 2021 in its folder ``comma``, and later ones in ``csv``. This
+    second address is taken from programs that others have published, and was not tried here.
 
     Examples
     --------
@@ -41,12 +58,36 @@ def download(
     'intrvw17.zip'
     """
     import pooch
+    from requests import HTTPError
 
-    check_count("year", year, at_least=2015)
+    if check_count("year", year, at_least=FIRST_YEAR) > LAST_YEAR:
+        raise ValueError(f"year must be from {FIRST_YEAR} to {LAST_YEAR}, got {year}")
     if survey not in ("interview", "diary"):
         raise ValueError(f"survey must be 'interview' or 'diary', got {survey!r}")
+    base_url = base_url or f"{BUREAU_URL}/{'csv' if year >= 2022 else 'comma'}"
     name = f"{'intrvw' if survey == 'interview' else 'diary'}{year % 100:02d}.zip"
     agent = f"ppm (Python package) {contact or ''}".strip()
     downloader = pooch.HTTPDownloader(headers={"User-Agent": agent})
     url = f"{base_url.rstrip('/')}/{name}"
-    return Path(pooch.retrieve(url, known_hash, name, folder, downloader=downloader))
+    remedy = f"open {url} in a browser and put the file into {folder}"
+    if not contact:
+        remedy = f"pass contact='your e-mail address', or {remedy}"
+    here = Path(folder, name).exists()
+    try:
+        file = Path(pooch.retrieve(url, known_hash, name, folder, downloader=downloader))
+    except HTTPError as error:
+        code = error.response.status_code
+        if code == 404:
+            raise FileNotFoundError(
+                f"{url} does not exist (404); year {year} of survey {survey!r} may not be out"
+            ) from None
+        if code == 403:
+            raise PermissionError(f"the server refuses {name} (403); {remedy}") from None
+        raise
+    if not zipfile.is_zipfile(file):
+        fault = not_a_zip(file)
+        if here:
+            raise DataFileError(f"{fault}; remove it from {folder} and download it again")
+        file.unlink()
+        raise DataFileError(f"{fault}, and was not kept; {remedy}")
+    return file
