@@ -48,6 +48,7 @@ def parse_quarters(quarters):
 def select(path, wanted):
     """(Quarter, file name, bytes) of each file to read; the quarter is "" if no name says it."""
     if path.is_dir():
+        next(path.iterdir(), None)  # rglob is silent about a folder that may not be read
         files = [(file.relative_to(path).as_posix(), file.read_bytes)
                  for file in path.rglob("*") if file.is_file()]
     elif path.suffix.lower() == ".zip":

@@ -1,6 +1,7 @@
 """Files as they come: in zips and folders, of other years, damaged, encrypted, of another kind."""
 
 import gzip
+import os
 import zipfile
 from functools import partial
 
@@ -126,6 +127,14 @@ def test_what_is_no_file_is_left_out_of_a_folder(tmp_path):
         survey.load(tmp_path / "fmli171x.csv")
     (tmp_path / "fmli173.csv").write_text(ONE)
     assert [*survey.load(tmp_path, quarters="all").quarter] == ["2017Q3"]
+
+
+def test_what_may_not_be_read_is_named(tmp_path):
+    (tmp_path / "2017").mkdir(mode=0)
+    if os.access(tmp_path / "2017", os.R_OK):
+        pytest.skip("this user may read everything")
+    with pytest.raises(PermissionError, match="2017"):
+        survey.load(tmp_path / "2017")
 
 
 @pytest.mark.parametrize("raw", [
