@@ -142,7 +142,8 @@ def test_records_far_out_stay_finite(weight):
 @pytest.mark.parametrize("weight", [1.0, 0.0])
 def test_what_an_outlier_makes_small_has_not_collapsed(weight):
     model = model_of(np.r_[1e10, Y[1:]], components=3, warmup=100)
-    model.fit(np.r_[weight, np.full(59, 0.7)], draws=20, random_seed=1)
+    fit = model.fit(np.r_[weight, np.full(59, 0.7)], draws=20, random_seed=1)["posterior"].dataset
+    assert np.isfinite(fit.to_dataarray()).all() and (fit["sigma"] > 0.0).all()
 
 
 @pytest.mark.parametrize(("response", "scale", "message"), [
