@@ -26,7 +26,7 @@ def diagnosed(array, weights=1.0, *, diverged=0):
     return ppm.diagnostics.bound_diagnostics(array, weights, sample_stats=statistics)
 
 
-@pytest.mark.parametrize("shape", [(1, 40), (2, 9), (3, 50), (4, 1_001)])
+@pytest.mark.parametrize("shape", [(1, 41), (2, 9), (3, 50), (4, 1_001)])
 def test_both_quantities_have_the_r_hat_and_the_effective_draws_of_arviz(shape):
     rng = np.random.default_rng(5)
     # a walk, so that there is something to correct for

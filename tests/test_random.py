@@ -28,3 +28,6 @@ def test_the_kinds_of_seed_agree(name):
     assert not same(first, second) and same(first, drawn(np.random.default_rng(11)))
     assert sequence.n_children_spawned == source.n_children_spawned == 0
     assert not same(drawn(None), drawn(None))
+    # children of one sequence are streams of their own
+    first, second = map(drawn, sequence.spawn(2))
+    assert not (same(first, second) or same(first, right) or same(second, right))

@@ -1,5 +1,7 @@
 """Properties of utility, risk, scales of income and the histogram."""
 
+import itertools
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -70,6 +72,8 @@ def test_risks_and_count_weights_are_those_of_the_definition(
     settings = {"radius": radius, "relative": relative, "groups": groups}
 
     width = radius * np.abs(values) if relative else np.full(size, radius)
+    # a value at an end is within the radius
+    synthetic = np.vstack([synthetic, values - width, values + width])
     low, high = (values - width)[:, None], (values + width)[:, None]
     alike = groups[:, None] == groups
     others = alike & ~np.eye(size, dtype=bool)
@@ -98,13 +102,13 @@ def test_missing_values_are_a_pattern_and_many_columns_do_not_overflow():
     def risks(groups):
         return ppm.risk.identification_risks(np.ones(len(groups)), radius=1.0, groups=groups)
 
-    missing = pd.DataFrame({"a": ["x", None, None, "x"], "b": [1.0, np.nan, np.nan, 1.0]})
-    assert risks(missing).tolist() == [0] * 4
+    # in either column, and patterns that share a column stay apart
+    pairs = [*itertools.product(["x", "y", None], [1.0, np.nan, 2.0])]
+    for once in pairs, [pair[::-1] for pair in pairs]:
+        assert risks(once).tolist() == [1.0] * 9 and risks(2 * once).tolist() == [0.0] * 18
     wide = np.random.default_rng(0).integers(50, size=(40, 60))
     wide[1] = wide[0]
     assert risks(wide).tolist() == [0.0, 0.0] + [1.0] * 38
-    # patterns that share a column stay apart
-    assert risks([[*"ax"], [*"ay"], [*"bx"], [*"ax"]]).tolist() == [0.0, 1.0, 1.0, 0.0]
     # rows count, and not their index
     series = pd.Series(["x", "y", "x"], index=[1, 0, 2])
     assert risks(series).tolist() == [0.0, 1.0, 0.0]
