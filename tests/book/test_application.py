@@ -5,12 +5,24 @@ import pytest
 import xarray as xr
 
 import ppm
+from ppm_book import application, parameters
 from ppm_book.application import FITS, TOLERANCE, TRIALS, IncomeFits, diagnosed, search, typical
 
 INCOMES = np.random.default_rng(5).normal(10.0, 1.0, 40)
 
 
-def test_every_fit_is_read_by_the_library_and_has_random_numbers_of_its_own():
+def test_every_fit_is_read_by_the_library_and_has_random_numbers_of_its_own(monkeypatch):
+    streams = []
+
+    def noting(method):
+        def call(*arguments, random_seed, **options):
+            streams.append((random_seed.entropy, random_seed.spawn_key))
+            return method(*arguments, random_seed=random_seed, **options)
+
+        return call
+
+    for name in "fit", "predict":
+        monkeypatch.setattr(ppm.FiniteMixture, name, noting(getattr(ppm.FiniteMixture, name)))
     made = IncomeFits(INCOMES, np.ones((40, 1)), 2, 60, 60, 4, 7)
     unweighted, dp = made.unweighted(2), made.dp_weighted(2, 0.7, 0.0)
     weights = ppm.record_weights(unweighted.result.record_bounds, scale=0.7, shift=0.0)
@@ -19,13 +31,18 @@ def test_every_fit_is_read_by_the_library_and_has_random_numbers_of_its_own():
     assert dp.result.record_bounds == pytest.approx(ppm.record_bounds(log_lik, weights))
     maxima = np.abs(weights * log_lik).max(axis=2)
     assert dp.result.draw_maxima == pytest.approx(maxima.values)
-    assert diagnosed(dp.result)["Δ"] == pytest.approx(maxima.max().item())
+    told, by_chain = diagnosed(dp.result), maxima.max("draw").values
+    assert told["Δ"] == pytest.approx(max(by_chain))
+    assert told["smallest Δ of a chain"] == pytest.approx(min(by_chain))
     # the same setting again, and another one
     assert made.dp_weighted(2, 0.7, 0.0).synthetic == pytest.approx(dp.synthetic)
     assert not np.allclose(made.weighted(2, weights, 5).synthetic, dp.synthetic)
     em = made.em_weighted(2, 0.7, 0.0)
     assert np.ptp(em.result.weights) == 0 and em.tried[-1, 2] == pytest.approx(maxima.max().item())
     assert em.result.weights[0] in em.tried[:, 0]
+    assert len(streams) == len(em.tried) + 7 == len({*streams})
+    settings = parameters.defaults("ce_application")["configurations"]
+    assert len({application.place(*each) for each in settings}) == len(settings) > 1
 
 
 class OneWeight:

@@ -1,6 +1,7 @@
 """The chapter on settings: its tables and values against each other, by other means."""
 
 import json
+import re
 
 import numpy as np
 import pandas as pd
@@ -30,8 +31,11 @@ def test_the_distance_of_a_setting_is_the_typical_factor_between_its_bounds_and_
 def test_the_ledger_has_the_distances_of_the_table(results):
     fits = table(results, "equal_bounds_by_components", 3).xs("EMweighted", level="mechanism")
     values = json.loads((results / "values.json").read_text("utf-8"))["values"]
+    seen = set()
     for (combination, _), row in fits.iterrows():
         for statistic in ("mean", "90th percentile"):
-            told = values[f"{combination}: distances of the {statistic}, EMweighted"]
+            seen.add(name := f"{combination}: distances of the {statistic}, EMweighted")
+            told = values[name]
             assert told == {"value": [pytest.approx(abs(row[statistic]))],
                             "error": [pytest.approx(row[f"{statistic}, error"])]}
+    assert seen and seen == {each for each in values if re.search("distances .* EMweighted", each)}

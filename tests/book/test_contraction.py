@@ -98,5 +98,15 @@ def test_a_study_of_many_repeats_is_judged_by_their_scatter():
     assert alone["value"] == pytest.approx(each.max(axis=0))
     # of a single study the scatter of its parts, and not of their average
     assert alone["error"] == pytest.approx(fours.std(axis=0))
+    # how far a bound grows from the smallest size to the largest, and the mean moves
+    by_size = study.groupby(["mechanism", "size"])
+    for which, found in ("largest", by_size["bound"].max()), ("median", by_size["bound"].median()):
+        for name, bound in found.unstack().iterrows():
+            growth = values[f"{name}: growth of the {which} bound"]["value"]
+            assert growth == pytest.approx(bound[1000] - bound[30])
+    average = study.set_index(["mechanism", "size", "database"])["average"]
+    moved = (average["Weighted-M"] - average["Unweighted"]).groupby("size").mean()
+    shift = values["Weighted-M: shift of the mean in standard deviations"]["value"]
+    assert shift == pytest.approx(abs(moved) / average["Unweighted"].groupby("size").std())
     # 1,000 records are not above 1,000
     assert values["share above 1.1 times a bound, small n"]["value"].size == 2

@@ -2,11 +2,15 @@
 
 import json
 import re
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
+import xarray as xr
 from conftest import ROOT
+from scipy import stats
 
+import ppm
 from ppm_book import ledger, ledger_values
 from ppm_book.ledger_values import measured
 from ppm_book.parameters import Refused
@@ -105,8 +109,41 @@ def test_exponents_shares_and_ratios_against_closed_forms():
     usual = np.array([1.0, 2.0, 3.0, 2.5, 1.5, 2.2])
     error, doubt = ledger_values.error_over_releases(usual)
     assert error == pytest.approx(usual.std(ddof=1) / np.sqrt(6)) and not doubt
-    error, doubt = ledger_values.error_over_releases([*usual, 300.0])
-    assert np.isnan(error) and "one of the 7 releases" in doubt
+    # an outlier by the test of Grubbs, in its form with a p-value
+    far, doubted = np.linspace(4.0, 60.0, 60), []
+    for values in ([*usual, value] for value in far):
+        g = np.abs(stats.zscore(values, ddof=1)).max()
+        p = 14 * stats.t.sf(g * np.sqrt(35 / (36 - 7 * g**2)), 5)
+        error, doubt = ledger_values.error_over_releases(values)
+        assert bool(doubt) == np.isnan(error) == (p < 1e-3)
+        doubted.append(doubt)
+    assert not doubted[0] and doubted[-1].startswith("one of the 7 releases")
+
+
+def test_bounds_are_in_doubt_where_the_chains_of_one_of_them_are():
+    usual = -np.random.default_rng(1).gamma(2, 1, size=(2, 400, 3))
+    still, apart = usual.copy(), usual - [[[0.0]], [[5.0]]]
+    still[1] = still[1, :1]
+    good, frozen, other = [
+        SimpleNamespace(local_bound=i, diagnostics=ppm.diagnostics.bound_diagnostics(
+            xr.DataArray(values, dims=("chain", "draw", "record")), None))
+        for i, values in enumerate((usual, still, apart))]
+    for results, doubt in (
+        ([good, good], None), ([good, other], ledger_values.DISAGREE),
+        ([good, frozen], "chains behind a bound stood still or diverged"),
+    ):
+        entry = ledger_values.bounds_of(*results)
+        assert entry.get("doubt") == doubt
+        assert entry["value"].tolist() == [one.local_bound for one in results]
+        assert entry["error"].tolist() == [one.diagnostics.error for one in results]
+
+
+@pytest.mark.parametrize(("value", "error", "told"), [
+    (3.14159, 0.0123, "3.142 ± 0.012"), (-2571.4, 38.2, "−2,571 ± 38"), (0.5, 0.0, "0.5"),
+    (0.5, np.nan, "0.5 ± unknown"), (np.nan, 0.1, "–"),
+])
+def test_two_digits_of_an_error_count(value, error, told):
+    assert ledger.told(value, error) == told.replace(" ", "\xa0")
 
 
 @pytest.fixture(scope="module")
@@ -161,3 +198,7 @@ def test_rows_on_which_two_runs_differ(results, tmp_path):
     (tmp_path / "values.json").write_text(json.dumps(other))
     says = ROWS["simulation-mean"]["says"], "not comparable", "same setting"
     assert says in ledger.changed(ROOT, ours.name, tmp_path, ours)
+    # what neither run decides has not changed
+    missing = {verdicts for _, *verdicts in ledger.changed(ROOT, ours.name, tmp_path / "no", ours)}
+    assert missing and {mine for mine, _ in missing} == {"not computed"}
+    assert not {book for _, book in missing} & {"not computed", "not comparable"}

@@ -1,5 +1,6 @@
 """What chapters show, save and keep."""
 
+import itertools
 import json
 import re
 
@@ -8,7 +9,7 @@ import pandas as pd
 import pytest
 from survey_files import csv_text, unit
 
-from ppm_book import page, running, survey
+from ppm_book import household, page, running, survey
 from ppm_book.ledger_values import measured
 
 TABLE = pd.DataFrame({"bound": [10.1234, 1234.5]}, index=["a", "b"])
@@ -48,9 +49,9 @@ def kept(text, *given):
     """A function of this text, kept, and the arguments that it was really called with."""
     called = []
 
-    def function(*arguments):
+    def function(*arguments, **options):
         called.append(arguments)
-        return {"sum": np.sum(arguments), "parts": np.array(arguments)}
+        return {"sum": np.sum(arguments), "parts": np.array(arguments), **options}
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(running.inspect, "getsource", lambda function: text)
@@ -64,6 +65,8 @@ def test_a_kept_result_comes_back_only_for_the_same_text_arguments_and_packages(
     again, called = kept("def f", 2022)
     found = again(1.0, 2.0)
     assert found["sum"] == 3.0 and found["parts"].tolist() == [1.0, 2.0] and not called
+    # an argument that is given by its name counts as well
+    assert [again(1.0, 2.0, thin=thin)["thin"] for thin in (5, 2)] == [5, 2]
     others = [kept("def f, changed", 2022), kept("def f", 2023), kept("def f", 2022)]
     monkeypatch.setattr(running, "_packages", lambda: "another version")
     others.append(kept("def f", 2022))
@@ -73,7 +76,7 @@ def test_a_kept_result_comes_back_only_for_the_same_text_arguments_and_packages(
     # it is the owner's, and says that it is confidential
     (run / "fits" / running.NOTE_FILE).unlink()
     files = [*(run / "fits").rglob("*")]
-    assert sum(file.suffix == ".joblib" for file in files) == 5
+    assert sum(file.suffix == ".joblib" for file in files) == 7
     assert not any(file.stat().st_mode & 0o077 for file in [run / "fits", *files])
     # what other versions left is removed when a book stands
     running.forget_fits(run / "fits")
@@ -104,6 +107,9 @@ def test_only_the_papers_own_quarter_counts_as_the_papers(tmp_path, name, kind):
     # the sentence that a reader sees says the same
     assert (kind == "interview") != any("2017 Q1" in told for told in data.substitutions)
     assert page.data_kind(data.subsample(2, random_seed=1)) == "other"
+    # nor is a year the paper's quarter
+    (tmp_path / "fmli174.csv").write_text(csv_text(*map(unit, range(3, 6))))
+    assert page.data_kind(survey.load(tmp_path, quarters="all")) == "other"
 
 
 def test_a_moving_picture_computes_each_frame_once_and_no_word_of_it_ends_its_script():
@@ -124,3 +130,32 @@ def test_a_moving_picture_computes_each_frame_once_and_no_word_of_it_ends_its_sc
     first = page.moving("Two", sliders, frame, panels=panels).content
     both = [[slider["at"] for slider in of["sliders"]] for of in (content, first)]
     assert both == [[1, 1], [0, 0]]
+
+
+@pytest.mark.parametrize("switch", [False, True])
+def test_the_words_on_a_household_that_leaves_are_those_of_its_bars(switch):
+    content = household.moving("", switch=switch, draws=300).content
+    places = [*itertools.product(*(slider["shown"] for slider in content["sliders"]))]
+    moved = {"frozen": 0, "computed again": 0}
+    for (who, _, *others), at in zip(places, content["at"], strict=True):
+        said, (weights, *panels) = content["frames"][at]
+        change, away = panels[switch], household.HOUSEHOLDS.index(who)
+        apart = np.delete(np.abs(np.subtract(weights["bars"], weights["outline"])), away)
+        assert weights["bars"][away] == 0.0 and f"Without {who} " in said
+        (epsilon,) = re.findall(r"ε of one release = (\S+) nats", said)
+        assert change["across"] == [pytest.approx(float(epsilon), abs=0.006), f"2Δ {epsilon}"]
+        if switch:
+            (count,) = map(int, re.findall(r"Of the other seven weights (\d) move", said))
+            # the bars are rounded
+            assert np.sum(apart > 0.011) <= count <= np.sum(apart > 0.009)
+            moved[others[0]] += count
+        else:
+            assert not apart.any()
+            bars = np.array(panels[1]["bars"])
+            ((low, high),) = re.findall(r"9 of 10 lie between (\d+) and (\d+)", said)
+            for place, share in (int(low), 5), (int(high), 95):
+                # the prior alone reaches further than the bars
+                assert bars[:place].sum() < share and (
+                    place >= bars.size or bars[: place + 1].sum() > share)
+    assert len(places) == 8 * 6 * (1 + switch)
+    assert moved["frozen"] == 0 and (moved["computed again"] > 50) == switch

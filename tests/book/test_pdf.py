@@ -1,5 +1,7 @@
 """The book as one PDF."""
 
+import shutil
+
 import pytest
 
 from ppm_book import pdf
@@ -15,7 +17,10 @@ def test_a_page_is_printed_with_an_outline_and_tags(tmp_path):
     assert printed.count(b"/Title") >= 3 and b"/StructTreeRoot" in printed
 
 
-def test_paper_has_a_title_page_and_the_whole_edition_what_is_looked_up():
+@pytest.mark.parametrize("name", [
+    "book/library/index", "book/parameters", "book/checks", "book/instructors",
+])
+def test_paper_has_a_title_page_and_the_whole_edition_what_is_looked_up(name):
     book = """<div id="jb-print-toc"><nav><ul><li><a href="#document-notebooks/one">1. One</a></li>
     <li><a href="#document-book/library/index">The library</a><ul><li><a
     href="#gone">In it</a></li></ul></li></ul></nav></div><article><section><h1>Start</h1>
@@ -25,12 +30,40 @@ def test_paper_has_a_title_page_and_the_whole_edition_what_is_looked_up():
     <div class="ledger"><table><tr><td>a<br>b</td><td></td>
     <td>1<br>2</td></tr></table></div></section>
     <span id="document-book/library/index"></span><section><h2>The library</h2></section>
-    </section></article>"""
+    </section></article>""".replace("book/library/index", name)
     short, whole = (pdf.for_paper(book, edition) for edition in (False, True))
-    entry = '<li><a href="#document-book/library/index">The library</a>'
+    entry = f'<li><a href="#document-{name}">The library</a>'
     assert entry in whole and "The library" not in short
     assert '<li><a href="#document-notebooks/one">1. One</a></li>' in short
     assert '<a href="#one">up</a> <a>away</a>' in short and "<a>library</a>" in short
     # values need no lines of their own, and solutions are not for every reader
     assert "a<br/>b" in short and "1, 2" in short
     assert "Solution" not in short and "Solution" in whole
+
+
+@pytest.mark.parametrize(("whole", "name"), [(False, "book.pdf"), (True, "whole.pdf")])
+def test_a_pdf_is_of_the_last_book_and_for_those_who_may_read_it(
+    tmp_path, monkeypatch, whole, name
+):
+    def sphinx(staged, pages, **_):
+        pages.mkdir()
+        (pages / "index.html").write_text("the book")
+
+    monkeypatch.setattr(pdf.running, "ROOT", tmp_path)
+    for used, instead in {
+        "sphinx": sphinx, "find_chromium": lambda: "chromium", "state_of_pages": lambda: "new",
+        "for_paper": lambda html, whole: f"{html}, whole: {whole}", "print_page": shutil.copy,
+    }.items():
+        monkeypatch.setattr(pdf, used, instead)
+    with pytest.raises(pdf.Failed, match=r"^a PDF needs the book \(make book\)"):
+        pdf.make(whole)
+    (html := tmp_path / "_build" / "html").mkdir(parents=True)
+    for rights in 0o755, 0o700:
+        html.chmod(rights)
+        (html / "made_from").write_text("old")
+        with pytest.raises(pdf.Failed, match="make book first$"):
+            pdf.make(whole)
+        (html / "made_from").write_text("new")
+        (made,) = pdf.make(whole)
+        assert made == tmp_path / "_build" / name and made.stat().st_mode & 0o777 == rights & 0o666
+        assert made.read_text() == f"the book, whole: {whole}"

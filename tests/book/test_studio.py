@@ -20,17 +20,17 @@ from bs4 import BeautifulSoup
 from conftest import ROOT
 
 import ppm
-from ppm_book import compare, page, pages, parameters, running, studio
+from ppm_book import compare, exercises, page, pages, parameters, running, studio
 
 FIGURE = "import matplotlib.pyplot as plt\n_ = plt.plot([0, 1], [0, seed])"
 WORDS = {"figure": {"caption": "A line.", "name": "fig-line"}, "image": {"alt": "It rises."}}
 
 
-def notebook(root, name, *cells, seconds=0, **defaults):
+def notebook(root, name, *cells, seconds=0, text="Text.", **defaults):
     """Write a notebook with a title, a parameters cell and code cells."""
     lines = [f"{key}: {type(value).__name__} = {value!r}  # {key} in words"
              for key, value in defaults.items()]
-    title = nbformat.v4.new_markdown_cell(f"# {name.title()}\n\nText.")
+    title = nbformat.v4.new_markdown_cell(f"# {name.title()}\n\n{text}")
     first, *rest = map(nbformat.v4.new_code_cell, ("\n".join(lines), *cells))
     first.metadata["tags"] = ["parameters"]
     made = nbformat.v4.new_notebook(cells=[title, first, *rest])
@@ -47,9 +47,14 @@ from ppm_book import page
 drawn = np.random.default_rng(seed).normal(size=replicates)
 page.save(pd.DataFrame({"mean": [drawn.mean()], "records": [replicates]}, index=["drawn"]), "drawn")
 """
-# and a progress bar
-DATA = ("print(open(ce_data).read() if ce_data else 'simulated')\n"
-        "import sys; _ = sys.stderr.write('\\r 50 %')")
+# a number for the text, and a progress bar
+DATA = """
+import sys
+from ppm_book import page, running
+print(open(ce_data).read() if ce_data else "simulated", running.executor())
+page.glue("number", f"{replicates}")
+_ = sys.stderr.write("\\r 50 %")
+"""
 
 
 @pytest.fixture
@@ -66,6 +71,7 @@ def root(tmp_path, monkeypatch):
         {"format": "jb-book", "root": "book/intro", "chapters": chapters})
     files["notebooks/profiles/paper.yml"] = "counts: {}\n"
     files["notebooks/profiles/quick.yml"] = "counts: {replicates: 2}\n"
+    files["notebooks/profiles/old.yml"] = "count: {replicates: 2}\n"
     for file, text in files.items():
         (root / file).parent.mkdir(parents=True, exist_ok=True)
         (root / file).write_text(text, "utf-8")
@@ -74,7 +80,8 @@ def root(tmp_path, monkeypatch):
     monkeypatch.setattr(pages.ledger, "page", lambda root, results: "# Ledger\n")
     monkeypatch.setattr(compare.ledger, "changed", lambda *arguments: [])
     notebook(root, "counts", TABLE, FIGURE, replicates=400, seed=1)
-    notebook(root, "prose", DATA, TABLE, ce_data="", replicates=400, seed=2)
+    notebook(root, "prose", DATA, TABLE, ce_data="", replicates=400, seed=2,
+             text="Of {glue:text}`number` records.")
     # a kernel of the same name that another installation left
     kernel = {"argv": ["false"], "display_name": "Python 3", "language": "python"}
     (spec := tmp_path / "theirs" / "kernels" / "python3" / "kernel.json").parent.mkdir(parents=True)
@@ -94,6 +101,7 @@ def root(tmp_path, monkeypatch):
     ("run counts -p seed=1 -p seed=2", "a parameter is given twice"),
     ("run counts -p seed", "-p 'seed' is not of the form NAME=VALUE"),
     ("run counts --profile quik", "unknown profile 'quik'; did you mean quick?"),
+    ("run counts --profile old", "unknown notebook in the profile old: 'count'; did you mean cou"),
     ("book --ce-data none.csv", "none.csv' is not accepted; ce_data: ce_data in words"),
     ("run counts --workers 0", "--workers must be 1 or more; got 0"),
     ("run counts --output taken", "taken cannot be made: it exists and holds no complete run; "
@@ -280,19 +288,24 @@ def test_an_interrupt_that_python_drops_counts_at_the_end_of_the_step(root, monk
 def test_a_run_is_beside_the_papers_profile_what_changed_most_first(tmp_path, monkeypatch):
     monkeypatch.setattr(compare.ledger, "changed", lambda root, name, *folders: [
         ("a finding", *(folder.parent.name for folder in folders))])
-    record = {"notebook": "counts", "profile": "", "parameters": {}, "ce_data_hash": "a"}
+    record = {"notebook": "counts", "profile": "", "parameters": {"n": 1}, "ce_data_hash": "a"}
     ours, book = [1, 0, 4, *range(101, 114)], [10, 5, 2, *13 * [100]]
-    for place, numbers in {"_build/results/paper": book, "_build/results/quick": ours,
+    for place, numbers in {"_build/results/paper": book, "_build/results/fast": ours,
                            "mine": ours}.items():
         (folder := tmp_path / place / "counts").mkdir(parents=True)
         pd.DataFrame({"x": numbers}, [*"abcdefghijklmnop"]).to_csv(folder / "t.csv")
         # one run has a single number of records, which is in the index all the same
         sizes = pd.MultiIndex.from_product([["a"], [30, 60] if numbers is book else [60]])
         pd.DataFrame({"x": len(sizes)}, sizes).to_csv(folder / "u.csv")
-        (folder / "run.json").write_text(json.dumps(record))
+        (folder / "run.json").write_text(json.dumps(record | {"parameters": {"a": "b|c"}}))
     text, other = (compare.beside_the_book(tmp_path, folder, record | {"ce_data_hash": data})
                    for data in "ab")
     assert ["data are not the same" in each for each in (text, other)] == [False, True]
+    assert re.findall(r"^\| (`.*) \|$", text, re.M) == [
+        "`n` | `1` | `None`", r"`a` | `None` | `'b\|c'`"]
+    assert re.findall(r"^\*\*(\w\*\*: .*)$", text, re.M) == [
+        "t**: 16 of the 16 numbers in both tables differ. These 15 changed by the largest share:",
+        "u**: 1 of the 1 numbers in both tables differ."]
     assert "| a finding | mine | paper |" in text and "\n| a, 60 | x | 1 | 2 | -50.0 % |" in text
     rows = re.findall(r"^\| (\w) \| x \| (.*) \|$", text, re.M)
     assert [*rows[:3], *rows[14:]] == [("b", "0 | 5 | -100.0 %"), ("a", "1 | 10 | -90.0 %"),
@@ -337,7 +350,12 @@ def test_only_what_changed_is_executed_again(root, executed, capsys):
     data = data.rename(root / "notebooks" / "survey.csv")
     assert built() == []
     for file in ("ppm/weights.py", "requirements.lock", "book/ppm_book/kept.csv"):
+        capsys.readouterr()
         assert built(file, "# another one") == ["counts", "prose"]
+    # this package makes the pages, too
+    assert "is ready" in capsys.readouterr().out
+    (root / "ppm" / "weights.py").rename(root / "ppm" / "mapping.py")
+    assert built() == ["counts", "prose"]
     # a run that was cut off has no record, and what no notebook makes any more goes
     (results / "counts" / "run.json").unlink()
     (results / "gone").mkdir()
@@ -345,6 +363,22 @@ def test_only_what_changed_is_executed_again(root, executed, capsys):
     assert built() == ["counts"] and not (results / "gone").exists() and not old.exists()
     capsys.readouterr()
     assert built("book/intro.md", "# Another\n") == [] and "is ready" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(("words", "shown"), [("book", True), ("book --no-solutions", False)])
+def test_a_book_without_solutions_has_none(root, executed, monkeypatch, words, shown):
+    cells = [nbformat.v4.new_markdown_cell(text, id=label) for label, text in {
+        "title": "# 1. Counts", "setup": "1", "ex-one": "## One\n\nTask.", "sol-one": "Because.",
+    }.items()]
+    cells[2].metadata.update(tags=["exercise"], minutes=5)
+    (root / "notebooks" / "exercises").mkdir()
+    nbformat.write(nbformat.v4.new_notebook(cells=cells), root / "notebooks/exercises/counts.ipynb")
+    monkeypatch.setattr(exercises, "_given", lambda root, name: None)
+    assert studio.main(words.split()) == 0
+    stage = root / "_build" / "stage"
+    text = "".join(file.read_text("utf-8") for file in stage.rglob("*.[im][pd]*"))
+    found = [words in text for words in ("{exercise} One", "Because.", "<sol-one>")]
+    assert found == [True, shown, shown]
 
 
 def test_a_profiles_data_are_private_and_what_it_names_runs_beside_the_chapters(root, executed):
@@ -364,7 +398,11 @@ def test_a_profiles_data_are_private_and_what_it_names_runs_beside_the_chapters(
     assert executed == ["study", "counts", "prose"]
 
 
-def test_a_book_stays_when_the_next_fails_and_a_run_beside_it_is_private(root, capsys):
+def test_a_book_stays_when_the_next_fails_and_a_run_beside_it_is_private(
+    root, capsys, monkeypatch
+):
+    # an engine is asked for by the command, and not by the shell
+    monkeypatch.setenv("PPM_SCHEDULER", "tcp://127.0.0.1:9")
     html, run, private = root / "_build" / "html", Path("r"), root.parent / "private"
     private.mkdir()
     (data := private / "survey.csv").write_text("income 98765")
@@ -374,6 +412,7 @@ def test_a_book_stays_when_the_next_fails_and_a_run_beside_it_is_private(root, c
     shown = (html / "notebooks" / "counts.html").read_text("utf-8")
     assert "All parameters are at their defaults" in shown and 'alt="It rises."' in shown
     assert "replicates in words" in (html / "book" / "parameters.html").read_text("utf-8")
+    assert "Of 400 records." in (html / "_sources/notebooks/prose.ipynb").read_text("utf-8")
     for file in (root / "_build").rglob("*"):
         if file.is_file() and b"98765" in file.read_bytes():
             assert not any(part.stat().st_mode & 0o007 for part in [file, file.parents[1]])
@@ -388,7 +427,7 @@ def test_a_book_stays_when_the_next_fails_and_a_run_beside_it_is_private(root, c
     assert studio.main(["run", "prose", *given.split()]) == 0
     assert "Done. Open r/prose.html" in capsys.readouterr().out
     page = (run / "prose.html").read_text("utf-8")
-    assert "98765" in page and "Data: the file <code" in page
+    assert "income 98765 None" in page and "Data: the file <code" in page
     beside = page[page.rindex('id="your-run-beside-the-book-s"'):]
     assert "<code" in beside and "400" in beside
     assert "<strong>drawn</strong>: 2 of the 2 numbers in both tables differ" in beside
@@ -419,16 +458,18 @@ def staged(made, folder, **given):
 
 @pytest.mark.parametrize(("words", "text", "told"), [
     (WORDS | {"image": {"alt": " "}}, "", "without caption, name or alternative text"),
-    (WORDS | {"figure": {"name": "fig-line"}}, "", "without caption"), (WORDS, "a figure", ""),
+    (WORDS | {"figure": {"name": "fig-line"}}, "", "without caption"),
+    (WORDS | {"figure": {"caption": "A line."}}, "", "without caption"), (WORDS, "a figure", ""),
     (WORDS, f"{Path.home()}/records", "shows a path"), (WORDS, "ROOT/notebooks", "shows a path"),
 ])
 def test_a_figure_needs_words_and_a_page_shows_no_path(root, tmp_path, words, text, told):
     made = nbformat.read(root / "notebooks" / "counts.ipynb", 4)
     picture = {"image/png": "aGVsbG8=", "text/plain": text.replace("ROOT", str(root))}
-    made.cells[-1].outputs = [nbformat.v4.new_output("display_data", picture)]
+    made.cells[-1].outputs = [nbformat.v4.new_output("display_data", picture),
+                              nbformat.v4.new_output("stream", name="stderr", text="50 %")]
     made.cells[-1].metadata["mystnb"] = words
     with pytest.raises(pages.Failed, match=told) if told else contextlib.nullcontext():
-        staged(made, tmp_path)
+        assert "50 %" not in str(staged(made, tmp_path))
 
 
 TEXT = """\
@@ -477,6 +518,7 @@ def test_a_false_claim_stops_the_book_and_is_marked_in_a_rerun(root, tmp_path):
             staged_claims(root, tmp_path, true | {claim: said[claim]})
     caption, title, text, made = staged_claims(root, tmp_path, said, replicates=7)
     assert "How this chapter was made" in made
+    assert "\nDifferent from the defaults: `replicates = 7`.\nSeed: 1." in made
     # each mark has a number, and each sentence that has marks leads to its first
     marks = re.findall(r' <sup class="not-here" id="not-here-(\d)" title="([^"]+)">(.)</sup>', text)
     otherwise, untold = pages.MARKS[False], pages.MARKS[None]
