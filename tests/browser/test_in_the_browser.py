@@ -6,15 +6,18 @@ from pathlib import Path
 
 import pytest
 from axe_playwright_python.base import AXE_SCRIPT
+from conftest import ROOT
 from playwright.sync_api import sync_playwright
 
+from ppm_book.page import moving
 from ppm_book.pdf import find_chromium
 
 CHROMIUM = find_chromium()
 pytestmark = pytest.mark.skipif(not CHROMIUM, reason="no Chromium (apt-get install chromium)")
 DESKTOP, PHONE = {"width": 1280, "height": 900}, {"width": 390, "height": 844}
 # What is too wide for the page, and a box that scrolls where the keyboard gets neither to it nor
-# into it: the theme takes its time to give boxes to the keyboard.
+# into it: the theme takes its time to give boxes to the keyboard. A cell without its own heading,
+# and a title that a tap unfolds, with a link on it that leads away.
 FAULTS = {"overflow": """() => {
   const width = document.documentElement.clientWidth;
   return document.documentElement.scrollWidth > width && [...document.querySelectorAll('body *')]
@@ -26,7 +29,13 @@ FAULTS = {"overflow": """() => {
     && [box, ...box.querySelectorAll('*')].every(e => e.tabIndex < 0));
   if (find()) await new Promise(resolve => setTimeout(resolve, 350));
   return find()?.outerHTML
-}"""}
+}""", "headings": """() =>
+  [...document.querySelectorAll('main table:not(.dataframe) tbody td')].find(cell => {
+    const heads = cell.closest('table').tHead?.rows[0].cells ?? [];
+    const head = heads[cell.cellIndex]?.textContent.trim();
+    return head && cell.textContent.trim() && cell.dataset.head !== head;
+  })?.outerHTML
+""", "titles": "() => document.querySelector('.dropdown > .admonition-title a')?.outerHTML"}
 # Rules that find nothing serious are left out, and formulas, which look like the text around them.
 # Two rules look at one element for every way that text looks, on the first page that has it. Words
 # of code that are seen already are plain text for the other rules: axe takes its time by element.
@@ -136,6 +145,9 @@ def test_the_tour_sees_every_kind_of_fault_and_no_other(browser, tmp_path):
         "overflow": '<p style="width: 500px">wide</p>', "sliders": slider.format(""),
         "accessibility": '<p style="color: #999; background: #fff">faint</p>',
         "keyboard": '<div style="overflow: auto"><p style="width: 500px">far</p></div>',
+        "titles": '<div class="dropdown"><p class="admonition-title"><a href="#">1</a></p></div>',
+        "headings": """<table><thead><tr><th>a</th><th>b</th></tr></thead>
+            <tbody><tr><td data-head="a">1</td><td data-head="a">2</td></tr></tbody></table>""",
         "sound": slider.format('oninput="this.parentElement.nextElementSibling.value = value"')}
     start = '<!DOCTYPE html><html lang="en"><title>Page</title><main><h1>Page</h1>'
     for name, body in bodies.items():
@@ -145,6 +157,59 @@ def test_the_tour_sees_every_kind_of_fault_and_no_other(browser, tmp_path):
     # a file that cannot be loaded is a line of the console too
     assert seen - {("console", "requests")} == {(name, name) for name in bodies} - {2 * ("sound",)}
     assert moved == 2
+
+
+def heights(path):
+    """Of bars, in pixels."""
+    drawn = path.get_attribute("d")
+    floor = float(re.search(r"V([\d.]+)$", drawn)[1])
+    return [floor - float(roof) for roof in re.findall(r"V([\d.]+)H", drawn)]
+
+
+def test_a_moving_picture_draws_the_bars_of_the_place_that_is_chosen(browser, tmp_path):
+    def frame(who, size):
+        lines = {"upright": [2, "here"], "across": [size, "level"]}
+        return f"{who} is {size}", [
+            {"bars": [size, 1], "outline": [1, size]}, {"bars": [2, 1, size], **lines}]
+
+    sliders = {"Who": {"<A>": "a", "B": "b"}, "Size s": {"1": 1, "8 m": 8}}
+    panels = [{"names": ["a", "b"]}, {"range": [-1, 5], "axis": "Place", "height": 120}]
+    picture = moving("Two", sliders, frame, panels=panels, start=["b", 1]).data
+    script = (ROOT / "book" / "_static" / "moving.js").as_uri()
+    (tmp_path / "page.html").write_text(f'{picture}<script src="{script}"></script>', "utf-8")
+    page = browser.new_page()
+    page.goto((tmp_path / "page.html").as_uri())
+    said, slider = page.locator("output"), page.locator("[type=range]")
+
+    def check(who, place, size):
+        assert said.inner_text().startswith(f"Who = {who}, s = {place}: ")
+        assert said.inner_text().endswith(f" is {size}")
+        assert slider.get_attribute("aria-valuetext") == place
+        bars, outlines = (page.locator(f"path.{kind}").all() for kind in ("bars", "outline"))
+        # of a scale that has room for the largest bar of all places
+        high, low = 60 * size / 8, 60 / 8
+        assert [*map(heights, outlines)] == [pytest.approx([low, high])]
+        assert [*map(heights, bars)] == [
+            pytest.approx([high, low]), pytest.approx([4 * low, 2 * low, 2 * high])]
+
+    check("B", "1", 1)
+    page.locator("fieldset input").first.check()
+    check("<A>", "1", 1)
+    # while it is dragged
+    slider.evaluate("of => { of.value = 1; of.dispatchEvent(new Event('input', {bubbles: true})) }")
+    check("<A>", "8 m", 8)
+    *texts, axis = page.locator("svg text").all()[-10:]
+    words = [text.text_content() for text in texts]
+    assert words == ["level", "here", "-1", "0", "1", "2", "3", "4", "5"]
+    assert axis.text_content() == "Place"
+    # a bar in three has a third of the range; lines stand at their place and height
+    at = dict(zip(words, [float(text.get_attribute("x")) for text in texts], strict=True))
+    ends = re.findall(r"H([\d.]+)", page.locator("path.bars").last.get_attribute("d"))
+    assert [*map(float, ends)] == pytest.approx([at["1"], at["3"], at["5"]])
+    level, upright = page.locator("line.level").all()
+    assert float(upright.get_attribute("x1")) == pytest.approx(at["2"])
+    assert level.bounding_box()["y"] == pytest.approx(upright.bounding_box()["y"] + 4, abs=0.5)
+    page.close()
 
 
 ROWS = "rows => rows.map(row => [...row.cells].map(cell => cell.textContent.trim()))"
