@@ -35,6 +35,9 @@ def run(engine, **settings):
     running.executor.cache_clear()
     try:
         with patch.dict(os.environ, engine):
+            if "PPM_WORKERS" in engine:
+                # each worker keeps to one core
+                assert running.executor().submit(os.getenv, "NUMBA_NUM_THREADS").result() == "1"
             return simulate(**settings)
     finally:
         running.executor.cache_clear()

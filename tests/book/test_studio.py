@@ -377,8 +377,9 @@ def test_a_book_without_solutions_has_none(root, executed, monkeypatch, words, s
     assert studio.main(words.split()) == 0
     stage = root / "_build" / "stage"
     text = "".join(file.read_text("utf-8") for file in stage.rglob("*.[im][pd]*"))
-    found = [words in text for words in ("{exercise} One", "Because.", "<sol-one>")]
-    assert found == [True, shown, shown]
+    found = [words in text for words in (
+        "{exercise} One", "Because.", "<sol-one>", ":class: dropdown")]
+    assert found == [True, shown, shown, shown]
 
 
 def test_a_profiles_data_are_private_and_what_it_names_runs_beside_the_chapters(root, executed):
