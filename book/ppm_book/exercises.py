@@ -94,7 +94,7 @@ def _tasks(root, name):
 def _given(root, name):
     """The data of a chapter's exercises."""
     with patch("sys.path", [str(Path(root, FOLDER)), *sys.path]):
-        return import_module(f"{name}_answers").given()
+        return import_module(f"checks.{name}").given()
 
 
 def _with_data(words, given):

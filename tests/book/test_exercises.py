@@ -4,6 +4,7 @@ import functools
 import re
 import shutil
 import zipfile
+from unittest.mock import patch
 
 import checks
 import nbformat
@@ -13,7 +14,10 @@ import pytest
 import xarray as xr
 import yaml
 from assessment_data import data_of
-from conftest import ROOT
+from conftest import ROOT, examples
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as npst
 from nbconvert.preprocessors import CellExecutionError, ExecutePreprocessor
 
 from ppm_book import parameters
@@ -26,6 +30,10 @@ from ppm_book.plain import Words
 CHAPTER = "poisson_contraction"
 CHAPTERS = {name: checks.Chapter(name) for name in chapters(ROOT)}
 WORKS = [(name, work) for name, check in CHAPTERS.items() for work in check.works]
+# with the tasks that are graded
+EVERY = CHAPTERS | {"assessment": checks.Chapter("assessment")}
+IN_NUMBERS = [(name, work) for name, check in EVERY.items() for work in check.works
+              if not check.works[work].options]
 
 
 @pytest.fixture(scope="module")
@@ -82,21 +90,104 @@ LETTERS = checks.exercise("letters", "abcd")(lambda g: (set("ab"), {"One.": set(
 @pytest.mark.parametrize(("work", "answer", "hint"), [
     (NUMBERS, [1, ..., 2], "no answer yet. Wanted: three numbers"), (NUMBERS, "…", "no answer yet"),
     (NUMBERS, np.mean, "this is a function"), (NUMBERS, {"a": 2}, "a dict that is not made of"),
-    (NUMBERS, 2, "This is one number"), (NUMBERS, np.ones(500), "The shape is (500,)"),
+    (NUMBERS, 2, "one number, where there should be 3. W"), (NUMBERS, [1, 2], "2 numbers, where"),
+    (NUMBERS, np.ones((5, 3)), "The shape is (5, 3)"), (NUMBERS, "2, 3 to 4", "“to” is no number"),
+    (NUMBERS, ["99 %", "3", "1"], "“%” is no number: units and other words stay outside. Wanted:"),
     (NUMBERS, [2, np.nan, 0.5], "There are values that"), (NUMBERS, [-2, -3, -0.5], "Look at the"),
     (NUMBERS, [4, 6, 1], "Look for a factor of 2."), (NUMBERS, [200, 300, 50], "A share lies"),
     (NUMBERS, np.log10(np.exp([2, 3, 0.5])), "Logarithms in"), (NUMBERS, [2, -3, 0.5], "Clip."),
     (NUMBERS, np.exp([2, 3, 0.5]), "This is a factor."), (NUMBERS, [4, 9, 0.25], "This is the sq"),
-    (NUMBERS, [2, 3, 0.25], "2 of 3 entries are right. Look for a"), (LETTERS, "cd", "These are"),
+    (NUMBERS, [2, 3, 0.25], "2 of 3 entries are right. Look for a"), (LETTERS, "cd", "Not these."),
     (NUMBERS, [1 / 2, 1 / 3, 2], "This is the reciprocal"), (NUMBERS, "2, -3, 0.5", "Clip."),
     (NUMBERS, [2.01, 3, 0.5], "Close"), (NUMBERS, [3, 2, 0.5], "These are the right numbers in"),
     (NUMBERS, "[2.0007, 3; 0.50024]", ""),
     (NUMBERS, [2, 3, 7], "The shape is right; 2 of 3 entries are. See."), (LETTERS, "a", "One."),
-    (LETTERS, ["a", "b", "c"], "3 of 4 are judged rightly. See."), (LETTERS, 7, "wanted: letters"),
+    (LETTERS, ["a", "b", "c"], "Not these. See."), (LETTERS, 7, "wanted: letters"),
 ])
 def test_a_wrong_answer_is_told_in_what_respect_and_four_digits_are_right(work, answer, hint):
     fault = checks._fault(answer, work, None)
     assert fault.startswith(hint) and bool(fault) == bool(hint)
+
+
+def test_a_formula_and_the_number_of_right_letters_come_at_the_second_wrong_answer():
+    check = checks.Chapter("strict_release")
+    formula = "Not this number. Mean square"
+    check.works = {"a": checks.exercise("one number")(lambda g: (2, {}, ("Think.", "Add."))),
+                   "b": LETTERS}
+    # the same answer again, and what is no answer, are no second try
+    said = [check("a", answer) for answer in (7.1, "7.1", ..., "x", 7.3, 7.1)]
+    assert [formula in each or "Add." in each for each in said] == [False] * 4 + [True] * 2
+    assert said[0] == "✘ a: Not this number. Think."
+    assert [check("b", answer) for answer in ("abc", "cd", "abd")] == [
+        "✘ b: Not these. See.", "✘ b: These are exactly the others. Wanted: letters.",
+        "✘ b: 3 of 4 are judged rightly. See."]
+
+
+@pytest.mark.parametrize(("chapter", "name"), IN_NUMBERS)
+@examples(12)
+@given(data=st.data())
+def test_no_wrong_answer_warns(chapter, name, data):
+    right, slips, look = EVERY[chapter].works[name](EVERY[chapter].given)
+    right = np.asarray(right, float)
+    wrong = data.draw(npst.arrays(float, right.shape, elements=st.floats(), fill=st.floats()))
+    kept = data.draw(npst.arrays(bool, right.shape, fill=st.booleans()))
+    work = checks.exercise("it")(lambda g: (right, slips, look))
+    # warnings are errors
+    assert isinstance(checks._fault(np.where(kept, right, wrong), work, None), str)
+
+
+# what somebody gets who makes the slip, by a way that is not the file's own
+@pytest.mark.parametrize(("chapter", "name", "slip", "hint"), [
+    ("application_more", "barycentre", (41 + 55 + 47 + 60 + 52 + 44 + 71 + 49) / 8,
+     "This is the barycentre's mean."),
+    ("assessment", "share-and-interval", lambda right: 1 - np.asarray(right)[[0, 2, 1]],
+     "These are the databases that keep to ε."),
+    ("eight_households", "differencing", 8 * 7 - 52, "Over how many is the second one a mean?"),
+    ("poisson_contraction", "none-of-400", 3 / 400, "The rule of three"),
+    ("what_it_means", "belief", 0.001 * np.e**2, "You multiplied the probability."),
+])
+def test_a_slip_by_hand_gets_its_hint(chapter, name, slip, hint):
+    check = EVERY[chapter]
+    answer = slip(check.works[name](check.given)[0]) if callable(slip) else slip
+    assert check(name, answer).startswith(f"✘ {name}: {hint}")
+
+
+def test_hints_that_pages_quote_are_those_of_the_checks():
+    pages = [*ROOT.glob("book/*.md"), *(ROOT / FOLDER).glob("*.ipynb"), *ROOT.glob("*.md")]
+    quoted = [quote for page in pages
+              for quote in re.findall(r"> ✘ ([\w-]+): (.*?)(?:(?:\\n)?\",?)?$",
+                                      page.read_text("utf-8"), re.M)]
+    hints = {(name, hint) for check in EVERY.values() for name, work in check.works.items()
+             for hint in work(check.given)[1]}
+    assert len(quoted) >= 2 and {*quoted} <= hints
+    told = re.findall('is told "(.*?)"', (ROOT / FOLDER / "README.md").read_text("utf-8"))
+    assert told and {*told} <= {*checks._usual_slips(np.ones(1))}
+
+
+NUMBER = re.compile(r"(?<![\w.])[-−]?\d+(?:[.,]\d+)*(?![\w])")
+
+
+@pytest.mark.parametrize(("chapter", "name"), IN_NUMBERS)
+def test_numbers_that_a_solution_prints_pass_its_check(chapter, name):
+    right = np.ravel(EVERY[chapter].works[name](EVERY[chapter].given)[0])
+    cells = nbformat.read(ROOT / FOLDER / f"{chapter}.ipynb", 4).cells
+    (solution,) = [cell.source for cell in cells if cell.id == f"sol-{name}"]
+    printed = NUMBER.findall(solution)
+    for place in range(len(printed) - right.size + 1):
+        numbers = printed[place:place + right.size]
+        values = [float(each.replace("−", "-").replace(",", "")) for each in numbers]
+        # what comes as near as this stands for the answer
+        if np.allclose(values, right, rtol=0.02, atol=0) and any("." in each for each in numbers):
+            assert EVERY[chapter](name, values) == f"✔ {name}: right"
+
+
+def test_a_students_data_leave_out_those_at_which_a_slip_is_right():
+    first, second = (checks.Chapter("large_data", "Ada") for _ in range(2))
+    assert np.array_equal(first.given.seconds, second.given.seconds)
+    seeds = iter([False, True, True])
+    with patch.object(checks, "_tells_apart", lambda found, work: next(seeds)):
+        other = checks.Chapter("large_data", "Ada")
+    assert not np.array_equal(first.given.seconds, other.given.seconds)
 
 
 def test_pages_show_short_data_the_shape_of_long_ones_and_a_hint():
@@ -229,7 +320,9 @@ def test_editions_run_and_a_wrong_solution_makes_none(small):
     assert "Points" in str(graded) and not re.search("Points|check", str(tasks))
     assert {file.name for file in small.glob("assessment/*/*")} == {
         "assessment.ipynb", "assessment_data.py"}
-    assert not [*small.glob("student/*/assessment*")]
+    assert not [*small.glob("student/**/*assessment*")]
+    assert "Due:" in (small / "assessment" / "README.md").read_text("utf-8")
+    assert "chapters/" in (small / "student" / "README.md").read_text("utf-8")
     # students need the library and what lies beside the notebook
     for notebook, edition in ((student, "student"), (tasks, "assessment")):
         place = {"metadata": {"path": small / edition / "exercises"}}

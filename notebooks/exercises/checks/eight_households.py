@@ -3,11 +3,11 @@
 from types import SimpleNamespace
 
 import numpy as np
-from checks import exercise
 from scipy import stats
 from scipy.special import expit
 
 import ppm
+from checks import exercise
 
 SEED = 20220
 

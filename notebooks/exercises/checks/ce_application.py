@@ -3,10 +3,10 @@
 from types import SimpleNamespace
 
 import numpy as np
-from checks import exercise
 from scipy import stats
 
 import ppm
+from checks import exercise
 from ppm_book import survey
 
 SEED = 2017
@@ -34,7 +34,8 @@ def scalar_weight(g):
         "The ε of DPweighted is not its Δ.": g.delta_first / (2 * g.delta_unweighted),
         "The exponent is ε over *twice* the bound.": 2 * g.delta_first / g.delta_unweighted,
         "The rule stops at 1, but here it does not get there.": 1.0,
-    }, "The exponential mechanism raises the likelihood to the power ε / (2Δ)."
+    }, ("To which power does the exponential mechanism raise the likelihood?",
+       "The exponential mechanism raises the likelihood to the power ε / (2Δ).")
 
 
 @exercise("one whole number of releases")
@@ -45,7 +46,8 @@ def bill(g):
         "You compared with Unweighted. Compare with the first setting.":
             np.floor(g.delta_unweighted / g.delta_last),
         "Which of the two bounds is the smaller one?": g.delta_last / g.delta_first,
-    }, "m · 2Δ of the last setting, at most 2Δ of the first."
+    }, ("Write down the cost of m releases, and what they may cost at most.",
+       "m · 2Δ of the last setting, at most 2Δ of the first.")
 
 
 @exercise("one number")
@@ -56,7 +58,8 @@ def gini(g):
         "The formula with ranks needs sorted incomes.":
             2 * (ranks * g.income).sum() / (n * g.income.sum()) - (n + 1) / n,
         "Do you divide by the mean or the median?": right * g.income.mean() / np.median(g.income),
-    }, "Average |xᵢ - xⱼ| over all pairs, a record with itself among them."
+    }, ("Which pairs does the average run over?",
+       "Average |xᵢ - xⱼ| over all pairs, a record with itself among them.")
 
 
 @exercise("one standard error")
@@ -86,7 +89,8 @@ def match_risk(g):
         "Who has matches, but not the own record among them?": (1 / matches[matches > 0]).sum(),
         "The intruder knows the true income up to the radius. Of which income is the radius a "
         "share?": (close.diagonal() / np.maximum(close.sum(axis=1), 1)).sum(),
-    }, "Sum T / c over the units."
+    }, ("How probable is it that the intruder picks the right one, for each unit?",
+       "Sum T / c over the units.")
 
 
 @exercise("one whole number of releases")

@@ -3,9 +3,9 @@
 from types import SimpleNamespace
 
 import numpy as np
-from checks import exercise
 
 import ppm
+from checks import exercise
 
 SEED = 2017
 
@@ -42,7 +42,8 @@ def barycentre(g):
         "goes with which of the other?": (g.medians_one + g.medians_two) / 2,
         "This is a mixture of the two, which is wider. Average quantiles.": np.sort(pooled),
         "This is the barycentre's mean. Its whole distribution is wanted.": pooled.mean(),
-    }, "Average the quantiles."
+    }, ("A barycentre is between the two. What of a distribution is averaged?",
+       "Average the quantiles.")
 
 
 @exercise("one number")

@@ -3,8 +3,9 @@
 from types import SimpleNamespace
 
 import numpy as np
-from checks import exercise
 from scipy import optimize
+
+from checks import exercise
 
 SEED = 2024
 

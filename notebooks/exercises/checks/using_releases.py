@@ -3,10 +3,10 @@
 from types import SimpleNamespace
 
 import numpy as np
-from checks import exercise
 from scipy import stats
 
 import ppm
+from checks import exercise
 
 SEED = 2003
 
@@ -167,7 +167,8 @@ def read_the_weight(g):
         "Between releases it is not only the parameter that varies.": 1 / ratio,
         "The chance in the confidential records is the same in all of them.": 1 / (ratio - 2),
         "Compare variances, not standard deviations.": 1 / (np.sqrt(ratio) - 1),
-    }, "Solve B = (1/α + 1) v for α."
+    }, ("Which formula of the chapter has the weight in it?",
+       "Solve B = (1/α + 1) v for α.")
 
 
 @exercise("three numbers, [coverage, its Monte Carlo standard error, bias over standard deviation]")

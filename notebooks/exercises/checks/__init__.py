@@ -1,8 +1,9 @@
 """Check an answer: right, or wrong with a hint that does not give the right one away.
 
-A chapter's answers stand beside this file, in ``<chapter>_answers.py``: a function ``given()``
-makes the data of its exercises, and one function per exercise returns the right answer, typical
-wrong answers by their hints, and where to look after any other wrong answer.
+A chapter's answers stand beside this file, in ``<chapter>.py``: a function ``given()`` makes the
+data of its exercises, and one function per exercise returns the right answer, typical wrong answers
+by their hints, and where to look after any other wrong answer. If that would give a formula away,
+it is a pair: a pointer after the first wrong answer, and the formula after another one.
 """
 
 import re
@@ -51,23 +52,30 @@ class Chapter:
     """
 
     def __init__(self, name, student=""):
-        module = import_module(f"{name}_answers")
+        module = import_module(f"{__name__}.{name}")
         works = [each for each in vars(module).values() if hasattr(each, "asks")]
         self.works = {each.__name__.replace("_", "-"): each for each in works}
-        self.given, self.solved = module.given(), set()
-        if student and hasattr(module, "SEED"):
-            # the first data of the student's own at which no typical slip happens to be right
-            for seed in count(zlib.crc32(student.strip().lower().encode())):
-                with patch.object(module, "SEED", seed):
-                    self.given = module.given()
-                if all(_tells_apart(work(self.given), work) for work in self.works.values()):
-                    break
+        self.student, self.solved, self.tried = student, set(), {}
+        if not (student and hasattr(module, "SEED")):
+            self.given = module.given()
+            return
+        # the first data of the student's own at which no typical slip happens to be right
+        for seed in count(zlib.crc32(str(student).strip().lower().encode())):
+            with patch.object(module, "SEED", seed):
+                self.given = module.given()
+            if all(_tells_apart(work(self.given), work) for work in self.works.values()):
+                break
 
     def __call__(self, name, answer):
         """Say whether an answer is right, and if not, in what respect."""
         if name not in self.works:
             raise ValueError(f"unknown exercise {name!r} (accepted: {', '.join(self.works)})")
-        fault = _fault(answer, self.works[name], self.given)
+        work, tried = self.works[name], self.tried.setdefault(name, set())
+        read, _ = _ways(work)
+        values = str(read(answer))
+        # a cell that runs twice with the same answer is one try
+        fault = _fault(answer, work, self.given, again=bool(tried - {values, "None"}))
+        tried.add(values)
         if not fault:
             self.solved.add(name)
         return Verdict(f"✘ {name}: {fault}" if fault else f"✔ {name}: right")
@@ -96,8 +104,11 @@ def _tells_apart(found, work):
     return not any(same(read(slip), read(right)) for slip in slips.values())
 
 
-def _fault(answer, work, given):
-    """What is wrong with an answer; empty text if it is right."""
+def _fault(answer, work, given, again=False):
+    """What is wrong with an answer; empty text if it is right.
+
+    Formulas, and how many letters are judged rightly, are told when it is wrong ``again``.
+    """
     if _is_blank(answer):
         digits = "" if work.options else f" (numbers {DIGITS})"
         return (f"no answer yet. Wanted: {work.asks}{digits}. Put it in the place of the three "
@@ -107,16 +118,20 @@ def _fault(answer, work, given):
     read, same = _ways(work)
     values = read(answer)
     if values is None and not work.options:
-        return f"a {type(answer).__name__} that is not made of numbers. Wanted: {work.asks}."
+        return f"{_no_number(answer)} Wanted: {work.asks}."
     if work.options and (values is None or not values <= set(work.options)):
         return f"wanted: {work.asks}, out of {', '.join(work.options)}."
     right, slips, look = work(given)
+    pointer, formula = (look, look) if isinstance(look, str) else look
+    look = formula if again else pointer
     right = read(right)
     if same(values, right):
         return ""
     for hint, slip in slips.items():
         if same(values, read(slip)):
             return hint
+    if work.options and not again:
+        return f"Not these. {look}"
     if work.options:
         if values == {*work.options} - right:
             return f"These are exactly the others. Wanted: {work.asks}."
@@ -152,20 +167,35 @@ def _as_numbers(answer):
         return None
     try:
         # numbers may be given as text, one or several
-        text = isinstance(answer, str)
-        values = np.asarray(re.findall(r"[^\s,;()[\]]+", answer) if text else answer)
+        values = np.asarray(_parts(answer) if isinstance(answer, str) else answer)
         return np.squeeze(values.astype(float)) if values.dtype.kind in "biufOU" else None
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         return None
 
 
+def _parts(text):
+    """What stands between commas, blanks and brackets."""
+    return re.findall(r"[^\s,;()[\]]+", text)
+
+
+def _no_number(answer):
+    """Why an answer cannot be read: the part of a text that is no number, or its type."""
+    for entry in answer if isinstance(answer, (list, tuple)) else [answer]:
+        for part in _parts(entry) if isinstance(entry, str) else ():
+            if _as_numbers([part]) is None:
+                return f"“{part}” is no number: units and other words stay outside."
+    return f"a {type(answer).__name__} that is not made of numbers."
+
+
+@np.errstate(all="ignore")
 def _entries_agree(values, other):
     """Which entries are right, each by itself: a small number may stand beside a large one."""
     size = np.abs(other)
     largest = size.max(initial=0.0, where=np.isfinite(size))
     # an entry of nearly nothing has the rounding errors of the others
     room = TOLERANCE * np.maximum(size, NEARLY_NOTHING * largest)
-    return np.isclose(values, other, rtol=0.0, atol=room)
+    # an infinite entry is only right if it is this infinity
+    return (values == other) | np.isfinite(other) & (np.abs(values - other) <= room)
 
 
 def _agree(values, other):
@@ -175,10 +205,9 @@ def _agree(values, other):
 def _shape_fault(values, right):
     if values.ndim == 2 and values.T.shape == right.shape:
         return "Rows and columns are exchanged."
-    if right.ndim == 0:
-        return f"This is an array of shape {values.shape}, where one number belongs."
-    if values.ndim == 0:
-        return "This is one number, where there should be several."
+    if max(values.ndim, right.ndim) == 1:
+        found, wanted = (size if size != 1 else "one" for size in (values.size, right.size))
+        return f"{found} number{'s' * (found != 'one')}, where there should be {wanted}."
     return f"The shape is {values.shape}: perhaps a sum or a maximum ran along the wrong axis."
 
 
@@ -186,8 +215,7 @@ def _usual_slips(right):
     """What comes out instead of the right numbers, by what one may say of it."""
     with np.errstate(all="ignore"):
         return {
-            "Look at the sign. A log-likelihood is mostly negative; a bound is an absolute value.":
-                -right,
+            "Look at the sign.": -right,
             "Look for a factor of 2.": 2 * right,
             "Look for a factor of 2: is one missing?": right / 2,
             "A share lies between 0 and 1; this looks like a percentage, or like its reverse.":
@@ -204,6 +232,7 @@ def _usual_slips(right):
         }
 
 
+@np.errstate(all="ignore")
 def _value_fault(values, right):
     """What a wrong answer of the right shape has in common with the right one."""
     if not np.isfinite(values).all() and np.isfinite(right).all():

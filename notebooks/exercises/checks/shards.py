@@ -3,10 +3,10 @@
 from types import SimpleNamespace
 
 import numpy as np
-from checks import exercise
 from scipy import stats
 
 import ppm
+from checks import exercise
 
 SEED = 2024
 
@@ -78,4 +78,5 @@ def between_shards(g):
         "Look at the divisor of the standard deviation.": interval(student * g.means.std() / root),
         "One degree of freedom went into the mean.":
             interval(stats.t(g.means.size).ppf(0.975) * spread / root),
-    }, "Mean, plus and minus Student's quantile times the standard error."
+    }, ("Five means, and the chapter's interval for the mean of so few.",
+       "Mean, plus and minus Student's quantile times the standard error.")

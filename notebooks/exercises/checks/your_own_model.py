@@ -4,11 +4,11 @@ from types import SimpleNamespace
 
 import numpy as np
 import xarray as xr
-from checks import exercise
 from scipy import stats
 from scipy.special import expit
 
 import ppm
+from checks import exercise
 
 SEED = 2024
 
@@ -54,7 +54,8 @@ def log_likelihood(g):
         "In the model the age is counted from 45.": _of_answers(g, g.age)[1],
         "This is one number for each draw. The mechanism needs one for each record, too.":
             log_lik.sum(axis=1),
-    }, "y log p + (1 - y) log(1 - p), for every draw and person."
+    }, ("The log-probability of what each person answered, at every draw.",
+       "y log p + (1 - y) log(1 - p), for every draw and person.")
 
 
 @exercise("one bound, in nats")
@@ -134,7 +135,8 @@ def regions(g):
         "These are shares of the whole.": weight / g.spending_weights.sum(),
         "A weight between 0 and 1 counts as a part of a household.":
             np.bincount(g.region, g.spending_weights > 0, minlength=4),
-    }, "Add the weights, region by region."
+    }, ("How many households does a household of weight 0.4 count for?",
+       "Add the weights, region by region.")
 
 
 @exercise("the letters of what the guarantee covers, if its conditions hold", "abcdef")

@@ -2,10 +2,10 @@
 
 import numpy as np
 from assessment_data import data
-from checks import exercise
 from scipy import stats
 
 import ppm
+from checks import exercise
 
 SEED = 1
 
@@ -81,7 +81,7 @@ def room_for_each(g):
         "This is the width of a single release.": [g.budget, cut(g.budget)],
         "This halves the width, as for a value that is replaced.": [width / 2, cut(width / 2)],
         "These are the terms inside.": [width, 1 - cut(width)],
-    }, "ε = m · W."
+    }, ("The theorem on censoring, for several releases.", "ε = m · W.")
 
 
 @exercise("two standard errors, [five releases, the first alone]")

@@ -3,10 +3,10 @@
 from types import SimpleNamespace
 
 import numpy as np
-from checks import exercise
 from scipy import stats
 
 import ppm
+from checks import exercise
 
 SEED = 2022
 
@@ -28,13 +28,17 @@ def given():
 
 
 def _truncated_bound(rng):
-    """Local bound of one database of 400 counts under Weighted-M."""
-    model = ppm.GammaPoisson(rng.poisson(100, 400))
-    fit = model.fit(draws=200, random_seed=rng)
-    bounds = ppm.record_bounds(model.log_likelihood(fit))
+    """Local bound of one database of 400 counts under Weighted-M, from the extreme draws of μ."""
+    counts = rng.poisson(100, 400)
+
+    def log_lik(weights):
+        shape, rate = 0.001 + weights @ counts, 0.001 + weights.sum()
+        mu = rng.standard_gamma(shape, 200) / rate
+        return stats.poisson.logpmf(counts, [[mu.min()], [mu.max()]])
+
+    bounds = ppm.record_bounds(log_lik(np.ones(400)))
     weights = ppm.record_weights(bounds, truncate_at=3.5)
-    fit = model.fit(weights, draws=200, random_seed=rng)
-    return ppm.local_bound(model.log_likelihood(fit), weights)
+    return ppm.local_bound(log_lik(weights), weights)
 
 
 @exercise("two numbers, [shape, rate] of the pseudo posterior")
@@ -104,7 +108,7 @@ def share_above(g):
     return exceedance, {
         "You compared Δ with ε. What is the ε of a bound?": np.mean(g.study_bounds > g.epsilon),
         "This is a number of databases, not a share of them.": exceedance * g.study_bounds.size,
-    }, "Count the databases whose 2Δ is above ε."
+    }, ("Which databases are counted?", "Count the databases whose 2Δ is above ε.")
 
 
 @exercise("one probability, the upper end of the interval")
@@ -115,7 +119,8 @@ def none_of_400(g):
         "The rule of three approximates the upper end of a one-sided interval. Here the exact end "
         "of a two-sided one is asked for.": 3 / g.databases,
         "How much does a two-sided interval leave at each end?": 1 - 0.05 ** (1 / g.databases),
-    }, "Solve (1 - p)^R = α/2 for p."
+    }, ("If the share were p, how probable would it be to see none?",
+       "Solve (1 - p)^R = α/2 for p.")
 
 
 @exercise("one share, between 0 and 1")

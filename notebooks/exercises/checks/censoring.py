@@ -3,9 +3,9 @@
 from types import SimpleNamespace
 
 import numpy as np
-from checks import exercise
 
 import ppm
+from checks import exercise
 
 
 def given():

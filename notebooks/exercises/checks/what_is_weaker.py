@@ -3,10 +3,10 @@
 from types import SimpleNamespace
 
 import numpy as np
-from checks import exercise
 from scipy import stats
 
 import ppm
+from checks import exercise
 
 SEED = 206
 
@@ -124,7 +124,8 @@ def unit(g):
             [in_dollars, in_dollars / 1000],
         "Is a thousand dollars a wider or a narrower unit? A density is a probability per unit.":
             [in_dollars, in_dollars + np.log(1000)],
-    }, "At its own mean a normal density is 1 / (σ √(2π))."
+    }, ("How high is a normal density at its own mean?",
+       "At its own mean a normal density is 1 / (σ √(2π)).")
 
 
 @exercise("one oscillation for each of the eight households")

@@ -3,9 +3,9 @@
 from types import SimpleNamespace
 
 import numpy as np
-from checks import exercise
 
 import ppm
+from checks import exercise
 
 
 def given():
@@ -64,7 +64,7 @@ def budget(g):
         "A release costs more than that: where is the 2 of the theorem?": g.budget / g.bound,
         "This is what one release costs.": ppm.epsilon(g.bound),
         "There is budget left after one.": 1.0,
-    }, "ε = m · 2Δ, solved for m."
+    }, ("How much does each release cost?", "ε = m · 2Δ, solved for m.")
 
 
 @exercise("four numbers, the ε after 30 days: census, emoji, searches, ours")

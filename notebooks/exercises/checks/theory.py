@@ -3,10 +3,10 @@
 from types import SimpleNamespace
 
 import numpy as np
-from checks import exercise
 from scipy.special import softmax
 
 import ppm
+from checks import exercise
 
 
 def given():
@@ -22,7 +22,8 @@ def three_candidates(g):
         "Probabilities add up to 1: divide by the normaliser.": np.exp(sums),
         "These are sums of logarithms, not probabilities.": sums,
         "Every record has counted in full here.": softmax(g.log_lik.sum(axis=1)),
-    }, "Add up weighted log-likelihoods by candidate, then exponentiate."
+    }, ("See the definition of the pseudo posterior, with a uniform prior.",
+       "Add up weighted log-likelihoods by candidate, then exponentiate.")
 
 
 @exercise("two numbers, [ε as a multiple of Δ, the Δ for a total ε of 1]")

@@ -3,10 +3,10 @@
 from types import SimpleNamespace
 
 import numpy as np
-from checks import exercise
 from scipy import stats
 
 import ppm
+from checks import exercise
 
 SEED = 2025
 
@@ -78,7 +78,7 @@ def precision(g):
             [g.weight * g.units, np.sqrt(g.weight)],
         "This is about what the weight takes away. What does it leave?":
             [(1 - g.weight) * g.units, 1 / np.sqrt(1 - g.weight)],
-    }, "Sum the weights."
+    }, ("What does a record of weight 1 count for, and one of this weight?", "Sum the weights.")
 
 
 @exercise("two numbers, [scale, standard deviation] of the noise of one bin")
@@ -116,4 +116,5 @@ def average_of_releases(g):
         "How does the standard deviation of an average fall with the number?":
             [np.hypot(g.bias, g.spread), np.hypot(g.bias, g.spread / m)],
         "This is the spread alone.": [g.spread, g.spread / np.sqrt(m)],
-    }, "Mean square error is squared bias plus variance."
+    }, ("How do a bias and a spread add up, and which of them does an average lower?",
+       "Mean square error is squared bias plus variance.")

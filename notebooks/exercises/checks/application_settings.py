@@ -3,10 +3,10 @@
 from types import SimpleNamespace
 
 import numpy as np
-from checks import exercise
 from scipy import stats
 
 import ppm
+from checks import exercise
 
 SEED = 2018
 
@@ -68,7 +68,8 @@ def change_of_scale(g):
             np.abs([on_logs, on_logs + np.log(g.income)]),
         "If the logarithm is normal, income itself is not.":
             np.abs([on_logs, stats.norm.logpdf(g.income, np.exp(g.line), np.exp(g.spread))]),
-    }, "p(income) = p(log income) · |d log income / d income|."
+    }, ("What does a change of variable do to a density?",
+       "p(income) = p(log income) · |d log income / d income|.")
 
 
 @exercise("one number of components")
@@ -79,7 +80,8 @@ def used_components(g):
         "This is the K that was set. How many carry weight?": float(pi.size),
         "This counts a component of one unit like a large one.": float(np.sum(pi * g.units >= 1)),
         "Base of logarithm and base of power must agree.": 2**entropy,
-    }, "The exponential of the entropy of the mixture's weights."
+    }, ("See how the chapter counts components that are in use.",
+       "The exponential of the entropy of the mixture's weights.")
 
 
 @exercise("one number, in nats")
@@ -103,7 +105,8 @@ def fall(g):
             np.mean(g.published[:-1] / g.published[1:]),
         "This is a difference in nats per step. A factor is wanted.":
             (g.published[0] - g.published[-1]) / 6,
-    }, "The product of the six factors is the ratio of the ends."
+    }, ("What do all the factors make together?",
+       "The product of the six factors is the ratio of the ends.")
 
 
 @exercise("two numbers: [the distance, the factor that belongs to it]")
@@ -123,4 +126,5 @@ def distance(g):
         "A distance that grows with the number of settings cannot be read as a factor.":
             both(np.sqrt(np.sum(logs**2))),
         "The second number is close to the factor for a small distance only.": [right, 1 + right],
-    }, "Logarithm, square, mean, root; then undo the logarithm."
+    }, ("Which scale makes a half and a double equally far away?",
+       "Logarithm, square, mean, root; then undo the logarithm.")
