@@ -2,6 +2,7 @@
 
 import re
 import shutil
+import sys
 from pathlib import Path
 
 import nbformat
@@ -15,7 +16,7 @@ ASSESSMENT = "assessment"
 SPACE = "*Your answer:*"
 # edition -> files beside the notebooks that it must not have
 WITHOUT = {
-    "student": ["assessment*"], "assessment": ["checks.py", "*_answers.py"], "instructor": []
+    "student": ["assessment*"], "assessment": ["checks", "README.md"], "instructor": []
 }
 
 
@@ -31,10 +32,12 @@ def make_editions(root, out=None, editions=tuple(WITHOUT)):
     shutil.rmtree(out, ignore_errors=True)
     for edition in editions:
         place = out / edition / "exercises"
-        others = shutil.ignore_patterns("*.ipynb", "[._]*", *WITHOUT[edition])
+        others = shutil.ignore_patterns("*.ipynb", ".*", "__pycache__", *WITHOUT[edition])
         shutil.copytree(root / FOLDER, place, ignore=others)
-        shutil.move(place / "README.md", out / edition)
+        read_me = f"{ASSESSMENT}_readme.md" if edition == ASSESSMENT else "README.md"
+        shutil.move(place / read_me, out / edition / "README.md")
         for name in sheets[edition]:
+            print(f"{edition}: {name}", file=sys.stderr, flush=True)
             sheet = _sheet(root, name, number, edition == "instructor")
             words.plain(sheet, name)
             if edition == "instructor":
@@ -50,6 +53,11 @@ def make_editions(root, out=None, editions=tuple(WITHOUT)):
     return [Path(shutil.make_archive(out / each, "zip", out, each)) for each in editions]
 
 
+def draws_data(root, name):
+    """Whether the data of a chapter's exercises are drawn, so that a student can have own ones."""
+    return "\nSEED = " in Path(root, FOLDER, "checks", f"{name}.py").read_text("utf-8")
+
+
 def _sheet(root, name, number, solved):
     """A notebook of exercises, its tasks numbered: with solutions, or with room for answers."""
     sheet = nbformat.read(Path(root, FOLDER, f"{name}.ipynb"), 4)
@@ -61,7 +69,7 @@ def _sheet(root, name, number, solved):
         cells.append(cell)
         # hints() stops at an answer that is not right
         cell.source = cell.source.replace('check("', 'check.hints("' if solved else 'check("')
-        if "setup" in tags and not solved:
+        if "setup" in tags and not solved and draws_data(root, name):
             own = f'Chapter("{name}", student="")  # your name here gives data of your own'
             cell.source = cell.source.replace(f'Chapter("{name}")', own)
         if "exercise" in tags:
