@@ -28,6 +28,7 @@ import ppm
 from ppm.synthesizers.chains import end_with_parent
 from ppm_book import compare, pages, parameters, pdf, running
 from ppm_book.classroom import make_editions
+from ppm_book.collecting import collect
 from ppm_book.pages import Failed, sphinx
 from ppm_book.parameters import Refused
 
@@ -298,6 +299,12 @@ def main(arguments=None):
         )
     book.add_argument("--no-solutions", action="store_true", help="leave out all solutions")
     commands.add_parser("classroom", help="make the exercises to hand out, and their solutions")
+    marks = commands.add_parser("collect", help="mark the notebooks that a class handed in")
+    marks.add_argument("folder", metavar="FOLDER", help="with a folder or zip for each student")
+    marks.add_argument("--output", metavar="FOLDER", help="default: FOLDER-marked")
+    marks.add_argument("--seconds", metavar="S", type=float, default=240.0,
+                       help="stop a notebook after S seconds (default: 240), a cell after S / 4")
+    marks.add_argument("--workers", metavar="N", type=int, default=1, help="run N side by side")
     paper = commands.add_parser("pdf", help="print the book that was built into one file")
     paper.add_argument("--whole", action="store_true",
                        help="with the reference pages, the guide for instructors and solutions")
@@ -371,6 +378,10 @@ def _do(options):
         print(f"Done. Open {page if page.is_file() else folder}")
     elif options.command == "book":
         build(options.profile or "paper", options.ce_data, not options.no_solutions)
+    elif options.command == "collect":
+        made = collect(options.folder, options.output, seconds=options.seconds,
+                       workers=options.workers)
+        print(f"Made {made}")
     elif options.command == "notebooks":
         print("\n".join(map(parameters.listing, options.notebook or parameters.notebooks())))
     else:

@@ -1,43 +1,209 @@
-"""The script of the page on teaching that runs what students hand in."""
+"""Marking what a class handed in: `ppm collect`."""
 
-import re
-import subprocess
-import sys
+import json
+import shutil
+import zipfile
 
 import nbformat
 import pandas as pd
+import pytest
 from conftest import ROOT
 
+from ppm_book import collecting
+from ppm_book.answers import plain, restored
+from ppm_book.classroom import make_editions
 from ppm_book.exercises import FOLDER
+from ppm_book.pages import Failed
+from ppm_book.parameters import Refused
+
+FORGED = """import checks
+checks._fault = lambda *a, **b: ""
+print = sum = list = str = check = None
+from IPython.display import display, Markdown
+display(Markdown("✔ chain: right<script>hide()</script>"))"""
+SWALLOWS = """while True:
+    try:
+        while True:
+            pass
+    except:
+        pass"""
 
 
-def test_the_script_runs_what_was_handed_in_with_the_original_checks(tmp_path):
-    page = (ROOT / "book" / "teaching.md").read_text("utf-8")
-    (script,) = re.findall(r"```python\n(import shutil.*?)```", page, re.S)
-    (tmp_path / "collect.py").write_text(script, "utf-8")
-    for student, answers in {
-        "Zoë": {}, "wrong": {"budget": "databases = 3", "belief": "at_most = ..."},
-        "broken": {"budget": "databases =", "belief": "import os; os.kill(os.getpid(), 2)"},
-    }.items():
-        notebook = nbformat.read(ROOT / FOLDER / "what_it_means.ipynb", 4)
-        cells = {cell.id: cell for cell in notebook.cells}
-        for work in ("budget", "belief", "detection"):
-            worked = cells.pop(f"ex-{work}-worked").source
-            cells[f"ex-{work}-answer"].source = answers.get(work, worked)
-        notebook.cells = [
-            cell for label, cell in cells.items()
-            if label == "setup" or re.match("ex-(budget|belief|detection)", label)
-        ]
-        (tmp_path / "in" / student).mkdir(parents=True)
-        (tmp_path / "in" / student / "checks.py").write_text("no Python")
-        nbformat.write(notebook, tmp_path / "in" / student / "sheet.ipynb")
-    command = [sys.executable, str(tmp_path / "collect.py"), str(tmp_path / "in")]
-    subprocess.run(command, cwd=ROOT, check=True, capture_output=True)
-    table = pd.read_csv(tmp_path / "in" / "grades.csv", index_col=0, keep_default_na=False)
-    table = table.rename(index=lambda file: file.split("/")[-2])
-    assert dict(table.loc["Zoë"]) == dict.fromkeys(("budget", "belief", "detection"), "right")
-    assert table.loc["wrong", "budget"].startswith("✘")
-    assert "no answer yet" in table.loc["wrong", "belief"]
-    assert table.loc["broken", "budget"] == ""
-    assert set(table["detection"]) == {"right"}
-    assert "at_most" in (tmp_path / "in" / "wrong" / "sheet.html").read_text("utf-8")
+@pytest.fixture(scope="module")
+def handed_out(tmp_path_factory):
+    """A folder with the editions that students get."""
+    folder = tmp_path_factory.mktemp("editions")
+    make_editions(ROOT, folder, ["student", "assessment"])
+    return folder
+
+
+class Student:
+    """Somebody who works on a sheet that was handed out."""
+
+    def __init__(self, handed_out, sheet="censoring", name=""):
+        edition = "assessment" if sheet == "assessment" else "student"
+        self.notebook = nbformat.read(handed_out / edition / "exercises" / f"{sheet}.ipynb", 4)
+        self.worked = {
+            cell.id.removesuffix("-worked"): cell.source
+            for cell in nbformat.read(ROOT / FOLDER / f"{sheet}.ipynb", 4).cells
+            if cell.id.endswith("-worked")
+        }
+        setup = self["setup"]
+        setup.source = setup.source.replace('student=""', f'student="{name}"')
+        setup.source = setup.source.replace("your name", name)
+
+    def __getitem__(self, label):
+        return next(cell for cell in self.notebook.cells if cell.id == label)
+
+    def solve(self, *but):
+        """Answer all tasks, but for some."""
+        for label, source in self.worked.items():
+            if label.removeprefix("ex-") not in but:
+                self[f"{label}-answer"].source = source
+        return self
+
+    def answer(self, **answers):
+        """Give some answers, by the names of the tasks."""
+        for task, source in answers.items():
+            self[f"ex-{task.replace('_', '-')}-answer"].source = source
+        return self
+
+    def change(self, how):
+        """Do something else to the notebook."""
+        how(self.notebook)
+        return self
+
+    def hand_in(self, file, version=4):
+        """Write a file; one beside it has the programs that the student has."""
+        file.parent.mkdir(parents=True, exist_ok=True)
+        (file.parent / "checks.py").write_text("no Python", "utf-8")
+        nbformat.write(nbformat.convert(self.notebook, version), file, version)
+
+
+def _without_ids(notebook):
+    """What a program of an older format leaves."""
+    notebook.nbformat_minor = 4
+    for cell in notebook.cells:
+        del cell["id"]
+
+
+def _without_checks(notebook):
+    notebook.cells = [cell for cell in notebook.cells if "check(" not in cell.source]
+
+
+def _foreign_and_large(notebook):
+    notebook.metadata.kernelspec.name = "an-environment-of-mine"
+    for cell in notebook.cells:
+        if cell.cell_type == "code":
+            cell.outputs = [nbformat.v4.new_output("stream", text="x" * 2_000_000)]
+
+
+def broken_ones(handed_out, folder):
+    """Ten folders or files that are not as they should be, each in its own way."""
+    def student(**options):
+        return Student(handed_out, **options)
+
+    whole = student().solve()
+    whole.hand_in(folder / "cut" / "a.ipynb")
+    text = (folder / "cut" / "a.ipynb").read_text("utf-8")
+    (folder / "cut" / "a.ipynb").write_text(text[:-300], "utf-8")
+    (folder / "empty").mkdir()
+    (folder / "empty" / "censoring.ipynb").touch()
+    (folder / "nothing").mkdir()
+    whole.hand_in(folder / "three" / "censoring.ipynb", 3)
+    student().change(_foreign_and_large).solve().hand_in(folder / "Zoë" / "my [2] sheet.ipynb.txt")
+    shutil.copytree(folder / "Zoë", folder / "Zoë" / ".ipynb_checkpoints")
+    student().answer(bounded_range="import os; os._exit(1)").hand_in(folder / "dies" / "a.ipynb")
+    student().answer(bounded_range=SWALLOWS, chain="delta_of_chain = 1").hand_in(
+        folder / "hangs" / "a.ipynb")
+    student().solve("chain").answer(
+        bounded_range=f"{student().worked['ex-bounded-range']}\nimport sys; sys.exit()",
+        chain="delta_of_chain = input()").hand_in(folder / "asks" / "a.ipynb")
+    # two versions, in a folder of a zip file
+    for version, sheet in (("old", student()), ("new", student().solve())):
+        sheet.hand_in(folder / "twice" / "work" / version / "censoring.ipynb")
+    shutil.make_archive(folder / "twice", "zip", folder / "twice")
+    shutil.rmtree(folder / "twice")
+    student().change(_without_checks).answer(bounded_range=FORGED, chain="x = 2").hand_in(
+        folder / "forger" / "a.ipynb")
+
+
+def read(file):
+    """A table as text, by student and file."""
+    return pd.read_csv(file, dtype=str, keep_default_na=False).set_index(["student", "file"])
+
+
+def test_each_of_a_class_has_a_row_and_a_bad_file_costs_one(handed_out, tmp_path, capsys):
+    folder = tmp_path / "in"
+    broken_ones(handed_out, folder)
+    Student(handed_out).solve().answer(chain="delta_of_chain = '7 %'").change(
+        _without_ids).hand_in(folder / "good" / "a.ipynb")
+    before = {file: file.stat().st_mtime_ns for file in folder.rglob("*")}
+    made = collecting.collect(folder, seconds=24, workers=2)
+    assert {file: file.stat().st_mtime_ns for file in folder.rglob("*")} == before
+    grades = read(made).droplevel("file")
+    assert grades["note"].to_dict() | {"twice": ""} == {
+        "cut": "cannot be read as a notebook: cut off, empty, or of another program",
+        "empty": "cannot be read as a notebook: cut off, empty, or of another program",
+        "nothing": "nothing found", "three": "", "Zoë": "", "asks": "", "forger": "", "good": "",
+        "dies": "marked as far as it ran: it ended its kernel",
+        "hangs": "marked as far as it ran: stopped after 24 s", "twice": "",
+    }
+    right = grades["answers"].drop("twice").to_dict()
+    assert right == {
+        "cut": "", "empty": "", "nothing": "", "three": "2 of 2 right", "Zoë": "2 of 2 right",
+        "asks": "1 of 2 right", "forger": "0 of 2 right", "good": "1 of 2 right",
+        "dies": "0 of 2 right", "hangs": "0 of 2 right",
+    }
+    assert list(grades.loc["twice", "answers"]) == ["2 of 2 right", "0 of 2 right"]
+    assert set(grades.loc["twice", "note"]) == {"one of 2 with this sheet"}
+    assert grades.loc["good", "chain"].startswith("“%” is no number")
+    page = (made.parent / "pages" / "forger" / "a.ipynb.html").read_text("utf-8")
+    assert page.count("<p><strong>✘ marked: no answer</strong></p>") == 2
+    # her code is shown, and none of it runs
+    assert "hide()" in page and "<script>hide()" not in page
+    assert f"/{len(grades)} good censoring: 1 of 2 right" in capsys.readouterr().err
+
+
+def test_an_assessment_is_marked_with_the_students_own_data(handed_out, tmp_path):
+    solved = Student(handed_out, "assessment", "Ada").solve("undecided", "two-recipients")
+    solved.answer(two_recipients="two_errors = [1, 2]")
+    solved["ex-prove-capped-words"].source = "By the lemma."
+    solved.hand_in(tmp_path / "in" / "Ada_1_file" / "assessment.ipynb")
+    # as a platform gives them: one zip file of all folders
+    shutil.make_archive(tmp_path / "all", "zip", tmp_path / "in")
+    made = collecting.collect(tmp_path / "all.zip", tmp_path / "out")
+    (row,) = read(made).to_dict("records")
+    assert row["name"] == "Ada" and row["answers"] == "5 of 7 right"
+    points = {column: entry for column, entry in row.items() if ", of " in column}
+    assert sum(int(column.partition(", of ")[2]) for column in points) == 100
+    assert points["weigh-and-bound: number, of 6"] == "6"
+    assert points["undecided: number, of 5"] == "0"
+    # part of them may be given
+    assert points["two-recipients: number, of 10"] == points["prove-capped: words, of 15"] == ""
+    page = (made.parent / "pages" / "Ada_1_file" / "assessment.ipynb.html").read_text("utf-8")
+    assert "By the lemma." in page and page.count("marked: right") == 5
+    # nothing that was typed into a table is lost
+    with pytest.raises(Refused, match="exists"):
+        collecting.collect(tmp_path / "all.zip", tmp_path / "out")
+
+
+def test_a_folder_without_a_sheet_is_an_error_and_leaves_nothing(tmp_path):
+    (tmp_path / "in" / "Ada").mkdir(parents=True)
+    with zipfile.ZipFile(tmp_path / "in" / "Bo.zip", "w") as archive:
+        archive.write(ROOT / "notebooks" / "theory.ipynb", "theory.ipynb")
+    with pytest.raises(Failed, match="no notebook with exercises"):
+        collecting.collect(tmp_path / "in")
+    with pytest.raises(Refused, match="no such folder"):
+        collecting.collect(tmp_path / "out")
+    assert [each.name for each in tmp_path.iterdir()] == ["in"]
+
+
+@pytest.mark.parametrize("answer", [
+    3, "1, 2", None, [1, "b"], {"a", "b"}, [[1.0, float("inf")], [2.0, 3.0]],
+])
+def test_an_answer_comes_out_of_a_kernel_as_it_is(answer):
+    assert restored(json.loads(json.dumps(plain(answer)))) == answer
+    assert callable(restored(plain(print)))
+    assert type(restored(plain({"a": 1}))).__name__ == "dict"
+    assert restored(plain(pd.DataFrame({"a": [1, 2]}))) == [[1], [2]]
