@@ -28,10 +28,12 @@ help: ## list the targets
 
 book: _inputs env ## execute the notebooks and build the book: PROFILE=quick, CE_DATA=path
 	@"$(RUN)" -m ppm_book.studio book --profile "$(PROFILE)" --ce-data "$(CE_DATA)" \
-	    $(if $(filter no,$(SOLUTIONS)),--no-solutions)
+	    $(if $(SOLUTIONS),--no-solutions)
 
-# a slip in a file's name is told before anything long begins
+# a slip in a file's name, or a `no` that is none, is told before anything long begins
 _inputs:
+	@case "$(SOLUTIONS)" in '' | no) ;; *) \
+	    echo "SOLUTIONS=$(SOLUTIONS): write SOLUTIONS=no, or leave it away" >&2; exit 2 ;; esac
 	@case "$(CE_DATA)" in '' | '~'*) ;; *) [ -e "$(CE_DATA)" ] || \
 	    { echo "CE_DATA=$(CE_DATA): there is no such file" >&2; exit 2; } ;; esac
 

@@ -3,6 +3,7 @@
 import functools
 import re
 import shutil
+import subprocess
 import zipfile
 from unittest.mock import patch
 
@@ -229,6 +230,16 @@ def test_a_book_for_a_class_has_no_solution_anywhere(tmp_path, plain, with_solut
     assert with_solutions == ("exercises/solutions" in shown) == ("<sol-" in shown)
 
 
+@pytest.mark.parametrize(("word", "status"), [
+    ("no", 0), ("", 0), ("NO", 2), ("false", 2), ("0", 2), ("no yes", 2),
+])
+def test_a_book_without_solutions_is_asked_for_by_no_and_by_nothing_else(word, status):
+    command = ["make", "-s", "_inputs", f"SOLUTIONS={word}"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == status
+    assert done.stderr.startswith(f"SOLUTIONS={word}: write SOLUTIONS=no" if status else "")
+
+
 @pytest.mark.parametrize("name", parameters.chapters())
 def test_plain_chapters_have_no_syntax_of_the_book(plain, name):
     chapter = plain(name)
@@ -357,3 +368,45 @@ def test_graded_tasks_check_the_data_that_a_student_got():
     code = [c.source for c in cells if c.cell_type == "code" and c.id != "grading"]
     exec("\n".join(code).replace("your name", "Ada"), {"check": check})
     assert check.summary() == "7 of 7 solved"
+
+
+def tables(text):
+    """The tables of a page: for each a list of rows, by the heads of its columns."""
+    for table in re.findall(r"(?:^\|.*\n)+", text, re.M):
+        head, _, *rows = ([cell.strip() for cell in line.strip("|").split("|")]
+                          for line in table.splitlines())
+        yield [dict(zip(head, row, strict=True)) for row in rows]
+
+
+def reading(document):
+    """How many minutes a page takes, at a hundred words or twenty lines of code a minute."""
+    if document.startswith("errata"):
+        return len((ROOT / "book" / f"{document}.md").read_text("utf-8").split()) / 100
+    cells = nbformat.read(ROOT / f"{document}.ipynb".removeprefix("../"), 4).cells
+    return sum(len(cell.source.split()) / 100 if cell.cell_type == "markdown"
+               else len(cell.source.splitlines()) / 20 for cell in cells)
+
+
+def test_plans_fit_their_minutes():
+    minutes = {cell.id: cell.metadata.minutes for name in CHAPTERS
+               for cell in nbformat.read(ROOT / FOLDER / f"{name}.ipynb", 4).cells
+               if "exercise" in cell.metadata.get("tags", ())}
+
+    def asked(cell):
+        return sum(minutes[label] for label in re.findall(r"\{numref}`(ex-[\w-]+)`", cell))
+
+    page = (ROOT / "book" / "teaching.md").read_text("utf-8")
+    plans = re.findall(r"^### [^\n]* \((\d+) minutes\)\n(.*?)(?=^##)", page, re.M | re.S)
+    assert [int(whole) for whole, _ in plans] == [90, 180, 720, 1080]
+    for whole, plan in plans:
+        in_class, *at_home = tables(plan)
+        assert sum(int(block["Minutes"]) for block in in_class) == int(whole)
+        for block in in_class:
+            talk, exercise = (int(block[part] or 0) for part in ("Talk", "Exercise"))
+            assert int(block["Minutes"]) == talk + exercise or block["What"] == "Break"
+            # one exercise a block
+            assert exercise == asked(block["In class"]) and block["In class"].count("numref") <= 1
+        for sheet in (row for table in at_home for row in table):
+            assert int(sheet["At home, minutes"]) == asked(sheet["Exercises"])
+            read = sum(map(reading, re.findall("{doc}`(.*?)`", sheet.get("Chapters", ""))))
+            assert abs(int(sheet.get("Reading, minutes", 0)) - read) <= 0.25 * read
