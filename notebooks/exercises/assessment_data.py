@@ -11,7 +11,7 @@ import ppm
 
 def data_of(student):
     """What the tasks of one student compute with."""
-    return data(zlib.crc32(student.strip().lower().encode()))
+    return data(zlib.crc32(str(student).strip().lower().encode()))
 
 
 def data(seed):

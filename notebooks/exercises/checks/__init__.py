@@ -59,6 +59,10 @@ class Chapter:
         if not (student and hasattr(module, "SEED")):
             self.given = module.given()
             return
+        if hasattr(module, "data_of"):
+            # what the student was given, in a notebook that cannot look at slips
+            self.given = module.data_of(student)
+            return
         # the first data of the student's own at which no typical slip happens to be right
         for seed in count(zlib.crc32(str(student).strip().lower().encode())):
             with patch.object(module, "SEED", seed):
