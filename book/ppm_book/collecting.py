@@ -15,6 +15,7 @@ import signal
 import sys
 import tempfile
 import threading
+import time
 import warnings
 import zipfile
 from collections import Counter
@@ -38,6 +39,7 @@ from ppm_book.exercises import FOLDER
 from ppm_book.pages import Failed
 from ppm_book.parameters import Refused
 
+ORIGINALS = running.ROOT / FOLDER
 # how cells of a task are named after it, and the heading that an edition gives it
 PARTS = ("", "-answer", "-worked", "-check", "-words")
 HEADING = re.compile(r"## (?:(?:Task|Exercise) [\w.]+: )?(.*?)(?: \(\d+ \w+\))?$", re.M)
@@ -84,7 +86,7 @@ class Handed:
         return f"{[*self.verdicts.values()].count(RIGHT)} of {len(self.verdicts)} right"
 
 
-def collect(folder, output=None, *, seconds=240.0, workers=1, root=running.ROOT):
+def collect(folder, output=None, *, seconds=240.0, workers=1):
     """Mark the notebooks of a folder, and return the file with the table.
 
     Parameters
@@ -114,7 +116,7 @@ def collect(folder, output=None, *, seconds=240.0, workers=1, root=running.ROOT)
     if output.exists():
         raise Refused(f"{output} exists: give another --output, or remove it and what was typed "
                       "into its table")
-    sheets, kernels = sheets_of(root), {}
+    sheets, kernels = sheets_of(), {}
     with tempfile.TemporaryDirectory() as place, ThreadPoolExecutor(workers) as side_by_side:
         found = list(handed_in(folder, Path(place, "unpacked"), sheets))
         if not any(each.sheet for each in found):
@@ -127,25 +129,27 @@ def collect(folder, output=None, *, seconds=240.0, workers=1, root=running.ROOT)
         try:
             for number, (each, job) in enumerate(zip(found, jobs, strict=True), start=1):
                 if executed := job.result():
-                    _mark(each, executed, sheets[each.sheet], output / "pages", root)
+                    _mark(each, executed, sheets[each.sheet], output / "pages")
                 _write(table(found[:number], sheets, found), output / "grades.csv")
                 print(f"{number}/{len(found)} {each.student} {each.sheet}: "
                       f"{each.note or each.right}", file=sys.stderr, flush=True)
         finally:
-            # after an interrupt nothing goes on
+            # after an interrupt nothing goes on, not what is just beginning either
             side_by_side.shutdown(wait=False, cancel_futures=True)
-            for group in [*kernels.values()]:
-                _kill(group)
+            while any(job.running() for job in jobs):
+                for group in [*kernels.values()]:
+                    _kill(group)
+                time.sleep(0.1)
     return output / "grades.csv"
 
 
 # ------------------------------------------------------------------------- what was handed in
 
 
-def sheets_of(root):
+def sheets_of():
     """The tasks of every sheet of exercises by their labels, the assessment's among them."""
     sheets = {}
-    for file in sorted(Path(root, FOLDER).glob("*.ipynb")):
+    for file in sorted(ORIGINALS.glob("*.ipynb")):
         tasks = sheets[file.stem] = {}
         for cell in nbformat.read(file, 4).cells:
             about = cell.metadata
@@ -263,7 +267,7 @@ def _run(handed, copy, sheets, seconds, kernels):
             # kernels warn that they talk over TCP, on this machine
             extra_arguments=["--IPKernelApp.log_level=CRITICAL"],
             resources={"metadata": {"path": str(copy)}})
-        stops = threading.Timer(seconds, lambda: _kill(kernels[copy]))
+        stops = threading.Timer(seconds, lambda: _kill(kernels.get(copy, 0)))
 
         def starts(notebook):
             kernels[copy] = client.km.provisioner.pgid
@@ -302,7 +306,7 @@ class _Client(NotebookClient):
 
 
 def _kill(group):
-    """End a kernel and all that it started; nothing is left of most by now."""
+    """End a kernel and all that it started, if there is anything left."""
     with contextlib.suppress(ProcessLookupError):
         if group:
             os.killpg(group, signal.SIGKILL)
@@ -310,17 +314,16 @@ def _kill(group):
 
 def _prepared(handed, copy, tasks):
     """A copy of a notebook that tells its answers, beside what it needs to run."""
-    originals = Path(running.ROOT, FOLDER)
     copy.mkdir()
     for file in _seen(handed.file.parent):
         if file.is_file() and not (_is_notebook(file) or _is_zip(file)):
             shutil.copy(file, copy)
     if handed.sheet == ASSESSMENT:
-        shutil.copy(originals / "assessment_data.py", copy)
+        shutil.copy(ORIGINALS / "assessment_data.py", copy)
     else:
         (copy / "checks").mkdir()
         for name in ("__init__", handed.sheet):
-            shutil.copy(originals / "checks" / f"{name}.py", copy / "checks")
+            shutil.copy(ORIGINALS / "checks" / f"{name}.py", copy / "checks")
     notebook, places = handed.notebook, _places(handed.notebook, tasks)
     for cell in notebook.cells:
         if cell.cell_type == "code":
@@ -336,7 +339,7 @@ def _prepared(handed, copy, tasks):
 # --------------------------------------------------------------------------------- marking it
 
 
-def _mark(handed, notebook, tasks, pages, root):
+def _mark(handed, notebook, tasks, pages):
     """Check the answers that an executed notebook told, and make its page."""
     try:
         told = {}
@@ -344,7 +347,7 @@ def _mark(handed, notebook, tasks, pages, root):
             if cell.id.startswith(READ) and cell.outputs and "data" in cell.outputs[-1]:
                 told[cell.id.removeprefix(READ)] = json.loads(cell.outputs[-1].data["text/plain"])
         handed.name = next((str(each["student"]) for each in told.values()), "")
-        with patch("sys.path", [str(Path(root, FOLDER)), *sys.path]):
+        with patch("sys.path", [str(ORIGINALS), *sys.path]):
             check = import_module("checks").Chapter(handed.sheet, handed.name)
         for task in filter(lambda task: task.work, tasks.values()):
             answer = restored(told.get(task.label, {"answer": None})["answer"])
