@@ -8,7 +8,7 @@ from pathlib import Path
 import nbformat
 from nbconvert.preprocessors import ExecutePreprocessor
 
-from ppm_book import parameters
+from ppm_book import parameters, running
 from ppm_book.exercises import FOLDER, chapters, numbers
 from ppm_book.plain import Words
 
@@ -43,7 +43,8 @@ def make_editions(root, out=None, editions=tuple(WITHOUT)):
             if edition == "instructor":
                 quiet = ["--log-level=ERROR"]
                 run = ExecutePreprocessor(record_timing=False, extra_arguments=quiet)
-                run.preprocess(sheet, {"metadata": {"path": root / FOLDER}})
+                with running.own_kernel():
+                    run.preprocess(sheet, {"metadata": {"path": root / FOLDER}})
             nbformat.write(sheet, place / f"{name}.ipynb")
         if edition == "student":
             (out / edition / "chapters").mkdir()

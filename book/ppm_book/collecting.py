@@ -13,7 +13,6 @@ import re
 import shutil
 import signal
 import sys
-import tempfile
 import threading
 import time
 import warnings
@@ -117,14 +116,14 @@ def collect(folder, output=None, *, seconds=240.0, workers=1):
         raise Refused(f"{output} exists: give another --output, or remove it and what was typed "
                       "into its table")
     sheets, kernels = sheets_of(), {}
-    with tempfile.TemporaryDirectory() as place, ThreadPoolExecutor(workers) as side_by_side:
-        found = list(handed_in(folder, Path(place, "unpacked"), sheets))
+    with running.own_kernel() as place, ThreadPoolExecutor(workers) as side_by_side:
+        found = list(handed_in(folder, place / "unpacked", sheets))
         if not any(each.sheet for each in found):
             raise Failed(f"{folder}: no notebook with exercises of this book")
         # names and marks of students
         (output / "pages").mkdir(mode=0o700, parents=True)
         output.chmod(0o700)
-        jobs = [side_by_side.submit(_run, each, Path(place, str(number)), sheets, seconds, kernels)
+        jobs = [side_by_side.submit(_run, each, place / str(number), sheets, seconds, kernels)
                 for number, each in enumerate(found)]
         try:
             for number, (each, job) in enumerate(zip(found, jobs, strict=True), start=1):
@@ -275,7 +274,7 @@ def _run(handed, copy, sheets, seconds, kernels):
 
         client.on_notebook_start = starts
         try:
-            variables = os.environ | running.PROCESS | {"IPYTHONDIR": str(copy)}
+            variables = os.environ | {"IPYTHONDIR": str(copy)}
             asyncio.run(client.async_execute(env=variables))
         except DeadKernelError:
             late = stops.finished.is_set()
