@@ -32,26 +32,27 @@ def as_array(name, values, dtype=None):
     NumPy alone would read dates and digits in text as numbers, drop a mask or an imaginary part,
     and show a value in its message.
     """
-    parts = values if isinstance(values, (list, tuple)) else [values]
-    if any([isinstance(part, np.ma.MaskedArray) and np.ma.is_masked(part) for part in parts]):
-        raise ValueError(f"{name} holds masked values: leave those records out")
-    within = ""
+    refuse_masked(name, values)
+    within, place = "", ()
     try:
         array = np.asarray(values)
         if array.dtype.kind == "O":
-            # NumPy reads text as a number, and None as NaN
-            for position, value in enumerate(array.flat):
-                if value is None or isinstance(value, (str, bytes)):
-                    what = "None" if value is None else "text"
-                    within = f" with {what} at position {position}"
+            for place, value in np.ndenumerate(array):
+                # NumPy reads text as a number, and None as NaN
+                if isinstance(value, (str, bytes)):
                     raise TypeError
-            array = array.astype(np.float64)
+                float(value)
+            place, array = (), array.astype(np.float64)
         if array.dtype.kind in "US":
             within = " with text"
         if array.dtype.kind not in "biuf":
             raise TypeError
     except (TypeError, ValueError, OverflowError):
         of_type = f" of type {values.dtype}" if hasattr(values, "dtype") else ""
+        if place:
+            known = {"NoneType": "None", "str": "text", "bytes": "text"}
+            kind = type(value).__name__
+            within = f" with {known.get(kind, kind)} at {_told(place)}"
         got = f"{type(values).__name__}{of_type}{within}"
         raise ValueError(f"{name} must be an array of numbers; got {got}") from None
     # row by row in memory, so that sums are reproducible
@@ -61,11 +62,51 @@ def as_array(name, values, dtype=None):
 as_numbers = functools.partial(as_array, dtype=np.float64)
 
 
+def refuse_masked(name, values):
+    """Refuse masked entries, which NumPy would take as they stand behind their mask."""
+    parts = values if isinstance(values, (list, tuple)) else [values]
+    if any([isinstance(part, np.ma.MaskedArray) and np.ma.is_masked(part) for part in parts]):
+        raise ValueError(f"{name} holds masked values: leave those records out")
+
+
+def how_many(wrong, *axes, columns=None):
+    """How many entries are wrong, and where the first is, from 0: never what it is.
+
+    ``axes`` say what the axes count, ``columns`` are names of what the last one counts.
+    """
+    first = _told(np.argwhere(wrong)[0], axes, columns)
+    return f"(wrong: {np.count_nonzero(wrong):,} of {wrong.size:,}, the first at {first})"
+
+
+def listed(names):
+    """The first few of some public names, for a message of one line."""
+    more = f" and {len(names) - 3} more" if len(names) > 3 else ""
+    return ", ".join([repr(name)[:100] for name in names[:3]]) + more
+
+
+def _told(place, axes=(), columns=None):
+    place = [*map(int, place)]
+    if columns is not None:
+        # text, so that a name cannot break the line
+        place[-1] = repr(columns[place[-1]])[:100]
+    axes = axes or (["position"] if len(place) < 2 else ["row", "column"])
+    return ", ".join([f"{axis} {number}" for axis, number in zip(axes, place, strict=False)])
+
+
 def as_list(name, values):
     """Return ``values`` as a one-dimensional float64 array of finite numbers, at least one."""
     values = as_numbers(name, values)
-    if values.ndim != 1 or values.size == 0 or not np.isfinite(values).all():
+    if values.ndim != 1 or values.size == 0:
         raise ValueError(f"{name} must be a list of finite numbers; got shape {values.shape}")
+    return check_finite(name, values, "a list of finite numbers")
+
+
+def check_finite(name, values, accepted, *axes, columns=None):
+    """Return the ``values`` if all are finite; ``accepted`` says what they must be."""
+    wrong = ~np.isfinite(values)
+    if wrong.any():
+        raise ValueError(f"{name} must be {accepted}, not NaN or infinite "
+                         f"{how_many(wrong, *axes, columns=columns)}")
     return values
 
 
@@ -73,9 +114,10 @@ def as_amounts(name, values, what="numbers"):
     """Return ``values`` as a float64 array of numbers of at least 0, ∞ included; one or more."""
     values = as_numbers(name, values)
     # written so that NaN fails the comparison too
-    if values.size == 0 or not np.all(values >= 0):
-        raise ValueError(f"{name} must hold {what}, 0 or more and not NaN; got shape "
-                         f"{values.shape}")
+    wrong = np.atleast_1d(~(values >= 0))
+    if values.size == 0 or wrong.any():
+        got = f" {how_many(wrong)}" if values.size else f"; got shape {values.shape}"
+        raise ValueError(f"{name} must hold {what}, 0 or more and not NaN{got}")
     return values
 
 
@@ -96,11 +138,10 @@ def check_weights(weights, records, *, at_most_1=""):
         raise ValueError(f"weights has shape {weights.shape}, but must have one weight for each of "
                          f"the {records} records")
     # written so that NaN fails the comparison too
-    wrong = np.flatnonzero(~((weights >= 0) & (weights <= 1 if at_most_1 else weights < np.inf)))
-    if wrong.size:
+    wrong = ~((weights >= 0) & (weights <= 1 if at_most_1 else weights < np.inf))
+    if wrong.any():
         accepted = f"between 0 and 1, because {at_most_1}" if at_most_1 else "finite and 0 or more"
-        raise ValueError(f"weights must be {accepted} (wrong: {wrong.size} of {records}, the first "
-                         f"at record {wrong[0]})")
+        raise ValueError(f"weights must be {accepted} {how_many(wrong, 'record')}")
     return weights
 
 
@@ -144,10 +185,9 @@ def check_counts(name, values):
     if values.ndim != 1 or values.size == 0:
         raise ValueError(f"{name} must be a non-empty list of counts; got shape {values.shape}")
     # NaN fails the comparisons too; counts must fit into int64
-    wrong = np.flatnonzero(~((values >= 0) & (values == np.floor(values)) & (values < 2.0**63)))
-    if wrong.size:
-        raise ValueError(f"{name} must be whole numbers of at least 0 (wrong: {wrong.size} of "
-                         f"{values.size}, the first at position {wrong[0]})")
+    wrong = ~((values >= 0) & (values == np.floor(values)) & (values < 2.0**63))
+    if wrong.any():
+        raise ValueError(f"{name} must be whole numbers of at least 0 {how_many(wrong)}")
     return values.astype(np.int64)
 
 
@@ -164,24 +204,50 @@ def check_rows(name, values, size):
 def as_releases(name, values, records):
     """Return ``values`` as finite numbers of shape (releases, records), at least one release."""
     values = as_numbers(name, values)
-    fits = values.ndim == 2 and values.shape[1] == records and values.size
-    if not fits or not np.isfinite(values).all():
-        raise ValueError(f"{name} must be finite numbers of shape (releases, {records}); got "
-                         f"{values.shape}")
-    return values
+    accepted = f"finite numbers of shape (releases, {records})"
+    if not (values.ndim == 2 and values.shape[1] == records and values.size):
+        raise ValueError(f"{name} must be {accepted}; got {values.shape}")
+    return check_finite(name, values, accepted, "release", "record")
 
 
-def pattern_codes(groups, records):
-    """Number of each record's pattern in ``groups``, from 0; equal for equal patterns."""
+def as_labels(name, labels, records, *, missing=False):
+    """Return labels as an object array (records,), which may have ``missing`` ones or not."""
+    import pandas as pd
+
+    refuse_masked(name, labels)
+    labels = np.asarray(labels, dtype=object)
+    if labels.shape != (records,):
+        raise ValueError(f"{name} must have one label for each of the {records} records; got shape "
+                         f"{labels.shape}")
+    lacking = pd.isna(labels)
+    if lacking.any() and not missing:
+        raise ValueError(f"{name} must have no missing label {how_many(lacking, 'record')}")
+    return labels
+
+
+def pattern_codes(groups, records, *, missing=True):
+    """Number of each record's pattern in ``groups``, from 0; equal for equal patterns.
+
+    Missing labels are labels of their own, or refused unless ``missing``.
+    """
     import pandas as pd
 
     codes = np.zeros(records, dtype=np.intp)
     if groups is None:
         return codes
-    frame = groups if isinstance(groups, pd.DataFrame) else pd.DataFrame(groups)
+    refuse_masked("groups", groups)
+    try:
+        frame = groups if isinstance(groups, pd.DataFrame) else pd.DataFrame(groups)
+    except (TypeError, ValueError):
+        raise ValueError("groups must be a list, an array or a pandas DataFrame of labels; got "
+                         f"{type(groups).__name__}") from None
     if len(frame) != records or frame.shape[1] == 0:
         raise ValueError(f"groups must have one row for each of the {records} records and at least "
                          f"one column; got shape {frame.shape}")
+    lacking = frame.isna().to_numpy()
+    if lacking.any() and not missing:
+        raise ValueError("groups must have no missing label "
+                         f"{how_many(lacking, 'record', 'column', columns=frame.columns)}")
     for place in range(frame.shape[1]):
         # numbered anew after each column, so that the product cannot overflow
         single = pd.factorize(frame.iloc[:, place].to_numpy(), use_na_sentinel=False)[0]
@@ -195,19 +261,23 @@ def check_draws(name, values):
 
     if isinstance(values, xr.DataTree):
         values = values.children.get("posterior", values).to_dataset()
+    if not isinstance(values, xr.Dataset) and hasattr(values, "items"):
+        values = {key: as_array(f"{name}: {key}", draws) for key, draws in values.items()}
     try:
         if not isinstance(values, xr.Dataset):
             values = xr.Dataset({
                 key: (["draw", *[f"{key}_{axis}" for axis in range(1, np.ndim(array))]], array)
-                for key, array in [(key, as_array(key, draws)) for key, draws in values.items()]
+                for key, array in values.items()
             })
         draws = [dim for dim in ("chain", "draw") if dim in values.dims]
         found = values.drop_vars(values.coords).load().stack(number=draws, create_index=False)
-        finite = [np.isfinite(x).all() and "number" in x.dims for x in found.values()]
+        fits = [x.dtype.kind in "biuf" and "number" in x.dims for x in found.values()]
     except (AttributeError, TypeError, ValueError):
-        finite = []
-    if not all(finite or [False]) or not found.sizes["number"]:
+        fits = []
+    if not all(fits or [False]) or not found.sizes["number"]:
         raise ValueError(f"{name} must be a fit, its posterior, or a dict from the names of "
-                         "parameters to arrays, with finite values, as many of each parameter")
+                         "parameters to arrays of numbers, as many of each parameter")
     found = found.rename(number="draw").expand_dims("chain").transpose("chain", "draw", ...)
+    for key, drawn in found.items():
+        check_finite(f"{name}: {key}", drawn.values[0], "finite numbers")
     return found.copy(deep=True)  # later changes to the caller's arrays have no effect

@@ -43,8 +43,9 @@ def histogram_release(
         ε of everything that is returned, together, from 1e-9 to 30 nats. Above, noise other than 0
         would be too rare to be seen.
     groups : array_like, shape (records,) or (records, columns), or DataFrame, optional
-        Public predictors. Records that agree in all columns share a histogram; ε does not change.
-        Without groups there is one histogram, and values do not depend on the predictors.
+        Public predictors, none missing. Records that agree in all columns share a histogram; ε does
+        not change. Without groups there is one histogram, and values do not depend on the
+        predictors.
     releases : int, default 1
         Number m of synthetic databases, all drawn from the same noisy counts.
     secure_noise : bool, default False
@@ -83,8 +84,9 @@ def histogram_release(
     the value in its last digits (Mironov, 2012). By default NumPy draws the noise from
     ``random_seed``, so that a study can be repeated; anyone who knows the seed can subtract it, and
     NumPy's generator is not made for secrets. With ``secure_noise`` OpenDP draws it by an exact
-    algorithm from the operating system's randomness. The OpenDP functions used belong to its
-    feature ``contrib``: not all of their proofs have been reviewed.
+    algorithm from the operating system's randomness, as it can choose the candidates of
+    :class:`ppm.CandidateSynthesizer`. The OpenDP functions used belong to its feature ``contrib``:
+    not all of their proofs have been reviewed.
 
     Examples
     --------
@@ -106,7 +108,7 @@ def histogram_release(
     epsilon = check_number("epsilon", epsilon, at_least=_LEAST_EPSILON, at_most=_MOST_EPSILON)
     releases = check_count("releases", releases)
     secure = check_flag("secure_noise", secure_noise)
-    group = pattern_codes(groups, values.size)
+    group = pattern_codes(groups, values.size, missing=False)
     for_noise, for_drawing = map(generator, streams(random_seed, 2))
 
     edges = np.linspace(*ends, bins + 1)

@@ -23,7 +23,7 @@ def identification_risks(values, *, radius, relative=True, groups=None):
         :math:`|y_j - y_i| \le r` is.
     groups : array_like, shape (records,) or (records, columns), or DataFrame, optional
         What an intruder knows of every record. Only records that agree in all columns are
-        comparable; without it all records are.
+        comparable, also in what is missing; without it all records are.
 
     Notes
     -----

@@ -1,11 +1,21 @@
 """Utility of synthetic data: re-sampled statistics, errors, and pMSE."""
 
+from collections.abc import Mapping
 from typing import NamedTuple
 
 import numpy as np
 from scipy.special import expit
 
-from ppm.checks import as_list, as_numbers, as_releases, check_count, shown
+from ppm.checks import (
+    as_labels,
+    as_list,
+    as_numbers,
+    as_releases,
+    check_count,
+    check_finite,
+    listed,
+    shown,
+)
 from ppm.seeds import generator, one_thread
 
 __all__ = [
@@ -25,7 +35,10 @@ def gini(values, axis=-1):
     >>> float(ppm.utility.gini([0.0, 0.0, 0.0, 8.0]))
     0.75
     """
-    values = np.sort(as_numbers("values", values), axis=axis)
+    values = as_numbers("values", values)
+    if values.ndim == 0:
+        raise ValueError("values must have an axis of records; got a single number")
+    values = np.sort(values, axis=axis)
     # scaled by a power of 2, which is exact, so that sums of huge values do not overflow
     _, power = np.frexp(np.abs(values).max(axis=axis, keepdims=True, initial=0.0))
     values = np.ldexp(values, -power)
@@ -78,10 +91,10 @@ def resample(values, statistic, *, resamples=500, random_seed=None):
                          f"got {shown(statistic)}")
     resamples = check_count("resamples", resamples, at_least=2)
     values = as_numbers("values", values)
-    large = values.ndim in (1, 2) and values.shape[-1] >= 2 and values.size
-    if not large or not np.isfinite(values).all():
+    if not (values.ndim in (1, 2) and values.shape[-1] >= 2 and values.size):
         raise ValueError("values must be finite, of shape (records,) or (releases, records), with "
                          f"at least 2 records; got shape {values.shape}")
+    check_finite("values", values, "finite", *["release", "record"][2 - values.ndim :])
     rng, size = generator(random_seed), values.shape[-1]
     # a few re-samples at a time, which limits the memory
     distributions = np.array([
@@ -110,9 +123,10 @@ def propensity_score(confidential, synthetic, *, known=None, rank_powers=None):
 
     Parameters
     ----------
-    confidential, synthetic : array_like, shape (records,) or (records, variables)
+    confidential, synthetic : array_like or DataFrame, (records,) or (records, variables)
         The synthesized variables and functions of them (powers), on a scale that suits a linear
-        model; the same columns in both.
+        model; the same columns in both. If both name their columns, the names decide which belong
+        together; otherwise their order does.
     known : array_like, shape (records, columns), optional
         Columns that were not synthesized, such as dummies of predictors. Then both databases
         have the same records in the same order.
@@ -148,8 +162,9 @@ def propensity_score(confidential, synthetic, *, known=None, rank_powers=None):
     """
     if rank_powers is not None:
         confidential, synthetic = _rank_powers(confidential, synthetic, rank_powers)
+    order = _order_of_columns(confidential, synthetic)
     confidential = _columns("confidential", confidential)
-    synthetic = _columns("synthetic", synthetic)
+    synthetic = _columns("synthetic", synthetic)[:, order]
     if confidential.shape[1] != synthetic.shape[1]:
         raise ValueError("confidential and synthetic must have the same variables; got "
                          f"{confidential.shape[1]} and {synthetic.shape[1]} columns")
@@ -191,14 +206,37 @@ def _rank_powers(confidential, synthetic, powers):
     return np.split(columns, [confidential.size])
 
 
+def _order_of_columns(confidential, synthetic):
+    """Places of the columns of ``synthetic`` in the order of ``confidential``, by their names."""
+    wanted, found = _names(confidential), _names(synthetic)
+    if wanted is None or found is None or wanted == found:
+        return slice(None)
+    unlike = {"lacks": [name for name in wanted if name not in found],
+              "alone has": [name for name in found if name not in wanted]}
+    told = [f"{what} {listed(names)}" for what, names in unlike.items() if names]
+    if told:
+        raise ValueError("synthetic must have the columns of confidential, by name; it "
+                         f"{' and '.join(told)}")
+    if len({*wanted}) < len(wanted) or len(wanted) < len(found):
+        raise ValueError("synthetic must have the columns of confidential in the same order, where "
+                         "two of them share a name")
+    return [found.index(name) for name in wanted]
+
+
+def _names(table):
+    """Names of a table's columns, in pandas, Polars or Arrow; None of an array."""
+    names = getattr(table, "column_names", getattr(table, "columns", None))
+    return None if names is None else list(names)
+
+
 def _columns(name, values):
-    values = as_numbers(name, values)
+    names, values = _names(values), as_numbers(name, values)
     if values.ndim == 1:
         values = values[:, None]
-    if values.ndim != 2 or len(values) < 2 or not np.isfinite(values).all():
+    if values.ndim != 2 or len(values) < 2 or not values.size:
         raise ValueError(f"{name} must be finite numbers with at least 2 rows; got shape "
                          f"{values.shape}")
-    return values
+    return check_finite(name, values, "finite numbers", "row", "column", columns=names)
 
 
 def _standardised(columns):
@@ -239,7 +277,8 @@ def release_errors(confidential, releases, *, groups=None, smallest=50):
 
     ``releases`` has shape (releases, records), with the records of ``confidential``. ``groups``, a
     DataFrame or dict, holds public variables by name; each of their values is a group. Groups of
-    fewer than ``smallest`` records are left out, because their means are too noisy in any release.
+    fewer than ``smallest`` records are left out, because their means are too noisy in any release;
+    a record with a missing value belongs to none.
 
     Each row of the table holds a release's errors of the mean, the median, the 90th and the 10th
     percentile and the Gini coefficient, positive where the release is larger; then for each
@@ -264,12 +303,13 @@ def release_errors(confidential, releases, *, groups=None, smallest=50):
         truth = statistic(confidential[rows], axis=-1)
         return 100.0 * (statistic(releases[:, rows], axis=-1) - truth) / (abs(truth) or np.nan)
 
+    groups = {} if groups is None else groups
+    if not isinstance(groups, (Mapping, pd.DataFrame)) or len({*groups}) < len([*groups]):
+        raise ValueError("groups must be a pandas DataFrame or a dict of public variables, each "
+                         f"with a name of its own; got {type(groups).__name__}")
     columns = {name: error(statistic) for name, statistic in STATISTICS.items()}
-    for variable, codes in ({} if groups is None else groups).items():
-        codes = pd.Series(np.asarray(codes))
-        if codes.size != confidential.size:
-            raise ValueError(f"groups: {variable} must have one value for each of "
-                             f"{confidential.size} records")
+    for variable, codes in groups.items():
+        codes = pd.Series(as_labels(f"groups: {variable}", codes, confidential.size, missing=True))
         members = [rows for rows in codes.groupby(codes).indices.values() if rows.size >= smallest]
         if not members:
             raise ValueError(f"groups: no group of {variable} has {smallest} records")
