@@ -57,9 +57,10 @@ class Censoring:
     with θ, not its level. Far from θ₀ all terms may lie at the lower limit, n (h(0) - low) nats
     below their sum at θ₀: where that is small beside -log of the prior's mass around θ₀, most draws
     stay far away. The mechanism warns below 10 nats. With counts around 5, weights of 0.3, limits
-    of ±0.5 and a Gamma(0.001, 0.001) prior, 96 % of the draws were more than a factor of 2 off for
-    8 records (4 nats), and 0.1 % for 40 (20 nats). With ``groups`` of candidates n is the number of
-    the group's own records, and the warning, which counts all records, does not see that.
+    of ±0.5 and a Gamma(0.001, 0.001) prior, a typical table of 8 records (4 nats) has 96 % of its
+    draws more than a factor of 2 off, and one of 40 (20 nats) less than 0.1 %. With ``groups`` of
+    candidates n is the number of the group's own records, and the warning, which counts all
+    records, does not see that.
 
     Weights such as the base weights of a public design may exceed 1, and ε stays W; *around* the
     term, :math:`\alpha_i h(\log p)`, they would cost W times the largest. Weights calibrated to

@@ -65,7 +65,7 @@ def test_what_a_center_can_be_and_what_is_said_of_it():
     expected = limits(1.0, {"mu": one["mu"].item()})
     assert expected == limits(1.0, one) == limits(1.0, one.mean()) != limits(1.0, None)
     for wrong in posterior, {}, {"mu": np.nan}, "mu", 4.0, {"mu": "4"}:
-        with pytest.raises(ValueError, match="^center must "):
+        with pytest.raises(ValueError, match="^center(: mu)? must "):
             limits(1.0, wrong)
     with pytest.raises(ValueError, match="^levels must be given with a center"):
         expected.terms([[1.0]])
@@ -88,6 +88,18 @@ def test_a_center_with_few_records_warns_that_the_prior_decides():
         ppm.PseudoPosteriorMechanism(few, censor=censor)
     # warnings are errors here
     ppm.PseudoPosteriorMechanism(many, censor=censor)
+
+
+@pytest.mark.parametrize(("records", "least", "most"), [(8, 0.95, 0.97), (40, 1e-5, 0.001)])
+def test_the_share_of_draws_far_from_a_center_is_the_one_that_the_notes_tell(records, least, most):
+    """By quadrature over a factor of 2 on both sides, in the median of 15 tables."""
+    near, far = np.log(5.0) + np.linspace(-np.log(2.0), np.log(2.0), 4001), []
+    for seed in range(15):
+        counts = np.random.default_rng(seed).poisson(5, records)
+        model = ppm.GammaPoisson(counts, shape=0.001, rate=0.001)
+        found = model.posterior(np.full(records, 0.3), censor=limits(1.0, {"mu": 5.0}))
+        far.append(1.0 - np.trapezoid(np.exp(found.logpdf(np.exp(near)) + near), near))
+    assert least < np.median(far) < most
 
 
 def test_limits_from_a_public_table_are_placed_around_its_center():
