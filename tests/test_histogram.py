@@ -3,6 +3,7 @@
 from unittest.mock import Mock
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -121,6 +122,24 @@ def test_at_a_large_epsilon_a_release_is_near_the_data_in_every_group(secure):
     assert abs(alone[:, high].mean() - alone[:, ~high].mean()) < 0.2
 
 
+@pytest.mark.parametrize(("values", "groups", "told"), [
+    (np.where(np.arange(9) == 7, np.nan, 1.0), None, r"values must .* 1 of 9, .* position 7\)$"),
+    ([1.0, -np.inf, np.inf], None, r"values must .*wrong: 2 of 3, the first at position 1\)$"),
+    (pd.Series([1, 2, 3], dtype="Int64").where([True, False, True]), None, "values .* position 1"),
+    (np.ones(3), pd.Categorical(["a", "b", None]), r"groups must have no missing .* record 2, "),
+    (np.ones(3), pd.DataFrame({"a": [1, 1, 1], "b": [1, None, 1]}), "groups .*record 1, column 'b"),
+    (np.ones(3), np.ma.array(list("abc"), mask=[0, 1, 0]), "groups holds masked values"),
+    (np.ones(3), "abc", "groups must be a list, an array or a pandas DataFrame of labels; got str"),
+])
+def test_what_is_missing_is_named_by_its_place(values, groups, told):
+    with pytest.raises(ValueError, match=f"^{told}") as refused:
+        release(values, groups=groups)
+    assert "\n" not in str(refused.value)
+    # a category without records has no counts
+    unused = pd.Categorical(list("aab"), categories=list("abc"))
+    assert release(np.ones(3), groups=unused).noisy_counts.shape == (2, 40)
+
+
 # ---- what is promised ----------------------------------------------------------------------------
 
 
@@ -131,6 +150,8 @@ def test_the_guarantee_names_the_neighbour_of_the_mechanism_and_the_source_of_th
     censored = ppm.PseudoPosteriorMechanism(
         ppm.GammaPoisson([3, 5, 4], shape=2, rate=0.4), censor=ppm.Censoring(-3, -2)
     ).run(draws=50, random_seed=1).guarantee
+    for found, rounded in (seeded, True), (secure, False):
+        assert ("but for rounding" in ppm.disclosure.release_statement(found)) == rounded
     seeded, secure = seeded.guarantee, secure.guarantee
     assert seeded.kind == secure.kind == "strict"
     assert seeded.neighbour == secure.neighbour == censored.neighbour

@@ -1,6 +1,7 @@
 """Re-sampling against its known spread, scores against their null, errors by hand."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import optimize, special
 
@@ -103,6 +104,52 @@ def test_ranks_are_taken_in_both_databases_together_and_equal_values_share_their
     assert propensity_score(VALUES, VALUES * 2, rank_powers=3).ratio > 10
 
 
+AGES = 1 + np.arange(60) % 37
+REAL, MADE = [pd.DataFrame({"income": own, "age": AGES, "owner": own > 6e4})
+              for own in (VALUES[:60], VALUES[60:120])]
+
+
+def arrow(table):
+    return pytest.importorskip("pyarrow").table(table)
+
+
+@pytest.mark.parametrize("kind", [pd.DataFrame, arrow])
+@pytest.mark.parametrize("names", [["income", "age", "owner"], [("a", 1), ("a", 2), ("b", 1)]])
+def test_columns_belong_together_by_their_names(kind, names):
+    def table(frame, names=names):
+        # Arrow has no names but text
+        names = [*map(str, names)] if kind is arrow else names
+        return kind(frame.set_axis(pd.Index(names), axis=1))
+
+    right = propensity_score(REAL.to_numpy(dtype=float), MADE.to_numpy(dtype=float))
+    turned = table(MADE.iloc[:, [2, 0, 1]], [names[place] for place in (2, 0, 1)])
+    for made in table(MADE), turned, MADE.to_numpy(dtype=float):
+        assert propensity_score(table(REAL), made) == pytest.approx(right)
+    # by place they would be another question
+    by_place = propensity_score(table(REAL), MADE.iloc[:, [2, 0, 1]].to_numpy(dtype=float))
+    assert by_place.ratio > 10 * right.ratio
+    # two columns of the data alone have names
+    assert propensity_score(REAL["age"], MADE["age"].rename("made")).score == pytest.approx(0)
+
+
+@pytest.mark.parametrize(("made", "told"), [
+    (MADE.rename(columns={"age": "years"}), "by name; it lacks 'age' and alone has 'years'$"),
+    (MADE.assign(more=1.0), "by name; it alone has 'more'$"), (MADE[["age"]], "'income', 'owner'$"),
+    (MADE.set_axis(["income", "age", "a\nb"], axis=1), r"alone has 'a\\nb'$"),
+    (pd.concat([MADE, MADE[["age"]]], axis=1), "in the same order, where two of them share a name"),
+    (MADE.mask(MADE["age"] == 9), "not NaN or inf.*wrong: 6 of 180, .* row 8, column 'income'"),
+    (MADE.astype({"age": "Int64"}).mask(MADE["age"] == 9), "got DataFrame with (float|NAType) at"),
+    (MADE.to_numpy(dtype=float) * [1, np.inf, 1], r"wrong: 60 of 180, .* row 0, column 1\)$"),
+    (MADE.assign(age=pd.Timestamp("2020")), "with Timestamp at row 0, column 1$"),
+    (MADE.assign(age="x"), "with text at row 0, column 1$"), (MADE[:0], "at least 2 rows"),
+    (MADE[:1], "at least 2 rows"), (MADE[[]], "lacks 'income', 'age', 'owner'$"),
+])
+def test_two_tables_of_unlike_columns_are_refused_and_what_is_missing_is_named(made, told):
+    with pytest.raises(ValueError, match=f"^synthetic must .*{told}") as refused:
+        propensity_score(REAL, made)
+    assert "\n" not in str(refused.value)
+
+
 # ---- errors of releases --------------------------------------------------------------------------
 
 
@@ -124,6 +171,20 @@ def test_errors_of_a_release_are_those_computed_by_hand():
         assert row["means by area"] == pytest.approx(100 * worst)
     # above the data is positive, also where the data are negative
     assert release_errors(-VALUES, [1 - VALUES]).loc[0, "mean"] > 0
+
+
+def test_groups_of_errors_are_variables_by_name():
+    data, twice = np.arange(1.0, 7.0), pd.DataFrame([[1, 2]] * 6, columns=["a", "a"])
+    for wrong in [1] * 6, pd.Series([1] * 6), twice, "a":
+        with pytest.raises(ValueError, match="^groups must be a pandas DataFrame or a dict of pu"):
+            release_errors(data, [data], groups=wrong)
+    for wrong in [1] * 5, [[1]] * 6, "abcdef", np.ma.array([1] * 6, mask=[1, 0, 0, 0, 0, 0]):
+        with pytest.raises(ValueError, match="^groups: a (must have one label|holds masked)"):
+            release_errors(data, [data], groups={"a": wrong})
+    # a record without a label is in no group, and a category may be empty
+    labels = pd.Categorical(["x", "x", "y", "y", "y", None], categories=["x", "y", "z"])
+    found = release_errors(data, [[*data[:5], 99.0]], groups={"a": labels}, smallest=2)
+    assert found["means by a"].tolist() == [0.0]
 
 
 def test_no_error_is_relative_to_a_statistic_that_is_0_and_the_others_stay():
