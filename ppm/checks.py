@@ -33,30 +33,36 @@ def as_array(name, values, dtype=None):
     and show a value in its message.
     """
     refuse_masked(name, values)
-    within, place = "", ()
+    within = ""
     try:
         array = np.asarray(values)
         if array.dtype.kind == "O":
-            for place, value in np.ndenumerate(array):
-                # NumPy reads text as a number, and None as NaN
-                if isinstance(value, (str, bytes)):
-                    raise TypeError
-                float(value)
-            place, array = (), array.astype(np.float64)
+            if within := _first_odd(array):
+                raise TypeError
+            array = array.astype(np.float64)
         if array.dtype.kind in "US":
             within = " with text"
         if array.dtype.kind not in "biuf":
             raise TypeError
     except (TypeError, ValueError, OverflowError):
         of_type = f" of type {values.dtype}" if hasattr(values, "dtype") else ""
-        if place:
-            known = {"NoneType": "None", "str": "text", "bytes": "text"}
-            kind = type(value).__name__
-            within = f" with {known.get(kind, kind)} at {_told(place)}"
         got = f"{type(values).__name__}{of_type}{within}"
         raise ValueError(f"{name} must be an array of numbers; got {got}") from None
     # row by row in memory, so that sums are reproducible
     return np.asarray(array, dtype, order=None if dtype is None else "C")
+
+
+def _first_odd(objects):
+    """Kind and place of the first object that is no number, in words, or nothing."""
+    for place, value in np.ndenumerate(objects):
+        kind = type(value).__name__
+        try:
+            # NumPy reads text as a number, and None as NaN
+            float(None if isinstance(value, (str, bytes)) else value)
+        except (TypeError, ValueError):
+            known = {"NoneType": "None", "str": "text", "bytes": "text"}
+            return f" with {known.get(kind, kind)}" + (f" at {_told(place)}" if place else "")
+    return ""
 
 
 as_numbers = functools.partial(as_array, dtype=np.float64)
@@ -81,7 +87,8 @@ def how_many(wrong, *axes, columns=None):
 def listed(names):
     """The first few of some public names, for a message of one line."""
     more = f" and {len(names) - 3} more" if len(names) > 3 else ""
-    return ", ".join([repr(name)[:100] for name in names[:3]]) + more
+    plain = [name.item() if isinstance(name, np.generic) else name for name in names[:3]]
+    return ", ".join([repr(name)[:100] for name in plain]) + more
 
 
 def _told(place, axes=(), columns=None):

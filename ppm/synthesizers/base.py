@@ -9,7 +9,7 @@ import numpy as np
 import xarray as xr
 
 from ppm.censoring import Censoring
-from ppm.checks import shown
+from ppm.checks import listed, shown
 
 #: bytes of the largest log-likelihood that is held in memory; dask computes larger ones when read
 HELD = 1 << 28
@@ -71,7 +71,10 @@ class Synthesizer(Protocol):
         """Return that log-likelihood, an ``xarray.DataArray`` (chain, draw, record)."""
 
     def predict(self, fit, *, releases, random_seed=None):
-        """Draw synthetic databases, (release, record), each from one randomly chosen draw of θ."""
+        """Draw synthetic databases, (release, record), each from one randomly chosen draw of θ.
+
+        Their ε counts on it: a release that used several draws would cost more.
+        """
 
 
 class Brief:
@@ -107,6 +110,14 @@ def choose_draws(posterior, releases, rng):
     shape = (posterior.sizes["chain"], posterior.sizes["draw"])
     total = math.prod(shape)
     return np.unravel_index(rng.choice(total, size=releases, replace=releases > total), shape)
+
+
+def check_names(name, posterior, parameters):
+    """Refuse draws of θ that lack one of these parameters."""
+    lacking = [one for one in parameters if one not in posterior]
+    if lacking:
+        raise ValueError(f"{name} must hold every parameter of the model, {listed(parameters)}: "
+                         f"lacking {listed(lacking)}, got {listed([*posterior])}")
 
 
 def log_likelihood_from(evaluate, posterior, records):

@@ -9,7 +9,15 @@ import pandas as pd
 import xarray as xr
 
 from ppm.censoring import limited
-from ppm.checks import check_count, check_draws, check_flag, check_number, check_weights
+from ppm.checks import (
+    as_labels,
+    check_count,
+    check_draws,
+    check_flag,
+    check_number,
+    check_weights,
+    listed,
+)
 from ppm.lipschitz import LogLikelihoodScan, scan
 from ppm.seeds import generator, streams
 from ppm.synthesizers.accept import as_synthesizer
@@ -33,7 +41,8 @@ class CandidateSynthesizer(Model):
     candidates : xarray.DataTree, xarray.Dataset or dict
         **Public** values of all parameters, fixed without looking at the records: a fit to a
         published table, its ``posterior``, or a dict from parameters' names to arrays whose first
-        axis counts the candidates. With ``groups`` a dict of one such set for each label.
+        axis counts the candidates. With ``groups`` a dict of one such set for each label. What is
+        no parameter is kept in the draws, and has no effect.
     groups : array_like (records,), optional
         **Public** labels of the records; how many records a group has is public with them. Each
         group has its own θ, drawn given its records.
@@ -114,14 +123,24 @@ class CandidateSynthesizer(Model):
         places = [np.arange(self.records)[rows] for rows in self._rows.values()]
         self._order = np.argsort(np.concatenate(places))
         self._candidates = sum([one.sizes["draw"] for one in self._sets.values()])
-        try:
-            for one in self._sets.values():
+        for label, one in self._sets.items():
+            if hasattr(synthesizer, "_check_parameters"):
+                of = "" if groups is None else f" of {label!r}"
+                synthesizer._check_parameters(f"candidates{of}", one)
+            try:
                 self._at(one.isel(draw=[0]))
-        except (IndexError, KeyError, TypeError, ValueError):
-            raise ValueError("candidates must hold values of every parameter of the model, by its "
-                             "name and in its shape") from None
-        # a PyMC model refuses where it sees that a record reaches more than its own term
-        self.check_own_terms = getattr(synthesizer, "check_own_terms", lambda: None)
+            except (IndexError, KeyError, TypeError, ValueError):
+                raise ValueError("candidates must hold values of every parameter of the model, by "
+                                 f"its name and in its shape; got {listed([*one])}") from None
+
+    def __getstate__(self):
+        """What is pickled: not log-likelihoods, which may be large, or blocks yet to be read."""
+        return {name: value for name, value in vars(self).items() if name != "_log_liks"}
+
+    def check_own_terms(self):
+        """Refuse a PyMC model in which a record is seen to reach more than its own term."""
+        if hasattr(self.synthesizer, "check_own_terms"):
+            self.synthesizer.check_own_terms()
 
     @property
     def public_set(self):
@@ -212,6 +231,19 @@ class CandidateSynthesizer(Model):
         maxima = np.concatenate([scanned.draw_maxima.ravel() for scanned in scans])
         return LogLikelihoodScan(**columns, draw_maxima=maxima, draw_sums=None)
 
+    def candidates_drawn(self, fit):
+        """Number of different candidates among a fit's draws; with groups a list of these.
+
+        One or a few, for many draws, can mean that the set is too coarse, or in the wrong place.
+        The number is computed from all draws of the fit, and to publish it costs the ε of all.
+        """
+        numbers = []
+        for own in self._apart(fit["posterior"].to_dataset()):
+            columns = [drawn.transpose("chain", "draw", ...).values.reshape(own.sizes["draw"], -1)
+                       for drawn in own.values()]
+            numbers.append(len(np.unique(np.column_stack(columns), axis=0)))
+        return numbers[0] if None in self._rows else numbers
+
     def log_likelihood_at(self, posterior):
         """Log-likelihood of records at draws of their group's θ: see :class:`ppm.Synthesizer`."""
         return self._together([self._at(own) for own in self._apart(posterior)])
@@ -297,17 +329,27 @@ def _by_group(candidates, groups, records):
     """Rows and candidates of each group that has records, by label; of all by None."""
     if groups is None:
         return {None: slice(None)}, {None: check_draws("candidates", candidates)}
-    labels = np.asarray(groups, dtype=object)
-    if labels.shape != (records,) or pd.isna(labels).any():
-        raise ValueError(f"groups must have one label for each of the {records} records, none "
-                         f"missing; got shape {labels.shape}")
+    labels = as_labels("groups", groups, records)
     rows = pd.Series(labels).groupby(labels).indices
-    if not isinstance(candidates, Mapping) or not rows.keys() <= {*candidates}:
-        raise ValueError("candidates must be a dict with one set for each label in groups")
+    if not isinstance(candidates, Mapping):
+        raise ValueError("candidates must be a dict with one set for each label in groups; got "
+                         f"{type(candidates).__name__}")
+    if lacking := [label for label in rows if label not in candidates]:
+        plain = [[getattr(one, "item", lambda one=one: one)() for one in those]
+                 for those in (rows, candidates)]
+        kinds = [" and ".join(sorted({type(one).__name__ for one in those})) for those in plain]
+        types = "" if kinds[0] == kinds[1] else f"; labels are {kinds[0]}, keys are {kinds[1]}"
+        # where none fits, they may be no labels, but values
+        which = listed(lacking) if len(lacking) < len(rows) else "any label"
+        raise ValueError("candidates must be a dict with one set for each label in groups: none "
+                         f"for {which}, its keys are {listed([*candidates])}{types}")
     sets = {label: check_draws("candidates", candidates[label]) for label in rows}
     if any(["group" in one.dims for one in sets.values()]):
         raise ValueError("candidates must have no dimension group, which is that of their groups: "
                          "rename it")
-    if len({str({name: x.shape[2:] for name, x in one.items()}) for one in sets.values()}) > 1:
-        raise ValueError("candidates must have the same parameters in every group")
+    shapes = {label: {name: x.shape[2:] for name, x in one.items()} for label, one in sets.items()}
+    first, *others = shapes
+    if unlike := [label for label in others if shapes[label] != shapes[first]]:
+        raise ValueError("candidates must have the same parameters in every group, in the same "
+                         f"shapes: those of {listed(unlike)} are not like those of {first!r}")
     return rows, sets

@@ -8,7 +8,7 @@ from scipy.special import gammaln
 from ppm.checks import check_count, check_counts, check_number, check_weights
 from ppm.lipschitz import weighted
 from ppm.seeds import generator
-from ppm.synthesizers.base import Model, choose_draws, log_likelihood_from
+from ppm.synthesizers.base import Model, check_names, choose_draws, log_likelihood_from
 from ppm.synthesizers.censored_gamma import CensoredGamma
 
 
@@ -98,10 +98,17 @@ class GammaPoisson(Model):
         values, position = np.unique(self.counts, return_inverse=True)
 
         def evaluate(draws):
+            self._check_parameters("posterior", draws)
             mean = draws["mu"].transpose("chain", "draw").values[..., None]
             return log_likelihood_of_counts(values, mean)[..., position]
 
         return log_likelihood_from(evaluate, posterior[["mu"]], self.records)
+
+    def _check_parameters(self, name, posterior):
+        """Refuse draws without μ, or of one below 0; ``name`` is that of an argument."""
+        check_names(name, posterior, ["mu"])
+        if not (posterior["mu"] >= 0).all():
+            raise ValueError(f"{name} must hold mu of at least 0")
 
     def predict(self, fit, *, releases, random_seed=None):
         """Draw synthetic counts (release, record), each database from one draw of μ of a fit."""

@@ -10,7 +10,7 @@ import xarray as xr
 from ppm.checks import check_count, check_share, check_weights, shown
 from ppm.seeds import generator, streams
 from ppm.synthesizers import pymc_weights
-from ppm.synthesizers.base import Model, choose_draws, log_likelihood_from
+from ppm.synthesizers.base import Model, check_names, choose_draws, log_likelihood_from
 
 
 class PyMCSynthesizer(Model):
@@ -192,6 +192,10 @@ class PyMCSynthesizer(Model):
             for index in np.ndindex(log_lik.shape[:2]):
                 log_lik[index] = self._read({name: v[index] for name, v in values.items()})
         return log_lik
+
+    def _check_parameters(self, name, posterior):
+        """Refuse draws that lack a free variable; ``name`` is that of an argument."""
+        check_names(name, posterior, [variable.name for variable in self.model.free_RVs])
 
     def predict(self, fit, *, releases, random_seed=None):
         """Draw synthetic databases from the model's predictive distribution.

@@ -1,5 +1,6 @@
 """Draws from a finite set of parameters: exact, within their ε for every database, by groups."""
 
+import pickle
 import re
 
 import numpy as np
@@ -251,24 +252,131 @@ def test_what_candidates_can_be():
     same, other = {"mu": [1.0], "m": [0]}, {"mu": [1.0], "m": [[0]]}
     grouped = xr.Dataset({"mu": ("draw", [1.0]), "m": (("draw", "group"), [[0]])})
     for given, groups in (
-        ({"k": [np.nan]}, None), ({"k": []}, None), ({"k": ["x"]}, None), ({}, None), ([0], None),
-        ({"mu": [0], "m": [0, 1]}, None), ({"a": same}, ["a", "b"]),
+        ({"k": []}, None), ({}, None), ([0], None), ({"mu": [0], "m": [0, 1]}, None),
         ({"a": same, "b": other}, ["a", "b"]), ({"a": grouped, "b": grouped}, ["a", "b"]),
-        # wrong names, wrong shapes
-        ({"mean": [1.0]}, None), ({"mu": [[1.0, 2.0]]}, None),
-        ({"a": same, "b": {"m": [1]}}, ["a", "b"]),
+        ({"mu": [[1.0, 2.0]]}, None),
     ):
         with pytest.raises(ValueError, match="^candidates must "):
             ppm.CandidateSynthesizer(ppm.GammaPoisson([3, 4]), given, groups=groups)
-    regression = ppm.FiniteMixture(WEIGHTS, np.ones((9, 1)), components=1)
-    # and a scale below 0
-    for pi, beta, scale in ((2, (1, 1), 1.0), (1, (1, 3), 1.0), (1, (1,), 1.0), (1, (1, 1), -1.0)):
-        sizes = {"pi": np.ones((4, pi)), "beta": np.ones((4, *beta)), "sigma": [[scale]] * 4}
-        with pytest.raises(ValueError, match="^candidates must hold values of every parameter"):
-            ppm.CandidateSynthesizer(regression, sizes)
     # without groups a dimension may have any name
     model = ppm.CandidateSynthesizer(ppm.GammaPoisson([3, 4]), grouped)
     assert model.predict(model.fit(draws=2), releases=3).shape == (3, 2)
+
+
+ONE = {"pi": np.ones((4, 1)), "beta": np.ones((4, 1, 1)), "sigma": np.ones((4, 1))}
+HALF = {"pi": np.full((4, 1), 0.5)}
+
+
+@pytest.mark.parametrize(("changed", "told"), [
+    ({"sigma": [[1.0], [1.0], [0.0], [-1.0]]}, r"sigma above 0 \(wrong: 2 of 4, .* draw 2\)$"),
+    (HALF, r"pi of at least 0 that sums to 1 over the components \(wrong: 4 of 4, .* draw 0\)$"),
+    ({"pi": [[1.5, -0.5]] * 4, "beta": np.ones((4, 2, 1)), "sigma": np.ones((4, 2))}, "pi of at l"),
+    ({"pi": np.ones((4, 2))}, "pi and sigma of shape"), ({"beta": np.ones((4, 1))}, "pi and sigma"),
+    ({"beta": np.ones((4, 1, 3))}, r".*beta of shape \(…, components, 1\)$"),
+    ({"sigma": None}, "every parameter .* 'pi', 'beta', 'sigma': lacking 'sigma', got 'pi', 'be"),
+    ({"sigma": None, "sd": ONE["sigma"]}, ".*: lacking 'sigma', got 'pi', 'beta', 'sd'$"),
+])
+def test_what_is_wrong_with_a_candidate_is_named_with_what_is_accepted(changed, told):
+    model = ppm.FiniteMixture(WEIGHTS, np.ones((9, 1)), components=1)
+    given = {name: value for name, value in (ONE | changed).items() if value is not None}
+    groups = list("ab" * 4 + "a")
+    for sets, of, labels in (given, "", None), (dict.fromkeys("ab", given), " of 'a'", groups):
+        with pytest.raises(ValueError, match=f"^candidates{of} must hold {told}") as refused:
+            ppm.CandidateSynthesizer(model, sets, groups=labels)
+        assert "\n" not in str(refused.value)
+    # what a fit also holds, and an index of one's own, are no parameters; single precision is fine
+    thirds = {"pi": np.full((4, 3), 1 / 3, dtype=np.float32), "beta": np.ones((4, 3, 1)),
+              "sigma": np.ones((4, 3), dtype=int), "concentration": np.ones(4), "index": range(4)}
+    assert ppm.CandidateSynthesizer(model, thirds).fit(draws=2)["posterior"]["index"].size == 2
+
+
+MU = {"mu": [1.0, 2.0]}
+
+
+@pytest.mark.parametrize(("sets", "labels", "told"), [
+    ({"a": MU}, "aab", "candidates must .* none for 'b', its keys are 'a'$"),
+    ({1: MU}, [1, 1, 2], "candidates must .* none for 2, its keys are 1$"),
+    ({"1": MU}, [1, 1, 2], "candidates must .* label, its keys are '1'; labels are int, .* str$"),
+    (MU, "aab", "candidates must .* none for any label, its keys are 'mu'$"),
+    ([MU, MU], "aab", "candidates must be a dict .* in groups; got list$"),
+    ({"a": MU, "b": {"mu": [[1.0]]}}, "aab", "candidates must .* of 'b' are not like .* of 'a'$"),
+    ({"a": MU}, pd.Categorical(["a", None, "a"]), r"groups must have no missing .* record 1\)$"),
+    ({"a": MU}, ["a", "a", np.nan], r"groups must have no missing .* record 2\)$"),
+    ({"a": MU}, np.ma.array(["a"] * 3, mask=[0, 0, 1]), "groups holds masked values"),
+    ({"a": MU}, ["a", "a"], "groups must have one label for each of the 3 records; got shape"),
+    ({"mu": ["x", "y"]}, None, "candidates: mu must be an array of numbers; got list with text$"),
+    ({"mu": [1.0, None]}, None, "candidates: mu must be .* None at position 1$"),
+    ({"mu": [1.0, np.nan]}, None, r"candidates: mu must be finite .* position 1\)$"),
+    ({"mu": [1.0, -1.0]}, None, "candidates must hold mu of at least 0$"),
+    ({"mean": [1.0]}, None, "candidates must .*, 'mu': lacking 'mu', got 'mean'$"),
+])
+def test_labels_are_public_and_the_one_that_is_missing_is_named(sets, labels, told):
+    labels = [*labels] if isinstance(labels, str) else labels
+    with pytest.raises(ValueError, match=f"^{told}") as refused:
+        ppm.CandidateSynthesizer(ppm.GammaPoisson([3, 4, 5]), sets, groups=labels)
+    assert "\n" not in str(refused.value)
+    # whole numbers and categories are labels, also those without records
+    for labels in [1, 1, 2], np.array([1, 1, 2]), pd.Categorical([1, 1, 2], categories=[1, 2, 3]):
+        assert len(ppm.CandidateSynthesizer(
+            ppm.GammaPoisson([3, 4, 5]), {1: MU, 2: MU, 9: MU}, groups=labels).probabilities()) == 2
+
+
+def test_a_pymc_model_names_the_parameter_that_candidates_lack():
+    with pm.Model() as model:
+        pm.Normal("y", pm.Normal("mu"), 1.0, observed=WEIGHTS)
+    with pytest.raises(ValueError, match="'mu': lacking 'mu', got 'mean'$"):
+        ppm.CandidateSynthesizer(model, {"mean": [0.0]})
+    with pytest.raises(ValueError, match="^candidates must hold .* in its shape; got 'mu'$"):
+        ppm.CandidateSynthesizer(model, {"mu": [[0.0, 1.0]]})
+
+
+@pytest.mark.parametrize("groups", [None, list("ababbabab")])
+def test_how_many_candidates_were_drawn_is_told_where_the_releases_pay_for_all_draws(groups):
+    # the middle one of three is certain
+    sets = {"mu": [1e-3, 5.0, 900.0], "k": [0, 1, 2]}
+    far = {"mu": np.linspace(4.9, 5.1, 50)}
+    sets, far = [dict.fromkeys("ab", given) if groups else given for given in (sets, far)]
+    one, many = [
+        ppm.PseudoPosteriorMechanism(
+            ppm.CandidateSynthesizer(ppm.GammaPoisson(COUNTS), given, groups=groups),
+            censor=ppm.Censoring(-60.0, 0.0, smooth=False),
+        ).run(draws=20, random_seed=1)
+        for given in (sets, far)
+    ]
+    draws = many.draws["posterior"]["mu"].values.reshape(-1, 20)
+    for result, right in (one, [1] * len(draws)), (many, [len({*own}) for own in draws]):
+        release = result.synthesize(20, random_seed=1)
+        found = release.attrs["candidates_drawn"]
+        assert found == (right if groups else right[0])
+        told = f"in each group {min(right)} of them or more" if groups else f"{right[0]} of them"
+        assert told in words(ppm.disclosure.release_statement(result, release))
+        # inside, and marked as confidential there
+        assert told in words(result)
+        # 19 of 20 draws pay for 19
+        fewer = result.synthesize(19, random_seed=1)
+        assert "candidates_drawn" not in fewer.attrs and fewer.attrs["epsilon"] == 19 * 60
+        assert "of them" not in ppm.disclosure.release_statement(result, fewer)
+    assert min(right) > 5
+
+
+@pytest.mark.parametrize("groups", [None, list("ababbabab")])
+def test_mechanism_and_result_come_back_from_a_file_and_go_on(groups, monkeypatch):
+    sets = dict.fromkeys("ab", GRID) if groups else GRID
+    # log-likelihoods of the candidates are read in blocks, those of one draw are held
+    monkeypatch.setattr(base, "HELD", 8 * 20)
+    mechanism = ppm.PseudoPosteriorMechanism(
+        ppm.CandidateSynthesizer(ppm.GammaPoisson(COUNTS), sets, groups=groups), cap=0.7
+    )
+    result = mechanism.run(draws=2, random_seed=1)
+    result.synthesize(1)
+    stored = pickle.dumps((mechanism, result))
+    again, back = pickle.loads(stored)
+    assert again.run(draws=2, random_seed=1).draws.identical(result.draws)
+    assert np.array_equal(back.record_bounds, result.record_bounds) and str(back) == str(result)
+    for one in result, back:
+        release = one.synthesize(1, random_seed=3)
+        assert release.attrs == {"releases": 1, "epsilon": 0.7, "epsilon_total": 1.4}
+    assert release.identical(result.synthesize(1, random_seed=3).assign_attrs(release.attrs))
 
 
 def test_candidates_need_no_proper_prior():

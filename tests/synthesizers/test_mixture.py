@@ -123,7 +123,7 @@ def test_initial_continues_where_a_fit_ended(weighted):
         model_of(components=4).fit(initial=fit)
     # a share that was stored as 0 comes back
     none = fit["posterior"].to_dataset()
-    none["pi"] = none["pi"] * [1.0, 0.0, 0.0]
+    none["pi"] = xr.zeros_like(none["pi"]) + [1.0, 0.0, 0.0]
     again = model_of().fit(weighted[1], draws=5, initial={"posterior": none}, random_seed=1)
     assert (again["posterior"]["pi"][..., 1:] > 0.0).any()
     starts = [start["sigma"] for start in model_of(chains=3)._starting_points(fit)]

@@ -8,13 +8,24 @@ import numpy as np
 import xarray as xr
 
 from ppm.censoring import Censoring
-from ppm.checks import as_numbers, check_count, check_flag, check_number, check_weights, shown
+from ppm.checks import (
+    as_numbers,
+    check_count,
+    check_flag,
+    check_number,
+    check_weights,
+    how_many,
+    shown,
+)
 from ppm.seeds import generator, one_thread, streams
-from ppm.synthesizers.base import Model, choose_draws, log_likelihood_from
+from ppm.synthesizers.base import Model, check_names, choose_draws, log_likelihood_from
 from ppm.synthesizers.chains import progress_bar, run_chains
 from ppm.synthesizers.mixture import passes
 from ppm.synthesizers.mixture.censored import CensoredSampler
 from ppm.synthesizers.mixture.sampler import Sampler
+
+# how far the mixture weights of a draw may be from a sum of 1: rounding in single precision
+_SUM = 1e-5
 
 
 class FiniteMixture(Model):
@@ -257,18 +268,34 @@ class FiniteMixture(Model):
         return log_likelihood_from(self._evaluate, posterior[["pi", "beta", "sigma"]], self.records)
 
     def _evaluate(self, posterior):
-        posterior = posterior.transpose("chain", "draw", ...)
-        pi, beta, sigma = (posterior[name].values for name in ("pi", "beta", "sigma"))
-        # compiled code would read beyond the end of an array
-        if not pi.shape == sigma.shape == beta.shape[:-1] or not (sigma > 0).all():
-            raise ValueError("posterior must hold pi and sigma (…, components), sigma above 0, and "
-                             "beta (…, components, columns)")
+        pi, beta, sigma = self._check_parameters("posterior", posterior)
         log_lik = np.empty((*pi.shape[:2], self.records))
         with one_thread():
             for at in np.ndindex(pi.shape[:2]):
                 log_lik[at] = passes.rescale(*self._log_parts(pi[at], beta[at], sigma[at]))[2]
         log_lik[log_lik <= passes.NOTHING] = -np.inf
         return log_lik
+
+    def _check_parameters(self, name, posterior):
+        """Return π, β and σ of draws if they can be that; ``name`` is that of an argument."""
+        check_names(name, posterior, ["pi", "beta", "sigma"])
+        posterior = posterior.transpose("chain", "draw", ...)
+        # whole numbers and single precision too
+        parts = (posterior[part].values for part in ("pi", "beta", "sigma"))
+        pi, beta, sigma = (np.asarray(part, dtype=np.float64) for part in parts)
+        columns = self.predictors.shape[1]
+        # compiled code would read beyond the end of an array
+        if not (*pi.shape, columns) == (*sigma.shape, columns) == beta.shape:
+            raise ValueError(f"{name} must hold pi and sigma of shape (…, components), and beta of "
+                             f"shape (…, components, {columns})")
+        for wrong, accepted in (
+            (~(sigma > 0).all(axis=-1), "sigma above 0"),
+            (~((pi >= 0).all(axis=-1) & (np.abs(pi.sum(axis=-1) - 1.0) <= _SUM)),
+             "pi of at least 0 that sums to 1 over the components"),
+        ):
+            if wrong.any():
+                raise ValueError(f"{name} must hold {accepted} {how_many(wrong.ravel(), 'draw')}")
+        return pi, beta, sigma
 
     def _log_parts(self, pi, beta, sigma):
         """Logs of π (components,) and of the densities N_k (components, records)."""
