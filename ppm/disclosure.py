@@ -33,7 +33,8 @@ class Guarantee:
 
     An ``epsilon`` of the ``kind`` 'strict' follows from public constants alone, holds for every
     database and may be published. A 'local' one was computed from the records, describes them, and
-    is confidential. What ε covers, what it does not, and what a neighbour is, is said in words.
+    is confidential. What ε covers, what it does not, and what a neighbour is, is said in words;
+    ``rounded`` says whether δ is 0 but for floating-point rounding.
 
     Examples
     --------
@@ -49,6 +50,7 @@ class Guarantee:
     not_covered: tuple
     covered: str = "one release"
     neighbour: str = _NEIGHBOUR
+    rounded: bool = False
 
     @property
     def headline(self):
@@ -103,7 +105,7 @@ def guarantee_of(result, strict_epsilon=None):
     not_covered.append(f"{_CHOICES}: model, {fixed}, any limits with their center and any rule for "
                        "weights must be fixed without looking at them")
     return Guarantee("strict", strict_epsilon or result.epsilon(), (*not_covered, *_ALWAYS),
-                     _EXACT if chains else "one release")
+                     _EXACT if chains else "one release", rounded=not secure)
 
 
 def histogram_guarantee(epsilon, *, secure):
@@ -113,7 +115,7 @@ def histogram_guarantee(epsilon, *, secure):
     return Guarantee("strict", epsilon, (
         *([_PACKAGE] if secure else seeded),
         f"{_CHOICES}: limits, bins and groups must be public", *_ALWAYS,
-    ), "the noisy counts and any number of releases drawn from them")
+    ), "the noisy counts and any number of releases drawn from them", rounded=not secure)
 
 
 def belief_limits(prior, epsilon):
@@ -228,13 +230,20 @@ def release_statement(result, release=None, *, strict_epsilon=None):
         if result.oscillation_bound > strict_epsilon:  # by how much is confidential
             raise ValueError("strict_epsilon is contradicted by this run: over its draws a "
                              "record's weighted log-likelihood moves by more than that")
-    sentences = [_origin(result, many)]
+    draws = result.draws_charged(many)
+    sentences = [_origin(result, many, draws)]
     public_set = getattr(result.synthesizer, "public_set", "")
     if public_set:
-        sentences.append(f"Public are {public_set}, the only ones that could be drawn.")
+        different = attributes.get("candidates_drawn")
+        drawn = "" if different is None else f"; {drawn_in_words(different)}"
+        sentences.append(f"Public are {public_set}, the only ones that could be drawn{drawn}.")
     guarantee = guarantee_of(result, strict_epsilon)
     if guarantee.kind == "strict":
-        return " ".join([*sentences, _promise(guarantee, many, result.diagnostics is not None)])
+        sentences.append(_promise(guarantee, draws, result.diagnostics is not None))
+        if result.strict and attributes["epsilon_total"] > public:
+            sentences.append("With everything that was released from the same fit before, ε is "
+                             f"{_rounded_up(attributes['epsilon_total'], 10):.10g}.")
+        return " ".join(sentences)
     if result.unweighted is None:
         sentences.append("Whoever supplied the weights must say where they come from.")
     else:
@@ -248,8 +257,15 @@ def release_statement(result, release=None, *, strict_epsilon=None):
     ])
 
 
-def _origin(result, many):
-    """How the databases of a release were made, in two sentences."""
+def drawn_in_words(different):
+    """How many different candidates were drawn: a number, or one for each group."""
+    if np.ndim(different):
+        return f"in each group {min(different):,} of them or more were drawn"
+    return f"{different:,} of them {'was' if different == 1 else 'were'} drawn"
+
+
+def _origin(result, many, draws):
+    """How the databases of a release were made, from so many draws, in two or three sentences."""
     steps = []
     if result.cap is not None:
         steps.append("multiplied by a weight that keeps its range over all candidates within "
@@ -259,24 +275,26 @@ def _origin(result, many):
     if result.censor is not None:
         centered = ", less its value at public parameters," if result.censor.center else ""
         steps.append(f"kept{centered} between two limits")
+    shared = "" if draws == many else f" They share draws, of which there are {draws} in all."
     return (
         f"{many} × {result.weights.size:,} synthetic records (releases × records), each release "
         "drawn from the predictions of a Bayesian model of confidential records, at one draw of "
-        "the model's parameters. When the model was fitted, each record's log-likelihood was "
-        f"{' and '.join(steps)}."
+        f"the model's parameters.{shared} When the model was fitted, each record's log-likelihood "
+        f"was {' and '.join(steps)}."
     )
 
 
-def _promise(guarantee, many=None, chain=False):
-    """What a strict guarantee says, for publication; without ``many``, of all that it covers."""
+def _promise(guarantee, draws=None, chain=False):
+    """What a strict guarantee says, for publication; without ``draws``, of all that it covers."""
     each = _rounded_up(guarantee.epsilon, 4)
-    total = (many or 1) * each
-    amount = f"{many} × {each:g} = {total:.10g}" if many else f"{each:g} for {guarantee.covered}"
+    total = (draws or 1) * each
+    amount = f"{draws} × {each:g} = {total:.10g}" if draws else f"{each:g} for {guarantee.covered}"
     begins = "If its draws were exact, the release would be" if chain else "The release is"
+    rounding = " but for rounding" if guarantee.rounded else ""
     return (
         f"{begins} ε-differentially private with ε = {amount}, for every possible "
-        "database, and δ = 0. The unit of privacy is the confidential value of one record: a "
-        f"neighbour is {guarantee.neighbour}. An attacker who knew all other records, "
+        f"database, and δ = 0{rounding}. The unit of privacy is the confidential value of one "
+        f"record: a neighbour is {guarantee.neighbour}. An attacker who knew all other records, "
         "and gave even odds that a certain value of a record was used rather than none, could "
         f"then reach odds of up to about {_odds(total)} to 1; between two values of the record, of "
         f"up to about {_odds(2 * total)} to 1. Not covered: {'; '.join(guarantee.not_covered)}."

@@ -2,7 +2,7 @@
 
 import textwrap
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
@@ -11,7 +11,7 @@ from ppm import pdp
 from ppm.censoring import warn_if_nothing_moves
 from ppm.checks import check_count, check_flag, check_number, check_weights
 from ppm.diagnostics import BoundDiagnostics, ChainsDisagreeError, diagnose
-from ppm.disclosure import guarantee_of
+from ppm.disclosure import drawn_in_words, guarantee_of
 from ppm.lipschitz import LogLikelihoodScan, scan
 from ppm.seeds import streams
 from ppm.synthesizers.accept import as_synthesizer, check_censor, check_fit
@@ -82,6 +82,8 @@ class MechanismResult(Brief):
     _faults: list
     _scan: LogLikelihoodScan
     _unweighted_bound: float
+    # the m of each call of synthesize(), so that a later one knows of the earlier ones
+    _released: list = field(default_factory=list)
     _public = ("synthesizer", "censor", "cap", "independent_weights", "allow_disagreement",
                "draws_used")
 
@@ -134,25 +136,57 @@ class MechanismResult(Brief):
         """What one release promises, and what it does not: a `ppm.disclosure.Guarantee`."""
         return guarantee_of(self)
 
+    def draws_charged(self, releases=1):
+        r"""Number of different draws of θ that m releases of this result come from, at most.
+
+        It is m, or the number S of draws in the fit if that is smaller.
+
+        Notes
+        -----
+        Each release is predicted from one draw of θ, which is chosen without the records. Given
+        these choices, releases are computed from the different draws among the chosen ones and from
+        public values alone, so that they cost what those draws cost (post-processing): kW for k
+        exact independent draws, of which each costs W. There are at most m, and at most S. In
+        several calls m counts the releases of all of them: a draw that two calls share is then
+        counted twice while others are left, and never too seldom. With groups of records a record
+        acts on the S draws of its own group alone.
+        """
+        return min(check_count("releases", releases), self._draws_held)
+
+    @property
+    def _draws_held(self):
+        """Number of draws of θ in the fit, all chains together."""
+        sizes = self.draws["posterior"].sizes
+        return sizes["chain"] * sizes["draw"]
+
     def epsilon(self, releases=1):
         """ε of m releases, in nats.
 
-        For a strict result it is mW, with the width W of the public limits or the cap, and may be
-        published (for (ε, δ) see :func:`ppm.pdp.bounded_range_epsilon`). Otherwise it is the local
-        2Δm, which was computed from the records and is confidential.
+        With the number k of different draws of θ behind them, :meth:`draws_charged`, which is m
+        unless the fit has fewer draws: for a strict result kW, with the width W of the public
+        limits or the cap, which may be published (for (ε, δ) see
+        :func:`ppm.pdp.bounded_range_epsilon`, with k releases). Otherwise it is the local 2Δk,
+        which was computed from the records and is confidential.
         """
+        draws = self.draws_charged(releases)
         if self.strict:
-            return pdp.bounded_range_epsilon(self.cap or self.censor.width, releases)
-        return pdp.epsilon(self.local_bound, releases)
+            return pdp.bounded_range_epsilon(self.cap or self.censor.width, draws)
+        return pdp.epsilon(self.local_bound, draws)
 
     def synthesize(self, releases, *, random_seed=None):
         """Draw m synthetic databases from the pseudo posterior predictive distribution (step 3).
 
-        The ε of several calls adds up. Give no ``random_seed`` for real records: anyone who knows
-        it can subtract the noise. The result is an xarray.DataArray (release, record), or a dataset
-        of such arrays if the model has several responses. It has as many records as are
-        confidential, a public number, and the attributes ``releases`` and, if the run is strict,
-        ``epsilon``. Coordinates of releases and records are removed.
+        Give no ``random_seed`` for real records: anyone who knows it can subtract the noise. The
+        result is an xarray.DataArray (release, record), or a dataset of such arrays if the model
+        has several responses. It has as many records as are confidential, a public number.
+        Coordinates of releases and records are removed. Its attributes are ``releases`` and, if the
+        run is strict, ``epsilon``, what this call costs by itself, and ``epsilon_total``, what all
+        calls of this result up to this one cost together: less than their sum once every draw of
+        the fit is paid for. Another :meth:`PseudoPosteriorMechanism.run` has new draws and adds its
+        own, and a copy of this result counts by itself. With a :class:`ppm.CandidateSynthesizer`,
+        where this call pays for all draws, ``candidates_drawn`` says how many different candidates
+        these are (in each group): if they are few for the number of draws, the releases share
+        their errors.
         """
         releases = check_count("releases", releases)
         self._agreed()
@@ -161,7 +195,8 @@ class MechanismResult(Brief):
         if self._faults and not self.strict:
             warnings.warn("released although chains disagree: the epsilon of these databases is "
                           "not known", stacklevel=2)
-        public = {"epsilon": self.epsilon(releases)} if self.strict else {}
+        self._released.append(releases)
+        public = self._costs(releases) if self.strict else {}
         # coordinates and attributes that a synthesizer adds may be confidential
         responses = getattr(synthetic, "data_vars", {"": synthetic}).values()
         drawn = {name for response in responses for name in response.dims[:2]}
@@ -169,6 +204,15 @@ class MechanismResult(Brief):
                  if not coordinate.dims or drawn & {*coordinate.dims}]
         bare = synthetic.drop_vars(noted).drop_attrs().drop_encoding()
         return bare.assign_attrs(releases=releases, **public)
+
+    def _costs(self, releases):
+        """Attributes of a strict release: numbers that its ε pays for."""
+        together = self.epsilon(sum(self._released))
+        costs = {"epsilon": self.epsilon(releases), "epsilon_total": together}
+        # a number that all draws of the fit enter
+        if hasattr(self.synthesizer, "candidates_drawn") and releases >= self._draws_held:
+            costs["candidates_drawn"] = self.synthesizer.candidates_drawn(self.draws)
+        return costs
 
     def __str__(self):
         """Guarantee, bound and chains; or why they are withheld."""
@@ -180,6 +224,8 @@ class MechanismResult(Brief):
         source = strict if self.strict else f"local bound {self.local_bound:.3f} nats"
         public = getattr(self.synthesizer, "public_set", "")
         draws = f"bounds are exact maxima over {public}" if public else f"{self.draws_used:,} draws"
+        if hasattr(self.synthesizer, "candidates_drawn"):
+            draws += f", and {drawn_in_words(self.synthesizer.candidates_drawn(self.draws))}"
         lines.append(f"{source}; {self.weights.size:,} records; {draws}")
         lines += str(self.diagnostics or "R-hat not computed: one chain, whose draws the "
                      "synthesizer declares independent").splitlines()

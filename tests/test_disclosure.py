@@ -90,7 +90,7 @@ def capped():
     """
     model = ppm.GammaPoisson(np.random.default_rng(3).poisson(6, 40), shape=20.0, rate=3.0)
     own = ppm.mapped_weights(model.oscillations_within(2, 12), ppm.weights.capped_map(0.5))
-    return run(model, draws=200, weights=own, independent_weights=True)
+    return run(model, draws=400, weights=own, independent_weights=True)
 
 
 def test_the_statement_holds_no_number_of_the_run(result):
@@ -163,7 +163,7 @@ def test_a_strict_statement_says_what_sp_800_226_asks_of_a_claim(result, kind):
         one = run(censor=ppm.Censoring(-3, -1)) if kind == "limits" else run(grid, cap=2.0)
         told = statement(one, 1)
     asked = {
-        "parameters": ("= 2", "for every possible database", "δ = 0"),
+        "parameters": ("= 2", "for every possible database", "δ = 0 but for rounding."),
         "unit and neighbour": ("unit of privacy is the confidential", "neighbour is the same"),
         "what is public": ("same public number of rows", "released unchanged", "must be"),
         "composition": ("other releases from these records", "adds its own ε"),

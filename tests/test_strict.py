@@ -10,6 +10,7 @@ from test_mechanism import Chains, words
 import ppm
 from ppm.disclosure import release_statement
 from ppm.mechanism import bound_fit
+from ppm.synthesizers.base import choose_draws
 
 COUNTS = np.r_[np.random.default_rng(7).poisson(5, 60), 30]
 CENSOR = ppm.Censoring(-3.0, -1.0)
@@ -35,6 +36,43 @@ def test_the_strict_epsilon_is_the_same_for_every_database_and_the_local_one_is_
     # a record's term moves by W at most, whichever draws there are
     assert all(result.oscillation_bound <= CENSOR.width for result in results)
     assert run(weights=np.ones(COUNTS.size)).oscillation_bound > CENSOR.width
+
+
+@pytest.mark.parametrize(("model", "settings", "held"), [
+    (ppm.GammaPoisson(COUNTS, **PRIOR), {}, 4), (ppm.GammaPoisson(COUNTS), {"censor": None}, 4),
+    (Chains(COUNTS, prior=PRIOR), {"allow_disagreement": True}, 8),
+])
+def test_releases_cost_what_the_draws_cost_that_they_come_from(model, settings, held):
+    """No call, and no number of calls, uses more different draws than it pays for."""
+    result = run(model, **{"censor": CENSOR, "draws": 4} | settings)
+    used, predict, paid = set(), type(result.synthesizer).predict, []
+
+    def watched(fit, *, releases, random_seed=None):
+        rng = np.random.default_rng(random_seed)
+        picked = choose_draws(fit["posterior"].dataset, releases, rng)
+        used.update(zip(*map(np.ndarray.tolist, picked), strict=True))
+        return predict(result.synthesizer, fit, releases=releases, random_seed=random_seed)
+
+    result.synthesizer.predict = watched
+    one = 2.0 if result.strict else 2.0 * result.local_bound
+    together = 0
+    for call, m in enumerate((1, 3, 2, 50, 1)):
+        release, together = result.synthesize(m, random_seed=call), together + m
+        paid.append(result.epsilon(together))
+        assert result.epsilon(m) == min(m, held) * one
+        assert len(used) * one <= paid[-1] <= held * one
+        if result.strict:
+            costs = {"epsilon": min(m, held) * one, "epsilon_total": paid[-1]}
+            assert release.attrs == {"releases": m} | costs
+            told = release_statement(result, release)
+            assert f"ε = {min(m, held)} × 2 = {min(m, held) * 2:g}, for" in told
+            assert ("share draws, of which" in told) == (m > held)
+            more = paid[-1] > costs["epsilon"]
+            assert (f"released from the same fit before, ε is {paid[-1]:g}." in told) == more
+    # nor is more paid than there is: 50 releases of a few draws show all of them
+    assert len(used) == held and paid[3:] == [held * one] * 2
+    # a copy under other settings has the same draws, and knows of the same calls
+    assert replace(result)._released is result._released
 
 
 def test_bounds_and_diagnostics_are_those_of_the_terms():
@@ -73,7 +111,7 @@ def test_only_weights_that_nobody_else_moves_are_strict(settings, kind):
     step = "multiplied by a weight and kept between" if settings else "was kept between"
     assert (step in told) == (result.censor is not None)
     if kind == "strict":
-        assert synthetic.attrs == {"releases": 3, "epsilon": 6.0}
+        assert synthetic.attrs == {"releases": 3, "epsilon": 6.0, "epsilon_total": 6.0}
         assert "The release is ε-differentially private" in told
         assert ("whoever gave the weights asserts" in not_covered) == ("weights" in settings)
         assert "ε = 3 × 2 = 6, for every possible database" in told
@@ -143,7 +181,7 @@ def test_a_release_that_was_decided_on_before_the_fit_is_strict_and_says_that_no
         assert free.chains_agree == (change is np.copy) and free.strict
         # a warning would be an error here, and so a gate
         release = free.synthesize(2, random_seed=1)
-        assert release.attrs == {"releases": 2, "epsilon": 4.0}
+        assert release.attrs == {"releases": 2, "epsilon": 4.0, "epsilon_total": 4.0}
         told.add((words(free.guarantee), release_statement(free, release)))
     # what is published is the same whatever the chains did
     ((guarantee, statement),) = told
