@@ -234,8 +234,8 @@ def release_statement(result, release=None, *, strict_epsilon=None):
     sentences = [_origin(result, many, draws)]
     public_set = getattr(result.synthesizer, "public_set", "")
     if public_set:
-        different = attributes.get("candidates_drawn")
-        drawn = "" if different is None else f"; {drawn_in_words(different)}"
+        several = draws > 1 and "candidates_drawn" in attributes
+        drawn = f"; {drawn_in_words(attributes['candidates_drawn'])}" if several else ""
         sentences.append(f"Public are {public_set}, the only ones that could be drawn{drawn}.")
     guarantee = guarantee_of(result, strict_epsilon)
     if guarantee.kind == "strict":

@@ -224,7 +224,7 @@ class MechanismResult(Brief):
         source = strict if self.strict else f"local bound {self.local_bound:.3f} nats"
         public = getattr(self.synthesizer, "public_set", "")
         draws = f"bounds are exact maxima over {public}" if public else f"{self.draws_used:,} draws"
-        if hasattr(self.synthesizer, "candidates_drawn"):
+        if hasattr(self.synthesizer, "candidates_drawn") and self._draws_held > 1:
             draws += f", and {drawn_in_words(self.synthesizer.candidates_drawn(self.draws))}"
         lines.append(f"{source}; {self.weights.size:,} records; {draws}")
         lines += str(self.diagnostics or "R-hat not computed: one chain, whose draws the "
