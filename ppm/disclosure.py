@@ -219,7 +219,9 @@ def release_statement(result, release=None, *, strict_epsilon=None):
     attributes, sizes = (getattr(release, name, {}) for name in ("attrs", "sizes"))
     many = attributes.get("releases", 0)
     public = result.epsilon(many) if result.strict and many else None
-    if not many or sizes.get("release") != many or attributes.get("epsilon") != public:
+    together = attributes.get("epsilon_total", 0.0)
+    wrong = attributes.get("epsilon") != public or (public is not None and together < public)
+    if not many or sizes.get("release") != many or wrong:
         raise ValueError("release must be all that one call of result.synthesize() returned; got "
                          f"{type(release).__name__} of another size or origin")
     if strict_epsilon is not None:
@@ -240,9 +242,9 @@ def release_statement(result, release=None, *, strict_epsilon=None):
     guarantee = guarantee_of(result, strict_epsilon)
     if guarantee.kind == "strict":
         sentences.append(_promise(guarantee, draws, result.diagnostics is not None))
-        if result.strict and attributes["epsilon_total"] > public:
+        if public is not None and together > public:
             sentences.append("With everything that was released from the same fit before, ε is "
-                             f"{_rounded_up(attributes['epsilon_total'], 10):.10g}.")
+                             f"{_rounded_up(together, 10):.10g}.")
         return " ".join(sentences)
     if result.unweighted is None:
         sentences.append("Whoever supplied the weights must say where they come from.")

@@ -146,6 +146,8 @@ def test_the_statement_is_about_a_whole_release_of_this_result(result):
     for of, wrong in (
         (strict, 10), (strict, None), (strict, release[:1]), (strict, release.values),
         (strict, local), (result, release), (strict, release.assign_attrs(epsilon=2.0)),
+        (strict, release.assign_attrs(epsilon_total=2.0)),
+        (strict, release.drop_attrs().assign_attrs(releases=10, epsilon=20.0)),
     ):
         with pytest.raises(ValueError, match="^release must be all that one call of") as refused:
             release_statement(of, wrong)
