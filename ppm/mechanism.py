@@ -337,7 +337,7 @@ class PseudoPosteriorMechanism(Brief):
         self.weights = weights
 
     def run(self, *, draws=1000, random_seed=None, unweighted=None, allow_disagreement=False,
-            progress=False):
+            progress=None):
         """Fit, weigh, refit and bound.
 
         Parameters

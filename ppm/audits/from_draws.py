@@ -303,7 +303,8 @@ def _weights_without(record, synthesizer, weighting, draws, seed):
     present[[] if record is None else record] = False
     if not callable(weighting):
         return weighting * present
-    fit = synthesizer.fit(present.astype(float), draws=draws, random_seed=copied(seed))
+    fit = synthesizer.fit(present.astype(float), draws=draws, random_seed=copied(seed),
+                          progress=False)
     bounds = record_bounds(synthesizer.log_likelihood(fit))[present]
     weights = np.zeros(present.size)
     weights[present] = check_weights(weighting(bounds), bounds.size)
@@ -313,7 +314,7 @@ def _weights_without(record, synthesizer, weighting, draws, seed):
 def _audited_fit(synthesizer, weights, censor, draws, seed, which):
     """Result and log-likelihoods of a fit; ``which`` names it if its chains are at fault."""
     limits = {} if censor is None else {"censor": censor}
-    fit = synthesizer.fit(weights, draws=draws, random_seed=seed, **limits)
+    fit = synthesizer.fit(weights, draws=draws, random_seed=seed, progress=False, **limits)
     result = bound_fit(synthesizer, fit, weights, allow_disagreement=True, **limits)
     # the audit uses the score, whose R-hat is checked later
     if result.diagnostics is not None and (faults := result.diagnostics.faults_besides_r_hat):

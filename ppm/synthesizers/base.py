@@ -49,6 +49,11 @@ class Synthesizer(Protocol):
     ``random_seed`` reaches ``fit`` as a ``numpy.random.SeedSequence``, for
     ``numpy.random.default_rng``; do not spawn from it.
 
+    ``progress`` says whether a fit shows a progress bar, on the error stream. By default (None) a
+    fit that takes longer than a second shows one in a terminal and in an open notebook, and is
+    quiet where output goes to a file or a pipe, in workers, and in notebooks that a program
+    executes. The bar needs tqdm, without which the default is quiet.
+
     Examples
     --------
     >>> import ppm
@@ -59,7 +64,7 @@ class Synthesizer(Protocol):
     @property
     def records(self): ...
 
-    def fit(self, weights=None, *, draws=1000, random_seed=None, progress=False):
+    def fit(self, weights=None, *, draws=1000, random_seed=None, progress=None):
         """Draw θ from the pseudo posterior with these weights (all 1 by default).
 
         Returns an ``xarray.DataTree`` with the groups ``posterior`` (dimensions chain, draw, …)

@@ -148,7 +148,7 @@ class CandidateSynthesizer(Model):
         groups = f", in {len(self._sets)} groups of records" if len(self._sets) > 1 else ""
         return f"{self._candidates:,} candidates of the parameters{groups}"
 
-    def fit(self, weights=None, *, draws=1000, random_seed=None, progress=False, censor=None,
+    def fit(self, weights=None, *, draws=1000, random_seed=None, progress=None, censor=None,
             cap=None):
         """Draw candidates independently with their :meth:`probabilities`, in one chain.
 

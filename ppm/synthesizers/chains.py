@@ -1,9 +1,7 @@
-"""Running the chains of a sampler in parallel, with one progress bar."""
+"""Running the chains of a sampler in parallel."""
 
-import contextlib
 import multiprocessing
 import os
-import sys
 import threading
 import time
 
@@ -68,14 +66,3 @@ def _piece(chain):
             if time.monotonic() > until:
                 break
     return chain, draws
-
-
-@contextlib.contextmanager
-def progress_bar(show, total):
-    """Yield a function that takes the number of sweeps done since its last call."""
-    from tqdm import tqdm
-
-    # an executed notebook keeps every state of the bar
-    often = 0.1 if sys.stderr.isatty() else 5.0
-    with tqdm(total=total, disable=not show, unit=" sweeps", mininterval=often) as bar:
-        yield bar.update

@@ -78,7 +78,7 @@ class GammaPoisson(Model):
                                  rate=self.rate)
         return stats.gamma(shape, scale=1.0 / rate)
 
-    def fit(self, weights=None, *, draws=1000, random_seed=None, progress=False, censor=None):
+    def fit(self, weights=None, *, draws=1000, random_seed=None, progress=None, censor=None):
         """Draw μ from the :meth:`posterior`: independent draws, one chain.
 
         Arguments as for :meth:`posterior` and :meth:`ppm.Synthesizer.fit`; ``progress`` has no

@@ -11,6 +11,7 @@ from ppm.checks import check_count, check_share, check_weights, shown
 from ppm.seeds import generator, streams
 from ppm.synthesizers import pymc_weights
 from ppm.synthesizers.base import Model, check_names, choose_draws, log_likelihood_from
+from ppm.synthesizers.progress import is_shown, kernel, progress_bar
 
 
 class PyMCSynthesizer(Model):
@@ -110,15 +111,14 @@ class PyMCSynthesizer(Model):
         self.responses = tuple([response.name for response in self._plain.responses])
         self._kept_as = "_and_".join(self.responses)
 
-    def fit(self, weights=None, *, draws=1000, random_seed=None, progress=False, censor=None):
+    def fit(self, weights=None, *, draws=1000, random_seed=None, progress=None, censor=None):
         """Draw from the pseudo posterior: the model is compiled at the first fit only.
 
         Parameters
         ----------
-        weights, draws, random_seed
-            As for :meth:`ppm.GammaPoisson.fit`, with ``draws`` kept in each chain.
-        progress : bool, default False
-            Whether PyMC shows its progress bar and messages.
+        weights, draws, random_seed, progress
+            As for :meth:`ppm.GammaPoisson.fit`, with ``draws`` kept in each chain. Nutpie shows
+            its progress as PyMC does, which needs matplotlib, and ipywidgets in a notebook.
         censor : ppm.Censoring, optional
             Public limits of every record's weighted term, for which the model is compiled once
             more if they are smooth. Smooth ones give NUTS a gradient everywhere.
@@ -137,14 +137,7 @@ class PyMCSynthesizer(Model):
         try:
             # that a graph is too large for one loop costs time only
             warnings.filterwarnings("ignore", "Loop fusion failed")
-            trace = pm.sample(
-                draws, tune=self.warmup, chains=self.chains, model=model,
-                # PyMC's chains run in this process: forking a process with threads can deadlock
-                cores=1 if self.nuts_sampler == "pymc" else None,
-                random_seed=np.random.default_rng(*streams(random_seed, 1)),
-                nuts_sampler=self.nuts_sampler, target_accept=self.target_accept,
-                progressbar=progress, quiet=not progress, compute_convergence_checks=progress,
-            )  # fmt: skip
+            trace = self._sample(model, draws, random_seed, progress)
         except RuntimeError:
             # PyMC's and nutpie's messages show log-densities, which may reveal a record
             terms = pymc_weights.at_start(self.model, self.model.logp(sum=False)[0])
@@ -157,6 +150,23 @@ class PyMCSynthesizer(Model):
             # nutpie returns the draws so far when it is interrupted
             raise KeyboardInterrupt
         return self._fit_of(**fit)
+
+    def _sample(self, model, draws, random_seed, progress):
+        """PyMC's own result."""
+        settings = {
+            "tune": self.warmup, "chains": self.chains, "model": model,
+            "random_seed": np.random.default_rng(*streams(random_seed, 1)),
+            "nuts_sampler": self.nuts_sampler, "compute_convergence_checks": False,
+            "target_accept": self.target_accept,
+        }  # fmt: skip
+        if self.nuts_sampler == "nutpie":
+            # PyMC draws nutpie's bar by rich, with these packages
+            shown = is_shown(progress, "matplotlib", *["ipywidgets"] * bool(kernel()))
+            return pm.sample(draws, progressbar=shown, quiet=not shown, **settings)
+        with progress_bar(progress, self.chains * (self.warmup + draws), "draws") as advance:
+            # PyMC's chains run in this process: forking a process with threads can deadlock
+            return pm.sample(draws, cores=1, callback=lambda trace, draw: advance(1),
+                             progressbar=False, quiet=True, **settings)
 
     def _limited(self, censor):
         """The model with these limits, or with none."""

@@ -19,10 +19,11 @@ from ppm.checks import (
 )
 from ppm.seeds import generator, one_thread, streams
 from ppm.synthesizers.base import Model, check_names, choose_draws, log_likelihood_from
-from ppm.synthesizers.chains import progress_bar, run_chains
+from ppm.synthesizers.chains import run_chains
 from ppm.synthesizers.mixture import passes
 from ppm.synthesizers.mixture.censored import CensoredSampler
 from ppm.synthesizers.mixture.sampler import Sampler
+from ppm.synthesizers.progress import progress_bar
 
 # how far the mixture weights of a draw may be from a sum of 1: rounding in single precision
 _SUM = 1e-5
@@ -179,7 +180,7 @@ class FiniteMixture(Model):
         return self.response.size
 
     def fit(
-        self, weights=None, *, draws=1000, random_seed=None, progress=False, initial=None,
+        self, weights=None, *, draws=1000, random_seed=None, progress=None, initial=None,
         censor=None,
     ):
         r"""Draw from the pseudo posterior with these weights.
@@ -188,10 +189,8 @@ class FiniteMixture(Model):
         ----------
         weights : array_like (records,), optional
             Weights α, 0 or more, all 1 by default; without ``censor`` at most 1.
-        draws, random_seed
+        draws, random_seed, progress
             As for :meth:`ppm.Synthesizer.fit`.
-        progress : bool, default False
-            Whether to show a progress bar (needs tqdm) on the error stream.
         initial : xarray.DataTree, optional
             An earlier fit of a model of the same size. Each chain starts where a chain of that fit
             ended, instead of at a random point.
@@ -232,7 +231,7 @@ class FiniteMixture(Model):
         if parallel is None:
             # a process takes a second or two to start; a sweep takes 7e-10 s times this product
             parallel = sweeps / self.chains * self.predictors.size * self.components > 3e9
-        with progress_bar(progress, sweeps) as advance:
+        with progress_bar(progress, sweeps, "sweeps") as advance:
             return self._tree(run_chains(chains, advance, parallel=parallel))
 
     def _starting_points(self, initial):
