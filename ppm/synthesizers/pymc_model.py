@@ -1,4 +1,4 @@
-"""Any PyMC model as a synthesizer, fitted by NUTS."""
+"""Any PyMC model as a synthesizer, fitted by NUTS and PyMC's other step methods."""
 
 import logging
 import warnings
@@ -15,7 +15,7 @@ from ppm.synthesizers.progress import is_shown, kernel, progress_bar
 
 
 class PyMCSynthesizer(Model):
-    r"""Any PyMC model as a synthesizer, fitted by NUTS.
+    r"""Any PyMC model as a synthesizer, fitted by NUTS and PyMC's other step methods.
 
     The model's observed variables are the responses, with one row per record. Each record's
     log-likelihood is weighted; priors, potentials and predictive draws stay as they are. The model
@@ -30,14 +30,14 @@ class PyMCSynthesizer(Model):
     warmup : int, default 1000
         Tuning steps per chain, which are discarded.
     target_accept : float, default 0.9
-        Target acceptance probability of NUTS; closer to 1 is slower and safer.
+        Target acceptance probability of NUTS, where PyMC uses it; closer to 1 is slower and safer.
     public_potentials : sequence of str, default ()
         Names of potentials, such as those of a spatial prior. By naming one you assert that it
         holds nothing confidential and, with ``censor``, that it leaves every prior proper.
     nuts_sampler : {"pymc", "nutpie"}, default "pymc"
         Nutpie compiles more slowly, and again for every fit, but samples faster and in parallel:
         prefer it for fits that take minutes. It gets a seed of only 30 bits from PyMC, and is
-        refused together with ``censor``.
+        refused together with ``censor``, and for parameters that NUTS cannot move.
 
     Attributes
     ----------
@@ -74,11 +74,12 @@ class PyMCSynthesizer(Model):
     other. If there are such numbers, ε does not hold. Predictors, and which entries are missing,
     count as public.
 
-    PyMC's other step methods, for discrete parameters and densities without a gradient, easily get
-    stuck: marginalise discrete parameters where you can. With dask, a log-likelihood of more than
-    256 MiB is computed in blocks each time it is read. Importing this class keeps all that PyTensor
-    compiles in memory, for a ``pm.sample`` of your own too; until then it writes observed values to
-    files.
+    Discrete parameters, and those of a density without a gradient (an operation of your own, a
+    ``pm.Simulator``), are moved by PyMC's other step methods, which easily get stuck: marginalise
+    discrete parameters where you can. A simulator's density is drawn anew whenever it is read, so
+    that no strict ε is given for it. With dask, a log-likelihood of more than 256 MiB is computed
+    in blocks each time it is read. Importing this class keeps all that PyTensor compiles in memory,
+    for a ``pm.sample`` of your own too; until then it writes observed values to files.
 
     Examples
     --------
@@ -133,18 +134,22 @@ class PyMCSynthesizer(Model):
             raise ValueError("censor needs nuts_sampler='pymc': nutpie gets a seed of 30 bits from "
                              "PyMC, few enough to try all of them")
         model = self._limited(censor)
+        if self.nuts_sampler == "nutpie" and model.steps != {pm.NUTS}:
+            raise ValueError("nuts_sampler must be 'pymc' where a parameter is discrete or the "
+                             "density has no gradient: nutpie has no other step method")
         model.alpha.set_value(check_weights(weights, self.records))
+        # other step methods would begin at an impossible place without a word
+        if pm.NUTS not in model.steps:
+            start = pymc_weights.at_start(model, model.logp())
+            if not np.isfinite(start):
+                raise self._impossible()
         try:
             # that a graph is too large for one loop costs time only
             warnings.filterwarnings("ignore", "Loop fusion failed")
             trace = self._sample(model, draws, random_seed, progress)
         except RuntimeError:
             # PyMC's and nutpie's messages show log-densities, which may reveal a record
-            terms = pymc_weights.at_start(self.model, self.model.logp(sum=False)[0])
-            wrong = np.flatnonzero(~np.isfinite(terms))
-            what = f"record {wrong[0]}" if wrong.size else "the prior or a gradient"
-            raise ValueError(f"{what} is impossible at the model's initial values: correct it or "
-                             "the model, set initval=, or give the record weight 0") from None
+            raise self._impossible() from None
         fit = {name: trace[name].to_dataset() for name in ("posterior", "sample_stats")}
         if fit["posterior"].sizes["draw"] < draws:
             # nutpie returns the draws so far when it is interrupted
@@ -157,8 +162,10 @@ class PyMCSynthesizer(Model):
             "tune": self.warmup, "chains": self.chains, "model": model,
             "random_seed": np.random.default_rng(*streams(random_seed, 1)),
             "nuts_sampler": self.nuts_sampler, "compute_convergence_checks": False,
-            "target_accept": self.target_accept,
         }  # fmt: skip
+        # PyMC takes no setting of a step method that it does not use
+        if pm.NUTS in model.steps:
+            settings["target_accept"] = self.target_accept
         if self.nuts_sampler == "nutpie":
             # PyMC draws nutpie's bar by rich, with these packages
             shown = is_shown(progress, "matplotlib", *["ipywidgets"] * bool(kernel()))
@@ -167,6 +174,14 @@ class PyMCSynthesizer(Model):
             # PyMC's chains run in this process: forking a process with threads can deadlock
             return pm.sample(draws, cores=1, callback=lambda trace, draw: advance(1),
                              progressbar=False, quiet=True, **settings)
+
+    def _impossible(self):
+        """Error of a start at which the log-density is no finite number."""
+        terms = pymc_weights.at_start(self.model, self.model.logp(sum=False)[0])
+        wrong = np.flatnonzero(~np.isfinite(terms))
+        what = f"record {wrong[0]}" if wrong.size else "the prior or a gradient"
+        return ValueError(f"{what} is impossible at the model's initial values: correct it or "
+                          "the model, set initval=, or give the record weight 0")
 
     def _limited(self, censor):
         """The model with these limits, or with none."""

@@ -12,6 +12,7 @@ import pymc as pm
 import pytensor
 import pytensor.tensor as pt
 from pymc.model.transform import freeze_dims_and_data, remove_value_transforms
+from pymc.sampling.mcmc import assign_step_methods
 from pymc.util import locally_cachedmethod
 from pytensor.compile import Mode, SharedVariable
 from pytensor.graph import Constant, RewriteDatabaseQuery, ancestors, clone_replace, node_rewriter
@@ -20,6 +21,7 @@ from pytensor.graph.traversal import toposort
 from pytensor.link import utils
 from pytensor.link.numba import cache
 from pytensor.tensor.elemwise import CAReduce
+from pytensor.tensor.random.type import RandomType
 
 from ppm.censoring import limited
 from ppm.checks import shown
@@ -58,6 +60,11 @@ class Weighted(pm.FrozenModel):
     @functools.cached_property
     def unobserved_value_vars(self):
         return super().unobserved_value_vars
+
+    @functools.cached_property
+    def steps(self):
+        """The step methods that PyMC assigns to the parameters."""
+        return {*assign_step_methods(self)[1]}
 
 
 def weighted(model, public_potentials):
@@ -352,6 +359,9 @@ def check_proper(model):
 def check_own_terms(model):
     """Refuse records that are seen to reach more than their own term."""
     alone, plain = "with censor, a record must act through its own term only", model.plain
+    if any(isinstance(x.type, RandomType) for x in ancestors([plain.total])):
+        raise ValueError("the density of a pm.Simulator is drawn anew at every step, so that no "
+                         f"posterior has its terms: {alone}")
     observed = {*model.observed_RVs, *_data(model, model.observed_RVs)}
     priors = model.logp(model.free_RVs, jacobian=True, sum=False)
     for variable, prior in zip(model.free_RVs, priors, strict=True):

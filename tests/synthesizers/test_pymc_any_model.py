@@ -14,7 +14,10 @@ import pytensor.tensor as pt
 import pytest
 import xarray as xr
 from pymc.logprob.utils import CheckParameterValue
+from pytensor.graph.op import Apply, Op
+from pytensor.tensor.blockwise import Blockwise
 from scipy import special, stats
+from scipy.integrate import trapezoid
 
 import ppm
 from ppm.censoring import limited
@@ -225,9 +228,9 @@ def drawn(*parameters, rng=None, size=None):
     return rng.normal(size=size)
 
 
-def own(log_density, **settings):
+def own(log_density, mu=None, **settings):
     settings = {"observed": ONES} | settings
-    pm.CustomDist("y", pm.Normal("mu"), logp=log_density, **settings)
+    pm.CustomDist("y", pm.Normal("mu") if mu is None else mu, logp=log_density, **settings)
 
 
 def between(value, mean):
@@ -347,6 +350,75 @@ def test_an_interrupted_draw_of_releases_has_made_none():
     assert logging.getLogger("pymc.sampling.forward").level == logging.NOTSET
 
 
+class Scalar(Op):
+    """Log-density of one value, whose gradient is not known."""
+
+    def make_node(self, value, mean):
+        return Apply(self, [pt.as_tensor(value), pt.as_tensor(mean)], [pt.dscalar()])
+
+    def perform(self, node, given, outputs):
+        outputs[0][0] = np.asarray(-((given[0] - given[1]) ** 2))
+
+
+black_box = Blockwise(Scalar(), signature="(),()->()")
+
+
+FEW = np.array([-1.0, 0.0, 2.0, 3.0])
+
+
+def without_gradient(choice):
+    mean = pm.Normal("mean") + (0.5 * pm.Bernoulli("choice", 0.5) if choice else 0.0)
+    pm.CustomDist("y", mean, logp=black_box, random=drawn, observed=FEW)
+
+
+@pytest.mark.parametrize(("choice", "censor"), [(False, CENSORS[0]), (True, None)])
+def test_a_density_without_a_gradient_has_the_right_posterior(choice, censor):
+    model, weights = model_of(partial(without_gradient, choice)), np.array([1.5, 1.0, 0.2, 0.1])
+    mechanism = ppm.PseudoPosteriorMechanism(model, weights=weights, censor=censor, warmup=50)
+    result = mechanism.run(draws=300, random_seed=np.random.default_rng(8))
+    mean, found = np.linspace(-4.0, 4.0, 801), result.draws["posterior"]["mean"]
+
+    def expected(weights):
+        h = censor.term if censor else lambda terms: terms
+        shifts = [0.0, 0.5] if choice else [0.0]
+        terms = [h(-weights * (FEW - mean[:, None] - shift) ** 2).sum(1) for shift in shifts]
+        density = np.exp(stats.norm.logpdf(mean) + special.logsumexp(terms, axis=0))
+        return trapezoid(density * mean) / trapezoid(density)
+
+    error = float(az.mcse(found))
+    assert abs(float(found.mean()) - expected(weights)) < 4.0 * error
+    assert abs(expected(weights) - expected(weights[::-1])) > 8.0 * error
+
+
+# of PyMC's own code
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_a_simulator_has_a_fit_and_no_strict_epsilon():
+    def draw(rng, mean, size):
+        return rng.normal(mean, size=size)
+
+    model = model_of(lambda: pm.Simulator("y", draw, pm.Normal("mean"), observed=FEW))
+    settings = {"warmup": 20, "weights": np.ones(4)}
+    result = ppm.PseudoPosteriorMechanism(model, **settings).run(draws=20, random_seed=1)
+    assert not result.strict and np.isfinite(result.draws["posterior"]["mean"]).all()
+    strict = ppm.PseudoPosteriorMechanism(model, censor=CENSORS[0], **settings)
+    with pytest.raises(ValueError, match="^the density of a pm.Simulator is drawn anew"):
+        strict.run(draws=20)
+
+
+def test_an_impossible_start_is_seen_and_nutpie_refused_where_nuts_moves_nothing():
+    def log_density(value, mean):
+        return pt.switch(value > 5.0, -np.inf, black_box(value, mean))
+
+    model = model_of(partial(own, log_density, random=drawn, observed=np.r_[1.0, 9.0]))
+    with pytest.raises(ValueError, match="^record 1 is impossible at the model's initial"):
+        PyMCSynthesizer(model).fit(draws=5)
+    assert PyMCSynthesizer(model, warmup=5).fit([1.0, 0.0], draws=5, random_seed=1)
+    for write in (without_gradient, lambda choice: one_normal(mu=pm.Bernoulli("choice", 0.5))):
+        synthesizer = PyMCSynthesizer(model_of(partial(write, True)), nuts_sampler="nutpie")
+        with pytest.raises(ValueError, match="^nuts_sampler must be 'pymc' where a parameter is"):
+            synthesizer.fit(draws=5)
+
+
 def test_what_pymc_is_given_to_draw_from_has_full_entropy(monkeypatch):
     given, others = [], []
 
@@ -393,8 +465,8 @@ def test_releases_come_from_different_draws_of_the_parameters():
 # ---- what is taken and what is refused ---------------------------------------------------------
 
 
-def one_normal(**settings):
-    pm.Normal("y", pm.Normal("mu"), **({"observed": ONES} | settings))
+def one_normal(mu=0.0, **settings):
+    pm.Normal("y", pm.Normal("mu") + mu, **({"observed": ONES} | settings))
 
 
 def potential(of, data):
