@@ -50,11 +50,14 @@ class PyMCSynthesizer(Model):
     -----
     Savitsky, Williams and Hu (2022), section 3: :math:`\prod_i p(x_i \mid \theta)^{\alpha_i}`
     takes the place of the likelihood. Refused are a model without such a product (no observed
-    variable, responses of different lengths, one density for all records, minibatches), a potential
-    that depends on a response or is not named, a model with discrete parameters only, a response
-    that cannot be drawn, and predictors with NaN or, as a constant index, a number below 0. A
-    record's value is neither weighted nor bounded where the model uses it as a constant, such as
-    last month's value in the mean of this month's.
+    variable, responses of different lengths, one density for all records, minibatches), a response
+    whose shape its parameters do not fit, or with an infinite value that has no density, a
+    potential that depends on a response, repeats one or is not named, a model with discrete
+    parameters only, a response that cannot be drawn, an ``initval`` that the model computes, and
+    predictors with NaN or, as a constant index, a number below 0. Survey weights are no potential:
+    they go to :class:`ppm.PseudoPosteriorMechanism` as ``weights``. A record's value is neither
+    weighted nor bounded where the model uses it as a constant, such as last month's value in the
+    mean of this month's.
 
     Missing entries of a masked response are imputed as parameters. A record contributes its
     observed entries only; one with none has log-likelihood 0. A record with weight exactly 0
@@ -67,12 +70,16 @@ class PyMCSynthesizer(Model):
     also refuses what it cannot distinguish from these, a flat prior, and a prior that cannot be
     drawn from. That a ``pm.CustomDist`` is a proper prior is your word.
 
-    It sees observed variables, ``pm.Data`` that they are observed from, and constants that repeat
-    a response or a column of it (except values in equal steps, as 0, 0, 0 or 0, 1, 2). **It cannot
+    It sees observed variables, ``pm.Data`` that they are observed from, and constants that repeat a
+    response or a column of it, whatever their type and along whichever axis of an array or sparse
+    matrix (except values in equal steps, as 0, 0, 0 or 0, 1, 2). Where nearly all values differ and
+    have many digits, it also sees a constant with one row per record that has more than four fifths
+    of them, most in rows of other records, as a lag or a sorted copy does. **It cannot
     see other numbers that you computed from the records beforehand**: with a NumPy array ``y``, the
     mean in ``pm.Normal("mu", y.mean(), 1)`` or ``observed=y - y.mean()`` is a constant like any
-    other. If there are such numbers, ε does not hold. Predictors, and which entries are missing,
-    count as public.
+    other. **Nor can it see what a Python function of yours holds**, such as ``random=`` of a
+    ``pm.CustomDist``. If there are such numbers, ε does not hold. Predictors, and which entries are
+    missing, count as public.
 
     Discrete parameters, and those of a density without a gradient (an operation of your own, a
     ``pm.Simulator``), are moved by PyMC's other step methods, which easily get stuck: marginalise

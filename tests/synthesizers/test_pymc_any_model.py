@@ -2,6 +2,7 @@
 
 import itertools
 import logging
+import re
 import warnings
 from functools import partial
 
@@ -10,6 +11,7 @@ import numpy as np
 import pandas as pd
 import pymc as pm
 import pytensor
+import pytensor.sparse as ps
 import pytensor.tensor as pt
 import pytest
 import xarray as xr
@@ -18,6 +20,7 @@ from pytensor.graph.op import Apply, Op
 from pytensor.tensor.blockwise import Blockwise
 from scipy import special, stats
 from scipy.integrate import trapezoid
+from scipy.sparse import csr_matrix
 
 import ppm
 from ppm.censoring import limited
@@ -108,8 +111,14 @@ def missing_rows():
     pm.MvNormal("y", pm.Normal("mu", shape=2), np.eye(2), observed=rows)
 
 
+def sparse_design():
+    design = ps.as_sparse_variable(csr_matrix(np.where(X > 0, X, 0.0)[:, None] * [1.0, 0.0, X[0]]))
+    mu = ps.structured_dot(design, pm.Normal("beta", shape=(3, 1)))[:, 0]
+    pm.Normal("y", mu, pm.HalfNormal("sigma"), observed=Y)
+
+
 FAMILY = [poisson, logistic, hierarchical, marginal_mixture, two_responses, multivariate,
-          record_level_parameters, missing_values, missing_rows]  # fmt: skip
+          record_level_parameters, missing_values, missing_rows, sparse_design]  # fmt: skip
 MASKS = {(missing_values, "y_observed"): ~Y_MASK, (missing_values, "z_observed"): ~PAIRS_MASK,
          (missing_rows, "y_observed"): ~ROW_MASK}  # fmt: skip
 
@@ -469,6 +478,66 @@ def one_normal(mu=0.0, **settings):
     pm.Normal("y", pm.Normal("mu") + mu, **({"observed": ONES} | settings))
 
 
+def row_by_row(observed, distribution=pm.Normal):
+    """A response with a parameter for each of five rows."""
+    distribution("y", pm.Normal("mu") * X[:5], observed=observed)
+
+
+def yes_or_no(name, mu, observed):
+    pm.Bernoulli(name, logit_p=mu, observed=observed)
+
+
+def grade(name, mu, observed):
+    pm.OrderedLogistic(name, eta=mu, cutpoints=[-1.0, 1.0], observed=observed)
+
+
+def hurdle(name, mu, observed):
+    pm.HurdleLogNormal(name, psi=0.5, mu=mu, sigma=1.0, observed=observed)
+
+
+def squares(name, mu, observed):
+    own(lambda value, mean: -((value - mean) ** 2), mu, random=drawn, observed=observed)
+
+
+def two_lengths(response):
+    x, z = pm.Data("x", X), pm.Data("z", ONES)
+    pm.Normal("y", pm.Normal("mu") * x + (0.0 if response else z), observed=z if response else Y)
+
+
+def sparse_with_nan():
+    design = csr_matrix([[1.0, 0.0], [0.0, 2.0], [0.0, np.nan]])
+    mu = ps.structured_dot(ps.as_sparse_variable(design), pm.Normal("b", shape=(2, 1)))
+    pm.Normal("y", mu[:, 0], observed=ONES[:3])
+
+
+def computed_start():
+    data = pm.Data("data", Y)
+    pm.Normal("y", pm.Normal("mu", initval=data.mean()), observed=data)
+
+
+def open_interval(observed):
+    def log_density(value, mean):
+        ends = [pt.exp(pm.logcdf(pm.Normal.dist(mean), value[:, end])) for end in (0, 1)]
+        return pt.log(ends[1] - ends[0])
+
+    own(log_density, random=drawn, observed=observed, signature="()->(2)")
+
+
+def weighted_potential(values, observed=Y):
+    """Survey weights as they are often written: by a potential with the response's values."""
+    mu = pm.Normal("mu")
+    y = None if observed is None else pm.Normal("y", mu, observed=observed)
+    of = y if values is None else values
+    pm.Potential("p", (WEIGHTS * pm.logp(pm.Normal.dist(mu), of)).sum())
+
+
+def unfit(shape, other=r"its parameters \(5,\)"):
+    return rf"^y has shape {re.escape(str(shape))} and {other}: give both one row per record"
+
+
+SURVEY = r"survey weights go to PseudoPosteriorMechanism\(weights=...\)"
+
+
 def potential(of, data):
     values = pm.Data("values", data)
     mu = pm.Normal("mu")
@@ -528,6 +597,28 @@ REFUSED = [
      "^y has numbers as large as PyMC makes of dates"),
     (bounded_by_data, "^model has no density .ValueError.: give a CustomDist its logp"),
     (lambda: pm.MvNormal("y", np.zeros(5), np.eye(5), observed=ONES), "y has one density for all"),
+    # shapes that do not fit, and are shown
+    (partial(row_by_row, ONES[:, None]), unfit((5, 1))),
+    (partial(row_by_row, pd.DataFrame({"y": ONES}), yes_or_no), unfit((5, 1))),
+    (partial(row_by_row, np.ones(6)), unfit((6,))),
+    (partial(row_by_row, np.ma.masked_array(ONES, np.arange(5) == 2)[:, None]), unfit((5, 1))),
+    (partial(row_by_row, np.zeros((5, 1), int), grade), unfit((5, 1), r"its parameters \(5, 3\)")),
+    (partial(row_by_row, ONES[:, None], hurdle), unfit((5, 1))),
+    (partial(row_by_row, ONES[:, None], squares), r"^y has shape \(5, 1\) .* density \(5, 5\)"),
+    (partial(one_normal, shape=3), unfit((5,), r"shape=\(3,\)")),
+    (partial(two_lengths, True), unfit((5,), r"its parameters \(12,\)")),
+    (partial(two_lengths, False), r"^model combines arrays .*: x \(12,\), z \(5,\). Give each"),
+    (sparse_with_nan, "^a constant of the model has NaN, or an index below 0 .*, in row 2"),
+    (computed_start, "^the initval of mu is computed by the model"),
+    *[(partial(one_normal, observed=data), "^y is infinite in row 3, where it has no density") for
+      data in (np.r_[ONES[:3], np.inf], pd.Series(np.r_[ONES[:3], -np.inf]),
+               np.ma.masked_array(np.r_[ONES[:3], np.inf], np.arange(4) == 1))],
+    (partial(open_interval, np.c_[[1.0, 2.0], [np.inf, -np.inf]]), "^y is infinite in row 1"),
+    # survey weights
+    (partial(weighted_potential, Y, None), f"^model has no observed variable: .*{SURVEY}"),
+    (partial(weighted_potential, None), f"^potential p depends on a response, .*{SURVEY}"),
+    (partial(weighted_potential, Y), f"^potential p holds the values of y, .*{SURVEY}$"),
+    (partial(weighted_potential, np.exp(Y)), f"^potential p could hold .*{SURVEY}.*neither, pass"),
 ]  # fmt: skip
 
 
@@ -547,6 +638,17 @@ def test_what_is_said_to_be_public_or_is_moved_by_other_steps_is_taken():
     for write in (of_the_response, of_its_values):
         with pytest.raises(ValueError, match="potential second depends on"):
             PyMCSynthesizer(model_of(write), public_potentials=["second"])
+    # whoever names a potential need not know what it holds
+    masked = np.ma.masked_array(Y, Y_MASK)
+    for values, observed in ((Y[None, :], Y), (Y.astype("float32"), Y), (Y, masked)):
+        with pytest.raises(ValueError, match="^potential p holds the values of y"):
+            PyMCSynthesizer(model_of(partial(weighted_potential, values, observed)),
+                            public_potentials=["p"])
+    other = model_of(partial(weighted_potential, np.exp(Y)))
+    assert PyMCSynthesizer(other, public_potentials=["p"]).records == RECORDS
+    # the open end of an interval is no number, and has a density
+    ends = np.c_[[1.0, 2.0, -np.inf], [np.inf, 3.0, 0.0]]
+    assert PyMCSynthesizer(model_of(partial(open_interval, ends))).records == 3
 
     def mixed():
         pm.Normal("y", pm.Normal("mu") + pm.Bernoulli("z", 0.5), observed=ONES)

@@ -4,10 +4,12 @@ from functools import cache, partial
 
 import numpy as np
 import pymc as pm
+import pytensor.sparse as ps
 import pytensor.tensor as pt
 import pytest
 from pymc.logprob.utils import CheckParameterValue
 from scipy.integrate import trapezoid
+from scipy.sparse import csr_matrix
 from test_pymc_any_model import CENSORS, drawn, model_of, quick, with_gradient  # noqa: F401
 
 import ppm
@@ -177,6 +179,30 @@ def next_to(mean, x=X):
     return write
 
 
+# values that differ, on a fine scale
+FINE = np.random.default_rng(2).normal(size=9)
+
+
+def holding(constant, y=FINE):
+    """The response, and a constant of any shape in its mean."""
+
+    def write():
+        held = pt.as_tensor(constant)
+        whole = held if held.ndim == 1 else held.sum()
+        pm.Normal("y", pm.Normal("b") * whole, observed=y)
+
+    return write
+
+
+def sparse_copy(of):
+    def write():
+        design = ps.as_sparse_variable(csr_matrix(of))
+        mean = ps.structured_dot(design, pm.Normal("b", shape=(9, 1)))
+        pm.Normal("y", mean[:, 0], observed=FINE)
+
+    return write
+
+
 def flat(make):
     return lambda: pm.Normal("y", make("mu", initval=1.0), observed=X)
 
@@ -205,6 +231,7 @@ def one_of(first, size):
 
 PRIOR, TERM, FLAT = "^the prior of .* depends on observed", "^a record's term of", "is improper"
 TWICE = "^a constant of the model holds the values of y"
+ELSEWHERE = "^a constant of the model holds values of other rows of y"
 DRAWN = "is drawn with observed values, which a release would"
 REFUSED = {
     "response in a prior": (next_to(lambda y: pm.Normal("u", y.mean(), 0.01)), PRIOR),
@@ -233,6 +260,18 @@ REFUSED = {
         [pm.Data("first", 0.3), pm.Data("second", 0.7)])), TERM),
     "predictor": (lambda: pm.Normal("y", pm.Normal("b") * X, observed=X), TWICE),
     "column": (lambda: pm.Normal("y", np.c_[X, X] @ pm.Normal("b", shape=2), observed=X), TWICE),
+    "row": (holding(FINE[None, :]), TWICE),
+    "cube": (holding(FINE[:, None, None] * np.ones((2, 3))), TWICE),
+    "last axis": (holding(np.ones((2, 3, 1)) * FINE), TWICE),
+    "single precision": (holding(FINE.astype("float32")), TWICE),
+    "its double": (holding(FINE.astype("float32").astype(float)), TWICE),
+    "whole numbers": (holding(np.array([3, 1, 4, 1, 5]), np.array([3.0, 1, 4, 1, 5])), TWICE),
+    "sparse column": (sparse_copy(np.pad(FINE[:, None], ((0, 0), (0, 8)))), TWICE),
+    "sparse diagonal": (sparse_copy(np.diag(FINE)), TWICE),
+    "record before, as a constant": (holding(np.r_[0.0, FINE[:-1]]), ELSEWHERE),
+    "backwards": (holding(FINE[::-1].copy()), ELSEWHERE),
+    "sorted": (lambda: pm.Normal("y", pm.Interpolated(
+        "mu", np.sort(FINE), np.ones(9)), observed=FINE), ELSEWHERE),
     "common column": (next_to(lambda y: pm.Normal("m", shape=(7, 2))[:, (y.max() > 1).astype(
         "int64")]), TERM),
     "common check": (lambda: pm.CustomDist("y2", pm.Normal("y", pm.Normal(
@@ -272,8 +311,21 @@ def covariance_by_group():
     pm.MvNormal("y", np.zeros(2), table[group()], observed=X[:, None] * [1, 2])
 
 
+def summed_within():
+    y = pm.Normal("y", pm.Normal("mu"), observed=X[:, None] * [1, 2])
+    pm.Normal("y2", pt.cumsum(y, axis=1)[:, 1], observed=X + 0.1)
+
+
+# of last year, and changed for one or two of nine
+LAST = np.where(np.arange(9) < 2, 0.5 * FINE, FINE)
+
+
 @pytest.mark.parametrize("write", [
-    by_group, covariance_by_group, seen_as(lambda d: d[:, 0], X[:, None]),
+    by_group, covariance_by_group, seen_as(lambda d: d[:, 0], X[:, None]), summed_within,
+    # values that others have too
+    holding(LAST), holding(np.arange(9)[::-1] % 2, np.r_[np.arange(8) % 2, 1]),
+    holding(np.r_[2, 0, 1, 4, 3, 7, 5, 6, 8], np.arange(9)[::-1] ** 2 % 11 + 0.0),
+    holding(np.eye(9), np.arange(9) % 4 + 0.0), sparse_copy(np.eye(9) + np.diag(FINE[1:], 1)),
     # a predictor that equals the response by chance
     lambda: pm.Normal("y", pm.Normal("b") * np.arange(7), observed=np.arange(7)),
 ])
