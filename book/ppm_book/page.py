@@ -1,10 +1,13 @@
 """What a chapter shows and saves: ``from ppm_book import page``."""
 
+import ast
 import html
 import inspect
 import itertools
 import json
 import os
+import textwrap
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -82,12 +85,15 @@ def save_values(values, *, data):
 
 
 class _Claims(dict):
-    """Sentences of a chapter's text, and whether each holds in this run."""
+    """Sentences of a chapter's text, and whether each holds in this run; None: it cannot tell."""
 
     def __repr__(self):
-        failed = [words for words, holds in self.items() if not holds]
-        return "\n".join([f"{len(self) - len(failed)} of {len(self)} claims of the text hold in "
-                          "this run.", *(f"Not in this run: {words}" for words in failed)])
+        told = {True: "Holds", False: "Not in this run", None: "Cannot be told in this run"}
+        holding = sum(holds is True for holds in self.values())
+        return "\n".join([
+            f"{holding} of {len(self)} claims of the text hold in this run.",
+            *(f"{told[holds]}: {words}" for words, holds in self.items() if not holds),
+        ])
 
     def _repr_mimebundle_(self, **_):
         return {CLAIMS_TYPE: dict(self), "text/plain": repr(self)}
@@ -96,23 +102,45 @@ class _Claims(dict):
 def claims(conditions):
     """State on what sentences of the chapter's text depend in this run.
 
-    At the book's own settings a condition that fails stops the build. In a run with other
-    parameters the page says at its top which sentences do not hold, and marks each of them.
+    At the book's own settings a condition that fails, or that cannot be computed, stops the build.
+    In a run with other parameters the page says at its top which sentences do not hold, and marks
+    each of them. No condition ends a run: if one raises an error or warns, as the maximum of no
+    records does, the run cannot tell of any sentence of this function.
 
     Parameters
     ----------
-    conditions : dict of str to bool
-        Words as they stand in the chapter's text -> whether they hold, where there is noise by
-        more than two standard errors.
+    conditions : callable
+        Takes nothing, and ends in the return of a dict that is written out there: words as they
+        stand in the chapter's text -> whether they hold, where there is noise by more than two
+        standard errors; None where this run cannot tell.
 
     Examples
     --------
     >>> from ppm_book import page
-    >>> page.claims({"F and G rose": 2 > 1, "the rest fell": 1 > 2})
-    1 of 2 claims of the text hold in this run.
+    >>> @page.claims
+    ... def _():
+    ...     return {"F and G rose": 2 > 1, "the rest fell": 1 > 2, "H stays": None}
+    1 of 3 claims of the text hold in this run.
     Not in this run: the rest fell
+    Cannot be told in this run: H stays
     """
-    return _Claims({words: bool(holds) for words, holds in conditions.items()})
+    from IPython.display import display
+
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            found = {words: None if holds is None else bool(holds)
+                     for words, holds in conditions().items()}
+    except Exception as error:
+        print(f"{type(error).__name__}: {error}")
+        found = dict.fromkeys(_written(conditions))
+    display(_Claims(found))
+
+
+def _written(function):
+    """Keys of the dict in whose return a function ends, read from its text."""
+    text = textwrap.dedent(inspect.getsource(function))
+    return [ast.literal_eval(key) for key in ast.parse(text).body[0].body[-1].value.keys]
 
 
 def glue(name, text):
