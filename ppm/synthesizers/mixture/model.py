@@ -432,4 +432,5 @@ class _Chain:
                     "and coefficient_scale to order one")
         return ("a mixture component collapsed onto records that it fits exactly, where the "
                 f"density has no bound (smallest scale {smallest:.1e}); records that agree, as "
-                "incomes of 0 may, can do that: limits on every record's term (censor=) prevent it")
+                "incomes of 0 may, can do that: take fewer components, or limits on every record's "
+                "term (censor=)")
