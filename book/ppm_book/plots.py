@@ -8,6 +8,7 @@ from IPython.core.pylabtools import print_figure
 from matplotlib import colormaps, style
 from matplotlib.figure import Figure
 from matplotlib.gridspec import GridSpec
+from matplotlib.text import Annotation
 from matplotlib.ticker import LogLocator
 
 from ppm_book.page import NARROW_TYPE
@@ -46,11 +47,23 @@ class _Shown(Figure):
     """A figure that brings its page an edition for phones."""
 
     def _repr_mimebundle_(self, include=None, exclude=None):
+        _hide_strays(self)
         asked = {"bbox_inches": None, "base64": True}
         return {
             "image/png": print_figure(self, dpi=120, **asked),
             NARROW_TYPE: print_figure(_narrow(self), dpi=200, **asked),
         }
+
+
+def _hide_strays(figure):
+    """Hide words that stand at places far outside their panel, where a run's values moved on."""
+    for axes in figure.axes:
+        axes.autoscale_view()  # limits may wait for it
+        for text in axes.texts:
+            if not isinstance(text, Annotation):  # these hide by themselves
+                place = text.get_transform().transform(text.get_position())
+                across = axes.transAxes.inverted().transform(place)
+                text.set_visible(bool(np.abs(across - 0.5).max() < 1))
 
 
 def _narrow(figure):

@@ -6,7 +6,17 @@ import xarray as xr
 
 import ppm
 from ppm_book import application, parameters
-from ppm_book.application import FITS, TOLERANCE, TRIALS, IncomeFits, diagnosed, search, typical
+from ppm_book.application import (
+    EQUAL,
+    FITS,
+    TOLERANCE,
+    TRIALS,
+    IncomeFits,
+    apart,
+    diagnosed,
+    search,
+    typical,
+)
 
 INCOMES = np.random.default_rng(5).normal(10.0, 1.0, 40)
 
@@ -107,3 +117,19 @@ def test_one_wild_release_moves_neither_the_typical_error_nor_its_standard_error
     wild = typical(np.r_[errors[:-1], 1e6])
     assert wild == (pytest.approx(size, abs=0.3), pytest.approx(error, abs=0.1))
     assert np.isnan(typical([3.0])[1])
+
+
+def test_a_component_collapses_onto_many_equal_incomes_unless_they_are_moved_apart():
+    rng = np.random.default_rng(3)
+    incomes = np.r_[np.zeros(40), rng.normal(10.0, 1.0, 360)]
+    design, low = np.ones((400, 1)), incomes <= 0
+    for response in (incomes, apart(incomes, ~low, 1)):
+        model = ppm.FiniteMixture(response, design, components=3, warmup=50)
+        with pytest.raises(RuntimeError, match="take fewer components"):
+            model.fit(draws=20, random_seed=1)
+    moved = apart(incomes, low, 1)
+    ppm.FiniteMixture(moved, design, components=3, warmup=50).fit(draws=20, random_seed=1)
+    assert np.array_equal(moved[~low], incomes[~low])
+    assert np.unique(moved[low]).size == 40 and -0.1 < moved[low].min() < moved[low].max() <= 0
+    few = incomes[40 - EQUAL :]
+    assert np.array_equal(apart(few, few <= 0, 1), few)

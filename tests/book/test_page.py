@@ -45,6 +45,36 @@ def test_what_a_run_saves_is_read_back_with_the_kind_of_its_data(run):
         assert saved["values"] == {"a bound": told}
 
 
+def test_claims_are_told_and_none_of_them_where_anything_fails_or_warns(monkeypatch, capsys):
+    shown = []
+    monkeypatch.setattr("IPython.display.display", shown.append)
+
+    @page.claims
+    def _():
+        limit = np.float64(1)
+        return {"rose": limit > 0, "fell": limit < 0, "no such record": None}
+
+    assert capsys.readouterr().out == ""
+
+    @page.claims
+    def _():
+        return {"the " "largest": np.max([]) > 0, "rose": True}
+
+    @page.claims
+    def _():
+        nobody = np.mean([])
+        return {"fell": nobody < 0}
+
+    told = [one._repr_mimebundle_() for one in shown]
+    assert [one[page.CLAIMS_TYPE] for one in told] == [
+        {"rose": True, "fell": False, "no such record": None},
+        {"the largest": None, "rose": None}, {"fell": None},
+    ]
+    assert json.loads(json.dumps(told)) == told
+    first, second = capsys.readouterr().out.splitlines()
+    assert first.startswith("ValueError: zero-size array") and "RuntimeWarning: Mean" in second
+
+
 def kept(text, *given):
     """A function of this text, kept, and the arguments that it was really called with."""
     called = []

@@ -32,3 +32,13 @@ def test_a_figure_brings_a_narrow_picture_and_stays_as_it_is(monkeypatch):
     # two panels side by side become two one below the other
     assert shown["image/png"] == places(figure) == [(1, 2, 0, 0), (1, 2, 1, 1)]
     assert shown[NARROW_TYPE] == [(2, 1, 0, 0), (2, 1, 1, 1)]
+
+
+def test_words_far_outside_their_panel_do_not_break_a_figure():
+    figure, (axes,) = plots.panels(size=(3, 3))
+    axes.plot([1, 2], [1, 2])
+    margin, *strays = (axes.text(1, y, "words") for y in (2.2, 200, np.nan))
+    on_axes = axes.text(0.5, 0.5, "words", transform=axes.transAxes)
+    figure._repr_mimebundle_()  # a warning is an error
+    assert margin.get_visible() and on_axes.get_visible()
+    assert not any(one.get_visible() for one in strays)

@@ -1,0 +1,56 @@
+"""Reruns: every chapter that reads the survey's table, with tables that the book does not have."""
+
+import nbformat
+import pytest
+from conftest import ROOT
+from survey_files import interview_zip
+
+from ppm_book import page, parameters, running, studio
+
+READERS = [name for name in parameters.chapters() if "ce_data" in parameters.defaults(name)]
+# the least of everything
+LEAST = {
+    "records": 100, "components": 2, "component_counts": [1, 2], "compared_counts": [1],
+    "configurations": [[0.7, 0.0]], "repeats": 1, "chains": 1, "warmup": 2, "draws": 4,
+    "releases": 2, "resamples": 2, "widths": [0.5],
+}
+
+
+def claims_of(notebook):
+    """What an executed notebook claims, and what its claims cells say of their faults."""
+    cells = nbformat.read(notebook, 4).cells
+    outputs = [o for c in cells if "@page.claims" in c.source for o in c.outputs]
+    told = {}
+    for output in outputs:
+        told |= output.get("data", {}).get(page.CLAIMS_TYPE, {})
+    return told, [output.text for output in outputs if output.output_type == "stream"]
+
+
+@pytest.mark.parametrize(("name", "zeros"), [
+    *((name, name == "application_settings") for name in READERS), ("ce_application", True),
+])
+def test_a_chapter_ends_with_another_table(name, zeros, tmp_path, monkeypatch):
+    # fits are kept beside the notebooks
+    for part in ("notebooks", "ppm", "book", "_toc.yml", "requirements.lock"):
+        (tmp_path / part).symlink_to(ROOT / part)
+    monkeypatch.setattr(running, "ROOT", tmp_path)
+    # five quarters without an income of zero or less, where no level of education has a hundred
+    # units; and a table with a tenth of zeros
+    about = {"zeros": 0.1, "diary": True, "quarters": 4} if zeros else {"positive": True}
+    table = interview_zip(tmp_path / "survey.zip", units=400, **about)
+    known = parameters.defaults(name)
+    given = {key: value for key, value in LEAST.items() if key in known} | {"ce_data": str(table)}
+    if name.startswith("strict"):
+        given["records"] = 300
+    (folder := tmp_path / "run").mkdir()
+    studio.execute(name, parameters.parameters(name, given=given), folder, "paper")
+    told, faults = claims_of(folder / f"{name}.ipynb")
+    assert not faults and set(told.values()) <= {True, False, None}
+    assert len(told) >= 3
+
+
+@pytest.mark.parametrize("name", parameters.chapters())
+def test_every_claim_can_be_computed_with_the_table_on_board(notebooks, name):
+    told, faults = claims_of(notebooks.executed(name) / f"{name}.ipynb")
+    assert not faults
+    assert bool(told) == ("page.claims" in parameters.source(name).read_text("utf-8"))
