@@ -82,7 +82,12 @@ class Handed:
     @property
     def right(self):
         """How many answers are right."""
-        return f"{[*self.verdicts.values()].count(RIGHT)} of {len(self.verdicts)} right"
+        right = [*self.verdicts.values()].count(RIGHT)
+        return f"{right} of {len(self.verdicts)} right" if self.verdicts else ""
+
+    def add_note(self, note):
+        """Say one thing more of it."""
+        self.note = "; ".join(filter(None, (self.note, note)))
 
 
 def collect(folder, output=None, *, seconds=240.0, workers=1):
@@ -130,8 +135,9 @@ def collect(folder, output=None, *, seconds=240.0, workers=1):
                 if executed := job.result():
                     _mark(each, executed, sheets[each.sheet], output / "pages")
                 _write(table(found[:number], sheets, found), output / "grades.csv")
-                print(f"{number}/{len(found)} {each.student} {each.sheet}: "
-                      f"{each.note or each.right}", file=sys.stderr, flush=True)
+                told = "; ".join(filter(None, (each.right, each.note)))
+                print(f"{number}/{len(found)} {each.student} {each.sheet}: {told}",
+                      file=sys.stderr, flush=True)
         finally:
             # after an interrupt nothing goes on, not what is just beginning either
             side_by_side.shutdown(wait=False, cancel_futures=True)
@@ -279,13 +285,15 @@ def _run(handed, copy, sheets, seconds, kernels):
         except DeadKernelError:
             late = stops.finished.is_set()
             why = f"stopped after {seconds:g} s" if late else "it ended its kernel"
-            handed.note = f"marked as far as it ran: {why}"
+            handed.add_note(f"marked as far as it ran: {why}")
         finally:
             stops.cancel()
             _kill(kernels.pop(copy, 0))
     except Exception as error:
-        handed.note = f"cannot be run: {type(error).__name__}"
+        handed.add_note(f"cannot be run: {type(error).__name__}")
         return None
+    if stopped := sum("KeyboardInterrupt" in str(cell.get("outputs")) for cell in notebook.cells):
+        handed.add_note(f"cells stopped after {seconds / 4:g} s: {stopped}")
     return notebook
 
 
@@ -354,7 +362,7 @@ def _mark(handed, notebook, tasks, pages):
             handed.verdicts[task.work] = NO_ANSWER if verdict.startswith(NO_ANSWER) else verdict
         _page(handed, notebook, tasks, pages)
     except Exception as error:
-        handed.note = f"{handed.note} cannot be marked: {type(error).__name__}".strip()
+        handed.add_note(f"cannot be marked: {type(error).__name__}")
 
 
 def _page(handed, notebook, tasks, pages):
@@ -387,7 +395,7 @@ def table(rows, sheets, found):
     for each in rows:
         line = {"student": each.student, "sheet": each.sheet, "file": each.place,
                 "name": each.name, "note": each.note,
-                "answers": each.right if each.verdicts else ""}
+                "answers": each.right}
         for task in tasks.values():
             verdict = each.verdicts.get(task.work, "")
             if task.work:
