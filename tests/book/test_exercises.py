@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as npst
 from nbconvert.preprocessors import CellExecutionError, ExecutePreprocessor
 
-from ppm_book import parameters
+from ppm_book import classroom, parameters
 from ppm_book.classroom import make_editions
 from ppm_book.exercises import FOLDER, chapters, numbers, section
 from ppm_book.pages import stage, stage_notebook
@@ -412,3 +412,15 @@ def test_plans_fit_their_minutes():
             assert int(sheet["At home, minutes"]) == asked(sheet["Exercises"])
             read = sum(map(reading, re.findall("{doc}`(.*?)`", sheet.get("Chapters", ""))))
             assert abs(int(sheet.get("Reading, minutes", 0)) - read) <= 0.25 * read
+
+
+def test_students_are_offered_their_own_data_where_data_are_drawn():
+    offered = {name for name in CHAPTERS
+               if 'student=""' in str(classroom._sheet(ROOT, name, numbers(ROOT), solved=False))}
+    assert {*CHAPTERS} - offered == {"theory", "what_it_means", "censoring"}
+
+
+def test_a_student_reads_that_a_number_is_an_equations():
+    sheets = "".join(file.read_text("utf-8") for file in (ROOT / FOLDER).glob("*.ipynb"))
+    # in their notebooks only the number is left of the role
+    assert "equation {eq}`" in sheets and not re.search("(?<!equation ){eq}`", sheets)
