@@ -11,7 +11,9 @@ addEventListener("load", () => {
 });
 
 /* On a phone the columns of such a table stand one below the other: each cell brings its heading. */
-addEventListener("DOMContentLoaded", () => {
+addEventListener("DOMContentLoaded", async () => {
+  // a formula in a heading is TeX until it has been set
+  await window.MathJax?.startup?.promise;
   document.querySelectorAll(".bd-article table:not(.dataframe)").forEach((table) => {
     const heads = [...table.querySelectorAll("thead th")].map((head) => head.textContent.trim());
     table.querySelectorAll("tbody td").forEach((cell) => {

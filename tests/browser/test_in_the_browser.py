@@ -16,8 +16,8 @@ CHROMIUM = find_chromium()
 pytestmark = pytest.mark.skipif(not CHROMIUM, reason="no Chromium (apt-get install chromium)")
 DESKTOP, PHONE = {"width": 1280, "height": 900}, {"width": 390, "height": 844}
 # What is too wide for the page, and a box that scrolls where the keyboard gets neither to it nor
-# into it: the theme takes its time to give boxes to the keyboard. A cell without its own heading,
-# and a title that a tap unfolds, with a link on it that leads away.
+# into it: the theme takes its time to give boxes to the keyboard. A cell without its own heading;
+# a title that a tap unfolds, with a link on it that leads away; and two buttons of one name.
 FAULTS = {"overflow": """() => {
   const width = document.documentElement.clientWidth;
   return document.documentElement.scrollWidth > width && [...document.querySelectorAll('body *')]
@@ -35,7 +35,11 @@ FAULTS = {"overflow": """() => {
     const head = heads[cell.cellIndex]?.textContent.trim();
     return head && cell.textContent.trim() && cell.dataset.head !== head;
   })?.outerHTML
-""", "titles": "() => document.querySelector('.dropdown > .admonition-title a')?.outerHTML"}
+""", "titles": "() => document.querySelector('.dropdown > .admonition-title a')?.outerHTML",
+    "names": """() => {
+  const names = [...document.querySelectorAll('summary[aria-label]')].map(e => e.ariaLabel);
+  return names.find((name, at) => names.indexOf(name) < at)
+}"""}
 # Rules that find nothing serious are left out, and formulas, which look like the text around them.
 # Two rules look at one element for every way that text looks, on the first page that has it. Words
 # of code that are seen already are plain text for the other rules: axe takes its time by element.
@@ -146,6 +150,7 @@ def test_the_tour_sees_every_kind_of_fault_and_no_other(browser, tmp_path):
         "accessibility": '<p style="color: #999; background: #fff">faint</p>',
         "keyboard": '<div style="overflow: auto"><p style="width: 500px">far</p></div>',
         "titles": '<div class="dropdown"><p class="admonition-title"><a href="#">1</a></p></div>',
+        "names": 2 * '<details><summary aria-label="Pages">v</summary></details>',
         "headings": """<table><thead><tr><th>a</th><th>b</th></tr></thead>
             <tbody><tr><td data-head="a">1</td><td data-head="a">2</td></tr></tbody></table>""",
         "sound": slider.format('oninput="this.parentElement.nextElementSibling.value = value"')}
@@ -231,14 +236,16 @@ def test_a_moving_picture_says_the_numbers_of_its_chapters_table(browser, html, 
     drawn, numbers = shown()
     rows = page.locator("tr").evaluate_all(ROWS)
     (row,) = [row for row in rows if label | numbers <= {*row}][:1]
+    controls = page.locator(".moving fieldset").all(), page.locator(".moving [type=range]").all()
+    assert [*map(len, controls)] == [1, 1]
     # a place that has a name is chosen by a button
-    for buttons in page.locator(".moving fieldset").all():
+    for buttons in controls[0]:
         buttons.locator("input").last.check()
         assert svg.inner_html() != drawn
         assert buttons.locator("label").last.inner_text().strip() in said.inner_text()
         buttons.locator("input").first.check()
         assert svg.inner_html() == drawn
-    for slider in page.locator(".moving [type=range]").all():
+    for slider in controls[1]:
         at = slider.input_value()
         for key in ("Home", "End"):
             slider.press(key)
