@@ -45,6 +45,8 @@ def download(
         There is no such file at this address (404).
     PermissionError
         The server refused the request (403).
+    ConnectionError
+        The server cannot be reached, or the connection broke off.
 
     Notes
     -----
@@ -58,7 +60,9 @@ def download(
     'intrvw17.zip'
     """
     import pooch
-    from requests import HTTPError
+    from requests import ConnectionError as NoConnection
+    from requests import HTTPError, Timeout
+    from requests.exceptions import ChunkedEncodingError
 
     if check_count("year", year, at_least=FIRST_YEAR) > LAST_YEAR:
         raise ValueError(f"year must be from {FIRST_YEAR} to {LAST_YEAR}, got {year}")
@@ -69,9 +73,10 @@ def download(
     agent = f"ppm (Python package) {contact or ''}".strip()
     downloader = pooch.HTTPDownloader(headers={"User-Agent": agent})
     url = f"{base_url.rstrip('/')}/{name}"
-    remedy = f"open {url} in a browser and put the file into {folder}"
-    if not contact:
-        remedy = f"pass contact='your e-mail address', or {remedy}"
+    # pooch knows where ~ is
+    folder = Path(folder).expanduser()
+    by_hand = f"open {url} in a browser and put the file into {folder}"
+    remedy = by_hand if contact else f"pass contact='your e-mail address', or {by_hand}"
     here = Path(folder, name).exists()
     try:
         file = Path(pooch.retrieve(url, known_hash, name, folder, downloader=downloader))
@@ -84,6 +89,11 @@ def download(
         if code == 403:
             raise PermissionError(f"the server refuses {name} (403); {remedy}") from None
         raise
+    except (NoConnection, Timeout, ChunkedEncodingError) as error:
+        raise ConnectionError(
+            f"{name} cannot be fetched ({type(error).__name__}: no network, or a proxy in "
+            f"between?); {by_hand}"
+        ) from None
     if not zipfile.is_zipfile(file):
         fault = not_a_zip(file)
         if here:

@@ -18,6 +18,8 @@ def server(monkeypatch):
 
     def fetch(headers, url, output, _):
         asked.append((url, headers["User-Agent"]))
+        if isinstance(answer[0], Exception):
+            raise answer[0]
         if isinstance(answer[0], int):
             response = requests.Response()
             response.status_code = answer[0]
@@ -65,6 +67,11 @@ def test_the_bureau_has_the_years_from_2022_in_another_folder(tmp_path, server):
     (403, PermissionError, "the server refuses intrvw23.zip .403.; pass contact=.*, or open http"),
     (404, FileNotFoundError, "http://a/intrvw23.zip does not exist .404.; year 2023 of survey"),
     (503, requests.HTTPError, "503"),
+    # with no word of the library that met it
+    *((error("HTTPSConnectionPool"), ConnectionError, "intrvw23.zip cannot be fetched "
+       rf"\({error.__name__}: no network, .*\); open http://a/intrvw23.zip in a browser and put")
+      for error in (requests.ConnectionError, requests.exceptions.SSLError, requests.ReadTimeout,
+                    requests.exceptions.ChunkedEncodingError)),
 ])
 def test_what_the_server_sends_instead_is_told_and_not_kept(
     tmp_path, server, answer, error, words
@@ -76,9 +83,11 @@ def test_what_the_server_sends_instead_is_told_and_not_kept(
     assert len(server[1]) == 2 and not [*tmp_path.iterdir()]
 
 
-def test_a_page_put_there_by_hand_is_left_and_told(tmp_path, server):
+def test_a_page_put_there_by_hand_is_left_and_told(tmp_path, server, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path))
     (tmp_path / "intrvw17.zip").write_text("<html>Denied</html>")
-    for tried in (survey.download, lambda folder: survey.load(folder / "intrvw17.zip")):
-        with pytest.raises(survey.DataFileError, match="looks like a web page; remove it"):
-            tried(tmp_path)
+    for folder in tmp_path, "~":
+        for tried in (survey.download, lambda folder: survey.load(f"{folder}/intrvw17.zip")):
+            with pytest.raises(survey.DataFileError, match="looks like a web page; remove it"):
+                tried(folder)
     assert (tmp_path / "intrvw17.zip").exists() and not server[1]
