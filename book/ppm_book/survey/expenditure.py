@@ -10,16 +10,18 @@ import tomllib
 import zipfile
 from dataclasses import dataclass, field, replace
 from itertools import compress
+from os import PathLike
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
-from ppm.checks import check_count
+from ppm.checks import check_count, shown
 from ppm.seeds import generator
 from ppm_book.survey.files import (
     FIRST_YEAR,
     DataFileError,
+    name_of,
     parse_quarters,
     read_columns,
     select,
@@ -244,6 +246,9 @@ def load(path=None, *, missing="drop", quarters=None):
     """
     if missing not in ("drop", "category"):
         raise ValueError("missing must be 'drop' or 'category'")
+    if not isinstance(path, (str, PathLike, type(None))):
+        raise TypeError(f"path must be a path or None, got {shown(path)}; of several files give "
+                        "their folder")
     path = Path(path or ON_BOARD).expanduser().absolute()
     if not path.exists():
         raise FileNotFoundError(f"no such file or folder: {path}")
@@ -251,14 +256,17 @@ def load(path=None, *, missing="drop", quarters=None):
     labels = {name: label for label, name, _ in files}
     if old := [name for name, label in labels.items() if label and label < f"{FIRST_YEAR}"]:
         raise DataFileError(f"{old[0]} is older than {FIRST_YEAR}; {_OLD}")
-    rows = pd.concat(
-        {name: read_columns(raw, name, _ALWAYS, _INCOME) for _, name, raw in files}
-    )
+    tables = {name: read_columns(raw, name, _ALWAYS, _INCOME) for _, name, raw in files}
+    incomes = {table.columns[-1]: name for name, table in tables.items()}
+    if len(incomes) > 1:
+        told = " and ".join(f"{name} has {column}" for column, name in incomes.items())
+        raise DataFileError(f"{told}, which are of two surveys; give files of one survey")
+    rows = pd.concat(tables)
     # also in the first quarter of 2015 as the release of 2014 has it, fmli151.csv
     _refuse(rows, rows["PSU"].str.strip().str.fullmatch("[1-4][0-9]{3}"),
             f"column PSU holds a code of before {FIRST_YEAR}; {_OLD}")
     units = _earliest_of_each_unit(rows)
-    column = next(column for column in _INCOME if column in units)
+    (column,) = incomes
     # tidy: category positions (-1: suppressed) and incomes in dollars
     columns = {name: pd.Categorical.from_codes(_encode(units, name), words, ordered=True)
                for name, words in LABELS.items()}
@@ -270,7 +278,7 @@ def load(path=None, *, missing="drop", quarters=None):
         names = " and ".join(compress(lacking.columns, flags))
         dropped[f"{names} {'blank' if names == 'income' else 'suppressed'}"] = count
     if not keep.any():
-        raise DataFileError(f"{path.name}: every consumer unit lacks income or a predictor")
+        raise DataFileError(f"{name_of(path)}: every consumer unit lacks income or a predictor")
     table = table[keep].reset_index(drop=True)
     for name in table.columns[table.isna().any()]:
         table[name] = table[name].cat.add_categories("suppressed").fillna("suppressed")
@@ -280,7 +288,7 @@ def load(path=None, *, missing="drop", quarters=None):
         table=table,
         source=f"Consumer Expenditure {_INCOME[column].capitalize()} Survey"
         f"{', ' * bool(period)}{period} "
-        f"({names if names == path.name else f'{path.name}: {names}'})",
+        f"({names if names == name_of(path) else f'{name_of(path)}: {names}'})",
         units_read=len(units),
         dropped=dropped,
         substitutions=(*_other_sample(_INCOME[column], period), *_PROXIES),

@@ -1,6 +1,7 @@
 """The Bureau's files: found in a zip or a folder, and read without trusting what they hold."""
 
 import lzma
+import os
 import re
 import zipfile
 import zlib
@@ -40,7 +41,7 @@ def parse_quarters(quarters):
     if quarters is None or isinstance(quarters, str) and quarters == "all":
         return quarters
     labels = {str(label) for label in np.atleast_1d(quarters)}
-    if not all(re.fullmatch("[0-9]{4}Q[1-4]", label) for label in labels):
+    if not labels or not all(re.fullmatch("[0-9]{4}Q[1-4]", label) for label in labels):
         raise ValueError("quarters must be None, 'all', or quarters written like '2017Q1'")
     return sorted(labels)
 
@@ -48,9 +49,9 @@ def parse_quarters(quarters):
 def select(path, wanted):
     """(Quarter, file name, bytes) of each file to read; the quarter is "" if no name says it."""
     if path.is_dir():
-        next(path.iterdir(), None)  # rglob is silent about a folder that may not be read
         files = [(file.relative_to(path).as_posix(), file.read_bytes)
-                 for file in path.rglob("*") if file.is_file()]
+                 for place, _, names in path.walk(on_error=_raise)
+                 for file in map(place.joinpath, names) if file.is_file()]
     elif path.suffix.lower() == ".zip":
         files = [(info.filename, partial(unzip, path, info))
                  for info in unzip(path) if not info.is_dir()]
@@ -59,11 +60,11 @@ def select(path, wanted):
         label = _quarter(match) if match else ""
         if wanted not in (None, "all", [label]):
             raise ValueError(
-                f"quarters chooses among several files, but {path.name} is one CSV file"
+                f"quarters chooses among several files, but {name_of(path)} is one CSV file"
             )
-        return [(label, path.name, path.read_bytes())]
-    chosen = _pick(files, wanted, path.name)
-    return [(label, _last_part(copies[0][0]), _content(copies, f"{path.name}, {label}"))
+        return [(label, name_of(path), path.read_bytes())]
+    chosen = _pick(files, wanted, name_of(path))
+    return [(label, _last_part(copies[0][0]), _content(copies, f"{name_of(path)}, {label}"))
             for label, copies in chosen.items()]
 
 
@@ -77,7 +78,7 @@ def unzip(path, info=None):
             encrypted = info and info.flag_bits & 1
             fault = "encrypted" if encrypted else "packed by a method that Python does not have"
             raise DataFileError(
-                f"{path.name} is {fault}: unpack it with another program and give the folder"
+                f"{name_of(path)} is {fault}: unpack it with another program and give the folder"
             ) from None
         except _DAMAGED as error:
             raise DataFileError(
@@ -88,10 +89,27 @@ def unzip(path, info=None):
 def not_a_zip(path, why="cut off?"):
     """What is wrong with a file that should be a zip."""
     with path.open("rb") as file:
-        start = file.read(100).lstrip(b"\xef\xbb\xbf \r\n\t")
-    page = start.startswith(b"<")
-    fault = "zip file but looks like a web page" if page else f"whole zip file ({why})"
-    return f"{path.name} is not a {fault}"
+        other = _other(file.read(100))
+    fault = f"zip file but {other}" if other else f"whole zip file ({why})"
+    return f"{name_of(path)} is not a {fault}"
+
+
+def _other(start):
+    """What was saved in place of the file, if its first bytes tell; else ""."""
+    start = start.lstrip(b"\xef\xbb\xbf \r\n\t")
+    if start.startswith(b"version https://git-lfs"):
+        return "a Git LFS pointer to one"
+    return "looks like a web page" if start.startswith(b"<") else ""
+
+
+def name_of(path):
+    """The name of a file as text to print and to save, also if it was not written in UTF-8."""
+    return os.fsencode(path.name).decode(errors="replace")
+
+
+def _raise(error):
+    # walk is silent about a folder that may not be read, unless it is told what to do
+    raise error
 
 
 def _quarter(match):
@@ -159,6 +177,10 @@ def read_columns(raw, name, always, incomes):
     if "\0" in text:
         raise DataFileError(f"{name} is not a text file in UTF-8: give a file of the "
                             "comma-separated release, or save this one as CSV in UTF-8")
+    if other := _other(raw[:100]):
+        raise DataFileError(
+            f"{name} is not a CSV file but {other}; remove it and download it again"
+        )
     # a cell that is empty is empty text; one that is not there has no value
     read = partial(pd.read_csv, header=None, dtype=str, keep_default_na=False, engine="python",
                    encoding="utf-8-sig", encoding_errors="replace")
@@ -169,11 +191,14 @@ def read_columns(raw, name, always, incomes):
         if wrong := [column for column in columns if header.count(column) != 1]:
             raise DataFileError(
                 f"{name} is not a Consumer Expenditure FMLI or FMLD file: it needs commas between "
-                f"its cells and one column {', '.join(wrong)}"
+                f"its cells and, in its first line, one column {', '.join(wrong)}"
             )
         table = read(BytesIO(raw))
-    except (pd.errors.EmptyDataError, pd.errors.ParserError) as error:
-        raise DataFileError(f"{name} is not a well-formed CSV file: {error}".strip()) from None
+    except pd.errors.EmptyDataError:
+        raise DataFileError(f"{name} is empty: copy or download it again") from None
+    except pd.errors.ParserError as error:
+        raise DataFileError(f"{name} is not a well-formed CSV file (cut off, or a quotation mark "
+                            f"without its pair?): {error}".strip()) from None
     if len(table) == 1:
         raise DataFileError(f"{name} has column names but no rows")
     cells = table.notna().sum(axis="columns")

@@ -4,13 +4,16 @@ import gzip
 import os
 import zipfile
 from functools import partial
+from pathlib import Path
 
+import pandas as pd
 import pytest
 from survey_files import csv_text, packed, unit, write_zip
 
 from ppm_book import survey
 
 ONE, TWO = csv_text(unit(1)), csv_text(unit(1), unit(2))
+LFS = b"version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 12345\n"
 
 
 @pytest.mark.parametrize(("files", "words"), [
@@ -75,6 +78,7 @@ def scratched(method):
     (patched(packed(), 2, 9), "is packed by a method that Python does not have: unpack it"),
     (b"\xef\xbb\xbf\n<!doctype html>", "is not a zip file but looks like a web page; remove"),
     (packed()[:-30], "is not a whole zip file .*; remove it and download it again"),
+    (LFS, "is not a zip file but a Git LFS pointer to one; remove it and download it again"),
     (b"", "is not a whole zip file"), (b"PK", "is not a whole zip file"),
     # the name is told to be UTF-8, and is not
     (patched(packed(), 0, 2048).replace(b"fmli", b"fml\xff"), "is not a whole zip file"),
@@ -117,6 +121,15 @@ def test_a_file_is_found_however_it_is_packed(tmp_path, write):
     assert "fmli171x.csv" in data.source.lower() and "/" not in data.source
 
 
+def test_files_of_the_two_surveys_under_names_of_one_are_refused(tmp_path):
+    (tmp_path / "fmli171x.csv").write_text(ONE)
+    (tmp_path / "fmli172.csv").write_text(csv_text(unit(2), diary=True))
+    with pytest.raises(survey.DataFileError, match="^fmli171x.csv has FINCBTXM and fmli172.csv "
+                       "has FINCBEFM, .* give files of one survey"):
+        survey.load(tmp_path, quarters="all")
+    assert len(survey.load(tmp_path).table) == 1
+
+
 def test_what_is_no_file_is_left_out_of_a_folder(tmp_path):
     (tmp_path / "fmli171x.csv").symlink_to(tmp_path / "gone.csv")
     (tmp_path / "fmli172.csv").mkdir()
@@ -129,12 +142,21 @@ def test_what_is_no_file_is_left_out_of_a_folder(tmp_path):
     assert [*survey.load(tmp_path, quarters="all").quarter] == ["2017Q3"]
 
 
-def test_what_may_not_be_read_is_named(tmp_path):
-    (tmp_path / "2017").mkdir(mode=0)
-    if os.access(tmp_path / "2017", os.R_OK):
-        pytest.skip("this user may read everything")
-    with pytest.raises(PermissionError, match="2017"):
-        survey.load(tmp_path / "2017")
+def test_what_may_not_be_read_is_named_and_not_left_out(tmp_path, monkeypatch):
+    """A quarter in a folder that may not be read would be missing, and nothing would say so."""
+    (tmp_path / "fmli171x.csv").write_text(ONE)
+    (tmp_path / "later").mkdir()
+
+    def scandir(folder, listed=os.scandir):
+        if Path(folder).name == "later":
+            raise PermissionError(13, "Permission denied", str(folder))
+        return listed(folder)
+
+    # the user who runs the tests may be one who may read everything
+    monkeypatch.setattr(os, "scandir", scandir)
+    for folder in tmp_path, tmp_path / "later":
+        with pytest.raises(PermissionError, match="later"):
+            survey.load(folder)
 
 
 @pytest.mark.parametrize("raw", [
@@ -148,3 +170,44 @@ def test_a_file_that_is_no_text_is_told_so(tmp_path, raw):
     # letters of another alphabet in a column that nobody reads do no harm
     (tmp_path / "fmli171x.csv").write_bytes(ONE.replace("x,", "ü,").encode("latin-1"))
     assert len(survey.load(tmp_path / "fmli171x.csv").table) == 1
+
+
+@pytest.mark.parametrize(("raw", "words"), [
+    (LFS, "is not a CSV file but a Git LFS pointer to one; remove it and download it again"),
+    (b"\n<!DOCTYPE html>", "is not a CSV file but looks like a web page; remove it"),
+    *((raw, "is empty: copy or download it again") for raw in (b"", b"\xef\xbb\xbf\r\n", b" \n")),
+    # a line that spreadsheets put before the names, a comment, a title
+    *((line + TWO.encode(), "needs commas between its cells and, in its first line, one column")
+      for line in (b"sep=,\r\n", b"# of 2017\n", b"Survey" + 14 * b"," + b"\n")),
+    # in a file as long as the Bureau's
+    (csv_text(*map(unit, range(4_000))).replace("x,", '"x,', 1).encode(),
+     "is not a well-formed CSV file .cut off, or a quotation mark without its pair.*: "),
+])
+def test_a_file_that_is_no_table_is_told_what_it_looks_like(tmp_path, raw, words):
+    (tmp_path / "fmli171x.csv").write_bytes(raw)
+    with pytest.raises(survey.DataFileError, match=f"^fmli171x.csv .*{words}") as refused:
+        survey.load(tmp_path / "fmli171x.csv")
+    assert str(refused.value).isprintable()
+
+
+@pytest.mark.parametrize("name", [b"caf\xe9.csv", b"caf\xe9.zip", b"caf\xe9"])
+def test_a_name_that_is_not_utf_8_can_be_printed(tmp_path, name):
+    path = tmp_path / os.fsdecode(name)
+    if path.suffix == ".csv":
+        path.write_text(ONE)
+    elif path.suffix == ".zip":
+        path.write_bytes(packed())
+    else:
+        path.mkdir()
+        (path / "fmli171x.csv").write_text(ONE)
+    told = survey.load(path).summary()
+    assert "caf\N{REPLACEMENT CHARACTER}" in told and told.encode()
+
+
+@pytest.mark.parametrize(("path", "words"), [
+    (["fmli171x.csv", "fmli172.csv"], "got list of length 2; of several files give their folder"),
+    (pd.DataFrame({"NEWID": [1, 2]}), "got DataFrame of shape .2, 1."), (3, "got 3"),
+])
+def test_what_is_no_path_is_told_by_its_type(path, words):
+    with pytest.raises(TypeError, match=f"^path must be a path or None, {words}"):
+        survey.load(path)
