@@ -13,13 +13,26 @@ from pathlib import Path
 
 import nbformat
 import yaml
-from jsonschema import Draft202012Validator
+from jsonschema import Draft202012Validator, validators
 
 from ppm_book import running
 
 
 class Refused(Exception):
     """The reader's own mistake, told in one line: exit status 2."""
+
+
+class Values(yaml.SafeLoader):
+    """YAML in which 1e3 is a number, as on the command line."""
+
+
+Values.add_implicit_resolver(
+    "tag:yaml.org,2002:float", re.compile(r"[-+]?[0-9.]+[eE][-+]?[0-9]+$"), list("-+.0123456789"))
+
+# a number is one only if it is not NaN, which no bound keeps out
+NUMBERS = Draft202012Validator.TYPE_CHECKER
+Schema = validators.extend(Draft202012Validator, type_checker=NUMBERS.redefine(
+    "number", lambda _, value: NUMBERS.is_type(value, "number") and value == value))
 
 
 def pages(root=None):
@@ -95,9 +108,13 @@ def checked(notebook, name, value):
     schema = schemas().get(f"{notebook}.{name}") or schemas()[name]
     if "path" in schema and isinstance(value, str) and value:
         value = os.path.abspath(os.path.expanduser(value))
+        try:
+            os.path.basename(value).encode()
+        except UnicodeEncodeError:
+            raise Refused(f"{name} = {value!r} is not accepted; rename it, in UTF-8") from None
     # two words of a schema are our own
     if (
-        not Draft202012Validator(schema).is_valid(value)
+        not Schema(schema).is_valid(value)
         or "increasing" in schema and any(map(operator.ge, value, value[1:]))
         or "path" in schema and value and not os.path.exists(value)
     ):
@@ -115,7 +132,7 @@ def profile_of(profile):
     files = {file.stem: file for file in sorted(running.ROOT.glob("notebooks/profiles/*.yml"))}
     if profile not in files:
         raise _unknown("profile", profile, files)
-    settings = yaml.safe_load(files[profile].read_text("utf-8")) or {}
+    settings = yaml.load(files[profile].read_text("utf-8"), Values) or {}
     if unknown := sorted(settings.keys() - {*notebooks()}):
         raise _unknown(f"notebook in the profile {profile}:", unknown[0], notebooks())
     return settings
@@ -150,12 +167,17 @@ def parsed(text):
 def from_file(file):
     """Parameters in a YAML file: name -> value."""
     try:
-        values = yaml.safe_load(Path(file).read_text("utf-8"))
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-        told = getattr(error, "strerror", None) or "it is not YAML"
+        text = Path(file).read_text("utf-8")
+        values = yaml.load(text, Values)
+    # of a date that does not exist comes a plain ValueError
+    except (OSError, ValueError, yaml.YAMLError) as error:
+        told = getattr(error, "strerror", None) or "it is not YAML in UTF-8"
         raise Refused(f"-f {file} cannot be read: {told}") from None
     if not isinstance(values, dict):
         raise Refused(f"-f {file} must hold parameters, each as NAME: VALUE on a line")
+    names = [key.value for key, _ in yaml.compose(text).value]
+    if len({*names}) < len(names):
+        raise Refused(f"-f {file} gives {max(names, key=names.count)} twice")
     return values
 
 

@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import math
 import os
 import re
 import shutil
@@ -112,6 +113,9 @@ def root(tmp_path, monkeypatch):
     ("run counts -f none.yml", "-f none.yml cannot be read: No such file or directory"),
     ("run counts -f notes.txt", "-f notes.txt must hold parameters, each as NAME: VALUE on a line"),
     ("run counts -f two.yml", "'two' is not accepted; replicates: replicates in words"),
+    ("run counts -f twice.yml", "-f twice.yml gives seed twice"),
+    ("run counts -f date.yml", "-f date.yml cannot be read: it is not YAML in UTF-8"),
+    ("run counts -f latin.yml", "-f latin.yml cannot be read: it is not YAML in UTF-8"),
     ("run --like taken", "--like taken is no complete run: it has no run.json to read"),
     ("run --like whole", "the run in whole read survey.csv, and did not note where it lies: give "
      "it again, by -p ce_data=PATH"),
@@ -128,7 +132,10 @@ def test_a_mistake_is_told_in_one_line_before_a_kernel_starts(root, words, told,
     Path("whole/run.json").write_text(json.dumps({
         "notebook": "prose", "profile": "quick", "parameters": {"ce_data": "survey.csv"}}))
     Path("notes.txt").write_text("mine")
-    Path("two.yml").write_text("replicates: two")
+    texts = {"two": b"replicates: two", "twice": b"seed: 1\n'seed': 2\n",
+             "date": b"seed: 2026-02-30", "latin": b"seed: 1  # f\xfcr mich"}
+    for name, text in texts.items():
+        Path(f"{name}.yml").write_bytes(text)
     assert studio.main(words.split()) == 2
     (line,) = capsys.readouterr().err.splitlines()
     assert line.startswith("ppm") and told in line
@@ -185,6 +192,20 @@ def test_of_a_parameter_the_last_word_is_that_of_p_then_the_file_then_the_earlie
                     in [(3, 3, "quick"), (4, 4, "quick"), (4, 5, "paper"), (4, 4, "paper")]]
 
 
+def test_a_file_of_parameters_has_numbers_as_the_command_line_has_them(tmp_path):
+    (tmp_path / "p.yml").write_text("seed: 1e3\nscale: 1e-1\nwidths: [.5e0, 1E+1]\n")
+    found = parameters.from_file(tmp_path / "p.yml")
+    assert found == {"seed": 1000, "scale": 0.1, "widths": [0.5, 10]}
+    assert found == dict(map(parameters.parsed, ["seed=1e3", "scale=1e-1", "widths=[.5e0, 1E+1]"]))
+
+
+def test_a_name_of_data_that_cannot_be_noted_is_refused(tmp_path):
+    # as an archive of another system leaves it
+    (file := tmp_path / os.fsdecode(b"caf\xe9.zip")).touch()
+    with pytest.raises(parameters.Refused, match=r"^ce_data = '.*' is not accepted; rename it"):
+        parameters.checked("ce_application", "ce_data", str(file))
+
+
 def test_a_folder_may_be_called_by_a_year(monkeypatch, tmp_path):
     (tmp_path / "2017").mkdir()
     monkeypatch.chdir(tmp_path)
@@ -197,7 +218,9 @@ def test_a_folder_may_be_called_by_a_year(monkeypatch, tmp_path):
     ("poisson_contraction", "sizes", [[2], [2, 3]],
      [[], [3, 2], [2, 2], [1, 2], [2, 1_000_001], 2, [2.5], [2, "3"]]),
     ("ce_application", "configurations", [[[0.5, 0]], [[1, -1]]],
-     [[], [0.5, 0], [[0, 0]], [[0.5, 2]], [[0.5]]]),
+     [[], [0.5, 0], [[0, 0]], [[0.5, 2]], [[0.5]], [[0.5, math.nan]]]),
+    ("theory", "scale", [0.5, 1], [0, math.nan, math.inf]),
+    ("strict_release", "widths", [[0.5, 1]], [[math.nan], [1, math.nan]]),
     ("ce_application", "records", [0, 50, 1_000_000], [1, 49, -1, 1_000_001]),
     ("ce_application", "ce_data", ["", "."], ["no such", 3]),
     ("theory", "seed", [0, 2**32 - 1], [-1, 2**32, 1.5, True]), ("theory", "releases", [1], [0]),
