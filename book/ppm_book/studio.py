@@ -137,13 +137,13 @@ def run(name, given=(), *, profile="paper", output=None, workers=None, scheduler
         The folder.
     """
     values = parameters.parameters(name, profile, given)
-    folder = Path(output or f"runs/{name}-{datetime.now():%Y%m%d-%H%M%S}")
+    folder = Path(os.path.expanduser(output or f"runs/{name}-{datetime.now():%Y%m%d-%H%M%S}"))
     try:
         # of two runs that start together, one makes it
         folder.mkdir(parents=True)
     except OSError as error:
         told = error.strerror
-        if folder.is_dir():
+        if os.path.isdir(folder):
             complete_run = (folder / "run.json").is_file()
             told = "it exists" if complete_run else "it exists and holds no complete run"
             told += "; choose another --output"
@@ -155,13 +155,14 @@ def run(name, given=(), *, profile="paper", output=None, workers=None, scheduler
             make_page(folder, record)
         if INTERRUPTS:
             raise KeyboardInterrupt
+        complete(folder, record)
     except KeyboardInterrupt:
         # what it had to keep are the fits, which lie elsewhere
         shutil.rmtree(folder)
         raise
-    except Failed as error:
+    # also of a full disk
+    except (Failed, OSError) as error:
         raise Failed(f"{error}; {folder} has what there is of the run") from None
-    complete(folder, record)
     return folder
 
 
@@ -313,6 +314,9 @@ def main(arguments=None):
         word = stray[0].lstrip("-")
         hint = f"; did you mean -p {word}?" if "=" in word else ""
         commands.choices[options.command].error(f"unknown argument {stray[0]}{hint}")
+    # a letter that the terminal does not have is shown by its number
+    with contextlib.suppress(AttributeError):
+        sys.stdout.reconfigure(errors="backslashreplace")
     INTERRUPTS.clear()
     for number in signal.SIGINT, signal.SIGTERM:
         # where a shell has its background jobs ignore interrupts, they are ignored
@@ -322,7 +326,8 @@ def main(arguments=None):
         if not (running.ROOT / "_toc.yml").is_file():
             raise Refused("call it in the folder of the book's source: there is no _toc.yml here")
         _do(options)
-        sys.stdout.flush()
+        # which may be closed
+        print(end="", flush=True)
         return 0
     except BrokenPipeError:
         # a reader such as `head` has seen enough; what Python flushes at its end goes nowhere

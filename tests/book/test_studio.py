@@ -109,6 +109,7 @@ def root(tmp_path, monkeypatch):
      "choose another --output"),
     ("run counts --output whole", "whole cannot be made: it exists; choose another --output"),
     ("run counts --output notes.txt/r", "notes.txt/r cannot be made: Not a directory"),
+    (f"run counts --output {300 * 'r'}", "rrr cannot be made: File name too long"),
     ("run", "run needs the name of a notebook"),
     ("run counts -f none.yml", "-f none.yml cannot be read: No such file or directory"),
     ("run counts -f notes.txt", "-f notes.txt must hold parameters, each as NAME: VALUE on a line"),
@@ -165,6 +166,14 @@ def test_the_command_says_its_version_lists_one_notebook_and_goes_with_its_reade
     command = f"'{sys.executable}' -u -m ppm_book.studio notebooks | true"
     left = subprocess.run(["bash", "-o", "pipefail", "-c", command], capture_output=True, text=True)
     assert (left.returncode, left.stderr) == (0, "")
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1", ""])
+def test_a_terminal_may_lack_letters_or_be_closed(encoding, monkeypatch):
+    told = io.TextIOWrapper(raw := io.BytesIO(), encoding) if encoding else None
+    monkeypatch.setattr(sys, "stdout", told)
+    assert studio.main(["notebooks", "what_it_means"]) == 0
+    assert not encoding or rb"What \u03b5 promises" in raw.getvalue()
 
 
 def test_outside_a_checkout_the_command_says_where_to_call_it(tmp_path, monkeypatch, capsys):
@@ -275,6 +284,17 @@ def test_a_cell_at_fault_ends_the_run_which_is_not_complete(root, cell, told, ca
     assert studio.main(["run", "counts", "--output", "r"]) == 1
     assert re.search(told, capsys.readouterr().err)
     assert not Path("r/run.json").exists()
+
+
+def test_a_disk_that_is_full_ends_the_run_whose_folder_is_named(root, monkeypatch, capsys):
+    def execute(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(studio, "execute", execute)
+    monkeypatch.setenv("HOME", str(root.parent))
+    assert studio.main(["run", "counts", "--output=~/r"]) == 1
+    told = f"No space left on device; {root.parent}/r has what there is of the run\n"
+    assert capsys.readouterr().err.endswith(told) and not [*Path("r").iterdir()]
 
 
 def test_an_interrupt_ends_with_130_and_leaves_no_kernel(root):
