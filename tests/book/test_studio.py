@@ -1,6 +1,7 @@
 """The command ``ppm``: what it refuses, what a run leaves, what a build makes again."""
 
 import contextlib
+import io
 import json
 import math
 import os
