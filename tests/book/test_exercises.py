@@ -1,5 +1,6 @@
 """Exercises: answers and hints, the pages that show them, and the editions for a class."""
 
+import ast
 import functools
 import re
 import shutil
@@ -196,6 +197,14 @@ def test_pages_show_short_data_the_shape_of_long_ones_and_a_hint():
     text, hint = section(ROOT, name), CHAPTERS[name]("differencing", 0.5)
     assert all(each in text for each in (
         "`given.mean_of_nine = 7`", "`given.subsets` (40 × 8 values)", f"\n> {hint}\n"))
+    # what is shown suffices for a check to four digits
+    shown = {(chapter, *found) for chapter in CHAPTERS
+             for found in re.findall(r"`given\.(\w+) = (.*?)`", section(ROOT, chapter))}
+    for chapter, data, values in shown:
+        given = getattr(CHAPTERS[chapter].given, data)
+        given = given if isinstance(given, dict) else np.asarray(given)
+        assert ast.literal_eval(values) == pytest.approx(given, rel=1e-5)
+    assert len({chapter for chapter, *_ in shown}) > 5
 
 
 @pytest.fixture
