@@ -318,8 +318,9 @@ def main(arguments=None):
     with contextlib.suppress(AttributeError):
         sys.stdout.reconfigure(errors="backslashreplace")
     INTERRUPTS.clear()
-    for number in signal.SIGINT, signal.SIGTERM:
-        # where a shell has its background jobs ignore interrupts, they are ignored
+    # the last one comes when the terminal is closed; not every system has it
+    for number in signal.SIGINT, signal.SIGTERM, getattr(signal, "SIGHUP", signal.SIGTERM):
+        # where a shell has its background jobs ignore interrupts, or nohup, they are ignored
         if signal.getsignal(number) is not signal.SIG_IGN:
             signal.signal(number, _interrupt)
     try:

@@ -298,7 +298,8 @@ def test_a_disk_that_is_full_ends_the_run_whose_folder_is_named(root, monkeypatc
     assert capsys.readouterr().err.endswith(told) and not [*Path("r").iterdir()]
 
 
-def test_an_interrupt_ends_with_130_and_leaves_no_kernel(root):
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_an_interrupt_ends_with_130_and_leaves_no_kernel(root, number):
     sleeps = "import os, time\nopen(ce_data, 'w').write(str(os.getpid()))\ntime.sleep(600)"
     notebook(root, "counts", sleeps, ce_data="", seed=1)
     (told := root / "pid").write_text("")
@@ -310,7 +311,7 @@ sys.exit(studio.main(['run', 'counts', '-p', 'ce_data={told}']))"""
         assert process.poll() is None, process.stderr.read()
         time.sleep(0.1)
     kernel = psutil.Process(int(told.read_text()))
-    process.send_signal(signal.SIGTERM)
+    process.send_signal(number)
     said = process.communicate(timeout=60)[1]
     assert process.returncode == 130 and said.splitlines()[-1].startswith("ppm: interrupted"), said
     kernel.wait(timeout=10)
