@@ -219,6 +219,8 @@ def load(path=None, *, missing="drop", quarters=None):
         names file, row and column, and shows no value.
     FileNotFoundError
         There is nothing at ``path``.
+    PermissionError
+        The file, or a folder at any depth below the one given, may not be read.
 
     Notes
     -----
