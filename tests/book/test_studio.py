@@ -225,8 +225,8 @@ def test_a_folder_may_be_called_by_a_year(monkeypatch, tmp_path):
 
 
 @pytest.mark.parametrize(("notebook", "name", "good", "bad"), [
-    ("poisson_contraction", "sizes", [[2], [2, 3]],
-     [[], [3, 2], [2, 2], [1, 2], [2, 1_000_001], 2, [2.5], [2, "3"]]),
+    ("poisson_contraction", "sizes", [[10], [10, 11]],
+     [[], [11, 10], [10, 10], [9, 11], [10, 1_000_001], 10, [10.5], [10, "11"]]),
     ("ce_application", "configurations", [[[0.5, 0]], [[1, -1]]],
      [[], [0.5, 0], [[0, 0]], [[0.5, 2]], [[0.5]], [[0.5, math.nan]]]),
     ("theory", "scale", [0.5, 1], [0, math.nan, math.inf]),
