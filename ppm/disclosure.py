@@ -262,7 +262,8 @@ def release_statement(result, release=None, *, strict_epsilon=None):
 def drawn_in_words(different):
     """How many different candidates were drawn: a number, or one for each group."""
     if np.ndim(different):
-        return f"in each group {min(different):,} of them or more were drawn"
+        least = min(different)
+        return f"in each group at least {least:,} of them {'was' if least == 1 else 'were'} drawn"
     return f"{different:,} of them {'was' if different == 1 else 'were'} drawn"
 
 

@@ -348,7 +348,7 @@ def test_how_many_candidates_were_drawn_is_told_where_the_releases_pay_for_all_d
         release = result.synthesize(20, random_seed=1)
         found = release.attrs["candidates_drawn"]
         assert found == (right if groups else right[0])
-        told = f"in each group {min(right)} of them or more" if groups else f"{right[0]} of them"
+        told = f"in each group at least {min(right)}" if groups else f"{right[0]} of them"
         assert told in words(ppm.disclosure.release_statement(result, release))
         # inside, and marked as confidential there
         assert told in words(result)
