@@ -86,6 +86,7 @@ def apart(response, low, random_seed):
 
     Where more than `EQUAL` units with low incomes share one response, as those raised to a floor
     may, each of them is moved down by up to 0.1, at random and on its own.
+    Whether they are moved depends on how many there are, so that no strict ε can rest on them.
 
     Parameters
     ----------
