@@ -113,3 +113,4 @@ def test_a_study_of_many_repeats_is_judged_by_their_scatter():
     assert shift == pytest.approx(abs(moved) / average["Unweighted"].groupby("size").std())
     # 1,000 records are not above 1,000
     assert values["share above 1.1 times a bound, small n"]["value"].size == 2
+    assert "share above 1.05 times a bound, large n" not in values

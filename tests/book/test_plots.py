@@ -21,17 +21,18 @@ def test_what_has_no_number_has_no_place_and_rounding_turns_no_interval_around()
 def test_a_figure_brings_a_narrow_picture_and_stays_as_it_is(monkeypatch):
     figure, (left, _) = plots.panels(2, 2, size=(3, 3))
     left.plot([1, 2], [3, 5], label="line")
+    left.set_ylabel("nats")
     shown = figure._repr_mimebundle_()
     assert all(b64decode(picture).startswith(b"\x89PNG") for picture in shown.values())
 
     def places(figure, **asked):
-        return [axes.get_subplotspec().get_geometry() for axes in figure.axes]
+        return [(*axes.get_subplotspec().get_geometry(), axes.get_ylabel()) for axes in figure.axes]
 
     monkeypatch.setattr(plots, "print_figure", places)
     shown = figure._repr_mimebundle_()
-    # two panels side by side become two one below the other
-    assert shown["image/png"] == places(figure) == [(1, 2, 0, 0), (1, 2, 1, 1)]
-    assert shown[NARROW_TYPE] == [(2, 1, 0, 0), (2, 1, 1, 1)]
+    # two panels side by side become two one below the other, each with the words on its height
+    assert shown["image/png"] == places(figure) == [(1, 2, 0, 0, "nats"), (1, 2, 1, 1, "")]
+    assert shown[NARROW_TYPE] == [(2, 1, 0, 0, "nats"), (2, 1, 1, 1, "nats")]
 
 
 def test_words_far_outside_their_panel_do_not_break_a_figure():
