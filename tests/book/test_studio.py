@@ -51,9 +51,10 @@ page.save(pd.DataFrame({"mean": [drawn.mean()], "records": [replicates]}, index=
 """
 # a number for the text, and a progress bar
 DATA = """
-import sys
+import os, sys
 from ppm_book import page, running
 print(open(ce_data).read() if ce_data else "simulated", running.executor())
+print("from", ce_data and os.path.realpath(ce_data))
 page.glue("number", f"{replicates}")
 _ = sys.stderr.write("\\r 50 %")
 """
@@ -473,7 +474,7 @@ def test_a_book_stays_when_the_next_fails_and_a_run_beside_it_is_private(
     assert studio.main(["run", "prose", *given.split()]) == 0
     assert "Done. Open r/prose.html" in capsys.readouterr().out
     page = (run / "prose.html").read_text("utf-8")
-    assert "income 98765 None" in page and "Data: the file <code" in page
+    assert "income 98765 None\nfrom survey.csv\n" in page and "Data: the file <code" in page
     beside = page[page.rindex('id="your-run-beside-the-book-s"'):]
     assert "<code" in beside and "400" in beside
     assert "<strong>drawn</strong>: 2 of the 2 numbers in both tables differ" in beside
