@@ -342,7 +342,7 @@ def test_a_run_is_beside_the_papers_profile_what_changed_most_first(tmp_path, mo
         pd.DataFrame({"x": numbers}, [*"abcdefghijklmnop"]).to_csv(folder / "t.csv")
         # one run has a single number of records, which is in the index all the same
         sizes = pd.MultiIndex.from_product([["a"], [30, 60] if numbers is book else [60]])
-        pd.DataFrame({"x": len(sizes)}, sizes).to_csv(folder / "u.csv")
+        pd.DataFrame({"x": len(sizes), "same": 0}, sizes).to_csv(folder / "u.csv")
         (folder / "run.json").write_text(json.dumps(record | {"parameters": {"a": "b|c"}}))
     text, other = (compare.beside_the_book(tmp_path, folder, record | {"ce_data_hash": data})
                    for data in "ab")
@@ -351,7 +351,7 @@ def test_a_run_is_beside_the_papers_profile_what_changed_most_first(tmp_path, mo
         "`n` | `1` | `None`", r"`a` | `None` | `'b\|c'`"]
     assert re.findall(r"^\*\*(\w\*\*: .*)$", text, re.M) == [
         "t**: 16 of the 16 numbers in both tables differ. These 15 changed by the largest share:",
-        "u**: 1 of the 1 numbers in both tables differ."]
+        "u**: 1 of the 2 numbers in both tables differ."]
     assert "| a finding | mine | paper |" in text and "\n| a, 60 | x | 1 | 2 | -50.0 % |" in text
     rows = re.findall(r"^\| (\w) \| x \| (.*) \|$", text, re.M)
     assert [*rows[:3], *rows[14:]] == [("b", "0 | 5 | -100.0 %"), ("a", "1 | 10 | -90.0 %"),
@@ -428,7 +428,21 @@ def test_a_book_without_solutions_has_none(root, executed, monkeypatch, words, s
     assert found == [True, shown, shown, shown]
 
 
-def test_a_profiles_data_are_private_and_what_it_names_runs_beside_the_chapters(root, executed):
+def test_a_profiles_data_are_private_and_what_it_names_runs_beside_the_chapters(
+    root, executed, monkeypatch
+):
+    def side_by_side(number, **_):
+        """Run in this process what would run in ``number`` others, which share the cores."""
+
+        def run(tasks):
+            for refresh, given, _ in tasks:
+                assert (number, given[-1]) == (2, 2)
+                yield refresh(*given)
+
+        return run
+
+    monkeypatch.setattr(studio, "CORES", 4)
+    monkeypatch.setattr(studio.joblib, "Parallel", side_by_side)
     notebook(root, "study", TABLE, seconds=60, replicates=3, seed=5)
     notebook(root, "scratch", TABLE, seed=5)
     (root / "survey.csv").write_text("1")
@@ -478,12 +492,17 @@ def test_a_book_stays_when_the_next_fails_and_a_run_beside_it_is_private(
     beside = page[page.rindex('id="your-run-beside-the-book-s"'):]
     assert "<code" in beside and "400" in beside
     assert "<strong>drawn</strong>: 2 of the 2 numbers in both tables differ" in beside
+    # the data have a line of their own
+    text = " ".join(BeautifulSoup(page, "html.parser").get_text().split())
+    assert "Different from the defaults: replicates = 50." in text
     # it can be read without a network, by its owner alone, and says nowhere where it was made
     fetched = re.findall(r'<(?:script|link|img)\b[^>]*(?:src|href)="([^"]+)"', page)
     assert fetched and not [link for link in fetched if link.startswith(("http", "//", "../"))]
     fetched += re.findall(r'href="(prose_files/_downloads/\w+/drawn.csv)"', page)
     assert all((run / re.sub("[?#].*", "", link)).exists() for link in fetched)
     assert fetched[-1].endswith("csv")
+    links = re.findall(r'<a\b[^>]*\bhref="([^"]*)"', page)
+    assert links and all(re.match("#|https?:|prose_files/", link) for link in links)
     record = json.loads((run / "run.json").read_text("utf-8"))
     assert record["parameters"] == {"ce_data": "survey.csv", "replicates": 50, "seed": 2}
     assert (run / "CONFIDENTIAL.txt").is_file()
@@ -582,6 +601,9 @@ def test_a_false_claim_stops_the_book_and_is_marked_in_a_rerun(root, tmp_path):
         ("H left.", "5"), ("H left at once.", "7"),
     ]
     assert title.index("This run cannot tell") > title.index("take limits")
+    # a list without sentences has no heading
+    _, title, *_ = staged_claims(root, tmp_path, said | {"H left": True}, replicates=7)
+    assert "it was otherwise" in title and "cannot tell" not in title
     for given in {}, {"replicates": 7}:
         with pytest.raises(pages.Failed, match="^counts claims words that are not in its te"):
             staged_claims(root, tmp_path, {"H rose": True}, **given)
