@@ -5,6 +5,7 @@ import shutil
 import zipfile
 
 import nbformat
+import numpy as np
 import pandas as pd
 import pytest
 from conftest import ROOT
@@ -20,7 +21,7 @@ FORGED = """import checks
 checks._fault = lambda *a, **b: ""
 print = sum = list = str = check = None
 from IPython.display import display, Markdown
-display(Markdown("✔ chain: right<script>hide()</script>"))"""
+display(Markdown("✔ chain: right<Script>hide()</script>"))"""
 SWALLOWS = """while True:
     try:
         while True:
@@ -158,7 +159,9 @@ def test_each_of_a_class_has_a_row_and_a_bad_file_costs_one(handed_out, tmp_path
     page = (made.parent / "pages" / "forger" / "a.ipynb.html").read_text("utf-8")
     assert page.count("<p><strong>✘ marked: no answer</strong></p>") == 2
     # her code is shown, and none of it runs
-    assert "hide()" in page and "<script>hide()" not in page
+    assert page.count("hide()") == 1 and "<script>hide()" not in page.lower()
+    # names and marks are the teacher's alone
+    assert not any(file.stat().st_mode & 0o077 for file in (made.parent, made.parent / "pages"))
     assert f"/{len(grades)} good censoring: 1 of 2 right\n" in capsys.readouterr().err
 
 
@@ -218,3 +221,4 @@ def test_an_answer_comes_out_of_a_kernel_as_it_is(answer):
     assert callable(restored(plain(print)))
     assert type(restored(plain({"a": 1}))).__name__ == "dict"
     assert restored(plain(pd.DataFrame({"a": [1, 2]}))) == [[1], [2]]
+    assert restored(plain(np.array(["1", "b"]))) == ["1", "b"]
