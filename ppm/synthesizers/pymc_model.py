@@ -60,7 +60,8 @@ class PyMCSynthesizer(Model):
     mean of this month's.
 
     Missing entries of a masked response are imputed as parameters. A record contributes its
-    observed entries only; one with none has log-likelihood 0. A record with weight exactly 0
+    observed entries only; one with none has log-likelihood 0. A predictor with missing entries,
+    observed as a variable of the model, is a response too. A record with weight exactly 0
     contributes nothing, not even where its log-likelihood is -inf.
 
     With ``censor`` the weighted log-likelihood of a record, all its responses together, is one term

@@ -356,21 +356,24 @@ def by_record(model):
     total, sources = pt.zeros(model.responses[0].records), []
     parts = model.logp([model[r.variable] for r in model.responses], jacobian=False, sum=False)
     for part, response in zip(parts, model.responses, strict=True):
-        part, *found = _apart(part, len(np.arange(response.records)[response.rows]))
+        part, *found = _apart(part, np.arange(response.records)[response.rows])
         sources.append(found)
         part = part.sum(axis=tuple(range(1, part.ndim))).astype("float64")
         total = total[response.rows].inc(part)
     return total, sources
 
 
-def _apart(part, records):
-    """A density row by row, the inputs shared by rows, and the arrays that rows are taken from."""
-    shared, leaves = [], []
+def _apart(part, records_of_rows):
+    """A density row by row, the inputs shared by rows, and the arrays that rows are taken from.
+
+    With each array come the records whose rows it stands in.
+    """
+    shared, leaves, records = [], [], len(records_of_rows)
 
     @functools.cache
     def rewritten(x):
         if isinstance(x, Constant):
-            leaves.append(x)
+            leaves.append((x, records_of_rows))
             return x
         op, inputs, own = (x.owner.op, x.owner.inputs, _own_inputs(x)) if x.owner else (None, [], 0)
         if type(op).__name__ == "CheckParameterValue":
@@ -391,6 +394,16 @@ def _apart(part, records):
                 return op(*[rewritten(i) for i in padded])
             rows = [rewritten(i) for i in inputs[:own]]
             return op.make_node(*rows, *inputs[own:]).outputs[x.owner.outputs.index(x)]
+        if _fills_rows(x, records):
+            # PyMC puts a response with missing entries together again
+            whole, values, places = inputs
+            chosen = np.nonzero(places.data)[0] if places.dtype == "bool" else places.data
+            if isinstance(values, Constant):
+                leaves.append((values, records_of_rows[chosen]))
+            else:
+                shared.append(values)
+                values = _finite_gradient(values) if values.dtype.startswith("float") else values
+            return op(rewritten(whole), values, places)
         rows = []
         if type(op).__name__ == "AdvancedSubtensor" and not isinstance(op.idx_list[0], slice):
             # a table, looked up by the rows, which stay the first axis
@@ -405,6 +418,14 @@ def _apart(part, records):
         return _finite_gradient(x) if x.dtype.startswith("float") else x
 
     return rewritten(part), shared, leaves
+
+
+def _fills_rows(x, records):
+    """Whether x is an array with one row per record, in which fixed places were given values."""
+    op, inputs = (x.owner.op, x.owner.inputs) if x.owner else (None, [])
+    return (type(op).__name__ == "AdvancedIncSubtensor" and op.set_instead_of_inc
+            and len(inputs) == 3 and isinstance(inputs[2], Constant)
+            and not isinstance(op.idx_list[0], slice) and x.type.shape[0] == records)
 
 
 def _conditions(checks):
@@ -440,6 +461,7 @@ def _own_inputs(x):
         (name == "DimShuffle" and op.new_order[:1] == (0,))
         or (name == "Subtensor" and op.idx_list[:1] == (slice(None),))
         or (name == "ExtractDiag" and op.axis1 > 0)
+        or (name == "Split" and op.axis > 0)
         or (name == "Alloc" and node.inputs[0].ndim == x.ndim)
         or (name == "CumOp" and op.axis is not None and op.axis % x.ndim > 0)
     )
@@ -547,8 +569,7 @@ def check_own_terms(model):
         if repeated := _repeats(plain, constants, own):
             what = "the values" if repeated == "values" else "values of other rows"
             raise ValueError(f"a constant of the model holds {what} of {own.variable}: {alone}")
-        aligned = [plain[r.variable] for r in plain.responses if np.array_equal(r.rows, own.rows)]
-        others = (data - _data(plain, aligned)).intersection(leaves)
+        others = [x for x, records in leaves if x in data and x not in _data_of(plain, records)]
         if others or _reached(shared, data).intersection(shared):
             raise ValueError(f"a record's term of {own.variable} depends on other records' "
                              f"observed values, or cannot be told from one that does: {alone}")
@@ -556,6 +577,12 @@ def check_own_terms(model):
         if variable in _reached([variable], data):
             raise ValueError(f"{own.variable} is drawn with observed values, which a release would "
                              f"hold: {alone}")
+
+
+def _data_of(plain, records):
+    """Arrays that hold the observed values of exactly these records, in this order."""
+    return _data(plain, [plain[r.variable] for r in plain.responses if np.array_equal(
+        np.arange(r.records)[r.rows], records)])
 
 
 # ---- reading log-likelihoods ---------------------------------------------------------------------

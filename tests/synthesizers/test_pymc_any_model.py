@@ -102,7 +102,8 @@ def record_level_parameters():
 
 def missing_values():
     beta = pm.Normal("beta")
-    pm.Normal("y", beta * X, 1.0, observed=np.ma.masked_array(Y, Y_MASK))
+    y = pm.Normal("y", beta * X, 1.0, observed=np.ma.masked_array(Y, Y_MASK))
+    pm.Poisson("children", pt.exp(0.3 * y), observed=COUNTS)
     pm.Normal("z", beta, 2.0, observed=np.ma.masked_array(PAIRS, PAIRS_MASK))
 
 

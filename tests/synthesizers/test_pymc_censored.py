@@ -203,6 +203,18 @@ def sparse_copy(of):
     return write
 
 
+def imputed(places, of=lambda y: y):
+    """A predictor of seven records whose entry 2 is missing: what was observed, in these places."""
+
+    def write():
+        pm.Normal("y", pm.Normal("mu"), observed=np.ma.masked_array(X, np.arange(7) == 2))
+        observed = of(pm.modelcontext(None)["y_observed"])
+        whole = pt.set_subtensor(pt.zeros(7)[np.array(places)], observed)
+        pm.Normal("y2", pm.Normal("b") * whole, observed=X + 0.1)
+
+    return write
+
+
 def flat(make):
     return lambda: pm.Normal("y", make("mu", initval=1.0), observed=X)
 
@@ -248,6 +260,8 @@ REFUSED = {
         "mu"), observed=X[:6].reshape(3, 2)).T.reshape((3, 2)), observed=np.ones((3, 2))), TERM),
     "the one observed": (lambda: (pm.Normal("y", pm.Normal("mu"), observed=np.ma.masked_array(
         X, ~FAR)), pm.Normal("y2", pm.modelcontext(None)["y_observed"], observed=X)), TERM),
+    "imputed, in other rows": (imputed([1, 0, 3, 4, 5, 6]), TERM),
+    "imputed, from others": (imputed([0, 1, 3, 4, 5, 6], lambda y: y.sum()), TERM),
     "other mean": (next_to(lambda y: pm.Normal("u") + y.mean()), TERM),
     "record before": (next_to(lambda y: pt.concatenate([y[:1], y[:-1]])), TERM),
     "reversed": (next_to(lambda y: y[::-1]), TERM),
@@ -316,12 +330,19 @@ def summed_within():
     pm.Normal("y2", pt.cumsum(y, axis=1)[:, 1], observed=X + 0.1)
 
 
+def walks():
+    start = pm.Normal.dist()
+    pm.GaussianRandomWalk(
+        "y", sigma=pm.HalfNormal("s"), init_dist=start, observed=X[:, None] * [1, 2, 4])
+
+
 # of last year, and changed for one or two of nine
 LAST = np.where(np.arange(9) < 2, 0.5 * FINE, FINE)
 
 
 @pytest.mark.parametrize("write", [
     by_group, covariance_by_group, seen_as(lambda d: d[:, 0], X[:, None]), summed_within,
+    walks, imputed([0, 1, 3, 4, 5, 6]),
     # values that others have too
     holding(LAST), holding(np.arange(9)[::-1] % 2, np.r_[np.arange(8) % 2, 1]),
     holding(np.r_[2, 0, 1, 4, 3, 7, 5, 6, 8], np.arange(9)[::-1] ** 2 % 11 + 0.0),
