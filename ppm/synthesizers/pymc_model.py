@@ -75,7 +75,8 @@ class PyMCSynthesizer(Model):
     response or a column of it, whatever their type and along whichever axis of an array or sparse
     matrix (except values in equal steps, as 0, 0, 0 or 0, 1, 2). Where nearly all values differ and
     have many digits, it also sees a constant with one row per record that has more than four fifths
-    of them, most in rows of other records, as a lag or a sorted copy does. **It cannot
+    of them, most in rows of other records, as a lag or a sorted copy does, and as many single
+    numbers, as a loop in Python writes them. **It cannot
     see other numbers that you computed from the records beforehand**: with a NumPy array ``y``, the
     mean in ``pm.Normal("mu", y.mean(), 1)`` or ``observed=y - y.mean()`` is a constant like any
     other. **Nor can it see what a Python function of yours holds**, such as ``random=`` of a

@@ -30,6 +30,7 @@ from pytensor.link import utils
 from pytensor.link.numba import cache
 from pytensor.tensor.elemwise import CAReduce
 from pytensor.tensor.random.type import RandomType
+from pytensor.tensor.type import TensorType
 from scipy.sparse import find, issparse
 
 from ppm.censoring import limited
@@ -308,12 +309,12 @@ def _check_potentials(model, public, responses):
         if potential in reached:
             raise ValueError(f"potential {name} depends on a response, where records are neither "
                              f"weighted nor bounded: use a distribution with observed=; {WEIGHTS}")
-        held = _constants(ancestors([potential]))
-        if repeated := [r.name for r in responses if _repeats(model, held, r)]:
+        graph = [*ancestors([potential])]
+        if repeated := [r.name for r in responses if _repeats(model, graph, r)]:
             raise ValueError(f"potential {name} holds the values of {repeated[0]}, which are "
                              f"neither weighted nor bounded there: leave it out; {WEIGHTS}")
         if name not in public:
-            by_row = any(responses[0].records in x.type.shape for x in held)
+            by_row = any(responses[0].records in x.type.shape for x in _constants(graph))
             like = (f" (an array of it has one row per record: a likelihood needs observed=, and "
                     f"{WEIGHTS})") if by_row else ""
             raise ValueError(f"potential {name} could hold confidential numbers or make a prior "
@@ -492,6 +493,11 @@ def _repeats(model, graph, own):
     responses = [c for c in responses if len(np.unique(np.diff(c))) > 1]
     copies, fine = {_rounded(c) for c in responses}, [c for c in responses if _is_fine(c)]
     least, found = min([np.count_nonzero(c) for c in responses], default=0), ""
+    # a loop in Python makes one constant of each value
+    numbers = [x.data for x in graph if isinstance(x, Constant) and isinstance(x.type, TensorType)
+               and not x.type.ndim]
+    if any(np.mean(np.isin(values, numbers)) > 0.8 for values in fine):
+        return "values"
     for x in [x for x in _constants(graph) if responses and x not in data]:
         for column in _columns(x.data, rows, least):
             column = column[own.rows] if len(column) == own.records else column

@@ -282,6 +282,7 @@ REFUSED = {
     "whole numbers": (holding(np.array([3, 1, 4, 1, 5]), np.array([3.0, 1, 4, 1, 5])), TWICE),
     "sparse column": (sparse_copy(np.pad(FINE[:, None], ((0, 0), (0, 8)))), TWICE),
     "sparse diagonal": (sparse_copy(np.diag(FINE)), TWICE),
+    "value by value": (holding(pt.stack([pt.constant(value) for value in FINE])), TWICE),
     "record before, as a constant": (holding(np.r_[0.0, FINE[:-1]]), ELSEWHERE),
     "backwards": (holding(FINE[::-1].copy()), ELSEWHERE),
     "sorted": (lambda: pm.Normal("y", pm.Interpolated(
