@@ -4,6 +4,7 @@
 nothing of the student's runs where answers are checked.
 """
 
+import contextlib
 import json
 
 import numpy as np
@@ -14,8 +15,13 @@ def tell(space, variable):
     """Show what the name of an answer stands for, and the student's name, as JSON."""
     # the line Chapter(…, student="…"), or that of the assessment
     name = getattr(space.get("check"), "student", space.get("student", ""))
-    told = {"student": str(name)[:80], "answer": plain(space.get(variable))}
-    publish_display_data({"text/plain": json.dumps(told)})
+    told = {"student": str(name)[:80]}
+    try:
+        text = json.dumps(told | {"answer": plain(space.get(variable))})
+    except Exception:
+        # an object that refuses to be an array, a list that holds itself
+        text = json.dumps(told | {"answer": {"type": type(space[variable]).__name__}})
+    publish_display_data({"text/plain": text})
 
 
 def plain(value):
@@ -36,6 +42,10 @@ def plain(value):
         array = np.asarray(value)
         if array.dtype.kind in "biufU" or array.dtype.kind == "O" and array.ndim:
             return plain(array.tolist())
+        if array.dtype.kind == "O":
+            # a fraction, or a number of another library
+            with contextlib.suppress(Exception):
+                return float(value)
     return {"function": True} if callable(value) else {"type": type(value).__name__}
 
 

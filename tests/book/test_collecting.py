@@ -3,6 +3,8 @@
 import json
 import shutil
 import zipfile
+from decimal import Decimal
+from fractions import Fraction
 
 import nbformat
 import numpy as np
@@ -11,7 +13,7 @@ import pytest
 from conftest import ROOT
 
 from ppm_book import collecting
-from ppm_book.answers import plain, restored
+from ppm_book.answers import plain, restored, tell
 from ppm_book.classroom import make_editions
 from ppm_book.exercises import FOLDER
 from ppm_book.pages import Failed
@@ -222,3 +224,26 @@ def test_an_answer_comes_out_of_a_kernel_as_it_is(answer):
     assert type(restored(plain({"a": 1}))).__name__ == "dict"
     assert restored(plain(pd.DataFrame({"a": [1, 2]}))) == [[1], [2]]
     assert restored(plain(np.array(["1", "b"]))) == ["1", "b"]
+
+
+class Refuses:
+    """What cannot be read at all, though it stands in the place of an answer."""
+
+    def __array__(self, *given, **options):
+        raise ValueError
+
+
+HOLDS_ITSELF = []
+HOLDS_ITSELF.append(HOLDS_ITSELF)
+
+
+@pytest.mark.parametrize("answer, told", [
+    (Fraction(1, 4), 0.25), ([Decimal("0.5"), np.float32(2)], [0.5, 2.0]),
+    ([10**6000], {"type": "list"}), (3j, {"type": "complex"}),
+    (Refuses(), {"type": "Refuses"}), (HOLDS_ITSELF, {"type": "list"}),
+])
+def test_every_number_comes_out_and_of_anything_else_its_type(monkeypatch, answer, told):
+    shown = []
+    monkeypatch.setattr("ppm_book.answers.publish_display_data", shown.append)
+    tell({"answer": answer, "student": "Ada"}, "answer")
+    assert json.loads(shown[0]["text/plain"]) == {"student": "Ada", "answer": told}
