@@ -197,6 +197,11 @@ def _seen(folder):
     return sorted(each for each in folder.iterdir() if not re.match(r"\.|__", each.name))
 
 
+def _own(folder):
+    """The same without links, which may lead anywhere, or round in circles."""
+    return [each for each in _seen(folder) if not each.is_symlink()]
+
+
 def _is_zip(file):
     return file.is_file() and file.suffix.lower() == ".zip"
 
@@ -219,7 +224,7 @@ def _notebooks(entry, unpacked):
     if entry.is_file():
         yield entry, entry.name
         return
-    for file in _seen(entry):
+    for file in _own(entry):
         if file.is_dir() or _is_zip(file):
             inside = _notebooks(file, unpacked / "inside" / file.name)
             yield from ((each, f"{file.name}/{place}") for each, place in inside)
@@ -322,7 +327,7 @@ def _kill(group):
 def _prepared(handed, copy, tasks):
     """A copy of a notebook that tells its answers, beside what it needs to run."""
     copy.mkdir()
-    for file in _seen(handed.file.parent):
+    for file in _own(handed.file.parent):
         if file.is_file() and not (_is_notebook(file) or _is_zip(file)):
             shutil.copy(file, copy)
     if handed.sheet == ASSESSMENT:
