@@ -12,6 +12,7 @@ import os
 import re
 import shutil
 import signal
+import subprocess
 import sys
 import threading
 import time
@@ -27,6 +28,7 @@ from unittest.mock import patch
 import bleach
 import nbformat
 import pandas as pd
+import psutil
 from nbclient import NotebookClient
 from nbclient.exceptions import DeadKernelError
 from nbconvert import HTMLExporter
@@ -286,7 +288,8 @@ def _run(handed, copy, sheets, seconds, kernels):
         client.on_notebook_start = starts
         try:
             variables = os.environ | {"IPYTHONDIR": str(copy)}
-            asyncio.run(client.async_execute(env=variables))
+            quiet = dict.fromkeys(("stdout", "stderr"), subprocess.DEVNULL)
+            asyncio.run(client.async_execute(env=variables, **quiet))
         except DeadKernelError:
             late = stops.finished.is_set()
             why = f"stopped after {seconds:g} s" if late else "it ended its kernel"
@@ -294,6 +297,9 @@ def _run(handed, copy, sheets, seconds, kernels):
         finally:
             stops.cancel()
             _kill(kernels.pop(copy, 0))
+            _end_others(copy)
+            # what it wrote may be large
+            shutil.rmtree(copy, ignore_errors=True)
     except Exception as error:
         handed.add_note(f"cannot be run: {type(error).__name__}")
         return None
@@ -318,10 +324,18 @@ class _Client(NotebookClient):
 
 
 def _kill(group):
-    """End a kernel and all that it started, if there is anything left."""
+    """End a kernel and the group of its processes, if there is anything left."""
     with contextlib.suppress(ProcessLookupError):
         if group:
             os.killpg(group, signal.SIGKILL)
+
+
+def _end_others(copy):
+    """End what left the group of a notebook's kernel; its environment still names the copy."""
+    for process in psutil.process_iter():
+        with contextlib.suppress(psutil.Error):
+            if process.environ().get("IPYTHONDIR") == str(copy):
+                process.kill()
 
 
 def _prepared(handed, copy, tasks):
