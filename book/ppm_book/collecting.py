@@ -51,6 +51,8 @@ TAGS = {*bleach.ALLOWED_TAGS, *"p h1 h2 h3 h4 h5 h6 pre div span br hr sub sup".
         *"table thead tbody tr th td".split()}
 # characters of a cell's output that a page shows at most
 SHOWN = 1_000_000
+# a flag of files in a zip file
+ENCRYPTED = 1
 RIGHT, NO_ANSWER = "right", "no answer"
 # runs in the student's kernel, where every name may have another meaning
 TELL = '__import__("ppm_book.answers", fromlist=["tell"]).tell(globals(), {!r})'
@@ -182,8 +184,8 @@ def handed_in(folder, unpacked, sheets):
         student = entry.name if entry.is_dir() else entry.stem
         try:
             files = list(_notebooks(entry, unpacked / "students" / entry.name))
-        except Exception as error:
-            yield Handed(student, note=f"the zip file cannot be unpacked: {error}")
+        except Failed as error:
+            yield Handed(student, note=str(error))
             continue
         each = [_recognised(student, file, place, sheets) for file, place in files]
         known = [one for one in each if one.sheet or one.note]
@@ -214,8 +216,14 @@ def _is_notebook(file):
 
 
 def _unzip(file, folder):
-    with zipfile.ZipFile(file) as archive:
-        archive.extractall(folder)
+    """Unpack a zip file, or say in one line why it cannot be done."""
+    try:
+        with zipfile.ZipFile(file) as archive:
+            if any(each.flag_bits & ENCRYPTED for each in archive.infolist()):
+                raise Failed("it has a password")
+            archive.extractall(folder)
+    except Exception as error:
+        raise Failed(f"{file.name} cannot be unpacked: {error}") from error
     return folder
 
 
