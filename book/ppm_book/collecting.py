@@ -247,8 +247,11 @@ def _recognised(student, file, place, sheets):
     handed = Handed(student, file, place)
     try:
         with warnings.catch_warnings(action="ignore"):
+            # editors of Windows save it in another encoding, or with a mark of it
+            data = file.read_bytes()
+            text = data.decode(json.detect_encoding(data))
             # with ids of its own, if it came without
-            handed.notebook = nbformat.v4.upgrade(nbformat.read(file, 4))
+            handed.notebook = nbformat.v4.upgrade(nbformat.reads(text, 4))
         cells = {name: _places(handed.notebook, tasks) for name, tasks in sheets.items()}
     except Exception:
         handed.note = "cannot be read as a notebook: cut off, empty, or of another program"
