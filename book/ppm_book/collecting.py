@@ -140,7 +140,7 @@ def collect(folder, output=None, *, seconds=240.0, workers=1):
                     _mark(each, executed, sheets[each.sheet], output / "pages")
                 _write(table(found[:number], sheets, found), output / "grades.csv")
                 told = "; ".join(filter(None, (each.right, each.note)))
-                print(f"{number}/{len(found)} {each.student} {each.sheet}: {told}",
+                print(_readable(f"{number}/{len(found)} {each.student} {each.sheet}: {told}"),
                       file=sys.stderr, flush=True)
         finally:
             # after an interrupt nothing goes on, not what is just beginning either
@@ -402,12 +402,14 @@ def _page(handed, notebook, tasks, pages):
             verdict = handed.verdicts[tasks[cell.id.removeprefix(READ)].work]
             words = f"**{'✔' if verdict == RIGHT else '✘'} marked: {verdict}**"
             notebook.cells[place] = nbformat.v4.new_markdown_cell(words)
-    page = pages / handed.student / f"{handed.place}.html"
+    place = pages / handed.student / handed.place
+    # a name has 255 bytes at most
+    page = place.with_name(f"{os.fsdecode(os.fsencode(place.name)[:250])}.html")
     page.parent.mkdir(parents=True, exist_ok=True)
     exporter = HTMLExporter(sanitize_html=True)
     # its own lets no paragraph through
     exporter.register_filter("clean_html", _harmless)
-    page.write_text(exporter.from_notebook_node(notebook)[0], "utf-8")
+    page.write_text(exporter.from_notebook_node(notebook)[0], "utf-8", "backslashreplace")
 
 
 def _harmless(html):
@@ -437,8 +439,13 @@ def table(rows, sheets, found):
             if task.points:
                 words = task.label.removeprefix("ex-")
                 line[f"{words}: words, of {task.points - task.number}"] = ""
-        lines.append(line | {"remarks": ""})
+        lines.append({column: _readable(entry) for column, entry in line.items()} | {"remarks": ""})
     return pd.DataFrame(lines)
+
+
+def _readable(text):
+    """A text that can be written, whatever bytes a file's name or an answer has."""
+    return text.encode("utf-8", "backslashreplace").decode()
 
 
 def _write(grades, file):
