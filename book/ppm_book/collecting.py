@@ -43,7 +43,7 @@ from ppm_book.parameters import Refused
 ORIGINALS = running.ROOT / FOLDER
 # how cells of a task are named after it, and the heading that an edition gives it
 PARTS = ("", "-answer", "-worked", "-check", "-words")
-HEADING = re.compile(r"## (?:(?:Task|Exercise) [\w.]+: )?(.*?)(?: \(\d+ \w+\))?$", re.M)
+HEADING = re.compile(r"## (?:(?:Task|Exercise) [\w.]+: )?(.*?)(?: \(\d+ \w+\))?\r?$", re.M)
 CHECK = re.compile(r'check\("([\w-]+)", (\w+)\)')
 READ = "read-"
 # what of a student's words and output is shown as HTML
@@ -178,10 +178,13 @@ def handed_in(folder, unpacked, sheets):
     # a zip file of all students, as a platform gives it
     while len(entries := _seen(folder)) == 1 and _is_zip(entries[0]):
         folder = _unzip(entries[0], unpacked / entries[0].stem)
-    for entry in entries:
+    names = [each.name if each.is_dir() else each.stem for each in entries]
+    for entry, name in zip(entries, names, strict=True):
+        # a zip file may lie beside the folder that it was unpacked to
+        student = name if names.count(name) == 1 else entry.name
         if not (entry.is_dir() or _is_zip(entry) or _is_notebook(entry)):
+            yield Handed(entry.name, note="neither a folder, a zip file nor a notebook")
             continue
-        student = entry.name if entry.is_dir() else entry.stem
         try:
             files = list(_notebooks(entry, unpacked / "students" / entry.name))
         except Failed as error:

@@ -1,6 +1,7 @@
 """Marking what a class handed in: `ppm collect`."""
 
 import json
+import os
 import shutil
 import zipfile
 from decimal import Decimal
@@ -9,6 +10,7 @@ from fractions import Fraction
 import nbformat
 import numpy as np
 import pandas as pd
+import psutil
 import pytest
 from conftest import ROOT
 
@@ -30,6 +32,12 @@ SWALLOWS = """while True:
             pass
     except:
         pass"""
+
+
+# a program that outlives the kernel and its group, and a number to know it by
+NAP = f"600.{os.getpid()}"
+LEAVES = f"""import subprocess
+subprocess.Popen(["sleep", "{NAP}"], start_new_session=True)"""
 
 
 @pytest.fixture(scope="module")
@@ -94,6 +102,12 @@ def _without_checks(notebook):
     notebook.cells = [cell for cell in notebook.cells if "check(" not in cell.source]
 
 
+def _with_lines_of_windows(notebook):
+    _without_ids(notebook)
+    for cell in notebook.cells:
+        cell.source = cell.source.replace("\n", "\r\n")
+
+
 def _foreign_and_large(notebook):
     notebook.metadata.kernelspec.name = "an-environment-of-mine"
     for cell in notebook.cells:
@@ -125,8 +139,34 @@ def broken_ones(handed_out, folder):
         sheet.hand_in(folder / "twice" / "work" / version / "censoring.ipynb")
     shutil.make_archive(folder / "twice", "zip", folder / "twice")
     shutil.rmtree(folder / "twice")
+    # the same name again, in the zip file that a folder came in
+    shutil.make_archive(folder / "cut", "zip", folder / "empty")
+    (folder / "other.7z").touch()
+    with_password(folder / "locked.zip")
+    # letters of an old computer, links, and a name with as many bytes as there can be
+    old = folder / os.fsdecode(b"M\xfcller")
+    long = f"{'ü' * 124}.ipynb"
+    whole.hand_in(old / long)
+    (old / "round").symlink_to(old)
+    (old / "another.ipynb").symlink_to(old / long)
+    student().solve().change(_with_lines_of_windows).hand_in(folder / "mark" / "a.ipynb")
+    text = (folder / "mark" / "a.ipynb").read_text("utf-8")
+    (folder / "mark" / "a.ipynb").write_text(text, "utf-8-sig")
+    student().solve().answer(chain=f"{LEAVES}\ndelta_of_chain = 2").hand_in(
+        folder / "leaves" / "a.ipynb")
     student().change(_without_checks).answer(bounded_range=FORGED, chain="x = 2").hand_in(
         folder / "forger" / "a.ipynb")
+
+
+def with_password(file):
+    """Write a zip file that says of itself that it has a password."""
+    with zipfile.ZipFile(file, "w") as archive:
+        archive.writestr("a.ipynb", "{}")
+    written = bytearray(file.read_bytes())
+    # the flag stands in the head of the member and in the directory at the end
+    written[6] |= 1
+    written[written.rindex(b"PK\x01\x02") + 8] |= 1
+    file.write_bytes(written)
 
 
 def read(file):
@@ -148,13 +188,20 @@ def test_each_of_a_class_has_a_row_and_a_bad_file_costs_one(handed_out, tmp_path
         "empty": "cannot be read as a notebook: cut off, empty, or of another program",
         "nothing": "nothing found", "three": "", "Zoë": "", "asks": "", "forger": "", "good": "",
         "dies": "marked as far as it ran: it ended its kernel", "twice": "",
+        "cut.zip": "cannot be read as a notebook: cut off, empty, or of another program",
+        "other.7z": "neither a folder, a zip file nor a notebook",
+        "locked": "locked.zip cannot be unpacked: it has a password",
+        "M\\udcfcller": "", "mark": "", "leaves": "",
     }
     right = grades["answers"].drop("twice").to_dict()
     assert right == {
         "cut": "", "empty": "", "nothing": "", "three": "2 of 2 right", "Zoë": "2 of 2 right",
         "asks": "1 of 2 right", "forger": "0 of 2 right", "good": "1 of 2 right",
-        "dies": "0 of 2 right",
+        "dies": "0 of 2 right", "cut.zip": "", "other.7z": "", "locked": "",
+        "M\\udcfcller": "2 of 2 right", "mark": "2 of 2 right", "leaves": "1 of 2 right",
     }
+    assert not [each for each in psutil.process_iter(["cmdline"])
+                if NAP in (each.info["cmdline"] or ())]
     assert list(grades.loc["twice", "answers"]) == ["2 of 2 right", "0 of 2 right"]
     assert set(grades.loc["twice", "note"]) == {"one of 2 with this sheet"}
     assert grades.loc["good", "chain"].startswith("“%” is no number")
@@ -212,7 +259,10 @@ def test_a_folder_without_a_sheet_is_an_error_and_leaves_nothing(tmp_path):
         collecting.collect(tmp_path / "in")
     with pytest.raises(Refused, match="no such folder"):
         collecting.collect(tmp_path / "out")
-    assert [each.name for each in tmp_path.iterdir()] == ["in"]
+    with_password(tmp_path / "all.zip")
+    with pytest.raises(Failed, match="^all.zip cannot be unpacked: it has a password$"):
+        collecting.collect(tmp_path / "all.zip")
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["all.zip", "in"]
 
 
 @pytest.mark.parametrize("answer", [
