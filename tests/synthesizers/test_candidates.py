@@ -359,6 +359,15 @@ def test_how_many_candidates_were_drawn_is_told_where_the_releases_pay_for_all_d
     assert min(right) > 5
 
 
+def test_drawn_candidates_differ_by_any_of_their_parameters():
+    model = ppm.CandidateSynthesizer(
+        ppm.FiniteMixture(WEIGHTS, np.ones((9, 1)), components=1),
+        ONE | {"sigma": [[1.0], [2.0], [2.0], [3.0]]},
+    )
+    # without weights all four are equally likely, and two of them are the same
+    assert model.candidates_drawn(model.fit(np.zeros(9), draws=200, random_seed=1)) == 3
+
+
 @pytest.mark.parametrize("groups", [None, list("ababbabab")])
 def test_mechanism_and_result_come_back_from_a_file_and_go_on(groups, monkeypatch):
     sets = dict.fromkeys("ab", GRID) if groups else GRID
