@@ -424,9 +424,15 @@ def _apart(part, records_of_rows):
 def _fills_rows(x, records):
     """Whether x is an array with one row per record, in which fixed places were given values."""
     op, inputs = (x.owner.op, x.owner.inputs) if x.owner else (None, [])
-    return (type(op).__name__ == "AdvancedIncSubtensor" and op.set_instead_of_inc
-            and len(inputs) == 3 and isinstance(inputs[2], Constant)
-            and not isinstance(op.idx_list[0], slice) and x.type.shape[0] == records)
+    if type(op).__name__ != "AdvancedIncSubtensor" or not op.set_instead_of_inc:
+        return False
+    whole, values, *places = inputs
+    if len(places) > 1 or not isinstance(places[0], Constant) or isinstance(op.idx_list[0], slice):
+        return False
+    # a mask may have several axes, and values with fewer axes than places would be repeated
+    axes = places[0].ndim if places[0].dtype == "bool" else 1
+    fits = places[0].ndim == axes and values.ndim == whole.ndim - axes + 1
+    return fits and x.type.shape[0] == records
 
 
 def _conditions(checks):

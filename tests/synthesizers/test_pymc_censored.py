@@ -266,6 +266,8 @@ REFUSED = {
     "record before": (next_to(lambda y: pt.concatenate([y[:1], y[:-1]])), TERM),
     "reversed": (next_to(lambda y: y[::-1]), TERM),
     "filled": (next_to(lambda y: pt.alloc(y, 7, 7)[:, 0]), TERM),
+    "set in every row": (next_to(lambda y: pt.set_subtensor(
+        pt.zeros((7, 7))[np.arange(7)], y).sum(axis=1)), TERM),
     "mask": (next_to(lambda y: pm.Normal("m", shape=7)[y > -9.0]), TERM),
     "other order": (next_to(lambda y: y[group()]), TERM),
     "slice of a table": (looked_up((8, 2), slice(1, None)), TERM),
