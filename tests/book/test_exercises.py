@@ -91,7 +91,7 @@ LETTERS = checks.exercise("letters", "abcd")(lambda g: (set("ab"), {"One.": set(
 
 @pytest.mark.parametrize(("work", "answer", "hint"), [
     (NUMBERS, [1, ..., 2], "no answer yet. Wanted: three numbers"), (NUMBERS, "…", "no answer yet"),
-    (NUMBERS, np.mean, "this is a function"), (NUMBERS, {"a": 2}, "a dict that is not made of"),
+    (NUMBERS, np.mean, "this is a function"), (NUMBERS, {"a": 2}, "This is of type dict, and"),
     (NUMBERS, 2, "one number, where there should be 3. W"), (NUMBERS, [1, 2], "2 numbers, where"),
     (NUMBERS, np.ones((5, 3)), "The shape is (5, 3)"), (NUMBERS, "2, 3 to 4", "“to” is no number"),
     (NUMBERS, ["99 %", "3", "1"], "“%” is no number: units and other words stay outside. Wanted:"),
@@ -102,7 +102,8 @@ LETTERS = checks.exercise("letters", "abcd")(lambda g: (set("ab"), {"One.": set(
     (NUMBERS, [2, 3, 0.25], "2 of 3 entries are right. Look for a"), (LETTERS, "cd", "Not these."),
     (NUMBERS, [1 / 2, 1 / 3, 2], "This is the reciprocal"), (NUMBERS, "2, -3, 0.5", "Clip."),
     (NUMBERS, [2.01, 3, 0.5], "Close"), (NUMBERS, [3, 2, 0.5], "These are the right numbers in"),
-    (NUMBERS, "[2.0007, 3; 0.50024]", ""),
+    (NUMBERS, "[2.0007, 3; 0.50024]", ""), (NUMBERS, "−2, −3 and", "“and” is no number"),
+    (NUMBERS, "2, −3, 0.5", "Clip."), (NUMBERS, ["2", "−3", "0.5"], "Clip."),
     (NUMBERS, [2, 3, 7], "The shape is right; 2 of 3 entries are. See."), (LETTERS, "a", "One."),
     (LETTERS, ["a", "b", "c"], "Not these. See."), (LETTERS, 7, "wanted: letters"),
 ])

@@ -172,6 +172,9 @@ def _as_numbers(answer):
     try:
         # numbers may be given as text, one or several
         values = np.asarray(_parts(answer) if isinstance(answer, str) else answer)
+        if values.dtype.kind == "U":
+            # the minus sign of a page
+            values = np.strings.replace(values, "−", "-")
         return np.squeeze(values.astype(float)) if values.dtype.kind in "biufOU" else None
     except (TypeError, ValueError, OverflowError):
         return None
@@ -188,7 +191,7 @@ def _no_number(answer):
         for part in _parts(entry) if isinstance(entry, str) else ():
             if _as_numbers([part]) is None:
                 return f"“{part}” is no number: units and other words stay outside."
-    return f"a {type(answer).__name__} that is not made of numbers."
+    return f"This is of type {type(answer).__name__}, and not made of numbers."
 
 
 @np.errstate(all="ignore")
