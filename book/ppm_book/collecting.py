@@ -392,7 +392,11 @@ def _mark(handed, notebook, tasks, pages):
         for task in filter(lambda task: task.work, tasks.values()):
             answer = restored(told.get(task.label, {"answer": None})["answer"])
             verdict = check(task.work, answer).partition(": ")[2]
-            handed.verdicts[task.work] = NO_ANSWER if verdict.startswith(NO_ANSWER) else verdict
+            if verdict.startswith(NO_ANSWER):
+                begun = isinstance(answer, list) and any(each is not None for each in answer)
+                # which may be worth some of the points
+                verdict = "a part of it is missing" if begun else NO_ANSWER
+            handed.verdicts[task.work] = verdict
         _page(handed, notebook, tasks, pages)
     except Exception as error:
         handed.add_note(f"cannot be marked: {type(error).__name__}")

@@ -229,22 +229,25 @@ def test_a_loop_that_swallows_interrupts_is_stopped(handed_out, tmp_path):
 
 def test_an_assessment_is_marked_with_the_students_own_data(handed_out, tmp_path):
     solved = Student(handed_out, "assessment", "Ada").solve("undecided", "two-recipients")
-    solved.answer(two_recipients="two_errors = [1, 2]")
+    solved.answer(two_recipients="two_errors = [1, 2]",
+                  share_and_interval="from scipy import stats\nshare_low_high = [0.1, ..., ...]")
     solved["ex-prove-capped-words"].source = "By the lemma."
     solved.hand_in(tmp_path / "in" / "Ada_1_file" / "assessment.ipynb")
     # as a platform gives them: one zip file of all folders
     shutil.make_archive(tmp_path / "all", "zip", tmp_path / "in")
     made = collecting.collect(tmp_path / "all.zip", tmp_path / "out")
     (row,) = read(made).to_dict("records")
-    assert row["name"] == "Ada" and row["answers"] == "5 of 7 right"
+    assert row["name"] == "Ada" and row["answers"] == "4 of 7 right"
     points = {column: entry for column, entry in row.items() if ", of " in column}
     assert sum(int(column.partition(", of ")[2]) for column in points) == 100
     assert points["weigh-and-bound: number, of 6"] == "6"
     assert points["undecided: number, of 5"] == "0"
     # part of them may be given
+    assert points["share-and-interval: number, of 7"] == ""
+    assert row["share-and-interval"] == "a part of it is missing"
     assert points["two-recipients: number, of 10"] == points["prove-capped: words, of 15"] == ""
     page = (made.parent / "pages" / "Ada_1_file" / "assessment.ipynb.html").read_text("utf-8")
-    assert "By the lemma." in page and page.count("marked: right") == 5
+    assert "By the lemma." in page and page.count("marked: right") == 4
     # nothing that was typed into a table is lost
     with pytest.raises(Refused, match="exists"):
         collecting.collect(tmp_path / "all.zip", tmp_path / "out")
