@@ -15,7 +15,8 @@ def tell(space, variable):
     """Show what the name of an answer stands for, and the student's name, as JSON."""
     # the line Chapter(…, student="…"), or that of the assessment
     name = getattr(space.get("check"), "student", space.get("student", ""))
-    told = {"student": str(name)[:80]}
+    # whole, because data follow from it: a group may have many names
+    told = {"student": str(name)}
     try:
         text = json.dumps(told | {"answer": plain(space.get(variable))})
     except Exception:

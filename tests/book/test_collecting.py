@@ -298,5 +298,6 @@ HOLDS_ITSELF.append(HOLDS_ITSELF)
 def test_every_number_comes_out_and_of_anything_else_its_type(monkeypatch, answer, told):
     shown = []
     monkeypatch.setattr("ppm_book.answers.publish_display_data", shown.append)
-    tell({"answer": answer, "student": "Ada"}, "answer")
-    assert json.loads(shown[0]["text/plain"]) == {"student": "Ada", "answer": told}
+    group = "Ada Lovelace, " * 20
+    tell({"answer": answer, "student": group}, "answer")
+    assert json.loads(shown[0]["text/plain"]) == {"student": group, "answer": told}
