@@ -116,7 +116,9 @@ def collect(folder, output=None, *, seconds=240.0, workers=1):
         If there is no notebook with exercises of this book.
     """
     folder = Path(folder).resolve()
-    output = Path(output or folder.with_name(f"{folder.stem}-marked"))
+    # the name of a folder may have dots
+    name = folder.name if folder.is_dir() else folder.stem
+    output = Path(output or folder.with_name(f"{name}-marked"))
     if not seconds > 0 or workers < 1:
         raise Refused("--seconds must be above 0, and --workers 1 or more")
     if not folder.is_dir() and not zipfile.is_zipfile(folder):

@@ -175,12 +175,13 @@ def read(file):
 
 
 def test_each_of_a_class_has_a_row_and_a_bad_file_costs_one(handed_out, tmp_path, capsys):
-    folder = tmp_path / "in"
+    folder = tmp_path / "autumn 25.26"
     broken_ones(handed_out, folder)
     Student(handed_out).solve().answer(chain="delta_of_chain = '7 %'").change(
         _without_ids).hand_in(folder / "good" / "a.ipynb")
     before = {file: file.stat().st_mtime_ns for file in folder.rglob("*")}
     made = collecting.collect(folder, workers=2)
+    assert made == tmp_path / "autumn 25.26-marked" / "grades.csv"
     assert {file: file.stat().st_mtime_ns for file in folder.rglob("*")} == before
     grades = read(made).droplevel("file")
     assert grades["note"].to_dict() | {"twice": ""} == {
