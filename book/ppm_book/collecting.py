@@ -51,6 +51,8 @@ TAGS = {*bleach.ALLOWED_TAGS, *"p h1 h2 h3 h4 h5 h6 pre div span br hr sub sup".
         *"table thead tbody tr th td".split()}
 # characters of a cell's output that a page shows at most
 SHOWN = 1_000_000
+# a bar beside what a check says: a student can write the same words, but not this
+BAR = f'<style>[id^="cell-id={READ}"] {{ border-left: 0.6em solid #06c }}</style>'
 # a flag of files in a zip file
 ENCRYPTED = 1
 RIGHT, NO_ANSWER = "right", "no answer"
@@ -368,6 +370,8 @@ def _prepared(handed, copy, tasks):
             shutil.copy(ORIGINALS / "checks" / f"{name}.py", copy / "checks")
     notebook, places = handed.notebook, _places(handed.notebook, tasks)
     for cell in notebook.cells:
+        if cell.id.startswith(READ):
+            cell.id = f"not-{cell.id}"[:64]
         if cell.cell_type == "code":
             cell.outputs = []
     # the last one first, so that the places of the others stay
@@ -410,7 +414,7 @@ def _page(handed, notebook, tasks, pages):
         if cell.id.startswith(READ):
             verdict = handed.verdicts[tasks[cell.id.removeprefix(READ)].work]
             words = f"**{'✔' if verdict == RIGHT else '✘'} marked: {verdict}**"
-            notebook.cells[place] = nbformat.v4.new_markdown_cell(words)
+            notebook.cells[place] = nbformat.v4.new_markdown_cell(words, id=cell.id)
     place = pages / handed.student / handed.place
     # a name has 255 bytes at most
     page = place.with_name(f"{os.fsdecode(os.fsencode(place.name)[:250])}.html")
@@ -418,7 +422,8 @@ def _page(handed, notebook, tasks, pages):
     exporter = HTMLExporter(sanitize_html=True)
     # its own lets no paragraph through
     exporter.register_filter("clean_html", _harmless)
-    page.write_text(exporter.from_notebook_node(notebook)[0], "utf-8", "backslashreplace")
+    html = exporter.from_notebook_node(notebook)[0].replace("</head>", f"{BAR}</head>", 1)
+    page.write_text(html, "utf-8", "backslashreplace")
 
 
 def _harmless(html):

@@ -100,6 +100,8 @@ def _without_ids(notebook):
 
 def _without_checks(notebook):
     notebook.cells = [cell for cell in notebook.cells if "check(" not in cell.source]
+    said = "**✔ marked: right**"
+    notebook.cells.append(nbformat.v4.new_markdown_cell(said, id="read-ex-chain"))
 
 
 def _with_lines_of_windows(notebook):
@@ -208,6 +210,9 @@ def test_each_of_a_class_has_a_row_and_a_bad_file_costs_one(handed_out, tmp_path
     assert grades.loc["good", "chain"].startswith("“%” is no number")
     page = (made.parent / "pages" / "forger" / "a.ipynb.html").read_text("utf-8")
     assert page.count("<p><strong>✘ marked: no answer</strong></p>") == 2
+    # what she wrote herself has no bar beside it
+    assert page.count('id="cell-id=read-ex-') == 2 and "✔ marked: right" in page
+    assert f"{collecting.BAR}</head>" in page
     # her code is shown, and none of it runs
     assert page.count("hide()") == 1 and "<script>hide()" not in page.lower()
     # names and marks are the teacher's alone
