@@ -8,6 +8,7 @@ papermill executes and Jupyter Book makes the pages. All that is generated lies 
 import argparse
 import contextlib
 import json
+import logging
 import os
 import platform
 import re
@@ -345,6 +346,8 @@ def main(arguments=None):
 def _interrupt(number, frame):
     """Note an interrupt, so that it counts even if Python drops the exception."""
     INTERRUPTS.append(number)
+    # what waited for a kernel that is ended would tell of it, after the command's last word
+    logging.getLogger("asyncio").setLevel(logging.CRITICAL)
     raise KeyboardInterrupt
 
 
