@@ -120,6 +120,15 @@ def _recast(kind, model, **parts):
 
 def _frozen(model):
     """A copy of a model whose data and dimensions are fixed."""
+    if model.parent is not None:
+        raise ValueError(f"model {model.name} is part of another one, and PyMC cannot copy that: "
+                         "pass the outermost")
+    given = [model.rvs_to_values[variable] for variable in model.observed_RVs]
+    for value in given:
+        if given.count(value) > 1:
+            both = [v.name for v in model.observed_RVs if model.rvs_to_values[v] is value]
+            raise ValueError(f"{' and '.join(both)} are observed as the same {value.name}, for "
+                             "which PyMC has no density: give each its own copy")
     for variable, value in model.rvs_to_initial_values.items():
         if isinstance(value, Variable) and not isinstance(value, Constant):
             raise ValueError(f"the initval of {variable.name} is computed by the model, and PyMC "

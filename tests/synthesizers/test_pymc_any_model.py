@@ -500,6 +500,12 @@ def squares(name, mu, observed):
     own(lambda value, mean: -((value - mean) ** 2), mu, random=drawn, observed=observed)
 
 
+def one_data():
+    data = pm.Data("data", ONES)
+    one_normal(observed=data)
+    pm.Cauchy("z", pm.Normal("nu"), 1.0, observed=data)
+
+
 def two_lengths(response):
     x, z = pm.Data("x", X), pm.Data("z", ONES)
     pm.Normal("y", pm.Normal("mu") * x + (0.0 if response else z), observed=z if response else Y)
@@ -609,6 +615,7 @@ REFUSED = [
     (partial(one_normal, shape=3), unfit((5,), r"shape=\(3,\)")),
     (partial(two_lengths, True), unfit((5,), r"its parameters \(12,\)")),
     (partial(two_lengths, False), r"^model combines arrays .*: x \(12,\), z \(5,\). Give each"),
+    (one_data, "^y and z are observed as the same data, for which PyMC has no density"),
     (sparse_with_nan, "^a constant of the model has NaN, or an index below 0 .*, in row 2"),
     (computed_start, "^the initval of mu is computed by the model"),
     *[(partial(one_normal, observed=data), "^y is infinite in row 3, where it has no density") for
@@ -678,12 +685,14 @@ def test_later_changes_of_the_users_data_have_no_effect():
 def test_settings_reach_the_model_and_wrong_ones_are_refused():
     with pm.Model() as outer:
         mu = pm.Normal("mu", 2.0, 1.0, initval=5.0)
-        with pm.Model("inner"):
+        with pm.Model("inner") as inner:
             pm.Normal("y", mu, observed=ONES)
         # a prior may hold a response, as long as there are no limits
         pm.Normal("average", outer["inner::y"].mean(), 1.0)
     synthesizer = ppm.PseudoPosteriorMechanism(outer, scale=0.5, warmup=7, chains=3).synthesizer
     assert (synthesizer.responses, synthesizer.warmup, synthesizer.chains) == (("inner::y",), 7, 3)
     assert synthesizer.model.initial_point()["mu"] == 5.0
+    with pytest.raises(ValueError, match="^model inner is part of another one, .* the outermost$"):
+        ppm.PseudoPosteriorMechanism(inner)
     with pytest.raises(TypeError, match=r"^warm_up: neither a setting of the mechanism .*warmup"):
         ppm.PseudoPosteriorMechanism(outer, warm_up=7)
