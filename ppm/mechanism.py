@@ -183,11 +183,10 @@ class MechanismResult(Brief):
         run is strict, ``epsilon``, what this call costs by itself, and ``epsilon_total``, what all
         calls of this result up to this one cost together: less than their sum once every draw of
         the fit is paid for. Another :meth:`PseudoPosteriorMechanism.run` has new draws and adds its
-        own, and a result that was read back from a file does not know of later calls of the first
-        one. With a :class:`ppm.CandidateSynthesizer`,
-        where this call pays for all draws, ``candidates_drawn`` says how many different candidates
-        these are (in each group): if they are few for the number of draws, the releases share
-        their errors.
+        own, and a pickled copy of this result counts by itself from then on. With a
+        :class:`ppm.CandidateSynthesizer`, where this call pays for all draws, ``candidates_drawn``
+        says how many different candidates these are (in each group): if they are few for the number
+        of draws, the releases share their errors.
         """
         releases = check_count("releases", releases)
         self._agreed()

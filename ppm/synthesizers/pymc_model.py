@@ -76,12 +76,11 @@ class PyMCSynthesizer(Model):
     matrix (except values in equal steps, as 0, 0, 0 or 0, 1, 2). Where nearly all values differ and
     have many digits, it also sees a constant with one row per record that has more than four fifths
     of them, most in rows of other records, as a lag or a sorted copy does, and as many single
-    numbers, as a loop in Python writes them. **It cannot
-    see other numbers that you computed from the records beforehand**: with a NumPy array ``y``, the
-    mean in ``pm.Normal("mu", y.mean(), 1)`` or ``observed=y - y.mean()`` is a constant like any
-    other. **Nor can it see what a Python function of yours holds**, such as ``random=`` of a
-    ``pm.CustomDist``. If there are such numbers, ε does not hold. Predictors, and which entries are
-    missing, count as public.
+    numbers, as a loop in Python writes them. **It cannot see other numbers that you computed from
+    the records beforehand**: with a NumPy array ``y``, the mean in ``pm.Normal("mu", y.mean(), 1)``
+    or ``observed=y - y.mean()`` is a constant like any other. **Nor can it see what a Python
+    function of yours holds**, such as ``random=`` of a ``pm.CustomDist``. If there are such
+    numbers, ε does not hold. Predictors, and which entries are missing, count as public.
 
     Discrete parameters, and those of a density without a gradient (an operation of your own, a
     ``pm.Simulator``), are moved by PyMC's other step methods, which easily get stuck: marginalise
