@@ -182,8 +182,8 @@ class MechanismResult(Brief):
         Coordinates of releases and records are removed. Its attributes are ``releases`` and, if the
         run is strict, ``epsilon``, what this call costs by itself, and ``epsilon_total``, what all
         calls of this result up to this one cost together: less than their sum once every draw of
-        the fit is paid for. Another :meth:`PseudoPosteriorMechanism.run` has new draws and adds its
-        own, and a pickled copy of this result counts by itself from then on. With a
+        the fit is paid for. Another :meth:`ppm.PseudoPosteriorMechanism.run` has new draws and adds
+        its own, and a pickled copy of this result counts by itself from then on. With a
         :class:`ppm.CandidateSynthesizer`, where this call pays for all draws, ``candidates_drawn``
         says how many different candidates these are (in each group): if they are few for the number
         of draws, the releases share their errors.
