@@ -29,7 +29,6 @@ import ppm
 from ppm.synthesizers.chains import end_with_parent
 from ppm_book import compare, pages, parameters, pdf, running
 from ppm_book.classroom import make_editions
-from ppm_book.collecting import collect
 from ppm_book.pages import Failed, sphinx
 from ppm_book.parameters import Refused
 
@@ -388,6 +387,9 @@ def _do(options):
     elif options.command == "book":
         build(options.profile or "paper", options.ce_data, not options.no_solutions)
     elif options.command == "collect":
+        # what it needs takes a second to import
+        from ppm_book.collecting import collect
+
         made = collect(options.folder, options.output, seconds=options.seconds,
                        workers=options.workers)
         print(f"Made {made}")
