@@ -61,6 +61,7 @@ browser: env ## look at every page of the built book in a headless Chromium: SHO
 
 lint: env ## check the style of the code and of the notebooks
 	@"$(RUN)" -m ruff check .
+	@"$(RUN)" -m ruff format --check .
 
 benchmark: env ## time the mixture's sampler and the mechanism beside what else one would use
 	@"$(RUN)" benchmarks/mixture.py

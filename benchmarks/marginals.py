@@ -54,16 +54,22 @@ def answer(python, given):
         worker = Path(__file__).with_name("marginals_worker.py").resolve()
         command = [os.path.abspath(python), worker, source, target]
         # what it compiles would be left where it stands
-        subprocess.run(command, cwd=folder, check=True, env=os.environ | {"PYTHONPATH": ""})
+        subprocess.run(
+            command, cwd=folder, check=True, env=os.environ | {"PYTHONPATH": ""}
+        )
         return dict(np.load(target))
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--python", required=True, help="interpreter that has mbi")
-    parser.add_argument("--data", metavar="PATH", help="survey file; default: the one on board")
+    parser.add_argument(
+        "--data", metavar="PATH", help="survey file; default: the one on board"
+    )
     parser.add_argument("--records", type=int, default=0, help="0 for all of them")
-    parser.add_argument("--epsilon", type=float, nargs="+", default=[0.25, 0.5, 1.0, 2.0, 4.0])
+    parser.add_argument(
+        "--epsilon", type=float, nargs="+", default=[0.25, 0.5, 1.0, 2.0, 4.0]
+    )
     parser.add_argument("--seeds", type=int, default=5, help="releases behind each row")
     parser.add_argument("--save", metavar="PATH", help="the table as CSV")
     asked = parser.parse_args()
@@ -72,28 +78,42 @@ def main():
     predictors, _ = survey.predictor_matrix(data)
     limits = survey.power_income([LOWEST, HIGHEST], POWER)
     edges = np.linspace(*limits, SETTINGS["bins"] + 1)
-    codes = table[list(survey.expenditure.LABELS)].apply(lambda column: column.cat.codes)
+    codes = table[list(survey.expenditure.LABELS)].apply(
+        lambda column: column.cat.codes
+    )
     # a category that does not occur in public predictors is none
     codes = [np.unique(column, return_inverse=True)[1] for column in codes.to_numpy().T]
     codes = np.column_stack(codes)
     jobs = [*itertools.product(asked.epsilon, range(1, asked.seeds + 1))]
-    found = answer(asked.python, SETTINGS | {
-        "income": np.searchsorted(edges[1:-1], survey.power_income(income, POWER), side="right"),
-        "predictors": codes,
-        "sizes": codes.max(axis=0) + 1,
-        "epsilons": [epsilon for epsilon, _ in jobs],
-        "seeds": [seed for _, seed in jobs],
-    })
+    found = answer(
+        asked.python,
+        SETTINGS
+        | {
+            "income": np.searchsorted(
+                edges[1:-1], survey.power_income(income, POWER), side="right"
+            ),
+            "predictors": codes,
+            "sizes": codes.max(axis=0) + 1,
+            "epsilons": [epsilon for epsilon, _ in jobs],
+            "seeds": [seed for _, seed in jobs],
+        },
+    )
     rows = []
     for (epsilon, seed), bins in zip(jobs, found["income"], strict=True):
         drawn = np.random.default_rng([1, seed]).uniform(edges[bins], edges[bins + 1])
         drawn = survey.income_from_power(drawn, POWER, lowest=LOWEST, highest=HIGHEST)
-        errors = ppm.utility.release_errors(income, drawn[None], groups=table[GROUPS]).loc[0]
-        score = ppm.utility.propensity_score(income, drawn, known=predictors, rank_powers=3)
+        errors = ppm.utility.release_errors(
+            income, drawn[None], groups=table[GROUPS]
+        ).loc[0]
+        score = ppm.utility.propensity_score(
+            income, drawn, known=predictors, rank_powers=3
+        )
         row = {"ε": epsilon, "seed": seed, "by": str(found["by"])}
         rows.append(row | errors.to_dict() | {"pMSE ratio": score.ratio})
     frame = pd.DataFrame(rows)
-    print(f"{data.survey}, n = {income.size}: sizes of errors in per cent, median over seeds")
+    print(
+        f"{data.survey}, n = {income.size}: sizes of errors in per cent, median over seeds"
+    )
     sizes = frame.drop(columns=["seed", "by"]).set_index("ε").abs()
     print(sizes.groupby(level=0).median().round(1).to_string())
     if asked.save:

@@ -61,7 +61,9 @@ class PublicPredictors:
         total = 0.0
         for clique in potentials.cliques:
             values = potentials[clique].values
-            values = jnp.moveaxis(values, potentials[clique].domain.attributes.index(INCOME), 0)
+            values = jnp.moveaxis(
+                values, potentials[clique].domain.attributes.index(INCOME), 0
+            )
             others = [a for a in potentials[clique].domain.attributes if a != INCOME]
             total = total + values.reshape(values.shape[0], -1)[:, self.cell(others)]
         return jax.nn.softmax(total, axis=0)
@@ -72,7 +74,9 @@ class PublicPredictors:
         for clique in potentials.cliques:
             domain = potentials[clique].domain
             others = [a for a in domain.attributes if a != INCOME]
-            table = jnp.zeros((expected.shape[0], int(np.prod([self.sizes[a] for a in others]))))
+            table = jnp.zeros(
+                (expected.shape[0], int(np.prod([self.sizes[a] for a in others])))
+            )
             table = table.at[:, self.cell(others)].add(expected)
             table = table.reshape(-1, *(self.sizes[a] for a in others))
             table = jnp.moveaxis(table, 0, domain.attributes.index(INCOME))
@@ -120,12 +124,19 @@ def release(income, public, bins, epsilon, *, first, rounds, groups, iterations,
     candidates = [(INCOME, *some) for some in pairs]
     cells = {c: public.cell(c[1:])[public.of_record] for c in candidates}
     sizes = {c: int(np.prod([public.sizes[a] for a in c[1:]])) for c in candidates}
-    answers = {c: np.bincount(coarse * sizes[c] + cells[c], minlength=width * sizes[c])
-               for c in candidates}
+    answers = {
+        c: np.bincount(coarse * sizes[c] + cells[c], minlength=width * sizes[c])
+        for c in candidates
+    }
 
     def fitted(before):
         return estimator.estimate(
-            domain, measured, known_total=records, iters=iterations, warm_start=before, tol=1e-6
+            domain,
+            measured,
+            known_total=records,
+            iters=iterations,
+            warm_start=before,
+            tol=1e-6,
         )
 
     def expected(model, clique):
@@ -143,10 +154,12 @@ def release(income, public, bins, epsilon, *, first, rounds, groups, iterations,
         spent += amount
         # the scale of Laplace noise, which is its expected size, too
         scale = 1 / (amount * (1 - SELECTING))
-        scores = np.array([
-            np.abs(answers[c] - expected(model, c)).sum() - scale * answers[c].size
-            for c in candidates
-        ])
+        scores = np.array(
+            [
+                np.abs(answers[c] - expected(model, c)).sum() - scale * answers[c].size
+                for c in candidates
+            ]
+        )
         clique = candidates[choose(scores, amount * SELECTING, rng)]
         value = answers[clique] + rng.laplace(0.0, scale, answers[clique].size)
         measured.append(LinearMeasurement(value, clique, 2**0.5 * scale))
@@ -175,11 +188,19 @@ def main():
     public = PublicPredictors(given["predictors"], given["sizes"].tolist())
     bins = int(given["bins"])
     out = np.empty((given["epsilons"].size, given["income"].size), dtype=np.int64)
-    for job, (epsilon, seed) in enumerate(zip(given["epsilons"], given["seeds"], strict=True)):
+    for job, (epsilon, seed) in enumerate(
+        zip(given["epsilons"], given["seeds"], strict=True)
+    ):
         out[job] = release(
-            given["income"], public, bins, float(epsilon),
-            first=float(given["first"]), rounds=int(given["rounds"]), groups=int(given["joined"]),
-            iterations=int(given["iterations"]), rng=np.random.default_rng(int(seed)),
+            given["income"],
+            public,
+            bins,
+            float(epsilon),
+            first=float(given["first"]),
+            rounds=int(given["rounds"]),
+            groups=int(given["joined"]),
+            iterations=int(given["iterations"]),
+            rng=np.random.default_rng(int(seed)),
         )
         print(f"mbi: {job + 1} of {len(out)}", file=sys.stderr)
     np.savez(target, income=out, by=f"mbi {version('mbi')}, jax {version('jax')}")

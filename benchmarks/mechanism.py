@@ -36,22 +36,34 @@ def worker(way, records, draws):
     rng = np.random.default_rng(7)
     X = rng.normal(size=(records, 3))
     with pm.Model() as model:
-        mean = pm.Normal("intercept", 0.0, 10.0) + X @ pm.Normal("slopes", 0.0, 5.0, shape=3)
+        mean = pm.Normal("intercept", 0.0, 10.0) + X @ pm.Normal(
+            "slopes", 0.0, 5.0, shape=3
+        )
         y = 1.0 + X @ [0.5, -0.3, 0.2] + rng.normal(size=records)
         pm.Normal("y", mean, pm.HalfNormal("sigma", 2.0), observed=y)
     made = []
 
     def mechanism():
         # the first run pays for rewriting the model
-        made or made.append(ppm.PseudoPosteriorMechanism(model, target_accept=TARGET_ACCEPT))
+        made or made.append(
+            ppm.PseudoPosteriorMechanism(model, target_accept=TARGET_ACCEPT)
+        )
         made[0].run(draws=draws, random_seed=1)
 
     def plain():
         for seed in (1, 2):
             pm.sample(
-                draws, tune=1000, chains=2, cores=1, random_seed=seed, nuts_sampler="pymc",
-                target_accept=TARGET_ACCEPT, progressbar=False, quiet=True, model=model,
-            )  # fmt: skip
+                draws,
+                tune=1000,
+                chains=2,
+                cores=1,
+                random_seed=seed,
+                nuts_sampler="pymc",
+                target_accept=TARGET_ACCEPT,
+                progressbar=False,
+                quiet=True,
+                model=model,
+            )
 
     return [seconds(plain if way == "plain" else mechanism)[0] for _ in range(2)]
 
@@ -61,22 +73,33 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--records", type=int, default=3000)
-    parser.add_argument("--draws", type=int, default=1000, help="kept draws of each chain")
+    parser.add_argument(
+        "--draws", type=int, default=1000, help="kept draws of each chain"
+    )
     asked = parser.parse_args()
     ratios = []
     for number in range(asked.rounds):
         spent = {}
         for way in ("plain", "mechanism")[:: 1 if number % 2 == 0 else -1]:
             with tempfile.TemporaryDirectory() as folder:
-                spent[way] = np.array(alone(
-                    worker, way, asked.records, asked.draws, OMP_NUM_THREADS="1",
-                    OPENBLAS_NUM_THREADS="1", PYTHONWARNINGS="ignore",
-                    PYTENSOR_FLAGS=f"base_compiledir={folder}",
-                ))  # fmt: skip
+                spent[way] = np.array(
+                    alone(
+                        worker,
+                        way,
+                        asked.records,
+                        asked.draws,
+                        OMP_NUM_THREADS="1",
+                        OPENBLAS_NUM_THREADS="1",
+                        PYTHONWARNINGS="ignore",
+                        PYTENSOR_FLAGS=f"base_compiledir={folder}",
+                    )
+                )
         ratios.append(spent["mechanism"] / spent["plain"])
     low, middle, high = np.quantile(ratios, (0, 0.5, 1), axis=0)
     for row, state in enumerate(("cold", "warm")):
-        print(f"mechanism/plain {state}  {middle[row]:5.2f} ({low[row]:.2f} to {high[row]:.2f})")
+        print(
+            f"mechanism/plain {state}  {middle[row]:5.2f} ({low[row]:.2f} to {high[row]:.2f})"
+        )
 
 
 if __name__ == "__main__":

@@ -27,20 +27,29 @@ def finite_mixture(mixture, weights):
     NUTS explores it well on tens of records and two or three components. On thousands of records
     and ten components its chains were seen to stick for hundreds of draws.
     """
-    prior, components, size = mixture.prior, mixture.components, mixture.predictors.shape[1]
+    prior, components, size = (
+        mixture.prior,
+        mixture.components,
+        mixture.predictors.shape[1],
+    )
     with pm.Model() as model:
         # a Gamma(a) variable is a Gamma(a + 1) times a power of a uniform one: in logs that neither
         # underflows nor bends the space as Dirichlet coordinates do near its corners
         shape, rate = prior.concentration_shape, prior.concentration_rate
         each = pm.Gamma("concentration", alpha=shape, beta=rate) / components
         gamma = pm.Gamma("pi_gamma", alpha=each + 1.0, beta=1.0, shape=components)
-        log_gamma = pt.log(gamma) - pm.Exponential("pi_exponential", 1.0, shape=components) / each
+        log_gamma = (
+            pt.log(gamma)
+            - pm.Exponential("pi_exponential", 1.0, shape=components) / each
+        )
         log_pi = log_gamma - pt.logsumexp(log_gamma)
         pm.Deterministic("pi", pt.exp(log_pi))
         # precision D A A' D: A of Bartlett's decomposition, inverted row by row, which compiles
         # faster than a solver, D² = auxiliaries / (2ν)
         df = prior.coefficient_df
-        aux = pm.InverseGamma("coefficient_aux", alpha=0.5, beta=prior.coefficient_scale**-2.0)
+        aux = pm.InverseGamma(
+            "coefficient_aux", alpha=0.5, beta=prior.coefficient_scale**-2.0
+        )
         squares = pm.ChiSquared("bartlett_squares", df + size - 1.0 - np.arange(size))
         below, rows = pm.Normal("bartlett_below", shape=size * (size - 1) // 2), []
         for r in range(size):
@@ -53,10 +62,15 @@ def finite_mixture(mixture, weights):
         nu, scale = prior.residual_df, prior.residual_scale
         sigma = pm.HalfStudentT("sigma", nu=nu, sigma=scale, shape=components)
         # as constants they would take longer to compile
-        data = pm.Data("response", mixture.response), pm.Data("predictors", mixture.predictors)
+        data = (
+            pm.Data("response", mixture.response),
+            pm.Data("predictors", mixture.predictors),
+        )
         mean = (beta[:, None, :] * data[1]).sum(axis=-1)
         terms = log_pi[:, None] + pm.logp(pm.Normal.dist(mean, sigma[:, None]), data[0])
-        pm.Potential("pseudo", (pm.Data("weights", weights) * pt.logsumexp(terms, axis=0)).sum())
+        pm.Potential(
+            "pseudo", (pm.Data("weights", weights) * pt.logsumexp(terms, axis=0)).sum()
+        )
     return model
 
 
@@ -68,9 +82,16 @@ def nuts(model, weights, draws, seed):
     # a few small functions would go through a C compiler, and warn about a missing BLAS
     with finite_mixture(model, weights), pytensor.config.change_flags(cxx=""):
         trace = pm.sample(
-            draws, tune=draws, chains=2, random_seed=seed, nuts_sampler="nutpie",
+            draws,
+            tune=draws,
+            chains=2,
+            random_seed=seed,
+            nuts_sampler="nutpie",
             # smaller steps than the usual 0.8: the posterior has narrow places
-            target_accept=0.95, progressbar=False, quiet=True, compute_convergence_checks=False,
+            target_accept=0.95,
+            progressbar=False,
+            quiet=True,
+            compute_convergence_checks=False,
         )
     return trace["posterior"].to_dataset()
 
@@ -79,26 +100,37 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--records", type=int, default=100)
-    parser.add_argument("--draws", type=int, default=500, help="kept draws of each of two chains")
+    parser.add_argument(
+        "--draws", type=int, default=500, help="kept draws of each of two chains"
+    )
     asked = parser.parse_args()
     print(f"{'':8}ms a draw  ESS/s max|f|   R-hat  median max|f|")
     ratios = []
     for seed in range(asked.rounds):
         rng = np.random.default_rng(seed)
-        X = np.column_stack([np.ones(asked.records), rng.integers(0, 2, (asked.records, 2))])
+        X = np.column_stack(
+            [np.ones(asked.records), rng.integers(0, 2, (asked.records, 2))]
+        )
         spread = np.where(rng.random(asked.records) < 0.7, 0.4, 1.5)
         y = X @ [0.3, 0.5, -0.5] + spread * rng.standard_normal(asked.records)
         weights, rates = rng.uniform(0.2, 1.0, asked.records), []
-        model = ppm.FiniteMixture(y, X, components=2, parallel=False, warmup=asked.draws)
+        model = ppm.FiniteMixture(
+            y, X, components=2, parallel=False, warmup=asked.draws
+        )
         for way in (gibbs, nuts):
             spent, posterior = seconds(way, model, weights, asked.draws, seed)
             found = bound_diagnostics(model.log_likelihood_at(posterior), weights)
             rates.append(found.effective_draws / spent)
-            print(f"  {way.__name__:6}{1e3 * spent / (4 * asked.draws):9.2f}{rates[-1]:14.2f}"
-                  f"{found.r_hat:8.3f}{found.typical:15.2f}", flush=True)
+            print(
+                f"  {way.__name__:6}{1e3 * spent / (4 * asked.draws):9.2f}{rates[-1]:14.2f}"
+                f"{found.r_hat:8.3f}{found.typical:15.2f}",
+                flush=True,
+            )
         ratios.append(rates[0] / rates[1])
-    print(f"  ratio of ESS/s of max|f| to NUTS: median {np.median(ratios):.1f}, from "
-          f"{min(ratios):.1f} to {max(ratios):.1f}")
+    print(
+        f"  ratio of ESS/s of max|f| to NUTS: median {np.median(ratios):.1f}, from "
+        f"{min(ratios):.1f} to {max(ratios):.1f}"
+    )
 
 
 if __name__ == "__main__":

@@ -40,7 +40,10 @@ def write(folder, draws, records):
     response = rng.standard_normal(records).astype(np.float32)
     group = zarr.open_group(folder, mode="w")
     array = group.create_array(
-        "log_lik", shape=(draws, records), chunks=CHUNK, dtype="float32",
+        "log_lik",
+        shape=(draws, records),
+        chunks=CHUNK,
+        dtype="float32",
         dimension_names=("draw", "record"),
         compressors=zarr.codecs.BloscCodec(cname="lz4", shuffle="bitshuffle"),
     )
@@ -88,12 +91,16 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--draws", type=int, default=2_000)
     parser.add_argument("--records", type=int, default=1_000_000)
-    parser.add_argument("--repeats", type=int, default=2, help="of every row; the best counts")
+    parser.add_argument(
+        "--repeats", type=int, default=2, help="of every row; the best counts"
+    )
     asked = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         alone(write, folder, asked.draws, asked.records)
         # in turn, so that all see the same machine
-        rounds = [[alone(work, row, folder) for row in ROWS] for _ in range(asked.repeats)]
+        rounds = [
+            [alone(work, row, folder) for row in ROWS] for _ in range(asked.repeats)
+        ]
     print(f"{asked.draws:,} draws of {asked.records:,} records in single precision")
     for row, *runs in zip(ROWS, *rounds, strict=True):
         print("{:20} {:7.2f} s {:6.0f} MB".format(row, *min(runs)))

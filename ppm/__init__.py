@@ -13,11 +13,28 @@ __version__ = "0.1.0"
 
 _load, _, __all__ = lazy_loader.attach(
     __name__,
-    ["audits", "censoring", "diagnostics", "disclosure", "histogram", "lipschitz", "mechanism",
-     "pdp", "risk", "synthesizers", "utility", "weights"],
+    [
+        "audits",
+        "censoring",
+        "diagnostics",
+        "disclosure",
+        "histogram",
+        "lipschitz",
+        "mechanism",
+        "pdp",
+        "risk",
+        "synthesizers",
+        "utility",
+        "weights",
+    ],
     {
-        "lipschitz": ["record_bounds", "local_bound", "record_oscillations", "oscillation_bound",
-                      "tail_bound"],
+        "lipschitz": [
+            "record_bounds",
+            "local_bound",
+            "record_oscillations",
+            "oscillation_bound",
+            "tail_bound",
+        ],
         "weights": ["record_weights", "mapped_weights", "scalar_weights"],
         "risk": ["count_weights"],
         "censoring": ["Censoring"],

@@ -3,7 +3,10 @@
 from importlib.util import find_spec
 
 # a package that stands for those it needs, and the extra that brings them
-_NEEDS = {"ppm.FiniteMixture": ("joblib", "extra"), "ppm.PyMCSynthesizer": ("pymc", "pymc")}
+_NEEDS = {
+    "ppm.FiniteMixture": ("joblib", "extra"),
+    "ppm.PyMCSynthesizer": ("pymc", "pymc"),
+}
 
 
 def lacking(name):

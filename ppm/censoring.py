@@ -101,7 +101,9 @@ class Censoring:
             object.__setattr__(self, "center", _checked_center(self.center))
         least = max(_NARROWEST, max(abs(low), abs(high)) / _FAR)
         if self.width < least:
-            raise ValueError(f"high must be at least {least:g} above low; got {self.width:.3g}")
+            raise ValueError(
+                f"high must be at least {least:g} above low; got {self.width:.3g}"
+            )
 
     @property
     def width(self):
@@ -119,7 +121,9 @@ class Censoring:
             return np.where((z > self.low) & (z < self.high), 1.0, 0.0)
         half = self.width / 2.0
         with np.errstate(over="ignore"):
-            return np.where(np.isnan(z), 0.0, 1.0 - np.tanh((z - self.low - half) / half) ** 2)
+            return np.where(
+                np.isnan(z), 0.0, 1.0 - np.tanh((z - self.low - half) / half) ** 2
+            )
 
     def levels(self, synthesizer):
         """Log-likelihoods of its records (records,) at the center; 0 without, or if infinite."""
@@ -129,8 +133,10 @@ class Censoring:
             log_lik = synthesizer.log_likelihood_at(_one_draw(self.center))
             found = log_lik.transpose("chain", "draw", ...).values[0, 0]
         except (AttributeError, KeyError, IndexError, TypeError, ValueError):
-            raise ValueError("center must hold one value of every parameter of a model that has "
-                             "log_likelihood_at, or such a dict for every group") from None
+            raise ValueError(
+                "center must hold one value of every parameter of a model that has "
+                "log_likelihood_at, or such a dict for every group"
+            ) from None
         return np.where(np.isfinite(found), found, 0.0)
 
     def terms(self, log_lik, weights=None, levels=None):
@@ -151,9 +157,13 @@ class Censoring:
         if log_lik.size == 0:
             raise ValueError(f"log_lik must hold numbers; got shape {log_lik.shape}")
         if levels is None and self.center is not None:
-            raise ValueError("levels must be given with a center: what its levels() returns")
+            raise ValueError(
+                "levels must be given with a center: what its levels() returns"
+            )
         weights = check_weights(weights, log_lik.shape[-1])
-        return weighted(log_lik, weights, 0.0 if levels is None else as_numbers("levels", levels))
+        return weighted(
+            log_lik, weights, 0.0 if levels is None else as_numbers("levels", levels)
+        )
 
 
 def limited(weighted_log_p, low, high, smooth, xp=np):
@@ -171,12 +181,18 @@ def limited(weighted_log_p, low, high, smooth, xp=np):
 
 def _checked_center(center):
     """Values of the parameters by name, or by group and name, as lists."""
-    if isinstance(center, dict) and isinstance(next(iter(center.values()), None), Mapping):
+    if isinstance(center, dict) and isinstance(
+        next(iter(center.values()), None), Mapping
+    ):
         return {label: _checked_center(one) for label, one in center.items()}
-    numbers = isinstance(center, Mapping) and not {"chain", "draw"} & {*getattr(center, "dims", ())}
+    numbers = isinstance(center, Mapping) and not {"chain", "draw"} & {
+        *getattr(center, "dims", ())
+    }
     draws = _one_draw(center) if numbers else check_draws("center", center)
     if draws.sizes["draw"] > 1:
-        raise ValueError("center must hold one value of every parameter, not several draws")
+        raise ValueError(
+            "center must hold one value of every parameter, not several draws"
+        )
     return {name: one.values[0, 0].tolist() for name, one in draws.items()}
 
 
@@ -258,8 +274,9 @@ def censoring_interval(width, reference, *, smooth=True):
     return Censoring(best - half, best + half, smooth)
 
 
-def censoring_limits(width, reference, *, share_clipped=0.02, smooth=True, center=None,
-                     synthesizer=None):
+def censoring_limits(
+    width, reference, *, share_clipped=0.02, smooth=True, center=None, synthesizer=None
+):
     r"""Limits of a given width, and one weight for all records to use inside them.
 
     Limits that clip many terms leave the tails out of the fit, a bias that more records do not
@@ -298,17 +315,23 @@ def censoring_limits(width, reference, *, share_clipped=0.02, smooth=True, cente
     (0.28, -0.97, -0.47)
     """
     width = check_number("width", width, above=0)
-    share_clipped = check_number("share_clipped", share_clipped, at_least=0, at_most=0.5)
+    share_clipped = check_number(
+        "share_clipped", share_clipped, at_least=0, at_most=0.5
+    )
     values = _public_reference(reference)
     if center is not None:
         if not hasattr(synthesizer, "log_likelihood_at"):
-            raise ValueError("synthesizer must be given with center: the model of the reference")
+            raise ValueError(
+                "synthesizer must be given with center: the model of the reference"
+            )
         center = Censoring(-1.0, 1.0, center=center)
         values, center = values - center.levels(synthesizer), center.center
     ordered = np.sort(values, axis=None)
     # rounding must not include one more value
     inside = math.ceil((1.0 - share_clipped) * ordered.size - 1e-9)
-    shortest = float((ordered[inside - 1 :] - ordered[: ordered.size - inside + 1]).min())
+    shortest = float(
+        (ordered[inside - 1 :] - ordered[: ordered.size - inside + 1]).min()
+    )
     room = width / 2.0 if check_flag("smooth", smooth) else width
     weight = 1.0 if shortest <= room else room / shortest
     limits = censoring_interval(width, weight * values, smooth=smooth)
@@ -323,12 +346,18 @@ def _public_reference(reference):
         values[*block.draws, block.records] = block.values
     values = values.reshape(-1, values.shape[-1])
     if len(values) < 2:
-        raise ValueError("reference must have two draws or more: with one, no change depends on "
-                         "the parameters")
+        raise ValueError(
+            "reference must have two draws or more: with one, no change depends on "
+            "the parameters"
+        )
     if not np.isfinite(values).all():
-        raise ValueError("reference must hold finite numbers: leave out records that are "
-                         "impossible at a draw")
+        raise ValueError(
+            "reference must hold finite numbers: leave out records that are "
+            "impossible at a draw"
+        )
     if np.array_equal(values, np.rint(values)):
-        raise ValueError("reference must hold log-likelihoods, as model.log_likelihood(fit) gives "
-                         "them; got whole numbers, which may be records")
+        raise ValueError(
+            "reference must hold log-likelihoods, as model.log_likelihood(fit) gives "
+            "them; got whole numbers, which may be records"
+        )
     return values

@@ -61,7 +61,9 @@ def _first_odd(objects):
             float(None if isinstance(value, (str, bytes)) else value)
         except (TypeError, ValueError):
             known = {"NoneType": "None", "str": "text", "bytes": "text"}
-            return f" with {known.get(kind, kind)}" + (f" at {_told(place)}" if place else "")
+            return f" with {known.get(kind, kind)}" + (
+                f" at {_told(place)}" if place else ""
+            )
     return ""
 
 
@@ -71,7 +73,12 @@ as_numbers = functools.partial(as_array, dtype=np.float64)
 def refuse_masked(name, values):
     """Refuse masked entries, which NumPy would take as they stand behind their mask."""
     parts = values if isinstance(values, (list, tuple)) else [values]
-    if any([isinstance(part, np.ma.MaskedArray) and np.ma.is_masked(part) for part in parts]):
+    if any(
+        [
+            isinstance(part, np.ma.MaskedArray) and np.ma.is_masked(part)
+            for part in parts
+        ]
+    ):
         raise ValueError(f"{name} holds masked values: leave those records out")
 
 
@@ -81,13 +88,17 @@ def how_many(wrong, *axes, columns=None):
     ``axes`` say what the axes count, ``columns`` are names of what the last one counts.
     """
     first = _told(np.argwhere(wrong)[0], axes, columns)
-    return f"(wrong: {np.count_nonzero(wrong):,} of {wrong.size:,}, the first at {first})"
+    return (
+        f"(wrong: {np.count_nonzero(wrong):,} of {wrong.size:,}, the first at {first})"
+    )
 
 
 def listed(names):
     """The first few of some public names, for a message of one line."""
     more = f" and {len(names) - 3} more" if len(names) > 3 else ""
-    plain = [name.item() if isinstance(name, np.generic) else name for name in names[:3]]
+    plain = [
+        name.item() if isinstance(name, np.generic) else name for name in names[:3]
+    ]
     return ", ".join([repr(name)[:100] for name in plain]) + more
 
 
@@ -97,14 +108,18 @@ def _told(place, axes=(), columns=None):
         # text, so that a name cannot break the line
         place[-1] = repr(columns[place[-1]])[:100]
     axes = axes or (["position"] if len(place) < 2 else ["row", "column"])
-    return ", ".join([f"{axis} {number}" for axis, number in zip(axes, place, strict=False)])
+    return ", ".join(
+        [f"{axis} {number}" for axis, number in zip(axes, place, strict=False)]
+    )
 
 
 def as_list(name, values):
     """Return ``values`` as a one-dimensional float64 array of finite numbers, at least one."""
     values = as_numbers(name, values)
     if values.ndim != 1 or values.size == 0:
-        raise ValueError(f"{name} must be a list of finite numbers; got shape {values.shape}")
+        raise ValueError(
+            f"{name} must be a list of finite numbers; got shape {values.shape}"
+        )
     return check_finite(name, values, "a list of finite numbers")
 
 
@@ -112,8 +127,10 @@ def check_finite(name, values, accepted, *axes, columns=None):
     """Return the ``values`` if all are finite; ``accepted`` says what they must be."""
     wrong = ~np.isfinite(values)
     if wrong.any():
-        raise ValueError(f"{name} must be {accepted}, not NaN or infinite "
-                         f"{how_many(wrong, *axes, columns=columns)}")
+        raise ValueError(
+            f"{name} must be {accepted}, not NaN or infinite "
+            f"{how_many(wrong, *axes, columns=columns)}"
+        )
     return values
 
 
@@ -142,18 +159,32 @@ def check_weights(weights, records, *, at_most_1=""):
     """
     weights = np.ones(records) if weights is None else as_numbers("weights", weights)
     if weights.shape != (records,):
-        raise ValueError(f"weights has shape {weights.shape}, but must have one weight for each of "
-                         f"the {records} records")
+        raise ValueError(
+            f"weights has shape {weights.shape}, but must have one weight for each of "
+            f"the {records} records"
+        )
     # written so that NaN fails the comparison too
     wrong = ~((weights >= 0) & (weights <= 1 if at_most_1 else weights < np.inf))
     if wrong.any():
-        accepted = f"between 0 and 1, because {at_most_1}" if at_most_1 else "finite and 0 or more"
+        accepted = (
+            f"between 0 and 1, because {at_most_1}"
+            if at_most_1
+            else "finite and 0 or more"
+        )
         raise ValueError(f"weights must be {accepted} {how_many(wrong, 'record')}")
     return weights
 
 
-def check_number(name, value, *, above=-math.inf, at_least=-math.inf, at_most=math.inf,
-                 below=math.inf, infinite=False):
+def check_number(
+    name,
+    value,
+    *,
+    above=-math.inf,
+    at_least=-math.inf,
+    at_most=math.inf,
+    below=math.inf,
+    infinite=False,
+):
     """Return ``value`` as a float if it is within the limits: finite, or ∞ with ``infinite``."""
     number = math.nan
     if isinstance(value, numbers.Real) and not isinstance(value, (bool, np.bool_)):
@@ -163,8 +194,15 @@ def check_number(name, value, *, above=-math.inf, at_least=-math.inf, at_most=ma
         return number
     inside = above < number < below and at_least <= number <= at_most
     if not (inside and math.isfinite(number)):
-        limits = {"above": above, "of at least": at_least, "at most": at_most, "below": below}
-        told = [f"{what} {limit}" for what, limit in limits.items() if math.isfinite(limit)]
+        limits = {
+            "above": above,
+            "of at least": at_least,
+            "at most": at_most,
+            "below": below,
+        }
+        told = [
+            f"{what} {limit}" for what, limit in limits.items() if math.isfinite(limit)
+        ]
         accepted = f"a finite number {' and '.join(told)}".rstrip()
         raise ValueError(f"{name} must be {accepted}; got {shown(value)}")
     return number
@@ -177,7 +215,9 @@ def check_share(name, value):
 
 def check_count(name, value, *, at_least=1):
     """Return ``value`` as an int if it is a whole number of at least ``at_least``."""
-    is_whole = isinstance(value, numbers.Integral) and not isinstance(value, (bool, np.bool_))
+    is_whole = isinstance(value, numbers.Integral) and not isinstance(
+        value, (bool, np.bool_)
+    )
     if not is_whole or value < at_least:
         accepted = f"a whole number of at least {at_least}"
         raise ValueError(f"{name} must be {accepted}; got {shown(value)}")
@@ -190,11 +230,15 @@ def check_counts(name, values):
     if values.dtype.kind == "b":
         raise ValueError(f"{name} must be counts; got true and false")
     if values.ndim != 1 or values.size == 0:
-        raise ValueError(f"{name} must be a non-empty list of counts; got shape {values.shape}")
+        raise ValueError(
+            f"{name} must be a non-empty list of counts; got shape {values.shape}"
+        )
     # NaN fails the comparisons too; counts must fit into int64
     wrong = ~((values >= 0) & (values == np.floor(values)) & (values < 2.0**63))
     if wrong.any():
-        raise ValueError(f"{name} must be whole numbers of at least 0 {how_many(wrong)}")
+        raise ValueError(
+            f"{name} must be whole numbers of at least 0 {how_many(wrong)}"
+        )
     return values.astype(np.int64)
 
 
@@ -202,9 +246,16 @@ def check_rows(name, values, size):
     """Return numbers of rows as a list of ints from 0 to ``size`` - 1, all different."""
     found = as_array(name, values)
     whole = found.ndim == 1 and found.size and found.dtype.kind in "iu"
-    if not whole or found.min() < 0 or found.max() >= size or np.unique(found).size < found.size:
-        raise ValueError(f"{name} must name different positions from 0 to {size - 1}, at least one "
-                         "of them in each list")
+    if (
+        not whole
+        or found.min() < 0
+        or found.max() >= size
+        or np.unique(found).size < found.size
+    ):
+        raise ValueError(
+            f"{name} must name different positions from 0 to {size - 1}, at least one "
+            "of them in each list"
+        )
     return found.tolist()
 
 
@@ -224,11 +275,15 @@ def as_labels(name, labels, records, *, missing=False):
     refuse_masked(name, labels)
     labels = np.asarray(labels, dtype=object)
     if labels.shape != (records,):
-        raise ValueError(f"{name} must have one label for each of the {records} records; got shape "
-                         f"{labels.shape}")
+        raise ValueError(
+            f"{name} must have one label for each of the {records} records; got shape "
+            f"{labels.shape}"
+        )
     lacking = pd.isna(labels)
     if lacking.any() and not missing:
-        raise ValueError(f"{name} must have no missing label {how_many(lacking, 'record')}")
+        raise ValueError(
+            f"{name} must have no missing label {how_many(lacking, 'record')}"
+        )
     return labels
 
 
@@ -246,15 +301,21 @@ def pattern_codes(groups, records, *, missing=True):
     try:
         frame = groups if isinstance(groups, pd.DataFrame) else pd.DataFrame(groups)
     except (TypeError, ValueError):
-        raise ValueError("groups must be a list, an array or a pandas DataFrame of labels; got "
-                         f"{type(groups).__name__}") from None
+        raise ValueError(
+            "groups must be a list, an array or a pandas DataFrame of labels; got "
+            f"{type(groups).__name__}"
+        ) from None
     if len(frame) != records or frame.shape[1] == 0:
-        raise ValueError(f"groups must have one row for each of the {records} records and at least "
-                         f"one column; got shape {frame.shape}")
+        raise ValueError(
+            f"groups must have one row for each of the {records} records and at least "
+            f"one column; got shape {frame.shape}"
+        )
     lacking = frame.isna().to_numpy()
     if lacking.any() and not missing:
-        raise ValueError("groups must have no missing label "
-                         f"{how_many(lacking, 'record', 'column', columns=frame.columns)}")
+        raise ValueError(
+            "groups must have no missing label "
+            f"{how_many(lacking, 'record', 'column', columns=frame.columns)}"
+        )
     for place in range(frame.shape[1]):
         # numbered anew after each column, so that the product cannot overflow
         single = pd.factorize(frame.iloc[:, place].to_numpy(), use_na_sentinel=False)[0]
@@ -269,22 +330,40 @@ def check_draws(name, values):
     if isinstance(values, xr.DataTree):
         values = values.children.get("posterior", values).to_dataset()
     if not isinstance(values, xr.Dataset) and hasattr(values, "items"):
-        values = {key: as_array(f"{name}: {key}", draws) for key, draws in values.items()}
+        values = {
+            key: as_array(f"{name}: {key}", draws) for key, draws in values.items()
+        }
     try:
         if not isinstance(values, xr.Dataset):
-            values = xr.Dataset({
-                key: (["draw", *[f"{key}_{axis}" for axis in range(1, np.ndim(array))]], array)
-                for key, array in values.items()
-            })
+            values = xr.Dataset(
+                {
+                    key: (
+                        [
+                            "draw",
+                            *[f"{key}_{axis}" for axis in range(1, np.ndim(array))],
+                        ],
+                        array,
+                    )
+                    for key, array in values.items()
+                }
+            )
         draws = [dim for dim in ("chain", "draw") if dim in values.dims]
-        found = values.drop_vars(values.coords).load().stack(number=draws, create_index=False)
+        found = (
+            values.drop_vars(values.coords)
+            .load()
+            .stack(number=draws, create_index=False)
+        )
         fits = [x.dtype.kind in "biuf" and "number" in x.dims for x in found.values()]
     except (AttributeError, TypeError, ValueError):
         fits = []
     if not all(fits or [False]) or not found.sizes["number"]:
-        raise ValueError(f"{name} must be a fit, its posterior, or a dict from the names of "
-                         "parameters to arrays of numbers, as many of each parameter")
-    found = found.rename(number="draw").expand_dims("chain").transpose("chain", "draw", ...)
+        raise ValueError(
+            f"{name} must be a fit, its posterior, or a dict from the names of "
+            "parameters to arrays of numbers, as many of each parameter"
+        )
+    found = (
+        found.rename(number="draw").expand_dims("chain").transpose("chain", "draw", ...)
+    )
     for key, drawn in found.items():
         check_finite(f"{name}: {key}", drawn.values[0], "finite numbers")
     return found.copy(deep=True)  # later changes to the caller's arrays have no effect

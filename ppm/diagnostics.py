@@ -6,7 +6,12 @@ import numpy as np
 
 from ppm.lipschitz import scan
 
-__all__ = ["bound_diagnostics", "BoundDiagnostics", "ChainsDisagreeError", "R_HAT_LIMIT"]
+__all__ = [
+    "bound_diagnostics",
+    "BoundDiagnostics",
+    "ChainsDisagreeError",
+    "R_HAT_LIMIT",
+]
 
 #: Chains disagree above this R-hat.
 R_HAT_LIMIT = 1.05
@@ -130,53 +135,78 @@ def bound_diagnostics(log_lik, weights, *, sample_stats=None, total_decides=Fals
     """
     scanned = scan(log_lik, weights)
     if scanned.draw_maxima.ndim != 2:
-        raise ValueError("log_lik must be an xarray.DataArray with the dimensions chain, draw and "
-                         f"record; got {scanned.draw_maxima.ndim + 1} dimensions")
+        raise ValueError(
+            "log_lik must be an xarray.DataArray with the dimensions chain, draw and "
+            f"record; got {scanned.draw_maxima.ndim + 1} dimensions"
+        )
     return diagnose(
-        scanned.draw_maxima, scanned.draw_sums, scanned.factors, sample_stats, total_decides
+        scanned.draw_maxima,
+        scanned.draw_sums,
+        scanned.factors,
+        sample_stats,
+        total_decides,
     )
 
 
 def diagnose(largest, total, weights, sample_stats=None, total_decides=False):
     """As :func:`bound_diagnostics`, from both quantities as arrays (chain, draw)."""
-    tenths = [part.max() for part in np.array_split(largest.ravel(), min(10, largest.size))]
+    tenths = [
+        part.max() for part in np.array_split(largest.ravel(), min(10, largest.size))
+    ]
     counted = sample_stats is not None and "diverging" in sample_stats
     diverging = int(sample_stats["diverging"].sum()) if counted else None
     first, second = r_hat(largest), r_hat(total)
     decisive = first
     if np.isnan(first) and largest.min() == largest.max():
-        decisive = second  # the bound is the same in all draws, as it may be under limits
+        decisive = (
+            second  # the bound is the same in all draws, as it may be under limits
+        )
     elif total_decides:
         decisive = float(np.maximum(first, second))  # carries NaN along
     both = np.stack([largest, total], axis=-1)
     above, besides = [], []
     if not np.isfinite(largest).all():
-        besides.append("a log-likelihood is infinite (correct the model, or give an impossible "
-                       "record weight 0)")
+        besides.append(
+            "a log-likelihood is infinite (correct the model, or give an impossible "
+            "record weight 0)"
+        )
     elif largest.shape[1] >= _FEWEST_DRAWS and np.any(
         [(half == half[:, :1]).all(axis=(1, 2)) for half in _halves(both)]
     ):
-        besides.append("a chain stood still for half of its draws or more (run a longer warm-up, "
-                       "or give the model other starting values or a likelihood that depends on "
-                       "its parameters)")
+        besides.append(
+            "a chain stood still for half of its draws or more (run a longer warm-up, "
+            "or give the model other starting values or a likelihood that depends on "
+            "its parameters)"
+        )
     elif np.isnan(decisive):
-        above.append(f"R-hat is undefined (run at least {_FEWEST_DRAWS} draws per chain)")
+        above.append(
+            f"R-hat is undefined (run at least {_FEWEST_DRAWS} draws per chain)"
+        )
     elif decisive > R_HAT_LIMIT:
-        above.append(f"R-hat is {decisive:.3f}, above {R_HAT_LIMIT} (run more draws or a longer "
-                     "warm-up)")
+        above.append(
+            f"R-hat is {decisive:.3f}, above {R_HAT_LIMIT} (run more draws or a longer "
+            "warm-up)"
+        )
     allowed = 0.0 if total_decides else _DIVERGENT_LIMIT
     limit = "and under limits none may" if total_decides else f"more than {allowed:.0%}"
     if diverging and diverging > allowed * largest.size:
-        besides.append(f"{diverging} of {largest.size} draws diverged, {limit} "
-                       "(reparametrise the model, as by offsets, or raise target_accept)")
+        besides.append(
+            f"{diverging} of {largest.size} draws diverged, {limit} "
+            "(reparametrise the model, as by offsets, or raise target_accept)"
+        )
     if not np.any(weights):
         above, besides = [], []  # the bound is 0, whatever the chains do
     return BoundDiagnostics(
-        r_hat=first, effective_draws=effective_draws(largest),
-        r_hat_log_likelihood=second, effective_draws_log_likelihood=effective_draws(total),
-        by_chain=tuple(largest.max(axis=1).tolist()), typical=float(np.median(largest)),
-        spread=(float(min(tenths)), float(max(tenths))), divergences=diverging,
-        r_hat_faults=tuple(above), faults_besides_r_hat=tuple(besides),
+        r_hat=first,
+        effective_draws=effective_draws(largest),
+        r_hat_log_likelihood=second,
+        effective_draws_log_likelihood=effective_draws(total),
+        by_chain=tuple(largest.max(axis=1).tolist()),
+        typical=float(np.median(largest)),
+        spread=(float(min(tenths)), float(max(tenths))),
+        divergences=diverging,
+        r_hat_faults=tuple(above),
+        faults_besides_r_hat=tuple(besides),
     )
 
 
@@ -191,7 +221,11 @@ def effective_draws(values):
 
 
 def _by_arviz(name, values):
-    if values.shape[1] < _FEWEST_DRAWS or not np.isfinite(values).all() or np.ptp(values) == 0:
+    if (
+        values.shape[1] < _FEWEST_DRAWS
+        or not np.isfinite(values).all()
+        or np.ptp(values) == 0
+    ):
         return np.nan
     from arviz_stats.base import array_stats
 

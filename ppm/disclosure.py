@@ -11,8 +11,10 @@ from ppm.diagnostics import ChainsDisagreeError
 
 __all__ = ["belief_limits", "detection_limit", "release_statement", "Guarantee"]
 
-_NEIGHBOUR = ("the same table, with the same public number of rows and the same public columns, in "
-              "which the confidential value of one record is not used")
+_NEIGHBOUR = (
+    "the same table, with the same public number of rows and the same public columns, in "
+    "which the confidential value of one record is not used"
+)
 _CHOICES = "choices made by looking at the records"
 _ALWAYS = (
     "the number of records, and values that are released unchanged",
@@ -56,16 +58,29 @@ class Guarantee:
     def headline(self):
         """Kind and ε in one line."""
         strict = self.kind == "strict"
-        whose = "every database" if strict else "these records and draws only, CONFIDENTIAL"
+        whose = (
+            "every database" if strict else "these records and draws only, CONFIDENTIAL"
+        )
         epsilon = _rounded_up(self.epsilon, 4)
         return f"{self.kind}: epsilon {epsilon:g} for {self.covered}, for {whose}"
 
     def __str__(self):
         """Kind, ε, neighbour, and what ε does not cover."""
-        twice = "; where a value replaces another, ε counts twice" if self.kind == "strict" else ""
+        twice = (
+            "; where a value replaces another, ε counts twice"
+            if self.kind == "strict"
+            else ""
+        )
         sentences = (f"- {sentence}." for sentence in self.not_covered)
-        lines = [self.headline, f"Neighbour: {self.neighbour}{twice}.", "Not covered:", *sentences]
-        return "\n".join(textwrap.fill(line, 84, subsequent_indent="  ") for line in lines)
+        lines = [
+            self.headline,
+            f"Neighbour: {self.neighbour}{twice}.",
+            "Not covered:",
+            *sentences,
+        ]
+        return "\n".join(
+            textwrap.fill(line, 84, subsequent_indent="  ") for line in lines
+        )
 
 
 def guarantee_of(result, strict_epsilon=None):
@@ -74,48 +89,89 @@ def guarantee_of(result, strict_epsilon=None):
     if strict_epsilon is None and not result.strict:
         unseen = "parameters that the chains have not reached: the chains disagree"
         draws = "" if public_set else " and finitely many draws"
-        return Guarantee("local", result.epsilon(), (
-            *([] if result.chains_agree else [unseen]),
-            f"every other database: ε was computed from these records{draws}",
-            "the effect of one record on the weights of others: ε holds only if there is none",
-            _CHOICES, *_ALWAYS,
-        ))
+        return Guarantee(
+            "local",
+            result.epsilon(),
+            (
+                *([] if result.chains_agree else [unseen]),
+                f"every other database: ε was computed from these records{draws}",
+                "the effect of one record on the weights of others: ε holds only if there is none",
+                _CHOICES,
+                *_ALWAYS,
+            ),
+        )
     chains, ungated = result.diagnostics is not None, result.allow_disagreement
     secure = getattr(result.synthesizer, "secure_noise", False)
     conditions = [
-        (not chains and not secure,
-         "rounding: draws are exact and independent up to floating-point arithmetic"),
+        (
+            not chains and not secure,
+            "rounding: draws are exact and independent up to floating-point arithmetic",
+        ),
         (secure, _PACKAGE),
-        (chains, "the error of Markov chains, whether or not they agree: ε holds for exact and "
-         "independent draws of the parameters, and theirs are neither"),
-        (chains and ungated, "whether the fit ended without an error (apart from that, the release "
-         "was not gated by the records: whoever ran the fit asserts that it was decided before, "
-         "whether or not the chains would agree)"),
-        (chains and not ungated, "the decision to release, which depended on the records: there is "
-         "a release only because the fit ended without an error and the chains agreed"),
-        (not secure, f"{_SEED}, or predicts the random numbers, whose generators are not "
-         "cryptographic, and can subtract the noise: give no seed for an actual release"),
-        (strict_epsilon is not None and not public_set, "parameters outside the set over which ε "
-         "was computed: the prior must be restricted to it"),
-        (result.has_weights and result.cap is None, "weights that depend on other records: whoever "
-         "gave the weights asserts that each depends only on its own record and on public values"),
+        (
+            chains,
+            "the error of Markov chains, whether or not they agree: ε holds for exact and "
+            "independent draws of the parameters, and theirs are neither",
+        ),
+        (
+            chains and ungated,
+            "whether the fit ended without an error (apart from that, the release "
+            "was not gated by the records: whoever ran the fit asserts that it was decided before, "
+            "whether or not the chains would agree)",
+        ),
+        (
+            chains and not ungated,
+            "the decision to release, which depended on the records: there is "
+            "a release only because the fit ended without an error and the chains agreed",
+        ),
+        (
+            not secure,
+            f"{_SEED}, or predicts the random numbers, whose generators are not "
+            "cryptographic, and can subtract the noise: give no seed for an actual release",
+        ),
+        (
+            strict_epsilon is not None and not public_set,
+            "parameters outside the set over which ε "
+            "was computed: the prior must be restricted to it",
+        ),
+        (
+            result.has_weights and result.cap is None,
+            "weights that depend on other records: whoever "
+            "gave the weights asserts that each depends only on its own record and on public values",
+        ),
     ]
     not_covered = [sentence for applies, sentence in conditions if applies]
     fixed = "candidates, their groups" if public_set else "prior"
-    not_covered.append(f"{_CHOICES}: model, {fixed}, any limits with their center and any rule for "
-                       "weights must be fixed without looking at them")
-    return Guarantee("strict", strict_epsilon or result.epsilon(), (*not_covered, *_ALWAYS),
-                     _EXACT if chains else "one release", rounded=not secure)
+    not_covered.append(
+        f"{_CHOICES}: model, {fixed}, any limits with their center and any rule for "
+        "weights must be fixed without looking at them"
+    )
+    return Guarantee(
+        "strict",
+        strict_epsilon or result.epsilon(),
+        (*not_covered, *_ALWAYS),
+        _EXACT if chains else "one release",
+        rounded=not secure,
+    )
 
 
 def histogram_guarantee(epsilon, *, secure):
     """Guarantee of databases drawn from a histogram with discrete Laplace noise."""
-    seeded = (f"{_SEED}, and can subtract the noise: for an actual release use secure_noise=True",
-              "the law of the noise beyond double precision: seeded noise follows it no further")
-    return Guarantee("strict", epsilon, (
-        *([_PACKAGE] if secure else seeded),
-        f"{_CHOICES}: limits, bins and groups must be public", *_ALWAYS,
-    ), "the noisy counts and any number of releases drawn from them", rounded=not secure)
+    seeded = (
+        f"{_SEED}, and can subtract the noise: for an actual release use secure_noise=True",
+        "the law of the noise beyond double precision: seeded noise follows it no further",
+    )
+    return Guarantee(
+        "strict",
+        epsilon,
+        (
+            *([_PACKAGE] if secure else seeded),
+            f"{_CHOICES}: limits, bins and groups must be public",
+            *_ALWAYS,
+        ),
+        "the noisy counts and any number of releases drawn from them",
+        rounded=not secure,
+    )
 
 
 def belief_limits(prior, epsilon):
@@ -147,7 +203,9 @@ def belief_limits(prior, epsilon):
 
     prior, epsilon = as_numbers("prior", prior), as_amounts("epsilon", epsilon)
     if not np.all((prior > 0) & (prior < 1)):
-        raise ValueError("prior must be a probability between 0 and 1, neither included")
+        raise ValueError(
+            "prior must be a probability between 0 and 1, neither included"
+        )
     return expit(logit(prior) - epsilon), expit(logit(prior) + epsilon)
 
 
@@ -164,7 +222,10 @@ def detection_limit(false_alarms, epsilon):
     >>> float(ppm.disclosure.detection_limit(0.05, 1.0).round(3))
     0.136
     """
-    rate, epsilon = as_numbers("false_alarms", false_alarms), as_amounts("epsilon", epsilon)
+    rate, epsilon = (
+        as_numbers("false_alarms", false_alarms),
+        as_amounts("epsilon", epsilon),
+    )
     if not np.all((rate >= 0) & (rate <= 1)):
         raise ValueError("false_alarms must be probabilities in [0, 1]")
     with np.errstate(over="ignore", invalid="ignore"):
@@ -206,7 +267,10 @@ def release_statement(result, release=None, *, strict_epsilon=None):
     True
     """
     if hasattr(result, "noisy_counts"):
-        (releases, records), (groups, bins) = result.synthetic.shape, result.noisy_counts.shape
+        (releases, records), (groups, bins) = (
+            result.synthetic.shape,
+            result.noisy_counts.shape,
+        )
         return (
             f"{releases} × {records:,} synthetic values (releases × records), drawn from counts "
             "with discrete Laplace noise. Public are the ends of the histogram, "
@@ -220,43 +284,58 @@ def release_statement(result, release=None, *, strict_epsilon=None):
     many = attributes.get("releases", 0)
     public = result.epsilon(many) if result.strict and many else None
     together = attributes.get("epsilon_total", 0.0)
-    wrong = attributes.get("epsilon") != public or (public is not None and together < public)
+    wrong = attributes.get("epsilon") != public or (
+        public is not None and together < public
+    )
     if not many or sizes.get("release") != many or wrong:
-        raise ValueError("release must be all that one call of result.synthesize() returned; got "
-                         f"{type(release).__name__} of another size or origin")
+        raise ValueError(
+            "release must be all that one call of result.synthesize() returned; got "
+            f"{type(release).__name__} of another size or origin"
+        )
     if strict_epsilon is not None:
         strict_epsilon = check_number("strict_epsilon", strict_epsilon, above=0)
         if result.strict or not result.independent_weights:
-            raise ValueError("strict_epsilon is for runs without limits whose weights react to no "
-                             "other record: a mechanism with weights=…, independent_weights=True")
+            raise ValueError(
+                "strict_epsilon is for runs without limits whose weights react to no "
+                "other record: a mechanism with weights=…, independent_weights=True"
+            )
         if result.oscillation_bound > strict_epsilon:  # by how much is confidential
-            raise ValueError("strict_epsilon is contradicted by this run: over its draws a "
-                             "record's weighted log-likelihood moves by more than that")
+            raise ValueError(
+                "strict_epsilon is contradicted by this run: over its draws a "
+                "record's weighted log-likelihood moves by more than that"
+            )
     draws = result.draws_charged(many)
     sentences = [_origin(result, many, draws)]
     public_set = getattr(result.synthesizer, "public_set", "")
     if public_set:
         several = draws > 1 and "candidates_drawn" in attributes
         drawn = f"; {drawn_in_words(attributes['candidates_drawn'])}" if several else ""
-        sentences.append(f"Public are {public_set}, the only ones that could be drawn{drawn}.")
+        sentences.append(
+            f"Public are {public_set}, the only ones that could be drawn{drawn}."
+        )
     guarantee = guarantee_of(result, strict_epsilon)
     if guarantee.kind == "strict":
         sentences.append(_promise(guarantee, draws, result.diagnostics is not None))
         if public is not None and together > public:
-            sentences.append("With everything that was released from the same fit before, ε is "
-                             f"{_rounded_up(together, 10):.10g}.")
+            sentences.append(
+                "With everything that was released from the same fit before, ε is "
+                f"{_rounded_up(together, 10):.10g}."
+            )
         return " ".join(sentences)
     if result.unweighted is None:
         sentences.append("Whoever supplied the weights must say where they come from.")
     else:
         sentences.append("The weights were computed from all records.")
     draws = "" if public_set else " and a finite number of draws"
-    return " ".join([
-        *sentences, "For this release no limit is claimed on what it reveals about a record's "
-        f"value: the privacy expenditure that was computed describes one database{draws}, was "
-        "itself computed from the confidential records, and is not published. Not covered: "
-        f"{'; '.join(_ALWAYS)}."
-    ])
+    return " ".join(
+        [
+            *sentences,
+            "For this release no limit is claimed on what it reveals about a record's "
+            f"value: the privacy expenditure that was computed describes one database{draws}, was "
+            "itself computed from the confidential records, and is not published. Not covered: "
+            f"{'; '.join(_ALWAYS)}.",
+        ]
+    )
 
 
 def drawn_in_words(different):
@@ -271,14 +350,22 @@ def _origin(result, many, draws):
     """How the databases of a release were made, from so many draws, in two or three sentences."""
     steps = []
     if result.cap is not None:
-        steps.append("multiplied by a weight that keeps its range over all candidates within "
-                     f"{result.cap:g}")
+        steps.append(
+            "multiplied by a weight that keeps its range over all candidates within "
+            f"{result.cap:g}"
+        )
     elif result.has_weights:
         steps.append("multiplied by a weight")
     if result.censor is not None:
-        centered = ", less its value at public parameters," if result.censor.center else ""
+        centered = (
+            ", less its value at public parameters," if result.censor.center else ""
+        )
         steps.append(f"kept{centered} between two limits")
-    shared = "" if draws == many else f" They share draws, of which there are {draws} in all."
+    shared = (
+        ""
+        if draws == many
+        else f" They share draws, of which there are {draws} in all."
+    )
     return (
         f"{many} × {result.weights.size:,} synthetic records (releases × records), each release "
         "drawn from the predictions of a Bayesian model of confidential records, at one draw of "
@@ -291,8 +378,14 @@ def _promise(guarantee, draws=None, chain=False):
     """What a strict guarantee says, for publication; without ``draws``, of all that it covers."""
     each = _rounded_up(guarantee.epsilon, 4)
     total = (draws or 1) * each
-    amount = f"{draws} × {each:g} = {total:.10g}" if draws else f"{each:g} for {guarantee.covered}"
-    begins = "If its draws were exact, the release would be" if chain else "The release is"
+    amount = (
+        f"{draws} × {each:g} = {total:.10g}"
+        if draws
+        else f"{each:g} for {guarantee.covered}"
+    )
+    begins = (
+        "If its draws were exact, the release would be" if chain else "The release is"
+    )
     rounding = " but for rounding" if guarantee.rounded else ""
     return (
         f"{begins} ε-differentially private with ε = {amount}, for every possible "

@@ -4,7 +4,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ppm.checks import as_list, check_count, check_flag, check_number, pattern_codes, shown
+from ppm.checks import (
+    as_list,
+    check_count,
+    check_flag,
+    check_number,
+    pattern_codes,
+    shown,
+)
 from ppm.disclosure import Guarantee, histogram_guarantee
 from ppm.seeds import generator, streams
 
@@ -24,7 +31,15 @@ class HistogramRelease(NamedTuple):
 
 
 def histogram_release(
-    values, limits, *, bins, epsilon, groups=None, releases=1, secure_noise=False, random_seed=None
+    values,
+    limits,
+    *,
+    bins,
+    epsilon,
+    groups=None,
+    releases=1,
+    secure_noise=False,
+    random_seed=None,
 ):
     r"""Draw synthetic values from a histogram whose counts carry discrete Laplace noise.
 
@@ -102,10 +117,14 @@ def histogram_release(
     """
     values, ends = as_list("values", values), as_list("limits", limits)
     if ends.size != 2 or not ends[0] < ends[1]:
-        raise ValueError("limits must be two finite numbers, the first below the second; got "
-                         f"{shown(limits)}")
+        raise ValueError(
+            "limits must be two finite numbers, the first below the second; got "
+            f"{shown(limits)}"
+        )
     bins = check_count("bins", bins)
-    epsilon = check_number("epsilon", epsilon, at_least=_LEAST_EPSILON, at_most=_MOST_EPSILON)
+    epsilon = check_number(
+        "epsilon", epsilon, at_least=_LEAST_EPSILON, at_most=_MOST_EPSILON
+    )
     releases = check_count("releases", releases)
     secure = check_flag("secure_noise", secure_noise)
     group = pattern_codes(groups, values.size, missing=False)
@@ -118,16 +137,22 @@ def histogram_release(
     if secure:
         noisy = secure_counts(cells, size, epsilon)
     else:
-        noisy = np.bincount(cells, minlength=size) + seeded_noise(size, epsilon, for_noise)
+        noisy = np.bincount(cells, minlength=size) + seeded_noise(
+            size, epsilon, for_noise
+        )
     noisy = noisy.reshape(-1, bins)
 
     synthetic = np.empty((releases, values.size))
     for row, counts in enumerate(noisy):
         members = np.flatnonzero(group == row)
         shares = nearest_counts(counts, members.size) / members.size
-        places = for_drawing.choice(bins, (releases, members.size), p=shares / shares.sum())
+        places = for_drawing.choice(
+            bins, (releases, members.size), p=shares / shares.sum()
+        )
         synthetic[:, members] = for_drawing.uniform(edges[places], edges[places + 1])
-    return HistogramRelease(synthetic, noisy, edges, histogram_guarantee(epsilon, secure=secure))
+    return HistogramRelease(
+        synthetic, noisy, edges, histogram_guarantee(epsilon, secure=secure)
+    )
 
 
 def seeded_noise(size, epsilon, rng):

@@ -10,7 +10,11 @@ import numpy as np
 from ppm.checks import as_array, check_share, check_weights, shown
 
 __all__ = [
-    "record_bounds", "local_bound", "record_oscillations", "oscillation_bound", "tail_bound",
+    "record_bounds",
+    "local_bound",
+    "record_oscillations",
+    "oscillation_bound",
+    "tail_bound",
     "bound_by_draws",
 ]
 
@@ -151,11 +155,16 @@ def tail_bound(log_lik, weights=None, *, tail_probability=0.01, confidence=0.95)
     sure = binom.cdf(np.arange(draws), draws, 1.0 - tail_probability) >= confidence
     if not sure.any():
         needed = np.ceil(math.log(1.0 - confidence) / math.log1p(-tail_probability))
-        raise ValueError(f"tail_probability={tail_probability:g} with confidence={confidence:g} "
-                         f"needs at least {needed:.15g} draws; got {draws}")
+        raise ValueError(
+            f"tail_probability={tail_probability:g} with confidence={confidence:g} "
+            f"needs at least {needed:.15g} draws; got {draws}"
+        )
     return TailBound(
-        bound=float(ordered[np.argmax(sure)]), tail_probability=tail_probability,
-        confidence=confidence, draws=draws, largest=float(ordered[-1]),
+        bound=float(ordered[np.argmax(sure)]),
+        tail_probability=tail_probability,
+        confidence=confidence,
+        draws=draws,
+        largest=float(ordered[-1]),
         beyond_largest=-math.expm1(math.log(1.0 - confidence) / draws),
     )
 
@@ -180,12 +189,16 @@ def bound_by_draws(log_lik, draws, weights=None):
     numbers = as_array("draws", draws)
     whole = numbers.dtype.kind in "iu" and numbers.ndim == 1 and numbers.size > 0
     if not whole or not np.isin(numbers, range(1, ordered.size + 1)).all():
-        raise ValueError(f"draws must be numbers from 1 to {ordered.size}; got {shown(draws)}")
+        raise ValueError(
+            f"draws must be numbers from 1 to {ordered.size}; got {shown(draws)}"
+        )
     # probability that a subset of size k comes from the i smallest: binom(i, k) / binom(S, k)
     below = np.arange(ordered.size + 1.0)[:, None]
     log_chance = gammaln(below + 1.0) - gammaln(below - numbers + 1.0)
     chance = np.diff(np.exp(log_chance - log_chance[-1]), axis=0)
-    return pd.Series(ordered @ chance, pd.Index(numbers, name="draws"), name="expected bound")
+    return pd.Series(
+        ordered @ chance, pd.Index(numbers, name="draws"), name="expected bound"
+    )
 
 
 def draw_maxima(log_lik, weights=None):
@@ -241,18 +254,28 @@ def scan(log_lik, weights=None, *, censor=None, levels=None, by_draw=True):
             terms = weighted(values, factors[columns])
             with np.errstate(over="ignore", invalid="ignore"):
                 sums[draws] += terms.sum(axis=-1)
-            maxima[draws] = np.maximum(maxima[draws], np.abs(terms, out=terms).max(axis=-1))
+            maxima[draws] = np.maximum(
+                maxima[draws], np.abs(terms, out=terms).max(axis=-1)
+            )
     missing = np.flatnonzero(np.isnan(lowest))
     if missing.size:
-        raise ValueError(f"log_lik holds NaN (first in record {missing[0]}, {missing.size} of "
-                         f"{records} records affected); accepted: finite numbers, or -inf where a "
-                         "record is impossible")
+        raise ValueError(
+            f"log_lik holds NaN (first in record {missing[0]}, {missing.size} of "
+            f"{records} records affected); accepted: finite numbers, or -inf where a "
+            "record is impossible"
+        )
     with np.errstate(over="ignore", invalid="ignore"):
         spread = highest - lowest
     spread[np.isnan(spread)] = np.inf  # a difference of infinities
     size = np.maximum(np.abs(lowest), np.abs(highest))
-    return LogLikelihoodScan(factors=factors, draw_maxima=maxima, draw_sums=sums, lowest=lowest,
-                             bounds=weighted(size, factors), oscillations=weighted(spread, factors))
+    return LogLikelihoodScan(
+        factors=factors,
+        draw_maxima=maxima,
+        draw_sums=sums,
+        lowest=lowest,
+        bounds=weighted(size, factors),
+        oscillations=weighted(spread, factors),
+    )
 
 
 class Block(NamedTuple):
@@ -270,26 +293,40 @@ def blocks_of(log_lik, name="log_lik"):
     """
     chunks = {}
     if hasattr(log_lik, "dims"):
-        if not hasattr(log_lik, "dtype"):  # to ask whether it has values would read them
-            raise ValueError(f"{name} must be one array; got a {type(log_lik).__name__}: pass the "
-                             f"variable that holds the log-likelihoods, such as {name}['y']")
+        if not hasattr(
+            log_lik, "dtype"
+        ):  # to ask whether it has values would read them
+            raise ValueError(
+                f"{name} must be one array; got a {type(log_lik).__name__}: pass the "
+                f"variable that holds the log-likelihoods, such as {name}['y']"
+            )
         leading = [d for d in _DRAW_DIMENSIONS if d in log_lik.dims]
         dims = leading + [d for d in log_lik.dims if d not in leading]
         if not leading or len(dims) != len(leading) + 1:
-            raise ValueError(f"{name} has the dimensions {tuple(log_lik.dims)}; accepted: chain "
-                             "and/or draw, and exactly one record dimension")
-        source = getattr(log_lik, "variable", log_lik)  # without coordinates, which cost time
+            raise ValueError(
+                f"{name} has the dimensions {tuple(log_lik.dims)}; accepted: chain "
+                "and/or draw, and exactly one record dimension"
+            )
+        source = getattr(
+            log_lik, "variable", log_lik
+        )  # without coordinates, which cost time
         chunks = dict(source.chunksizes) or source.encoding.get("preferred_chunks", {})
     else:
         dims, source = ["draw", "record"], as_array(name, log_lik)
         if source.ndim != 2:
-            raise ValueError(f"{name} must have shape (draws, records); got shape {source.shape}")
+            raise ValueError(
+                f"{name} must have shape (draws, records); got shape {source.shape}"
+            )
     size_of = dict(zip(getattr(source, "dims", dims), source.shape, strict=True))
     sizes = {d: size_of[d] for d in dims}
     if source.dtype.kind not in "fiu":
-        raise ValueError(f"{name} must hold real numbers; got values of type {source.dtype}")
+        raise ValueError(
+            f"{name} must hold real numbers; got values of type {source.dtype}"
+        )
     if not source.size:
-        raise ValueError(f"{name} is empty: shape {source.shape}; give a draw and a record")
+        raise ValueError(
+            f"{name} is empty: shape {source.shape}; give a draw and a record"
+        )
 
     def read(corner):
         if isinstance(source, np.ndarray):
@@ -299,8 +336,10 @@ def blocks_of(log_lik, name="log_lik"):
         return Block(corner[:-1], corner[-1], part.transpose(*dims).values)
 
     steps = _block_sizes(sizes, chunks)
-    slices = [[slice(at, min(at + steps[d], sizes[d])) for at in range(0, sizes[d], steps[d])]
-              for d in dims]
+    slices = [
+        [slice(at, min(at + steps[d], sizes[d])) for at in range(0, sizes[d], steps[d])]
+        for d in dims
+    ]
     return sizes, map(read, itertools.product(*slices))
 
 

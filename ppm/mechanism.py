@@ -84,15 +84,23 @@ class MechanismResult(Brief):
     _unweighted_bound: float
     # the m of each call of synthesize(), so that a later one knows of the earlier ones
     _released: list = field(default_factory=list)
-    _public = ("synthesizer", "censor", "cap", "independent_weights", "allow_disagreement",
-               "draws_used")
+    _public = (
+        "synthesizer",
+        "censor",
+        "cap",
+        "independent_weights",
+        "allow_disagreement",
+        "draws_used",
+    )
 
     def _agreed(self):
         """The scan of the weighted fit; raises where the chains disagree."""
         if self._faults and not self.allow_disagreement:
-            raise ChainsDisagreeError("the bound is withheld because of its chains: "
-                                      f"{'; '.join(self._faults)}; ppm.mechanism.bound_fit(…, "
-                                      "allow_disagreement=True) shows the numbers, marked")
+            raise ChainsDisagreeError(
+                "the bound is withheld because of its chains: "
+                f"{'; '.join(self._faults)}; ppm.mechanism.bound_fit(…, "
+                "allow_disagreement=True) shows the numbers, marked"
+            )
         return self._scan
 
     @property
@@ -190,18 +198,26 @@ class MechanismResult(Brief):
         """
         releases = check_count("releases", releases)
         self._agreed()
-        synthetic = self.synthesizer.predict(self.draws, releases=releases, random_seed=random_seed)
+        synthetic = self.synthesizer.predict(
+            self.draws, releases=releases, random_seed=random_seed
+        )
         # a strict release must not depend on the chains, and warnings can be errors
         if self._faults and not self.strict:
-            warnings.warn("released although chains disagree: the epsilon of these databases is "
-                          "not known", stacklevel=2)
+            warnings.warn(
+                "released although chains disagree: the epsilon of these databases is "
+                "not known",
+                stacklevel=2,
+            )
         self._released.append(releases)
         public = self._costs(releases) if self.strict else {}
         # coordinates and attributes that a synthesizer adds may be confidential
         responses = getattr(synthetic, "data_vars", {"": synthetic}).values()
         drawn = {name for response in responses for name in response.dims[:2]}
-        noted = [name for name, coordinate in synthetic.coords.items()
-                 if not coordinate.dims or drawn & {*coordinate.dims}]
+        noted = [
+            name
+            for name, coordinate in synthetic.coords.items()
+            if not coordinate.dims or drawn & {*coordinate.dims}
+        ]
         bare = synthetic.drop_vars(noted).drop_attrs().drop_encoding()
         return bare.assign_attrs(releases=releases, **public)
 
@@ -210,7 +226,10 @@ class MechanismResult(Brief):
         together = self.epsilon(sum(self._released))
         costs = {"epsilon": self.epsilon(releases), "epsilon_total": together}
         # a number that all draws of the fit enter
-        if hasattr(self.synthesizer, "candidates_drawn") and releases >= self._draws_held:
+        if (
+            hasattr(self.synthesizer, "candidates_drawn")
+            and releases >= self._draws_held
+        ):
             costs["candidates_drawn"] = self.synthesizer.candidates_drawn(self.draws)
         return costs
 
@@ -220,21 +239,40 @@ class MechanismResult(Brief):
             lines = [self.guarantee.headline]
         except ChainsDisagreeError as error:
             return textwrap.fill(str(error), 84)
-        strict = "width of the limits" if self.cap is None else "cap on every record's oscillation"
+        strict = (
+            "width of the limits"
+            if self.cap is None
+            else "cap on every record's oscillation"
+        )
         source = strict if self.strict else f"local bound {self.local_bound:.3f} nats"
         public = getattr(self.synthesizer, "public_set", "")
-        draws = f"bounds are exact maxima over {public}" if public else f"{self.draws_used:,} draws"
+        draws = (
+            f"bounds are exact maxima over {public}"
+            if public
+            else f"{self.draws_used:,} draws"
+        )
         if hasattr(self.synthesizer, "candidates_drawn") and self._draws_held > 1:
-            draws += f", and {drawn_in_words(self.synthesizer.candidates_drawn(self.draws))}"
+            draws += (
+                f", and {drawn_in_words(self.synthesizer.candidates_drawn(self.draws))}"
+            )
         lines.append(f"{source}; {self.weights.size:,} records; {draws}")
-        lines += str(self.diagnostics or "R-hat not computed: one chain, whose draws the "
-                     "synthesizer declares independent").splitlines()
+        lines += str(
+            self.diagnostics
+            or "R-hat not computed: one chain, whose draws the "
+            "synthesizer declares independent"
+        ).splitlines()
         if self._faults:
-            lines.append(f"CHAINS DISAGREE, shown all the same: {'; '.join(self._faults)}")
-        choices = "epsilon may be published if all choices were made without the records; "
-        lines.append(f"{choices if self.strict else ''}confidential: weights, bounds, diagnostics, "
-                     "draws and all other numbers above come from the records, and epsilon does "
-                     "not cover their publication; only what synthesize() returns is for release")
+            lines.append(
+                f"CHAINS DISAGREE, shown all the same: {'; '.join(self._faults)}"
+            )
+        choices = (
+            "epsilon may be published if all choices were made without the records; "
+        )
+        lines.append(
+            f"{choices if self.strict else ''}confidential: weights, bounds, diagnostics, "
+            "draws and all other numbers above come from the records, and epsilon does "
+            "not cover their publication; only what synthesize() returns is for release"
+        )
         return "\n".join(textwrap.fill(line, 84) for line in lines)
 
     def summary(self, releases=1):
@@ -245,15 +283,26 @@ class MechanismResult(Brief):
         """
         import pandas as pd
 
-        names = {"R-hat, largest": "r_hat", "ESS, largest": "effective_draws",
-                 "R-hat, sum": "r_hat_log_likelihood", "ESS, sum": "effective_draws_log_likelihood"}
+        names = {
+            "R-hat, largest": "r_hat",
+            "ESS, largest": "effective_draws",
+            "R-hat, sum": "r_hat_log_likelihood",
+            "ESS, sum": "effective_draws_log_likelihood",
+        }
         both = [self.diagnostics, self.unweighted_diagnostics]
-        divergences = [fit.divergences for fit in both if fit and fit.divergences is not None]
+        divergences = [
+            fit.divergences for fit in both if fit and fit.divergences is not None
+        ]
         numbers = {
-            "Δ, unweighted": self._unweighted_bound, "Δ": self.local_bound,
+            "Δ, unweighted": self._unweighted_bound,
+            "Δ": self.local_bound,
             "draws S": self.draws_used,
-            "ε, one release": self.epsilon(), "ε, all releases": self.epsilon(releases),
-            **{label: getattr(self.diagnostics, name, np.nan) for label, name in names.items()},
+            "ε, one release": self.epsilon(),
+            "ε, all releases": self.epsilon(releases),
+            **{
+                label: getattr(self.diagnostics, name, np.nan)
+                for label, name in names.items()
+            },
             "divergences": sum(divergences) if divergences else np.nan,
         }
         return pd.Series(numbers, dtype=object)
@@ -300,44 +349,76 @@ class PseudoPosteriorMechanism(Brief):
 
     _public = ("synthesizer", "rule", "censor", "cap", "independent_weights")
 
-    def __init__(self, synthesizer, *, scale=None, shift=None, truncate_at=None, weights=None,
-                 censor=None, cap=None, independent_weights=False, **model_settings):
+    def __init__(
+        self,
+        synthesizer,
+        *,
+        scale=None,
+        shift=None,
+        truncate_at=None,
+        weights=None,
+        censor=None,
+        cap=None,
+        independent_weights=False,
+        **model_settings,
+    ):
         self.synthesizer = as_synthesizer(synthesizer, **model_settings)
         # any of these, even at its default, asks for weights that react to all records
         self.rule = {
             name: check_number(name, value, above=-np.inf if name == "shift" else 0)
-            for name, value in (("scale", scale), ("shift", shift), ("truncate_at", truncate_at))
+            for name, value in (
+                ("scale", scale),
+                ("shift", shift),
+                ("truncate_at", truncate_at),
+            )
             if value is not None
         }
         self.censor = check_censor(self.synthesizer, censor)
-        self.independent_weights = check_flag("independent_weights", independent_weights)
+        self.independent_weights = check_flag(
+            "independent_weights", independent_weights
+        )
         if self.independent_weights and weights is None:
-            raise ValueError("independent_weights says that given weights react to no other "
-                             "record: give it together with weights")
+            raise ValueError(
+                "independent_weights says that given weights react to no other "
+                "record: give it together with weights"
+            )
         self.has_weights = censor is None or weights is not None or bool(self.rule)
         self.cap = cap
         if cap is not None:
             self.cap, self.independent_weights = check_number("cap", cap, above=0), True
             if weights is not None or censor is not None or self.rule:
-                raise ValueError("cap must be given without weights, censor, scale, shift and "
-                                 "truncate_at")
+                raise ValueError(
+                    "cap must be given without weights, censor, scale, shift and "
+                    "truncate_at"
+                )
             if not hasattr(self.synthesizer, "extremes"):
-                raise TypeError("cap needs a ppm.CandidateSynthesizer, with a finite public set of "
-                                f"parameters; got {type(self.synthesizer).__name__}")
+                raise TypeError(
+                    "cap needs a ppm.CandidateSynthesizer, with a finite public set of "
+                    f"parameters; got {type(self.synthesizer).__name__}"
+                )
             getattr(self.synthesizer, "check_own_terms", lambda: None)()
             oscillations = self.synthesizer.extremes().oscillations
             weights = mapped_weights(oscillations, capped_map(self.cap))
         if weights is not None:
             if self.rule:
-                raise ValueError("weights replaces scale, shift and truncate_at: leave those out")
+                raise ValueError(
+                    "weights replaces scale, shift and truncate_at: leave those out"
+                )
             weights = check_weights(weights, self.synthesizer.records)
         elif censor is not None and not self.rule:
             weights, self.independent_weights = np.ones(self.synthesizer.records), True
         # None: run() computes them, by the rule
         self.weights = weights
 
-    def run(self, *, draws=1000, random_seed=None, unweighted=None, allow_disagreement=False,
-            progress=None):
+    def run(
+        self,
+        *,
+        draws=1000,
+        random_seed=None,
+        unweighted=None,
+        allow_disagreement=False,
+        progress=None,
+    ):
         """Fit, weigh, refit and bound.
 
         Parameters
@@ -356,8 +437,10 @@ class PseudoPosteriorMechanism(Brief):
         allow_disagreement = check_flag("allow_disagreement", allow_disagreement)
         if unweighted is not None:
             if self.weights is not None:
-                raise ValueError("unweighted is not used here, because no weights are computed; "
-                                 "omit it")
+                raise ValueError(
+                    "unweighted is not used here, because no weights are computed; "
+                    "omit it"
+                )
             check_fit(self.synthesizer, unweighted, "unweighted")
         first, second = streams(random_seed, 2)
         settings = {"draws": draws, "progress": progress}
@@ -371,13 +454,21 @@ class PseudoPosteriorMechanism(Brief):
         limits = {name: limit for name, limit in limits.items() if limit is not None}
         fit = self.synthesizer.fit(weights, random_seed=second, **settings, **limits)
         return _result(
-            self.synthesizer, _examine(self.synthesizer, fit, weights, self.censor), examined,
-            weights=weights, has_weights=self.has_weights, censor=self.censor, cap=self.cap,
-            independent_weights=self.independent_weights, allow_disagreement=allow_disagreement,
+            self.synthesizer,
+            _examine(self.synthesizer, fit, weights, self.censor),
+            examined,
+            weights=weights,
+            has_weights=self.has_weights,
+            censor=self.censor,
+            cap=self.cap,
+            independent_weights=self.independent_weights,
+            allow_disagreement=allow_disagreement,
         )
 
 
-def bound_fit(synthesizer, fit, weights, *, unweighted=None, censor=None, allow_disagreement=False):
+def bound_fit(
+    synthesizer, fit, weights, *, unweighted=None, censor=None, allow_disagreement=False
+):
     """Compute the bounds of an existing fit (steps 2b-c); the result is never strict.
 
     Parameters
@@ -407,8 +498,14 @@ def bound_fit(synthesizer, fit, weights, *, unweighted=None, censor=None, allow_
     if unweighted is not None:
         check_fit(synthesizer, unweighted, "unweighted")
         examined = _examine(synthesizer, unweighted)
-    return _result(synthesizer, _examine(synthesizer, fit, weights, censor), examined,
-                   weights=weights, censor=censor, allow_disagreement=allow_disagreement)
+    return _result(
+        synthesizer,
+        _examine(synthesizer, fit, weights, censor),
+        examined,
+        weights=weights,
+        censor=censor,
+        allow_disagreement=allow_disagreement,
+    )
 
 
 class _Examined(NamedTuple):
@@ -416,7 +513,9 @@ class _Examined(NamedTuple):
 
     fit: object = None
     scan: LogLikelihoodScan | None = None
-    diagnostics: BoundDiagnostics | None = None  # None: no fit, or one chain of independent draws
+    diagnostics: BoundDiagnostics | None = (
+        None  # None: no fit, or one chain of independent draws
+    )
 
     def faults(self, name):
         """Faults of the chains, with the name of the fit."""
@@ -427,7 +526,9 @@ class _Examined(NamedTuple):
 def _examine(synthesizer, fit, weights=None, censor=None):
     """Read the log-likelihood of a fit, and compare its chains."""
     independent = getattr(synthesizer, "independent_draws", False)
-    if independent and hasattr(synthesizer, "extremes"):  # over all values of θ that are possible
+    if independent and hasattr(
+        synthesizer, "extremes"
+    ):  # over all values of θ that are possible
         return _Examined(fit, synthesizer.extremes(weights, censor=censor))
     log_lik = synthesizer.log_likelihood(fit)
     compared = getattr(log_lik, "sizes", {}).get("chain", 1) > 1 or not independent
@@ -435,14 +536,31 @@ def _examine(synthesizer, fit, weights=None, censor=None):
     scanned = scan(log_lik, weights, censor=censor, levels=levels)
     if not compared:
         return _Examined(fit, scanned)
-    return _Examined(fit, scanned, diagnose(
-        scanned.draw_maxima, scanned.draw_sums, scanned.factors, fit.get("sample_stats"),
-        total_decides=censor is not None,
-    ))
+    return _Examined(
+        fit,
+        scanned,
+        diagnose(
+            scanned.draw_maxima,
+            scanned.draw_sums,
+            scanned.factors,
+            fit.get("sample_stats"),
+            total_decides=censor is not None,
+        ),
+    )
 
 
-def _result(synthesizer, weighted, unweighted, *, weights, censor, allow_disagreement, cap=None,
-            has_weights=True, independent_weights=False):
+def _result(
+    synthesizer,
+    weighted,
+    unweighted,
+    *,
+    weights,
+    censor,
+    allow_disagreement,
+    cap=None,
+    has_weights=True,
+    independent_weights=False,
+):
     """The result of a weighted fit, and of the unweighted one, if any, that gave the weights."""
     faults = unweighted.faults("unweighted") + weighted.faults("weighted")
     limited = cap is not None or (censor is not None and independent_weights)
@@ -451,12 +569,22 @@ def _result(synthesizer, weighted, unweighted, *, weights, censor, allow_disagre
     if censor is not None and np.any(weights) and not decided:
         warn_if_nothing_moves(censor, float(weighted.scan.oscillations.max()))
     return MechanismResult(
-        synthesizer=synthesizer, censor=censor, cap=cap, weights=weights, draws=weighted.fit,
-        diagnostics=weighted.diagnostics, allow_disagreement=allow_disagreement,
-        independent_weights=independent_weights, has_weights=has_weights,
+        synthesizer=synthesizer,
+        censor=censor,
+        cap=cap,
+        weights=weights,
+        draws=weighted.fit,
+        diagnostics=weighted.diagnostics,
+        allow_disagreement=allow_disagreement,
+        independent_weights=independent_weights,
+        has_weights=has_weights,
         # settled once: a result that was withheld cannot become strict later
         strict=limited and (allow_disagreement or not faults),
-        unweighted=unweighted.fit, unweighted_diagnostics=unweighted.diagnostics,
-        _unweighted_bound=float(unweighted.scan.bounds.max()) if unweighted.scan else np.nan,
-        _faults=faults, _scan=weighted.scan,
+        unweighted=unweighted.fit,
+        unweighted_diagnostics=unweighted.diagnostics,
+        _unweighted_bound=float(unweighted.scan.bounds.max())
+        if unweighted.scan
+        else np.nan,
+        _faults=faults,
+        _scan=weighted.scan,
     )

@@ -110,21 +110,33 @@ def exceedance(losses, epsilon, *, confidence=0.95):
     >>> found.estimate, round(found.high, 2)
     (0.0, 0.31)
     """
-    losses, epsilon = as_amounts("losses", losses).ravel(), as_amounts("epsilon", epsilon)
+    losses, epsilon = (
+        as_amounts("losses", losses).ravel(),
+        as_amounts("epsilon", epsilon),
+    )
     if epsilon.shape not in ((), losses.shape):
-        raise ValueError(f"epsilon must be one number, or one for each of the {losses.size} "
-                         f"losses; got shape {epsilon.shape}")
+        raise ValueError(
+            f"epsilon must be one number, or one for each of the {losses.size} "
+            f"losses; got shape {epsilon.shape}"
+        )
     exceeded, databases = int(np.count_nonzero(losses > epsilon)), losses.size
     error = (1.0 - check_share("confidence", confidence)) / 2.0
     low, high = binomial_limits(exceeded, databases, error)
-    return Exceedance(estimate=exceeded / databases, low=float(low), high=float(high),
-                      exceeded=exceeded, databases=databases)
+    return Exceedance(
+        estimate=exceeded / databases,
+        low=float(low),
+        high=float(high),
+        exceeded=exceeded,
+        databases=databases,
+    )
 
 
 def binomial_limits(seen, trials, error):
     """Clopper and Pearson's limits of a probability, each of which is wrong with this one."""
     from scipy.stats import beta
 
-    low = np.where(seen > 0, beta.ppf(error, np.maximum(seen, 1), trials - seen + 1), 0.0)
+    low = np.where(
+        seen > 0, beta.ppf(error, np.maximum(seen, 1), trials - seen + 1), 0.0
+    )
     unseen = np.maximum(trials - seen, 1)
     return low, np.where(seen < trials, beta.ppf(1.0 - error, seen + 1, unseen), 1.0)

@@ -64,7 +64,9 @@ def count_weights(values, *, radius, relative=True, groups=None, scale=1.0, shif
     array([0.67, 0.67, 0.67, 0.  ])
     """
     scale, shift = check_number("scale", scale, above=0), check_number("shift", shift)
-    risks = identification_risks(values, radius=radius, relative=relative, groups=groups)
+    risks = identification_risks(
+        values, radius=radius, relative=relative, groups=groups
+    )
     return np.clip(scale * (1.0 - risks) + shift, 0.0, 1.0)
 
 
@@ -113,14 +115,18 @@ def match_risk(values, synthetic, *, radius, relative=True, groups=None):
         matches = count_within(low, high, release, codes)
         own, unique = (low <= release) & (release <= high), matches == 1
         true = int(np.count_nonzero(unique & own))
-        rows.append({
-            "expected match risk": float(np.sum(1.0 / matches[own])),
-            "own record within radius": int(np.count_nonzero(own)),
-            "unique matches": int(np.count_nonzero(unique)),
-            "true unique matches": true,
-            "true match rate (%)": 100.0 * true / values.size,
-            "true among unique (%)": 100.0 * true / unique.sum() if unique.any() else np.nan,
-        })
+        rows.append(
+            {
+                "expected match risk": float(np.sum(1.0 / matches[own])),
+                "own record within radius": int(np.count_nonzero(own)),
+                "unique matches": int(np.count_nonzero(unique)),
+                "true unique matches": true,
+                "true match rate (%)": 100.0 * true / values.size,
+                "true among unique (%)": 100.0 * true / unique.sum()
+                if unique.any()
+                else np.nan,
+            }
+        )
     return pd.DataFrame(rows).rename_axis("release")
 
 

@@ -40,14 +40,18 @@ def seed_sequence(random_seed):
             return np.random.SeedSequence(random_seed)
     # text may be a secret seed
     told = "text" if isinstance(random_seed, str) else shown(random_seed)
-    raise ValueError("random_seed must be a whole number of at least 0, a SeedSequence, a "
-                     f"Generator or None; got {told}")
+    raise ValueError(
+        "random_seed must be a whole number of at least 0, a SeedSequence, a "
+        f"Generator or None; got {told}"
+    )
 
 
 def copied(random_seed):
     """Return a SeedSequence that may be spawned from: the same one each time, but for None."""
     seed = seed_sequence(random_seed)
-    return np.random.SeedSequence(seed.entropy, spawn_key=seed.spawn_key, pool_size=seed.pool_size)
+    return np.random.SeedSequence(
+        seed.entropy, spawn_key=seed.spawn_key, pool_size=seed.pool_size
+    )
 
 
 def streams(random_seed, count):

@@ -19,7 +19,12 @@ from ppm.checks import (
 from ppm.seeds import generator, one_thread
 
 __all__ = [
-    "gini", "resample", "compare_distributions", "release_errors", "propensity_score", "STATISTICS",
+    "gini",
+    "resample",
+    "compare_distributions",
+    "release_errors",
+    "propensity_score",
+    "STATISTICS",
 ]
 
 
@@ -44,7 +49,9 @@ def gini(values, axis=-1):
     values = np.ldexp(values, -power)
     size = values.shape[axis]
     total = values.sum(axis=axis)
-    differences = np.moveaxis(values, axis, -1) @ (2.0 * np.arange(1, size + 1) - size - 1.0)
+    differences = np.moveaxis(values, axis, -1) @ (
+        2.0 * np.arange(1, size + 1) - size - 1.0
+    )
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.where(total > 0, differences / (size * total), np.nan)[()]
 
@@ -87,24 +94,41 @@ def resample(values, statistic, *, resamples=500, random_seed=None):
     """
     compute = STATISTICS.get(statistic) if isinstance(statistic, str) else statistic
     if not callable(compute):
-        raise ValueError(f"statistic must be a function or one of {', '.join(STATISTICS)}; "
-                         f"got {shown(statistic)}")
+        raise ValueError(
+            f"statistic must be a function or one of {', '.join(STATISTICS)}; "
+            f"got {shown(statistic)}"
+        )
     resamples = check_count("resamples", resamples, at_least=2)
     values = as_numbers("values", values)
     if not (values.ndim in (1, 2) and values.shape[-1] >= 2 and values.size):
-        raise ValueError("values must be finite, of shape (records,) or (releases, records), with "
-                         f"at least 2 records; got shape {values.shape}")
+        raise ValueError(
+            "values must be finite, of shape (records,) or (releases, records), with "
+            f"at least 2 records; got shape {values.shape}"
+        )
     check_finite("values", values, "finite", *["release", "record"][2 - values.ndim :])
     rng, size = generator(random_seed), values.shape[-1]
     # a few re-samples at a time, which limits the memory
-    distributions = np.array([
-        np.concatenate([
-            compute(database[rng.integers(size, size=(min(64, resamples - done), size))], axis=-1)
-            for done in range(0, resamples, 64)
-        ])
-        for database in np.atleast_2d(values)
-    ])
-    return distributions[0] if values.ndim == 1 else np.sort(distributions, axis=1).mean(axis=0)
+    distributions = np.array(
+        [
+            np.concatenate(
+                [
+                    compute(
+                        database[
+                            rng.integers(size, size=(min(64, resamples - done), size))
+                        ],
+                        axis=-1,
+                    )
+                    for done in range(0, resamples, 64)
+                ]
+            )
+            for database in np.atleast_2d(values)
+        ]
+    )
+    return (
+        distributions[0]
+        if values.ndim == 1
+        else np.sort(distributions, axis=1).mean(axis=0)
+    )
 
 
 class PropensityScore(NamedTuple):
@@ -166,8 +190,10 @@ def propensity_score(confidential, synthetic, *, known=None, rank_powers=None):
     confidential = _columns("confidential", confidential)
     synthetic = _columns("synthetic", synthetic)[:, order]
     if confidential.shape[1] != synthetic.shape[1]:
-        raise ValueError("confidential and synthetic must have the same variables; got "
-                         f"{confidential.shape[1]} and {synthetic.shape[1]} columns")
+        raise ValueError(
+            "confidential and synthetic must have the same variables; got "
+            f"{confidential.shape[1]} and {synthetic.shape[1]} columns"
+        )
     sizes = len(confidential), len(synthetic)
     total, share = sum(sizes), sizes[1] / sum(sizes)
     variables = _standardised(np.concatenate([confidential, synthetic]))
@@ -175,8 +201,10 @@ def propensity_score(confidential, synthetic, *, known=None, rank_powers=None):
     if known is not None:
         known = _columns("known", known)
         if not sizes[0] == sizes[1] == len(known):
-            raise ValueError("known must have one row for every record of both databases; got "
-                             f"{len(known)}, {sizes[0]} and {sizes[1]} rows")
+            raise ValueError(
+                "known must have one row for every record of both databases; got "
+                f"{len(known)}, {sizes[0]} and {sizes[1]} rows"
+            )
         known = _standardised(np.concatenate([known, known]))
         fixed = np.column_stack([fixed, known])
         crossed = (variables[:, :, None] * known[:, None, :]).reshape(total, -1)
@@ -211,15 +239,21 @@ def _order_of_columns(confidential, synthetic):
     wanted, found = _names(confidential), _names(synthetic)
     if wanted is None or found is None or wanted == found:
         return slice(None)
-    unlike = {"lacks": [name for name in wanted if name not in found],
-              "alone has": [name for name in found if name not in wanted]}
+    unlike = {
+        "lacks": [name for name in wanted if name not in found],
+        "alone has": [name for name in found if name not in wanted],
+    }
     told = [f"{what} {listed(names)}" for what, names in unlike.items() if names]
     if told:
-        raise ValueError("synthetic must have the columns of confidential, by name; it "
-                         f"{' and '.join(told)}")
+        raise ValueError(
+            "synthetic must have the columns of confidential, by name; it "
+            f"{' and '.join(told)}"
+        )
     if len({*wanted}) < len(wanted) or len(wanted) < len(found):
-        raise ValueError("synthetic must have the columns of confidential in the same order, where "
-                         "two of them share a name")
+        raise ValueError(
+            "synthetic must have the columns of confidential in the same order, where "
+            "two of them share a name"
+        )
     return [found.index(name) for name in wanted]
 
 
@@ -234,8 +268,10 @@ def _columns(name, values):
     if values.ndim == 1:
         values = values[:, None]
     if values.ndim != 2 or len(values) < 2 or not values.size:
-        raise ValueError(f"{name} must be finite numbers with at least 2 rows; got shape "
-                         f"{values.shape}")
+        raise ValueError(
+            f"{name} must be finite numbers with at least 2 rows; got shape "
+            f"{values.shape}"
+        )
     return check_finite(name, values, "finite numbers", "row", "column", columns=names)
 
 
@@ -266,7 +302,11 @@ def _logistic_fit(design, outcome):
         return (design * (fitted * (1.0 - fitted))[:, None]).T @ design / outcome.size
 
     optimum = minimize(
-        loss, np.zeros(design.shape[1]), jac=True, hess=curvature, method="trust-ncg",
+        loss,
+        np.zeros(design.shape[1]),
+        jac=True,
+        hess=curvature,
+        method="trust-ncg",
         options={"gtol": 1e-9, "maxiter": 100},
     )
     return expit(design @ optimum.x)
@@ -301,20 +341,36 @@ def release_errors(confidential, releases, *, groups=None, smallest=50):
 
     def error(statistic, rows=slice(None)):
         truth = statistic(confidential[rows], axis=-1)
-        return 100.0 * (statistic(releases[:, rows], axis=-1) - truth) / (abs(truth) or np.nan)
+        return (
+            100.0
+            * (statistic(releases[:, rows], axis=-1) - truth)
+            / (abs(truth) or np.nan)
+        )
 
     groups = {} if groups is None else groups
-    if not isinstance(groups, (Mapping, pd.DataFrame)) or len({*groups}) < len([*groups]):
-        raise ValueError("groups must be a pandas DataFrame or a dict of public variables, each "
-                         f"with a name of its own; got {type(groups).__name__}")
+    if not isinstance(groups, (Mapping, pd.DataFrame)) or len({*groups}) < len(
+        [*groups]
+    ):
+        raise ValueError(
+            "groups must be a pandas DataFrame or a dict of public variables, each "
+            f"with a name of its own; got {type(groups).__name__}"
+        )
     columns = {name: error(statistic) for name, statistic in STATISTICS.items()}
     for variable, codes in groups.items():
-        codes = pd.Series(as_labels(f"groups: {variable}", codes, confidential.size, missing=True))
-        members = [rows for rows in codes.groupby(codes).indices.values() if rows.size >= smallest]
+        codes = pd.Series(
+            as_labels(f"groups: {variable}", codes, confidential.size, missing=True)
+        )
+        members = [
+            rows
+            for rows in codes.groupby(codes).indices.values()
+            if rows.size >= smallest
+        ]
         if not members:
             raise ValueError(f"groups: no group of {variable} has {smallest} records")
         # absolute errors: signs may differ between releases
-        columns[f"means by {variable}"] = np.abs([error(np.mean, m) for m in members]).max(axis=0)
+        columns[f"means by {variable}"] = np.abs(
+            [error(np.mean, m) for m in members]
+        ).max(axis=0)
     return pd.DataFrame(columns).rename_axis("release")
 
 
@@ -346,6 +402,8 @@ def compare_distributions(reference, distributions):
         rows[label] = {
             "median": np.median(values),
             "shift (%)": 100.0 * (np.median(values) / middle - 1.0),
-            "distance (%)": 100.0 * wasserstein_distance(reference, values) / abs(middle),
+            "distance (%)": 100.0
+            * wasserstein_distance(reference, values)
+            / abs(middle),
         }
     return pd.DataFrame.from_dict(rows, orient="index")

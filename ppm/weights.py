@@ -43,7 +43,9 @@ def record_weights(bounds, *, scale=1.0, shift=0.0, truncate_at=None):
     if not finite.size:
         return np.zeros(bounds.size)
     # the risk of an infinite bound is infinite, and its weight 0
-    weights = linear_weights(bounds, finite.min(), finite.max(), scale=scale, shift=shift)
+    weights = linear_weights(
+        bounds, finite.min(), finite.max(), scale=scale, shift=shift
+    )
     return truncated(weights, bounds, truncate_at)
 
 
@@ -105,18 +107,23 @@ def mapped_weights(bounds, mapping, *, truncate_at=None):
     (array([0.98, 1.  , 0.11]), array([3.5 , 3.32, 3.5 ]))
     """
     if not callable(mapping):
-        raise ValueError("mapping must be a function of the bounds, such as "
-                         f"ppm.weights.capped_map(3.5); got {shown(mapping)}")
+        raise ValueError(
+            "mapping must be a function of the bounds, such as "
+            f"ppm.weights.capped_map(3.5); got {shown(mapping)}"
+        )
     bounds = _check_bounds(bounds)
     weights, is_finite = np.zeros(bounds.size), np.isfinite(bounds)
     if is_finite.any():
         finite = bounds[is_finite]
         mapped = np.asarray(mapping(finite), dtype=np.float64)
         if mapped.shape != finite.shape or not np.all((mapped >= 0) & (mapped <= 1)):
-            raise ValueError("mapping must return one weight in [0, 1] for every bound it is given")
+            raise ValueError(
+                "mapping must return one weight in [0, 1] for every bound it is given"
+            )
         if np.any(np.diff(mapped[np.argsort(finite, kind="stable")]) > 0):
-            raise ValueError("mapping must be decreasing: a larger bound never gets a larger "
-                             "weight")
+            raise ValueError(
+                "mapping must be decreasing: a larger bound never gets a larger weight"
+            )
         weights[is_finite] = mapped
     return truncated(weights, bounds, truncate_at)
 
@@ -139,7 +146,9 @@ def capped_map(limit):
         bounds = as_numbers("bounds", bounds)
         weights = limit / np.maximum(bounds, limit)
         # the rounded quotient can carry the product a last digit above the limit
-        return np.where(weighted(bounds, weights) > limit, np.nextafter(weights, 0.0), weights)
+        return np.where(
+            weighted(bounds, weights) > limit, np.nextafter(weights, 0.0), weights
+        )
 
     return mapping
 
@@ -162,11 +171,15 @@ def scalar_weights(bounds, *, epsilon):
     bounds = _check_bounds(bounds)
     # quotients of Python floats overflow without a warning
     largest = float(bounds.max())
-    return np.full(bounds.size, 1.0 if largest == 0 else min(1.0, epsilon / 2.0 / largest))
+    return np.full(
+        bounds.size, 1.0 if largest == 0 else min(1.0, epsilon / 2.0 / largest)
+    )
 
 
 def _check_bounds(bounds):
-    values = as_amounts("bounds", bounds, "a bound for each record, as ppm.record_bounds gives it")
+    values = as_amounts(
+        "bounds", bounds, "a bound for each record, as ppm.record_bounds gives it"
+    )
     if values.ndim != 1:
         raise ValueError(f"bounds must have shape (records,); got {values.shape}")
     return values

@@ -17,10 +17,16 @@ ROOT = Path(__file__).resolve().parents[1]
 # PPM_HYPOTHESIS=thorough they are many, other ones each time, and PPM_EXAMPLES says how many:
 #     PPM_HYPOTHESIS=thorough PPM_EXAMPLES=5000 python -m pytest tests/properties
 # No test is timed, not by a health check either.
-UNTIMED = {"database": None, "deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
+UNTIMED = {
+    "database": None,
+    "deadline": None,
+    "suppress_health_check": [HealthCheck.too_slow],
+}
 settings.register_profile("suite", derandomize=True, max_examples=30, **UNTIMED)
 EXAMPLES = int(os.environ.get("PPM_EXAMPLES", 1000))
-settings.register_profile("thorough", derandomize=False, max_examples=EXAMPLES, **UNTIMED)
+settings.register_profile(
+    "thorough", derandomize=False, max_examples=EXAMPLES, **UNTIMED
+)
 settings.load_profile(os.environ.get("PPM_HYPOTHESIS", "suite"))
 
 
@@ -29,7 +35,9 @@ def examples(count):
 
     In the thorough profile their share stays the same.
     """
-    usual, suite = (settings.get_profile(name).max_examples for name in ("thorough", "suite"))
+    usual, suite = (
+        settings.get_profile(name).max_examples for name in ("thorough", "suite")
+    )
     if settings.default.derandomize:
         return settings(max_examples=count)
     return settings(max_examples=max(1, usual * count // suite))
@@ -47,8 +55,18 @@ def pytest_collection_modifyitems(items):
 
 
 # as `pytest --nbmake notebooks` runs them, on copies that keep their outputs
-NBMAKE = ("--disable-plugin-autoload", "-p", "nbmake.pytest_plugin", "-p", "no:cacheprovider",
-          "-p", "no:faulthandler", "--nbmake", "--nbmake-timeout=3600", "--overwrite")
+NBMAKE = (
+    "--disable-plugin-autoload",
+    "-p",
+    "nbmake.pytest_plugin",
+    "-p",
+    "no:cacheprovider",
+    "-p",
+    "no:faulthandler",
+    "--nbmake",
+    "--nbmake-timeout=3600",
+    "--overwrite",
+)
 
 
 class Notebooks:
@@ -74,10 +92,16 @@ class Notebooks:
                     assert pytest.main([str(notebook), *NBMAKE]) == 0
                 studio.refuse_warnings(notebook)
                 cells = nbformat.read(notebook, 4).cells
-                (cell,) = [c for c in cells if "parameters" in c.metadata.get("tags", ())]
-                values = parameters.parameters(name, given=cell.metadata["nbmake"]["mock"])
+                (cell,) = [
+                    c for c in cells if "parameters" in c.metadata.get("tags", ())
+                ]
+                values = parameters.parameters(
+                    name, given=cell.metadata["nbmake"]["mock"]
+                )
                 record = studio.record_of(name, values, "small", began)
-                record["seconds"] = (datetime.now().astimezone() - began).total_seconds()
+                record["seconds"] = (
+                    datetime.now().astimezone() - began
+                ).total_seconds()
                 studio.complete(folder, record)
         return folder
 
@@ -86,7 +110,9 @@ class Notebooks:
 def notebooks(tmp_path_factory):
     """What executes the notebooks; several processes share the results."""
     folder = tmp_path_factory.getbasetemp()
-    return Notebooks((folder.parent if "PYTEST_XDIST_WORKER" in os.environ else folder) / "book")
+    return Notebooks(
+        (folder.parent if "PYTEST_XDIST_WORKER" in os.environ else folder) / "book"
+    )
 
 
 @pytest.fixture(scope="session")
@@ -97,7 +123,9 @@ def this_book(notebooks):
     html, stage = notebooks.folder / "html", notebooks.folder / "stage"
     with FileLock(notebooks.folder.with_suffix(".lock")):
         if not html.is_dir():
-            folders = {name: notebooks.executed(name) for name in parameters.notebooks()}
+            folders = {
+                name: notebooks.executed(name) for name in parameters.notebooks()
+            }
             pages.stage(stage, notebooks.folder / "results")
             for name in parameters.chapters():
                 record = json.loads((folders[name] / "run.json").read_text("utf-8"))

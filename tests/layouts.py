@@ -7,7 +7,9 @@ from hypothesis.extra import numpy as hnp
 # ordinary numbers, and those at the ends of what a float can hold
 TINY, HUGE = 5e-324, 1.7e308
 ORDINARY = st.floats(-50.0, 50.0)
-EXTREME = st.sampled_from([0.0, -0.0, TINY, -TINY, 1e-300, -1e-300, 1e300, -1e300, HUGE, -HUGE])
+EXTREME = st.sampled_from(
+    [0.0, -0.0, TINY, -TINY, 1e-300, -1e-300, 1e300, -1e300, HUGE, -HUGE]
+)
 ANY_SIZE = st.one_of(ORDINARY, ORDINARY, EXTREME)
 
 

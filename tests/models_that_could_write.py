@@ -31,17 +31,27 @@ def use(name, family):
 
     if name == "own sampling":
         pm.sample(
-            2, tune=2, chains=1, model=family.model_of(family.hierarchical), nuts_sampler="pymc",
-            progressbar=False, quiet=True, compute_convergence_checks=False,
+            2,
+            tune=2,
+            chains=1,
+            model=family.model_of(family.hierarchical),
+            nuts_sampler="pymc",
+            progressbar=False,
+            quiet=True,
+            compute_convergence_checks=False,
         )
         return
     if name == "GammaPoisson":
         model = ppm.GammaPoisson(family.IDS)
     elif name == "FiniteMixture":
         predictors = np.column_stack([np.ones(family.RECORDS), family.X])
-        model = ppm.FiniteMixture(family.Y, predictors, components=2, chains=2, warmup=2)
+        model = ppm.FiniteMixture(
+            family.Y, predictors, components=2, chains=2, warmup=2
+        )
     else:
-        sampler, write = ("nutpie", level) if name == "nutpie" else ("pymc", getattr(family, name))
+        sampler, write = (
+            ("nutpie", level) if name == "nutpie" else ("pymc", getattr(family, name))
+        )
         model = family.model_of(write)
         model = family.of_family(model, chains=2, warmup=2, nuts_sampler=sampler)
     if name != "nutpie":
@@ -73,9 +83,14 @@ def needles(values):
 def search(folder, arrays):
     """Name -> encoding -> number of needles that are found in the files below a folder."""
     paths = [path for path in Path(folder).rglob("*") if path.is_file()]
-    haystack = b"\0".join([path.read_bytes() for path in paths] + [bytes(path) for path in paths])
+    haystack = b"\0".join(
+        [path.read_bytes() for path in paths] + [bytes(path) for path in paths]
+    )
     return {
-        name: {kind: sum(n in haystack for n in many) for kind, many in needles(array).items()}
+        name: {
+            kind: sum(n in haystack for n in many)
+            for kind, many in needles(array).items()
+        }
         for name, array in arrays.items()
     }, len(paths)
 
@@ -95,16 +110,24 @@ class Watch:
         try:
             if event == "os.remove":
                 path, parent = Path(os.fsdecode(arguments[0])), arguments[1]
-                path = path if parent == -1 else Path(os.readlink(f"/proc/self/fd/{parent}"), path)
+                path = (
+                    path
+                    if parent == -1
+                    else Path(os.readlink(f"/proc/self/fd/{parent}"), path)
+                )
                 if path.is_file() and not path.is_symlink():
                     self.removed += 1
                     shutil.copy(path, self.folder / f"removed {self.removed}")
             elif isinstance(arguments[0], str | bytes):
                 mode, flags = arguments[1:]
                 path = Path(os.fsdecode(arguments[0])).absolute()
-                written = {*mode} & {*"wax+"} if isinstance(mode, str) else flags & 0o103
+                written = (
+                    {*mode} & {*"wax+"} if isinstance(mode, str) else flags & 0o103
+                )
                 if written and not path.is_relative_to(self.folder):
-                    self.elsewhere |= set() if path.is_relative_to("/dev") else {str(path)}
+                    self.elsewhere |= (
+                        set() if path.is_relative_to("/dev") else {str(path)}
+                    )
         finally:
             self.busy.now = False
 
@@ -124,11 +147,15 @@ def main(folder, remedy, *names):
         pytensor.config.numba__cache = True
         utils.write_generated_src = cache.write_generated_src = original
     found = {}
-    arrays = {name: getattr(family, name) for name in ("X", "Y", "PAIRS", "COUNTS", "IDS")}
+    arrays = {
+        name: getattr(family, name) for name in ("X", "Y", "PAIRS", "COUNTS", "IDS")
+    }
     for name in names:
         use(name, family)
         found[name], files = search(folder, arrays | {"weights": WEIGHTS})
-    json.dump({"found": found, "files": files, "elsewhere": [*watch.elsewhere]}, sys.stdout)
+    json.dump(
+        {"found": found, "files": files, "elsewhere": [*watch.elsewhere]}, sys.stdout
+    )
 
 
 if __name__ == "__main__":

@@ -10,16 +10,21 @@ import pandas as pd
 from ppm_book.survey.expenditure import ON_BOARD
 
 # nobody asks for the columns OTHER and LAST
-UNIT = dict(cell.split("=") for cell in (
-    "NEWID=03044961 AGE_REF=45 BLS_URBN=1 EARNCOMP=1 EDUC_REF=12 FAM_SIZE=2 MARITAL1=1 POPSIZE=1 "
-    "PSU=S12A REGION=1 SEX_REF=1 SMSASTAT=1 OTHER=x FINCBTXM=50000.5 LAST=0"
-).split())
+UNIT = dict(
+    cell.split("=")
+    for cell in (
+        "NEWID=03044961 AGE_REF=45 BLS_URBN=1 EARNCOMP=1 EDUC_REF=12 FAM_SIZE=2 MARITAL1=1 POPSIZE=1 "
+        "PSU=S12A REGION=1 SEX_REF=1 SMSASTAT=1 OTHER=x FINCBTXM=50000.5 LAST=0"
+    ).split()
+)
 
 
 def csv_text(*changes, diary=False):
     """CSV text with one row a dictionary of changes to UNIT."""
     rows = pd.DataFrame([UNIT | change for change in changes], dtype=object)
-    return rows.rename(columns={"FINCBTXM": "FINCBEFM"} if diary else {}).to_csv(index=False)
+    return rows.rename(columns={"FINCBTXM": "FINCBEFM"} if diary else {}).to_csv(
+        index=False
+    )
 
 
 def unit(number, last=1, **changes):
@@ -65,8 +70,18 @@ def interview_csv(path, *, units=600, zeros=0.0, positive=False, random_seed=1):
     return path
 
 
-def interview_zip(path, *, year=2017, quarters=5, units=600, again=0.25, zeros=0.0, positive=False,
-                  diary=False, random_seed=1):
+def interview_zip(
+    path,
+    *,
+    year=2017,
+    quarters=5,
+    units=600,
+    again=0.25,
+    zeros=0.0,
+    positive=False,
+    diary=False,
+    random_seed=1,
+):
     """Write a zip of quarterly files of real households, as the Bureau names and lays them out.
 
     Five quarters of 2017 are ``fmli171x.csv``, ``fmli172.csv``, …, ``fmli174.csv``,
@@ -95,7 +110,10 @@ def interview_zip(path, *, year=2017, quarters=5, units=600, again=0.25, zeros=0
     if diary:
         rows = rows.rename(columns={"FINCBTXM": "FINCBEFM"})
     kind, folder = ("d", "diary") if diary else ("i", "intrvw")
-    files, before = {f"{folder}{year % 100:02d}/readme.txt": "Consumer Expenditure Surveys"}, None
+    files, before = (
+        {f"{folder}{year % 100:02d}/readme.txt": "Consumer Expenditure Surveys"},
+        None,
+    )
     for place, (start, end) in enumerate(pairwise([0, *ends])):
         entering = rows[start:end]
         table = entering.assign(NEWID=entering["NEWID"] + "1")
@@ -112,8 +130,12 @@ def interview_zip(path, *, year=2017, quarters=5, units=600, again=0.25, zeros=0
 def _households(units, zeros, positive, random_seed):
     """Some households of the Diary on board in the columns of an Interview file, as text."""
     with zipfile.ZipFile(ON_BOARD) as archive:
-        weeks = [pd.read_csv(io.BytesIO(archive.read(name)), dtype=str, keep_default_na=False)
-                 for name in archive.namelist()]
+        weeks = [
+            pd.read_csv(
+                io.BytesIO(archive.read(name)), dtype=str, keep_default_na=False
+            )
+            for name in archive.namelist()
+        ]
     rows = pd.concat(weeks).rename(columns={"FINCBEFM": "FINCBTXM"})
     rows = rows[~rows["NEWID"].str[:-1].duplicated()]
     if positive:

@@ -13,15 +13,24 @@ from ppm.synthesizers.gamma_poisson import log_likelihood_of_counts
 
 def test_hard_censoring_cuts_and_smooth_censoring_is_the_formula():
     z = np.linspace(-9.0, 5.0, 57)
-    assert np.array_equal(Censoring(-3, -1, False).term(z), np.minimum(np.maximum(z, -3), -1))
-    assert np.allclose(Censoring(-3, -1).term(z), -2 + np.tanh(z + 2), rtol=0, atol=1e-15)
+    assert np.array_equal(
+        Censoring(-3, -1, False).term(z), np.minimum(np.maximum(z, -3), -1)
+    )
+    assert np.allclose(
+        Censoring(-3, -1).term(z), -2 + np.tanh(z + 2), rtol=0, atol=1e-15
+    )
     # slope 1 in the middle, whatever the width
     wide = Censoring(-5, -1)
-    assert wide.term(-1.0) == pytest.approx(-3 + 2 * np.tanh(1.0)) and wide.slope(-3.0) == 1
+    assert (
+        wide.term(-1.0) == pytest.approx(-3 + 2 * np.tanh(1.0))
+        and wide.slope(-3.0) == 1
+    )
 
 
 @pytest.mark.parametrize("smooth", [True, False])
-def test_a_log_likelihood_that_is_no_number_counts_as_the_lower_limit_and_as_clipped(smooth):
+def test_a_log_likelihood_that_is_no_number_counts_as_the_lower_limit_and_as_clipped(
+    smooth,
+):
     censor = Censoring(-3, -1, smooth)
     assert censor.term(np.array([np.nan, -2.0])).tolist() == [-3.0, -2.0]
     nothing = censor.term(0.0)
@@ -29,7 +38,9 @@ def test_a_log_likelihood_that_is_no_number_counts_as_the_lower_limit_and_as_cli
     assert censor.slope([np.nan, -2.0]).tolist() == [0.0, 1.0]
     assert censor.share_clipped([[np.nan, -2.0]]) == 0.5
     # weighted values beyond the limits: of -8, -2, 0.5 and 0, 0 · ∞ being 0
-    assert censor.share_clipped([[-8.0, -4.0, 1.0, -np.inf]], [1.0, 0.5, 0.5, 0.0]) == 0.75
+    assert (
+        censor.share_clipped([[-8.0, -4.0, 1.0, -np.inf]], [1.0, 0.5, 0.5, 0.0]) == 0.75
+    )
     # a value at a limit is not between them
     assert censor.share_clipped([[-3.0, -2.0, -1.0, -1.5]]) == 0.5
 
@@ -43,7 +54,10 @@ def lost(low, width, smooth, reference):
 def references():
     """Log-likelihoods of public records: a bulk with outliers, prior predictive, two bulks."""
     rng = np.random.default_rng(5)
-    records, draws = np.r_[rng.normal(size=60), 12.0, -30.0], rng.normal(0.0, 0.2, size=(50, 1))
+    records, draws = (
+        np.r_[rng.normal(size=60), 12.0, -30.0],
+        rng.normal(0.0, 0.2, size=(50, 1)),
+    )
     yield -0.9 - (records - draws) ** 2 / 2
     draws = rng.gamma(2.0, 2.0, size=(60, 1))
     yield log_likelihood_of_counts(rng.poisson(4, 40), draws)
@@ -61,6 +75,9 @@ def test_no_other_place_of_the_interval_loses_visibly_less(width, smooth):
         assert censor.width == pytest.approx(width) and censor.smooth is smooth
         lows = np.linspace(reference.min() - width, reference.max() + width, 200)
         own = lost(censor.low, width, smooth, reference)
-        assert own <= min(lost(low, width, smooth, reference) for low in lows) * 1.001 + 1e-9
+        assert (
+            own
+            <= min(lost(low, width, smooth, reference) for low in lows) * 1.001 + 1e-9
+        )
         # limits around 0, wherever the log-likelihoods lie, lose more
         assert width > 4 or own < 0.99 * lost(-width / 2, width, smooth, reference)

@@ -16,23 +16,38 @@ FAMILY = ("poisson", "missing_values")
 
 def fit_in_an_empty_home(folder, remedy, names):
     """What the script prints; everything that it writes lies in the folder."""
-    variables = ("HOME", "XDG_CACHE_HOME", "TMPDIR", "NUMBA_CACHE_DIR", "COMPILE", "WORK")
+    variables = (
+        "HOME",
+        "XDG_CACHE_HOME",
+        "TMPDIR",
+        "NUMBA_CACHE_DIR",
+        "COMPILE",
+        "WORK",
+    )
     places = {name: str(folder / name.lower()) for name in variables}
     for place in places.values():
         os.mkdir(place)
-    environment = os.environ | places | {
-        "PYTENSOR_FLAGS": f"base_compiledir={places['COMPILE']}",
-        "PYTHONPATH": f"{SCRIPT.parents[1]}:{SCRIPT.parent}/synthesizers",
-        "PYTHONDONTWRITEBYTECODE": "1",
-    }  # fmt: skip
+    environment = (
+        os.environ
+        | places
+        | {
+            "PYTENSOR_FLAGS": f"base_compiledir={places['COMPILE']}",
+            "PYTHONPATH": f"{SCRIPT.parents[1]}:{SCRIPT.parent}/synthesizers",
+            "PYTHONDONTWRITEBYTECODE": "1",
+        }
+    )
     command = [sys.executable, str(SCRIPT), str(folder), remedy, *names]
-    return json.loads(subprocess.check_output(command, cwd=places["WORK"], env=environment))
+    return json.loads(
+        subprocess.check_output(command, cwd=places["WORK"], env=environment)
+    )
 
 
 @pytest.fixture(scope="module")
 def written(tmp_path_factory):
     """What is found after fits of all models."""
-    return fit_in_an_empty_home(tmp_path_factory.mktemp("with"), "with", FAMILY + BESIDE)
+    return fit_in_an_empty_home(
+        tmp_path_factory.mktemp("with"), "with", FAMILY + BESIDE
+    )
 
 
 @pytest.mark.parametrize("name", FAMILY + BESIDE)
@@ -47,4 +62,6 @@ def test_the_search_finds_the_records_when_the_remedy_is_taken_out(tmp_path):
     found = written["found"]
     # constants of compiled functions, and what of an array a comment shows
     assert found["nutpie"]["Y"]["float64"] == 12 and found["nutpie"]["Y"]["text"] > 0
-    assert found["nutpie"]["X"]["float64"] == 0 and found["poisson"]["X"]["float64"] == 12
+    assert (
+        found["nutpie"]["X"]["float64"] == 0 and found["poisson"]["X"]["float64"] == 12
+    )

@@ -38,7 +38,11 @@ def test_both_quantities_have_the_r_hat_and_the_effective_draws_of_arviz(shape):
     half = shape[1] // 2
     for quantity, r_hat, effective in (
         (largest.values, found.r_hat, found.effective_draws),
-        (total.values, found.r_hat_log_likelihood, found.effective_draws_log_likelihood),
+        (
+            total.values,
+            found.r_hat_log_likelihood,
+            found.effective_draws_log_likelihood,
+        ),
     ):
         single = np.concatenate([quantity[:, :half], quantity[:, -half:]])
         chains = single if shape[0] == 1 else quantity
@@ -54,20 +58,27 @@ def drifting(array):
     return array
 
 
-@pytest.mark.parametrize(("array", "fault"), [
-    (log_lik(), None),
-    (log_lik()[:1], None),
-    (log_lik()[:, :8], None),
-    (log_lik(5.0), "R-hat is 1.7"),
-    (drifting(log_lik()), "R-hat is 1."),
-    (log_lik()[:, :7], "R-hat is undefined (run at least 8 draws"),
-])
-def test_chains_that_agree_pass_and_those_that_do_not_or_cannot_be_compared_show(array, fault):
+@pytest.mark.parametrize(
+    ("array", "fault"),
+    [
+        (log_lik(), None),
+        (log_lik()[:1], None),
+        (log_lik()[:, :8], None),
+        (log_lik(5.0), "R-hat is 1.7"),
+        (drifting(log_lik()), "R-hat is 1."),
+        (log_lik()[:, :7], "R-hat is undefined (run at least 8 draws"),
+    ],
+)
+def test_chains_that_agree_pass_and_those_that_do_not_or_cannot_be_compared_show(
+    array, fault
+):
     found = diagnosed(array)
     assert found.agree == (not found.faults) == (fault is None)
     assert ppm.diagnostics.bound_diagnostics(array, None).faults == found.faults
     assert fault is None or found.r_hat_faults[0].startswith(fault)
-    assert np.isnan(found.r_hat) == np.isnan(found.effective_draws) == (array.shape[1] < 8)
+    assert (
+        np.isnan(found.r_hat) == np.isnan(found.effective_draws) == (array.shape[1] < 8)
+    )
     assert ("\nnan: " in str(found)) == np.isnan(found.effective_draws)
 
 
@@ -82,7 +93,9 @@ def frozen(start, chains=2):
 def test_a_chain_that_stands_still_is_a_fault(chains):
     for start in (0, 200):
         (fault,) = diagnosed(frozen(start, chains)).faults_besides_r_hat
-        assert fault.startswith("a chain stood still for half of its draws or more (run a longer")
+        assert fault.startswith(
+            "a chain stood still for half of its draws or more (run a longer"
+        )
     assert not diagnosed(frozen(300, chains)).faults_besides_r_hat
 
 
@@ -91,14 +104,21 @@ def test_a_bound_that_is_the_same_in_all_draws_is_left_to_the_log_likelihood():
     good = diagnosed(array)
     array[1, :, :15] = -0.5
     poor = diagnosed(array)
-    assert good.by_chain == poor.by_chain == (1.0, 1.0) and np.isnan([good.r_hat, poor.r_hat]).all()
+    assert (
+        good.by_chain == poor.by_chain == (1.0, 1.0)
+        and np.isnan([good.r_hat, poor.r_hat]).all()
+    )
     assert good.agree and not poor.agree
-    assert poor.faults[0].startswith(f"R-hat is {poor.r_hat_log_likelihood:.3f}, above 1.05")
+    assert poor.faults[0].startswith(
+        f"R-hat is {poor.r_hat_log_likelihood:.3f}, above 1.05"
+    )
     # a sum that is the same in all draws says nothing, if it is asked
     opposed = xr.DataArray(np.array([1.0, -1.0]) * log_lik()[..., :1].values, dims=DIMS)
     for decides in False, True:
         found = ppm.diagnostics.bound_diagnostics(opposed, None, total_decides=decides)
-        assert [fault[:18] for fault in found.faults] == ["R-hat is undefined"] * decides
+        assert [fault[:18] for fault in found.faults] == [
+            "R-hat is undefined"
+        ] * decides
 
 
 def test_nothing_is_held_against_chains_whose_records_all_have_weight_0():
@@ -114,7 +134,9 @@ def test_an_infinite_log_likelihood_is_a_fault_unless_its_weight_is_0():
     for draws in 3, slice(None):
         array[:, draws, 4] = -np.inf
         (fault,) = diagnosed(array).faults_besides_r_hat
-        assert fault.startswith("a log-likelihood is infinite (correct the model, or give")
+        assert fault.startswith(
+            "a log-likelihood is infinite (correct the model, or give"
+        )
         assert diagnosed(array, 1.0 - np.eye(30)[4]).agree
 
 
@@ -126,4 +148,6 @@ def test_the_error_of_a_bound_is_its_scatter_over_repeated_fits(tail):
     scatter = np.std([max(one.by_chain) for one in found], ddof=1)
     assert 0.7 < np.sqrt(np.mean([one.error**2 for one in found])) / scatter < 1.5
     # what would do for an average is far too small for a maximum
-    assert np.mean([fit.max(axis=2).std() / np.sqrt(500) for fit in fits]) < 0.3 * scatter
+    assert (
+        np.mean([fit.max(axis=2).std() / np.sqrt(500) for fit in fits]) < 0.3 * scatter
+    )

@@ -13,7 +13,9 @@ COUNTS = [3, 4, 4, 5, 5, 6, 7, 18]
 
 
 def run(model=None, draws=50, **settings):
-    mechanism = ppm.PseudoPosteriorMechanism(model or ppm.GammaPoisson(COUNTS), **settings)
+    mechanism = ppm.PseudoPosteriorMechanism(
+        model or ppm.GammaPoisson(COUNTS), **settings
+    )
     return mechanism.run(draws=draws, random_seed=1)
 
 
@@ -24,7 +26,9 @@ def result():
 
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 5.0])
 @pytest.mark.parametrize("prior", [0.001, 0.5, 0.9])
-def test_belief_limits_are_reached_by_randomised_response_and_not_passed(prior, epsilon):
+def test_belief_limits_are_reached_by_randomised_response_and_not_passed(
+    prior, epsilon
+):
     # probabilities of "yes" with and without a person: ε-private, and no less
     truth = np.exp(epsilon) / (1 + np.exp(epsilon))
     yes = prior * truth / (prior * truth + (1 - prior) * (1 - truth))
@@ -49,7 +53,10 @@ def test_the_limits_have_the_ends_they_must_have():
     assert belief_limits(0.3, 0.0) == pytest.approx((0.3, 0.3))
     assert belief_limits(0.3, np.inf) == (0.0, 1.0)
     rates = np.array([0.0, 0.25, 1.0])
-    assert np.allclose(detection_limit(rates, 0.0), rates) and detection_limit(1.0, 3.0) == 1.0
+    assert (
+        np.allclose(detection_limit(rates, 0.0), rates)
+        and detection_limit(1.0, 3.0) == 1.0
+    )
     # without false alarms nobody is found, but at an infinite ε
     assert np.allclose(detection_limit(rates, 800.0), [0.0, 1.0, 1.0])
     found = detection_limit([0.0, 0.0, 0.5, 1.0], [np.inf, 1e300, np.inf, 0.0])
@@ -75,11 +82,15 @@ def test_two_values_of_a_record_are_two_steps_apart():
 
 def numbers(text):
     """Every number in a text, thousands separators taken out."""
-    return {float(found.replace(",", "")) for found in re.findall(r"\d[\d,]*\.?\d*", text)}
+    return {
+        float(found.replace(",", "")) for found in re.findall(r"\d[\d,]*\.?\d*", text)
+    }
 
 
 def statement(result, releases, **settings):
-    return release_statement(result, result.synthesize(releases, random_seed=1), **settings)
+    return release_statement(
+        result, result.synthesize(releases, random_seed=1), **settings
+    )
 
 
 @pytest.fixture(scope="module")
@@ -88,8 +99,12 @@ def capped():
 
     Its prior is not restricted to that interval: that is for whoever claims an ε to see to.
     """
-    model = ppm.GammaPoisson(np.random.default_rng(3).poisson(6, 40), shape=20.0, rate=3.0)
-    own = ppm.mapped_weights(model.oscillations_within(2, 12), ppm.weights.capped_map(0.5))
+    model = ppm.GammaPoisson(
+        np.random.default_rng(3).poisson(6, 40), shape=20.0, rate=3.0
+    )
+    own = ppm.mapped_weights(
+        model.oscillations_within(2, 12), ppm.weights.capped_map(0.5)
+    )
     return run(model, draws=400, weights=own, independent_weights=True)
 
 
@@ -106,15 +121,24 @@ def test_an_epsilon_that_is_vouched_for_is_put_into_odds(capped):
     text = statement(capped, 4, strict_epsilon=0.5)
     assert "ε = 4 × 0.5 = 2, for every possible database" in text
     assert "the prior must be restricted" in text
-    took_part, two_values = (float(x) for x in re.findall(r"up to about ([\d.]+) to 1", text))
+    took_part, two_values = (
+        float(x) for x in re.findall(r"up to about ([\d.]+) to 1", text)
+    )
     # 7.389 and 54.598: limits are never rounded down
     assert (took_part, two_values) == (7.39, 54.6)
     assert "ε = 2 × 0.5001 = 1.0002" in statement(capped, 2, strict_epsilon=0.50001)
-    for epsilon, shown in (0.50001, "0.5001"), (0.1 + 0.2, "0.3"):  # the sum is above 0.3
-        assert f" {shown} for" in ppm.disclosure.Guarantee("strict", epsilon, ()).headline
+    for epsilon, shown in (
+        (0.50001, "0.5001"),
+        (0.1 + 0.2, "0.3"),
+    ):  # the sum is above 0.3
+        assert (
+            f" {shown} for" in ppm.disclosure.Guarantee("strict", epsilon, ()).headline
+        )
     assert numbers(text) <= {4.0, 40.0, 0.0, 1.0, 0.5, 2.0, took_part, two_values}
     # many releases make odds that are written as a power of ten
-    assert "odds of up to about 10^86.5 to 1" in statement(capped, 398, strict_epsilon=0.5)
+    assert "odds of up to about 10^86.5 to 1" in statement(
+        capped, 398, strict_epsilon=0.5
+    )
 
 
 def test_a_strict_epsilon_is_refused_where_the_run_contradicts_it(result, capped):
@@ -144,12 +168,19 @@ def test_the_statement_is_about_a_whole_release_of_this_result(result):
     for same in release, release.clip(3, 6), several:
         assert "10 × 2 = 20, for every" in release_statement(strict, same)
     for of, wrong in (
-        (strict, 10), (strict, None), (strict, release[:1]), (strict, release.values),
-        (strict, local), (result, release), (strict, release.assign_attrs(epsilon=2.0)),
+        (strict, 10),
+        (strict, None),
+        (strict, release[:1]),
+        (strict, release.values),
+        (strict, local),
+        (result, release),
+        (strict, release.assign_attrs(epsilon=2.0)),
         (strict, release.assign_attrs(epsilon_total=2.0)),
         (strict, release.drop_attrs().assign_attrs(releases=10, epsilon=20.0)),
     ):
-        with pytest.raises(ValueError, match="^release must be all that one call of") as refused:
+        with pytest.raises(
+            ValueError, match="^release must be all that one call of"
+        ) as refused:
             release_statement(of, wrong)
         assert "\n" not in str(refused.value)
 
@@ -161,18 +192,38 @@ def test_a_strict_statement_says_what_sp_800_226_asks_of_a_claim(result, kind):
             ppm.histogram_release(COUNTS, [0, 20], bins=5, epsilon=2.0, random_seed=1)
         )
     else:
-        grid = ppm.CandidateSynthesizer(ppm.GammaPoisson(COUNTS), {"mu": np.linspace(2, 12, 11)})
-        one = run(censor=ppm.Censoring(-3, -1)) if kind == "limits" else run(grid, cap=2.0)
+        grid = ppm.CandidateSynthesizer(
+            ppm.GammaPoisson(COUNTS), {"mu": np.linspace(2, 12, 11)}
+        )
+        one = (
+            run(censor=ppm.Censoring(-3, -1))
+            if kind == "limits"
+            else run(grid, cap=2.0)
+        )
         told = statement(one, 1)
     asked = {
         "parameters": ("= 2", "for every possible database", "δ = 0 but for rounding."),
-        "unit and neighbour": ("unit of privacy is the confidential", "neighbour is the same"),
-        "what is public": ("same public number of rows", "released unchanged", "must be"),
+        "unit and neighbour": (
+            "unit of privacy is the confidential",
+            "neighbour is the same",
+        ),
+        "what is public": (
+            "same public number of rows",
+            "released unchanged",
+            "must be",
+        ),
         "composition": ("other releases from these records", "adds its own ε"),
-        "trust and side channels": ("model of trust is central", "watches them being processed"),
+        "trust and side channels": (
+            "model of trust is central",
+            "watches them being processed",
+        ),
         "randomness": ("guesses the seed",),
     }
-    assert [which for which, words in asked.items() if not all(x in told for x in words)] == []
+    assert [
+        which for which, words in asked.items() if not all(x in told for x in words)
+    ] == []
     # a local one claims neither parameters nor a unit
     local = statement(result, 1)
-    assert not any(words in local for words in ("δ = ", "unit of privacy", "every possible"))
+    assert not any(
+        words in local for words in ("δ = ", "unit of privacy", "every possible")
+    )

@@ -25,11 +25,21 @@ def disagreements(lock, project, conda):
     for address in tomllib.loads(project)["project"].get("urls", {}).values():
         installing = installing.replace(address, "")
     host = r"https?://|--(extra-)?index-url|--find-links"
-    told = ["a file names a host" for text in (lock, installing, conda) if re.search(host, text)]
-    pinned = re.findall(r"^([\w.-]+)(?:\[[^]]*\])?==([\w.!+-]+)[^\n]*((?:\n .*)*)", lock, re.M)
+    told = [
+        "a file names a host"
+        for text in (lock, installing, conda)
+        if re.search(host, text)
+    ]
+    pinned = re.findall(
+        r"^([\w.-]+)(?:\[[^]]*\])?==([\w.!+-]+)[^\n]*((?:\n .*)*)", lock, re.M
+    )
     versions = {"ppm": ppm.__version__}
     versions |= {canonicalize_name(name): version for name, version, _ in pinned}
-    told += [f"no hash of {name}" for name, _, hashes in pinned if "--hash=sha256:" not in hashes]
+    told += [
+        f"no hash of {name}"
+        for name, _, hashes in pinned
+        if "--hash=sha256:" not in hashes
+    ]
     project = tomllib.loads(project)["project"]
     groups = [project["dependencies"], *project["optional-dependencies"].values()]
     for wanted in map(Requirement, chain(*groups)):
@@ -38,23 +48,48 @@ def disagreements(lock, project, conda):
             told.append(f"{wanted} is locked as {version}")
     accepted = SpecifierSet(project["requires-python"])
     pythons = "3.12", "3.13", "3.14"
-    told += [f"Python {python} is not {accepted}" for python in pythons if python not in accepted]
-    if yaml.safe_load(conda)["dependencies"][1:] != ["pip", {"pip": ["-r requirements.lock"]}]:
+    told += [
+        f"Python {python} is not {accepted}"
+        for python in pythons
+        if python not in accepted
+    ]
+    if yaml.safe_load(conda)["dependencies"][1:] != [
+        "pip",
+        {"pip": ["-r requirements.lock"]},
+    ]:
         told.append("environment.yml installs something else than the lock")
     return told
 
 
-@pytest.mark.parametrize(("file", "old", "new", "told"), [
-    (0, "", "", ""),
-    (0, "\nnumpy==2", "\nnumpy==1", "numpy>=2 is locked as 1"),
-    (0, "\npymc==6", "\npymc>=6", "pymc<7,>=6.4 is locked as None"),
-    (0, "# ", "--index-url https://packages.example\n# ", "names a host"),
-    (0, "--hash=sha256:", "--hash=md5:", "no hash of"),
-    (1, ">=3.12", ">=3.13", "Python 3.12 is not"),
-    (1, "[project.scripts]", '[project.urls]\nSource = "https://a.example"\n[project.scripts]', ""),
-    (1, "[tool.ruff]", '[tool.pip]\nindex = "https://a.example"\n[tool.ruff]', "names a host"),
-    (2, "requirements.lock", "other.txt", "environment.yml installs something else"),
-])
+@pytest.mark.parametrize(
+    ("file", "old", "new", "told"),
+    [
+        (0, "", "", ""),
+        (0, "\nnumpy==2", "\nnumpy==1", "numpy>=2 is locked as 1"),
+        (0, "\npymc==6", "\npymc>=6", "pymc<7,>=6.4 is locked as None"),
+        (0, "# ", "--index-url https://packages.example\n# ", "names a host"),
+        (0, "--hash=sha256:", "--hash=md5:", "no hash of"),
+        (1, ">=3.12", ">=3.13", "Python 3.12 is not"),
+        (
+            1,
+            "[project.scripts]",
+            '[project.urls]\nSource = "https://a.example"\n[project.scripts]',
+            "",
+        ),
+        (
+            1,
+            "[tool.ruff]",
+            '[tool.pip]\nindex = "https://a.example"\n[tool.ruff]',
+            "names a host",
+        ),
+        (
+            2,
+            "requirements.lock",
+            "other.txt",
+            "environment.yml installs something else",
+        ),
+    ],
+)
 def test_the_files_agree_and_a_disagreement_is_found(file, old, new, told):
     texts = [(ROOT / name).read_text("utf-8") for name in FILES]
     assert old in texts[file]
@@ -63,11 +98,17 @@ def test_the_files_agree_and_a_disagreement_is_found(file, old, new, told):
     assert told in found and bool(told) == bool(found)
 
 
-@pytest.mark.parametrize(("python", "told"), [
-    ("", "No Python 3.12, 3.13 or 3.14 found on PATH or in pyenv. Install one"),
-    ("#!/bin/sh\necho 3.9", "is Python 3.9; this book needs 3.12, 3.13 or 3.14."),
-    ("#!/bin/sh\nexit 1", "does not run; give the path of a Python 3.12, 3.13 or 3.14."),
-])
+@pytest.mark.parametrize(
+    ("python", "told"),
+    [
+        ("", "No Python 3.12, 3.13 or 3.14 found on PATH or in pyenv. Install one"),
+        ("#!/bin/sh\necho 3.9", "is Python 3.9; this book needs 3.12, 3.13 or 3.14."),
+        (
+            "#!/bin/sh\nexit 1",
+            "does not run; give the path of a Python 3.12, 3.13 or 3.14.",
+        ),
+    ],
+)
 def test_without_a_python_that_fits_setting_up_says_what_to_do(tmp_path, python, told):
     for name in ("dirname", "cat", "cksum"):
         (tmp_path / name).symlink_to(shutil.which(name))

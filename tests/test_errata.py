@@ -27,7 +27,11 @@ def test_one_direction_does_not_give_the_other():
 def test_a_database_can_disclose_one_record_only():
     synthesizer = ppm.GammaPoisson([4, 5, 5, 6, 60], shape=1.0, rate=0.1)
     fit = synthesizer.fit(draws=500, random_seed=1)
-    loss = abs(synthesizer.leave_one_out_loss(fit, np.ones(5))).max(("chain", "draw")).values
+    loss = (
+        abs(synthesizer.leave_one_out_loss(fit, np.ones(5)))
+        .max(("chain", "draw"))
+        .values
+    )
     # as printed this database discloses nothing, because not all are above ε
     assert loss[4] > 10.0 > loss[:4].max()
 
@@ -52,7 +56,9 @@ def test_every_poisson_record_has_an_infinite_supremum(count):
 
 
 def test_one_extreme_record_moves_every_other_weight():
-    bounds = np.array([2.0, 3.0, 4.0, 5.0, 50.0])  # nothing is refitted: theta has no part in it
+    bounds = np.array(
+        [2.0, 3.0, 4.0, 5.0, 50.0]
+    )  # nothing is refitted: theta has no part in it
     with_it, without = ppm.record_weights(bounds)[:4], ppm.record_weights(bounds[:4])
     assert np.all(np.abs(with_it - without)[1:] > 0.3)
     # a map of a record's own bound moves nobody
@@ -71,9 +77,13 @@ def test_the_linear_rule_leaves_hardly_a_weight_at_one():
     assert np.count_nonzero(ppm.record_weights(bounds) == 1.0) == 1
     assert ppm.record_weights(bounds, scale=0.7).max() <= 0.7
     # it grows like n, where the assumption allows its root
-    assert below_one(10_000, ppm.record_weights) > 5 * below_one(100, ppm.record_weights)
+    assert below_one(10_000, ppm.record_weights) > 5 * below_one(
+        100, ppm.record_weights
+    )
     # a fixed map of the record alone does not meet the assumption either ...
-    assert below_one(10**6, threshold(5.0)) > 5 * below_one(10_000, threshold(5.0)) > 5.0
+    assert (
+        below_one(10**6, threshold(5.0)) > 5 * below_one(10_000, threshold(5.0)) > 5.0
+    )
     # ... one that gets more lenient as n grows does
     assert max(below_one(n, threshold(np.log(n))) for n in (100, 10_000, 10**6)) < 2.0
 
@@ -82,8 +92,12 @@ def test_either_size_serves_the_proof():
     C3, n = 1.5, np.array([1e2, 1e4, 1e6])
     tau = np.sqrt(2.0 / n)
     # all means as large as second moments of tau^2 allow: the term of the records in Q_n
-    first, second = ((n * size * tau) ** 2 / n for size in (C3 / np.sqrt(n), C3 * tau / np.sqrt(n)))
-    assert np.allclose(first / (C3**2 * tau**2), 1.0)  # the printed line, from the first size
+    first, second = (
+        (n * size * tau) ** 2 / n for size in (C3 / np.sqrt(n), C3 * tau / np.sqrt(n))
+    )
+    assert np.allclose(
+        first / (C3**2 * tau**2), 1.0
+    )  # the printed line, from the first size
     assert np.allclose(second / (C3**2 * tau**4), 1.0)
 
 
@@ -135,9 +149,16 @@ def normal_records(x, weights, *, slopes=1.0, truths=0.0):
     def means(theta):
         return (theta * z) ** 2 / 2 - theta * z * truths
 
-    theta = optimize.brentq(lambda at: np.sum((at * z) ** 2 + means(at) ** 2) - x, 0.0, 10.0)
+    theta = optimize.brentq(
+        lambda at: np.sum((at * z) ** 2 + means(at) ** 2) - x, 0.0, 10.0
+    )
     average, spread = weights @ means(theta), theta * np.sqrt(weights**2 @ z**2)
-    return x, lambda c: stats.norm.sf((c - 1) * x, average, spread), means(theta).sum(), average
+    return (
+        x,
+        lambda c: stats.norm.sf((c - 1) * x, average, spread),
+        means(theta).sum(),
+        average,
+    )
 
 
 def one_value():
@@ -173,7 +194,9 @@ def integral_over_ball(sums, n, half):
     """Integral of exp(-r) over (-half, half) under the prior N(0, 1), in closed form."""
     total = n / 2
     spread, centre = 1 / np.sqrt(total + 1), sums / (total + 1)
-    inside = stats.norm.cdf(half, centre, spread) - stats.norm.cdf(-half, centre, spread)
+    inside = stats.norm.cdf(half, centre, spread) - stats.norm.cdf(
+        -half, centre, spread
+    )
     return np.exp(sums**2 / (2 * (total + 1))) * spread * inside
 
 
@@ -191,7 +214,9 @@ def misspecified(n=10_000, x=50.0):
     assert n * (10 * step**2 + step**4 / 4) <= x
     low = np.count_nonzero(weights < 1)
     far = 0.6 * rng.binomial(low, 0.1, 200_000) + rng.binomial(n - low, 0.1, 200_000)
-    sums = 10 * far + rng.normal(0.0, np.sqrt(weights @ weights), far.size) - weights.sum()
+    sums = (
+        10 * far + rng.normal(0.0, np.sqrt(weights @ weights), far.size) - weights.sum()
+    )
     loss = weights.sum() * step**2 / 2 - step * sums
     return x, lambda c: np.mean(loss >= (c - 1) * x)
 
@@ -203,7 +228,9 @@ def half_width(n, x):
 
 def least_x(n):
     """The x at which the prior N(0, 1) gives that ball the mass exp(-x)."""
-    return optimize.brentq(lambda x: x + stats.halfnorm.logcdf(half_width(n, x)), 1e-6, 1e3)
+    return optimize.brentq(
+        lambda x: x + stats.halfnorm.logcdf(half_width(n, x)), 1e-6, 1e3
+    )
 
 
 def lemma_as_printed(D, t, x, lowest, largest, squared):
@@ -217,7 +244,9 @@ DESIGNS = (one_value, rare_outcome, one_record, spread_prior, regression, misspe
 def test_the_printed_lemma_and_a_milder_correction_fail():
     x, chance = one_value()
     lowest, D, t, C1 = 0.6, 2.0, 0.05, 1.0
-    squared = 2 + C1**2  # no weight of Q_n is below 1, so that C_3 may be as small as one likes
+    squared = (
+        2 + C1**2
+    )  # no weight of Q_n is below 1, so that C_3 may be as small as one likes
     c = lowest * (D + t)
     printed = lemma_as_printed(D, t, x, lowest, lowest, squared)
     # alpha_m (D + t) - 1 in the place of alpha_m (D + t - 1) does not mend it
@@ -233,7 +262,9 @@ def test_jensen_needs_a_prior_of_mass_one():
     x, sums = least_x(n), weighted_sums(n)
     half, mass = half_width(n, x), np.exp(-x)
     left = np.log(integral_over_ball(sums, n, half))
-    second = integrate.quad(lambda theta: theta**2 * stats.norm.pdf(theta), -half, half)[0]
+    second = integrate.quad(
+        lambda theta: theta**2 * stats.norm.pdf(theta), -half, half
+    )[0]
     # r is n theta^2 / 4 minus theta times the sum, and the latter integrates to 0
     printed = -n / 4 * second
     assert np.mean(left >= printed) < 0.1
@@ -288,7 +319,9 @@ def theorem_at(t, *, D=2.0, x=1000.0, n=10**6, lowest=0.99, C3=1.0):
     far = int(np.sqrt(n))
     others = 1 - C3 * np.sqrt(x / n) / np.sqrt(n - far)
     # the odds of U exceed the odds of exp(-t x) from this loss on
-    loss = (D + 3 * t - 1) * x - t * x - np.log1p(-np.exp(-t * x)) - np.log1p(-np.exp(-x))
+    loss = (
+        (D + 3 * t - 1) * x - t * x - np.log1p(-np.exp(-t * x)) - np.log1p(-np.exp(-x))
+    )
     low = np.arange(200)
     exceeded = stats.binom.sf(np.floor((loss - lowest * low) / others), n - far, x / n)
     chance = stats.binom.pmf(low, far, x / n) @ exceeded
@@ -314,7 +347,9 @@ def test_the_corrected_theorem_holds():
     def chance(edge, t):
         # with weights 1/2, minus the sum of the log affinities is n theta^2 / 8
         half = np.sqrt(8 * edge / n)
-        outside = stats.norm.sf(half, centre, spread) + stats.norm.cdf(-half, centre, spread)
+        outside = stats.norm.sf(half, centre, spread) + stats.norm.cdf(
+            -half, centre, spread
+        )
         return np.mean(outside > np.exp(-t * x))
 
     for t in (0.5, 1.0, 2.0):
@@ -366,7 +401,9 @@ def test_the_supremum_over_the_support_does_not_depend_on_n():
     wide, narrow = (np.ptp(stats.poisson.logpmf(110, means)) for means in central)
     assert narrow < 0.05 * wide
     # two numbers that are not random: their difference is above 0 at every n or at none
-    log_lik = stats.poisson.logpmf(np.arange(60, 141), np.linspace(50.0, 150.0, 101)[:, None])
+    log_lik = stats.poisson.logpmf(
+        np.arange(60, 141), np.linspace(50.0, 150.0, 101)[:, None]
+    )
     assert ppm.local_bound(log_lik) > ppm.local_bound(log_lik[50:51]) + 1.0
 
 
@@ -383,8 +420,12 @@ def test_tied_records_leave_no_finite_integral():
 
         return integrate.quad(integrand, np.log(smallest), 3.0, limit=500)[0]
 
-    lighter, tied = (np.diff([mass(w, 10.0**-k) for k in (4, 8, 12)]) for w in (1.5, 2.0))
-    assert tied[1] == pytest.approx(tied[0], rel=0.01)  # the same again and again: no limit
+    lighter, tied = (
+        np.diff([mass(w, 10.0**-k) for k in (4, 8, 12)]) for w in (1.5, 2.0)
+    )
+    assert tied[1] == pytest.approx(
+        tied[0], rel=0.01
+    )  # the same again and again: no limit
     assert lighter[1] < 0.05 * lighter[0]
 
 
@@ -396,7 +437,9 @@ def test_a_scalar_weight_misses_its_target():
     # on the draws it was computed from it hits; the wider posterior gives another bound
     assert ppm.local_bound(log_lik, weights) == pytest.approx(target)
     refitted = synthesizer.fit(weights, draws=4_000, random_seed=2)
-    assert ppm.local_bound(synthesizer.log_likelihood(refitted), weights) > 1.05 * target
+    assert (
+        ppm.local_bound(synthesizer.log_likelihood(refitted), weights) > 1.05 * target
+    )
 
 
 # ------------------------------------------------------------------ found in a second reading
@@ -404,7 +447,9 @@ def test_a_scalar_weight_misses_its_target():
 
 def mixture_log_pdf(y):
     """Log density of 0.9 N(0, 1) + 0.1 N(10, 1)."""
-    return special.logsumexp(stats.norm.logpdf(y, [[0.0], [10.0]]), axis=0, b=[[0.9], [0.1]])
+    return special.logsumexp(
+        stats.norm.logpdf(y, [[0.0], [10.0]]), axis=0, b=[[0.9], [0.1]]
+    )
 
 
 def test_the_posterior_goes_where_the_other_divergence_is_smallest():
@@ -429,7 +474,9 @@ def test_weights_of_a_records_own_value_move_the_limit():
     assert model.posterior(own).mean() == pytest.approx(limit, abs=0.02)
     assert abs(limit - truth) > 0.1
     # both divergences are smallest at the truth, and fixed weights find it
-    assert model.posterior(rng.permutation(own)).mean() == pytest.approx(truth, abs=0.02)
+    assert model.posterior(rng.permutation(own)).mean() == pytest.approx(
+        truth, abs=0.02
+    )
 
 
 def mixture_affinity(theta, weight):
@@ -446,7 +493,9 @@ def test_an_affinity_may_exceed_one():
     assert mixture_affinity(3.0, 0.9) == pytest.approx(integral)
     assert 9.0e5 < integral < 9.1e5
     # the log ratio has a mean above 0 all the same
-    assert integrate.trapezoid(-np.exp(mixture_log_pdf(y)) * ratio, y) == pytest.approx(2.0)
+    assert integrate.trapezoid(-np.exp(mixture_log_pdf(y)) * ratio, y) == pytest.approx(
+        2.0
+    )
     # the step that takes 1 - alpha_m out of the sum, with two records of different weights
     weights = np.array([0.5, 0.9])
     affinities = mixture_affinity(3.0, weights)
@@ -465,10 +514,14 @@ def test_an_affinity_may_exceed_one():
 def test_the_divergence_at_weight_one_need_not_exist():
     def divergence(theta, weight, spread):
         """Of N(theta, 1) from N(0, 1), under the truth N(0, spread)."""
-        return (weight * theta**2 / 2 - (weight * theta * spread) ** 2 / 2) / (1 - weight)
+        return (weight * theta**2 / 2 - (weight * theta * spread) ** 2 / 2) / (
+            1 - weight
+        )
 
     weights = 1 - 10.0 ** -np.arange(1, 9)
-    assert divergence(0.7, weights, 1.0)[-1] == pytest.approx(0.7**2 / 2)  # it is finite ...
+    assert divergence(0.7, weights, 1.0)[-1] == pytest.approx(
+        0.7**2 / 2
+    )  # it is finite ...
     narrow, wide = (divergence(0.7, weights, spread) for spread in (0.5, 1.5))
     assert narrow[-1] > 1e6 and wide[-1] < -1e6  # ... if the model holds the truth
     # and then it is the divergence of p_theta from p_theta*, in this direction: Poisson, 2 and 5
@@ -550,8 +603,12 @@ def exceeding(n, factor, *, truth=0.3):
     The bound is taken over the central 99 % of the posterior under a uniform prior.
     """
     ones = np.arange(n + 1)
-    low, high = (stats.beta.ppf(level, ones + 1, n - ones + 1) for level in (0.005, 0.995))
-    bounds = np.maximum(np.where(ones, -np.log(low), 0), np.where(ones < n, -np.log1p(-high), 0))
+    low, high = (
+        stats.beta.ppf(level, ones + 1, n - ones + 1) for level in (0.005, 0.995)
+    )
+    bounds = np.maximum(
+        np.where(ones, -np.log(low), 0), np.where(ones < n, -np.log1p(-high), 0)
+    )
     return stats.binom.pmf(ones, n, truth)[bounds > factor * -np.log(truth)].sum()
 
 
@@ -590,8 +647,12 @@ def test_downweighting_makes_no_record_rarer():
 
 def test_without_the_absolute_value_nothing_is_truncated():
     log_lik = stats.poisson.logpmf(np.array([100, 150, 200, 400]), 100.0)[None]
-    assert np.all(log_lik <= 0)  # no weighted log-likelihood of a count exceeds an M above 0
-    weights = ppm.mapped_weights(ppm.record_bounds(log_lik), np.ones_like, truncate_at=10.0)
+    assert np.all(
+        log_lik <= 0
+    )  # no weighted log-likelihood of a count exceeds an M above 0
+    weights = ppm.mapped_weights(
+        ppm.record_bounds(log_lik), np.ones_like, truncate_at=10.0
+    )
     assert list(weights) == [1.0, 0.0, 0.0, 0.0]
 
 
@@ -600,4 +661,6 @@ def test_every_check_named_on_the_page_is_here():
     named = set(re.findall(r"`(test_\w+)`", page))
     here = {name for name in globals() if name.startswith("test_")}
     assert named == here - {"test_every_check_named_on_the_page_is_here"}
-    assert set(re.findall(r"^### (E\d+)\.", page, re.M)) == {f"E{k}" for k in range(1, 35)}
+    assert set(re.findall(r"^### (E\d+)\.", page, re.M)) == {
+        f"E{k}" for k in range(1, 35)
+    }

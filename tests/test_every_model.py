@@ -52,7 +52,9 @@ def model_of(kind):
 RULE = {"scale": 0.8, "shift": -0.1}
 GIVEN = np.linspace(0.9, 0.2, RECORDS)
 WEIGHTS = {"given": GIVEN, "zeros": np.zeros(RECORDS), "ones": np.ones(RECORDS)}
-SETTINGS = {"rule": RULE} | {name: {"weights": values} for name, values in WEIGHTS.items()}
+SETTINGS = {"rule": RULE} | {
+    name: {"weights": values} for name, values in WEIGHTS.items()
+}
 
 
 def bounds_of(log_lik):
@@ -64,16 +66,22 @@ def bounds_of(log_lik):
 def test_every_model_takes_every_kind_of_weights(kind, weights):
     model = model_of(kind)
     # the paper's rule written out, from the records' bounds in the unweighted fit
-    bounds = bounds_of(model.log_likelihood(model.fit(draws=DRAWS, random_seed=streams(7, 2)[0])))
+    bounds = bounds_of(
+        model.log_likelihood(model.fit(draws=DRAWS, random_seed=streams(7, 2)[0]))
+    )
     expected = np.clip(0.8 * (bounds.max() - bounds) / np.ptp(bounds) - 0.1, 0.0, 1.0)
     limit = np.mean(expected * bounds)
     settings = SETTINGS.get(weights, RULE | {"truncate_at": limit})
     mechanism = ppm.PseudoPosteriorMechanism(model, **settings)
     result = mechanism.run(draws=DRAWS, random_seed=7, allow_disagreement=True)
     if weights in WEIGHTS:
-        assert result.unweighted is None and np.array_equal(result.weights, WEIGHTS[weights])
+        assert result.unweighted is None and np.array_equal(
+            result.weights, WEIGHTS[weights]
+        )
     else:
-        assert np.array_equal(bounds_of(model.log_likelihood(result.unweighted)), bounds)
+        assert np.array_equal(
+            bounds_of(model.log_likelihood(result.unweighted)), bounds
+        )
         kept = expected * bounds <= (limit if weights == "truncated" else np.inf)
         assert expected[bounds.argmax()] == 0.0 and kept.all() == (weights == "rule")
         np.testing.assert_allclose(result.weights, expected * kept, atol=1e-14)
@@ -85,14 +93,20 @@ def test_every_model_takes_every_kind_of_weights(kind, weights):
     bounds = np.where(result.weights > 0, bounds_of(log_lik), 0.0)
     np.testing.assert_allclose(result.record_bounds, result.weights * bounds)
     # one who has only the fits gets the same
-    fits = {"fit": result.draws, "unweighted": result.unweighted, "allow_disagreement": True}
+    fits = {
+        "fit": result.draws,
+        "unweighted": result.unweighted,
+        "allow_disagreement": True,
+    }
     same = ppm.mechanism.bound_fit(model, weights=result.weights, **fits)
     assert np.array_equal(same.record_bounds, result.record_bounds)
     assert same.epsilon(3) == result.epsilon(3) == 6.0 * result.record_bounds.max()
 
 
 @pytest.mark.parametrize("kind", KINDS[:-1])
-def test_what_is_not_held_gives_the_same_result_and_is_computed_in_blocks(kind, monkeypatch):
+def test_what_is_not_held_gives_the_same_result_and_is_computed_in_blocks(
+    kind, monkeypatch
+):
     model, sizes = model_of(kind), []
 
     def run():
@@ -107,13 +121,21 @@ def test_what_is_not_held_gives_the_same_result_and_is_computed_in_blocks(kind, 
         return base.log_likelihood_from(noted, posterior, records)
 
     held = run()
-    for module, name, size in (base, "HELD", 0), (base, "_BLOCK", 200), (lipschitz, "BLOCK", 200):
+    for module, name, size in (
+        (base, "HELD", 0),
+        (base, "_BLOCK", 200),
+        (lipschitz, "BLOCK", 200),
+    ):
         monkeypatch.setattr(module, name, size)
-    monkeypatch.setitem(type(model).log_likelihood_at.__globals__, "log_likelihood_from", noting)
+    monkeypatch.setitem(
+        type(model).log_likelihood_at.__globals__, "log_likelihood_from", noting
+    )
     result = run()
     assert max(sizes) <= 200 and sum(sizes) >= 2 * RECORDS * result.draws_used
     assert result.record_bounds == pytest.approx(held.record_bounds, rel=1e-10)
-    assert result.summary().tolist() == pytest.approx(held.summary().tolist(), nan_ok=True)
+    assert result.summary().tolist() == pytest.approx(
+        held.summary().tolist(), nan_ok=True
+    )
     kept, log_lik = map(model.log_likelihood, (held.draws, copy.deepcopy(result.draws)))
     assert log_lik.chunks and not kept.chunks and {*log_lik.coords} >= {"chain", "draw"}
     assert np.allclose(log_lik, kept, rtol=1e-10, atol=1e-10)
@@ -136,7 +158,11 @@ def test_a_pymc_model_takes_every_kind_of_seed():
 
 @pytest.mark.parametrize("kind", ["PyMCSynthesizer", "FiniteMixture", "Bare"])
 def test_a_sampled_audit_takes_every_model(kind):
-    model, last, settings = model_of(kind), RECORDS - 1, {"draws": 150, "random_seed": 7}
+    model, last, settings = (
+        model_of(kind),
+        RECORDS - 1,
+        {"draws": 150, "random_seed": 7},
+    )
     found = ppm.audits.sampled(model, [last], weighting=GIVEN, **settings)
     # a lone record far out is seen, and weights that are given stay
     assert found.estimates[last] > 0.5 and found.largest_weight_change[last] < 1e-12
@@ -150,7 +176,9 @@ def test_a_membership_test_draws_each_release_from_a_stream_of_its_own():
         return np.random.default_rng(seed).normal()
 
     claim = {"confidence": 0.9, "delta": 0.01}
-    evidence = ppm.audits.membership_test(run, run, float, runs=30, random_seed=7, **claim)
+    evidence = ppm.audits.membership_test(
+        run, run, float, runs=30, random_seed=7, **claim
+    )
     # 30 releases with and 30 without the record, half of them to choose the event
     assert len(seen) == 60 and evidence.samples == (15, 15)
     assert claim.items() <= vars(evidence).items()

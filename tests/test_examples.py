@@ -11,7 +11,9 @@ from survey_files import csv_text, unit
 
 from ppm.audits import from_draws
 
-NAMES = {name: it for name, it in (public_names() | book_names()).items() if callable(it)}
+NAMES = {
+    name: it for name, it in (public_names() | book_names()).items() if callable(it)
+}
 # what audits return is described, but has no name of its own on ppm.audits
 NAMES |= {name: getattr(from_draws, name) for name in ("LossEvidence", "SampledAudit")}
 
@@ -22,9 +24,13 @@ def run(name, docstring):
     if not test.examples:
         return f"{name} has no Example"
     told = []
-    runner = doctest.DocTestRunner(verbose=False, optionflags=doctest.NORMALIZE_WHITESPACE)
+    runner = doctest.DocTestRunner(
+        verbose=False, optionflags=doctest.NORMALIZE_WHITESPACE
+    )
     runner.run(test, out=told.append)
-    skipped = [example.source for example in test.examples if doctest.SKIP in example.options]
+    skipped = [
+        example.source for example in test.examples if doctest.SKIP in example.options
+    ]
     return "".join(told) or "".join(skipped)
 
 
@@ -35,7 +41,9 @@ def files(tmp_path, monkeypatch):
     (tmp_path / "data").mkdir()
     for folder in (tmp_path, tmp_path / "data"):
         with zipfile.ZipFile(folder / "intrvw17.zip", "w") as archive:
-            archive.writestr("fmli171x.csv", csv_text(unit(1), unit(2, FINCBTXM="-7000")))
+            archive.writestr(
+                "fmli171x.csv", csv_text(unit(1), unit(2, FINCBTXM="-7000"))
+            )
     (tmp_path / "notes.csv").write_text("day,note\n1,none\n", "utf-8")
     for variable in ("PPM_RESULTS", "PPM_FITS"):
         monkeypatch.delenv(variable, raising=False)

@@ -48,11 +48,16 @@ def fits(noise, epsilon):
     return stats.chisquare(seen, np.diff(np.r_[0.0, below, 1.0]) * noise.size).pvalue
 
 
-@pytest.mark.parametrize("source", [
-    lambda size, epsilon: seeded_noise(size, epsilon, np.random.default_rng(3)),
-    # the first of the counts holds a record
-    lambda size, epsilon: secure_counts(np.zeros(1, dtype=int), size + 1, epsilon)[1:],
-])
+@pytest.mark.parametrize(
+    "source",
+    [
+        lambda size, epsilon: seeded_noise(size, epsilon, np.random.default_rng(3)),
+        # the first of the counts holds a record
+        lambda size, epsilon: secure_counts(np.zeros(1, dtype=int), size + 1, epsilon)[
+            1:
+        ],
+    ],
+)
 def test_both_sources_draw_the_noise_of_this_epsilon(source):
     """OpenDP's takes no seed: one run in a thousand million fails without a fault."""
     assert fits(source(20_000, 0.5), 0.5) > 1e-9
@@ -61,12 +66,16 @@ def test_both_sources_draw_the_noise_of_this_epsilon(source):
         assert fits(source(20_000, wrong * 0.5), 0.5) < 1e-9
 
 
-def test_opendp_itself_grants_epsilon_and_twice_that_where_a_value_is_replaced(monkeypatch):
+def test_opendp_itself_grants_epsilon_and_twice_that_where_a_value_is_replaced(
+    monkeypatch,
+):
     import opendp.prelude as dp
 
     seen, search = [], dp.binary_search_chain
     monkeypatch.setattr(
-        dp, "binary_search_chain", lambda *a, **named: seen.append(search(*a, **named)) or seen[-1]
+        dp,
+        "binary_search_chain",
+        lambda *a, **named: seen.append(search(*a, **named)) or seen[-1],
     )
     for epsilon in (0.1, 1.0, 3.0):
         found = release(epsilon=epsilon, groups=GROUPS, secure_noise=True)
@@ -96,7 +105,9 @@ def test_all_releases_are_drawn_from_one_set_of_noisy_counts(monkeypatch):
 # ---- from noisy counts to values -----------------------------------------------------------------
 
 
-noisy_counts = st.lists(st.integers(-(10**6), 10**6), min_size=1, max_size=30).map(np.array)
+noisy_counts = st.lists(st.integers(-(10**6), 10**6), min_size=1, max_size=30).map(
+    np.array
+)
 
 
 @given(noisy_counts, st.integers(1, 10**5))
@@ -112,7 +123,9 @@ def test_the_nearest_counts_are_nearest(noisy, total):
 
 @pytest.mark.parametrize("secure", [False, True])
 def test_at_a_large_epsilon_a_release_is_near_the_data_in_every_group(secure):
-    found = release(epsilon=30.0, bins=400, groups=GROUPS, releases=5, secure_noise=secure)
+    found = release(
+        epsilon=30.0, bins=400, groups=GROUPS, releases=5, secure_noise=secure
+    )
     for group in range(4):
         own, drawn = VALUES[GROUPS == group], found.synthetic[:, GROUPS == group]
         assert stats.ks_2samp(drawn.ravel(), own).pvalue > 1e-3
@@ -122,15 +135,46 @@ def test_at_a_large_epsilon_a_release_is_near_the_data_in_every_group(secure):
     assert abs(alone[:, high].mean() - alone[:, ~high].mean()) < 0.2
 
 
-@pytest.mark.parametrize(("values", "groups", "told"), [
-    (np.where(np.arange(9) == 7, np.nan, 1.0), None, r"values must .* 1 of 9, .* position 7\)$"),
-    ([1.0, -np.inf, np.inf], None, r"values must .*wrong: 2 of 3, the first at position 1\)$"),
-    (pd.Series([1, 2, 3], dtype="Int64").where([True, False, True]), None, "values .* position 1"),
-    (np.ones(3), pd.Categorical(["a", "b", None]), r"groups must have no missing .* record 2, "),
-    (np.ones(3), pd.DataFrame({"a": [1, 1, 1], "b": [1, None, 1]}), "groups .*record 1, column 'b"),
-    (np.ones(3), np.ma.array(list("abc"), mask=[0, 1, 0]), "groups holds masked values"),
-    (np.ones(3), "abc", "groups must be a list, an array or a pandas DataFrame of labels; got str"),
-])
+@pytest.mark.parametrize(
+    ("values", "groups", "told"),
+    [
+        (
+            np.where(np.arange(9) == 7, np.nan, 1.0),
+            None,
+            r"values must .* 1 of 9, .* position 7\)$",
+        ),
+        (
+            [1.0, -np.inf, np.inf],
+            None,
+            r"values must .*wrong: 2 of 3, the first at position 1\)$",
+        ),
+        (
+            pd.Series([1, 2, 3], dtype="Int64").where([True, False, True]),
+            None,
+            "values .* position 1",
+        ),
+        (
+            np.ones(3),
+            pd.Categorical(["a", "b", None]),
+            r"groups must have no missing .* record 2, ",
+        ),
+        (
+            np.ones(3),
+            pd.DataFrame({"a": [1, 1, 1], "b": [1, None, 1]}),
+            "groups .*record 1, column 'b",
+        ),
+        (
+            np.ones(3),
+            np.ma.array(list("abc"), mask=[0, 1, 0]),
+            "groups holds masked values",
+        ),
+        (
+            np.ones(3),
+            "abc",
+            "groups must be a list, an array or a pandas DataFrame of labels; got str",
+        ),
+    ],
+)
 def test_what_is_missing_is_named_by_its_place(values, groups, told):
     with pytest.raises(ValueError, match=f"^{told}") as refused:
         release(values, groups=groups)
@@ -144,18 +188,28 @@ def test_what_is_missing_is_named_by_its_place(values, groups, told):
 
 
 def test_the_guarantee_names_the_neighbour_of_the_mechanism_and_the_source_of_the_noise():
-    seeded, secure, again = (release(secure_noise=secure) for secure in (False, True, True))
+    seeded, secure, again = (
+        release(secure_noise=secure) for secure in (False, True, True)
+    )
     # a seed does not repeat OpenDP's noise
     assert not np.array_equal(secure.noisy_counts, again.noisy_counts)
-    censored = ppm.PseudoPosteriorMechanism(
-        ppm.GammaPoisson([3, 5, 4], shape=2, rate=0.4), censor=ppm.Censoring(-3, -2)
-    ).run(draws=50, random_seed=1).guarantee
+    censored = (
+        ppm.PseudoPosteriorMechanism(
+            ppm.GammaPoisson([3, 5, 4], shape=2, rate=0.4), censor=ppm.Censoring(-3, -2)
+        )
+        .run(draws=50, random_seed=1)
+        .guarantee
+    )
     for found, rounded in (seeded, True), (secure, False):
-        assert ("but for rounding" in ppm.disclosure.release_statement(found)) == rounded
+        assert (
+            "but for rounding" in ppm.disclosure.release_statement(found)
+        ) == rounded
     seeded, secure = seeded.guarantee, secure.guarantee
     assert seeded.kind == secure.kind == "strict"
     assert seeded.neighbour == secure.neighbour == censored.neighbour
-    assert "any number of releases" in str(seeded) and "for one release" in str(censored)
+    assert "any number of releases" in str(seeded) and "for one release" in str(
+        censored
+    )
     assert "guesses the seed" in str(seeded) and "seed" not in str(secure)
     assert "double precision" in str(seeded) and "precision" not in str(secure)
 
@@ -163,8 +217,17 @@ def test_the_guarantee_names_the_neighbour_of_the_mechanism_and_the_source_of_th
 def test_the_statement_says_what_the_guarantee_says_what_is_public_and_nothing_of_the_values():
     found = release(epsilon=0.5, groups=GROUPS, releases=3)
     told, guarantee = ppm.disclosure.release_statement(found), found.guarantee
-    for words in (guarantee.neighbour, *guarantee.not_covered, f"ε = 0.5 for {guarantee.covered}",
-                  "3 × 3,000", "0 and 20", "40 bins", "records (4)", "1.65 to 1", "2.72 to 1"):
+    for words in (
+        guarantee.neighbour,
+        *guarantee.not_covered,
+        f"ε = 0.5 for {guarantee.covered}",
+        "3 × 3,000",
+        "0 and 20",
+        "40 bins",
+        "records (4)",
+        "1.65 to 1",
+        "2.72 to 1",
+    ):
         assert words in told
     other = release(VALUES[::-1], epsilon=0.5, groups=GROUPS, releases=3, random_seed=5)
     assert ppm.disclosure.release_statement(other) == told

@@ -19,7 +19,9 @@ def cases(draw):
 
 def on_an_interval(model, weights, lowest, highest, points=40):
     """Losses (points, records), and the mass there of the posteriors with and without a record."""
-    mu = xr.Dataset({"mu": (("chain", "draw"), np.linspace(lowest, highest, points)[None])})
+    mu = xr.Dataset(
+        {"mu": (("chain", "draw"), np.linspace(lowest, highest, points)[None])}
+    )
     fit = xr.DataTree.from_dict({"posterior": mu})
     # weight 0 is absence
     sides = [weights, *np.where(np.eye(model.records, dtype=bool), 0.0, weights)]
@@ -42,7 +44,9 @@ def test_the_loss_at_fixed_weights_is_at_most_the_oscillation_and_that_at_most_t
     # on the interval, and with what either side puts outside of it
     kept = np.minimum(whole, without) > 1e-9
     loss, without, oscillations = loss[:, kept], without[kept], oscillations[kept]
-    assert np.all(np.abs(loss) <= oscillations - np.log(np.minimum(whole, without)) + 1e-8)
+    assert np.all(
+        np.abs(loss) <= oscillations - np.log(np.minimum(whole, without)) + 1e-8
+    )
     # restricted to it both sides are normalised there, and nothing is added
     assert np.all(np.abs(loss - np.log(whole / without)) <= oscillations + 1e-6)
 
@@ -56,7 +60,10 @@ def test_less_than_the_oscillation_would_be_caught():
     assert np.all(loss <= oscillations) and np.any(loss > 0.7 * oscillations)
     # and without the mass outside, a narrow set would promise next to nothing
     loss, whole, without = on_an_interval(model, weights, 20.0, 20.01, 3)
-    loss, oscillations = np.abs(loss).max(axis=0), model.oscillations_within(20.0, 20.01)
+    loss, oscillations = (
+        np.abs(loss).max(axis=0),
+        model.oscillations_within(20.0, 20.01),
+    )
     assert np.any(loss > oscillations + 1)
     assert np.all(loss <= oscillations - np.log(np.minimum(whole, without)))
 
@@ -64,9 +71,14 @@ def test_less_than_the_oscillation_would_be_caught():
 def test_a_little_mass_outside_a_set_costs_its_logarithm():
     rng, passed = np.random.default_rng(1), []
     for _ in range(100):
-        counts = np.r_[rng.poisson(60), rng.poisson(rng.uniform(1, 30), rng.integers(1, 7))]
+        counts = np.r_[
+            rng.poisson(60), rng.poisson(rng.uniform(1, 30), rng.integers(1, 7))
+        ]
         weights = np.r_[rng.uniform(0.3, 1.0), rng.uniform(0.0, 1.0, counts.size - 1)]
-        model, tail = ppm.GammaPoisson(counts, shape=1.0, rate=0.1), rng.uniform(0.001, 0.6)
+        model, tail = (
+            ppm.GammaPoisson(counts, shape=1.0, rate=0.1),
+            rng.uniform(0.001, 0.6),
+        )
         ends = model.posterior(weights).ppf([tail / 4, 1 - tail / 2])
         loss, whole, without = on_an_interval(model, weights, *ends)
         loss = np.abs(loss[:, 0]).max()

@@ -15,12 +15,18 @@ import ppm
 
 
 @pytest.mark.parametrize("unit", [1e3, 1e-3])
-def test_the_unit_of_a_continuous_outcome_moves_bound_and_weights_but_not_the_oscillation(unit):
+def test_the_unit_of_a_continuous_outcome_moves_bound_and_weights_but_not_the_oscillation(
+    unit,
+):
     rng = np.random.default_rng(5)
     income = rng.lognormal(3.0, 0.5, size=60)
-    mean, spread = rng.normal(np.mean(income), 1.0, (200, 1)), rng.uniform(8, 12, (200, 1))
+    mean, spread = (
+        rng.normal(np.mean(income), 1.0, (200, 1)),
+        rng.uniform(8, 12, (200, 1)),
+    )
     one, other = (
-        stats.norm.logpdf(factor * income, factor * mean, factor * spread) for factor in (1, unit)
+        stats.norm.logpdf(factor * income, factor * mean, factor * spread)
+        for factor in (1, unit)
     )
     bounds, others = ppm.record_bounds(one), ppm.record_bounds(other)
     assert np.allclose(ppm.record_oscillations(one), ppm.record_oscillations(other))
@@ -29,7 +35,9 @@ def test_the_unit_of_a_continuous_outcome_moves_bound_and_weights_but_not_the_os
     # unless the sign of log p changes
     assert np.allclose(bounds + np.log(unit), others) == (unit > 1)
     assert np.allclose(*map(ppm.record_weights, (bounds, others))) == (unit > 1)
-    mapped = (ppm.mapped_weights(found, lambda z: 1 / (z + 1)) for found in (bounds, others))
+    mapped = (
+        ppm.mapped_weights(found, lambda z: 1 / (z + 1)) for found in (bounds, others)
+    )
     assert not np.allclose(*mapped, rtol=0.05)
 
 
@@ -37,7 +45,9 @@ def test_the_unit_of_a_continuous_outcome_moves_bound_and_weights_but_not_the_os
 
 
 @pytest.mark.parametrize("draws", [59, 299, 1_000])
-@pytest.mark.parametrize(("outside", "confidence"), [(0.01, 0.95), (0.05, 0.95), (0.02, 0.5)])
+@pytest.mark.parametrize(
+    ("outside", "confidence"), [(0.01, 0.95), (0.05, 0.95), (0.02, 0.5)]
+)
 def test_the_tail_bound_is_the_lowest_order_statistic_that_is_sure_enough(
     draws, outside, confidence
 ):
@@ -48,12 +58,18 @@ def test_the_tail_bound_is_the_lowest_order_statistic_that_is_sure_enough(
     log_lik = -np.random.default_rng(1).permutation(np.arange(1.0, draws + 1))[:, None]
     if sure(draws) < confidence:
         needed = np.ceil(np.log(1 - confidence) / np.log(1 - outside))
-        with pytest.raises(ValueError, match=f"needs at least {needed:.0f} draws; got {draws}"):
+        with pytest.raises(
+            ValueError, match=f"needs at least {needed:.0f} draws; got {draws}"
+        ):
             ppm.tail_bound(log_lik, tail_probability=outside, confidence=confidence)
         return
     found = ppm.tail_bound(log_lik, tail_probability=outside, confidence=confidence)
     assert sure(found.bound) >= confidence > sure(found.bound - 1)
-    assert (found.tail_probability, found.confidence, found.draws) == (outside, confidence, draws)
+    assert (found.tail_probability, found.confidence, found.draws) == (
+        outside,
+        confidence,
+        draws,
+    )
     # beyond the largest lies Beta(1, S), and as much as this with the rest of the confidence only
     assert found.largest == draws
     assert stats.beta(1, draws).cdf(found.beyond_largest) == pytest.approx(confidence)
@@ -65,7 +81,9 @@ def test_what_lies_beyond_a_tail_bound_is_small_for_the_records_and_not_for_thei
     fit = records.fit(draws=4_000, random_seed=1)
     found = ppm.tail_bound(records.log_likelihood(fit), tail_probability=0.01)
     mu = np.linspace(0.001, 60, 60_000)
-    within = mu[np.abs(stats.poisson.logpmf(counts, mu[:, None])).max(axis=1) <= found.bound]
+    within = mu[
+        np.abs(stats.poisson.logpmf(counts, mu[:, None])).max(axis=1) <= found.bound
+    ]
     ends = within.min(), within.max()
 
     def outside(weights):
@@ -108,13 +126,17 @@ def in_zarr(array, folder, chunks):
     chains, draws, records = array.dims
     turned = {records: chunks[2], chains: chunks[0], draws: chunks[1]}
     store, encoding = folder / "store", {"log_lik": {"chunks": tuple(turned.values())}}
-    array.transpose(*turned).to_dataset().to_zarr(store, encoding=encoding, consolidated=False)
+    array.transpose(*turned).to_dataset().to_zarr(
+        store, encoding=encoding, consolidated=False
+    )
     return xr.open_dataset(store, engine="zarr", consolidated=False)["log_lik"]
 
 
 def unevenly_behind_dask(array, folder, chunks):
     pytest.importorskip("dask")
-    return array.chunk(dict(zip(array.dims, chunks, strict=True))).chunk(draw=(1, 99, 40, 60))
+    return array.chunk(dict(zip(array.dims, chunks, strict=True))).chunk(
+        draw=(1, 99, 40, 60)
+    )
 
 
 @pytest.fixture
@@ -123,11 +145,14 @@ def in_small_blocks(monkeypatch):
         monkeypatch.setattr(ppm.lipschitz, name, size)
 
 
-@pytest.mark.parametrize(("source", "chunks", "dtype"), [
-    (lambda array, *_: array, None, np.float64),
-    *((in_zarr, chunks, np.float64) for chunks in CHUNKS),
-    (unevenly_behind_dask, CHUNKS[2], np.float32),
-])
+@pytest.mark.parametrize(
+    ("source", "chunks", "dtype"),
+    [
+        (lambda array, *_: array, None, np.float64),
+        *((in_zarr, chunks, np.float64) for chunks in CHUNKS),
+        (unevenly_behind_dask, CHUNKS[2], np.float32),
+    ],
+)
 def test_what_is_read_in_blocks_is_what_the_definition_says(
     in_small_blocks, tmp_path, source, chunks, dtype
 ):
@@ -135,23 +160,43 @@ def test_what_is_read_in_blocks_is_what_the_definition_says(
     with source(array, tmp_path, chunks) as log_lik:
         turned = log_lik.transpose("draw", "household", "chain")
         # with a warm-up left out, which no chunk ends with
-        for asked, start in ((log_lik, 0), (turned, 0), (log_lik.isel(draw=slice(13, None)), 13)):
+        for asked, start in (
+            (log_lik, 0),
+            (turned, 0),
+            (log_lik.isel(draw=slice(13, None)), 13),
+        ):
             values = array.values[:, start:].astype(np.float64)
-            kept = np.where(WEIGHTS > 0, values, 0.0)  # a record of weight 0 counts as none
+            kept = np.where(
+                WEIGHTS > 0, values, 0.0
+            )  # a record of weight 0 counts as none
             found = ppm.lipschitz.scan(asked, WEIGHTS)
             assert np.array_equal(found.bounds, WEIGHTS * np.abs(kept).max(axis=(0, 1)))
-            assert np.array_equal(found.oscillations, WEIGHTS * np.ptp(kept, axis=(0, 1)))
+            assert np.array_equal(
+                found.oscillations, WEIGHTS * np.ptp(kept, axis=(0, 1))
+            )
             assert np.array_equal(found.draw_maxima, np.abs(WEIGHTS * kept).max(axis=2))
-            assert np.allclose(found.draw_sums, (WEIGHTS * kept).sum(axis=2), 1e-12, 1e-12)
-            assert np.array_equal(ppm.record_bounds(asked), np.abs(values).max(axis=(0, 1)))
+            assert np.allclose(
+                found.draw_sums, (WEIGHTS * kept).sum(axis=2), 1e-12, 1e-12
+            )
+            assert np.array_equal(
+                ppm.record_bounds(asked), np.abs(values).max(axis=(0, 1))
+            )
 
 
-def test_not_a_number_in_the_last_block_is_refused_at_any_weight(in_small_blocks, tmp_path):
+def test_not_a_number_in_the_last_block_is_refused_at_any_weight(
+    in_small_blocks, tmp_path
+):
     array, weights = stored(), np.r_[np.ones(4), 0, np.ones(124), 0]
     array[-1, -1, -1] = np.nan
     with in_zarr(array, tmp_path, CHUNKS[2]) as log_lik:
-        for function in ppm.record_bounds, ppm.record_oscillations, ppm.lipschitz.draw_maxima:
-            with pytest.raises(ValueError, match=r"NaN \(first in record 129, 1 of 130 records"):
+        for function in (
+            ppm.record_bounds,
+            ppm.record_oscillations,
+            ppm.lipschitz.draw_maxima,
+        ):
+            with pytest.raises(
+                ValueError, match=r"NaN \(first in record 129, 1 of 130 records"
+            ):
                 function(log_lik, weights)
 
 
@@ -164,14 +209,18 @@ def test_no_chunk_is_read_twice(in_small_blocks, chunks):
         read.append(block_info[0]["chunk-location"])
         return block
 
-    lazy = dask.from_array(array.values, chunks=chunks).map_blocks(noting, dtype=np.float64)
+    lazy = dask.from_array(array.values, chunks=chunks).map_blocks(
+        noting, dtype=np.float64
+    )
     log_lik = xr.DataArray(lazy, dims=array.dims)
     ppm.lipschitz.scan(log_lik.transpose("household", "draw", "chain"), WEIGHTS)
     assert len(read) == len(set(read)) == lazy.npartitions
 
 
 @pytest.mark.parametrize("chunks", [(1, 10, 10_000), (1, 200, 500), None])
-def test_memory_is_set_by_the_block_and_not_by_the_values(monkeypatch, tmp_path, chunks):
+def test_memory_is_set_by_the_block_and_not_by_the_values(
+    monkeypatch, tmp_path, chunks
+):
     values = np.random.default_rng(7).normal(size=(2, 200, 10_000)).astype(np.float32)
     array = xr.DataArray(values, dims=("chain", "draw", "record"), name="log_lik")
 
@@ -183,7 +232,7 @@ def test_memory_is_set_by_the_block_and_not_by_the_values(monkeypatch, tmp_path,
         return size
 
     # the values alone take 16 MB, and nothing is copied that lies in memory; in one block they are
-    with (in_zarr(array, tmp_path, chunks) if chunks else array) as log_lik:
+    with in_zarr(array, tmp_path, chunks) if chunks else array as log_lik:
         monkeypatch.setattr(ppm.lipschitz, "BLOCK" if chunks else "_TILE", 100_000)
         assert peak(log_lik) < 5e6
         for size in "BLOCK", "_TILE", "_WIDE":

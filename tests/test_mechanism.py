@@ -17,7 +17,9 @@ DIMS = ("chain", "draw")
 def run(synthesizer=None, *, draws=200, allow_disagreement=False, **settings):
     synthesizer = ppm.GammaPoisson(COUNTS) if synthesizer is None else synthesizer
     mechanism = ppm.PseudoPosteriorMechanism(synthesizer, **settings)
-    return mechanism.run(draws=draws, random_seed=1, allow_disagreement=allow_disagreement)
+    return mechanism.run(
+        draws=draws, random_seed=1, allow_disagreement=allow_disagreement
+    )
 
 
 def words(text):
@@ -38,11 +40,15 @@ def test_the_steps_follow_the_paper(result):
     assert np.array_equal(result.weights, rule)
     # step 2: bounds from the weighted fit, weighted
     after = synthesizer.log_likelihood(result.draws)
-    assert np.array_equal(result.record_bounds, ppm.record_bounds(after, result.weights))
+    assert np.array_equal(
+        result.record_bounds, ppm.record_bounds(after, result.weights)
+    )
     assert result.local_bound == result.record_bounds.max() == result.draw_maxima.max()
     assert result.oscillation_bound == ppm.oscillation_bound(after, result.weights)
     # bounds of the first fit, or of the second without weights, are other numbers
-    assert not np.array_equal(result.record_bounds, ppm.record_bounds(before, result.weights))
+    assert not np.array_equal(
+        result.record_bounds, ppm.record_bounds(before, result.weights)
+    )
     assert result.local_bound < ppm.local_bound(after)
     assert result.oscillation_bound < ppm.oscillation_bound(after)
     # step 3: what a release costs
@@ -50,9 +56,16 @@ def test_the_steps_follow_the_paper(result):
     assert result.synthesize(3, random_seed=5).shape == (3, COUNTS.size)
     found = result.summary(releases=3)
     bounds = [ppm.local_bound(before), result.local_bound, 500]
-    assert found.iloc[:5].tolist() == bounds + [2 * result.local_bound, 6 * result.local_bound]
+    assert found.iloc[:5].tolist() == bounds + [
+        2 * result.local_bound,
+        6 * result.local_bound,
+    ]
     # one chain of independent draws is not checked, and nobody counted divergences
-    assert found.iloc[5:].isna().all() and result.diagnostics is None and result.chains_agree
+    assert (
+        found.iloc[5:].isna().all()
+        and result.diagnostics is None
+        and result.chains_agree
+    )
 
 
 def test_both_fits_follow_their_posterior_with_draws_of_their_own(result):
@@ -64,7 +77,9 @@ def test_both_fits_follow_their_posterior_with_draws_of_their_own(result):
     # with weights all 1 both have the same posterior, and must still differ
     same = run(ppm.GammaPoisson([5, 5, 5]))
     assert same.weights.tolist() == [1.0] * 3
-    assert not np.array_equal(*(fit["posterior"]["mu"] for fit in (same.unweighted, same.draws)))
+    assert not np.array_equal(
+        *(fit["posterior"]["mu"] for fit in (same.unweighted, same.draws))
+    )
 
 
 def test_a_record_of_weight_0_cannot_be_seen_in_the_release():
@@ -85,7 +100,9 @@ def test_a_fit_of_other_records_is_refused(result, counts):
     own, bound_fit = other.fit(draws=9, random_seed=1), ppm.mechanism.bound_fit
     # whose first draw alone is its own
     first = own["log_likelihood"].dataset.isel(draw=[0] * 9)
-    partly = xr.DataTree.from_dict({"posterior": own["posterior"].dataset, "log_likelihood": first})
+    partly = xr.DataTree.from_dict(
+        {"posterior": own["posterior"].dataset, "log_likelihood": first}
+    )
     for use in (
         lambda fit: ppm.PseudoPosteriorMechanism(other).run(unweighted=fit),
         lambda fit: bound_fit(other, fit, ones),
@@ -93,7 +110,9 @@ def test_a_fit_of_other_records_is_refused(result, counts):
     ):
         assert use(own).epsilon() > 0
         for wrong in result.unweighted, xr.DataTree(), partly:
-            with pytest.raises(ValueError, match="^(fit|unweighted) is no fit of this synth"):
+            with pytest.raises(
+                ValueError, match="^(fit|unweighted) is no fit of this synth"
+            ):
                 use(wrong)
 
 
@@ -109,10 +128,14 @@ class Chains(ppm.GammaPoisson):
         super().__init__(counts, **prior or {})
         vars(self).update(settings, change=change)
 
-    def fit(self, weights=None, *, draws=1000, random_seed=None, progress=False, censor=None):
+    def fit(
+        self, weights=None, *, draws=1000, random_seed=None, progress=False, censor=None
+    ):
         self.fits += 1
         rng = np.random.default_rng(random_seed)
-        mean = self.posterior(weights, censor=censor).rvs(size=(2, draws), random_state=rng)
+        mean = self.posterior(weights, censor=censor).rvs(
+            size=(2, draws), random_state=rng
+        )
         mean = self.change(mean) if self.fits >= self.since else mean
         diverging = np.arange(mean.size).reshape(mean.shape) < self.diverging
         both = xr.Dataset({"mu": (DIMS, mean), "diverging": (DIMS, diverging)})
@@ -131,20 +154,35 @@ def one_value(mean):
     return np.full_like(mean[:1], 1e-3)
 
 
-ASKED = [attrgetter(name) for name in ("local_bound", "record_bounds", "oscillation_bound")]
-ASKED += [methodcaller("epsilon", 2), methodcaller("synthesize", 2), methodcaller("summary")]
+ASKED = [
+    attrgetter(name) for name in ("local_bound", "record_bounds", "oscillation_bound")
+]
+ASKED += [
+    methodcaller("epsilon", 2),
+    methodcaller("synthesize", 2),
+    methodcaller("summary"),
+]
 ASKED += [attrgetter("guarantee")]
 
 
-@pytest.mark.parametrize(("change", "settings", "fault"), [
-    (apart, {}, "unweighted fit: R-hat is 1.8"),
-    (apart, {"since": 2}, "weighted fit: R-hat is 1.8"),
-    # also where several chains are called independent
-    (apart, {"independent_draws": True}, "unweighted fit: R-hat is 1.8"),
-    (one_value, {}, "unweighted fit: a chain stood still"),
-    (np.copy, {"diverging": 41}, "unweighted fit: 41 of 400 draws diverged, more than 10%"),
-])
-def test_a_bound_is_withheld_where_chains_disagree_or_say_nothing(change, settings, fault):
+@pytest.mark.parametrize(
+    ("change", "settings", "fault"),
+    [
+        (apart, {}, "unweighted fit: R-hat is 1.8"),
+        (apart, {"since": 2}, "weighted fit: R-hat is 1.8"),
+        # also where several chains are called independent
+        (apart, {"independent_draws": True}, "unweighted fit: R-hat is 1.8"),
+        (one_value, {}, "unweighted fit: a chain stood still"),
+        (
+            np.copy,
+            {"diverging": 41},
+            "unweighted fit: 41 of 400 draws diverged, more than 10%",
+        ),
+    ],
+)
+def test_a_bound_is_withheld_where_chains_disagree_or_say_nothing(
+    change, settings, fault
+):
     result = run(Chains(COUNTS, change, **settings))
     shown = run(Chains(COUNTS, change, **settings), allow_disagreement=True)
     assert not result.chains_agree
@@ -153,7 +191,11 @@ def test_a_bound_is_withheld_where_chains_disagree_or_say_nothing(change, settin
             ask(result)
         assert "\n" not in str(told.value)
     # nothing is lost: the same numbers, marked
-    fits = {"fit": result.draws, "unweighted": result.unweighted, "allow_disagreement": True}
+    fits = {
+        "fit": result.draws,
+        "unweighted": result.unweighted,
+        "allow_disagreement": True,
+    }
     again = ppm.mechanism.bound_fit(result.synthesizer, weights=result.weights, **fits)
     assert all(np.array_equal(ask(shown), ask(again)) for ask in ASKED[:4])
     assert str(shown) == str(again) and shown.summary().equals(again.summary())
@@ -168,23 +210,43 @@ def test_a_bound_is_withheld_where_chains_disagree_or_say_nothing(change, settin
     for text in (str(result), repr(result)):
         assert f"{shown.local_bound:.2f}" not in text and "by_chain" not in text
     fields = [value for name, value in vars(result).items() if not name.startswith("_")]
-    for held in shown.record_bounds, shown.local_bound, shown.summary()["Δ, unweighted"]:
+    for held in (
+        shown.record_bounds,
+        shown.local_bound,
+        shown.summary()["Δ, unweighted"],
+    ):
         assert not any(np.array_equal(value, held) for value in fields)
 
 
 def test_each_fit_is_diagnosed_by_its_own_draws_and_weights():
     def diagnosed(fit, weights):
-        log_lik, statistics = result.synthesizer.log_likelihood(fit), fit["sample_stats"]
-        return ppm.diagnostics.bound_diagnostics(log_lik, weights, sample_stats=statistics)
+        log_lik, statistics = (
+            result.synthesizer.log_likelihood(fit),
+            fit["sample_stats"],
+        )
+        return ppm.diagnostics.bound_diagnostics(
+            log_lik, weights, sample_stats=statistics
+        )
 
     result = run(Chains(COUNTS, diverging=40))
     parts = result.diagnostics
-    assert parts == diagnosed(result.draws, result.weights) != diagnosed(result.draws, ONES)
+    assert (
+        parts
+        == diagnosed(result.draws, result.weights)
+        != diagnosed(result.draws, ONES)
+    )
     assert result.unweighted_diagnostics == diagnosed(result.unweighted, ONES)
     # both chains count
-    assert result.draws_used == 400 and parts.spread[1] == pytest.approx(result.local_bound)
-    shown = (parts.r_hat, parts.effective_draws, parts.r_hat_log_likelihood,
-             parts.effective_draws_log_likelihood, 80)
+    assert result.draws_used == 400 and parts.spread[1] == pytest.approx(
+        result.local_bound
+    )
+    shown = (
+        parts.r_hat,
+        parts.effective_draws,
+        parts.r_hat_log_likelihood,
+        parts.effective_draws_log_likelihood,
+        80,
+    )
     assert tuple(result.summary().iloc[5:]) == shown
 
 
@@ -197,7 +259,9 @@ class Talkative(ppm.GammaPoisson):
     def predict(self, fit, *, releases, random_seed=None):
         found = super().predict(fit, releases=releases, random_seed=random_seed)
         names, means = [f"household {count}" for count in COUNTS], {"mean": 6.5}
-        found = found.assign_coords(record=COUNTS, household=("record", names), largest=COUNTS[-1])
+        found = found.assign_coords(
+            record=COUNTS, household=("record", names), largest=COUNTS[-1]
+        )
         found = found.assign_coords(release=("release", np.arange(releases), means))
         found.encoding["largest"] = float(COUNTS.max())
         return found.assign_attrs(largest_count=int(COUNTS.max()))
@@ -212,7 +276,11 @@ def test_a_release_carries_nothing_that_was_computed_from_the_records(tmp_path):
         assert found.attrs == {"releases": 2}
         assert not found.coords and "largest" not in found.encoding
     assert b"household" not in raw
-    for inside in (result.epsilon(2), result.local_bound, *result.weights[result.weights > 0]):
+    for inside in (
+        result.epsilon(2),
+        result.local_bound,
+        *result.weights[result.weights > 0],
+    ):
         for value in np.float64(inside), np.float64(inside).byteswap():
             assert value.tobytes() not in raw
 
@@ -224,14 +292,20 @@ class Strange(ppm.GammaPoisson):
         raise AssertionError("no fit may be started")
 
 
-@pytest.mark.parametrize(("settings", "message"), [
-    # what was asked for by name is not dropped in silence, also where it is the default
-    ({"weights": ONES, "scale": 1.0}, "^weights replaces"),
-    ({"synthesizer": ppm.GammaPoisson}, "got the class GammaPoisson$"),
-    ({"warmup": 5, "chains": 2}, "^warmup, chains: no setting of the mechanism"),
-    ({"censor": ppm.Censoring(-3.0, -1.0)}, r"^censor: the fit\(\) of Strange takes none"),
-    ({"independent_weights": True}, "^independent_weights says"),
-])
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        # what was asked for by name is not dropped in silence, also where it is the default
+        ({"weights": ONES, "scale": 1.0}, "^weights replaces"),
+        ({"synthesizer": ppm.GammaPoisson}, "got the class GammaPoisson$"),
+        ({"warmup": 5, "chains": 2}, "^warmup, chains: no setting of the mechanism"),
+        (
+            {"censor": ppm.Censoring(-3.0, -1.0)},
+            r"^censor: the fit\(\) of Strange takes none",
+        ),
+        ({"independent_weights": True}, "^independent_weights says"),
+    ],
+)
 def test_wrong_settings_are_refused_in_one_line_before_any_fit(settings, message):
     with pytest.raises((ValueError, TypeError), match=message) as refused:
         run(**{"synthesizer": Strange(COUNTS)} | settings)

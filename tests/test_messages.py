@@ -30,9 +30,13 @@ CHAINS = xr.DataArray(LOG_LIK.reshape(2, 10, N), dims=("chain", "draw", "record"
 LIMITS = ppm.Censoring(-4.0, -1.0)
 MODEL = ppm.GammaPoisson(COUNTS, shape=2.0, rate=0.5)
 FIT = MODEL.fit(draws=8, random_seed=1)
-MECHANISM = ppm.PseudoPosteriorMechanism(MODEL, weights=WEIGHTS, independent_weights=True)
+MECHANISM = ppm.PseudoPosteriorMechanism(
+    MODEL, weights=WEIGHTS, independent_weights=True
+)
 RESULT = MECHANISM.run(draws=20, random_seed=1)
-MIXTURE = ppm.FiniteMixture(VALUES, PREDICTORS, components=2, chains=1, warmup=2, parallel=False)
+MIXTURE = ppm.FiniteMixture(
+    VALUES, PREDICTORS, components=2, chains=1, warmup=2, parallel=False
+)
 MIXTURE_FIT = MIXTURE.fit(draws=2, random_seed=1)
 CANDIDATES = ppm.CandidateSynthesizer(MODEL, {"mu": np.linspace(3.0, 9.0, 5_000)})
 with pm.Model() as NORMAL:
@@ -49,20 +53,66 @@ def draw(seed):
 # an argument has the same name and the same kind of value wherever it is: one that is taken, where
 # it has a default that says less, or takes no 1
 RIGHT = {
-    "log_lik": LOG_LIK, "weighted_log_p": LOG_LIK, "reference": LOG_LIK, "weights": WEIGHTS,
-    "bounds": VALUES, "losses": VALUES, "values": VALUES, "confidential": VALUES,
-    "response": VALUES, "predictors": PREDICTORS, "counts": COUNTS, "prior": WEIGHTS / 2,
-    "false_alarms": WEIGHTS, "synthetic": VALUES + 0.1, "known": PREDICTORS,
-    "with_record": LOG_LIK.ravel(), "without_record": LOG_LIK.ravel() + 1.0, "limits": VALUES[:2],
-    "low": -4.0, "high": -1.0, "strict_epsilon": 30.0, "truncate_at": 2.0, "tail_probability": 0.5,
-    "lowest": 1.0, "highest": 9.0, "shape": 2.0, "rate": 0.5, "unit": 1.0, "n": 20, "draws": 3,
-    "releases": 2, "weight_draws": 2, "resamples": 3, "bins": 4, "runs": 20, "rank_powers": 2,
-    "smallest": 2, "components": 2, "chains": 1, "warmup": 2, "blocks": 1, "starting_components": 1,
-    "random_seed": 1, "mapping": reciprocal, "weighting": WEIGHTS.tolist(), "run_with": draw,
-    "run_without": draw, "statistic": "mean", "public": (2.0, 9.0), "records": [0],
-    "synthesizer": MODEL, "fit": FIT, "posterior": FIT["posterior"].dataset, "result": RESULT,
-    "table": HOUSEHOLDS, "release": RESULT.synthesize(1, random_seed=1), "model": NORMAL,
-    "distributions": {"a": VALUES}, "candidates": {"mu": VALUES}, "income": VALUES,
+    "log_lik": LOG_LIK,
+    "weighted_log_p": LOG_LIK,
+    "reference": LOG_LIK,
+    "weights": WEIGHTS,
+    "bounds": VALUES,
+    "losses": VALUES,
+    "values": VALUES,
+    "confidential": VALUES,
+    "response": VALUES,
+    "predictors": PREDICTORS,
+    "counts": COUNTS,
+    "prior": WEIGHTS / 2,
+    "false_alarms": WEIGHTS,
+    "synthetic": VALUES + 0.1,
+    "known": PREDICTORS,
+    "with_record": LOG_LIK.ravel(),
+    "without_record": LOG_LIK.ravel() + 1.0,
+    "limits": VALUES[:2],
+    "low": -4.0,
+    "high": -1.0,
+    "strict_epsilon": 30.0,
+    "truncate_at": 2.0,
+    "tail_probability": 0.5,
+    "lowest": 1.0,
+    "highest": 9.0,
+    "shape": 2.0,
+    "rate": 0.5,
+    "unit": 1.0,
+    "n": 20,
+    "draws": 3,
+    "releases": 2,
+    "weight_draws": 2,
+    "resamples": 3,
+    "bins": 4,
+    "runs": 20,
+    "rank_powers": 2,
+    "smallest": 2,
+    "components": 2,
+    "chains": 1,
+    "warmup": 2,
+    "blocks": 1,
+    "starting_components": 1,
+    "random_seed": 1,
+    "mapping": reciprocal,
+    "weighting": WEIGHTS.tolist(),
+    "run_with": draw,
+    "run_without": draw,
+    "statistic": "mean",
+    "public": (2.0, 9.0),
+    "records": [0],
+    "synthesizer": MODEL,
+    "fit": FIT,
+    "posterior": FIT["posterior"].dataset,
+    "result": RESULT,
+    "table": HOUSEHOLDS,
+    "release": RESULT.synthesize(1, random_seed=1),
+    "model": NORMAL,
+    "distributions": {"a": VALUES},
+    "candidates": {"mu": VALUES},
+    "income": VALUES,
 }
 OWN = {
     "audits.censored": {"censor": LIMITS},
@@ -83,12 +133,23 @@ OWN = {
     "FiniteMixture.predict": {"fit": MIXTURE_FIT},
 }
 # objects with methods; classes that are not among them are results, errors or the protocol
-OBJECTS = {"Censoring": LIMITS, "GammaPoisson": MODEL, "FiniteMixture": MIXTURE,
-           "CandidateSynthesizer": CANDIDATES,
-           "PseudoPosteriorMechanism": MECHANISM, "mechanism.MechanismResult": RESULT,
-           "PyMCSynthesizer": None, "survey.ConsumerExpenditure": HOUSEHOLDS}
-ELSEWHERE = {"survey.download", "survey.load", "survey.ConsumerExpenditure.summary",
-             "GammaPoisson.posterior", "PyMCSynthesizer.public_potentials"}
+OBJECTS = {
+    "Censoring": LIMITS,
+    "GammaPoisson": MODEL,
+    "FiniteMixture": MIXTURE,
+    "CandidateSynthesizer": CANDIDATES,
+    "PseudoPosteriorMechanism": MECHANISM,
+    "mechanism.MechanismResult": RESULT,
+    "PyMCSynthesizer": None,
+    "survey.ConsumerExpenditure": HOUSEHOLDS,
+}
+ELSEWHERE = {
+    "survey.download",
+    "survey.load",
+    "survey.ConsumerExpenditure.summary",
+    "GammaPoisson.posterior",
+    "PyMCSynthesizer.public_potentials",
+}
 
 
 def functions():
@@ -108,14 +169,19 @@ FUNCTIONS = {name: function for name, function in functions() if name not in ELS
 ARGUMENTS = {
     name: {
         argument: (RIGHT | OWN.get(name, {})).get(
-            argument, 1.0 if parameter.default is parameter.empty else parameter.default)
+            argument, 1.0 if parameter.default is parameter.empty else parameter.default
+        )
         for argument, parameter in inspect.signature(function).parameters.items()
         if parameter.kind != parameter.VAR_KEYWORD
     }
     for name, function in FUNCTIONS.items()
 }
-PLACES = [(name, argument) for name, given in ARGUMENTS.items() for argument in given
-          if f"{name}.{argument}" not in ELSEWHERE]
+PLACES = [
+    (name, argument)
+    for name, given in ARGUMENTS.items()
+    for argument in given
+    if f"{name}.{argument}" not in ELSEWHERE
+]
 
 
 # ---- what is put in their place ------------------------------------------------------------------
@@ -133,7 +199,9 @@ def _put(values, mark, index=0):
 
 
 def _masked(values, which):
-    return np.ma.array(_put(values, NUMBER), mask=np.broadcast_to(which, np.shape(values)))
+    return np.ma.array(
+        _put(values, NUMBER), mask=np.broadcast_to(which, np.shape(values))
+    )
 
 
 # that hold no numbers, or hide some
@@ -144,7 +212,9 @@ NO_NUMBERS = {
     "digits": lambda v: _put(v, NUMBER).astype(str),
     "dates": lambda v: np.zeros(np.shape(v), "M8[D]"),
     "complex numbers": lambda v: np.full(np.shape(v), NUMBER + 1j),
-    "NaN": lambda v: np.where(np.arange(np.size(v)).reshape(np.shape(v)) % 2, NUMBER, np.nan),
+    "NaN": lambda v: np.where(
+        np.arange(np.size(v)).reshape(np.shape(v)) % 2, NUMBER, np.nan
+    ),
     "None": lambda v: [*_put(v, NUMBER).ravel().tolist()[:-1], None],
     "one masked": lambda v: _masked(v, np.arange(np.shape(v)[-1]) == 1),
     "masked in a list": lambda v: [np.ma.masked, *_put(v, NUMBER).tolist()[1:]],
@@ -192,18 +262,20 @@ def is_clear(line, argument):
 # places that take what holds no numbers, and those where NumPy refuses arrays of unlike shapes
 TAKEN = {
     "nested too deeply": "losses terms.log_lik share_clipped.log_lik slope.weighted_log_p "
-                         "with_record without_record gini.values income_from_power.values .prior "
-                         "false_alarms belief_limits.epsilon detection_limit.epsilon",
+    "with_record without_record gini.values income_from_power.values .prior "
+    "false_alarms belief_limits.epsilon detection_limit.epsilon",
     "NaN": "terms.log_lik share_clipped.log_lik slope.weighted_log_p gini.values",
     "nothing": "slope.weighted_log_p gini.values income_from_power.values .prior false_alarms "
-               "belief_limits.epsilon detection_limit.epsilon random_seed",
+    "belief_limits.epsilon detection_limit.epsilon random_seed",
 }
 # arguments that nobody checks, or NumPy does
 UNCHECKED = (".progress", ".total_decides", ".axis", ".term.weighted_log_p")
 
 
 @pytest.mark.parametrize("place", PLACES, ids=".".join)
-def test_an_argument_of_the_wrong_kind_is_refused_by_its_name_and_no_record_is_shown(place):
+def test_an_argument_of_the_wrong_kind_is_refused_by_its_name_and_no_record_is_shown(
+    place,
+):
     right = ARGUMENTS[place[0]][place[1]]
     several, single = isinstance(right, np.ndarray), isinstance(right, int | float)
     named = (several or single) and not ".".join(place).endswith(UNCHECKED)
@@ -213,7 +285,11 @@ def test_an_argument_of_the_wrong_kind_is_refused_by_its_name_and_no_record_is_s
             taken = ".".join(place).endswith(tuple(TAKEN.get(kind, "-").split()))
             if named and not taken and (single or kind in NO_NUMBERS):
                 assert is_clear(line, place[1]), f"{kind}: {line}"
-    for value in (np.nan, "1", 2 if isinstance(right, bool) else True) if single and named else ():
+    for value in (
+        (np.nan, "1", 2 if isinstance(right, bool) else True)
+        if single and named
+        else ()
+    ):
         assert is_clear(refusal(*place, value), place[1]), value
     assert refusal(*place, right) == ""
 
@@ -224,9 +300,19 @@ def _each(names, *values):
 
 # an argument, or that of one function, to what is out of its range
 BEYOND = (
-    _each("draws releases bins weight_draws components chains thin blocks smallest n", 0, 1.5)
-    | _each("radius scale truncate_at shape rate limit floor unit strict_epsilon", 0.0, np.inf)
-    | _each("coefficient_df residual_df coefficient_scale residual_scale", 1e-300, 1e300)
+    _each(
+        "draws releases bins weight_draws components chains thin blocks smallest n",
+        0,
+        1.5,
+    )
+    | _each(
+        "radius scale truncate_at shape rate limit floor unit strict_epsilon",
+        0.0,
+        np.inf,
+    )
+    | _each(
+        "coefficient_df residual_df coefficient_scale residual_scale", 1e-300, 1e300
+    )
     | _each("confidence tail_probability target_accept power", 0.0, 1.5)
     | _each("weights", WEIGHTS - 0.6, WEIGHTS * np.inf, 0.5, WEIGHTS[1:])
     | _each("counts", COUNTS + 0.5, -COUNTS, [3.0, 1e19], [])
@@ -234,36 +320,69 @@ BEYOND = (
     | _each("epsilon bound width delta warmup", -1.0)
     | _each("random_seed", -1, 1.5)
     | {
-        "resamples": [1], "runs": [19], "rank_powers": [0], "share_clipped": [-0.1, 0.6],
-        "prior": [0.0, 1.0], "false_alarms": [-0.1, 1.1], "low": [-1e300],
+        "resamples": [1],
+        "runs": [19],
+        "rank_powers": [0],
+        "share_clipped": [-0.1, 0.6],
+        "prior": [0.0, 1.0],
+        "false_alarms": [-0.1, 1.1],
+        "low": [-1e300],
         # closer or farther out, terms are mostly rounding, and quadrature takes forever
-        "high": [-4.0, np.inf, -4.0 + 1e-9, 2e9], "pdp.bounded_range_epsilon.delta": [-1.0, 1.0],
+        "high": [-4.0, np.inf, -4.0 + 1e-9, 2e9],
+        "pdp.bounded_range_epsilon.delta": [-1.0, 1.0],
         "tail_bound.tail_probability": [0.0, 1.5, 1e-310],
-        "histogram_release.epsilon": [31.0], "exceedance.epsilon": [-1.0, VALUES[1:]],
-        "mapping": [0.5, lambda z: z / 10, lambda z: -z, lambda z: 0.5, lambda z: 2 - z / 10],
+        "histogram_release.epsilon": [31.0],
+        "exceedance.epsilon": [-1.0, VALUES[1:]],
+        "mapping": [
+            0.5,
+            lambda z: z / 10,
+            lambda z: -z,
+            lambda z: 0.5,
+            lambda z: 2 - z / 10,
+        ],
         "mappings": [reciprocal, {"Capped": reciprocal}],
-        "record_bounds.log_lik": [CHAINS.to_dataset(name="y"), CHAINS.rename(chain="a")],
-        "tail_bound.log_lik": [CHAINS[0, 0]], "lipschitz.bound_by_draws.draws": [[0], [21]],
+        "record_bounds.log_lik": [
+            CHAINS.to_dataset(name="y"),
+            CHAINS.rename(chain="a"),
+        ],
+        "tail_bound.log_lik": [CHAINS[0, 0]],
+        "lipschitz.bound_by_draws.draws": [[0], [21]],
         "diagnostics.bound_diagnostics.log_lik": [LOG_LIK],
-        "shift": [np.inf], "public": [(9.0, 2.0), (0.0, 1.0), 3.0],
-        "limits": [(9.0, 1.0), (1.0, 1.0), (1.0, 2.0, 3.0)], "starting_components": [0, 3, 1.5],
-        "concentration_prior": [(1.0,), (0.0, 1.0), 3.0], "records": [[], [0, 0], [6], [-1]],
-        "statistic": ["mode", None], "labels": ["posterior"], "nuts_sampler": ["jax"],
-        "PseudoPosteriorMechanism.censor": [(-4.0, -1.0)], "run_with": [0.0], "synthesizer": [None],
-        "Censoring.levels.synthesizer": [], "censoring.censoring_limits.synthesizer": [],
-        "predictors": [PREDICTORS[1:]], "response": [VALUES * 1e51],
+        "shift": [np.inf],
+        "public": [(9.0, 2.0), (0.0, 1.0), 3.0],
+        "limits": [(9.0, 1.0), (1.0, 1.0), (1.0, 2.0, 3.0)],
+        "starting_components": [0, 3, 1.5],
+        "concentration_prior": [(1.0,), (0.0, 1.0), 3.0],
+        "records": [[], [0, 0], [6], [-1]],
+        "statistic": ["mode", None],
+        "labels": ["posterior"],
+        "nuts_sampler": ["jax"],
+        "PseudoPosteriorMechanism.censor": [(-4.0, -1.0)],
+        "run_with": [0.0],
+        "synthesizer": [None],
+        "Censoring.levels.synthesizer": [],
+        "censoring.censoring_limits.synthesizer": [],
+        "predictors": [PREDICTORS[1:]],
+        "response": [VALUES * 1e51],
         "groups": [GROUPS[1:], np.ones((N, 0))],
         "utility.release_errors.groups": [{"a": GROUPS[1:]}, {"a": VALUES}],
-        "synthetic": [VALUES[:1]], "utility.resample.values": [VALUES[:1]],
-        "reference": [LOG_LIK[:1], np.rint(LOG_LIK)], "known": [PREDICTORS[1:]],
+        "synthetic": [VALUES[:1]],
+        "utility.resample.values": [VALUES[:1]],
+        "reference": [LOG_LIK[:1], np.rint(LOG_LIK)],
+        "known": [PREDICTORS[1:]],
         "utility.compare_distributions.reference": [[0.0]],
         "utility.propensity_score.synthetic": [VALUES[:1], RELEASES],
         "utility.release_errors.releases": [RELEASES[:, 1:], RELEASES[:0]],
-        "shards": [[[0], [1, 1]], [[]], [[6]], [[-1]], [[0.5]]], "with_record": [np.ones(19)],
-        "FiniteMixture.fit.weights": [WEIGHTS - 0.6, WEIGHTS + 0.6], "initial": ["last"],
-        "FiniteMixture.fit.censor": [(-1.0, 1.0)], "GammaPoisson.bounds_within.lowest": [0.0],
-        "audits.exact.counts": [COUNTS[:1], COUNTS + 0.5], "audits.exact.rate": [0.0, 1e-300],
-        "audits.exact.draws": [1, 1.5], "GammaPoisson.oscillations_within.highest": [1.0],
+        "shards": [[[0], [1, 1]], [[]], [[6]], [[-1]], [[0.5]]],
+        "with_record": [np.ones(19)],
+        "FiniteMixture.fit.weights": [WEIGHTS - 0.6, WEIGHTS + 0.6],
+        "initial": ["last"],
+        "FiniteMixture.fit.censor": [(-1.0, 1.0)],
+        "GammaPoisson.bounds_within.lowest": [0.0],
+        "audits.exact.counts": [COUNTS[:1], COUNTS + 0.5],
+        "audits.exact.rate": [0.0, 1e-300],
+        "audits.exact.draws": [1, 1.5],
+        "GammaPoisson.oscillations_within.highest": [1.0],
     }
 )
 
@@ -297,8 +416,12 @@ def test_no_message_repeats_a_cell_of_the_survey_file(tmp_path, column, text):
 
 # name -> what is observed and its prior, in a model
 MODELS = {
-    "impossible": lambda y: pm.Uniform("y", 0.0, pm.Uniform("top", 1.0, 2.0), observed=y),
-    "a scale below 0": lambda y: pm.Normal("y", 0.0, pm.Uniform("top", 1.0, 2.0) - y, observed=y),
+    "impossible": lambda y: pm.Uniform(
+        "y", 0.0, pm.Uniform("top", 1.0, 2.0), observed=y
+    ),
+    "a scale below 0": lambda y: pm.Normal(
+        "y", 0.0, pm.Uniform("top", 1.0, 2.0) - y, observed=y
+    ),
 }
 
 

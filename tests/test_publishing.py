@@ -37,25 +37,36 @@ def test_the_citation_is_of_this_book_its_authors_and_its_version():
     assert all(name in config["author"] for name in names)
     assert cited["title"] == config["title"]
     assert cited["version"] == ppm.__version__
-    assert re.search(rf"^> .*\*{cited['title']}\*, version {ppm.__version__}", README, re.MULTILINE)
+    assert re.search(
+        rf"^> .*\*{cited['title']}\*, version {ppm.__version__}", README, re.MULTILINE
+    )
     # GitHub's button would show it in place of the book
     assert "preferred-citation" not in cited
 
 
 def brought(readme):
     """Names of the packages that an installation without extras brings, and of the extras."""
-    (text,) = re.findall(r"^`pip install \.`.*?(?=^#)", readme, re.MULTILINE | re.DOTALL)
+    (text,) = re.findall(
+        r"^`pip install \.`.*?(?=^#)", readme, re.MULTILINE | re.DOTALL
+    )
     (names,) = re.findall(r"It brings (.*?), and what these need", text)
     extras = re.findall(r"`'\.\[(\w+)\]'`", text)
     return {canonicalize_name(name) for name in re.split(", | and ", names)}, {*extras}
 
 
-@pytest.mark.parametrize(("old", "new"), [
-    ("", ""), ("threadpoolctl and xarray", "xarray"), ("`'.[nutpie]'` a", "a"),
-    ("It brings ", "It brings tqdm, "),
-])
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("", ""),
+        ("threadpoolctl and xarray", "xarray"),
+        ("`'.[nutpie]'` a", "a"),
+        ("It brings ", "It brings tqdm, "),
+    ],
+)
 def test_the_readme_says_what_an_installation_brings(old, new):
-    needed = {canonicalize_name(Requirement(each).name) for each in PROJECT["dependencies"]}
+    needed = {
+        canonicalize_name(Requirement(each).name) for each in PROJECT["dependencies"]
+    }
     assert old in README
     said = brought(README.replace(old, new))
     assert (said == (needed, {*PROJECT["optional-dependencies"]})) == (not old)
@@ -68,9 +79,17 @@ def test_a_source_distribution_has_every_file():
         ["git", "ls-files"], cwd=ROOT, check=True, capture_output=True, text=True
     ).stdout.splitlines()
     manifest = (ROOT / "MANIFEST.in").read_text("utf-8")
-    listed = " ".join(re.findall("^(?:include|graft) (.*)", manifest, re.MULTILINE)).split()
+    listed = " ".join(
+        re.findall("^(?:include|graft) (.*)", manifest, re.MULTILINE)
+    ).split()
     # setuptools takes these by itself
-    listed += ["MANIFEST.in", "README.md", "pyproject.toml", *PROJECT["license-files"], "ppm"]
+    listed += [
+        "MANIFEST.in",
+        "README.md",
+        "pyproject.toml",
+        *PROJECT["license-files"],
+        "ppm",
+    ]
     assert "paper.md" in tracked
     assert not [file for file in tracked if file.partition("/")[0] not in listed]
 
@@ -87,8 +106,12 @@ def dry_run(command):
     assert program == "make"
     alone = {"PATH": os.environ["PATH"]}
     return subprocess.run(
-        ["make", "--dry-run", *arguments], cwd=ROOT, env=alone, check=True,
-        capture_output=True, text=True,
+        ["make", "--dry-run", *arguments],
+        cwd=ROOT,
+        env=alone,
+        check=True,
+        capture_output=True,
+        text=True,
     ).stdout
 
 
@@ -98,9 +121,13 @@ def published(text):
     return re.findall(r'ppm_book\.studio book --profile "(.*?)"', build)
 
 
-@pytest.mark.parametrize(("command", "sizes"), [
-    ("make book", ["paper"]), ("make book PROFILE=quick", ["quick"]),
-])
+@pytest.mark.parametrize(
+    ("command", "sizes"),
+    [
+        ("make book", ["paper"]),
+        ("make book PROFILE=quick", ["quick"]),
+    ],
+)
 def test_a_push_publishes_the_book_at_the_papers_sizes(command, sizes):
     text = (GITHUB / "workflows" / "book.yml").read_text("utf-8")
     assert "- run: make book\n" in text
@@ -124,7 +151,9 @@ def test_the_commands_of_a_workflow_exist(file, tmp_path):
         else:
             assert program in ("pip", "ruff")
     # nobody may write to the repository; a job that must write elsewhere says so itself
-    assert yaml.safe_load(file.read_text("utf-8"))["permissions"] == {"contents": "read"}
+    assert yaml.safe_load(file.read_text("utf-8"))["permissions"] == {
+        "contents": "read"
+    }
 
 
 @pytest.mark.parametrize("file", FORMS, ids=lambda file: file.stem)
@@ -140,5 +169,7 @@ def test_an_issue_form_can_be_shown_and_warns_of_confidential_records(file):
 def test_the_paper_cites_what_its_bibliography_has():
     paper = (ROOT / "paper.md").read_text("utf-8")
     about = yaml.safe_load(paper.split("---\n")[1])
-    entries = parse_string((ROOT / about["bibliography"]).read_text("utf-8"), "bibtex").entries
+    entries = parse_string(
+        (ROOT / about["bibliography"]).read_text("utf-8"), "bibtex"
+    ).entries
     assert {*re.findall(r"@(\w+)", paper.split("---\n", 2)[2])} == {*entries}

@@ -14,10 +14,14 @@ import ppm
 OWN = {"audits.sampled": {"weighting": ppm.record_weights}}
 
 
-@pytest.mark.parametrize("name", [n for n, given in ARGUMENTS.items() if "random_seed" in given])
+@pytest.mark.parametrize(
+    "name", [n for n, given in ARGUMENTS.items() if "random_seed" in given]
+)
 def test_the_kinds_of_seed_agree(name):
     def drawn(seed):
-        return FUNCTIONS[name](**ARGUMENTS[name] | OWN.get(name, {}) | {"random_seed": seed})
+        return FUNCTIONS[name](
+            **ARGUMENTS[name] | OWN.get(name, {}) | {"random_seed": seed}
+        )
 
     right, sequence = drawn(11), np.random.SeedSequence(11)
     assert same(drawn(sequence), right) and same(drawn(sequence), right)

@@ -24,13 +24,26 @@ def run(limits):
     released = model.predict(result.draws, releases=3, random_seed=4).values
     moved = ppm.record_oscillations(terms, result.weights).sum()
     bound = ppm.record_bounds(terms, result.weights).max()
-    return [result.weights.sum(), bound, moved, released.sum(), released[0, 0], released[2, -1]]
+    return [
+        result.weights.sum(),
+        bound,
+        moved,
+        released.sum(),
+        released[0, 0],
+        released[2, -1],
+    ]
 
 
 CASES = [
     (None, [25.579280538, 1.8293053944, 14.012041487, 796.0, 6.0, 5.0]),
-    (ppm.Censoring(-3, -1), [25.579280538, 1.8244791104, 15.621140172, 765.0, 4.0, 5.0]),
-    (ppm.Censoring(-3, -1, False), [25.579280538, 1.7933767621, 12.675324185, 756.0, 6.0, 6.0]),
+    (
+        ppm.Censoring(-3, -1),
+        [25.579280538, 1.8244791104, 15.621140172, 765.0, 4.0, 5.0],
+    ),
+    (
+        ppm.Censoring(-3, -1, False),
+        [25.579280538, 1.7933767621, 12.675324185, 756.0, 6.0, 6.0],
+    ),
 ]
 
 

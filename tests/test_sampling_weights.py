@@ -32,8 +32,12 @@ def test_a_weight_of_two_is_a_record_that_stands_twice():
     # limits so wide that they cut nothing here
     for censor in (None, ppm.Censoring(-1e4, 10.0, smooth=False)):
         found = once.posterior(double, censor=censor).logpdf(MU)
-        assert found == pytest.approx(twice.posterior(censor=censor).logpdf(MU), abs=1e-9)
-        assert np.abs(found - once.posterior(ones, censor=censor).logpdf(MU)).max() > 1.0
+        assert found == pytest.approx(
+            twice.posterior(censor=censor).logpdf(MU), abs=1e-9
+        )
+        assert (
+            np.abs(found - once.posterior(ones, censor=censor).logpdf(MU)).max() > 1.0
+        )
     # between narrow ones it is one term, and two records are two
     found = once.posterior(double, censor=CENSORS[1]).logpdf(MU)
     assert np.abs(found - twice.posterior(censor=CENSORS[1]).logpdf(MU)).max() > 1.0

@@ -84,7 +84,9 @@ def test_a_neighbour_has_as_many_rows_and_one_value_less():
 def test_a_number_of_rows_that_follows_the_records_is_not_covered():
     def releases(records):
         counts, zero = [3, 4, 4, 5, 5, 6, 7, 18][:records], np.zeros(records)
-        return lambda seed: release_of(counts, zero, seed=int(seed.generate_state(1)[0]))
+        return lambda seed: release_of(
+            counts, zero, seed=int(seed.generate_state(1)[0])
+        )
 
     # with all weights 0 the parameter costs nothing, and the number of rows tells
     found, fixed = (
@@ -107,13 +109,17 @@ def test_a_record_that_leaves_takes_one_term_with_it(log_lik, weights, prior):
     for left_out in range(records):
         kept = np.arange(records) != left_out
         change = log_lik @ weights - log_lik[:, kept] @ weights[kept]
-        np.testing.assert_allclose(change, weights[left_out] * log_lik[:, left_out], atol=1e-9)
+        np.testing.assert_allclose(
+            change, weights[left_out] * log_lik[:, left_out], atol=1e-9
+        )
         bound = ppm.record_bounds(log_lik, weights)[left_out]
         assert np.abs(change).max() == pytest.approx(bound)
         # a weight that looks at the other records changes their terms too
         others = weights[kept] / weights[kept].max()
         moved = log_lik @ weights - log_lik[:, kept] @ others
-        assert records == 2 or not np.allclose(moved, weights[left_out] * log_lik[:, left_out])
+        assert records == 2 or not np.allclose(
+            moved, weights[left_out] * log_lik[:, left_out]
+        )
 
 
 CAP = 0.7
@@ -136,7 +142,9 @@ def test_capped_oscillations_over_a_public_set_leave_no_database_above_the_cap(
 
 
 def test_a_cap_over_a_part_of_what_the_prior_allows_is_exceeded():
-    exceeded = [worst(capped(log_lik, slice(3)), prior) > CAP for log_lik, _, prior in CASES]
+    exceeded = [
+        worst(capped(log_lik, slice(3)), prior) > CAP for log_lik, _, prior in CASES
+    ]
     assert np.mean(exceeded) > 1 / 3
 
 
@@ -147,7 +155,10 @@ def test_post_processing_costs_nothing_unless_it_looks_again(log_lik, weights, p
     second_look = predictive + np.eye(7)[0] * 1e6
     second_look /= second_look.sum(axis=1, keepdims=True)
     for whole, without in pairs(weights * log_lik, prior):
-        assert loss(whole @ predictive, without @ predictive) <= loss(whole, without) + 1e-9
+        assert (
+            loss(whole @ predictive, without @ predictive)
+            <= loss(whole, without) + 1e-9
+        )
         assert loss(whole @ second_look, without @ predictive) > loss(whole, without)
 
 
@@ -167,7 +178,9 @@ def test_releases_add_up(log_lik, weights, prior):
 
 
 # the last: all terms at the upper limit where the prior has hardly any mass, else at the lower one
-@pytest.mark.parametrize("case", [*CASES, (np.c_[[9.0] * 3, [-9.0] * 3].T, 1, [1e-9, 1 - 1e-9])])
+@pytest.mark.parametrize(
+    "case", [*CASES, (np.c_[[9.0] * 3, [-9.0] * 3].T, 1, [1e-9, 1 - 1e-9])]
+)
 def test_a_group_costs_epsilon_for_each_of_its_records(case):
     terms = ppm.Censoring(-2.0, -1.0, smooth=False).term(case[1] * case[0])
     for k in range(1, terms.shape[1] + 1):
@@ -176,13 +189,17 @@ def test_a_group_costs_epsilon_for_each_of_its_records(case):
 
 
 @each_case
-def test_the_exponential_mechanism_is_a_posterior_with_one_weight(log_lik, weights, prior):
+def test_the_exponential_mechanism_is_a_posterior_with_one_weight(
+    log_lik, weights, prior
+):
     sensitivity = ppm.local_bound(log_lik)
     epsilon = 1.5 * sensitivity
     scalar = ppm.scalar_weights(ppm.record_bounds(log_lik), epsilon=epsilon)
     utility = log_lik.sum(axis=1, keepdims=True)
     found = posterior(scalar * log_lik, prior)
-    np.testing.assert_allclose(found, posterior(epsilon / (2 * sensitivity) * utility, prior))
+    np.testing.assert_allclose(
+        found, posterior(epsilon / (2 * sensitivity) * utility, prior)
+    )
     assert worst(scalar * log_lik, prior) <= epsilon + 1e-9
     # without the 2 it is another distribution
     assert not np.allclose(found, posterior(epsilon / sensitivity * utility, prior))
@@ -205,7 +222,9 @@ def harsh(log_lik):
 def needed_delta(first, second, epsilon):
     """The δ that two distributions need at ε, in both directions."""
     ways = (first, second), (second, first)
-    return max(np.maximum(one - np.exp(epsilon) * other, 0.0).sum() for one, other in ways)
+    return max(
+        np.maximum(one - np.exp(epsilon) * other, 0.0).sum() for one, other in ways
+    )
 
 
 @each_case
@@ -233,14 +252,32 @@ def around_the_sum(log_lik):
 
 
 def test_without_the_clip_or_with_one_around_the_sum_databases_are_above_the_width():
-    free, around, inside = np.transpose([
-        (worst(x, prior), worst(x, prior, around_the_sum), worst(CUT.term(x), prior))
-        for x, _, prior in CASES
-    ]) / CUT.width
-    assert np.mean(free > 1) > 0.5 and np.sum(around > 1) >= 2 and np.sum(inside > 0.5) >= 2
+    free, around, inside = (
+        np.transpose(
+            [
+                (
+                    worst(x, prior),
+                    worst(x, prior, around_the_sum),
+                    worst(CUT.term(x), prior),
+                )
+                for x, _, prior in CASES
+            ]
+        )
+        / CUT.width
+    )
+    assert (
+        np.mean(free > 1) > 0.5
+        and np.sum(around > 1) >= 2
+        and np.sum(inside > 0.5) >= 2
+    )
     # the sum may go from one limit to the other where the record's own term could not
-    opposed, rare = np.array([[20.0, -10.0], [-20.0, 10.0]]), np.array([1e-6, 1.0 - 1e-6])
-    assert worst(opposed, rare, around_the_sum) == pytest.approx(2 * CUT.width, rel=1e-4)
+    opposed, rare = (
+        np.array([[20.0, -10.0], [-20.0, 10.0]]),
+        np.array([1e-6, 1.0 - 1e-6]),
+    )
+    assert worst(opposed, rare, around_the_sum) == pytest.approx(
+        2 * CUT.width, rel=1e-4
+    )
 
 
 @pytest.mark.parametrize("censor", CENSORS[2:4])
@@ -284,7 +321,9 @@ def renyi(first, second, order):
 
 
 @each_case
-def test_releases_of_a_censored_posterior_add_up_to_less_than_their_widths(log_lik, weights, prior):
+def test_releases_of_a_censored_posterior_add_up_to_less_than_their_widths(
+    log_lik, weights, prior
+):
     width, low = 3.0, -4.0
     terms = ppm.Censoring(low, low + width).term(harsh(log_lik))[:, :4]
     for whole, without in pairs(terms, (prior + 0.05) / (prior + 0.05).sum()):
@@ -308,10 +347,19 @@ def test_the_eighth_of_the_squared_width_cannot_be_lowered():
 
 @each_case
 def test_draws_that_are_not_exact_cost_their_distance_twice(log_lik, weights, prior):
-    prior, rng, far = (prior + 0.05) / (prior + 0.05).sum(), np.random.default_rng(1), 0.01
+    prior, rng, far = (
+        (prior + 0.05) / (prior + 0.05).sum(),
+        np.random.default_rng(1),
+        0.01,
+    )
     for exact in pairs(CUT.term(harsh(log_lik)), prior):
-        drawn = [(1 - far) * one + far * rng.dirichlet(np.full(one.size, 0.2)) for one in exact]
-        distance = max(np.abs(a - b).sum() / 2 for a, b in zip(drawn, exact, strict=True))
+        drawn = [
+            (1 - far) * one + far * rng.dirichlet(np.full(one.size, 0.2))
+            for one in exact
+        ]
+        distance = max(
+            np.abs(a - b).sum() / 2 for a, b in zip(drawn, exact, strict=True)
+        )
         assert needed_delta(*drawn, 1.0) <= (1 + np.e) * distance + 1e-12
 
 
@@ -320,4 +368,6 @@ def test_the_price_of_draws_that_are_not_exact_can_be_reached():
     without, far = np.array([0.2, 0.8]), np.array([0.01, -0.01])
     whole = np.array([0.2 * np.e, 1 - 0.2 * np.e])
     assert needed_delta(whole, without, 1.0) < 1e-12
-    assert needed_delta(whole + far, without - far, 1.0) == pytest.approx((1 + np.e) * 0.01)
+    assert needed_delta(whole + far, without - far, 1.0) == pytest.approx(
+        (1 + np.e) * 0.01
+    )

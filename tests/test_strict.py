@@ -18,7 +18,9 @@ PRIOR = {"shape": 2.0, "rate": 0.5}
 
 
 def run(synthesizer=None, **settings):
-    return test_mechanism.run(synthesizer or ppm.GammaPoisson(COUNTS, **PRIOR), **settings)
+    return test_mechanism.run(
+        synthesizer or ppm.GammaPoisson(COUNTS, **PRIOR), **settings
+    )
 
 
 OSCILLATIONS = ppm.GammaPoisson(COUNTS).oscillations_within(2.0, 8.0)
@@ -29,8 +31,14 @@ RULE = {"scale": 1.0, "shift": 0.0, "truncate_at": 4.0}
 
 def test_the_strict_epsilon_is_the_same_for_every_database_and_the_local_one_is_not():
     databases = COUNTS, COUNTS[:5], [0, 0], [0, 5_000]
-    results = [run(ppm.GammaPoisson(counts, **PRIOR), censor=CENSOR) for counts in databases]
-    assert {result.epsilon() for result in results} == {2.0} == {results[0].guarantee.epsilon}
+    results = [
+        run(ppm.GammaPoisson(counts, **PRIOR), censor=CENSOR) for counts in databases
+    ]
+    assert (
+        {result.epsilon() for result in results}
+        == {2.0}
+        == {results[0].guarantee.epsilon}
+    )
     assert all(np.all(result.weights == 1) for result in results)
     assert len({result.local_bound for result in results}) > 1
     # a record's term moves by W at most, whichever draws there are
@@ -38,10 +46,14 @@ def test_the_strict_epsilon_is_the_same_for_every_database_and_the_local_one_is_
     assert run(weights=np.ones(COUNTS.size)).oscillation_bound > CENSOR.width
 
 
-@pytest.mark.parametrize(("model", "settings", "held"), [
-    (ppm.GammaPoisson(COUNTS, **PRIOR), {}, 4), (ppm.GammaPoisson(COUNTS), {"censor": None}, 4),
-    (Chains(COUNTS, prior=PRIOR), {"allow_disagreement": True}, 8),
-])
+@pytest.mark.parametrize(
+    ("model", "settings", "held"),
+    [
+        (ppm.GammaPoisson(COUNTS, **PRIOR), {}, 4),
+        (ppm.GammaPoisson(COUNTS), {"censor": None}, 4),
+        (Chains(COUNTS, prior=PRIOR), {"allow_disagreement": True}, 8),
+    ],
+)
 def test_releases_cost_what_the_draws_cost_that_they_come_from(model, settings, held):
     """No call, and no number of calls, uses more different draws than it pays for."""
     result = run(model, **{"censor": CENSOR, "draws": 4} | settings)
@@ -51,7 +63,9 @@ def test_releases_cost_what_the_draws_cost_that_they_come_from(model, settings, 
         rng = np.random.default_rng(random_seed)
         picked = choose_draws(fit["posterior"].dataset, releases, rng)
         used.update(zip(*map(np.ndarray.tolist, picked), strict=True))
-        return predict(result.synthesizer, fit, releases=releases, random_seed=random_seed)
+        return predict(
+            result.synthesizer, fit, releases=releases, random_seed=random_seed
+        )
 
     result.synthesizer.predict = watched
     one = 2.0 if result.strict else 2.0 * result.local_bound
@@ -68,7 +82,9 @@ def test_releases_cost_what_the_draws_cost_that_they_come_from(model, settings, 
             assert f"ε = {min(m, held)} × 2 = {min(m, held) * 2:g}, for" in told
             assert ("share draws, of which" in told) == (m > held)
             more = paid[-1] > costs["epsilon"]
-            assert (f"released from the same fit before, ε is {paid[-1]:g}." in told) == more
+            assert (
+                f"released from the same fit before, ε is {paid[-1]:g}." in told
+            ) == more
     # nor is more paid than there is: 50 releases of a few draws show all of them
     assert len(used) == held and paid[3:] == [held * one] * 2
     # a copy under other settings has the same draws, and knows of the same calls
@@ -85,26 +101,43 @@ def test_bounds_and_diagnostics_are_those_of_the_terms():
     assert result.oscillation_bound == pytest.approx(np.ptp(terms, axis=0).max())
     # one who has only the fit gets the same bounds, and no strict ε
     again = bound_fit(result.synthesizer, result.draws, weights, censor=CENSOR)
-    assert np.array_equal(again.record_bounds, result.record_bounds) and not again.strict
+    assert (
+        np.array_equal(again.record_bounds, result.record_bounds) and not again.strict
+    )
     # nor where all weights are 1: those of a fit may be so by chance
-    assert not bound_fit(result.synthesizer, result.draws, weights**0, censor=CENSOR).strict
+    assert not bound_fit(
+        result.synthesizer, result.draws, weights**0, censor=CENSOR
+    ).strict
     assert result.local_bound <= 3.0 < np.abs(log_lik).max()
 
 
-@pytest.mark.parametrize(("settings", "kind"), [
-    ({}, "strict"),
-    (INSIDE, "strict"),
-    # the rule's weights react, also where it is asked for at its defaults
-    *[({name: value}, "local") for name, value in (*RULE.items(), ("weights", OWN))],
-    (INSIDE | {"censor": None}, "local"),
-])
+@pytest.mark.parametrize(
+    ("settings", "kind"),
+    [
+        ({}, "strict"),
+        (INSIDE, "strict"),
+        # the rule's weights react, also where it is asked for at its defaults
+        *[
+            ({name: value}, "local")
+            for name, value in (*RULE.items(), ("weights", OWN))
+        ],
+        (INSIDE | {"censor": None}, "local"),
+    ],
+)
 def test_only_weights_that_nobody_else_moves_are_strict(settings, kind):
     result = run(**{"censor": CENSOR} | settings)
     assert result.guarantee.kind == kind and result.strict == (kind == "strict")
-    assert (result.unweighted is not None) == ("weights" not in settings and kind == "local")
+    assert (result.unweighted is not None) == (
+        "weights" not in settings and kind == "local"
+    )
     # the fit that gives the weights has no limits
-    assert result.unweighted is None or np.array_equal(result.weights, run(**settings).weights)
-    synthetic, not_covered = result.synthesize(3, random_seed=1), words(result.guarantee)
+    assert result.unweighted is None or np.array_equal(
+        result.weights, run(**settings).weights
+    )
+    synthetic, not_covered = (
+        result.synthesize(3, random_seed=1),
+        words(result.guarantee),
+    )
     told = release_statement(result, synthetic)
     for mark in "epsilon may be published", "width of the limits;", "ε counts twice":
         assert (mark in words(result) + not_covered) == (kind == "strict")
@@ -113,9 +146,13 @@ def test_only_weights_that_nobody_else_moves_are_strict(settings, kind):
     if kind == "strict":
         assert synthetic.attrs == {"releases": 3, "epsilon": 6.0, "epsilon_total": 6.0}
         assert "The release is ε-differentially private" in told
-        assert ("whoever gave the weights asserts" in not_covered) == ("weights" in settings)
+        assert ("whoever gave the weights asserts" in not_covered) == (
+            "weights" in settings
+        )
         assert "ε = 3 × 2 = 6, for every possible database" in told
-        with pytest.raises(ValueError, match="^strict_epsilon is for runs without limits"):
+        with pytest.raises(
+            ValueError, match="^strict_epsilon is for runs without limits"
+        ):
             release_statement(result, synthetic, strict_epsilon=2.0)
     else:
         # computed from the records, and larger where the records' terms are
@@ -130,10 +167,14 @@ def test_an_unweighted_fit_is_refused_where_no_weights_are_computed_from_it():
     # also without limits: the statement would say that the weights came from all records
     for settings in {"censor": CENSOR}, {"censor": CENSOR} | INSIDE, {"weights": OWN}:
         mechanism = ppm.PseudoPosteriorMechanism(first.synthesizer, **settings)
-        with pytest.raises(ValueError, match="^unweighted is not used here, because no weights"):
+        with pytest.raises(
+            ValueError, match="^unweighted is not used here, because no weights"
+        ):
             mechanism.run(unweighted=first.unweighted)
     again = ppm.PseudoPosteriorMechanism(first.synthesizer, censor=CENSOR, scale=1.0)
-    assert again.run(draws=10, unweighted=first.unweighted).unweighted is first.unweighted
+    assert (
+        again.run(draws=10, unweighted=first.unweighted).unweighted is first.unweighted
+    )
 
 
 def stuck(mean):
@@ -151,7 +192,10 @@ def test_chains_that_disagree_hold_back_a_strict_result_too(smooth):
     result, held = (run(chains(change), censor=censor) for change in (np.copy, stuck))
     assert result.strict and not held.strict
     # of the largest term alone nothing would be seen
-    assert held.diagnostics.r_hat_log_likelihood > 1.5 and not held.diagnostics.r_hat > 1.05
+    assert (
+        held.diagnostics.r_hat_log_likelihood > 1.5
+        and not held.diagnostics.r_hat > 1.05
+    )
     with pytest.raises(ppm.ChainsDisagreeError, match="R-hat is"):
         held.epsilon()
     with pytest.raises(ppm.ChainsDisagreeError):
@@ -167,7 +211,9 @@ def test_under_limits_a_single_divergence_is_a_fault():
     model = Chains(COUNTS, prior=PRIOR, diverging=1)
     fault = "1 of 400 draws diverged, and under limits none may"
     assert run(model).chains_agree
-    held, free = [run(model, censor=CENSOR, allow_disagreement=free) for free in (False, True)]
+    held, free = [
+        run(model, censor=CENSOR, allow_disagreement=free) for free in (False, True)
+    ]
     assert fault in words(held) and not held.strict
     # the number is computed from the records: it is printed inside, and not published
     assert fault in words(free) and free.strict
@@ -187,9 +233,13 @@ def test_a_release_that_was_decided_on_before_the_fit_is_strict_and_says_that_no
     ((guarantee, statement),) = told
     assert "exact draws" in guarantee and "If its draws were exact" in statement
     for text in guarantee, statement:
-        assert "not gated by the records" in text and "and the chains agreed" not in text
+        assert (
+            "not gated by the records" in text and "and the chains agreed" not in text
+        )
     # weights that react make it local as ever
-    reacting = run(chains(), censor=CENSOR, weights=np.ones(62), allow_disagreement=True)
+    reacting = run(
+        chains(), censor=CENSOR, weights=np.ones(62), allow_disagreement=True
+    )
     assert not reacting.strict
 
 
@@ -209,14 +259,19 @@ def test_limits_where_no_term_moves_are_warned_of():
     # also a local release that was decided on before, since its ε is not for publication
     local = {"weights": OWN, "allow_disagreement": True}
     for settings in {"synthesizer": Chains(COUNTS, prior=PRIOR)}, local:
-        with pytest.warns(UserWarning, match="^censor: over these draws no record's te") as warned:
+        with pytest.warns(
+            UserWarning, match="^censor: over these draws no record's te"
+        ) as warned:
             run(censor=nowhere, **settings)
         # once, at the line of the caller's own file
         assert [warning.filename for warning in warned] == [test_mechanism.__file__]
     # warnings are errors here: none where no record has a term that could move, or where it would
     # gate a release, of exact draws or decided on before
     run(censor=nowhere, weights=np.zeros(COUNTS.size))
-    assert run(censor=nowhere).strict and run(censor=nowhere, allow_disagreement=True).strict
+    assert (
+        run(censor=nowhere).strict
+        and run(censor=nowhere, allow_disagreement=True).strict
+    )
     # a hundredth of the width decides
     wide = ppm.Censoring(-300, 0)
     ppm.censoring.warn_if_nothing_moves(wide, 3.1)

@@ -5,7 +5,13 @@ import pandas as pd
 import pytest
 from scipy import optimize, special
 
-from ppm.utility import compare_distributions, gini, propensity_score, release_errors, resample
+from ppm.utility import (
+    compare_distributions,
+    gini,
+    propensity_score,
+    release_errors,
+    resample,
+)
 
 VALUES = np.random.default_rng(1).lognormal(11, 1, size=900)
 
@@ -69,7 +75,9 @@ def test_the_score_is_the_logistic_regressions_own():
     assert found.null == pytest.approx((50 / 130) ** 2 * (80 / 130) / 130)
     assert found.ratio == found.score / found.null
     # the unit does not matter, nor does a column that says nothing new
-    again = propensity_score(*(np.stack([1e6 * v, v, 0 * v], axis=1) for v in (real, synthetic)))
+    again = propensity_score(
+        *(np.stack([1e6 * v, v, 0 * v], axis=1) for v in (real, synthetic))
+    )
     assert again == pytest.approx(found, rel=1e-5)
     # records that can be told apart for certain reach the largest score, without a warning
     apart = propensity_score(powers(real), powers(real + 100))
@@ -105,8 +113,10 @@ def test_ranks_are_taken_in_both_databases_together_and_equal_values_share_their
 
 
 AGES = 1 + np.arange(60) % 37
-REAL, MADE = [pd.DataFrame({"income": own, "age": AGES, "owner": own > 6e4})
-              for own in (VALUES[:60], VALUES[60:120])]
+REAL, MADE = [
+    pd.DataFrame({"income": own, "age": AGES, "owner": own > 6e4})
+    for own in (VALUES[:60], VALUES[60:120])
+]
 
 
 def arrow(table):
@@ -114,7 +124,9 @@ def arrow(table):
 
 
 @pytest.mark.parametrize("kind", [pd.DataFrame, arrow])
-@pytest.mark.parametrize("names", [["income", "age", "owner"], [("a", 1), ("a", 2), ("b", 1)]])
+@pytest.mark.parametrize(
+    "names", [["income", "age", "owner"], [("a", 1), ("a", 2), ("b", 1)]]
+)
 def test_columns_belong_together_by_their_names(kind, names):
     def table(frame, names=names):
         # Arrow has no names but text
@@ -126,25 +138,52 @@ def test_columns_belong_together_by_their_names(kind, names):
     for made in table(MADE), turned, MADE.to_numpy(dtype=float):
         assert propensity_score(table(REAL), made) == pytest.approx(right)
     # by place they would be another question
-    by_place = propensity_score(table(REAL), MADE.iloc[:, [2, 0, 1]].to_numpy(dtype=float))
+    by_place = propensity_score(
+        table(REAL), MADE.iloc[:, [2, 0, 1]].to_numpy(dtype=float)
+    )
     assert by_place.ratio > 10 * right.ratio
     # two columns of the data alone have names
-    assert propensity_score(REAL["age"], MADE["age"].rename("made")).score == pytest.approx(0)
+    assert propensity_score(
+        REAL["age"], MADE["age"].rename("made")
+    ).score == pytest.approx(0)
 
 
-@pytest.mark.parametrize(("made", "told"), [
-    (MADE.rename(columns={"age": "years"}), "by name; it lacks 'age' and alone has 'years'$"),
-    (MADE.assign(more=1.0), "by name; it alone has 'more'$"), (MADE[["age"]], "'income', 'owner'$"),
-    (MADE.set_axis(["income", "age", "a\nb"], axis=1), r"alone has 'a\\nb'$"),
-    (pd.concat([MADE, MADE[["age"]]], axis=1), "in the same order, where two of them share a name"),
-    (MADE.mask(MADE["age"] == 9), "not NaN or inf.*wrong: 6 of 180, .* row 8, column 'income'"),
-    (MADE.astype({"age": "Int64"}).mask(MADE["age"] == 9), "got DataFrame with (float|NAType) at"),
-    (MADE.to_numpy(dtype=float) * [1, np.inf, 1], r"wrong: 60 of 180, .* row 0, column 1\)$"),
-    (MADE.assign(age=pd.Timestamp("2020")), "with Timestamp at row 0, column 1$"),
-    (MADE.assign(age="x"), "with text at row 0, column 1$"), (MADE[:0], "at least 2 rows"),
-    (MADE[:1], "at least 2 rows"), (MADE[[]], "lacks 'income', 'age', 'owner'$"),
-])
-def test_two_tables_of_unlike_columns_are_refused_and_what_is_missing_is_named(made, told):
+@pytest.mark.parametrize(
+    ("made", "told"),
+    [
+        (
+            MADE.rename(columns={"age": "years"}),
+            "by name; it lacks 'age' and alone has 'years'$",
+        ),
+        (MADE.assign(more=1.0), "by name; it alone has 'more'$"),
+        (MADE[["age"]], "'income', 'owner'$"),
+        (MADE.set_axis(["income", "age", "a\nb"], axis=1), r"alone has 'a\\nb'$"),
+        (
+            pd.concat([MADE, MADE[["age"]]], axis=1),
+            "in the same order, where two of them share a name",
+        ),
+        (
+            MADE.mask(MADE["age"] == 9),
+            "not NaN or inf.*wrong: 6 of 180, .* row 8, column 'income'",
+        ),
+        (
+            MADE.astype({"age": "Int64"}).mask(MADE["age"] == 9),
+            "got DataFrame with (float|NAType) at",
+        ),
+        (
+            MADE.to_numpy(dtype=float) * [1, np.inf, 1],
+            r"wrong: 60 of 180, .* row 0, column 1\)$",
+        ),
+        (MADE.assign(age=pd.Timestamp("2020")), "with Timestamp at row 0, column 1$"),
+        (MADE.assign(age="x"), "with text at row 0, column 1$"),
+        (MADE[:0], "at least 2 rows"),
+        (MADE[:1], "at least 2 rows"),
+        (MADE[[]], "lacks 'income', 'age', 'owner'$"),
+    ],
+)
+def test_two_tables_of_unlike_columns_are_refused_and_what_is_missing_is_named(
+    made, told
+):
     with pytest.raises(ValueError, match=f"^synthetic must .*{told}") as refused:
         propensity_score(REAL, made)
     assert "\n" not in str(refused.value)
@@ -165,9 +204,13 @@ def test_errors_of_a_release_are_those_computed_by_hand():
     of |= {f"{n}th percentile": lambda v, n=n: np.percentile(v, n) for n in (10, 90)}
     for row, release in zip(found.to_dict("records"), releases, strict=True):
         for name, statistic in of.items():
-            assert row[name] == pytest.approx(100 * (statistic(release) / statistic(VALUES) - 1))
+            assert row[name] == pytest.approx(
+                100 * (statistic(release) / statistic(VALUES) - 1)
+            )
         parts = [area == a for a in ("north", "south")]
-        worst = max(abs(release[part].mean() / VALUES[part].mean() - 1) for part in parts)
+        worst = max(
+            abs(release[part].mean() / VALUES[part].mean() - 1) for part in parts
+        )
         assert row["means by area"] == pytest.approx(100 * worst)
     # above the data is positive, also where the data are negative
     assert release_errors(-VALUES, [1 - VALUES]).loc[0, "mean"] > 0
@@ -176,10 +219,19 @@ def test_errors_of_a_release_are_those_computed_by_hand():
 def test_groups_of_errors_are_variables_by_name():
     data, twice = np.arange(1.0, 7.0), pd.DataFrame([[1, 2]] * 6, columns=["a", "a"])
     for wrong in [1] * 6, pd.Series([1] * 6), twice, "a":
-        with pytest.raises(ValueError, match="^groups must be a pandas DataFrame or a dict of pu"):
+        with pytest.raises(
+            ValueError, match="^groups must be a pandas DataFrame or a dict of pu"
+        ):
             release_errors(data, [data], groups=wrong)
-    for wrong in [1] * 5, [[1]] * 6, "abcdef", np.ma.array([1] * 6, mask=[1, 0, 0, 0, 0, 0]):
-        with pytest.raises(ValueError, match="^groups: a (must have one label|holds masked)"):
+    for wrong in (
+        [1] * 5,
+        [[1]] * 6,
+        "abcdef",
+        np.ma.array([1] * 6, mask=[1, 0, 0, 0, 0, 0]),
+    ):
+        with pytest.raises(
+            ValueError, match="^groups: a (must have one label|holds masked)"
+        ):
             release_errors(data, [data], groups={"a": wrong})
     # a record without a label is in no group, and a category may be empty
     labels = pd.Categorical(["x", "x", "y", "y", "y", None], categories=["x", "y", "z"])

@@ -4,14 +4,18 @@ from importlib.util import find_spec
 
 import lazy_loader
 
-__getattr__, __dir__, __all__ = lazy_loader.attach(__name__, ["page", "plots", "survey"])
+__getattr__, __dir__, __all__ = lazy_loader.attach(
+    __name__, ["page", "plots", "survey"]
+)
 
 
 def main():
     """Run the command ``ppm``; where its packages are absent, return what to install."""
     if not find_spec("papermill"):
-        return ("the command ppm needs papermill: pip install '.[book]' in the folder of ppm's "
-                "source")
+        return (
+            "the command ppm needs papermill: pip install '.[book]' in the folder of ppm's "
+            "source"
+        )
     from ppm_book import studio
 
     return studio.main()

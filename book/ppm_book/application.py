@@ -41,8 +41,13 @@ class IncomeFits:
         """The mixture; chains of many records run side by side also in short fits."""
         parallel = True if len(self.response) * self.warmup > 1e6 else None
         return ppm.FiniteMixture(
-            self.response, self.predictors, components=components, chains=self.chains,
-            warmup=self.warmup, parallel=parallel, **options,
+            self.response,
+            self.predictors,
+            components=components,
+            chains=self.chains,
+            warmup=self.warmup,
+            parallel=parallel,
+            **options,
         )
 
     def read(self, model, fit, weights, random_seed, tried=()):
@@ -78,7 +83,9 @@ class IncomeFits:
         start = self.unweighted(components).result.local_bound
         model = self.model(components)
         weight, fit, tried = search(model, target, start, self.draws, of_search)
-        return self.read(model, fit, np.full(model.records, weight), of_release, np.array(tried))
+        return self.read(
+            model, fit, np.full(model.records, weight), of_release, np.array(tried)
+        )
 
 
 def apart(response, low, random_seed):
@@ -139,7 +146,9 @@ def search(model, largest, unweighted_bound, draws, seed, start=None):
     short = copy.copy(model)
     short.warmup = max(1, model.warmup // PART)
     parts = [largest[:, i : i + some].max() for i in range(0, draws - some + 1, some)]
-    plan = [(some, np.mean(parts))] * TRIALS * int(target > 0) + [(draws, target)] * FITS
+    plan = [(some, np.mean(parts))] * TRIALS * int(target > 0) + [
+        (draws, target)
+    ] * FITS
     weights, bounds, tried, best = [1.0], [unweighted_bound], [], None
     for (size, aim), stream in zip(plan, seed.spawn(len(plan)), strict=True):
         weight = next_weight(target, weights, bounds)
@@ -175,7 +184,9 @@ def diagnosed(result):
 def median(values):
     """Median over releases; and its standard error, NaN for a single release."""
     again = np.random.default_rng(0).choice(values, (1000, len(values)))
-    return np.median(values), np.median(again, axis=1).std() if len(values) > 1 else np.nan
+    return np.median(values), np.median(again, axis=1).std() if len(
+        values
+    ) > 1 else np.nan
 
 
 def typical(errors):

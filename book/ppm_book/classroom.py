@@ -16,7 +16,9 @@ ASSESSMENT = "assessment"
 SPACE = "*Your answer:*"
 # edition -> files beside the notebooks that it must not have
 WITHOUT = {
-    "student": ["assessment*"], "assessment": ["checks", "README.md"], "instructor": []
+    "student": ["assessment*"],
+    "assessment": ["checks", "README.md"],
+    "instructor": [],
 }
 
 
@@ -28,11 +30,17 @@ def make_editions(root, out=None, editions=tuple(WITHOUT)):
     """
     root, out = Path(root), Path(out or Path(root, "_build", "classroom"))
     words, number, names = Words(root), numbers(root), chapters(root)
-    sheets = {"student": names, "assessment": [ASSESSMENT], "instructor": [*names, ASSESSMENT]}
+    sheets = {
+        "student": names,
+        "assessment": [ASSESSMENT],
+        "instructor": [*names, ASSESSMENT],
+    }
     shutil.rmtree(out, ignore_errors=True)
     for edition in editions:
         place = out / edition / "exercises"
-        others = shutil.ignore_patterns("*.ipynb", ".*", "__pycache__", *WITHOUT[edition])
+        others = shutil.ignore_patterns(
+            "*.ipynb", ".*", "__pycache__", *WITHOUT[edition]
+        )
         shutil.copytree(root / FOLDER, place, ignore=others)
         read_me = f"{ASSESSMENT}_readme.md" if edition == ASSESSMENT else "README.md"
         shutil.move(place / read_me, out / edition / "README.md")
@@ -51,7 +59,9 @@ def make_editions(root, out=None, editions=tuple(WITHOUT)):
             for name in parameters.chapters(root):
                 chapter = words.chapter(name)
                 nbformat.write(chapter, out / edition / "chapters" / f"{name}.ipynb")
-    return [Path(shutil.make_archive(out / each, "zip", out, each)) for each in editions]
+    return [
+        Path(shutil.make_archive(out / each, "zip", out, each)) for each in editions
+    ]
 
 
 def draws_data(root, name):
@@ -69,16 +79,23 @@ def _sheet(root, name, number, solved):
             continue
         cells.append(cell)
         # hints() stops at an answer that is not right
-        cell.source = cell.source.replace('check("', 'check.hints("' if solved else 'check("')
+        cell.source = cell.source.replace(
+            'check("', 'check.hints("' if solved else 'check("'
+        )
         if "setup" in tags and not solved and draws_data(root, name):
             own = f'Chapter("{name}", student="")  # your name here gives data of your own'
             cell.source = cell.source.replace(f'Chapter("{name}")', own)
         if "exercise" in tags:
             task += 1
-            head, of = (f"Task {task}", f"{about['points']} points") if "points" in about else (
-                f"Exercise {number[cell.id]}", f"{about['minutes']} minutes")
+            head, of = (
+                (f"Task {task}", f"{about['points']} points")
+                if "points" in about
+                else (f"Exercise {number[cell.id]}", f"{about['minutes']} minutes")
+            )
             cell.source = re.sub("^## (.*)", rf"## {head}: \1 ({of})", cell.source)
             if not solved and ("points" in about or f"{cell.id}-check" not in ids):
-                cells.append(nbformat.v4.new_markdown_cell(SPACE, id=f"{cell.id}-words"))
+                cells.append(
+                    nbformat.v4.new_markdown_cell(SPACE, id=f"{cell.id}-words")
+                )
     sheet.cells = cells
     return sheet

@@ -43,12 +43,17 @@ from ppm_book.parameters import Refused
 ORIGINALS = running.ROOT / FOLDER
 # how cells of a task are named after it, and the heading that an edition gives it
 PARTS = ("", "-answer", "-worked", "-check", "-words")
-HEADING = re.compile(r"## (?:(?:Task|Exercise) [\w.]+: )?(.*?)(?: \(\d+ \w+\))?\r?$", re.M)
+HEADING = re.compile(
+    r"## (?:(?:Task|Exercise) [\w.]+: )?(.*?)(?: \(\d+ \w+\))?\r?$", re.M
+)
 CHECK = re.compile(r'check\("([\w-]+)", (\w+)\)')
 READ = "read-"
 # what of a student's words and output is shown as HTML
-TAGS = {*bleach.ALLOWED_TAGS, *"p h1 h2 h3 h4 h5 h6 pre div span br hr sub sup".split(),
-        *"table thead tbody tr th td".split()}
+TAGS = {
+    *bleach.ALLOWED_TAGS,
+    *"p h1 h2 h3 h4 h5 h6 pre div span br hr sub sup".split(),
+    *"table thead tbody tr th td".split(),
+}
 # characters of a cell's output that a page shows at most
 SHOWN = 1_000_000
 # a bar beside what a check says: a student can write the same words, but not this
@@ -124,10 +129,14 @@ def collect(folder, output=None, *, seconds=240.0, workers=1):
     if not seconds > 0 or workers < 1:
         raise Refused("--seconds must be above 0, and --workers 1 or more")
     if not folder.is_dir() and not zipfile.is_zipfile(folder):
-        raise Refused(f"{folder}: there is no such folder, and no zip file of this name")
+        raise Refused(
+            f"{folder}: there is no such folder, and no zip file of this name"
+        )
     if output.exists():
-        raise Refused(f"{output} exists: give another --output, or remove it and what was typed "
-                      "into its table")
+        raise Refused(
+            f"{output} exists: give another --output, or remove it and what was typed "
+            "into its table"
+        )
     sheets, kernels = sheets_of(), {}
     with running.own_kernel() as place, ThreadPoolExecutor(workers) as side_by_side:
         found = list(handed_in(folder, place / "unpacked", sheets))
@@ -136,16 +145,27 @@ def collect(folder, output=None, *, seconds=240.0, workers=1):
         # names and marks of students
         (output / "pages").mkdir(mode=0o700, parents=True)
         output.chmod(0o700)
-        jobs = [side_by_side.submit(_run, each, place / str(number), sheets, seconds, kernels)
-                for number, each in enumerate(found)]
+        jobs = [
+            side_by_side.submit(
+                _run, each, place / str(number), sheets, seconds, kernels
+            )
+            for number, each in enumerate(found)
+        ]
         try:
-            for number, (each, job) in enumerate(zip(found, jobs, strict=True), start=1):
+            for number, (each, job) in enumerate(
+                zip(found, jobs, strict=True), start=1
+            ):
                 if executed := job.result():
                     _mark(each, executed, sheets[each.sheet], output / "pages")
                 _write(table(found[:number], sheets, found), output / "grades.csv")
                 told = "; ".join(filter(None, (each.right, each.note)))
-                print(_readable(f"{number}/{len(found)} {each.student} {each.sheet}: {told}"),
-                      file=sys.stderr, flush=True)
+                print(
+                    _readable(
+                        f"{number}/{len(found)} {each.student} {each.sheet}: {told}"
+                    ),
+                    file=sys.stderr,
+                    flush=True,
+                )
         finally:
             # after an interrupt nothing goes on, not what is just beginning either
             side_by_side.shutdown(wait=False, cancel_futures=True)
@@ -167,8 +187,12 @@ def sheets_of():
         for cell in nbformat.read(file, 4).cells:
             about = cell.metadata
             if "exercise" in about.get("tags", ()):
-                tasks[cell.id] = Task(cell.id, HEADING.match(cell.source)[1],
-                                      about.get("points", 0), about.get("number", 0))
+                tasks[cell.id] = Task(
+                    cell.id,
+                    HEADING.match(cell.source)[1],
+                    about.get("points", 0),
+                    about.get("number", 0),
+                )
             if "check" in about.get("tags", ()):
                 task = tasks[cell.id.removesuffix("-check")]
                 task.work, task.variable = CHECK.match(cell.source).groups()
@@ -197,7 +221,9 @@ def handed_in(folder, unpacked, sheets):
         each = [_recognised(student, file, place, sheets) for file, place in files]
         known = [one for one in each if one.sheet or one.note]
         for one in known:
-            if versions := [other for other in known if other.sheet == one.sheet != ""][1:]:
+            if versions := [other for other in known if other.sheet == one.sheet != ""][
+                1:
+            ]:
                 one.note = f"one of {len(versions) + 1} with this sheet"
         other = "no exercises of this book in it" if files else "nothing found"
         yield from known or [Handed(student, note=other)]
@@ -205,7 +231,9 @@ def handed_in(folder, unpacked, sheets):
 
 def _seen(folder):
     """What lies in a folder, without what programs hide there."""
-    return sorted(each for each in folder.iterdir() if not re.match(r"\.|__", each.name))
+    return sorted(
+        each for each in folder.iterdir() if not re.match(r"\.|__", each.name)
+    )
 
 
 def _own(folder):
@@ -259,9 +287,13 @@ def _recognised(student, file, place, sheets):
             text = data.decode(json.detect_encoding(data))
             # with ids of its own, if it came without
             handed.notebook = nbformat.v4.upgrade(nbformat.reads(text, 4))
-        cells = {name: _places(handed.notebook, tasks) for name, tasks in sheets.items()}
+        cells = {
+            name: _places(handed.notebook, tasks) for name, tasks in sheets.items()
+        }
     except Exception:
-        handed.note = "cannot be read as a notebook: cut off, empty, or of another program"
+        handed.note = (
+            "cannot be read as a notebook: cut off, empty, or of another program"
+        )
         return handed
     best = max(cells, key=lambda name: len(cells[name]))
     handed.sheet = best if cells[best] else ""
@@ -291,12 +323,18 @@ def _run(handed, copy, sheets, seconds, kernels):
     try:
         notebook = _prepared(handed, copy, sheets[handed.sheet])
         client = _Client(
-            notebook, kernel_name="python3", allow_errors=True, shutdown_kernel="immediate",
+            notebook,
+            kernel_name="python3",
+            allow_errors=True,
+            shutdown_kernel="immediate",
             # a cell that takes longer is interrupted, and the others run
-            timeout=seconds / 4, interrupt_on_timeout=True, record_timing=False,
+            timeout=seconds / 4,
+            interrupt_on_timeout=True,
+            record_timing=False,
             # kernels warn that they talk over TCP, on this machine
             extra_arguments=["--IPKernelApp.log_level=CRITICAL"],
-            resources={"metadata": {"path": str(copy)}})
+            resources={"metadata": {"path": str(copy)}},
+        )
         stops = threading.Timer(seconds, lambda: _kill(kernels.get(copy, 0)))
 
         def starts(notebook):
@@ -321,7 +359,9 @@ def _run(handed, copy, sheets, seconds, kernels):
     except Exception as error:
         handed.add_note(f"cannot be run: {type(error).__name__}")
         return None
-    if stopped := sum("KeyboardInterrupt" in str(cell.get("outputs")) for cell in notebook.cells):
+    if stopped := sum(
+        "KeyboardInterrupt" in str(cell.get("outputs")) for cell in notebook.cells
+    ):
         handed.add_note(f"cells stopped after {seconds / 4:g} s: {stopped}")
     return notebook
 
@@ -377,7 +417,9 @@ def _prepared(handed, copy, tasks):
     # the last one first, so that the places of the others stay
     for label in sorted(places, key=places.get, reverse=True):
         if tasks[label].work:
-            cell = nbformat.v4.new_code_cell(TELL.format(tasks[label].variable), id=READ + label)
+            cell = nbformat.v4.new_code_cell(
+                TELL.format(tasks[label].variable), id=READ + label
+            )
             notebook.cells.insert(places[label] + 1, cell)
     return notebook
 
@@ -391,7 +433,9 @@ def _mark(handed, notebook, tasks, pages):
         told = {}
         for cell in notebook.cells:
             if cell.id.startswith(READ) and cell.outputs and "data" in cell.outputs[-1]:
-                told[cell.id.removeprefix(READ)] = json.loads(cell.outputs[-1].data["text/plain"])
+                told[cell.id.removeprefix(READ)] = json.loads(
+                    cell.outputs[-1].data["text/plain"]
+                )
         handed.name = next((str(each["student"]) for each in told.values()), "")
         with patch("sys.path", [str(ORIGINALS), *sys.path]):
             check = import_module("checks").Chapter(handed.sheet, handed.name)
@@ -399,7 +443,9 @@ def _mark(handed, notebook, tasks, pages):
             answer = restored(told.get(task.label, {"answer": None})["answer"])
             verdict = check(task.work, answer).partition(": ")[2]
             if verdict.startswith(NO_ANSWER):
-                begun = isinstance(answer, list) and any(each is not None for each in answer)
+                begun = isinstance(answer, list) and any(
+                    each is not None for each in answer
+                )
                 # which may be worth some of the points
                 verdict = "a part of it is missing" if begun else NO_ANSWER
             handed.verdicts[task.work] = verdict
@@ -422,7 +468,9 @@ def _page(handed, notebook, tasks, pages):
     exporter = HTMLExporter(sanitize_html=True)
     # its own lets no paragraph through
     exporter.register_filter("clean_html", _harmless)
-    html = exporter.from_notebook_node(notebook)[0].replace("</head>", f"{BAR}</head>", 1)
+    html = exporter.from_notebook_node(notebook)[0].replace(
+        "</head>", f"{BAR}</head>", 1
+    )
     page.write_text(html, "utf-8", "backslashreplace")
 
 
@@ -435,13 +483,23 @@ def _harmless(html):
 
 def table(rows, sheets, found):
     """What is known of the rows so far, with the columns of all sheets that were found."""
-    tasks = {task.label: task for name in sheets if any(each.sheet == name for each in found)
-             for task in sheets[name].values() if task.work or task.points}
+    tasks = {
+        task.label: task
+        for name in sheets
+        if any(each.sheet == name for each in found)
+        for task in sheets[name].values()
+        if task.work or task.points
+    }
     lines = []
     for each in rows:
-        line = {"student": each.student, "sheet": each.sheet, "file": each.place,
-                "name": each.name, "note": each.note,
-                "answers": each.right}
+        line = {
+            "student": each.student,
+            "sheet": each.sheet,
+            "file": each.place,
+            "name": each.name,
+            "note": each.note,
+            "answers": each.right,
+        }
         for task in tasks.values():
             verdict = each.verdicts.get(task.work, "")
             if task.work:
@@ -453,7 +511,10 @@ def table(rows, sheets, found):
             if task.points:
                 words = task.label.removeprefix("ex-")
                 line[f"{words}: words, of {task.points - task.number}"] = ""
-        lines.append({column: _readable(entry) for column, entry in line.items()} | {"remarks": ""})
+        lines.append(
+            {column: _readable(entry) for column, entry in line.items()}
+            | {"remarks": ""}
+        )
     return pd.DataFrame(lines)
 
 

@@ -27,20 +27,38 @@ def beside_the_book(root, folder, record):
     str
         The settings, numbers and findings that differ.
     """
-    name, ours, template = record["notebook"], record["parameters"], exercises.template("compare")
-    found = {file.parts[-3]: file for file in root.glob(f"_build/results/*/{name}/run.json")}
+    name, ours, template = (
+        record["notebook"],
+        record["parameters"],
+        exercises.template("compare"),
+    )
+    found = {
+        file.parts[-3]: file for file in root.glob(f"_build/results/*/{name}/run.json")
+    }
     if not found:
         return template.render()
     file = found.get("paper") or min(found.values())
     book = json.loads(file.read_text("utf-8"))
-    both = [(key, ours.get(key), book["parameters"].get(key)) for key in ours | book["parameters"]]
-    tables = [path for path in sorted(folder.glob("*.csv")) if (file.parent / path.name).is_file()]
+    both = [
+        (key, ours.get(key), book["parameters"].get(key))
+        for key in ours | book["parameters"]
+    ]
+    tables = [
+        path
+        for path in sorted(folder.glob("*.csv"))
+        if (file.parent / path.name).is_file()
+    ]
     return template.render(
         book=book,
-        settings=[[f"`{key}`", f"`{mine!r}`", f"`{theirs!r}`"]
-                  for key, mine, theirs in both if mine != theirs],
+        settings=[
+            [f"`{key}`", f"`{mine!r}`", f"`{theirs!r}`"]
+            for key, mine, theirs in both
+            if mine != theirs
+        ],
         other_data=book.get("ce_data_hash") != record.get("ce_data_hash"),
-        tables=[(path.stem, *_differences(path, file.parent / path.name)) for path in tables],
+        tables=[
+            (path.stem, *_differences(path, file.parent / path.name)) for path in tables
+        ],
         findings=ledger.changed(root, name, folder, file.parent),
     )
 
@@ -53,8 +71,12 @@ def _differences(ours, theirs):
     apart = both.diff(axis=1)[1].abs() / both.abs().max(axis=1).replace(0, 1)
     apart = apart[apart > _ROUNDING].sort_values(ascending=False, kind="stable")
     rows = [
-        (*place, f"{mine:,.4g}", f"{book:,.4g}",
-         f"{100 * (mine / book - 1):+.1f} %" if book else "–")
+        (
+            *place,
+            f"{mine:,.4g}",
+            f"{book:,.4g}",
+            f"{100 * (mine / book - 1):+.1f} %" if book else "–",
+        )
         for place, mine, book in both.loc[apart.index[:_MOST]].itertuples()
     ]
     return len(both), len(apart), rows

@@ -50,7 +50,9 @@ def one_database(task, *, mean, truncate_at, draws, seed):
 def simulate(sizes, databases, executor=None, **settings):
     """Table of the study: the databases with these numbers, of every size."""
     tasks = list(itertools.product(sizes, databases))
-    rows = (executor.map if executor else map)(functools.partial(one_database, **settings), tasks)
+    rows = (executor.map if executor else map)(
+        functools.partial(one_database, **settings), tasks
+    )
     columns = ["mechanism", "size", "database", "bound", "average", "removed"]
     return pd.DataFrame(itertools.chain.from_iterable(rows), columns=columns)
 
@@ -89,18 +91,24 @@ def values(study, *, truncate_at, mean, studies=1):
     places = np.array_split(np.arange(replicates), number)
     parts = [_statistics(data.isel(database=place)) for place in places]
     found = {
-        "sizes": measured(sizes), "mean": measured(mean), "truncate_at": measured(truncate_at),
+        "sizes": measured(sizes),
+        "mean": measured(mean),
+        "truncate_at": measured(truncate_at),
     }
     for name, value in _statistics(data).items():
         each = np.array([part[name] for part in parts])
         error = ledger_values.standard_error(each)
         if name.endswith(EXTREME):
             value, error = (
-                (each.mean(axis=0), error) if studies > 1 else (value, error * np.sqrt(number))
+                (each.mean(axis=0), error)
+                if studies > 1
+                else (value, error * np.sqrt(number))
             )
         if name.startswith("share above"):
             # that nothing was seen is not known without an error
-            error = np.where(error == 0, share(replicates * value, replicates)["error"], error)
+            error = np.where(
+                error == 0, share(replicates * value, replicates)["error"], error
+            )
         found[name] = measured(value, error)
 
     def distance(name, limit):
@@ -108,7 +116,9 @@ def values(study, *, truncate_at, mean, studies=1):
 
     for which in ("smallest", "largest"):
         name = f"Weighted-M: {which} bound"
-        found[f"Weighted-M: distance of the {which} bound from M"] = distance(name, truncate_at)
+        found[f"Weighted-M: distance of the {which} bound from M"] = distance(
+            name, truncate_at
+        )
     for mechanism in data["mechanism"].values:
         bias = distance(f"{mechanism}: average of the mean", mean)
         found[f"{mechanism}: bias of the mean"] = bias
@@ -117,7 +127,10 @@ def values(study, *, truncate_at, mean, studies=1):
     found[shift] = distance(shift, 0.0)
     bounds = data["bound"].sel(mechanism="Weighted-M").values
     for limit, factor in (("M", 1.0), ("1.05 M", 1.05)):
-        above, name = (bounds > factor * truncate_at).sum(axis=1), f"share of bounds above {limit}"
+        above, name = (
+            (bounds > factor * truncate_at).sum(axis=1),
+            f"share of bounds above {limit}",
+        )
         found[f"Weighted-M: {name}"] = share(above, replicates)
         found[f"Weighted-M: {name} at the largest n"] = share(above[-1], replicates)
         slope = ledger_values.share_exponent(sizes, above, replicates)
@@ -148,9 +161,15 @@ def _statistics(data):
         part = data.sel(mechanism=mechanism)
         bounds, removed = part["bound"].values, part["removed"].values.mean(axis=1)
         spread = bounds.std(axis=1, ddof=1)
-        low, middle, high = bounds.min(axis=1), np.median(bounds, axis=1), bounds.max(axis=1)
+        low, middle, high = (
+            bounds.min(axis=1),
+            np.median(bounds, axis=1),
+            bounds.max(axis=1),
+        )
         named = {
-            "smallest bound": low, "median bound": middle, "largest bound": high,
+            "smallest bound": low,
+            "median bound": middle,
+            "largest bound": high,
             "range of bounds": high - low,
             "largest over smallest bound": over(high, low),
             "spread of bounds": spread,
@@ -168,13 +187,17 @@ def _statistics(data):
             }
         found |= {f"{mechanism}: {name}": value for name, value in named.items()}
     plain, moved = (
-        data["average"].sel(mechanism=name).values for name in ("Unweighted", "Weighted-M")
+        data["average"].sel(mechanism=name).values
+        for name in ("Unweighted", "Weighted-M")
     )
     shift = over((moved - plain).mean(axis=1), plain.std(axis=1, ddof=1))
     found["Weighted-M: shift of the mean in standard deviations"] = shift
     bounds = data["bound"].sel(mechanism="Weighted-M").values
     # the recommendation: a factor for samples above 1,000 records, a larger one below
-    for which, factor, chosen in (("large", 1.05, sizes > 1000), ("small", 1.1, sizes <= 1000)):
+    for which, factor, chosen in (
+        ("large", 1.05, sizes > 1000),
+        ("small", 1.1, sizes <= 1000),
+    ):
         if chosen.any():
             name = f"share above {factor:g} times a bound, {which} n"
             found[name] = np.array([not_covered(row, factor) for row in bounds[chosen]])

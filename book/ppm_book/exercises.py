@@ -29,7 +29,9 @@ FORMATS = {"float": "{:.6g}".format, "int": str}
 def chapters(root):
     """The chapters that have exercises, in the order of the table of contents."""
     return [
-        name for name in parameters.chapters(root) if Path(root, FOLDER, f"{name}.ipynb").is_file()
+        name
+        for name in parameters.chapters(root)
+        if Path(root, FOLDER, f"{name}.ipynb").is_file()
     ]
 
 
@@ -42,8 +44,12 @@ def numbers(root):
             place += numbered
             # with those in its sections
             names = re.findall(r"'notebooks/(\w+)'", str(chapter))
-            labels = [label for name in names if name in chapters(root)
-                      for label in _cells(root, name)[1]]
+            labels = [
+                label
+                for name in names
+                if name in chapters(root)
+                for label in _cells(root, name)[1]
+            ]
             for count, label in enumerate(labels, start=1):
                 found[label] = f"{place}.{count}" if numbered else str(count)
     return found
@@ -55,15 +61,20 @@ def section(root, name, solutions=True):
         return ""
     text, _ = _cells(root, name)
     return template("exercises").render(
-        name=name, about=text["title"].partition(".")[2].strip(), setup=text["setup"],
+        name=name,
+        about=text["title"].partition(".")[2].strip(),
+        setup=text["setup"],
         link=launch_link(root, f"exercises/{name}.ipynb", "setup"),
-        tasks=_tasks(root, name), solutions=solutions,
+        tasks=_tasks(root, name),
+        solutions=solutions,
     )
 
 
 def solutions(root):
     """Markdown of the page that lists all exercises, with links to their solutions."""
-    return template("solutions").render(chapters={n: _tasks(root, n) for n in chapters(root)})
+    return template("solutions").render(
+        chapters={n: _tasks(root, n) for n in chapters(root)}
+    )
 
 
 def template(name):
@@ -84,10 +95,17 @@ def _tasks(root, name):
     text, minutes = _cells(root, name)
     for label, needed in minutes.items():
         heading, _, words = text[label].removeprefix("## ").partition("\n")
-        code = {part: text.get(f"{label}-{part}") for part in ("answer", "check", "worked")}
-        yield {"label": label, "heading": heading, "minutes": needed, **code,
-               "words": _with_data(words.strip(), _given(root, name)),
-               "explained": text[label.replace("ex-", "sol-", 1)]}
+        code = {
+            part: text.get(f"{label}-{part}") for part in ("answer", "check", "worked")
+        }
+        yield {
+            "label": label,
+            "heading": heading,
+            "minutes": needed,
+            **code,
+            "words": _with_data(words.strip(), _given(root, name)),
+            "explained": text[label.replace("ex-", "sol-", 1)],
+        }
 
 
 @cache
@@ -124,5 +142,7 @@ def launch_link(root, notebook, cell):
     found = re.fullmatch(r"https://github\.com/([\w.-]+/[\w.-]+?)(?:\.git)?/?", address)
     if not found:
         return ""
-    place = quote(f"lab/tree/_build/classroom/student/{notebook}#cell-id={cell}", safe="")
+    place = quote(
+        f"lab/tree/_build/classroom/student/{notebook}#cell-id={cell}", safe=""
+    )
     return f"Open it in [Binder](https://mybinder.org/v2/gh/{found[1]}/HEAD?urlpath={place})."

@@ -44,7 +44,10 @@ def moving(hint, *, switch=False, scale=1.0, shift=0.0, draws=1000, seed=20220):
         return ppm.record_weights(ppm.record_bounds(model.log_likelihood(drawn)))
 
     everybody = weights_at_one(COUNTS)
-    again = [np.insert(weights_at_one(np.delete(COUNTS, j)), j, 0) for j in range(COUNTS.size)]
+    again = [
+        np.insert(weights_at_one(np.delete(COUNTS, j)), j, 0)
+        for j in range(COUNTS.size)
+    ]
 
     def frame(away, c, others="frozen"):
         weights = np.clip(c * everybody + shift, 0, 1)
@@ -69,11 +72,15 @@ def moving(hint, *, switch=False, scale=1.0, shift=0.0, draws=1000, seed=20220):
         told = {
             "weights": {"bars": left, "outline": weights},
             "posteriors": {"bars": after.pdf(MEANS), "outline": before.pdf(MEANS)},
-            "change": {"bars": change(MEANS) * drawn,
-                       "across": [round(2 * delta, 3), f"2Δ {2 * delta:.2f}"]},
+            "change": {
+                "bars": change(MEANS) * drawn,
+                "across": [round(2 * delta, 3), f"2Δ {2 * delta:.2f}"],
+            },
         }
         if switch:
-            moved = np.count_nonzero(np.abs(left - weights) > 0.01) - (weights[away] > 0.01)
+            moved = np.count_nonzero(np.abs(left - weights) > 0.01) - (
+                weights[away] > 0.01
+            )
             said += f" Of the other seven weights {moved} move by more than 0.01."
         else:
             shape, rate = 1.0 + left @ COUNTS, 0.1 + left.sum()
@@ -96,18 +103,42 @@ def moving(hint, *, switch=False, scale=1.0, shift=0.0, draws=1000, seed=20220):
         start = [HOUSEHOLDS.index("H"), scale, "frozen"]
     panels = {
         "weights": {
-            "label": "Weights; outline: before it left", "axis": "Household and count",
-            "names": [f"{name} {count}" for name, count in zip(HOUSEHOLDS, COUNTS, strict=True)]},
-        "posteriors": {"label": "Density of μ; outline: before it left", "range": [0, 16]},
-        "change": {"label": "Change of the log density, nats", "height": 90, "range": [0, 16],
-                   "axis": "Mean number of visits, μ"},
+            "label": "Weights; outline: before it left",
+            "axis": "Household and count",
+            "names": [
+                f"{name} {count}"
+                for name, count in zip(HOUSEHOLDS, COUNTS, strict=True)
+            ],
+        },
+        "posteriors": {
+            "label": "Density of μ; outline: before it left",
+            "range": [0, 16],
+        },
+        "change": {
+            "label": "Change of the log density, nats",
+            "height": 90,
+            "range": [0, 16],
+            "axis": "Mean number of visits, μ",
+        },
         "released": {
-            "label": "Released counts, %; outline: the eight", "height": 90,
+            "label": "Released counts, %; outline: the eight",
+            "height": 90,
             "outline": 100 * np.bincount(COUNTS, minlength=VISITS.size) / COUNTS.size,
-            "range": [-0.5, VISITS[-1] + 0.5], "axis": "Visits", "colour": "#009E73"},
+            "range": [-0.5, VISITS[-1] + 0.5],
+            "axis": "Visits",
+            "colour": "#009E73",
+        },
     }
-    shown = ["weights", "posteriors", "change"] if switch else ["weights", "change", "released"]
+    shown = (
+        ["weights", "posteriors", "change"]
+        if switch
+        else ["weights", "change", "released"]
+    )
     return page.moving(
-        "Take one household away", controls, frame, start=start, hint=hint,
+        "Take one household away",
+        controls,
+        frame,
+        start=start,
+        hint=hint,
         panels=[panels[name] for name in shown],
     )

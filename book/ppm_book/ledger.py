@@ -23,7 +23,9 @@ STUDY = "{}_study"
 
 def load(root):
     """Rows of ``book/published.yaml``."""
-    return yaml.safe_load(Path(root, "book", "published.yaml").read_text("utf-8"))["rows"]
+    return yaml.safe_load(Path(root, "book", "published.yaml").read_text("utf-8"))[
+        "rows"
+    ]
 
 
 def margins(row, value, other=None):
@@ -34,7 +36,11 @@ def margins(row, value, other=None):
     (value, error), rule = value, row["rule"]
     if rule == "near":
         published = np.atleast_1d(row["published"])
-        tolerance = row["relative"] * np.abs(published) if "relative" in row else row["tolerance"]
+        tolerance = (
+            row["relative"] * np.abs(published)
+            if "relative" in row
+            else row["tolerance"]
+        )
         return tolerance - np.abs(value - published), error
     if rule == "between":
         return np.minimum(value - row["low"], row["high"] - value), error
@@ -45,7 +51,9 @@ def margins(row, value, other=None):
         limit, spread = row.get("factor", 1.0) * limit
         margin, error = value - limit, np.hypot(error, spread)
     # numbers that are equal are neither greater nor less
-    return np.nextafter(-margin if rule in ("less", "decreasing") else margin, -np.inf), error
+    return np.nextafter(
+        -margin if rule in ("less", "decreasing") else margin, -np.inf
+    ), error
 
 
 def judge(row, chapter):
@@ -70,18 +78,24 @@ def judge(row, chapter):
     Refused
         If the row names a value that its chapter does not save.
     """
-    names, needs, unlike = (row.get(key, {}) for key in ("values", "needs", "not_comparable"))
+    names, needs, unlike = (
+        row.get(key, {}) for key in ("values", "needs", "not_comparable")
+    )
     entries = chapter.get("values", {})
     if row["rule"] == "setting":
         needs = {names[0]: row["published"]}
     found = {name: _numbers(entries.get(name, {})) for name in (*names, *needs)}
     ours = [[told(*pair) for pair in found[name].T] for name in names]
     unmet = [name for name, wanted in needs.items() if not _met(wanted, found[name][0])]
-    unknown = [name for name in (*needs, *(() if unmet else names)) if name not in entries]
+    unknown = [
+        name for name in (*needs, *(() if unmet else names)) if name not in entries
+    ]
     if chapter and unknown:
         # the name is written in one way in the file, and in another one in the chapter
-        raise Refused(f"book/published.yaml, row {row['id']}: {row['chapter']} saves no value "
-                      f"{unknown[0]!r}")
+        raise Refused(
+            f"book/published.yaml, row {row['id']}: {row['chapter']} saves no value "
+            f"{unknown[0]!r}"
+        )
     if why := unlike.get("all") or unlike.get(chapter.get("data")):
         return "not comparable", why, ours
     if not chapter:
@@ -93,7 +107,11 @@ def judge(row, chapter):
         return "same setting", "the run has the paper's setting", ours
     doubts = [entries.get(name, {}).get("doubt") for name in names]
     if unknown := [name for name in names if not np.isfinite(found[name]).all()]:
-        return "not computed", joined(f"{unknown[0]}, or its error, is unknown", *doubts), ours
+        return (
+            "not computed",
+            joined(f"{unknown[0]}, or its error, is unknown", *doubts),
+            ours,
+        )
     margin, error = np.broadcast_arrays(*margins(row, *map(found.get, names)))
     if not margin.size:
         return "not computed", "there is nothing to compare", ours
@@ -112,12 +130,16 @@ def judge(row, chapter):
 
 def _met(wanted, values):
     """Whether a run has what a row needs: all of a list, or a number among others."""
-    return np.array_equal(values, wanted) if isinstance(wanted, list) else wanted in values
+    return (
+        np.array_equal(values, wanted) if isinstance(wanted, list) else wanted in values
+    )
 
 
 def _numbers(entry):
     """Numbers and standard errors in two rows; NaN for what is unknown."""
-    return np.array([entry.get("value"), entry.get("error")], dtype=np.float64).reshape(2, -1)
+    return np.array([entry.get("value"), entry.get("error")], dtype=np.float64).reshape(
+        2, -1
+    )
 
 
 def judged(rows, saved):
@@ -159,10 +181,17 @@ def changed(root, name, ours, theirs):
     """
     # all rows are judged: some have parts in other chapters
     rows = load(root)
-    mine, others = (judged(rows, {name: _read(folder, VALUES_FILE)}) for folder in (ours, theirs))
-    rows = [(row["says"], mine[row["id"]][0], others[row["id"]][0])
-            for row in rows if row["chapter"] == name]
-    return [row for row in rows if row[1] != row[2] and not set(row[1:]) <= set(UNJUDGED)]
+    mine, others = (
+        judged(rows, {name: _read(folder, VALUES_FILE)}) for folder in (ours, theirs)
+    )
+    rows = [
+        (row["says"], mine[row["id"]][0], others[row["id"]][0])
+        for row in rows
+        if row["chapter"] == name
+    ]
+    return [
+        row for row in rows if row[1] != row[2] and not set(row[1:]) <= set(UNJUDGED)
+    ]
 
 
 def page(root, results):
@@ -170,23 +199,39 @@ def page(root, results):
     rows = load(root)
     names = list(dict.fromkeys(row["chapter"] for row in rows))
     studies = {name: STUDY.format(name) for name in names}
-    saved = {name: _read(results, name, VALUES_FILE) for name in (*names, *studies.values())}
+    saved = {
+        name: _read(results, name, VALUES_FILE) for name in (*names, *studies.values())
+    }
     runs = {name: _read(results, name, "run.json") for name in saved}
     text = Path(root, "book", "ledger.md").read_text("utf-8")
-    return Template(text, trim_blocks=True, lstrip_blocks=True, undefined=StrictUndefined).render(
-        rows=rows, names=names, saved=saved, runs=runs, studies=studies, kinds=DATA_KINDS,
-        found=judged(rows, saved), alone=judged(rows, {name: saved[name] for name in names}),
-        datetime=datetime, joined=joined, listed=listed,
+    return Template(
+        text, trim_blocks=True, lstrip_blocks=True, undefined=StrictUndefined
+    ).render(
+        rows=rows,
+        names=names,
+        saved=saved,
+        runs=runs,
+        studies=studies,
+        kinds=DATA_KINDS,
+        found=judged(rows, saved),
+        alone=judged(rows, {name: saved[name] for name in names}),
+        datetime=datetime,
+        joined=joined,
+        listed=listed,
     )
 
 
 def _read(*path):
-    return json.loads(file.read_text("utf-8")) if (file := Path(*path)).is_file() else {}
+    return (
+        json.loads(file.read_text("utf-8")) if (file := Path(*path)).is_file() else {}
+    )
 
 
 def joined(*parts):
     """Sentences from parts, of which some may be empty and some the same."""
-    parts = [part[0].upper() + part[1:].rstrip(".") for part in dict.fromkeys(parts) if part]
+    parts = [
+        part[0].upper() + part[1:].rstrip(".") for part in dict.fromkeys(parts) if part
+    ]
     return "".join(f"{part}. " for part in parts).strip()
 
 

@@ -4,7 +4,9 @@ import numpy as np
 
 from ppm.diagnostics import R_HAT_LIMIT
 
-DISAGREE = f"chains behind a bound disagree (R-hat above {R_HAT_LIMIT}, or not to be told)"
+DISAGREE = (
+    f"chains behind a bound disagree (R-hat above {R_HAT_LIMIT}, or not to be told)"
+)
 # a comparison counts when it holds, or fails, by more than so many standard errors
 SURE = 2.0
 # how often one release among normal ones is taken for an outlier
@@ -69,7 +71,9 @@ def bounds_of(*results):
     doubt = "" if all(one.agree for one in found) else DISAGREE
     if any(one.faults_besides_r_hat for one in found):
         doubt = "chains behind a bound stood still or diverged"
-    return measured([one.local_bound for one in results], [one.error for one in found], doubt)
+    return measured(
+        [one.local_bound for one in results], [one.error for one in found], doubt
+    )
 
 
 def last(entry):
@@ -127,5 +131,7 @@ def share_exponent(sizes, counts, of, published=-0.5):
     best = minimize_scalar(profile, bounds=(-10.0, 10.0), method="bounded")
     limit, end = best.fun + 2.0, np.copysign(10.0, published - best.x)
     inside = profile(end) <= limit
-    end = end if inside else brentq(lambda b: profile(b) - limit, *sorted((best.x, end)))
+    end = (
+        end if inside else brentq(lambda b: profile(b) - limit, *sorted((best.x, end)))
+    )
     return measured(best.x, abs(end - best.x) / 2.0)

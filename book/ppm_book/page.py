@@ -79,8 +79,13 @@ def save_values(values, *, data):
     def plain(array):
         return np.where(np.isfinite(array), array.astype(object), None).tolist()
 
-    content = json.dumps(about | {"values": values}, indent=1, ensure_ascii=False,
-                         allow_nan=False, default=plain)
+    content = json.dumps(
+        about | {"values": values},
+        indent=1,
+        ensure_ascii=False,
+        allow_nan=False,
+        default=plain,
+    )
     _save(VALUES_FILE, content + "\n")
 
 
@@ -88,12 +93,22 @@ class _Claims(dict):
     """Sentences of a chapter's text, and whether each holds in this run; None: it cannot tell."""
 
     def __repr__(self):
-        told = {True: "Holds", False: "Not in this run", None: "Cannot be told in this run"}
+        told = {
+            True: "Holds",
+            False: "Not in this run",
+            None: "Cannot be told in this run",
+        }
         holding = sum(holds is True for holds in self.values())
-        return "\n".join([
-            f"{holding} of {len(self)} claims of the text hold in this run.",
-            *(f"{told[holds]}: {words}" for words, holds in self.items() if not holds),
-        ])
+        return "\n".join(
+            [
+                f"{holding} of {len(self)} claims of the text hold in this run.",
+                *(
+                    f"{told[holds]}: {words}"
+                    for words, holds in self.items()
+                    if not holds
+                ),
+            ]
+        )
 
     def _repr_mimebundle_(self, **_):
         return {CLAIMS_TYPE: dict(self), "text/plain": repr(self)}
@@ -129,8 +144,10 @@ def claims(conditions):
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error")
-            found = {words: None if holds is None else bool(holds)
-                     for words, holds in conditions().items()}
+            found = {
+                words: None if holds is None else bool(holds)
+                for words, holds in conditions().items()
+            }
     except Exception as error:
         print(f"{type(error).__name__}: {error}")
         found = dict.fromkeys(_written(conditions))
@@ -140,7 +157,9 @@ def claims(conditions):
 def _written(function):
     """Keys of the dict in whose return a function ends, read from its text."""
     text = textwrap.dedent(inspect.getsource(function))
-    return [ast.literal_eval(key) for key in ast.parse(text).body[0].body[-1].value.keys]
+    return [
+        ast.literal_eval(key) for key in ast.parse(text).body[0].body[-1].value.keys
+    ]
 
 
 def glue(name, text):
@@ -241,14 +260,18 @@ def table(table, caption, *, digits=2):
     styler = styler.format(precision=digits, thousands=",", na_rep="–")
     # a column that is called by a number is called as one writes it
     styler = styler.format_index(
-        lambda label: f"{label:g}" if isinstance(label, float) else label, axis="columns"
+        lambda label: f"{label:g}" if isinstance(label, float) else label,
+        axis="columns",
     )
     right = [{"selector": "", "props": "text-align: right"}]
     wide = [{"selector": "", "props": "min-width: 11rem"}]
     styles = {column: right for column in table.select_dtypes("number")}
     # a word a line is no way to read a sentence
-    styles |= {column: wide for column, cells in table.items()
-               if any(isinstance(cell, str) and len(cell) > _LONG for cell in cells)}
+    styles |= {
+        column: wide
+        for column, cells in table.items()
+        if any(isinstance(cell, str) and len(cell) > _LONG for cell in cells)
+    }
     styler = styler.set_table_styles(styles)
     # the book's theme knows how to lay out tables of this class
     styler = styler.set_table_attributes('class="dataframe"')
@@ -302,24 +325,36 @@ def moving(title, sliders, frame, *, panels, hint="", start=None):
     # many places may share a frame
     number = {text: index for index, text in enumerate(dict.fromkeys(frames))}
     content = {
-        "title": title, "hint": hint,
+        "title": title,
+        "hint": hint,
         "sliders": [
             {"label": label, "shown": list(places), "at": given.index(first)}
-            for (label, places), given, first in zip(sliders.items(), values, start, strict=True)],
+            for (label, places), given, first in zip(
+                sliders.items(), values, start, strict=True
+            )
+        ],
         "panels": json.loads(_as_json(panels)),
         "frames": [json.loads(text) for text in number],
         "at": [number[text] for text in frames],
     }
-    data = json.dumps(content, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    data = json.dumps(
+        content, ensure_ascii=False, allow_nan=False, separators=(",", ":")
+    )
     # a script element ends at the first "</script", wherever it stands
     data = data.replace("<", "\\u003c")
-    words = html.escape(f"{title} (in the book this can be moved: {', '.join(sliders)})")
-    picture = HTML(f'<div class="moving"><p>{words}</p>'
-                   f'<script type="application/json">{data}</script></div>')
+    words = html.escape(
+        f"{title} (in the book this can be moved: {', '.join(sliders)})"
+    )
+    picture = HTML(
+        f'<div class="moving"><p>{words}</p>'
+        f'<script type="application/json">{data}</script></div>'
+    )
     picture.content = content
     return picture
 
 
 def _as_json(content):
     """Text of what holds arrays, in the three digits that a picture shows."""
-    return json.dumps(content, allow_nan=False, default=lambda array: np.round(array, 3).tolist())
+    return json.dumps(
+        content, allow_nan=False, default=lambda array: np.round(array, 3).tolist()
+    )

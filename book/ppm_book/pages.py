@@ -21,24 +21,27 @@ from ppm_book.plain import Words
 # editions of figures for phones
 FIGURES = "book/_static/figures"
 # tags of cells with parameters, which pages fold
-PARAMETERS = {"parameters": "parameters and their defaults",
-              "injected-parameters": "parameters of this run"}
+PARAMETERS = {
+    "parameters": "parameters and their defaults",
+    "injected-parameters": "parameters of this run",
+}
 # the command line of Jupyter Book makes all pages, or one without the others' numbers
 JUPYTER_BOOK = (
     "import json, sys; from jupyter_book.sphinx import build_sphinx; "
     "sys.exit(build_sphinx(**json.loads(sys.argv[1])) != 0)"
 )
 # a picture of one pixel, as PNG
-PIXEL = (
-    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAQAAAC1HAwCAAAAC0lEQVR42mNk+A8AAQUBAScY42YAAAAASUVORK5CYII="
-)
+PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAQAAAC1HAwCAAAAC0lEQVR42mNk+A8AAQUBAScY42YAAAAASUVORK5CYII="
 # stands after words that the run contradicts, or about which it cannot tell
 MARK = '<sup class="not-here" id="not-here-{}" title="{}">{}</sup>'
-MARKS = {False: ("not in this run, or not surely", "\N{BALLOT X}"),
-         None: ("this run cannot tell", "?")}
+MARKS = {
+    False: ("not in this run, or not surely", "\N{BALLOT X}"),
+    None: ("this run cannot tell", "?"),
+}
 # where a paragraph or an entry of a list begins or ends, and where a sentence ends
 EDGE = re.compile(
-    r"\A|\n\s*\n|^ *(?:[-*]|\d+\.) |^(?::::|```).*(?:\n:[\w-]+:.*)*\n?|\Z", re.M)
+    r"\A|\n\s*\n|^ *(?:[-*]|\d+\.) |^(?::::|```).*(?:\n:[\w-]+:.*)*\n?|\Z", re.M
+)
 END = re.compile(r"\A|(?<=[.!?])[*_”)]*\s+|\Z")
 
 
@@ -56,24 +59,32 @@ def stage(folder, results=None, solutions=True):
     """Fill the folder that Jupyter Book sees, but for the chapters."""
     root = running.ROOT
     shutil.rmtree(folder, ignore_errors=True)
-    shutil.copytree(root / "book", folder / "book", ignore=shutil.ignore_patterns("ppm_book"))
+    shutil.copytree(
+        root / "book", folder / "book", ignore=shutil.ignore_patterns("ppm_book")
+    )
     for place in ("notebooks", "exercises"):
         (folder / place).mkdir()
-    texts = {file: (root / file).read_text("utf-8") for file in ("_config.yml", "_toc.yml")}
+    texts = {
+        file: (root / file).read_text("utf-8") for file in ("_config.yml", "_toc.yml")
+    }
     texts |= lists() | {"book/ledger.md": ledger.page(root, results or folder)}
     if solutions:
         texts["exercises/solutions.md"] = exercises.solutions(root)
     for file, text in texts.items():
         (folder / file).write_text(text, "utf-8")
     for file in () if solutions else (folder / "_toc.yml", *folder.glob("book/*.md")):
-        text = re.sub(r"^.*exercises/solutions.*\n", "", file.read_text("utf-8"), flags=re.M)
+        text = re.sub(
+            r"^.*exercises/solutions.*\n", "", file.read_text("utf-8"), flags=re.M
+        )
         file.write_text(text, "utf-8")
 
 
 def lists():
     """Pages that list what there is: parameters of the notebooks, and names of the library."""
-    tables = [(parameters.title(name), name, parameters.parameter_table(name))
-              for name in parameters.chapters()]
+    tables = [
+        (parameters.title(name), name, parameters.parameter_table(name))
+        for name in parameters.chapters()
+    ]
     # in the order of their modules, of which the synthesizers' begin with the protocol
     names = [name for name in ppm.__all__ if callable(getattr(ppm, name))]
     names.sort(key=lambda name: getattr(ppm, name).__module__)
@@ -83,7 +94,9 @@ def lists():
     for file in (root / "book" / "parameters.md", *root.glob("book/library/*.md")):
         text = file.read_text("utf-8")
         found[str(file.relative_to(root))] = Template(text, trim_blocks=True).render(
-            notebooks=tables, names=names, models=models,
+            notebooks=tables,
+            names=names,
+            models=models,
             described=re.findall(r"^\.\. auto\w+:: (ppm[\w.]+)", text, re.M),
         )
     return found
@@ -117,7 +130,9 @@ def _unexecuted(file):
     notebook = nbformat.read(file, 4)
     for cell in notebook.cells:
         if "figure" in cell.metadata.get("mystnb", {}):
-            cell.outputs = [nbformat.v4.new_output("display_data", {"image/png": PIXEL})]
+            cell.outputs = [
+                nbformat.v4.new_output("display_data", {"image/png": PIXEL})
+            ]
     _close(notebook, exercises.section(running.ROOT, file.stem))
     return notebook
 
@@ -126,7 +141,8 @@ def _close(notebook, *sections):
     """Add sections at the end of a chapter, the same each time: pages are built if any differs."""
     notebook.cells += [
         nbformat.v4.new_markdown_cell(text, id=f"section-{number}")
-        for number, text in enumerate(sections) if text
+        for number, text in enumerate(sections)
+        if text
     ]
 
 
@@ -147,10 +163,15 @@ def stage_notebook(executed, folder, record, closing="", solutions=True):
         tags = cell.metadata.setdefault("tags", [])
         for tag, what in PARAMETERS.items():
             if tag in tags and "hide-input" not in tags:
-                prompts = {f"code_prompt_{do.lower()}": f"{do} {what}" for do in ("Show", "Hide")}
+                prompts = {
+                    f"code_prompt_{do.lower()}": f"{do} {what}"
+                    for do in ("Show", "Hide")
+                }
                 cell.metadata["mystnb"] = prompts | cell.metadata.get("mystnb", {})
                 tags.append("hide-input")
-        cell.outputs = [output for output in cell.outputs if output.get("name") != "stderr"]
+        cell.outputs = [
+            output for output in cell.outputs if output.get("name") != "stderr"
+        ]
         _check_figure(name, cell, folder / FIGURES)
     # the run's tables, for the reader to download at the page's foot
     tables = sorted(executed.parent.glob("*.csv"))
@@ -158,7 +179,9 @@ def stage_notebook(executed, folder, record, closing="", solutions=True):
         (beside := folder / "notebooks" / name).mkdir(exist_ok=True)
         shutil.copy(table, beside)
     section = exercises.section(running.ROOT, name, solutions)
-    _close(notebook, section, closing, how_made(record, [table.name for table in tables]))
+    _close(
+        notebook, section, closing, how_made(record, [table.name for table in tables])
+    )
     text, here = nbformat.writes(notebook), re.escape(str(running.ROOT))
     if shown := re.search(rf"(?<![\w.])({here}|{Path.home()})(?![\w.-])\S*", text):
         raise Failed(f"{name} shows a path of this machine: {shown[0]}")
@@ -181,8 +204,11 @@ def _check_claims(notebook, name, own_run):
             raise Failed(f"{name}: at the book's settings {told}: {words}")
         # the text may break its lines anywhere
         pattern = re.compile(r"\s+".join(map(re.escape, words.split())))
-        said = [(place, found) for place, (owner, key) in enumerate(texts)
-                for found in pattern.finditer(owner[key])]
+        said = [
+            (place, found)
+            for place, (owner, key) in enumerate(texts)
+            for found in pattern.finditer(owner[key])
+        ]
         if not said:
             raise Failed(f"{name} claims words that are not in its text: {words}")
         marks += [(place, found, holds) for place, found in said if not holds]
@@ -199,7 +225,8 @@ def _check_claims(notebook, name, own_run):
     if marks:
         first = notebook.cells[0]
         first.source = exercises.template("not_here").render(
-            text=first.source, failed=listed[False], untold=listed[None])
+            text=first.source, failed=listed[False], untold=listed[None]
+        )
     if not own_run:
         _fill_numbers(notebook, texts)
 
@@ -211,11 +238,15 @@ def _sentence(found):
     if text.startswith("|", line):
         cells = text[line:].partition("\n")[0].strip("|").split("|")
         place = text.count("|", line, start) - 1
-        return ": ".join(dict.fromkeys(cell.strip() for cell in (cells[0], cells[place])))
+        return ": ".join(
+            dict.fromkeys(cell.strip() for cell in (cells[0], cells[place]))
+        )
     for border in EDGE, END:
         # what lies between the last border before the words and the next one behind them
         begin = max(each.end() for each in border.finditer(text) if each.end() <= start)
-        end = min(each.start() for each in border.finditer(text) if each.start() >= stop)
+        end = min(
+            each.start() for each in border.finditer(text) if each.start() >= stop
+        )
         text, start, stop = text[begin:end], start - begin, stop - begin
     return " ".join(text.split())
 
@@ -223,8 +254,11 @@ def _sentence(found):
 def _fill_numbers(notebook, texts):
     """Put a dash for each number that the text has from a cell, and that no cell gave."""
     outputs = [output for cell in notebook.cells for output in cell.get("outputs", ())]
-    given = {output.metadata.get("scrapbook", {}).get("name") for output in outputs
-             if "metadata" in output}
+    given = {
+        output.metadata.get("scrapbook", {}).get("name")
+        for output in outputs
+        if "metadata" in output
+    }
 
     def number(role):
         return role[0] if role[1] in given else "–"
@@ -237,13 +271,19 @@ def _check_figure(name, cell, folder):
     """A figure needs words; its edition for phones goes where the page finds it."""
     about = cell.metadata.get("mystnb", {})
     figure = about.get("figure", {})
-    needed = figure.get("caption"), figure.get("name"), about.get("image", {}).get("alt")
+    needed = (
+        figure.get("caption"),
+        figure.get("name"),
+        about.get("image", {}).get("alt"),
+    )
     for output in cell.outputs:
         if not any(kind.startswith("image/") for kind in output.get("data", {})):
             continue
         if not all(str(words or "").strip() for words in needed):
-            raise Failed(f"{name} shows a figure without caption, name or alternative text: "
-                         f"{cell.source.strip().partition(chr(10))[0]}")
+            raise Failed(
+                f"{name} shows a figure without caption, name or alternative text: "
+                f"{cell.source.strip().partition(chr(10))[0]}"
+            )
         if narrow := output["data"].pop(NARROW_TYPE, None):
             folder.mkdir(parents=True, exist_ok=True)
             file = folder / f"{nodes.make_id(figure['name'])}.png"
@@ -255,7 +295,9 @@ def how_made(record, tables):
     file = f"chapters/{record['notebook']}.ipynb"
     link = exercises.launch_link(running.ROOT, file, "parameters")
     day = datetime.fromisoformat(record["started"])
-    return exercises.template("how_made").render(record, tables=tables, day=day, link=link)
+    return exercises.template("how_made").render(
+        record, tables=tables, day=day, link=link
+    )
 
 
 def sphinx(staged, output, strict=True, builder="html", only=None):
@@ -269,9 +311,14 @@ def sphinx(staged, output, strict=True, builder="html", only=None):
     place = output.with_name(f"{output.name}.part")
     shutil.rmtree(place, ignore_errors=True)
     settings = {
-        "sourcedir": str(staged), "outputdir": str(place / "_build" / builder), "noconfig": True,
-        "path_config": str(staged / "_config.yml"), "builder": builder, "keep_going": True,
-        "warningiserror": strict, "filenames": [str(staged / only)] if only else [],
+        "sourcedir": str(staged),
+        "outputdir": str(place / "_build" / builder),
+        "noconfig": True,
+        "path_config": str(staged / "_config.yml"),
+        "builder": builder,
+        "keep_going": True,
+        "warningiserror": strict,
+        "filenames": [str(staged / only)] if only else [],
         # which its own command line adds
         "confoverrides": {"nitpicky": strict, "latex_individualpages": False},
     }
@@ -280,7 +327,9 @@ def sphinx(staged, output, strict=True, builder="html", only=None):
     pages = place / "_build" / builder
     if done.returncode or not pages.is_dir():
         said = re.sub(r"\x1b\[[0-9;]*m", "", done.stdout + done.stderr).splitlines()
-        faults = [line for line in said if re.search(r"\b(WARNING|ERROR|CRITICAL)\b", line)]
+        faults = [
+            line for line in said if re.search(r"\b(WARNING|ERROR|CRITICAL)\b", line)
+        ]
         told = "\n".join(["the book was not built", *(faults or said[-15:])])
         raise Failed(told.replace(f"{staged}/", ""))
     # of MathJax's bundles, each with everything in it, pages load this one
@@ -304,6 +353,12 @@ def alone(html, files):
     html = re.sub(r"\.\./(_static|_images|_downloads)/", rf"{files}/\1/", html)
     away = rf'<a\b[^>]*\bhref="(?!#|https?:|mailto:|{files}/)[^"]*"[^>]*>(.*?)</a>'
     html = re.sub(away, r"\1", html, flags=re.S)
-    html = re.sub(r'<(?:link rel="(?:index|search|prev|next)"|script\b[^>]*"\.\./)[^>]*>', "", html)
+    html = re.sub(
+        r'<(?:link rel="(?:index|search|prev|next)"|script\b[^>]*"\.\./)[^>]*>',
+        "",
+        html,
+    )
     hidden = ".bd-sidebar-primary, .bd-header-article, .prev-next-footer, label[for*=sidebar]"
-    return html.replace("</head>", f"<style>{hidden} {{display: none !important}}</style></head>")
+    return html.replace(
+        "</head>", f"<style>{hidden} {{display: none !important}}</style></head>"
+    )

@@ -27,12 +27,19 @@ class Values(yaml.SafeLoader):
 
 
 Values.add_implicit_resolver(
-    "tag:yaml.org,2002:float", re.compile(r"[-+]?[0-9.]+[eE][-+]?[0-9]+$"), list("-+.0123456789"))
+    "tag:yaml.org,2002:float",
+    re.compile(r"[-+]?[0-9.]+[eE][-+]?[0-9]+$"),
+    list("-+.0123456789"),
+)
 
 # a number is one only if it is not NaN, which no bound keeps out
 NUMBERS = Draft202012Validator.TYPE_CHECKER
-Schema = validators.extend(Draft202012Validator, type_checker=NUMBERS.redefine(
-    "number", lambda _, value: NUMBERS.is_type(value, "number") and value == value))
+Schema = validators.extend(
+    Draft202012Validator,
+    type_checker=NUMBERS.redefine(
+        "number", lambda _, value: NUMBERS.is_type(value, "number") and value == value
+    ),
+)
 
 
 def pages(root=None):
@@ -72,7 +79,10 @@ def described(file):
 
 def defaults(name):
     """Parameters of a notebook, with their defaults."""
-    return {key: ast.literal_eval(it["default"]) for key, it in described(known(name)).items()}
+    return {
+        key: ast.literal_eval(it["default"])
+        for key, it in described(known(name)).items()
+    }
 
 
 def known(name):
@@ -91,13 +101,17 @@ def known(name):
 @functools.cache
 def schemas():
     """What parameters accept, as JSON Schemas; of one notebook alone by ``NOTEBOOK.PARAMETER``."""
-    return yaml.safe_load((running.ROOT / "notebooks" / "parameters.yml").read_text("utf-8"))
+    return yaml.safe_load(
+        (running.ROOT / "notebooks" / "parameters.yml").read_text("utf-8")
+    )
 
 
 def _unknown(kind, name, accepted):
     close = difflib.get_close_matches(str(name), list(accepted), 1)
     hint = f"; did you mean {close[0]}?" if close else ""
-    return Refused(f"unknown {kind} {reprlib.repr(name)}{hint} (accepted: {', '.join(accepted)})")
+    return Refused(
+        f"unknown {kind} {reprlib.repr(name)}{hint} (accepted: {', '.join(accepted)})"
+    )
 
 
 def checked(notebook, name, value):
@@ -111,12 +125,17 @@ def checked(notebook, name, value):
         try:
             os.path.basename(value).encode()
         except UnicodeEncodeError:
-            raise Refused(f"{name} = {value!r} is not accepted; rename it, in UTF-8") from None
+            raise Refused(
+                f"{name} = {value!r} is not accepted; rename it, in UTF-8"
+            ) from None
     # two words of a schema are our own
     if (
         not Schema(schema).is_valid(value)
-        or "increasing" in schema and any(map(operator.ge, value, value[1:]))
-        or "path" in schema and value and not os.path.exists(value)
+        or "increasing" in schema
+        and any(map(operator.ge, value, value[1:]))
+        or "path" in schema
+        and value
+        and not os.path.exists(value)
     ):
         # a path is shown whole: its end is where one looks for the slip
         shown = repr(value) if "path" in schema else reprlib.repr(value)
@@ -124,12 +143,17 @@ def checked(notebook, name, value):
         raise Refused(f"{told}; {name}: {accepted[name]['help']}")
     # with a point or without one, a number is of the type that the notebook takes
     kind = float if "number" in json.dumps(schema) else int
-    return json.loads(json.dumps(value), parse_int=kind, parse_float=lambda text: kind(float(text)))
+    return json.loads(
+        json.dumps(value), parse_int=kind, parse_float=lambda text: kind(float(text))
+    )
 
 
 def profile_of(profile):
     """What a profile sets: notebook -> parameters."""
-    files = {file.stem: file for file in sorted(running.ROOT.glob("notebooks/profiles/*.yml"))}
+    files = {
+        file.stem: file
+        for file in sorted(running.ROOT.glob("notebooks/profiles/*.yml"))
+    }
     if profile not in files:
         raise _unknown("profile", profile, files)
     settings = yaml.load(files[profile].read_text("utf-8"), Values) or {}
@@ -187,26 +211,40 @@ def of_run(folder):
     try:
         record = json.loads(file.read_text("utf-8"))
         record["notebook"], record["profile"], record["parameters"] = (
-            str(record["notebook"]), str(record["profile"]), dict(record["parameters"]))
+            str(record["notebook"]),
+            str(record["profile"]),
+            dict(record["parameters"]),
+        )
     except (OSError, ValueError, KeyError, TypeError):
-        raise Refused(f"--like {folder} is no complete run: it has no run.json to read") from None
+        raise Refused(
+            f"--like {folder} is no complete run: it has no run.json to read"
+        ) from None
     return record
 
 
 def parameter_table(name):
     """Rows on the parameters of a notebook, for the command line and for the book's page."""
     quick = profile_of("quick").get(name) or {}
-    return [it | {"quick": repr(quick[key]) if key in quick else ""}
-            for key, it in described(source(name)).items()]
+    return [
+        it | {"quick": repr(quick[key]) if key in quick else ""}
+        for key, it in described(source(name)).items()
+    ]
 
 
 def listing(name):
     """Lines on a notebook and its parameters, for the command line."""
     known(name)
-    return "\n".join([f"{name}: {title(name)}", *(
-        "    {name}: {inferred_type_name} = {default}\n        {help}".format_map(row)
-        for row in parameter_table(name)
-    )])
+    return "\n".join(
+        [
+            f"{name}: {title(name)}",
+            *(
+                "    {name}: {inferred_type_name} = {default}\n        {help}".format_map(
+                    row
+                )
+                for row in parameter_table(name)
+            ),
+        ]
+    )
 
 
 def title(name):

@@ -9,7 +9,13 @@ from bs4 import BeautifulSoup
 from ppm_book import exercises, running
 from ppm_book.pages import Failed, sphinx, state_of_pages
 
-NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "msedge")
+NAMES = (
+    "chromium",
+    "chromium-browser",
+    "google-chrome",
+    "google-chrome-stable",
+    "msedge",
+)
 # pages that only the whole edition has, with those below them
 REFERENCE = ("book/library/index", "book/parameters", "book/checks", "book/instructors")
 
@@ -46,7 +52,9 @@ def for_paper(html, whole=False):
     settings = exercises.settings(running.ROOT)
     front = soup.new_tag("div", attrs={"class": "title-page"})
     front.append(soup.new_tag("p", attrs={"class": "title"}, string=settings["title"]))
-    front.append(soup.new_tag("p", string=f"{settings['author']}, {settings['copyright']}"))
+    front.append(
+        soup.new_tag("p", string=f"{settings['author']}, {settings['copyright']}")
+    )
     # the theme's list of contents
     front.append(soup.select_one("#jb-print-toc nav").extract())
     soup.select_one("article").insert(0, front)
@@ -79,8 +87,14 @@ def make(whole=False):
         pages = Path(folder, "pages")
         sphinx(build / "stage", pages, strict=False, builder="singlehtml")
         # Sphinx writes it where the introduction lies, with addresses as seen from the top
-        html = max(pages.rglob("*.html"), key=lambda file: file.stat().st_size).read_text("utf-8")
+        html = max(
+            pages.rglob("*.html"), key=lambda file: file.stat().st_size
+        ).read_text("utf-8")
         (pages / "book.html").write_text(for_paper(html, whole), "utf-8")
         print_page(pages / "book.html", pages / "book.pdf")
         (pages / "book.pdf").chmod((build / "html").stat().st_mode & 0o666)
-        return [shutil.move(pages / "book.pdf", build / ("whole.pdf" if whole else "book.pdf"))]
+        return [
+            shutil.move(
+                pages / "book.pdf", build / ("whole.pdf" if whole else "book.pdf")
+            )
+        ]

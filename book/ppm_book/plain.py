@@ -16,7 +16,9 @@ from pybtex.richtext import Text
 from ppm_book import exercises
 
 # a directive: its fence, kind, argument, options and body
-BLOCK = re.compile(r"^(`{3,}|:{3,})\{([\w:]+)\} *(.*)\n((?::[\w-]+:.*\n)*)((?s:.*?))\n?\1$", re.M)
+BLOCK = re.compile(
+    r"^(`{3,}|:{3,})\{([\w:]+)\} *(.*)\n((?::[\w-]+:.*\n)*)((?s:.*?))\n?\1$", re.M
+)
 # a role, {kind}`label` or {kind}`words <label>`
 ROLE = re.compile(r"\{([\w:]+)\}`(?:([^`<]*?)\s*<)?([^`>]+)>?`")
 # the label of a formula
@@ -33,16 +35,25 @@ class Words:
     """Words for the references of the book's notebooks."""
 
     def __init__(self, root):
-        self.root, self.works = Path(root), parse_file(str(Path(root, "book", "references.bib")))
+        self.root, self.works = (
+            Path(root),
+            parse_file(str(Path(root, "book", "references.bib"))),
+        )
         # label, or name of a file -> name of the file, and words
         self.names, self.titles = {}, {}
-        for files in (f"{exercises.FOLDER}/*.ipynb", "book/**/*.md", "notebooks/*.ipynb"):
+        for files in (
+            f"{exercises.FOLDER}/*.ipynb",
+            "book/**/*.md",
+            "notebooks/*.ipynb",
+        ):
             for file in self.root.glob(files):
                 words = _labels(_text(file))
                 kind = "chapter" if file.suffix == ".ipynb" else "page"
                 self.titles[file.stem] = words.pop("")
                 words[file.stem] = f"the {kind} “{self.titles[file.stem]}”"
-                self.names |= {label: (file.stem, told) for label, told in words.items()}
+                self.names |= {
+                    label: (file.stem, told) for label, told in words.items()
+                }
 
     def pages(self, name, more=""):
         """Names of the pages that a chapter, and more text, refer to by more than their titles."""
@@ -60,7 +71,9 @@ class Words:
     def work(self, key):
         """Who wrote a work, and when."""
         entry = self.works.entries[key]
-        names = [" ".join(p.prelast_names + p.last_names) for p in entry.persons["author"]]
+        names = [
+            " ".join(p.prelast_names + p.last_names) for p in entry.persons["author"]
+        ]
         names = f"{names[0]} et al." if len(names) > 2 else " and ".join(names)
         return str(Text.from_latex(names)), entry.fields["year"]
 
@@ -83,7 +96,7 @@ class Words:
             found += f" of {self.names[file][1]}"
         if words:
             return f"{words} [{found}]"
-        begins = START.search(match.string[:match.start()])
+        begins = START.search(match.string[: match.start()])
         return found[0].upper() + found[1:] if begins else found
 
     def plain(self, notebook, name, numbers=None):
@@ -91,8 +104,12 @@ class Words:
 
         def plain(text):
             text = re.sub(r"^\(\S+\)=\n", "", text, flags=re.M)
-            text = TAG.sub(lambda tag: f" \\tag{{{self.names[tag[1]][1][1:-1]}}}\n$$", text)
-            text = re.sub(r"\[([^\]]+)\]\((?!https?:)[^)]*\)", r"\1", BLOCK.sub(_quoted, text))
+            text = TAG.sub(
+                lambda tag: f" \\tag{{{self.names[tag[1]][1][1:-1]}}}\n$$", text
+            )
+            text = re.sub(
+                r"\[([^\]]+)\]\((?!https?:)[^)]*\)", r"\1", BLOCK.sub(_quoted, text)
+            )
             return ROLE.sub(lambda role: self.word(role, name, numbers or {}), text)
 
         cells = []
@@ -101,8 +118,12 @@ class Words:
             if cell.cell_type == "markdown":
                 cell.source = plain(cell.source)
             if figure := cell.metadata.pop("mystnb", {}).get("figure"):
-                caption = plain(f"*{self.names[figure['name']][1]}. {figure['caption']}*")
-                cells.append(nbformat.v4.new_markdown_cell(caption, id=f"{cell.id}-caption"))
+                caption = plain(
+                    f"*{self.names[figure['name']][1]}. {figure['caption']}*"
+                )
+                cells.append(
+                    nbformat.v4.new_markdown_cell(caption, id=f"{cell.id}-caption")
+                )
         notebook.cells = cells
 
     def chapter(self, name, executed=None):
@@ -116,16 +137,22 @@ class Words:
                 cell.metadata["jupyter"] = {"source_hidden": True}
         note, ends = NOTE.format(exercises.settings(self.root)["title"]), {}
         if name in exercises.chapters(self.root):
-            ends["Exercises"] = (f"The exercises of this chapter are the notebook "
-                                 f"`exercises/{name}.ipynb` of the student edition.")
+            ends["Exercises"] = (
+                f"The exercises of this chapter are the notebook "
+                f"`exercises/{name}.ipynb` of the student edition."
+            )
         if cited:
             keys = dict.fromkeys(re.split(r", *", ",".join(cited)))
             style = find_plugin("pybtex.style.formatting", "plain")()
             works = style.format_bibliography(self.works, list(keys))
             markdown = find_plugin("pybtex.backends", "markdown")()
-            listed = [" ".join(f"- {each.text.render(markdown)}".split()) for each in works]
+            listed = [
+                " ".join(f"- {each.text.render(markdown)}".split()) for each in works
+            ]
             ends["Literature"] = "\n".join(listed)
-        notebook.cells.insert(1, nbformat.v4.new_markdown_cell(note, id="plain-edition"))
+        notebook.cells.insert(
+            1, nbformat.v4.new_markdown_cell(note, id="plain-edition")
+        )
         notebook.cells += [
             nbformat.v4.new_markdown_cell(f"## {title}\n\n{text}", id=title.lower())
             for title, text in ends.items()
@@ -143,16 +170,23 @@ def _text(file):
             parts.append(f"({cell.id})=")
         parts.append(f"{cell.source}\n" if cell.cell_type == "markdown" else "")
         if figure := cell.metadata.get("mystnb", {}).get("figure"):
-            parts.append(f"```{{figure}}\n:name: {figure['name']}\n{figure['caption']}\n```\n")
+            parts.append(
+                f"```{{figure}}\n:name: {figure['name']}\n{figure['caption']}\n```\n"
+            )
     return "\n".join(parts)
 
 
 def _numbers(notebook):
     """Numbers that cells gave to the text, by `glue`, as text."""
     outputs = [one for cell in notebook.cells for one in cell.get("outputs", ())]
-    glued = {one.get("metadata", {}).get("scrapbook", {}).get("name"): one for one in outputs}
-    return {name: one["data"]["application/papermill.record/text/plain"].strip("'")
-            for name, one in glued.items() if name}
+    glued = {
+        one.get("metadata", {}).get("scrapbook", {}).get("name"): one for one in outputs
+    }
+    return {
+        name: one["data"]["application/papermill.record/text/plain"].strip("'")
+        for name, one in glued.items()
+        if name
+    }
 
 
 def _labels(text):
@@ -180,6 +214,10 @@ def _quoted(block):
         words = f"{kind} ({words})." if words else f"{kind}."
     text = f"**{words}**\n\n{body.strip()}{' ∎' if kind == 'Proof' else ''}"
     # Jupyter takes formulas out before it reads Markdown: a quote's mark must not stand in them
-    text = re.sub(r"\$\$.+?\$\$|\$[^$]+\$", lambda formula: " ".join(formula[0].split()), text,
-                  flags=re.S)
+    text = re.sub(
+        r"\$\$.+?\$\$|\$[^$]+\$",
+        lambda formula: " ".join(formula[0].split()),
+        text,
+        flags=re.S,
+    )
     return "\n".join(f"> {line}".rstrip() for line in text.split("\n"))

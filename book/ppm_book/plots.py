@@ -34,7 +34,12 @@ COLOURS = {
     "Range-capped on T": "#1F3A5F",
 }
 MARKERS = dict(
-    Unweighted="s", DPweighted="^", EMweighted="v", Countweighted="D", Shuffled="P", Trimmed="*"
+    Unweighted="s",
+    DPweighted="^",
+    EMweighted="v",
+    Countweighted="D",
+    Shuffled="P",
+    Trimmed="*",
 )
 # for an order, from light (1) to dark (0)
 SHADES = colormaps["viridis"]
@@ -72,7 +77,9 @@ def _narrow(figure):
     width, height = figure.get_size_inches()
     if figure.axes[0].get_gridspec().ncols > 1:
         height = 2.9 * len(figure.axes)
-        for axes, place in zip(figure.axes, GridSpec(len(figure.axes), 1, figure), strict=True):
+        for axes, place in zip(
+            figure.axes, GridSpec(len(figure.axes), 1, figure), strict=True
+        ):
             axes.set_subplotspec(place)
             axes.tick_params(labelbottom=True, labelleft=True)
             axes.set_ylabel(axes.get_ylabel() or figure.axes[0].get_ylabel())
@@ -126,7 +133,9 @@ def legend(figure, columns=2):
     for axes in figure.axes:
         for handle, name in zip(*axes.get_legend_handles_labels(), strict=True):
             found.setdefault(name, handle)
-    figure.legend(found.values(), found.keys(), loc="outside upper center", ncols=columns)
+    figure.legend(
+        found.values(), found.keys(), loc="outside upper center", ncols=columns
+    )
 
 
 def interval(axes, x, low, middle, high, label, **style):
@@ -141,7 +150,9 @@ def interval(axes, x, low, middle, high, label, **style):
     [[0.2]]
     """
     # what is infinite, as a share of 0 may be, has no place
-    low, middle, high = np.where(np.isfinite([low, middle, high]), [low, middle, high], np.nan)
+    low, middle, high = np.where(
+        np.isfinite([low, middle, high]), [low, middle, high], np.nan
+    )
     # rounding may leave the middle outside
     reach = np.maximum([middle - low, high - middle], 0).reshape(2, -1)
     style = {"fmt": "o", "color": COLOURS.get(label)} | style
@@ -162,8 +173,14 @@ def band(axes, x, low, middle, high, label, words="", lift=0, **style):
     colour = style.setdefault("color", COLOURS.get(label))
     interval(axes, x, low, middle, high, label, fmt="-", elinewidth=0, **style)
     axes.fill_between(x, low, high, color=colour, alpha=0.2, linewidth=0)
-    axes.annotate(words, (x[-1], middle[-1]), xytext=(6, lift), textcoords="offset points",
-                  va="center", color=colour)
+    axes.annotate(
+        words,
+        (x[-1], middle[-1]),
+        xytext=(6, lift),
+        textcoords="offset points",
+        va="center",
+        color=colour,
+    )
 
 
 def log_axis(axes, which="y"):

@@ -29,11 +29,16 @@ PROCESS = {
 
 def digest(*paths):
     """One hash of files, or of all files in folders, with their names in these."""
-    return joblib.hash([
-        (str(file.relative_to(path)), file.read_bytes()) for path in map(Path, paths)
-        for file in sorted([path, *path.rglob("*")])
-        if file.is_file() and "__pycache__" not in file.parts and not file.name.startswith(".")
-    ])
+    return joblib.hash(
+        [
+            (str(file.relative_to(path)), file.read_bytes())
+            for path in map(Path, paths)
+            for file in sorted([path, *path.rglob("*")])
+            if file.is_file()
+            and "__pycache__" not in file.parts
+            and not file.name.startswith(".")
+        ]
+    )
 
 
 @contextlib.contextmanager
@@ -82,7 +87,9 @@ def kept(*given):
     """
 
     def decorate(function):
-        texts = [inspect.getsource(one) if inspect.isfunction(one) else one for one in given]
+        texts = [
+            inspect.getsource(one) if inspect.isfunction(one) else one for one in given
+        ]
         origin = joblib.hash((inspect.getsource(function), _packages(), texts))
         in_memory = {}
 

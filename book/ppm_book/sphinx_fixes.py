@@ -32,9 +32,12 @@ def _mend(app, page, template, context, doctree):
     if page.startswith("exercises/"):
         # made from notebooks, which the classroom's editions have
         buttons = context.get("header_buttons", ())
-        context["header_buttons"] = [b for b in buttons if b.get("label") != "download-buttons"]
+        context["header_buttons"] = [
+            b for b in buttons if b.get("label") != "download-buttons"
+        ]
     # for running cells elsewhere: it fails on every page though it is switched off
     context["script_files"] = [
-        file for file in context.get("script_files", ())
+        file
+        for file in context.get("script_files", ())
         if "thebe" not in f"{file.filename} {file.attributes}".lower()
     ]

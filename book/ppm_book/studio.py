@@ -35,7 +35,16 @@ from ppm_book.parameters import Refused
 CORES = joblib.cpu_count()
 # what a result depends on, of its record
 MADE_FROM = "code", "parameters", "ce_data_hash"
-PACKAGES = ("numpy", "scipy", "pandas", "xarray", "matplotlib", "pymc", "opendp", "papermill")
+PACKAGES = (
+    "numpy",
+    "scipy",
+    "pandas",
+    "xarray",
+    "matplotlib",
+    "pymc",
+    "opendp",
+    "papermill",
+)
 # interrupts so far: Python drops an exception that comes while it cleans up memory
 INTERRUPTS = []
 
@@ -47,9 +56,12 @@ def record_of(name, values, profile, started):
     """What is run, for ``run.json`` and the box at a chapter's foot; it holds no path."""
     data, defaults = values.get("ce_data"), parameters.defaults(name)
     # all that the notebook may call or read but data
-    called = (running.ROOT / file for file in ("ppm", "book/ppm_book", "requirements.lock"))
+    called = (
+        running.ROOT / file for file in ("ppm", "book/ppm_book", "requirements.lock")
+    )
     return {
-        "notebook": name, "profile": profile,
+        "notebook": name,
+        "profile": profile,
         "parameters": values | ({"ce_data": Path(data).name} if data else {}),
         "changed": [key for key, value in defaults.items() if values[key] != value],
         "code": running.digest(parameters.source(name), *called),
@@ -78,7 +90,8 @@ def execute(name, values, folder, profile, workers=None, scheduler=None, bars=Fa
         "PPM_FITS": str(running.ROOT / "_build" / "fits"),
         "MPLBACKEND": "module://matplotlib_inline.backend_inline",
         # both, so that none is inherited
-        "PPM_WORKERS": str(workers or ""), "PPM_SCHEDULER": scheduler or "",
+        "PPM_WORKERS": str(workers or ""),
+        "PPM_SCHEDULER": scheduler or "",
         "LOKY_MAX_CPU_COUNT": str(workers or CORES),
     }
     with running.own_kernel(**variables) as place:
@@ -89,10 +102,13 @@ def execute(name, values, folder, profile, workers=None, scheduler=None, bars=Fa
             running.leave_note(folder, shown["ce_data"])
         try:
             papermill.execute_notebook(
-                str(parameters.source(name)), str(output),
+                str(parameters.source(name)),
+                str(output),
                 {key: shown[key] for key in record["changed"]},
-                kernel_name="python3", cwd=str(place),
-                progress_bar=bars, stderr_file=sys.stderr if bars else None,
+                kernel_name="python3",
+                cwd=str(place),
+                progress_bar=bars,
+                stderr_file=sys.stderr if bars else None,
                 # kernels warn that they talk over TCP, on this machine
                 extra_arguments=["--IPKernelApp.log_level=CRITICAL"],
             )
@@ -116,14 +132,18 @@ def execute(name, values, folder, profile, workers=None, scheduler=None, bars=Fa
 
 def complete(folder, record):
     """Say that a folder has all of a run, by its ``run.json``, and return the record."""
-    (folder / "run.json").write_text(json.dumps(record, indent=1, ensure_ascii=False), "utf-8")
+    (folder / "run.json").write_text(
+        json.dumps(record, indent=1, ensure_ascii=False), "utf-8"
+    )
     return record
 
 
 def refuse_warnings(executed):
     """Fail if a cell of an executed notebook warned."""
     for cell in nbformat.read(executed, 4).cells:
-        said = "".join(o.text for o in cell.get("outputs", ()) if o.get("name") == "stderr")
+        said = "".join(
+            o.text for o in cell.get("outputs", ()) if o.get("name") == "stderr"
+        )
         if warned := re.search(r"\b\w*Warning: .*", said):
             raise Failed(f"{executed.stem}, cell [{cell.execution_count}]: {warned[0]}")
 
@@ -137,7 +157,9 @@ def run(name, given=(), *, profile="paper", output=None, workers=None, scheduler
         The folder.
     """
     values = parameters.parameters(name, profile, given)
-    folder = Path(os.path.expanduser(output or f"runs/{name}-{datetime.now():%Y%m%d-%H%M%S}"))
+    folder = Path(
+        os.path.expanduser(output or f"runs/{name}-{datetime.now():%Y%m%d-%H%M%S}")
+    )
     try:
         # of two runs that start together, one makes it
         folder.mkdir(parents=True)
@@ -145,11 +167,15 @@ def run(name, given=(), *, profile="paper", output=None, workers=None, scheduler
         told = error.strerror
         if os.path.isdir(folder):
             complete_run = (folder / "run.json").is_file()
-            told = "it exists" if complete_run else "it exists and holds no complete run"
+            told = (
+                "it exists" if complete_run else "it exists and holds no complete run"
+            )
             told += "; choose another --output"
         raise Refused(f"the output folder {folder} cannot be made: {told}") from None
     try:
-        record = execute(name, values, folder, profile, workers, scheduler, sys.stderr.isatty())
+        record = execute(
+            name, values, folder, profile, workers, scheduler, sys.stderr.isatty()
+        )
         if name in parameters.chapters():
             print("Making the page", file=sys.stderr, flush=True)
             make_page(folder, record)
@@ -197,10 +223,16 @@ def build(profile="paper", ce_data="", solutions=True):
     """
     chapters, planned = parameters.chapters(), {}
     for name in dict.fromkeys([*chapters, *parameters.profile_of(profile)]):
-        given = {"ce_data": ce_data} if ce_data and "ce_data" in parameters.defaults(name) else {}
+        given = (
+            {"ce_data": ce_data}
+            if ce_data and "ce_data" in parameters.defaults(name)
+            else {}
+        )
         planned[name] = parameters.parameters(name, profile, given)
     # anybody may see pages made of the file on board; all else is its owner's alone
-    ce_data = next((each["ce_data"] for each in planned.values() if each.get("ce_data")), "")
+    ce_data = next(
+        (each["ce_data"] for each in planned.values() if each.get("ce_data")), ""
+    )
     if ce_data:
         os.umask(0o077)
     folder = running.ROOT / "_build"
@@ -216,14 +248,19 @@ def build(profile="paper", ce_data="", solutions=True):
         for old in results.iterdir():
             if old.name not in planned:
                 shutil.rmtree(old)
-        records = {name: standing(name, planned[name], results / name, profile) for name in planned}
+        records = {
+            name: standing(name, planned[name], results / name, profile)
+            for name in planned
+        }
         # what takes longest comes first: it also makes fits that others go on with
         order = sorted(planned, key=parameters.seconds, reverse=True)
         stale = [name for name in order if not records[name]]
         # two at a time, because parts of a notebook keep one core; each has its share of the cores
         number = min(2, CORES, len(stale) or 1)
         done = joblib.Parallel(number, initializer=end_with_parent)(
-            joblib.delayed(refresh)(name, planned[name], results / name, profile, CORES // number)
+            joblib.delayed(refresh)(
+                name, planned[name], results / name, profile, CORES // number
+            )
             for name in stale
         )
         records |= zip(stale, done, strict=True)
@@ -245,8 +282,10 @@ def build(profile="paper", ce_data="", solutions=True):
     print(f"The book is ready: {built / 'index.html'}")
     if ce_data:
         running.leave_note(built, Path(ce_data).name)
-        print(f"It shows what was computed from {Path(ce_data).name}, so only you can read it: "
-              f"see {running.NOTE_FILE}")
+        print(
+            f"It shows what was computed from {Path(ce_data).name}, so only you can read it: "
+            f"see {running.NOTE_FILE}"
+        )
 
 
 def standing(name, values, folder, profile):
@@ -271,44 +310,91 @@ def refresh(name, values, folder, profile, workers):
 
 def main(arguments=None):
     """Run the command line and return its exit status: 0, 1 failed, 2 refused, 130 interrupted."""
-    parser = argparse.ArgumentParser(prog="ppm", description="Run notebooks, or build the book.")
+    parser = argparse.ArgumentParser(
+        prog="ppm", description="Run notebooks, or build the book."
+    )
     parser.add_argument("--version", action="version", version=f"ppm {ppm.__version__}")
     commands = parser.add_subparsers(required=True, dest="command", metavar="COMMAND")
-    listing = commands.add_parser("notebooks", help="list the notebooks and their parameters")
+    listing = commands.add_parser(
+        "notebooks", help="list the notebooks and their parameters"
+    )
     listing.add_argument("notebook", metavar="NOTEBOOK", nargs="*", help="these alone")
     one = commands.add_parser(
-        "run", help="run a notebook with new parameters",
+        "run",
+        help="run a notebook with new parameters",
         epilog="example: ppm run poisson_contraction -p replicates=50 -p sizes='[100, 400]'",
     )
-    one.add_argument("notebook", metavar="NOTEBOOK", nargs="?",
-                     help="its name, see `ppm notebooks`; with --like that of the earlier run")
-    one.add_argument("-p", metavar="NAME=VALUE", action="append", default=[], type=str,
-                     help="set a parameter; may be given several times")
+    one.add_argument(
+        "notebook",
+        metavar="NOTEBOOK",
+        nargs="?",
+        help="its name, see `ppm notebooks`; with --like that of the earlier run",
+    )
+    one.add_argument(
+        "-p",
+        metavar="NAME=VALUE",
+        action="append",
+        default=[],
+        type=str,
+        help="set a parameter; may be given several times",
+    )
     one.add_argument("-f", metavar="FILE", help="set the parameters in a YAML file")
-    one.add_argument("--like", metavar="FOLDER",
-                     help="begin with the parameters of an earlier run; -f and -p come after it")
+    one.add_argument(
+        "--like",
+        metavar="FOLDER",
+        help="begin with the parameters of an earlier run; -f and -p come after it",
+    )
     one.add_argument("--output", metavar="FOLDER", help="default: runs/NOTEBOOK-TIME")
     engine = one.add_mutually_exclusive_group()
-    engine.add_argument("--workers", metavar="N", type=int, help="run studies on N processes")
-    engine.add_argument("--scheduler", metavar="ADDRESS", help="run studies on a Dask cluster")
+    engine.add_argument(
+        "--workers", metavar="N", type=int, help="run studies on N processes"
+    )
+    engine.add_argument(
+        "--scheduler", metavar="ADDRESS", help="run studies on a Dask cluster"
+    )
     book = commands.add_parser("book", help="execute what changed and build the book")
-    book.add_argument("--ce-data", metavar="FILE", default="",
-                      help="Consumer Expenditure file, in place of the Diary on board")
+    book.add_argument(
+        "--ce-data",
+        metavar="FILE",
+        default="",
+        help="Consumer Expenditure file, in place of the Diary on board",
+    )
     for command in (one, book):
         command.add_argument(
-            "--profile", help="paper, the default, or quick for a look with small studies"
+            "--profile",
+            help="paper, the default, or quick for a look with small studies",
         )
-    book.add_argument("--no-solutions", action="store_true", help="leave out all solutions")
-    commands.add_parser("classroom", help="make the exercises to hand out, and their solutions")
-    marks = commands.add_parser("collect", help="mark the notebooks that a class handed in")
-    marks.add_argument("folder", metavar="FOLDER", help="with a folder or zip for each student")
+    book.add_argument(
+        "--no-solutions", action="store_true", help="leave out all solutions"
+    )
+    commands.add_parser(
+        "classroom", help="make the exercises to hand out, and their solutions"
+    )
+    marks = commands.add_parser(
+        "collect", help="mark the notebooks that a class handed in"
+    )
+    marks.add_argument(
+        "folder", metavar="FOLDER", help="with a folder or zip for each student"
+    )
     marks.add_argument("--output", metavar="FOLDER", help="default: FOLDER-marked")
-    marks.add_argument("--seconds", metavar="S", type=float, default=240.0,
-                       help="stop a notebook after S seconds (default: 240), a cell after S / 4")
-    marks.add_argument("--workers", metavar="N", type=int, default=1, help="run N side by side")
-    paper = commands.add_parser("pdf", help="print the book that was built into one file")
-    paper.add_argument("--whole", action="store_true",
-                       help="with the reference pages, the guide for instructors and solutions")
+    marks.add_argument(
+        "--seconds",
+        metavar="S",
+        type=float,
+        default=240.0,
+        help="stop a notebook after S seconds (default: 240), a cell after S / 4",
+    )
+    marks.add_argument(
+        "--workers", metavar="N", type=int, default=1, help="run N side by side"
+    )
+    paper = commands.add_parser(
+        "pdf", help="print the book that was built into one file"
+    )
+    paper.add_argument(
+        "--whole",
+        action="store_true",
+        help="with the reference pages, the guide for instructors and solutions",
+    )
     options, stray = parser.parse_known_args(arguments)
     if stray:
         word = stray[0].lstrip("-")
@@ -319,13 +405,19 @@ def main(arguments=None):
         sys.stdout.reconfigure(errors="backslashreplace")
     INTERRUPTS.clear()
     # the last one comes when the terminal is closed; not every system has it
-    for number in signal.SIGINT, signal.SIGTERM, getattr(signal, "SIGHUP", signal.SIGTERM):
+    for number in (
+        signal.SIGINT,
+        signal.SIGTERM,
+        getattr(signal, "SIGHUP", signal.SIGTERM),
+    ):
         # where a shell has its background jobs ignore interrupts, or nohup, they are ignored
         if signal.getsignal(number) is not signal.SIG_IGN:
             signal.signal(number, _interrupt)
     try:
         if not (running.ROOT / "_toc.yml").is_file():
-            raise Refused("call it in the folder of the book's source: there is no _toc.yml here")
+            raise Refused(
+                "call it in the folder of the book's source: there is no _toc.yml here"
+            )
         _do(options)
         # which may be closed
         print(end="", flush=True)
@@ -368,8 +460,10 @@ def _wanted(options):
         raise Refused("a parameter is given twice")
     several = parameters.from_file(options.f) if options.f else {}
     if given.get("ce_data") and "ce_data" not in single | several:
-        raise Refused(f"the run in {options.like} read {given['ce_data']}, and did not note where "
-                      "it lies: give it again, by -p ce_data=PATH")
+        raise Refused(
+            f"the run in {options.like} read {given['ce_data']}, and did not note where "
+            "it lies: give it again, by -p ce_data=PATH"
+        )
     return name.removesuffix(".ipynb"), given | several | single, profile or "paper"
 
 
@@ -380,8 +474,14 @@ def _do(options):
             raise Refused(f"--workers must be 1 or more; got {options.workers}")
         os.umask(0o077)
         name, given, profile = _wanted(options)
-        folder = run(name, given, profile=profile, output=options.output,
-                     workers=options.workers, scheduler=options.scheduler)
+        folder = run(
+            name,
+            given,
+            profile=profile,
+            output=options.output,
+            workers=options.workers,
+            scheduler=options.scheduler,
+        )
         page = folder / f"{name}.html"
         print(f"Done. Open {page if page.is_file() else folder}")
     elif options.command == "book":
@@ -390,11 +490,19 @@ def _do(options):
         # what it needs takes a second to import
         from ppm_book.collecting import collect
 
-        made = collect(options.folder, options.output, seconds=options.seconds,
-                       workers=options.workers)
+        made = collect(
+            options.folder,
+            options.output,
+            seconds=options.seconds,
+            workers=options.workers,
+        )
         print(f"Made {made}")
     elif options.command == "notebooks":
-        print("\n".join(map(parameters.listing, options.notebook or parameters.notebooks())))
+        print(
+            "\n".join(
+                map(parameters.listing, options.notebook or parameters.notebooks())
+            )
+        )
     else:
         classroom = options.command == "classroom"
         made = make_editions(running.ROOT) if classroom else pdf.make(options.whole)

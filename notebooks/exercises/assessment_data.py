@@ -29,17 +29,33 @@ def data(seed):
     errors = rng.uniform(0.6, 1.2, (2, 6))
     estimates = rng.normal(rng.uniform(36.0, 40.0), 0.5, 5)
     return SimpleNamespace(
-        counts=counts, log_lik=log_lik.values[0], weighted_log_lik=weighted.values[0],
-        scale=0.9, releases=int(rng.integers(3, 7)),
-        prior=float(rng.integers(10, 40)) / 1000, epsilon=float(rng.integers(8, 14)) / 10,
-        bounds=rng.normal(3.45, 0.08, 250), large_epsilon=float(rng.integers(700, 712)) / 100,
+        counts=counts,
+        log_lik=log_lik.values[0],
+        weighted_log_lik=weighted.values[0],
+        scale=0.9,
+        releases=int(rng.integers(3, 7)),
+        prior=float(rng.integers(10, 40)) / 1000,
+        epsilon=float(rng.integers(8, 14)) / 10,
+        bounds=rng.normal(3.45, 0.08, 250),
+        large_epsilon=float(rng.integers(700, 712)) / 100,
         distances=pd.DataFrame(
-            {"DPweighted": distance, "its error": errors[0],
-             "EMweighted": distance + gap, "error of that": errors[1]},
-            index=pd.Index([f"setting {k}" for k in range(1, 7)], name="percentile off by, %"),
+            {
+                "DPweighted": distance,
+                "its error": errors[0],
+                "EMweighted": distance + gap,
+                "error of that": errors[1],
+            },
+            index=pd.Index(
+                [f"setting {k}" for k in range(1, 7)], name="percentile off by, %"
+            ),
         ).round(2),
-        runs=200, seen_with=int(rng.integers(90, 140)), seen_without=int(rng.integers(5, 25)),
-        budget=float(rng.integers(3, 7)) / 2, highest=-1.0, terms=-rng.gamma(4.0, 0.35, 61),
+        runs=200,
+        seen_with=int(rng.integers(90, 140)),
+        seen_without=int(rng.integers(5, 25)),
+        budget=float(rng.integers(3, 7)) / 2,
+        highest=-1.0,
+        terms=-rng.gamma(4.0, 0.35, 61),
         weight=float(rng.integers(3, 7)) / 20,
-        estimates=estimates.round(3), variances=rng.uniform(0.08, 0.12, 5).round(4),
+        estimates=estimates.round(3),
+        variances=rng.uniform(0.08, 0.12, 5).round(4),
     )

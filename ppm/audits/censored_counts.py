@@ -73,8 +73,10 @@ def censored(counts, censor, *, shards=None, weights=None, shape=0.001, rate=0.0
     counts = check_database(counts)
     if not isinstance(censor, Censoring):
         raise ValueError(f"censor must be a ppm.Censoring; got {type(censor).__name__}")
-    prior = {"shape": check_number("shape", shape, above=0),
-             "rate": check_number("rate", rate, above=0)}
+    prior = {
+        "shape": check_number("shape", shape, above=0),
+        "rate": check_number("rate", rate, above=0),
+    }
     weigh = weights if callable(weights) else None
     weights = check_weights(weigh(counts) if weigh else weights, counts.size)
 
@@ -84,14 +86,18 @@ def censored(counts, censor, *, shards=None, weights=None, shape=0.001, rate=0.0
         parts = shards(values) if callable(shards) else shards
         parts = [*parts] if np.iterable(parts) else []
         if not parts:
-            raise ValueError("shards must be a list of the rows of each shard, at least one; got "
-                             f"{shown(shards)}")
+            raise ValueError(
+                "shards must be a list of the rows of each shard, at least one; got "
+                f"{shown(shards)}"
+            )
         return [np.sort(check_rows("shards", rows, counts.size)) for rows in parts]
 
     levels = censor.levels(GammaPoisson(counts))
 
     def fitted(rows, weights):
-        return CensoredGamma(counts[rows], weights[rows], levels[rows], censor=censor, **prior)
+        return CensoredGamma(
+            counts[rows], weights[rows], levels[rows], censor=censor, **prior
+        )
 
     parts = rows_of(counts.astype(np.float64))
     fits = [fitted(rows, weights) for rows in parts]
@@ -114,13 +120,20 @@ def censored(counts, censor, *, shards=None, weights=None, shape=0.001, rate=0.0
             others[stays] = check_weights(weigh(counts[stays]), counts.size - 1)
         after = rows_of(without)
         if len(after) != len(parts):
-            raise ValueError("shards must be a rule with the same number of shards for every "
-                             f"database; it made {len(parts)}, and {len(after)} without a record")
+            raise ValueError(
+                "shards must be a rule with the same number of shards for every "
+                f"database; it made {len(parts)}, and {len(after)} without a record"
+            )
         for part, both_rows in enumerate(zip(parts, after, strict=True)):
             stayed, now = (rows[rows != record] for rows in both_rows)
-            if not (np.array_equal(stayed, now) and np.array_equal(weights[now], others[now])):
+            if not (
+                np.array_equal(stayed, now)
+                and np.array_equal(weights[now], others[now])
+            ):
                 reacts[record] = True
-                extremes[part, :, record] = _extremes_between(fits[part], fitted(now, others))
+                extremes[part, :, record] = _extremes_between(
+                    fits[part], fitted(now, others)
+                )
     losses = np.abs(extremes.sum(axis=0)).max(axis=0)
     columns = {"count": counts, "weight": weights, "loss": losses, "reacts": reacts}
     return xr.Dataset(

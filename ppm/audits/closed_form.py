@@ -33,8 +33,16 @@ _VISIBLE = 0.01
 
 
 def exact(
-    counts, *, public, truncate_at=3.5, mappings=None, draws=1000, weight_draws=200, shape=0.001,
-    rate=0.001, random_seed=None,
+    counts,
+    *,
+    public,
+    truncate_at=3.5,
+    mappings=None,
+    draws=1000,
+    weight_draws=200,
+    shape=0.001,
+    rate=0.001,
+    random_seed=None,
 ):
     r"""Privacy loss of every leave-one-out neighbour of a database of counts, in closed form.
 
@@ -118,15 +126,22 @@ def exact(
     counts = check_database(counts)
     interval = as_list("public", public)
     if interval.size != 2 or not 0 < interval[0] < interval[1]:
-        raise ValueError("public must be two finite numbers above 0, the first below the second; "
-                         f"got {shown(public)}")
+        raise ValueError(
+            "public must be two finite numbers above 0, the first below the second; "
+            f"got {shown(public)}"
+        )
     public = tuple(interval.tolist())
     truncate_at = check_number("truncate_at", truncate_at, above=0)
     mappings = {} if mappings is None else mappings
-    if (not isinstance(mappings, dict) or not set(MECHANISMS).isdisjoint(mappings)
-            or any(f"{name} on T" in mappings for name in mappings)):
-        raise ValueError("mappings must be a dict of functions by names of their own; got "
-                         f"{shown(mappings)}")
+    if (
+        not isinstance(mappings, dict)
+        or not set(MECHANISMS).isdisjoint(mappings)
+        or any(f"{name} on T" in mappings for name in mappings)
+    ):
+        raise ValueError(
+            "mappings must be a dict of functions by names of their own; got "
+            f"{shown(mappings)}"
+        )
     draws = check_count("draws", draws, at_least=2)
     weight_draws = check_count("weight_draws", weight_draws)
     shape = check_number("shape", shape, at_least=_SMALLEST_PRIOR)
@@ -155,7 +170,9 @@ def exact(
     mechanisms += [_Mechanism(database, weights) for weights in on_public.values()]
     extreme = int(bounds[0, 0].argmax())
     results = [mechanism.results(extreme) for mechanism in mechanisms]
-    columns = {name: np.array([result[name] for result in results]) for name in results[0]}
+    columns = {
+        name: np.array([result[name] for result in results]) for name in results[0]
+    }
     dims = "mechanism", "left_out"
     return xr.Dataset(
         {name: (dims[: block.ndim], block) for name, block in columns.items()}
@@ -200,7 +217,9 @@ class _Database(NamedTuple):
     def unweighted_bounds(self, levels):
         """Record bounds (row, draw, value) between two quantiles of μ in the unweighted fits."""
         shapes, rates = self.prior + self.sums(np.ones((1, 1, 1)))
-        low, high = (np.maximum(gammaincinv(shapes, level) / rates, _TINY) for level in levels)
+        low, high = (
+            np.maximum(gammaincinv(shapes, level) / rates, _TINY) for level in levels
+        )
         return -extremes_between(self.values, low[..., None], high[..., None])[0]
 
 
@@ -212,14 +231,20 @@ def _weights(database, bounds, truncate_at, mappings):
     # a value that occurred once and is left out has no weight
     present = {"axis": -1, "keepdims": True, "where": (database.tables > 0)[:, None]}
     linear = linear_weights(
-        bounds, bounds.min(initial=np.inf, **present), bounds.max(initial=-np.inf, **present)
+        bounds,
+        bounds.min(initial=np.inf, **present),
+        bounds.max(initial=-np.inf, **present),
     )
     # a weight of these depends on its own record only
-    own_bounds, own_oscillations = _bounds_between(database.values, 1.0, *database.public)
+    own_bounds, own_oscillations = _bounds_between(
+        database.values, 1.0, *database.public
+    )
     own = {
         "Capped": mapped_weights(own_bounds, capped_map(truncate_at)),
         "Range-capped": mapped_weights(own_oscillations, capped_map(2.0 * truncate_at)),
-    } | {name: mapped_weights(own_bounds, mapping) for name, mapping in mappings.items()}
+    } | {
+        name: mapped_weights(own_bounds, mapping) for name, mapping in mappings.items()
+    }
     over_draws = {
         "Unweighted": np.ones((1, 1, database.values.size)),
         "Weighted": linear,
@@ -237,7 +262,9 @@ class _Mechanism:
 
     def __init__(self, database, weights, levels=None):
         self.database, self.reacts = database, len(weights) > 1
-        self.weights = np.broadcast_to(weights, (len(database.tables), *weights.shape[1:]))
+        self.weights = np.broadcast_to(
+            weights, (len(database.tables), *weights.shape[1:])
+        )
         self.sums = database.sums(weights)
         # x itself, for each seed
         self.own_sums = self.sums[:, 0, :_SEEDS, None]
@@ -249,7 +276,10 @@ class _Mechanism:
             self.mean, self.spread = self.density.mean, self.density.spread
         else:
             self.ends = (gammaincinv(self.shape, levels) / self.rate).T[..., None]
-            self.mean, self.spread = self.shape / self.rate, np.sqrt(self.shape) / self.rate
+            self.mean, self.spread = (
+                self.shape / self.rate,
+                np.sqrt(self.shape) / self.rate,
+            )
         # what a record takes from the sums by leaving, if the others keep their weights, and if
         # theirs are computed again
         own = self.weights[0, :_SEEDS]
@@ -266,7 +296,9 @@ class _Mechanism:
         """Log ratio of the pseudo posteriors of x and of its neighbours at values of μ."""
         if self.restricted:
             return self.density.log_ratio(points, *taken)
-        return log_gamma(points, self.shape, self.rate) - log_gamma(points, *self.without(taken))
+        return log_gamma(points, self.shape, self.rate) - log_gamma(
+            points, *self.without(taken)
+        )
 
     def results(self, extreme):
         """All that :func:`exact` says of a mechanism, by name."""
@@ -274,10 +306,15 @@ class _Mechanism:
         bounds, oscillations = _bounds_between(values, own, *self.ends)
         losses = self.largest_losses(self.taken)
         return {
-            "weight": own[0], "bound": bounds[0], "oscillation": oscillations[0],
-            "local_bound": bounds[0].max(), "oscillation_bound": oscillations[0].max(),
-            **self.posteriors(), **self.losses_of_first_seed(losses[0]),
-            **self.exceedances(losses, 2.0 * bounds.max(axis=-1)), **self.changes(extreme),
+            "weight": own[0],
+            "bound": bounds[0],
+            "oscillation": oscillations[0],
+            "local_bound": bounds[0].max(),
+            "oscillation_bound": oscillations[0].max(),
+            **self.posteriors(),
+            **self.losses_of_first_seed(losses[0]),
+            **self.exceedances(losses, 2.0 * bounds.max(axis=-1)),
+            **self.changes(extreme),
         }
 
     def largest_losses(self, taken):
@@ -295,8 +332,12 @@ class _Mechanism:
             grid = np.linspace(*self.ends[:, 0, 0], _GRID)
             shapes, rates = (self.database.prior + self.sums)[..., None]
             integrated, error = _integrated_loss(log_gamma(grid, shapes, rates))
-        return {"loss_fixed": fixed, "loss_common": common,
-                "loss_integrated": integrated, "loss_integrated_error": error}
+        return {
+            "loss_fixed": fixed,
+            "loss_common": common,
+            "loss_integrated": integrated,
+            "loss_integrated_error": error,
+        }
 
     def exceedances(self, losses, two_delta):
         """The worst losses, and where they exceed 2Δ of their seed."""
@@ -313,7 +354,9 @@ class _Mechanism:
         ratios = self.log_ratio(points[:, None, None], self.taken)[:, 0]
         return {
             "loss_worst": worst.max(),
-            "share_worst": np.divide(worst, two_delta, out=infinite, where=two_delta > 0).max(),
+            "share_worst": np.divide(
+                worst, two_delta, out=infinite, where=two_delta > 0
+            ).max(),
             "loss_supremum": supremum,
             "records_over": records[losses[0] > two_delta[0]].sum() / records.sum(),
             "parameters_over": (np.abs(ratios) > two_delta[0]).mean(axis=0).max(),
@@ -321,7 +364,10 @@ class _Mechanism:
 
     def posteriors(self):
         """The densities of x and its neighbours, and their mass outside the set of μ and T."""
-        of_x, of_neighbours = (self.shape[0], self.rate[0]), self.without(self.taken)[:, 0]
+        of_x, of_neighbours = (
+            (self.shape[0], self.rate[0]),
+            self.without(self.taken)[:, 0],
+        )
 
         def mass(shape, rate, low, high):
             return gammainc(shape, rate * high) - gammainc(shape, rate * low)
@@ -332,10 +378,14 @@ class _Mechanism:
             outside = 1.0 - min(*mass(*of_x, *ends), *mass(*of_neighbours, *ends))
             outside_public = 1.0 - mass(*of_x, *self.database.public).item()
         return {
-            "shape": of_x[0][0], "shape_without": of_neighbours[0],
-            "rate": of_x[1][0], "rate_without": of_neighbours[1],
-            "average_mean": self.mean[0, 0], "spread": self.spread[0, 0],
-            "outside": outside, "outside_public": outside_public,
+            "shape": of_x[0][0],
+            "shape_without": of_neighbours[0],
+            "rate": of_x[1][0],
+            "rate_without": of_neighbours[1],
+            "average_mean": self.mean[0, 0],
+            "spread": self.spread[0, 0],
+            "outside": outside,
+            "outside_public": outside_public,
         }
 
     def changes(self, extreme):

@@ -9,7 +9,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from ppm import pdp
-from ppm.checks import as_numbers, check_count, check_number, check_rows, check_share, check_weights
+from ppm.checks import (
+    as_numbers,
+    check_count,
+    check_number,
+    check_rows,
+    check_share,
+    check_weights,
+)
 from ppm.diagnostics import R_HAT_LIMIT, ChainsDisagreeError, effective_draws, r_hat
 from ppm.lipschitz import blocks_of, record_bounds
 from ppm.mechanism import bound_fit
@@ -93,7 +100,10 @@ def loss_lower_bound(with_record, without_record, *, confidence=0.95, delta=0.0)
     confidence = check_share("confidence", confidence)
     delta = check_number("delta", delta, at_least=0, at_most=1)
     scores = []
-    for name, values in (("with_record", with_record), ("without_record", without_record)):
+    for name, values in (
+        ("with_record", with_record),
+        ("without_record", without_record),
+    ):
         values = as_numbers(name, values).ravel()
         if values.size < 20 or np.isnan(values).any():
             raise ValueError(f"{name} must hold at least 20 scores and no NaN")
@@ -110,11 +120,16 @@ def loss_lower_bound(with_record, without_record, *, confidence=0.95, delta=0.0)
             candidates.append((limits.max(), levels[limits.argmax()], above, reverse))
     _, level, above, reverse = max(candidates, key=lambda candidate: candidate[0])
     lower = float(_log_ratio_limit(tested, level, above, reverse, confidence, delta))
-    with_record, without_record = (int(_occurrences(side, level, above)) for side in tested)
+    with_record, without_record = (
+        int(_occurrences(side, level, above)) for side in tested
+    )
     return LossEvidence(
-        lower=max(0.0, lower), confidence=confidence, delta=delta,
+        lower=max(0.0, lower),
+        confidence=confidence,
+        delta=delta,
         event=f"score {'at least' if above else 'below'} {level:.4g}",
-        with_record=with_record, without_record=without_record,
+        with_record=with_record,
+        without_record=without_record,
         samples=tuple(side.size for side in tested),
     )
 
@@ -129,7 +144,9 @@ def _log_ratio_limit(sides, levels, above, reverse, confidence, delta):
     often, seldom = sides[::-1] if reverse else sides
     error = (1.0 - confidence) / 2.0
     low, _ = pdp.binomial_limits(_occurrences(often, levels, above), often.size, error)
-    _, high = pdp.binomial_limits(_occurrences(seldom, levels, above), seldom.size, error)
+    _, high = pdp.binomial_limits(
+        _occurrences(seldom, levels, above), seldom.size, error
+    )
     with np.errstate(divide="ignore"):
         return np.log(np.maximum(low - delta, 0.0)) - np.log(high)
 
@@ -167,7 +184,9 @@ class SampledAudit:
     @property
     def claim(self):
         """The ε that is audited, in nats: the width of the limits, or 2Δ without any."""
-        return pdp.epsilon(self.local_bound) if self.censor is None else self.censor.width
+        return (
+            pdp.epsilon(self.local_bound) if self.censor is None else self.censor.width
+        )
 
     @property
     def lower(self):
@@ -192,18 +211,27 @@ class SampledAudit:
         """One row per audited record, in nats: a pandas.DataFrame."""
         import pandas as pd
 
-        return pd.DataFrame({
-            "lower bound": {i: found.lower for i, found in self.evidence.items()},
-            "estimate": self.estimates,
-            "oscillation": self.oscillation_bound,
-            "2Δ" if self.censor is None else "W": self.claim,
-            "largest change of a weight": self.largest_weight_change,
-        }).rename_axis("record")
+        return pd.DataFrame(
+            {
+                "lower bound": {i: found.lower for i, found in self.evidence.items()},
+                "estimate": self.estimates,
+                "oscillation": self.oscillation_bound,
+                "2Δ" if self.censor is None else "W": self.claim,
+                "largest change of a weight": self.largest_weight_change,
+            }
+        ).rename_axis("record")
 
 
 def sampled(
-    synthesizer, records, *, weighting=record_weights, censor=None, draws=1000, confidence=0.95,
-    delta=0.0, random_seed=None,
+    synthesizer,
+    records,
+    *,
+    weighting=record_weights,
+    censor=None,
+    draws=1000,
+    confidence=0.95,
+    delta=0.0,
+    random_seed=None,
 ):
     r"""Audit any synthesizer by refits without chosen records: evidence on the loss of θ.
 
@@ -278,7 +306,9 @@ def sampled(
     for record, seed in zip(records, seeds[2:], strict=True):
         others = _weights_without(record, synthesizer, weighting, draws, seeds[0])
         which = f"the fit without record {record}"
-        _, log_lik_without = _audited_fit(synthesizer, others, censor, draws, seed, which)
+        _, log_lik_without = _audited_fit(
+            synthesizer, others, censor, draws, seed, which
+        )
         scores = []
         for side, values in (("with", log_lik), ("without", log_lik_without)):
             score = _score(values, weights, others, censor, levels)
@@ -286,14 +316,23 @@ def sampled(
             if whole.diagnostics is not None:
                 score = _thinned(score, f"the fit {side} record {record}", draws)
             scores.append(score.ravel())
-        evidence[record] = loss_lower_bound(*scores, confidence=confidence_of_each, delta=delta)
+        evidence[record] = loss_lower_bound(
+            *scores, confidence=confidence_of_each, delta=delta
+        )
         estimates[record] = _bridged(*scores)
-        largest_change[record] = float(np.abs(np.delete(weights - others, record)).max(initial=0.0))
+        largest_change[record] = float(
+            np.abs(np.delete(weights - others, record)).max(initial=0.0)
+        )
         sizes += [score.size for score in scores]
     return SampledAudit(
-        evidence=evidence, estimates=estimates, largest_weight_change=largest_change,
-        local_bound=whole.local_bound, oscillation_bound=whole.oscillation_bound,
-        confidence=confidence, draws=min(sizes), censor=censor,
+        evidence=evidence,
+        estimates=estimates,
+        largest_weight_change=largest_change,
+        local_bound=whole.local_bound,
+        oscillation_bound=whole.oscillation_bound,
+        confidence=confidence,
+        draws=min(sizes),
+        censor=censor,
     )
 
 
@@ -303,8 +342,9 @@ def _weights_without(record, synthesizer, weighting, draws, seed):
     present[[] if record is None else record] = False
     if not callable(weighting):
         return weighting * present
-    fit = synthesizer.fit(present.astype(float), draws=draws, random_seed=copied(seed),
-                          progress=False)
+    fit = synthesizer.fit(
+        present.astype(float), draws=draws, random_seed=copied(seed), progress=False
+    )
     bounds = record_bounds(synthesizer.log_likelihood(fit))[present]
     weights = np.zeros(present.size)
     weights[present] = check_weights(weighting(bounds), bounds.size)
@@ -314,11 +354,17 @@ def _weights_without(record, synthesizer, weighting, draws, seed):
 def _audited_fit(synthesizer, weights, censor, draws, seed, which):
     """Result and log-likelihoods of a fit; ``which`` names it if its chains are at fault."""
     limits = {} if censor is None else {"censor": censor}
-    fit = synthesizer.fit(weights, draws=draws, random_seed=seed, progress=False, **limits)
+    fit = synthesizer.fit(
+        weights, draws=draws, random_seed=seed, progress=False, **limits
+    )
     result = bound_fit(synthesizer, fit, weights, allow_disagreement=True, **limits)
     # the audit uses the score, whose R-hat is checked later
-    if result.diagnostics is not None and (faults := result.diagnostics.faults_besides_r_hat):
-        raise ChainsDisagreeError(f"no evidence, because of {which}: {'; '.join(faults)}")
+    if result.diagnostics is not None and (
+        faults := result.diagnostics.faults_besides_r_hat
+    ):
+        raise ChainsDisagreeError(
+            f"no evidence, because of {which}: {'; '.join(faults)}"
+        )
     return result, synthesizer.log_likelihood(result.draws)
 
 
@@ -334,7 +380,9 @@ def _score(log_lik, weights, others, censor, levels):
             total[block.draws] += values @ (ours - theirs)
         elif used.size:
             level = levels[block.records][used]
-            change = censor.terms(values, ours, level) - censor.terms(values, theirs, level)
+            change = censor.terms(values, ours, level) - censor.terms(
+                values, theirs, level
+            )
             total[block.draws] += change.sum(axis=-1)
     return total.reshape(-1, sizes["draw"])
 
@@ -345,15 +393,21 @@ def _thinned(scores, which, draws):
     # a constant score, as of a record without observations, is no disagreement; written so that
     # NaN fails the comparison too
     if np.ptp(scores) != 0 and not disagreement <= R_HAT_LIMIT:
-        raise ChainsDisagreeError("no evidence, because chains disagree: R-hat of the score is "
-                                  f"{disagreement:.3f} in {which}, above {R_HAT_LIMIT}; run more "
-                                  "draws or a longer warm-up")
+        raise ChainsDisagreeError(
+            "no evidence, because chains disagree: R-hat of the score is "
+            f"{disagreement:.3f} in {which}, above {R_HAT_LIMIT}; run more "
+            "draws or a longer warm-up"
+        )
     effective = effective_draws(scores)
-    step = 1 if not np.isfinite(effective) else max(1, math.ceil(scores.size / effective))
+    step = (
+        1 if not np.isfinite(effective) else max(1, math.ceil(scores.size / effective))
+    )
     scores = scores[:, ::step]
     if scores.size < 20:
-        raise ValueError(f"draws must be more than {draws}: of those of {which} only {scores.size} "
-                         "are left after thinning to independent ones; accepted: at least 20")
+        raise ValueError(
+            f"draws must be more than {draws}: of those of {which} only {scores.size} "
+            "are left after thinning to independent ones; accepted: at least 20"
+        )
     return scores
 
 
@@ -371,11 +425,20 @@ def _bridged(with_record, without_record):
     both = np.concatenate([with_record, without_record])
     if np.ptp(both) == 0:
         return 0.0
-    return float(np.abs(both - brentq(balance, both.min() - 50.0, both.max() + 50.0)).max())
+    return float(
+        np.abs(both - brentq(balance, both.min() - 50.0, both.max() + 50.0)).max()
+    )
 
 
 def membership_test(
-    run_with, run_without, statistic, *, runs=200, confidence=0.95, delta=0.0, random_seed=None
+    run_with,
+    run_without,
+    statistic,
+    *,
+    runs=200,
+    confidence=0.95,
+    delta=0.0,
+    random_seed=None,
 ):
     """Black-box test of releases: can a recipient tell whether a record was in the database?
 
@@ -415,11 +478,17 @@ def membership_test(
     (True, False)
     """
     runs = check_count("runs", runs, at_least=20)
-    functions = {"run_with": run_with, "run_without": run_without, "statistic": statistic}
+    functions = {
+        "run_with": run_with,
+        "run_without": run_without,
+        "statistic": statistic,
+    }
     for name, value in functions.items():
         if not callable(value):
             raise ValueError(f"{name} must be a function; got {type(value).__name__}")
     seeds = streams(random_seed, 2 * runs)
     with_record = [float(statistic(run_with(seed))) for seed in seeds[::2]]
     without_record = [float(statistic(run_without(seed))) for seed in seeds[1::2]]
-    return loss_lower_bound(with_record, without_record, confidence=confidence, delta=delta)
+    return loss_lower_bound(
+        with_record, without_record, confidence=confidence, delta=delta
+    )

@@ -35,8 +35,12 @@ class RestrictedGamma:
         # the highest point, from which steps of log μ are measured
         self._point = np.clip(self.shape / self.rate, lowest, highest)
         halves = [self._reach(np.log(end / self._point)) / 2.0 for end in self.ends]
-        steps = np.concatenate([np.multiply.outer(1.0 + _NODES, half) for half in halves])
-        parts = np.concatenate([np.multiply.outer(_NODE_WEIGHTS, abs(half)) for half in halves])
+        steps = np.concatenate(
+            [np.multiply.outer(1.0 + _NODES, half) for half in halves]
+        )
+        parts = np.concatenate(
+            [np.multiply.outer(_NODE_WEIGHTS, abs(half)) for half in halves]
+        )
         parts *= np.exp(-self._fall(steps))
         whole = parts.sum(axis=0)
         self.log_integral = np.log(whole)
@@ -44,7 +48,9 @@ class RestrictedGamma:
         shares = np.expm1(steps)
         first = (parts * shares).sum(axis=0) / whole
         self.mean = self._point * (1.0 + first)
-        self.spread = self._point * np.sqrt((parts * (shares - first) ** 2).sum(axis=0) / whole)
+        self.spread = self._point * np.sqrt(
+            (parts * (shares - first) ** 2).sum(axis=0) / whole
+        )
 
     def _fall(self, steps):
         """Nats by which the density of log μ is lower than at its highest point."""
@@ -70,4 +76,8 @@ class RestrictedGamma:
         shift = np.log(others._point / self._point)
         constant = others.log_integral - self.log_integral
         constant += others.shape * shift - others.rate * self._point * np.expm1(shift)
-        return shapes * np.log(points / self._point) - rates * (points - self._point) + constant
+        return (
+            shapes * np.log(points / self._point)
+            - rates * (points - self._point)
+            + constant
+        )

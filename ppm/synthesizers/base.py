@@ -88,9 +88,15 @@ class Brief:
     def __repr__(self):
         def words(value):
             # a user's own synthesizer may show its records
-            return repr(value) if isinstance(value, (Brief, Censoring, dict)) else shown(value)
+            return (
+                repr(value)
+                if isinstance(value, (Brief, Censoring, dict))
+                else shown(value)
+            )
 
-        settings = ", ".join(f"{name}={words(getattr(self, name))}" for name in self._public)
+        settings = ", ".join(
+            f"{name}={words(getattr(self, name))}" for name in self._public
+        )
         return f"{type(self).__name__}({settings})"
 
 
@@ -100,7 +106,9 @@ class Model(Brief):
     def _fit_of(self, posterior, **groups):
         """A fit of these draws of θ: with the log-likelihoods there, and with further groups."""
         log_lik = self.log_likelihood_at(posterior).to_dataset(name=self._kept_as)
-        return xr.DataTree.from_dict({"posterior": posterior, "log_likelihood": log_lik} | groups)
+        return xr.DataTree.from_dict(
+            {"posterior": posterior, "log_likelihood": log_lik} | groups
+        )
 
     def log_likelihood(self, fit):
         """Log-likelihood of every record at every draw of a fit, an array (chain, draw, record)."""
@@ -114,15 +122,19 @@ def choose_draws(posterior, releases, rng):
     """
     shape = (posterior.sizes["chain"], posterior.sizes["draw"])
     total = math.prod(shape)
-    return np.unravel_index(rng.choice(total, size=releases, replace=releases > total), shape)
+    return np.unravel_index(
+        rng.choice(total, size=releases, replace=releases > total), shape
+    )
 
 
 def check_names(name, posterior, parameters):
     """Refuse draws of θ that lack one of these parameters."""
     lacking = [one for one in parameters if one not in posterior]
     if lacking:
-        raise ValueError(f"{name} must hold every parameter of the model, {listed(parameters)}: "
-                         f"lacking {listed(lacking)}, got {listed([*posterior])}")
+        raise ValueError(
+            f"{name} must hold every parameter of the model, {listed(parameters)}: "
+            f"lacking {listed(lacking)}, got {listed([*posterior])}"
+        )
 
 
 def log_likelihood_from(evaluate, posterior, records):
@@ -144,6 +156,8 @@ def log_likelihood_from(evaluate, posterior, records):
         with _ONE_AT_A_TIME:
             return evaluate(posterior.isel(chain=slice(*chains), draw=slice(*draws)))
 
-    chunks = dask.array.core.normalize_chunks((1, max(1, _BLOCK // records), records), shape)
+    chunks = dask.array.core.normalize_chunks(
+        (1, max(1, _BLOCK // records), records), shape
+    )
     values = dask.array.map_blocks(block, chunks=chunks, meta=np.empty((0, 0, 0)))
     return xr.DataArray(values, dims=(*dims, "record"), coords=coords)

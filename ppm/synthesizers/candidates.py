@@ -110,10 +110,14 @@ class CandidateSynthesizer(Model):
     _public = ("synthesizer", "public_set", "secure_noise")
 
     def __init__(self, synthesizer, candidates, *, groups=None, secure_noise=False):
-        if isinstance(synthesizer, type) or not hasattr(synthesizer, "log_likelihood_at"):
+        if isinstance(synthesizer, type) or not hasattr(
+            synthesizer, "log_likelihood_at"
+        ):
             synthesizer = as_synthesizer(synthesizer)
         if not hasattr(synthesizer, "log_likelihood_at"):
-            raise TypeError("synthesizer must have log_likelihood_at, as ppm.GammaPoisson(…) has")
+            raise TypeError(
+                "synthesizer must have log_likelihood_at, as ppm.GammaPoisson(…) has"
+            )
         self.synthesizer, self.records = synthesizer, synthesizer.records
         self.secure_noise = check_flag("secure_noise", secure_noise)
         # sums of as many whole numbers are exact in floating point, and so is each of them
@@ -130,12 +134,16 @@ class CandidateSynthesizer(Model):
             try:
                 self._at(one.isel(draw=[0]))
             except (IndexError, KeyError, TypeError, ValueError):
-                raise ValueError("candidates must hold values of every parameter of the model, by "
-                                 f"its name and in its shape; got {listed([*one])}") from None
+                raise ValueError(
+                    "candidates must hold values of every parameter of the model, by "
+                    f"its name and in its shape; got {listed([*one])}"
+                ) from None
 
     def __getstate__(self):
         """What is pickled: not log-likelihoods, which may be large, or blocks yet to be read."""
-        return {name: value for name, value in vars(self).items() if name != "_log_liks"}
+        return {
+            name: value for name, value in vars(self).items() if name != "_log_liks"
+        }
 
     def check_own_terms(self):
         """Refuse a PyMC model in which a record is seen to reach more than its own term."""
@@ -145,11 +153,21 @@ class CandidateSynthesizer(Model):
     @property
     def public_set(self):
         """What is public about the parameters, in words."""
-        groups = f", in {len(self._sets)} groups of records" if len(self._sets) > 1 else ""
+        groups = (
+            f", in {len(self._sets)} groups of records" if len(self._sets) > 1 else ""
+        )
         return f"{self._candidates:,} candidates of the parameters{groups}"
 
-    def fit(self, weights=None, *, draws=1000, random_seed=None, progress=None, censor=None,
-            cap=None):
+    def fit(
+        self,
+        weights=None,
+        *,
+        draws=1000,
+        random_seed=None,
+        progress=None,
+        censor=None,
+        cap=None,
+    ):
         """Draw candidates independently with their :meth:`probabilities`, in one chain.
 
         Arguments as there and for :meth:`ppm.GammaPoisson.fit`. With groups, parameters have the
@@ -159,12 +177,18 @@ class CandidateSynthesizer(Model):
         width, totals = self._totals(weights, censor, cap)
         if self.secure_noise:
             choose = noisy_maximum(self._steps, width)
-            chosen = [[choose(t.astype(np.int64).tolist()) for _ in range(draws)]
-                      for t in totals.values()]
+            chosen = [
+                [choose(t.astype(np.int64).tolist()) for _ in range(draws)]
+                for t in totals.values()
+            ]
         else:
-            chosen = [rng.choice(t.size, size=draws, p=_softmax(t)) for t in totals.values()]
-        drawn = [self._sets[label].isel(draw=places)
-                 for label, places in zip(totals, chosen, strict=True)]
+            chosen = [
+                rng.choice(t.size, size=draws, p=_softmax(t)) for t in totals.values()
+            ]
+        drawn = [
+            self._sets[label].isel(draw=places)
+            for label, places in zip(totals, chosen, strict=True)
+        ]
         labels = pd.Index(list(totals), dtype=object, name="group", tupleize_cols=False)
         posterior = drawn[0] if None in totals else xr.concat(drawn, labels)
         posterior = posterior.assign_coords(chain=[0], draw=np.arange(draws))
@@ -188,7 +212,9 @@ class CandidateSynthesizer(Model):
         In nats up to a constant or, for secure noise, in whole steps.
         """
         if cap is not None and weights is None:
-            raise ValueError("cap must come with weights that keep oscillations within it")
+            raise ValueError(
+                "cap must come with weights that keep oscillations within it"
+            )
         weights, totals = check_weights(weights, self.records), {}
         limits, levels, steps = None, None, self._steps if self.secure_noise else None
         if censor is not None:
@@ -197,19 +223,29 @@ class CandidateSynthesizer(Model):
             levels = censor.levels(self)
         elif self.secure_noise:
             if cap is None:
-                raise ValueError("secure_noise needs terms of a public width: a run with censor= "
-                                 "or cap=, without scale, shift and truncate_at")
+                raise ValueError(
+                    "secure_noise needs terms of a public width: a run with censor= "
+                    "or cap=, without scale, shift and truncate_at"
+                )
             cap = check_number("cap", cap, at_least=_LEAST_CAP)
             limits, levels = _FromLow(0.0, cap, False, steps), self.extremes().lowest
         for label, log_lik in self._log_liks.items():
             rows = self._rows[label]
             # any level changes no p; sums of large numbers would lose small differences
             first = log_lik[0, 0].values
-            level = np.where(np.isfinite(first), first, 0.0) if levels is None else levels[rows]
-            sums = scan(log_lik, weights[rows], censor=limits, levels=level).draw_sums[0]
+            level = (
+                np.where(np.isfinite(first), first, 0.0)
+                if levels is None
+                else levels[rows]
+            )
+            sums = scan(log_lik, weights[rows], censor=limits, levels=level).draw_sums[
+                0
+            ]
             if not np.isfinite(sums.max()):
-                raise ValueError("candidates must hold one that makes no record of positive weight "
-                                 "impossible, and none with an infinite density; or give censor=")
+                raise ValueError(
+                    "candidates must hold one that makes no record of positive weight "
+                    "impossible, and none with an infinite density; or give censor="
+                )
             totals[label] = sums
         return cap if censor is None else censor.width, totals
 
@@ -221,11 +257,15 @@ class CandidateSynthesizer(Model):
         weights = check_weights(weights, self.records)
         levels = np.zeros(self.records) if censor is None else censor.levels(self)
         scans = [
-            scan(self._log_liks[label], weights[rows], censor=censor, levels=levels[rows])
+            scan(
+                self._log_liks[label], weights[rows], censor=censor, levels=levels[rows]
+            )
             for label, rows in self._rows.items()
         ]
         columns = {
-            name: np.concatenate([getattr(scanned, name) for scanned in scans])[self._order]
+            name: np.concatenate([getattr(scanned, name) for scanned in scans])[
+                self._order
+            ]
             for name in ("factors", "bounds", "oscillations", "lowest")
         }
         maxima = np.concatenate([scanned.draw_maxima.ravel() for scanned in scans])
@@ -239,8 +279,12 @@ class CandidateSynthesizer(Model):
         """
         numbers = []
         for own in self._apart(fit["posterior"].to_dataset()):
-            columns = [drawn.transpose("chain", "draw", ...).values.reshape(own.sizes["draw"], -1)
-                       for drawn in own.values()]
+            columns = [
+                drawn.transpose("chain", "draw", ...).values.reshape(
+                    own.sizes["draw"], -1
+                )
+                for drawn in own.values()
+            ]
             numbers.append(len(np.unique(np.column_stack(columns), axis=0)))
         return numbers[0] if None in self._rows else numbers
 
@@ -253,28 +297,41 @@ class CandidateSynthesizer(Model):
         releases = check_count("releases", releases)
         # a level below the streams that the mechanism makes of the same seed
         seeds = streams(*streams(random_seed, 1), len(self._sets))
-        return self._together([
-            self.synthesizer.predict(xr.DataTree.from_dict({"posterior": own}), releases=releases,
-                                     random_seed=seed)
-            for own, seed in zip(self._apart(fit["posterior"].to_dataset()), seeds, strict=True)
-        ])
+        return self._together(
+            [
+                self.synthesizer.predict(
+                    xr.DataTree.from_dict({"posterior": own}),
+                    releases=releases,
+                    random_seed=seed,
+                )
+                for own, seed in zip(
+                    self._apart(fit["posterior"].to_dataset()), seeds, strict=True
+                )
+            ]
+        )
 
     def _apart(self, posterior):
         """The posterior of each group's θ."""
         if isinstance(posterior, dict):
             return [posterior[label] for label in self._rows]
         shared = None in self._rows or "group" not in posterior.dims
-        return [posterior if shared else posterior.sel(group=label, drop=True)
-                for label in self._rows]
+        return [
+            posterior if shared else posterior.sel(group=label, drop=True)
+            for label in self._rows
+        ]
 
     def _together(self, found):
         """Of arrays for all records, one for each group, the columns of the group's own records."""
-        own = map(lambda array, rows: array.isel(record=rows), found, self._rows.values())
+        own = map(
+            lambda array, rows: array.isel(record=rows), found, self._rows.values()
+        )
         return xr.concat(own, "record").isel(record=self._order)
 
     def _at(self, posterior):
         def evaluate(draws):
-            log_lik = self.synthesizer.log_likelihood_at(draws).transpose("chain", "draw", ...)
+            log_lik = self.synthesizer.log_likelihood_at(draws).transpose(
+                "chain", "draw", ...
+            )
             # in this thread, which alone may compute
             values = log_lik.compute(scheduler="synchronous").values.astype(np.float64)
             return np.where(np.isnan(values), -np.inf, values)
@@ -284,8 +341,10 @@ class CandidateSynthesizer(Model):
     @functools.cached_property
     def _log_liks(self):
         """Log-likelihoods of each group at its candidates: held if small, else read in blocks."""
-        return {label: self._at(self._sets[label]).isel(record=rows)
-                for label, rows in self._rows.items()}
+        return {
+            label: self._at(self._sets[label]).isel(record=rows)
+            for label, rows in self._rows.items()
+        }
 
 
 class _FromLow(NamedTuple):
@@ -299,7 +358,11 @@ class _FromLow(NamedTuple):
     def term(self, weighted_log_p):
         term = limited(weighted_log_p, self.low, self.high, self.smooth) - self.low
         # up to 2**50 steps the products' rounding is less than half a step
-        return term if self.steps is None else np.rint(term * (self.steps / (self.high - self.low)))
+        return (
+            term
+            if self.steps is None
+            else np.rint(term * (self.steps / (self.high - self.low)))
+        )
 
 
 def noisy_maximum(distance, epsilon):
@@ -311,11 +374,16 @@ def noisy_maximum(distance, epsilon):
     import opendp.prelude as dp
 
     dp.enable_features("contrib")
-    scores = dp.vector_domain(dp.atom_domain(T="i64")), dp.linf_distance(T="i64", monotonic=True)
+    scores = (
+        dp.vector_domain(dp.atom_domain(T="i64")),
+        dp.linf_distance(T="i64", monotonic=True),
+    )
     scale = dp.binary_search_param(
         lambda scale: scores >> dp.m.then_noisy_max(dp.max_divergence(), scale),
-        d_in=distance, d_out=epsilon, bounds=(0.5 * distance / epsilon, 2.0 * distance / epsilon),
-    )  # fmt: skip
+        d_in=distance,
+        d_out=epsilon,
+        bounds=(0.5 * distance / epsilon, 2.0 * distance / epsilon),
+    )
     # for this measure of divergence OpenDP's noise is Gumbel's
     return scores >> dp.m.then_noisy_max(dp.zero_concentrated_divergence(), scale)
 
@@ -332,24 +400,44 @@ def _by_group(candidates, groups, records):
     labels = as_labels("groups", groups, records)
     rows = pd.Series(labels).groupby(labels).indices
     if not isinstance(candidates, Mapping):
-        raise ValueError("candidates must be a dict with one set for each label in groups; got "
-                         f"{type(candidates).__name__}")
+        raise ValueError(
+            "candidates must be a dict with one set for each label in groups; got "
+            f"{type(candidates).__name__}"
+        )
     if lacking := [label for label in rows if label not in candidates]:
-        plain = [[getattr(one, "item", lambda one=one: one)() for one in those]
-                 for those in (rows, candidates)]
-        kinds = [" and ".join(sorted({type(one).__name__ for one in those})) for those in plain]
-        types = "" if kinds[0] == kinds[1] else f"; labels are {kinds[0]}, keys are {kinds[1]}"
+        plain = [
+            [getattr(one, "item", lambda one=one: one)() for one in those]
+            for those in (rows, candidates)
+        ]
+        kinds = [
+            " and ".join(sorted({type(one).__name__ for one in those}))
+            for those in plain
+        ]
+        types = (
+            ""
+            if kinds[0] == kinds[1]
+            else f"; labels are {kinds[0]}, keys are {kinds[1]}"
+        )
         # where none fits, they may be no labels, but values
         which = listed(lacking) if len(lacking) < len(rows) else "any label"
-        raise ValueError("candidates must be a dict with one set for each label in groups: none "
-                         f"for {which}, its keys are {listed([*candidates])}{types}")
+        raise ValueError(
+            "candidates must be a dict with one set for each label in groups: none "
+            f"for {which}, its keys are {listed([*candidates])}{types}"
+        )
     sets = {label: check_draws("candidates", candidates[label]) for label in rows}
     if any(["group" in one.dims for one in sets.values()]):
-        raise ValueError("candidates must have no dimension group, which is that of their groups: "
-                         "rename it")
-    shapes = {label: {name: x.shape[2:] for name, x in one.items()} for label, one in sets.items()}
+        raise ValueError(
+            "candidates must have no dimension group, which is that of their groups: "
+            "rename it"
+        )
+    shapes = {
+        label: {name: x.shape[2:] for name, x in one.items()}
+        for label, one in sets.items()
+    }
     first, *others = shapes
     if unlike := [label for label in others if shapes[label] != shapes[first]]:
-        raise ValueError("candidates must have the same parameters in every group, in the same "
-                         f"shapes: those of {listed(unlike)} are not like those of {first!r}")
+        raise ValueError(
+            "candidates must have the same parameters in every group, in the same "
+            f"shapes: those of {listed(unlike)} are not like those of {first!r}"
+        )
     return rows, sets

@@ -60,7 +60,9 @@ class CensoredGamma:
         self.censor, self.shape, self.rate = censor, shape, rate
         self._constants = gammaln(self.counts + 1.0) + levels
         # limits of the terms: μ to 0, μ to infinity, and μ where the count is likeliest
-        at_zero = np.where(self.weights * self.counts > 0, -np.inf, -self.weights * self._constants)
+        at_zero = np.where(
+            self.weights * self.counts > 0, -np.inf, -self.weights * self._constants
+        )
         self.term_at_zero = censor.term(at_zero)
         self.term_at_infinity = censor.term(np.where(self.weights > 0, -np.inf, 0.0))
         likeliest = xlogy(self.counts, self.counts) - self.counts - self._constants
@@ -76,7 +78,11 @@ class CensoredGamma:
         return self.censor.term(self._weighted(log_mean))
 
     def _weighted(self, log_mean):
-        log_p = self.counts[:, None] * log_mean - np.exp(log_mean) - self._constants[:, None]
+        log_p = (
+            self.counts[:, None] * log_mean
+            - np.exp(log_mean)
+            - self._constants[:, None]
+        )
         return self.weights[:, None] * log_p
 
     def _in_parts(self, function, values):
@@ -97,7 +103,9 @@ class CensoredGamma:
         return self.shape * log_mean - self.rate * np.exp(log_mean)
 
     def _unscaled(self, log_mean):
-        return self._prior(log_mean) + self.total(log_mean.ravel()).reshape(log_mean.shape)
+        return self._prior(log_mean) + self.total(log_mean.ravel()).reshape(
+            log_mean.shape
+        )
 
     def logpdf(self, mean):
         """Logarithm of the density of μ > 0, any shape."""
@@ -124,8 +132,7 @@ class CensoredGamma:
         return np.stack([values.max(axis=0) + above, values.min(axis=0)])
 
     def crossings(self, values, *ends):
-        """Where α log p meets each of the values between two values of u, by bisection from peaks.
-        """
+        """Where α log p meets each of the values between two values of u, by bisection from peaks."""
         # a column for each value and end
         columns, far = np.tile(values, len(ends)), np.repeat(ends, len(values))
         near = np.stack([self.breaks[: self.counts.size]] * columns.size, axis=-1)
@@ -146,14 +153,19 @@ class CensoredGamma:
             limits = np.array([self.censor.low, self.censor.high])
             self.breaks = np.r_[self.breaks, self.crossings(limits, left, right)]
         self._left = left
-        self.log_tail = self.shape * left - np.log(self.shape) + self.numbers @ self.term_at_zero
+        self.log_tail = (
+            self.shape * left - np.log(self.shape) + self.numbers @ self.term_at_zero
+        )
         edges = np.unique(np.clip(np.r_[left, self.breaks, right], left, right))
         self._refine(np.stack([edges[:-1], edges[1:]]), highest, reach)
         self.log_integral = logsumexp(np.r_[self.log_tail, self.log_parts])
 
     def _outer_limits(self, negligible):
         """Ends of all panels; ``negligible`` is the log density below which nothing counts."""
-        log_mode, above = np.log(self.shape) - np.log(self.rate), self.numbers @ self.largest_term
+        log_mode, above = (
+            np.log(self.shape) - np.log(self.rate),
+            self.numbers @ self.largest_term,
+        )
         right = np.log(self.shape + 1.0) - np.log(self.rate)
         while right < _LARGEST and self._prior(right) + above > negligible:
             right += np.log(2.0)
@@ -213,6 +225,7 @@ class CensoredGamma:
 
     def log_integral_without(self):
         """Logarithms of the normalisers when one of each distinct record is left out."""
+
         def of_panels(part):
             return logsumexp(part[1] - self.terms(part[0]), axis=1, keepdims=True)
 
@@ -243,7 +256,10 @@ class CensoredGamma:
         masses = np.cumsum(np.exp(masses - masses.max()))
         while found.size < wanted:
             batch = min(2 * (wanted - found.size) + 16, 20_000)
-            panel = np.searchsorted(masses, rng.random(batch) * masses[-1], side="right") - 1
+            panel = (
+                np.searchsorted(masses, rng.random(batch) * masses[-1], side="right")
+                - 1
+            )
             level, accept = rng.random(batch), np.log1p(-rng.random(batch))
             panel, tail = np.minimum(panel, left.size - 1), panel < 0
             points = left[panel] + (right - left)[panel] * level

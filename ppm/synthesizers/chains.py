@@ -43,8 +43,7 @@ def run_chains(chains, advance, *, parallel):
 
 
 def end_with_parent():
-    """Have a worker, which may hold records, end soon after the process that started it was killed.
-    """
+    """Have a worker, which may hold records, end soon after the process that started it was killed."""
     threading.Thread(target=_wait_for_the_end, daemon=True).start()
 
 

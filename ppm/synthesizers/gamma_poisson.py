@@ -74,11 +74,19 @@ class GammaPoisson(Model):
         weights, shape, rate = self._gamma(weights)
         if censor is not None:
             levels = censor.levels(self)
-            return CensoredGamma(self.counts, weights, levels, censor=censor, shape=self.shape,
-                                 rate=self.rate)
+            return CensoredGamma(
+                self.counts,
+                weights,
+                levels,
+                censor=censor,
+                shape=self.shape,
+                rate=self.rate,
+            )
         return stats.gamma(shape, scale=1.0 / rate)
 
-    def fit(self, weights=None, *, draws=1000, random_seed=None, progress=None, censor=None):
+    def fit(
+        self, weights=None, *, draws=1000, random_seed=None, progress=None, censor=None
+    ):
         """Draw μ from the :meth:`posterior`: independent draws, one chain.
 
         Arguments as for :meth:`posterior` and :meth:`ppm.Synthesizer.fit`; ``progress`` has no
@@ -87,7 +95,9 @@ class GammaPoisson(Model):
         """
         draws = check_count("draws", draws)
         rng = generator(random_seed)
-        mean = self.posterior(weights, censor=censor).rvs(size=(1, draws), random_state=rng)
+        mean = self.posterior(weights, censor=censor).rvs(
+            size=(1, draws), random_state=rng
+        )
         coords = {"chain": [0], "draw": np.arange(draws)}
         posterior = xr.Dataset({"mu": (("chain", "draw"), mean)}, coords)
         return self._fit_of(posterior)
@@ -114,7 +124,9 @@ class GammaPoisson(Model):
         """Draw synthetic counts (release, record), each database from one draw of μ of a fit."""
         releases = check_count("releases", releases)
         rng = generator(random_seed)
-        mean = fit["posterior"]["mu"].values[choose_draws(fit["posterior"].dataset, releases, rng)]
+        mean = fit["posterior"]["mu"].values[
+            choose_draws(fit["posterior"].dataset, releases, rng)
+        ]
         counts = rng.poisson(mean[:, None], size=(releases, self.records))
         return xr.DataArray(counts, dims=("release", "record"), name="counts")
 
@@ -136,7 +148,9 @@ class GammaPoisson(Model):
         shape_without = self.shape + (weights @ self.counts - weights * self.counts)
         rate_without = self.rate + (weights.sum() - weights)
         mean = fit["posterior"]["mu"].values[..., None]
-        loss = log_gamma(mean, shape, rate) - log_gamma(mean, shape_without, rate_without)
+        loss = log_gamma(mean, shape, rate) - log_gamma(
+            mean, shape_without, rate_without
+        )
         dims, coords = ("chain", "draw", "record"), fit["posterior"]["mu"].coords
         return xr.DataArray(loss, dims=dims, coords=coords)
 
@@ -174,18 +188,26 @@ def log_likelihood_of_counts(counts, mean):
     counts = np.asarray(counts, dtype=np.float64)
     # as xlogy(counts, mean), with one logarithm of a mean for all counts
     with np.errstate(divide="ignore"):
-        return weighted(np.log(mean, dtype=np.float64), counts) - mean - gammaln(counts + 1.0)
+        return (
+            weighted(np.log(mean, dtype=np.float64), counts)
+            - mean
+            - gammaln(counts + 1.0)
+        )
 
 
 def log_gamma(mean, shape, rate):
     """Log-density of Gamma distributions at means, of which those that underflow stay above 0."""
     log_mean = np.log(np.maximum(mean, np.finfo(np.float64).tiny))
-    return shape * np.log(rate) - gammaln(shape) + (shape - 1.0) * log_mean - rate * mean
+    return (
+        shape * np.log(rate) - gammaln(shape) + (shape - 1.0) * log_mean - rate * mean
+    )
 
 
 def extremes_between(counts, lowest, highest):
     """Smallest and largest log-probability of counts, in nats, over intervals of μ."""
     # concave in μ: smallest at an end, largest at μ = y or at the end nearest to it
-    low, high, top = (log_likelihood_of_counts(counts, at) for at in (lowest, highest, counts))
+    low, high, top = (
+        log_likelihood_of_counts(counts, at) for at in (lowest, highest, counts)
+    )
     inside = np.where(counts > highest, high, top)
     return np.minimum(low, high), np.where(counts < lowest, low, inside)

@@ -28,12 +28,18 @@ def is_watched():
         return False
     if notebook := kernel():
         return bool(notebook.get_parent("shell").get("content", {}).get("allow_stdin"))
-    return all(stream is not None and stream.isatty() for stream in (sys.stdout, sys.stderr))
+    return all(
+        stream is not None and stream.isatty() for stream in (sys.stdout, sys.stderr)
+    )
 
 
 def is_shown(progress, *needed):
     """Whether a fit with this ``progress`` shows it; by default if these packages are installed."""
-    return is_watched() and all(map(find_spec, needed)) if progress is None else bool(progress)
+    return (
+        is_watched() and all(map(find_spec, needed))
+        if progress is None
+        else bool(progress)
+    )
 
 
 @contextlib.contextmanager
@@ -59,6 +65,12 @@ def progress_bar(progress, total, unit):
     often, delay = 0.1 if is_watched() else 5.0, _SHORT if progress is None else 0.0
     # tqdm itself writes nothing to a terminal that does not know its size
     columns, lines = shutil.get_terminal_size()
-    with tqdm(total=total, unit=f" {unit}", ncols=columns, nrows=lines, mininterval=often,
-              delay=delay) as bar:
+    with tqdm(
+        total=total,
+        unit=f" {unit}",
+        ncols=columns,
+        nrows=lines,
+        mininterval=often,
+        delay=delay,
+    ) as bar:
         yield bar.update

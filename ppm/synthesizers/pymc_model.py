@@ -103,7 +103,13 @@ class PyMCSynthesizer(Model):
     _public = ("records", "chains", "warmup", "target_accept", "nuts_sampler")
 
     def __init__(
-        self, model, *, chains=2, warmup=1000, target_accept=0.9, public_potentials=(),
+        self,
+        model,
+        *,
+        chains=2,
+        warmup=1000,
+        target_accept=0.9,
+        public_potentials=(),
         nuts_sampler="pymc",
     ):
         if not isinstance(model, pm.Model):
@@ -112,7 +118,9 @@ class PyMCSynthesizer(Model):
         self.warmup = check_count("warmup", warmup, at_least=0)
         self.target_accept = check_share("target_accept", target_accept)
         if nuts_sampler not in ("pymc", "nutpie"):
-            raise ValueError(f"nuts_sampler must be 'pymc' or 'nutpie'; got {shown(nuts_sampler)}")
+            raise ValueError(
+                f"nuts_sampler must be 'pymc' or 'nutpie'; got {shown(nuts_sampler)}"
+            )
         self.nuts_sampler = nuts_sampler
         self.model, self._smooth = pymc_weights.weighted(model, public_potentials)
         self._plain, self._read, self._passed = self.model.plain, None, set()
@@ -120,7 +128,9 @@ class PyMCSynthesizer(Model):
         self.responses = tuple([response.name for response in self._plain.responses])
         self._kept_as = "_and_".join(self.responses)
 
-    def fit(self, weights=None, *, draws=1000, random_seed=None, progress=None, censor=None):
+    def fit(
+        self, weights=None, *, draws=1000, random_seed=None, progress=None, censor=None
+    ):
         """Draw from the pseudo posterior: the model is compiled at the first fit only.
 
         Parameters
@@ -139,12 +149,16 @@ class PyMCSynthesizer(Model):
         """
         draws = check_count("draws", draws)
         if censor is not None and self.nuts_sampler == "nutpie":
-            raise ValueError("censor needs nuts_sampler='pymc': nutpie gets a seed of 30 bits from "
-                             "PyMC, few enough to try all of them")
+            raise ValueError(
+                "censor needs nuts_sampler='pymc': nutpie gets a seed of 30 bits from "
+                "PyMC, few enough to try all of them"
+            )
         model = self._limited(censor)
         if self.nuts_sampler == "nutpie" and model.steps != {pm.NUTS}:
-            raise ValueError("nuts_sampler must be 'pymc' where a parameter is discrete or the "
-                             "density has no gradient: nutpie has no other step method")
+            raise ValueError(
+                "nuts_sampler must be 'pymc' where a parameter is discrete or the "
+                "density has no gradient: nutpie has no other step method"
+            )
         model.alpha.set_value(check_weights(weights, self.records))
         # other step methods would begin at an impossible place without a word
         if pm.NUTS not in model.steps:
@@ -167,10 +181,13 @@ class PyMCSynthesizer(Model):
     def _sample(self, model, draws, random_seed, progress):
         """PyMC's own result."""
         settings = {
-            "tune": self.warmup, "chains": self.chains, "model": model,
+            "tune": self.warmup,
+            "chains": self.chains,
+            "model": model,
             "random_seed": np.random.default_rng(*streams(random_seed, 1)),
-            "nuts_sampler": self.nuts_sampler, "compute_convergence_checks": False,
-        }  # fmt: skip
+            "nuts_sampler": self.nuts_sampler,
+            "compute_convergence_checks": False,
+        }
         # PyMC takes no setting of a step method that it does not use
         if pm.NUTS in model.steps:
             settings["target_accept"] = self.target_accept
@@ -178,18 +195,28 @@ class PyMCSynthesizer(Model):
             # PyMC draws nutpie's bar by rich, with these packages
             shown = is_shown(progress, "matplotlib", *["ipywidgets"] * bool(kernel()))
             return pm.sample(draws, progressbar=shown, quiet=not shown, **settings)
-        with progress_bar(progress, self.chains * (self.warmup + draws), "draws") as advance:
+        with progress_bar(
+            progress, self.chains * (self.warmup + draws), "draws"
+        ) as advance:
             # PyMC's chains run in this process: forking a process with threads can deadlock
-            return pm.sample(draws, cores=1, callback=lambda trace, draw: advance(1),
-                             progressbar=False, quiet=True, **settings)
+            return pm.sample(
+                draws,
+                cores=1,
+                callback=lambda trace, draw: advance(1),
+                progressbar=False,
+                quiet=True,
+                **settings,
+            )
 
     def _impossible(self):
         """Error of a start at which the log-density is no finite number."""
         terms = pymc_weights.at_start(self.model, self.model.logp(sum=False)[0])
         wrong = np.flatnonzero(~np.isfinite(terms))
         what = f"record {wrong[0]}" if wrong.size else "the prior or a gradient"
-        return ValueError(f"{what} is impossible at the model's initial values: correct it or "
-                          "the model, set initval=, or give the record weight 0")
+        return ValueError(
+            f"{what} is impossible at the model's initial values: correct it or "
+            "the model, set initval=, or give the record weight 0"
+        )
 
     def _limited(self, censor):
         """The model with these limits, or with none."""
@@ -198,8 +225,9 @@ class PyMCSynthesizer(Model):
             self._once(pymc_weights.check_proper)
         limits = (-np.inf, np.inf) if censor is None else (censor.low, censor.high)
         self.model.limits.set_value(np.array(limits))
-        self.model.levels.set_value(np.zeros(self.records) if censor is None
-                                    else censor.levels(self))
+        self.model.levels.set_value(
+            np.zeros(self.records) if censor is None else censor.levels(self)
+        )
         return self._smooth if censor is not None and censor.smooth else self.model
 
     def check_own_terms(self):
@@ -218,17 +246,23 @@ class PyMCSynthesizer(Model):
 
     def _evaluate(self, posterior):
         self._read = self._read or pymc_weights.reader(self._plain)
-        log_lik = np.empty((posterior.sizes["chain"], posterior.sizes["draw"], self.records))
+        log_lik = np.empty(
+            (posterior.sizes["chain"], posterior.sizes["draw"], self.records)
+        )
         values = {name: array.values for name, array in posterior.data_vars.items()}
         # no warnings about -inf and NaN, as with numba
         with np.errstate(all="ignore"):
             for index in np.ndindex(log_lik.shape[:2]):
-                log_lik[index] = self._read({name: v[index] for name, v in values.items()})
+                log_lik[index] = self._read(
+                    {name: v[index] for name, v in values.items()}
+                )
         return log_lik
 
     def _check_parameters(self, name, posterior):
         """Refuse draws that lack a free variable; ``name`` is that of an argument."""
-        check_names(name, posterior, [variable.name for variable in self.model.free_RVs])
+        check_names(
+            name, posterior, [variable.name for variable in self.model.free_RVs]
+        )
 
     def predict(self, fit, *, releases, random_seed=None):
         """Draw synthetic databases from the model's predictive distribution.
@@ -250,19 +284,26 @@ class PyMCSynthesizer(Model):
         imputed = {f"{name}_unobserved" for name in self.responses}
         known = [v.name for v in self.model.free_RVs if v.name not in imputed]
         posterior = fit["posterior"].to_dataset()[known]
-        places = dict(zip(("chain", "draw"), choose_draws(posterior, releases, rng), strict=True))
+        places = dict(
+            zip(("chain", "draw"), choose_draws(posterior, releases, rng), strict=True)
+        )
         picked = posterior.drop_vars([*places], errors="ignore")
         picked = picked.isel({name: ("draw", place) for name, place in places.items()})
-        picked = picked.expand_dims("chain").assign_coords(chain=[0], draw=np.arange(releases))
+        picked = picked.expand_dims("chain").assign_coords(
+            chain=[0], draw=np.arange(releases)
+        )
         logger = logging.getLogger("pymc.sampling.forward")
         level = logger.level
         logger.setLevel(logging.WARNING)
         try:
             predictive = pm.sample_posterior_predictive(
-                xr.DataTree.from_dict({"posterior": picked}), model=self._plain, progressbar=False,
-                var_names=[*self.responses, *known], freeze_vars=known,
+                xr.DataTree.from_dict({"posterior": picked}),
+                model=self._plain,
+                progressbar=False,
+                var_names=[*self.responses, *known],
+                freeze_vars=known,
                 random_seed=int.from_bytes(rng.bytes(16)),
-            )["posterior_predictive"]  # fmt: skip
+            )["posterior_predictive"]
         finally:
             logger.setLevel(level)
         # an interrupted PyMC returns, uninitialised, what it had neither drawn nor copied
@@ -275,7 +316,9 @@ class PyMCSynthesizer(Model):
         for name in self.responses:
             array = predictive[name].isel(chain=0, drop=True)
             if array.isnull().any():
-                raise ValueError(f"model draws NaN for {name}, which is no release: correct it")
+                raise ValueError(
+                    f"model draws NaN for {name}, which is no release: correct it"
+                )
             array = array.rename({array.dims[0]: "release", array.dims[1]: "record"})
             # coordinates may identify records
             arrays[name] = array.drop_vars(["release", "record"], errors="ignore")

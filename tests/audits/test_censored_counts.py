@@ -11,7 +11,9 @@ import ppm
 
 PRIOR = {"shape": 0.5, "rate": 0.1}
 WIDTHS = ((-3.0, -1.0), (-2.75, -1.75), (-6.0, -2.0), (-1.0, 1.0))
-CENSORS = [ppm.Censoring(*limits, smooth) for limits in WIDTHS for smooth in (True, False)]
+CENSORS = [
+    ppm.Censoring(*limits, smooth) for limits in WIDTHS for smooth in (True, False)
+]
 CENSORS.append(ppm.Censoring(-0.5, 0.5, False, {"mu": 4.0}))
 # the upper limit is that of a count of 40 where it is likeliest
 NEAR = ppm.Censoring(-6.0, -2.8, smooth=False)
@@ -61,10 +63,13 @@ def databases():
 
 @pytest.mark.parametrize("weights", [lambda counts: None, own, some_weights])
 def test_no_database_loses_more_than_the_width_and_some_come_near(weights):
-    shares = np.array([
-        loss(counts, censor, weights=weights(counts)) / censor.width
-        for place, counts in enumerate(databases()) for censor in CENSORS[place % 3 :: 3]
-    ])
+    shares = np.array(
+        [
+            loss(counts, censor, weights=weights(counts)) / censor.width
+            for place, counts in enumerate(databases())
+            for censor in CENSORS[place % 3 :: 3]
+        ]
+    )
     assert shares.size > 80 and shares.max() <= 1.0 + 1e-12
     # a term half as wide would stay far below
     assert shares.max() > 0.99
@@ -108,7 +113,9 @@ def far(counts):
 
 def meeting(counts):
     """Far from all mass terms change most where they meet a limit, with a record or without it."""
-    shares = np.where(counts.size == np.array([SEVERAL.size, PAIR.size]), [0.5, 0.25], [0.3, 0.55])
+    shares = np.where(
+        counts.size == np.array([SEVERAL.size, PAIR.size]), [0.5, 0.25], [0.3, 0.55]
+    )
     return np.select([counts == 1000, counts == 1500], [*shares], 1.0)
 
 
@@ -124,12 +131,21 @@ def below(counts):
 
 
 @pytest.mark.parametrize("censor", MIDDLE, ids=["smooth", "hard"])
-@pytest.mark.parametrize(("counts", "shards", "weights"), [
-    (COUNTS, None, WEIGHTS), (COUNTS, None, min_max), (np.repeat([0, 9], 5), None, None),
-    (SEVERAL, None, far), (THREE, None, above), (THREE, None, below),
-    (COUNTS, [[4, 1], [0, 2, 3]], WEIGHTS), (COUNTS, [[0, 2, 4], [1, 3, 4]], WEIGHTS),
-    (COUNTS, by_size(2), None), (COUNTS, by_size(2), WEIGHTS),
-])
+@pytest.mark.parametrize(
+    ("counts", "shards", "weights"),
+    [
+        (COUNTS, None, WEIGHTS),
+        (COUNTS, None, min_max),
+        (np.repeat([0, 9], 5), None, None),
+        (SEVERAL, None, far),
+        (THREE, None, above),
+        (THREE, None, below),
+        (COUNTS, [[4, 1], [0, 2, 3]], WEIGHTS),
+        (COUNTS, [[0, 2, 4], [1, 3, 4]], WEIGHTS),
+        (COUNTS, by_size(2), None),
+        (COUNTS, by_size(2), WEIGHTS),
+    ],
+)
 def test_the_audit_is_what_the_joint_density_of_the_shards_gives_on_a_grid(
     counts, shards, weights, censor
 ):
@@ -143,11 +159,18 @@ def test_the_audit_is_what_the_joint_density_of_the_shards_gives_on_a_grid(
         assert other["loss"].values != pytest.approx(exact, abs=0.05)
 
 
-@pytest.mark.parametrize(("counts", "censor", "weights"), [
-    (COUNTS, CENTRED, WEIGHTS),
-    # terms bend between two points of an even grid
-    (np.array([1, 2, 3, 40]), ppm.Censoring(-0.8, 0.8, True, {"mu": 947.0}), min_max),
-])
+@pytest.mark.parametrize(
+    ("counts", "censor", "weights"),
+    [
+        (COUNTS, CENTRED, WEIGHTS),
+        # terms bend between two points of an even grid
+        (
+            np.array([1, 2, 3, 40]),
+            ppm.Censoring(-0.8, 0.8, True, {"mu": 947.0}),
+            min_max,
+        ),
+    ],
+)
 def test_the_audit_takes_centred_limits(counts, censor, weights):
     exact = max(on_a_grid(counts, censor, weights=weights))
     assert loss(counts, censor, weights=weights) == pytest.approx(exact, abs=1e-2)
@@ -156,7 +179,9 @@ def test_the_audit_takes_centred_limits(counts, censor, weights):
 @pytest.mark.parametrize("counts", [SEVERAL, PAIR])
 def test_where_far_terms_meet_hard_limits_is_looked_at(counts):
     exact = on_a_grid(counts, MIDDLE[1], weights=meeting)
-    assert loss(counts, MIDDLE[1], weights=meeting) == pytest.approx(max(exact), abs=2e-3)
+    assert loss(counts, MIDDLE[1], weights=meeting) == pytest.approx(
+        max(exact), abs=2e-3
+    )
 
 
 def test_disjoint_shards_lose_what_the_worst_of_them_loses_and_never_more_than_the_width():
@@ -164,7 +189,10 @@ def test_disjoint_shards_lose_what_the_worst_of_them_loses_and_never_more_than_t
     for place in range(18):
         counts = rng.poisson(rng.choice([0.3, 2.0, 5.0, 30.0]), rng.choice([8, 20]))
         counts[0] = rng.choice([counts[0], 12, 40, 300])
-        shards, censor = np.array_split(rng.permutation(counts.size), 2), CENSORS[place % 6]
+        shards, censor = (
+            np.array_split(rng.permutation(counts.size), 2),
+            CENSORS[place % 6],
+        )
         whole = loss(counts, censor, shards=shards)
         single = max(loss(counts[rows], censor) for rows in shards)
         assert whole == pytest.approx(single, abs=1e-12)
@@ -192,17 +220,24 @@ def test_shards_by_the_size_of_the_counts_exceed_the_width_and_shards_by_row_do_
     rows = [np.arange(place, counts.size, 4) for place in range(4)]
     # the order of a shard's rows is no matter
     by_row = audited(
-        counts, censor, shards=lambda c: [row[:: 1 - 2 * np.isnan(c[0])] for row in rows]
+        counts,
+        censor,
+        shards=lambda c: [row[:: 1 - 2 * np.isnan(c[0])] for row in rows],
     )
     assert not by_row["reacts"].any() and by_row.attrs["loss"] <= censor.width
 
 
-@pytest.mark.parametrize("change", [
-    {"counts": [3]}, {"censor": (-3, -1)}, {"shards": 2},
-    {"shards": [np.ma.array([0, 1], mask=[0, 1])]},
-    # another number of shards without a record
-    {"shards": lambda counts: [[0], [1, 2]][: 1 + np.isnan(counts).any()]},
-])
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"counts": [3]},
+        {"censor": (-3, -1)},
+        {"shards": 2},
+        {"shards": [np.ma.array([0, 1], mask=[0, 1])]},
+        # another number of shards without a record
+        {"shards": lambda counts: [[0], [1, 2]][: 1 + np.isnan(counts).any()]},
+    ],
+)
 def test_what_cannot_be_audited_is_refused(change):
     with pytest.raises(ValueError, match=f"^{next(iter(change))} (must|holds) "):
         ppm.audits.censored(**{"counts": [3, 4, 9], "censor": NEAR} | change)

@@ -26,14 +26,18 @@ RULES = {
         model.oscillations_within(*PUBLIC), RANGE_CAP
     ),
     # given to the audit
-    "Own": lambda _, model: ppm.mapped_weights(model.bounds_within(*PUBLIC), reciprocal),
+    "Own": lambda _, model: ppm.mapped_weights(
+        model.bounds_within(*PUBLIC), reciprocal
+    ),
 }
 OWN = {"mappings": {"Own": reciprocal}, "public": PUBLIC}
 
 
 def largest(density, others, mu):
     """Largest absolute log ratio of a density to each of others on a grid."""
-    return np.array([np.abs(density.logpdf(mu) - other.logpdf(mu)).max() for other in others])
+    return np.array(
+        [np.abs(density.logpdf(mu) - other.logpdf(mu)).max() for other in others]
+    )
 
 
 # levels of the ends of all sets of μ, and of the extreme draws that weights are computed from
@@ -65,11 +69,16 @@ def by_record(counts, rule, reacts, levels):
         seeds.append((losses, ppm.local_bound(log_lik, weights), log_lik, mu))
     (common, bound, log_lik, mu), (density, weights, bounds) = seeds[0], whole[0]
     stayed = [np.delete(weights, i) for i in range(counts.size)]
-    kept = [ppm.GammaPoisson(part).posterior(a) for part, a in zip(left, stayed, strict=True)]
+    kept = [
+        ppm.GammaPoisson(part).posterior(a)
+        for part, a in zip(left, stayed, strict=True)
+    ]
     fixed = integrated = largest(density, kept, mu)
     if reacts:
-        on_grid = ([one.logpdf(np.linspace(mu[0], mu[-1], 41)) for one, *_ in side]
-                   for side in (whole, *others))
+        on_grid = (
+            [one.logpdf(np.linspace(mu[0], mu[-1], 41)) for one, *_ in side]
+            for side in (whole, *others)
+        )
         log_mean, *log_means = (special.logsumexp(values, axis=0) for values in on_grid)
         integrated = np.abs(log_mean - log_means).max(axis=1)
     neighbours, leaving = [side[0][0] for side in others], bounds.argmax()
@@ -90,7 +99,8 @@ def by_record(counts, rule, reacts, levels):
         "weights_switched": np.sum((before > 0) != (after > 0)),
         "records_over": np.mean(common > 2 * bound),
         "parameters_over": np.mean(far, axis=0).max(),
-        "outside": 1 - min(np.ptp(one.cdf(mu[[0, -1]])) for one in (density, *neighbours)),
+        "outside": 1
+        - min(np.ptp(one.cdf(mu[[0, -1]])) for one in (density, *neighbours)),
         "outside_public": 1 - np.ptp(density.cdf(PUBLIC)),
         "average_mean": density.mean(),
         "spread": density.std(),
@@ -98,10 +108,17 @@ def by_record(counts, rule, reacts, levels):
 
 
 @pytest.mark.parametrize(("counts", "weight_draws"), [(COUNTS, 22), (MANY, 1)])
-def test_the_audit_equals_a_computation_record_by_record(counts, weight_draws, monkeypatch):
+def test_the_audit_equals_a_computation_record_by_record(
+    counts, weight_draws, monkeypatch
+):
     # the same for all mechanisms and seeds: no order of random numbers is assumed
-    monkeypatch.setattr(audit, "_extreme_levels", lambda draws, size, rng: (
-        LEVELS[:size] if size == weight_draws else np.tile(ENDS, (size, 1))).T)
+    monkeypatch.setattr(
+        audit,
+        "_extreme_levels",
+        lambda draws, size, rng: (
+            (LEVELS[:size] if size == weight_draws else np.tile(ENDS, (size, 1))).T
+        ),
+    )
     found = ppm.audits.exact(counts, weight_draws=weight_draws, **OWN)
     place = np.searchsorted(found["left_out"], counts)
     for name, rule in RULES.items():
@@ -114,7 +131,9 @@ def test_the_audit_equals_a_computation_record_by_record(counts, weight_draws, m
     # the kinds differ where they should
     weighted, over = (found.sel(mechanism=name) for name in REACTING)
     assert not np.allclose(weighted["loss_fixed"], weighted["loss_common"], rtol=0.05)
-    assert np.allclose(weighted["loss_common"], weighted["loss_integrated"]) == (weight_draws == 1)
+    assert np.allclose(weighted["loss_common"], weighted["loss_integrated"]) == (
+        weight_draws == 1
+    )
     if counts is MANY:
         assert over["weights_moved"] > over["weights_switched"] > 1
         assert 0 < over["records_over"] < 1 and 0 < over["parameters_over"] < 1
@@ -159,7 +178,9 @@ def test_pi_of_the_definition_is_1_unless_the_prior_is_restricted(study):
     everywhere = study["loss_supremum"]
     for mechanism in audit.MECHANISMS:
         # no larger ε would help where the prior goes on
-        shares = [np.mean(everywhere.sel(mechanism=mechanism) > limit) for limit in (7.0, 1e9)]
+        shares = [
+            np.mean(everywhere.sel(mechanism=mechanism) > limit) for limit in (7.0, 1e9)
+        ]
         assert shares == ([0, 0] if mechanism.endswith("on T") else [1, 1])
     # half of it is enough for capped bounds of a probability
     assert everywhere.sel(mechanism="Capped on T").max() <= 3.5
@@ -190,12 +211,16 @@ def restricted_losses(counts, rule, points=400_001):
 
     def fit(counts):
         weights = rule(ppm.GammaPoisson(counts))
-        log_density = (0.001 + weights @ counts - 1) * np.log(mu) - (0.001 + weights.sum()) * mu
+        log_density = (0.001 + weights @ counts - 1) * np.log(mu) - (
+            0.001 + weights.sum()
+        ) * mu
         log_density -= log_density.max()
         return log_density - np.log(np.sum(ends * np.exp(log_density)))
 
     whole = fit(counts)
-    others = [np.delete(counts, np.argmax(counts == value)) for value in np.unique(counts)]
+    others = [
+        np.delete(counts, np.argmax(counts == value)) for value in np.unique(counts)
+    ]
     return [np.abs(whole - fit(other)).max() for other in others]
 
 
@@ -218,9 +243,14 @@ def test_no_database_is_above_one_epsilon_if_the_prior_is_restricted(case):
         assert np.allclose(here["loss_common"], exact, rtol=1e-4, atol=1e-5)
 
 
-def test_without_the_restriction_its_normaliser_or_own_weights_databases_are_above_it(monkeypatch):
+def test_without_the_restriction_its_normaliser_or_own_weights_databases_are_above_it(
+    monkeypatch,
+):
     def largest(name):
-        return [audited(case)["loss_supremum"].sel(mechanism=name).item() for case in ADVERSARIAL]
+        return [
+            audited(case)["loss_supremum"].sel(mechanism=name).item()
+            for case in ADVERSARIAL
+        ]
 
     # it comes close to the limit, so that less would not do
     assert max(largest("Range-capped on T")) > 6.5
@@ -249,12 +279,16 @@ def test_the_error_of_an_average_is_that_of_repetitions_whose_sides_share_random
     def repeated(shared):
         both = rng.normal(size=(400, 2, 200, 1))
         both[:, 1] = shared * both[:, 0] + np.sqrt(1 - shared**2) * both[:, 1] + 1.0
-        losses, errors = np.array([audit._integrated_loss(one) for one in both])[..., 0].T
+        losses, errors = np.array([audit._integrated_loss(one) for one in both])[
+            ..., 0
+        ].T
         return losses.mean(), losses.std(), np.sqrt(np.mean(errors**2))
 
     for shared in (0.99, 0.0):
         average, spread, error = repeated(shared)
-        assert average == pytest.approx(1.0, abs=0.02) and error == pytest.approx(spread, rel=0.1)
+        assert average == pytest.approx(1.0, abs=0.02) and error == pytest.approx(
+            spread, rel=0.1
+        )
         # without what they share the errors would be several times as large
         assert (spread < 0.3 * np.sqrt(2 * (np.e - 1) / 200)) == (shared > 0)
     assert np.isnan(audit._integrated_loss(np.zeros((2, 1, 1)))[1])

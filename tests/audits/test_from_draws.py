@@ -37,7 +37,9 @@ class TwoPoint:
         odds = weights @ (self.log_p[1] - self.log_p[0])
         rng = np.random.default_rng(random_seed)
         theta = (rng.uniform(size=draws) < 1 / (1 + np.exp(-odds))).astype(int)
-        log_lik = xr.Dataset({"x": (("chain", "draw", "record"), self.log_p[theta][None])})
+        log_lik = xr.Dataset(
+            {"x": (("chain", "draw", "record"), self.log_p[theta][None])}
+        )
         return xr.DataTree.from_dict({"posterior": log_lik})
 
     def log_likelihood(self, fit):
@@ -49,16 +51,22 @@ class TwoPoint:
 
 def test_half_of_epsilon_is_refuted_and_epsilon_is_not():
     settings = {"weighting": np.ones(2), "draws": 8_000}
-    audits = [audited(TwoPoint([1, 1]), [0], **settings, random_seed=seed) for seed in RUNS]
+    audits = [
+        audited(TwoPoint([1, 1]), [0], **settings, random_seed=seed) for seed in RUNS
+    ]
     exact = np.log(9)
     assert audits[0].oscillation_bound == pytest.approx(exact)
     assert all(found.refutes(exact / 2) for found in audits)
     # with and without the record, (1, 1) against (1): 82 to 1 against 9 to 1
     loss = np.log(82 / 10)
-    assert [found.estimates[0] for found in audits] == pytest.approx([loss] * 8, rel=0.1)
+    assert [found.estimates[0] for found in audits] == pytest.approx(
+        [loss] * 8, rel=0.1
+    )
     assert all(found.lower <= loss for found in audits)
     # the event is the value that is seldom with the record
-    assert all(one.evidence[0].with_record < one.evidence[0].without_record for one in audits)
+    assert all(
+        one.evidence[0].with_record < one.evidence[0].without_record for one in audits
+    )
 
 
 def test_equal_distributions_give_next_to_no_evidence():
@@ -86,20 +94,28 @@ def test_both_directions_and_delta():
 
 def test_the_limit_is_where_counts_as_extreme_have_the_probability_of_an_error():
     # 75 of 100 against 10 of 100 in the half that chooses and in the one that is counted
-    often, seldom = (np.repeat(np.arange(100) < ones, 2).astype(float) for ones in (75, 10))
+    often, seldom = (
+        np.repeat(np.arange(100) < ones, 2).astype(float) for ones in (75, 10)
+    )
     low = brentq(lambda p: stats.binom.sf(74, 100, p) - 0.025, 0.5, 0.75)
     high = brentq(lambda p: stats.binom.cdf(10, 100, p) - 0.025, 0.1, 0.5)
     for one, other in ((often, seldom), (seldom, often)):
-        assert ppm.audits.loss_lower_bound(one, other).lower == pytest.approx(np.log(low / high))
+        assert ppm.audits.loss_lower_bound(one, other).lower == pytest.approx(
+            np.log(low / high)
+        )
 
 
 def test_the_fits_that_are_compared_are_independent_and_those_behind_weights_are_coupled():
     model = TwoPoint([1, 0, 0])
     # fewer bounds, lower weights
-    found = audited(model, [2, 0], weighting=lambda b: np.full(b.size, b.size / 4), draws=8_000)
+    found = audited(
+        model, [2, 0], weighting=lambda b: np.full(b.size, b.size / 4), draws=8_000
+    )
     # odds of 9 to 1 for a record: to the power of -3/4, and 0 and -1 without the third and first
     high, low = 1 / (1 + 9**0.75), 1 / 10
-    assert found.estimates == pytest.approx({2: np.log(0.5 / high), 0: np.log(high / low)}, rel=0.2)
+    assert found.estimates == pytest.approx(
+        {2: np.log(0.5 / high), 0: np.log(high / low)}, rel=0.2
+    )
     assert found.largest_weight_change == {2: 0.25, 0: 0.25}
     weights, streams = zip(*model.heard, strict=True)
     # the left-out record is in neither fit of its neighbour, nor among the bounds
@@ -117,7 +133,9 @@ def test_recomputed_weights_move_and_fixed_ones_do_not():
     assert moving.largest_weight_change[9] > 0.2
     assert set(fixed.largest_weight_change.values()) == {0.0}
     # jointly at 95 %: each alone at 97.5 %
-    assert moving.confidence == 0.95 and moving.evidence[0].confidence == pytest.approx(0.975)
+    assert moving.confidence == 0.95 and moving.evidence[0].confidence == pytest.approx(
+        0.975
+    )
     assert moving.evidence[0].delta == 0.01 and moving.claim == 2 * moving.local_bound
 
 
@@ -131,7 +149,10 @@ def test_limits_keep_the_loss_within_their_width_and_the_estimate_is_the_exact_o
     assert found.estimates[0] == pytest.approx(losses[5], rel=0.05)
     assert 0.2 * losses[5] < found.evidence[0].lower < losses[5]
     # the outlier's term moves at μ where no draw is
-    assert found.estimates[5] < 0.01 < losses[40] and found.lower == found.evidence[0].lower
+    assert (
+        found.estimates[5] < 0.01 < losses[40]
+        and found.lower == found.evidence[0].lower
+    )
     assert found.claim == 2.0 and not found.refutes() and found.refutes(0.1)
     assert found.oscillation_bound <= 2.0 and "confidential" in str(found)
     # without them the outlier's loss is above any such width
@@ -175,20 +196,46 @@ def emptied(mean):
     return mean
 
 
-def evidence(change=np.copy, draws=200, weights=(1.0,) * 4, counts=(5, 4, 6, 9), **settings):
-    return audited(Chains(counts, change, **settings), [3], weighting=weights, draws=draws)
+def evidence(
+    change=np.copy, draws=200, weights=(1.0,) * 4, counts=(5, 4, 6, 9), **settings
+):
+    return audited(
+        Chains(counts, change, **settings), [3], weighting=weights, draws=draws
+    )
 
 
-@pytest.mark.parametrize(("change", "settings", "message"), [
-    (frozen, {}, "because of the fit of the whole database: a chain stood still"),
-    (frozen, {"since": 2}, "because of the fit without record 3: a chain stood still"),
-    (np.copy, {"diverging": 41}, "because of the fit of the whole database: 41 of 400 draws div"),
-    (apart, {"independent_draws": True}, "because chains disagree: R-hat of the score"),
-    (apart, {}, "because chains disagree: R-hat of the score is .* in the fit with rec"),
-    # the record, which is impossible at two draws, has no weight in the second fit
-    (emptied, {"since": 2, "counts": [0, 0, 0, 9]},
-     "because chains disagree: R-hat of the score is nan in the fit without rec"),
-])
+@pytest.mark.parametrize(
+    ("change", "settings", "message"),
+    [
+        (frozen, {}, "because of the fit of the whole database: a chain stood still"),
+        (
+            frozen,
+            {"since": 2},
+            "because of the fit without record 3: a chain stood still",
+        ),
+        (
+            np.copy,
+            {"diverging": 41},
+            "because of the fit of the whole database: 41 of 400 draws div",
+        ),
+        (
+            apart,
+            {"independent_draws": True},
+            "because chains disagree: R-hat of the score",
+        ),
+        (
+            apart,
+            {},
+            "because chains disagree: R-hat of the score is .* in the fit with rec",
+        ),
+        # the record, which is impossible at two draws, has no weight in the second fit
+        (
+            emptied,
+            {"since": 2, "counts": [0, 0, 0, 9]},
+            "because chains disagree: R-hat of the score is nan in the fit without rec",
+        ),
+    ],
+)
 def test_chains_that_cannot_be_trusted_give_no_evidence(change, settings, message):
     with pytest.raises(ppm.ChainsDisagreeError, match=f"^no evidence, {message}"):
         evidence(change, **settings)
@@ -200,7 +247,9 @@ def test_chains_that_agree_give_evidence_of_as_many_draws_as_are_effectively_ind
     none = evidence(weights=[1.0, 1.0, 1.0, 0.0])
     assert none.lower == 0.0 and not none.refutes(0.0)
     # two chains of 400 different values
-    few, some, many = (evidence(of, 8_000).draws for of in (repeated, some_twice, np.copy))
+    few, some, many = (
+        evidence(of, 8_000).draws for of in (repeated, some_twice, np.copy)
+    )
     assert few <= 1_000 < some <= 8_000 <= many
     # the side with fewer of them counts
     assert evidence(repeated, 8_000, since=2).draws <= 1_000

@@ -21,7 +21,9 @@ from ppm_book.application import (
 INCOMES = np.random.default_rng(5).normal(10.0, 1.0, 40)
 
 
-def test_every_fit_is_read_by_the_library_and_has_random_numbers_of_its_own(monkeypatch):
+def test_every_fit_is_read_by_the_library_and_has_random_numbers_of_its_own(
+    monkeypatch,
+):
     streams = []
 
     def noting(method):
@@ -32,7 +34,9 @@ def test_every_fit_is_read_by_the_library_and_has_random_numbers_of_its_own(monk
         return call
 
     for name in "fit", "predict":
-        monkeypatch.setattr(ppm.FiniteMixture, name, noting(getattr(ppm.FiniteMixture, name)))
+        monkeypatch.setattr(
+            ppm.FiniteMixture, name, noting(getattr(ppm.FiniteMixture, name))
+        )
     made = IncomeFits(INCOMES, np.ones((40, 1)), 2, 60, 60, 4, 7)
     unweighted, dp = made.unweighted(2), made.dp_weighted(2, 0.7, 0.0)
     weights = ppm.record_weights(unweighted.result.record_bounds, scale=0.7, shift=0.0)
@@ -48,7 +52,9 @@ def test_every_fit_is_read_by_the_library_and_has_random_numbers_of_its_own(monk
     assert made.dp_weighted(2, 0.7, 0.0).synthetic == pytest.approx(dp.synthetic)
     assert not np.allclose(made.weighted(2, weights, 5).synthetic, dp.synthetic)
     em = made.em_weighted(2, 0.7, 0.0)
-    assert np.ptp(em.result.weights) == 0 and em.tried[-1, 2] == pytest.approx(maxima.max().item())
+    assert np.ptp(em.result.weights) == 0 and em.tried[-1, 2] == pytest.approx(
+        maxima.max().item()
+    )
     assert em.result.weights[0] in em.tried[:, 0]
     assert len(streams) == len(em.tried) + 7 == len({*streams})
     settings = parameters.defaults("ce_application")["configurations"]
@@ -64,12 +70,16 @@ class OneWeight:
         self.response, self.made = response, []
 
     def fit(self, weights, *, draws, random_seed, initial):
-        self.made.append((weights[0], draws, self.warmup, initial, random_seed.spawn_key))
+        self.made.append(
+            (weights[0], draws, self.warmup, initial, random_seed.spawn_key)
+        )
         return len(self.made)
 
     def log_likelihood(self, number):
         weight = self.made[number - 1][0]
-        return xr.DataArray([[[-self.response(weight, number) / weight if weight else 1.0]]])
+        return xr.DataArray(
+            [[[-self.response(weight, number) / weight if weight else 1.0]]]
+        )
 
 
 def searched(response, target=5.0):
@@ -113,7 +123,9 @@ def test_no_weight_is_above_1_and_a_target_of_0_takes_one_fit():
 def test_one_wild_release_moves_neither_the_typical_error_nor_its_standard_error():
     errors = np.random.default_rng(1).normal(-4.0, 0.5, 20)
     size, error = typical(errors)
-    assert size == pytest.approx(4.0, abs=0.3) and error == pytest.approx(0.14, abs=0.08)
+    assert size == pytest.approx(4.0, abs=0.3) and error == pytest.approx(
+        0.14, abs=0.08
+    )
     wild = typical(np.r_[errors[:-1], 1e6])
     assert wild == (pytest.approx(size, abs=0.3), pytest.approx(error, abs=0.1))
     assert np.isnan(typical([3.0])[1])
@@ -128,8 +140,13 @@ def test_a_component_collapses_onto_many_equal_incomes_unless_they_are_moved_apa
         with pytest.raises(RuntimeError, match="take fewer components"):
             model.fit(draws=20, random_seed=1)
     moved = apart(incomes, low, 1)
-    ppm.FiniteMixture(moved, design, components=3, warmup=50).fit(draws=20, random_seed=1)
+    ppm.FiniteMixture(moved, design, components=3, warmup=50).fit(
+        draws=20, random_seed=1
+    )
     assert np.array_equal(moved[~low], incomes[~low])
-    assert np.unique(moved[low]).size == 40 and -0.1 < moved[low].min() < moved[low].max() <= 0
+    assert (
+        np.unique(moved[low]).size == 40
+        and -0.1 < moved[low].min() < moved[low].max() <= 0
+    )
     few = incomes[40 - EQUAL :]
     assert np.array_equal(apart(few, few <= 0, 1), few)

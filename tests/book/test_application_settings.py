@@ -17,25 +17,35 @@ def table(results, name, levels):
     return pd.read_csv(results / f"{name}.csv", index_col=[*range(levels)])
 
 
-def test_the_distance_of_a_setting_is_the_typical_factor_between_its_bounds_and_the_papers(results):
+def test_the_distance_of_a_setting_is_the_typical_factor_between_its_bounds_and_the_papers(
+    results,
+):
     *bounds, paper = table(results, "open_settings", 2).T.items()
     nearest = table(results, "open_settings_distance", 2)
     assert nearest["factor"].is_monotonic_increasing and len(nearest) == len(bounds)
     for (name, components), row in bounds:
         apart = np.abs(np.log2(row / paper[1]))
         found = nearest.loc[(name, int(components))]
-        assert found["factor"] == pytest.approx(2 ** np.sqrt(np.mean(apart**2)), rel=1e-9)
+        assert found["factor"] == pytest.approx(
+            2 ** np.sqrt(np.mean(apart**2)), rel=1e-9
+        )
         assert found["error"] > 0
 
 
 def test_the_ledger_has_the_distances_of_the_table(results):
-    fits = table(results, "equal_bounds_by_components", 3).xs("EMweighted", level="mechanism")
+    fits = table(results, "equal_bounds_by_components", 3).xs(
+        "EMweighted", level="mechanism"
+    )
     values = json.loads((results / "values.json").read_text("utf-8"))["values"]
     seen = set()
     for (combination, _), row in fits.iterrows():
         for statistic in ("mean", "90th percentile"):
             seen.add(name := f"{combination}: distances of the {statistic}, EMweighted")
             told = values[name]
-            assert told == {"value": [pytest.approx(abs(row[statistic]))],
-                            "error": [pytest.approx(row[f"{statistic}, error"])]}
-    assert seen and seen == {each for each in values if re.search("distances .* EMweighted", each)}
+            assert told == {
+                "value": [pytest.approx(abs(row[statistic]))],
+                "error": [pytest.approx(row[f"{statistic}, error"])],
+            }
+    assert seen and seen == {
+        each for each in values if re.search("distances .* EMweighted", each)
+    }

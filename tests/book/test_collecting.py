@@ -53,7 +53,9 @@ class Student:
 
     def __init__(self, handed_out, sheet="censoring", name=""):
         edition = "assessment" if sheet == "assessment" else "student"
-        self.notebook = nbformat.read(handed_out / edition / "exercises" / f"{sheet}.ipynb", 4)
+        self.notebook = nbformat.read(
+            handed_out / edition / "exercises" / f"{sheet}.ipynb", 4
+        )
         self.worked = {
             cell.id.removesuffix("-worked"): cell.source
             for cell in nbformat.read(ROOT / FOLDER / f"{sheet}.ipynb", 4).cells
@@ -119,6 +121,7 @@ def _foreign_and_large(notebook):
 
 def broken_ones(handed_out, folder):
     """Folders or files that are not as they should be, each in its own way."""
+
     def student(**options):
         return Student(handed_out, **options)
 
@@ -130,12 +133,17 @@ def broken_ones(handed_out, folder):
     (folder / "empty" / "censoring.ipynb").touch()
     (folder / "nothing").mkdir()
     whole.hand_in(folder / "three" / "censoring.ipynb", 3)
-    student().change(_foreign_and_large).solve().hand_in(folder / "Zoë" / "my [2] sheet.ipynb.txt")
+    student().change(_foreign_and_large).solve().hand_in(
+        folder / "Zoë" / "my [2] sheet.ipynb.txt"
+    )
     shutil.copytree(folder / "Zoë", folder / "Zoë" / ".ipynb_checkpoints")
-    student().answer(bounded_range="import os; os._exit(1)").hand_in(folder / "dies" / "a.ipynb")
+    student().answer(bounded_range="import os; os._exit(1)").hand_in(
+        folder / "dies" / "a.ipynb"
+    )
     student().solve("chain").answer(
         bounded_range=f"{student().worked['ex-bounded-range']}\nimport sys; sys.exit()",
-        chain="delta_of_chain = input()").hand_in(folder / "asks" / "a.ipynb")
+        chain="delta_of_chain = input()",
+    ).hand_in(folder / "asks" / "a.ipynb")
     # two versions, in a folder of a zip file
     for version, sheet in (("old", student()), ("new", student().solve())):
         sheet.hand_in(folder / "twice" / "work" / version / "censoring.ipynb")
@@ -151,13 +159,17 @@ def broken_ones(handed_out, folder):
     whole.hand_in(old / long)
     (old / "round").symlink_to(old)
     (old / "another.ipynb").symlink_to(old / long)
-    student().solve().change(_with_lines_of_windows).hand_in(folder / "mark" / "a.ipynb")
+    student().solve().change(_with_lines_of_windows).hand_in(
+        folder / "mark" / "a.ipynb"
+    )
     text = (folder / "mark" / "a.ipynb").read_text("utf-8")
     (folder / "mark" / "a.ipynb").write_text(text, "utf-8-sig")
     student().solve().answer(chain=f"{LEAVES}\ndelta_of_chain = 2").hand_in(
-        folder / "leaves" / "a.ipynb")
-    student().change(_without_checks).answer(bounded_range=FORGED, chain="x = 2").hand_in(
-        folder / "forger" / "a.ipynb")
+        folder / "leaves" / "a.ipynb"
+    )
+    student().change(_without_checks).answer(
+        bounded_range=FORGED, chain="x = 2"
+    ).hand_in(folder / "forger" / "a.ipynb")
 
 
 def with_password(file):
@@ -173,14 +185,19 @@ def with_password(file):
 
 def read(file):
     """A table as text, by student and file."""
-    return pd.read_csv(file, dtype=str, keep_default_na=False).set_index(["student", "file"])
+    return pd.read_csv(file, dtype=str, keep_default_na=False).set_index(
+        ["student", "file"]
+    )
 
 
-def test_each_of_a_class_has_a_row_and_a_bad_file_costs_one(handed_out, tmp_path, capsys):
+def test_each_of_a_class_has_a_row_and_a_bad_file_costs_one(
+    handed_out, tmp_path, capsys
+):
     folder = tmp_path / "autumn 25.26"
     broken_ones(handed_out, folder)
     Student(handed_out).solve().answer(chain="delta_of_chain = '7 %'").change(
-        _without_ids).hand_in(folder / "good" / "a.ipynb")
+        _without_ids
+    ).hand_in(folder / "good" / "a.ipynb")
     before = {file: file.stat().st_mtime_ns for file in folder.rglob("*")}
     made = collecting.collect(folder, workers=2)
     assert made == tmp_path / "autumn 25.26-marked" / "grades.csv"
@@ -189,22 +206,44 @@ def test_each_of_a_class_has_a_row_and_a_bad_file_costs_one(handed_out, tmp_path
     assert grades["note"].to_dict() | {"twice": ""} == {
         "cut": "cannot be read as a notebook: cut off, empty, or of another program",
         "empty": "cannot be read as a notebook: cut off, empty, or of another program",
-        "nothing": "nothing found", "three": "", "Zoë": "", "asks": "", "forger": "", "good": "",
-        "dies": "marked as far as it ran: it ended its kernel", "twice": "",
+        "nothing": "nothing found",
+        "three": "",
+        "Zoë": "",
+        "asks": "",
+        "forger": "",
+        "good": "",
+        "dies": "marked as far as it ran: it ended its kernel",
+        "twice": "",
         "cut.zip": "cannot be read as a notebook: cut off, empty, or of another program",
         "other.7z": "neither a folder, a zip file nor a notebook",
         "locked": "locked.zip cannot be unpacked: it has a password",
-        "M\\udcfcller": "", "mark": "", "leaves": "",
+        "M\\udcfcller": "",
+        "mark": "",
+        "leaves": "",
     }
     right = grades["answers"].drop("twice").to_dict()
     assert right == {
-        "cut": "", "empty": "", "nothing": "", "three": "2 of 2 right", "Zoë": "2 of 2 right",
-        "asks": "1 of 2 right", "forger": "0 of 2 right", "good": "1 of 2 right",
-        "dies": "0 of 2 right", "cut.zip": "", "other.7z": "", "locked": "",
-        "M\\udcfcller": "2 of 2 right", "mark": "2 of 2 right", "leaves": "1 of 2 right",
+        "cut": "",
+        "empty": "",
+        "nothing": "",
+        "three": "2 of 2 right",
+        "Zoë": "2 of 2 right",
+        "asks": "1 of 2 right",
+        "forger": "0 of 2 right",
+        "good": "1 of 2 right",
+        "dies": "0 of 2 right",
+        "cut.zip": "",
+        "other.7z": "",
+        "locked": "",
+        "M\\udcfcller": "2 of 2 right",
+        "mark": "2 of 2 right",
+        "leaves": "1 of 2 right",
     }
-    assert not [each for each in psutil.process_iter(["cmdline"])
-                if NAP in (each.info["cmdline"] or ())]
+    assert not [
+        each
+        for each in psutil.process_iter(["cmdline"])
+        if NAP in (each.info["cmdline"] or ())
+    ]
     assert list(grades.loc["twice", "answers"]) == ["2 of 2 right", "0 of 2 right"]
     assert set(grades.loc["twice", "note"]) == {"one of 2 with this sheet"}
     assert grades.loc["good", "chain"].startswith("“%” is no number")
@@ -216,12 +255,16 @@ def test_each_of_a_class_has_a_row_and_a_bad_file_costs_one(handed_out, tmp_path
     # her code is shown, and none of it runs
     assert page.count("hide()") == 1 and "<script>hide()" not in page.lower()
     # names and marks are the teacher's alone
-    assert not any(file.stat().st_mode & 0o077 for file in (made.parent, made.parent / "pages"))
+    assert not any(
+        file.stat().st_mode & 0o077 for file in (made.parent, made.parent / "pages")
+    )
     assert f"/{len(grades)} good censoring: 1 of 2 right\n" in capsys.readouterr().err
 
 
 def test_a_loop_that_swallows_interrupts_is_stopped(handed_out, tmp_path):
-    Student(handed_out).answer(chain=SWALLOWS).hand_in(tmp_path / "in" / "hangs" / "a.ipynb")
+    Student(handed_out).answer(chain=SWALLOWS).hand_in(
+        tmp_path / "in" / "hangs" / "a.ipynb"
+    )
     # one that can be stopped costs its cell, and the row says so
     loop = Student(handed_out).answer(bounded_range="while True: pass", chain="2")
     loop.hand_in(tmp_path / "in" / "loops" / "a.ipynb")
@@ -234,9 +277,13 @@ def test_a_loop_that_swallows_interrupts_is_stopped(handed_out, tmp_path):
 
 
 def test_an_assessment_is_marked_with_the_students_own_data(handed_out, tmp_path):
-    solved = Student(handed_out, "assessment", "Ada").solve("undecided", "two-recipients")
-    solved.answer(two_recipients="two_errors = [1, 2]",
-                  share_and_interval="from scipy import stats\nshare_low_high = [0.1, ..., ...]")
+    solved = Student(handed_out, "assessment", "Ada").solve(
+        "undecided", "two-recipients"
+    )
+    solved.answer(
+        two_recipients="two_errors = [1, 2]",
+        share_and_interval="from scipy import stats\nshare_low_high = [0.1, ..., ...]",
+    )
     solved["ex-prove-capped-words"].source = "By the lemma."
     solved.hand_in(tmp_path / "in" / "Ada_1_file" / "assessment.ipynb")
     # as a platform gives them: one zip file of all folders
@@ -251,8 +298,14 @@ def test_an_assessment_is_marked_with_the_students_own_data(handed_out, tmp_path
     # part of them may be given
     assert points["share-and-interval: number, of 7"] == ""
     assert row["share-and-interval"] == "a part of it is missing"
-    assert points["two-recipients: number, of 10"] == points["prove-capped: words, of 15"] == ""
-    page = (made.parent / "pages" / "Ada_1_file" / "assessment.ipynb.html").read_text("utf-8")
+    assert (
+        points["two-recipients: number, of 10"]
+        == points["prove-capped: words, of 15"]
+        == ""
+    )
+    page = (made.parent / "pages" / "Ada_1_file" / "assessment.ipynb.html").read_text(
+        "utf-8"
+    )
     assert "By the lemma." in page and page.count("marked: right") == 4
     # nothing that was typed into a table is lost
     with pytest.raises(Refused, match="exists"):
@@ -274,9 +327,17 @@ def test_a_folder_without_a_sheet_is_an_error_and_leaves_nothing(tmp_path):
     assert sorted(each.name for each in tmp_path.iterdir()) == ["all.zip", "in"]
 
 
-@pytest.mark.parametrize("answer", [
-    3, "1, 2", None, [1, "b"], {"a", "b"}, [[1.0, float("inf")], [2.0, 3.0]],
-])
+@pytest.mark.parametrize(
+    "answer",
+    [
+        3,
+        "1, 2",
+        None,
+        [1, "b"],
+        {"a", "b"},
+        [[1.0, float("inf")], [2.0, 3.0]],
+    ],
+)
 def test_an_answer_comes_out_of_a_kernel_as_it_is(answer):
     assert restored(json.loads(json.dumps(plain(answer)))) == answer
     assert callable(restored(plain(print)))
@@ -296,12 +357,20 @@ HOLDS_ITSELF = []
 HOLDS_ITSELF.append(HOLDS_ITSELF)
 
 
-@pytest.mark.parametrize("answer, told", [
-    (Fraction(1, 4), 0.25), ([Decimal("0.5"), np.float32(2)], [0.5, 2.0]),
-    ([10**6000], {"type": "list"}), (3j, {"type": "complex"}),
-    (Refuses(), {"type": "Refuses"}), (HOLDS_ITSELF, {"type": "list"}),
-])
-def test_every_number_comes_out_and_of_anything_else_its_type(monkeypatch, answer, told):
+@pytest.mark.parametrize(
+    "answer, told",
+    [
+        (Fraction(1, 4), 0.25),
+        ([Decimal("0.5"), np.float32(2)], [0.5, 2.0]),
+        ([10**6000], {"type": "list"}),
+        (3j, {"type": "complex"}),
+        (Refuses(), {"type": "Refuses"}),
+        (HOLDS_ITSELF, {"type": "list"}),
+    ],
+)
+def test_every_number_comes_out_and_of_anything_else_its_type(
+    monkeypatch, answer, told
+):
     shown = []
     monkeypatch.setattr("ppm_book.answers.publish_display_data", shown.append)
     group = "Ada Lovelace, " * 20

@@ -37,7 +37,10 @@ def run(engine, **settings):
         with patch.dict(os.environ, engine):
             if "PPM_WORKERS" in engine:
                 # each worker keeps to one core
-                assert running.executor().submit(os.getenv, "NUMBA_NUM_THREADS").result() == "1"
+                assert (
+                    running.executor().submit(os.getenv, "NUMBA_NUM_THREADS").result()
+                    == "1"
+                )
             return simulate(**settings)
     finally:
         running.executor.cache_clear()
@@ -80,20 +83,28 @@ def test_a_database_is_the_mechanism_with_every_draw_and_record():
 
 
 def test_every_share_is_one_of_the_other_databases():
-    bounds = simulate().query("mechanism == 'Unweighted' and size == 60")["bound"].to_numpy()
+    bounds = (
+        simulate().query("mechanism == 'Unweighted' and size == 60")["bound"].to_numpy()
+    )
     for factor in (1.0, 1.02, 1.1):
-        by_hand = np.mean([np.mean(np.delete(bounds, i) > factor * bounds[i]) for i in range(6)])
+        by_hand = np.mean(
+            [np.mean(np.delete(bounds, i) > factor * bounds[i]) for i in range(6)]
+        )
         assert contraction.not_covered(bounds, factor) == pytest.approx(by_hand)
 
 
 def test_a_study_of_many_repeats_is_judged_by_their_scatter():
     study = simulate(replicates=8).replace({"size": {60: 1000}})
     settings = {"truncate_at": 3.5, "mean": 100.0}
-    found = contraction.values(study, studies=2, **settings)["Unweighted: largest bound"]
+    found = contraction.values(study, studies=2, **settings)[
+        "Unweighted: largest bound"
+    ]
     plain = study[study["mechanism"] == "Unweighted"]
     # by halves of the study, and by quarters
-    each, fours = (plain.groupby([plain["database"] // size, "size"])["bound"].max().unstack()
-                   for size in (4, 2))
+    each, fours = (
+        plain.groupby([plain["database"] // size, "size"])["bound"].max().unstack()
+        for size in (4, 2)
+    )
     assert found["value"] == pytest.approx(each.mean(axis=0))
     assert found["error"] == pytest.approx(np.ptp(each, axis=0) / 2)
     values = contraction.values(study, **settings)
@@ -103,14 +114,19 @@ def test_a_study_of_many_repeats_is_judged_by_their_scatter():
     assert alone["error"] == pytest.approx(fours.std(axis=0))
     # how far a bound grows from the smallest size to the largest, and the mean moves
     by_size = study.groupby(["mechanism", "size"])
-    for which, found in ("largest", by_size["bound"].max()), ("median", by_size["bound"].median()):
+    for which, found in (
+        ("largest", by_size["bound"].max()),
+        ("median", by_size["bound"].median()),
+    ):
         for name, bound in found.unstack().iterrows():
             growth = values[f"{name}: growth of the {which} bound"]["value"]
             assert growth == pytest.approx(bound[1000] - bound[30])
     average = study.set_index(["mechanism", "size", "database"])["average"]
     moved = (average["Weighted-M"] - average["Unweighted"]).groupby("size").mean()
     shift = values["Weighted-M: shift of the mean in standard deviations"]["value"]
-    assert shift == pytest.approx(abs(moved) / average["Unweighted"].groupby("size").std())
+    assert shift == pytest.approx(
+        abs(moved) / average["Unweighted"].groupby("size").std()
+    )
     # 1,000 records are not above 1,000
     assert values["share above 1.1 times a bound, small n"]["value"].size == 2
     assert "share above 1.05 times a bound, large n" not in values

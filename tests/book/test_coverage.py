@@ -53,9 +53,16 @@ def test_each_rule_is_its_formula():
 
 
 def test_a_negative_variance_is_replaced_and_degrees_of_freedom_are_not_fewer_than_one():
-    q, v = np.array([[1.0, 1.0, 1.0], [1.1, 3.0, 2.0]]), np.array([[4.0, 3.0, 0.74]] * 2)
+    q, v = (
+        np.array([[1.0, 1.0, 1.0], [1.1, 3.0, 2.0]]),
+        np.array([[4.0, 3.0, 0.74]] * 2),
+    )
     _, variance, freedom = rules(q, v)["fully synthetic"]
-    assert np.allclose(variance, [4.0, 3.0, 0.01]) and freedom.tolist() == [math.inf, math.inf, 1]
+    assert np.allclose(variance, [4.0, 3.0, 0.01]) and freedom.tolist() == [
+        math.inf,
+        math.inf,
+        1,
+    ]
 
 
 def world(weight, *, predictors=0.0, prior=0.0, n=200, replicates=20_000, releases=5):
@@ -75,12 +82,16 @@ def world(weight, *, predictors=0.0, prior=0.0, n=200, replicates=20_000, releas
 
 @pytest.mark.parametrize("weight", [1.0, 0.05])
 @pytest.mark.parametrize("predictors", [0.0, 0.5])
-def test_the_partially_synthetic_rule_is_right_at_any_constant_weight(weight, predictors):
+def test_the_partially_synthetic_rule_is_right_at_any_constant_weight(
+    weight, predictors
+):
     found = rules(*world(weight, predictors=predictors), weight)
     # t distributions with estimated degrees of freedom are approximations
     assert abs(covers(found["partially synthetic"]) - 0.95) < 0.012
     # a rule that undercovers is seen, and by how much
-    as_real = 2 * stats.norm.cdf(1.96 / np.sqrt(1 + (1 - predictors) * (1 + 1 / weight))) - 1
+    as_real = (
+        2 * stats.norm.cdf(1.96 / np.sqrt(1 + (1 - predictors) * (1 + 1 / weight))) - 1
+    )
     assert abs(covers(found["one release as real"]) - as_real) < 0.01 and as_real < 0.85
     known = covers(found["one release, weight known"])
     assert known > 0.97 if predictors else abs(known - 0.95) < 0.01
@@ -103,9 +114,15 @@ def test_intervals_cover_as_often_as_theory_says():
     truth = [*model.truth.values()]
     used = "one release as real", "partially synthetic"
     shares = (covers(combined[rule], truth) for rule in used)
-    as_real, partially = (dict(zip(model.mechanisms, each, strict=True)) for each in shares)
+    as_real, partially = (
+        dict(zip(model.mechanisms, each, strict=True)) for each in shares
+    )
     # variances over what the analyst takes them for: data, posterior, records
-    for mechanism, ratio in {"Plug-in": 2, "Unweighted": 3, "Constant": 2 + 1 / weight}.items():
+    for mechanism, ratio in {
+        "Plug-in": 2,
+        "Unweighted": 3,
+        "Constant": 2 + 1 / weight,
+    }.items():
         for place, of in ((2, ratio), (0, (1 + ratio) / 2)):
             # half of the variance of y is the predictor's, which is not drawn anew
             expected = 2 * stats.norm.cdf(1.96 / math.sqrt(of)) - 1
@@ -139,18 +156,28 @@ def test_the_regression_draws_from_prior_times_weighted_likelihood():
     def log_density(centre, precision, shape, rate):
         off = coefficients - centre
         squares = np.sum(off @ precision * off, axis=1) / (2 * variance)
-        return stats.invgamma(shape, scale=rate).logpdf(variance) - np.log(variance) - squares
+        return (
+            stats.invgamma(shape, scale=rate).logpdf(variance)
+            - np.log(variance)
+            - squares
+        )
 
     terms = model.log_likelihood(values, predictor, (*coefficients.T, variance))
-    by_hand = stats.norm(coefficients @ [np.ones(60), predictor], np.sqrt(variance)[:, None])
+    by_hand = stats.norm(
+        coefficients @ [np.ones(60), predictor], np.sqrt(variance)[:, None]
+    )
     assert np.allclose(terms, by_hand.logpdf(values))
     prior = log_density(np.zeros(2), 0.001 * np.eye(2), 0.001, 0.001)
     # a constant of the database, whatever the parameters; not so with other weights
-    right, wrong = (log_density(*found) - prior - terms @ weights**power for power in (1, 1.1))
+    right, wrong = (
+        log_density(*found) - prior - terms @ weights**power for power in (1, 1.1)
+    )
     assert np.ptp(right) == pytest.approx(0, abs=1e-6) and np.ptp(wrong) > 0.01
     *drawn, _ = model.draw(values, predictor, weights, 40_000, rng)
     covariance = rate / (shape - 1) * np.linalg.inv(precision)
-    assert np.allclose(np.cov(drawn), covariance, atol=0.05 * covariance.diagonal().max())
+    assert np.allclose(
+        np.cov(drawn), covariance, atol=0.05 * covariance.diagonal().max()
+    )
     assert np.allclose(np.mean(drawn, axis=1), centre, atol=0.01)
 
 
@@ -158,7 +185,10 @@ def test_counts_come_from_the_library_s_posterior_with_limits_and_without():
     model, rng = chapter.Counts(), np.random.default_rng(7)
     values, weights = rng.poisson(100, SIZE), np.full(SIZE, 0.3)
     exact = ppm.GammaPoisson(values, shape=0.001, rate=0.001).posterior(weights)
-    wide, narrow = ppm.Censoring(-500, 0, smooth=False), ppm.Censoring(-1.3, -1, smooth=False)
+    wide, narrow = (
+        ppm.Censoring(-500, 0, smooth=False),
+        ppm.Censoring(-1.3, -1, smooth=False),
+    )
     for censor, same in ((None, True), (wide, True), (narrow, False)):
         (drawn,) = model.draw(values, None, weights, 4000, rng, censor=censor)
         assert bool(stats.kstest(drawn, exact.cdf).pvalue > 1e-4) is same
@@ -173,8 +203,13 @@ def test_limits_make_the_centre_vary_by_more_than_the_same_weight_alone():
     usual = law.ppf((np.arange(400) + 0.5) / 400)
 
     def of_the_mean(limits):
-        models = (ppm.GammaPoisson([*usual, value], shape=0.001, rate=0.001) for value in values)
-        centres = [one.posterior(np.full(401, 0.38), censor=limits).mean() for one in models]
+        models = (
+            ppm.GammaPoisson([*usual, value], shape=0.001, rate=0.001)
+            for value in values
+        )
+        centres = [
+            one.posterior(np.full(401, 0.38), censor=limits).mean() for one in models
+        ]
         return 401**2 * np.cov(centres, aweights=chance, ddof=0) / law.var()
 
     assert of_the_mean(None) == pytest.approx(1, abs=0.05)
@@ -196,4 +231,6 @@ def test_the_analysts_estimates_are_those_of_a_textbook_and_near_the_truth():
     for model in (chapter.Regression(), chapter.Counts()):
         values, predictor = model.simulate(400_000, rng)
         estimates, variances = np.squeeze(model.analyse(values[None], predictor))
-        assert (np.abs(estimates - [*model.truth.values()]) < 3.5 * np.sqrt(variances)).all()
+        assert (
+            np.abs(estimates - [*model.truth.values()]) < 3.5 * np.sqrt(variances)
+        ).all()

@@ -34,8 +34,12 @@ CHAPTERS = {name: checks.Chapter(name) for name in chapters(ROOT)}
 WORKS = [(name, work) for name, check in CHAPTERS.items() for work in check.works]
 # with the tasks that are graded
 EVERY = CHAPTERS | {"assessment": checks.Chapter("assessment")}
-IN_NUMBERS = [(name, work) for name, check in EVERY.items() for work in check.works
-              if not check.works[work].options]
+IN_NUMBERS = [
+    (name, work)
+    for name, check in EVERY.items()
+    for work in check.works
+    if not check.works[work].options
+]
 
 
 @pytest.fixture(scope="module")
@@ -60,13 +64,19 @@ def told(cells):
 def test_solutions_are_right_and_three_dots_are_no_answer(chapter, student):
     cells = nbformat.read(ROOT / FOLDER / f"{chapter}.ipynb", 4).cells
     for cell in cells:
-        cell.source = cell.source.replace('Chapter("', f'Chapter(student="{student}", name="')
+        cell.source = cell.source.replace(
+            'Chapter("', f'Chapter(student="{student}", name="'
+        )
     names = [*CHAPTERS[chapter].works]
-    assert [*told(cells)] == [*(f"✔ {name}: right" for name in names),
-                              f"{len(names)} of {len(names)} solved"]
+    assert [*told(cells)] == [
+        *(f"✔ {name}: right" for name in names),
+        f"{len(names)} of {len(names)} solved",
+    ]
     *blank, summary = told(cell for cell in cells if "-worked" not in cell.id)
     assert all("no answer yet" in each for each in blank)
-    assert summary.startswith("0 of") and summary.endswith(f"; open: {', '.join(names)}")
+    assert summary.startswith("0 of") and summary.endswith(
+        f"; open: {', '.join(names)}"
+    )
 
 
 @pytest.mark.parametrize(("chapter", "name"), WORKS)
@@ -75,39 +85,79 @@ def test_a_right_answer_counts_in_any_form_and_a_slip_gets_its_hint(chapter, nam
     right, slips, _ = check.works[name](check.given)
     if isinstance(right, set):
         letters = sorted(right)
-        forms = [letters[::-1], " and ".join(letters), f"({'), ('.join(letters)})".upper()]
+        forms = [
+            letters[::-1],
+            " and ".join(letters),
+            f"({'), ('.join(letters)})".upper(),
+        ]
     else:
         array = np.asarray(right, float)
-        of_pandas = (pd.DataFrame if array.ndim == 2 else pd.Series)(np.atleast_1d(array))
-        forms = [array.astype("f4"), array.tolist(), array[None], xr.DataArray(array), of_pandas]
+        of_pandas = (pd.DataFrame if array.ndim == 2 else pd.Series)(
+            np.atleast_1d(array)
+        )
+        forms = [
+            array.astype("f4"),
+            array.tolist(),
+            array[None],
+            xr.DataArray(array),
+            of_pandas,
+        ]
     assert {check(name, form) for form in [right, *forms]} == {f"✔ {name}: right"}
     for hint, slip in slips.items():
         assert check(name, slip) == f"✘ {name}: {hint}"
 
 
-NUMBERS = checks.exercise("three numbers")(lambda g: ([2, 3, 0.5], {"Clip.": [2, -3, 0.5]}, "See."))
-LETTERS = checks.exercise("letters", "abcd")(lambda g: (set("ab"), {"One.": set("a")}, "See."))
+NUMBERS = checks.exercise("three numbers")(
+    lambda g: ([2, 3, 0.5], {"Clip.": [2, -3, 0.5]}, "See.")
+)
+LETTERS = checks.exercise("letters", "abcd")(
+    lambda g: (set("ab"), {"One.": set("a")}, "See.")
+)
 
 
-@pytest.mark.parametrize(("work", "answer", "hint"), [
-    (NUMBERS, [1, ..., 2], "no answer yet. Wanted: three numbers"), (NUMBERS, "…", "no answer yet"),
-    (NUMBERS, np.mean, "this is a function"), (NUMBERS, {"a": 2}, "This is of type dict, and"),
-    (NUMBERS, 2, "one number, where there should be 3. W"), (NUMBERS, [1, 2], "2 numbers, where"),
-    (NUMBERS, np.ones((5, 3)), "The shape is (5, 3)"), (NUMBERS, "2, 3 to 4", "“to” is no number"),
-    (NUMBERS, ["99 %", "3", "1"], "“%” is no number: units and other words stay outside. Wanted:"),
-    (NUMBERS, [2, np.nan, 0.5], "There are values that"), (NUMBERS, [-2, -3, -0.5], "Look at the"),
-    (NUMBERS, [4, 6, 1], "Look for a factor of 2."), (NUMBERS, [200, 300, 50], "A share lies"),
-    (NUMBERS, np.log10(np.exp([2, 3, 0.5])), "Logarithms in"), (NUMBERS, [2, -3, 0.5], "Clip."),
-    (NUMBERS, np.exp([2, 3, 0.5]), "This is a factor."), (NUMBERS, [4, 9, 0.25], "This is the sq"),
-    (NUMBERS, [2, 3, 0.25], "2 of 3 entries are right. Look for a"), (LETTERS, "cd", "Not these."),
-    (NUMBERS, [1 / 2, 1 / 3, 2], "This is the reciprocal"), (NUMBERS, "2, -3, 0.5", "Clip."),
-    (NUMBERS, [2.01, 3, 0.5], "Close"), (NUMBERS, [3, 2, 0.5], "These are the right numbers in"),
-    (NUMBERS, "[2.0007, 3; 0.50024]", ""), (NUMBERS, "−2, −3 and", "“and” is no number"),
-    (NUMBERS, "2, −3, 0.5", "Clip."), (NUMBERS, ["2", "−3", "0.5"], "Clip."),
-    (NUMBERS, [2, 3, 7], "The shape is right; 2 of 3 entries are. See."), (LETTERS, "a", "One."),
-    (LETTERS, ["a", "b", "c"], "Not these. See."), (LETTERS, 7, "wanted: letters"),
-])
-def test_a_wrong_answer_is_told_in_what_respect_and_four_digits_are_right(work, answer, hint):
+@pytest.mark.parametrize(
+    ("work", "answer", "hint"),
+    [
+        (NUMBERS, [1, ..., 2], "no answer yet. Wanted: three numbers"),
+        (NUMBERS, "…", "no answer yet"),
+        (NUMBERS, np.mean, "this is a function"),
+        (NUMBERS, {"a": 2}, "This is of type dict, and"),
+        (NUMBERS, 2, "one number, where there should be 3. W"),
+        (NUMBERS, [1, 2], "2 numbers, where"),
+        (NUMBERS, np.ones((5, 3)), "The shape is (5, 3)"),
+        (NUMBERS, "2, 3 to 4", "“to” is no number"),
+        (
+            NUMBERS,
+            ["99 %", "3", "1"],
+            "“%” is no number: units and other words stay outside. Wanted:",
+        ),
+        (NUMBERS, [2, np.nan, 0.5], "There are values that"),
+        (NUMBERS, [-2, -3, -0.5], "Look at the"),
+        (NUMBERS, [4, 6, 1], "Look for a factor of 2."),
+        (NUMBERS, [200, 300, 50], "A share lies"),
+        (NUMBERS, np.log10(np.exp([2, 3, 0.5])), "Logarithms in"),
+        (NUMBERS, [2, -3, 0.5], "Clip."),
+        (NUMBERS, np.exp([2, 3, 0.5]), "This is a factor."),
+        (NUMBERS, [4, 9, 0.25], "This is the sq"),
+        (NUMBERS, [2, 3, 0.25], "2 of 3 entries are right. Look for a"),
+        (LETTERS, "cd", "Not these."),
+        (NUMBERS, [1 / 2, 1 / 3, 2], "This is the reciprocal"),
+        (NUMBERS, "2, -3, 0.5", "Clip."),
+        (NUMBERS, [2.01, 3, 0.5], "Close"),
+        (NUMBERS, [3, 2, 0.5], "These are the right numbers in"),
+        (NUMBERS, "[2.0007, 3; 0.50024]", ""),
+        (NUMBERS, "−2, −3 and", "“and” is no number"),
+        (NUMBERS, "2, −3, 0.5", "Clip."),
+        (NUMBERS, ["2", "−3", "0.5"], "Clip."),
+        (NUMBERS, [2, 3, 7], "The shape is right; 2 of 3 entries are. See."),
+        (LETTERS, "a", "One."),
+        (LETTERS, ["a", "b", "c"], "Not these. See."),
+        (LETTERS, 7, "wanted: letters"),
+    ],
+)
+def test_a_wrong_answer_is_told_in_what_respect_and_four_digits_are_right(
+    work, answer, hint
+):
     fault = checks._fault(answer, work, None)
     assert fault.startswith(hint) and bool(fault) == bool(hint)
 
@@ -115,15 +165,21 @@ def test_a_wrong_answer_is_told_in_what_respect_and_four_digits_are_right(work, 
 def test_a_formula_and_the_number_of_right_letters_come_at_the_second_wrong_answer():
     check = checks.Chapter("strict_release")
     formula = "Not this number. Mean square"
-    check.works = {"a": checks.exercise("one number")(lambda g: (2, {}, ("Think.", "Add."))),
-                   "b": LETTERS}
+    check.works = {
+        "a": checks.exercise("one number")(lambda g: (2, {}, ("Think.", "Add."))),
+        "b": LETTERS,
+    }
     # the same answer again, and what is no answer, are no second try
     said = [check("a", answer) for answer in ("x", 7.1, "7.1", ..., "x", 7.3, 7.1)]
-    assert [formula in each or "Add." in each for each in said] == [False] * 5 + [True] * 2
+    assert [formula in each or "Add." in each for each in said] == [False] * 5 + [
+        True
+    ] * 2
     assert said[1] == "✘ a: Not this number. Think."
     assert [check("b", answer) for answer in ("abc", "cd", "abd")] == [
-        "✘ b: Not these. See.", "✘ b: These are exactly the others. Wanted: letters.",
-        "✘ b: 3 of 4 are judged rightly. See."]
+        "✘ b: Not these. See.",
+        "✘ b: These are exactly the others. Wanted: letters.",
+        "✘ b: 3 of 4 are judged rightly. See.",
+    ]
 
 
 @pytest.mark.parametrize(("chapter", "name"), IN_NUMBERS)
@@ -132,7 +188,9 @@ def test_a_formula_and_the_number_of_right_letters_come_at_the_second_wrong_answ
 def test_no_wrong_answer_warns(chapter, name, data):
     right, slips, look = EVERY[chapter].works[name](EVERY[chapter].given)
     right = np.asarray(right, float)
-    wrong = data.draw(npst.arrays(float, right.shape, elements=st.floats(), fill=st.floats()))
+    wrong = data.draw(
+        npst.arrays(float, right.shape, elements=st.floats(), fill=st.floats())
+    )
     kept = data.draw(npst.arrays(bool, right.shape, fill=st.booleans()))
     work = checks.exercise("it")(lambda g: (right, slips, look))
     # warnings are errors
@@ -140,20 +198,49 @@ def test_no_wrong_answer_warns(chapter, name, data):
 
 
 # what somebody gets who makes the slip, by a way that is not the file's own
-@pytest.mark.parametrize(("chapter", "name", "slip", "hint"), [
-    ("application_more", "barycentre", (41 + 55 + 47 + 60 + 52 + 44 + 71 + 49) / 8,
-     "This is the barycentre's mean."),
-    ("application_more", "neighbours", [0.8, 0.6, 0.8, 0.8, 0.8, 0.8], "Whose income is the rad"),
-    ("assessment", "share-and-interval", lambda right: 1 - np.asarray(right)[[0, 2, 1]],
-     "These are the databases that keep to ε."),
-    ("eight_households", "differencing", 8 * 7 - 52, "Over how many is the second one a mean?"),
-    ("poisson_contraction", "none-of-400", 3 / 400, "The rule of three"),
-    ("poisson_contraction", "posterior", lambda right: np.subtract(right, [0, 0.2]),
-     "The prior has a rate as well"),
-    ("poisson_contraction", "posterior", lambda right: np.subtract(right, [20, 0]),
-     "The prior has a shape as well"),
-    ("what_it_means", "belief", 0.001 * np.e**2, "You multiplied the probability."),
-])
+@pytest.mark.parametrize(
+    ("chapter", "name", "slip", "hint"),
+    [
+        (
+            "application_more",
+            "barycentre",
+            (41 + 55 + 47 + 60 + 52 + 44 + 71 + 49) / 8,
+            "This is the barycentre's mean.",
+        ),
+        (
+            "application_more",
+            "neighbours",
+            [0.8, 0.6, 0.8, 0.8, 0.8, 0.8],
+            "Whose income is the rad",
+        ),
+        (
+            "assessment",
+            "share-and-interval",
+            lambda right: 1 - np.asarray(right)[[0, 2, 1]],
+            "These are the databases that keep to ε.",
+        ),
+        (
+            "eight_households",
+            "differencing",
+            8 * 7 - 52,
+            "Over how many is the second one a mean?",
+        ),
+        ("poisson_contraction", "none-of-400", 3 / 400, "The rule of three"),
+        (
+            "poisson_contraction",
+            "posterior",
+            lambda right: np.subtract(right, [0, 0.2]),
+            "The prior has a rate as well",
+        ),
+        (
+            "poisson_contraction",
+            "posterior",
+            lambda right: np.subtract(right, [20, 0]),
+            "The prior has a shape as well",
+        ),
+        ("what_it_means", "belief", 0.001 * np.e**2, "You multiplied the probability."),
+    ],
+)
 def test_a_slip_by_hand_gets_its_hint(chapter, name, slip, hint):
     check = EVERY[chapter]
     answer = slip(check.works[name](check.given)[0]) if callable(slip) else slip
@@ -161,14 +248,28 @@ def test_a_slip_by_hand_gets_its_hint(chapter, name, slip, hint):
 
 
 def test_hints_that_pages_quote_are_those_of_the_checks():
-    pages = [*ROOT.glob("book/*.md"), *(ROOT / FOLDER).glob("*.ipynb"), *ROOT.glob("*.md")]
-    quoted = [quote for page in pages
-              for quote in re.findall(r"> ✘ ([\w-]+): (.*?)(?:(?:\\n)?\",?)?$",
-                                      page.read_text("utf-8"), re.M)]
-    hints = {(name, hint) for check in EVERY.values() for name, work in check.works.items()
-             for hint in work(check.given)[1]}
+    pages = [
+        *ROOT.glob("book/*.md"),
+        *(ROOT / FOLDER).glob("*.ipynb"),
+        *ROOT.glob("*.md"),
+    ]
+    quoted = [
+        quote
+        for page in pages
+        for quote in re.findall(
+            r"> ✘ ([\w-]+): (.*?)(?:(?:\\n)?\",?)?$", page.read_text("utf-8"), re.M
+        )
+    ]
+    hints = {
+        (name, hint)
+        for check in EVERY.values()
+        for name, work in check.works.items()
+        for hint in work(check.given)[1]
+    }
     assert len(quoted) >= 2 and {*quoted} <= hints
-    told = re.findall('is told "(.*?)"', (ROOT / FOLDER / "README.md").read_text("utf-8"))
+    told = re.findall(
+        'is told "(.*?)"', (ROOT / FOLDER / "README.md").read_text("utf-8")
+    )
     assert told and {*told} <= {*checks._usual_slips(np.ones(1))}
 
 
@@ -182,10 +283,12 @@ def test_numbers_that_a_solution_prints_pass_its_check(chapter, name):
     (solution,) = [cell.source for cell in cells if cell.id == f"sol-{name}"]
     printed = NUMBER.findall(solution)
     for place in range(len(printed) - right.size + 1):
-        numbers = printed[place:place + right.size]
+        numbers = printed[place : place + right.size]
         values = [float(each.replace("−", "-").replace(",", "")) for each in numbers]
         # what comes as near as this stands for the answer
-        if np.allclose(values, right, rtol=0.02, atol=0) and any("." in each for each in numbers):
+        if np.allclose(values, right, rtol=0.02, atol=0) and any(
+            "." in each for each in numbers
+        ):
             assert EVERY[chapter](name, values) == f"✔ {name}: right"
 
 
@@ -202,11 +305,20 @@ def test_a_students_data_leave_out_those_at_which_a_slip_is_right():
 def test_pages_show_short_data_the_shape_of_long_ones_and_a_hint():
     name = "eight_households"
     text, hint = section(ROOT, name), CHAPTERS[name]("differencing", 0.5)
-    assert all(each in text for each in (
-        "`given.mean_of_nine = 7`", "`given.subsets` (40 × 8 values)", f"\n> {hint}\n"))
+    assert all(
+        each in text
+        for each in (
+            "`given.mean_of_nine = 7`",
+            "`given.subsets` (40 × 8 values)",
+            f"\n> {hint}\n",
+        )
+    )
     # what is shown suffices for a check to four digits
-    shown = {(chapter, *found) for chapter in CHAPTERS
-             for found in re.findall(r"`given\.(\w+) = (.*?)`", section(ROOT, chapter))}
+    shown = {
+        (chapter, *found)
+        for chapter in CHAPTERS
+        for found in re.findall(r"`given\.(\w+) = (.*?)`", section(ROOT, chapter))
+    }
     for chapter, data, values in shown:
         given = getattr(CHAPTERS[chapter].given, data)
         given = given if isinstance(given, dict) else np.asarray(given)
@@ -220,7 +332,9 @@ def small(tmp_path):
     left_out = shutil.ignore_patterns("ppm_book", "__pycache__")
     for folder in ("notebooks", "book"):
         shutil.copytree(ROOT / folder, tmp_path / folder, ignore=left_out)
-    toc = {"parts": [{"numbered": True, "chapters": [{"file": f"notebooks/{CHAPTER}"}]}]}
+    toc = {
+        "parts": [{"numbered": True, "chapters": [{"file": f"notebooks/{CHAPTER}"}]}]
+    }
     config = {"title": "A book", "repository": {"url": "https://github.com/a/b.git"}}
     for name, content in (("_toc.yml", toc), ("_config.yml", config)):
         (tmp_path / name).write_text(yaml.safe_dump(content))
@@ -230,37 +344,59 @@ def small(tmp_path):
 @pytest.mark.parametrize("with_solutions", [False, True])
 def test_a_book_for_a_class_has_no_solution_anywhere(tmp_path, plain, with_solutions):
     stage(tmp_path, solutions=with_solutions)
-    record = dict.fromkeys(("notebook", "profile", "python", "changed", "parameters"), "")
+    record = dict.fromkeys(
+        ("notebook", "profile", "python", "changed", "parameters"), ""
+    )
     record |= {"started": "2026-01-01", "seconds": 1, "versions": {"ppm": ""}}
     lines = set()
     for name in CHAPTERS:
-        stage_notebook(parameters.source(name), tmp_path, record, solutions=with_solutions)
+        stage_notebook(
+            parameters.source(name), tmp_path, record, solutions=with_solutions
+        )
         chapter = (ROOT / "notebooks" / f"{name}.ipynb").read_text("utf-8")
         for cell in nbformat.read(ROOT / FOLDER / f"{name}.ipynb", 4).cells:
             if "solution" in cell.metadata.get("tags", ()):
                 # what only a solution says
-                lines |= {x for x in cell.source.split("\n") if len(x) > 50 and x not in chapter}
+                lines |= {
+                    x
+                    for x in cell.source.split("\n")
+                    if len(x) > 50 and x not in chapter
+                }
     texts = [file.read_text("utf-8") for file in tmp_path.rglob("*.[imy][pdm]*")]
     shown = "\n".join([*texts, *(nbformat.writes(plain(name)) for name in CHAPTERS)])
     assert len(lines) > 100 and with_solutions == any(line in shown for line in lines)
     assert with_solutions == ("exercises/solutions" in shown) == ("<sol-" in shown)
 
 
-@pytest.mark.parametrize(("word", "status"), [
-    ("no", 0), ("", 0), ("NO", 2), ("false", 2), ("0", 2), ("no yes", 2),
-])
+@pytest.mark.parametrize(
+    ("word", "status"),
+    [
+        ("no", 0),
+        ("", 0),
+        ("NO", 2),
+        ("false", 2),
+        ("0", 2),
+        ("no yes", 2),
+    ],
+)
 def test_a_book_without_solutions_is_asked_for_by_no_and_by_nothing_else(word, status):
     command = ["make", "-s", "_inputs", f"SOLUTIONS={word}"]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        command, cwd=ROOT, capture_output=True, text=True, check=False
+    )
     assert done.returncode == status
-    assert done.stderr.startswith(f"SOLUTIONS={word}: write SOLUTIONS=no" if status else "")
+    assert done.stderr.startswith(
+        f"SOLUTIONS={word}: write SOLUTIONS=no" if status else ""
+    )
 
 
 @pytest.mark.parametrize("name", parameters.chapters())
 def test_plain_chapters_have_no_syntax_of_the_book(plain, name):
     chapter = plain(name)
     nbformat.validate(chapter)
-    text = "\n".join(cell.source for cell in chapter.cells if cell.cell_type == "markdown")
+    text = "\n".join(
+        cell.source for cell in chapter.cells if cell.cell_type == "markdown"
+    )
     assert not re.search(r"\{[\w:-]+\}`|^ *[`:]{3,}\{|^\(\S+\)=$", text, re.M)
     # a label without words
     assert not re.search(r"“[./a-z]+([-_][a-z]+)+”", text)
@@ -309,7 +445,9 @@ Figure 1 in the chapter “TITLE” shows it (Hu et al. 2022; Dwork and Roth 201
 
 def test_what_the_book_says_is_said_in_words(small):
     cells = [nbformat.v4.new_markdown_cell(BOOK), nbformat.v4.new_code_cell("1")]
-    cells[1].metadata["mystnb"] = {"figure": {"name": "fig-it", "caption": "It, {ref}`here`."}}
+    cells[1].metadata["mystnb"] = {
+        "figure": {"name": "fig-it", "caption": "It, {ref}`here`."}
+    }
     notebook = nbformat.v4.new_notebook(cells=cells)
     nbformat.write(notebook, small / "notebooks" / "extra.ipynb")
     Words(small).plain(notebook, "extra")
@@ -321,8 +459,10 @@ def test_what_the_book_says_is_said_in_words(small):
 def test_a_plain_chapter_has_the_numbers_of_its_run(small):
     told = nbformat.v4.new_markdown_cell("Δ is {glue:text}`Δ at n` nats.")
     output = nbformat.v4.new_output(
-        "display_data", {"application/papermill.record/text/plain": "'3.50'"},
-        metadata={"scrapbook": {"name": "Δ at n"}})
+        "display_data",
+        {"application/papermill.record/text/plain": "'3.50'"},
+        metadata={"scrapbook": {"name": "Δ at n"}},
+    )
     notebook = nbformat.v4.new_notebook(cells=[told, nbformat.v4.new_code_cell("1")])
     nbformat.write(notebook, small / "notebooks" / "extra.ipynb")
     notebook.cells[1].outputs = [output]
@@ -335,9 +475,14 @@ def test_editions_run_and_a_wrong_solution_makes_none(small):
     for archive in (archives := make_editions(small)):
         zipfile.ZipFile(archive).extractall(small)
     student, instructor, tasks, graded = (
-        nbformat.read(small / place.replace("/", "/exercises/"), 4) for place in (
-            f"student/{CHAPTER}.ipynb", f"instructor/{CHAPTER}.ipynb",
-            "assessment/assessment.ipynb", "instructor/assessment.ipynb"))
+        nbformat.read(small / place.replace("/", "/exercises/"), 4)
+        for place in (
+            f"student/{CHAPTER}.ipynb",
+            f"instructor/{CHAPTER}.ipynb",
+            "assessment/assessment.ipynb",
+            "instructor/assessment.ipynb",
+        )
+    )
     wanted = "given.study_bounds > given.epsilon"
     assert wanted in str(instructor) and wanted not in str(student)
     assert "## Exercise 1.3: " in str(student) and "minutes)" in str(student)
@@ -346,7 +491,9 @@ def test_editions_run_and_a_wrong_solution_makes_none(small):
     assert [str(each).count("*Your answer:*") for each in (student, tasks)] == [4, 8]
     assert "Points" in str(graded) and not re.search("Points|check", str(tasks))
     assert {file.name for file in small.glob("assessment/*/*")} == {
-        "assessment.ipynb", "assessment_data.py"}
+        "assessment.ipynb",
+        "assessment_data.py",
+    }
     assert not [*small.glob("student/**/*assessment*")]
     assert "Due:" in (small / "assessment" / "README.md").read_text("utf-8")
     assert "chapters/" in (small / "student" / "README.md").read_text("utf-8")
@@ -355,25 +502,37 @@ def test_editions_run_and_a_wrong_solution_makes_none(small):
         place = {"metadata": {"path": small / edition / "exercises"}}
         ExecutePreprocessor().preprocess(notebook, place)
     for notebook, said in ((student, "no answer yet"), (instructor, r"right\n- ")):
-        outputs = [cell.outputs for cell in notebook.cells if cell.id.endswith("-check")]
+        outputs = [
+            cell.outputs for cell in notebook.cells if cell.id.endswith("-check")
+        ]
         assert [said in str(output) for output in outputs] == 7 * [True]
     path = small / FOLDER / f"{CHAPTER}.ipynb"
-    path.write_text(path.read_text("utf-8").replace("np.mean(2 * ", "1 - np.mean(2 * "), "utf-8")
+    path.write_text(
+        path.read_text("utf-8").replace("np.mean(2 * ", "1 - np.mean(2 * "), "utf-8"
+    )
     with pytest.raises(CellExecutionError, match="share-above: This is one minus"):
         make_editions(small)
     assert not any(archive.exists() for archive in archives)
 
 
 def test_an_exercise_has_the_number_of_its_chapter_and_not_of_a_page_with_its_name():
-    assert {"censoring"} == {f.stem for f in ROOT.glob("book/library/*.md")} & {*CHAPTERS}
+    assert {"censoring"} == {f.stem for f in ROOT.glob("book/library/*.md")} & {
+        *CHAPTERS
+    }
     assert numbers(ROOT)["ex-oscillation"] == "8.1"
 
 
 def test_points_of_the_assessment_are_those_of_its_rubrics():
-    cells = {c.id: c for c in nbformat.read(ROOT / FOLDER / "assessment.ipynb", 4).cells}
-    points = {name: c.metadata.points for name, c in cells.items() if "points" in c.metadata}
+    cells = {
+        c.id: c for c in nbformat.read(ROOT / FOLDER / "assessment.ipynb", 4).cells
+    }
+    points = {
+        name: c.metadata.points for name, c in cells.items() if "points" in c.metadata
+    }
     rubrics = [cells[name.replace("ex-", "sol-")].source for name in points]
-    found = [sum(map(int, re.findall(r"^- (\d+):", rubric, re.M))) for rubric in rubrics]
+    found = [
+        sum(map(int, re.findall(r"^- (\d+):", rubric, re.M))) for rubric in rubrics
+    ]
     assert found == [*points.values()] and len(found) == 8 and sum(found) == 100
 
 
@@ -391,8 +550,10 @@ def test_graded_tasks_check_the_data_that_a_student_got(student):
 def tables(text):
     """The tables of a page: for each a list of rows, by the heads of its columns."""
     for table in re.findall(r"(?:^\|.*\n)+", text, re.M):
-        head, _, *rows = ([cell.strip() for cell in line.strip("|").split("|")]
-                          for line in table.splitlines())
+        head, _, *rows = (
+            [cell.strip() for cell in line.strip("|").split("|")]
+            for line in table.splitlines()
+        )
         yield [dict(zip(head, row, strict=True)) for row in rows]
 
 
@@ -401,20 +562,31 @@ def reading(document):
     if document.startswith("errata"):
         return len((ROOT / "book" / f"{document}.md").read_text("utf-8").split()) / 100
     cells = nbformat.read(ROOT / f"{document}.ipynb".removeprefix("../"), 4).cells
-    return sum(len(cell.source.split()) / 100 if cell.cell_type == "markdown"
-               else len(cell.source.splitlines()) / 20 for cell in cells)
+    return sum(
+        len(cell.source.split()) / 100
+        if cell.cell_type == "markdown"
+        else len(cell.source.splitlines()) / 20
+        for cell in cells
+    )
 
 
 def test_plans_fit_their_minutes():
-    minutes = {cell.id: cell.metadata.minutes for name in CHAPTERS
-               for cell in nbformat.read(ROOT / FOLDER / f"{name}.ipynb", 4).cells
-               if "exercise" in cell.metadata.get("tags", ())}
+    minutes = {
+        cell.id: cell.metadata.minutes
+        for name in CHAPTERS
+        for cell in nbformat.read(ROOT / FOLDER / f"{name}.ipynb", 4).cells
+        if "exercise" in cell.metadata.get("tags", ())
+    }
 
     def asked(cell):
-        return sum(minutes[label] for label in re.findall(r"\{numref}`(ex-[\w-]+)`", cell))
+        return sum(
+            minutes[label] for label in re.findall(r"\{numref}`(ex-[\w-]+)`", cell)
+        )
 
     page = (ROOT / "book" / "teaching.md").read_text("utf-8")
-    plans = re.findall(r"^### [^\n]* \((\d+) minutes\)\n(.*?)(?=^##)", page, re.M | re.S)
+    plans = re.findall(
+        r"^### [^\n]* \((\d+) minutes\)\n(.*?)(?=^##)", page, re.M | re.S
+    )
     assert [int(whole) for whole, _ in plans] == [90, 180, 720, 1080]
     for whole, plan in plans:
         in_class, *at_home = tables(plan)
@@ -423,20 +595,31 @@ def test_plans_fit_their_minutes():
             talk, exercise = (int(block[part] or 0) for part in ("Talk", "Exercise"))
             assert int(block["Minutes"]) == talk + exercise or block["What"] == "Break"
             # one exercise a block
-            assert exercise == asked(block["In class"]) and block["In class"].count("numref") <= 1
+            assert (
+                exercise == asked(block["In class"])
+                and block["In class"].count("numref") <= 1
+            )
         for sheet in (row for table in at_home for row in table):
             assert int(sheet["At home, minutes"]) == asked(sheet["Exercises"])
-            read = sum(map(reading, re.findall("{doc}`(.*?)`", sheet.get("Chapters", ""))))
+            read = sum(
+                map(reading, re.findall("{doc}`(.*?)`", sheet.get("Chapters", "")))
+            )
             assert abs(int(sheet.get("Reading, minutes", 0)) - read) <= 0.25 * read
 
 
 def test_students_are_offered_their_own_data_where_data_are_drawn():
-    offered = {name for name in CHAPTERS
-               if 'student=""' in str(classroom._sheet(ROOT, name, numbers(ROOT), solved=False))}
+    offered = {
+        name
+        for name in CHAPTERS
+        if 'student=""'
+        in str(classroom._sheet(ROOT, name, numbers(ROOT), solved=False))
+    }
     assert {*CHAPTERS} - offered == {"theory", "what_it_means", "censoring"}
 
 
 def test_a_student_reads_that_a_number_is_an_equations():
-    sheets = "".join(file.read_text("utf-8") for file in (ROOT / FOLDER).glob("*.ipynb"))
+    sheets = "".join(
+        file.read_text("utf-8") for file in (ROOT / FOLDER).glob("*.ipynb")
+    )
     # in their notebooks only the number is left of the role
     assert "equation {eq}`" in sheets and not re.search("(?<!equation ){eq}`", sheets)

@@ -21,7 +21,9 @@ def no_weights(records):
 
 
 def our_weights(records):
-    mechanism = ppm.PseudoPosteriorMechanism(ppm.GammaPoisson(records, shape=1.0, rate=0.1))
+    mechanism = ppm.PseudoPosteriorMechanism(
+        ppm.GammaPoisson(records, shape=1.0, rate=0.1)
+    )
     return mechanism.run(draws=1000, random_seed=20220).weights
 
 
@@ -39,10 +41,19 @@ def detected(weigh):
     return with_h.sf(without_h.ppf(0.95))
 
 
-@pytest.mark.parametrize(("weigh", "words"), [
-    (no_weights, ("the ordinary posterior {} %", "ordinary posterior: right in {} of")),
-    (our_weights, ("mechanism's weights {} %", "with the mechanism: right in {} of")),
-])
+@pytest.mark.parametrize(
+    ("weigh", "words"),
+    [
+        (
+            no_weights,
+            ("the ordinary posterior {} %", "ordinary posterior: right in {} of"),
+        ),
+        (
+            our_weights,
+            ("mechanism's weights {} %", "with the mechanism: right in {} of"),
+        ),
+    ],
+)
 def test_words_and_picture_have_the_chapters_numbers(weigh, words):
     share, title = (said.format(round(100 * detected(weigh))) for said in words)
     assert title in PICTURE.lower()
@@ -56,35 +67,84 @@ def test_caption_has_the_chapters_numbers():
     assert f"and in {ours} of 100 under the mechanism" in INTRO
 
 
-@pytest.mark.parametrize(("weigh", "name", "base"), [
-    (no_weights, "Ordinary posterior", 214), (our_weights, "With weights", 460),
-])
+@pytest.mark.parametrize(
+    ("weigh", "name", "base"),
+    [
+        (no_weights, "Ordinary posterior", 214),
+        (our_weights, "With weights", 460),
+    ],
+)
 def test_bars_and_data_are_the_exact_distributions(weigh, name, base):
-    data = pd.read_csv(ROOT / "book/_static/figures/fig-first.csv").set_index("weights").loc[name]
-    for column, total in zip(("share without H", "share with H"), totals(weigh), strict=True):
+    data = (
+        pd.read_csv(ROOT / "book/_static/figures/fig-first.csv")
+        .set_index("weights")
+        .loc[name]
+    )
+    for column, total in zip(
+        ("share without H", "share with H"), totals(weigh), strict=True
+    ):
         exact = total.cdf(data["total to"] - 1) - total.cdf(data["total from"] - 1)
         np.testing.assert_allclose(data[column], exact, atol=6e-5)
-    bars = re.findall(r'y="([\d.]+)" width="([\d.]+)" height="([\d.]+)" fill="(#\w+)"', PICTURE)
+    bars = re.findall(
+        r'y="([\d.]+)" width="([\d.]+)" height="([\d.]+)" fill="(#\w+)"', PICTURE
+    )
     areas = {"#f0b79a": 0, "#D55E00": 0}  # before the alarm, and beyond it
     for y, width, height, colour in bars[1:]:  # the first is the paper
         if float(y) + float(height) == pytest.approx(base):
             areas[colour] += float(width) * float(height)
-    assert areas["#D55E00"] / sum(areas.values()) == pytest.approx(detected(weigh), abs=0.005)
+    assert areas["#D55E00"] / sum(areas.values()) == pytest.approx(
+        detected(weigh), abs=0.005
+    )
 
 
-@pytest.mark.parametrize(("page", "chapter", "words"), [
-    ("intro", "ce_application", "one weight for each record kept the mean better than one weight"),
-    ("intro", "ce_application", "which of the two kept the upper tail better depended on the"),
-    ("intro", "strict_release", "no strict mechanism is surely nearer than the histogram"),
-    ("research", "application_settings", "two components with the inverse hyperbolic sine come"),
-    ("research", "application_settings", "With one component DPweighted is closer"),
-    ("research", "application_settings", "With ten EMweighted is closer for both percentiles"),
-    ("research", "application_settings", "EMweighted is closer for the mean in no run"),
-    ("research", "application_settings", "Shuffled stays where Unweighted is"),
-    ("research", "application_settings", "Trimmed repairs the single regression better than"),
-])
+@pytest.mark.parametrize(
+    ("page", "chapter", "words"),
+    [
+        (
+            "intro",
+            "ce_application",
+            "one weight for each record kept the mean better than one weight",
+        ),
+        (
+            "intro",
+            "ce_application",
+            "which of the two kept the upper tail better depended on the",
+        ),
+        (
+            "intro",
+            "strict_release",
+            "no strict mechanism is surely nearer than the histogram",
+        ),
+        (
+            "research",
+            "application_settings",
+            "two components with the inverse hyperbolic sine come",
+        ),
+        ("research", "application_settings", "With one component DPweighted is closer"),
+        (
+            "research",
+            "application_settings",
+            "With ten EMweighted is closer for both percentiles",
+        ),
+        (
+            "research",
+            "application_settings",
+            "EMweighted is closer for the mean in no run",
+        ),
+        ("research", "application_settings", "Shuffled stays where Unweighted is"),
+        (
+            "research",
+            "application_settings",
+            "Trimmed repairs the single regression better than",
+        ),
+    ],
+)
 def test_findings_are_claims_of_their_chapters(page, chapter, words):
-    cells = json.loads((ROOT / f"notebooks/{chapter}.ipynb").read_text("utf-8"))["cells"]
-    claims = [text for cell in cells if "page.claims" in (text := "".join(cell["source"]))]
+    cells = json.loads((ROOT / f"notebooks/{chapter}.ipynb").read_text("utf-8"))[
+        "cells"
+    ]
+    claims = [
+        text for cell in cells if "page.claims" in (text := "".join(cell["source"]))
+    ]
     assert words.lower() in (ROOT / f"book/{page}.md").read_text("utf-8").lower()
     assert any(f'"{words}' in text for text in claims)

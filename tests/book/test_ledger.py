@@ -28,17 +28,24 @@ def verdict(row, *pairs):
     return ledger.judge(row, {"data": "diary", "values": values})[:2]
 
 
-@pytest.mark.parametrize(("rule", "options", "pairs"), [
-    ("near", {"published": 3, "tolerance": 0.5}, lambda m: [(3.5 - m, 0.1)]),
-    ("near", {"published": [1, 10], "relative": 0.1}, lambda m: [([1, 9 + m], [0, 0.1])]),
-    ("greater", {"than": 2}, lambda m: [(2 + m, 0.1)]),
-    ("less", {"factor": 0.5}, lambda m: [(1 - m, 0.06), (2, 0.16)]),
-    ("less", {}, lambda m: [([0, 1], [0.01, 0.06]), ([9, 1 + m], [0.01, 0.08])]),
-    ("between", {"low": 0, "high": 1}, lambda m: [([0.5, m], [0.01, 0.1])]),
-    ("between", {"low": 0, "high": 1}, lambda m: [(1 - m, 0.1)]),
-    ("increasing", {}, lambda m: [([0, 1, 1 + m], [0, 0.06, 0.08])]),
-    ("decreasing", {}, lambda m: [([2, 2 - m, 0], [0.06, 0.08, 0])]),
-])
+@pytest.mark.parametrize(
+    ("rule", "options", "pairs"),
+    [
+        ("near", {"published": 3, "tolerance": 0.5}, lambda m: [(3.5 - m, 0.1)]),
+        (
+            "near",
+            {"published": [1, 10], "relative": 0.1},
+            lambda m: [([1, 9 + m], [0, 0.1])],
+        ),
+        ("greater", {"than": 2}, lambda m: [(2 + m, 0.1)]),
+        ("less", {"factor": 0.5}, lambda m: [(1 - m, 0.06), (2, 0.16)]),
+        ("less", {}, lambda m: [([0, 1], [0.01, 0.06]), ([9, 1 + m], [0.01, 0.08])]),
+        ("between", {"low": 0, "high": 1}, lambda m: [([0.5, m], [0.01, 0.1])]),
+        ("between", {"low": 0, "high": 1}, lambda m: [(1 - m, 0.1)]),
+        ("increasing", {}, lambda m: [([0, 1, 1 + m], [0, 0.06, 0.08])]),
+        ("decreasing", {}, lambda m: [([2, 2 - m, 0], [0.06, 0.08, 0])]),
+    ],
+)
 def test_a_rule_holds_fails_or_is_open_by_two_standard_errors(rule, options, pairs):
     for m, wanted in {
         0.21: "reproduced: Holds by 0.21 ± 0.10",
@@ -51,37 +58,72 @@ def test_a_rule_holds_fails_or_is_open_by_two_standard_errors(rule, options, pai
         assert found.replace("\xa0", " ").startswith(wanted)
 
 
-@pytest.mark.parametrize(("wanted", "value", "error", "options"), [
-    # equal numbers are near, but neither greater nor falling
-    ("reproduced", 2, 0, [{"rule": "near", "published": 2, "tolerance": 0}]),
-    ("not reproduced", 0, 0, [{}]), ("not reproduced", [2, 2], [0, 0], [{"rule": "decreasing"}]),
-    ("not computed", 1, None, [{}]), ("not computed", None, 0, [{}]),
-    ("not computed", 1, 0, [{"rule": "increasing"}]),
-    # a run that lacks what it would come from may lack a name
-    ("not comparable", 1, 0, [{"values": ["other"], "needs": {"sizes": [2]}}]),
-    ("reproduced", 1, 0, [{"needs": {"sizes": [1, 2]}}, {"needs": {"sizes": 2}},
-                          {"not_comparable": {"simulated": "no"}}]),
-    ("not comparable", 1, 0, [{"needs": {"sizes": [1, 3]}}, {"needs": {"sizes": 3}},
-                              {"not_comparable": {"diary": "other"}},
-                              {"not_comparable": {"all": "a proxy"}}, SETTING | {"published": 2}]),
-    ("same setting", 1, 0, [SETTING]), ("by construction", 0, 1, [{"by_construction": "it must"}]),
-    ("not reproduced", -1, 0, [{"by_construction": "it must"}]),
-])
+@pytest.mark.parametrize(
+    ("wanted", "value", "error", "options"),
+    [
+        # equal numbers are near, but neither greater nor falling
+        ("reproduced", 2, 0, [{"rule": "near", "published": 2, "tolerance": 0}]),
+        ("not reproduced", 0, 0, [{}]),
+        ("not reproduced", [2, 2], [0, 0], [{"rule": "decreasing"}]),
+        ("not computed", 1, None, [{}]),
+        ("not computed", None, 0, [{}]),
+        ("not computed", 1, 0, [{"rule": "increasing"}]),
+        # a run that lacks what it would come from may lack a name
+        ("not comparable", 1, 0, [{"values": ["other"], "needs": {"sizes": [2]}}]),
+        (
+            "reproduced",
+            1,
+            0,
+            [
+                {"needs": {"sizes": [1, 2]}},
+                {"needs": {"sizes": 2}},
+                {"not_comparable": {"simulated": "no"}},
+            ],
+        ),
+        (
+            "not comparable",
+            1,
+            0,
+            [
+                {"needs": {"sizes": [1, 3]}},
+                {"needs": {"sizes": 3}},
+                {"not_comparable": {"diary": "other"}},
+                {"not_comparable": {"all": "a proxy"}},
+                SETTING | {"published": 2},
+            ],
+        ),
+        ("same setting", 1, 0, [SETTING]),
+        ("by construction", 0, 1, [{"by_construction": "it must"}]),
+        ("not reproduced", -1, 0, [{"by_construction": "it must"}]),
+    ],
+)
 def test_what_decides_beside_the_errors(wanted, value, error, options):
     for option in options:
-        assert verdict({"rule": "greater", "than": 0} | option, (value, error))[0] == wanted
+        assert (
+            verdict({"rule": "greater", "than": 0} | option, (value, error))[0]
+            == wanted
+        )
 
 
 def test_a_conclusion_is_its_worst_part_and_a_study_counts_before_its_chapter():
     row = {"chapter": "poisson_contraction", "rule": "greater", "than": 0}
     rows = [row | {"id": name, "values": [name]} for name in "ab"]
-    rows += [row | {"id": "all", "rule": "rows", "rows": ["a", "b"]},
-             row | {"id": "r", "rule": "setting", "values": ["a"], "published": 9}]
+    rows += [
+        row | {"id": "all", "rule": "rows", "rows": ["a", "b"]},
+        row | {"id": "r", "rule": "setting", "values": ["a"], "published": 9},
+    ]
 
     def judged(study=None, **own):
-        found = ledger.judged(rows, {
-            row["chapter"] + name: {"values": {key: measured(v, 1) for key, v in of.items()}}
-            for name, of in (("_study", study), ("", own)) if of})
+        found = ledger.judged(
+            rows,
+            {
+                row["chapter"] + name: {
+                    "values": {key: measured(v, 1) for key, v in of.items()}
+                }
+                for name, of in (("_study", study), ("", own))
+                if of
+            },
+        )
         return [found[name][0] for name in ("all", "r", "a")]
 
     for a, worst in ((9, "reproduced"), (0, "open"), (-9, "not reproduced")):
@@ -89,7 +131,9 @@ def test_a_conclusion_is_its_worst_part_and_a_study_counts_before_its_chapter():
     assert judged(a=-9, b=0)[0] == "not reproduced"
     assert judged(a=9, b=np.nan)[0] == "not computed"
     # a name that was not saved is a fault
-    with pytest.raises(Refused, match="^book/published.yaml, row b: poisson_contraction saves no"):
+    with pytest.raises(
+        Refused, match="^book/published.yaml, row b: poisson_contraction saves no"
+    ):
         judged(a=9)
     found = judged({"a": 9, "b": np.nan}, a=-9, b=-9)
     assert found == ["not reproduced", "not comparable", "reproduced"]
@@ -101,9 +145,14 @@ def test_exponents_shares_and_ratios_against_closed_forms():
     of, counts = 1000, np.array([400, 100])
     entry = ledger_values.share_exponent(SIZES[:2], counts, of)
     error = np.sqrt(np.sum(1 / counts - 1 / of)) / np.log(4)
-    assert list(entry.values()) == [pytest.approx(-1, abs=1e-5), pytest.approx(error, rel=0.05)]
+    assert list(entry.values()) == [
+        pytest.approx(-1, abs=1e-5),
+        pytest.approx(error, rel=0.05),
+    ]
     # counts of 0 leave an interval that tells it from the paper's exponent
-    four = ledger_values.share_exponent(np.array([100, 400, 1600, 6400]), [400, 5, 0, 0], 400)
+    four = ledger_values.share_exponent(
+        np.array([100, 400, 1600, 6400]), [400, 5, 0, 0], 400
+    )
     assert four["value"] + 2 * four["error"] == pytest.approx(-2.64, abs=0.01)
     # the probability is cut at 1: the first size says nothing of the exponent
     cut = ledger_values.share_exponent(SIZES, np.array([1000, 800, 200]), of)
@@ -112,7 +161,8 @@ def test_exponents_shares_and_ratios_against_closed_forms():
     assert ledger_values.share(0, of)["error"] > 0
     entry = ledger_values.ratio(measured([6, 0, 1], 0.3), measured([2, 4, 0], 0.2))
     np.testing.assert_allclose(
-        [*entry.values()], [[3, 0, np.nan], [3 * np.hypot(0.05, 0.1), 0.075, np.nan]])
+        [*entry.values()], [[3, 0, np.nan], [3 * np.hypot(0.05, 0.1), 0.075, np.nan]]
+    )
     usual = np.array([1.0, 2.0, 3.0, 2.5, 1.5, 2.2])
     error, doubt = ledger_values.error_over_releases(usual)
     assert error == pytest.approx(usual.std(ddof=1) / np.sqrt(6)) and not doubt
@@ -132,11 +182,17 @@ def test_bounds_are_in_doubt_where_the_chains_of_one_of_them_are():
     still, apart = usual.copy(), usual - [[[0.0]], [[5.0]]]
     still[1] = still[1, :1]
     good, frozen, other = [
-        SimpleNamespace(local_bound=i, diagnostics=ppm.diagnostics.bound_diagnostics(
-            xr.DataArray(values, dims=("chain", "draw", "record")), None))
-        for i, values in enumerate((usual, still, apart))]
+        SimpleNamespace(
+            local_bound=i,
+            diagnostics=ppm.diagnostics.bound_diagnostics(
+                xr.DataArray(values, dims=("chain", "draw", "record")), None
+            ),
+        )
+        for i, values in enumerate((usual, still, apart))
+    ]
     for results, doubt in (
-        ([good, good], None), ([good, other], ledger_values.DISAGREE),
+        ([good, good], None),
+        ([good, other], ledger_values.DISAGREE),
         ([good, frozen], "chains behind a bound stood still or diverged"),
     ):
         entry = ledger_values.bounds_of(*results)
@@ -145,10 +201,16 @@ def test_bounds_are_in_doubt_where_the_chains_of_one_of_them_are():
         assert entry["error"].tolist() == [one.diagnostics.error for one in results]
 
 
-@pytest.mark.parametrize(("value", "error", "told"), [
-    (3.14159, 0.0123, "3.142 ± 0.012"), (-2571.4, 38.2, "−2,571 ± 38"), (0.5, 0.0, "0.5"),
-    (0.5, np.nan, "0.5 ± unknown"), (np.nan, 0.1, "–"),
-])
+@pytest.mark.parametrize(
+    ("value", "error", "told"),
+    [
+        (3.14159, 0.0123, "3.142 ± 0.012"),
+        (-2571.4, 38.2, "−2,571 ± 38"),
+        (0.5, 0.0, "0.5"),
+        (0.5, np.nan, "0.5 ± unknown"),
+        (np.nan, 0.1, "–"),
+    ],
+)
 def test_two_digits_of_an_error_count(value, error, told):
     assert ledger.told(value, error) == told.replace(" ", "\xa0")
 
@@ -161,10 +223,15 @@ def results(notebooks):
 
 
 def read(results):
-    return {p.parent.name: json.loads(p.read_text("utf-8")) for p in results.glob("*/values.json")}
+    return {
+        p.parent.name: json.loads(p.read_text("utf-8"))
+        for p in results.glob("*/values.json")
+    }
 
 
-def test_every_row_is_one_that_the_judge_reads_and_names_what_is_saved(results, monkeypatch):
+def test_every_row_is_one_that_the_judge_reads_and_names_what_is_saved(
+    results, monkeypatch
+):
     keys = "id section where says chapter rule values published tolerance relative than factor "
     keys += "low high rows needs not_comparable by_construction reading remark"
     assert len(ROWS) == len(ledger.load(ROOT))
@@ -176,18 +243,31 @@ def test_every_row_is_one_that_the_judge_reads_and_names_what_is_saved(results, 
         for name in (*row.get("values", ()), *row.get("needs", ())):
             assert re.sub("K = [0-9]+, [a-z]+", "K = 1, log", name) in saved
     for key, value in {"values": ["median"], "needs": {"median": 1}}.items():
-        wrong = {"id": "a-slip", "chapter": "poisson_contraction", "rule": "greater", "than": 0,
-                 "values": ["mean"], key: value}
+        wrong = {
+            "id": "a-slip",
+            "chapter": "poisson_contraction",
+            "rule": "greater",
+            "than": 0,
+            "values": ["mean"],
+            key: value,
+        }
         monkeypatch.setattr(ledger, "load", lambda root, wrong=wrong: [wrong])
-        with pytest.raises(Refused, match="row a-slip: poisson_contraction saves no .*'median'$"):
+        with pytest.raises(
+            Refused, match="row a-slip: poisson_contraction saves no .*'median'$"
+        ):
             ledger.page(ROOT, results)
 
 
 def test_the_page_shows_counts_verdicts_and_where_values_come_from(results):
     text = ledger.page(ROOT, results)
-    assert "profile `small`, run on " in text and "on data drawn by the study itself." in text
+    assert (
+        "profile `small`, run on " in text
+        and "on data drawn by the study itself." in text
+    )
     assert "of 10 times 5 = 50 databases of\neach size (seed 41, " in text
-    verdicts = [outcome[0] for outcome in ledger.judged(ROWS.values(), read(results)).values()]
+    verdicts = [
+        outcome[0] for outcome in ledger.judged(ROWS.values(), read(results)).values()
+    ]
     for verdict in verdicts:
         assert f"\n| {verdict} | {verdicts.count(verdict)} | " in text
     assert text.count("\n- Section ") == verdicts.count("open") > 0

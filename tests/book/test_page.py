@@ -36,7 +36,11 @@ def test_what_a_run_saves_is_read_back_with_the_kind_of_its_data(run):
     pd.testing.assert_frame_equal(pd.read_csv(run / "bounds.csv", index_col=0), TABLE)
     data = survey.load()
     some = data.subsample(60, random_seed=1)
-    for given, kind, part in (None, "drawn", False), (data, "diary", False), (some, "diary", True):
+    for given, kind, part in (
+        (None, "drawn", False),
+        (data, "diary", False),
+        (some, "diary", True),
+    ):
         page.save_values(VALUES, data=given)
         saved = json.loads((run / "values.json").read_text("utf-8"))
         assert (saved["data"], saved["part"]) == (kind, part)
@@ -45,7 +49,9 @@ def test_what_a_run_saves_is_read_back_with_the_kind_of_its_data(run):
         assert saved["values"] == {"a bound": told}
 
 
-def test_claims_are_told_and_none_of_them_where_anything_fails_or_warns(monkeypatch, capsys):
+def test_claims_are_told_and_none_of_them_where_anything_fails_or_warns(
+    monkeypatch, capsys
+):
     shown = []
     monkeypatch.setattr("IPython.display.display", shown.append)
 
@@ -58,7 +64,7 @@ def test_claims_are_told_and_none_of_them_where_anything_fails_or_warns(monkeypa
 
     @page.claims
     def _():
-        return {"the " "largest": np.max([]) > 0, "rose": True}
+        return {"the largest": np.max([]) > 0, "rose": True}
 
     @page.claims
     def _():
@@ -68,11 +74,15 @@ def test_claims_are_told_and_none_of_them_where_anything_fails_or_warns(monkeypa
     told = [one._repr_mimebundle_() for one in shown]
     assert [one[page.CLAIMS_TYPE] for one in told] == [
         {"rose": True, "fell": False, "no such record": None},
-        {"the largest": None, "rose": None}, {"fell": None},
+        {"the largest": None, "rose": None},
+        {"fell": None},
     ]
     assert json.loads(json.dumps(told)) == told
     first, second = capsys.readouterr().out.splitlines()
-    assert first.startswith("ValueError: zero-size array") and "RuntimeWarning: Mean" in second
+    assert (
+        first.startswith("ValueError: zero-size array")
+        and "RuntimeWarning: Mean" in second
+    )
 
 
 def kept(text, *given):
@@ -88,7 +98,9 @@ def kept(text, *given):
         return running.kept(*given)(function), called
 
 
-def test_a_kept_result_comes_back_only_for_the_same_text_arguments_and_packages(run, monkeypatch):
+def test_a_kept_result_comes_back_only_for_the_same_text_arguments_and_packages(
+    run, monkeypatch
+):
     (run / "fits").mkdir()
     (run / "fits").chmod(0o755)
     kept("def f", 2022)[0](1.0, 2.0)
@@ -113,7 +125,9 @@ def test_a_kept_result_comes_back_only_for_the_same_text_arguments_and_packages(
     assert len([*(run / "fits").rglob("*.joblib")]) == 4
 
 
-def test_a_fit_that_stops_leaves_nothing_and_outside_a_run_nothing_is_written(run, monkeypatch):
+def test_a_fit_that_stops_leaves_nothing_and_outside_a_run_nothing_is_written(
+    run, monkeypatch
+):
     def stops(_):
         raise KeyboardInterrupt
 
@@ -127,15 +141,22 @@ def test_a_fit_that_stops_leaves_nothing_and_outside_a_run_nothing_is_written(ru
     assert not list(run.iterdir())
 
 
-@pytest.mark.parametrize(("name", "kind"), [
-    ("fmli171x.csv", "interview"), ("families.csv", "other"), ("fmli172.csv", "other"),
-])
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [
+        ("fmli171x.csv", "interview"),
+        ("families.csv", "other"),
+        ("fmli172.csv", "other"),
+    ],
+)
 def test_only_the_papers_own_quarter_counts_as_the_papers(tmp_path, name, kind):
     (tmp_path / name).write_text(csv_text(*map(unit, range(3))))
     data = survey.load(tmp_path / name)
     assert page.data_kind(data) == kind
     # the sentence that a reader sees says the same
-    assert (kind == "interview") != any("2017 Q1" in told for told in data.substitutions)
+    assert (kind == "interview") != any(
+        "2017 Q1" in told for told in data.substitutions
+    )
     assert page.data_kind(data.subsample(2, random_seed=1)) == "other"
     # nor is a year the paper's quarter
     (tmp_path / "fmli174.csv").write_text(csv_text(*map(unit, range(3, 6))))
@@ -155,7 +176,10 @@ def test_a_moving_picture_computes_each_frame_once_and_no_word_of_it_ends_its_sc
     assert content == json.loads(json.dumps(picture.content))
     # row by row, the last slider moves first
     assert content["at"] == [0, 0, 0, 1, 1, 1]
-    assert [now[0]["bars"] for _, now in content["frames"]] == [[0.333, 1.0], [0.667, 1.0]]
+    assert [now[0]["bars"] for _, now in content["frames"]] == [
+        [0.333, 1.0],
+        [0.667, 1.0],
+    ]
     assert content["panels"] == [{"outline": [0.667]}] and content["hint"] == "Try."
     first = page.moving("Two", sliders, frame, panels=panels).content
     both = [[slider["at"] for slider in of["sliders"]] for of in (content, first)]
@@ -170,12 +194,19 @@ def test_the_words_on_a_household_that_leaves_are_those_of_its_bars(switch):
     for (who, _, *others), at in zip(places, content["at"], strict=True):
         said, (weights, *panels) = content["frames"][at]
         change, away = panels[switch], household.HOUSEHOLDS.index(who)
-        apart = np.delete(np.abs(np.subtract(weights["bars"], weights["outline"])), away)
+        apart = np.delete(
+            np.abs(np.subtract(weights["bars"], weights["outline"])), away
+        )
         assert weights["bars"][away] == 0.0 and f"Without {who} " in said
         (epsilon,) = re.findall(r"ε of one release = (\S+) nats", said)
-        assert change["across"] == [pytest.approx(float(epsilon), abs=0.006), f"2Δ {epsilon}"]
+        assert change["across"] == [
+            pytest.approx(float(epsilon), abs=0.006),
+            f"2Δ {epsilon}",
+        ]
         if switch:
-            (count,) = map(int, re.findall(r"Of the other seven weights (\d) move", said))
+            (count,) = map(
+                int, re.findall(r"Of the other seven weights (\d) move", said)
+            )
             # the bars are rounded
             assert np.sum(apart > 0.011) <= count <= np.sum(apart > 0.009)
             moved[others[0]] += count
@@ -186,6 +217,7 @@ def test_the_words_on_a_household_that_leaves_are_those_of_its_bars(switch):
             for place, share in (int(low), 5), (int(high), 95):
                 # the prior alone reaches further than the bars
                 assert bars[:place].sum() < share and (
-                    place >= bars.size or bars[: place + 1].sum() > share)
+                    place >= bars.size or bars[: place + 1].sum() > share
+                )
     assert len(places) == 8 * 6 * (1 + switch)
     assert moved["frozen"] == 0 and (moved["computed again"] > 50) == switch

@@ -7,19 +7,29 @@ import pytest
 from ppm_book import pdf
 
 
-@pytest.mark.skipif(not pdf.find_chromium(), reason="no Chromium (apt-get install chromium)")
+@pytest.mark.skipif(
+    not pdf.find_chromium(), reason="no Chromium (apt-get install chromium)"
+)
 def test_a_page_is_printed_with_an_outline_and_tags(tmp_path):
     page = tmp_path / "page.html"
-    page.write_text('<!DOCTYPE html><html lang="en"><title>P</title><h1>One</h1><h2>Two</h2>')
+    page.write_text(
+        '<!DOCTYPE html><html lang="en"><title>P</title><h1>One</h1><h2>Two</h2>'
+    )
     pdf.print_page(page, tmp_path / "page.pdf")
     printed = (tmp_path / "page.pdf").read_bytes()
     # the outline names both headings, and the structure is there for screen readers
     assert printed.count(b"/Title") >= 3 and b"/StructTreeRoot" in printed
 
 
-@pytest.mark.parametrize("name", [
-    "book/library/index", "book/parameters", "book/checks", "book/instructors",
-])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "book/library/index",
+        "book/parameters",
+        "book/checks",
+        "book/instructors",
+    ],
+)
 def test_paper_has_a_title_page_and_the_whole_edition_what_is_looked_up(name):
     book = """<div id="jb-print-toc"><nav><ul><li><a href="#document-notebooks/one">1. One</a></li>
     <li><a href="#document-book/library/index">The library</a><ul><li><a
@@ -51,8 +61,11 @@ def test_a_pdf_is_of_the_last_book_and_for_those_who_may_read_it(
 
     monkeypatch.setattr(pdf.running, "ROOT", tmp_path)
     for used, instead in {
-        "sphinx": sphinx, "find_chromium": lambda: "chromium", "state_of_pages": lambda: "new",
-        "for_paper": lambda html, whole: f"{html}, whole: {whole}", "print_page": shutil.copy,
+        "sphinx": sphinx,
+        "find_chromium": lambda: "chromium",
+        "state_of_pages": lambda: "new",
+        "for_paper": lambda html, whole: f"{html}, whole: {whole}",
+        "print_page": shutil.copy,
     }.items():
         monkeypatch.setattr(pdf, used, instead)
     with pytest.raises(pdf.Failed, match=r"^a PDF needs the book \(make book\)"):
@@ -65,5 +78,8 @@ def test_a_pdf_is_of_the_last_book_and_for_those_who_may_read_it(
             pdf.make(whole)
         (html / "made_from").write_text("new")
         (made,) = pdf.make(whole)
-        assert made == tmp_path / "_build" / name and made.stat().st_mode & 0o777 == rights & 0o666
+        assert (
+            made == tmp_path / "_build" / name
+            and made.stat().st_mode & 0o777 == rights & 0o666
+        )
         assert made.read_text() == f"the book, whole: {whole}"

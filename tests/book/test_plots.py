@@ -26,12 +26,17 @@ def test_a_figure_brings_a_narrow_picture_and_stays_as_it_is(monkeypatch):
     assert all(b64decode(picture).startswith(b"\x89PNG") for picture in shown.values())
 
     def places(figure, **asked):
-        return [(*axes.get_subplotspec().get_geometry(), axes.get_ylabel()) for axes in figure.axes]
+        return [
+            (*axes.get_subplotspec().get_geometry(), axes.get_ylabel())
+            for axes in figure.axes
+        ]
 
     monkeypatch.setattr(plots, "print_figure", places)
     shown = figure._repr_mimebundle_()
     # two panels side by side become two one below the other, each with the words on its height
-    assert shown["image/png"] == places(figure) == [(1, 2, 0, 0, "nats"), (1, 2, 1, 1, "")]
+    assert (
+        shown["image/png"] == places(figure) == [(1, 2, 0, 0, "nats"), (1, 2, 1, 1, "")]
+    )
     assert shown[NARROW_TYPE] == [(2, 1, 0, 0, "nats"), (2, 1, 1, 1, "nats")]
 
 

@@ -7,12 +7,23 @@ from survey_files import interview_zip
 
 from ppm_book import page, parameters, running, studio
 
-READERS = [name for name in parameters.chapters() if "ce_data" in parameters.defaults(name)]
+READERS = [
+    name for name in parameters.chapters() if "ce_data" in parameters.defaults(name)
+]
 # the least of everything
 LEAST = {
-    "records": 100, "components": 2, "component_counts": [1, 2], "compared_counts": [1],
-    "configurations": [[0.7, 0.0]], "repeats": 1, "chains": 1, "warmup": 2, "draws": 4,
-    "releases": 2, "resamples": 2, "widths": [0.5],
+    "records": 100,
+    "components": 2,
+    "component_counts": [1, 2],
+    "compared_counts": [1],
+    "configurations": [[0.7, 0.0]],
+    "repeats": 1,
+    "chains": 1,
+    "warmup": 2,
+    "draws": 4,
+    "releases": 2,
+    "resamples": 2,
+    "widths": [0.5],
 }
 
 
@@ -26,9 +37,13 @@ def claims_of(notebook):
     return told, [output.text for output in outputs if output.output_type == "stream"]
 
 
-@pytest.mark.parametrize(("name", "zeros"), [
-    *((name, name == "application_settings") for name in READERS), ("ce_application", True),
-])
+@pytest.mark.parametrize(
+    ("name", "zeros"),
+    [
+        *((name, name == "application_settings") for name in READERS),
+        ("ce_application", True),
+    ],
+)
 def test_a_chapter_ends_with_another_table(name, zeros, tmp_path, monkeypatch):
     # fits are kept beside the notebooks
     for part in ("notebooks", "ppm", "book", "_toc.yml", "requirements.lock"):
@@ -36,10 +51,14 @@ def test_a_chapter_ends_with_another_table(name, zeros, tmp_path, monkeypatch):
     monkeypatch.setattr(running, "ROOT", tmp_path)
     # five quarters without an income of zero or less, where no level of education has a hundred
     # units; and a table with a tenth of zeros
-    about = {"zeros": 0.1, "diary": True, "quarters": 4} if zeros else {"positive": True}
+    about = (
+        {"zeros": 0.1, "diary": True, "quarters": 4} if zeros else {"positive": True}
+    )
     table = interview_zip(tmp_path / "survey.zip", units=400, **about)
     known = parameters.defaults(name)
-    given = {key: value for key, value in LEAST.items() if key in known} | {"ce_data": str(table)}
+    given = {key: value for key, value in LEAST.items() if key in known} | {
+        "ce_data": str(table)
+    }
     if name.startswith("strict"):
         given["records"] = 300
     if name == "ce_application" and zeros:

@@ -17,12 +17,18 @@ def exists(name):
 
 
 def test_every_statement_names_tests_that_exist():
-    chapters = [json.loads(p.read_text("utf-8")) for p in (ROOT / "notebooks").glob("*.ipynb")]
-    texts = ["".join(cell["source"]) for chapter in chapters for cell in chapter["cells"]]
+    chapters = [
+        json.loads(p.read_text("utf-8")) for p in (ROOT / "notebooks").glob("*.ipynb")
+    ]
+    texts = [
+        "".join(cell["source"]) for chapter in chapters for cell in chapter["cells"]
+    ]
     texts += [path.read_text("utf-8") for path in (ROOT / "book").glob("*.md")]
     tests = yaml.safe_load((ROOT / "book" / "checks.yaml").read_text("utf-8"))
     # a statement without a label is ""
     assert tests.keys() == {label for text in texts for label in LABEL.findall(text)}
     assert all(tests.values())
-    assert [name for names in tests.values() for name in names if not exists(name)] == []
+    assert [
+        name for names in tests.values() for name in names if not exists(name)
+    ] == []
     assert not exists("tests/test_statements.py::test_nothing")

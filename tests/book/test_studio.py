@@ -25,21 +25,32 @@ import ppm
 from ppm_book import compare, exercises, page, pages, parameters, running, studio
 
 FIGURE = "import matplotlib.pyplot as plt\n_ = plt.plot([0, 1], [0, seed])"
-WORDS = {"figure": {"caption": "A line.", "name": "fig-line"}, "image": {"alt": "It rises."}}
+WORDS = {
+    "figure": {"caption": "A line.", "name": "fig-line"},
+    "image": {"alt": "It rises."},
+}
 
 
 def notebook(root, name, *cells, seconds=0, text="Text.", **defaults):
     """Write a notebook with a title, a parameters cell and code cells."""
-    lines = [f"{key}: {type(value).__name__} = {value!r}  # {key} in words"
-             for key, value in defaults.items()]
+    lines = [
+        f"{key}: {type(value).__name__} = {value!r}  # {key} in words"
+        for key, value in defaults.items()
+    ]
     title = nbformat.v4.new_markdown_cell(f"# {name.title()}\n\n{text}")
     first, *rest = map(nbformat.v4.new_code_cell, ("\n".join(lines), *cells))
     first.metadata["tags"] = ["parameters"]
     made = nbformat.v4.new_notebook(cells=[title, first, *rest])
-    made.metadata["kernelspec"] = {"display_name": "3", "name": "python3", "language": "python"}
+    made.metadata["kernelspec"] = {
+        "display_name": "3",
+        "name": "python3",
+        "language": "python",
+    }
     made.metadata["seconds"] = seconds
     if FIGURE in cells:
-        made.cells[2 + cells.index(FIGURE)].metadata["mystnb"] = json.loads(json.dumps(WORDS))
+        made.cells[2 + cells.index(FIGURE)].metadata["mystnb"] = json.loads(
+            json.dumps(WORDS)
+        )
     nbformat.write(made, root / "notebooks" / f"{name}.ipynb")
 
 
@@ -65,13 +76,22 @@ def root(tmp_path, monkeypatch):
     """A repository with a book of two chapters."""
     root = tmp_path / "a book"
     shutil.copytree(ROOT / "book" / "_static", root / "book" / "_static")
-    files = {file: (ROOT / file).read_text("utf-8") for file in (
-        "_config.yml", "notebooks/parameters.yml", "book/parameters.md")}
-    files |= {"book/references.bib": "", "ppm/weights.py": "", "requirements.lock": "numpy==2.0\n"}
+    files = {
+        file: (ROOT / file).read_text("utf-8")
+        for file in ("_config.yml", "notebooks/parameters.yml", "book/parameters.md")
+    }
+    files |= {
+        "book/references.bib": "",
+        "ppm/weights.py": "",
+        "requirements.lock": "numpy==2.0\n",
+    }
     files["book/intro.md"] = "# Introduction\n\nSee {numref}`fig-line`.\n"
-    chapters = [{"file": f} for f in ("notebooks/counts", "notebooks/prose", "book/parameters")]
+    chapters = [
+        {"file": f} for f in ("notebooks/counts", "notebooks/prose", "book/parameters")
+    ]
     files["_toc.yml"] = yaml.safe_dump(
-        {"format": "jb-book", "root": "book/intro", "chapters": chapters})
+        {"format": "jb-book", "root": "book/intro", "chapters": chapters}
+    )
     files["notebooks/profiles/paper.yml"] = "counts: {}\n"
     files["notebooks/profiles/quick.yml"] = "counts: {replicates: 2}\n"
     files["notebooks/profiles/old.yml"] = "count: {replicates: 2}\n"
@@ -83,11 +103,21 @@ def root(tmp_path, monkeypatch):
     monkeypatch.setattr(pages.ledger, "page", lambda root, results: "# Ledger\n")
     monkeypatch.setattr(compare.ledger, "changed", lambda *arguments: [])
     notebook(root, "counts", TABLE, FIGURE, replicates=400, seed=1)
-    notebook(root, "prose", DATA, TABLE, ce_data="", replicates=400, seed=2,
-             text="Of {glue:text}`number` records.")
+    notebook(
+        root,
+        "prose",
+        DATA,
+        TABLE,
+        ce_data="",
+        replicates=400,
+        seed=2,
+        text="Of {glue:text}`number` records.",
+    )
     # a kernel of the same name that another installation left
     kernel = {"argv": ["false"], "display_name": "Python 3", "language": "python"}
-    (spec := tmp_path / "theirs" / "kernels" / "python3" / "kernel.json").parent.mkdir(parents=True)
+    (spec := tmp_path / "theirs" / "kernels" / "python3" / "kernel.json").parent.mkdir(
+        parents=True
+    )
     spec.write_text(json.dumps(kernel))
     monkeypatch.setenv("JUPYTER_PATH", str(tmp_path / "theirs"))
     monkeypatch.chdir(tmp_path)
@@ -97,46 +127,109 @@ def root(tmp_path, monkeypatch):
 # ---- what is refused --------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("words", "told"), [
-    ("run count", "unknown notebook 'count'; did you mean counts?"),
-    ("run counts -p replicate=3", "unknown parameter 'replicate'; did you mean replicates?"),
-    ("run counts -p replicates=three", "'three' is not accepted; replicates: replicates in words"),
-    ("run counts -p seed=1 -p seed=2", "a parameter is given twice"),
-    ("run counts -p seed", "-p 'seed' is not of the form NAME=VALUE"),
-    ("run counts --profile quik", "unknown profile 'quik'; did you mean quick?"),
-    ("run counts --profile old", "unknown notebook in the profile old: 'count'; did you mean cou"),
-    ("book --ce-data none.csv", "none.csv' is not accepted; ce_data: ce_data in words"),
-    ("run counts --workers 0", "--workers must be 1 or more; got 0"),
-    ("run counts --output taken", "taken cannot be made: it exists and holds no complete run; "
-     "choose another --output"),
-    ("run counts --output whole", "whole cannot be made: it exists; choose another --output"),
-    ("run counts --output notes.txt/r", "notes.txt/r cannot be made: Not a directory"),
-    (f"run counts --output {300 * 'r'}", "rrr cannot be made: File name too long"),
-    ("run", "run needs the name of a notebook"),
-    ("run counts -f none.yml", "-f none.yml cannot be read: No such file or directory"),
-    ("run counts -f notes.txt", "-f notes.txt must hold parameters, each as NAME: VALUE on a line"),
-    ("run counts -f two.yml", "'two' is not accepted; replicates: replicates in words"),
-    ("run counts -f twice.yml", "-f twice.yml gives seed twice"),
-    ("run counts -f date.yml", "-f date.yml cannot be read: it is not YAML in UTF-8"),
-    ("run counts -f latin.yml", "-f latin.yml cannot be read: it is not YAML in UTF-8"),
-    ("run --like taken", "--like taken is no complete run: it has no run.json to read"),
-    ("run --like whole", "the run in whole read survey.csv, and did not note where it lies: give "
-     "it again, by -p ce_data=PATH"),
-    ("run --like whole -p ce_data=a/folder/deep/below/another/one/that/is/absent/none.zip",
-     "/a/folder/deep/below/another/one/that/is/absent/none.zip' is not accepted"),
-    ("run counts -p ce_data=2018", "unknown parameter 'ce_data'"),
-    ("run prose -p ce_data=2018", "/2018' is not accepted; ce_data: ce_data in words"),
-    ("notebooks counts prse", "unknown notebook 'prse'; did you mean prose?"),
-])
-def test_a_mistake_is_told_in_one_line_before_a_kernel_starts(root, words, told, capsys):
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        ("run count", "unknown notebook 'count'; did you mean counts?"),
+        (
+            "run counts -p replicate=3",
+            "unknown parameter 'replicate'; did you mean replicates?",
+        ),
+        (
+            "run counts -p replicates=three",
+            "'three' is not accepted; replicates: replicates in words",
+        ),
+        ("run counts -p seed=1 -p seed=2", "a parameter is given twice"),
+        ("run counts -p seed", "-p 'seed' is not of the form NAME=VALUE"),
+        ("run counts --profile quik", "unknown profile 'quik'; did you mean quick?"),
+        (
+            "run counts --profile old",
+            "unknown notebook in the profile old: 'count'; did you mean cou",
+        ),
+        (
+            "book --ce-data none.csv",
+            "none.csv' is not accepted; ce_data: ce_data in words",
+        ),
+        ("run counts --workers 0", "--workers must be 1 or more; got 0"),
+        (
+            "run counts --output taken",
+            "taken cannot be made: it exists and holds no complete run; "
+            "choose another --output",
+        ),
+        (
+            "run counts --output whole",
+            "whole cannot be made: it exists; choose another --output",
+        ),
+        (
+            "run counts --output notes.txt/r",
+            "notes.txt/r cannot be made: Not a directory",
+        ),
+        (f"run counts --output {300 * 'r'}", "rrr cannot be made: File name too long"),
+        ("run", "run needs the name of a notebook"),
+        (
+            "run counts -f none.yml",
+            "-f none.yml cannot be read: No such file or directory",
+        ),
+        (
+            "run counts -f notes.txt",
+            "-f notes.txt must hold parameters, each as NAME: VALUE on a line",
+        ),
+        (
+            "run counts -f two.yml",
+            "'two' is not accepted; replicates: replicates in words",
+        ),
+        ("run counts -f twice.yml", "-f twice.yml gives seed twice"),
+        (
+            "run counts -f date.yml",
+            "-f date.yml cannot be read: it is not YAML in UTF-8",
+        ),
+        (
+            "run counts -f latin.yml",
+            "-f latin.yml cannot be read: it is not YAML in UTF-8",
+        ),
+        (
+            "run --like taken",
+            "--like taken is no complete run: it has no run.json to read",
+        ),
+        (
+            "run --like whole",
+            "the run in whole read survey.csv, and did not note where it lies: give "
+            "it again, by -p ce_data=PATH",
+        ),
+        (
+            "run --like whole -p ce_data=a/folder/deep/below/another/one/that/is/absent/none.zip",
+            "/a/folder/deep/below/another/one/that/is/absent/none.zip' is not accepted",
+        ),
+        ("run counts -p ce_data=2018", "unknown parameter 'ce_data'"),
+        (
+            "run prose -p ce_data=2018",
+            "/2018' is not accepted; ce_data: ce_data in words",
+        ),
+        ("notebooks counts prse", "unknown notebook 'prse'; did you mean prose?"),
+    ],
+)
+def test_a_mistake_is_told_in_one_line_before_a_kernel_starts(
+    root, words, told, capsys
+):
     # by a run that has only begun
     Path("taken").mkdir()
     Path("whole").mkdir()
-    Path("whole/run.json").write_text(json.dumps({
-        "notebook": "prose", "profile": "quick", "parameters": {"ce_data": "survey.csv"}}))
+    Path("whole/run.json").write_text(
+        json.dumps(
+            {
+                "notebook": "prose",
+                "profile": "quick",
+                "parameters": {"ce_data": "survey.csv"},
+            }
+        )
+    )
     Path("notes.txt").write_text("mine")
-    texts = {"two": b"replicates: two", "twice": b"seed: 1\n'seed': 2\n",
-             "date": b"seed: 2026-02-30", "latin": b"seed: 1  # f\xfcr mich"}
+    texts = {
+        "two": b"replicates: two",
+        "twice": b"seed: 1\n'seed': 2\n",
+        "date": b"seed: 2026-02-30",
+        "latin": b"seed: 1  # f\xfcr mich",
+    }
     for name, text in texts.items():
         Path(f"{name}.yml").write_bytes(text)
     assert studio.main(words.split()) == 2
@@ -145,19 +238,32 @@ def test_a_mistake_is_told_in_one_line_before_a_kernel_starts(root, words, told,
     assert not Path("runs").exists() and not (root / "_build").exists()
 
 
-@pytest.mark.parametrize(("words", "told"), [
-    ("theory scale=0.5", "ppm run: error: unknown argument scale=0.5; did you mean -p scale=0.5?"),
-    ("theory --scale=0.5", "unknown argument --scale=0.5; did you mean -p scale=0.5?"),
-    ("theory --sclae", "unknown argument --sclae"),
-])
-def test_an_argument_that_run_does_not_know_is_told_with_the_usage_of_run(words, told, capsys):
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (
+            "theory scale=0.5",
+            "ppm run: error: unknown argument scale=0.5; did you mean -p scale=0.5?",
+        ),
+        (
+            "theory --scale=0.5",
+            "unknown argument --scale=0.5; did you mean -p scale=0.5?",
+        ),
+        ("theory --sclae", "unknown argument --sclae"),
+    ],
+)
+def test_an_argument_that_run_does_not_know_is_told_with_the_usage_of_run(
+    words, told, capsys
+):
     with pytest.raises(SystemExit, match="2"):
         studio.main(["run", *words.split()])
     usage, *_, last = capsys.readouterr().err.splitlines()
     assert usage.startswith("usage: ppm run") and last.endswith(told)
 
 
-def test_the_command_says_its_version_lists_one_notebook_and_goes_with_its_reader(capsys):
+def test_the_command_says_its_version_lists_one_notebook_and_goes_with_its_reader(
+    capsys,
+):
     with pytest.raises(SystemExit, match="0"):
         studio.main(["--version"])
     assert capsys.readouterr().out == f"ppm {ppm.__version__}\n"
@@ -166,7 +272,9 @@ def test_the_command_says_its_version_lists_one_notebook_and_goes_with_its_reade
     assert listed == ["theory", "shards"]
     # without a buffer, so that each line meets the closed pipe
     command = f"'{sys.executable}' -u -m ppm_book.studio notebooks | true"
-    left = subprocess.run(["bash", "-o", "pipefail", "-c", command], capture_output=True, text=True)
+    left = subprocess.run(
+        ["bash", "-o", "pipefail", "-c", command], capture_output=True, text=True
+    )
     assert (left.returncode, left.stderr) == (0, "")
 
 
@@ -178,42 +286,70 @@ def test_a_terminal_may_lack_letters_or_be_closed(encoding, monkeypatch):
     assert not encoding or rb"What \u03b5 promises" in raw.getvalue()
 
 
-def test_outside_a_checkout_the_command_says_where_to_call_it(tmp_path, monkeypatch, capsys):
+def test_outside_a_checkout_the_command_says_where_to_call_it(
+    tmp_path, monkeypatch, capsys
+):
     monkeypatch.setattr(running, "ROOT", tmp_path)
     for command in ("notebooks", "run theory", "book", "classroom"):
         assert studio.main(command.split()) == 2
         assert capsys.readouterr().err == (
-            "ppm: call it in the folder of the book's source: there is no _toc.yml here\n")
+            "ppm: call it in the folder of the book's source: there is no _toc.yml here\n"
+        )
 
 
 def test_of_a_parameter_the_last_word_is_that_of_p_then_the_file_then_the_earlier_run(
     root, monkeypatch
 ):
     Path("earlier").mkdir()
-    record = {"notebook": "counts", "profile": "quick", "parameters": {"replicates": 3, "seed": 3}}
+    record = {
+        "notebook": "counts",
+        "profile": "quick",
+        "parameters": {"replicates": 3, "seed": 3},
+    }
     Path("earlier/run.json").write_text(json.dumps(record))
     Path("mine.yml").write_text("seed: 4\nreplicates: 4\n")
     runs = []
-    monkeypatch.setattr(studio, "run", lambda name, given, profile, **_: runs.append(
-        (name, parameters.parameters(name, profile, given), profile)) or Path(name))
-    for words in ("--like earlier", "--like earlier/run.json -f mine.yml",
-                  "--like earlier -f mine.yml -p seed=5 --profile paper", "counts -f mine.yml"):
+    monkeypatch.setattr(
+        studio,
+        "run",
+        lambda name, given, profile, **_: (
+            runs.append((name, parameters.parameters(name, profile, given), profile))
+            or Path(name)
+        ),
+    )
+    for words in (
+        "--like earlier",
+        "--like earlier/run.json -f mine.yml",
+        "--like earlier -f mine.yml -p seed=5 --profile paper",
+        "counts -f mine.yml",
+    ):
         assert studio.main(["run", *words.split()]) == 0
-    assert runs == [("counts", {"replicates": many, "seed": seed}, profile) for many, seed, profile
-                    in [(3, 3, "quick"), (4, 4, "quick"), (4, 5, "paper"), (4, 4, "paper")]]
+    assert runs == [
+        ("counts", {"replicates": many, "seed": seed}, profile)
+        for many, seed, profile in [
+            (3, 3, "quick"),
+            (4, 4, "quick"),
+            (4, 5, "paper"),
+            (4, 4, "paper"),
+        ]
+    ]
 
 
 def test_a_file_of_parameters_has_numbers_as_the_command_line_has_them(tmp_path):
     (tmp_path / "p.yml").write_text("seed: 1e3\nscale: 1e-1\nwidths: [.5e0, 1E+1]\n")
     found = parameters.from_file(tmp_path / "p.yml")
     assert found == {"seed": 1000, "scale": 0.1, "widths": [0.5, 10]}
-    assert found == dict(map(parameters.parsed, ["seed=1e3", "scale=1e-1", "widths=[.5e0, 1E+1]"]))
+    assert found == dict(
+        map(parameters.parsed, ["seed=1e3", "scale=1e-1", "widths=[.5e0, 1E+1]"])
+    )
 
 
 def test_a_name_of_data_that_cannot_be_noted_is_refused(tmp_path):
     # as an archive of another system leaves it
     (file := tmp_path / os.fsdecode(b"caf\xe9.zip")).touch()
-    with pytest.raises(parameters.Refused, match=r"^ce_data = '.*' is not accepted; rename it"):
+    with pytest.raises(
+        parameters.Refused, match=r"^ce_data = '.*' is not accepted; rename it"
+    ):
         parameters.checked("ce_application", "ce_data", str(file))
 
 
@@ -225,25 +361,39 @@ def test_a_folder_may_be_called_by_a_year(monkeypatch, tmp_path):
         assert found == str(tmp_path / "2017")
 
 
-@pytest.mark.parametrize(("notebook", "name", "good", "bad"), [
-    ("poisson_contraction", "sizes", [[10], [10, 11]],
-     [[], [11, 10], [10, 10], [9, 11], [10, 1_000_001], 10, [10.5], [10, "11"]]),
-    ("ce_application", "configurations", [[[0.5, 0]], [[1, -1]]],
-     [[], [0.5, 0], [[0, 0]], [[0.5, 2]], [[0.5]], [[0.5, math.nan]]]),
-    ("theory", "scale", [0.5, 1], [0, math.nan, math.inf]),
-    ("strict_release", "widths", [[0.5, 1]], [[math.nan], [1, math.nan]]),
-    ("ce_application", "records", [0, 50, 1_000_000], [1, 49, -1, 1_000_001]),
-    ("ce_application", "ce_data", ["", "."], ["no such", 3]),
-    ("theory", "seed", [0, 2**32 - 1], [-1, 2**32, 1.5, True]), ("theory", "releases", [1], [0]),
-    # which takes less than others
-    ("using_releases", "releases", [2], [1]),
-])
+@pytest.mark.parametrize(
+    ("notebook", "name", "good", "bad"),
+    [
+        (
+            "poisson_contraction",
+            "sizes",
+            [[10], [10, 11]],
+            [[], [11, 10], [10, 10], [9, 11], [10, 1_000_001], 10, [10.5], [10, "11"]],
+        ),
+        (
+            "ce_application",
+            "configurations",
+            [[[0.5, 0]], [[1, -1]]],
+            [[], [0.5, 0], [[0, 0]], [[0.5, 2]], [[0.5]], [[0.5, math.nan]]],
+        ),
+        ("theory", "scale", [0.5, 1], [0, math.nan, math.inf]),
+        ("strict_release", "widths", [[0.5, 1]], [[math.nan], [1, math.nan]]),
+        ("ce_application", "records", [0, 50, 1_000_000], [1, 49, -1, 1_000_001]),
+        ("ce_application", "ce_data", ["", "."], ["no such", 3]),
+        ("theory", "seed", [0, 2**32 - 1], [-1, 2**32, 1.5, True]),
+        ("theory", "releases", [1], [0]),
+        # which takes less than others
+        ("using_releases", "releases", [2], [1]),
+    ],
+)
 def test_ranges(notebook, name, good, bad):
     for value in good:
         found = parameters.checked(notebook, name, value)
         assert found == (os.getcwd() if value == "." else value)
     for value in bad:
-        with pytest.raises(parameters.Refused, match=rf"^{name} = .* is not accepted; {name}: "):
+        with pytest.raises(
+            parameters.Refused, match=rf"^{name} = .* is not accepted; {name}: "
+        ):
             parameters.checked(notebook, name, value)
 
 
@@ -259,7 +409,10 @@ def test_a_comment_says_what_a_parameter_is_and_accepts_in_the_same_words_in_all
         for key, about in parameters.described(parameters.source(name)).items():
             meaning, _, accepted = about["help"].rpartition("; ")
             own = f"{name}.{key}" in parameters.schemas()
-            assert meaning and words.setdefault((key, name if own else ""), accepted) == accepted
+            assert (
+                meaning
+                and words.setdefault((key, name if own else ""), accepted) == accepted
+            )
             assert words.setdefault(key, meaning) == meaning
 
 
@@ -275,12 +428,18 @@ def test_defaults_and_profiles_are_accepted_themselves(name):
 # ---- a run ------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("cell", "told"), [
-    ("1 / 0", r"cell \[2\] \(1 / 0\): ZeroDivisionError: division by zero"),
-    ("import warnings; warnings.warn('old')", r"cell \[2\]: UserWarning: old"),
-    ("import os; os._exit(1)", "the kernel died.*; r has what there is of the run$"),
-    (f"{FIGURE}\nplt.show()", "counts shows a figure without caption"),
-])
+@pytest.mark.parametrize(
+    ("cell", "told"),
+    [
+        ("1 / 0", r"cell \[2\] \(1 / 0\): ZeroDivisionError: division by zero"),
+        ("import warnings; warnings.warn('old')", r"cell \[2\]: UserWarning: old"),
+        (
+            "import os; os._exit(1)",
+            "the kernel died.*; r has what there is of the run$",
+        ),
+        (f"{FIGURE}\nplt.show()", "counts shows a figure without caption"),
+    ],
+)
 def test_a_cell_at_fault_ends_the_run_which_is_not_complete(root, cell, told, capsys):
     notebook(root, "counts", cell, seed=1)
     assert studio.main(["run", "counts", "--output", "r"]) == 1
@@ -288,7 +447,9 @@ def test_a_cell_at_fault_ends_the_run_which_is_not_complete(root, cell, told, ca
     assert not Path("r/run.json").exists()
 
 
-def test_a_disk_that_is_full_ends_the_run_whose_folder_is_named(root, monkeypatch, capsys):
+def test_a_disk_that_is_full_ends_the_run_whose_folder_is_named(
+    root, monkeypatch, capsys
+):
     def execute(*_):
         raise OSError(28, "No space left on device")
 
@@ -301,25 +462,33 @@ def test_a_disk_that_is_full_ends_the_run_whose_folder_is_named(root, monkeypatc
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
 def test_an_interrupt_ends_with_130_and_leaves_no_kernel(root, number):
-    sleeps = "import os, time\nopen(ce_data, 'w').write(str(os.getpid()))\ntime.sleep(600)"
+    sleeps = (
+        "import os, time\nopen(ce_data, 'w').write(str(os.getpid()))\ntime.sleep(600)"
+    )
     notebook(root, "counts", sleeps, ce_data="", seed=1)
     (told := root / "pid").write_text("")
     program = f"""import pathlib, sys; from ppm_book import running, studio
 running.ROOT = pathlib.Path({str(root)!r})
 sys.exit(studio.main(['run', 'counts', '-p', 'ce_data={told}']))"""
-    process = subprocess.Popen([sys.executable, "-c", program], stderr=subprocess.PIPE, text=True)
+    process = subprocess.Popen(
+        [sys.executable, "-c", program], stderr=subprocess.PIPE, text=True
+    )
     while not told.read_text():
         assert process.poll() is None, process.stderr.read()
         time.sleep(0.1)
     kernel = psutil.Process(int(told.read_text()))
     process.send_signal(number)
     said = process.communicate(timeout=60)[1]
-    assert process.returncode == 130 and said.splitlines()[-1].startswith("ppm: interrupted"), said
+    assert process.returncode == 130 and said.splitlines()[-1].startswith(
+        "ppm: interrupted"
+    ), said
     kernel.wait(timeout=10)
     assert not [*Path("runs").iterdir()]
 
 
-def test_an_interrupt_that_python_drops_counts_at_the_end_of_the_step(root, monkeypatch, capsys):
+def test_an_interrupt_that_python_drops_counts_at_the_end_of_the_step(
+    root, monkeypatch, capsys
+):
     def execute(*_):
         with contextlib.suppress(KeyboardInterrupt):
             os.kill(os.getpid(), signal.SIGINT)
@@ -327,35 +496,71 @@ def test_an_interrupt_that_python_drops_counts_at_the_end_of_the_step(root, monk
 
     monkeypatch.setattr(studio, "execute", execute)
     monkeypatch.setattr(studio, "make_page", lambda *_: None)
-    assert studio.main(["run", "counts", "--output", "r"]) == 130 and not Path("r").exists()
-    assert capsys.readouterr().err.endswith("ppm: interrupted; fits that were finished are kept\n")
+    assert (
+        studio.main(["run", "counts", "--output", "r"]) == 130
+        and not Path("r").exists()
+    )
+    assert capsys.readouterr().err.endswith(
+        "ppm: interrupted; fits that were finished are kept\n"
+    )
 
 
-def test_a_run_is_beside_the_papers_profile_what_changed_most_first(tmp_path, monkeypatch):
-    monkeypatch.setattr(compare.ledger, "changed", lambda root, name, *folders: [
-        ("a finding", *(folder.parent.name for folder in folders))])
-    record = {"notebook": "counts", "profile": "", "parameters": {"n": 1}, "ce_data_hash": "a"}
+def test_a_run_is_beside_the_papers_profile_what_changed_most_first(
+    tmp_path, monkeypatch
+):
+    monkeypatch.setattr(
+        compare.ledger,
+        "changed",
+        lambda root, name, *folders: [
+            ("a finding", *(folder.parent.name for folder in folders))
+        ],
+    )
+    record = {
+        "notebook": "counts",
+        "profile": "",
+        "parameters": {"n": 1},
+        "ce_data_hash": "a",
+    }
     ours, book = [1, 0, 4, *range(101, 114)], [10, 5, 2, *13 * [100]]
-    for place, numbers in {"_build/results/paper": book, "_build/results/fast": ours,
-                           "mine": ours}.items():
+    for place, numbers in {
+        "_build/results/paper": book,
+        "_build/results/fast": ours,
+        "mine": ours,
+    }.items():
         (folder := tmp_path / place / "counts").mkdir(parents=True)
         pd.DataFrame({"x": numbers}, [*"abcdefghijklmnop"]).to_csv(folder / "t.csv")
         # one run has a single number of records, which is in the index all the same
-        sizes = pd.MultiIndex.from_product([["a"], [30, 60] if numbers is book else [60]])
+        sizes = pd.MultiIndex.from_product(
+            [["a"], [30, 60] if numbers is book else [60]]
+        )
         pd.DataFrame({"x": len(sizes), "same": 0}, sizes).to_csv(folder / "u.csv")
-        (folder / "run.json").write_text(json.dumps(record | {"parameters": {"a": "b|c"}}))
-    text, other = (compare.beside_the_book(tmp_path, folder, record | {"ce_data_hash": data})
-                   for data in "ab")
+        (folder / "run.json").write_text(
+            json.dumps(record | {"parameters": {"a": "b|c"}})
+        )
+    text, other = (
+        compare.beside_the_book(tmp_path, folder, record | {"ce_data_hash": data})
+        for data in "ab"
+    )
     assert ["data are not the same" in each for each in (text, other)] == [False, True]
     assert re.findall(r"^\| (`.*) \|$", text, re.M) == [
-        "`n` | `1` | `None`", r"`a` | `None` | `'b\|c'`"]
+        "`n` | `1` | `None`",
+        r"`a` | `None` | `'b\|c'`",
+    ]
     assert re.findall(r"^\*\*(\w\*\*: .*)$", text, re.M) == [
         "t**: 16 of the 16 numbers in both tables differ. These 15 changed by the largest share:",
-        "u**: 1 of the 2 numbers in both tables differ."]
-    assert "| a finding | mine | paper |" in text and "\n| a, 60 | x | 1 | 2 | -50.0 % |" in text
+        "u**: 1 of the 2 numbers in both tables differ.",
+    ]
+    assert (
+        "| a finding | mine | paper |" in text
+        and "\n| a, 60 | x | 1 | 2 | -50.0 % |" in text
+    )
     rows = re.findall(r"^\| (\w) \| x \| (.*) \|$", text, re.M)
-    assert [*rows[:3], *rows[14:]] == [("b", "0 | 5 | -100.0 %"), ("a", "1 | 10 | -90.0 %"),
-                                       ("c", "4 | 2 | +100.0 %"), ("e", "102 | 100 | +2.0 %")]
+    assert [*rows[:3], *rows[14:]] == [
+        ("b", "0 | 5 | -100.0 %"),
+        ("a", "1 | 10 | -90.0 %"),
+        ("c", "4 | 2 | +100.0 %"),
+        ("e", "102 | 100 | +2.0 %"),
+    ]
 
 
 # ---- the book ---------------------------------------------------------------------------------
@@ -369,10 +574,14 @@ def executed(monkeypatch):
     def execute(name, values, folder, profile, workers=None):
         names.append(name)
         shutil.copy(parameters.source(name), folder)
-        return studio.record_of(name, values, profile, studio.datetime.now()) | {"seconds": 1}
+        return studio.record_of(name, values, profile, studio.datetime.now()) | {
+            "seconds": 1
+        }
 
     monkeypatch.setattr(studio, "execute", execute)
-    monkeypatch.setattr(studio, "sphinx", lambda staged, output: output.mkdir(parents=True))
+    monkeypatch.setattr(
+        studio, "sphinx", lambda staged, output: output.mkdir(parents=True)
+    )
     return names
 
 
@@ -390,7 +599,9 @@ def test_only_what_changed_is_executed_again(root, executed, capsys):
     assert built() == [] and "up to date" in capsys.readouterr().out
     notebook(root, "counts", "1 + 1", replicates=400, seed=1)
     assert built() == ["counts"]
-    assert built("notebooks/profiles/paper.yml", "counts: {replicates: 7}\n") == ["counts"]
+    assert built("notebooks/profiles/paper.yml", "counts: {replicates: 7}\n") == [
+        "counts"
+    ]
     assert built("../survey.csv", "2") == ["prose"]
     # the same file in another folder is the same data
     data = data.rename(root / "notebooks" / "survey.csv")
@@ -406,25 +617,42 @@ def test_only_what_changed_is_executed_again(root, executed, capsys):
     (results / "counts" / "run.json").unlink()
     (results / "gone").mkdir()
     (old := results / "counts" / "old.csv").write_text("1")
-    assert built() == ["counts"] and not (results / "gone").exists() and not old.exists()
+    assert (
+        built() == ["counts"] and not (results / "gone").exists() and not old.exists()
+    )
     capsys.readouterr()
-    assert built("book/intro.md", "# Another\n") == [] and "is ready" in capsys.readouterr().out
+    assert (
+        built("book/intro.md", "# Another\n") == []
+        and "is ready" in capsys.readouterr().out
+    )
 
 
-@pytest.mark.parametrize(("words", "shown"), [("book", True), ("book --no-solutions", False)])
+@pytest.mark.parametrize(
+    ("words", "shown"), [("book", True), ("book --no-solutions", False)]
+)
 def test_a_book_without_solutions_has_none(root, executed, monkeypatch, words, shown):
-    cells = [nbformat.v4.new_markdown_cell(text, id=label) for label, text in {
-        "title": "# 1. Counts", "setup": "1", "ex-one": "## One\n\nTask.", "sol-one": "Because.",
-    }.items()]
+    cells = [
+        nbformat.v4.new_markdown_cell(text, id=label)
+        for label, text in {
+            "title": "# 1. Counts",
+            "setup": "1",
+            "ex-one": "## One\n\nTask.",
+            "sol-one": "Because.",
+        }.items()
+    ]
     cells[2].metadata.update(tags=["exercise"], minutes=5)
     (root / "notebooks" / "exercises").mkdir()
-    nbformat.write(nbformat.v4.new_notebook(cells=cells), root / "notebooks/exercises/counts.ipynb")
+    nbformat.write(
+        nbformat.v4.new_notebook(cells=cells), root / "notebooks/exercises/counts.ipynb"
+    )
     monkeypatch.setattr(exercises, "_given", lambda root, name: None)
     assert studio.main(words.split()) == 0
     stage = root / "_build" / "stage"
     text = "".join(file.read_text("utf-8") for file in stage.rglob("*.[im][pd]*"))
-    found = [words in text for words in (
-        "{exercise} One", "Because.", "<sol-one>", ":class: dropdown")]
+    found = [
+        words in text
+        for words in ("{exercise} One", "Because.", "<sol-one>", ":class: dropdown")
+    ]
     assert found == [True, shown, shown, shown]
 
 
@@ -471,14 +699,24 @@ def test_a_book_stays_when_the_next_fails_and_a_run_beside_it_is_private(
     told = r"counts: executed in \d+ s\nprose: executed in \d+ s\n"
     assert re.fullmatch(told, capsys.readouterr().err)
     shown = (html / "notebooks" / "counts.html").read_text("utf-8")
-    assert "All parameters are at their defaults" in shown and 'alt="It rises."' in shown
-    assert "replicates in words" in (html / "book" / "parameters.html").read_text("utf-8")
-    assert "Of 400 records." in (html / "_sources/notebooks/prose.ipynb").read_text("utf-8")
+    assert (
+        "All parameters are at their defaults" in shown and 'alt="It rises."' in shown
+    )
+    assert "replicates in words" in (html / "book" / "parameters.html").read_text(
+        "utf-8"
+    )
+    assert "Of 400 records." in (html / "_sources/notebooks/prose.ipynb").read_text(
+        "utf-8"
+    )
     for file in (root / "_build").rglob("*"):
         if file.is_file() and b"98765" in file.read_bytes():
-            assert not any(part.stat().st_mode & 0o007 for part in [file, file.parents[1]])
+            assert not any(
+                part.stat().st_mode & 0o007 for part in [file, file.parents[1]]
+            )
     # a reference that leads nowhere
-    (intro := root / "book" / "intro.md").write_text("# Introduction\n\n{numref}`no-figure`\n")
+    (intro := root / "book" / "intro.md").write_text(
+        "# Introduction\n\n{numref}`no-figure`\n"
+    )
     assert studio.main(["book", "--ce-data", str(data)]) == 1
     assert "WARNING" in capsys.readouterr().err
     assert "98765" in (html / "notebooks" / "prose.html").read_text("utf-8")
@@ -488,8 +726,11 @@ def test_a_book_stays_when_the_next_fails_and_a_run_beside_it_is_private(
     assert studio.main(["run", "prose", *given.split()]) == 0
     assert "Done. Open r/prose.html" in capsys.readouterr().out
     page = (run / "prose.html").read_text("utf-8")
-    assert "income 98765 None\nfrom survey.csv\n" in page and "Data: the file <code" in page
-    beside = page[page.rindex('id="your-run-beside-the-book-s"'):]
+    assert (
+        "income 98765 None\nfrom survey.csv\n" in page
+        and "Data: the file <code" in page
+    )
+    beside = page[page.rindex('id="your-run-beside-the-book-s"') :]
     assert "<code" in beside and "400" in beside
     assert "<strong>drawn</strong>: 2 of the 2 numbers in both tables differ" in beside
     # the data have a line of their own
@@ -497,19 +738,27 @@ def test_a_book_stays_when_the_next_fails_and_a_run_beside_it_is_private(
     assert "Different from the defaults: replicates = 50." in text
     # it can be read without a network, by its owner alone, and says nowhere where it was made
     fetched = re.findall(r'<(?:script|link|img)\b[^>]*(?:src|href)="([^"]+)"', page)
-    assert fetched and not [link for link in fetched if link.startswith(("http", "//", "../"))]
+    assert fetched and not [
+        link for link in fetched if link.startswith(("http", "//", "../"))
+    ]
     fetched += re.findall(r'href="(prose_files/_downloads/\w+/drawn.csv)"', page)
     assert all((run / re.sub("[?#].*", "", link)).exists() for link in fetched)
     assert fetched[-1].endswith("csv")
     links = re.findall(r'<a\b[^>]*\bhref="([^"]*)"', page)
     assert links and all(re.match("#|https?:|prose_files/", link) for link in links)
     record = json.loads((run / "run.json").read_text("utf-8"))
-    assert record["parameters"] == {"ce_data": "survey.csv", "replicates": 50, "seed": 2}
+    assert record["parameters"] == {
+        "ce_data": "survey.csv",
+        "replicates": 50,
+        "seed": 2,
+    }
     assert (run / "CONFIDENTIAL.txt").is_file()
     for file in [run, *run.rglob("*")]:
         assert not file.stat().st_mode & 0o077
         if file.is_file() and not re.search("_static|_images", str(file)):
-            assert not any(str(path).encode() in file.read_bytes() for path in (private, root))
+            assert not any(
+                str(path).encode() in file.read_bytes() for path in (private, root)
+            )
 
 
 def staged(made, folder, **given):
@@ -517,22 +766,37 @@ def staged(made, folder, **given):
     (folder / "notebooks").mkdir(exist_ok=True)
     nbformat.write(made, folder / "counts.ipynb")
     values = parameters.parameters("counts", given=given)
-    record = studio.record_of("counts", values, "paper", studio.datetime.now()) | {"seconds": 1}
+    record = studio.record_of("counts", values, "paper", studio.datetime.now()) | {
+        "seconds": 1
+    }
     pages.stage_notebook(folder / "counts.ipynb", folder, record)
     return nbformat.read(folder / "notebooks" / "counts.ipynb", 4).cells
 
 
-@pytest.mark.parametrize(("words", "text", "told"), [
-    (WORDS | {"image": {"alt": " "}}, "", "without caption, name or alternative text"),
-    (WORDS | {"figure": {"name": "fig-line"}}, "", "without caption"),
-    (WORDS | {"figure": {"caption": "A line."}}, "", "without caption"), (WORDS, "a figure", ""),
-    (WORDS, f"{Path.home()}/records", "shows a path"), (WORDS, "ROOT/notebooks", "shows a path"),
-])
-def test_a_figure_needs_words_and_a_page_shows_no_path(root, tmp_path, words, text, told):
+@pytest.mark.parametrize(
+    ("words", "text", "told"),
+    [
+        (
+            WORDS | {"image": {"alt": " "}},
+            "",
+            "without caption, name or alternative text",
+        ),
+        (WORDS | {"figure": {"name": "fig-line"}}, "", "without caption"),
+        (WORDS | {"figure": {"caption": "A line."}}, "", "without caption"),
+        (WORDS, "a figure", ""),
+        (WORDS, f"{Path.home()}/records", "shows a path"),
+        (WORDS, "ROOT/notebooks", "shows a path"),
+    ],
+)
+def test_a_figure_needs_words_and_a_page_shows_no_path(
+    root, tmp_path, words, text, told
+):
     made = nbformat.read(root / "notebooks" / "counts.ipynb", 4)
     picture = {"image/png": "aGVsbG8=", "text/plain": text.replace("ROOT", str(root))}
-    made.cells[-1].outputs = [nbformat.v4.new_output("display_data", picture),
-                              nbformat.v4.new_output("stream", name="stderr", text="50 %")]
+    made.cells[-1].outputs = [
+        nbformat.v4.new_output("display_data", picture),
+        nbformat.v4.new_output("stream", name="stderr", text="50 %"),
+    ]
     made.cells[-1].metadata["mystnb"] = words
     with pytest.raises(pages.Failed, match=told) if told else contextlib.nullcontext():
         assert "50 %" not in str(staged(made, tmp_path))
@@ -558,54 +822,84 @@ def staged_claims(root, tmp_path, claims, **given):
     """Text cells of a page whose chapter has this text and two cells of claims."""
     made = nbformat.read(root / "notebooks" / "counts.ipynb", 4)
     made.cells.append(nbformat.v4.new_markdown_cell(TEXT))
-    made.cells[-2].metadata["mystnb"] = {"figure": {"caption": "Here *all* others fell."}}
+    made.cells[-2].metadata["mystnb"] = {
+        "figure": {"caption": "Here *all* others fell."}
+    }
     shown = {"scrapbook": {"name": "shown"}}
     made.cells[-2].outputs = [
         nbformat.v4.new_output("display_data", {"text/plain": "3"}, metadata=shown),
-        *(nbformat.v4.new_output("display_data", {page.CLAIMS_TYPE: dict([claim])})
-          for claim in claims.items()),
+        *(
+            nbformat.v4.new_output("display_data", {page.CLAIMS_TYPE: dict([claim])})
+            for claim in claims.items()
+        ),
     ]
     cells = staged(made, tmp_path, **given)
     assert page.CLAIMS_TYPE not in str(cells)
-    (caption,) = [c.metadata["mystnb"]["figure"]["caption"] for c in cells
-                  if "figure" in c.metadata.get("mystnb", {})]
+    (caption,) = [
+        c.metadata["mystnb"]["figure"]["caption"]
+        for c in cells
+        if "figure" in c.metadata.get("mystnb", {})
+    ]
     return [caption, *(cell.source for cell in cells if cell.cell_type == "markdown")]
 
 
 def test_a_false_claim_stops_the_book_and_is_marked_in_a_rerun(root, tmp_path):
     # what one says may be a part of what another says
-    said = {"*all* others fell": False, "F and G rose": True, "rose, $x = 0.5$": False,
-            "G rose": False, "take limits": False, "H left": None}
+    said = {
+        "*all* others fell": False,
+        "F and G rose": True,
+        "rose, $x = 0.5$": False,
+        "G rose": False,
+        "take limits": False,
+        "H left": None,
+    }
     true = dict.fromkeys(said, True)
     for given in {}, {"replicates": 7}:
         assert "not-here" not in str(staged_claims(root, tmp_path, true, **given))
-    for claim, told in ("*all* others fell", "this is false"), ("H left", "cannot be computed"):
-        with pytest.raises(pages.Failed, match=rf"settings .*{told}: {re.escape(claim)}$"):
+    for claim, told in (
+        ("*all* others fell", "this is false"),
+        ("H left", "cannot be computed"),
+    ):
+        with pytest.raises(
+            pages.Failed, match=rf"settings .*{told}: {re.escape(claim)}$"
+        ):
             staged_claims(root, tmp_path, true | {claim: said[claim]})
     caption, title, text, made = staged_claims(root, tmp_path, said, replicates=7)
     assert "How this chapter was made" in made
     assert "\nDifferent from the defaults: `replicates = 7`.\nSeed: 1." in made
     # each mark has a number, and each sentence that has marks leads to its first
-    marks = re.findall(r' <sup class="not-here" id="not-here-(\d)" title="([^"]+)">(.)</sup>', text)
+    marks = re.findall(
+        r' <sup class="not-here" id="not-here-(\d)" title="([^"]+)">(.)</sup>', text
+    )
     otherwise, untold = pages.MARKS[False], pages.MARKS[None]
-    assert marks == [("2", *otherwise), ("3", *otherwise), ("4", *otherwise), ("5", *untold),
-                     ("6", *otherwise), ("7", *untold)]
+    assert marks == [
+        ("2", *otherwise),
+        ("3", *otherwise),
+        ("4", *otherwise),
+        ("5", *untold),
+        ("6", *otherwise),
+        ("7", *untold),
+    ]
     assert caption == f"Here *all* others fell {pages.MARK.format(1, *otherwise)}."
     bare = re.sub(" <sup.*?</sup>", "", text)
     assert bare == TEXT.replace("{glue:text}`absent`", "–")
     listed = re.findall(r'^- (.*) <a href="#not-here-(\d)">', title, re.M)
     assert listed == [
-        ("Here *all* others fell.", "1"), ("At n = 8 F and G rose, $x = 0.5$ on the way.", "2"),
+        ("Here *all* others fell.", "1"),
+        ("At n = 8 F and G rose, $x = 0.5$ on the way.", "2"),
         ("*all* others fell (or stayed).", "4"),
         ("0.1: take limits, as {glue:text}`shown` and – say", "6"),
-        ("H left.", "5"), ("H left at once.", "7"),
+        ("H left.", "5"),
+        ("H left at once.", "7"),
     ]
     assert title.index("This run cannot tell") > title.index("take limits")
     # a list without sentences has no heading
     _, title, *_ = staged_claims(root, tmp_path, said | {"H left": True}, replicates=7)
     assert "it was otherwise" in title and "cannot tell" not in title
     for given in {}, {"replicates": 7}:
-        with pytest.raises(pages.Failed, match="^counts claims words that are not in its te"):
+        with pytest.raises(
+            pages.Failed, match="^counts claims words that are not in its te"
+        ):
             staged_claims(root, tmp_path, {"H rose": True}, **given)
 
 
@@ -634,12 +928,16 @@ def test_the_page_of_a_run_has_the_numbers_of_the_book(notebooks, this_book, tmp
 
 
 @pytest.mark.parametrize("name", parameters.chapters())
-def test_all_tables_of_a_chapter_are_beside_the_book_and_their_rows_meet(notebooks, name, tmp_path):
+def test_all_tables_of_a_chapter_are_beside_the_book_and_their_rows_meet(
+    notebooks, name, tmp_path
+):
     run = notebooks.executed(name)
     (tmp_path / "book").symlink_to(ROOT / "book")
     (tmp_path / "_build" / "results").mkdir(parents=True)
     (tmp_path / "_build" / "results" / "small").symlink_to(run.parent)
     record = json.loads((run / "run.json").read_text("utf-8"))
     text = compare.beside_the_book(tmp_path, run, record)
-    told = re.findall(r"^\*\*(\w+)\*\*: (?:0 of the [1-9]\d* numbers|no row) ", text, re.M)
+    told = re.findall(
+        r"^\*\*(\w+)\*\*: (?:0 of the [1-9]\d* numbers|no row) ", text, re.M
+    )
     assert told == sorted(file.stem for file in run.glob("*.csv"))

@@ -13,33 +13,40 @@ from ppm_book.page import moving
 from ppm_book.pdf import find_chromium
 
 CHROMIUM = find_chromium()
-pytestmark = pytest.mark.skipif(not CHROMIUM, reason="no Chromium (apt-get install chromium)")
+pytestmark = pytest.mark.skipif(
+    not CHROMIUM, reason="no Chromium (apt-get install chromium)"
+)
 DESKTOP, PHONE = {"width": 1280, "height": 900}, {"width": 390, "height": 844}
 # What is too wide for the page, and a box that scrolls where the keyboard gets neither to it nor
 # into it: the theme takes its time to give boxes to the keyboard. A cell without its own heading;
 # a title that a tap unfolds, with a link on it that leads away; and two buttons of one name.
-FAULTS = {"overflow": """() => {
+FAULTS = {
+    "overflow": """() => {
   const width = document.documentElement.clientWidth;
   return document.documentElement.scrollWidth > width && [...document.querySelectorAll('body *')]
     .filter(e => e.getBoundingClientRect().right > width + 1).slice(0, 40).pop()?.outerHTML
-}""", "keyboard": """async () => {
+}""",
+    "keyboard": """async () => {
   const find = () => [...document.querySelectorAll('body *:not(mjx-container *)')].find(box =>
     (box.scrollWidth > box.clientWidth || box.scrollHeight > box.clientHeight)
     && /auto|scroll/.test(getComputedStyle(box).overflow)
     && [box, ...box.querySelectorAll('*')].every(e => e.tabIndex < 0));
   if (find()) await new Promise(resolve => setTimeout(resolve, 350));
   return find()?.outerHTML
-}""", "headings": """() =>
+}""",
+    "headings": """() =>
   [...document.querySelectorAll('main table:not(.dataframe) tbody td')].find(cell => {
     const heads = cell.closest('table').tHead?.rows[0].cells ?? [];
     const head = heads[cell.cellIndex]?.textContent.trim();
     return head && cell.textContent.trim() && cell.dataset.head !== head;
   })?.outerHTML
-""", "titles": "() => document.querySelector('.dropdown > .admonition-title a')?.outerHTML",
+""",
+    "titles": "() => document.querySelector('.dropdown > .admonition-title a')?.outerHTML",
     "names": """() => {
   const names = [...document.querySelectorAll('summary[aria-label]')].map(e => e.ariaLabel);
   return names.find((name, at) => names.indexOf(name) < at)
-}"""}
+}""",
+}
 # Rules that find nothing serious are left out, and formulas, which look like the text around them.
 # Two rules look at one element for every way that text looks, on the first page that has it. Words
 # of code that are seen already are plain text for the other rules: axe takes its time by element.
@@ -74,7 +81,9 @@ AXE = """async seen => {
 def html(request):
     """The book named in PPM_BOOK (`make browser` does), or else the one that the tests build."""
     # the addresses of pages need the whole path
-    return Path(os.environ.get("PPM_BOOK") or request.getfixturevalue("this_book")).resolve()
+    return Path(
+        os.environ.get("PPM_BOOK") or request.getfixturevalue("this_book")
+    ).resolve()
 
 
 @pytest.fixture(scope="module")
@@ -94,10 +103,17 @@ def tour(browser, html, shots=None):
         faults.append((kind, f"{here}: {text}"))
 
     own = f"{html.as_uri()}/", "data:", "blob:", "about:"
-    page.on("console", lambda m: m.type in ("error", "warning") and fault("console", m.text))
+    page.on(
+        "console", lambda m: m.type in ("error", "warning") and fault("console", m.text)
+    )
     page.on("pageerror", lambda error: fault("console", error))
-    page.on("request", lambda r: r.url.startswith(own) or fault("requests", f"asks for {r.url}"))
-    page.on("requestfailed", lambda request: fault("requests", f"failed: {request.url}"))
+    page.on(
+        "request",
+        lambda r: r.url.startswith(own) or fault("requests", f"asks for {r.url}"),
+    )
+    page.on(
+        "requestfailed", lambda request: fault("requests", f"failed: {request.url}")
+    )
     # the first page only leads on, and templates of the theme are none
     for path in sorted(html.rglob("*.html")):
         here, first = path.relative_to(html).as_posix(), not looks
@@ -111,7 +127,9 @@ def tour(browser, html, shots=None):
             moved += 1
             outputs = page.locator(f"output[for~='{slider.get_attribute('id')}']")
             at, words = slider.input_value(), outputs.all_text_contents()
-            slider.press("ArrowLeft" if at == slider.get_attribute("max") else "ArrowRight")
+            slider.press(
+                "ArrowLeft" if at == slider.get_attribute("max") else "ArrowRight"
+            )
             if at == slider.input_value() or words == outputs.all_text_contents():
                 fault("sliders", f"the arrow keys leave it at {at}: {words}")
         for size in (PHONE, DESKTOP):
@@ -146,21 +164,27 @@ def test_the_tour_sees_every_kind_of_fault_and_no_other(browser, tmp_path):
     bodies = {
         "console": "<script>let a = 1</script><script>let a = 2</script>",
         "requests": '<script src="https://localhost:9/x.js"></script>',
-        "overflow": '<p style="width: 500px">wide</p>', "sliders": slider.format(""),
+        "overflow": '<p style="width: 500px">wide</p>',
+        "sliders": slider.format(""),
         "accessibility": '<p style="color: #999; background: #fff">faint</p>',
         "keyboard": '<div style="overflow: auto"><p style="width: 500px">far</p></div>',
         "titles": '<div class="dropdown"><p class="admonition-title"><a href="#">1</a></p></div>',
         "names": 2 * '<details><summary aria-label="Pages">v</summary></details>',
         "headings": """<table><thead><tr><th>a</th><th>b</th></tr></thead>
             <tbody><tr><td data-head="a">1</td><td data-head="a">2</td></tr></tbody></table>""",
-        "sound": slider.format('oninput="this.parentElement.nextElementSibling.value = value"')}
+        "sound": slider.format(
+            'oninput="this.parentElement.nextElementSibling.value = value"'
+        ),
+    }
     start = '<!DOCTYPE html><html lang="en"><title>Page</title><main><h1>Page</h1>'
     for name, body in bodies.items():
         (tmp_path / f"{name}.html").write_text(f"{start}{body}</main></html>", "utf-8")
     faults, moved = tour(browser, tmp_path)
     seen = {(kind, text.partition(".html")[0]) for kind, text in faults}
     # a file that cannot be loaded is a line of the console too
-    assert seen - {("console", "requests")} == {(name, name) for name in bodies} - {2 * ("sound",)}
+    assert seen - {("console", "requests")} == {(name, name) for name in bodies} - {
+        2 * ("sound",)
+    }
     assert moved == 2
 
 
@@ -175,7 +199,9 @@ def test_a_moving_picture_draws_the_bars_of_the_place_that_is_chosen(browser, tm
     def frame(who, size):
         lines = {"upright": [2, "here"], "across": [2 * size, "level"]}
         return f"{who} is {size}", [
-            {"bars": [size, 1], "outline": [1, size]}, {"bars": [2, 1, size], **lines}]
+            {"bars": [size, 1], "outline": [1, size]},
+            {"bars": [2, 1, size], **lines},
+        ]
 
     # eight names are still buttons
     names = {"<A>": "a", **{name: name.lower() for name in "BCDEFGH"}}
@@ -183,7 +209,9 @@ def test_a_moving_picture_draws_the_bars_of_the_place_that_is_chosen(browser, tm
     panels = [{"names": ["a", "b"]}, {"range": [-1, 5], "axis": "Place", "height": 120}]
     picture = moving("Two", sliders, frame, panels=panels, start=["b", 1]).data
     script = (ROOT / "book" / "_static" / "moving.js").as_uri()
-    (tmp_path / "page.html").write_text(f'{picture}<script src="{script}"></script>', "utf-8")
+    (tmp_path / "page.html").write_text(
+        f'{picture}<script src="{script}"></script>', "utf-8"
+    )
     page = browser.new_page()
     page.goto((tmp_path / "page.html").as_uri())
     said, slider = page.locator("output"), page.locator("[type=range]")
@@ -192,30 +220,40 @@ def test_a_moving_picture_draws_the_bars_of_the_place_that_is_chosen(browser, tm
         assert said.inner_text().startswith(f"Who = {who}, s = {place}: ")
         assert said.inner_text().endswith(f" is {size}")
         assert slider.get_attribute("aria-valuetext") == place
-        bars, outlines = (page.locator(f"path.{kind}").all() for kind in ("bars", "outline"))
+        bars, outlines = (
+            page.locator(f"path.{kind}").all() for kind in ("bars", "outline")
+        )
         # of a scale that has room for the largest bar of all places, and for the highest line
         high, low = 60 * size / 8, 60 / 8
         assert [*map(heights, outlines)] == [pytest.approx([low, high])]
         assert [*map(heights, bars)] == [
-            pytest.approx([high, low]), pytest.approx([2 * low, low, high])]
+            pytest.approx([high, low]),
+            pytest.approx([2 * low, low, high]),
+        ]
 
     check("B", "1", 1)
     page.locator("fieldset input").first.check()
     check("<A>", "1", 1)
     # while it is dragged
-    slider.evaluate("of => { of.value = 1; of.dispatchEvent(new Event('input', {bubbles: true})) }")
+    slider.evaluate(
+        "of => { of.value = 1; of.dispatchEvent(new Event('input', {bubbles: true})) }"
+    )
     check("<A>", "8 m", 8)
     *texts, axis = page.locator("svg text").all()[-10:]
     words = [text.text_content() for text in texts]
     assert words == ["level", "here", "-1", "0", "1", "2", "3", "4", "5"]
     assert axis.text_content() == "Place"
     # a bar in three has a third of the range; lines stand at their place and height
-    at = dict(zip(words, [float(text.get_attribute("x")) for text in texts], strict=True))
+    at = dict(
+        zip(words, [float(text.get_attribute("x")) for text in texts], strict=True)
+    )
     ends = re.findall(r"H([\d.]+)", page.locator("path.bars").last.get_attribute("d"))
     assert [*map(float, ends)] == pytest.approx([at["1"], at["3"], at["5"]])
     level, upright = page.locator("line.level").all()
     assert float(upright.get_attribute("x1")) == pytest.approx(at["2"])
-    assert level.bounding_box()["y"] == pytest.approx(upright.bounding_box()["y"] + 4, abs=0.5)
+    assert level.bounding_box()["y"] == pytest.approx(
+        upright.bounding_box()["y"] + 4, abs=0.5
+    )
     page.close()
 
 
@@ -227,7 +265,9 @@ def test_a_table_stops_the_keyboard_while_it_scrolls_and_no_empty_cell_has_a_hea
       <tbody><tr><td><p style="width: 500px">wide</p></td><td> </td></tr></tbody></table>"""
     script = (ROOT / "book" / "_static" / "reading.js").as_uri()
     (tmp_path / "page.html").write_text(
-        f'<div class="bd-article">{table}</div><script src="{script}"></script>', "utf-8")
+        f'<div class="bd-article">{table}</div><script src="{script}"></script>',
+        "utf-8",
+    )
     page = browser.new_page(viewport=PHONE)
     page.goto((tmp_path / "page.html").as_uri())
     for size, stops in (PHONE, True), (DESKTOP, False), (PHONE, True):
@@ -242,11 +282,20 @@ ROWS = "rows => rows.map(row => [...row.cells].map(cell => cell.textContent.trim
 
 
 # a page, what it says at first, and the words of the table's row with the same numbers
-@pytest.mark.parametrize(("name", "told", "label"), [
-    ("eight_households", r"Δ = (\S+) nats, ε of one release = (\S+) nats", {"Weighted"}),
-    ("strict_release", r"ε = (\S+) nats.* worst mean (\S+) %", set()),
-])
-def test_a_moving_picture_says_the_numbers_of_its_chapters_table(browser, html, name, told, label):
+@pytest.mark.parametrize(
+    ("name", "told", "label"),
+    [
+        (
+            "eight_households",
+            r"Δ = (\S+) nats, ε of one release = (\S+) nats",
+            {"Weighted"},
+        ),
+        ("strict_release", r"ε = (\S+) nats.* worst mean (\S+) %", set()),
+    ],
+)
+def test_a_moving_picture_says_the_numbers_of_its_chapters_table(
+    browser, html, name, told, label
+):
     page = browser.new_context(offline=True, viewport=PHONE).new_page()
     page.goto((html / "notebooks" / f"{name}.html").as_uri(), timeout=0)
     said, svg = page.locator(".moving output"), page.locator(".moving svg")
@@ -257,7 +306,10 @@ def test_a_moving_picture_says_the_numbers_of_its_chapters_table(browser, html, 
     drawn, numbers = shown()
     rows = page.locator("tr").evaluate_all(ROWS)
     (row,) = [row for row in rows if label | numbers <= {*row}][:1]
-    controls = page.locator(".moving fieldset").all(), page.locator(".moving [type=range]").all()
+    controls = (
+        page.locator(".moving fieldset").all(),
+        page.locator(".moving [type=range]").all(),
+    )
     assert [*map(len, controls)] == [1, 1]
     # a place that has a name is chosen by a button
     for buttons in controls[0]:

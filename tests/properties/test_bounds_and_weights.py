@@ -5,7 +5,16 @@ import pytest
 import xarray as xr
 from hypothesis import example, given
 from hypothesis import strategies as st
-from layouts import ANY_SIZE, HUGE, TINY, matrices, reciprocal, threshold, unit_interval, vectors
+from layouts import (
+    ANY_SIZE,
+    HUGE,
+    TINY,
+    matrices,
+    reciprocal,
+    threshold,
+    unit_interval,
+    vectors,
+)
 from scipy import stats
 
 import ppm
@@ -14,7 +23,9 @@ from ppm.lipschitz import draw_maxima, scan
 log_liks = matrices(st.one_of(ANY_SIZE, ANY_SIZE, ANY_SIZE, st.just(-np.inf)))
 ends = st.sampled_from([0.0, TINY, 1e-300, 1e300, HUGE, np.inf])
 bounds = vectors(st.one_of(st.floats(0.0, 50.0), ends))
-shares = st.one_of(st.sampled_from([0.0, TINY, 1e-3, 1.0, 5.0, 1e300, HUGE]), st.floats(0.05, 1e3))
+shares = st.one_of(
+    st.sampled_from([0.0, TINY, 1e-3, 1.0, 5.0, 1e300, HUGE]), st.floats(0.05, 1e3)
+)
 
 
 def by_hand(log_lik, weights):
@@ -46,13 +57,21 @@ def test_bounds_and_oscillations_are_those_of_the_definition(log_lik, data):
     assert np.array_equal(ppm.record_bounds(turned, weights), largest)
     maxima = [by_hand(draw[None], weights)[0].max() for draw in log_lik]
     assert np.array_equal(draw_maxima(log_lik, weights), maxima)
-    assert np.array_equal(ppm.record_bounds(log_lik), by_hand(log_lik, np.ones(records))[0])
+    assert np.array_equal(
+        ppm.record_bounds(log_lik), by_hand(log_lik, np.ones(records))[0]
+    )
 
 
-@pytest.mark.parametrize("kind", ["float16", "float32", "int8", "int16", "int64", "uint8"])
+@pytest.mark.parametrize(
+    "kind", ["float16", "float32", "int8", "int16", "int64", "uint8"]
+)
 def test_other_types_of_numbers_are_read_as_floats(kind):
     # a sum beyond what 16 bits hold, and an integer whose absolute value its type cannot hold
-    values = np.full((2, 200), -700.1) if "float" in kind else [[np.iinfo(kind).min, 3], [7, 100]]
+    values = (
+        np.full((2, 200), -700.1)
+        if "float" in kind
+        else [[np.iinfo(kind).min, 3], [7, 100]]
+    )
     stored = np.array(values, dtype=kind)
     read, exact = scan(stored), scan(stored.astype(np.float64))
     for name in ("bounds", "oscillations", "draw_maxima", "draw_sums"):
@@ -65,16 +84,25 @@ def test_other_types_of_numbers_are_read_as_floats(kind):
 RULES = {
     "record_weights": lambda b, **cut: ppm.record_weights(b, **cut),
     "compressed": lambda b, **cut: ppm.record_weights(b, scale=0.7, shift=-0.3, **cut),
-    "stretched": lambda b, **cut: ppm.record_weights(b, scale=1.7e308, shift=-1.7e307, **cut),
-    "lifted": lambda b, **cut: ppm.record_weights(b, scale=1.7e308, shift=1.7e308, **cut),
+    "stretched": lambda b, **cut: ppm.record_weights(
+        b, scale=1.7e308, shift=-1.7e307, **cut
+    ),
+    "lifted": lambda b, **cut: ppm.record_weights(
+        b, scale=1.7e308, shift=1.7e308, **cut
+    ),
     "reciprocal": lambda b, **cut: ppm.mapped_weights(b, reciprocal, **cut),
     "threshold": lambda b, **cut: ppm.mapped_weights(b, threshold(3.0), **cut),
-    "capped": lambda b, **cut: ppm.mapped_weights(b, ppm.weights.capped_map(2.0), **cut),
+    "capped": lambda b, **cut: ppm.mapped_weights(
+        b, ppm.weights.capped_map(2.0), **cut
+    ),
 }
 
 
-@given(vectors(st.one_of(st.floats(0.0, 50.0), st.just(np.inf))), st.floats(0.1, 3.0),
-       st.floats(-1.0, 1.0))
+@given(
+    vectors(st.one_of(st.floats(0.0, 50.0), st.just(np.inf))),
+    st.floats(0.1, 3.0),
+    st.floats(-1.0, 1.0),
+)
 def test_linear_weights_are_scaled_shifted_and_cut_and_an_infinite_bound_has_none(
     found, scale, shift
 ):
@@ -88,7 +116,9 @@ def test_linear_weights_are_scaled_shifted_and_cut_and_an_infinite_bound_has_non
 
 @pytest.mark.parametrize("rule", RULES)
 @given(bounds, st.data())
-def test_weights_lie_in_0_to_1_fall_with_the_bound_and_follow_their_records(rule, found, data):
+def test_weights_lie_in_0_to_1_fall_with_the_bound_and_follow_their_records(
+    rule, found, data
+):
     weights = RULES[rule](found)
     assert np.all((weights >= 0) & (weights <= 1))
     assert np.all(np.diff(weights[np.argsort(found, kind="stable")]) <= 0)
@@ -123,7 +153,9 @@ def test_a_cap_holds_to_the_last_digit_and_wastes_nothing(found, limit):
 
 @example(np.array([0.0]), 0.0)
 @given(bounds, shares)
-def test_the_scalar_weight_is_epsilon_over_twice_the_bound_and_at_most_1(found, epsilon):
+def test_the_scalar_weight_is_epsilon_over_twice_the_bound_and_at_most_1(
+    found, epsilon
+):
     weights = ppm.scalar_weights(found, epsilon=epsilon)
     # records that say nothing have Δ = 0: nothing has to be taken from them, at any ε
     largest = float(found.max())
@@ -133,8 +165,12 @@ def test_the_scalar_weight_is_epsilon_over_twice_the_bound_and_at_most_1(found, 
 
 # ---- the posterior that weights make -------------------------------------------------------------
 
-counts = vectors(st.integers(0, 60).map(float), least=2).map(lambda values: values.astype(int))
-priors = st.fixed_dictionaries({"shape": st.floats(0.1, 9.0), "rate": st.floats(0.1, 9.0)})
+counts = vectors(st.integers(0, 60).map(float), least=2).map(
+    lambda values: values.astype(int)
+)
+priors = st.fixed_dictionaries(
+    {"shape": st.floats(0.1, 9.0), "rate": st.floats(0.1, 9.0)}
+)
 
 
 @given(counts, priors, st.data())
@@ -149,7 +185,9 @@ def test_posterior_is_prior_times_weighted_likelihood(values, prior, data):
 
     assert off(ppm.GammaPoisson(values, **prior).posterior(weights)) <= 1e-7
     # with weights in the rate alone it would be another distribution
-    broken = stats.gamma(prior["shape"] + values.sum(), scale=1 / (prior["rate"] + weights.sum()))
+    broken = stats.gamma(
+        prior["shape"] + values.sum(), scale=1 / (prior["rate"] + weights.sum())
+    )
     assert off(broken) > 1e-7 or np.allclose((1.0 - weights) @ values, 0.0, atol=1e-7)
 
 
@@ -167,10 +205,14 @@ def bounds_at(weights, **prior):
 
 
 def test_record_determined_weights_stay_when_another_record_leaves_and_min_max_weights_do_not():
-    public = [ppm.GammaPoisson(part).bounds_within(2, 10) for part in (COUNTS, COUNTS[:-1])]
+    public = [
+        ppm.GammaPoisson(part).bounds_within(2, 10) for part in (COUNTS, COUNTS[:-1])
+    ]
     for mapping in (ppm.weights.capped_map(3.5), reciprocal, threshold(3.0)):
         whole, without = (ppm.mapped_weights(b, mapping) for b in public)
-        assert np.array_equal(whole[:-1], without) and np.array_equal(whole, mapping(public[0]))
+        assert np.array_equal(whole[:-1], without) and np.array_equal(
+            whole, mapping(public[0])
+        )
     whole, without = map(ppm.record_weights, public)
     assert not np.allclose(whole[:-1], without, atol=0.1)
     # bounds at draws from the prior are public as well; at draws from the posterior they are not

@@ -19,7 +19,9 @@ def _pandas(values):
 # name -> function of a NumPy array of numbers
 SAME = {
     "read-only": lambda values: np.broadcast_to(values, values.shape),
-    "every other element": lambda values: np.stack([values, values - 7], axis=-1)[..., 0],
+    "every other element": lambda values: np.stack([values, values - 7], axis=-1)[
+        ..., 0
+    ],
     "backwards in memory": lambda values: np.ascontiguousarray(values[::-1])[::-1],
     "column by column": lambda values: np.array(values, order="F"),
     "the other byte order": lambda values: values.astype(values.dtype.newbyteorder()),
@@ -46,15 +48,22 @@ def same(one, other):
     if type(one).__module__.startswith("ppm") and hasattr(one, "__dict__"):
         return same(vars(one), vars(other))
     one, other = np.asarray(one), np.asarray(other)
-    return one.dtype == other.dtype and np.array_equal(one, other, equal_nan=one.dtype.kind in "fc")
+    return one.dtype == other.dtype and np.array_equal(
+        one, other, equal_nan=one.dtype.kind in "fc"
+    )
 
 
-ARRAYS = [(name, argument) for name, argument in PLACES if name != "Censoring.term"
-          and isinstance(ARGUMENTS[name][argument], np.ndarray)]
+ARRAYS = [
+    (name, argument)
+    for name, argument in PLACES
+    if name != "Censoring.term" and isinstance(ARGUMENTS[name][argument], np.ndarray)
+]
 
 
 @pytest.mark.parametrize("place", ARRAYS, ids=".".join)
-def test_another_storage_of_the_same_numbers_changes_nothing_and_is_not_written_to(place):
+def test_another_storage_of_the_same_numbers_changes_nothing_and_is_not_written_to(
+    place,
+):
     name, argument = place
     function, given = FUNCTIONS[name], ARGUMENTS[name]
     values = given[argument].copy()
@@ -81,12 +90,24 @@ def test_a_record_without_weight_has_no_loss_even_where_the_mean_underflows():
     assert not model.leave_one_out_loss(fit, no_weight).values.any()
 
 
-@pytest.mark.parametrize("setting", [
-    *({"concentration_prior": pair} for pair in ((1e300, 1.0), (1e-300, 1.0), (1.0, 1e300))),
-    *({"coefficient_scale": scale, "residual_scale": scale} for scale in (1e-6, 1e6)),
-])
+@pytest.mark.parametrize(
+    "setting",
+    [
+        *(
+            {"concentration_prior": pair}
+            for pair in ((1e300, 1.0), (1e-300, 1.0), (1.0, 1e300))
+        ),
+        *(
+            {"coefficient_scale": scale, "residual_scale": scale}
+            for scale in (1e-6, 1e6)
+        ),
+    ],
+)
 def test_any_prior_that_is_taken_gives_a_fit(setting):
-    X, values = np.vander(np.linspace(-1.0, 1.0, 12), 2), np.random.default_rng(6).normal(size=12)
+    X, values = (
+        np.vander(np.linspace(-1.0, 1.0, 12), 2),
+        np.random.default_rng(6).normal(size=12),
+    )
     setting |= {"components": 2, "chains": 1, "warmup": 10, "parallel": False}
     model = ppm.FiniteMixture(values, X, **setting)
     for weight in (0.0, 1.0):

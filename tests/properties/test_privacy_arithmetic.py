@@ -11,9 +11,13 @@ from scipy import stats
 
 import ppm
 
-amounts = st.one_of(st.floats(0.0, 100.0), st.sampled_from([0.0, TINY, 1e-300, 1e300, np.inf]))
+amounts = st.one_of(
+    st.floats(0.0, 100.0), st.sampled_from([0.0, TINY, 1e-300, 1e300, np.inf])
+)
 levels = st.floats(0.01, 0.99)
-deltas = st.one_of(st.just(0.0), st.floats(-300.0, -0.001).map(lambda power: 10.0**power))
+deltas = st.one_of(
+    st.just(0.0), st.floats(-300.0, -0.001).map(lambda power: 10.0**power)
+)
 
 
 @example(0.5, 20, 1e-6)
@@ -32,11 +36,17 @@ def test_epsilon_is_twice_the_bound_per_release_or_the_smaller_of_two_for_a_boun
 
 
 @given(vectors(amounts, most=30), levels, st.data())
-def test_an_exceedance_counts_losses_above_epsilon_between_its_beta_quantiles(losses, level, data):
+def test_an_exceedance_counts_losses_above_epsilon_between_its_beta_quantiles(
+    losses, level, data
+):
     own = data.draw(vectors(amounts, least=losses.size, most=losses.size))
     found = ppm.exceedance(losses, own, confidence=level)
     above, size = sum(map(float.__gt__, losses.tolist(), own.tolist())), losses.size
-    assert (found.exceeded, found.databases, found.estimate) == (above, size, above / size)
+    assert (found.exceeded, found.databases, found.estimate) == (
+        above,
+        size,
+        above / size,
+    )
     # Clopper-Pearson in closed form
     tail = (1 - level) / 2
     low = stats.beta.ppf(tail, above, size - above + 1) if above else 0.0
@@ -49,13 +59,16 @@ def test_an_exceedance_counts_losses_above_epsilon_between_its_beta_quantiles(lo
 # ---- censoring -----------------------------------------------------------------------------------
 
 limits = st.tuples(st.floats(-50.0, 50.0), st.floats(1e-5, 50.0), st.booleans()).map(
-    lambda given: ppm.Censoring(given[0], given[0] + given[1], given[2]))
+    lambda given: ppm.Censoring(given[0], given[0] + given[1], given[2])
+)
 ends = st.sampled_from([-np.inf, np.inf, -HUGE, HUGE, TINY])
 anywhere = st.one_of(st.floats(-100.0, 100.0), ends)
 
 
 @given(limits, vectors(anywhere, most=20))
-def test_terms_stay_within_their_limits_and_in_the_order_of_the_log_likelihoods(censor, values):
+def test_terms_stay_within_their_limits_and_in_the_order_of_the_log_likelihoods(
+    censor, values
+):
     terms = censor.term(np.sort(values))
     assert np.all((terms >= censor.low) & (terms <= censor.high))
     assert np.all(np.diff(terms) >= 0) and np.ptp(terms) <= censor.width
@@ -70,7 +83,9 @@ def test_terms_stay_within_their_limits_and_in_the_order_of_the_log_likelihoods(
 
 
 @given(limits, matrices(anywhere), st.data())
-def test_terms_are_those_of_the_weighted_values_and_weight_0_is_a_constant(censor, log_lik, data):
+def test_terms_are_those_of_the_weighted_values_and_weight_0_is_a_constant(
+    censor, log_lik, data
+):
     weights = data.draw(unit_interval(log_lik.shape[1]))
     terms = censor.terms(log_lik, weights)
     # 0 · ∞ is 0
@@ -80,7 +95,11 @@ def test_terms_are_those_of_the_weighted_values_and_weight_0_is_a_constant(censo
     assert 0 <= censor.share_clipped(log_lik, weights) <= 1
 
 
-@given(matrices(st.floats(-40.3, -0.3), rows=(2, 6)), st.floats(0.01, 20.0), st.floats(0.0, 0.5))
+@given(
+    matrices(st.floats(-40.3, -0.3), rows=(2, 6)),
+    st.floats(0.01, 20.0),
+    st.floats(0.0, 0.5),
+)
 def test_a_censoring_weight_is_the_largest_with_which_the_width_holds_enough(
     reference, width, outside
 ):

@@ -38,8 +38,12 @@ def test_gini_is_half_the_mean_difference_over_the_mean_without_a_unit(values, s
 
 
 @examples(10)
-@given(several, st.sampled_from(["mean", "median", "90th percentile", np.ptp]), scales,
-       st.integers(0, 99))
+@given(
+    several,
+    st.sampled_from(["mean", "median", "90th percentile", np.ptp]),
+    scales,
+    st.integers(0, 99),
+)
 def test_resampled_statistics_are_averages_of_quantiles_and_move_with_the_values(
     values, statistic, scale, seed
 ):
@@ -50,7 +54,9 @@ def test_resampled_statistics_are_averages_of_quantiles_and_move_with_the_values
     apart = np.array([resample(one, rng) for one in values])
     # of several releases the average of quantiles, which is not that of pairs of values
     found = resample(values)
-    assert np.array_equal(found, np.sort(apart, axis=1).mean(axis=0)) and found.shape == (70,)
+    assert np.array_equal(
+        found, np.sort(apart, axis=1).mean(axis=0)
+    ) and found.shape == (70,)
     moved = scale * found + (statistic is not np.ptp)
     assert resample(scale * values + 1.0) == pytest.approx(moved, rel=1e-9, abs=1e-6)
 
@@ -61,13 +67,21 @@ def test_resampled_statistics_are_averages_of_quantiles_and_move_with_the_values
 whole = st.integers(-50, 50).map(float)
 
 
-@given(vectors(whole), st.one_of(st.floats(0.01, 3.0), st.sampled_from([1e-300, 1e306])),
-       st.booleans(), st.floats(0.1, 3.0), st.floats(-1.0, 1.0), st.data())
+@given(
+    vectors(whole),
+    st.one_of(st.floats(0.01, 3.0), st.sampled_from([1e-300, 1e306])),
+    st.booleans(),
+    st.floats(0.1, 3.0),
+    st.floats(-1.0, 1.0),
+    st.data(),
+)
 def test_risks_and_count_weights_are_those_of_the_definition(
     values, radius, relative, scale, shift, data
 ):
     size = values.size
-    groups = np.array(data.draw(st.lists(st.sampled_from("ab"), min_size=size, max_size=size)))
+    groups = np.array(
+        data.draw(st.lists(st.sampled_from("ab"), min_size=size, max_size=size))
+    )
     synthetic = data.draw(matrices(whole, rows=(1, 3), columns=(size, size)))
     settings = {"radius": radius, "relative": relative, "groups": groups}
 
@@ -78,7 +92,9 @@ def test_risks_and_count_weights_are_those_of_the_definition(
     alike = groups[:, None] == groups
     others = alike & ~np.eye(size, dtype=bool)
     outside = others & ((values < low) | (values > high))
-    expected = np.where(others.any(axis=1), outside.sum(axis=1) / np.maximum(1, others.sum(1)), 1)
+    expected = np.where(
+        others.any(axis=1), outside.sum(axis=1) / np.maximum(1, others.sum(1)), 1
+    )
     assert ppm.risk.identification_risks(values, **settings) == pytest.approx(expected)
     # scaled before it is shifted, and not preceded by min-max scaling
     weights = ppm.count_weights(values, **settings, scale=scale, shift=shift)
@@ -90,22 +106,31 @@ def test_risks_and_count_weights_are_those_of_the_definition(
         match = alike & (low <= release) & (release <= high)
         count, own = match.sum(axis=1), match.diagonal()
         true, unique = np.sum(own & (count == 1)), np.sum(count == 1)
-        assert row.to_dict() == pytest.approx({
-            "expected match risk": np.sum(own / np.maximum(count, 1)),
-            "own record within radius": own.sum(), "unique matches": unique,
-            "true unique matches": true, "true match rate (%)": 100 * true / size,
-            "true among unique (%)": 100 * true / unique if unique else np.nan,
-        }, nan_ok=True)
+        assert row.to_dict() == pytest.approx(
+            {
+                "expected match risk": np.sum(own / np.maximum(count, 1)),
+                "own record within radius": own.sum(),
+                "unique matches": unique,
+                "true unique matches": true,
+                "true match rate (%)": 100 * true / size,
+                "true among unique (%)": 100 * true / unique if unique else np.nan,
+            },
+            nan_ok=True,
+        )
 
 
 def test_missing_values_are_a_pattern_and_many_columns_do_not_overflow():
     def risks(groups):
-        return ppm.risk.identification_risks(np.ones(len(groups)), radius=1.0, groups=groups)
+        return ppm.risk.identification_risks(
+            np.ones(len(groups)), radius=1.0, groups=groups
+        )
 
     # in either column, and patterns that share a column stay apart
     pairs = [*itertools.product(["x", "y", None], [1.0, np.nan, 2.0])]
     for once in pairs, [pair[::-1] for pair in pairs]:
-        assert risks(once).tolist() == [1.0] * 9 and risks(2 * once).tolist() == [0.0] * 18
+        assert (
+            risks(once).tolist() == [1.0] * 9 and risks(2 * once).tolist() == [0.0] * 18
+        )
     wide = np.random.default_rng(0).integers(50, size=(40, 60))
     wide[1] = wide[0]
     assert risks(wide).tolist() == [0.0, 0.0] + [1.0] * 38
@@ -127,7 +152,9 @@ def test_scales_of_income_have_a_way_back_and_keep_the_order(income, power, unit
     back = survey.income_from_power(found, power, unit)
     assert back == pytest.approx(income, rel=1e-9, abs=1e-290)
     # limits take back what lies beyond the largest number
-    kept = survey.income_from_power([*found, 1e300], power, unit, lowest=0.0, highest=1e5)
+    kept = survey.income_from_power(
+        [*found, 1e300], power, unit, lowest=0.0, highest=1e5
+    )
     assert kept == pytest.approx([*np.clip(income, 0, 1e5), 1e5], rel=1e-9, abs=1e-290)
     # logarithms have one above their floor
     values, floored = survey.log_income(income, unit)
@@ -140,8 +167,12 @@ def test_scales_of_income_have_a_way_back_and_keep_the_order(income, power, unit
 
 # at this ε there is no noise
 @example(np.array([-5.0, -2.5, 0.0, 5.0]), 4, 1, None)
-@given(vectors(st.one_of(st.floats(-20.0, 20.0), st.sampled_from([HUGE, -HUGE, TINY]))),
-       st.integers(1, 9), st.integers(1, 3), st.data())
+@given(
+    vectors(st.one_of(st.floats(-20.0, 20.0), st.sampled_from([HUGE, -HUGE, TINY]))),
+    st.integers(1, 9),
+    st.integers(1, 3),
+    st.data(),
+)
 def test_a_histogram_counts_as_numpy_in_each_group_and_releases_lie_within_the_limits(
     values, bins, releases, data
 ):

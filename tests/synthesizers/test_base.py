@@ -16,17 +16,27 @@ LIMITED = ppm.PseudoPosteriorMechanism(
     MODEL, censor=LIMITS, weights=[0.5, 0.25, 0.125], independent_weights=True
 )
 # a synthesizer of the user's own may show its records
-OWN = make_dataclass("Own", ["records", "fit", "log_likelihood", "predict"])(3, *[[77].count] * 3)
+OWN = make_dataclass("Own", ["records", "fit", "log_likelihood", "predict"])(
+    3, *[[77].count] * 3
+)
 
 
-@pytest.mark.parametrize(("shown", "told"), [
-    (MODEL, GAMMA),
-    (ppm.PseudoPosteriorMechanism(OWN, scale=0.7), "PseudoPosteriorMechanism("
-     "synthesizer=Own, rule={'scale': 0.7}, censor=None, cap=None, independent_weights=False)"),
-    (LIMITED.run(draws=9, random_seed=1),
-     f"MechanismResult(synthesizer={GAMMA}, censor={LIMITS}, cap=None, "
-     "independent_weights=True, allow_disagreement=False, draws_used=9)"),
-])
+@pytest.mark.parametrize(
+    ("shown", "told"),
+    [
+        (MODEL, GAMMA),
+        (
+            ppm.PseudoPosteriorMechanism(OWN, scale=0.7),
+            "PseudoPosteriorMechanism("
+            "synthesizer=Own, rule={'scale': 0.7}, censor=None, cap=None, independent_weights=False)",
+        ),
+        (
+            LIMITED.run(draws=9, random_seed=1),
+            f"MechanismResult(synthesizer={GAMMA}, censor={LIMITS}, cap=None, "
+            "independent_weights=True, allow_disagreement=False, draws_used=9)",
+        ),
+    ],
+)
 def test_a_repr_has_public_settings_in_one_line_and_no_confidential_number(shown, told):
     assert repr(shown) == told
 
@@ -55,9 +65,13 @@ def test_every_draw_is_used_equally_often():
 def test_every_release_of_a_mixture_is_made_from_another_draw(releases):
     places = np.arange(CHAINS * DRAWS * 1.0).reshape(CHAINS, DRAWS, 1).repeat(2, axis=2)
     dims = ("chain", "draw", "component")
-    pi, sigma = (xr.DataArray(np.full_like(places, value), dims=dims) for value in (0.5, 1e-6))
+    pi, sigma = (
+        xr.DataArray(np.full_like(places, value), dims=dims) for value in (0.5, 1e-6)
+    )
     beta = xr.DataArray(places[..., None], dims=(*dims, "predictor"))
-    fit = xr.DataTree.from_dict({"posterior": xr.Dataset({"pi": pi, "beta": beta, "sigma": sigma})})
+    fit = xr.DataTree.from_dict(
+        {"posterior": xr.Dataset({"pi": pi, "beta": beta, "sigma": sigma})}
+    )
     model = ppm.FiniteMixture(np.zeros(5), np.ones((5, 1)), components=2)
     found = model.predict(fit, releases=releases, random_seed=4).values.round()
     # all records of a release come from one draw, and no two releases from the same

@@ -16,7 +16,11 @@ import ppm
 from ppm.synthesizers import base, candidates
 
 RNG = np.random.default_rng(5)
-COUNTS, WEIGHTS, LIMITS = RNG.poisson(5, 9), RNG.uniform(0.1, 1.5, 9), ppm.Censoring(-2.0, -1.0)
+COUNTS, WEIGHTS, LIMITS = (
+    RNG.poisson(5, 9),
+    RNG.uniform(0.1, 1.5, 9),
+    ppm.Censoring(-2.0, -1.0),
+)
 
 
 class Table:
@@ -26,13 +30,17 @@ class Table:
         self.log_lik, self.records = np.asarray(log_lik), np.shape(log_lik)[1]
 
     def log_likelihood_at(self, posterior):
-        return xr.DataArray(self.log_lik[posterior["k"]], dims=("chain", "draw", "record"))
+        return xr.DataArray(
+            self.log_lik[posterior["k"]], dims=("chain", "draw", "record")
+        )
 
     predict = None
 
 
 def of_table(log_lik, **settings):
-    return ppm.CandidateSynthesizer(Table(log_lik), {"k": np.arange(len(log_lik))}, **settings)
+    return ppm.CandidateSynthesizer(
+        Table(log_lik), {"k": np.arange(len(log_lik))}, **settings
+    )
 
 
 def cases():
@@ -44,34 +52,68 @@ def cases():
         mu, sd, pi = rng.uniform([[3], [1], [0]], [[7], [2], [1]], (3, 8))
         mean, at = loc[:, None] + slope[:, None] * x, {"k": np.arange(8)}
         line = np.stack([loc, slope], axis=-1)[:, None]
-        two = [stats.norm.pdf(y, *each) for each in ((mean, sd[:, None]), (loc[:, None], 1.0))]
+        two = [
+            stats.norm.pdf(y, *each)
+            for each in ((mean, sd[:, None]), (loc[:, None], 1.0))
+        ]
         poisson = stats.poisson.logpmf(counts, mu[:, None])
         with pm.Model() as model:
-            pm.StudentT("y", 4, mu=pm.Flat("loc") + pm.Flat("slope") * x, sigma=1.5, observed=y)
-        regression, mixture = [ppm.FiniteMixture(y, np.c_[np.ones(8), x], components=k)
-                               for k in (1, 2)]
+            pm.StudentT(
+                "y", 4, mu=pm.Flat("loc") + pm.Flat("slope") * x, sigma=1.5, observed=y
+            )
+        regression, mixture = [
+            ppm.FiniteMixture(y, np.c_[np.ones(8), x], components=k) for k in (1, 2)
+        ]
         yield ppm.GammaPoisson(counts), {"mu": mu, **at}, None, [poisson]
-        yield (regression, {"pi": np.ones((8, 1)), "beta": line, "sigma": sd[:, None], **at}, None,
-               [stats.norm.logpdf(y, mean, sd[:, None])])
-        yield (mixture, {"pi": np.c_[pi, 1 - pi], "sigma": np.c_[sd, np.ones(8)], "beta":
-               np.concatenate([line, line * [1, 0]], axis=1), **at}, None,
-               [np.log(pi[:, None] * two[0] + (1 - pi[:, None]) * two[1])])
-        yield (model, {"loc": loc, "slope": slope, **at}, None,
-               [stats.t.logpdf(y, 4, mean, 1.5)])
-        yield (ppm.GammaPoisson(counts), {g: {"mu": mu, **at} for g in "ab"}, list("abbababb"),
-               [poisson[:, [0, 3, 5]], poisson[:, [1, 2, 4, 6, 7]]])
+        yield (
+            regression,
+            {"pi": np.ones((8, 1)), "beta": line, "sigma": sd[:, None], **at},
+            None,
+            [stats.norm.logpdf(y, mean, sd[:, None])],
+        )
+        yield (
+            mixture,
+            {
+                "pi": np.c_[pi, 1 - pi],
+                "sigma": np.c_[sd, np.ones(8)],
+                "beta": np.concatenate([line, line * [1, 0]], axis=1),
+                **at,
+            },
+            None,
+            [np.log(pi[:, None] * two[0] + (1 - pi[:, None]) * two[1])],
+        )
+        yield (
+            model,
+            {"loc": loc, "slope": slope, **at},
+            None,
+            [stats.t.logpdf(y, 4, mean, 1.5)],
+        )
+        yield (
+            ppm.GammaPoisson(counts),
+            {g: {"mu": mu, **at} for g in "ab"},
+            list("abbababb"),
+            [poisson[:, [0, 3, 5]], poisson[:, [1, 2, 4, 6, 7]]],
+        )
 
 
 @pytest.mark.parametrize("censor", [None, LIMITS])
 @pytest.mark.parametrize(("model", "sets", "groups", "log_liks"), [*cases()])
-def test_draws_have_the_probabilities_of_the_formula(model, sets, groups, log_liks, censor):
+def test_draws_have_the_probabilities_of_the_formula(
+    model, sets, groups, log_liks, censor
+):
     synthesizer = ppm.CandidateSynthesizer(model, sets, groups=groups)
     # a PyMC model computes each draw by itself
     draws = 10_000 if isinstance(model, pm.Model) else 100_000
     weights = np.linspace(0.05, 0.6, 8)
-    fit = synthesizer.fit(weights, censor=censor, draws=draws, random_seed=1)["posterior"]["k"]
-    rows = pd.Series(groups or ["all"] * 8).groupby(groups or ["all"] * 8).indices.values()
-    for drawn, own, log_lik in zip(fit.values.reshape(-1, draws), rows, log_liks, strict=True):
+    fit = synthesizer.fit(weights, censor=censor, draws=draws, random_seed=1)[
+        "posterior"
+    ]["k"]
+    rows = (
+        pd.Series(groups or ["all"] * 8).groupby(groups or ["all"] * 8).indices.values()
+    )
+    for drawn, own, log_lik in zip(
+        fit.values.reshape(-1, draws), rows, log_liks, strict=True
+    ):
         for used, right in (weights[own], True), (1.5 * weights[own], False):
             terms = used * log_lik if censor is None else censor.term(used * log_lik)
             p = np.exp(terms.sum(axis=1)) / np.exp(terms.sum(axis=1)).sum()
@@ -84,9 +126,18 @@ def capped(model, width):
 
 
 @pytest.mark.parametrize("secure", [False, True])
-@pytest.mark.parametrize("censor", [None, LIMITS, ppm.Censoring(-2.0, -1.0, smooth=False),
-                                    ppm.Censoring(-0.5, 0.5, center={"k": 0})])
-def test_no_value_of_a_record_costs_more_than_the_width_and_some_come_near(censor, secure):
+@pytest.mark.parametrize(
+    "censor",
+    [
+        None,
+        LIMITS,
+        ppm.Censoring(-2.0, -1.0, smooth=False),
+        ppm.Censoring(-0.5, 0.5, center={"k": 0}),
+    ],
+)
+def test_no_value_of_a_record_costs_more_than_the_width_and_some_come_near(
+    censor, secure
+):
     lost, replaced = [], []
     for seed in range(25):
         rng = np.random.default_rng(seed)
@@ -98,10 +149,16 @@ def test_no_value_of_a_record_costs_more_than_the_width_and_some_come_near(censo
         table = np.c_[usual, odd, holes, np.full((8, 2), [np.nan, -np.inf])]
         model = of_table(table, secure_noise=secure)
         given = {"cap": 1.0} if censor is None else {"censor": censor}
-        weights = capped(model, 1.0) if censor is None else rng.choice([0.0, 0.3, 1.0, 9.0], 50)
+        weights = (
+            capped(model, 1.0)
+            if censor is None
+            else rng.choice([0.0, 0.3, 1.0, 9.0], 50)
+        )
         # at weight 0 the term of the record is constant, as if it was left out
-        whole, *left = [np.log(model.probabilities(weights * own, **given))
-                        for own in np.r_[np.ones((1, 50)), 1.0 - np.eye(50)]]
+        whole, *left = [
+            np.log(model.probabilities(weights * own, **given))
+            for own in np.r_[np.ones((1, 50)), 1.0 - np.eye(50)]
+        ]
         lost.append(np.abs(whole - left).max())
         # one value is left out, and another one put in
         replaced.append(np.abs(np.subtract(left, np.array(left)[:, None])).max())
@@ -112,12 +169,17 @@ GRID, TWICE = {"mu": np.geomspace(3.5, 6.5, 6), "k": np.arange(6)}, np.repeat(CO
 
 
 # in the last case 8,000 draws tell other noise for certain
-@pytest.mark.parametrize(("settings", "groups", "certain"), [
-    ({"cap": 0.7}, list("ababbabab" * 2), False),
-    ({"censor": ppm.Censoring(-3.0, -1.0)}, None, False),
-    ({"censor": ppm.Censoring(-1.5, 1.5, center={"mu": 5.0})}, None, True),
-])
-def test_opendp_draws_from_the_posterior_of_rounded_terms(settings, groups, certain, monkeypatch):
+@pytest.mark.parametrize(
+    ("settings", "groups", "certain"),
+    [
+        ({"cap": 0.7}, list("ababbabab" * 2), False),
+        ({"censor": ppm.Censoring(-3.0, -1.0)}, None, False),
+        ({"censor": ppm.Censoring(-1.5, 1.5, center={"mu": 5.0})}, None, True),
+    ],
+)
+def test_opendp_draws_from_the_posterior_of_rounded_terms(
+    settings, groups, certain, monkeypatch
+):
     """OpenDP takes no seed: one run in a million fails without a fault."""
     sets = dict.fromkeys("ab", GRID) if groups else GRID
     model = ppm.CandidateSynthesizer(
@@ -126,7 +188,9 @@ def test_opendp_draws_from_the_posterior_of_rounded_terms(settings, groups, cert
 
     def fit_of_draws(count=8_000):
         seed = np.random.default_rng(1)
-        result = ppm.PseudoPosteriorMechanism(model, **settings).run(draws=count, random_seed=seed)
+        result = ppm.PseudoPosteriorMechanism(model, **settings).run(
+            draws=count, random_seed=seed
+        )
         p = model.probabilities(result.weights, **settings)
         model.secure_noise = False
         nearly = model.probabilities(result.weights, **settings)
@@ -135,11 +199,15 @@ def test_opendp_draws_from_the_posterior_of_rounded_terms(settings, groups, cert
         assert np.allclose(p, nearly, atol=1e-12)
         drawn = result.draws["posterior"]["k"].values.reshape(-1, count)
         numbers = [np.bincount(one, minlength=6) for one in drawn]
-        return stats.chisquare(np.ravel(numbers), count * np.ravel(p), ddof=len(p) - 1).pvalue
+        return stats.chisquare(
+            np.ravel(numbers), count * np.ravel(p), ddof=len(p) - 1
+        ).pvalue
 
     assert fit_of_draws() > 1e-6
     right = candidates.noisy_maximum
-    monkeypatch.setattr(candidates, "noisy_maximum", lambda steps, width: right(steps, width / 2))
+    monkeypatch.setattr(
+        candidates, "noisy_maximum", lambda steps, width: right(steps, width / 2)
+    )
     assert fit_of_draws(1_000) < 1e-6
     # exponential noise in the place of Gumbel's
     monkeypatch.undo()
@@ -149,15 +217,24 @@ def test_opendp_draws_from_the_posterior_of_rounded_terms(settings, groups, cert
 
 def test_opendp_itself_grants_the_width_for_what_a_record_moves(monkeypatch):
     found, search = [], dp.binary_search_param
-    monkeypatch.setattr(dp, "binary_search_param", lambda make, **known: found.append(
-        make(search(make, **known))) or search(make, **known))
+    monkeypatch.setattr(
+        dp,
+        "binary_search_param",
+        lambda make, **known: (
+            found.append(make(search(make, **known))) or search(make, **known)
+        ),
+    )
     for width in (1e-9, 0.1, 0.7, 1.0, 30.0):
         for steps in (2**50, 2**50 // 5_658):
-            assert candidates.noisy_maximum(steps, width).map(steps) == pytest.approx(width**2 / 8)
+            assert candidates.noisy_maximum(steps, width).map(steps) == pytest.approx(
+                width**2 / 8
+            )
             assert (1.0 - 1e-12) * width < found[-1].map(steps) <= width
     seen, usual = [], RNG.normal(-3, 2, (6, 9))
     usual[:, 0] = [0.0, -1e300, np.nan, -np.inf, 1e300, -1.5]
-    monkeypatch.setattr(candidates, "noisy_maximum", lambda *_: lambda sums: seen.append(sums) or 0)
+    monkeypatch.setattr(
+        candidates, "noisy_maximum", lambda *_: lambda sums: seen.append(sums) or 0
+    )
     for own in np.r_[np.ones((1, 9)), 1.0 - np.eye(9)]:
         of_table(usual, secure_noise=True).fit(own, draws=1, censor=LIMITS)
     # the record of weight 0 has a constant term
@@ -172,26 +249,41 @@ def test_secure_noise_is_for_strict_runs_and_needs_no_warning_of_seeds():
     assert "errors in the package that drew the noise" in told
     assert not re.search("seed|rounding|whoever gave the weights", told)
     for settings in {}, {"censor": LIMITS, "scale": 0.5}, {"weights": WEIGHTS}:
-        with pytest.raises(ValueError, match="^secure_noise needs terms of a public width"):
+        with pytest.raises(
+            ValueError, match="^secure_noise needs terms of a public width"
+        ):
             ppm.PseudoPosteriorMechanism(model, **settings).run(draws=2)
-    for weights, fault in (WEIGHTS, "must be a finite number"), (None, "must come with weights"):
+    for weights, fault in (
+        (WEIGHTS, "must be a finite number"),
+        (None, "must come with weights"),
+    ):
         with pytest.raises(ValueError, match=f"^cap {fault}"):
             model.fit(weights, cap=0.0)
 
 
 def test_sums_lose_no_digits_where_limits_lie_far_out():
-    counts = np.random.default_rng(1).permutation(np.repeat([0, 2 * 10**9], [50_004, 49_996]))
+    counts = np.random.default_rng(1).permutation(
+        np.repeat([0, 2 * 10**9], [50_004, 49_996])
+    )
     limits = ppm.Censoring(-1e9 + 0.3, -1e9 + 1.3123, smooth=False)
     model = ppm.CandidateSynthesizer(ppm.GammaPoisson(counts), {"mu": [1.0, 2e9]})
     # each candidate has all records of one count at the upper limit, the others at the lower
-    assert np.diff(np.log(model.probabilities(censor=limits))) == pytest.approx(-8 * limits.width)
+    assert np.diff(np.log(model.probabilities(censor=limits))) == pytest.approx(
+        -8 * limits.width
+    )
 
 
 def test_bounds_are_those_of_the_whole_set_and_the_statement_names_it():
     counts, grid = [3, 5, 4, 20], np.array([4.0, 4.1, 4.2, 90.0])
     model = ppm.CandidateSynthesizer(ppm.GammaPoisson(counts), {"mu": grid})
-    for settings, kind in ({}, "local"), ({"cap": 0.5}, "strict"), ({"censor": LIMITS}, "strict"):
-        result = ppm.PseudoPosteriorMechanism(model, **settings).run(draws=5, random_seed=1)
+    for settings, kind in (
+        ({}, "local"),
+        ({"cap": 0.5}, "strict"),
+        ({"censor": LIMITS}, "strict"),
+    ):
+        result = ppm.PseudoPosteriorMechanism(model, **settings).run(
+            draws=5, random_seed=1
+        )
         assert result.guarantee.kind == kind and result.draws_used == 4
         log_p = result.weights * stats.poisson.logpmf(counts, grid[:, None])
         terms = LIMITS.term(log_p) if "censor" in settings else log_p
@@ -201,15 +293,24 @@ def test_bounds_are_those_of_the_whole_set_and_the_statement_names_it():
         for text in str(result), ppm.disclosure.release_statement(result, release):
             assert "4 candidates of the parameters" in words(text)
         assert kind == "local" or release.attrs["epsilon"] == 2 * (result.cap or 1)
-    for settings in {"cap": 1, "weights": WEIGHTS}, {"cap": 1, "censor": LIMITS}, {"cap": 1}:
+    for settings in (
+        {"cap": 1, "weights": WEIGHTS},
+        {"cap": 1, "censor": LIMITS},
+        {"cap": 1},
+    ):
         with pytest.raises((TypeError, ValueError), match="^cap (needs|must)"):
             ppm.PseudoPosteriorMechanism(ppm.GammaPoisson(COUNTS), **settings)
 
 
 def test_each_group_has_draws_of_its_own_and_a_record_touches_no_other():
-    counts, labels = np.array([2, 30, 3, 28, 4, 33]), np.array(list("lhlhlh"), dtype=object)
-    sets = {label: {"mu": np.linspace(*ends, 30)} for label, ends in
-            {"h": (20, 40), "l": (1, 6), "no record": (0, 1)}.items()}
+    counts, labels = (
+        np.array([2, 30, 3, 28, 4, 33]),
+        np.array(list("lhlhlh"), dtype=object),
+    )
+    sets = {
+        label: {"mu": np.linspace(*ends, 30)}
+        for label, ends in {"h": (20, 40), "l": (1, 6), "no record": (0, 1)}.items()
+    }
     model = ppm.CandidateSynthesizer(ppm.GammaPoisson(counts), sets, groups=labels)
     fit = model.fit(WEIGHTS[:6], draws=2_000, random_seed=1)
     mu, p = fit["posterior"]["mu"], model.probabilities(WEIGHTS[:6])
@@ -218,12 +319,16 @@ def test_each_group_has_draws_of_its_own_and_a_record_touches_no_other():
         alone = ppm.CandidateSynthesizer(ppm.GammaPoisson(counts[own]), sets[label])
         assert p[label] == pytest.approx(alone.probabilities(WEIGHTS[:6][own]))
         assert drawn.mean() == pytest.approx(p[label] @ sets[label]["mu"], abs=0.2)
-        assert np.allclose(model.extremes().oscillations[own], alone.extremes().oscillations)
+        assert np.allclose(
+            model.extremes().oscillations[own], alone.extremes().oscillations
+        )
         log_lik = stats.poisson.logpmf(counts[own], drawn.values[..., None])
         assert np.allclose(model.log_likelihood(fit).values[..., own], log_lik)
     assert abs(np.corrcoef(mu.values[:, 0])[0, 1]) < 0.08
     released = model.predict(fit, releases=50, random_seed=1).values
-    assert released[:, labels == "l"].mean() < 10 < 20 < released[:, labels == "h"].mean()
+    assert (
+        released[:, labels == "l"].mean() < 10 < 20 < released[:, labels == "h"].mean()
+    )
 
 
 def test_other_forms_of_the_same_candidates_and_blocks_give_the_same(monkeypatch):
@@ -233,12 +338,16 @@ def test_other_forms_of_the_same_candidates_and_blocks_give_the_same(monkeypatch
     monkeypatch.setattr(base, "_BLOCK", 90)
     for form, held in (fit, base.HELD), (fit.to_dataset().chunk(draw=7), 0):
         monkeypatch.setattr(base, "HELD", held)
-        assert np.array_equal(ppm.CandidateSynthesizer(counts, form).probabilities(), grid)
+        assert np.array_equal(
+            ppm.CandidateSynthesizer(counts, form).probabilities(), grid
+        )
 
 
 def test_what_candidates_can_be():
     # one that is listed twice is twice as probable
-    twice = ppm.CandidateSynthesizer(Table([[0.0], [-1.0]]), {"k": [0, 1, 1]}).probabilities()
+    twice = ppm.CandidateSynthesizer(
+        Table([[0.0], [-1.0]]), {"k": [0, 1, 1]}
+    ).probabilities()
     assert twice == pytest.approx(np.r_[1, [np.exp(-1)] * 2] / (1 + 2 * np.exp(-1)))
     model = of_table([[-np.inf, -1.0], [-2.0, np.nan], [-3.0, -4.0]])
     # impossible records leave what they allow, and weights of 0 the prior
@@ -247,13 +356,19 @@ def test_what_candidates_can_be():
     # at a center that makes a record impossible it has the level 0
     assert ppm.Censoring(-1, 1, center={"k": 0}).levels(model).tolist() == [0.0, -1.0]
     for log_lik in [[-np.inf, 0.0], [0.0, -np.inf]], [[np.inf], [0.0]]:
-        with pytest.raises(ValueError, match="^candidates must hold one that makes no record"):
+        with pytest.raises(
+            ValueError, match="^candidates must hold one that makes no record"
+        ):
             of_table(log_lik).fit(draws=2)
     same, other = {"mu": [1.0], "m": [0]}, {"mu": [1.0], "m": [[0]]}
     grouped = xr.Dataset({"mu": ("draw", [1.0]), "m": (("draw", "group"), [[0]])})
     for given, groups in (
-        ({"k": []}, None), ({}, None), ([0], None), ({"mu": [0], "m": [0, 1]}, None),
-        ({"a": same, "b": other}, ["a", "b"]), ({"a": grouped, "b": grouped}, ["a", "b"]),
+        ({"k": []}, None),
+        ({}, None),
+        ([0], None),
+        ({"mu": [0], "m": [0, 1]}, None),
+        ({"a": same, "b": other}, ["a", "b"]),
+        ({"a": grouped, "b": grouped}, ["a", "b"]),
         ({"mu": [[1.0, 2.0]]}, None),
     ):
         with pytest.raises(ValueError, match="^candidates must "):
@@ -267,58 +382,137 @@ ONE = {"pi": np.ones((4, 1)), "beta": np.ones((4, 1, 1)), "sigma": np.ones((4, 1
 HALF = {"pi": np.full((4, 1), 0.5)}
 
 
-@pytest.mark.parametrize(("changed", "told"), [
-    ({"sigma": [[1.0], [1.0], [0.0], [-1.0]]}, r"sigma above 0 \(wrong: 2 of 4, .* draw 2\)$"),
-    (HALF, r"pi of at least 0 that sums to 1 over the components \(wrong: 4 of 4, .* draw 0\)$"),
-    ({"pi": [[1.5, -0.5]] * 4, "beta": np.ones((4, 2, 1)), "sigma": np.ones((4, 2))}, "pi of at l"),
-    ({"pi": np.ones((4, 2))}, "pi and sigma of shape"), ({"beta": np.ones((4, 1))}, "pi and sigma"),
-    ({"beta": np.ones((4, 1, 3))}, r".*beta of shape \(…, components, 1\)$"),
-    ({"sigma": None}, "every parameter .* 'pi', 'beta', 'sigma': lacking 'sigma', got 'pi', 'be"),
-    ({"sigma": None, "sd": ONE["sigma"]}, ".*: lacking 'sigma', got 'pi', 'beta', 'sd'$"),
-])
+@pytest.mark.parametrize(
+    ("changed", "told"),
+    [
+        (
+            {"sigma": [[1.0], [1.0], [0.0], [-1.0]]},
+            r"sigma above 0 \(wrong: 2 of 4, .* draw 2\)$",
+        ),
+        (
+            HALF,
+            r"pi of at least 0 that sums to 1 over the components \(wrong: 4 of 4, .* draw 0\)$",
+        ),
+        (
+            {
+                "pi": [[1.5, -0.5]] * 4,
+                "beta": np.ones((4, 2, 1)),
+                "sigma": np.ones((4, 2)),
+            },
+            "pi of at l",
+        ),
+        ({"pi": np.ones((4, 2))}, "pi and sigma of shape"),
+        ({"beta": np.ones((4, 1))}, "pi and sigma"),
+        ({"beta": np.ones((4, 1, 3))}, r".*beta of shape \(…, components, 1\)$"),
+        (
+            {"sigma": None},
+            "every parameter .* 'pi', 'beta', 'sigma': lacking 'sigma', got 'pi', 'be",
+        ),
+        (
+            {"sigma": None, "sd": ONE["sigma"]},
+            ".*: lacking 'sigma', got 'pi', 'beta', 'sd'$",
+        ),
+    ],
+)
 def test_what_is_wrong_with_a_candidate_is_named_with_what_is_accepted(changed, told):
     model = ppm.FiniteMixture(WEIGHTS, np.ones((9, 1)), components=1)
-    given = {name: value for name, value in (ONE | changed).items() if value is not None}
+    given = {
+        name: value for name, value in (ONE | changed).items() if value is not None
+    }
     groups = list("ab" * 4 + "a")
-    for sets, of, labels in (given, "", None), (dict.fromkeys("ab", given), " of 'a'", groups):
-        with pytest.raises(ValueError, match=f"^candidates{of} must hold {told}") as refused:
+    for sets, of, labels in (
+        (given, "", None),
+        (dict.fromkeys("ab", given), " of 'a'", groups),
+    ):
+        with pytest.raises(
+            ValueError, match=f"^candidates{of} must hold {told}"
+        ) as refused:
             ppm.CandidateSynthesizer(model, sets, groups=labels)
         assert "\n" not in str(refused.value)
     # what a fit also holds, and an index of one's own, are no parameters; single precision is fine
-    thirds = {"pi": np.full((4, 3), 1 / 3, dtype=np.float32), "beta": np.ones((4, 3, 1)),
-              "sigma": np.ones((4, 3), dtype=int), "concentration": np.ones(4), "index": range(4)}
-    assert ppm.CandidateSynthesizer(model, thirds).fit(draws=2)["posterior"]["index"].size == 2
+    thirds = {
+        "pi": np.full((4, 3), 1 / 3, dtype=np.float32),
+        "beta": np.ones((4, 3, 1)),
+        "sigma": np.ones((4, 3), dtype=int),
+        "concentration": np.ones(4),
+        "index": range(4),
+    }
+    assert (
+        ppm.CandidateSynthesizer(model, thirds).fit(draws=2)["posterior"]["index"].size
+        == 2
+    )
 
 
 MU = {"mu": [1.0, 2.0]}
 
 
-@pytest.mark.parametrize(("sets", "labels", "told"), [
-    ({"a": MU}, "aab", "candidates must .* none for 'b', its keys are 'a'$"),
-    ({1: MU}, [1, 1, 2], "candidates must .* none for 2, its keys are 1$"),
-    ({"1": MU}, [1, 1, 2], "candidates must .* label, its keys are '1'; labels are int, .* str$"),
-    (MU, "aab", "candidates must .* none for any label, its keys are 'mu'$"),
-    ([MU, MU], "aab", "candidates must be a dict .* in groups; got list$"),
-    ({"a": MU, "b": {"mu": [[1.0]]}}, "aab", "candidates must .* of 'b' are not like .* of 'a'$"),
-    ({"a": MU}, pd.Categorical(["a", None, "a"]), r"groups must have no missing .* record 1\)$"),
-    ({"a": MU}, ["a", "a", np.nan], r"groups must have no missing .* record 2\)$"),
-    ({"a": MU}, np.ma.array(["a"] * 3, mask=[0, 0, 1]), "groups holds masked values"),
-    ({"a": MU}, ["a", "a"], "groups must have one label for each of the 3 records; got shape"),
-    ({"mu": ["x", "y"]}, None, "candidates: mu must be an array of numbers; got list with text$"),
-    ({"mu": [1.0, None]}, None, "candidates: mu must be .* None at position 1$"),
-    ({"mu": [1.0, np.nan]}, None, r"candidates: mu must be finite .* position 1\)$"),
-    ({"mu": [1.0, -1.0]}, None, "candidates must hold mu of at least 0$"),
-    ({"mean": [1.0]}, None, "candidates must .*, 'mu': lacking 'mu', got 'mean'$"),
-])
+@pytest.mark.parametrize(
+    ("sets", "labels", "told"),
+    [
+        ({"a": MU}, "aab", "candidates must .* none for 'b', its keys are 'a'$"),
+        ({1: MU}, [1, 1, 2], "candidates must .* none for 2, its keys are 1$"),
+        (
+            {"1": MU},
+            [1, 1, 2],
+            "candidates must .* label, its keys are '1'; labels are int, .* str$",
+        ),
+        (MU, "aab", "candidates must .* none for any label, its keys are 'mu'$"),
+        ([MU, MU], "aab", "candidates must be a dict .* in groups; got list$"),
+        (
+            {"a": MU, "b": {"mu": [[1.0]]}},
+            "aab",
+            "candidates must .* of 'b' are not like .* of 'a'$",
+        ),
+        (
+            {"a": MU},
+            pd.Categorical(["a", None, "a"]),
+            r"groups must have no missing .* record 1\)$",
+        ),
+        ({"a": MU}, ["a", "a", np.nan], r"groups must have no missing .* record 2\)$"),
+        (
+            {"a": MU},
+            np.ma.array(["a"] * 3, mask=[0, 0, 1]),
+            "groups holds masked values",
+        ),
+        (
+            {"a": MU},
+            ["a", "a"],
+            "groups must have one label for each of the 3 records; got shape",
+        ),
+        (
+            {"mu": ["x", "y"]},
+            None,
+            "candidates: mu must be an array of numbers; got list with text$",
+        ),
+        ({"mu": [1.0, None]}, None, "candidates: mu must be .* None at position 1$"),
+        (
+            {"mu": [1.0, np.nan]},
+            None,
+            r"candidates: mu must be finite .* position 1\)$",
+        ),
+        ({"mu": [1.0, -1.0]}, None, "candidates must hold mu of at least 0$"),
+        ({"mean": [1.0]}, None, "candidates must .*, 'mu': lacking 'mu', got 'mean'$"),
+    ],
+)
 def test_labels_are_public_and_the_one_that_is_missing_is_named(sets, labels, told):
     labels = [*labels] if isinstance(labels, str) else labels
     with pytest.raises(ValueError, match=f"^{told}") as refused:
         ppm.CandidateSynthesizer(ppm.GammaPoisson([3, 4, 5]), sets, groups=labels)
     assert "\n" not in str(refused.value)
     # whole numbers and categories are labels, also those without records
-    for labels in [1, 1, 2], np.array([1, 1, 2]), pd.Categorical([1, 1, 2], categories=[1, 2, 3]):
-        assert len(ppm.CandidateSynthesizer(
-            ppm.GammaPoisson([3, 4, 5]), {1: MU, 2: MU, 9: MU}, groups=labels).probabilities()) == 2
+    for labels in (
+        [1, 1, 2],
+        np.array([1, 1, 2]),
+        pd.Categorical([1, 1, 2], categories=[1, 2, 3]),
+    ):
+        assert (
+            len(
+                ppm.CandidateSynthesizer(
+                    ppm.GammaPoisson([3, 4, 5]), {1: MU, 2: MU, 9: MU}, groups=labels
+                ).probabilities()
+            )
+            == 2
+        )
 
 
 def test_a_pymc_model_names_the_parameter_that_candidates_lack():
@@ -326,16 +520,22 @@ def test_a_pymc_model_names_the_parameter_that_candidates_lack():
         pm.Normal("y", pm.Normal("mu"), 1.0, observed=WEIGHTS)
     with pytest.raises(ValueError, match="'mu': lacking 'mu', got 'mean'$"):
         ppm.CandidateSynthesizer(model, {"mean": [0.0]})
-    with pytest.raises(ValueError, match="^candidates must hold .* in its shape; got 'mu'$"):
+    with pytest.raises(
+        ValueError, match="^candidates must hold .* in its shape; got 'mu'$"
+    ):
         ppm.CandidateSynthesizer(model, {"mu": [[0.0, 1.0]]})
 
 
 @pytest.mark.parametrize("groups", [None, list("ababbabab")])
-def test_how_many_candidates_were_drawn_is_told_where_the_releases_pay_for_all_draws(groups):
+def test_how_many_candidates_were_drawn_is_told_where_the_releases_pay_for_all_draws(
+    groups,
+):
     # the middle one of three is certain
     sets = {"mu": [1e-3, 5.0, 900.0], "k": [0, 1, 2]}
     far = {"mu": np.linspace(4.9, 5.1, 50)}
-    sets, far = [dict.fromkeys("ab", given) if groups else given for given in (sets, far)]
+    sets, far = [
+        dict.fromkeys("ab", given) if groups else given for given in (sets, far)
+    ]
     one, many = [
         ppm.PseudoPosteriorMechanism(
             ppm.CandidateSynthesizer(ppm.GammaPoisson(COUNTS), given, groups=groups),
@@ -344,17 +544,24 @@ def test_how_many_candidates_were_drawn_is_told_where_the_releases_pay_for_all_d
         for given in (sets, far)
     ]
     draws = many.draws["posterior"]["mu"].values.reshape(-1, 20)
-    for result, right in (one, [1] * len(draws)), (many, [len({*own}) for own in draws]):
+    for result, right in (
+        (one, [1] * len(draws)),
+        (many, [len({*own}) for own in draws]),
+    ):
         release = result.synthesize(20, random_seed=1)
         found = release.attrs["candidates_drawn"]
         assert found == (right if groups else right[0])
-        told = f"in each group at least {min(right)}" if groups else f"{right[0]} of them"
+        told = (
+            f"in each group at least {min(right)}" if groups else f"{right[0]} of them"
+        )
         assert told in words(ppm.disclosure.release_statement(result, release))
         # inside, and marked as confidential there
         assert told in words(result)
         # 19 of 20 draws pay for 19
         fewer = result.synthesize(19, random_seed=1)
-        assert "candidates_drawn" not in fewer.attrs and fewer.attrs["epsilon"] == 19 * 60
+        assert (
+            "candidates_drawn" not in fewer.attrs and fewer.attrs["epsilon"] == 19 * 60
+        )
         assert "of them" not in ppm.disclosure.release_statement(result, fewer)
     assert min(right) > 5
 
@@ -381,11 +588,15 @@ def test_mechanism_and_result_come_back_from_a_file_and_go_on(groups, monkeypatc
     stored = pickle.dumps((mechanism, result))
     again, back = pickle.loads(stored)
     assert again.run(draws=2, random_seed=1).draws.identical(result.draws)
-    assert np.array_equal(back.record_bounds, result.record_bounds) and str(back) == str(result)
+    assert np.array_equal(back.record_bounds, result.record_bounds) and str(
+        back
+    ) == str(result)
     for one in result, back:
         release = one.synthesize(1, random_seed=3)
         assert release.attrs == {"releases": 1, "epsilon": 0.7, "epsilon_total": 1.4}
-    assert release.identical(result.synthesize(1, random_seed=3).assign_attrs(release.attrs))
+    assert release.identical(
+        result.synthesize(1, random_seed=3).assign_attrs(release.attrs)
+    )
 
 
 def test_candidates_need_no_proper_prior():

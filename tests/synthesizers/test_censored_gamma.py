@@ -38,16 +38,29 @@ def posterior_of(database, censor, seed=9):
     """The posterior, and the settings of its kernel, with weights from 0.2 to 2."""
     counts, shape, rate = DATABASES[database]
     weights = np.random.default_rng(seed).uniform(0.2, 2, len(counts)).round(1)
-    posterior = ppm.GammaPoisson(counts, shape=shape, rate=rate).posterior(weights, censor=censor)
+    posterior = ppm.GammaPoisson(counts, shape=shape, rate=rate).posterior(
+        weights, censor=censor
+    )
     return posterior, (counts, weights, shape, rate)
 
 
 @pytest.mark.parametrize("smooth", [True, False])
-@pytest.mark.parametrize("limits", [
-    (-3, -1), (-0.8, -0.3), (-9, -1), (-1, 1), (0.5, 1), (-1, 1, 4.0), (-0.2, 0.1, 0.3)
-])
+@pytest.mark.parametrize(
+    "limits",
+    [
+        (-3, -1),
+        (-0.8, -0.3),
+        (-9, -1),
+        (-1, 1),
+        (0.5, 1),
+        (-1, 1, 4.0),
+        (-0.2, 0.1, 0.3),
+    ],
+)
 @pytest.mark.parametrize("database", [*DATABASES][:-1])
-def test_density_and_normaliser_are_those_of_prior_times_terms(database, limits, smooth):
+def test_density_and_normaliser_are_those_of_prior_times_terms(
+    database, limits, smooth
+):
     (low, high, *center), level = limits, 0.0
     censor = ppm.Censoring(low, high, smooth, {"mu": center[0]} if center else None)
     posterior, settings = posterior_of(database, censor)
@@ -63,10 +76,16 @@ def test_density_and_normaliser_are_those_of_prior_times_terms(database, limits,
     assert posterior.log_integral == pytest.approx(expected, abs=error)
     points = np.linspace(-40.0, 9.0, 50)
     density = log_kernel(*settings, term, points) - expected
-    assert posterior.logpdf(np.exp(points)) == pytest.approx(density - points, abs=error)
+    assert posterior.logpdf(np.exp(points)) == pytest.approx(
+        density - points, abs=error
+    )
     # limits half as far apart, or none, make another distribution
     narrow = ppm.Censoring(low, (low + high) / 2, smooth)
-    for broken in (narrow.term, lambda log_p: log_p) if high == -1 else [censor.term] * len(center):
+    for broken in (
+        (narrow.term, lambda log_p: log_p)
+        if high == -1
+        else [censor.term] * len(center)
+    ):
         other = log_kernel(*settings, broken, points) - log_mass(*settings, broken)
         assert np.abs(other - density).max() > 1e-3
 
@@ -80,7 +99,10 @@ def test_wide_limits_give_the_closed_form_and_weight_zero_the_prior():
     assert wide.var() == pytest.approx(plain.var())
     # the second prior has a tail to the left of all panels
     for shape, smooth in ((2.0, True), (2.0, False), (0.01, True)):
-        model, prior = ppm.GammaPoisson([3, 5], shape=shape, rate=0.5), stats.gamma(shape, scale=2)
+        model, prior = (
+            ppm.GammaPoisson([3, 5], shape=shape, rate=0.5),
+            stats.gamma(shape, scale=2),
+        )
         found = model.posterior(np.zeros(2), censor=ppm.Censoring(-3, -1, smooth))
         assert found.logpdf(mu) == pytest.approx(prior.logpdf(mu), abs=1e-9)
         assert found.mean() == pytest.approx(prior.mean(), rel=1e-9)
@@ -88,12 +110,16 @@ def test_wide_limits_give_the_closed_form_and_weight_zero_the_prior():
         draws = found.rvs(size=2_000, random_state=1)
         assert stats.kstest(prior.cdf(draws), "uniform").pvalue > 1e-3
     # a panel without a width would warn, which is an error here
-    ppm.GammaPoisson([2**53] * 3).posterior(censor=ppm.Censoring(-3, -2, center={"mu": 5.0}))
+    ppm.GammaPoisson([2**53] * 3).posterior(
+        censor=ppm.Censoring(-3, -2, center={"mu": 5.0})
+    )
 
 
 @pytest.mark.parametrize("smooth", [True, False])
 @pytest.mark.parametrize("database", ["two", "outlier", "far apart"])
-def test_draws_follow_the_censored_posterior_and_not_the_uncensored_one(database, smooth):
+def test_draws_follow_the_censored_posterior_and_not_the_uncensored_one(
+    database, smooth
+):
     counts, shape, rate = DATABASES[database]
     synthesizer = ppm.GammaPoisson(counts, shape=shape, rate=rate)
     censor = ppm.Censoring(-5.0, -2.0, smooth)
@@ -107,36 +133,47 @@ def test_draws_follow_the_censored_posterior_and_not_the_uncensored_one(database
     # the tail counts where the prior is nearly flat
     assert inside.size / mu.size == pytest.approx(1.0 - below, abs=0.03)
     assert (0.1 < below < 0.9) == (database == "two")
-    share = np.interp(inside, GRID, np.cumsum(np.exp(values - whole)) * STEP) / (1.0 - below)
+    share = np.interp(inside, GRID, np.cumsum(np.exp(values - whole)) * STEP) / (
+        1.0 - below
+    )
     assert stats.kstest(share, "uniform").pvalue > 1e-3
     assert stats.kstest(np.exp(inside), synthesizer.posterior().cdf).pvalue < 1e-6
     # the log-likelihood of a fit is neither weighted nor censored
     assert synthesizer.log_likelihood(fit).values.max() > censor.high
 
 
-@pytest.mark.parametrize(("counts", "shape", "rate", "weights"), [
-    ([10**18, 3], 0.001, 0.001, [1.0, 1.0]),
-    ([3, 5], 0.001, 0.001, [1e-300, 1e-12]),
-    ([0, 5], 100.0, 1e-200, [1.0, 1.0]),
-    ([0, 5], 50.0, 1e3, [1.0, 1.0]),
-    ([0, 0], 1e-6, 1e-6, [1.0, 0.3]),
-])
+@pytest.mark.parametrize(
+    ("counts", "shape", "rate", "weights"),
+    [
+        ([10**18, 3], 0.001, 0.001, [1.0, 1.0]),
+        ([3, 5], 0.001, 0.001, [1e-300, 1e-12]),
+        ([0, 5], 100.0, 1e-200, [1.0, 1.0]),
+        ([0, 5], 50.0, 1e3, [1.0, 1.0]),
+        ([0, 0], 1e-6, 1e-6, [1.0, 0.3]),
+    ],
+)
 def test_extreme_databases_priors_and_weights_do_not_break_the_quadrature(
     counts, shape, rate, weights
 ):
     synthesizer = ppm.GammaPoisson(counts, shape=shape, rate=rate)
     for limits in ((-300.0, -1.0), (-0.801, -0.8), (1.0, 2.0)):
         for smooth in True, False:
-            posterior = synthesizer.posterior(weights, censor=ppm.Censoring(*limits, smooth))
+            posterior = synthesizer.posterior(
+                weights, censor=ppm.Censoring(*limits, smooth)
+            )
             assert np.isfinite(posterior.rvs(size=200, random_state=1)).all()
 
 
 @pytest.mark.parametrize("smooth", [True, False])
 @pytest.mark.parametrize("database", DATABASES)
-def test_no_value_on_a_panel_is_above_the_one_that_draws_are_rejected_by(database, smooth):
+def test_no_value_on_a_panel_is_above_the_one_that_draws_are_rejected_by(
+    database, smooth
+):
     too_low = False
     limits = (-3.0, -1.0), (-2.0, -1.7), (-4.0, -2.5)
-    posteriors = [posterior_of(database, ppm.Censoring(*both, smooth))[0] for both in limits]
+    posteriors = [
+        posterior_of(database, ppm.Censoring(*both, smooth))[0] for both in limits
+    ]
     # equal records against the prior: the sum peaks where each of its terms bends most
     together = ppm.GammaPoisson([3] * 20, shape=50.0, rate=1.0)
     posteriors.append(together.posterior(censor=ppm.Censoring(-3.0, -2.8, smooth)))
@@ -155,6 +192,8 @@ def test_without_a_record_nothing_is_missing_however_wide_the_limits_are(low):
     counts, weights, censor = [3, 5], np.array([1.8, 0.3]), ppm.Censoring(low, -1.0)
     posterior = ppm.GammaPoisson(counts).posterior(weights, censor=censor)
     for place, stays in ((0, [1]), (1, [0])):
-        other = ppm.GammaPoisson(np.take(counts, stays)).posterior(weights[stays], censor=censor)
+        other = ppm.GammaPoisson(np.take(counts, stays)).posterior(
+            weights[stays], censor=censor
+        )
         found = posterior.log_integral_without()[place]
         assert found == pytest.approx(other.log_integral, abs=1e-9)

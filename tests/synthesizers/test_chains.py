@@ -32,7 +32,9 @@ def run(parallel=True):
     reported = []
     kept = run_chains([Counting(8), Counting(6)], reported.append, parallel=parallel)
     assert sum(reported) == 14 and len(reported) > 1
-    return [[total for total, _ in draws] for draws in kept], {p for d in kept for _, p in d}
+    return [[total for total, _ in draws] for draws in kept], {
+        p for d in kept for _, p in d
+    }
 
 
 def test_chains_go_on_where_they_were_in_whatever_process(monkeypatch):
@@ -50,12 +52,15 @@ def test_a_worker_starts_no_processes():
         assert len(pool.submit(run).result()[1]) == 1
 
 
-@pytest.mark.parametrize("pool", [
-    "from test_chains import Counting, run_chains"
-    "; run_chains([Counting(99)] * 2, print, parallel=True)",
-    "import os; os.environ['PPM_WORKERS'] = '2'; from ppm_book import running; import time"
-    "; print(running.executor().submit(os.getpid).result(), flush=True); time.sleep(99)",
-])
+@pytest.mark.parametrize(
+    "pool",
+    [
+        "from test_chains import Counting, run_chains"
+        "; run_chains([Counting(99)] * 2, print, parallel=True)",
+        "import os; os.environ['PPM_WORKERS'] = '2'; from ppm_book import running; import time"
+        "; print(running.executor().submit(os.getpid).result(), flush=True); time.sleep(99)",
+    ],
+)
 def test_workers_end_with_a_process_that_is_killed(pool):
     command = [sys.executable, "-c", pool]
     with subprocess.Popen(command, stdout=-1, cwd=Path(__file__).parent) as parent:

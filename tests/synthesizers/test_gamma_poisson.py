@@ -35,11 +35,15 @@ def test_leave_one_out_loss_is_the_log_ratio_of_the_two_gamma_densities():
     mu = fit["posterior"]["mu"].values
     for record in range(COUNTS.size):
         kept = np.delete(np.arange(COUNTS.size), record)
-        without = ppm.GammaPoisson(COUNTS[kept], shape=2.0, rate=0.5).posterior(WEIGHTS[kept])
+        without = ppm.GammaPoisson(COUNTS[kept], shape=2.0, rate=0.5).posterior(
+            WEIGHTS[kept]
+        )
         expected = MODEL.posterior(WEIGHTS).logpdf(mu) - without.logpdf(mu)
         assert np.allclose(loss.isel(record=record), expected)
     # a record of weight 0 cannot be missed
-    assert np.allclose(loss.isel(record=3), 0) and not np.allclose(loss.isel(record=0), 0)
+    assert np.allclose(loss.isel(record=3), 0) and not np.allclose(
+        loss.isel(record=0), 0
+    )
 
 
 def test_log_likelihoods_and_bounds_on_an_interval_are_those_of_poisson_counts():

@@ -21,11 +21,18 @@ from ppm.synthesizers.mixture.sampler import Sampler
 RNG = np.random.default_rng(0)
 # around two overlapping regression lines
 X = np.column_stack([np.ones(60), RNG.standard_normal(60)])
-Y = np.where(RNG.random(60) < 0.6, X @ [1.0, -0.8], X @ [-0.6, 0.5]) + RNG.normal(0.0, 0.5, 60)
+Y = np.where(RNG.random(60) < 0.6, X @ [1.0, -0.8], X @ [-0.6, 0.5]) + RNG.normal(
+    0.0, 0.5, 60
+)
 
 
 def model_of(response=Y, predictors=X, **settings):
-    settings = {"components": 3, "warmup": 50, "blocks": 2, "parallel": False} | settings
+    settings = {
+        "components": 3,
+        "warmup": 50,
+        "blocks": 2,
+        "parallel": False,
+    } | settings
     return FiniteMixture(response, predictors, **settings)
 
 
@@ -40,12 +47,18 @@ def test_log_likelihood_belongs_to_the_draws(weighted):
     model, weights, fit = weighted
     log_lik = model.log_likelihood(fit)
     assert log_lik.dims == ("chain", "draw", "record") and log_lik.dtype == np.float64
-    pi, beta, sigma = (fit["posterior"][name].values for name in ("pi", "beta", "sigma"))
+    pi, beta, sigma = (
+        fit["posterior"][name].values for name in ("pi", "beta", "sigma")
+    )
     density = stats.norm.pdf(Y, beta @ X.T, sigma[..., None])
     # also for the three records of weight 0, and unweighted for all
-    np.testing.assert_allclose(log_lik, np.log((pi[..., None] * density).sum(2)), rtol=1e-9)
     np.testing.assert_allclose(
-        fit["sample_stats"]["weighted_log_likelihood"], log_lik.values @ weights, rtol=1e-11
+        log_lik, np.log((pi[..., None] * density).sum(2)), rtol=1e-9
+    )
+    np.testing.assert_allclose(
+        fit["sample_stats"]["weighted_log_likelihood"],
+        log_lik.values @ weights,
+        rtol=1e-11,
     )
     posterior = fit["posterior"].dataset
     narrow = posterior.assign(sigma=1e-200 * posterior["sigma"])
@@ -55,7 +68,10 @@ def test_log_likelihood_belongs_to_the_draws(weighted):
 def test_chains_are_independent_even_from_one_start(weighted):
     model, weights, fit = weighted
     # chains with the same random numbers would agree whatever they do, and R-hat be near 1
-    for found in (fit, model.fit(weights, draws=20, random_seed=1, initial=fit.isel(chain=[0]))):
+    for found in (
+        fit,
+        model.fit(weights, draws=20, random_seed=1, initial=fit.isel(chain=[0])),
+    ):
         first, second = found["posterior"]["sigma"].values
         assert not np.isin(first, second).any()
 
@@ -109,7 +125,9 @@ def test_chains_run_from_a_script_without_main_guard_and_elsewhere_as_here(tmp_p
     )
     # -W error: starting processes must not warn either
     done = subprocess.run(
-        [sys.executable, "-W", "error", script], capture_output=True, text=True,
+        [sys.executable, "-W", "error", script],
+        capture_output=True,
+        text=True,
         env=os.environ | {"PYTHONPATH": str(Path(ppm.__file__).parents[1])},
     )
     started, elsewhere, here = done.stdout.splitlines() or [done.stderr, "", ""]
@@ -124,7 +142,9 @@ def test_initial_continues_where_a_fit_ended(weighted):
     # a share that was stored as 0 comes back
     none = fit["posterior"].to_dataset()
     none["pi"] = xr.zeros_like(none["pi"]) + [1.0, 0.0, 0.0]
-    again = model_of().fit(weighted[1], draws=5, initial={"posterior": none}, random_seed=1)
+    again = model_of().fit(
+        weighted[1], draws=5, initial={"posterior": none}, random_seed=1
+    )
     assert (again["posterior"]["pi"][..., 1:] > 0.0).any()
     starts = [start["sigma"] for start in model_of(chains=3)._starting_points(fit)]
     np.testing.assert_array_equal(starts, fit["posterior"]["sigma"][[0, 1, 0], -1])
@@ -142,15 +162,20 @@ def test_records_far_out_stay_finite(weight):
 @pytest.mark.parametrize("weight", [1.0, 0.0])
 def test_what_an_outlier_makes_small_has_not_collapsed(weight):
     model = model_of(np.r_[1e10, Y[1:]], components=3, warmup=100)
-    fit = model.fit(np.r_[weight, np.full(59, 0.7)], draws=20, random_seed=1)["posterior"].dataset
+    fit = model.fit(np.r_[weight, np.full(59, 0.7)], draws=20, random_seed=1)[
+        "posterior"
+    ].dataset
     assert np.isfinite(fit.to_dataarray()).all() and (fit["sigma"] > 0.0).all()
 
 
-@pytest.mark.parametrize(("response", "scale", "message"), [
-    (np.zeros(30), 2.5, "collapsed onto records that it fits exactly"),
-    # beyond what the constructor takes: a pivot that is 0 whichever way a processor rounds
-    (Y[:30], np.inf, "covariance of the coefficients is singular"),
-])
+@pytest.mark.parametrize(
+    ("response", "scale", "message"),
+    [
+        (np.zeros(30), 2.5, "collapsed onto records that it fits exactly"),
+        # beyond what the constructor takes: a pivot that is 0 whichever way a processor rounds
+        (Y[:30], np.inf, "covariance of the coefficients is singular"),
+    ],
+)
 def test_a_chain_that_breaks_off_says_why(response, scale, message):
     model = model_of(response, np.ones((30, 2)))
     model.prior.coefficient_scale[:] = scale
@@ -160,7 +185,9 @@ def test_a_chain_that_breaks_off_says_why(response, scale, message):
 
 def test_chains_start_with_the_components_they_are_told():
     y = np.repeat([0.0, 4.0], 45) + np.random.default_rng(5).normal(0.0, 0.3, 90)
-    model = model_of(y, np.ones((90, 1)), components=4, warmup=0, starting_components=[1, 4])
+    model = model_of(
+        y, np.ones((90, 1)), components=4, warmup=0, starting_components=[1, 4]
+    )
     stats_of_chains = model.fit(np.full(90, 0.6), draws=1)["sample_stats"]
     few, many = stats_of_chains["occupied_components"].values[:, 0]
     assert few < many
@@ -168,19 +195,32 @@ def test_chains_start_with_the_components_they_are_told():
 
 # ---- where the labels of synthetic records come from --------------------------------------------
 
-PI, CENTRES, SIGMA = np.array([0.9, 0.1, 0.0]), np.array([0.0, 8.0, 40.0]), np.array([0.5, 0.8, 9])
+PI, CENTRES, SIGMA = (
+    np.array([0.9, 0.1, 0.0]),
+    np.array([0.0, 8.0, 40.0]),
+    np.array([0.5, 0.8, 9]),
+)
 # the first record sits at the rare component, the second between the two
 RESPONSE = np.concatenate([[8.2, 3.25], np.zeros(18)])
 
 
 def drawn(response, **settings):
     """Releases from draws of one and the same θ."""
-    dims = {"pi": ["component"], "beta": ["component", "predictor"], "sigma": ["component"]}
+    dims = {
+        "pi": ["component"],
+        "beta": ["component", "predictor"],
+        "sigma": ["component"],
+    }
     values = {"pi": PI, "beta": CENTRES[:, None], "sigma": SIGMA}
-    posterior = xr.Dataset({
-        name: (["chain", "draw", *dims[name]], np.broadcast_to(values[name], (1, 9, *np.shape(v))))
-        for name, v in values.items()
-    })
+    posterior = xr.Dataset(
+        {
+            name: (
+                ["chain", "draw", *dims[name]],
+                np.broadcast_to(values[name], (1, 9, *np.shape(v))),
+            )
+            for name, v in values.items()
+        }
+    )
     fit = xr.DataTree.from_dict({"posterior": posterior})
     model = FiniteMixture(response, np.ones((response.size, 1)), components=3)
     return model.predict(fit, random_seed=1, **settings).values
@@ -205,5 +245,7 @@ def test_labels_have_their_probabilities_and_responses_their_components(labels):
 
 def test_labels_from_pi_look_at_no_response():
     for labels, same in (("prior", True), ("conditional", False)):
-        one, other = (drawn(y, releases=3, labels=labels) for y in (RESPONSE, RESPONSE[::-1]))
+        one, other = (
+            drawn(y, releases=3, labels=labels) for y in (RESPONSE, RESPONSE[::-1])
+        )
         assert np.array_equal(one, other) == same

@@ -39,7 +39,11 @@ def sampler_at(y, weights, pi, beta, sigma, change=correct):
     """A sampler with an intercept only, at known parameters, and what is wrong with it."""
     design, rng = passes.Design(np.ones((y.size, 1))), np.random.default_rng(6)
     state = SAMPLER(y, design, weights, len(pi), PRIOR, None, rng)
-    start = {"pi": np.array(pi), "beta": np.array(beta)[:, None], "sigma": np.array(sigma)}
+    start = {
+        "pi": np.array(pi),
+        "beta": np.array(beta)[:, None],
+        "sigma": np.array(sigma),
+    }
     state.start(start | {"concentration": 3.0})
     change(state)
     return state
@@ -52,7 +56,9 @@ def largest_score(draws, points, density):
     for values, grid in zip(draws, points, strict=True):
         for power in (1, 2):
             error = float(az.mcse(values[None] ** power))
-            scores.append((np.mean(values**power) - np.sum(density * grid**power)) / error)
+            scores.append(
+                (np.mean(values**power) - np.sum(density * grid**power)) / error
+            )
     return np.abs(scores).max()
 
 
@@ -68,7 +74,10 @@ def moved(state, step, read, draws=DRAWS):
 
 def test_the_bracket_of_a_slice_lies_at_random_around_the_point():
     # centred on it, the draws would be biased by shrinkage alone, and by too little to be seen
-    found, rng = [], Mock(**{"random.return_value": 0.8, "standard_exponential.return_value": 1.0})
+    found, rng = (
+        [],
+        Mock(**{"random.return_value": 0.8, "standard_exponential.return_value": 1.0}),
+    )
     rng.uniform = lambda *ends: np.mean(ends)
     numerics.slice_draw(0.0, lambda x: found.append(x) or -4.0 * abs(x), rng)
     assert found[:3] == pytest.approx([0.0, -0.8, 0.2])
@@ -95,7 +104,9 @@ def share_score(step, change=correct):
     u = np.linspace(0.0, 1.0, 4003)[1:-1]
     normal = stats.norm.pdf(FIVE[:, None], [3.0, 0.2], 1.0)
     log_f = np.log(normal @ np.stack([u, 1.0 - u]))
-    return largest_score(shares, [u], stats.beta(1.5, 1.5).pdf(u) * np.exp(UNEVEN @ log_f))
+    return largest_score(
+        shares, [u], stats.beta(1.5, 1.5).pdf(u) * np.exp(UNEVEN @ log_f)
+    )
 
 
 def one_jacobian_too_many(x, log_density, rng, width):
@@ -105,7 +116,9 @@ def one_jacobian_too_many(x, log_density, rng, width):
     return numerics.slice_draw(x, changed, rng, width)
 
 
-def test_shares_of_mixture_weight_have_their_conditional_with_and_without_labels(monkeypatch):
+def test_shares_of_mixture_weight_have_their_conditional_with_and_without_labels(
+    monkeypatch,
+):
     assert share_score(without_labels) < 4.0
     assert share_score(given_labels) < 4.0
     assert share_score(given_labels, correction_squared) > 5.0
@@ -130,13 +143,18 @@ def component_score(change):
     beta, log_sigma = np.meshgrid(np.linspace(-10, 12, 661), np.linspace(-4, 4, 241))
     sigma = np.exp(log_sigma)
     log_density = (
-        stats.norm(0.0, 2.0).logpdf(beta) + stats.invgamma(1.5, scale=3.0).logpdf(sigma**2)
+        stats.norm(0.0, 2.0).logpdf(beta)
+        + stats.invgamma(1.5, scale=3.0).logpdf(sigma**2)
         + 2.0 * log_sigma
     )
     for value, weight in zip(FIVE, UNEVEN, strict=True):
-        f = 0.3 * stats.norm.pdf(value, beta, sigma) + 0.7 * stats.norm.pdf(value, 0.0, 1.0)
+        f = 0.3 * stats.norm.pdf(value, beta, sigma) + 0.7 * stats.norm.pdf(
+            value, 0.0, 1.0
+        )
         log_density += weight * np.log(f)
-    return largest_score(draws, [beta, log_sigma], np.exp(log_density - log_density.max()))
+    return largest_score(
+        draws, [beta, log_sigma], np.exp(log_density - log_density.max())
+    )
 
 
 def test_coefficient_and_scale_of_a_component_have_their_conditional():
@@ -148,20 +166,28 @@ def test_coefficient_and_scale_of_a_component_have_their_conditional():
 
 
 def test_what_is_held_by_record_follows_every_move_and_a_rejection_leaves_all_as_it_was():
-    state = sampler_at(FIVE, UNEVEN, [0.4, 0.3, 0.3], [1.0, 50.0, 60.0], [1.0, 1.0, 1.0])
+    state = sampler_at(
+        FIVE, UNEVEN, [0.4, 0.3, 0.3], [1.0, 50.0, 60.0], [1.0, 1.0, 1.0]
+    )
     state.thresholds = lambda count: np.full(count, np.inf)
     state.draw_labels()
     state.draw_concentration()
-    assert state.concentration == 3.0 and np.allclose(np.exp(state.log_pi), [0.4, 0.3, 0.3])
+    assert state.concentration == 3.0 and np.allclose(
+        np.exp(state.log_pi), [0.4, 0.3, 0.3]
+    )
     state.thresholds = lambda count: np.full(count, -np.inf)
     for move in (
-        SAMPLER.draw_coefficient_covariance, SAMPLER.draw_concentration,
-        SAMPLER.draw_mixture_weight_pairs, SAMPLER.share_mixture_weight,
+        SAMPLER.draw_coefficient_covariance,
+        SAMPLER.draw_concentration,
+        SAMPLER.draw_mixture_weight_pairs,
+        SAMPLER.share_mixture_weight,
     ):
         with np.errstate(under="ignore"):
             move(state)
         joint = state.log_pi[:, None] + state.log_density
-        np.testing.assert_allclose(state.scaled, np.exp(joint - state.offset), atol=1e-12)
+        np.testing.assert_allclose(
+            state.scaled, np.exp(joint - state.offset), atol=1e-12
+        )
         np.testing.assert_allclose(state.log_f, numerics.log_sum_exp(joint))
 
 
@@ -182,7 +208,9 @@ def test_the_auxiliary_scale_under_limits_has_its_conditional():
     def score(df):
         student = stats.multivariate_t(np.zeros(3), np.eye(3), df).logpdf(scaled)
         # the prior is inverse Gamma(1/2, 1)
-        return largest_score(draws, [x], np.exp(student + 1.5 * x - 0.5 * x - np.exp(-x)))
+        return largest_score(
+            draws, [x], np.exp(student + 1.5 * x - 0.5 * x - np.exp(-x))
+        )
 
     assert score(3.0) < 4.0
     assert score(4.0) > 5.0

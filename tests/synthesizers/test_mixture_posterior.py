@@ -24,8 +24,13 @@ X = np.column_stack([np.ones(10), np.linspace(-1.0, 1.0, 10)])
 Y = np.array([0.4, 0.1, 0.9, 1.1, 1.3, 1.2, 2.1, 2.4, 2.0, 6.5])
 WEIGHTS = np.array([1.0, 0.9, 0.2, 1.5, 0.5, 1.3, 0.7, 0.05, 1.0, 1.0])
 PRIOR = ppm.FiniteMixture(
-    Y, X, concentration_prior=(4.0, 2.0), coefficient_df=3.0, coefficient_scale=(0.5, 2.0),
-    residual_df=2.0, residual_scale=0.7,
+    Y,
+    X,
+    concentration_prior=(4.0, 2.0),
+    coefficient_df=3.0,
+    coefficient_scale=(0.5, 2.0),
+    residual_df=2.0,
+    residual_scale=0.7,
 ).prior
 HARD, SMOOTH = ppm.Censoring(-2.2, -1.0, smooth=False), ppm.Censoring(-2.6, -0.8)
 # records around two regression lines
@@ -45,7 +50,13 @@ CASES = {
     "no records, limits": (2, Y, X, np.zeros(10), HARD),
     "hard limits": (2, Y, X, WEIGHTS, HARD),
     "smooth limits": (2, Y, X, WEIGHTS, SMOOTH),
-    "one component": (1, MANY, np.tile(X, (4, 1)), np.full(40, 0.04), ppm.Censoring(-0.16, 0.09)),
+    "one component": (
+        1,
+        MANY,
+        np.tile(X, (4, 1)),
+        np.full(40, 0.04),
+        ppm.Censoring(-0.16, 0.09),
+    ),
 }
 SHARES = np.array([0.02, 0.1, 0.5, 0.9, 0.98])
 # other random numbers gave at most 4.3 for the sampler, and 6 or more for one with a slip in it
@@ -65,10 +76,16 @@ def prior_draws(components, prior, size):
     auxiliary = prior.coefficient_scale**-2.0 / rng.standard_gamma(0.5, (size, R))
     # Bartlett: an inverse Wishart covariance, scaled by these
     root = np.tril(rng.standard_normal((size, R, R)), -1)
-    root[:, range(R), range(R)] = np.sqrt(rng.chisquare(df + R - 1.0 - np.arange(R), (size, R)))
-    root = np.sqrt(2.0 * df / auxiliary)[..., None] * np.linalg.inv(root).transpose(0, 2, 1)
+    root[:, range(R), range(R)] = np.sqrt(
+        rng.chisquare(df + R - 1.0 - np.arange(R), (size, R))
+    )
+    root = np.sqrt(2.0 * df / auxiliary)[..., None] * np.linalg.inv(root).transpose(
+        0, 2, 1
+    )
     beta = rng.standard_normal((size, components, R)) @ root.transpose(0, 2, 1)
-    sigma = prior.residual_scale * np.abs(rng.standard_t(prior.residual_df, (size, components)))
+    sigma = prior.residual_scale * np.abs(
+        rng.standard_t(prior.residual_df, (size, components))
+    )
     return pi, beta, sigma, a, root @ root.transpose(0, 2, 1), auxiliary
 
 
@@ -76,8 +93,10 @@ def log_likelihoods(y, X, pi, beta, sigma):
     """Log f of all records at many draws, (draws, records)."""
     with np.errstate(divide="ignore"):
         terms = [
-            np.log(pi[:, [k]] / sigma[:, [k]]) - 0.5 * np.log(2.0 * np.pi)
-            - 0.5 * ((y - beta[:, k] @ X.T) / sigma[:, [k]]) ** 2 for k in range(pi.shape[1])
+            np.log(pi[:, [k]] / sigma[:, [k]])
+            - 0.5 * np.log(2.0 * np.pi)
+            - 0.5 * ((y - beta[:, k] @ X.T) / sigma[:, [k]]) ** 2
+            for k in range(pi.shape[1])
         ]
     return np.logaddexp.reduce(terms)
 
@@ -112,7 +131,9 @@ def exact(case):
     components, y, X, weights, censor = CASES[case]
     draws = prior_draws(components, PRIOR, 200_000)[:-1]
     terms = log_likelihoods(y, X, *draws[:3])
-    total = terms @ weights if censor is None else censor.terms(terms, weights).sum(axis=1)
+    total = (
+        terms @ weights if censor is None else censor.terms(terms, weights).sum(axis=1)
+    )
     parts = np.exp(total - total.max())
     parts /= parts.sum()
     found = {}
@@ -128,7 +149,10 @@ def parameters(sampler):
     sampler.draw_coefficient_scale()
     root = sampler.covariance[0]
     return (
-        np.exp(sampler.log_pi), sampler.beta.copy(), sampler.sigma.copy(), sampler.concentration,
+        np.exp(sampler.log_pi),
+        sampler.beta.copy(),
+        sampler.sigma.copy(),
+        sampler.concentration,
         root @ root.T,
     )
 
@@ -141,7 +165,9 @@ def scores(case, part=1.0):
     limited = partial(Censored, censor=censor, levels=np.zeros(seen.sum()))
     kind = Sampler if censor is None else limited
     with one_thread():
-        sampler = kind(y[seen], Design(X[seen]), weights[seen], components, PRIOR, None, rng)
+        sampler = kind(
+            y[seen], Design(X[seen]), weights[seen], components, PRIOR, None, rng
+        )
         sampler.start(None)
         for number in range(warmup + sweeps):
             sampler.sweep()
@@ -174,7 +200,10 @@ def test_the_draws_are_those_of_the_documented_prior():
     assert settings == (4.0, 3.0, 2.0)
     for r, scale in enumerate(PRIOR.coefficient_scale):
         found = np.sqrt(covariance[:, r, r]) / scale
-        assert stats.kstest(stats.t(3).cdf(found), stats.uniform(0.5, 0.5).cdf).pvalue > 0.001
+        assert (
+            stats.kstest(stats.t(3).cdf(found), stats.uniform(0.5, 0.5).cdf).pvalue
+            > 0.001
+        )
     # ρ² is Beta(1/2, ν/2) if ρ has a density proportional to (1 - ρ²)^(ν/2 - 1)
     squared = covariance[:, 0, 1] ** 2 / (covariance[:, 0, 0] * covariance[:, 1, 1])
     assert stats.kstest(squared, stats.beta(0.5, 1.5).cdf).pvalue > 0.001
@@ -192,7 +221,9 @@ def test_chains_have_their_pseudo_posterior(case):
 def weights_inside_the_sum(self, draw=Sampler.draw_labels):
     """Gibbs for Σ π_k N_k^α, another mechanism."""
     self.corrected = False
-    joint = np.cumsum(np.exp(self.log_pi[:, None] + self.alpha * self.log_density), axis=0)
+    joint = np.cumsum(
+        np.exp(self.log_pi[:, None] + self.alpha * self.log_density), axis=0
+    )
     self.labels = (joint < self.rng.random(self.y.size) * joint[-1]).sum(axis=0)
     draw(self)
     self.weight = self.count.astype(float)
@@ -207,7 +238,9 @@ def scale_of_a_component(self, *given, right=Sampler.propose_sigma):
     return 1.07 * right(self, *given)
 
 
-def without_approximation(self, k, rest, centre, step, left_out, right=Censored.slice_on_ellipse):
+def without_approximation(
+    self, k, rest, centre, step, left_out, right=Censored.slice_on_ellipse
+):
     right(self, k, rest, centre, step, lambda beta: 0.0)
 
 
@@ -221,16 +254,24 @@ def shares_without_records(self, right=Censored.draw_shares, terms=Censored.with
         right(self)
 
 
-@pytest.mark.parametrize(("case", "kind", "move", "broken"), [
-    ("weights below 1", Sampler, "draw_labels", weights_inside_the_sum),
-    ("weights below 1", Sampler, "thresholds", lambda self, n: np.full(n, -np.inf)),
-    ("records of almost no weight", Sampler, "draw_residual_aux", residual_aux_of_a_degree_less),
-    ("weights of 1", Sampler, "propose_sigma", scale_of_a_component),
-    ("no records, limits", Censored, "draw_coefficient_aux", lambda self: None),
-    ("hard limits", Censored, "slice_on_ellipse", without_approximation),
-    ("hard limits", Censored, "draw_scale", scale_of_another_prior),
-    ("hard limits", Censored, "draw_shares", shares_without_records),
-])
+@pytest.mark.parametrize(
+    ("case", "kind", "move", "broken"),
+    [
+        ("weights below 1", Sampler, "draw_labels", weights_inside_the_sum),
+        ("weights below 1", Sampler, "thresholds", lambda self, n: np.full(n, -np.inf)),
+        (
+            "records of almost no weight",
+            Sampler,
+            "draw_residual_aux",
+            residual_aux_of_a_degree_less,
+        ),
+        ("weights of 1", Sampler, "propose_sigma", scale_of_a_component),
+        ("no records, limits", Censored, "draw_coefficient_aux", lambda self: None),
+        ("hard limits", Censored, "slice_on_ellipse", without_approximation),
+        ("hard limits", Censored, "draw_scale", scale_of_another_prior),
+        ("hard limits", Censored, "draw_shares", shares_without_records),
+    ],
+)
 def test_a_sampler_with_a_slip_in_it_is_caught(monkeypatch, case, kind, move, broken):
     monkeypatch.setattr(kind, move, broken)
     found = scores(case, 0.5 if "limits" in case else 1.0)
@@ -241,7 +282,9 @@ def test_a_sampler_with_a_slip_in_it_is_caught(monkeypatch, case, kind, move, br
 
 
 @pytest.mark.parametrize("components", [1, 3])
-@pytest.mark.parametrize("y", [[1.0, 2.0], np.zeros(30), [1.0, 1.2, 0.9, 1e12], [0.0, -1e49]])
+@pytest.mark.parametrize(
+    "y", [[1.0, 2.0], np.zeros(30), [1.0, 1.2, 0.9, 1e12], [0.0, -1e49]]
+)
 def test_every_database_has_a_release_under_limits(y, components):
     # an error would tell something of the records that no limit covers
     settings = {"components": components, "chains": 1, "warmup": 30, "parallel": False}
@@ -256,11 +299,19 @@ def test_every_database_has_a_release_under_limits(y, components):
 def test_a_component_of_next_to_no_share_comes_back():
     # two groups that one component cannot hold, and a start that the prior allows: a share of
     # e^-3000 of the second, and a concentration that goes with it
-    y = np.r_[np.full(100, -3.0), np.full(100, 3.0)] + np.random.default_rng(0).normal(size=200)
-    ones, rng, censor = np.ones((200, 1)), np.random.default_rng(1), ppm.Censoring(-1, 0, False)
+    y = np.r_[np.full(100, -3.0), np.full(100, 3.0)] + np.random.default_rng(0).normal(
+        size=200
+    )
+    ones, rng, censor = (
+        np.ones((200, 1)),
+        np.random.default_rng(1),
+        ppm.Censoring(-1, 0, False),
+    )
     prior = ppm.FiniteMixture(y, ones).prior
     limits = {"censor": censor, "levels": np.zeros(200)}
-    sampler = Censored(y, Design(ones), np.full(200, 0.3), 2, prior, None, rng, **limits)
+    sampler = Censored(
+        y, Design(ones), np.full(200, 0.3), 2, prior, None, rng, **limits
+    )
     sampler.start(None)
     sampler.log_pi, sampler.concentration = np.array([0.0, -3000.0]), 1e-3
     sampler.log_f = sampler.log_f_without()
@@ -269,7 +320,9 @@ def test_a_component_of_next_to_no_share_comes_back():
     assert np.exp(sampler.log_pi).min() > 0.1
 
 
-def test_approximations_stay_as_warm_up_left_them_and_the_sum_is_that_of_the_terms(monkeypatch):
+def test_approximations_stay_as_warm_up_left_them_and_the_sum_is_that_of_the_terms(
+    monkeypatch,
+):
     seen, began, sweep = [], [], Censored.sweep
 
     def watched(self):
@@ -285,7 +338,9 @@ def test_approximations_stay_as_warm_up_left_them_and_the_sum_is_that_of_the_ter
     assert seen[25] is not seen[50]
     assert all(later is seen[50] for later in seen[50:])
     terms = SMOOTH.terms(model.log_likelihood(fit).values, WEIGHTS).sum(axis=-1)
-    np.testing.assert_allclose(fit["sample_stats"]["weighted_log_likelihood"], terms, rtol=1e-9)
+    np.testing.assert_allclose(
+        fit["sample_stats"]["weighted_log_likelihood"], terms, rtol=1e-9
+    )
     model.fit(WEIGHTS, draws=1, random_seed=2, censor=SMOOTH, initial=fit)
     sampler, sigma = began[80]
     assert np.array_equal(sigma, fit["posterior"]["sigma"][0, -1])

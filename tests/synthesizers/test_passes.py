@@ -20,17 +20,26 @@ def dummies():
     return np.hstack(columns)
 
 
-DENSE = np.column_stack([np.ones(RECORDS), np.random.default_rng(2).normal(size=(RECORDS, 3))])
+DENSE = np.column_stack(
+    [np.ones(RECORDS), np.random.default_rng(2).normal(size=(RECORDS, 3))]
+)
 # numbers of children, rooms and cars: small, but not only zeros and ones
 FEW = np.random.default_rng(3).integers(0, 4, (RECORDS, 7)) / 2.0
-DESIGNS = {"dummies": dummies(), "dense": DENSE, "mixed": np.c_[dummies(), DENSE], "few": FEW}
+DESIGNS = {
+    "dummies": dummies(),
+    "dense": DENSE,
+    "mixed": np.c_[dummies(), DENSE],
+    "few": FEW,
+}
 
 
 def test_exponential_and_logarithm_are_right_to_the_last_place():
     x = np.random.default_rng(0).uniform(-700.0, 700.0, 4000)
     near_one = np.random.default_rng(1).uniform(0.9, 1.1, 4000)
     for function, exact, at in (
-        (passes.exp, np.exp, x), (passes.log, np.log, np.exp(x)), (passes.log, np.log, near_one)
+        (passes.exp, np.exp, x),
+        (passes.log, np.log, np.exp(x)),
+        (passes.log, np.log, near_one),
     ):
         found = [function(value) for value in at]
         np.testing.assert_allclose(found, exact(at), rtol=3e-16)
@@ -44,13 +53,20 @@ def test_exponential_and_logarithm_are_right_to_the_last_place():
 def test_products_of_the_predictors(kind):
     X, rng = DESIGNS[kind], np.random.default_rng(5)
     design = passes.Design(X)
-    assert (design.codes is not None, design.sparse) == (kind in ("dummies", "few"), "m" in kind)
+    assert (design.codes is not None, design.sparse) == (
+        kind in ("dummies", "few"),
+        "m" in kind,
+    )
     coefficients = rng.standard_normal((3, X.shape[1]))
-    np.testing.assert_allclose(design.times(coefficients), coefficients @ X.T, atol=1e-12)
+    np.testing.assert_allclose(
+        design.times(coefficients), coefficients @ X.T, atol=1e-12
+    )
     members, alpha, y = rng.permutation(RECORDS)[:300], rng.random(300), rng.random(300)
     gram, product = design.moments(members, alpha, y)
     weighted = X[members].T * alpha
-    np.testing.assert_allclose(np.tril(gram), np.tril(weighted @ X[members]), atol=1e-10)
+    np.testing.assert_allclose(
+        np.tril(gram), np.tril(weighted @ X[members]), atol=1e-10
+    )
     np.testing.assert_allclose(product, weighted @ y, atol=1e-10)
 
 
@@ -63,17 +79,30 @@ def test_passes_are_the_formulas(far):
         # some terms are below the smallest number, and two offsets have moved away
         means[[1, 3], 70] = 1e3
         means[:, 50], means[:, 60], residual[60] = [80.0, 1e3, 60.0, 90.0], 1e4, 1e4
-    y, sigma, weights = np.zeros(RECORDS), np.linspace(0.3, 3.0, K), rng.random((2, RECORDS))
+    y, sigma, weights = (
+        np.zeros(RECORDS),
+        np.linspace(0.3, 3.0, K),
+        rng.random((2, RECORDS)),
+    )
     log_density = passes.log_densities(y, means, sigma)
-    np.testing.assert_allclose(log_density, norm.logpdf(y, means, sigma[:, None]), rtol=1e-12)
+    np.testing.assert_allclose(
+        log_density, norm.logpdf(y, means, sigma[:, None]), rtol=1e-12
+    )
     joint = log_pi[:, None] + log_density
     offset, scaled, log_f = passes.rescale(log_pi, log_density)
     np.testing.assert_allclose(log_f, logsumexp(joint, axis=0), rtol=1e-12)
-    uniforms, edges = rng.random(RECORDS), np.cumsum(np.exp(joint - joint.max(axis=0)), axis=0)
+    uniforms, edges = (
+        rng.random(RECORDS),
+        np.cumsum(np.exp(joint - joint.max(axis=0)), axis=0),
+    )
     labels = passes.draw_labels(scaled, uniforms)
     np.testing.assert_array_equal(labels, (edges < uniforms * edges[-1]).sum(axis=0))
     if far:
-        shift = np.isin(np.arange(RECORDS), [7, RECORDS - 1]) * np.linspace(-1, 1, RECORDS) * 2e3
+        shift = (
+            np.isin(np.arange(RECORDS), [7, RECORDS - 1])
+            * np.linspace(-1, 1, RECORDS)
+            * 2e3
+        )
         offset = offset + shift
         with np.errstate(over="ignore"):
             scaled = np.exp(joint - offset)
@@ -93,7 +122,9 @@ def test_passes_are_the_formulas(far):
     rest = passes.rest_of(1, scaled)
     ratio, found = passes.move_component(1, residual, 0.7, rest, *weights, *state)
     expected = logsumexp(changed, axis=0)
-    assert ratio == pytest.approx(weights[0] @ density - weights[1] @ expected, rel=1e-12)
+    assert ratio == pytest.approx(
+        weights[0] @ density - weights[1] @ expected, rel=1e-12
+    )
     np.testing.assert_allclose(found, expected, rtol=1e-12)
     found = np.empty((2, RECORDS))
     passes.set_component(log_pi[1], 0.7, residual, offset, *found)
@@ -115,11 +146,15 @@ def test_passes_are_the_formulas(far):
     levels = rng.normal(size=RECORDS)
     for smooth in (True, False):
         limits = -3.0, -1.0, smooth
-        log_f, total = passes.limited_sum(joint[0], joint[1:], weights[0], levels, *limits)
+        log_f, total = passes.limited_sum(
+            joint[0], joint[1:], weights[0], levels, *limits
+        )
         expected = logsumexp(joint, axis=0)
         terms = ppm.Censoring(*limits).terms(expected, weights[0], levels)
         assert total == pytest.approx(terms.sum(), rel=1e-13) and log_f[5] < -1e299
-        np.testing.assert_allclose(np.delete(log_f, 5), np.delete(expected, 5), rtol=1e-12)
+        np.testing.assert_allclose(
+            np.delete(log_f, 5), np.delete(expected, 5), rtol=1e-12
+        )
     log_density[2, 6] = np.nan
     found = passes.rescale(log_pi, log_density)[2]
     assert found[5] < -1e299 and np.flatnonzero(np.isnan(found)).tolist() == [6]

@@ -40,7 +40,9 @@ SHORT = "progress._SHORT = 600.0; steps(None, 0.0)"
 def in_terminal(code):
     """What a script writes to a terminal."""
     ours, its = pty.openpty()
-    with subprocess.Popen([sys.executable, "-c", code], stdout=its, stderr=its, stdin=its):
+    with subprocess.Popen(
+        [sys.executable, "-c", code], stdout=its, stderr=its, stdin=its
+    ):
         os.close(its)
         said = []
         # Linux ends a terminal with an error
@@ -53,11 +55,18 @@ def in_terminal(code):
     return b"".join(said).decode()
 
 
-@pytest.mark.parametrize(("call", "shown"), [
-    (LONG, True), (SHORT, False), (ASKED, True), ("steps(False, 0.15)", False),
-    ("elsewhere(None, 0.15)", False), ("sys.modules['tqdm'] = None; " + LONG, False),
-    ("sys.stdout = open('/dev/null', 'w'); " + LONG, False),
-])
+@pytest.mark.parametrize(
+    ("call", "shown"),
+    [
+        (LONG, True),
+        (SHORT, False),
+        (ASKED, True),
+        ("steps(False, 0.15)", False),
+        ("elsewhere(None, 0.15)", False),
+        ("sys.modules['tqdm'] = None; " + LONG, False),
+        ("sys.stdout = open('/dev/null', 'w'); " + LONG, False),
+    ],
+)
 def test_a_terminal_shows_long_fits(call, shown):
     said = in_terminal(STEPS + call)
     assert ("12/12" in said) == shown and (shown or not said)
@@ -65,8 +74,14 @@ def test_a_terminal_shows_long_fits(call, shown):
 
 @pytest.mark.parametrize(("call", "shown"), [(LONG, False), (ASKED, True)])
 def test_a_pipe_shows_what_is_asked_for(call, shown):
-    done = subprocess.run([sys.executable, "-c", STEPS + call], capture_output=True, text=True)
-    assert ("12/12" in done.stderr) == shown and not done.stdout and (shown or not done.stderr)
+    done = subprocess.run(
+        [sys.executable, "-c", STEPS + call], capture_output=True, text=True
+    )
+    assert (
+        ("12/12" in done.stderr) == shown
+        and not done.stdout
+        and (shown or not done.stderr)
+    )
 
 
 def test_an_open_notebook_shows_long_fits_and_an_executed_one_does_not():
@@ -78,12 +93,15 @@ def test_an_open_notebook_shows_long_fits_and_an_executed_one_does_not():
                 said[somebody] += message["content"].get("text", "")
 
             kernel.execute_interactive(
-                STEPS + LONG, allow_stdin=somebody, output_hook=note, timeout=120)
+                STEPS + LONG, allow_stdin=somebody, output_hook=note, timeout=120
+            )
     assert "12/12" in said[True] and not said[False]
 
 
 def mixture():
-    return ppm.FiniteMixture(np.arange(9.0) ** 2, np.ones((9, 1)), warmup=3, parallel=False)
+    return ppm.FiniteMixture(
+        np.arange(9.0) ** 2, np.ones((9, 1)), warmup=3, parallel=False
+    )
 
 
 def pymc_model():
@@ -92,7 +110,9 @@ def pymc_model():
     return ppm.PyMCSynthesizer(model, warmup=3, chains=1)
 
 
-@pytest.mark.parametrize(("make", "said"), [(mixture, " sweeps"), (pymc_model, " draws")])
+@pytest.mark.parametrize(
+    ("make", "said"), [(mixture, " sweeps"), (pymc_model, " draws")]
+)
 def test_every_fit_that_takes_long_shows_its_progress(make, said, monkeypatch, capsys):
     monkeypatch.setattr(progress, "is_watched", lambda: True)
     monkeypatch.setattr(progress, "_SHORT", 0.0)

@@ -30,7 +30,11 @@ RECORDS = 12
 WEIGHTS = np.random.default_rng(4).uniform(0.1, 1.0, RECORDS)
 WEIGHTS[[2, 5, 7]] = 0.0, 3.0, 1.0
 RNG = np.random.default_rng(7)
-X, Y, PAIRS = RNG.normal(size=RECORDS), RNG.normal(1, 0.7, RECORDS), RNG.normal(size=(RECORDS, 2))
+X, Y, PAIRS = (
+    RNG.normal(size=RECORDS),
+    RNG.normal(1, 0.7, RECORDS),
+    RNG.normal(size=(RECORDS, 2)),
+)
 COUNTS, THIRD = RNG.poisson(3.0, RECORDS), np.arange(RECORDS) % 3
 Y_MASK, PAIRS_MASK = np.arange(RECORDS) % 5 == 1, RNG.random((RECORDS, 2)) < 0.3
 ROW_MASK = np.isin(np.arange(RECORDS), [3, 9])
@@ -69,8 +73,11 @@ def logistic():
     beta = pm.Normal("beta", shape=2, initval=[0.3, -0.2])
     mu = np.column_stack([np.ones(RECORDS), X]) @ beta
     pm.Bernoulli("yes", logit_p=mu, observed=(Y > 1).astype(int))
-    pm.Potential("soft_constraint", -pt.sum(beta) ** 2)
-    ordered = {"transform": pm.distributions.transforms.ordered, "default_transform": None}
+    pm.Potential("soft_constraint", -(pt.sum(beta) ** 2))
+    ordered = {
+        "transform": pm.distributions.transforms.ordered,
+        "default_transform": None,
+    }
     cuts = pm.Normal("cuts", shape=3, initval=[-1.0, 0.0, 1.0], **ordered)
     pm.OrderedLogistic("grade", eta=mu, cutpoints=cuts, observed=COUNTS % 4)
 
@@ -86,18 +93,24 @@ def marginal_mixture():
 
 
 def two_responses():
-    income = pm.Normal("income", pm.Normal("beta") * X, pm.HalfNormal("sigma"), observed=Y)
+    income = pm.Normal(
+        "income", pm.Normal("beta") * X, pm.HalfNormal("sigma"), observed=Y
+    )
     pm.Poisson("children", pt.exp(0.3 * income), observed=COUNTS)
 
 
 def multivariate():
-    chol, *_ = pm.LKJCholeskyCov("chol", eta=2.0, n=2, sd_dist=pm.HalfNormal.dist(size=2))
+    chol, *_ = pm.LKJCholeskyCov(
+        "chol", eta=2.0, n=2, sd_dist=pm.HalfNormal.dist(size=2)
+    )
     mu = X[:, None] * pm.Normal("beta", shape=2)
     pm.MvNormal("y", mu, chol=chol, observed=PAIRS, dims=("person", "item"))
 
 
 def record_level_parameters():
-    pm.TruncatedNormal("y", pm.Normal("mu", shape=RECORDS), 1.0, lower=0.0, observed=np.exp(X))
+    pm.TruncatedNormal(
+        "y", pm.Normal("mu", shape=RECORDS), 1.0, lower=0.0, observed=np.exp(X)
+    )
 
 
 def missing_values():
@@ -113,20 +126,37 @@ def missing_rows():
 
 
 def sparse_design():
-    design = ps.as_sparse_variable(csr_matrix(np.where(X > 0, X, 0.0)[:, None] * [1.0, 0.0, X[0]]))
+    design = ps.as_sparse_variable(
+        csr_matrix(np.where(X > 0, X, 0.0)[:, None] * [1.0, 0.0, X[0]])
+    )
     mu = ps.structured_dot(design, pm.Normal("beta", shape=(3, 1)))[:, 0]
     pm.Normal("y", mu, pm.HalfNormal("sigma"), observed=Y)
 
 
-FAMILY = [poisson, logistic, hierarchical, marginal_mixture, two_responses, multivariate,
-          record_level_parameters, missing_values, missing_rows, sparse_design]  # fmt: skip
-MASKS = {(missing_values, "y_observed"): ~Y_MASK, (missing_values, "z_observed"): ~PAIRS_MASK,
-         (missing_rows, "y_observed"): ~ROW_MASK}  # fmt: skip
+FAMILY = [
+    poisson,
+    logistic,
+    hierarchical,
+    marginal_mixture,
+    two_responses,
+    multivariate,
+    record_level_parameters,
+    missing_values,
+    missing_rows,
+    sparse_design,
+]
+MASKS = {
+    (missing_values, "y_observed"): ~Y_MASK,
+    (missing_values, "z_observed"): ~PAIRS_MASK,
+    (missing_rows, "y_observed"): ~ROW_MASK,
+}
 
 
 def of_family(model, **settings):
     """Its synthesizer, with the user's word for all potentials."""
-    return PyMCSynthesizer(model, public_potentials=[v.name for v in model.potentials], **settings)
+    return PyMCSynthesizer(
+        model, public_potentials=[v.name for v in model.potentials], **settings
+    )
 
 
 @pytest.fixture(scope="module", params=FAMILY)
@@ -145,7 +175,9 @@ def points(model, number=2):
 
 def posterior_of(draws):
     """One chain of these draws, each a dict of values."""
-    stacked = {name: np.stack([draw[name] for draw in draws])[None] for name in draws[0]}
+    stacked = {
+        name: np.stack([draw[name] for draw in draws])[None] for name in draws[0]
+    }
     return pm.backends.arviz.dict_to_dataset(stacked, sample_dims=["chain", "draw"])
 
 
@@ -171,16 +203,22 @@ def by_definition(write, model):
     return model.logp(vars=[*model.free_RVs, *model.potentials]), total
 
 
-def test_the_density_has_the_weighted_terms_and_the_log_likelihood_is_unweighted(member):
+def test_the_density_has_the_weighted_terms_and_the_log_likelihood_is_unweighted(
+    member,
+):
     write, model, synthesizer = member
-    before = [*map(dict, (model.named_vars, model.rvs_to_values, model.rvs_to_initial_values))]
+    before = [
+        *map(dict, (model.named_vars, model.rvs_to_values, model.rvs_to_initial_values))
+    ]
     prior, by_record = by_definition(write, model)
     names = [v.name for v in model.free_RVs]
     written = [v for v in model.unobserved_value_vars if v.name in names]
     terms = WEIGHTS * by_record
     kept = [limited(terms, c.low, c.high, c.smooth, pt) for c in CENSORS]
     slopes = [gradient(model, prior + each.sum()) for each in (*kept, terms)]
-    evaluate = model.compile_fn([prior, by_record, *slopes, *written], inputs=model.value_vars)
+    evaluate = model.compile_fn(
+        [prior, by_record, *slopes, *written], inputs=model.value_vars
+    )
     # none at last: limits do not stay
     for number, censor in enumerate([*CENSORS, None]):
         copy = synthesizer._limited(censor)
@@ -189,7 +227,7 @@ def test_the_density_has_the_weighted_terms_and_the_log_likelihood_is_unweighted
         for point in points(model):
             density, slope = found(point)
             start, log_lik, *expected = evaluate(point)
-            expected, draw = expected[number], expected[len(slopes):]
+            expected, draw = expected[number], expected[len(slopes) :]
             # PyMC's own gradient of a truncated normal is off by 3e-8
             np.testing.assert_allclose(slope, expected, rtol=1e-7, atol=1e-8)
             assert np.isfinite(log_lik).all()
@@ -198,7 +236,11 @@ def test_the_density_has_the_weighted_terms_and_the_log_likelihood_is_unweighted
             np.testing.assert_allclose(density, right, rtol=1e-10, atol=1e-10)
             # terms left as they are, weights of others, weights outside the limits, limits of the
             # sum, and weights on the prior would be seen
-            wrong = [log_lik.sum(), density - WEIGHTS[0] * start, WEIGHTS[::-1] @ log_lik]
+            wrong = [
+                log_lik.sum(),
+                density - WEIGHTS[0] * start,
+                WEIGHTS[::-1] @ log_lik,
+            ]
             if censor:
                 wrong += [WEIGHTS @ log_lik, WEIGHTS @ h(log_lik), h(WEIGHTS @ log_lik)]
             assert np.abs(density - start - wrong).min() > 1e-6
@@ -206,20 +248,29 @@ def test_the_density_has_the_weighted_terms_and_the_log_likelihood_is_unweighted
     log_liks = synthesizer.log_likelihood_at(posterior_of([draw, draw]))
     assert log_liks.dims == ("chain", "draw", "record")
     np.testing.assert_allclose(log_liks[0], [log_lik] * 2, rtol=1e-10, atol=1e-10)
-    assert before == [*map(dict, (model.named_vars, model.rvs_to_values,
-                                  model.rvs_to_initial_values))]  # fmt: skip
+    assert before == [
+        *map(dict, (model.named_vars, model.rvs_to_values, model.rvs_to_initial_values))
+    ]
 
 
 def test_releases_are_predictive_draws_of_the_users_model(member):
     _, model, synthesizer = member
     names = [v.name for v in model.free_RVs if not v.name.endswith("_unobserved")]
-    start = dict(zip(names, pm.draw([model[name] for name in names], random_seed=3), strict=True))
+    start = dict(
+        zip(names, pm.draw([model[name] for name in names], random_seed=3), strict=True)
+    )
     posterior = xr.DataTree.from_dict({"posterior": posterior_of([start] * 5)})
-    settings = {"var_names": synthesizer.responses, "freeze_vars": names, "progressbar": False}
+    settings = {
+        "var_names": synthesizer.responses,
+        "freeze_vars": names,
+        "progressbar": False,
+    }
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="The effect of Potentials")
         mine, same = [
-            pm.sample_posterior_predictive(posterior, model=m, random_seed=5, **settings)
+            pm.sample_posterior_predictive(
+                posterior, model=m, random_seed=5, **settings
+            )
             for m in (model, synthesizer._plain)
         ]
     released = synthesizer.predict(posterior, releases=5, random_seed=1)
@@ -229,7 +280,9 @@ def test_releases_are_predictive_draws_of_the_users_model(member):
         assert expected.equals(same["posterior_predictive"][name])
         # no coordinate of a record goes along, and every entry is drawn
         assert released[name].dims == ("release", "record", *expected.dims[3:])
-        assert "record" not in released[name].coords and not np.isnan(released[name]).any()
+        assert (
+            "record" not in released[name].coords and not np.isnan(released[name]).any()
+        )
         # nor is what a trace has imputed released again
         assert not np.isclose(*released[name].values[:2, Y_MASK]).all()
 
@@ -240,7 +293,9 @@ def drawn(*parameters, rng=None, size=None):
 
 def own(log_density, mu=None, **settings):
     settings = {"observed": ONES} | settings
-    pm.CustomDist("y", pm.Normal("mu") if mu is None else mu, logp=log_density, **settings)
+    pm.CustomDist(
+        "y", pm.Normal("mu") if mu is None else mu, logp=log_density, **settings
+    )
 
 
 def between(value, mean):
@@ -252,17 +307,31 @@ def of_two_numbers(value, mean):
     return pt.special.xlogy(value**2, 2.0 + mean) - pt.logaddexp(value, mean)
 
 
-@pytest.mark.parametrize(("write", "mu", "expected"), [
-    # each record has every condition of a check to itself
-    (partial(own, between, random=drawn, observed=np.array([-99.0, 0.0, 99.0, 1.0])), 0.0,
-     [-np.inf, 0.0, -np.inf, -1.0]),
-    # a function of two numbers may have one for all records
-    (partial(own, of_two_numbers, random=drawn, observed=Y), 1.0,
-     Y**2 * np.log(3) - np.logaddexp(Y, 1)),
-    # probabilities of next to 0 and 1 have exact logarithms
-    (lambda: pm.Bernoulli("y", logit_p=X * pm.Normal("mu"), observed=COUNTS % 2), 900.0,
-     special.log_expit(np.where(COUNTS % 2, 900.0 * X, -900.0 * X))),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("write", "mu", "expected"),
+    [
+        # each record has every condition of a check to itself
+        (
+            partial(
+                own, between, random=drawn, observed=np.array([-99.0, 0.0, 99.0, 1.0])
+            ),
+            0.0,
+            [-np.inf, 0.0, -np.inf, -1.0],
+        ),
+        # a function of two numbers may have one for all records
+        (
+            partial(own, of_two_numbers, random=drawn, observed=Y),
+            1.0,
+            Y**2 * np.log(3) - np.logaddexp(Y, 1),
+        ),
+        # probabilities of next to 0 and 1 have exact logarithms
+        (
+            lambda: pm.Bernoulli("y", logit_p=X * pm.Normal("mu"), observed=COUNTS % 2),
+            900.0,
+            special.log_expit(np.where(COUNTS % 2, 900.0 * X, -900.0 * X)),
+        ),
+    ],
+)
 def test_each_record_has_its_own_term_to_the_last_digits(write, mu, expected):
     posterior = posterior_of([{"mu": np.array(mu)}])
     found = PyMCSynthesizer(model_of(write)).log_likelihood_at(posterior)
@@ -284,10 +353,15 @@ def visits():
 def distance(fit, weights=None, censor=None):
     """How far places of draws in the exact posterior are from uniform, in Monte Carlo errors."""
     grid, mu = np.linspace(1e-6, 60.0, 60_001), fit["posterior"]["mu"]
-    below = np.cumsum(np.exp(CLOSED.posterior(weights, censor=censor).logpdf(grid))) * grid[1]
+    below = (
+        np.cumsum(np.exp(CLOSED.posterior(weights, censor=censor).logpdf(grid)))
+        * grid[1]
+    )
     places = mu.copy(data=np.interp(mu.values, grid, below))
     errors = [float(az.mcse(places**power)) for power in (1, 2)]
-    return max(abs(float((places**k).mean()) - 1 / (k + 1)) / errors[k - 1] for k in (1, 2))
+    return max(
+        abs(float((places**k).mean()) - 1 / (k + 1)) / errors[k - 1] for k in (1, 2)
+    )
 
 
 @pytensor.config.change_flags(mode="NUMBA")
@@ -296,7 +370,9 @@ def test_gamma_poisson_through_the_mechanism(monkeypatch):
     synthesizer = mechanism.synthesizer
     result = mechanism.run(draws=800, random_seed=3)
     limits = ppm.Censoring(-3.0, -1.0, smooth=False)
-    strict = ppm.PseudoPosteriorMechanism(synthesizer, censor=limits).run(draws=800, random_seed=2)
+    strict = ppm.PseudoPosteriorMechanism(synthesizer, censor=limits).run(
+        draws=800, random_seed=2
+    )
     assert strict.strict and strict.unweighted is None
     assert strict.epsilon(4) == 8.0 and strict.oscillation_bound <= limits.width
     assert strict.synthesize(2, random_seed=1).attrs["epsilon_total"] == 4.0
@@ -310,13 +386,17 @@ def test_gamma_poisson_through_the_mechanism(monkeypatch):
     # weights or limits that are ignored, or those of the fit before, would be seen
     for wrong in (result.draws, within):
         assert distance(wrong) > 8.0
-    assert distance(plain, result.weights) > 8.0 and distance(plain, censor=limits) > 8.0
+    assert (
+        distance(plain, result.weights) > 8.0 and distance(plain, censor=limits) > 8.0
+    )
     # what a fit holds is the log-likelihood itself, without weights and limits
     for fit in (within, result.draws):
         mu = fit["posterior"]["mu"].values
         expected = stats.poisson.logpmf(VISITS, mu[..., None])
         np.testing.assert_allclose(synthesizer.log_likelihood(fit), expected, rtol=1e-9)
-    np.testing.assert_allclose(result.record_bounds, np.abs(expected).max((0, 1)) * result.weights)
+    np.testing.assert_allclose(
+        result.record_bounds, np.abs(expected).max((0, 1)) * result.weights
+    )
     # chains with the same random numbers would agree whatever they do
     assert not np.isin(*mu).any()
 
@@ -333,8 +413,12 @@ def test_nutpie_draws_from_the_weighted_posterior():
 
 def test_an_interrupted_nutpie_has_made_no_fit(monkeypatch):
     synthesizer = PyMCSynthesizer(model_of(visits), nuts_sampler="nutpie")
-    short = dict.fromkeys(("posterior", "sample_stats"), posterior_of([{"mu": np.ones(())}] * 19))
-    monkeypatch.setattr(pm, "sample", lambda *given, **settings: xr.DataTree.from_dict(short))
+    short = dict.fromkeys(
+        ("posterior", "sample_stats"), posterior_of([{"mu": np.ones(())}] * 19)
+    )
+    monkeypatch.setattr(
+        pm, "sample", lambda *given, **settings: xr.DataTree.from_dict(short)
+    )
     assert synthesizer.fit(draws=19)["posterior"].sizes["draw"] == 19
     with pytest.raises(KeyboardInterrupt):
         synthesizer.fit(draws=20)
@@ -350,7 +434,9 @@ def test_an_interrupted_draw_of_releases_has_made_none():
 
     model = model_of(lambda: own(lambda value, mu: mu - value, random=interrupted))
     synthesizer = PyMCSynthesizer(model)
-    fit = xr.DataTree.from_dict({"posterior": posterior_of([{"mu": mu} for mu in np.arange(9.0)])})
+    fit = xr.DataTree.from_dict(
+        {"posterior": posterior_of([{"mu": mu} for mu in np.arange(9.0)])}
+    )
     for first in -3, 0:
         left = itertools.count(first)
         with pytest.raises(KeyboardInterrupt):
@@ -383,15 +469,22 @@ def without_gradient(choice):
 
 @pytest.mark.parametrize(("choice", "censor"), [(False, CENSORS[0]), (True, None)])
 def test_a_density_without_a_gradient_has_the_right_posterior(choice, censor):
-    model, weights = model_of(partial(without_gradient, choice)), np.array([1.5, 1.0, 0.2, 0.1])
-    mechanism = ppm.PseudoPosteriorMechanism(model, weights=weights, censor=censor, warmup=50)
+    model, weights = (
+        model_of(partial(without_gradient, choice)),
+        np.array([1.5, 1.0, 0.2, 0.1]),
+    )
+    mechanism = ppm.PseudoPosteriorMechanism(
+        model, weights=weights, censor=censor, warmup=50
+    )
     result = mechanism.run(draws=300, random_seed=np.random.default_rng(8))
     mean, found = np.linspace(-4.0, 4.0, 801), result.draws["posterior"]["mean"]
 
     def expected(weights):
         h = censor.term if censor else lambda terms: terms
         shifts = [0.0, 0.5] if choice else [0.0]
-        terms = [h(-weights * (FEW - mean[:, None] - shift) ** 2).sum(1) for shift in shifts]
+        terms = [
+            h(-weights * (FEW - mean[:, None] - shift) ** 2).sum(1) for shift in shifts
+        ]
         density = np.exp(stats.norm.logpdf(mean) + special.logsumexp(terms, axis=0))
         return trapezoid(density * mean) / trapezoid(density)
 
@@ -408,10 +501,14 @@ def test_a_simulator_has_a_fit_and_no_strict_epsilon():
 
     model = model_of(lambda: pm.Simulator("y", draw, pm.Normal("mean"), observed=FEW))
     settings = {"warmup": 20, "weights": np.ones(4)}
-    result = ppm.PseudoPosteriorMechanism(model, **settings).run(draws=20, random_seed=1)
+    result = ppm.PseudoPosteriorMechanism(model, **settings).run(
+        draws=20, random_seed=1
+    )
     assert not result.strict and np.isfinite(result.draws["posterior"]["mean"]).all()
     strict = ppm.PseudoPosteriorMechanism(model, censor=CENSORS[0], **settings)
-    with pytest.raises(ValueError, match="^the density of a pm.Simulator is drawn anew"):
+    with pytest.raises(
+        ValueError, match="^the density of a pm.Simulator is drawn anew"
+    ):
         strict.run(draws=20)
 
 
@@ -420,12 +517,21 @@ def test_an_impossible_start_is_seen_and_nutpie_refused_where_nuts_moves_nothing
         return pt.switch(value > 5.0, -np.inf, black_box(value, mean))
 
     model = model_of(partial(own, log_density, random=drawn, observed=np.r_[1.0, 9.0]))
-    with pytest.raises(ValueError, match="^record 1 is impossible at the model's initial"):
+    with pytest.raises(
+        ValueError, match="^record 1 is impossible at the model's initial"
+    ):
         PyMCSynthesizer(model).fit(draws=5)
     assert PyMCSynthesizer(model, warmup=5).fit([1.0, 0.0], draws=5, random_seed=1)
-    for write in (without_gradient, lambda choice: one_normal(mu=pm.Bernoulli("choice", 0.5))):
-        synthesizer = PyMCSynthesizer(model_of(partial(write, True)), nuts_sampler="nutpie")
-        with pytest.raises(ValueError, match="^nuts_sampler must be 'pymc' where a parameter is"):
+    for write in (
+        without_gradient,
+        lambda choice: one_normal(mu=pm.Bernoulli("choice", 0.5)),
+    ):
+        synthesizer = PyMCSynthesizer(
+            model_of(partial(write, True)), nuts_sampler="nutpie"
+        )
+        with pytest.raises(
+            ValueError, match="^nuts_sampler must be 'pymc' where a parameter is"
+        ):
             synthesizer.fit(draws=5)
 
 
@@ -456,14 +562,18 @@ def test_what_pymc_is_given_to_draw_from_has_full_entropy(monkeypatch):
 
 
 def test_what_is_no_number_is_not_released():
-    model = model_of(lambda: pm.Normal("y", pt.sqrt(pm.Normal("mu", initval=1.0)), observed=ONES))
+    model = model_of(
+        lambda: pm.Normal("y", pt.sqrt(pm.Normal("mu", initval=1.0)), observed=ONES)
+    )
     fit = xr.DataTree.from_dict({"posterior": posterior_of([{"mu": np.array(-1.0)}])})
     with pytest.raises(ValueError, match="^model draws NaN for y, which is no release"):
         PyMCSynthesizer(model).predict(fit, releases=1)
 
 
 def test_releases_come_from_different_draws_of_the_parameters():
-    model = model_of(lambda: pm.Normal("y", pm.Normal("centre"), 1e-6, observed=np.zeros(RECORDS)))
+    model = model_of(
+        lambda: pm.Normal("y", pm.Normal("centre"), 1e-6, observed=np.zeros(RECORDS))
+    )
     centre = xr.Dataset({"centre": (("chain", "draw"), np.arange(12.0).reshape(2, 6))})
     fit = xr.DataTree.from_dict({"posterior": centre})
     synthetic = PyMCSynthesizer(model).predict(fit, releases=12, random_seed=1).values
@@ -508,7 +618,11 @@ def one_data():
 
 def two_lengths(response):
     x, z = pm.Data("x", X), pm.Data("z", ONES)
-    pm.Normal("y", pm.Normal("mu") * x + (0.0 if response else z), observed=z if response else Y)
+    pm.Normal(
+        "y",
+        pm.Normal("mu") * x + (0.0 if response else z),
+        observed=z if response else Y,
+    )
 
 
 def sparse_with_nan():
@@ -524,7 +638,9 @@ def computed_start():
 
 def open_interval(observed):
     def log_density(value, mean):
-        ends = [pt.exp(pm.logcdf(pm.Normal.dist(mean), value[:, end])) for end in (0, 1)]
+        ends = [
+            pt.exp(pm.logcdf(pm.Normal.dist(mean), value[:, end])) for end in (0, 1)
+        ]
         return pt.log(ends[1] - ends[0])
 
     own(log_density, random=drawn, observed=observed, signature="()->(2)")
@@ -574,60 +690,152 @@ def bounded_by_data():
 
 of_the_response = partial(potential, lambda mu, values, y: y[:2].sum(), ONES)
 # what the model observes is a copy of another type
-of_its_values = partial(potential, lambda mu, values, y: values.sum() * mu, np.ones(5, int))
+of_its_values = partial(
+    potential, lambda mu, values, y: values.sum() * mu, np.ones(5, int)
+)
 of_other_data = partial(potential, lambda mu, values, y: (mu * values).sum(), ONES)
 
 REFUSED = [
-    (lambda: pm.Potential("p", -(pm.Normal("mu") ** 2)), "no observed variable: give its response"),
-    (lambda: pm.Normal("y", pm.Poisson("n", 3.0), observed=ONES), "no continuous parameter"),
-    (partial(own, lambda value, mu: -((value - mu) ** 2)), "y cannot be drawn, and nothing could"),
-    (of_other_data, r'potential second could hold.*neither, pass public_potentials=\["second"\]'),
-    (lambda: pm.GaussianRandomWalk("y", init_dist=pm.Normal.dist(), sigma=pm.HalfNormal("s"),
-                                   observed=ONES), "y has one density for all its 5 rows"),
-    (partial(own, lambda value, mu: (mu - value)[:1], random=drawn), "y has one density for all"),
-    (lambda: (one_normal(), pm.Normal("z", observed=np.ones(7))), "y, z have different lengths"),
+    (
+        lambda: pm.Potential("p", -(pm.Normal("mu") ** 2)),
+        "no observed variable: give its response",
+    ),
+    (
+        lambda: pm.Normal("y", pm.Poisson("n", 3.0), observed=ONES),
+        "no continuous parameter",
+    ),
+    (
+        partial(own, lambda value, mu: -((value - mu) ** 2)),
+        "y cannot be drawn, and nothing could",
+    ),
+    (
+        of_other_data,
+        r'potential second could hold.*neither, pass public_potentials=\["second"\]',
+    ),
+    (
+        lambda: pm.GaussianRandomWalk(
+            "y", init_dist=pm.Normal.dist(), sigma=pm.HalfNormal("s"), observed=ONES
+        ),
+        "y has one density for all its 5 rows",
+    ),
+    (
+        partial(own, lambda value, mu: (mu - value)[:1], random=drawn),
+        "y has one density for all",
+    ),
+    (
+        lambda: (one_normal(), pm.Normal("z", observed=np.ones(7))),
+        "y, z have different lengths",
+    ),
     (partial(one_normal, observed=3.0), "y must be observed as an array"),
     (partial(one_normal, total_size=50), "y is a minibatch or has total_size"),
-    (lambda: one_normal(observed=pm.Minibatch(np.ones(50), batch_size=5), total_size=50),
-     "y is a minibatch"),
-    (lambda: one_normal(observed=pytensor.shared(ONES)), "holds a pytensor.shared variable"),
+    (
+        lambda: one_normal(
+            observed=pm.Minibatch(np.ones(50), batch_size=5), total_size=50
+        ),
+        "y is a minibatch",
+    ),
+    (
+        lambda: one_normal(observed=pytensor.shared(ONES)),
+        "holds a pytensor.shared variable",
+    ),
     (data_not_given, "pm.Data, and give it to a CustomDist as a parameter"),
     (partly_missing_rows, "y has missing values that PyMC cannot separate"),
-    (partial(own, insisted, random=drawn), r"y has no density at .* \(ParameterValueError\): corr"),
-    (lambda: pm.Normal("y", pm.Normal("mu", shape=3)[np.arange(5)], observed=ONES),
-     r"y has no density at the model's initial values \(IndexError\): correct the model, or"),
-    (lambda: pm.Poisson("y", pt.exp(pm.Normal("b") * np.r_[0, 0, 0, np.nan, 0]), observed=ONES),
-     "^a constant of the model has NaN, or an index below 0 .*, in row 3"),
-    (lambda: pm.Normal("y", pm.Normal("m", shape=3)[pm.Data("k", np.arange(5) % 4 - 1)],
-                       observed=ONES), "^k has NaN, or an index below 0 .*, in row 0: correct"),
-    (partial(one_normal, observed=pd.Series(pd.date_range("1950-01-01", periods=5, freq="YS"))),
-     "^y has numbers as large as PyMC makes of dates"),
+    (
+        partial(own, insisted, random=drawn),
+        r"y has no density at .* \(ParameterValueError\): corr",
+    ),
+    (
+        lambda: pm.Normal("y", pm.Normal("mu", shape=3)[np.arange(5)], observed=ONES),
+        r"y has no density at the model's initial values \(IndexError\): correct the model, or",
+    ),
+    (
+        lambda: pm.Poisson(
+            "y", pt.exp(pm.Normal("b") * np.r_[0, 0, 0, np.nan, 0]), observed=ONES
+        ),
+        "^a constant of the model has NaN, or an index below 0 .*, in row 3",
+    ),
+    (
+        lambda: pm.Normal(
+            "y",
+            pm.Normal("m", shape=3)[pm.Data("k", np.arange(5) % 4 - 1)],
+            observed=ONES,
+        ),
+        "^k has NaN, or an index below 0 .*, in row 0: correct",
+    ),
+    (
+        partial(
+            one_normal,
+            observed=pd.Series(pd.date_range("1950-01-01", periods=5, freq="YS")),
+        ),
+        "^y has numbers as large as PyMC makes of dates",
+    ),
     (bounded_by_data, "^model has no density .ValueError.: give a CustomDist its logp"),
-    (lambda: pm.MvNormal("y", np.zeros(5), np.eye(5), observed=ONES), "y has one density for all"),
+    (
+        lambda: pm.MvNormal("y", np.zeros(5), np.eye(5), observed=ONES),
+        "y has one density for all",
+    ),
     # shapes that do not fit, and are shown
     (partial(row_by_row, ONES[:, None]), unfit((5, 1))),
     (partial(row_by_row, pd.DataFrame({"y": ONES}), yes_or_no), unfit((5, 1))),
     (partial(row_by_row, np.ones(6)), unfit((6,))),
-    (partial(row_by_row, np.ma.masked_array(ONES, np.arange(5) == 2)[:, None]), unfit((5, 1))),
-    (partial(row_by_row, np.zeros((5, 1), int), grade), unfit((5, 1), r"its parameters \(5, 3\)")),
+    (
+        partial(row_by_row, np.ma.masked_array(ONES, np.arange(5) == 2)[:, None]),
+        unfit((5, 1)),
+    ),
+    (
+        partial(row_by_row, np.zeros((5, 1), int), grade),
+        unfit((5, 1), r"its parameters \(5, 3\)"),
+    ),
     (partial(row_by_row, ONES[:, None], hurdle), unfit((5, 1))),
-    (partial(row_by_row, ONES[:, None], squares), r"^y has shape \(5, 1\) .* density \(5, 5\)"),
+    (
+        partial(row_by_row, ONES[:, None], squares),
+        r"^y has shape \(5, 1\) .* density \(5, 5\)",
+    ),
     (partial(one_normal, shape=3), unfit((5,), r"shape=\(3,\)")),
     (partial(two_lengths, True), unfit((5,), r"its parameters \(12,\)")),
-    (partial(two_lengths, False), r"^model combines arrays .*: x \(12,\), z \(5,\). Give each"),
+    (
+        partial(two_lengths, False),
+        r"^model combines arrays .*: x \(12,\), z \(5,\). Give each",
+    ),
     (one_data, "^y and z are observed as the same data, for which PyMC has no density"),
-    (sparse_with_nan, "^a constant of the model has NaN, or an index below 0 .*, in row 2"),
+    (
+        sparse_with_nan,
+        "^a constant of the model has NaN, or an index below 0 .*, in row 2",
+    ),
     (computed_start, "^the initval of mu is computed by the model"),
-    *[(partial(one_normal, observed=data), "^y is infinite in row 3, where it has no density") for
-      data in (np.r_[ONES[:3], np.inf], pd.Series(np.r_[ONES[:3], -np.inf]),
-               np.ma.masked_array(np.r_[ONES[:3], np.inf], np.arange(4) == 1))],
-    (partial(open_interval, np.c_[[1.0, 2.0], [np.inf, -np.inf]]), "^y is infinite in row 1"),
+    *[
+        (
+            partial(one_normal, observed=data),
+            "^y is infinite in row 3, where it has no density",
+        )
+        for data in (
+            np.r_[ONES[:3], np.inf],
+            pd.Series(np.r_[ONES[:3], -np.inf]),
+            np.ma.masked_array(np.r_[ONES[:3], np.inf], np.arange(4) == 1),
+        )
+    ],
+    (
+        partial(open_interval, np.c_[[1.0, 2.0], [np.inf, -np.inf]]),
+        "^y is infinite in row 1",
+    ),
     # survey weights
-    (partial(weighted_potential, Y, None), f"^model has no observed variable: .*{SURVEY}"),
-    (partial(weighted_potential, None), f"^potential p depends on a response, .*{SURVEY}"),
-    (partial(weighted_potential, Y), f"^potential p holds the values of y, .*{SURVEY}$"),
-    (partial(weighted_potential, np.exp(Y)), f"^potential p could hold .*{SURVEY}.*neither, pass"),
-]  # fmt: skip
+    (
+        partial(weighted_potential, Y, None),
+        f"^model has no observed variable: .*{SURVEY}",
+    ),
+    (
+        partial(weighted_potential, None),
+        f"^potential p depends on a response, .*{SURVEY}",
+    ),
+    (
+        partial(weighted_potential, Y),
+        f"^potential p holds the values of y, .*{SURVEY}$",
+    ),
+    (
+        partial(weighted_potential, np.exp(Y)),
+        f"^potential p could hold .*{SURVEY}.*neither, pass",
+    ),
+]
 
 
 @pytest.mark.parametrize(("write", "message"), REFUSED)
@@ -639,9 +847,14 @@ def test_models_without_by_record_terms_are_refused(write, message):
 
 
 def test_what_is_said_to_be_public_or_is_moved_by_other_steps_is_taken():
-    assert PyMCSynthesizer(model_of(of_other_data), public_potentials=["second"]).records == 5
+    assert (
+        PyMCSynthesizer(model_of(of_other_data), public_potentials=["second"]).records
+        == 5
+    )
     for wrong in (["third"], "second"):
-        with pytest.raises(ValueError, match=r"^public_potentials must be a list from .'second'"):
+        with pytest.raises(
+            ValueError, match=r"^public_potentials must be a list from .'second'"
+        ):
             PyMCSynthesizer(model_of(of_other_data), public_potentials=wrong)
     for write in (of_the_response, of_its_values):
         with pytest.raises(ValueError, match="potential second depends on"):
@@ -650,11 +863,16 @@ def test_what_is_said_to_be_public_or_is_moved_by_other_steps_is_taken():
     masked = np.ma.masked_array(Y, Y_MASK)
     one_by_one = pt.stack([pt.constant(value) for value in Y])
     for values, observed in (
-        (Y[None, :], Y), (Y.astype("float32"), Y), (Y, masked), (one_by_one, Y),
-    ):  # fmt: skip
+        (Y[None, :], Y),
+        (Y.astype("float32"), Y),
+        (Y, masked),
+        (one_by_one, Y),
+    ):
         with pytest.raises(ValueError, match="^potential p holds the values of y"):
-            PyMCSynthesizer(model_of(partial(weighted_potential, values, observed)),
-                            public_potentials=["p"])
+            PyMCSynthesizer(
+                model_of(partial(weighted_potential, values, observed)),
+                public_potentials=["p"],
+            )
     other = model_of(partial(weighted_potential, np.exp(Y)))
     assert PyMCSynthesizer(other, public_potentials=["p"]).records == RECORDS
     # the open end of an interval is no number, and has a density
@@ -665,7 +883,9 @@ def test_what_is_said_to_be_public_or_is_moved_by_other_steps_is_taken():
         pm.Normal("y", pm.Normal("mu") + pm.Bernoulli("z", 0.5), observed=ONES)
         dist = {"dist": lambda mu, size: pm.Normal.dist(mu, size=size)}
         pm.CustomDist("x", pm.Normal("nu"), observed=ONES, **dist)
-        pm.Poisson("n", 3.0, observed=np.ma.masked_array(np.ones(5, int), np.arange(5) == 2))
+        pm.Poisson(
+            "n", 3.0, observed=np.ma.masked_array(np.ones(5, int), np.arange(5) == 2)
+        )
         # a name as PyMC gives it to the observed part of a masked response
         pm.Normal("y_observed", observed=ONES)
 
@@ -674,7 +894,10 @@ def test_what_is_said_to_be_public_or_is_moved_by_other_steps_is_taken():
 
 def test_later_changes_of_the_users_data_have_no_effect():
     model = model_of(poisson)
-    synthesizer, posterior = PyMCSynthesizer(model), posterior_of([{"beta": np.ones(2)}])
+    synthesizer, posterior = (
+        PyMCSynthesizer(model),
+        posterior_of([{"beta": np.ones(2)}]),
+    )
     pm.set_data({"counts": COUNTS + 9, "x": X + 9.0}, model=model)
     with pytest.raises(TypeError, match="data"):
         pm.set_data({"x": X + 9.0}, model=synthesizer.model)
@@ -689,10 +912,20 @@ def test_settings_reach_the_model_and_wrong_ones_are_refused():
             pm.Normal("y", mu, observed=ONES)
         # a prior may hold a response, as long as there are no limits
         pm.Normal("average", outer["inner::y"].mean(), 1.0)
-    synthesizer = ppm.PseudoPosteriorMechanism(outer, scale=0.5, warmup=7, chains=3).synthesizer
-    assert (synthesizer.responses, synthesizer.warmup, synthesizer.chains) == (("inner::y",), 7, 3)
+    synthesizer = ppm.PseudoPosteriorMechanism(
+        outer, scale=0.5, warmup=7, chains=3
+    ).synthesizer
+    assert (synthesizer.responses, synthesizer.warmup, synthesizer.chains) == (
+        ("inner::y",),
+        7,
+        3,
+    )
     assert synthesizer.model.initial_point()["mu"] == 5.0
-    with pytest.raises(ValueError, match="^model inner is part of another one, .* the outermost$"):
+    with pytest.raises(
+        ValueError, match="^model inner is part of another one, .* the outermost$"
+    ):
         ppm.PseudoPosteriorMechanism(inner)
-    with pytest.raises(TypeError, match=r"^warm_up: neither a setting of the mechanism .*warmup"):
+    with pytest.raises(
+        TypeError, match=r"^warm_up: neither a setting of the mechanism .*warmup"
+    ):
         ppm.PseudoPosteriorMechanism(outer, warm_up=7)

@@ -72,7 +72,10 @@ def far_index(x, mu):
 
 
 def far_grade(x, mu):
-    eta, grade = mu * np.where(x > 1, 1e5, 1.0), np.where(x > 1, 0, np.arange(len(x)) % 3)
+    eta, grade = (
+        mu * np.where(x > 1, 1e5, 1.0),
+        np.where(x > 1, 0, np.arange(len(x)) % 3),
+    )
     pm.OrderedLogistic("y", eta=eta, cutpoints=[-1.0, 1.0], observed=grade)
 
 
@@ -81,8 +84,17 @@ def nan(x, mu):
     pm.Normal("y", mu, pm.HalfNormal("sigma"), observed=y)
 
 
-IMPOSSIBLE = [overflow, no_number, wrong_parameter, outside_the_support, far_mixture, far_rows,
-              far_index, far_grade, nan]  # fmt: skip
+IMPOSSIBLE = [
+    overflow,
+    no_number,
+    wrong_parameter,
+    outside_the_support,
+    far_mixture,
+    far_rows,
+    far_index,
+    far_grade,
+    nan,
+]
 
 
 def elementwise(x, mu):
@@ -96,11 +108,17 @@ def of(write, x=X, **settings):
 
 # hard limits and none share a function; smooth ones have the same gradients of records, and are
 # tried on a density that is 0 and on one that is no number
-@pytest.mark.parametrize(("write", "censors"), [
-    *[(write, (CENSORS[1], None)) for write in IMPOSSIBLE],
-    (far_mixture, CENSORS[:1]), (no_number, CENSORS[:1]),
-])
-def test_an_impossible_record_has_no_gradient_and_weight_zero_or_the_lowest_term(write, censors):
+@pytest.mark.parametrize(
+    ("write", "censors"),
+    [
+        *[(write, (CENSORS[1], None)) for write in IMPOSSIBLE],
+        (far_mixture, CENSORS[:1]),
+        (no_number, CENSORS[:1]),
+    ],
+)
+def test_an_impossible_record_has_no_gradient_and_weight_zero_or_the_lowest_term(
+    write, censors
+):
     synthesizers, found = [of(write), of(write, X[:-1])], {}
     # as for sampling, with all rewrites
     compiled = cache(partial(with_gradient, mode=pymc_weights.IN_NUMPY))
@@ -111,7 +129,9 @@ def test_an_impossible_record_has_no_gradient_and_weight_zero_or_the_lowest_term
             model.alpha.set_value(weights[: synthesizer.records])
             found[synthesizer.records] = compiled(model)(model.initial_point())
         (density, gradient), (rest, slope) = found[7], found[6]
-        assert density == pytest.approx(rest + (censor.low if censor else 0.0), abs=1e-9)
+        assert density == pytest.approx(
+            rest + (censor.low if censor else 0.0), abs=1e-9
+        )
         assert np.isfinite(gradient).all() and gradient == pytest.approx(slope)
         assert censor or np.any(slope)
 
@@ -120,13 +140,16 @@ def test_a_switch_of_the_log_likelihood_alone_would_not_do(monkeypatch):
     monkeypatch.setattr(pymc_weights, "_finite_gradient", lambda x: x)
     with pytest.raises(AssertionError):
         test_an_impossible_record_has_no_gradient_and_weight_zero_or_the_lowest_term(
-            far_mixture, CENSORS)
+            far_mixture, CENSORS
+        )
 
 
 def test_an_impossible_record_is_named():
     for write in (nan, outside_the_support):
         synthesizer = of(write, chains=1, warmup=20)
-        with pytest.raises(ValueError, match="record 6 is impossible at the model's") as error:
+        with pytest.raises(
+            ValueError, match="record 6 is impossible at the model's"
+        ) as error:
             synthesizer.fit(draws=5)
         assert error.value.__suppress_context__
     fit = synthesizer.fit(1.0 - FAR, draws=5, random_seed=1)
@@ -134,21 +157,36 @@ def test_an_impossible_record_is_named():
     assert bounds[6] == 0.0 and np.isfinite(bounds).all()
 
 
-@pytest.mark.parametrize(("write", "censor"), [
-    (overflow, CENSORS[1]), (no_number, CENSORS[0]), (wrong_parameter, CENSORS[0]),
-    (wrong_by_another_response, CENSORS[0]), *[(elementwise, censor) for censor in CENSORS],
-])
-def test_the_loss_by_quadrature_is_within_the_width_whichever_record_is_left_out(write, censor):
+@pytest.mark.parametrize(
+    ("write", "censor"),
+    [
+        (overflow, CENSORS[1]),
+        (no_number, CENSORS[0]),
+        (wrong_parameter, CENSORS[0]),
+        (wrong_by_another_response, CENSORS[0]),
+        *[(elementwise, censor) for censor in CENSORS],
+    ],
+)
+def test_the_loss_by_quadrature_is_within_the_width_whichever_record_is_left_out(
+    write, censor
+):
     mu = np.linspace(-6.0, 8.0, 141)
 
     def log_posterior(x):
         model = of(write, x)._limited(censor)
         function = model.compile_fn(model.logp(), inputs=model.value_vars)
         density = np.array([function({"mu": value}) for value in mu])
-        return density - density.max() - np.log(trapezoid(np.exp(density - density.max()), mu))
+        return (
+            density
+            - density.max()
+            - np.log(trapezoid(np.exp(density - density.max()), mu))
+        )
 
     whole = log_posterior(X)
-    losses = [np.abs(log_posterior(np.delete(X, record)) - whole).max() for record in (0, 5, 6)]
+    losses = [
+        np.abs(log_posterior(np.delete(X, record)) - whole).max()
+        for record in (0, 5, 6)
+    ]
     # it is a bound that is come near to
     assert 0.2 * censor.width < max(losses) <= censor.width + 1e-9
 
@@ -207,7 +245,9 @@ def imputed(places, of=lambda y: y):
     """A predictor of seven records whose entry 2 is missing: what was observed, in these places."""
 
     def write():
-        pm.Normal("y", pm.Normal("mu"), observed=np.ma.masked_array(X, np.arange(7) == 2))
+        pm.Normal(
+            "y", pm.Normal("mu"), observed=np.ma.masked_array(X, np.arange(7) == 2)
+        )
         observed = of(pm.modelcontext(None)["y_observed"])
         whole = pt.set_subtensor(pt.zeros(7)[np.array(places)], observed)
         pm.Normal("y2", pm.Normal("b") * whole, observed=X + 0.1)
@@ -234,14 +274,19 @@ def group():
 def looked_up(shape, *before):
     """The mean of each record from every record's group."""
     return lambda: pm.Normal(
-        "y", pm.Normal("m", shape=shape)[*before, group()].sum(1), observed=X)  # fmt: skip
+        "y", pm.Normal("m", shape=shape)[*before, group()].sum(1), observed=X
+    )
 
 
 def one_of(first, size):
     return pt.switch(first, pm.Normal.dist(size=size), pm.Flat.dist(size=size))
 
 
-PRIOR, TERM, FLAT = "^the prior of .* depends on observed", "^a record's term of", "is improper"
+PRIOR, TERM, FLAT = (
+    "^the prior of .* depends on observed",
+    "^a record's term of",
+    "is improper",
+)
 TWICE = "^a constant of the model holds the values of y"
 ELSEWHERE = "^a constant of the model holds values of other rows of y"
 DRAWN = "is drawn with observed values, which a release would"
@@ -249,63 +294,139 @@ REFUSED = {
     "response in a prior": (next_to(lambda y: pm.Normal("u", y.mean(), 0.01)), PRIOR),
     "mean": (prior_of(lambda d: d.mean()), PRIOR),
     "selection": (prior_of(lambda d: 5.0 * d[d > 1.0].shape[0]), PRIOR),
-    "count as a length": (prior_of(lambda d: pt.zeros((d > 1.0).sum()).shape[0]), PRIOR),
+    "count as a length": (
+        prior_of(lambda d: pt.zeros((d > 1.0).sum()).shape[0]),
+        PRIOR,
+    ),
     "cut": (prior_of(lambda d: d[: d[-1].astype("int64")].shape[0]), PRIOR),
     "latent": (lambda: y_of(lambda d: pm.Normal("u", d)), PRIOR),
-    "imputed": (next_to(lambda y: y, x=np.ma.masked_array(X, np.arange(7) == 2)), PRIOR),
+    "imputed": (
+        next_to(lambda y: y, x=np.ma.masked_array(X, np.arange(7) == 2)),
+        PRIOR,
+    ),
     "standardised": (seen_as(lambda d: (d - d.mean()) / d.std()), TERM),
     "rows and columns": (seen_as(lambda d: d + d.T, X[:, None] * np.ones(7)), TERM),
     "inverse": (seen_as(pt.linalg.inv, np.eye(7)), TERM),
-    "reshaped": (lambda: pm.Normal("z", pm.Normal("y", pm.Normal(
-        "mu"), observed=X[:6].reshape(3, 2)).T.reshape((3, 2)), observed=np.ones((3, 2))), TERM),
-    "the one observed": (lambda: (pm.Normal("y", pm.Normal("mu"), observed=np.ma.masked_array(
-        X, ~FAR)), pm.Normal("y2", pm.modelcontext(None)["y_observed"], observed=X)), TERM),
+    "reshaped": (
+        lambda: pm.Normal(
+            "z",
+            pm.Normal("y", pm.Normal("mu"), observed=X[:6].reshape(3, 2)).T.reshape(
+                (3, 2)
+            ),
+            observed=np.ones((3, 2)),
+        ),
+        TERM,
+    ),
+    "the one observed": (
+        lambda: (
+            pm.Normal("y", pm.Normal("mu"), observed=np.ma.masked_array(X, ~FAR)),
+            pm.Normal("y2", pm.modelcontext(None)["y_observed"], observed=X),
+        ),
+        TERM,
+    ),
     "imputed, in other rows": (imputed([1, 0, 3, 4, 5, 6]), TERM),
     "imputed, from others": (imputed([0, 1, 3, 4, 5, 6], lambda y: y.sum()), TERM),
     "other mean": (next_to(lambda y: pm.Normal("u") + y.mean()), TERM),
     "record before": (next_to(lambda y: pt.concatenate([y[:1], y[:-1]])), TERM),
     "reversed": (next_to(lambda y: y[::-1]), TERM),
     "filled": (next_to(lambda y: pt.alloc(y, 7, 7)[:, 0]), TERM),
-    "set in every row": (next_to(lambda y: pt.set_subtensor(
-        pt.zeros((7, 7))[np.arange(7)], y).sum(axis=1)), TERM),
+    "set in every row": (
+        next_to(
+            lambda y: pt.set_subtensor(pt.zeros((7, 7))[np.arange(7)], y).sum(axis=1)
+        ),
+        TERM,
+    ),
     "mask": (next_to(lambda y: pm.Normal("m", shape=7)[y > -9.0]), TERM),
     "other order": (next_to(lambda y: y[group()]), TERM),
     "slice of a table": (looked_up((8, 2), slice(1, None)), TERM),
     "three axes": (looked_up((8, 3, 2), slice(1, None), 0), TERM),
-    "scalars": (lambda: pm.Normal("y", pm.Normal("mu"), observed=pt.stack(
-        [pm.Data("first", 0.3), pm.Data("second", 0.7)])), TERM),
+    "scalars": (
+        lambda: pm.Normal(
+            "y",
+            pm.Normal("mu"),
+            observed=pt.stack([pm.Data("first", 0.3), pm.Data("second", 0.7)]),
+        ),
+        TERM,
+    ),
     "predictor": (lambda: pm.Normal("y", pm.Normal("b") * X, observed=X), TWICE),
-    "column": (lambda: pm.Normal("y", np.c_[X, X] @ pm.Normal("b", shape=2), observed=X), TWICE),
+    "column": (
+        lambda: pm.Normal("y", np.c_[X, X] @ pm.Normal("b", shape=2), observed=X),
+        TWICE,
+    ),
     "row": (holding(FINE[None, :]), TWICE),
     "cube": (holding(FINE[:, None, None] * np.ones((2, 3))), TWICE),
     "last axis": (holding(np.ones((2, 3, 1)) * FINE), TWICE),
     "single precision": (holding(FINE.astype("float32")), TWICE),
     "its double": (holding(FINE.astype("float32").astype(float)), TWICE),
-    "whole numbers": (holding(np.array([3, 1, 4, 1, 5]), np.array([3.0, 1, 4, 1, 5])), TWICE),
+    "whole numbers": (
+        holding(np.array([3, 1, 4, 1, 5]), np.array([3.0, 1, 4, 1, 5])),
+        TWICE,
+    ),
     "sparse column": (sparse_copy(np.pad(FINE[:, None], ((0, 0), (0, 8)))), TWICE),
     "sparse diagonal": (sparse_copy(np.diag(FINE)), TWICE),
-    "value by value": (holding(pt.stack([pt.constant(value) for value in FINE])), TWICE),
+    "value by value": (
+        holding(pt.stack([pt.constant(value) for value in FINE])),
+        TWICE,
+    ),
     "record before, as a constant": (holding(np.r_[0.0, FINE[:-1]]), ELSEWHERE),
     "backwards": (holding(FINE[::-1].copy()), ELSEWHERE),
-    "sorted": (lambda: pm.Normal("y", pm.Interpolated(
-        "mu", np.sort(FINE), np.ones(9)), observed=FINE), ELSEWHERE),
-    "common column": (next_to(lambda y: pm.Normal("m", shape=(7, 2))[:, (y.max() > 1).astype(
-        "int64")]), TERM),
-    "common check": (lambda: pm.CustomDist("y2", pm.Normal("y", pm.Normal(
-        "mu"), observed=X).max(), logp=checked, random=drawn, observed=X), TERM),
-    "own density": (lambda: pm.CustomDist(
-        "y", pm.Normal("mu"), logp=all_values, random=drawn, observed=X), TERM),
-    "selected": (lambda: y_of(lambda d: pm.Normal("mu") * d[d > 1.0].shape[0]), f"^y {DRAWN}"),
-    "drawn": (lambda: (seen_as(lambda d: d)(), pm.Normal(
-        "y2", pm.Normal("b") * pm.modelcontext(None)["data"], observed=X)), f"^y2 {DRAWN}"),
+    "sorted": (
+        lambda: pm.Normal(
+            "y", pm.Interpolated("mu", np.sort(FINE), np.ones(9)), observed=FINE
+        ),
+        ELSEWHERE,
+    ),
+    "common column": (
+        next_to(
+            lambda y: pm.Normal("m", shape=(7, 2))[:, (y.max() > 1).astype("int64")]
+        ),
+        TERM,
+    ),
+    "common check": (
+        lambda: pm.CustomDist(
+            "y2",
+            pm.Normal("y", pm.Normal("mu"), observed=X).max(),
+            logp=checked,
+            random=drawn,
+            observed=X,
+        ),
+        TERM,
+    ),
+    "own density": (
+        lambda: pm.CustomDist(
+            "y", pm.Normal("mu"), logp=all_values, random=drawn, observed=X
+        ),
+        TERM,
+    ),
+    "selected": (
+        lambda: y_of(lambda d: pm.Normal("mu") * d[d > 1.0].shape[0]),
+        f"^y {DRAWN}",
+    ),
+    "drawn": (
+        lambda: (
+            seen_as(lambda d: d)(),
+            pm.Normal("y2", pm.Normal("b") * pm.modelcontext(None)["data"], observed=X),
+        ),
+        f"^y2 {DRAWN}",
+    ),
     "Flat": (flat(pm.Flat), FLAT),
     "Truncated": (
-        flat(lambda *a, **k: pm.Truncated(*a, pm.Flat.dist(), lower=0.0, **k)), FLAT),
-    "branch": (flat(lambda name, initval: pm.CustomDist(
-        name, pm.Bernoulli("first", 0.5), dist=one_of)), FLAT),
+        flat(lambda *a, **k: pm.Truncated(*a, pm.Flat.dist(), lower=0.0, **k)),
+        FLAT,
+    ),
+    "branch": (
+        flat(
+            lambda name, initval: pm.CustomDist(
+                name, pm.Bernoulli("first", 0.5), dist=one_of
+            )
+        ),
+        FLAT,
+    ),
     "density": (
-        flat(lambda *a, **k: pm.CustomDist(*a, logp=lambda value: 0.0 * value, **k)), FLAT),
-}  # fmt: skip
+        flat(lambda *a, **k: pm.CustomDist(*a, logp=lambda value: 0.0 * value, **k)),
+        FLAT,
+    ),
+}
 
 
 @pytest.mark.parametrize("name", REFUSED)
@@ -336,22 +457,32 @@ def summed_within():
 def walks():
     start = pm.Normal.dist()
     pm.GaussianRandomWalk(
-        "y", sigma=pm.HalfNormal("s"), init_dist=start, observed=X[:, None] * [1, 2, 4])
+        "y", sigma=pm.HalfNormal("s"), init_dist=start, observed=X[:, None] * [1, 2, 4]
+    )
 
 
 # of last year, and changed for one or two of nine
 LAST = np.where(np.arange(9) < 2, 0.5 * FINE, FINE)
 
 
-@pytest.mark.parametrize("write", [
-    by_group, covariance_by_group, seen_as(lambda d: d[:, 0], X[:, None]), summed_within,
-    walks, imputed([0, 1, 3, 4, 5, 6]),
-    # values that others have too
-    holding(LAST), holding(np.arange(9)[::-1] % 2, np.r_[np.arange(8) % 2, 1]),
-    holding(np.r_[2, 0, 1, 4, 3, 7, 5, 6, 8], np.arange(9)[::-1] ** 2 % 11 + 0.0),
-    holding(np.eye(9), np.arange(9) % 4 + 0.0), sparse_copy(np.eye(9) + np.diag(FINE[1:], 1)),
-    # a predictor that equals the response by chance
-    lambda: pm.Normal("y", pm.Normal("b") * np.arange(7), observed=np.arange(7)),
-])
+@pytest.mark.parametrize(
+    "write",
+    [
+        by_group,
+        covariance_by_group,
+        seen_as(lambda d: d[:, 0], X[:, None]),
+        summed_within,
+        walks,
+        imputed([0, 1, 3, 4, 5, 6]),
+        # values that others have too
+        holding(LAST),
+        holding(np.arange(9)[::-1] % 2, np.r_[np.arange(8) % 2, 1]),
+        holding(np.r_[2, 0, 1, 4, 3, 7, 5, 6, 8], np.arange(9)[::-1] ** 2 % 11 + 0.0),
+        holding(np.eye(9), np.arange(9) % 4 + 0.0),
+        sparse_copy(np.eye(9) + np.diag(FINE[1:], 1)),
+        # a predictor that equals the response by chance
+        lambda: pm.Normal("y", pm.Normal("b") * np.arange(7), observed=np.arange(7)),
+    ],
+)
 def test_values_of_the_same_record_may_stand_in_its_term(write):
     assert PyMCSynthesizer(model_of(write))._limited(CENSORS[0]) is not None

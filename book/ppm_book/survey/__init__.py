@@ -1,11 +1,22 @@
 """Consumer Expenditure Surveys: files, table and design matrix."""
 
-from ppm_book.survey.design import income_from_power, log_income, power_income, predictor_matrix
+from ppm_book.survey.design import (
+    income_from_power,
+    log_income,
+    power_income,
+    predictor_matrix,
+)
 from ppm_book.survey.downloading import download
 from ppm_book.survey.expenditure import ConsumerExpenditure, load
 from ppm_book.survey.files import DataFileError
 
 __all__ = [
-    "ConsumerExpenditure", "DataFileError", "download", "income_from_power", "load",
-    "log_income", "power_income", "predictor_matrix",
+    "ConsumerExpenditure",
+    "DataFileError",
+    "download",
+    "income_from_power",
+    "load",
+    "log_income",
+    "power_income",
+    "predictor_matrix",
 ]

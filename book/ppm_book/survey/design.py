@@ -38,13 +38,24 @@ def predictor_matrix(table):
     ((5658, 36), 36, 'intercept')
     """
     table = table.table if isinstance(table, ConsumerExpenditure) else table
-    unfit = [name for name in LABELS if name not in table or table[name].isna().any()
-             or not isinstance(table[name].dtype, pd.CategoricalDtype)]
+    unfit = [
+        name
+        for name in LABELS
+        if name not in table
+        or table[name].isna().any()
+        or not isinstance(table[name].dtype, pd.CategoricalDtype)
+    ]
     if unfit:
-        raise ValueError("table must have categorical columns without missing values, as "
-                         f"ppm_book.survey.load makes them; not so: {', '.join(unfit)}")
-    occurring = table[[*LABELS]].apply(lambda column: column.cat.remove_unused_categories())
-    dummies = pd.get_dummies(occurring, prefix_sep=": ", drop_first=True, dtype=np.float64)
+        raise ValueError(
+            "table must have categorical columns without missing values, as "
+            f"ppm_book.survey.load makes them; not so: {', '.join(unfit)}"
+        )
+    occurring = table[[*LABELS]].apply(
+        lambda column: column.cat.remove_unused_categories()
+    )
+    dummies = pd.get_dummies(
+        occurring, prefix_sep=": ", drop_first=True, dtype=np.float64
+    )
     dummies.insert(0, "intercept", 1.0)
     names, X = list(dummies), dummies.to_numpy()
     # of whole numbers, and so without rounding
@@ -52,7 +63,9 @@ def predictor_matrix(table):
     keep = []
     for j in range(len(names)):
         tried = [*keep, j]
-        if np.linalg.matrix_rank(products[np.ix_(tried, tried)], hermitian=True) == len(tried):
+        if np.linalg.matrix_rank(products[np.ix_(tried, tried)], hermitian=True) == len(
+            tried
+        ):
             keep = tried
     return np.ascontiguousarray(X[:, keep]), [names[j] for j in keep]
 
@@ -152,7 +165,9 @@ def income_from_power(values, power=0.2, unit=50_000.0, *, lowest=None, highest=
     """
     power, unit = _check_power(power, unit)
     lowest = -np.inf if lowest is None else check_number("lowest", lowest)
-    highest = np.inf if highest is None else check_number("highest", highest, above=lowest)
+    highest = (
+        np.inf if highest is None else check_number("highest", highest, above=lowest)
+    )
     values = as_numbers("values", values)
     if np.isnan(values).any():
         raise ValueError("values must be numbers without NaN")

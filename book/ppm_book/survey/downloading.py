@@ -10,7 +10,13 @@ BUREAU_URL = "https://www.bls.gov/cex/pumd/data"
 
 
 def download(
-    folder, *, year=2017, survey="interview", known_hash=None, contact=None, base_url=None
+    folder,
+    *,
+    year=2017,
+    survey="interview",
+    known_hash=None,
+    contact=None,
+    base_url=None,
 ):
     """Download a year's microdata from the Bureau of Labor Statistics, once.
 
@@ -79,7 +85,9 @@ def download(
     remedy = by_hand if contact else f"pass contact='your e-mail address', or {by_hand}"
     here = Path(folder, name).exists()
     try:
-        file = Path(pooch.retrieve(url, known_hash, name, folder, downloader=downloader))
+        file = Path(
+            pooch.retrieve(url, known_hash, name, folder, downloader=downloader)
+        )
     except HTTPError as error:
         code = error.response.status_code
         if code == 404:
@@ -87,7 +95,9 @@ def download(
                 f"{url} does not exist (404); year {year} of survey {survey!r} may not be out"
             ) from None
         if code == 403:
-            raise PermissionError(f"the server refuses {name} (403); {remedy}") from None
+            raise PermissionError(
+                f"the server refuses {name} (403); {remedy}"
+            ) from None
         raise
     except (NoConnection, Timeout, ChunkedEncodingError) as error:
         raise ConnectionError(
@@ -97,7 +107,9 @@ def download(
     if not zipfile.is_zipfile(file):
         fault = not_a_zip(file)
         if here:
-            raise DataFileError(f"{fault}; remove it from {folder} and download it again")
+            raise DataFileError(
+                f"{fault}; remove it from {folder} and download it again"
+            )
         file.unlink()
         raise DataFileError(f"{fault}, and was not kept; {remedy}")
     return file

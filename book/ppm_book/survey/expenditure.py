@@ -27,15 +27,23 @@ from ppm_book.survey.files import (
     select,
 )
 
-_VARIABLES = tomllib.loads(Path(__file__).with_name("variables.toml").read_text("utf-8"))
+_VARIABLES = tomllib.loads(
+    Path(__file__).with_name("variables.toml").read_text("utf-8")
+)
 LABELS = {name: tuple(about["labels"]) for name, about in _VARIABLES.items()}
 # variable -> (column of the file, code -> position in LABELS); codes are compared as whole
 # numbers, so "0" and "00" are the same
 _CODES = {
-    name: (about["column"], {
-        code: place for place, codes in enumerate(about["codes"]) if codes
-        for code in range(codes[0], codes[-1] + 1)
-    }) for name, about in _VARIABLES.items()
+    name: (
+        about["column"],
+        {
+            code: place
+            for place, codes in enumerate(about["codes"])
+            if codes
+            for code in range(codes[0], codes[-1] + 1)
+        },
+    )
+    for name, about in _VARIABLES.items()
 }
 _INCOME = {"FINCBTXM": "interview", "FINCBEFM": "diary"}
 # the columns of the 2017 Diary that `load` reads, made by `condense`; SOURCE.txt has its terms
@@ -136,7 +144,9 @@ class ConsumerExpenditure:
         records = check_count("records", records, at_least=0)
         kept = len(self.table)
         if records > kept:
-            raise ValueError(f"records must be at most {kept}, the units there are; got {records}")
+            raise ValueError(
+                f"records must be at most {kept}, the units there are; got {records}"
+            )
         if records in (0, kept):
             return self
         rows = np.sort(generator(random_seed).choice(kept, records, replace=False))
@@ -155,11 +165,15 @@ class ConsumerExpenditure:
         """
         first = self.quarter == min(self.quarter)
         if first.all():
-            raise ValueError("a table of several quarters is needed: give load a zip or folder of "
-                             "several quarterly files with the Bureau's names, and quarters='all'; "
-                             f"this is {self.source}")
-        return (self._only(np.flatnonzero(first), "of a later quarter"),
-                self._only(np.flatnonzero(~first), "of the first quarter"))
+            raise ValueError(
+                "a table of several quarters is needed: give load a zip or folder of "
+                "several quarterly files with the Bureau's names, and quarters='all'; "
+                f"this is {self.source}"
+            )
+        return (
+            self._only(np.flatnonzero(first), "of a later quarter"),
+            self._only(np.flatnonzero(~first), "of the first quarter"),
+        )
 
     def summary(self, *, width=72):
         """Say what was read, dropped, kept and substituted, in lines of at most ``width`` letters.
@@ -180,7 +194,9 @@ class ConsumerExpenditure:
     def _only(self, rows, reason):
         """Some of the units; ``reason`` is why the others were dropped."""
         return replace(
-            self, table=self.table.iloc[rows].reset_index(drop=True), part=True,
+            self,
+            table=self.table.iloc[rows].reset_index(drop=True),
+            part=True,
             quarter=self.quarter[rows],
             dropped={**self.dropped, reason: len(self.table) - len(rows)},
         )
@@ -249,29 +265,40 @@ def load(path=None, *, missing="drop", quarters=None):
     if missing not in ("drop", "category"):
         raise ValueError("missing must be 'drop' or 'category'")
     if not isinstance(path, (str, PathLike, type(None))):
-        raise TypeError(f"path must be a path or None, got {shown(path)}; of several files give "
-                        "their folder")
+        raise TypeError(
+            f"path must be a path or None, got {shown(path)}; of several files give "
+            "their folder"
+        )
     path = Path(path or ON_BOARD).expanduser().absolute()
     if not path.exists():
         raise FileNotFoundError(f"no such file or folder: {path}")
     files = select(path, parse_quarters(quarters))
     labels = {name: label for label, name, _ in files}
-    if old := [name for name, label in labels.items() if label and label < f"{FIRST_YEAR}"]:
+    if old := [
+        name for name, label in labels.items() if label and label < f"{FIRST_YEAR}"
+    ]:
         raise DataFileError(f"{old[0]} is older than {FIRST_YEAR}; {_OLD}")
     tables = {name: read_columns(raw, name, _ALWAYS, _INCOME) for _, name, raw in files}
     incomes = {table.columns[-1]: name for name, table in tables.items()}
     if len(incomes) > 1:
         told = " and ".join(f"{name} has {column}" for column, name in incomes.items())
-        raise DataFileError(f"{told}, which are of two surveys; give files of one survey")
+        raise DataFileError(
+            f"{told}, which are of two surveys; give files of one survey"
+        )
     rows = pd.concat(tables)
     # also in the first quarter of 2015 as the release of 2014 has it, fmli151.csv
-    _refuse(rows, rows["PSU"].str.strip().str.fullmatch("[1-4][0-9]{3}"),
-            f"column PSU holds a code of before {FIRST_YEAR}; {_OLD}")
+    _refuse(
+        rows,
+        rows["PSU"].str.strip().str.fullmatch("[1-4][0-9]{3}"),
+        f"column PSU holds a code of before {FIRST_YEAR}; {_OLD}",
+    )
     units = _earliest_of_each_unit(rows)
     (column,) = incomes
     # tidy: category positions (-1: suppressed) and incomes in dollars
-    columns = {name: pd.Categorical.from_codes(_encode(units, name), words, ordered=True)
-               for name, words in LABELS.items()}
+    columns = {
+        name: pd.Categorical.from_codes(_encode(units, name), words, ordered=True)
+        for name, words in LABELS.items()
+    }
     table = pd.DataFrame(columns | {"income": _numbers(units, column).to_numpy()})
 
     lacking = table.isna() if missing == "drop" else table[["income"]].isna()
@@ -280,7 +307,9 @@ def load(path=None, *, missing="drop", quarters=None):
         names = " and ".join(compress(lacking.columns, flags))
         dropped[f"{names} {'blank' if names == 'income' else 'suppressed'}"] = count
     if not keep.any():
-        raise DataFileError(f"{name_of(path)}: every consumer unit lacks income or a predictor")
+        raise DataFileError(
+            f"{name_of(path)}: every consumer unit lacks income or a predictor"
+        )
     table = table[keep].reset_index(drop=True)
     for name in table.columns[table.isna().any()]:
         table[name] = table[name].cat.add_categories("suppressed").fillna("suppressed")
@@ -334,7 +363,9 @@ def _numbers(rows, column):
     texts = rows[column].str.strip().str.lower()
     blank = texts.isin(_BLANK)
     number = texts.str.fullmatch(r"[-+]?[0-9]+(\.[0-9]*)?(e[-+]?[0-9]{1,2})?")
-    _refuse(rows, ~(blank | number), f"column {column} holds something else than a number")
+    _refuse(
+        rows, ~(blank | number), f"column {column} holds something else than a number"
+    )
     return texts.mask(blank, "nan").astype(np.float64)
 
 
@@ -348,7 +379,9 @@ def _earliest_of_each_unit(rows):
     odd = ~texts.str.fullmatch("[0-9]{1,18}")
     _refuse(rows, odd, "column NEWID holds no identifier; accepted: at most 18 digits")
     newid = texts.astype(np.int64)
-    repeated = "its NEWID stands in an earlier row too; each week or interview has one row"
+    repeated = (
+        "its NEWID stands in an earlier row too; each week or interview has one row"
+    )
     _refuse(rows, newid.duplicated(), repeated)
     newid = newid.sort_values()
     return rows.loc[newid.index[~(newid // 10).duplicated()]]

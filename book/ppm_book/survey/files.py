@@ -17,7 +17,14 @@ _FILE_NAME = re.compile(r"fml([id])([0-9]{2})([1-4])(x?)\.csv", re.IGNORECASE)
 # from the first with the codes that are read to the last that two digits can tell
 FIRST_YEAR, LAST_YEAR = 2015, 2079
 # what zipfile raises for a damaged file
-_DAMAGED = (zipfile.BadZipFile, zlib.error, lzma.LZMAError, EOFError, OSError, ValueError)
+_DAMAGED = (
+    zipfile.BadZipFile,
+    zlib.error,
+    lzma.LZMAError,
+    EOFError,
+    OSError,
+    ValueError,
+)
 
 
 class DataFileError(ValueError):
@@ -42,19 +49,27 @@ def parse_quarters(quarters):
         return quarters
     labels = {str(label) for label in np.atleast_1d(quarters)}
     if not labels or not all(re.fullmatch("[0-9]{4}Q[1-4]", label) for label in labels):
-        raise ValueError("quarters must be None, 'all', or quarters written like '2017Q1'")
+        raise ValueError(
+            "quarters must be None, 'all', or quarters written like '2017Q1'"
+        )
     return sorted(labels)
 
 
 def select(path, wanted):
     """(Quarter, file name, bytes) of each file to read; the quarter is "" if no name says it."""
     if path.is_dir():
-        files = [(file.relative_to(path).as_posix(), file.read_bytes)
-                 for place, _, names in path.walk(on_error=_raise)
-                 for file in map(place.joinpath, names) if file.is_file()]
+        files = [
+            (file.relative_to(path).as_posix(), file.read_bytes)
+            for place, _, names in path.walk(on_error=_raise)
+            for file in map(place.joinpath, names)
+            if file.is_file()
+        ]
     elif path.suffix.lower() == ".zip":
-        files = [(info.filename, partial(unzip, path, info))
-                 for info in unzip(path) if not info.is_dir()]
+        files = [
+            (info.filename, partial(unzip, path, info))
+            for info in unzip(path)
+            if not info.is_dir()
+        ]
     else:
         match = _FILE_NAME.fullmatch(path.name)
         label = _quarter(match) if match else ""
@@ -64,8 +79,10 @@ def select(path, wanted):
             )
         return [(label, name_of(path), path.read_bytes())]
     chosen = _pick(files, wanted, name_of(path))
-    return [(label, _last_part(copies[0][0]), _content(copies, f"{name_of(path)}, {label}"))
-            for label, copies in chosen.items()]
+    return [
+        (label, _last_part(copies[0][0]), _content(copies, f"{name_of(path)}, {label}"))
+        for label, copies in chosen.items()
+    ]
 
 
 def unzip(path, info=None):
@@ -76,7 +93,11 @@ def unzip(path, info=None):
             return archive.read(info) if info else archive.infolist()
         except RuntimeError:
             encrypted = info and info.flag_bits & 1
-            fault = "encrypted" if encrypted else "packed by a method that Python does not have"
+            fault = (
+                "encrypted"
+                if encrypted
+                else "packed by a method that Python does not have"
+            )
             raise DataFileError(
                 f"{name_of(path)} is {fault}: unpack it with another program and give the folder"
             ) from None
@@ -137,12 +158,16 @@ def _pick(files, wanted, where):
     if not quarters:
         zips = sorted(name for name, _ in files if name.lower().endswith(".zip"))
         inside = f"; it holds {zips[0]}: give that file by itself" if zips else ""
-        raise DataFileError(f"{where} has no FMLI or FMLD file of the comma-separated release "
-                            f"(such as fmli171x.csv){inside}")
+        raise DataFileError(
+            f"{where} has no FMLI or FMLD file of the comma-separated release "
+            f"(such as fmli171x.csv){inside}"
+        )
     if wanted in (None, "all"):
         wanted = [*quarters][: 1 if found["i"] and wanted is None else None]
     if absent := [label for label in wanted if label not in quarters]:
-        raise ValueError(f"quarters: {where} has no {absent[0]}; it has {', '.join(quarters)}")
+        raise ValueError(
+            f"quarters: {where} has no {absent[0]}; it has {', '.join(quarters)}"
+        )
     # a revised x file is taken in place of its namesake
     return {label: quarters[label].get("x") or quarters[label][""] for label in wanted}
 
@@ -152,7 +177,9 @@ def _content(copies, what):
     first, *others = [(name, read()) for name, read in copies]
     for name, raw in others:
         if raw != first[1]:
-            raise DataFileError(f"{what}: {first[0]} and {name} differ; keep one of them")
+            raise DataFileError(
+                f"{what}: {first[0]} and {name} differ; keep one of them"
+            )
     return first[1]
 
 
@@ -175,18 +202,29 @@ def read_columns(raw, name, always, incomes):
     except UnicodeDecodeError:
         text = "\0"
     if "\0" in text:
-        raise DataFileError(f"{name} is not a text file in UTF-8: give a file of the "
-                            "comma-separated release, or save this one as CSV in UTF-8")
+        raise DataFileError(
+            f"{name} is not a text file in UTF-8: give a file of the "
+            "comma-separated release, or save this one as CSV in UTF-8"
+        )
     if other := _other(raw[:100]):
         raise DataFileError(
             f"{name} is not a CSV file but {other}; remove it and download it again"
         )
     # a cell that is empty is empty text; one that is not there has no value
-    read = partial(pd.read_csv, header=None, dtype=str, keep_default_na=False, engine="python",
-                   encoding="utf-8-sig", encoding_errors="replace")
+    read = partial(
+        pd.read_csv,
+        header=None,
+        dtype=str,
+        keep_default_na=False,
+        engine="python",
+        encoding="utf-8-sig",
+        encoding_errors="replace",
+    )
     try:
         header = [cell.strip().upper() for cell in read(BytesIO(raw), nrows=1).iloc[0]]
-        income = next((column for column in incomes if column in header), " or ".join(incomes))
+        income = next(
+            (column for column in incomes if column in header), " or ".join(incomes)
+        )
         columns = [*always, income]
         if wrong := [column for column in columns if header.count(column) != 1]:
             raise DataFileError(
@@ -197,12 +235,18 @@ def read_columns(raw, name, always, incomes):
     except pd.errors.EmptyDataError:
         raise DataFileError(f"{name} is empty: copy or download it again") from None
     except pd.errors.ParserError as error:
-        raise DataFileError(f"{name} is not a well-formed CSV file (cut off, or a quotation mark "
-                            f"without its pair?): {error}".strip()) from None
+        raise DataFileError(
+            f"{name} is not a well-formed CSV file (cut off, or a quotation mark "
+            f"without its pair?): {error}".strip()
+        ) from None
     if len(table) == 1:
         raise DataFileError(f"{name} has column names but no rows")
     cells = table.notna().sum(axis="columns")
     if (cut := cells < len(header)).any():
-        raise DataFileError(f"{name}, row {cut.idxmax() + 1} has {cells[cut.idxmax()]} cells, the "
-                            f"header {len(header)} (cut off?)")
-    return table.iloc[1:].reset_index(drop=True).set_axis(header, axis="columns")[columns]
+        raise DataFileError(
+            f"{name}, row {cut.idxmax() + 1} has {cells[cut.idxmax()]} cells, the "
+            f"header {len(header)} (cut off?)"
+        )
+    return (
+        table.iloc[1:].reset_index(drop=True).set_axis(header, axis="columns")[columns]
+    )

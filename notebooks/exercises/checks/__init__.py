@@ -67,13 +67,17 @@ class Chapter:
         for seed in count(zlib.crc32(str(student).strip().lower().encode())):
             with patch.object(module, "SEED", seed):
                 self.given = module.given()
-            if all(_tells_apart(work(self.given), work) for work in self.works.values()):
+            if all(
+                _tells_apart(work(self.given), work) for work in self.works.values()
+            ):
                 break
 
     def __call__(self, name, answer):
         """Say whether an answer is right, and if not, in what respect."""
         if name not in self.works:
-            raise ValueError(f"unknown exercise {name!r} (accepted: {', '.join(self.works)})")
+            raise ValueError(
+                f"unknown exercise {name!r} (accepted: {', '.join(self.works)})"
+            )
         work, tried = self.works[name], self.tried.setdefault(name, set())
         read, _ = _ways(work)
         values = str(read(answer))
@@ -115,8 +119,10 @@ def _fault(answer, work, given, again=False):
     """
     if _is_blank(answer):
         digits = "" if work.options else f" (numbers {DIGITS})"
-        return (f"no answer yet. Wanted: {work.asks}{digits}. Put it in the place of the three "
-                "dots, run that cell, then this one.")
+        return (
+            f"no answer yet. Wanted: {work.asks}{digits}. Put it in the place of the three "
+            "dots, run that cell, then this one."
+        )
     if callable(answer):
         return "this is a function, not what it returns. Call it, with parentheses."
     read, same = _ways(work)
@@ -158,10 +164,14 @@ def _is_blank(answer):
 def _as_letters(answer):
     """An answer as a set of lower-case letters, as people list them; None if it is no such list."""
     try:
-        entries = [answer] if isinstance(answer, str) else [str(entry) for entry in answer]
+        entries = (
+            [answer] if isinstance(answer, str) else [str(entry) for entry in answer]
+        )
     except TypeError:
         return None
-    letters = "".join(re.sub(r"\band\b|[\s,;&()./]", "", entry.lower()) for entry in entries)
+    letters = "".join(
+        re.sub(r"\band\b|[\s,;&()./]", "", entry.lower()) for entry in entries
+    )
     return set(letters) if letters.isalpha() else None
 
 
@@ -175,7 +185,9 @@ def _as_numbers(answer):
         if values.dtype.kind == "U":
             # the minus sign of a page
             values = np.strings.replace(values, "−", "-")
-        return np.squeeze(values.astype(float)) if values.dtype.kind in "biufOU" else None
+        return (
+            np.squeeze(values.astype(float)) if values.dtype.kind in "biufOU" else None
+        )
     except (TypeError, ValueError, OverflowError):
         return None
 
@@ -213,8 +225,12 @@ def _shape_fault(values, right):
     if values.ndim == 2 and values.T.shape == right.shape:
         return "Rows and columns are exchanged."
     if max(values.ndim, right.ndim) == 1:
-        found, wanted = (size if size != 1 else "one" for size in (values.size, right.size))
-        return f"{found} number{'s' * (found != 'one')}, where there should be {wanted}."
+        found, wanted = (
+            size if size != 1 else "one" for size in (values.size, right.size)
+        )
+        return (
+            f"{found} number{'s' * (found != 'one')}, where there should be {wanted}."
+        )
     return f"The shape is {values.shape}: perhaps a sum or a maximum ran along the wrong axis."
 
 
@@ -225,8 +241,8 @@ def _usual_slips(right):
             "Look at the sign.": -right,
             "Look for a factor of 2.": 2 * right,
             "Look for a factor of 2: is one missing?": right / 2,
-            "A share lies between 0 and 1; this looks like a percentage, or like its reverse.":
-                100 * right,
+            "A share lies between 0 and 1; this looks like a percentage, or like its reverse.": 100
+            * right,
             "Should this be a percentage?": right / 100,
             "Logarithms in this book are natural ones.": right / np.log(10),
             "This is the reciprocal: was something divided the wrong way round, or has an exponent "
@@ -234,8 +250,11 @@ def _usual_slips(right):
             "This is one minus the answer: the share of the others.": 1 - right,
             "This is a factor. Its logarithm is wanted.": np.exp(right),
             "This is a logarithm. Undo it.": np.log(right),
-            "This is the square of the answer. Variance or standard deviation?": right**2,
-            "This is the root of the answer. Standard deviation or variance?": np.sqrt(right),
+            "This is the square of the answer. Variance or standard deviation?": right
+            ** 2,
+            "This is the root of the answer. Standard deviation or variance?": np.sqrt(
+                right
+            ),
         }
 
 
@@ -248,13 +267,19 @@ def _value_fault(values, right):
     for told, other in _usual_slips(right).items():
         # where some entries are right, the others may share a slip
         if np.any(right) and (near | _entries_agree(values, other)).all():
-            return f"{near.sum()} of {near.size} entries are right. {told}" if near.any() else told
+            return (
+                f"{near.sum()} of {near.size} entries are right. {told}"
+                if near.any()
+                else told
+            )
     if np.isfinite(right).all():
         # ends of an interval are close beside its width, a small number beside itself
         room = CLOSE * np.minimum(np.abs(right), np.ptp(right) or np.inf)
         if np.all(np.abs(values - right) <= room):
-            return (f"Close, but not the number. Was something rounded on the way (wanted is the "
-                    f"answer {DIGITS}), or does another formula come near it?")
+            return (
+                f"Close, but not the number. Was something rounded on the way (wanted is the "
+                f"answer {DIGITS}), or does another formula come near it?"
+            )
     if right.ndim == 1 and _agree(np.sort(values), np.sort(right)):
         return "These are the right numbers in another order: keep the one that was asked for."
     if right.ndim:

@@ -24,20 +24,33 @@ def _limits(seen, runs):
 def weigh_and_bound(g):
     weights = ppm.record_weights(ppm.record_bounds(g.log_lik), scale=g.scale)
     delta = ppm.local_bound(g.weighted_log_lik, weights)
-    return 2 * g.releases * delta, {
-        "This is Δ.": delta,
-        "This is one release.": 2 * delta,
-        "Where are the weights?": 2 * g.releases * ppm.local_bound(g.weighted_log_lik),
-        "These draws are of the first fit.": 2 * g.releases * ppm.local_bound(g.log_lik, weights),
-    }, "Steps 1 to 3 of the algorithm."
+    return (
+        2 * g.releases * delta,
+        {
+            "This is Δ.": delta,
+            "This is one release.": 2 * delta,
+            "Where are the weights?": 2
+            * g.releases
+            * ppm.local_bound(g.weighted_log_lik),
+            "These draws are of the first fit.": 2
+            * g.releases
+            * ppm.local_bound(g.log_lik, weights),
+        },
+        "Steps 1 to 3 of the algorithm.",
+    )
 
 
 @exercise("one probability")
 def five_at_once(g):
-    return ppm.disclosure.belief_limits(g.prior, g.releases * g.epsilon)[1], {
-        "This is one release.": ppm.disclosure.belief_limits(g.prior, g.epsilon)[1],
-        "This multiplies the probability.": g.prior * np.exp(g.releases * g.epsilon),
-    }, "Odds."
+    return (
+        ppm.disclosure.belief_limits(g.prior, g.releases * g.epsilon)[1],
+        {
+            "This is one release.": ppm.disclosure.belief_limits(g.prior, g.epsilon)[1],
+            "This multiplies the probability.": g.prior
+            * np.exp(g.releases * g.epsilon),
+        },
+        "Odds.",
+    )
 
 
 @exercise("three shares, [estimate, lower end, upper end]")
@@ -45,29 +58,46 @@ def share_and_interval(g):
     above = int((2 * g.bounds > g.large_epsilon).sum())
     share, n = above / g.bounds.size, g.bounds.size
     normal = share + np.array([-1.96, 1.96]) * np.sqrt(share * (1 - share) / n)
-    return [share, *_limits(above, n)], {
-        "This is the normal interval, not the exact one.": [share, *normal],
-        "These are the databases that keep to ε.": [1 - share, *(1 - _limits(above, n))[::-1]],
-    }, "A binomial interval."
+    return (
+        [share, *_limits(above, n)],
+        {
+            "This is the normal interval, not the exact one.": [share, *normal],
+            "These are the databases that keep to ε.": [
+                1 - share,
+                *(1 - _limits(above, n))[::-1],
+            ],
+        },
+        "A binomial interval.",
+    )
 
 
-@exercise("three whole numbers of settings, [DPweighted closer, EMweighted closer, undecided]")
+@exercise(
+    "three whole numbers of settings, [DPweighted closer, EMweighted closer, undecided]"
+)
 def undecided(g):
     one, its, other, of_that = g.distances.to_numpy().T
     gap, room = other - one, 2 * np.hypot(its, of_that)
-    return [(gap > room).sum(), (gap < -room).sum(), (np.abs(gap) <= room).sum()], {
-        "This counts every difference.": [(gap > 0).sum(), (gap < 0).sum(), 0],
-    }, "The error of a difference."
+    return (
+        [(gap > room).sum(), (gap < -room).sum(), (np.abs(gap) <= room).sum()],
+        {
+            "This counts every difference.": [(gap > 0).sum(), (gap < 0).sum(), 0],
+        },
+        "The error of a difference.",
+    )
 
 
 @exercise("one number, in nats")
 def evidence_both_ways(g):
     seen, unseen = _limits(g.seen_with, g.runs), _limits(g.seen_without, g.runs)
     ratios = seen[0] / unseen[1], (1 - unseen[1]) / (1 - seen[0])
-    return np.log(max(ratios)), {
-        "This is the estimate.": np.log(g.seen_with / g.seen_without),
-        "This is the other direction.": np.log(min(ratios)),
-    }, "The least that agrees with both counts, in the better direction."
+    return (
+        np.log(max(ratios)),
+        {
+            "This is the estimate.": np.log(g.seen_with / g.seen_without),
+            "This is the other direction.": np.log(min(ratios)),
+        },
+        "The least that agrees with both counts, in the better direction.",
+    )
 
 
 @exercise("two numbers, [width in nats, share of the terms]")
@@ -77,18 +107,32 @@ def room_for_each(g):
     def cut(w):
         return np.mean((g.terms > g.highest) | (g.terms < g.highest - w))
 
-    return [width, cut(width)], {
-        "This is the width of a single release.": [g.budget, cut(g.budget)],
-        "This halves the width, as for a value that is replaced.": [width / 2, cut(width / 2)],
-        "These are the terms inside.": [width, 1 - cut(width)],
-    }, ("The theorem on censoring, for several releases.", "ε = m · W.")
+    return (
+        [width, cut(width)],
+        {
+            "This is the width of a single release.": [g.budget, cut(g.budget)],
+            "This halves the width, as for a value that is replaced.": [
+                width / 2,
+                cut(width / 2),
+            ],
+            "These are the terms inside.": [width, 1 - cut(width)],
+        },
+        ("The theorem on censoring, for several releases.", "ε = m · W."),
+    )
 
 
 @exercise("two standard errors, [five releases, the first alone]")
 def two_recipients(g):
     within, between = g.variances.mean(), g.estimates.var(ddof=1)
     alone = np.sqrt(g.variances[0] * (2 + 1 / g.weight))
-    return [np.sqrt(within + between / 5), alone], {
-        "The wrong variance is divided.": [np.sqrt(between + within / 5), alone],
-        "This takes the releases for real records.": [np.sqrt(within / 5), np.sqrt(g.variances[0])],
-    }, "The table of rules."
+    return (
+        [np.sqrt(within + between / 5), alone],
+        {
+            "The wrong variance is divided.": [np.sqrt(between + within / 5), alone],
+            "This takes the releases for real records.": [
+                np.sqrt(within / 5),
+                np.sqrt(g.variances[0]),
+            ],
+        },
+        "The table of rules.",
+    )

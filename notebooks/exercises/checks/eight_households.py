@@ -15,7 +15,9 @@ SEED = 20220
 def given():
     """The eight households, fits with and without weights, and what an attacker has seen."""
     counts = np.array([3, 4, 4, 5, 5, 6, 7, 18])
-    g = SimpleNamespace(households=list("ABCDEFGH"), counts=counts, scale=0.9, shift=-0.1)
+    g = SimpleNamespace(
+        households=list("ABCDEFGH"), counts=counts, scale=0.9, shift=-0.1
+    )
     first, second, attack, released = np.random.SeedSequence(SEED).spawn(4)
 
     model = ppm.GammaPoisson(counts, shape=1.0, rate=0.1)
@@ -36,70 +38,102 @@ def given():
 
 @exercise("one number, the visits of household I")
 def differencing(g):
-    return 9 * g.mean_of_nine - g.total_of_all, {
-        "A difference of two means is not a household's count: how many households stand behind "
-        "each mean?": g.mean_of_nine - g.counts.mean(),
-        "One is a mean and the other a total.": g.total_of_all - g.mean_of_nine,
-        "Over how many is the second one a mean?": 8 * g.mean_of_nine - g.total_of_all,
-    }, "Turn both published numbers into totals first."
+    return (
+        9 * g.mean_of_nine - g.total_of_all,
+        {
+            "A difference of two means is not a household's count: how many households stand behind "
+            "each mean?": g.mean_of_nine - g.counts.mean(),
+            "One is a mean and the other a total.": g.total_of_all - g.mean_of_nine,
+            "Over how many is the second one a mean?": 8 * g.mean_of_nine
+            - g.total_of_all,
+        },
+        "Turn both published numbers into totals first.",
+    )
 
 
 @exercise("one whole number for each of the eight households")
 def reconstruction(g):
     least_squares = np.linalg.lstsq(g.subsets, g.noisy_totals, rcond=None)[0]
     first_eight = np.linalg.lstsq(g.subsets[:8], g.noisy_totals[:8], rcond=None)[0]
-    return np.rint(least_squares), {
-        "Counts are whole numbers, which least squares does not know.": least_squares,
-        "Eight equations are enough only without noise. Use all of the totals.": first_eight,
-        "With as many equations as unknowns the noise is taken for signal. Use all of the totals.":
-            np.rint(first_eight),
-        "The average of the totals that contain a household contains the others too. Solve for "
-        "all eight at once.": g.subsets.T @ g.noisy_totals / g.subsets.sum(axis=0),
-    }, "Each total is one linear equation in eight unknowns."
+    return (
+        np.rint(least_squares),
+        {
+            "Counts are whole numbers, which least squares does not know.": least_squares,
+            "Eight equations are enough only without noise. Use all of the totals.": first_eight,
+            "With as many equations as unknowns the noise is taken for signal. Use all of the totals.": np.rint(
+                first_eight
+            ),
+            "The average of the totals that contain a household contains the others too. Solve for "
+            "all eight at once.": g.subsets.T @ g.noisy_totals / g.subsets.sum(axis=0),
+        },
+        "Each total is one linear equation in eight unknowns.",
+    )
 
 
 @exercise("one bound for each of the eight households")
 def record_bounds(g):
     bounds = ppm.record_bounds(g.log_lik)
-    return bounds, {
-        "The largest log-likelihood belongs to the most likely draw. A bound is about the largest "
-        "absolute value.": g.log_lik.max(axis=0),
-        "This is one number for each draw. Draws stand in rows and records in columns: the "
-        "maximum runs over draws.": np.abs(g.log_lik).max(axis=1),
-        "This is an average. A promise needs the worst draw.": np.abs(g.log_lik).mean(axis=0),
-    }, "See the idea, and step 1 of the chapter."
+    return (
+        bounds,
+        {
+            "The largest log-likelihood belongs to the most likely draw. A bound is about the largest "
+            "absolute value.": g.log_lik.max(axis=0),
+            "This is one number for each draw. Draws stand in rows and records in columns: the "
+            "maximum runs over draws.": np.abs(g.log_lik).max(axis=1),
+            "This is an average. A promise needs the worst draw.": np.abs(
+                g.log_lik
+            ).mean(axis=0),
+        },
+        "See the idea, and step 1 of the chapter.",
+    )
 
 
 @exercise("one weight for each of the eight households")
 def weights(g):
     bounds = ppm.record_bounds(g.log_lik)
     risk = (bounds - bounds.min()) / np.ptp(bounds)
-    return ppm.record_weights(bounds, scale=g.scale, shift=g.shift), {
-        "At least one is no weight: see the end of step 1.": g.scale * (1 - risk) + g.shift,
-        "The riskiest household has the largest of your weights. It should be the other way round.":
-            np.clip(g.scale * risk + g.shift, 0, 1),
-        "Scaling goes from the smallest to the largest bound: the safest household has risk 0.":
-            np.clip(g.scale * (1 - bounds / bounds.max()) + g.shift, 0, 1),
-        "These are the weights for c = 1 and g = 0. The exercise has others.": 1 - risk,
-        "Does the scale multiply the shift as well? Look at the order in step 1.":
-            np.clip(g.scale * (1 - risk + g.shift), 0, 1),
-    }, "See the second cell of step 1."
+    return (
+        ppm.record_weights(bounds, scale=g.scale, shift=g.shift),
+        {
+            "At least one is no weight: see the end of step 1.": g.scale * (1 - risk)
+            + g.shift,
+            "The riskiest household has the largest of your weights. It should be the other way round.": np.clip(
+                g.scale * risk + g.shift, 0, 1
+            ),
+            "Scaling goes from the smallest to the largest bound: the safest household has risk 0.": np.clip(
+                g.scale * (1 - bounds / bounds.max()) + g.shift, 0, 1
+            ),
+            "These are the weights for c = 1 and g = 0. The exercise has others.": 1
+            - risk,
+            "Does the scale multiply the shift as well? Look at the order in step 1.": np.clip(
+                g.scale * (1 - risk + g.shift), 0, 1
+            ),
+        },
+        "See the second cell of step 1.",
+    )
 
 
 @exercise("one number, in nats")
 def local_epsilon(g):
     delta = ppm.local_bound(g.weighted_log_lik, g.weights)
-    return ppm.epsilon(delta, g.releases), {
-        "This counts Δ once for each release. How often does it count?": g.releases * delta,
-        "This is Δ, the bound of the weighted fit. What does a release with it cost?": delta,
-        "This is what one release costs. How many are there?": 2 * delta,
-        "These draws come from the unweighted posterior. Which posterior is released?":
-            2 * g.releases * ppm.local_bound(g.log_lik),
-        "The draws are the right ones. By what is a household's log-likelihood multiplied before "
-        "the maximum?": 2 * g.releases * ppm.local_bound(g.weighted_log_lik),
-        "Multiplying the bounds of step 1 by the weights is not step 2: the posterior has moved.":
-            2 * g.releases * ppm.local_bound(g.log_lik, g.weights),
-    }, "See steps 2 and 3 of the chapter."
+    return (
+        ppm.epsilon(delta, g.releases),
+        {
+            "This counts Δ once for each release. How often does it count?": g.releases
+            * delta,
+            "This is Δ, the bound of the weighted fit. What does a release with it cost?": delta,
+            "This is what one release costs. How many are there?": 2 * delta,
+            "These draws come from the unweighted posterior. Which posterior is released?": 2
+            * g.releases
+            * ppm.local_bound(g.log_lik),
+            "The draws are the right ones. By what is a household's log-likelihood multiplied before "
+            "the maximum?": 2 * g.releases * ppm.local_bound(g.weighted_log_lik),
+            "Multiplying the bounds of step 1 by the weights is not step 2: the posterior has moved.": 2
+            * g.releases
+            * ppm.local_bound(g.log_lik, g.weights),
+        },
+        "See steps 2 and 3 of the chapter.",
+    )
 
 
 @exercise("the letters of the households", "abcdefgh")
@@ -110,13 +144,20 @@ def whack_a_mole(g):
     def letters(rises):
         return {house for house, does in zip(g.households, rises, strict=True) if does}
 
-    return letters(weighted > bounds), {
-        "You compared the bounds before they are multiplied by the weights.":
-            letters(ppm.record_bounds(g.weighted_log_lik) > bounds),
-        "What is the weight of household H, and what does that do to its bound?": {"H"},
-        "With draws from the same posterior no weighted bound can rise. Use the draws of the "
-        "weighted fit.": letters(ppm.record_bounds(g.log_lik, g.weights) >= bounds),
-    }, "Compare two lists of bounds, household by household."
+    return (
+        letters(weighted > bounds),
+        {
+            "You compared the bounds before they are multiplied by the weights.": letters(
+                ppm.record_bounds(g.weighted_log_lik) > bounds
+            ),
+            "What is the weight of household H, and what does that do to its bound?": {
+                "H"
+            },
+            "With draws from the same posterior no weighted bound can rise. Use the draws of the "
+            "weighted fit.": letters(ppm.record_bounds(g.log_lik, g.weights) >= bounds),
+        },
+        "Compare two lists of bounds, household by household.",
+    )
 
 
 @exercise("one probability")
@@ -126,14 +167,23 @@ def three_tables(g):
     def probability(totals, prior=(1, 0.1), rows=8):
         records = np.array([[g.counts.sum(), g.counts.size], [known.sum(), known.size]])
         shape, rate = (records + prior).T
-        log_p = stats.nbinom.logpmf(totals[:, None], shape, rate / (rate + rows)).sum(axis=0)
+        log_p = stats.nbinom.logpmf(totals[:, None], shape, rate / (rate + rows)).sum(
+            axis=0
+        )
         return expit(log_p[0] - log_p[1])
 
     right = probability(totals)
-    return right, {
-        "These are odds. Which probability belongs to them?": right / (1 - right),
-        "This is what the first table tells. There are three.": probability(totals[:1]),
-        "Each table has a draw of μ of its own, so the three totals are independent.":
-            probability(totals.sum(keepdims=True), rows=24),
-        "The prior is missing in your posteriors.": probability(totals, (0, 0)),
-    }, "Two posteriors, two probabilities of the totals; their ratio is the odds."
+    return (
+        right,
+        {
+            "These are odds. Which probability belongs to them?": right / (1 - right),
+            "This is what the first table tells. There are three.": probability(
+                totals[:1]
+            ),
+            "Each table has a draw of μ of its own, so the three totals are independent.": probability(
+                totals.sum(keepdims=True), rows=24
+            ),
+            "The prior is missing in your posteriors.": probability(totals, (0, 0)),
+        },
+        "Two posteriors, two probabilities of the totals; their ratio is the odds.",
+    )

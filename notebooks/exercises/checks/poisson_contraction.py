@@ -45,40 +45,72 @@ def _truncated_bound(rng):
 def posterior(g):
     found = ppm.GammaPoisson(g.counts, shape=g.shape, rate=g.rate).posterior(g.weights)
     visits, total, records = g.weights @ g.counts, g.weights.sum(), g.counts.size
-    return [found.args[0], 1 / found.kwds["scale"]], {
-        "The records' part is there. What did the prior bring along?": [visits, total],
-        "The prior has a rate as well: it adds to the second number.": [g.shape + visits, total],
-        "The prior has a shape as well: it adds to the first number.": [visits, g.rate + total],
-        "This is the ordinary posterior: every record counts fully in it.":
-            [g.shape + g.counts.sum(), g.rate + records],
-        "The shape is right. How many records' worth of counts does the rate count?":
-            [g.shape + visits, g.rate + records],
-        "SciPy has the scale, the book the rate.": [g.shape + visits, 1 / (g.rate + total)],
-    }, "See the proposition on the Gamma pseudo posterior."
+    return (
+        [found.args[0], 1 / found.kwds["scale"]],
+        {
+            "The records' part is there. What did the prior bring along?": [
+                visits,
+                total,
+            ],
+            "The prior has a rate as well: it adds to the second number.": [
+                g.shape + visits,
+                total,
+            ],
+            "The prior has a shape as well: it adds to the first number.": [
+                visits,
+                g.rate + total,
+            ],
+            "This is the ordinary posterior: every record counts fully in it.": [
+                g.shape + g.counts.sum(),
+                g.rate + records,
+            ],
+            "The shape is right. How many records' worth of counts does the rate count?": [
+                g.shape + visits,
+                g.rate + records,
+            ],
+            "SciPy has the scale, the book the rate.": [
+                g.shape + visits,
+                1 / (g.rate + total),
+            ],
+        },
+        "See the proposition on the Gamma pseudo posterior.",
+    )
 
 
 @exercise("one number, in nats")
 def extreme_draws(g):
     at_draws = stats.poisson.logpmf(g.count, g.mu_draws)
-    return np.abs(at_draws).max(), {
-        "This is the value at the average draw. A bound looks at the worst draw.":
-            -stats.poisson.logpmf(g.count, g.mu_draws.mean()),
-        "One of the two extreme draws is the worst one, but not this one: the count lies far "
-        "above the mean.": -stats.poisson.logpmf(g.count, g.mu_draws.max()),
-        "This is a probability. The bound is about its logarithm.":
-            stats.poisson.pmf(g.count, g.mu_draws).max(),
-    }, "Only the smallest and the largest draw matter."
+    return (
+        np.abs(at_draws).max(),
+        {
+            "This is the value at the average draw. A bound looks at the worst draw.": -stats.poisson.logpmf(
+                g.count, g.mu_draws.mean()
+            ),
+            "One of the two extreme draws is the worst one, but not this one: the count lies far "
+            "above the mean.": -stats.poisson.logpmf(g.count, g.mu_draws.max()),
+            "This is a probability. The bound is about its logarithm.": stats.poisson.pmf(
+                g.count, g.mu_draws
+            ).max(),
+        },
+        "Only the smallest and the largest draw matter.",
+    )
 
 
 @exercise("one whole number of records")
 def removed(g):
     kept = ppm.record_weights(g.bounds, truncate_at=g.M)
-    return np.sum(kept == 0), {
-        "You compared the unweighted bounds with M. What is compared is the product with the "
-        "weight.": np.sum(g.bounds > g.M),
-        "These are the records that stay.": np.sum(kept > 0),
-        "Which record had lost its weight before?": np.sum(g.weights * g.bounds > g.M),
-    }, "A record is removed if its weight is 0 in the end."
+    return (
+        np.sum(kept == 0),
+        {
+            "You compared the unweighted bounds with M. What is compared is the product with the "
+            "weight.": np.sum(g.bounds > g.M),
+            "These are the records that stay.": np.sum(kept > 0),
+            "Which record had lost its weight before?": np.sum(
+                g.weights * g.bounds > g.M
+            ),
+        },
+        "A record is removed if its weight is 0 in the end.",
+    )
 
 
 @exercise("one number, the distance in standard deviations of the truncated posterior")
@@ -88,39 +120,62 @@ def bias(g):
     truncated = model.posterior(ppm.record_weights(g.bounds, truncate_at=g.M))
     capped = model.posterior(np.minimum(g.weights, g.M / g.bounds))
     mean = g.counts.mean()
-    return (truncated.mean() - mean) / truncated.std(), {
-        "This is the distance in visits. How large is it beside the spread of the posterior?":
-            truncated.mean() - mean,
-        "You divided by the variance.": (truncated.mean() - mean) / truncated.var(),
-        "This is Weighted, not Weighted-M.": (weighted.mean() - mean) / weighted.std(),
-        "The counts spread far more than the posterior of their mean.":
-            (truncated.mean() - mean) / g.counts.std(),
-        "You lowered weights until the records just keep to M. What does Weighted-M do with a "
-        "record above M?": (capped.mean() - mean) / capped.std(),
-        "Counts are not exactly on the mean that they were drawn with. Take their own.":
-            (truncated.mean() - 100) / truncated.std(),
-    }, "Mean and standard deviation are those of the Weighted-M pseudo posterior."
+    return (
+        (truncated.mean() - mean) / truncated.std(),
+        {
+            "This is the distance in visits. How large is it beside the spread of the posterior?": truncated.mean()
+            - mean,
+            "You divided by the variance.": (truncated.mean() - mean) / truncated.var(),
+            "This is Weighted, not Weighted-M.": (weighted.mean() - mean)
+            / weighted.std(),
+            "The counts spread far more than the posterior of their mean.": (
+                truncated.mean() - mean
+            )
+            / g.counts.std(),
+            "You lowered weights until the records just keep to M. What does Weighted-M do with a "
+            "record above M?": (capped.mean() - mean) / capped.std(),
+            "Counts are not exactly on the mean that they were drawn with. Take their own.": (
+                truncated.mean() - 100
+            )
+            / truncated.std(),
+        },
+        "Mean and standard deviation are those of the Weighted-M pseudo posterior.",
+    )
 
 
 @exercise("one share, between 0 and 1")
 def share_above(g):
     exceedance = ppm.exceedance(2 * g.study_bounds, g.epsilon).estimate
-    return exceedance, {
-        "You compared Δ with ε. What is the ε of a bound?": np.mean(g.study_bounds > g.epsilon),
-        "This is a number of databases, not a share of them.": exceedance * g.study_bounds.size,
-    }, ("Which databases are counted?", "Count the databases whose 2Δ is above ε.")
+    return (
+        exceedance,
+        {
+            "You compared Δ with ε. What is the ε of a bound?": np.mean(
+                g.study_bounds > g.epsilon
+            ),
+            "This is a number of databases, not a share of them.": exceedance
+            * g.study_bounds.size,
+        },
+        ("Which databases are counted?", "Count the databases whose 2Δ is above ε."),
+    )
 
 
 @exercise("one probability, the upper end of the interval")
 def none_of_400(g):
-    return 1 - 0.025 ** (1 / g.databases), {
-        "Nothing was seen, but that does not make it impossible. Which share would still be "
-        "compatible with seeing nothing?": 0.0,
-        "The rule of three approximates the upper end of a one-sided interval. Here the exact end "
-        "of a two-sided one is asked for.": 3 / g.databases,
-        "How much does a two-sided interval leave at each end?": 1 - 0.05 ** (1 / g.databases),
-    }, ("If the share were p, how probable would it be to see none?",
-       "Solve (1 - p)^R = α/2 for p.")
+    return (
+        1 - 0.025 ** (1 / g.databases),
+        {
+            "Nothing was seen, but that does not make it impossible. Which share would still be "
+            "compatible with seeing nothing?": 0.0,
+            "The rule of three approximates the upper end of a one-sided interval. Here the exact end "
+            "of a two-sided one is asked for.": 3 / g.databases,
+            "How much does a two-sided interval leave at each end?": 1
+            - 0.05 ** (1 / g.databases),
+        },
+        (
+            "If the share were p, how probable would it be to see none?",
+            "Solve (1 - p)^R = α/2 for p.",
+        ),
+    )
 
 
 @exercise("one share, between 0 and 1")
@@ -128,14 +183,23 @@ def safety(g):
     bounds = g.study_bounds
 
     def above(factor):
-        return np.sum(bounds > factor * bounds[:, None]) / (bounds.size * (bounds.size - 1))
+        return np.sum(bounds > factor * bounds[:, None]) / (
+            bounds.size * (bounds.size - 1)
+        )
 
-    return above(g.factor), {
-        "This is the share for a factor of 1.": above(1.0),
-        "The factor belongs to the bound of the agency's own database, not to those of the others.":
-            above(1 / g.factor),
-        "You took one database as the agency's. Take every one in turn.":
-            np.mean(bounds > g.factor * np.median(bounds)),
-        "How many *other* databases does a database have?":
-            above(g.factor) * (bounds.size - 1) / bounds.size,
-    }, "Take every database in turn as the agency's own, and average."
+    return (
+        above(g.factor),
+        {
+            "This is the share for a factor of 1.": above(1.0),
+            "The factor belongs to the bound of the agency's own database, not to those of the others.": above(
+                1 / g.factor
+            ),
+            "You took one database as the agency's. Take every one in turn.": np.mean(
+                bounds > g.factor * np.median(bounds)
+            ),
+            "How many *other* databases does a database have?": above(g.factor)
+            * (bounds.size - 1)
+            / bounds.size,
+        },
+        "Take every database in turn as the agency's own, and average.",
+    )

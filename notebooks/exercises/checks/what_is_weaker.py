@@ -42,7 +42,9 @@ def _log_ratio(g, shape, rate, power=-1):
     """
 
     def density(counts):
-        return stats.gamma.logpdf(g.mu, shape + counts.sum(), scale=(rate + counts.size) ** power)
+        return stats.gamma.logpdf(
+            g.mu, shape + counts.sum(), scale=(rate + counts.size) ** power
+        )
 
     return density(g.counts) - density(g.others)
 
@@ -60,28 +62,48 @@ def _changes(records, place, interval):
 def twin(g):
     changes = _changes(g.counts, -1, g.interval)
     largest = np.abs(changes).max()
-    return [largest, 0.0], {
-        "Which household has the largest bound of the nine after H has left?": [largest, largest],
-        "A weight can fall as well as rise, and both are changes.": [changes.max(), 0.0],
-        "Wanted is the largest change, not the average.": [np.abs(changes).mean(), 0.0],
-    }, "Bounds over the interval, min–max weights, with H and without it."
+    return (
+        [largest, 0.0],
+        {
+            "Which household has the largest bound of the nine after H has left?": [
+                largest,
+                largest,
+            ],
+            "A weight can fall as well as rise, and both are changes.": [
+                changes.max(),
+                0.0,
+            ],
+            "Wanted is the largest change, not the average.": [
+                np.abs(changes).mean(),
+                0.0,
+            ],
+        },
+        "Bounds over the interval, min–max weights, with H and without it.",
+    )
 
 
 @exercise("one number, in nats")
 def exact_loss(g):
     term = stats.poisson.logpmf(g.counts[-1], g.mu)
     losses = _log_ratio(g, g.shape, g.rate)
-    return np.abs(losses).max(), {
-        "The ratio can be small as well as large, and both tell the two apart.": losses.max(),
-        "This is the change of the log-likelihood. The two posteriors have different normalisers, "
-        "too.": np.abs(term).max(),
-        "This is the width of the interval in which the loss moves. It bounds the loss, and is "
-        "not the loss.": np.ptp(losses),
-        "An average is no guarantee: the definition asks about every set.": np.abs(losses).mean(),
-        "SciPy speaks of the scale, the book of the rate.":
-            np.abs(_log_ratio(g, g.shape, g.rate, power=1)).max(),
-        "Both posteriors have a prior.": np.abs(_log_ratio(g, 0.0, 0.0)).max(),
-    }, "Two Gamma densities, on the same grid."
+    return (
+        np.abs(losses).max(),
+        {
+            "The ratio can be small as well as large, and both tell the two apart.": losses.max(),
+            "This is the change of the log-likelihood. The two posteriors have different normalisers, "
+            "too.": np.abs(term).max(),
+            "This is the width of the interval in which the loss moves. It bounds the loss, and is "
+            "not the loss.": np.ptp(losses),
+            "An average is no guarantee: the definition asks about every set.": np.abs(
+                losses
+            ).mean(),
+            "SciPy speaks of the scale, the book of the rate.": np.abs(
+                _log_ratio(g, g.shape, g.rate, power=1)
+            ).max(),
+            "Both posteriors have a prior.": np.abs(_log_ratio(g, 0.0, 0.0)).max(),
+        },
+        "Two Gamma densities, on the same grid.",
+    )
 
 
 @exercise("two numbers: [log likelihood ratio in nats, probability that H was in]")
@@ -101,31 +123,50 @@ def attack(g):
 
     totals = g.tables.sum(axis=1)
     right = ratio(totals, n, 1)
-    return answer(right), {
-        "This is the ratio the other way round: without H against with H.":
-            answer(ratio(totals, n, -1)),
-        "The counts of one table share one μ, so they are not independent.":
-            answer(ratio(g.tables, 1, 1)),
-        "Each table has its own μ. You took one μ for all three.":
-            answer(ratio(totals.sum(), totals.size * n, 1)),
-        "This is one table. There are three.": answer(ratio(totals[0], n, 1)),
-        "The odds after are the odds before times the ratio, and a probability is the odds "
-        "divided by one plus the odds.": [right, np.exp(right)],
-    }, "Three totals, each negative binomial, and independent given the weights."
+    return (
+        answer(right),
+        {
+            "This is the ratio the other way round: without H against with H.": answer(
+                ratio(totals, n, -1)
+            ),
+            "The counts of one table share one μ, so they are not independent.": answer(
+                ratio(g.tables, 1, 1)
+            ),
+            "Each table has its own μ. You took one μ for all three.": answer(
+                ratio(totals.sum(), totals.size * n, 1)
+            ),
+            "This is one table. There are three.": answer(ratio(totals[0], n, 1)),
+            "The odds after are the odds before times the ratio, and a probability is the odds "
+            "divided by one plus the odds.": [right, np.exp(right)],
+        },
+        "Three totals, each negative binomial, and independent given the weights.",
+    )
 
 
 @exercise("two numbers, in nats: [dollars, thousands of dollars]")
 def unit(g):
     in_dollars = -stats.norm.logpdf(g.income, g.income, g.spread)
-    return [in_dollars, in_dollars - np.log(1000)], {
-        "In the second case the standard deviation is in thousands of dollars, too.":
-            [in_dollars, in_dollars],
-        "A density is divided or multiplied by a thousand. What does its logarithm do?":
-            [in_dollars, in_dollars / 1000],
-        "Is a thousand dollars a wider or a narrower unit? A density is a probability per unit.":
-            [in_dollars, in_dollars + np.log(1000)],
-    }, ("How high is a normal density at its own mean?",
-       "At its own mean a normal density is 1 / (σ √(2π)).")
+    return (
+        [in_dollars, in_dollars - np.log(1000)],
+        {
+            "In the second case the standard deviation is in thousands of dollars, too.": [
+                in_dollars,
+                in_dollars,
+            ],
+            "A density is divided or multiplied by a thousand. What does its logarithm do?": [
+                in_dollars,
+                in_dollars / 1000,
+            ],
+            "Is a thousand dollars a wider or a narrower unit? A density is a probability per unit.": [
+                in_dollars,
+                in_dollars + np.log(1000),
+            ],
+        },
+        (
+            "How high is a normal density at its own mean?",
+            "At its own mean a normal density is 1 / (σ √(2π)).",
+        ),
+    )
 
 
 @exercise("one oscillation for each of the eight households")
@@ -133,42 +174,62 @@ def public_oscillations(g):
     model = ppm.GammaPoisson(g.counts, shape=g.shape, rate=g.rate)
     bounds = model.bounds_within(*g.public)
     ends = stats.poisson.logpmf(g.counts[:, None], np.array(g.public))
-    return model.oscillations_within(*g.public), {
-        "You compared the two ends. Where, between them, is a count the most likely?":
-            np.abs(ends[:, 0] - ends[:, 1]),
-        "These are bounds: the largest distance from 0. An oscillation is the distance of the "
-        "largest from the smallest value.": bounds,
-        "Twice the bound is an upper limit to the oscillation, and not a sharp one.": 2 * bounds,
-        "This is how close log p comes to 0. How far away does it get?":
-            -stats.poisson.logpmf(g.counts, np.clip(g.counts, *g.public)),
-    }, "log p is concave in μ, with its top at μ = x."
+    return (
+        model.oscillations_within(*g.public),
+        {
+            "You compared the two ends. Where, between them, is a count the most likely?": np.abs(
+                ends[:, 0] - ends[:, 1]
+            ),
+            "These are bounds: the largest distance from 0. An oscillation is the distance of the "
+            "largest from the smallest value.": bounds,
+            "Twice the bound is an upper limit to the oscillation, and not a sharp one.": 2
+            * bounds,
+            "This is how close log p comes to 0. How far away does it get?": -stats.poisson.logpmf(
+                g.counts, np.clip(g.counts, *g.public)
+            ),
+        },
+        "log p is concave in μ, with its top at μ = x.",
+    )
 
 
 @exercise("one weight for each of the eight households")
 def capped(g):
     model = ppm.GammaPoisson(g.counts, shape=g.shape, rate=g.rate)
     bounds = model.bounds_within(*g.public)
-    return ppm.mapped_weights(bounds, ppm.weights.capped_map(g.cap)), {
-        "Some of these are no weights: they count a household more than once.": g.cap / bounds,
-        "The household with the largest bound has the largest of your weights.":
-            np.minimum(1, bounds / g.cap),
-        "This keeps a household or drops it. A cap takes away only as much as it must.":
-            np.where(bounds <= g.cap, 1.0, 0.0),
-        "These depend on the smallest and the largest bound in the table. Which weights depend on "
-        "the household's own bound alone?": ppm.record_weights(bounds),
-    }, "How large may α be, so that α · b is at most the cap?"
+    return (
+        ppm.mapped_weights(bounds, ppm.weights.capped_map(g.cap)),
+        {
+            "Some of these are no weights: they count a household more than once.": g.cap
+            / bounds,
+            "The household with the largest bound has the largest of your weights.": np.minimum(
+                1, bounds / g.cap
+            ),
+            "This keeps a household or drops it. A cap takes away only as much as it must.": np.where(
+                bounds <= g.cap, 1.0, 0.0
+            ),
+            "These depend on the smallest and the largest bound in the table. Which weights depend on "
+            "the household's own bound alone?": ppm.record_weights(bounds),
+        },
+        "How large may α be, so that α · b is at most the cap?",
+    )
 
 
 @exercise("the letters of the proposals whose number may be printed", "abcdef")
 def repairs(g):
-    return set("be"), {
-        "One is missing. Limits of a record's term were a repair, too.": set("b"),
-        "One is missing. A set of parameters can be fixed in public.": set("e"),
-        "One too many. Where did the interval come from?": set("bce"),
-        "One too many. How large is the loss outside T?": set("bde"),
-        "One too many. Bounds over an interval are not random, but what do the weights look at?":
-            set("bef"),
-        "One too many. A factor makes a number larger. Does it change whose number it is?":
-            set("abe"),
-        "Wanted are those whose number may be printed.": set("acdf"),
-    }, "What does each weight look at, where does T come from, and what does the prior allow?"
+    return (
+        set("be"),
+        {
+            "One is missing. Limits of a record's term were a repair, too.": set("b"),
+            "One is missing. A set of parameters can be fixed in public.": set("e"),
+            "One too many. Where did the interval come from?": set("bce"),
+            "One too many. How large is the loss outside T?": set("bde"),
+            "One too many. Bounds over an interval are not random, but what do the weights look at?": set(
+                "bef"
+            ),
+            "One too many. A factor makes a number larger. Does it change whose number it is?": set(
+                "abe"
+            ),
+            "Wanted are those whose number may be printed.": set("acdf"),
+        },
+        "What does each weight look at, where does T come from, and what does the prior allow?",
+    )

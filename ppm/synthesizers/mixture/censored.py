@@ -42,14 +42,21 @@ class CensoredSampler(Sampler):
     def start(self, start, groups=None):
         """Begin at an earlier draw, or at one from the prior; ``groups`` has no effect."""
         prior, rng = self.prior, self.rng
-        self.coefficient_aux = numerics.inverse_gamma(0.5, prior.coefficient_scale**-2.0, rng)
+        self.coefficient_aux = numerics.inverse_gamma(
+            0.5, prior.coefficient_scale**-2.0, rng
+        )
         if start is None:
             self.beta = np.zeros((0, self.R))
             root = self.propose_covariance(np.arange(0))[0]
             self.beta = rng.standard_normal((self.K, self.R)) @ root.T
-            self.sigma = prior.residual_scale * np.abs(rng.standard_t(prior.residual_df, self.K))
+            self.sigma = prior.residual_scale * np.abs(
+                rng.standard_t(prior.residual_df, self.K)
+            )
             # a draw of a small shape may underflow
-            a = max(rng.gamma(prior.concentration_shape, 1.0 / prior.concentration_rate), 1e-260)
+            a = max(
+                rng.gamma(prior.concentration_shape, 1.0 / prior.concentration_rate),
+                1e-260,
+            )
             self.concentration = a
             log_gamma = numerics.log_gamma_draws(np.full(self.K, a / self.K), rng)
             self.log_pi = log_gamma - numerics.log_sum_exp(log_gamma)
@@ -68,8 +75,9 @@ class CensoredSampler(Sampler):
     def with_terms(self, rest, joint):
         """Log f, from that of the others and log terms of some; and the sum of the terms."""
         censor = self.censor
-        return passes.limited_sum(rest, joint, self.alpha, self.levels, censor.low, censor.high,
-                                  censor.smooth)
+        return passes.limited_sum(
+            rest, joint, self.alpha, self.levels, censor.low, censor.high, censor.smooth
+        )
 
     def at_component(self, k, rest, squares, sigma):
         """Log-density of component k at squared residuals and scale; log f, and the terms' sum."""
@@ -84,7 +92,9 @@ class CensoredSampler(Sampler):
     def sweep(self):
         """One pass over all moves."""
         # a scale near 0 gives log f of -inf, where terms are at the lower limit
-        with np.errstate(over="ignore", divide="ignore", invalid="ignore", under="ignore"):
+        with np.errstate(
+            over="ignore", divide="ignore", invalid="ignore", under="ignore"
+        ):
             self.draw_coefficient_aux()
             for k in range(self.K):
                 rest = self.log_f_without(k)
@@ -110,7 +120,10 @@ class CensoredSampler(Sampler):
         Their density is proportional to |D|^(-K/2) |I + B D^-1 B'|^(-(ν + R - 1 + K)/2).
         """
         prior, rng, K = self.prior, self.rng, self.K
-        df, power = prior.coefficient_df, 0.5 * (prior.coefficient_df + self.R - 1.0 + K)
+        df, power = (
+            prior.coefficient_df,
+            0.5 * (prior.coefficient_df + self.R - 1.0 + K),
+        )
         identity = np.eye(K)
         for r in rng.permutation(self.R):
             column, rate = self.beta[:, r], prior.coefficient_scale[r] ** -2.0
@@ -130,7 +143,9 @@ class CensoredSampler(Sampler):
                 aux = math.exp(x)
                 return 0.5 * (K - 1) * x - rate / aux - power * math.log1p(size * aux)
 
-            x = numerics.slice_draw(math.log(self.coefficient_aux[r]), log_density, rng, width=3.0)
+            x = numerics.slice_draw(
+                math.log(self.coefficient_aux[r]), log_density, rng, width=3.0
+            )
             self.coefficient_aux[r] = math.exp(x)
 
     def draw_coefficients(self, k, rest):
@@ -143,7 +158,9 @@ class CensoredSampler(Sampler):
 
         def variance_factor():
             standard = solve(lower, self.beta[k])
-            return numerics.inverse_gamma(0.5 * (df + R), 0.5 * (df + standard @ standard), rng)
+            return numerics.inverse_gamma(
+                0.5 * (df + R), 0.5 * (df + standard @ standard), rng
+            )
 
         step = np.sqrt(variance_factor()) * (lower @ rng.standard_normal(R))
         self.slice_on_ellipse(k, rest, np.zeros(R), step, lambda beta: 0.0)
@@ -164,7 +181,10 @@ class CensoredSampler(Sampler):
         ``left_out`` is the log of their prior over the normal density with this centre.
         """
         rng, sigma = self.rng, self.sigma[k]
-        here, (at_centre, shift_step) = self.beta[k] - centre, self.design.times([centre, step])
+        here, (at_centre, shift_step) = (
+            self.beta[k] - centre,
+            self.design.times([centre, step]),
+        )
         residual = self.y - at_centre
         shift_here = residual - self.residuals[k]
         level = self.total() + left_out(self.beta[k]) - rng.standard_exponential()
@@ -177,7 +197,11 @@ class CensoredSampler(Sampler):
             moved = residual - (a * shift_here + b * shift_step)
             density, log_f, total = self.at_component(k, rest, moved * moved, sigma)
             if total + left_out(beta) >= level:
-                self.beta[k], self.residuals[k], self.log_density[k] = beta, moved, density
+                self.beta[k], self.residuals[k], self.log_density[k] = (
+                    beta,
+                    moved,
+                    density,
+                )
                 self.log_f = log_f
                 return
             low, high = (angle, high) if angle < 0.0 else (low, angle)
@@ -222,7 +246,9 @@ class CensoredSampler(Sampler):
             # with few records the prior decides, which may be very wide
             width = 10.0 + 1.0 / prior_count
             x = self.log_pi[pair[0]] - self.log_pi[pair[1]]
-            shares, self.log_f, _ = at(numerics.slice_draw(x, log_density, self.rng, width))
+            shares, self.log_f, _ = at(
+                numerics.slice_draw(x, log_density, self.rng, width)
+            )
             self.log_pi[pair] = total + shares
 
     def adapt(self, sweep):
@@ -235,7 +261,9 @@ class CensoredSampler(Sampler):
         self.log_scales += rate * (np.log(self.sigma) - self.log_scales)
         if self.adapted % _EVERY:
             return
-        for k, counts in enumerate(self.slopes * np.exp(-2.0 * self.log_scales)[:, None]):
+        for k, counts in enumerate(
+            self.slopes * np.exp(-2.0 * self.log_scales)[:, None]
+        ):
             weighted = self.design.XT * counts
             self.approximations[k] = weighted @ self.X, weighted @ self.y
 

@@ -129,15 +129,30 @@ class FiniteMixture(Model):
     _public = ("records", "components", "chains", "warmup", "thin")
 
     def __init__(
-        self, response, predictors, *, components=10, chains=2, warmup=1000, thin=1,
-        concentration_prior=(1.0, 1.0), coefficient_df=3.0, coefficient_scale=1.0, residual_df=3.0,
-        residual_scale=1.0, blocks=None, starting_components=None, parallel=None,
+        self,
+        response,
+        predictors,
+        *,
+        components=10,
+        chains=2,
+        warmup=1000,
+        thin=1,
+        concentration_prior=(1.0, 1.0),
+        coefficient_df=3.0,
+        coefficient_scale=1.0,
+        residual_df=3.0,
+        residual_scale=1.0,
+        blocks=None,
+        starting_components=None,
+        parallel=None,
     ):
         self.response = check_finite("response", response, 1)
         self.predictors = check_finite("predictors", predictors, 2)
         if len(self.predictors) != self.records:
-            raise ValueError(f"predictors has {len(self.predictors)} rows for the {self.records} "
-                             "records of response; accepted: one row per record")
+            raise ValueError(
+                f"predictors has {len(self.predictors)} rows for the {self.records} "
+                "records of response; accepted: one row per record"
+            )
         self.components = check_count("components", components)
         self.chains = check_count("chains", chains)
         self.warmup = check_count("warmup", warmup, at_least=0)
@@ -145,15 +160,24 @@ class FiniteMixture(Model):
         try:
             shape, rate = concentration_prior
         except (TypeError, ValueError):
-            raise ValueError("concentration_prior must be a pair of numbers, shape and rate of a "
-                             f"Gamma distribution; got {shown(concentration_prior)}") from None
+            raise ValueError(
+                "concentration_prior must be a pair of numbers, shape and rate of a "
+                f"Gamma distribution; got {shown(concentration_prior)}"
+            ) from None
         scales = as_numbers("coefficient_scale", coefficient_scale)
         size = self.predictors.shape[1]
         # beyond these limits matrices are singular to double precision
-        df, scale = {"at_least": 0.1, "at_most": 1e6}, {"at_least": 1e-6, "at_most": 1e6}
-        if scales.shape not in ((), (size,)) or not np.all((scales >= 1e-6) & (scales <= 1e6)):
-            raise ValueError("coefficient_scale must be a finite number from 1e-6 to 1e6, or one "
-                             f"for each of the {size} predictors; got {shown(coefficient_scale)}")
+        df, scale = (
+            {"at_least": 0.1, "at_most": 1e6},
+            {"at_least": 1e-6, "at_most": 1e6},
+        )
+        if scales.shape not in ((), (size,)) or not np.all(
+            (scales >= 1e-6) & (scales <= 1e6)
+        ):
+            raise ValueError(
+                "coefficient_scale must be a finite number from 1e-6 to 1e6, or one "
+                f"for each of the {size} predictors; got {shown(coefficient_scale)}"
+            )
         self.prior = Prior(
             concentration_shape=check_number("concentration_prior[0]", shape, above=0),
             concentration_rate=check_number("concentration_prior[1]", rate, above=0),
@@ -165,13 +189,21 @@ class FiniteMixture(Model):
         self.blocks = None if blocks is None else check_count("blocks", blocks)
         groups = self.components if starting_components is None else starting_components
         groups = groups if np.iterable(groups) else [groups] * self.chains
-        within = [isinstance(number, Integral) and not isinstance(number, bool)
-                  and 1 <= number <= self.components for number in groups]
+        within = [
+            isinstance(number, Integral)
+            and not isinstance(number, bool)
+            and 1 <= number <= self.components
+            for number in groups
+        ]
         if len(within) != self.chains or not all(within):
-            raise ValueError("starting_components must be a whole number from 1 to "
-                             f"{self.components}, or one for each of the {self.chains} chains")
+            raise ValueError(
+                "starting_components must be a whole number from 1 to "
+                f"{self.components}, or one for each of the {self.chains} chains"
+            )
         self.starting_components = [*map(int, groups)]
-        self.parallel = parallel if parallel is None else check_flag("parallel", parallel)
+        self.parallel = (
+            parallel if parallel is None else check_flag("parallel", parallel)
+        )
         self._design = passes.Design(self.predictors)
 
     @property
@@ -180,7 +212,13 @@ class FiniteMixture(Model):
         return self.response.size
 
     def fit(
-        self, weights=None, *, draws=1000, random_seed=None, progress=None, initial=None,
+        self,
+        weights=None,
+        *,
+        draws=1000,
+        random_seed=None,
+        progress=None,
+        initial=None,
         censor=None,
     ):
         r"""Draw from the pseudo posterior with these weights.
@@ -213,11 +251,17 @@ class FiniteMixture(Model):
               some record of positive weight is assigned.
         """
         # ∫∫ N(y | β, σ)^α dβ dσ = ∫ σ^(1 - α) dσ, which is infinite at 0 for α of 2 or more
-        unlimited = "outside limits the posterior of a mixture may have no finite integral"
-        weights = check_weights(weights, self.records, at_most_1="" if censor else unlimited)
+        unlimited = (
+            "outside limits the posterior of a mixture may have no finite integral"
+        )
+        weights = check_weights(
+            weights, self.records, at_most_1="" if censor else unlimited
+        )
         draws = check_count("draws", draws)
         if not isinstance(censor, Censoring | None):
-            raise ValueError(f"censor must be a ppm.Censoring; got {type(censor).__name__}")
+            raise ValueError(
+                f"censor must be a ppm.Censoring; got {type(censor).__name__}"
+            )
         starts = self._starting_points(initial)
         # not spawned from a caller's SeedSequence, which that would change
         seeds = streams(generator(random_seed), self.chains)
@@ -230,7 +274,9 @@ class FiniteMixture(Model):
         parallel = self.parallel
         if parallel is None:
             # a process takes a second or two to start; a sweep takes 7e-10 s times this product
-            parallel = sweeps / self.chains * self.predictors.size * self.components > 3e9
+            parallel = (
+                sweeps / self.chains * self.predictors.size * self.components > 3e9
+            )
         with progress_bar(progress, sweeps, "sweeps") as advance:
             return self._tree(run_chains(chains, advance, parallel=parallel))
 
@@ -239,39 +285,58 @@ class FiniteMixture(Model):
         if initial is None:
             return [None] * self.chains
         try:
-            posterior, names = initial["posterior"], ("pi", "beta", "sigma", "concentration")
+            posterior, names = (
+                initial["posterior"],
+                ("pi", "beta", "sigma", "concentration"),
+            )
             last = {name: posterior[name].isel(draw=-1).values for name in names}
         except (KeyError, TypeError, AttributeError):
-            raise ValueError("initial must be what an earlier call of fit returned") from None
+            raise ValueError(
+                "initial must be what an earlier call of fit returned"
+            ) from None
         size, *found = last["beta"].shape
         if found != [self.components, self.predictors.shape[1]]:
-            raise ValueError(f"initial has {found[0]} components and {found[1]} predictors; this "
-                             f"model has {self.components} and {self.predictors.shape[1]}")
-        return [{name: last[name][c % size] for name in last} for c in range(self.chains)]
+            raise ValueError(
+                f"initial has {found[0]} components and {found[1]} predictors; this "
+                f"model has {self.components} and {self.predictors.shape[1]}"
+            )
+        return [
+            {name: last[name][c % size] for name in last} for c in range(self.chains)
+        ]
 
     def _tree(self, kept):
         """The fit from the kept draws of every chain."""
-        dims = {"pi": ["component"], "beta": ["component", "predictor"], "sigma": ["component"],
-                "coefficient_scale": ["predictor"]}
+        dims = {
+            "pi": ["component"],
+            "beta": ["component", "predictor"],
+            "sigma": ["component"],
+            "coefficient_scale": ["predictor"],
+        }
         whole = xr.Dataset()
         for name in kept[0][0]:
             values = np.array([[draw[name] for draw in chain] for chain in kept])
             whole[name] = ["chain", "draw", *dims.get(name, [])], values
-        whole = whole.assign_coords({dim: np.arange(size) for dim, size in whole.sizes.items()})
+        whole = whole.assign_coords(
+            {dim: np.arange(size) for dim, size in whole.sizes.items()}
+        )
         posterior = whole[["pi", "beta", "sigma", "concentration", "coefficient_scale"]]
         stats = whole[["weighted_log_likelihood", "occupied_components"]]
         return self._fit_of(posterior, sample_stats=stats)
 
     def log_likelihood_at(self, posterior):
         """Log-likelihood of every record at draws of θ: see :class:`ppm.Synthesizer`."""
-        return log_likelihood_from(self._evaluate, posterior[["pi", "beta", "sigma"]], self.records)
+        return log_likelihood_from(
+            self._evaluate, posterior[["pi", "beta", "sigma"]], self.records
+        )
 
     def _evaluate(self, posterior):
         pi, beta, sigma = self._check_parameters("posterior", posterior)
         log_lik = np.empty((*pi.shape[:2], self.records))
         with one_thread():
             for at in np.ndindex(pi.shape[:2]):
-                log_lik[at] = passes.rescale(*self._log_parts(pi[at], beta[at], sigma[at]))[2]
+                log_lik[at] = passes.rescale(
+                    *self._log_parts(pi[at], beta[at], sigma[at])
+                )[2]
         log_lik[log_lik <= passes.NOTHING] = -np.inf
         return log_lik
 
@@ -285,15 +350,21 @@ class FiniteMixture(Model):
         columns = self.predictors.shape[1]
         # compiled code would read beyond the end of an array
         if not (*pi.shape, columns) == (*sigma.shape, columns) == beta.shape:
-            raise ValueError(f"{name} must hold pi and sigma of shape (…, components), and beta of "
-                             f"shape (…, components, {columns})")
+            raise ValueError(
+                f"{name} must hold pi and sigma of shape (…, components), and beta of "
+                f"shape (…, components, {columns})"
+            )
         for wrong, accepted in (
             (~(sigma > 0).all(axis=-1), "sigma above 0"),
-            (~((pi >= 0).all(axis=-1) & (np.abs(pi.sum(axis=-1) - 1.0) <= _SUM)),
-             "pi of at least 0 that sums to 1 over the components"),
+            (
+                ~((pi >= 0).all(axis=-1) & (np.abs(pi.sum(axis=-1) - 1.0) <= _SUM)),
+                "pi of at least 0 that sums to 1 over the components",
+            ),
         ):
             if wrong.any():
-                raise ValueError(f"{name} must hold {accepted} {how_many(wrong.ravel(), 'draw')}")
+                raise ValueError(
+                    f"{name} must hold {accepted} {how_many(wrong.ravel(), 'draw')}"
+                )
         return pi, beta, sigma
 
     def _log_parts(self, pi, beta, sigma):
@@ -301,7 +372,9 @@ class FiniteMixture(Model):
         # the share of an empty component may underflow to 0
         with np.errstate(divide="ignore"):
             log_pi = np.log(pi)
-        return log_pi, passes.log_densities(self.response, self._design.times(beta), sigma)
+        return log_pi, passes.log_densities(
+            self.response, self._design.times(beta), sigma
+        )
 
     def predict(self, fit, *, releases, random_seed=None, labels="prior"):
         r"""Draw synthetic responses (release, record), each database from one draw of θ of a fit.
@@ -325,7 +398,9 @@ class FiniteMixture(Model):
         the paper bounds this use: take it only for comparison with the paper.
         """
         if labels not in ("prior", "conditional"):
-            raise ValueError(f'labels must be "prior" or "conditional"; got {shown(labels)}')
+            raise ValueError(
+                f'labels must be "prior" or "conditional"; got {shown(labels)}'
+            )
         releases, rng = check_count("releases", releases), generator(random_seed)
         posterior = fit["posterior"].dataset
         picked = choose_draws(posterior, releases, rng)
@@ -346,14 +421,18 @@ def check_finite(name, values, dimensions):
     """Return a copy of ``values`` as float64, with so many dimensions and all finite."""
     values = as_numbers(name, values).copy()
     if values.ndim != dimensions or values.size == 0:
-        raise ValueError(f"{name} must be a non-empty {dimensions}-dimensional array; got "
-                         f"{values.shape}")
+        raise ValueError(
+            f"{name} must be a non-empty {dimensions}-dimensional array; got "
+            f"{values.shape}"
+        )
     # squares of larger numbers overflow; written so that NaN fails too
     wrong = ~(np.abs(values) <= 1e50)
     if wrong.any():
-        raise ValueError(f"{name} must be finite; record {np.argwhere(wrong)[0][0]} is not "
-                         f"({np.count_nonzero(wrong)} values are NaN, infinite or above 1e50 in "
-                         "size)")
+        raise ValueError(
+            f"{name} must be finite; record {np.argwhere(wrong)[0][0]} is not "
+            f"({np.count_nonzero(wrong)} values are NaN, infinite or above 1e50 in "
+            "size)"
+        )
     return values
 
 
@@ -375,12 +454,24 @@ class _Chain:
     def __init__(self, model, weights, censor, draws, seed, start, groups):
         # a record of weight 0 has the factor 1
         active = weights > 0
-        kind = Sampler if censor is None else functools.partial(
-            CensoredSampler, censor=censor, levels=censor.levels(model)[active])
-        design = model._design if active.all() else passes.Design(model.predictors[active])
+        kind = (
+            Sampler
+            if censor is None
+            else functools.partial(
+                CensoredSampler, censor=censor, levels=censor.levels(model)[active]
+            )
+        )
+        design = (
+            model._design if active.all() else passes.Design(model.predictors[active])
+        )
         self.sampler = kind(
-            model.response[active], design, weights[active], model.components, model.prior,
-            model.blocks, np.random.default_rng(seed),
+            model.response[active],
+            design,
+            weights[active],
+            model.components,
+            model.prior,
+            model.blocks,
+            np.random.default_rng(seed),
         )
         self.sampler.start(start, groups)
         self.bounded, self.corrected = censor is not None, self.sampler.corrected
@@ -428,9 +519,13 @@ class _Chain:
         """Why a matrix of the sampler became singular, and what to do."""
         smallest = self.sampler.sigma.min()
         if smallest > 1e-6 * self.spread:
-            return ("the covariance of the coefficients is singular to rounding: bring predictors "
-                    "and coefficient_scale to order one")
-        return ("a mixture component collapsed onto records that it fits exactly, where the "
-                f"density has no bound (smallest scale {smallest:.1e}); records that agree, as "
-                "incomes of 0 may, can do that: take fewer components, or limits on every record's "
-                "term (censor=)")
+            return (
+                "the covariance of the coefficients is singular to rounding: bring predictors "
+                "and coefficient_scale to order one"
+            )
+        return (
+            "a mixture component collapsed onto records that it fits exactly, where the "
+            f"density has no bound (smallest scale {smallest:.1e}); records that agree, as "
+            "incomes of 0 may, can do that: take fewer components, or limits on every record's "
+            "term (censor=)"
+        )

@@ -15,7 +15,10 @@ def log_sum_exp(values):
 
 def log_gamma_draws(shape, rng):
     """Logs of Gamma(shape, 1) draws, which underflow for shapes near 0."""
-    return np.log(rng.standard_gamma(shape + 1.0)) - rng.standard_exponential(shape.shape) / shape
+    return (
+        np.log(rng.standard_gamma(shape + 1.0))
+        - rng.standard_exponential(shape.shape) / shape
+    )
 
 
 def inverse_gamma(shape, scale, rng):

@@ -75,7 +75,9 @@ def log(x):
     shifted = bits - _ROOT_HALF_BITS + _SIGN
     # x = 2**whole (1 + f) with 1 + f between the square roots of 1/2 and 2
     f = _U(bits - ((shifted & _SIGN_AND_EXPONENT) - _SIGN)).view(np.float64) - 1.0
-    whole = _U((shifted >> _MANTISSA_SIZE) + _ROUND_BITS).view(np.float64) - (_ROUND + 2048.0)
+    whole = _U((shifted >> _MANTISSA_SIZE) + _ROUND_BITS).view(np.float64) - (
+        _ROUND + 2048.0
+    )
     # log(1 + f) = 2 artanh(s), with the minimax polynomial of Sun's fdlibm
     s = f / (2.0 + f)
     z = s * s
@@ -85,7 +87,9 @@ def log(x):
     even = 1.818357216161805012e-01 + w * 1.479819860511658591e-01
     even = z * (6.666666666666735130e-01 + w * (2.857142874366239149e-01 + w * even))
     half = 0.5 * f * f
-    return whole * _LN2_HIGH - ((half - (s * (half + odd + even) + whole * _LN2_LOW)) - f)
+    return whole * _LN2_HIGH - (
+        (half - (s * (half + odd + even) + whole * _LN2_LOW)) - f
+    )
 
 
 # Loops run from 0 over slices: only then does the compiler know that no index is negative.
@@ -115,7 +119,9 @@ def _look_up(tables, codes, out):
                     total[i] += table[code[i]]
 
 
-@_compile("void(i8[::1], f8[::1], f8[::1], i8[::1], u2[::1], f8[::1], f8[:,::1], f8[::1])")
+@_compile(
+    "void(i8[::1], f8[::1], f8[::1], i8[::1], u2[::1], f8[::1], f8[:,::1], f8[::1])"
+)
 def _add_moments(members, alpha, y, starts, columns, values, gram, product):
     for m in range(members.size):
         start, end = starts[members[m]], starts[members[m] + 1]
@@ -137,10 +143,15 @@ class Design:
     def __init__(self, predictors):
         self.X, self.XT = predictors, np.ascontiguousarray(predictors.T)
         self.codes, self.patterns = _patterns(predictors)
-        self.sparse = len(self.XT) < 65_536 and 2 * np.count_nonzero(predictors) < predictors.size
+        self.sparse = (
+            len(self.XT) < 65_536 and 2 * np.count_nonzero(predictors) < predictors.size
+        )
         if self.sparse:
             rows, columns = np.nonzero(predictors)
-            self.columns, self.values = columns.astype(np.uint16), predictors[rows, columns]
+            self.columns, self.values = (
+                columns.astype(np.uint16),
+                predictors[rows, columns],
+            )
             self.starts = np.searchsorted(rows, np.arange(len(predictors) + 1))
 
     def times(self, coefficients):
@@ -158,7 +169,9 @@ class Design:
             weighted = X.T * alpha
             return weighted @ X, weighted @ y
         gram, product = np.zeros((self.X.shape[1],) * 2), np.zeros(self.X.shape[1])
-        _add_moments(members, alpha, y, self.starts, self.columns, self.values, gram, product)
+        _add_moments(
+            members, alpha, y, self.starts, self.columns, self.values, gram, product
+        )
         return gram, product
 
 
@@ -228,7 +241,11 @@ def rescale(log_pi, log_density):
                 joint = share + density[i]
                 highest[i] = joint if joint > highest[i] else highest[i]
         for k in range(log_pi.size):
-            density, term, share = log_density[k, start:end], scaled[k, start:end], log_pi[k]
+            density, term, share = (
+                log_density[k, start:end],
+                scaled[k, start:end],
+                log_pi[k],
+            )
             for i in range(highest.size):
                 value = exp(share + density[i] - highest[i])
                 term[i] = value
@@ -271,7 +288,11 @@ def _replace_terms(rows, log_shares, densities, scaled, offset, log_f, new):
         total, high = log_f[start:end], offset[start:end]
         _sum_rows(total, scaled, start, end, keep)
         for j in range(rows.size):
-            density, term, log_share = densities[j, start:end], new[j, start:end], log_shares[j]
+            density, term, log_share = (
+                densities[j, start:end],
+                new[j, start:end],
+                log_shares[j],
+            )
             for i in range(total.size):
                 value = exp(log_share + density[i] - high[i])
                 term[i] = value
@@ -302,16 +323,30 @@ def rest_of(k, scaled):
     return rest
 
 
-@_compile("Tuple((f8, f8, i8))(f8, f8, f8, f8[::1], f8[::1], f8[::1], f8[::1], f8[::1], f8[::1])")
+@_compile(
+    "Tuple((f8, f8, i8))(f8, f8, f8, f8[::1], f8[::1], f8[::1], f8[::1], f8[::1], f8[::1])"
+)
 def _move_component(
-    factor, constant, log_share, residual, rest, offset, density_weights, log_f_weights, log_f
+    factor,
+    constant,
+    log_share,
+    residual,
+    rest,
+    offset,
+    density_weights,
+    log_f_weights,
+    log_f,
 ):
     """New log f; weighted sums over records of the component's log-density and of log f."""
     density_sum, log_f_sum, wrong = 0.0, 0.0, 0
     for start in range(0, offset.size, CHUNK):
         end = min(start + CHUNK, offset.size)
         distance, others, high = residual[start:end], rest[start:end], offset[start:end]
-        inner, outer, out = density_weights[start:end], log_f_weights[start:end], log_f[start:end]
+        inner, outer, out = (
+            density_weights[start:end],
+            log_f_weights[start:end],
+            log_f[start:end],
+        )
         # two loops, because one would need more registers than there are
         for i in range(out.size):
             density = factor * distance[i] * distance[i] + constant
@@ -327,7 +362,16 @@ def _move_component(
 
 
 def move_component(
-    k, residual, sigma, rest, density_weights, log_f_weights, log_pi, log_density, scaled, offset
+    k,
+    residual,
+    sigma,
+    rest,
+    density_weights,
+    log_f_weights,
+    log_pi,
+    log_density,
+    scaled,
+    offset,
 ):
     """Component k at other residuals and scale: log ratio for a Metropolis decision, and log f.
 
@@ -337,7 +381,15 @@ def move_component(
     factor, constant = normal_parts(sigma)
     log_f = np.empty(offset.size)
     density_sum, log_f_sum, wrong = _move_component(
-        factor, constant, log_pi[k], residual, rest, offset, density_weights, log_f_weights, log_f
+        factor,
+        constant,
+        log_pi[k],
+        residual,
+        rest,
+        offset,
+        density_weights,
+        log_f_weights,
+        log_f,
     )
     if wrong:
         density = factor * residual**2 + constant

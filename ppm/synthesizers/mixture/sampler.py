@@ -49,10 +49,14 @@ class Sampler:
         ridge = 1e-6 * (np.trace(gram) / self.R + 1.0) * np.eye(self.R)
         common = np.linalg.solve(gram + ridge, self.X.T @ (self.alpha * self.y))
         residual = self.y - self.X @ common
-        spread = np.sqrt((root @ (root * residual**2) + 1e-8) / (self.alpha.sum() + 1e-8))
+        spread = np.sqrt(
+            (root @ (root * residual**2) + 1e-8) / (self.alpha.sum() + 1e-8)
+        )
         # labels by rank of the residual, with different noise in each chain; all components by
         # default, because this sampler empties them readily and fills them rarely
-        noisy = residual + spread * rng.uniform(0.1, 1.0) * rng.standard_normal(residual.size)
+        noisy = residual + spread * rng.uniform(0.1, 1.0) * rng.standard_normal(
+            residual.size
+        )
         rank = np.argsort(np.argsort(noisy))
         groups = self.K if groups is None else groups
         self.labels = rank * groups // max(residual.size, 1)
@@ -81,7 +85,9 @@ class Sampler:
 
     def rescale(self):
         """Recompute log f, and the terms of f scaled by the largest, from log N_k."""
-        self.offset, self.scaled, self.log_f = passes.rescale(self.log_pi, self.log_density)
+        self.offset, self.scaled, self.log_f = passes.rescale(
+            self.log_pi, self.log_density
+        )
 
     def mixture(self):
         """Arrays that describe every f_i, in the order in which the passes take them."""
@@ -117,7 +123,9 @@ class Sampler:
         """One pass over all blocks."""
         self.accepted = self.proposed = 0
         # overflow and log(0) may occur; the passes repair them
-        with np.errstate(over="ignore", divide="ignore", invalid="ignore", under="ignore"):
+        with np.errstate(
+            over="ignore", divide="ignore", invalid="ignore", under="ignore"
+        ):
             if self.labels is None:
                 if self.corrected:
                     # without correction the last sweep ended with this
@@ -134,7 +142,9 @@ class Sampler:
             if self.corrected:
                 self.draw_mixture_weight_pairs()
             else:
-                log_gamma = log_gamma_draws(self.concentration / self.K + self.weight, self.rng)
+                log_gamma = log_gamma_draws(
+                    self.concentration / self.K + self.weight, self.rng
+                )
                 self.log_pi = log_gamma - numerics.log_sum_exp(log_gamma)
                 self.update_densities()
 
@@ -203,7 +213,9 @@ class Sampler:
             self.draw_empty_components(empty)
         df, self.precision = self.prior.coefficient_df, self.covariance[1]
         rate = df * np.diag(self.precision) + 1.0 / self.prior.coefficient_scale**2
-        self.coefficient_aux = numerics.inverse_gamma(0.5 * (df + self.R), rate, self.rng)
+        self.coefficient_aux = numerics.inverse_gamma(
+            0.5 * (df + self.R), rate, self.rng
+        )
 
     def propose_covariance(self, components):
         """C and the inverse of V = C C', drawn given the coefficients of these components."""
@@ -224,7 +236,9 @@ class Sampler:
         prior, rng = self.prior, self.rng
         covariance = self.propose_covariance(np.flatnonzero(self.count))
         beta = rng.standard_normal((empty.size, self.R)) @ covariance[0].T
-        aux = numerics.inverse_gamma(0.5, np.full(empty.size, prior.residual_scale**-2.0), rng)
+        aux = numerics.inverse_gamma(
+            0.5, np.full(empty.size, prior.residual_scale**-2.0), rng
+        )
         df = prior.residual_df
         sigma = np.sqrt(numerics.inverse_gamma(0.5 * df, df / aux, rng))
         if self.corrected:
@@ -258,7 +272,9 @@ class Sampler:
     def own_moments(self, members):
         """X'WX and X'Wy of a component's members; a single component has the same ones always."""
         if self.moments is None or self.K > 1:
-            self.moments = self.design.moments(members, self.alpha[members], self.y[members])
+            self.moments = self.design.moments(
+                members, self.alpha[members], self.y[members]
+            )
         return self.moments
 
     def move_component(self, k, steps, moved, members):
@@ -271,11 +287,21 @@ class Sampler:
         def at(residual, sigma):
             """Log of the target over that of the proposals, and log f."""
             return passes.move_component(
-                k, residual, sigma, rest, density_weights, self.one_minus_alpha, *self.mixture()
+                k,
+                residual,
+                sigma,
+                rest,
+                density_weights,
+                self.one_minus_alpha,
+                *self.mixture(),
             )
 
-        present = density_weights @ self.log_density[k] - self.one_minus_alpha @ self.log_f
-        for step, by, threshold in zip(steps, moved, self.thresholds(len(steps)), strict=False):
+        present = (
+            density_weights @ self.log_density[k] - self.one_minus_alpha @ self.log_f
+        )
+        for step, by, threshold in zip(
+            steps, moved, self.thresholds(len(steps)), strict=False
+        ):
             proposal = residual - by
             proposed, log_f = at(proposal, sigma)
             # NaN is a rejection
@@ -289,7 +315,11 @@ class Sampler:
             self.sigma[k], self.log_f = sigma, log_f
         self.proposed += len(steps)
         passes.set_component(
-            self.log_pi[k], self.sigma[k], residual, self.offset, self.log_density[k],
+            self.log_pi[k],
+            self.sigma[k],
+            residual,
+            self.offset,
+            self.log_density[k],
             self.scaled[k],
         )
 
@@ -310,7 +340,9 @@ class Sampler:
         # Σ (1 - α_i) over the members of each component
         lost_count = self.count - self.weight
         for pair in order[: 2 * (self.K // 2)].reshape(-1, 2):
-            log_gamma = log_gamma_draws(self.concentration / self.K + self.weight[pair], rng)
+            log_gamma = log_gamma_draws(
+                self.concentration / self.K + self.weight[pair], rng
+            )
             share = log_gamma - np.logaddexp(*log_gamma)
             log_pi = share + np.logaddexp(*self.log_pi[pair])
             change = log_pi - self.log_pi[pair]
@@ -342,7 +374,9 @@ class Sampler:
             gamma = prior.concentration_shape * x - prior.concentration_rate * a
             return normaliser + (a / K) * log_pi + gamma
 
-        concentration = float(np.exp(slice_draw(np.log(self.concentration), log_density, rng)))
+        concentration = float(
+            np.exp(slice_draw(np.log(self.concentration), log_density, rng))
+        )
         if empty.size > 1:
             log_gamma = log_gamma_draws(np.full(empty.size, concentration / K), rng)
             shares = total + log_gamma - numerics.log_sum_exp(log_gamma)

@@ -24,11 +24,17 @@ def three_quarters(tmp_path):
     """
     second = csv_text(unit(1, 3, FINCBTXM="1"), unit(2, 2), unit(4)).lower()
     second = "\ufeff" + second.replace(",x,", ',"a, b\nc",')
-    return write_zip(tmp_path / "intrvw17.zip", {
-        "intrvw17/memi171x.csv": "NEWID\n1\n", "intrvw17/fmli181.csv": csv_text(unit(7)),
-        "intrvw17/fmli171x.csv": csv_text(unit(1, 2), unit(2, FINCBTXM="-7000"), unit(3, 4)),
-        "intrvw17/fmli172.csv": second,
-    })
+    return write_zip(
+        tmp_path / "intrvw17.zip",
+        {
+            "intrvw17/memi171x.csv": "NEWID\n1\n",
+            "intrvw17/fmli181.csv": csv_text(unit(7)),
+            "intrvw17/fmli171x.csv": csv_text(
+                unit(1, 2), unit(2, FINCBTXM="-7000"), unit(3, 4)
+            ),
+            "intrvw17/fmli172.csv": second,
+        },
+    )
 
 
 def read(tmp_path, *rows, diary=False, **options):
@@ -39,12 +45,18 @@ def read(tmp_path, *rows, diary=False, **options):
 # ------------------------------------------------------------------------- the real Diary file
 
 
-@pytest.mark.skipif(not DIARY.exists(), reason="no real file ../shared/data/diary17.zip")
-def test_the_file_on_board_is_the_bureaus_without_the_columns_that_are_not_read(tmp_path):
+@pytest.mark.skipif(
+    not DIARY.exists(), reason="no real file ../shared/data/diary17.zip"
+)
+def test_the_file_on_board_is_the_bureaus_without_the_columns_that_are_not_read(
+    tmp_path,
+):
     condense(DIARY, tmp_path / "diary17.zip")
     for quarters in None, "2017Q1":
-        told, *others = (survey.load(path, quarters=quarters)
-                         for path in (None, DIARY, tmp_path / "diary17.zip"))
+        told, *others = (
+            survey.load(path, quarters=quarters)
+            for path in (None, DIARY, tmp_path / "diary17.zip")
+        )
         for data in others:
             pd.testing.assert_frame_equal(data.table, told.table)
             assert data.summary() == told.summary()
@@ -54,20 +66,35 @@ def test_real_diary():
     """One row per unit, its earliest week; taking the latest week gives other incomes."""
     data = survey.load()
     assert (data.rows_read, data.units_read, len(data.table)) == (11_658, 5_916, 5_658)
-    assert data.dropped == {"region suppressed": 258} and data.income_range == (-70_000, 800_000)
+    assert data.dropped == {"region suppressed": 258} and data.income_range == (
+        -70_000,
+        800_000,
+    )
     with zipfile.ZipFile(ON_BOARD) as archive:
-        weeks = [pd.read_csv(archive.open(name), usecols=["NEWID", "REGION", "FINCBEFM"])
-                 for name in archive.namelist()]
+        weeks = [
+            pd.read_csv(archive.open(name), usecols=["NEWID", "REGION", "FINCBEFM"])
+            for name in archive.namelist()
+        ]
     rows = pd.concat(weeks).set_index("NEWID").sort_index()
     units = rows.groupby(rows.index // 10)
     for week, same in ((0, True), (-1, False)):
         incomes = units.nth(week).dropna()["FINCBEFM"]
         assert np.array_equal(data.table["income"], incomes) == same
     traits = data.table.drop(columns="income")
-    assert all(kind.ordered for kind in traits.dtypes) and dict(traits.nunique()) == PAPER_COUNTS
-    assert traits.dtypes.map(lambda kind: len(kind.categories)).to_dict() == PAPER_COUNTS
+    assert (
+        all(kind.ordered for kind in traits.dtypes)
+        and dict(traits.nunique()) == PAPER_COUNTS
+    )
+    assert (
+        traits.dtypes.map(lambda kind: len(kind.categories)).to_dict() == PAPER_COUNTS
+    )
     X, names = survey.predictor_matrix(data)
-    assert len(names) == X.shape[1] == np.linalg.matrix_rank(X) == sum(PAPER_COUNTS.values()) - 9
+    assert (
+        len(names)
+        == X.shape[1]
+        == np.linalg.matrix_rank(X)
+        == sum(PAPER_COUNTS.values()) - 9
+    )
     # with the added category
     kept = survey.load(missing="category")
     assert len(kept.table) == 5_916 and kept.dropped == {} and kept.nonpositive == 8
@@ -82,14 +109,21 @@ def test_the_first_quarter_and_the_later_ones_share_no_unit():
     first = survey.load(quarters="2017Q1")
     pd.testing.assert_frame_equal(published.table, first.table)
     assert {*published.quarter} == {"2017Q1"} and len({*confidential.quarter}) == 3
-    assert published.part and confidential.dropped["of the first quarter"] == len(first.table)
+    assert published.part and confidential.dropped["of the first quarter"] == len(
+        first.table
+    )
 
 
-@pytest.mark.parametrize(("layout", "units", "after"), [
-    ({}, 24 + 4 * 18, "2018Q1"),
-    ({"diary": True, "quarters": 4, "year": 2019}, 4 * 24, "2019Q4"),
-])
-def test_a_unit_of_several_quarters_is_of_its_first_one_alone(tmp_path, layout, units, after):
+@pytest.mark.parametrize(
+    ("layout", "units", "after"),
+    [
+        ({}, 24 + 4 * 18, "2018Q1"),
+        ({"diary": True, "quarters": 4, "year": 2019}, 4 * 24, "2019Q4"),
+    ],
+)
+def test_a_unit_of_several_quarters_is_of_its_first_one_alone(
+    tmp_path, layout, units, after
+):
     path = interview_zip(tmp_path / "year.zip", units=24, **layout)
     data = survey.load(path, quarters="all", missing="category")
     # 24 rows a quarter, of which a fourth are second interviews in the Interview
@@ -104,7 +138,11 @@ def test_a_unit_of_several_quarters_is_of_its_first_one_alone(tmp_path, layout, 
 def test_one_quarter_is_told_that_several_are_needed_and_how(tmp_path):
     path = interview_zip(tmp_path / "intrvw17.zip", units=9)
     zipfile.ZipFile(path).extractall(tmp_path / "2017")
-    for given in path, tmp_path / "2017", tmp_path / "2017" / "intrvw17" / "fmli171x.csv":
+    for given in (
+        path,
+        tmp_path / "2017",
+        tmp_path / "2017" / "intrvw17" / "fmli171x.csv",
+    ):
         said = "^a table of several quarters is needed: .* quarters='all'; this is .*fmli171x.csv"
         with pytest.raises(ValueError, match=said):
             survey.load(given).by_quarter()
@@ -129,23 +167,37 @@ def test_interview_reads_the_first_quarter_or_those_asked_for(three_quarters):
     second = survey.load(three_quarters, quarters="2017Q2")
     assert second.table["income"].tolist() == [1.0, 50_000.5, 50_000.5]
     assert survey.load(three_quarters, quarters="all").units_read == 5
-    refused = [("2019Q1", "no 2019Q1; it has 2017Q1, 2017Q2"), ("2017Q5", "like '2017Q1'"),
-               ([], "like '2017Q1'")]
+    refused = [
+        ("2019Q1", "no 2019Q1; it has 2017Q1, 2017Q2"),
+        ("2017Q5", "like '2017Q1'"),
+        ([], "like '2017Q1'"),
+    ]
     for quarters, words in refused:
         with pytest.raises(ValueError, match=f"^quarters.*{words}"):
             survey.load(three_quarters, quarters=quarters)
 
 
-def test_folder_and_file_agree_with_the_zip_and_a_revised_file_wins(three_quarters, tmp_path):
+def test_folder_and_file_agree_with_the_zip_and_a_revised_file_wins(
+    three_quarters, tmp_path
+):
     wanted, folder = survey.load(three_quarters).table, tmp_path / "unpacked"
     zipfile.ZipFile(three_quarters).extractall(folder)
     revised = folder / "intrvw17" / "fmli171x.csv"
     (folder / "mine.csv").write_bytes(revised.read_bytes())
     (folder / "fmli171.csv").write_text(csv_text(unit(1)))
     # the Bureau's zips of some years have a folder within a folder
-    deep = write_zip(tmp_path / "d.zip", {"a/intrvw17/intrvw17/fmli171x.csv": revised.read_bytes()})
+    deep = write_zip(
+        tmp_path / "d.zip", {"a/intrvw17/intrvw17/fmli171x.csv": revised.read_bytes()}
+    )
     zipfile.ZipFile(deep).extractall(tmp_path / "deep")
-    paths = folder, folder / "intrvw17", revised, str(folder / "mine.csv"), deep, tmp_path / "deep"
+    paths = (
+        folder,
+        folder / "intrvw17",
+        revised,
+        str(folder / "mine.csv"),
+        deep,
+        tmp_path / "deep",
+    )
     for path in paths:
         pd.testing.assert_frame_equal(survey.load(path).table, wanted)
     with pytest.raises(ValueError, match=r"mine\.csv is one CSV file"):
@@ -196,19 +248,33 @@ def test_areas_are_named_other_or_none(tmp_path):
 @pytest.mark.parametrize("blank", ["", " ", ".", "NA"])
 def test_suppressed_cells(tmp_path, blank):
     # an area that is not named is not missing
-    rows = [unit(1, PSU=blank), unit(2, REGION=blank), unit(3, REGION=blank, EDUC_REF=blank),
-            unit(4, FINCBTXM=blank), unit(6, REGION=blank, FINCBTXM=blank)]
+    rows = [
+        unit(1, PSU=blank),
+        unit(2, REGION=blank),
+        unit(3, REGION=blank, EDUC_REF=blank),
+        unit(4, FINCBTXM=blank),
+        unit(6, REGION=blank, FINCBTXM=blank),
+    ]
     data = read(tmp_path, *rows)
-    reasons = "region {0}; education and region {0}; region and income {0}; income blank"
+    reasons = (
+        "region {0}; education and region {0}; region and income {0}; income blank"
+    )
     assert data.dropped == dict.fromkeys(reasons.format("suppressed").split("; "), 1)
     assert data.units_read == 5 == len(data.table) + sum(data.dropped.values())
     kept = read(tmp_path, *rows, missing="category")
     assert kept.dropped == {"income blank": 2}
-    assert "Kept with the added category 'suppressed': education: 1; region: 2." in kept.summary()
+    assert (
+        "Kept with the added category 'suppressed': education: 1; region: 2."
+        in kept.summary()
+    )
 
 
 def test_first_week_whatever_the_order_of_rows(tmp_path):
-    rows = [unit(2, 2, FINCBTXM="4"), unit(1, 2, FINCBTXM="2"), unit(1, 1, FINCBTXM="1")]
+    rows = [
+        unit(2, 2, FINCBTXM="4"),
+        unit(1, 2, FINCBTXM="2"),
+        unit(1, 1, FINCBTXM="1"),
+    ]
     data = read(tmp_path, *rows, diary=True)
     # unit 2 has its second week only
     assert data.survey == "diary" and data.table["income"].tolist() == [1.0, 4.0]
@@ -225,28 +291,46 @@ TWO = csv_text(unit(1), unit(2))
 NEEDED = sorted(UNIT.keys() - {"OTHER", "LAST"})
 
 
-@pytest.mark.parametrize(("text", "words"), [
-    *((TWO.replace(name, "X"), f"one column {name}") for name in NEEDED),
-    *((TWO.replace("LAST", name), f"one column {name}") for name in NEEDED),
-    # also with a comma in an income
-    *((TWO.replace(",", mark).replace(".5", ",5"), "it needs commas") for mark in ";\t"),
-    (TWO.split("\n")[0], "no rows"), (TWO.replace("x,", '"x,', 1), "not a well-formed CSV"),
-    (TWO.rsplit(",", 3)[0], "row 3 has 12 cells, the header 15 .cut"),
-    (csv_text(unit(1), unit(2, FINCBTXM="1_0")), "row 3: column FINCBTXM holds something"),
-    (csv_text(unit(1, REGION="9")), "row 2: column REGION holds a code that"),
-    (csv_text(unit(1), {"NEWID": "3.04E+06"}), "row 3: column NEWID holds no identifier"),
-    (csv_text(unit(1), {"NEWID": 19 * "1"}), "row 3: column NEWID holds no identifier"),
-    # two units and a copy of each: two would be kept, and nothing would say so
-    (TWO + TWO.split("\n", 1)[1], "row 4: its NEWID stands in an earlier"),
-    (csv_text(unit(1, REGION="")), "every consumer unit lacks"),
-])
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        *((TWO.replace(name, "X"), f"one column {name}") for name in NEEDED),
+        *((TWO.replace("LAST", name), f"one column {name}") for name in NEEDED),
+        # also with a comma in an income
+        *(
+            (TWO.replace(",", mark).replace(".5", ",5"), "it needs commas")
+            for mark in ";\t"
+        ),
+        (TWO.split("\n")[0], "no rows"),
+        (TWO.replace("x,", '"x,', 1), "not a well-formed CSV"),
+        (TWO.rsplit(",", 3)[0], "row 3 has 12 cells, the header 15 .cut"),
+        (
+            csv_text(unit(1), unit(2, FINCBTXM="1_0")),
+            "row 3: column FINCBTXM holds something",
+        ),
+        (csv_text(unit(1, REGION="9")), "row 2: column REGION holds a code that"),
+        (
+            csv_text(unit(1), {"NEWID": "3.04E+06"}),
+            "row 3: column NEWID holds no identifier",
+        ),
+        (
+            csv_text(unit(1), {"NEWID": 19 * "1"}),
+            "row 3: column NEWID holds no identifier",
+        ),
+        # two units and a copy of each: two would be kept, and nothing would say so
+        (TWO + TWO.split("\n", 1)[1], "row 4: its NEWID stands in an earlier"),
+        (csv_text(unit(1, REGION="")), "every consumer unit lacks"),
+    ],
+)
 def test_a_wrong_csv_file_is_told_with_its_row_and_column(tmp_path, text, words):
     (tmp_path / "file.csv").write_text(text)
     with pytest.raises(survey.DataFileError, match=rf"^file\.csv.*{words}") as refused:
         survey.load(tmp_path / "file.csv")
     # one line, with no cell of a record
     assert str(refused.value).isprintable()
-    assert not any(cell in str(refused.value) for cell in ("50000", "0000001", "1_0", "3.04E"))
+    assert not any(
+        cell in str(refused.value) for cell in ("50000", "0000001", "1_0", "3.04E")
+    )
 
 
 # ------------------------------------------------------------------------------------- its parts
@@ -254,7 +338,10 @@ def test_a_wrong_csv_file_is_told_with_its_row_and_column(tmp_path, text, words)
 
 def test_extreme_incomes_are_shown_as_roughly_as_in_the_paper():
     data = survey.load().subsample(2, random_seed=1)
-    for *exact, low, high in ((-7_123, 1_834_567, -7_000, 1_800_000), (-499, 49_999, 0, 0)):
+    for *exact, low, high in (
+        (-7_123, 1_834_567, -7_000, 1_800_000),
+        (-499, 49_999, 0, 0),
+    ):
         data.table["income"] = exact
         assert data.income_range == (low, high)
 
@@ -265,10 +352,15 @@ def test_subsample_draws_units_and_counts_the_rest():
     some = data.subsample(60, random_seed=2)
     assert some.survey == "diary" and some.part and not data.part
     assert some.units_read - sum(some.dropped.values()) == len(some.table) == 60
-    assert some.dropped == {"region suppressed": 258, "not drawn into the subsample": 5_598}
+    assert some.dropped == {
+        "region suppressed": 258,
+        "not drawn into the subsample": 5_598,
+    }
     # every unit kept is one of the data's, and different seeds keep different ones
     assert some.table["income"].is_unique
-    assert not some.table["income"].equals(data.subsample(60, random_seed=3).table["income"])
+    assert not some.table["income"].equals(
+        data.subsample(60, random_seed=3).table["income"]
+    )
     assert data.subsample(0) is data is data.subsample(5_658)
     with pytest.raises(ValueError, match="records must be at most 5658"):
         data.subsample(5_659)
@@ -282,10 +374,14 @@ def test_predictors_mean_what_their_names_say():
     part = table[~table["region"].isin(["Northeast", "West"])]
     for rows in (table, part):
         X, names = survey.predictor_matrix(rows)
-        assert names[0] == "intercept" and (X[:, 0] == 1).all() and X.dtype == np.float64
+        assert (
+            names[0] == "intercept" and (X[:, 0] == 1).all() and X.dtype == np.float64
+        )
         for column, name in zip(X.T[1:], names[1:], strict=True):
             variable, label = name.split(": ", 1)
-            assert np.array_equal(column, rows[variable] == label) and 0 < column.sum() < len(rows)
+            assert np.array_equal(
+                column, rows[variable] == label
+            ) and 0 < column.sum() < len(rows)
     # the first category that occurs is the baseline, and what does not occur has no column
     assert [name for name in names if name.startswith("region")] == ["region: South"]
 
@@ -294,8 +390,12 @@ def test_a_dummy_that_repeats_earlier_ones_is_left_out_and_no_other():
     table = survey.load().subsample(2_000, random_seed=5).table
     _, before = survey.predictor_matrix(table)
     rural = table["cbsa"] == "outside a metropolitan area"
-    table["urban"] = pd.Categorical.from_codes(rural.astype(int), LABELS["urban"], ordered=True)
+    table["urban"] = pd.Categorical.from_codes(
+        rural.astype(int), LABELS["urban"], ordered=True
+    )
     X, names = survey.predictor_matrix(table)
-    assert names == [name for name in before if name != "cbsa: outside a metropolitan area"]
+    assert names == [
+        name for name in before if name != "cbsa: outside a metropolitan area"
+    ]
     for columns in (X, np.column_stack([X, rural])):
         assert np.linalg.matrix_rank(columns) == X.shape[1]
