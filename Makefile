@@ -27,7 +27,7 @@ help: ## list the targets
 	@awk -F ': .*## ' '/^[a-z]+:.*## / {printf "make %-9s %s\n", $$1, $$2}' Makefile
 
 book: _inputs env ## execute the notebooks and build the book: PROFILE=quick, CE_DATA=path
-	@"$(RUN)" -m ppm_book.studio book --profile "$(PROFILE)" --ce-data "$(CE_DATA)" \
+	@"$(RUN)" -m ppm_book.tools.studio book --profile "$(PROFILE)" --ce-data "$(CE_DATA)" \
 	    $(if $(SOLUTIONS),--no-solutions)
 
 # a slip in a file's name, or a `no` that is none, is told before anything long begins
@@ -38,13 +38,13 @@ _inputs:
 	    { echo "CE_DATA=$(CE_DATA): there is no such file" >&2; exit 2; } ;; esac
 
 run: env ## run one notebook: NB=poisson_contraction ARGS='-p replicates=50'; `make run` lists them
-	@"$(RUN)" -m ppm_book.studio $(if $(NB),run $(NB) --profile "$(PROFILE)" $(ARGS),notebooks)
+	@"$(RUN)" -m ppm_book.tools.studio $(if $(NB),run $(NB) --profile "$(PROFILE)" $(ARGS),notebooks)
 
 classroom: env ## make chapters and exercises to hand out, and the solutions: _build/classroom
-	@"$(RUN)" -m ppm_book.studio classroom
+	@"$(RUN)" -m ppm_book.tools.studio classroom
 
 pdf: book ## build the book and print it, with Chromium, in _build: ARGS=--whole for every page
-	@"$(RUN)" -m ppm_book.studio pdf $(ARGS)
+	@"$(RUN)" -m ppm_book.tools.studio pdf $(ARGS)
 
 # on every core a process of one thread that takes tests over when its own are done; four at the
 # most, because one that has compiled many models holds more than a gigabyte. MALLOC_…: Linux keeps

@@ -38,7 +38,7 @@ import numpy as np
 import pandas as pd
 
 import ppm
-from ppm_book import survey
+from ppm_book.chapters import survey
 
 GROUPS = ["education", "region"]
 # bins are on the power of income, first is the share for income alone, iterations those of a fit

@@ -79,7 +79,8 @@ class Notebooks:
         """Folder of a notebook with its outputs, tables and ``run.json``."""
         import nbformat
 
-        from ppm_book import parameters, running, studio
+        from ppm_book.chapters import running
+        from ppm_book.tools import parameters, studio
 
         folder = self.folder / "results" / name
         notebook = folder / f"{name}.ipynb"
@@ -118,7 +119,7 @@ def notebooks(tmp_path_factory):
 @pytest.fixture(scope="session")
 def this_book(notebooks):
     """Folder of the book's pages, made of the notebooks that nbmake executed."""
-    from ppm_book import pages, parameters
+    from ppm_book.tools import pages, parameters
 
     html, stage = notebooks.folder / "html", notebooks.folder / "stage"
     with FileLock(notebooks.folder.with_suffix(".lock")):

@@ -1,7 +1,7 @@
 """Every public name of the library: those on ``ppm``, and those of its rooms."""
 
 import ppm
-from ppm_book import plots, survey
+from ppm_book.chapters import plots, survey
 
 
 def public_names():

@@ -7,7 +7,7 @@ from itertools import pairwise
 import numpy as np
 import pandas as pd
 
-from ppm_book.survey.expenditure import ON_BOARD
+from ppm_book.chapters.survey.expenditure import ON_BOARD
 
 # nobody asks for the columns OTHER and LAST
 UNIT = dict(

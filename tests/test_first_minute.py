@@ -8,7 +8,7 @@ from itertools import pairwise
 import numpy as np
 from conftest import ROOT
 
-from ppm_book import studio
+from ppm_book.tools import studio
 
 NUMBER = re.compile(r"(?<![\w.])-?\d+(?:\.\d+)?")
 

@@ -18,7 +18,7 @@ from public_names import book_names, public_names
 from survey_files import UNIT, csv_text, unit
 
 import ppm
-from ppm_book import survey
+from ppm_book.chapters import survey
 
 N = 6
 COUNTS, VALUES = np.array([3, 5, 4, 6, 2, 20]), np.array([1.5, 2.5, 0.5, 3.5, 2.0, 4.0])

@@ -118,7 +118,7 @@ def dry_run(command):
 def published(text):
     """The sizes of the book that a workflow builds."""
     (build,) = [dry_run(step) for step in steps(text) if step.startswith("make book")]
-    return re.findall(r'ppm_book\.studio book --profile "(.*?)"', build)
+    return re.findall(r'ppm_book\.tools\.studio book --profile "(.*?)"', build)
 
 
 @pytest.mark.parametrize(

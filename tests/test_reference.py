@@ -7,7 +7,7 @@ from pathlib import Path
 from conftest import ROOT
 from public_names import public_names
 
-from ppm_book.pages import lists
+from ppm_book.tools.pages import lists
 
 PAGES = {Path(name).stem: text for name, text in lists().items() if "library" in name}
 

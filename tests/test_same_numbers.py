@@ -10,7 +10,7 @@ import pytest
 from survey_files import csv_text, unit
 
 import ppm
-from ppm_book import survey
+from ppm_book.chapters import survey
 
 COUNTS = np.random.default_rng(1).poisson(6, 40)
 

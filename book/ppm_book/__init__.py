@@ -1,12 +1,10 @@
-"""What only the book needs: its survey, figures and pages, and the command ``ppm``."""
+"""What only the book needs: what its chapters share, and the command ``ppm``."""
 
 from importlib.util import find_spec
 
 import lazy_loader
 
-__getattr__, __dir__, __all__ = lazy_loader.attach(
-    __name__, ["page", "plots", "survey"]
-)
+__getattr__, __dir__, __all__ = lazy_loader.attach(__name__, ["chapters"])
 
 
 def main():
@@ -16,6 +14,6 @@ def main():
             "the command ppm needs papermill: pip install '.[book]' in the folder of ppm's "
             "source"
         )
-    from ppm_book import studio
+    from ppm_book.tools import studio
 
     return studio.main()

@@ -5,8 +5,8 @@ import pytest
 import xarray as xr
 
 import ppm
-from ppm_book import application, parameters
-from ppm_book.application import (
+from ppm_book.chapters import application
+from ppm_book.chapters.application import (
     EQUAL,
     FITS,
     TOLERANCE,
@@ -17,6 +17,7 @@ from ppm_book.application import (
     search,
     typical,
 )
+from ppm_book.tools import parameters
 
 INCOMES = np.random.default_rng(5).normal(10.0, 1.0, 40)
 

@@ -14,12 +14,12 @@ import psutil
 import pytest
 from conftest import ROOT
 
-from ppm_book import collecting
-from ppm_book.answers import plain, restored, tell
-from ppm_book.classroom import make_editions
-from ppm_book.exercises import FOLDER
-from ppm_book.pages import Failed
-from ppm_book.parameters import Refused
+from ppm_book.tools import collecting
+from ppm_book.tools.answers import plain, restored, tell
+from ppm_book.tools.classroom import make_editions
+from ppm_book.tools.exercises import FOLDER
+from ppm_book.tools.pages import Failed
+from ppm_book.tools.parameters import Refused
 
 FORGED = """import checks
 checks._fault = lambda *a, **b: ""
@@ -372,7 +372,7 @@ def test_every_number_comes_out_and_of_anything_else_its_type(
     monkeypatch, answer, told
 ):
     shown = []
-    monkeypatch.setattr("ppm_book.answers.publish_display_data", shown.append)
+    monkeypatch.setattr("ppm_book.tools.answers.publish_display_data", shown.append)
     group = "Ada Lovelace, " * 20
     tell({"answer": answer, "student": group}, "answer")
     assert json.loads(shown[0]["text/plain"]) == {"student": group, "answer": told}

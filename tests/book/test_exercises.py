@@ -22,11 +22,11 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as npst
 from nbconvert.preprocessors import CellExecutionError, ExecutePreprocessor
 
-from ppm_book import classroom, parameters
-from ppm_book.classroom import make_editions
-from ppm_book.exercises import FOLDER, chapters, numbers, section
-from ppm_book.pages import stage, stage_notebook
-from ppm_book.plain import Words
+from ppm_book.tools import classroom, parameters
+from ppm_book.tools.classroom import make_editions
+from ppm_book.tools.exercises import FOLDER, chapters, numbers, section
+from ppm_book.tools.pages import stage, stage_notebook
+from ppm_book.tools.plain import Words
 
 # one whose exercises stay where they are
 CHAPTER = "poisson_contraction"

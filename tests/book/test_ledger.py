@@ -11,9 +11,10 @@ from conftest import ROOT
 from scipy import stats
 
 import ppm
-from ppm_book import ledger, ledger_values
-from ppm_book.ledger_values import measured
-from ppm_book.parameters import Refused
+from ppm_book.chapters import ledger_values
+from ppm_book.chapters.ledger_values import measured
+from ppm_book.tools import ledger
+from ppm_book.tools.parameters import Refused
 
 ROWS = {row["id"]: row for row in ledger.load(ROOT)}
 SETTING = {"rule": "setting", "published": 1}

@@ -9,8 +9,8 @@ import pandas as pd
 import pytest
 from survey_files import csv_text, unit
 
-from ppm_book import household, page, running, survey
-from ppm_book.ledger_values import measured
+from ppm_book.chapters import household, page, running, survey
+from ppm_book.chapters.ledger_values import measured
 
 TABLE = pd.DataFrame({"bound": [10.1234, 1234.5]}, index=["a", "b"])
 VALUES = {"a bound": measured([1.5, np.inf], np.nan, "few")}

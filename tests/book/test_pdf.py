@@ -4,7 +4,7 @@ import shutil
 
 import pytest
 
-from ppm_book import pdf
+from ppm_book.tools import pdf
 
 
 @pytest.mark.skipif(

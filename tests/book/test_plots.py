@@ -4,8 +4,8 @@ from base64 import b64decode
 
 import numpy as np
 
-from ppm_book import plots
-from ppm_book.page import NARROW_TYPE
+from ppm_book.chapters import plots
+from ppm_book.chapters.page import NARROW_TYPE
 
 
 def test_what_has_no_number_has_no_place_and_rounding_turns_no_interval_around():

@@ -5,7 +5,8 @@ import pytest
 from conftest import ROOT
 from survey_files import interview_zip
 
-from ppm_book import page, parameters, running, studio
+from ppm_book.chapters import page, running
+from ppm_book.tools import parameters, studio
 
 READERS = [
     name for name in parameters.chapters() if "ce_data" in parameters.defaults(name)

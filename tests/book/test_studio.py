@@ -22,7 +22,8 @@ from bs4 import BeautifulSoup
 from conftest import ROOT
 
 import ppm
-from ppm_book import compare, exercises, page, pages, parameters, running, studio
+from ppm_book.chapters import page, running
+from ppm_book.tools import compare, exercises, pages, parameters, studio
 
 FIGURE = "import matplotlib.pyplot as plt\n_ = plt.plot([0, 1], [0, seed])"
 WORDS = {
@@ -56,14 +57,14 @@ def notebook(root, name, *cells, seconds=0, text="Text.", **defaults):
 
 TABLE = """
 import numpy as np, pandas as pd
-from ppm_book import page
+from ppm_book.chapters import page
 drawn = np.random.default_rng(seed).normal(size=replicates)
 page.save(pd.DataFrame({"mean": [drawn.mean()], "records": [replicates]}, index=["drawn"]), "drawn")
 """
 # a number for the text, and a progress bar
 DATA = """
 import os, sys
-from ppm_book import page, running
+from ppm_book.chapters import page, running
 print(open(ce_data).read() if ce_data else "simulated", running.executor())
 print("from", ce_data and os.path.realpath(ce_data))
 page.glue("number", f"{replicates}")
@@ -271,7 +272,7 @@ def test_the_command_says_its_version_lists_one_notebook_and_goes_with_its_reade
     listed = re.findall(r"^(\w+): ", capsys.readouterr().out, re.M)
     assert listed == ["theory", "shards"]
     # without a buffer, so that each line meets the closed pipe
-    command = f"'{sys.executable}' -u -m ppm_book.studio notebooks | true"
+    command = f"'{sys.executable}' -u -m ppm_book.tools.studio notebooks | true"
     left = subprocess.run(
         ["bash", "-o", "pipefail", "-c", command], capture_output=True, text=True
     )

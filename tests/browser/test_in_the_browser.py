@@ -9,8 +9,8 @@ from axe_playwright_python.base import AXE_SCRIPT
 from conftest import ROOT
 from playwright.sync_api import sync_playwright
 
-from ppm_book.page import moving
-from ppm_book.pdf import find_chromium
+from ppm_book.chapters.page import moving
+from ppm_book.tools.pdf import find_chromium
 
 CHROMIUM = find_chromium()
 pytestmark = pytest.mark.skipif(

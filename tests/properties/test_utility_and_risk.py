@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from layouts import HUGE, TINY, matrices, vectors
 
 import ppm
-from ppm_book import survey
+from ppm_book.chapters import survey
 
 # any scale of these keeps all of their digits
 incomes = st.one_of(st.floats(1e-290, 1e6), st.sampled_from([0.0, 1e-300, 1e100]))

@@ -7,7 +7,7 @@ from scipy import stats
 
 import ppm
 from checks import exercise
-from ppm_book import survey
+from ppm_book.chapters import survey
 
 SEED = 2017
 

@@ -8,7 +8,7 @@ import pytest
 import requests
 from survey_files import csv_text, packed, unit, write_zip
 
-from ppm_book import survey
+from ppm_book.chapters import survey
 
 
 @pytest.fixture

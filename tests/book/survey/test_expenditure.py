@@ -8,8 +8,8 @@ import pytest
 from conftest import ROOT
 from survey_files import UNIT, csv_text, interview_zip, unit, write_zip
 
-from ppm_book import survey
-from ppm_book.survey.expenditure import LABELS, ON_BOARD, condense
+from ppm_book.chapters import survey
+from ppm_book.chapters.survey.expenditure import LABELS, ON_BOARD, condense
 
 DIARY = ROOT.parent / "shared" / "data" / "diary17.zip"
 PAPER_COUNTS = dict(zip(LABELS, (2, 5, 8, 4, 2, 5, 3, 3, 11, 2), strict=True))

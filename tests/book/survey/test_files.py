@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 from survey_files import csv_text, packed, unit, write_zip
 
-from ppm_book import survey
+from ppm_book.chapters import survey
 
 ONE, TWO = csv_text(unit(1)), csv_text(unit(1), unit(2))
 LFS = b"version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 12345\n"

@@ -13,7 +13,7 @@ from pybtex.database import parse_file
 from pybtex.plugin import find_plugin
 from pybtex.richtext import Text
 
-from ppm_book import exercises
+from ppm_book.tools import exercises
 
 # a directive: its fence, kind, argument, options and body
 BLOCK = re.compile(

@@ -4,7 +4,7 @@ import json
 
 import pandas as pd
 
-from ppm_book import exercises, ledger
+from ppm_book.tools import exercises, ledger
 
 # smaller differences are rounding; and so many of the others does a reader look at
 _ROUNDING, _MOST = 1e-9, 15

@@ -15,7 +15,7 @@ import joblib
 import ppm
 
 # the checkout that holds this package, or that the command is called in
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 ROOT = ROOT if (ROOT / "_toc.yml").is_file() else Path.cwd()
 # says why a run's folder must stay
 NOTE_FILE = "CONFIDENTIAL.txt"
@@ -68,7 +68,7 @@ def kept(*given):
     """Decorate a function so that a run keeps what it returns, and goes on from there after a stop.
 
     The file is named by a hash of the function's text, of ``given``, of the arguments and of the
-    text of `ppm` and of this package. Of other functions that it calls only those count that are in
+    text of `ppm` and of the book's package. Of other functions that it calls only those count that are in
     ``given``, by their text. Outside a run results stay in memory only.
 
     Parameters
@@ -78,7 +78,7 @@ def kept(*given):
 
     Examples
     --------
-    >>> from ppm_book import running
+    >>> from ppm_book.chapters import running
     >>> @running.kept(2022)
     ... def bound(weight):
     ...     return 3 * weight
@@ -136,8 +136,8 @@ def forget_fits(folder):
 
 @functools.cache
 def _packages():
-    """Hash of the library and of this package."""
-    return digest(Path(ppm.__file__).parent, Path(__file__).parent)
+    """Hash of the library and of the book's package."""
+    return digest(Path(ppm.__file__).parent, Path(__file__).parents[1])
 
 
 @functools.cache
@@ -151,7 +151,7 @@ def executor():
 
     Examples
     --------
-    >>> from ppm_book import running
+    >>> from ppm_book.chapters import running
     >>> running.executor() is None
     True
     """

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from ppm_book.survey.expenditure import PAPER_QUARTER
+from ppm_book.chapters.survey.expenditure import PAPER_QUARTER
 
 VALUES_FILE = "values.json"
 # kind of output that brings claims to the builder
@@ -47,7 +47,7 @@ def save(table, name):
     Examples
     --------
     >>> import pandas as pd
-    >>> from ppm_book import page
+    >>> from ppm_book.chapters import page
     >>> page.save(pd.DataFrame({"Δ": [1.2345]}), "bounds")
     """
     _save(f"{name}.csv", table.to_csv())
@@ -63,13 +63,13 @@ def save_values(values, *, data):
     ----------
     values : dict of str to dict
         Name -> ``value``, a number or several, and ``error``, their Monte Carlo standard errors, as
-        ``ppm_book.ledger_values.measured`` returns them. What is not finite becomes null.
+        ``ppm_book.chapters.ledger_values.measured`` returns them. What is not finite becomes null.
     data : ConsumerExpenditure or None
         The table that the values come from; None if the study draws its data itself.
 
     Examples
     --------
-    >>> from ppm_book import ledger_values, page
+    >>> from ppm_book.chapters import ledger_values, page
     >>> page.save_values({"local bound": ledger_values.measured(3.4, 0.1)}, data=None)
     """
     about = {"data": "drawn", "source": "drawn by the study", "part": False}
@@ -131,7 +131,7 @@ def claims(conditions):
 
     Examples
     --------
-    >>> from ppm_book import page
+    >>> from ppm_book.chapters import page
     >>> @page.claims
     ... def _():
     ...     return {"F and G rose": 2 > 1, "the rest fell": 1 > 2, "H stays": None}
@@ -194,7 +194,7 @@ def text_of(*functions):
 
     Examples
     --------
-    >>> from ppm_book import page
+    >>> from ppm_book.chapters import page
     >>> "def save(table, name):" in page.text_of(page.save).data
     True
     """
@@ -212,7 +212,7 @@ def data_kind(data):
 
     Parameters
     ----------
-    data : ppm_book.survey.ConsumerExpenditure
+    data : ppm_book.chapters.survey.ConsumerExpenditure
         The table.
     """
     if data.survey != "interview":
@@ -247,7 +247,7 @@ def table(table, caption, *, digits=2):
     Examples
     --------
     >>> import pandas as pd
-    >>> from ppm_book import page
+    >>> from ppm_book.chapters import page
     >>> styled = page.table(pd.DataFrame({"Δ": [1.2345]}), "Local bound.")
     >>> styled.caption, "1.23" in styled.to_html()
     ('Local bound.', True)
@@ -309,7 +309,7 @@ def moving(title, sliders, frame, *, panels, hint="", start=None):
 
     Examples
     --------
-    >>> from ppm_book import page
+    >>> from ppm_book.chapters import page
     >>> def square(side):
     ...     return f"The area is {side**2}.", [{"bars": [side, side**2]}]
     >>> page.moving(

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 import ppm
-from ppm_book import running
+from ppm_book.chapters import running
 
 # EMweighted is near enough to its target, or the nearest of so many fits; before them, trials
 TOLERANCE, FITS, TRIALS = 0.05, 4, 3
@@ -111,7 +111,7 @@ def apart(response, low, random_seed):
     Examples
     --------
     >>> import numpy as np
-    >>> from ppm_book import application
+    >>> from ppm_book.chapters import application
     >>> few, many = np.zeros(3), np.zeros(30)
     >>> [np.unique(application.apart(one, one == 0, 1)).size for one in (few, many)]
     [1, 30]

@@ -8,8 +8,8 @@ import pandas as pd
 from scipy import special, stats
 
 import ppm
-from ppm_book import ledger_values
-from ppm_book.ledger_values import last, measured, over, share
+from ppm_book.chapters import ledger_values
+from ppm_book.chapters.ledger_values import last, measured, over, share
 
 # one study alone is cut into so many groups of databases, whose scatter gives the errors
 GROUPS = 10

@@ -14,9 +14,10 @@ from docutils import nodes
 from jinja2 import Template
 
 import ppm
-from ppm_book import exercises, ledger, parameters, running
-from ppm_book.page import CLAIMS_TYPE, NARROW_TYPE
-from ppm_book.plain import Words
+from ppm_book.chapters import running
+from ppm_book.chapters.page import CLAIMS_TYPE, NARROW_TYPE
+from ppm_book.tools import exercises, ledger, parameters
+from ppm_book.tools.plain import Words
 
 # editions of figures for phones
 FIGURES = "book/_static/figures"

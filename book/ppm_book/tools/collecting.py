@@ -33,12 +33,12 @@ from nbclient import NotebookClient
 from nbclient.exceptions import DeadKernelError
 from nbconvert import HTMLExporter
 
-from ppm_book import running
-from ppm_book.answers import restored
-from ppm_book.classroom import ASSESSMENT
-from ppm_book.exercises import FOLDER
-from ppm_book.pages import Failed
-from ppm_book.parameters import Refused
+from ppm_book.chapters import running
+from ppm_book.tools.answers import restored
+from ppm_book.tools.classroom import ASSESSMENT
+from ppm_book.tools.exercises import FOLDER
+from ppm_book.tools.pages import Failed
+from ppm_book.tools.parameters import Refused
 
 ORIGINALS = running.ROOT / FOLDER
 # how cells of a task are named after it, and the heading that an edition gives it
@@ -62,7 +62,7 @@ BAR = f'<style>[id^="cell-id={READ}"] {{ border-left: 0.6em solid #06c }}</style
 ENCRYPTED = 1
 RIGHT, NO_ANSWER = "right", "no answer"
 # runs in the student's kernel, where every name may have another meaning
-TELL = '__import__("ppm_book.answers", fromlist=["tell"]).tell(globals(), {!r})'
+TELL = '__import__("ppm_book.tools.answers", fromlist=["tell"]).tell(globals(), {!r})'
 
 
 @dataclass

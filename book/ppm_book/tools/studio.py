@@ -27,10 +27,11 @@ from filelock import FileLock, Timeout
 
 import ppm
 from ppm.synthesizers.chains import end_with_parent
-from ppm_book import compare, pages, parameters, pdf, running
-from ppm_book.classroom import make_editions
-from ppm_book.pages import Failed, sphinx
-from ppm_book.parameters import Refused
+from ppm_book.chapters import running
+from ppm_book.tools import compare, pages, parameters, pdf
+from ppm_book.tools.classroom import make_editions
+from ppm_book.tools.pages import Failed, sphinx
+from ppm_book.tools.parameters import Refused
 
 CORES = joblib.cpu_count()
 # what a result depends on, of its record
@@ -488,7 +489,7 @@ def _do(options):
         build(options.profile or "paper", options.ce_data, not options.no_solutions)
     elif options.command == "collect":
         # what it needs takes a second to import
-        from ppm_book.collecting import collect
+        from ppm_book.tools.collecting import collect
 
         made = collect(
             options.folder,

@@ -15,7 +15,7 @@ import nbformat
 import yaml
 from jsonschema import Draft202012Validator, validators
 
-from ppm_book import running
+from ppm_book.chapters import running
 
 
 class Refused(Exception):

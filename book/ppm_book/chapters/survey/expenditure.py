@@ -18,7 +18,7 @@ import pandas as pd
 
 from ppm.checks import check_count, shown
 from ppm.seeds import generator
-from ppm_book.survey.files import (
+from ppm_book.chapters.survey.files import (
     FIRST_YEAR,
     DataFileError,
     name_of,
@@ -68,7 +68,7 @@ class ConsumerExpenditure:
     ----------
     table : pandas.DataFrame
         One row per consumer unit: ten ordered categorical columns (the keys of
-        ``ppm_book.survey.expenditure.LABELS``) and ``income`` in dollars, float64. The index is
+        ``ppm_book.chapters.survey.expenditure.LABELS``) and ``income`` in dollars, float64. The index is
         0, 1, …; the survey's identifiers are not kept.
     source : str
         Survey, quarters and files.
@@ -90,7 +90,7 @@ class ConsumerExpenditure:
 
     Examples
     --------
-    >>> from ppm_book import survey
+    >>> from ppm_book.chapters import survey
     >>> data = survey.load().subsample(40, random_seed=2)
     >>> len(data.table), data.dropped["not drawn into the subsample"]
     (40, 5618)
@@ -255,7 +255,7 @@ def load(path=None, *, missing="drop", quarters=None):
 
     Examples
     --------
-    >>> from ppm_book import survey
+    >>> from ppm_book.chapters import survey
     >>> data = survey.load()
     >>> data.survey, len(data.table)
     ('diary', 5658)

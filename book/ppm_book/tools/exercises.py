@@ -18,7 +18,7 @@ import numpy as np
 import yaml
 from jinja2 import Template
 
-from ppm_book import parameters
+from ppm_book.tools import parameters
 
 FOLDER = "notebooks/exercises"
 # data of more values are too long for a sentence

@@ -8,9 +8,10 @@ from pathlib import Path
 import nbformat
 from nbconvert.preprocessors import ExecutePreprocessor
 
-from ppm_book import parameters, running
-from ppm_book.exercises import FOLDER, chapters, numbers
-from ppm_book.plain import Words
+from ppm_book.chapters import running
+from ppm_book.tools import parameters
+from ppm_book.tools.exercises import FOLDER, chapters, numbers
+from ppm_book.tools.plain import Words
 
 ASSESSMENT = "assessment"
 SPACE = "*Your answer:*"

@@ -1,14 +1,14 @@
 """Consumer Expenditure Surveys: files, table and design matrix."""
 
-from ppm_book.survey.design import (
+from ppm_book.chapters.survey.design import (
     income_from_power,
     log_income,
     power_income,
     predictor_matrix,
 )
-from ppm_book.survey.downloading import download
-from ppm_book.survey.expenditure import ConsumerExpenditure, load
-from ppm_book.survey.files import DataFileError
+from ppm_book.chapters.survey.downloading import download
+from ppm_book.chapters.survey.expenditure import ConsumerExpenditure, load
+from ppm_book.chapters.survey.files import DataFileError
 
 __all__ = [
     "ConsumerExpenditure",

@@ -11,7 +11,7 @@ from matplotlib.gridspec import GridSpec
 from matplotlib.text import Annotation
 from matplotlib.ticker import LogLocator
 
-from ppm_book.page import NARROW_TYPE
+from ppm_book.chapters.page import NARROW_TYPE
 
 __all__ = ["panels", "legend", "interval", "band", "log_axis"]
 
@@ -101,7 +101,7 @@ def panels(number=1, columns=1, *, size, **options):
 
     Examples
     --------
-    >>> from ppm_book import plots
+    >>> from ppm_book.chapters import plots
     >>> figure, axes = plots.panels(3, 2, size=(4, 3))
     >>> len(axes)
     3
@@ -121,7 +121,7 @@ def legend(figure, columns=2):
 
     Examples
     --------
-    >>> from ppm_book import plots
+    >>> from ppm_book.chapters import plots
     >>> figure, axes = plots.panels(2, 2, size=(3, 3))
     >>> for one in axes:
     ...     _ = one.plot([1, 2], label="a line")
@@ -143,7 +143,7 @@ def interval(axes, x, low, middle, high, label, **style):
 
     Examples
     --------
-    >>> from ppm_book import plots
+    >>> from ppm_book.chapters import plots
     >>> figure, (axes,) = plots.panels(size=(3, 3))
     >>> plots.interval(axes, [1], 0.1, 0.2, 0.4, "Weighted")
     >>> [line.get_ydata().tolist() for line in axes.lines]
@@ -164,7 +164,7 @@ def band(axes, x, low, middle, high, label, words="", lift=0, **style):
 
     Examples
     --------
-    >>> from ppm_book import plots
+    >>> from ppm_book.chapters import plots
     >>> figure, (axes,) = plots.panels(size=(3, 3))
     >>> plots.band(axes, [1, 2], [3, 4], [4, 5], [7, 7], "Weighted", "climbs")
     >>> [text.get_text() for text in axes.texts]
@@ -188,7 +188,7 @@ def log_axis(axes, which="y"):
 
     Examples
     --------
-    >>> from ppm_book import plots
+    >>> from ppm_book.chapters import plots
     >>> figure, (axes,) = plots.panels(size=(3, 3))
     >>> plots.log_axis(axes)
     >>> axes.yaxis.get_major_formatter()(20)

@@ -6,8 +6,9 @@ from pathlib import Path
 
 from bs4 import BeautifulSoup
 
-from ppm_book import exercises, running
-from ppm_book.pages import Failed, sphinx, state_of_pages
+from ppm_book.chapters import running
+from ppm_book.tools import exercises
+from ppm_book.tools.pages import Failed, sphinx, state_of_pages
 
 NAMES = (
     "chromium",

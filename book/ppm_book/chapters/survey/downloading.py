@@ -4,7 +4,12 @@ import zipfile
 from pathlib import Path
 
 from ppm.checks import check_count
-from ppm_book.survey.files import FIRST_YEAR, LAST_YEAR, DataFileError, not_a_zip
+from ppm_book.chapters.survey.files import (
+    FIRST_YEAR,
+    LAST_YEAR,
+    DataFileError,
+    not_a_zip,
+)
 
 BUREAU_URL = "https://www.bls.gov/cex/pumd/data"
 
@@ -41,7 +46,7 @@ def download(
     Returns
     -------
     pathlib.Path
-        The zip, for :func:`ppm_book.survey.load`.
+        The zip, for :func:`ppm_book.chapters.survey.load`.
 
     Raises
     ------
@@ -61,7 +66,7 @@ def download(
 
     Examples
     --------
-    >>> from ppm_book import survey
+    >>> from ppm_book.chapters import survey
     >>> survey.download("data").name
     'intrvw17.zip'
     """

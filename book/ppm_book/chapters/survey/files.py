@@ -34,7 +34,7 @@ class DataFileError(ValueError):
 
     Examples
     --------
-    >>> from ppm_book import survey
+    >>> from ppm_book.chapters import survey
     >>> try:
     ...     survey.load("notes.csv")
     ... except survey.DataFileError as error:

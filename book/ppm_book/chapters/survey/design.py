@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 
 from ppm.checks import as_list, as_numbers, check_number
-from ppm_book.survey.expenditure import LABELS, ConsumerExpenditure
+from ppm_book.chapters.survey.expenditure import LABELS, ConsumerExpenditure
 
 
 def predictor_matrix(table):
@@ -13,7 +13,7 @@ def predictor_matrix(table):
     Parameters
     ----------
     table : pandas.DataFrame or ConsumerExpenditure
-        With the ten categorical columns of :func:`~ppm_book.survey.load`, none of them with
+        With the ten categorical columns of :func:`~ppm_book.chapters.survey.load`, none of them with
         missing values. Other columns are ignored.
 
     Returns
@@ -32,7 +32,7 @@ def predictor_matrix(table):
 
     Examples
     --------
-    >>> from ppm_book import survey
+    >>> from ppm_book.chapters import survey
     >>> X, names = survey.predictor_matrix(survey.load())
     >>> X.shape, len(names), names[0]
     ((5658, 36), 36, 'intercept')
@@ -48,7 +48,7 @@ def predictor_matrix(table):
     if unfit:
         raise ValueError(
             "table must have categorical columns without missing values, as "
-            f"ppm_book.survey.load makes them; not so: {', '.join(unfit)}"
+            f"ppm_book.chapters.survey.load makes them; not so: {', '.join(unfit)}"
         )
     occurring = table[[*LABELS]].apply(
         lambda column: column.cat.remove_unused_categories()
@@ -94,7 +94,7 @@ def log_income(income, floor=1.0):
 
     Examples
     --------
-    >>> from ppm_book import survey
+    >>> from ppm_book.chapters import survey
     >>> values, floored = survey.log_income([-500.0, 1.0, 50_000.0])
     >>> values.round(2), floored
     (array([ 0.  ,  0.  , 10.82]), 1)
@@ -130,7 +130,7 @@ def power_income(income, power=0.2, unit=50_000.0):
 
     Examples
     --------
-    >>> from ppm_book import survey
+    >>> from ppm_book.chapters import survey
     >>> survey.power_income([-500.0, 0.0, 50_000.0]).round(2)
     array([-0.4,  0. ,  1. ])
     """
@@ -140,14 +140,14 @@ def power_income(income, power=0.2, unit=50_000.0):
 
 
 def income_from_power(values, power=0.2, unit=50_000.0, *, lowest=None, highest=None):
-    """Incomes in dollars from values of :func:`ppm_book.survey.power_income`.
+    """Incomes in dollars from values of :func:`ppm_book.chapters.survey.power_income`.
 
     Parameters
     ----------
     values : array_like
         Any shape.
     power, unit
-        As for :func:`ppm_book.survey.power_income`.
+        As for :func:`ppm_book.chapters.survey.power_income`.
     lowest, highest : float, optional
         Dollars between which incomes are kept, such as the bounds that a file's top coding makes
         public. They must not come from the confidential records.
@@ -159,7 +159,7 @@ def income_from_power(values, power=0.2, unit=50_000.0, *, lowest=None, highest=
 
     Examples
     --------
-    >>> from ppm_book import survey
+    >>> from ppm_book.chapters import survey
     >>> survey.income_from_power([-0.5, 1.0, 3.0], highest=2_000_000.0).tolist()
     [-1562.5, 50000.0, 2000000.0]
     """

@@ -4,7 +4,7 @@ import numpy as np
 from scipy import stats
 
 import ppm
-from ppm_book import page
+from ppm_book.chapters import page
 
 HOUSEHOLDS = list("ABCDEFGH")
 COUNTS = np.array([3, 4, 4, 5, 5, 6, 7, 18])
@@ -28,11 +28,11 @@ def moving(hint, *, switch=False, scale=1.0, shift=0.0, draws=1000, seed=20220):
 
     Returns
     -------
-    What a notebook cell displays, as ``ppm_book.page.moving`` does.
+    What a notebook cell displays, as ``ppm_book.chapters.page.moving`` does.
 
     Examples
     --------
-    >>> from ppm_book import household
+    >>> from ppm_book.chapters import household
     >>> household.moving("Predict before you press.", draws=50)
     Take one household away (in the book this can be moved: Leaving household, Scale c)
     """

@@ -1,0 +1,1 @@
+"""What builds the book: the command, its pages, exercises and the ledger."""
