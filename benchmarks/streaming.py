@@ -58,7 +58,7 @@ def write(folder, draws, records):
 def by_numpy(folder):
     import zarr
 
-    from ppm.lipschitz import BLOCK
+    from ppm.scan import BLOCK
 
     array = zarr.open_array(Path(folder, "log_lik"), mode="r")
     tall = CHUNK[0] * max(1, BLOCK // (CHUNK[0] * CHUNK[1]))
@@ -75,7 +75,7 @@ def work(row, folder):
     import xarray as xr
 
     import ppm
-    from ppm.lipschitz import scan
+    from ppm.scan import scan
 
     log_lik = xr.open_dataset(folder, engine="zarr", consolidated=False)["log_lik"]
 

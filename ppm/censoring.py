@@ -1,26 +1,23 @@
 """Censoring: a record's term of the log-likelihood between two public limits, for a strict ε."""
 
 import math
-import os
-import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from ppm.checks import as_numbers, check_draws, check_flag, check_number, check_weights
-from ppm.lipschitz import blocks_of, weighted
+from ppm.brief import Brief
+from ppm.checks import as_numbers, check_draws, check_flag, check_number
+from ppm.scan import blocks_of
 
 __all__ = ["Censoring", "censoring_interval", "censoring_limits"]
 
 # nats: terms between closer limits, or farther from 0, are mostly rounding
 _NARROWEST, _FAR = 1e-6, 1e9
-# if no term moves by more than this share of the width, the limits are in the wrong place
-_HARDLY = 0.01
 
 
-@dataclass(frozen=True)
-class Censoring:
+@dataclass(frozen=True, repr=False)
+class Censoring(Brief):
     r"""Two public limits between which every record's term of the log-likelihood is kept.
 
     With weights :math:`\alpha_i` the term of record i is :math:`\ell_i(\theta) = h(\alpha_i \log
@@ -70,7 +67,7 @@ class Censoring:
     The price is usefulness, and nothing here shows it before the release: clipped terms carry
     little information, and with few records or a narrow interval the draws come close to the prior.
     A nearly flat prior, the default of :class:`ppm.GammaPoisson`, has most of its mass far from all
-    data. A record of weight 0 has the constant term h(0), an impossible one the term ``low``.
+    data. An impossible record has the term ``low``, and one of weight 0 has none.
 
     Hu, Williams and Savitsky (2022, arXiv:2205.05003) have the limits -ε/2 and ε/2, and call this ε
     strict for reacting weights too. Here the interval may lie anywhere: only its width counts for
@@ -80,14 +77,16 @@ class Censoring:
     --------
     >>> import ppm
     >>> censor = ppm.Censoring(-3, -1, smooth=False)
-    >>> censor.terms([[-0.5, -2.0, -80.0]]).tolist()
-    [[-1.0, -2.0, -3.0]]
+    >>> censor.term([-0.5, -2.0, -80.0]).tolist()
+    [-1.0, -2.0, -3.0]
     """
 
     low: float
     high: float
     smooth: bool = True
     center: dict | None = field(default=None, hash=False)
+
+    _public = ("low", "high", "smooth", "center")
 
     def __post_init__(self):
         # high must fit above it
@@ -132,38 +131,28 @@ class Censoring:
         try:
             log_lik = synthesizer.log_likelihood_at(_one_draw(self.center))
             found = log_lik.transpose("chain", "draw", ...).values[0, 0]
-        except (AttributeError, KeyError, IndexError, TypeError, ValueError):
+        except (
+            AttributeError,
+            IndexError,
+            KeyError,
+            NotImplementedError,
+            TypeError,
+            ValueError,
+        ):
             raise ValueError(
                 "center must hold one value of every parameter of a model that has "
                 "log_likelihood_at, or such a dict for every group"
             ) from None
         return np.where(np.isfinite(found), found, 0.0)
 
-    def terms(self, log_lik, weights=None, levels=None):
-        """Terms of weighted records; weight 0 gives h(0), even where log p is NaN.
-
-        ``log_lik`` is of shape (..., records), in nats; ``weights``, 0 or more and all 1 by
-        default, and ``levels``, what :meth:`levels` returned, of shape (records,).
-        """
-        return self.term(self._weighted(log_lik, weights, levels))
-
-    def share_clipped(self, log_lik, weights=None, levels=None):
-        """Share of weighted log-likelihoods not between the limits, as confidential as they are."""
-        values = self._weighted(log_lik, weights, levels)
-        return 1.0 - float(np.mean((values > self.low) & (values < self.high)))
-
-    def _weighted(self, log_lik, weights, levels):
-        log_lik = as_numbers("log_lik", log_lik)
-        if log_lik.size == 0:
-            raise ValueError(f"log_lik must hold numbers; got shape {log_lik.shape}")
-        if levels is None and self.center is not None:
+    def share_clipped(self, weighted_log_p):
+        """Share of values α log p that are not between the limits, as confidential as they are."""
+        values = as_numbers("weighted_log_p", weighted_log_p)
+        if values.size == 0:
             raise ValueError(
-                "levels must be given with a center: what its levels() returns"
+                f"weighted_log_p must hold numbers; got shape {values.shape}"
             )
-        weights = check_weights(weights, log_lik.shape[-1])
-        return weighted(
-            log_lik, weights, 0.0 if levels is None else as_numbers("levels", levels)
-        )
+        return 1.0 - float(np.mean((values > self.low) & (values < self.high)))
 
 
 def limited(weighted_log_p, low, high, smooth, xp=np):
@@ -201,18 +190,6 @@ def _one_draw(center):
     if isinstance(center, dict) and isinstance(next(iter(center.values()), None), dict):
         return {label: _one_draw(one) for label, one in center.items()}
     return check_draws("center", {name: [value] for name, value in center.items()})
-
-
-def warn_if_nothing_moves(censor, oscillation):
-    """Warn where all terms stay at one limit, so that the release says little of the records."""
-    if oscillation < _HARDLY * censor.width:
-        warnings.warn(
-            f"censor: over these draws no record's term moves by more than {_HARDLY:.0%} of the "
-            "width, so the release says next to nothing about the records; "
-            "ppm.censoring.censoring_interval places limits by public data",
-            # points at the caller's line outside the library
-            skip_file_prefixes=(os.path.join(os.path.dirname(__file__), ""),),
-        )
 
 
 def censoring_interval(width, reference, *, smooth=True):
@@ -320,7 +297,7 @@ def censoring_limits(
     )
     values = _public_reference(reference)
     if center is not None:
-        if not hasattr(synthesizer, "log_likelihood_at"):
+        if synthesizer is None:
             raise ValueError(
                 "synthesizer must be given with center: the model of the reference"
             )

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from ppm.lipschitz import scan
+from ppm.scan import scan
 
 __all__ = [
     "bound_diagnostics",
@@ -142,7 +142,7 @@ def bound_diagnostics(log_lik, weights, *, sample_stats=None, total_decides=Fals
     return diagnose(
         scanned.draw_maxima,
         scanned.draw_sums,
-        scanned.factors,
+        scanned.terms.weights,
         sample_stats,
         total_decides,
     )

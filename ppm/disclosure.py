@@ -1,32 +1,21 @@
 """What an ε means for an attacker, and the statement beside a release."""
 
 import textwrap
+import tomllib
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, Context, Decimal
+from importlib import resources
 
 import numpy as np
 
-from ppm.checks import as_amounts, as_numbers, check_number
+from ppm.checks import as_amounts, as_numbers
 from ppm.diagnostics import ChainsDisagreeError
 
 __all__ = ["belief_limits", "detection_limit", "release_statement", "Guarantee"]
 
-_NEIGHBOUR = (
-    "the same table, with the same public number of rows and the same public columns, in "
-    "which the confidential value of one record is not used"
-)
-_CHOICES = "choices made by looking at the records"
-_ALWAYS = (
-    "the number of records, and values that are released unchanged",
-    "what imputation or top-coding carried from one record to others: a value means the edited one",
-    "other releases from these records, and other records of the same person: each adds its own ε",
-    "whether a run ended at all, and its messages, warnings and time",
-    "whoever holds the records or watches them being processed: the model of trust is central, and "
-    "ε is about those who see the release alone",
-)
-_EXACT = "one release of exact draws, which a Markov chain does not give"
-_PACKAGE = "errors in the package that drew the noise"
-_SEED = "anyone who knows or guesses the seed"
+# the sentences, by the names that the conditions below give them
+WORDS = tomllib.loads(resources.files("ppm").joinpath("words.toml").read_text("utf-8"))
+_ALWAYS = ("unchanged", "imputed", "others", "ended", "holders")
 
 
 @dataclass(frozen=True)
@@ -35,8 +24,9 @@ class Guarantee:
 
     An ``epsilon`` of the ``kind`` 'strict' follows from public constants alone, holds for every
     database and may be published. A 'local' one was computed from the records, describes them, and
-    is confidential. What ε covers, what it does not, and what a neighbour is, is said in words;
-    ``rounded`` says whether δ is 0 but for floating-point rounding.
+    is confidential. ``covers`` and ``reasons`` name what ε covers and why it does not cover more;
+    :attr:`covered`, :attr:`not_covered` and :attr:`neighbour` say it in words. ``rounded`` says
+    whether δ is 0 but for floating-point rounding.
 
     Examples
     --------
@@ -49,28 +39,36 @@ class Guarantee:
 
     kind: str
     epsilon: float
-    not_covered: tuple
-    covered: str = "one release"
-    neighbour: str = _NEIGHBOUR
+    reasons: tuple
+    covers: str = "release"
     rounded: bool = False
+
+    @property
+    def covered(self):
+        """What ε covers, in words."""
+        return WORDS["covered"][self.covers]
+
+    @property
+    def not_covered(self):
+        """What ε does not cover, a sentence for each reason."""
+        return tuple([WORDS["not_covered"][reason] for reason in self.reasons])
+
+    @property
+    def neighbour(self):
+        """What a neighbour of a table is, in words."""
+        return WORDS["neighbour"]
 
     @property
     def headline(self):
         """Kind and ε in one line."""
-        strict = self.kind == "strict"
-        whose = (
-            "every database" if strict else "these records and draws only, CONFIDENTIAL"
+        epsilon = f"{_rounded_up(self.epsilon, 4):g}"
+        return WORDS["headline"][self.kind].format(
+            epsilon=epsilon, covered=self.covered
         )
-        epsilon = _rounded_up(self.epsilon, 4)
-        return f"{self.kind}: epsilon {epsilon:g} for {self.covered}, for {whose}"
 
     def __str__(self):
         """Kind, ε, neighbour, and what ε does not cover."""
-        twice = (
-            "; where a value replaces another, ε counts twice"
-            if self.kind == "strict"
-            else ""
-        )
+        twice = WORDS["twice"] if self.kind == "strict" else ""
         sentences = (f"- {sentence}." for sentence in self.not_covered)
         lines = [
             self.headline,
@@ -83,95 +81,49 @@ class Guarantee:
         )
 
 
-def guarantee_of(result, strict_epsilon=None):
-    """Guarantee of one release of a `MechanismResult`; arguments as for the statement."""
-    public_set = getattr(result.synthesizer, "public_set", "")
-    if strict_epsilon is None and not result.strict:
-        unseen = "parameters that the chains have not reached: the chains disagree"
-        draws = "" if public_set else " and finitely many draws"
-        return Guarantee(
-            "local",
-            result.epsilon(),
-            (
-                *([] if result.chains_agree else [unseen]),
-                f"every other database: ε was computed from these records{draws}",
-                "the effect of one record on the weights of others: ε holds only if there is none",
-                _CHOICES,
-                *_ALWAYS,
-            ),
-        )
-    chains, ungated = result.diagnostics is not None, result.allow_disagreement
-    secure = getattr(result.synthesizer, "secure_noise", False)
-    conditions = [
-        (
-            not chains and not secure,
-            "rounding: draws are exact and independent up to floating-point arithmetic",
-        ),
-        (secure, _PACKAGE),
-        (
-            chains,
-            "the error of Markov chains, whether or not they agree: ε holds for exact and "
-            "independent draws of the parameters, and theirs are neither",
-        ),
-        (
-            chains and ungated,
-            "whether the fit ended without an error (apart from that, the release "
-            "was not gated by the records: whoever ran the fit asserts that it was decided before, "
-            "whether or not the chains would agree)",
-        ),
-        (
-            chains and not ungated,
-            "the decision to release, which depended on the records: there is "
-            "a release only because the fit ended without an error and the chains agreed",
-        ),
-        (
-            not secure,
-            f"{_SEED}, or predicts the random numbers, whose generators are not "
-            "cryptographic, and can subtract the noise: give no seed for an actual release",
-        ),
-        (
-            strict_epsilon is not None and not public_set,
-            "parameters outside the set over which ε "
-            "was computed: the prior must be restricted to it",
-        ),
-        (
-            result.has_weights and result.cap is None,
-            "weights that depend on other records: whoever "
-            "gave the weights asserts that each depends only on its own record and on public values",
-        ),
-    ]
-    not_covered = [sentence for applies, sentence in conditions if applies]
-    fixed = "candidates, their groups" if public_set else "prior"
-    not_covered.append(
-        f"{_CHOICES}: model, {fixed}, any limits with their center and any rule for "
-        "weights must be fixed without looking at them"
-    )
+def guarantee_of(fit):
+    """Guarantee of one release of a :class:`ppm.Fit`."""
+    if not fit.strict:
+        return Guarantee("local", fit.epsilon(), tuple(_local_reasons(fit)))
     return Guarantee(
         "strict",
-        strict_epsilon or result.epsilon(),
-        (*not_covered, *_ALWAYS),
-        _EXACT if chains else "one release",
-        rounded=not secure,
+        fit.epsilon(),
+        tuple(_strict_reasons(fit)),
+        covers="release" if fit.diagnostics is None else "exact",
+        rounded=not fit.model.secure_noise,
     )
+
+
+def _local_reasons(fit):
+    if not fit.chains_agree:
+        yield "unreached"
+    yield "databases" if fit.model.public_set else "databases_and_draws"
+    yield "reaction"
+    yield "choices"
+    yield from _ALWAYS
+
+
+def _strict_reasons(fit):
+    if fit.model.secure_noise:
+        yield "package"
+    elif fit.diagnostics is None:
+        yield "rounding"
+    if fit.diagnostics is not None:
+        yield "chains"
+        yield "ungated" if fit.allow_disagreement else "gated"
+    if not fit.model.secure_noise:
+        yield "seed"
+    if fit.terms.source == "caller":
+        yield "weights"
+    yield "choices_of_candidates" if fit.model.public_set else "choices_of_model"
+    yield from _ALWAYS
 
 
 def histogram_guarantee(epsilon, *, secure):
     """Guarantee of databases drawn from a histogram with discrete Laplace noise."""
-    seeded = (
-        f"{_SEED}, and can subtract the noise: for an actual release use secure_noise=True",
-        "the law of the noise beyond double precision: seeded noise follows it no further",
-    )
-    return Guarantee(
-        "strict",
-        epsilon,
-        (
-            *([_PACKAGE] if secure else seeded),
-            f"{_CHOICES}: limits, bins and groups must be public",
-            *_ALWAYS,
-        ),
-        "the noisy counts and any number of releases drawn from them",
-        rounded=not secure,
-    )
+    noise = ["package"] if secure else ["seed_of_counts", "law_of_noise"]
+    reasons = (*noise, "choices_of_bins", *_ALWAYS)
+    return Guarantee("strict", epsilon, reasons, covers="counts", rounded=not secure)
 
 
 def belief_limits(prior, epsilon):
@@ -235,7 +187,7 @@ def detection_limit(false_alarms, epsilon):
     return np.minimum(up, -np.expm1(-epsilon) + np.exp(-epsilon) * rate)[()]
 
 
-def release_statement(result, release=None, *, strict_epsilon=None):
+def release_statement(result, release=None):
     """A paragraph to publish beside a release: what is promised, and on which conditions.
 
     It contains nothing that was computed from the confidential records: no local ε or Δ. It states
@@ -246,16 +198,11 @@ def release_statement(result, release=None, *, strict_epsilon=None):
 
     Parameters
     ----------
-    result : ppm.mechanism.MechanismResult or HistogramRelease
-        The run that the release was drawn from, or what :func:`ppm.histogram_release` returned,
+    result : ppm.Fit or HistogramRelease
+        The fit that the release was drawn from, or what :func:`ppm.histogram_release` returned,
         which needs nothing else.
     release : xarray.DataArray or xarray.Dataset, optional
         All that one call of ``result.synthesize`` returned.
-    strict_epsilon : float, optional
-        ε of one release that holds for *every* database, in nats, from public constants alone: for
-        example M for weights that each record determines alone, which cap oscillations at M over a
-        public set to which the prior is restricted. The run needs ``independent_weights=True``.
-        Both are your word. A strict run with ``censor`` has its own ε.
 
     Examples
     --------
@@ -266,134 +213,113 @@ def release_statement(result, release=None, *, strict_epsilon=None):
     >>> "no limit is claimed" in statement
     True
     """
-    if hasattr(result, "noisy_counts"):
-        (releases, records), (groups, bins) = (
-            result.synthetic.shape,
-            result.noisy_counts.shape,
-        )
-        return (
-            f"{releases} × {records:,} synthetic values (releases × records), drawn from counts "
-            "with discrete Laplace noise. Public are the ends of the histogram, "
-            f"{result.edges[0]:.15g} and {result.edges[-1]:.15g}, its {bins:,} bins of equal "
-            f"width, the groups of records ({groups:,}) and the number of records in each. "
-            f"{_promise(result.guarantee)}"
-        )
-    if not (result.strict or result.chains_agree):
+    return " ".join(result.statement(release))
+
+
+def statement_of(fit, release):
+    """Sentences of the statement for all that one call of ``fit.synthesize`` returned."""
+    if not (fit.strict or fit.chains_agree):
         raise ChainsDisagreeError("no statement can be made: the chains disagree")
-    attributes, sizes = (getattr(release, name, {}) for name in ("attrs", "sizes"))
-    many = attributes.get("releases", 0)
-    public = result.epsilon(many) if result.strict and many else None
-    together = attributes.get("epsilon_total", 0.0)
-    wrong = attributes.get("epsilon") != public or (
-        public is not None and together < public
+    known = _check_release(fit, release)
+    words, public_set = WORDS["statement"], fit.model.public_set
+    many = known["releases"]
+    draws = fit.draws_charged(many)
+    yield words["model"].format(
+        releases=many,
+        records=fit.terms.records,
+        shared="" if draws == many else words["shared"].format(draws=draws),
+        steps=" and ".join(_steps(fit.terms)),
     )
-    if not many or sizes.get("release") != many or wrong:
-        raise ValueError(
-            "release must be all that one call of result.synthesize() returned; got "
-            f"{type(release).__name__} of another size or origin"
-        )
-    if strict_epsilon is not None:
-        strict_epsilon = check_number("strict_epsilon", strict_epsilon, above=0)
-        if result.strict or not result.independent_weights:
-            raise ValueError(
-                "strict_epsilon is for runs without limits whose weights react to no "
-                "other record: a mechanism with weights=…, independent_weights=True"
-            )
-        if result.oscillation_bound > strict_epsilon:  # by how much is confidential
-            raise ValueError(
-                "strict_epsilon is contradicted by this run: over its draws a "
-                "record's weighted log-likelihood moves by more than that"
-            )
-    draws = result.draws_charged(many)
-    sentences = [_origin(result, many, draws)]
-    public_set = getattr(result.synthesizer, "public_set", "")
     if public_set:
-        several = draws > 1 and "candidates_drawn" in attributes
-        drawn = f"; {drawn_in_words(attributes['candidates_drawn'])}" if several else ""
-        sentences.append(
-            f"Public are {public_set}, the only ones that could be drawn{drawn}."
-        )
-    guarantee = guarantee_of(result, strict_epsilon)
-    if guarantee.kind == "strict":
-        sentences.append(_promise(guarantee, draws, result.diagnostics is not None))
-        if public is not None and together > public:
-            sentences.append(
-                "With everything that was released from the same fit before, ε is "
-                f"{_rounded_up(together, 10):.10g}."
-            )
-        return " ".join(sentences)
-    if result.unweighted is None:
-        sentences.append("Whoever supplied the weights must say where they come from.")
-    else:
-        sentences.append("The weights were computed from all records.")
-    draws = "" if public_set else " and a finite number of draws"
-    return " ".join(
-        [
-            *sentences,
-            "For this release no limit is claimed on what it reveals about a record's "
-            f"value: the privacy expenditure that was computed describes one database{draws}, was "
-            "itself computed from the confidential records, and is not published. Not covered: "
-            f"{'; '.join(_ALWAYS)}.",
-        ]
+        several = draws > 1 and "candidates_drawn" in known
+        drawn = f"; {drawn_in_words(known['candidates_drawn'])}" if several else ""
+        yield words["public_set"].format(public_set=public_set, drawn=drawn)
+    if fit.strict:
+        yield _promise(fit.guarantee, draws, fit.diagnostics is not None)
+        if known["epsilon_total"] > known["epsilon"]:
+            together = _rounded_up(known["epsilon_total"], 10)
+            yield words["together"].format(epsilon=together)
+        return
+    yield words["weights_given" if fit.unweighted is None else "weights_computed"]
+    yield words["local"].format(
+        described=words["described" if public_set else "described_by_draws"],
+        not_covered="; ".join([WORDS["not_covered"][one] for one in _ALWAYS]),
     )
+
+
+def histogram_statement(release):
+    """Sentences of the statement for what :func:`ppm.histogram_release` returned."""
+    (releases, records), (groups, bins) = (
+        release.synthetic.shape,
+        release.noisy_counts.shape,
+    )
+    yield WORDS["statement"]["counts"].format(
+        releases=releases,
+        records=records,
+        lowest=release.edges[0],
+        highest=release.edges[-1],
+        bins=bins,
+        groups=groups,
+    )
+    yield _promise(release.guarantee)
 
 
 def drawn_in_words(different):
     """How many different candidates were drawn: a number, or one for each group."""
+    number = np.min(different)
+    which = "one" if number == 1 else "many"
     if np.ndim(different):
-        least = min(different)
-        return f"in each group at least {least:,} of them {'was' if least == 1 else 'were'} drawn"
-    return f"{different:,} of them {'was' if different == 1 else 'were'} drawn"
+        which += "_in_groups"
+    return WORDS["drawn"][which].format(number=number)
 
 
-def _origin(result, many, draws):
-    """How the databases of a release were made, from so many draws, in two or three sentences."""
-    steps = []
-    if result.cap is not None:
-        steps.append(
-            "multiplied by a weight that keeps its range over all candidates within "
-            f"{result.cap:g}"
-        )
-    elif result.has_weights:
-        steps.append("multiplied by a weight")
-    if result.censor is not None:
-        centered = (
-            ", less its value at public parameters," if result.censor.center else ""
-        )
-        steps.append(f"kept{centered} between two limits")
-    shared = (
-        ""
-        if draws == many
-        else f" They share draws, of which there are {draws} in all."
+def _check_release(fit, release):
+    """Attributes of a release that is all of one call of ``fit.synthesize``."""
+    import xarray as xr
+
+    if isinstance(release, xr.DataArray | xr.Dataset):
+        known, many = release.attrs, release.attrs.get("releases", 0)
+        epsilon = fit.epsilon(many) if fit.strict and many else None
+        together = known.get("epsilon_total", 0.0)
+        whole = many and release.sizes.get("release") == many
+        paid = epsilon is None or together >= epsilon
+        if whole and paid and known.get("epsilon") == epsilon:
+            return known
+    raise ValueError(
+        "release must be all that one call of result.synthesize() returned; got "
+        f"{type(release).__name__} of another size or origin"
     )
-    return (
-        f"{many} × {result.weights.size:,} synthetic records (releases × records), each release "
-        "drawn from the predictions of a Bayesian model of confidential records, at one draw of "
-        f"the model's parameters.{shared} When the model was fitted, each record's log-likelihood "
-        f"was {' and '.join(steps)}."
-    )
+
+
+def _steps(terms):
+    """What the fit did with each record's log-likelihood."""
+    words = WORDS["steps"]
+    if terms.capped:
+        yield words["own_weight"].format(width=terms.width)
+        return
+    if terms.source != "ones" or terms.limits is None:
+        yield words["weight"]
+    if terms.limits is not None:
+        yield words["limits" if terms.levels is None else "centered_limits"]
 
 
 def _promise(guarantee, draws=None, chain=False):
     """What a strict guarantee says, for publication; without ``draws``, of all that it covers."""
-    each = _rounded_up(guarantee.epsilon, 4)
+    words, each = WORDS["statement"], _rounded_up(guarantee.epsilon, 4)
     total = (draws or 1) * each
     amount = (
         f"{draws} × {each:g} = {total:.10g}"
         if draws
         else f"{each:g} for {guarantee.covered}"
     )
-    begins = (
-        "If its draws were exact, the release would be" if chain else "The release is"
-    )
-    rounding = " but for rounding" if guarantee.rounded else ""
-    return (
-        f"{begins} ε-differentially private with ε = {amount}, for every possible "
-        f"database, and δ = 0{rounding}. The unit of privacy is the confidential value of one "
-        f"record: a neighbour is {guarantee.neighbour}. An attacker who knew all other records, "
-        "and gave even odds that a certain value of a record was used rather than none, could "
-        f"then reach odds of up to about {_odds(total)} to 1; between two values of the record, of "
-        f"up to about {_odds(2 * total)} to 1. Not covered: {'; '.join(guarantee.not_covered)}."
+    return words["promise"].format(
+        begins=words["by_chains" if chain else "exact"],
+        amount=amount,
+        rounding=words["rounding"] if guarantee.rounded else "",
+        neighbour=guarantee.neighbour,
+        odds=_odds(total),
+        odds_of_two=_odds(2 * total),
+        not_covered="; ".join(guarantee.not_covered),
     )
 
 

@@ -12,7 +12,7 @@ from ppm.checks import (
     pattern_codes,
     shown,
 )
-from ppm.disclosure import Guarantee, histogram_guarantee
+from ppm.disclosure import Guarantee, histogram_guarantee, histogram_statement
 from ppm.seeds import generator, streams
 
 __all__ = ["histogram_release"]
@@ -28,6 +28,10 @@ class HistogramRelease(NamedTuple):
     noisy_counts: np.ndarray
     edges: np.ndarray
     guarantee: Guarantee
+
+    def statement(self, release=None):
+        """Sentences of :func:`ppm.disclosure.release_statement`."""
+        return histogram_statement(self)
 
 
 def histogram_release(

@@ -1,13 +1,12 @@
 """Lipschitz bounds from a matrix of log-likelihoods (the paper's section 3, steps 1c and 2b-c)."""
 
-import itertools
 import math
-from dataclasses import dataclass, field
-from typing import NamedTuple
+from dataclasses import dataclass
 
 import numpy as np
 
-from ppm.checks import as_array, check_share, check_weights, shown
+from ppm.checks import as_array, check_share, shown
+from ppm.scan import scan
 
 __all__ = [
     "record_bounds",
@@ -17,12 +16,6 @@ __all__ = [
     "tail_bound",
     "bound_by_draws",
 ]
-
-_DRAW_DIMENSIONS = ("chain", "draw", "sample")
-# numbers in a block that is read from a store, in whole chunks
-BLOCK = 1 << 22
-# numbers in a block from memory, which fits the processor's cache, and records in it
-_TILE, _WIDE = 1 << 18, 1 << 13
 
 
 @dataclass(frozen=True)
@@ -204,164 +197,3 @@ def bound_by_draws(log_lik, draws, weights=None):
 def draw_maxima(log_lik, weights=None):
     r"""Largest weighted :math:`|\log p|` of each draw, chain after chain: their maximum is Δ."""
     return scan(log_lik, weights).draw_maxima.ravel()
-
-
-@dataclass(frozen=True, eq=False, kw_only=True)
-class LogLikelihoodScan:
-    """Extremes and sums from one pass over a log-likelihood, in nats.
-
-    ``bounds`` and ``oscillations`` are what :func:`record_bounds` and :func:`record_oscillations`
-    return. ``draw_maxima`` and ``draw_sums``, with one axis for each draw dimension, are each
-    draw's largest weighted absolute value and weighted sum. ``lowest`` are the records' smallest
-    values, without weights but for censored terms. ``factors`` multiply the values that were read:
-    the weights or, of censored terms, which have their weight inside, 1 for a record
-    that counts and 0 for one of weight 0.
-    """
-
-    factors: np.ndarray
-    bounds: np.ndarray = field(repr=False)
-    oscillations: np.ndarray = field(repr=False)
-    lowest: np.ndarray = field(repr=False)
-    draw_maxima: np.ndarray = field(repr=False)
-    draw_sums: np.ndarray = field(repr=False)
-
-
-def scan(log_lik, weights=None, *, censor=None, levels=None, by_draw=True):
-    """Read a log-likelihood block by block, each value once.
-
-    The values are log p less the ``levels`` (records,) and, with ``censor``, the censored terms of
-    the weighted records. A record of weight 0 has a constant term, which does not count.
-    ``draw_maxima`` and ``draw_sums`` are computed only ``by_draw``.
-    """
-    sizes, blocks = blocks_of(log_lik)
-    *draw_shape, records = sizes.values()
-    weights = check_weights(weights, records)
-    factors = weights if censor is None else (weights > 0).astype(float)
-    lowest, highest = np.full(records, np.inf), np.full(records, -np.inf)
-    maxima, sums = np.zeros(draw_shape), np.zeros(draw_shape)
-    over_draws = tuple(range(len(draw_shape)))
-    for block in blocks:
-        draws, columns, values = block.draws, block.records, block.values
-        shift = 0.0 if levels is None else levels[columns]
-        if censor is not None:
-            values = censor.term(weighted(values, weights[columns], shift))
-        elif levels is not None:
-            values = weighted(values, 1.0, shift)
-        # both carry NaN along
-        lowest[columns] = np.minimum(lowest[columns], values.min(axis=over_draws))
-        highest[columns] = np.maximum(highest[columns], values.max(axis=over_draws))
-        if by_draw:
-            terms = weighted(values, factors[columns])
-            with np.errstate(over="ignore", invalid="ignore"):
-                sums[draws] += terms.sum(axis=-1)
-            maxima[draws] = np.maximum(
-                maxima[draws], np.abs(terms, out=terms).max(axis=-1)
-            )
-    missing = np.flatnonzero(np.isnan(lowest))
-    if missing.size:
-        raise ValueError(
-            f"log_lik holds NaN (first in record {missing[0]}, {missing.size} of "
-            f"{records} records affected); accepted: finite numbers, or -inf where a "
-            "record is impossible"
-        )
-    with np.errstate(over="ignore", invalid="ignore"):
-        spread = highest - lowest
-    spread[np.isnan(spread)] = np.inf  # a difference of infinities
-    size = np.maximum(np.abs(lowest), np.abs(highest))
-    return LogLikelihoodScan(
-        factors=factors,
-        draw_maxima=maxima,
-        draw_sums=sums,
-        lowest=lowest,
-        bounds=weighted(size, factors),
-        oscillations=weighted(spread, factors),
-    )
-
-
-class Block(NamedTuple):
-    """Part of a log-likelihood: slices of its draw dimensions and of its records, and values."""
-
-    draws: tuple
-    records: slice
-    values: np.ndarray
-
-
-def blocks_of(log_lik, name="log_lik"):
-    """Sizes by dimension, that of the records last, and an iterator over blocks.
-
-    Messages call the argument `name`.
-    """
-    chunks = {}
-    if hasattr(log_lik, "dims"):
-        if not hasattr(
-            log_lik, "dtype"
-        ):  # to ask whether it has values would read them
-            raise ValueError(
-                f"{name} must be one array; got a {type(log_lik).__name__}: pass the "
-                f"variable that holds the log-likelihoods, such as {name}['y']"
-            )
-        leading = [d for d in _DRAW_DIMENSIONS if d in log_lik.dims]
-        dims = leading + [d for d in log_lik.dims if d not in leading]
-        if not leading or len(dims) != len(leading) + 1:
-            raise ValueError(
-                f"{name} has the dimensions {tuple(log_lik.dims)}; accepted: chain "
-                "and/or draw, and exactly one record dimension"
-            )
-        source = getattr(
-            log_lik, "variable", log_lik
-        )  # without coordinates, which cost time
-        chunks = dict(source.chunksizes) or source.encoding.get("preferred_chunks", {})
-    else:
-        dims, source = ["draw", "record"], as_array(name, log_lik)
-        if source.ndim != 2:
-            raise ValueError(
-                f"{name} must have shape (draws, records); got shape {source.shape}"
-            )
-    size_of = dict(zip(getattr(source, "dims", dims), source.shape, strict=True))
-    sizes = {d: size_of[d] for d in dims}
-    if source.dtype.kind not in "fiu":
-        raise ValueError(
-            f"{name} must hold real numbers; got values of type {source.dtype}"
-        )
-    if not source.size:
-        raise ValueError(
-            f"{name} is empty: shape {source.shape}; give a draw and a record"
-        )
-
-    def read(corner):
-        if isinstance(source, np.ndarray):
-            return Block(corner[:-1], corner[-1], source[corner])
-        # loaded before it is transposed: a transposed store is read value by value
-        part = source.isel(dict(zip(dims, corner, strict=True))).load()
-        return Block(corner[:-1], corner[-1], part.transpose(*dims).values)
-
-    steps = _block_sizes(sizes, chunks)
-    slices = [
-        [slice(at, min(at + steps[d], sizes[d])) for at in range(0, sizes[d], steps[d])]
-        for d in dims
-    ]
-    return sizes, map(read, itertools.product(*slices))
-
-
-def _block_sizes(sizes, chunks):
-    """Length of a block along each dimension: whole chunks, as many as fit into its numbers."""
-    numbers = BLOCK if chunks else _TILE
-    *draws, records = sizes
-    chunks = chunks or {records: _WIDE}
-    steps = {d: min(size, int(np.max(chunks.get(d, 1)))) for d, size in sizes.items()}
-    chunks_left = numbers // math.prod(steps.values())
-    # the last draw dimension grows first, the records last
-    for d in (*reversed(draws), records):
-        together = max(1, min(chunks_left, math.ceil(sizes[d] / steps[d])))
-        chunks_left //= together
-        steps[d] *= together
-    return steps
-
-
-def weighted(values, weights, levels=0.0):
-    """Values less levels times weights; a weight of 0 gives 0 even where the value is infinite."""
-    with np.errstate(over="ignore", invalid="ignore"):
-        values = np.subtract(values, levels) if np.any(levels) else values
-        products = np.asarray(np.multiply(values, weights, order="C"))
-    np.copyto(products, 0.0, where=np.equal(weights, 0))
-    return products

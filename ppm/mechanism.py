@@ -1,59 +1,60 @@
 """The pseudo posterior mechanism: fit, weigh, refit, bound, release (the paper's section 3)."""
 
+import os
 import textwrap
 import warnings
-from dataclasses import dataclass, field
-from typing import NamedTuple
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from ppm import pdp
-from ppm.censoring import warn_if_nothing_moves
+from ppm import pdp, rules
+from ppm.brief import Brief
+from ppm.censoring import Censoring
 from ppm.checks import check_count, check_flag, check_number, check_weights
 from ppm.diagnostics import BoundDiagnostics, ChainsDisagreeError, diagnose
-from ppm.disclosure import drawn_in_words, guarantee_of
-from ppm.lipschitz import LogLikelihoodScan, scan
+from ppm.disclosure import drawn_in_words, guarantee_of, statement_of
+from ppm.scan import LogLikelihoodScan
 from ppm.seeds import streams
-from ppm.synthesizers.accept import as_synthesizer, check_censor, check_fit
-from ppm.synthesizers.base import Brief
-from ppm.weights import capped_map, mapped_weights, record_weights
+from ppm.synthesizers.base import Synthesizer, as_synthesizer
+from ppm.terms import Terms, as_terms
 
-__all__ = ["PseudoPosteriorMechanism", "MechanismResult", "bound_fit"]
+__all__ = ["Fit", "PseudoPosteriorMechanism", "bound_fit", "fit"]
+
+# if no term moves by more than this share of the width, the limits are in the wrong place
+_HARDLY = 0.01
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
-class MechanismResult(Brief):
-    """Weights, bounds, ε and releases of one run.
+class Fit(Brief):
+    """A model, its records' terms, and draws of θ; bounds, ε and releases follow from these.
 
-    What :meth:`synthesize` returns is meant for release, with the statement on it and, if the
-    result is strict, ε and the limits; everything else was computed from the confidential records.
-    Bounds, ε and releases raise a :class:`ppm.ChainsDisagreeError` where the chains disagree, stand
-    still or diverge often (the fit with ``censor``: at all), unless the run had
-    ``allow_disagreement=True``; :func:`bound_fit` reads the fits again. With ``censor``, bounds,
-    oscillation and diagnostics are those of the records' censored *terms*. With a
-    :class:`ppm.CandidateSynthesizer` they are exact maxima over its whole set.
+    What :meth:`synthesize` returns is meant for release, with the statement on it and, if the fit
+    is strict, ε and the limits; everything else was computed from the confidential records. Bounds,
+    ε and releases raise a :class:`ppm.ChainsDisagreeError` where the chains disagree, stand still
+    or diverge often (with limits: at all), unless the fit had ``allow_disagreement=True``;
+    :func:`bound_fit` reads the draws again. With limits, bounds, oscillation and diagnostics are
+    those of the limited terms. With a :class:`ppm.CandidateSynthesizer` they are exact maxima over
+    its whole set.
 
     Attributes
     ----------
-    synthesizer, censor, cap, allow_disagreement
-        As given to the mechanism and to the run.
-    weights : numpy.ndarray (records,)
-        Weights α.
-    draws, unweighted : xarray.DataTree
-        The weighted fit, and the unweighted one that gave the weights (or None).
-    diagnostics, unweighted_diagnostics : ppm.diagnostics.BoundDiagnostics or None
-        Of both fits. None for one chain of a synthesizer with ``independent_draws``, and where
-        there was no unweighted fit.
-    has_weights : bool
-        Whether there are weights, given or computed; if not, all are 1 by the setting alone.
-    independent_weights : bool
-        Whether each weight depends only on its own record and on public values: true where
-        ``censor`` is used alone, with ``cap``, or if the caller asserts it.
+    model : ppm.Synthesizer
+        The model, with the confidential records.
+    terms : ppm.Terms
+        What each record adds: its weight, and limits if there are any.
+    draws : xarray.DataTree
+        What the model's ``fit`` returned.
+    diagnostics : ppm.diagnostics.BoundDiagnostics or None
+        What the chains say of each other; None for one chain of independent draws.
+    unweighted : ppm.Fit or None
+        The fit that gave the weights, if the mechanism computed them.
+    allow_disagreement : bool
+        Whether numbers are shown, and releases made, even where chains disagree.
     strict : bool
-        Whether ε is a public constant that holds for every database: terms are censored or their
-        oscillations capped, weights are independent, and the chains agree or
-        ``allow_disagreement`` was set before the fit. It needs limits or cap, model, and a proper
-        prior or candidates that were fixed without looking at the records.
+        Whether ε is a public constant that holds for every database: the terms have limits or a
+        cap, they are each record's own, and the chains agree or ``allow_disagreement`` was set
+        before the fit. It needs limits or cap, model, and a proper prior or candidates that were
+        fixed without looking at the records.
 
     Examples
     --------
@@ -67,38 +68,40 @@ class MechanismResult(Brief):
            [ 3,  9,  3,  2, 10]])
     """
 
-    synthesizer: object
-    weights: np.ndarray
+    model: Synthesizer
+    terms: Terms
     draws: object
+    diagnostics: BoundDiagnostics | None
     unweighted: object
-    diagnostics: object
-    unweighted_diagnostics: object
-    censor: object
-    cap: float | None
-    has_weights: bool
-    independent_weights: bool
     allow_disagreement: bool
     strict: bool
-    _faults: list
     _scan: LogLikelihoodScan
-    _unweighted_bound: float
     # the m of each call of synthesize(), so that a later one knows of the earlier ones
     _released: list = field(default_factory=list)
-    _public = (
-        "synthesizer",
-        "censor",
-        "cap",
-        "independent_weights",
-        "allow_disagreement",
-        "draws_used",
-    )
+    _public = ("model", "terms", "allow_disagreement", "draws_used")
+
+    @property
+    def weights(self):
+        """Weights α (records,)."""
+        return self.terms.weights
+
+    @property
+    def faults(self):
+        """What is wrong with the chains of this fit, and of the one that gave its weights."""
+        both = {"unweighted": self.unweighted, "weighted": self}
+        return [
+            f"{name} fit: {fault}"
+            for name, one in both.items()
+            if one is not None and one.diagnostics is not None
+            for fault in one.diagnostics.faults
+        ]
 
     def _agreed(self):
-        """The scan of the weighted fit; raises where the chains disagree."""
-        if self._faults and not self.allow_disagreement:
+        """The scan of this fit; raises where the chains disagree."""
+        if self.faults and not self.allow_disagreement:
             raise ChainsDisagreeError(
                 "the bound is withheld because of its chains: "
-                f"{'; '.join(self._faults)}; ppm.mechanism.bound_fit(…, "
+                f"{'; '.join(self.faults)}; ppm.mechanism.bound_fit(…, "
                 "allow_disagreement=True) shows the numbers, marked"
             )
         return self._scan
@@ -106,7 +109,7 @@ class MechanismResult(Brief):
     @property
     def chains_agree(self):
         """Whether the chains of both fits are without faults."""
-        return not self._faults
+        return not self.faults
 
     @property
     def draws_used(self):
@@ -115,12 +118,12 @@ class MechanismResult(Brief):
 
     @property
     def record_bounds(self):
-        """Bounds of the weighted records, in nats."""
+        """Largest absolute term of each record, in nats."""
         return self._agreed().bounds
 
     @property
     def draw_maxima(self):
-        """Largest weighted absolute log-likelihood of each draw (chain, draw), in nats.
+        """Largest absolute term of each draw (chain, draw), in nats.
 
         Δ is the largest of these. Without a comparison of chains they are one sequence.
         """
@@ -143,6 +146,10 @@ class MechanismResult(Brief):
     def guarantee(self):
         """What one release promises, and what it does not: a `ppm.disclosure.Guarantee`."""
         return guarantee_of(self)
+
+    def statement(self, release):
+        """Sentences of :func:`ppm.disclosure.release_statement`."""
+        return statement_of(self, release)
 
     def draws_charged(self, releases=1):
         r"""Number of different draws of θ that m releases of this result come from, at most.
@@ -178,7 +185,7 @@ class MechanismResult(Brief):
         """
         draws = self.draws_charged(releases)
         if self.strict:
-            return pdp.bounded_range_epsilon(self.cap or self.censor.width, draws)
+            return pdp.bounded_range_epsilon(self.terms.width, draws)
         return pdp.epsilon(self.local_bound, draws)
 
     def synthesize(self, releases, *, random_seed=None):
@@ -198,11 +205,11 @@ class MechanismResult(Brief):
         """
         releases = check_count("releases", releases)
         self._agreed()
-        synthetic = self.synthesizer.predict(
+        synthetic = self.model.predict(
             self.draws, releases=releases, random_seed=random_seed
         )
         # a strict release must not depend on the chains, and warnings can be errors
-        if self._faults and not self.strict:
+        if self.faults and not self.strict:
             warnings.warn(
                 "released although chains disagree: the epsilon of these databases is "
                 "not known",
@@ -226,11 +233,9 @@ class MechanismResult(Brief):
         together = self.epsilon(sum(self._released))
         costs = {"epsilon": self.epsilon(releases), "epsilon_total": together}
         # a number that all draws of the fit enter
-        if (
-            hasattr(self.synthesizer, "candidates_drawn")
-            and releases >= self._draws_held
-        ):
-            costs["candidates_drawn"] = self.synthesizer.candidates_drawn(self.draws)
+        drawn = self.model.candidates_drawn(self.draws)
+        if drawn is not None and releases >= self._draws_held:
+            costs["candidates_drawn"] = drawn
         return costs
 
     def __str__(self):
@@ -239,31 +244,30 @@ class MechanismResult(Brief):
             lines = [self.guarantee.headline]
         except ChainsDisagreeError as error:
             return textwrap.fill(str(error), 84)
-        strict = (
-            "width of the limits"
-            if self.cap is None
-            else "cap on every record's oscillation"
-        )
-        source = strict if self.strict else f"local bound {self.local_bound:.3f} nats"
-        public = getattr(self.synthesizer, "public_set", "")
+        if not self.strict:
+            source = f"local bound {self.local_bound:.3f} nats"
+        elif self.terms.capped:
+            source = "cap on every record's oscillation"
+        else:
+            source = "width of the limits"
+        public = self.model.public_set
         draws = (
             f"bounds are exact maxima over {public}"
             if public
             else f"{self.draws_used:,} draws"
         )
-        if hasattr(self.synthesizer, "candidates_drawn") and self._draws_held > 1:
-            draws += (
-                f", and {drawn_in_words(self.synthesizer.candidates_drawn(self.draws))}"
-            )
-        lines.append(f"{source}; {self.weights.size:,} records; {draws}")
+        drawn = self.model.candidates_drawn(self.draws)
+        if drawn is not None and self._draws_held > 1:
+            draws += f", and {drawn_in_words(drawn)}"
+        lines.append(f"{source}; {self.terms.records:,} records; {draws}")
         lines += str(
             self.diagnostics
             or "R-hat not computed: one chain, whose draws the "
             "synthesizer declares independent"
         ).splitlines()
-        if self._faults:
+        if self.faults:
             lines.append(
-                f"CHAINS DISAGREE, shown all the same: {'; '.join(self._faults)}"
+                f"CHAINS DISAGREE, shown all the same: {'; '.join(self.faults)}"
             )
         choices = (
             "epsilon may be published if all choices were made without the records; "
@@ -289,12 +293,13 @@ class MechanismResult(Brief):
             "R-hat, sum": "r_hat_log_likelihood",
             "ESS, sum": "effective_draws_log_likelihood",
         }
-        both = [self.diagnostics, self.unweighted_diagnostics]
+        first = self.unweighted
+        both = [self.diagnostics, first and first.diagnostics]
         divergences = [
             fit.divergences for fit in both if fit and fit.divergences is not None
         ]
         numbers = {
-            "Δ, unweighted": self._unweighted_bound,
+            "Δ, unweighted": float(first._scan.bounds.max()) if first else np.nan,
             "Δ": self.local_bound,
             "draws S": self.draws_used,
             "ε, one release": self.epsilon(),
@@ -306,6 +311,97 @@ class MechanismResult(Brief):
             "divergences": sum(divergences) if divergences else np.nan,
         }
         return pd.Series(numbers, dtype=object)
+
+
+def fit(
+    synthesizer,
+    terms=None,
+    *,
+    draws=1000,
+    random_seed=None,
+    allow_disagreement=False,
+    progress=None,
+):
+    """Draw θ from the pseudo posterior with these terms, and read its bounds.
+
+    The paper's mechanism is two of these: an unweighted fit, whose bounds give the weights
+    (:func:`ppm.rules.by_risk`), and a weighted one.
+
+    Parameters
+    ----------
+    synthesizer : ppm.Synthesizer or pymc.Model
+        The model, with the confidential records.
+    terms : ppm.Terms or array_like (records,), optional
+        What each record adds, or weights α; by default all weights are 1.
+    draws, random_seed, progress
+        As for :meth:`ppm.Synthesizer.fit`.
+    allow_disagreement : bool, default False
+        Show bounds and ε even where chains disagree, marked as such. With limits and terms that are
+        each record's own the result is then strict whatever the chains do. **Decide before the
+        first fit of the confidential records**: a second run after a withheld one would itself tell
+        something of them.
+
+    Examples
+    --------
+    The paper's mechanism, step by step:
+
+    >>> import ppm
+    >>> model = ppm.GammaPoisson([3, 5, 4, 6, 20])
+    >>> unweighted = ppm.fit(model, draws=200, random_seed=1)
+    >>> terms = ppm.rules.by_risk(unweighted, scale=0.9)
+    >>> weighted = ppm.fit(model, terms, draws=200, random_seed=2)
+    >>> unweighted.local_bound > weighted.local_bound
+    True
+    """
+    model = as_synthesizer(synthesizer)
+    allow_disagreement = check_flag("allow_disagreement", allow_disagreement)
+    terms = as_terms(terms, model.records)
+    if terms.limits is not None and not terms.capped:
+        rules.check_takes_limits(model)
+        rules.warn_where_low(terms)
+    settings = {"draws": check_count("draws", draws), "progress": progress}
+    drawn = model.fit(terms, random_seed=random_seed, **settings)
+    return _read(model, drawn, terms, allow_disagreement=allow_disagreement)
+
+
+def bound_fit(
+    synthesizer, fit, terms=None, *, unweighted=None, allow_disagreement=False
+):
+    """Compute the bounds of draws that there are (steps 2b-c); the result is never strict.
+
+    Parameters
+    ----------
+    synthesizer : ppm.Synthesizer or pymc.Model
+        The model that the fit was made with.
+    fit : xarray.DataTree
+        What the model's ``fit`` returned for these terms.
+    terms : ppm.Terms or array_like (records,), optional
+        The terms of that fit, or its weights; by default all weights are 1.
+    unweighted : ppm.Fit, optional
+        The fit that gave the weights.
+    allow_disagreement : bool, default False
+        Show bounds and ε even where the chains disagree, marked as such.
+
+    Examples
+    --------
+    >>> import ppm
+    >>> model, weights = ppm.GammaPoisson([3, 5, 20]), [1.0, 1.0, 0.2]
+    >>> fit = model.fit(weights, draws=500, random_seed=1)
+    >>> result = ppm.mechanism.bound_fit(model, fit, weights)
+    >>> result.draws_used, round(result.local_bound, 1)
+    (500, 7.5)
+    """
+    model = as_synthesizer(synthesizer)
+    allow_disagreement = check_flag("allow_disagreement", allow_disagreement)
+    model.check_fit(fit, "fit")
+    return _read(
+        model,
+        fit,
+        as_terms(terms, model.records),
+        unweighted=_checked(model, unweighted),
+        allow_disagreement=allow_disagreement,
+        may_be_strict=False,
+    )
 
 
 class PseudoPosteriorMechanism(Brief):
@@ -330,12 +426,19 @@ class PseudoPosteriorMechanism(Brief):
         ``independent_weights``; with the paper's rule, whose weights react to all records, never.
     cap : float, optional
         The W, above 0, in nats, of weights :math:`\alpha_i = \min(1, W / \text{oscillation}_i)`,
-        the paper's idea of weights by each record's own risk. It needs a
-        :class:`ppm.CandidateSynthesizer`, over whose public set the oscillations are maxima. The
-        result is strict with ε = W for every database.
+        the paper's idea of weights by each record's own risk. It needs a finite public set of
+        parameters, as :class:`ppm.CandidateSynthesizer` has, over which the oscillations are
+        maxima. The result is strict with ε = W for every database.
     independent_weights : bool, default False
         Assert that each of the ``weights`` depends only on its own record and on public values.
         This cannot be checked. Every ε for all databases needs it.
+
+    Attributes
+    ----------
+    model : ppm.Synthesizer
+        The model.
+    terms : ppm.Terms or None
+        The records' terms; None where :meth:`run` computes their weights.
 
     Examples
     --------
@@ -347,7 +450,7 @@ class PseudoPosteriorMechanism(Brief):
     ('strict', 6.0)
     """
 
-    _public = ("synthesizer", "rule", "censor", "cap", "independent_weights")
+    _public = ("model", "rule", "censor", "terms")
 
     def __init__(
         self,
@@ -362,7 +465,12 @@ class PseudoPosteriorMechanism(Brief):
         independent_weights=False,
         **model_settings,
     ):
-        self.synthesizer = as_synthesizer(synthesizer, **model_settings)
+        self.model = as_synthesizer(synthesizer, **model_settings)
+        if not isinstance(censor, Censoring | None):
+            raise ValueError(
+                f"censor must be a ppm.Censoring; got {type(censor).__name__}"
+            )
+        self.censor = censor
         # any of these, even at its default, asks for weights that react to all records
         self.rule = {
             name: check_number(name, value, above=-np.inf if name == "shift" else 0)
@@ -373,42 +481,39 @@ class PseudoPosteriorMechanism(Brief):
             )
             if value is not None
         }
-        self.censor = check_censor(self.synthesizer, censor)
-        self.independent_weights = check_flag(
-            "independent_weights", independent_weights
-        )
-        if self.independent_weights and weights is None:
+        own = check_flag("independent_weights", independent_weights)
+        if own and weights is None:
             raise ValueError(
                 "independent_weights says that given weights react to no other "
                 "record: give it together with weights"
             )
-        self.has_weights = censor is None or weights is not None or bool(self.rule)
-        self.cap = cap
+        if cap is not None and (weights is not None or censor is not None or self.rule):
+            raise ValueError(
+                "cap must be given without weights, censor, scale, shift and truncate_at"
+            )
+        if weights is not None and self.rule:
+            raise ValueError(
+                "weights replaces scale, shift and truncate_at: leave those out"
+            )
+        # what there is before any weights: limits, if they are asked for
+        self._unweighted = (
+            as_terms(None, self.model.records)
+            if censor is None
+            else rules.limited(self.model, censor)
+        )
+        rules.warn_where_low(self._unweighted)
         if cap is not None:
-            self.cap, self.independent_weights = check_number("cap", cap, above=0), True
-            if weights is not None or censor is not None or self.rule:
-                raise ValueError(
-                    "cap must be given without weights, censor, scale, shift and "
-                    "truncate_at"
-                )
-            if not hasattr(self.synthesizer, "extremes"):
-                raise TypeError(
-                    "cap needs a ppm.CandidateSynthesizer, with a finite public set of "
-                    f"parameters; got {type(self.synthesizer).__name__}"
-                )
-            getattr(self.synthesizer, "check_own_terms", lambda: None)()
-            oscillations = self.synthesizer.extremes().oscillations
-            weights = mapped_weights(oscillations, capped_map(self.cap))
-        if weights is not None:
-            if self.rule:
-                raise ValueError(
-                    "weights replaces scale, shift and truncate_at: leave those out"
-                )
-            weights = check_weights(weights, self.synthesizer.records)
+            self.terms = rules.capped(self.model, check_number("cap", cap, above=0))
+        elif weights is not None:
+            weights = check_weights(weights, self.model.records)
+            self.terms = self._weighted(weights, own=own, source="caller")
         elif censor is not None and not self.rule:
-            weights, self.independent_weights = np.ones(self.synthesizer.records), True
-        # None: run() computes them, by the rule
-        self.weights = weights
+            self.terms = self._unweighted
+        else:
+            self.terms = None  # run() computes their weights, by the paper's rule
+
+    def _weighted(self, weights, **said):
+        return replace(self._unweighted, weights=weights, **said)
 
     def run(
         self,
@@ -419,172 +524,98 @@ class PseudoPosteriorMechanism(Brief):
         allow_disagreement=False,
         progress=None,
     ):
-        """Fit, weigh, refit and bound.
+        """Fit, weigh, refit and bound: the result is the weighted :class:`ppm.Fit`.
 
         Parameters
         ----------
-        draws, random_seed, progress
-            As for the synthesizer's ``fit``; the two fits get independent streams.
-        unweighted : xarray.DataTree, optional
+        draws, random_seed, progress, allow_disagreement
+            As for :func:`ppm.fit`; the two fits get independent streams.
+        unweighted : ppm.Fit, optional
             The ``unweighted`` fit of an earlier run on the same records, to save the first fit.
-        allow_disagreement : bool, default False
-            Show bounds and ε even where chains disagree, marked as such. With ``censor`` and
-            independent weights the result is then strict whatever the chains do. **Decide before
-            the first fit of the confidential records**: a second run after a withheld one would
-            itself tell something of them.
         """
-        draws = check_count("draws", draws)
-        allow_disagreement = check_flag("allow_disagreement", allow_disagreement)
-        if unweighted is not None:
-            if self.weights is not None:
-                raise ValueError(
-                    "unweighted is not used here, because no weights are computed; "
-                    "omit it"
-                )
-            check_fit(self.synthesizer, unweighted, "unweighted")
+        settings = {"draws": check_count("draws", draws), "progress": progress}
+        allow = check_flag("allow_disagreement", allow_disagreement)
         first, second = streams(random_seed, 2)
-        settings = {"draws": draws, "progress": progress}
-        weights, examined = self.weights, _Examined()
-        if weights is None:
+        if self.terms is not None and unweighted is not None:
+            raise ValueError(
+                "unweighted is not used here, because no weights are computed; omit it"
+            )
+        unweighted, terms = _checked(self.model, unweighted), self.terms
+        if terms is None:
             if unweighted is None:
-                unweighted = self.synthesizer.fit(random_seed=first, **settings)
-            examined = _examine(self.synthesizer, unweighted)
-            weights = record_weights(examined.scan.bounds, **self.rule)
-        limits = {"censor": self.censor, "cap": self.cap}
-        limits = {name: limit for name, limit in limits.items() if limit is not None}
-        fit = self.synthesizer.fit(weights, random_seed=second, **settings, **limits)
-        return _result(
-            self.synthesizer,
-            _examine(self.synthesizer, fit, weights, self.censor),
-            examined,
-            weights=weights,
-            has_weights=self.has_weights,
-            censor=self.censor,
-            cap=self.cap,
-            independent_weights=self.independent_weights,
-            allow_disagreement=allow_disagreement,
+                drawn = self.model.fit(random_seed=first, **settings)
+                ones = as_terms(None, self.model.records)
+                unweighted = _read(self.model, drawn, ones, allow_disagreement=allow)
+            # where its chains disagree the result says so, and shows no number
+            readable = replace(unweighted, allow_disagreement=True)
+            terms = rules.by_risk(readable, **self.rule)
+            terms = self._weighted(terms.weights, own=False, source=terms.source)
+        drawn = self.model.fit(terms, random_seed=second, **settings)
+        return _read(
+            self.model, drawn, terms, unweighted=unweighted, allow_disagreement=allow
         )
 
 
-def bound_fit(
-    synthesizer, fit, weights, *, unweighted=None, censor=None, allow_disagreement=False
+def _checked(model, unweighted):
+    """An unweighted fit, if it is one of this model's records."""
+    if unweighted is None:
+        return None
+    if not isinstance(unweighted, Fit):
+        raise ValueError(
+            "unweighted must be a ppm.Fit, such as the unweighted one of an earlier run; got "
+            f"{type(unweighted).__name__}"
+        )
+    model.check_fit(unweighted.draws, "unweighted")
+    return unweighted
+
+
+def _read(
+    model,
+    draws,
+    terms,
+    *,
+    unweighted=None,
+    allow_disagreement=False,
+    may_be_strict=True,
 ):
-    """Compute the bounds of an existing fit (steps 2b-c); the result is never strict.
-
-    Parameters
-    ----------
-    synthesizer, weights, censor
-        As for :class:`ppm.PseudoPosteriorMechanism`: what the fit was made with.
-    fit, unweighted : xarray.DataTree
-        What the synthesizer's ``fit`` returned for these weights, and the fit that gave them.
-    allow_disagreement : bool, default False
-        Show bounds and ε even where the chains disagree, marked as such.
-
-    Examples
-    --------
-    >>> import ppm
-    >>> model, weights = ppm.GammaPoisson([3, 5, 20]), [1.0, 1.0, 0.2]
-    >>> fit = model.fit(weights, draws=500, random_seed=1)
-    >>> result = ppm.mechanism.bound_fit(model, fit, weights)
-    >>> result.draws_used, round(result.local_bound, 1)
-    (500, 7.5)
-    """
-    synthesizer = as_synthesizer(synthesizer)
-    weights = check_weights(weights, synthesizer.records)
-    censor = check_censor(synthesizer, censor)
-    allow_disagreement = check_flag("allow_disagreement", allow_disagreement)
-    check_fit(synthesizer, fit, "fit")
-    examined = _Examined()
-    if unweighted is not None:
-        check_fit(synthesizer, unweighted, "unweighted")
-        examined = _examine(synthesizer, unweighted)
-    return _result(
-        synthesizer,
-        _examine(synthesizer, fit, weights, censor),
-        examined,
-        weights=weights,
-        censor=censor,
-        allow_disagreement=allow_disagreement,
-    )
-
-
-class _Examined(NamedTuple):
-    """A fit or none, one pass over its log-likelihood, and what its chains say of each other."""
-
-    fit: object = None
-    scan: LogLikelihoodScan | None = None
-    diagnostics: BoundDiagnostics | None = (
-        None  # None: no fit, or one chain of independent draws
-    )
-
-    def faults(self, name):
-        """Faults of the chains, with the name of the fit."""
-        found = self.diagnostics.faults if self.diagnostics else ()
-        return [f"{name} fit: {fault}" for fault in found]
-
-
-def _examine(synthesizer, fit, weights=None, censor=None):
-    """Read the log-likelihood of a fit, and compare its chains."""
-    independent = getattr(synthesizer, "independent_draws", False)
-    if independent and hasattr(
-        synthesizer, "extremes"
-    ):  # over all values of θ that are possible
-        return _Examined(fit, synthesizer.extremes(weights, censor=censor))
-    log_lik = synthesizer.log_likelihood(fit)
-    compared = getattr(log_lik, "sizes", {}).get("chain", 1) > 1 or not independent
-    levels = None if censor is None else censor.levels(synthesizer)
-    scanned = scan(log_lik, weights, censor=censor, levels=levels)
-    if not compared:
-        return _Examined(fit, scanned)
-    return _Examined(
-        fit,
-        scanned,
-        diagnose(
+    """The fit that these draws are: extremes of the terms, and what the chains say."""
+    scanned = model.read(draws, terms)
+    chains = np.ndim(scanned.draw_maxima) > 1 and len(scanned.draw_maxima)
+    diagnostics = None
+    if not model.independent_draws or chains > 1:
+        diagnostics = diagnose(
             scanned.draw_maxima,
             scanned.draw_sums,
-            scanned.factors,
-            fit.get("sample_stats"),
-            total_decides=censor is not None,
-        ),
-    )
-
-
-def _result(
-    synthesizer,
-    weighted,
-    unweighted,
-    *,
-    weights,
-    censor,
-    allow_disagreement,
-    cap=None,
-    has_weights=True,
-    independent_weights=False,
-):
-    """The result of a weighted fit, and of the unweighted one, if any, that gave the weights."""
-    faults = unweighted.faults("unweighted") + weighted.faults("weighted")
-    limited = cap is not None or (censor is not None and independent_weights)
+            terms.weights,
+            draws.get("sample_stats"),
+            total_decides=terms.limits is not None,
+        )
+    strict = may_be_strict and terms.strict
     # a strict release must not depend on the records, and warnings can be errors
-    decided = limited and (allow_disagreement or weighted.diagnostics is None)
-    if censor is not None and np.any(weights) and not decided:
-        warn_if_nothing_moves(censor, float(weighted.scan.oscillations.max()))
-    return MechanismResult(
-        synthesizer=synthesizer,
-        censor=censor,
-        cap=cap,
-        weights=weights,
-        draws=weighted.fit,
-        diagnostics=weighted.diagnostics,
+    decided = strict and (allow_disagreement or diagnostics is None)
+    if terms.limits is not None and np.any(terms.weights) and not decided:
+        _warn_if_nothing_moves(terms, float(scanned.oscillations.max()))
+    made = Fit(
+        model=model,
+        terms=terms,
+        draws=draws,
+        diagnostics=diagnostics,
+        unweighted=unweighted,
         allow_disagreement=allow_disagreement,
-        independent_weights=independent_weights,
-        has_weights=has_weights,
-        # settled once: a result that was withheld cannot become strict later
-        strict=limited and (allow_disagreement or not faults),
-        unweighted=unweighted.fit,
-        unweighted_diagnostics=unweighted.diagnostics,
-        _unweighted_bound=float(unweighted.scan.bounds.max())
-        if unweighted.scan
-        else np.nan,
-        _faults=faults,
-        _scan=weighted.scan,
+        strict=strict,
+        _scan=scanned,
     )
+    # settled once: a result that was withheld cannot become strict later
+    return replace(made, strict=strict and (allow_disagreement or not made.faults))
+
+
+def _warn_if_nothing_moves(terms, oscillation):
+    """Warn where all terms stay at one limit, so that the release says little of the records."""
+    if oscillation < _HARDLY * terms.width:
+        warnings.warn(
+            f"censor: over these draws no record's term moves by more than {_HARDLY:.0%} of the "
+            "width, so the release says next to nothing about the records; "
+            "ppm.censoring.censoring_interval places limits by public data",
+            # points at the caller's line outside the library
+            skip_file_prefixes=(os.path.join(os.path.dirname(__file__), ""),),
+        )

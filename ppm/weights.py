@@ -3,7 +3,7 @@
 import numpy as np
 
 from ppm.checks import as_amounts, as_numbers, check_number, shown
-from ppm.lipschitz import weighted
+from ppm.terms import weighted
 
 __all__ = ["record_weights", "mapped_weights", "capped_map", "scalar_weights"]
 

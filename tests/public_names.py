@@ -22,7 +22,9 @@ def public_names():
 def book_names():
     """The same for the survey and the figures of the book."""
     return {
-        f"{module.__name__.removeprefix('ppm_book.')}.{name}": getattr(module, name)
+        f"{module.__name__.removeprefix('ppm_book.chapters.')}.{name}": getattr(
+            module, name
+        )
         for module in (plots, survey)
         for name in module.__all__
     }

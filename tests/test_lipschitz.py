@@ -12,6 +12,7 @@ import xarray as xr
 from scipy import stats
 
 import ppm
+from ppm.scan import scan
 
 
 @pytest.mark.parametrize("unit", [1e3, 1e-3])
@@ -142,7 +143,7 @@ def unevenly_behind_dask(array, folder, chunks):
 @pytest.fixture
 def in_small_blocks(monkeypatch):
     for name, size in {"BLOCK": 2_500, "_TILE": 600, "_WIDE": 64}.items():
-        monkeypatch.setattr(ppm.lipschitz, name, size)
+        monkeypatch.setattr(ppm.scan, name, size)
 
 
 @pytest.mark.parametrize(
@@ -169,10 +170,10 @@ def test_what_is_read_in_blocks_is_what_the_definition_says(
             kept = np.where(
                 WEIGHTS > 0, values, 0.0
             )  # a record of weight 0 counts as none
-            found = ppm.lipschitz.scan(asked, WEIGHTS)
+            found = scan(asked, WEIGHTS)
             assert np.array_equal(found.bounds, WEIGHTS * np.abs(kept).max(axis=(0, 1)))
             assert np.array_equal(
-                found.oscillations, WEIGHTS * np.ptp(kept, axis=(0, 1))
+                found.oscillations, np.ptp(WEIGHTS * kept, axis=(0, 1))
             )
             assert np.array_equal(found.draw_maxima, np.abs(WEIGHTS * kept).max(axis=2))
             assert np.allclose(
@@ -213,7 +214,7 @@ def test_no_chunk_is_read_twice(in_small_blocks, chunks):
         noting, dtype=np.float64
     )
     log_lik = xr.DataArray(lazy, dims=array.dims)
-    ppm.lipschitz.scan(log_lik.transpose("household", "draw", "chain"), WEIGHTS)
+    scan(log_lik.transpose("household", "draw", "chain"), WEIGHTS)
     assert len(read) == len(set(read)) == lazy.npartitions
 
 
@@ -226,17 +227,17 @@ def test_memory_is_set_by_the_block_and_not_by_the_values(
 
     def peak(log_lik):
         tracemalloc.start()
-        ppm.lipschitz.scan(log_lik, np.linspace(0, 1, 10_000))
+        scan(log_lik, np.linspace(0, 1, 10_000))
         size = tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()
         return size
 
     # the values alone take 16 MB, and nothing is copied that lies in memory; in one block they are
     with in_zarr(array, tmp_path, chunks) if chunks else array as log_lik:
-        monkeypatch.setattr(ppm.lipschitz, "BLOCK" if chunks else "_TILE", 100_000)
+        monkeypatch.setattr(ppm.scan, "BLOCK" if chunks else "_TILE", 100_000)
         assert peak(log_lik) < 5e6
         for size in "BLOCK", "_TILE", "_WIDE":
-            monkeypatch.setattr(ppm.lipschitz, size, 1 << 30)
+            monkeypatch.setattr(ppm.scan, size, 1 << 30)
         assert peak(log_lik) > 15e6
 
 
@@ -245,8 +246,8 @@ def test_terms_within_limits_are_read_in_double_precision_and_weight_0_has_none(
     weights = np.array([0.0, 0.5, 1.0, 1.0, 2.0, 3.0])
     # no float of 32 bits
     censor = ppm.Censoring(-3.1, -1.3)
-    found = ppm.lipschitz.scan(log_lik, weights, censor=censor)
-    terms = censor.terms(log_lik.astype(np.float64), weights)
+    found = scan(log_lik, ppm.Terms(weights, limits=censor))
+    terms = censor.term(log_lik.astype(np.float64) * weights)
     assert np.array_equal(found.bounds, np.abs(terms).max(axis=0) * (weights > 0))
     assert np.array_equal(found.oscillations, np.ptp(terms, axis=0) * (weights > 0))
     assert np.allclose(found.draw_sums, terms[:, 1:].sum(axis=1))

@@ -33,9 +33,9 @@ def result():
 
 
 def test_the_steps_follow_the_paper(result):
-    synthesizer = result.synthesizer
+    synthesizer = result.model
     # step 1: weights from the unweighted fit
-    before = synthesizer.log_likelihood(result.unweighted)
+    before = synthesizer.log_likelihood(result.unweighted.draws)
     rule = ppm.record_weights(ppm.record_bounds(before), truncate_at=4.0)
     assert np.array_equal(result.weights, rule)
     # step 2: bounds from the weighted fit, weighted
@@ -70,15 +70,15 @@ def test_the_steps_follow_the_paper(result):
 
 def test_both_fits_follow_their_posterior_with_draws_of_their_own(result):
     mu = result.draws["posterior"]["mu"].values
-    weighted = result.synthesizer.posterior(result.weights)
+    weighted = result.model.posterior(result.weights)
     error = weighted.std() / np.sqrt(mu.size)
     assert abs(mu.mean() - weighted.mean()) < 4 * error
-    assert abs(mu.mean() - result.synthesizer.posterior().mean()) > 4 * error
+    assert abs(mu.mean() - result.model.posterior().mean()) > 4 * error
     # with weights all 1 both have the same posterior, and must still differ
     same = run(ppm.GammaPoisson([5, 5, 5]))
     assert same.weights.tolist() == [1.0] * 3
     assert not np.array_equal(
-        *(fit["posterior"]["mu"] for fit in (same.unweighted, same.draws))
+        *(fit.draws["posterior"]["mu"] for fit in (same.unweighted, same))
     )
 
 
@@ -103,17 +103,19 @@ def test_a_fit_of_other_records_is_refused(result, counts):
     partly = xr.DataTree.from_dict(
         {"posterior": own["posterior"].dataset, "log_likelihood": first}
     )
+    assert bound_fit(other, own, ones).epsilon() > 0
+    for wrong in result.draws, xr.DataTree(), partly:
+        with pytest.raises(ValueError, match="^fit is no fit of this synthesizer"):
+            bound_fit(other, wrong, ones)
     for use in (
         lambda fit: ppm.PseudoPosteriorMechanism(other).run(unweighted=fit),
-        lambda fit: bound_fit(other, fit, ones),
         lambda fit: bound_fit(other, own, ones, unweighted=fit),
     ):
-        assert use(own).epsilon() > 0
-        for wrong in result.unweighted, xr.DataTree(), partly:
-            with pytest.raises(
-                ValueError, match="^(fit|unweighted) is no fit of this synth"
-            ):
-                use(wrong)
+        assert use(ppm.fit(other, draws=9, random_seed=1)).epsilon() > 0
+        with pytest.raises(ValueError, match="^unweighted is no fit of this synth"):
+            use(result.unweighted)
+        with pytest.raises(ValueError, match="^unweighted must be a ppm.Fit.*DataTree"):
+            use(own)
 
 
 # ---- the gate --------------------------------------------------------------------------------
@@ -128,14 +130,10 @@ class Chains(ppm.GammaPoisson):
         super().__init__(counts, **prior or {})
         vars(self).update(settings, change=change)
 
-    def fit(
-        self, weights=None, *, draws=1000, random_seed=None, progress=False, censor=None
-    ):
+    def fit(self, terms=None, *, draws=1000, random_seed=None, progress=False):
         self.fits += 1
         rng = np.random.default_rng(random_seed)
-        mean = self.posterior(weights, censor=censor).rvs(
-            size=(2, draws), random_state=rng
-        )
+        mean = self.posterior(terms).rvs(size=(2, draws), random_state=rng)
         mean = self.change(mean) if self.fits >= self.since else mean
         diverging = np.arange(mean.size).reshape(mean.shape) < self.diverging
         both = xr.Dataset({"mu": (DIMS, mean), "diverging": (DIMS, diverging)})
@@ -196,7 +194,7 @@ def test_a_bound_is_withheld_where_chains_disagree_or_say_nothing(
         "unweighted": result.unweighted,
         "allow_disagreement": True,
     }
-    again = ppm.mechanism.bound_fit(result.synthesizer, weights=result.weights, **fits)
+    again = ppm.mechanism.bound_fit(result.model, terms=result.terms, **fits)
     assert all(np.array_equal(ask(shown), ask(again)) for ask in ASKED[:4])
     assert str(shown) == str(again) and shown.summary().equals(again.summary())
     assert f"DISAGREE, shown all the same: {fault}" in words(shown)
@@ -221,7 +219,7 @@ def test_a_bound_is_withheld_where_chains_disagree_or_say_nothing(
 def test_each_fit_is_diagnosed_by_its_own_draws_and_weights():
     def diagnosed(fit, weights):
         log_lik, statistics = (
-            result.synthesizer.log_likelihood(fit),
+            result.model.log_likelihood(fit),
             fit["sample_stats"],
         )
         return ppm.diagnostics.bound_diagnostics(
@@ -235,7 +233,8 @@ def test_each_fit_is_diagnosed_by_its_own_draws_and_weights():
         == diagnosed(result.draws, result.weights)
         != diagnosed(result.draws, ONES)
     )
-    assert result.unweighted_diagnostics == diagnosed(result.unweighted, ONES)
+    first = result.unweighted
+    assert first.diagnostics == diagnosed(first.draws, ONES)
     # both chains count
     assert result.draws_used == 400 and parts.spread[1] == pytest.approx(
         result.local_bound
@@ -288,7 +287,9 @@ def test_a_release_carries_nothing_that_was_computed_from_the_records(tmp_path):
 class Strange(ppm.GammaPoisson):
     """Takes no limits, and must not be fitted."""
 
-    def fit(self, weights=None, *, draws=1000, random_seed=None, progress=False):
+    takes_limits = False
+
+    def fit(self, terms=None, *, draws=1000, random_seed=None, progress=False):
         raise AssertionError("no fit may be started")
 
 
@@ -301,7 +302,7 @@ class Strange(ppm.GammaPoisson):
         ({"warmup": 5, "chains": 2}, "^warmup, chains: no setting of the mechanism"),
         (
             {"censor": ppm.Censoring(-3.0, -1.0)},
-            r"^censor: the fit\(\) of Strange takes none",
+            r"^censor: the fit\(\) of Strange takes no limits",
         ),
         ({"independent_weights": True}, "^independent_weights says"),
     ],

@@ -34,6 +34,7 @@ MECHANISM = ppm.PseudoPosteriorMechanism(
     MODEL, weights=WEIGHTS, independent_weights=True
 )
 RESULT = MECHANISM.run(draws=20, random_seed=1)
+UNWEIGHTED = ppm.fit(MODEL, draws=20, random_seed=1)
 MIXTURE = ppm.FiniteMixture(
     VALUES, PREDICTORS, components=2, chains=1, warmup=2, parallel=False
 )
@@ -57,6 +58,8 @@ RIGHT = {
     "weighted_log_p": LOG_LIK,
     "reference": LOG_LIK,
     "weights": WEIGHTS,
+    "terms": WEIGHTS,
+    "levels": VALUES,
     "bounds": VALUES,
     "losses": VALUES,
     "values": VALUES,
@@ -73,7 +76,6 @@ RIGHT = {
     "limits": VALUES[:2],
     "low": -4.0,
     "high": -1.0,
-    "strict_epsilon": 30.0,
     "truncate_at": 2.0,
     "tail_probability": 0.5,
     "lowest": 1.0,
@@ -107,6 +109,7 @@ RIGHT = {
     "fit": FIT,
     "posterior": FIT["posterior"].dataset,
     "result": RESULT,
+    "unweighted": UNWEIGHTED,
     "table": HOUSEHOLDS,
     "release": RESULT.synthesize(1, random_seed=1),
     "model": NORMAL,
@@ -115,6 +118,10 @@ RIGHT = {
     "income": VALUES,
 }
 OWN = {
+    "Terms": {"limits": LIMITS, "source": "caller"},
+    "rules.limited": {"limits": LIMITS, "synthesizer": MODEL},
+    "rules.capped": {"synthesizer": CANDIDATES, "width": 1.0},
+    "rules.by_risk": {"truncate_at": None},
     "audits.censored": {"censor": LIMITS},
     "audits.membership_test": {"statistic": float},
     "audits.sampled": {"draws": 40},
@@ -128,6 +135,8 @@ OWN = {
     "utility.compare_distributions": {"reference": VALUES},
     "utility.release_errors": {"releases": RELEASES, "groups": {"a": GROUPS}},
     "PseudoPosteriorMechanism": {"truncate_at": None},
+    "PseudoPosteriorMechanism.run": {"unweighted": None},
+    "mechanism.bound_fit": {"unweighted": None},
     "FiniteMixture": {"coefficient_scale": np.ones(2)},
     "FiniteMixture.log_likelihood_at": {"posterior": MIXTURE_FIT["posterior"].dataset},
     "FiniteMixture.predict": {"fit": MIXTURE_FIT},
@@ -139,7 +148,7 @@ OBJECTS = {
     "FiniteMixture": MIXTURE,
     "CandidateSynthesizer": CANDIDATES,
     "PseudoPosteriorMechanism": MECHANISM,
-    "mechanism.MechanismResult": RESULT,
+    "Fit": RESULT,
     "PyMCSynthesizer": None,
     "survey.ConsumerExpenditure": HOUSEHOLDS,
 }
@@ -161,7 +170,9 @@ def functions():
             if value not in (type(RESULT), type(HOUSEHOLDS)):
                 yield name, value
             for method, function in vars(value).items() if OBJECTS[name] else ():
-                if inspect.isfunction(function) and not method.startswith("_"):
+                if inspect.isfunction(function) and not method.startswith(
+                    ("_", "check_", "read")
+                ):
                     yield f"{name}.{method}", getattr(OBJECTS[name], method)
 
 
@@ -255,16 +266,18 @@ def refusal(name, argument, value):
 
 
 def is_clear(line, argument):
+    # weights alone are terms too
+    argument = "(terms|weights)" if argument == "terms" else argument
     begins = rf"(Value|Type)Error: (\w+ and )?{argument}\b"
     return re.match(rf"{begins}.* (must|needs|has|have|holds|is empty)\b", line)
 
 
 # places that take what holds no numbers, and those where NumPy refuses arrays of unlike shapes
 TAKEN = {
-    "nested too deeply": "losses terms.log_lik share_clipped.log_lik slope.weighted_log_p "
+    "nested too deeply": "losses weighted_log_p "
     "with_record without_record gini.values income_from_power.values .prior "
     "false_alarms belief_limits.epsilon detection_limit.epsilon",
-    "NaN": "terms.log_lik share_clipped.log_lik slope.weighted_log_p gini.values",
+    "NaN": "weighted_log_p gini.values",
     "nothing": "slope.weighted_log_p gini.values income_from_power.values .prior false_alarms "
     "belief_limits.epsilon detection_limit.epsilon random_seed",
 }
@@ -351,6 +364,7 @@ BEYOND = (
         "shift": [np.inf],
         "public": [(9.0, 2.0), (0.0, 1.0), 3.0],
         "limits": [(9.0, 1.0), (1.0, 1.0), (1.0, 2.0, 3.0)],
+        "source": ["nobody"],
         "starting_components": [0, 3, 1.5],
         "concentration_prior": [(1.0,), (0.0, 1.0), 3.0],
         "records": [[], [0, 0], [6], [-1]],
@@ -375,9 +389,8 @@ BEYOND = (
         "utility.release_errors.releases": [RELEASES[:, 1:], RELEASES[:0]],
         "shards": [[[0], [1, 1]], [[]], [[6]], [[-1]], [[0.5]]],
         "with_record": [np.ones(19)],
-        "FiniteMixture.fit.weights": [WEIGHTS - 0.6, WEIGHTS + 0.6],
+        "FiniteMixture.fit.terms": [WEIGHTS - 0.6, WEIGHTS + 0.6],
         "initial": ["last"],
-        "FiniteMixture.fit.censor": [(-1.0, 1.0)],
         "GammaPoisson.bounds_within.lowest": [0.0],
         "audits.exact.counts": [COUNTS[:1], COUNTS + 0.5],
         "audits.exact.rate": [0.0, 1e-300],

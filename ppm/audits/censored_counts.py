@@ -3,12 +3,15 @@
 All results are computed from the confidential records and are confidential themselves.
 """
 
+from dataclasses import replace
+
 import numpy as np
 import xarray as xr
 
 from ppm.audits.closed_form import check_database
 from ppm.censoring import Censoring
 from ppm.checks import check_number, check_rows, check_weights, shown
+from ppm.rules import limited
 from ppm.synthesizers.censored_gamma import CensoredGamma
 from ppm.synthesizers.gamma_poisson import GammaPoisson
 
@@ -92,12 +95,11 @@ def censored(counts, censor, *, shards=None, weights=None, shape=0.001, rate=0.0
             )
         return [np.sort(check_rows("shards", rows, counts.size)) for rows in parts]
 
-    levels = censor.levels(GammaPoisson(counts))
+    terms = limited(GammaPoisson(counts), censor)
 
     def fitted(rows, weights):
-        return CensoredGamma(
-            counts[rows], weights[rows], levels[rows], censor=censor, **prior
-        )
+        own = replace(terms, weights=weights).of(rows)
+        return CensoredGamma(counts[rows], own, **prior)
 
     parts = rows_of(counts.astype(np.float64))
     fits = [fitted(rows, weights) for rows in parts]

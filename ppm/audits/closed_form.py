@@ -11,9 +11,9 @@ from scipy.special import gammainc, gammaincinv
 
 from ppm.audits.restricted_gamma import RestrictedGamma
 from ppm.checks import as_list, check_count, check_counts, check_number, shown
-from ppm.lipschitz import weighted
 from ppm.seeds import generator
 from ppm.synthesizers.gamma_poisson import extremes_between, log_gamma
+from ppm.terms import weighted
 from ppm.weights import capped_map, linear_weights, mapped_weights, truncated
 
 # their prior allows every μ above 0, and μ goes over the range of posterior draws

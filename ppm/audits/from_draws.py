@@ -4,11 +4,11 @@ All results are computed from the confidential records and are confidential them
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ppm import pdp
+from ppm import pdp, rules
 from ppm.checks import (
     as_numbers,
     check_count,
@@ -18,10 +18,12 @@ from ppm.checks import (
     check_weights,
 )
 from ppm.diagnostics import R_HAT_LIMIT, ChainsDisagreeError, effective_draws, r_hat
-from ppm.lipschitz import blocks_of, record_bounds
+from ppm.lipschitz import record_bounds
 from ppm.mechanism import bound_fit
+from ppm.scan import sums_by_draw
 from ppm.seeds import copied, streams
-from ppm.synthesizers.accept import as_synthesizer, check_censor
+from ppm.synthesizers.base import as_synthesizer
+from ppm.terms import as_terms
 from ppm.weights import record_weights
 
 
@@ -293,25 +295,30 @@ def sampled(
     confidence = check_share("confidence", confidence)
     if not callable(weighting):
         weighting = check_weights(weighting, synthesizer.records)
-    censor = check_censor(synthesizer, censor)
-    levels = None if censor is None else censor.levels(synthesizer)
+    unweighted = as_terms(None, synthesizer.records)
+    if censor is not None:
+        unweighted = rules.limited(synthesizer, censor)
+
+    def weighed(weights):
+        return replace(unweighted, weights=weights, own=False, source="caller")
+
     seeds = streams(random_seed, 2 + len(records))
     # so that the bounds of all records hold together
     confidence_of_each = 1.0 - (1.0 - confidence) / len(records)
 
     weights = _weights_without(None, synthesizer, weighting, draws, seeds[0])
-    which = "the fit of the whole database"
-    whole, log_lik = _audited_fit(synthesizer, weights, censor, draws, seeds[1], which)
+    terms, which = weighed(weights), "the fit of the whole database"
+    whole, log_lik = _audited_fit(synthesizer, terms, draws, seeds[1], which)
     evidence, estimates, largest_change, sizes = {}, {}, {}, []
     for record, seed in zip(records, seeds[2:], strict=True):
         others = _weights_without(record, synthesizer, weighting, draws, seeds[0])
-        which = f"the fit without record {record}"
+        terms_without, which = weighed(others), f"the fit without record {record}"
         _, log_lik_without = _audited_fit(
-            synthesizer, others, censor, draws, seed, which
+            synthesizer, terms_without, draws, seed, which
         )
         scores = []
         for side, values in (("with", log_lik), ("without", log_lik_without)):
-            score = _score(values, weights, others, censor, levels)
+            score = _score(values, terms, terms_without)
             # without diagnostics draws are independent
             if whole.diagnostics is not None:
                 score = _thinned(score, f"the fit {side} record {record}", draws)
@@ -351,13 +358,10 @@ def _weights_without(record, synthesizer, weighting, draws, seed):
     return weights
 
 
-def _audited_fit(synthesizer, weights, censor, draws, seed, which):
+def _audited_fit(synthesizer, terms, draws, seed, which):
     """Result and log-likelihoods of a fit; ``which`` names it if its chains are at fault."""
-    limits = {} if censor is None else {"censor": censor}
-    fit = synthesizer.fit(
-        weights, draws=draws, random_seed=seed, progress=False, **limits
-    )
-    result = bound_fit(synthesizer, fit, weights, allow_disagreement=True, **limits)
+    fit = synthesizer.fit(terms, draws=draws, random_seed=seed, progress=False)
+    result = bound_fit(synthesizer, fit, terms, allow_disagreement=True)
     # the audit uses the score, whose R-hat is checked later
     if result.diagnostics is not None and (
         faults := result.diagnostics.faults_besides_r_hat
@@ -368,23 +372,17 @@ def _audited_fit(synthesizer, weights, censor, draws, seed, which):
     return result, synthesizer.log_likelihood(result.draws)
 
 
-def _score(log_lik, weights, others, censor, levels):
+def _score(log_lik, ours, theirs):
     """Log ratio of two pseudo posteriors but for a constant, at every draw: (chains, draws)."""
-    sizes, blocks = blocks_of(log_lik)
-    total = np.zeros([*sizes.values()][:-1])
-    for block in blocks:
-        ours, theirs = weights[block.records], others[block.records]
-        used = np.flatnonzero(ours != theirs)
-        values, ours, theirs = block.values[..., used], ours[used], theirs[used]
-        if censor is None:
-            total[block.draws] += values @ (ours - theirs)
-        elif used.size:
-            level = levels[block.records][used]
-            change = censor.terms(values, ours, level) - censor.terms(
-                values, theirs, level
-            )
-            total[block.draws] += change.sum(axis=-1)
-    return total.reshape(-1, sizes["draw"])
+    moved, everyone = ours.weights != theirs.weights, np.arange(ours.records)
+
+    def change(values, rows):
+        some = everyone[rows][moved[rows]]
+        values = values[..., moved[rows]]
+        return ours(values, some) - theirs(values, some)
+
+    total = sums_by_draw(log_lik, change)
+    return total.reshape(-1, total.shape[-1])
 
 
 def _thinned(scores, which, draws):

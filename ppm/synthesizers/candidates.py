@@ -2,32 +2,30 @@
 
 import functools
 from collections.abc import Mapping
-from typing import NamedTuple
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 import xarray as xr
 
-from ppm.censoring import limited
 from ppm.checks import (
     as_labels,
     check_count,
     check_draws,
     check_flag,
     check_number,
-    check_weights,
     listed,
 )
-from ppm.lipschitz import LogLikelihoodScan, scan
+from ppm.scan import LogLikelihoodScan, scan, sums_by_draw
 from ppm.seeds import generator, streams
-from ppm.synthesizers.accept import as_synthesizer
-from ppm.synthesizers.base import Model, log_likelihood_from
+from ppm.synthesizers.base import Synthesizer, as_synthesizer, log_likelihood_from
+from ppm.terms import as_terms
 
 # below, OpenDP's scales would be too large
-_LEAST_CAP = 1e-9
+_LEAST_WIDTH = 1e-9
 
 
-class CandidateSynthesizer(Model):
+class CandidateSynthesizer(Synthesizer):
     r"""A model whose parameters θ come from a finite public set: drawn exactly, without a chain.
 
     The prior is uniform on the candidates :math:`\theta_1, \dots, \theta_M`, and :math:`p_k \propto
@@ -106,18 +104,11 @@ class CandidateSynthesizer(Model):
 
     # no Markov chain, so nothing to diagnose
     independent_draws = True
-    _kept_as = "records"
+    takes_limits = True
     _public = ("synthesizer", "public_set", "secure_noise")
 
     def __init__(self, synthesizer, candidates, *, groups=None, secure_noise=False):
-        if isinstance(synthesizer, type) or not hasattr(
-            synthesizer, "log_likelihood_at"
-        ):
-            synthesizer = as_synthesizer(synthesizer)
-        if not hasattr(synthesizer, "log_likelihood_at"):
-            raise TypeError(
-                "synthesizer must have log_likelihood_at, as ppm.GammaPoisson(…) has"
-            )
+        synthesizer = as_synthesizer(synthesizer)
         self.synthesizer, self.records = synthesizer, synthesizer.records
         self.secure_noise = check_flag("secure_noise", secure_noise)
         # sums of as many whole numbers are exact in floating point, and so is each of them
@@ -128,11 +119,14 @@ class CandidateSynthesizer(Model):
         self._order = np.argsort(np.concatenate(places))
         self._candidates = sum([one.sizes["draw"] for one in self._sets.values()])
         for label, one in self._sets.items():
-            if hasattr(synthesizer, "_check_parameters"):
-                of = "" if groups is None else f" of {label!r}"
-                synthesizer._check_parameters(f"candidates{of}", one)
+            of = "" if groups is None else f" of {label!r}"
+            synthesizer.check_parameters(f"candidates{of}", one)
             try:
                 self._at(one.isel(draw=[0]))
+            except NotImplementedError:
+                raise TypeError(
+                    "synthesizer must have log_likelihood_at, as ppm.GammaPoisson(…) has"
+                ) from None
             except (IndexError, KeyError, TypeError, ValueError):
                 raise ValueError(
                     "candidates must hold values of every parameter of the model, by "
@@ -146,9 +140,8 @@ class CandidateSynthesizer(Model):
         }
 
     def check_own_terms(self):
-        """Refuse a PyMC model in which a record is seen to reach more than its own term."""
-        if hasattr(self.synthesizer, "check_own_terms"):
-            self.synthesizer.check_own_terms()
+        """Refuse a model in which a record is seen to reach more than its own term."""
+        self.synthesizer.check_own_terms()
 
     @property
     def public_set(self):
@@ -158,25 +151,17 @@ class CandidateSynthesizer(Model):
         )
         return f"{self._candidates:,} candidates of the parameters{groups}"
 
-    def fit(
-        self,
-        weights=None,
-        *,
-        draws=1000,
-        random_seed=None,
-        progress=None,
-        censor=None,
-        cap=None,
-    ):
+    def fit(self, terms=None, *, draws=1000, random_seed=None, progress=None):
         """Draw candidates independently with their :meth:`probabilities`, in one chain.
 
-        Arguments as there and for :meth:`ppm.GammaPoisson.fit`. With groups, parameters have the
-        further dimension ``group``.
+        Arguments as for :meth:`ppm.Synthesizer.fit`. With groups, parameters have the further
+        dimension ``group``.
         """
         draws, rng = check_count("draws", draws), generator(random_seed)
-        width, totals = self._totals(weights, censor, cap)
+        terms = as_terms(terms, self.records)
+        totals = self._totals(terms)
         if self.secure_noise:
-            choose = noisy_maximum(self._steps, width)
+            choose = noisy_maximum(self._steps, terms.width)
             chosen = [
                 [choose(t.astype(np.int64).tolist()) for _ in range(draws)]
                 for t in totals.values()
@@ -192,84 +177,87 @@ class CandidateSynthesizer(Model):
         labels = pd.Index(list(totals), dtype=object, name="group", tupleize_cols=False)
         posterior = drawn[0] if None in totals else xr.concat(drawn, labels)
         posterior = posterior.assign_coords(chain=[0], draw=np.arange(draws))
-        return self._fit_of(posterior)
+        return self.fit_of(posterior)
 
-    def probabilities(self, weights=None, *, censor=None, cap=None):
+    def probabilities(self, terms=None):
         """Probabilities p of the candidates, (candidates,); with groups a dict of these by label.
 
-        Arguments as for :meth:`ppm.GammaPoisson.posterior`; ``cap`` is the W, in nats, that the
-        weights keep oscillations within, which secure noise must know. It makes and checks no
-        weights, and is not used beside ``censor``.
+        ``terms`` are :class:`ppm.Terms`, or weights (records,), all 1 by default.
         """
-        width, totals = self._totals(weights, censor, cap)
-        nats = width / self._steps if self.secure_noise else 1.0
-        chances = {label: _softmax(total * nats) for label, total in totals.items()}
+        terms = as_terms(terms, self.records)
+        nats = terms.width / self._steps if self.secure_noise else 1.0
+        chances = {
+            label: _softmax(total * nats)
+            for label, total in self._totals(terms).items()
+        }
         return chances.get(None, chances)
 
-    def _totals(self, weights, censor, cap):
-        """Width of the terms' limits; by label of the group, sums of terms at its candidates.
+    def _totals(self, terms):
+        """Sums of terms at each group's candidates, by label.
 
         In nats up to a constant or, for secure noise, in whole steps.
         """
-        if cap is not None and weights is None:
-            raise ValueError(
-                "cap must come with weights that keep oscillations within it"
-            )
-        weights, totals = check_weights(weights, self.records), {}
-        limits, levels, steps = None, None, self._steps if self.secure_noise else None
-        if censor is not None:
+        if terms.limits is not None:
             self.check_own_terms()
-            limits = _FromLow(censor.low, censor.high, censor.smooth, steps)
-            levels = censor.levels(self)
-        elif self.secure_noise:
-            if cap is None:
-                raise ValueError(
-                    "secure_noise needs terms of a public width: a run with censor= "
-                    "or cap=, without scale, shift and truncate_at"
-                )
-            cap = check_number("cap", cap, at_least=_LEAST_CAP)
-            limits, levels = _FromLow(0.0, cap, False, steps), self.extremes().lowest
-        for label, log_lik in self._log_liks.items():
-            rows = self._rows[label]
-            # any level changes no p; sums of large numbers would lose small differences
-            first = log_lik[0, 0].values
-            level = (
-                np.where(np.isfinite(first), first, 0.0)
-                if levels is None
-                else levels[rows]
+        if self.secure_noise and terms.width == np.inf:
+            raise ValueError(
+                "secure_noise needs terms of a public width: a run with censor= "
+                "or cap=, without scale, shift and truncate_at"
             )
-            sums = scan(log_lik, weights[rows], censor=limits, levels=level).draw_sums[
-                0
-            ]
-            if not np.isfinite(sums.max()):
+        if self.secure_noise:
+            check_number("width of the terms", terms.width, at_least=_LEAST_WIDTH)
+        totals = {}
+        for label, log_lik in self._log_liks.items():
+            function = self._measured(terms.of(self._rows[label]), log_lik)
+            totals[label] = sums_by_draw(log_lik, function)[0]
+            if not np.isfinite(totals[label].max()):
                 raise ValueError(
                     "candidates must hold one that makes no record of positive weight "
                     "impossible, and none with an infinite density; or give censor="
                 )
-            totals[label] = sums
-        return cap if censor is None else censor.width, totals
+        return totals
 
-    def extremes(self, weights=None, *, censor=None):
-        """Exact ``bounds`` and ``oscillations`` (records,) over all candidates, in nats.
+    def _measured(self, terms, log_lik):
+        """Function of log-likelihoods and their records: terms, from a level of their own.
 
-        Arguments as for :meth:`probabilities`: of weighted log-likelihoods, or of terms.
+        Any level changes no probability, and sums of large numbers would lose small differences.
         """
-        weights = check_weights(weights, self.records)
-        levels = np.zeros(self.records) if censor is None else censor.levels(self)
+        if terms.limits is None:
+            first = log_lik[0, 0].values
+            return replace(terms, levels=np.where(np.isfinite(first), first, 0.0))
+        if not self.secure_noise:
+            return terms.above_low
+        steps = self._steps / terms.width
+        # up to 2**50 steps the products' rounding is less than half a step
+        return lambda values, rows: np.rint(terms.above_low(values, rows) * steps)
+
+    def extremes(self, terms=None):
+        """Exact ``bounds`` and ``oscillations`` (records,) of terms over all candidates, in nats.
+
+        ``terms`` as for :meth:`probabilities`. The result has the records' ``lowest`` and
+        ``highest`` log p too.
+        """
+        terms = as_terms(terms, self.records)
         scans = [
-            scan(
-                self._log_liks[label], weights[rows], censor=censor, levels=levels[rows]
-            )
+            scan(self._log_liks[label], terms.of(rows))
             for label, rows in self._rows.items()
         ]
-        columns = {
-            name: np.concatenate([getattr(scanned, name) for scanned in scans])[
-                self._order
-            ]
-            for name in ("factors", "bounds", "oscillations", "lowest")
-        }
-        maxima = np.concatenate([scanned.draw_maxima.ravel() for scanned in scans])
-        return LogLikelihoodScan(**columns, draw_maxima=maxima, draw_sums=None)
+        lowest, highest = (
+            np.concatenate([getattr(found, name) for found in scans])[self._order]
+            for name in ("lowest", "highest")
+        )
+        maxima = np.concatenate([found.draw_maxima.ravel() for found in scans])
+        return LogLikelihoodScan(
+            terms=terms,
+            lowest=lowest,
+            highest=highest,
+            draw_maxima=maxima,
+            draw_sums=None,
+        )
+
+    def read(self, fit, terms=None):
+        """The :meth:`extremes`, whatever the fit."""
+        return self.extremes(terms)
 
     def candidates_drawn(self, fit):
         """Number of different candidates among a fit's draws; with groups a list of these.
@@ -345,24 +333,6 @@ class CandidateSynthesizer(Model):
             label: self._at(self._sets[label]).isel(record=rows)
             for label, rows in self._rows.items()
         }
-
-
-class _FromLow(NamedTuple):
-    """Limits whose terms begin at 0, which keeps sums small; of ``steps``, in whole ones."""
-
-    low: float
-    high: float
-    smooth: bool
-    steps: int | None
-
-    def term(self, weighted_log_p):
-        term = limited(weighted_log_p, self.low, self.high, self.smooth) - self.low
-        # up to 2**50 steps the products' rounding is less than half a step
-        return (
-            term
-            if self.steps is None
-            else np.rint(term * (self.steps / (self.high - self.low)))
-        )
 
 
 def noisy_maximum(distance, epsilon):

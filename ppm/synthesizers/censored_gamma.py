@@ -27,10 +27,10 @@ class CensoredGamma:
 
     Parameters
     ----------
-    counts, weights, levels : numpy.ndarray, shape (records,)
-        Counts y, weights α, and the log-likelihoods that are subtracted, already checked.
-    censor : ppm.Censoring
-        The limits, and h.
+    counts : numpy.ndarray, shape (records,)
+        Counts y, already checked.
+    terms : ppm.Terms
+        Their terms, with limits.
     shape, rate : float
         Gamma prior of μ.
 
@@ -49,9 +49,11 @@ class CensoredGamma:
     has the prior's density :math:`e^{a u}`: a nearly flat prior has much of its mass there.
     """
 
-    def __init__(self, counts, weights, levels, *, censor, shape, rate):
+    def __init__(self, counts, terms, *, shape, rate):
+        counts, censor = np.asarray(counts, dtype=np.float64), terms.limits
+        levels = np.zeros(counts.size) if terms.levels is None else terms.levels
         # the distinct records; np.unique does this along an axis in several times the time
-        columns = np.stack([np.asarray(counts, dtype=np.float64), weights, levels])
+        columns = np.stack([counts, terms.weights, levels])
         order = np.lexsort(columns[::-1])
         first = np.diff(columns[:, order], prepend=np.nan).any(axis=0)
         self.position = (np.cumsum(first) - 1)[np.argsort(order)]

@@ -6,13 +6,18 @@ from scipy import stats
 from scipy.special import gammaln
 
 from ppm.checks import check_count, check_counts, check_number, check_weights
-from ppm.lipschitz import weighted
 from ppm.seeds import generator
-from ppm.synthesizers.base import Model, check_names, choose_draws, log_likelihood_from
+from ppm.synthesizers.base import (
+    Synthesizer,
+    check_names,
+    choose_draws,
+    log_likelihood_from,
+)
 from ppm.synthesizers.censored_gamma import CensoredGamma
+from ppm.terms import as_terms, weighted
 
 
-class GammaPoisson(Model):
+class GammaPoisson(Synthesizer):
     r"""Counts :math:`y_i \sim` Poisson(μ) with a Gamma prior for the mean μ.
 
     With weights α the pseudo posterior is again a Gamma distribution,
@@ -46,6 +51,7 @@ class GammaPoisson(Model):
 
     # no Markov chain, so nothing to diagnose
     independent_draws = True
+    takes_limits = True
     _kept_as = "counts"
     _public = ("records", "shape", "rate")
 
@@ -55,52 +61,39 @@ class GammaPoisson(Model):
         self.shape = check_number("shape", shape, above=0)
         self.rate = check_number("rate", rate, above=0)
 
-    def posterior(self, weights=None, *, censor=None):
+    def posterior(self, terms=None):
         """Pseudo posterior of μ, exactly.
 
         Parameters
         ----------
-        weights : array_like (records,), optional
-            Weights α, 0 or more; all 1 by default.
-        censor : ppm.Censoring, optional
-            Public limits of every record's weighted term.
+        terms : ppm.Terms or array_like (records,), optional
+            What each record adds, or weights α; all 1 by default.
 
         Returns
         -------
         scipy.stats frozen distribution or CensoredGamma
-            Gamma(shape + Σ αᵢ yᵢ, rate + Σ αᵢ); SciPy's ``scale`` is 1 / rate. With ``censor`` an
+            Gamma(shape + Σ αᵢ yᵢ, rate + Σ αᵢ); SciPy's ``scale`` is 1 / rate. With limits an
             object with methods ``logpdf``, ``mean``, ``var`` and ``rvs``, by quadrature.
         """
-        weights, shape, rate = self._gamma(weights)
-        if censor is not None:
-            levels = censor.levels(self)
-            return CensoredGamma(
-                self.counts,
-                weights,
-                levels,
-                censor=censor,
-                shape=self.shape,
-                rate=self.rate,
-            )
+        terms = as_terms(terms, self.records)
+        if terms.limits is not None:
+            return CensoredGamma(self.counts, terms, shape=self.shape, rate=self.rate)
+        _, shape, rate = self._gamma(terms.weights)
         return stats.gamma(shape, scale=1.0 / rate)
 
-    def fit(
-        self, weights=None, *, draws=1000, random_seed=None, progress=None, censor=None
-    ):
+    def fit(self, terms=None, *, draws=1000, random_seed=None, progress=None):
         """Draw μ from the :meth:`posterior`: independent draws, one chain.
 
-        Arguments as for :meth:`posterior` and :meth:`ppm.Synthesizer.fit`; ``progress`` has no
-        effect. The groups are ``posterior`` (``mu``: chain, draw) and ``log_likelihood``
-        (``counts``: chain, draw, record; neither weighted nor censored).
+        Arguments as for :meth:`ppm.Synthesizer.fit`; ``progress`` has no effect. The groups are
+        ``posterior`` (``mu``: chain, draw) and ``log_likelihood`` (``counts``: chain, draw,
+        record; neither weighted nor limited).
         """
         draws = check_count("draws", draws)
         rng = generator(random_seed)
-        mean = self.posterior(weights, censor=censor).rvs(
-            size=(1, draws), random_state=rng
-        )
+        mean = self.posterior(terms).rvs(size=(1, draws), random_state=rng)
         coords = {"chain": [0], "draw": np.arange(draws)}
         posterior = xr.Dataset({"mu": (("chain", "draw"), mean)}, coords)
-        return self._fit_of(posterior)
+        return self.fit_of(posterior)
 
     def log_likelihood_at(self, posterior):
         """Log-likelihood of every record at draws of μ: see :class:`ppm.Synthesizer`."""
@@ -108,13 +101,13 @@ class GammaPoisson(Model):
         values, position = np.unique(self.counts, return_inverse=True)
 
         def evaluate(draws):
-            self._check_parameters("posterior", draws)
+            self.check_parameters("posterior", draws)
             mean = draws["mu"].transpose("chain", "draw").values[..., None]
             return log_likelihood_of_counts(values, mean)[..., position]
 
         return log_likelihood_from(evaluate, posterior[["mu"]], self.records)
 
-    def _check_parameters(self, name, posterior):
+    def check_parameters(self, name, posterior):
         """Refuse draws without μ, or of one below 0; ``name`` is that of an argument."""
         check_names(name, posterior, ["mu"])
         if not (posterior["mu"] >= 0).all():

@@ -7,14 +7,20 @@ import numpy as np
 import pymc as pm
 import xarray as xr
 
-from ppm.checks import check_count, check_share, check_weights, shown
+from ppm.checks import check_count, check_share, shown
 from ppm.seeds import generator, streams
 from ppm.synthesizers import pymc_weights
-from ppm.synthesizers.base import Model, check_names, choose_draws, log_likelihood_from
+from ppm.synthesizers.base import (
+    Synthesizer,
+    check_names,
+    choose_draws,
+    log_likelihood_from,
+)
 from ppm.synthesizers.progress import is_shown, kernel, progress_bar
+from ppm.terms import as_terms
 
 
-class PyMCSynthesizer(Model):
+class PyMCSynthesizer(Synthesizer):
     r"""Any PyMC model as a synthesizer, fitted by NUTS and PyMC's other step methods.
 
     The model's observed variables are the responses, with one row per record. Each record's
@@ -100,6 +106,7 @@ class PyMCSynthesizer(Model):
     (5, ('y',))
     """
 
+    takes_limits = True
     _public = ("records", "chains", "warmup", "target_accept", "nuts_sampler")
 
     def __init__(
@@ -128,19 +135,17 @@ class PyMCSynthesizer(Model):
         self.responses = tuple([response.name for response in self._plain.responses])
         self._kept_as = "_and_".join(self.responses)
 
-    def fit(
-        self, weights=None, *, draws=1000, random_seed=None, progress=None, censor=None
-    ):
+    def fit(self, terms=None, *, draws=1000, random_seed=None, progress=None):
         """Draw from the pseudo posterior: the model is compiled at the first fit only.
 
         Parameters
         ----------
-        weights, draws, random_seed, progress
-            As for :meth:`ppm.GammaPoisson.fit`, with ``draws`` kept in each chain. Nutpie shows
+        terms : ppm.Terms or array_like (records,), optional
+            What each record adds, or weights α. For smooth limits the model is compiled once more;
+            they give NUTS a gradient everywhere.
+        draws, random_seed, progress
+            As for :meth:`ppm.Synthesizer.fit`, with ``draws`` kept in each chain. Nutpie shows
             its progress as PyMC does, which needs matplotlib, and ipywidgets in a notebook.
-        censor : ppm.Censoring, optional
-            Public limits of every record's weighted term, for which the model is compiled once
-            more if they are smooth. Smooth ones give NUTS a gradient everywhere.
 
         Returns
         -------
@@ -148,18 +153,18 @@ class PyMCSynthesizer(Model):
             Groups ``posterior``, ``log_likelihood`` (unweighted, by record) and ``sample_stats``.
         """
         draws = check_count("draws", draws)
-        if censor is not None and self.nuts_sampler == "nutpie":
+        terms = as_terms(terms, self.records)
+        if terms.limits is not None and self.nuts_sampler == "nutpie":
             raise ValueError(
                 "censor needs nuts_sampler='pymc': nutpie gets a seed of 30 bits from "
                 "PyMC, few enough to try all of them"
             )
-        model = self._limited(censor)
+        model = self._with(terms)
         if self.nuts_sampler == "nutpie" and model.steps != {pm.NUTS}:
             raise ValueError(
                 "nuts_sampler must be 'pymc' where a parameter is discrete or the "
                 "density has no gradient: nutpie has no other step method"
             )
-        model.alpha.set_value(check_weights(weights, self.records))
         # other step methods would begin at an impossible place without a word
         if pm.NUTS not in model.steps:
             start = pymc_weights.at_start(model, model.logp())
@@ -176,7 +181,7 @@ class PyMCSynthesizer(Model):
         if fit["posterior"].sizes["draw"] < draws:
             # nutpie returns the draws so far when it is interrupted
             raise KeyboardInterrupt
-        return self._fit_of(**fit)
+        return self.fit_of(**fit)
 
     def _sample(self, model, draws, random_seed, progress):
         """PyMC's own result."""
@@ -218,17 +223,19 @@ class PyMCSynthesizer(Model):
             "the model, set initval=, or give the record weight 0"
         )
 
-    def _limited(self, censor):
-        """The model with these limits, or with none."""
-        if censor is not None:
+    def _with(self, terms):
+        """The model with these terms."""
+        limits, levels = terms.limits, terms.levels
+        if limits is not None:
             self.check_own_terms()
             self._once(pymc_weights.check_proper)
-        limits = (-np.inf, np.inf) if censor is None else (censor.low, censor.high)
-        self.model.limits.set_value(np.array(limits))
+        ends = (-np.inf, np.inf) if limits is None else (limits.low, limits.high)
+        self.model.alpha.set_value(terms.weights)
+        self.model.limits.set_value(np.array(ends))
         self.model.levels.set_value(
-            np.zeros(self.records) if censor is None else censor.levels(self)
+            np.zeros(self.records) if levels is None else levels
         )
-        return self._smooth if censor is not None and censor.smooth else self.model
+        return self._smooth if limits is not None and limits.smooth else self.model
 
     def check_own_terms(self):
         """Refuse a model in which a record is seen to reach more than its own term: see Notes."""
@@ -258,7 +265,7 @@ class PyMCSynthesizer(Model):
                 )
         return log_lik
 
-    def _check_parameters(self, name, posterior):
+    def check_parameters(self, name, posterior):
         """Refuse draws that lack a free variable; ``name`` is that of an argument."""
         check_names(
             name, posterior, [variable.name for variable in self.model.free_RVs]

@@ -20,7 +20,7 @@ RUNS = range(8)
 audited = partial(ppm.audits.sampled, random_seed=1)
 
 
-class TwoPoint:
+class TwoPoint(ppm.Synthesizer):
     """A parameter with two values: the loss comes as near to the oscillation as it can."""
 
     independent_draws = True
@@ -32,7 +32,8 @@ class TwoPoint:
         # the weights of the fits, and the streams that they drew from
         self.heard = []
 
-    def fit(self, weights, *, draws, random_seed, progress=False):
+    def fit(self, terms, *, draws, random_seed, progress=False):
+        weights = ppm.terms.as_terms(terms, self.records).weights
         self.heard.append((tuple(weights), random_seed.spawn_key))
         odds = weights @ (self.log_p[1] - self.log_p[0])
         rng = np.random.default_rng(random_seed)

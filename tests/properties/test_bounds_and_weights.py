@@ -18,7 +18,8 @@ from layouts import (
 from scipy import stats
 
 import ppm
-from ppm.lipschitz import draw_maxima, scan
+from ppm.lipschitz import draw_maxima
+from ppm.scan import scan
 
 log_liks = matrices(st.one_of(ANY_SIZE, ANY_SIZE, ANY_SIZE, st.just(-np.inf)))
 ends = st.sampled_from([0.0, TINY, 1e-300, 1e300, HUGE, np.inf])
@@ -38,8 +39,8 @@ def by_hand(log_lik, weights):
         elif -np.inf in column:
             found.append((np.inf, np.inf))
         else:
-            spread = max(column) - min(column)
-            found.append((weight * max(map(abs, column)), weight * spread))
+            terms = [float(weight) * value for value in column]
+            found.append((max(map(abs, terms)), max(terms) - min(terms)))
     return np.array(found).T
 
 

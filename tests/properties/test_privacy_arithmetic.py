@@ -83,16 +83,17 @@ def test_terms_stay_within_their_limits_and_in_the_order_of_the_log_likelihoods(
 
 
 @given(limits, matrices(anywhere), st.data())
-def test_terms_are_those_of_the_weighted_values_and_weight_0_is_a_constant(
+def test_terms_are_those_of_the_weighted_values_and_weight_0_has_none(
     censor, log_lik, data
 ):
     weights = data.draw(unit_interval(log_lik.shape[1]))
-    terms = censor.terms(log_lik, weights)
+    terms = ppm.Terms(weights, limits=censor)(log_lik)
     # 0 · ∞ is 0
-    expected = censor.term(weights * np.where(weights > 0, log_lik, 0.0))
+    products = weights * np.where(weights > 0, log_lik, 0.0)
+    expected = np.where(weights > 0, censor.term(products), 0.0)
     assert np.array_equal(terms, expected)
     assert ppm.oscillation_bound(terms) <= censor.width
-    assert 0 <= censor.share_clipped(log_lik, weights) <= 1
+    assert 0 <= censor.share_clipped(products) <= 1
 
 
 @given(

@@ -1,7 +1,5 @@
 """What a model shows of itself, and which draws the releases are made from."""
 
-from dataclasses import make_dataclass
-
 import numpy as np
 import pytest
 import xarray as xr
@@ -15,10 +13,15 @@ GAMMA = "GammaPoisson(records=3, shape=2.0, rate=0.4)"
 LIMITED = ppm.PseudoPosteriorMechanism(
     MODEL, censor=LIMITS, weights=[0.5, 0.25, 0.125], independent_weights=True
 )
+
+
 # a synthesizer of the user's own may show its records
-OWN = make_dataclass("Own", ["records", "fit", "log_likelihood", "predict"])(
-    3, *[[77].count] * 3
-)
+class Own(ppm.GammaPoisson):
+    def __repr__(self):
+        return str(self.counts)
+
+
+OWN = Own([77, 77, 3], shape=2, rate=0.4)
 
 
 @pytest.mark.parametrize(
@@ -28,12 +31,13 @@ OWN = make_dataclass("Own", ["records", "fit", "log_likelihood", "predict"])(
         (
             ppm.PseudoPosteriorMechanism(OWN, scale=0.7),
             "PseudoPosteriorMechanism("
-            "synthesizer=Own, rule={'scale': 0.7}, censor=None, cap=None, independent_weights=False)",
+            f"model={GAMMA.replace('GammaPoisson', 'Own')}, "
+            "rule={'scale': 0.7}, censor=None, terms=None)",
         ),
         (
             LIMITED.run(draws=9, random_seed=1),
-            f"MechanismResult(synthesizer={GAMMA}, censor={LIMITS}, cap=None, "
-            "independent_weights=True, allow_disagreement=False, draws_used=9)",
+            f"Fit(model={GAMMA}, terms=Terms(records=3, limits={LIMITS}, own=True, "
+            "source='caller'), allow_disagreement=False, draws_used=9)",
         ),
     ],
 )

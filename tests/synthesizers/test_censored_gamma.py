@@ -6,6 +6,7 @@ from scipy import stats
 from scipy.special import gammaln, logsumexp
 
 import ppm
+from ppm.rules import limited
 
 DATABASES = {
     "two": ([3, 5], 0.001, 0.001),
@@ -38,9 +39,8 @@ def posterior_of(database, censor, seed=9):
     """The posterior, and the settings of its kernel, with weights from 0.2 to 2."""
     counts, shape, rate = DATABASES[database]
     weights = np.random.default_rng(seed).uniform(0.2, 2, len(counts)).round(1)
-    posterior = ppm.GammaPoisson(counts, shape=shape, rate=rate).posterior(
-        weights, censor=censor
-    )
+    model = ppm.GammaPoisson(counts, shape=shape, rate=rate)
+    posterior = model.posterior(limited(model, censor, weights))
     return posterior, (counts, weights, shape, rate)
 
 
@@ -93,7 +93,8 @@ def test_density_and_normaliser_are_those_of_prior_times_terms(
 def test_wide_limits_give_the_closed_form_and_weight_zero_the_prior():
     synthesizer = ppm.GammaPoisson([3, 5, 9], shape=2.0, rate=0.5)
     weights, mu = np.array([1.0, 0.5, 0.0]), np.linspace(0.5, 12.0, 20)
-    wide = synthesizer.posterior(weights, censor=ppm.Censoring(-1e4, 1.0, smooth=False))
+    limits = ppm.Censoring(-1e4, 1.0, smooth=False)
+    wide = synthesizer.posterior(limited(synthesizer, limits, weights))
     plain = synthesizer.posterior(weights)
     assert wide.logpdf(mu) == pytest.approx(plain.logpdf(mu), abs=1e-10)
     assert wide.var() == pytest.approx(plain.var())
@@ -103,16 +104,16 @@ def test_wide_limits_give_the_closed_form_and_weight_zero_the_prior():
             ppm.GammaPoisson([3, 5], shape=shape, rate=0.5),
             stats.gamma(shape, scale=2),
         )
-        found = model.posterior(np.zeros(2), censor=ppm.Censoring(-3, -1, smooth))
+        terms = limited(model, ppm.Censoring(-3, -1, smooth), np.zeros(2))
+        found = model.posterior(terms)
         assert found.logpdf(mu) == pytest.approx(prior.logpdf(mu), abs=1e-9)
         assert found.mean() == pytest.approx(prior.mean(), rel=1e-9)
         assert found.var() == pytest.approx(prior.var(), rel=1e-9)
         draws = found.rvs(size=2_000, random_state=1)
         assert stats.kstest(prior.cdf(draws), "uniform").pvalue > 1e-3
     # a panel without a width would warn, which is an error here
-    ppm.GammaPoisson([2**53] * 3).posterior(
-        censor=ppm.Censoring(-3, -2, center={"mu": 5.0})
-    )
+    far, limits = ppm.GammaPoisson([2**53] * 3), ppm.Censoring(-3, -2, center={"mu": 5})
+    far.posterior(ppm.Terms(np.ones(3), limits, limits.levels(far)))
 
 
 @pytest.mark.parametrize("smooth", [True, False])
@@ -123,7 +124,8 @@ def test_draws_follow_the_censored_posterior_and_not_the_uncensored_one(
     counts, shape, rate = DATABASES[database]
     synthesizer = ppm.GammaPoisson(counts, shape=shape, rate=rate)
     censor = ppm.Censoring(-5.0, -2.0, smooth)
-    fit = synthesizer.fit(draws=4_000, random_seed=2, censor=censor)
+    terms = limited(synthesizer, censor)
+    fit = synthesizer.fit(terms, draws=4_000, random_seed=2)
     mu = fit["posterior"]["mu"].values
     # the distribution function by itself, on the grid and in the tail to its left
     settings = counts, np.ones(len(counts)), shape, rate, censor.term
@@ -158,9 +160,8 @@ def test_extreme_databases_priors_and_weights_do_not_break_the_quadrature(
     synthesizer = ppm.GammaPoisson(counts, shape=shape, rate=rate)
     for limits in ((-300.0, -1.0), (-0.801, -0.8), (1.0, 2.0)):
         for smooth in True, False:
-            posterior = synthesizer.posterior(
-                weights, censor=ppm.Censoring(*limits, smooth)
-            )
+            terms = limited(synthesizer, ppm.Censoring(*limits, smooth), weights)
+            posterior = synthesizer.posterior(terms)
             assert np.isfinite(posterior.rvs(size=200, random_state=1)).all()
 
 
@@ -176,7 +177,9 @@ def test_no_value_on_a_panel_is_above_the_one_that_draws_are_rejected_by(
     ]
     # equal records against the prior: the sum peaks where each of its terms bends most
     together = ppm.GammaPoisson([3] * 20, shape=50.0, rate=1.0)
-    posteriors.append(together.posterior(censor=ppm.Censoring(-3.0, -2.8, smooth)))
+    posteriors.append(
+        together.posterior(limited(together, ppm.Censoring(-3.0, -2.8, smooth)))
+    )
     for posterior in posteriors:
         left, right = (end[:, None] for end in posterior.edges)
         inner = posterior._unscaled(left + (right - left) * np.linspace(0.0, 1.0, 41))
@@ -190,10 +193,10 @@ def test_no_value_on_a_panel_is_above_the_one_that_draws_are_rejected_by(
 def test_without_a_record_nothing_is_missing_however_wide_the_limits_are(low):
     # with wide ones the mass lies without the 3 where the whole database has next to none
     counts, weights, censor = [3, 5], np.array([1.8, 0.3]), ppm.Censoring(low, -1.0)
-    posterior = ppm.GammaPoisson(counts).posterior(weights, censor=censor)
+    model = ppm.GammaPoisson(counts)
+    posterior = model.posterior(limited(model, censor, weights))
     for place, stays in ((0, [1]), (1, [0])):
-        other = ppm.GammaPoisson(np.take(counts, stays)).posterior(
-            weights[stays], censor=censor
-        )
+        rest = ppm.GammaPoisson(np.take(counts, stays))
+        other = rest.posterior(limited(rest, censor, weights[stays]))
         found = posterior.log_integral_without()[place]
         assert found == pytest.approx(other.log_integral, abs=1e-9)

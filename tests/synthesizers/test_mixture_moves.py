@@ -196,8 +196,8 @@ def test_what_is_held_by_record_follows_every_move_and_a_rejection_leaves_all_as
 
 def test_the_auxiliary_scale_under_limits_has_its_conditional():
     none, rng = np.zeros((0, 1)), np.random.default_rng(6)
-    y, limits = none[:, 0], {"censor": ppm.Censoring(-1.0, 0.0), "levels": none[:, 0]}
-    state = CensoredSampler(y, passes.Design(none), y, 3, PRIOR, None, rng, **limits)
+    y, terms = none[:, 0], ppm.Terms(none[:, 0], limits=ppm.Censoring(-1.0, 0.0))
+    state = CensoredSampler(y, passes.Design(none), y, 3, PRIOR, None, rng, terms=terms)
     state.start(None)
     state.beta = beta = np.array([[0.5], [1.5], [-2.0]])
     step = CensoredSampler.draw_coefficient_aux

@@ -131,9 +131,7 @@ def exact(case):
     components, y, X, weights, censor = CASES[case]
     draws = prior_draws(components, PRIOR, 200_000)[:-1]
     terms = log_likelihoods(y, X, *draws[:3])
-    total = (
-        terms @ weights if censor is None else censor.terms(terms, weights).sum(axis=1)
-    )
+    total = ppm.Terms(weights, limits=censor)(terms).sum(axis=1)
     parts = np.exp(total - total.max())
     parts /= parts.sum()
     found = {}
@@ -162,8 +160,8 @@ def scores(case, part=1.0):
     components, y, X, weights, censor = CASES[case]
     warmup, sweeps = 300, int(part * (4800 if censor is None else 1600))
     seen, rng, kept = weights > 0, np.random.default_rng(3), []
-    limited = partial(Censored, censor=censor, levels=np.zeros(seen.sum()))
-    kind = Sampler if censor is None else limited
+    terms = ppm.Terms(weights[seen], limits=censor)
+    kind = Sampler if censor is None else partial(Censored, terms=terms)
     with one_thread():
         sampler = kind(
             y[seen], Design(X[seen]), weights[seen], components, PRIOR, None, rng
@@ -291,7 +289,8 @@ def test_every_database_has_a_release_under_limits(y, components):
     # a prior whose draws underflow
     settings["concentration_prior"] = 1e-3, 1e-3
     model = ppm.FiniteMixture(y, np.ones((len(y), 1)), **settings)
-    fit = model.fit(draws=30, random_seed=6, censor=ppm.Censoring(-3.0, -1.0))
+    terms = ppm.rules.limited(model, ppm.Censoring(-3.0, -1.0))
+    fit = model.fit(terms, draws=30, random_seed=6)
     assert np.isfinite(model.predict(fit, releases=2, random_seed=6)).all()
     assert not np.isnan(model.log_likelihood(fit)).any()
 
@@ -308,10 +307,8 @@ def test_a_component_of_next_to_no_share_comes_back():
         ppm.Censoring(-1, 0, False),
     )
     prior = ppm.FiniteMixture(y, ones).prior
-    limits = {"censor": censor, "levels": np.zeros(200)}
-    sampler = Censored(
-        y, Design(ones), np.full(200, 0.3), 2, prior, None, rng, **limits
-    )
+    terms = ppm.Terms(np.full(200, 0.3), limits=censor)
+    sampler = Censored(y, Design(ones), terms.weights, 2, prior, None, rng, terms=terms)
     sampler.start(None)
     sampler.log_pi, sampler.concentration = np.array([0.0, -3000.0]), 1e-3
     sampler.log_f = sampler.log_f_without()
@@ -332,16 +329,17 @@ def test_approximations_stay_as_warm_up_left_them_and_the_sum_is_that_of_the_ter
 
     monkeypatch.setattr(Censored, "sweep", watched)
     model = ppm.FiniteMixture(Y, X, components=2, chains=1, warmup=50, parallel=False)
-    fit = model.fit(WEIGHTS, draws=30, random_seed=1, censor=SMOOTH)
+    limited = ppm.Terms(WEIGHTS, limits=SMOOTH)
+    fit = model.fit(limited, draws=30, random_seed=1)
     # at weights of 1, too
     assert seen[24] is None and seen[50] is not None
     assert seen[25] is not seen[50]
     assert all(later is seen[50] for later in seen[50:])
-    terms = SMOOTH.terms(model.log_likelihood(fit).values, WEIGHTS).sum(axis=-1)
+    terms = limited(model.log_likelihood(fit).values).sum(axis=-1)
     np.testing.assert_allclose(
         fit["sample_stats"]["weighted_log_likelihood"], terms, rtol=1e-9
     )
-    model.fit(WEIGHTS, draws=1, random_seed=2, censor=SMOOTH, initial=fit)
+    model.fit(limited, draws=1, random_seed=2, initial=fit)
     sampler, sigma = began[80]
     assert np.array_equal(sigma, fit["posterior"]["sigma"][0, -1])
     # a matrix that is singular to rounding ends no fit

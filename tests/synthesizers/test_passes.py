@@ -150,7 +150,8 @@ def test_passes_are_the_formulas(far):
             joint[0], joint[1:], weights[0], levels, *limits
         )
         expected = logsumexp(joint, axis=0)
-        terms = ppm.Censoring(*limits).terms(expected, weights[0], levels)
+        own = ppm.Terms(weights[0], ppm.Censoring(*limits), levels)
+        terms = own(expected)
         assert total == pytest.approx(terms.sum(), rel=1e-13) and log_f[5] < -1e299
         np.testing.assert_allclose(
             np.delete(log_f, 5), np.delete(expected, 5), rtol=1e-12

@@ -20,7 +20,7 @@ EQUAL = 15
 class Fitted(NamedTuple):
     """A fit with its bounds and chains, what it releases, and the search for its weight."""
 
-    result: ppm.mechanism.MechanismResult
+    result: ppm.Fit
     synthetic: np.ndarray  # (releases, records)
     tried: tuple = ()  # weight, Δ and target of each fit of the search
 

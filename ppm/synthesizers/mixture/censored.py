@@ -32,9 +32,10 @@ _FARTHEST = 300.0
 class CensoredSampler(Sampler):
     """State of one chain of the censored pseudo posterior, and the moves that change it."""
 
-    def __init__(self, *arguments, censor, levels, **settings):
-        super().__init__(*arguments, **settings)
-        self.censor, self.levels = censor, levels
+    def __init__(self, *arguments, terms):
+        super().__init__(*arguments)
+        self.censor = terms.limits
+        self.levels = np.zeros(self.y.size) if terms.levels is None else terms.levels
         self.approximations = [None] * self.K
         self.adapted = 0
         self.slopes, self.log_scales = np.zeros((self.K, self.y.size)), np.zeros(self.K)

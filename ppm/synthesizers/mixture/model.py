@@ -1,13 +1,11 @@
 """Finite mixture of regressions: the paper's synthesizer for income."""
 
-import functools
 from dataclasses import dataclass
 from numbers import Integral
 
 import numpy as np
 import xarray as xr
 
-from ppm.censoring import Censoring
 from ppm.checks import (
     as_numbers,
     check_count,
@@ -18,18 +16,24 @@ from ppm.checks import (
     shown,
 )
 from ppm.seeds import generator, one_thread, streams
-from ppm.synthesizers.base import Model, check_names, choose_draws, log_likelihood_from
+from ppm.synthesizers.base import (
+    Synthesizer,
+    check_names,
+    choose_draws,
+    log_likelihood_from,
+)
 from ppm.synthesizers.chains import run_chains
 from ppm.synthesizers.mixture import passes
 from ppm.synthesizers.mixture.censored import CensoredSampler
 from ppm.synthesizers.mixture.sampler import Sampler
 from ppm.synthesizers.progress import progress_bar
+from ppm.terms import as_terms
 
 # how far the mixture weights of a draw may be from a sum of 1: rounding in single precision
 _SUM = 1e-5
 
 
-class FiniteMixture(Model):
+class FiniteMixture(Synthesizer):
     r"""Finite mixture of normal regressions, fitted with record weights by Markov chains.
 
     For record i with predictors :math:`x_i` and one of K mixture components :math:`z_i`:
@@ -106,7 +110,7 @@ class FiniteMixture(Model):
     Chains can still miss a part of the posterior, which R-hat does not show if all of them start in
     all components, the default: see ``starting_components`` and the chapter on trusting a bound.
 
-    With limits on every record's term (``censor`` in :meth:`fit`) the target is prior ×
+    With limits on every record's term the target is prior ×
     :math:`\exp \sum_i h(\alpha_i \log f_i)`, see :class:`ppm.Censoring`, and its own sampler takes
     slices without labels.
 
@@ -125,6 +129,7 @@ class FiniteMixture(Model):
     ((2, 100, 200), (3, 200))
     """
 
+    takes_limits = True
     _kept_as = "response"
     _public = ("records", "components", "chains", "warmup", "thin")
 
@@ -213,27 +218,25 @@ class FiniteMixture(Model):
 
     def fit(
         self,
-        weights=None,
+        terms=None,
         *,
         draws=1000,
         random_seed=None,
         progress=None,
         initial=None,
-        censor=None,
     ):
-        r"""Draw from the pseudo posterior with these weights.
+        r"""Draw from the pseudo posterior with these terms.
 
         Parameters
         ----------
-        weights : array_like (records,), optional
-            Weights α, 0 or more, all 1 by default; without ``censor`` at most 1.
+        terms : ppm.Terms or array_like (records,), optional
+            What each record adds, or weights α, all 1 by default; without limits weights are at
+            most 1.
         draws, random_seed, progress
             As for :meth:`ppm.Synthesizer.fit`.
         initial : xarray.DataTree, optional
             An earlier fit of a model of the same size. Each chain starts where a chain of that fit
             ended, instead of at a random point.
-        censor : ppm.Censoring, optional
-            Public limits of every record's term.
 
         Returns
         -------
@@ -254,20 +257,16 @@ class FiniteMixture(Model):
         unlimited = (
             "outside limits the posterior of a mixture may have no finite integral"
         )
-        weights = check_weights(
-            weights, self.records, at_most_1="" if censor else unlimited
-        )
+        terms = as_terms(terms, self.records)
+        if terms.limits is None:
+            check_weights(terms.weights, self.records, at_most_1=unlimited)
         draws = check_count("draws", draws)
-        if not isinstance(censor, Censoring | None):
-            raise ValueError(
-                f"censor must be a ppm.Censoring; got {type(censor).__name__}"
-            )
         starts = self._starting_points(initial)
         # not spawned from a caller's SeedSequence, which that would change
         seeds = streams(generator(random_seed), self.chains)
         with one_thread():
             chains = [
-                _Chain(self, weights, censor, draws, *one)
+                _Chain(self, terms, draws, *one)
                 for one in zip(seeds, starts, self.starting_components, strict=True)
             ]
         sweeps = sum(chain.left for chain in chains)
@@ -321,7 +320,7 @@ class FiniteMixture(Model):
         )
         posterior = whole[["pi", "beta", "sigma", "concentration", "coefficient_scale"]]
         stats = whole[["weighted_log_likelihood", "occupied_components"]]
-        return self._fit_of(posterior, sample_stats=stats)
+        return self.fit_of(posterior, sample_stats=stats)
 
     def log_likelihood_at(self, posterior):
         """Log-likelihood of every record at draws of θ: see :class:`ppm.Synthesizer`."""
@@ -330,7 +329,7 @@ class FiniteMixture(Model):
         )
 
     def _evaluate(self, posterior):
-        pi, beta, sigma = self._check_parameters("posterior", posterior)
+        pi, beta, sigma = self.check_parameters("posterior", posterior)
         log_lik = np.empty((*pi.shape[:2], self.records))
         with one_thread():
             for at in np.ndindex(pi.shape[:2]):
@@ -340,7 +339,7 @@ class FiniteMixture(Model):
         log_lik[log_lik <= passes.NOTHING] = -np.inf
         return log_lik
 
-    def _check_parameters(self, name, posterior):
+    def check_parameters(self, name, posterior):
         """Return π, β and σ of draws if they can be that; ``name`` is that of an argument."""
         check_names(name, posterior, ["pi", "beta", "sigma"])
         posterior = posterior.transpose("chain", "draw", ...)
@@ -451,30 +450,29 @@ class Prior:
 class _Chain:
     """One chain of a fit, as :func:`ppm.synthesizers.chains.run_chains` runs it."""
 
-    def __init__(self, model, weights, censor, draws, seed, start, groups):
-        # a record of weight 0 has the factor 1
-        active = weights > 0
-        kind = (
-            Sampler
-            if censor is None
-            else functools.partial(
-                CensoredSampler, censor=censor, levels=censor.levels(model)[active]
-            )
-        )
+    def __init__(self, model, terms, draws, seed, start, groups):
+        # a record of weight 0 has no term
+        active = terms.weights > 0
         design = (
             model._design if active.all() else passes.Design(model.predictors[active])
         )
-        self.sampler = kind(
+        own = terms.of(active)
+        settings = (
             model.response[active],
             design,
-            weights[active],
+            own.weights,
             model.components,
             model.prior,
             model.blocks,
             np.random.default_rng(seed),
         )
+        if terms.limits is None:
+            self.sampler = Sampler(*settings)
+        else:
+            self.sampler = CensoredSampler(*settings, terms=own)
         self.sampler.start(start, groups)
-        self.bounded, self.corrected = censor is not None, self.sampler.corrected
+        self.bounded = terms.limits is not None
+        self.corrected = self.sampler.corrected
         # from a rough start most corrected proposals are rejected, so the first sweeps of warm-up
         # are uncorrected; under limits they would run to where f, which is unbounded, is large
         rough = start is None and not self.bounded
