@@ -46,7 +46,7 @@ _load, _, __all__ = lazy_loader.attach(
         "diagnostics": ["ChainsDisagreeError"],
         "synthesizers.base": ["Synthesizer"],
         "synthesizers.gamma_poisson": ["GammaPoisson"],
-        "synthesizers.mixture.model": ["FiniteMixture"],
+        "mixture.model": ["FiniteMixture"],
         "synthesizers.candidates": ["CandidateSynthesizer"],
         "synthesizers.pymc_model": ["PyMCSynthesizer"],
         "histogram": ["histogram_release"],

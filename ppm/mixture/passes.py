@@ -11,7 +11,7 @@ import math
 import numpy as np
 from numba import njit
 
-from ppm.synthesizers.mixture.numerics import LOG_2PI, log_sum_exp
+from ppm.mixture.numerics import LOG_2PI, log_sum_exp
 
 # records at a time, so that a pass works in the fastest cache
 CHUNK = 512

@@ -15,8 +15,8 @@ import xarray as xr
 from scipy import stats
 
 import ppm
-from ppm.synthesizers.mixture.model import FiniteMixture
-from ppm.synthesizers.mixture.sampler import Sampler
+from ppm.mixture.model import FiniteMixture
+from ppm.mixture.sampler import Sampler
 
 RNG = np.random.default_rng(0)
 # around two overlapping regression lines

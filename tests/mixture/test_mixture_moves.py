@@ -13,11 +13,11 @@ import pytest
 from scipy import stats
 
 import ppm
+from ppm.mixture import numerics, passes
+from ppm.mixture import sampler as mixture_sampler
+from ppm.mixture.censored import CensoredSampler
+from ppm.mixture.model import FiniteMixture
 from ppm.seeds import one_thread
-from ppm.synthesizers.mixture import numerics, passes
-from ppm.synthesizers.mixture import sampler as mixture_sampler
-from ppm.synthesizers.mixture.censored import CensoredSampler
-from ppm.synthesizers.mixture.model import FiniteMixture
 
 SAMPLER = mixture_sampler.Sampler
 # the broken samplers are found with as many

@@ -20,8 +20,8 @@ import math
 
 import numpy as np
 
-from ppm.synthesizers.mixture import numerics, passes
-from ppm.synthesizers.mixture.sampler import Sampler, cholesky, solve
+from ppm.mixture import numerics, passes
+from ppm.mixture.sampler import Sampler, cholesky, solve
 
 # sweeps between two approximations, and the smallest weight of a sweep in their running means
 _EVERY, _FORGET = 25, 0.02

@@ -15,6 +15,10 @@ from ppm.checks import (
     how_many,
     shown,
 )
+from ppm.mixture import passes
+from ppm.mixture.censored import CensoredSampler
+from ppm.mixture.chains import run_chains
+from ppm.mixture.sampler import Sampler
 from ppm.seeds import generator, one_thread, streams
 from ppm.synthesizers.base import (
     Synthesizer,
@@ -22,10 +26,6 @@ from ppm.synthesizers.base import (
     choose_draws,
     log_likelihood_from,
 )
-from ppm.synthesizers.chains import run_chains
-from ppm.synthesizers.mixture import passes
-from ppm.synthesizers.mixture.censored import CensoredSampler
-from ppm.synthesizers.mixture.sampler import Sampler
 from ppm.synthesizers.progress import progress_bar
 from ppm.terms import as_terms
 
@@ -448,7 +448,7 @@ class Prior:
 
 
 class _Chain:
-    """One chain of a fit, as :func:`ppm.synthesizers.chains.run_chains` runs it."""
+    """One chain of a fit, as :func:`ppm.mixture.chains.run_chains` runs it."""
 
     def __init__(self, model, terms, draws, seed, start, groups):
         # a record of weight 0 has no term

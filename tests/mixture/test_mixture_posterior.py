@@ -15,10 +15,10 @@ from scipy import stats
 
 import ppm
 from ppm.diagnostics import effective_draws
+from ppm.mixture.censored import CensoredSampler as Censored
+from ppm.mixture.passes import Design
+from ppm.mixture.sampler import Sampler
 from ppm.seeds import one_thread
-from ppm.synthesizers.mixture.censored import CensoredSampler as Censored
-from ppm.synthesizers.mixture.passes import Design
-from ppm.synthesizers.mixture.sampler import Sampler
 
 X = np.column_stack([np.ones(10), np.linspace(-1.0, 1.0, 10)])
 Y = np.array([0.4, 0.1, 0.9, 1.1, 1.3, 1.2, 2.1, 2.4, 2.0, 6.5])

@@ -8,8 +8,8 @@ from math import exp, lgamma
 import numpy as np
 from scipy.linalg import lapack
 
-from ppm.synthesizers.mixture import numerics, passes
-from ppm.synthesizers.mixture.numerics import log_gamma_draws, slice_draw
+from ppm.mixture import numerics, passes
+from ppm.mixture.numerics import log_gamma_draws, slice_draw
 
 # pairs with a smaller log mixture weight are not worth an evaluation
 SMALLEST_PAIR = -8.0

@@ -6,7 +6,7 @@ from scipy.special import logsumexp
 from scipy.stats import norm
 
 import ppm
-from ppm.synthesizers.mixture import passes
+from ppm.mixture import passes
 
 # no multiple of what is worked on at a time, and more than one piece of it
 RECORDS, K = passes.CHUNK + 189, 4

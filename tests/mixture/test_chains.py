@@ -12,8 +12,8 @@ from unittest.mock import Mock
 import psutil
 import pytest
 
-from ppm.synthesizers import chains
-from ppm.synthesizers.chains import run_chains
+from ppm.mixture import chains
+from ppm.mixture.chains import run_chains
 
 
 class Counting:
@@ -57,7 +57,7 @@ def test_a_worker_starts_no_processes():
     [
         "from test_chains import Counting, run_chains"
         "; run_chains([Counting(99)] * 2, print, parallel=True)",
-        "import os; os.environ['PPM_WORKERS'] = '2'; from ppm_book import running; import time"
+        "import os; os.environ['PPM_WORKERS'] = '2'; from ppm_book.chapters import running; import time"
         "; print(running.executor().submit(os.getpid).result(), flush=True); time.sleep(99)",
     ],
 )
