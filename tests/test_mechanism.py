@@ -1,6 +1,8 @@
 """The three steps in order, on the synthesizer whose every step is known, and the gate."""
 
 import pickle
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from operator import attrgetter, methodcaller
 
 import numpy as np
@@ -121,14 +123,20 @@ def test_a_fit_of_other_records_is_refused(result, counts):
 # ---- the gate --------------------------------------------------------------------------------
 
 
+@dataclass(eq=False, repr=False)
 class Chains(ppm.GammaPoisson):
     """Two chains of the closed form, which a test changes from some fit on."""
 
-    since, diverging, fits, independent_draws = 1, 0, 0, False
+    counts: np.ndarray
+    change: Callable = np.copy
+    prior: dict = field(default_factory=dict)
+    since: int = 1
+    diverging: int = 0
+    independent_draws: bool = False
+    fits: int = field(default=0, init=False)
 
-    def __init__(self, counts, change=np.copy, prior=None, **settings):
-        super().__init__(counts, **prior or {})
-        vars(self).update(settings, change=change)
+    def __post_init__(self):
+        super().__init__(self.counts, **self.prior)
 
     def fit(self, terms=None, *, draws=1000, random_seed=None, progress=False):
         self.fits += 1

@@ -1,6 +1,7 @@
 """The mechanism with censored terms: what is strict, what is local, and what may leave."""
 
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
@@ -182,8 +183,7 @@ def stuck(mean):
     return np.sort(mean.ravel()).reshape(mean.shape)
 
 
-def chains(change=np.copy):
-    return Chains(np.r_[COUNTS, 5_000], change, PRIOR)
+chains = partial(Chains, np.r_[COUNTS, 5_000], prior=PRIOR)
 
 
 @pytest.mark.parametrize("smooth", [True, False])
