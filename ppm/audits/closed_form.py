@@ -3,6 +3,7 @@
 All results are computed from the confidential records and are confidential themselves.
 """
 
+import functools
 from typing import NamedTuple
 
 import numpy as np
@@ -11,7 +12,7 @@ from scipy.special import gammainc, gammaincinv
 
 from ppm.audits.restricted_gamma import RestrictedGamma
 from ppm.checks import as_list, check_count, check_counts, check_number, shown
-from ppm.seeds import generator
+from ppm.seeds import generator, streams
 from ppm.synthesizers.gamma_poisson import extremes_between, log_gamma
 from ppm.terms import weighted
 from ppm.weights import capped_map, linear_weights, mapped_weights, truncated
@@ -124,60 +125,32 @@ def exact(
     array([ inf, 1.79])
     """
     counts = check_database(counts)
-    interval = as_list("public", public)
-    if interval.size != 2 or not 0 < interval[0] < interval[1]:
-        raise ValueError(
-            "public must be two finite numbers above 0, the first below the second; "
-            f"got {shown(public)}"
-        )
-    public = tuple(interval.tolist())
+    public = _interval("public", public)
     truncate_at = check_number("truncate_at", truncate_at, above=0)
-    mappings = {} if mappings is None else mappings
-    if (
-        not isinstance(mappings, dict)
-        or not set(MECHANISMS).isdisjoint(mappings)
-        or any(f"{name} on T" in mappings for name in mappings)
-    ):
-        raise ValueError(
-            "mappings must be a dict of functions by names of their own; got "
-            f"{shown(mappings)}"
-        )
+    mappings = _named_maps("mappings", mappings)
     draws = check_count("draws", draws, at_least=2)
     weight_draws = check_count("weight_draws", weight_draws)
     shape = check_number("shape", shape, at_least=_SMALLEST_PRIOR)
     rate = check_number("rate", rate, at_least=_SMALLEST_PRIOR)
-    rng = generator(random_seed)
     left_out, table = np.unique(counts, return_counts=True)
-    tables = np.vstack([table, table - np.eye(table.size)])
-    prior = np.reshape([shape, rate], (2, 1, 1))
-    database = _Database(left_out.astype(np.float64), tables, prior, public)
-    # drawn first, so that the set of μ does not depend on the number of draws of the weights
-    first = _extreme_levels(draws, len(_OVER_DRAWS), rng)
-    levels = _extreme_levels(draws, weight_draws, rng)
-    # drawn later, so that neither further seeds nor further mechanisms change anything above
-    seeds = min(_SEEDS, weight_draws)
-    further = _extreme_levels(draws, (seeds - 1) * len(_OVER_DRAWS), rng)
-    # axes: mechanism, seed, end
-    sets = np.hstack([first, further]).T.reshape(-1, len(_OVER_DRAWS), 2).swapaxes(0, 1)
-    sets = [*sets, *(_extreme_levels(draws, seeds, rng).T for _ in mappings)]
-
-    bounds = database.unweighted_bounds(levels)
-    over_draws, on_public = _weights(database, bounds, truncate_at, mappings)
-    mechanisms = [
-        _Mechanism(database, weights, quantiles)
-        for weights, quantiles in zip(over_draws.values(), sets, strict=True)
-    ]
-    mechanisms += [_Mechanism(database, weights) for weights in on_public.values()]
-    extreme = int(bounds[0, 0].argmax())
-    results = [mechanism.results(extreme) for mechanism in mechanisms]
+    database = _Database(
+        values=left_out.astype(np.float64),
+        tables=np.vstack([table, table - np.eye(table.size)]),
+        prior=np.reshape([shape, rate], (2, 1, 1)),
+        public=public,
+    )
+    mechanisms = _mechanisms(
+        database, truncate_at, mappings, draws, weight_draws, random_seed
+    )
     columns = {
-        name: np.array([result[name] for result in results]) for name in results[0]
+        name: np.array([column(mechanism) for mechanism in mechanisms.values()])
+        for name, column in COLUMNS.items()
     }
     dims = "mechanism", "left_out"
     return xr.Dataset(
-        {name: (dims[: block.ndim], block) for name, block in columns.items()}
+        {name: (dims[: values.ndim], values) for name, values in columns.items()}
         | {"records": ("left_out", table)},
-        {"mechanism": [*over_draws, *on_public], "left_out": left_out},
+        {"mechanism": [*mechanisms], "left_out": left_out},
         {"public": public},
     )
 
@@ -188,6 +161,29 @@ def check_database(counts):
     if counts.size < 2:
         raise ValueError("counts must hold at least two records: one of them leaves")
     return counts
+
+
+def _interval(name, ends):
+    values = as_list(name, ends)
+    if values.size != 2 or not 0 < values[0] < values[1]:
+        raise ValueError(
+            f"{name} must be two finite numbers above 0, the first below the second; "
+            f"got {shown(ends)}"
+        )
+    return tuple(values.tolist())
+
+
+def _named_maps(name, maps):
+    maps = {} if maps is None else maps
+    if (
+        not isinstance(maps, dict)
+        or not set(MECHANISMS).isdisjoint(maps)
+        or any(f"{own} on T" in maps for own in maps)
+    ):
+        raise ValueError(
+            f"{name} must be a dict of functions by names of their own; got {shown(maps)}"
+        )
+    return maps
 
 
 def _extreme_levels(draws, size, rng):
@@ -223,6 +219,24 @@ class _Database(NamedTuple):
         return -extremes_between(self.values, low[..., None], high[..., None])[0]
 
 
+def _mechanisms(database, truncate_at, mappings, draws, weight_draws, random_seed):
+    """Every mechanism by name: those over their draws, then those on T."""
+    # a seed for each purpose, and one below it for each mechanism
+    seed_of_weights, seed_of_sets = streams(random_seed, 2)
+    levels = _extreme_levels(draws, weight_draws, generator(seed_of_weights))
+    bounds = database.unweighted_bounds(levels)
+    extreme = int(bounds[0, 0].argmax())
+    over_draws, on_public = _weights(database, bounds, truncate_at, mappings)
+    found = {}
+    seeds = streams(seed_of_sets, len(over_draws))
+    for (name, weights), seed in zip(over_draws.items(), seeds, strict=True):
+        ends = _extreme_levels(draws, min(_SEEDS, weight_draws), generator(seed)).T
+        found[name] = _Mechanism(database, weights, extreme, ends)
+    for name, weights in on_public.items():
+        found[name] = _Mechanism(database, weights, extreme)
+    return found
+
+
 def _weights(database, bounds, truncate_at, mappings):
     """Weights (row, draw, value) by mechanism: of those over the draws, and of those on T.
 
@@ -254,38 +268,43 @@ def _weights(database, bounds, truncate_at, mappings):
 
 
 class _Mechanism:
-    """One mechanism on a database. Arrays are (seed, value), or broadcast against that.
+    """One mechanism on a database: what the columns are computed from.
+
+    Arrays are (seed, value), or broadcast against that. Pairs, axis 0, are what belongs to shape
+    and to rate. ``extreme`` is the place of the value with the largest bound in the unweighted fit.
 
     The set of μ lies between the quantiles of ``levels`` (seed, end); without levels the prior is
-    restricted to T, and T is the set. Pairs, axis 0, are what belongs to shape and to rate.
+    restricted to T, and T is the set.
     """
 
-    def __init__(self, database, weights, levels=None):
-        self.database, self.reacts = database, len(weights) > 1
+    def __init__(self, database, weights, extreme, levels=None):
+        self.database, self.extreme = database, extreme
+        self.reacts, self.restricted = len(weights) > 1, levels is None
         self.weights = np.broadcast_to(
             weights, (len(database.tables), *weights.shape[1:])
         )
         self.sums = database.sums(weights)
-        # x itself, for each seed
+        # of x itself, for each seed
+        self.own_weights = self.weights[0, :_SEEDS]
         self.own_sums = self.sums[:, 0, :_SEEDS, None]
         self.shape, self.rate = database.prior + self.own_sums
-        self.restricted = levels is None
         if self.restricted:
             self.ends = database.public
             self.density = RestrictedGamma(self.shape, self.rate, *self.ends)
-            self.mean, self.spread = self.density.mean, self.density.spread
         else:
             self.ends = (gammaincinv(self.shape, levels) / self.rate).T[..., None]
-            self.mean, self.spread = (
-                self.shape / self.rate,
-                np.sqrt(self.shape) / self.rate,
-            )
-        # what a record takes from the sums by leaving, if the others keep their weights, and if
-        # theirs are computed again
-        own = self.weights[0, :_SEEDS]
-        self.taken = self.taken_if_kept = np.stack([own * database.values, own])
-        if self.reacts:
-            self.taken = self.own_sums - self.sums[:, 1:, :_SEEDS].swapaxes(1, 2)
+
+    @functools.cached_property
+    def taken_if_kept(self):
+        """What a record takes from the sums by leaving, if the others keep their weights."""
+        return np.stack([self.own_weights * self.database.values, self.own_weights])
+
+    @functools.cached_property
+    def taken(self):
+        """What a record takes from the sums, if the others' weights are computed again."""
+        if not self.reacts:
+            return self.taken_if_kept
+        return self.own_sums - self.sums[:, 1:, :_SEEDS].swapaxes(1, 2)
 
     def without(self, taken):
         """Shape and rate of the neighbours' densities."""
@@ -300,23 +319,6 @@ class _Mechanism:
             points, *self.without(taken)
         )
 
-    def results(self, extreme):
-        """All that :func:`exact` says of a mechanism, by name."""
-        values, own = self.database.values, self.weights[0, :_SEEDS]
-        bounds, oscillations = _bounds_between(values, own, *self.ends)
-        losses = self.largest_losses(self.taken)
-        return {
-            "weight": own[0],
-            "bound": bounds[0],
-            "oscillation": oscillations[0],
-            "local_bound": bounds[0].max(),
-            "oscillation_bound": oscillations[0].max(),
-            **self.posteriors(),
-            **self.losses_of_first_seed(losses[0]),
-            **self.exceedances(losses, 2.0 * bounds.max(axis=-1)),
-            **self.changes(extreme),
-        }
-
     def largest_losses(self, taken):
         """Largest absolute log ratio over the set of μ: at an end, or where the ratio turns."""
         (low, high), (shapes, rates) = self.ends, taken
@@ -324,78 +326,198 @@ class _Mechanism:
         points = np.stack(np.broadcast_arrays(low, high, np.clip(turn, low, high)))
         return np.abs(self.log_ratio(points, taken)).max(axis=0)
 
-    def losses_of_first_seed(self, common):
-        """Losses of the first seed: with weights kept, computed again, and integrated out."""
-        fixed, integrated, error = common, common, np.zeros(common.size)
-        if self.reacts:
-            fixed = self.largest_losses(self.taken_if_kept)[0]
-            grid = np.linspace(*self.ends[:, 0, 0], _GRID)
-            shapes, rates = (self.database.prior + self.sums)[..., None]
-            integrated, error = _integrated_loss(log_gamma(grid, shapes, rates))
-        return {
-            "loss_fixed": fixed,
-            "loss_common": common,
-            "loss_integrated": integrated,
-            "loss_integrated_error": error,
-        }
+    @functools.cached_property
+    def losses(self):
+        """Losses with weights that are computed again with the same random numbers."""
+        return self.largest_losses(self.taken)
 
-    def exceedances(self, losses, two_delta):
-        """The worst losses, and where they exceed 2Δ of their seed."""
-        records, worst = self.database.tables[0], losses.max(axis=-1)
-        # the share where Δ is 0
-        infinite = np.where(worst > 0, np.inf, 0.0)
-        if self.restricted:
-            points, supremum = np.linspace(*self.ends, _GRID), worst.max()
-        else:
-            levels = (np.arange(_GRID) + 0.5) / _GRID
-            points = gammaincinv(self.shape[0], levels) / self.rate[0]
-            # the log ratio of two different Gamma densities has no bound
-            supremum = np.inf if np.any(self.taken[:, 0]) else 0.0
-        ratios = self.log_ratio(points[:, None, None], self.taken)[:, 0]
-        return {
-            "loss_worst": worst.max(),
-            "share_worst": np.divide(
-                worst, two_delta, out=infinite, where=two_delta > 0
-            ).max(),
-            "loss_supremum": supremum,
-            "records_over": records[losses[0] > two_delta[0]].sum() / records.sum(),
-            "parameters_over": (np.abs(ratios) > two_delta[0]).mean(axis=0).max(),
-        }
+    @functools.cached_property
+    def integrated(self):
+        """Losses with the weights' randomness integrated out, and their errors, (value,) each."""
+        if not self.reacts:
+            return self.losses[0], np.zeros(self.database.values.size)
+        grid = np.linspace(*self.ends[:, 0, 0], _GRID)
+        shapes, rates = (self.database.prior + self.sums)[..., None]
+        return _integrated_loss(log_gamma(grid, shapes, rates))
 
-    def posteriors(self):
-        """The densities of x and its neighbours, and their mass outside the set of μ and T."""
-        of_x, of_neighbours = (
-            (self.shape[0], self.rate[0]),
-            self.without(self.taken)[:, 0],
-        )
+    @functools.cached_property
+    def extremes(self):
+        """Weighted bounds and oscillations over the set of μ."""
+        return _bounds_between(self.database.values, self.own_weights, *self.ends)
 
-        def mass(shape, rate, low, high):
-            return gammainc(shape, rate * high) - gammainc(shape, rate * low)
+    @property
+    def two_delta(self):
+        """2Δ of each seed."""
+        return 2.0 * self.extremes[0].max(axis=-1)
 
-        outside = outside_public = 0.0
-        if not self.restricted:
-            ends = self.ends[:, 0, 0]
-            outside = 1.0 - min(*mass(*of_x, *ends), *mass(*of_neighbours, *ends))
-            outside_public = 1.0 - mass(*of_x, *self.database.public).item()
-        return {
-            "shape": of_x[0][0],
-            "shape_without": of_neighbours[0],
-            "rate": of_x[1][0],
-            "rate_without": of_neighbours[1],
-            "average_mean": self.mean[0, 0],
-            "spread": self.spread[0, 0],
-            "outside": outside,
-            "outside_public": outside_public,
-        }
 
-    def changes(self, extreme):
-        """How many weights change when the record with the largest bound is left out."""
-        left = self.database.tables[extreme + 1]
-        before, after = self.weights[0, 0], self.weights[extreme + 1, 0]
-        return {
-            "weights_moved": left[np.abs(after - before) > _VISIBLE].sum(),
-            "weights_switched": left[(after > 0) != (before > 0)].sum(),
-        }
+# ---- columns: what is said of a mechanism, of the first seed unless another is named -------------
+
+
+def weight(mechanism):
+    return mechanism.own_weights[0]
+
+
+def bound(mechanism):
+    return mechanism.extremes[0][0]
+
+
+def oscillation(mechanism):
+    return mechanism.extremes[1][0]
+
+
+def local_bound(mechanism):
+    return bound(mechanism).max()
+
+
+def oscillation_bound(mechanism):
+    return oscillation(mechanism).max()
+
+
+def shape(mechanism):
+    return mechanism.shape[0, 0]
+
+
+def rate(mechanism):
+    return mechanism.rate[0, 0]
+
+
+def shape_without(mechanism):
+    return mechanism.without(mechanism.taken)[0, 0]
+
+
+def rate_without(mechanism):
+    return mechanism.without(mechanism.taken)[1, 0]
+
+
+def average_mean(mechanism):
+    if mechanism.restricted:
+        return mechanism.density.mean[0, 0]
+    return shape(mechanism) / rate(mechanism)
+
+
+def spread(mechanism):
+    if mechanism.restricted:
+        return mechanism.density.spread[0, 0]
+    return np.sqrt(shape(mechanism)) / rate(mechanism)
+
+
+def outside(mechanism):
+    if mechanism.restricted:
+        return 0.0
+    shapes = np.append(shape_without(mechanism), shape(mechanism))
+    rates = np.append(rate_without(mechanism), rate(mechanism))
+    return 1.0 - _mass(shapes, rates, *mechanism.ends[:, 0, 0]).min()
+
+
+def outside_public(mechanism):
+    if mechanism.restricted:
+        return 0.0
+    public = mechanism.database.public
+    return 1.0 - _mass(shape(mechanism), rate(mechanism), *public)
+
+
+def loss_fixed(mechanism):
+    return mechanism.largest_losses(mechanism.taken_if_kept)[0]
+
+
+def loss_common(mechanism):
+    return mechanism.losses[0]
+
+
+def loss_integrated(mechanism):
+    return mechanism.integrated[0]
+
+
+def loss_integrated_error(mechanism):
+    return mechanism.integrated[1]
+
+
+def loss_worst(mechanism):
+    return mechanism.losses.max()
+
+
+def share_worst(mechanism):
+    worst, two_delta = mechanism.losses.max(axis=-1), mechanism.two_delta
+    # where Δ is 0
+    shares = np.where(worst > 0, np.inf, 0.0)
+    return np.divide(worst, two_delta, out=shares, where=two_delta > 0).max()
+
+
+def loss_supremum(mechanism):
+    if mechanism.restricted:
+        return mechanism.losses.max()
+    # the log ratio of two different Gamma densities has no bound
+    return np.inf if np.any(mechanism.taken[:, 0]) else 0.0
+
+
+def records_over(mechanism):
+    records = mechanism.database.tables[0]
+    over = loss_common(mechanism) > mechanism.two_delta[0]
+    return records[over].sum() / records.sum()
+
+
+def parameters_over(mechanism):
+    if mechanism.restricted:
+        points = np.linspace(*mechanism.ends, _GRID)
+    else:
+        levels = (np.arange(_GRID) + 0.5) / _GRID
+        points = gammaincinv(shape(mechanism), levels) / rate(mechanism)
+    ratios = mechanism.log_ratio(points[:, None, None], mechanism.taken)[:, 0]
+    return (np.abs(ratios) > mechanism.two_delta[0]).mean(axis=0).max()
+
+
+def weights_moved(mechanism):
+    before, after, left = _weights_of_others(mechanism)
+    return left[np.abs(after - before) > _VISIBLE].sum()
+
+
+def weights_switched(mechanism):
+    before, after, left = _weights_of_others(mechanism)
+    return left[(after > 0) != (before > 0)].sum()
+
+
+COLUMNS = {
+    column.__name__: column
+    for column in (
+        weight,
+        bound,
+        oscillation,
+        local_bound,
+        oscillation_bound,
+        shape,
+        shape_without,
+        rate,
+        rate_without,
+        average_mean,
+        spread,
+        outside,
+        outside_public,
+        loss_fixed,
+        loss_common,
+        loss_integrated,
+        loss_integrated_error,
+        loss_worst,
+        share_worst,
+        loss_supremum,
+        records_over,
+        parameters_over,
+        weights_moved,
+        weights_switched,
+    )
+}
+
+
+def _mass(shape, rate, low, high):
+    """Probability of an interval under a Gamma density."""
+    return gammainc(shape, rate * high) - gammainc(shape, rate * low)
+
+
+def _weights_of_others(mechanism):
+    """Weights of each value with and without the record of the largest bound; how many stay."""
+    row = mechanism.extreme + 1
+    before, after = mechanism.weights[0, 0], mechanism.weights[row, 0]
+    return before, after, mechanism.database.tables[row]
 
 
 def _bounds_between(values, weights, low, high):
