@@ -4,6 +4,7 @@ All results are computed from the confidential records and are confidential them
 """
 
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 import xarray as xr
@@ -82,60 +83,28 @@ def censored(counts, censor, *, shards=None, weights=None, shape=0.001, rate=0.0
     }
     weigh = weights if callable(weights) else None
     weights = check_weights(weigh(counts) if weigh else weights, counts.size)
-
-    def rows_of(values):
-        if shards is None:
-            return [np.arange(counts.size)]
-        parts = shards(values) if callable(shards) else shards
-        parts = [*parts] if np.iterable(parts) else []
-        if not parts:
-            raise ValueError(
-                "shards must be a list of the rows of each shard, at least one; got "
-                f"{shown(shards)}"
-            )
-        return [np.sort(check_rows("shards", rows, counts.size)) for rows in parts]
-
     terms = limited(GammaPoisson(counts), censor)
 
     def fitted(rows, weights):
         own = replace(terms, weights=weights).of(rows)
         return CensoredGamma(counts[rows], own, **prior)
 
-    parts = rows_of(counts.astype(np.float64))
+    parts = _rows(shards, counts.astype(np.float64))
     fits = [fitted(rows, weights) for rows in parts]
-    # smallest and largest log ratio of each part without each record
+    # smallest and largest log ratio of each shard without each record
     extremes = np.zeros((len(parts), 2, counts.size))
-    for part, (rows, fit) in enumerate(zip(parts, fits, strict=True)):
-        # where the other records keep their terms
-        constant = fit.log_integral - fit.log_integral_without()
-        own = np.stack([fit.term_at_infinity - constant, fit.largest_term - constant])
-        extremes[part][:, rows] = own[:, fit.position]
+    for of_shard, rows, fit in zip(extremes, parts, fits, strict=True):
+        of_shard[:, rows] = extremes_if_others_stay(fit)
     leaving = np.arange(counts.size)
     if shards is None:  # equal records leave the same neighbour
         leaving = np.unique(fits[0].position, return_index=True)[1]
     reacts = np.zeros(counts.size, dtype=bool)
-    for record in leaving if weigh or callable(shards) else ():
-        others, without = weights.copy(), counts.astype(np.float64)
-        without[record] = np.nan
-        if weigh:
-            stays = np.arange(counts.size) != record
-            others[stays] = check_weights(weigh(counts[stays]), counts.size - 1)
-        after = rows_of(without)
-        if len(after) != len(parts):
-            raise ValueError(
-                "shards must be a rule with the same number of shards for every "
-                f"database; it made {len(parts)}, and {len(after)} without a record"
-            )
-        for part, both_rows in enumerate(zip(parts, after, strict=True)):
-            stayed, now = (rows[rows != record] for rows in both_rows)
-            if not (
-                np.array_equal(stayed, now)
-                and np.array_equal(weights[now], others[now])
-            ):
-                reacts[record] = True
-                extremes[part, :, record] = _extremes_between(
-                    fits[part], fitted(now, others)
-                )
+    changes = _changes(leaving, counts, weigh, weights, shards, parts)
+    for record, part, rows, others in changes:
+        reacts[record] = True
+        extremes[part, :, record] = extremes_if_others_react(
+            fits[part], fitted(rows, others)
+        )
     losses = np.abs(extremes.sum(axis=0)).max(axis=0)
     columns = {"count": counts, "weight": weights, "loss": losses, "reacts": reacts}
     return xr.Dataset(
@@ -144,7 +113,77 @@ def censored(counts, censor, *, shards=None, weights=None, shape=0.001, rate=0.0
     )
 
 
-def _extremes_between(whole, without):
+def _rows(shards, values):
+    """Rows of each shard: as they are, or by a rule that sees these counts."""
+    if shards is None:
+        return [np.arange(values.size)]
+    parts = shards(values) if callable(shards) else shards
+    parts = [*parts] if np.iterable(parts) else []
+    if not parts:
+        raise ValueError(
+            "shards must be a list of the rows of each shard, at least one; got "
+            f"{shown(shards)}"
+        )
+    return [np.sort(check_rows("shards", rows, values.size)) for rows in parts]
+
+
+def _changes(leaving, counts, weigh, weights, shards, parts):
+    """Each record and shard in which other records react: the shard's rows then, and all weights."""
+    if not (weigh or callable(shards)):
+        return
+    for record in leaving:
+        others = _weights_without(record, counts, weigh, weights)
+        without = _shards_without(record, counts, shards, parts)
+        for part in without.parts_that_change(weights, others):
+            yield record, part, without.after[part], others
+
+
+def _weights_without(record, counts, weigh, weights):
+    """Weights of all records when this one leaves, whose own stays as it was."""
+    others = weights.copy()
+    if weigh:
+        stays = np.arange(counts.size) != record
+        others[stays] = check_weights(weigh(counts[stays]), counts.size - 1)
+    return others
+
+
+class Shards(NamedTuple):
+    """Rows of each shard without one record: as they were before it leaves, and after."""
+
+    before: list
+    after: list
+
+    def parts_that_change(self, weights, others):
+        """Numbers of the shards with other rows, or with other weights of their rows."""
+        for part, (stayed, now) in enumerate(zip(*self, strict=True)):
+            if not (
+                np.array_equal(stayed, now)
+                and np.array_equal(weights[now], others[now])
+            ):
+                yield part
+
+
+def _shards_without(record, counts, shards, parts):
+    """The shards of a database that this record leaves; a rule sees NaN in its place."""
+    without = counts.astype(np.float64)
+    without[record] = np.nan
+    after = _rows(shards, without)
+    if len(after) != len(parts):
+        raise ValueError(
+            "shards must be a rule with the same number of shards for every "
+            f"database; it made {len(parts)}, and {len(after)} without a record"
+        )
+    return Shards(*([rows[rows != record] for rows in both] for both in (parts, after)))
+
+
+def extremes_if_others_stay(fit):
+    """Smallest and largest log ratio without each of a fit's records, whose other terms stay."""
+    constant = fit.log_integral - fit.log_integral_without()
+    own = np.stack([fit.term_at_infinity - constant, fit.largest_term - constant])
+    return own[:, fit.position]
+
+
+def extremes_if_others_react(whole, without):
     """Smallest and largest log ratio of two posteriors with the same prior, on points of both."""
     # also where neither has noticeable mass
     points, width = [_EVERYWHERE], whole.censor.width

@@ -1,5 +1,7 @@
 """The pseudo posterior of a Poisson mean whose records' terms are censored, in one dimension."""
 
+from typing import NamedTuple
+
 import numpy as np
 from scipy.special import gammaln, logsumexp, xlogy
 
@@ -20,6 +22,42 @@ _RULES = [
 _LARGEST_TABLE = 4_000_000
 # largest u, at which exp(u) does not overflow
 _LARGEST = 700.0
+
+
+class Panels(NamedTuple):
+    """Intervals of u, and bounds of the log density on each."""
+
+    # left and right: (2, panels)
+    ends: np.ndarray
+    # above the whole panel, and the smaller value at its ends: (panels,)
+    upper: np.ndarray
+    lower: np.ndarray
+
+    @property
+    def width(self):
+        return self.ends[1] - self.ends[0]
+
+    @property
+    def even(self):
+        """Where the density changes little enough for quadrature and rejection."""
+        return self.upper - self.lower <= _STEP
+
+    @property
+    def narrow(self):
+        """Panels that cannot be cut in floating point."""
+        middle = self.ends.mean(axis=0)
+        return (middle <= self.ends[0]) | (middle >= self.ends[1])
+
+    def keep(self, which):
+        """Some of the panels."""
+        return Panels(*(part[..., which] for part in self))
+
+    def cut(self, which):
+        """Ends of the parts into which some of the panels are cut."""
+        cuts = np.linspace(*self.ends[:, which], _CUTS + 1)
+        ends = np.stack([cuts[:-1].ravel(), cuts[1:].ravel()])
+        # rounding may leave a part no width
+        return ends[:, ends[0] < ends[1]]
 
 
 class CensoredGamma:
@@ -179,7 +217,7 @@ class CensoredGamma:
             left, step = left - step, 2.0 * step
         return left, right
 
-    def _refine(self, panels, highest, reach):
+    def _refine(self, ends, highest, reach):
         """Cut panels until two quadratures agree on each; keep the accepted ones as attributes.
 
         Left out are those more than ``reach`` below ``highest``, the largest log density so far.
@@ -187,33 +225,34 @@ class CensoredGamma:
         # no finer panel removes the rounding of the sum of terms
         limits = max(abs(self.censor.low), abs(self.censor.high))
         tolerance = max(_QUADRATURE, 4e-16 * limits * self.numbers.sum())
-        edges, uppers, log_parts, integrals = [], [], [], [self.log_tail]
-        while panels.size:
-            upper, lower = self._in_parts(self._extremes, panels)
-            highest = max(highest, lower.max())
-            negligible = upper + np.log(panels[1] - panels[0]) < highest - reach
-            # panels that cannot be cut in floating point
-            middle = panels.mean(axis=0)
-            narrow = (middle <= panels[0]) | (middle >= panels[1])
-            ready = ~negligible & ((upper - lower <= _STEP) | narrow)
-            by_rule = [self._log_parts(panels[:, ready], *rule) for rule in _RULES]
-            fine, coarse = (np.logaddexp.reduce(parts, axis=1) for parts in by_rule)
-            total = np.logaddexp.reduce(np.r_[integrals, fine])
-            difference = np.abs(np.exp(fine - total) - np.exp(coarse - total))
-            agree = (difference <= tolerance) | narrow[ready]
-            integrals += [*fine[agree]]
-            log_parts.append(by_rule[0][agree])
-            ready[ready] = agree
-            edges.append(panels[:, ready])
-            uppers.append(upper[ready])
-            cuts = np.linspace(*panels[:, ~negligible & ~ready], _CUTS + 1)
-            panels = np.stack([cuts[:-1].ravel(), cuts[1:].ravel()])
-            # rounding may leave a panel no width
-            panels = panels[:, panels[0] < panels[1]]
-        self.edges, self._upper = np.concatenate(edges, axis=1), np.concatenate(uppers)
+        accepted, log_parts, log_integrals = [], [], [self.log_tail]
+        while ends.size:
+            panels = self._bound(ends)
+            highest = max(highest, panels.lower.max())
+            negligible = panels.upper + np.log(panels.width) < highest - reach
+            panels = panels.keep(~negligible)
+            ready = np.flatnonzero(panels.even | panels.narrow)
+            fine, coarse = (
+                self._log_parts(panels.ends[:, ready], *rule) for rule in _RULES
+            )
+            one, other = (np.logaddexp.reduce(rule, axis=1) for rule in (fine, coarse))
+            total = np.logaddexp.reduce(np.r_[log_integrals, one])
+            apart = np.abs(np.exp(one - total) - np.exp(other - total))
+            agree = (apart <= tolerance) | panels.narrow[ready]
+            accepted.append(panels.keep(ready[agree]))
+            log_parts.append(fine[agree])
+            log_integrals += [*one[agree]]
+            ends = panels.cut(np.delete(np.arange(panels.upper.size), ready[agree]))
+        self.log_parts = np.concatenate(log_parts).ravel()
+        self.edges, self._upper, _ = (
+            np.concatenate(parts, axis=-1) for parts in zip(*accepted, strict=True)
+        )
         left, right = self.edges[..., None]
         self.nodes = (left + (right - left) * _RULES[0][0]).ravel()
-        self.log_parts = np.concatenate(log_parts).ravel()
+
+    def _bound(self, ends):
+        """Panels with these ends, and bounds of the log density on each."""
+        return Panels(ends, *self._in_parts(self._extremes, ends))
 
     def _log_parts(self, panels, nodes, parts):
         """Logarithms of what each node of a rule adds to the integral over its panel."""
