@@ -95,8 +95,6 @@ RIGHT = {
     "components": 2,
     "chains": 1,
     "warmup": 2,
-    "blocks": 1,
-    "starting_components": 1,
     "random_seed": 1,
     "mapping": reciprocal,
     "weighting": WEIGHTS.tolist(),
@@ -314,7 +312,7 @@ def _each(names, *values):
 # an argument, or that of one function, to what is out of its range
 BEYOND = (
     _each(
-        "draws releases bins weight_draws components chains thin blocks smallest n",
+        "draws releases bins weight_draws components chains thin smallest n",
         0,
         1.5,
     )
@@ -365,7 +363,6 @@ BEYOND = (
         "public": [(9.0, 2.0), (0.0, 1.0), 3.0],
         "limits": [(9.0, 1.0), (1.0, 1.0), (1.0, 2.0, 3.0)],
         "source": ["nobody"],
-        "starting_components": [0, 3, 1.5],
         "concentration_prior": [(1.0,), (0.0, 1.0), 3.0],
         "records": [[], [0, 0], [6], [-1]],
         "statistic": ["mode", None],

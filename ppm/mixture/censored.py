@@ -40,8 +40,8 @@ class CensoredSampler(Sampler):
         self.adapted = 0
         self.slopes, self.log_scales = np.zeros((self.K, self.y.size)), np.zeros(self.K)
 
-    def start(self, start, groups=None):
-        """Begin at an earlier draw, or at one from the prior; ``groups`` has no effect."""
+    def start(self, start):
+        """Begin at an earlier draw, or at one from the prior."""
         prior, rng = self.prior, self.rng
         self.coefficient_aux = numerics.inverse_gamma(
             0.5, prior.coefficient_scale**-2.0, rng

@@ -1,7 +1,6 @@
 """Finite mixture of regressions: the paper's synthesizer for income."""
 
 from dataclasses import dataclass
-from numbers import Integral
 
 import numpy as np
 import xarray as xr
@@ -31,6 +30,8 @@ from ppm.terms import as_terms
 
 # how far the mixture weights of a draw may be from a sum of 1: rounding in single precision
 _SUM = 1e-5
+# scales of priors beyond which matrices are singular to double precision
+SCALES = {"at_least": 1e-6, "at_most": 1e6}
 
 
 class FiniteMixture(Synthesizer):
@@ -71,12 +72,6 @@ class FiniteMixture(Synthesizer):
         each coefficient scale. The scale may also be an array (predictors,).
     residual_df, residual_scale : float, default 3 and 1
         Those of the half-t prior of each :math:`\sigma_k`, in the same ranges.
-    blocks : int, optional
-        Number of blocks into which the coefficients of a component are split when weights differ
-        from 1. By default warm-up finds it, so that about half of the proposals are accepted.
-    starting_components : int or sequence of int, optional
-        How many components hold records when a chain starts, for all chains or for each; all of
-        them by default. It has no effect under limits.
     parallel : bool, optional
         Whether each chain runs in a process of its own; by default, where that saves time. The
         draws are the same either way.
@@ -107,8 +102,9 @@ class FiniteMixture(Synthesizer):
     pairs of components share their mixture weight is also drawn with the labels integrated out;
     without this move superfluous components take thousands of sweeps to empty.
 
-    Chains can still miss a part of the posterior, which R-hat does not show if all of them start in
-    all components, the default: see ``starting_components`` and the chapter on trusting a bound.
+    Every chain starts with records in all components. Chains can still miss a part of the
+    posterior, which R-hat does not show if all of them start on one side: the chapter on trusting a
+    bound starts some on another, by ``initial`` of :meth:`fit`.
 
     With limits on every record's term the target is prior ×
     :math:`\exp \sum_i h(\alpha_i \log f_i)`, see :class:`ppm.Censoring`, and its own sampler takes
@@ -147,8 +143,6 @@ class FiniteMixture(Synthesizer):
         coefficient_scale=1.0,
         residual_df=3.0,
         residual_scale=1.0,
-        blocks=None,
-        starting_components=None,
         parallel=None,
     ):
         self.response = check_finite("response", response, 1)
@@ -162,50 +156,18 @@ class FiniteMixture(Synthesizer):
         self.chains = check_count("chains", chains)
         self.warmup = check_count("warmup", warmup, at_least=0)
         self.thin = check_count("thin", thin)
-        try:
-            shape, rate = concentration_prior
-        except (TypeError, ValueError):
-            raise ValueError(
-                "concentration_prior must be a pair of numbers, shape and rate of a "
-                f"Gamma distribution; got {shown(concentration_prior)}"
-            ) from None
-        scales = as_numbers("coefficient_scale", coefficient_scale)
-        size = self.predictors.shape[1]
-        # beyond these limits matrices are singular to double precision
-        df, scale = (
-            {"at_least": 0.1, "at_most": 1e6},
-            {"at_least": 1e-6, "at_most": 1e6},
-        )
-        if scales.shape not in ((), (size,)) or not np.all(
-            (scales >= 1e-6) & (scales <= 1e6)
-        ):
-            raise ValueError(
-                "coefficient_scale must be a finite number from 1e-6 to 1e6, or one "
-                f"for each of the {size} predictors; got {shown(coefficient_scale)}"
-            )
+        shape, rate = check_pair("concentration_prior", concentration_prior)
+        df = {"at_least": 0.1, "at_most": 1e6}
         self.prior = Prior(
-            concentration_shape=check_number("concentration_prior[0]", shape, above=0),
-            concentration_rate=check_number("concentration_prior[1]", rate, above=0),
+            concentration_shape=shape,
+            concentration_rate=rate,
             coefficient_df=check_number("coefficient_df", coefficient_df, **df),
-            coefficient_scale=np.full(size, scales),
+            coefficient_scale=check_scales(
+                "coefficient_scale", coefficient_scale, self.predictors.shape[1]
+            ),
             residual_df=check_number("residual_df", residual_df, **df),
-            residual_scale=check_number("residual_scale", residual_scale, **scale),
+            residual_scale=check_number("residual_scale", residual_scale, **SCALES),
         )
-        self.blocks = None if blocks is None else check_count("blocks", blocks)
-        groups = self.components if starting_components is None else starting_components
-        groups = groups if np.iterable(groups) else [groups] * self.chains
-        within = [
-            isinstance(number, Integral)
-            and not isinstance(number, bool)
-            and 1 <= number <= self.components
-            for number in groups
-        ]
-        if len(within) != self.chains or not all(within):
-            raise ValueError(
-                "starting_components must be a whole number from 1 to "
-                f"{self.components}, or one for each of the {self.chains} chains"
-            )
-        self.starting_components = [*map(int, groups)]
         self.parallel = (
             parallel if parallel is None else check_flag("parallel", parallel)
         )
@@ -267,7 +229,7 @@ class FiniteMixture(Synthesizer):
         with one_thread():
             chains = [
                 _Chain(self, terms, draws, *one)
-                for one in zip(seeds, starts, self.starting_components, strict=True)
+                for one in zip(seeds, starts, strict=True)
             ]
         sweeps = sum(chain.left for chain in chains)
         parallel = self.parallel
@@ -435,6 +397,35 @@ def check_finite(name, values, dimensions):
     return values
 
 
+def check_pair(name, values):
+    """Return shape and rate of a Gamma distribution."""
+    try:
+        shape, rate = values
+    except (TypeError, ValueError):
+        raise ValueError(
+            f"{name} must be a pair of numbers, shape and rate of a Gamma "
+            f"distribution; got {shown(values)}"
+        ) from None
+    return (
+        check_number(f"{name}[0]", shape, above=0),
+        check_number(f"{name}[1]", rate, above=0),
+    )
+
+
+def check_scales(name, values, size):
+    """Return a scale for each of so many predictors."""
+    scales = as_numbers(name, values)
+    low, high = SCALES["at_least"], SCALES["at_most"]
+    if scales.shape not in ((), (size,)) or not np.all(
+        (scales >= low) & (scales <= high)
+    ):
+        raise ValueError(
+            f"{name} must be a finite number from 1e-6 to 1e6, or one for each of the "
+            f"{size} predictors; got {shown(values)}"
+        )
+    return np.full(size, scales)
+
+
 @dataclass(frozen=True)
 class Prior:
     """Settings of the prior of the finite mixture: see :class:`FiniteMixture`."""
@@ -447,30 +438,37 @@ class Prior:
     residual_scale: float
 
 
+def _scale_of(y):
+    """A scale of the responses that outliers do not move, or the next one that is not 0."""
+    if not y.any():
+        return 1.0
+    scales = np.median(np.abs(y - np.median(y))), np.ptp(y), np.abs(y).max()
+    return next(scale for scale in scales if scale > 0)
+
+
 class _Chain:
     """One chain of a fit, as :func:`ppm.mixture.chains.run_chains` runs it."""
 
-    def __init__(self, model, terms, draws, seed, start, groups):
+    def __init__(self, model, terms, draws, seed, start):
         # a record of weight 0 has no term
         active = terms.weights > 0
+        own, everything = terms.of(active), active.all()
         design = (
-            model._design if active.all() else passes.Design(model.predictors[active])
+            model._design if everything else passes.Design(model.predictors[active])
         )
-        own = terms.of(active)
-        settings = (
+        of_chain = (
             model.response[active],
             design,
             own.weights,
             model.components,
             model.prior,
-            model.blocks,
             np.random.default_rng(seed),
         )
         if terms.limits is None:
-            self.sampler = Sampler(*settings)
+            self.sampler = Sampler(*of_chain)
         else:
-            self.sampler = CensoredSampler(*settings, terms=own)
-        self.sampler.start(start, groups)
+            self.sampler = CensoredSampler(*of_chain, terms=own)
+        self.sampler.start(start)
         self.bounded = terms.limits is not None
         self.corrected = self.sampler.corrected
         # from a rough start most corrected proposals are rejected, so the first sweeps of warm-up
@@ -479,10 +477,7 @@ class _Chain:
         self.uncorrected_sweeps = min(100, model.warmup // 2) if rough else 0
         self.warmup, self.thin, self.number = model.warmup, model.thin, 0
         self.left = model.warmup + draws * model.thin
-        # a scale of the response that outliers do not move; if it is 0, the next one that is not
-        y = self.sampler.y if active.any() else np.ones(1)
-        scales = [np.median(np.abs(y - np.median(y))), np.ptp(y), np.abs(y).max(), 1.0]
-        self.spread = next(scale for scale in scales if scale > 0)
+        self.spread = _scale_of(self.sampler.y)
 
     def sweep(self):
         """One sweep: the draw to keep, or None."""

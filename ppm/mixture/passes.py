@@ -1,12 +1,12 @@
 """Compiled passes over the records, in which the finite mixture's sampler spends its time.
 
 Each does in one pass over memory, with vector instructions, what NumPy does in several. Arrays by
-component and record are (components, records). ``scaled`` holds the terms π_k N_k of every record's
-f_i, divided by the exponential of ``offset``, one number for each record. In the rare case that
-a sum leaves the range of its offset, :func:`exact_log_f` computes it in logarithms.
+component and record are (components, records). In the rare case that a sum leaves the range of its
+offset, :func:`exact_log_f` computes it in logarithms.
 """
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 from numba import njit
@@ -199,11 +199,23 @@ def _patterns(X, most=256):
     return np.array(codes, dtype=np.uint16), np.concatenate(tables)
 
 
-def exact_log_f(log_pi, log_density, rows=(), log_shares=None, densities=None):
+class MixtureState(NamedTuple):
+    """What every record's f_i is the sum of."""
+
+    # log π_k: (components,)
+    log_pi: np.ndarray
+    # log N_k
+    log_density: np.ndarray
+    # π_k N_k divided by the exponential of the offset
+    scaled: np.ndarray
+    # a number for each record
+    offset: np.ndarray
+
+
+def exact_log_f(state, rows, log_shares, densities):
     """Log f on the log scale, with other mixture weights and densities of some components."""
-    joint = log_pi[:, None] + log_density
-    if len(rows):
-        joint[rows] = np.reshape(log_shares, (-1, 1)) + densities
+    joint = state.log_pi[:, None] + state.log_density
+    joint[rows] = np.reshape(log_shares, (-1, 1)) + densities
     return log_sum_exp(joint)
 
 
@@ -303,11 +315,14 @@ def _replace_terms(rows, log_shares, densities, scaled, offset, log_f, new):
     return wrong
 
 
-def replace_terms(rows, log_shares, densities, log_pi, log_density, scaled, offset):
+def replace_terms(state, rows, log_shares, densities):
     """Log f, and ``scaled`` of ``rows``, with other log mixture weights and densities of these."""
-    log_f, new = np.empty(offset.size), np.empty((rows.size, offset.size))
-    if _replace_terms(rows, log_shares, densities, scaled, offset, log_f, new):
-        log_f = exact_log_f(log_pi, log_density, rows, log_shares, densities)
+    records = state.offset.size
+    log_f, new = np.empty(records), np.empty((rows.size, records))
+    if _replace_terms(
+        rows, log_shares, densities, state.scaled, state.offset, log_f, new
+    ):
+        log_f = exact_log_f(state, rows, log_shares, densities)
     return log_f, new
 
 
@@ -361,39 +376,28 @@ def _move_component(
     return density_sum, log_f_sum, wrong
 
 
-def move_component(
-    k,
-    residual,
-    sigma,
-    rest,
-    density_weights,
-    log_f_weights,
-    log_pi,
-    log_density,
-    scaled,
-    offset,
-):
+def move_component(state, k, residual, sigma, rest, density_weights, log_f_weights):
     """Component k at other residuals and scale: log ratio for a Metropolis decision, and log f.
 
     The ratio is the weighted sum of the component's log-density minus that of log f. ``rest`` is
     from :func:`rest_of`.
     """
     factor, constant = normal_parts(sigma)
-    log_f = np.empty(offset.size)
+    log_f = np.empty(residual.size)
     density_sum, log_f_sum, wrong = _move_component(
         factor,
         constant,
-        log_pi[k],
+        state.log_pi[k],
         residual,
         rest,
-        offset,
+        state.offset,
         density_weights,
         log_f_weights,
         log_f,
     )
     if wrong:
         density = factor * residual**2 + constant
-        log_f = exact_log_f(log_pi, log_density, [k], log_pi[k], density)
+        log_f = exact_log_f(state, [k], state.log_pi[k], density)
         log_f_sum = log_f_weights @ log_f
     return density_sum - log_f_sum, log_f
 
@@ -427,13 +431,12 @@ def _pair_terms(a, b, total, log_density, scaled, offset, rest, first, second):
     return wrong
 
 
-def pair_terms(pair, total, log_pi, log_density, scaled, offset):
+def pair_terms(state, pair, total):
     """f_i without a pair, and its terms at all of the weight exp(total), scaled by one factor."""
-    terms = np.empty((3, offset.size))
-    if _pair_terms(pair[0], pair[1], total, log_density, scaled, offset, *terms):
-        others = log_density.copy()
-        others[pair] = -np.inf
-        rest, both = exact_log_f(log_pi, others), total + log_density[pair]
+    terms = np.empty((3, state.offset.size))
+    if _pair_terms(*pair, total, state.log_density, state.scaled, state.offset, *terms):
+        rest = exact_log_f(state, pair, 0.0, -np.inf)
+        both = total + state.log_density[pair]
         offset = np.maximum(rest, both.max(axis=0))
         return np.exp(rest - offset), *np.exp(both - offset)
     return terms

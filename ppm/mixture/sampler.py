@@ -22,19 +22,19 @@ class Sampler:
     Without ``corrected`` the Metropolis correction is omitted, which is exact only at weights of 1.
     """
 
-    def __init__(self, response, design, weights, components, prior, blocks, rng):
+    def __init__(self, response, design, weights, components, prior, rng):
         self.y, self.design, self.alpha = response, design, weights
         self.one_minus_alpha, self.X = 1.0 - weights, design.X
         self.K, self.R = components, self.X.shape[1]
         self.prior, self.rng = prior, rng
         self.corrected = bool(np.any(self.one_minus_alpha))
-        self.free_blocks = blocks is None
-        self.log_blocks = np.log(min(4 if blocks is None else blocks, self.R))
+        # into how many blocks the coefficients of a component are split
+        self.log_blocks = np.log(min(4, self.R))
         self.accepted = self.proposed = 0
         self.moments = None
 
-    def start(self, start, groups=None):
-        """Begin at an earlier draw, or at random labels of ``groups`` components, or of all."""
+    def start(self, start):
+        """Begin at an earlier draw, or at random labels of all components."""
         prior = self.prior
         self.residual_aux = np.full(self.K, prior.residual_scale**2)
         self.coefficient_aux = prior.coefficient_scale**2
@@ -52,14 +52,13 @@ class Sampler:
         spread = np.sqrt(
             (root @ (root * residual**2) + 1e-8) / (self.alpha.sum() + 1e-8)
         )
-        # labels by rank of the residual, with different noise in each chain; all components by
-        # default, because this sampler empties them readily and fills them rarely
+        # labels by rank of the residual, with different noise in each chain; of all components,
+        # because this sampler empties them readily and fills them rarely
         noisy = residual + spread * rng.uniform(0.1, 1.0) * rng.standard_normal(
             residual.size
         )
         rank = np.argsort(np.argsort(noisy))
-        groups = self.K if groups is None else groups
-        self.labels = rank * groups // max(residual.size, 1)
+        self.labels = rank * self.K // max(residual.size, 1)
         self.beta = np.tile(common, (self.K, 1))
         self.sigma = np.full(self.K, spread)
         self.concentration = 1.0
@@ -89,9 +88,12 @@ class Sampler:
             self.log_pi, self.log_density
         )
 
-    def mixture(self):
-        """Arrays that describe every f_i, in the order in which the passes take them."""
-        return self.log_pi, self.log_density, self.scaled, self.offset
+    @property
+    def state(self):
+        """What every record's f_i is the sum of, as the passes take it."""
+        return passes.MixtureState(
+            self.log_pi, self.log_density, self.scaled, self.offset
+        )
 
     def thresholds(self, count):
         """Thresholds that log ratios must reach in Metropolis decisions."""
@@ -104,7 +106,7 @@ class Sampler:
         accepted, updates all arrays by record, but not ``log_pi``.
         """
         new = self.log_density[rows] if densities is None else densities
-        log_f, scaled = passes.replace_terms(rows, log_shares, new, *self.mixture())
+        log_f, scaled = passes.replace_terms(self.state, rows, log_shares, new)
         # the proposal targets Π f_i: divide by Π f_i^(1 - α_i)
         log_ratio = labels_part - self.one_minus_alpha @ (log_f - self.log_f)
         # NaN is a rejection
@@ -167,7 +169,7 @@ class Sampler:
             # the move does not change this total, so leaving pairs out is allowed
             if total < SMALLEST_PAIR:
                 continue
-            terms = passes.pair_terms(pair, total, *self.mixture())
+            terms = passes.pair_terms(self.state, pair, total)
 
             def log_density(x, terms=terms):
                 # bounds the steps outwards where only the prior decides
@@ -183,7 +185,7 @@ class Sampler:
             x = slice_draw(x, log_density, rng, width=20.0 if wide else 2.0)
             self.log_pi[pair] = total - np.logaddexp(0.0, [-x, x])
             self.log_f, self.scaled[pair] = passes.replace_terms(
-                pair, self.log_pi[pair], self.log_density[pair], *self.mixture()
+                self.state, pair, self.log_pi[pair], self.log_density[pair]
             )
 
     # ---- moves given the labels -----------------------------------------------------------
@@ -287,13 +289,13 @@ class Sampler:
         def at(residual, sigma):
             """Log of the target over that of the proposals, and log f."""
             return passes.move_component(
+                self.state,
                 k,
                 residual,
                 sigma,
                 rest,
                 density_weights,
                 self.one_minus_alpha,
-                *self.mixture(),
             )
 
         present = (
@@ -387,7 +389,7 @@ class Sampler:
 
     def adapt(self, sweep):
         """More blocks when too few proposals are accepted, fewer when too many."""
-        if self.free_blocks and self.proposed:
+        if self.proposed:
             rate = self.accepted / self.proposed
             self.log_blocks += 2.0 * (0.5 - rate) / np.sqrt(sweep + 1.0)
             self.log_blocks = np.clip(self.log_blocks, 0.0, np.log(self.R))

@@ -30,7 +30,6 @@ def model_of(response=Y, predictors=X, **settings):
     settings = {
         "components": 3,
         "warmup": 50,
-        "blocks": 2,
         "parallel": False,
     } | settings
     return FiniteMixture(response, predictors, **settings)
@@ -85,7 +84,6 @@ def test_every_kept_sweep_has_the_correction_and_rough_ones_only_begin_the_warm_
     def noting(self):
         corrected.append(self.corrected)
         sweep(self)
-        counts.add(np.exp(self.log_blocks))
 
     def counting(self, count):
         counts.add(count)
@@ -99,7 +97,7 @@ def test_every_kept_sweep_has_the_correction_and_rough_ones_only_begin_the_warm_
             corrected.clear()
             short.fit(weights, draws=7, random_seed=1, initial=initial)
             assert corrected == [False] * without + [True] * (warmup - without + 7)
-    # the blocks are two, as asked for, and each has a threshold of its own
+    # the two coefficients begin in blocks of their own, each with a threshold of its own
     assert counts == {1, 2}
     # at weights of 1 there is nothing to correct
     corrected.clear()
@@ -181,16 +179,6 @@ def test_a_chain_that_breaks_off_says_why(response, scale, message):
     model.prior.coefficient_scale[:] = scale
     with pytest.raises(RuntimeError, match=message):
         model.fit(draws=20, random_seed=1)
-
-
-def test_chains_start_with_the_components_they_are_told():
-    y = np.repeat([0.0, 4.0], 45) + np.random.default_rng(5).normal(0.0, 0.3, 90)
-    model = model_of(
-        y, np.ones((90, 1)), components=4, warmup=0, starting_components=[1, 4]
-    )
-    stats_of_chains = model.fit(np.full(90, 0.6), draws=1)["sample_stats"]
-    few, many = stats_of_chains["occupied_components"].values[:, 0]
-    assert few < many
 
 
 # ---- where the labels of synthetic records come from --------------------------------------------

@@ -38,7 +38,7 @@ def correction_squared(state):
 def sampler_at(y, weights, pi, beta, sigma, change=correct):
     """A sampler with an intercept only, at known parameters, and what is wrong with it."""
     design, rng = passes.Design(np.ones((y.size, 1))), np.random.default_rng(6)
-    state = SAMPLER(y, design, weights, len(pi), PRIOR, None, rng)
+    state = SAMPLER(y, design, weights, len(pi), PRIOR, rng)
     start = {
         "pi": np.array(pi),
         "beta": np.array(beta)[:, None],
@@ -197,7 +197,7 @@ def test_what_is_held_by_record_follows_every_move_and_a_rejection_leaves_all_as
 def test_the_auxiliary_scale_under_limits_has_its_conditional():
     none, rng = np.zeros((0, 1)), np.random.default_rng(6)
     y, terms = none[:, 0], ppm.Terms(none[:, 0], limits=ppm.Censoring(-1.0, 0.0))
-    state = CensoredSampler(y, passes.Design(none), y, 3, PRIOR, None, rng, terms=terms)
+    state = CensoredSampler(y, passes.Design(none), y, 3, PRIOR, rng, terms=terms)
     state.start(None)
     state.beta = beta = np.array([[0.5], [1.5], [-2.0]])
     step = CensoredSampler.draw_coefficient_aux

@@ -163,9 +163,7 @@ def scores(case, part=1.0):
     terms = ppm.Terms(weights[seen], limits=censor)
     kind = Sampler if censor is None else partial(Censored, terms=terms)
     with one_thread():
-        sampler = kind(
-            y[seen], Design(X[seen]), weights[seen], components, PRIOR, None, rng
-        )
+        sampler = kind(y[seen], Design(X[seen]), weights[seen], components, PRIOR, rng)
         sampler.start(None)
         for number in range(warmup + sweeps):
             sampler.sweep()
@@ -308,7 +306,7 @@ def test_a_component_of_next_to_no_share_comes_back():
     )
     prior = ppm.FiniteMixture(y, ones).prior
     terms = ppm.Terms(np.full(200, 0.3), limits=censor)
-    sampler = Censored(y, Design(ones), terms.weights, 2, prior, None, rng, terms=terms)
+    sampler = Censored(y, Design(ones), terms.weights, 2, prior, rng, terms=terms)
     sampler.start(None)
     sampler.log_pi, sampler.concentration = np.array([0.0, -3000.0]), 1e-3
     sampler.log_f = sampler.log_f_without()

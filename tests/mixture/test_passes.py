@@ -106,21 +106,21 @@ def test_passes_are_the_formulas(far):
         offset = offset + shift
         with np.errstate(over="ignore"):
             scaled = np.exp(joint - offset)
-    state = log_pi, log_density, scaled, offset
+    state = passes.MixtureState(log_pi, log_density, scaled, offset)
     # other mixture weights and densities of two components
     rows, shares, new = np.array([2, 0]), np.log([0.4, 0.2]), log_density[:2] - 1.0
     changed = joint.copy()
     changed[rows] = shares[:, None] + new
     expected = logsumexp(changed, axis=0)
     np.testing.assert_allclose(
-        passes.replace_terms(rows, shares, new, *state)[0], expected, rtol=1e-12
+        passes.replace_terms(state, rows, shares, new)[0], expected, rtol=1e-12
     )
     # another residual and scale of one
     density = norm.logpdf(residual, 0.0, 0.7)
     changed = joint.copy()
     changed[1] = log_pi[1] + density
     rest = passes.rest_of(1, scaled)
-    ratio, found = passes.move_component(1, residual, 0.7, rest, *weights, *state)
+    ratio, found = passes.move_component(state, 1, residual, 0.7, rest, *weights)
     expected = logsumexp(changed, axis=0)
     assert ratio == pytest.approx(
         weights[0] @ density - weights[1] @ expected, rel=1e-12
@@ -133,7 +133,7 @@ def test_passes_are_the_formulas(far):
     # a pair's shares: each record has a factor of its own, which drops out of a difference
     pair = np.array([3, 1])
     total = np.logaddexp(*log_pi[pair])
-    terms = passes.pair_terms(pair, total, *state)
+    terms = passes.pair_terms(state, pair, total)
     values = []
     for x in (-30.0, -1.0, 2.5):
         log_shares = -np.logaddexp(0.0, [-x, x])
