@@ -85,6 +85,27 @@ def test_claims_are_told_and_none_of_them_where_anything_fails_or_warns(
     )
 
 
+@pytest.mark.parametrize(
+    ("one", "other", "sure"),
+    [
+        # the error of the difference is 0.1
+        ((1, 0.06), (1.21, 0.08), True),
+        ((1, 0.06), (1.19, 0.08), False),
+        ((1.21, 0.06), (1, 0.08), False),
+        ((1, 0), (1, 0), False),
+        ((1, 0), (1.01, 0), True),
+        ((1, np.nan), (9, 0), False),
+        (
+            ([1, 1], [0.06, 0]),
+            (pd.Series([1.21, 1.19]), pd.Series([0.08, 0.1])),
+            [True, False],
+        ),
+    ],
+)
+def test_a_number_is_surely_less_by_two_errors_of_the_difference(one, other, sure):
+    assert np.array_equal(page.surely_less(one, other), sure)
+
+
 def kept(text, *given):
     """A function of this text, kept, and the arguments that it was really called with."""
     called = []

@@ -7,8 +7,6 @@ from ppm.diagnostics import R_HAT_LIMIT
 DISAGREE = (
     f"chains behind a bound disagree (R-hat above {R_HAT_LIMIT}, or not to be told)"
 )
-# a comparison counts when it holds, or fails, by more than so many standard errors
-SURE = 2.0
 # how often one release among normal ones is taken for an outlier
 OUTLIER = 1e-3
 

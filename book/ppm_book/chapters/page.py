@@ -27,6 +27,8 @@ DATA_KINDS = {
     "interview": "the Interview survey of the paper's quarter",
     "other": "survey data that are not the paper's quarter, or a part of it",
 }
+# a difference is sure, and a row of the ledger decided, by so many standard errors
+SURE = 2.0
 # a cell of more letters is a sentence
 _LONG = 40
 
@@ -160,6 +162,31 @@ def _written(function):
     return [
         ast.literal_eval(key) for key in ast.parse(text).body[0].body[-1].value.keys
     ]
+
+
+def surely_less(one, other):
+    """Whether one number is less than another by more than two standard errors of the difference.
+
+    A chapter asks it of every comparison that has noise in it, and so does the ledger.
+
+    Parameters
+    ----------
+    one, other : pair of float or array_like
+        A number and its standard error: 0 for what is exact. With NaN nothing is sure.
+
+    Returns
+    -------
+    bool or array of bool
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from ppm_book.chapters import page
+    >>> page.surely_less((3.0, 0.1), (np.array([3.2, 3.5]), 0.1))
+    array([False,  True])
+    """
+    (low, its_error), (high, error) = one, other
+    return high - low > SURE * np.hypot(its_error, error)
 
 
 def glue(name, text):

@@ -9,8 +9,7 @@ import numpy as np
 import yaml
 from jinja2 import StrictUndefined, Template
 
-from ppm_book.chapters.ledger_values import SURE
-from ppm_book.chapters.page import DATA_KINDS, VALUES_FILE
+from ppm_book.chapters.page import DATA_KINDS, SURE, VALUES_FILE
 from ppm_book.tools.parameters import Refused
 
 # verdicts that decide nothing
