@@ -9,7 +9,7 @@ import numpy as np
 import yaml
 from jinja2 import StrictUndefined, Template
 
-from ppm_book.chapters.page import DATA_KINDS, SURE, VALUES_FILE
+from ppm_book.chapters.page import DATA_KINDS, SURE, VALUES_FILE, surely_less
 from ppm_book.tools.parameters import Refused
 
 # verdicts that decide nothing
@@ -27,32 +27,49 @@ def load(root):
     ]
 
 
-def margins(row, value, other=None):
-    """By how much each comparison of a row holds, above 0 where it does, and its standard error.
+def _near(row, number):
+    value, error = number
+    published = np.atleast_1d(row["published"])
+    tolerance = (
+        row["relative"] * np.abs(published) if "relative" in row else row["tolerance"]
+    )
+    return (np.abs(value - published), error), (tolerance, 0.0)
 
-    ``value`` and ``other`` are arrays of two rows: numbers, and their standard errors.
-    """
-    (value, error), rule = value, row["rule"]
-    if rule == "near":
-        published = np.atleast_1d(row["published"])
-        tolerance = (
-            row["relative"] * np.abs(published)
-            if "relative" in row
-            else row["tolerance"]
-        )
-        return tolerance - np.abs(value - published), error
-    if rule == "between":
-        return np.minimum(value - row["low"], row["high"] - value), error
-    if rule.endswith("creasing"):
-        margin, error = np.diff(value), np.hypot(error[1:], error[:-1])
-    else:
-        limit = np.array([[row["than"]], [0.0]]) if other is None else other
-        limit, spread = row.get("factor", 1.0) * limit
-        margin, error = value - limit, np.hypot(error, spread)
-    # numbers that are equal are neither greater nor less
-    return np.nextafter(
-        -margin if rule in ("less", "decreasing") else margin, -np.inf
-    ), error
+
+def _between(row, number):
+    value, error = number
+    outside = np.maximum(row["low"] - value, value - row["high"])
+    return (outside, error), (0.0, 0.0)
+
+
+def _less(row, number, other=None):
+    limit = np.array([[row["than"]], [0.0]]) if other is None else other
+    return number, row.get("factor", 1.0) * limit
+
+
+def _greater(row, *numbers):
+    return _less(row, *numbers)[::-1]
+
+
+def _increasing(row, number):
+    return number[:, :-1], number[:, 1:]
+
+
+def _decreasing(row, number):
+    return _increasing(row, number)[::-1]
+
+
+# rule -> of a row and its values, numbers and standard errors: what must be less than what
+RULES = {
+    "near": _near,
+    "between": _between,
+    "less": _less,
+    "greater": _greater,
+    "increasing": _increasing,
+    "decreasing": _decreasing,
+}
+# the rules that equal numbers keep
+INCLUSIVE = ("near", "between")
 
 
 def judge(row, chapter):
@@ -77,54 +94,86 @@ def judge(row, chapter):
     Refused
         If the row names a value that its chapter does not save.
     """
-    names, needs, unlike = (
-        row.get(key, {}) for key in ("values", "needs", "not_comparable")
-    )
-    entries = chapter.get("values", {})
+    row = {"values": [], "needs": {}} | row
     if row["rule"] == "setting":
-        needs = {names[0]: row["published"]}
-    found = {name: _numbers(entries.get(name, {})) for name in (*names, *needs)}
-    ours = [[told(*pair) for pair in found[name].T] for name in names]
-    unmet = [name for name, wanted in needs.items() if not _met(wanted, found[name][0])]
-    unknown = [
-        name for name in (*needs, *(() if unmet else names)) if name not in entries
+        row["needs"] = {row["values"][0]: row["published"]}
+    entries = chapter.get("values", {})
+    found = {
+        name: _numbers(entries.get(name, {}))
+        for name in (*row["values"], *row["needs"])
+    }
+    unmet = [
+        name
+        for name, wanted in row["needs"].items()
+        if not _met(wanted, found[name][0])
     ]
-    if chapter and unknown:
+    wanted = (*row["needs"], *(() if unmet else row["values"]))
+    if chapter and (unknown := [name for name in wanted if name not in entries]):
         # the name is written in one way in the file, and in another one in the chapter
         raise Refused(
             f"book/published.yaml, row {row['id']}: {row['chapter']} saves no value "
             f"{unknown[0]!r}"
         )
-    if why := unlike.get("all") or unlike.get(chapter.get("data")):
-        return "not comparable", why, ours
+    stops = _what_stops(row, chapter, found, unmet)
+    verdict, why = next(stops, None) or _compared(row, entries, found)
+    return (
+        verdict,
+        why,
+        [[told(*one) for one in found[name].T] for name in row["values"]],
+    )
+
+
+def _what_stops(row, chapter, found, unmet):
+    """Verdict and reason of all that keeps a row from being compared; the first one counts."""
+    unlike = row.get("not_comparable", {})
+    for kind in ("all", chapter.get("data")):
+        if kind in unlike:
+            yield "not comparable", unlike[kind]
     if not chapter:
-        return "not computed", f"chapter {row['chapter']} was not run", ours
+        yield "not computed", f"chapter {row['chapter']} was not run"
     for name in unmet:
-        why = f"run with {name} = {listed(found[name][0])}; the row needs {listed(needs[name])}"
-        return "not comparable", why, ours
+        ours, needed = listed(found[name][0]), listed(row["needs"][name])
+        yield "not comparable", f"run with {name} = {ours}; the row needs {needed}"
     if row["rule"] == "setting":
-        return "same setting", "the run has the paper's setting", ours
-    doubts = [entries.get(name, {}).get("doubt") for name in names]
-    if unknown := [name for name in names if not np.isfinite(found[name]).all()]:
-        return (
-            "not computed",
-            joined(f"{unknown[0]}, or its error, is unknown", *doubts),
-            ours,
-        )
-    margin, error = np.broadcast_arrays(*margins(row, *map(found.get, names)))
+        yield "same setting", "the run has the paper's setting"
+    for name in row["values"]:
+        if not np.isfinite(found[name]).all():
+            unknown = f"{name}, or its error, is unknown"
+            yield "not computed", joined(unknown, *_doubts(row, chapter["values"]))
+
+
+def _compared(row, entries, found):
+    """Verdict and reason by the numbers."""
+    low, high = RULES[row["rule"]](row, *(found[name] for name in row["values"]))
+    margin, error = np.broadcast_arrays(high[0] - low[0], np.hypot(low[1], high[1]))
     if not margin.size:
-        return "not computed", "there is nothing to compare", ours
-    low, high = margin - SURE * error, margin + SURE * error
-    verdict, why, at = "open", "undecided: the margin is", low.argmin()
-    if (low >= 0).all():
-        verdict, why = "reproduced", "holds by"
-    elif (high < 0).any():
-        verdict, why, at, margin = "not reproduced", "fails by", high.argmin(), -margin
-    why = f"{why} {told(margin[at], error[at])}"
-    why += f" (comparison {at + 1} of {margin.size})" if margin.size > 1 else ""
-    if "by_construction" in row and verdict != "not reproduced":
-        verdict, why = "by construction", row["by_construction"]
-    return verdict, joined(why, *doubts), ours
+        return "not computed", "there is nothing to compare"
+    holds, fails = surely_less(low, high), surely_less(high, low)
+    equal = (margin == 0) & (error == 0)
+    if row["rule"] in INCLUSIVE:
+        holds |= equal
+    else:
+        fails |= equal
+    doubts = _doubts(row, entries)
+
+    def by(words, amount, at):
+        which = f" (comparison {at + 1} of {margin.size})" if margin.size > 1 else ""
+        return joined(f"{words} {told(amount[at], error[at])}{which}", *doubts)
+
+    if fails.any():
+        at = (margin + SURE * error).argmin()
+        return "not reproduced", by("fails by", np.abs(margin), at)
+    if "by_construction" in row:
+        return "by construction", joined(row["by_construction"], *doubts)
+    at = (margin - SURE * error).argmin()
+    if holds.all():
+        return "reproduced", by("holds by", margin, at)
+    return "open", by("undecided: the margin is", margin, at)
+
+
+def _doubts(row, entries):
+    """Why the errors of a row's values may not be trusted."""
+    return [entries[name].get("doubt") for name in row["values"]]
 
 
 def _met(wanted, values):
