@@ -93,25 +93,32 @@ def test_every_share_is_one_of_the_other_databases():
         assert contraction.not_covered(bounds, factor) == pytest.approx(by_hand)
 
 
+def of(table, mechanism, statistic):
+    """The rows of a statistic."""
+    chosen = (table["mechanism"] == mechanism) & (table["statistic"] == statistic)
+    return table[chosen].set_index("size")
+
+
 def test_a_study_of_many_repeats_is_judged_by_their_scatter():
     study = simulate(replicates=8).replace({"size": {60: 1000}})
     settings = {"truncate_at": 3.5, "mean": 100.0}
-    found = contraction.values(study, studies=2, **settings)[
-        "Unweighted: largest bound"
-    ]
+    found = of(
+        contraction.table(study, studies=2, **settings), "Unweighted", "largest bound"
+    )
     plain = study[study["mechanism"] == "Unweighted"]
     # by halves of the study, and by quarters
     each, fours = (
         plain.groupby([plain["database"] // size, "size"])["bound"].max().unstack()
         for size in (4, 2)
     )
-    assert found["value"] == pytest.approx(each.mean(axis=0))
-    assert found["error"] == pytest.approx(np.ptp(each, axis=0) / 2)
-    values = contraction.values(study, **settings)
-    alone = values["Unweighted: largest bound"]
-    assert alone["value"] == pytest.approx(each.max(axis=0))
+    assert [*found.index] == [30, 1000]
+    assert found["value"].to_numpy() == pytest.approx(each.mean(axis=0))
+    assert found["error"].to_numpy() == pytest.approx(np.ptp(each, axis=0) / 2)
+    table = contraction.table(study, **settings)
+    alone = of(table, "Unweighted", "largest bound")
+    assert alone["value"].to_numpy() == pytest.approx(each.max(axis=0))
     # of a single study the scatter of its parts, and not of their average
-    assert alone["error"] == pytest.approx(fours.std(axis=0))
+    assert alone["error"].to_numpy() == pytest.approx(fours.std(axis=0))
     # how far a bound grows from the smallest size to the largest, and the mean moves
     by_size = study.groupby(["mechanism", "size"])
     for which, found in (
@@ -119,14 +126,51 @@ def test_a_study_of_many_repeats_is_judged_by_their_scatter():
         ("median", by_size["bound"].median()),
     ):
         for name, bound in found.unstack().iterrows():
-            growth = values[f"{name}: growth of the {which} bound"]["value"]
-            assert growth == pytest.approx(bound[1000] - bound[30])
+            grown = pytest.approx(bound[1000] - bound[30])
+            assert (
+                of(table, name, f"growth of the {which} bound")["value"].item() == grown
+            )
+            # with two sizes the one step is all of it, and stands at the larger
+            assert (
+                of(table, name, f"steps of the {which} bound")["value"][1000] == grown
+            )
     average = study.set_index(["mechanism", "size", "database"])["average"]
     moved = (average["Weighted-M"] - average["Unweighted"]).groupby("size").mean()
-    shift = values["Weighted-M: shift of the mean in standard deviations"]["value"]
-    assert shift == pytest.approx(
+    shift = of(table, "Weighted-M", "shift of the mean in standard deviations")["value"]
+    assert shift.to_numpy() == pytest.approx(
         abs(moved) / average["Unweighted"].groupby("size").std()
     )
-    # 1,000 records are not above 1,000
-    assert values["share above 1.1 times a bound, small n"]["value"].size == 2
-    assert "share above 1.05 times a bound, large n" not in values
+    bias = of(table, "Weighted", "bias of the mean")["value"]
+    assert bias.to_numpy() == pytest.approx(
+        abs(average["Weighted"].groupby("size").mean() - 100)
+    )
+
+
+def test_shares_of_bounds_are_counted_and_never_sure_to_be_none():
+    study = simulate(replicates=8)
+    bounds = study[(study["mechanism"] == "Weighted") & (study["size"] == 60)]["bound"]
+    limit = bounds.sort_values().iloc[4]
+    table = contraction.table(study, truncate_at=limit, mean=100.0)
+    found = of(table, "Weighted", "share of bounds above M").loc[60]
+    assert found["value"] == 3 / 8 and 0 < found["error"] < 1
+    # nobody is above 1.1 times another bound, in any part
+    few = study.assign(bound=1.0)
+    table = contraction.table(few, truncate_at=limit, mean=100.0)
+    found = of(table, "Weighted", "share above 1.1 times a bound")
+    assert (found["value"] == 0).all() and (found["error"] > 0).all()
+
+
+def test_the_ledger_gets_each_statistic_by_its_name_with_the_sizes():
+    study, settings = simulate(), {"truncate_at": 3.5, "mean": 100.0}
+    values = contraction.values(study, **settings)
+    entry = values["Weighted-M: range of bounds"]
+    rows = of(contraction.table(study, **settings), "Weighted-M", "range of bounds")
+    assert [*entry["at"]] == [30, 60]
+    for name in ("value", "error"):
+        assert np.array_equal(entry[name], rows[name])
+    assert [*values["sizes"]["value"]] == [30, 60] and values["mean"]["value"] == 100
+    # the chapter alone has no name less than the study of many repeats
+    names = contraction.named(
+        contraction.table(study, **settings), contraction.UP_TO_1000
+    )
+    assert contraction.unknown_at_1000().keys() <= names.keys()

@@ -23,7 +23,10 @@ SIZES = np.array([100, 400, 1600])
 
 def verdict(row, *pairs):
     """Verdict on a row whose values are pairs of numbers and errors, on the Diary file; and why."""
-    values = {f"value {i}": {"value": v, "error": e} for i, (v, e) in enumerate(pairs)}
+    values = {
+        f"value {i}": {"value": v, "error": e, "at": [*range(np.size(v))]}
+        for i, (v, e) in enumerate(pairs)
+    }
     row = {"id": "one", "chapter": "study", "values": [*values]} | row
     values["sizes"] = measured([1, 2])
     return ledger.judge(row, {"data": "diary", "values": values})[:2]
@@ -66,6 +69,9 @@ def test_a_rule_holds_fails_or_is_open_by_two_standard_errors(rule, options, pai
         ("reproduced", 2, 0, [{"rule": "near", "published": 2, "tolerance": 0}]),
         ("not reproduced", 0, 0, [{}]),
         ("not reproduced", [2, 2], [0, 0], [{"rule": "decreasing"}]),
+        # of several numbers some are compared
+        ("reproduced", [-1, 1, 2], [0, 0, 0], [{"at": 1}, {"at": [1, 2]}]),
+        ("not reproduced", [-1, 1, 2], [0, 0, 0], [{}, {"at": [0, 2]}]),
         ("not computed", 1, None, [{}]),
         ("not computed", None, 0, [{}]),
         ("not computed", 1, 0, [{"rule": "increasing"}]),
@@ -233,7 +239,7 @@ def read(results):
 def test_every_row_is_one_that_the_judge_reads_and_names_what_is_saved(
     results, monkeypatch
 ):
-    keys = "id section where says chapter rule values published tolerance relative than factor "
+    keys = "id section where says chapter rule values at published tolerance relative than factor "
     keys += "low high rows needs not_comparable by_construction reading remark"
     assert len(ROWS) == len(ledger.load(ROOT))
     for row in ROWS.values():

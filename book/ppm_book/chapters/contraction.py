@@ -2,6 +2,8 @@
 
 import functools
 import itertools
+from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -9,12 +11,12 @@ from scipy import special, stats
 
 import ppm
 from ppm_book.chapters import ledger_values
-from ppm_book.chapters.ledger_values import last, measured, over, share
+from ppm_book.chapters.ledger_values import measured, over, share
 
 # one study alone is cut into so many groups of databases, whose scatter gives the errors
 GROUPS = 10
-# what depends on how many databases there are
-EXTREME = ("smallest bound", "largest bound", "range of bounds")
+# ends the names of values from the databases of at most 1,000 records
+UP_TO_1000 = " up to n = 1,000"
 
 
 def fit(y, weights, draws, rng):
@@ -64,8 +66,187 @@ def not_covered(bounds, factor):
     return (len(ordered) - within).mean() / (len(ordered) - 1)
 
 
-def values(study, *, truncate_at, mean, studies=1):
-    """Values of the study for the ledger.
+class Extent(NamedTuple):
+    """How large a study is."""
+
+    sizes: np.ndarray
+    databases: int  # of each size, in all studies
+    studies: int  # of as many databases, one after the other
+
+
+def by_scatter(value, parts, extent):
+    """An entry whose error is the scatter over parts of the databases."""
+    return measured(value, ledger_values.standard_error(parts))
+
+
+def by_extremes(value, parts, extent):
+    """The same of what depends on how many databases there are.
+
+    Of several studies it is an average; of a single one the error is the scatter of its parts.
+    """
+    error = ledger_values.standard_error(parts)
+    if extent.studies > 1:
+        return measured(parts.mean(axis=0), error)
+    return measured(value, error * np.sqrt(len(parts)))
+
+
+def by_share(value, parts, extent):
+    """The same of a share: that nothing was seen is not known without an error."""
+    error = ledger_values.standard_error(parts)
+    least = share(extent.databases * value, extent.databases)["error"]
+    return measured(value, np.where(error == 0, least, error))
+
+
+def by_count(count, parts, extent):
+    """The share of the databases that were counted, with its own error."""
+    return share(count, extent.databases)
+
+
+def by_power(count, parts, extent):
+    """Which power of the size such a share is most likely."""
+    return ledger_values.share_exponent(extent.sizes, count, extent.databases)
+
+
+def distance_from(limit, measure=by_scatter):
+    """How far a number lies from a limit, with the number's error."""
+
+    def distance(value, parts, extent):
+        entry = measure(value, parts, extent)
+        return entry | {"value": np.abs(entry["value"] - limit)}
+
+    return distance
+
+
+def smallest(one):
+    return one["bound"].values.min(axis=1)
+
+
+def median(one):
+    return np.median(one["bound"].values, axis=1)
+
+
+def largest(one):
+    return one["bound"].values.max(axis=1)
+
+
+def spread(one):
+    return one["bound"].values.std(axis=1, ddof=1)
+
+
+def average(one):
+    return one["average"].values.mean(axis=1)
+
+
+def exponent(one, values):
+    return ledger_values.exponent(one["size"].values, values)
+
+
+def shift(one):
+    """How far the mean lies from that of Unweighted."""
+    plain = one["unweighted"].values
+    moved = (one["average"].values - plain).mean(axis=1)
+    return over(moved, plain.std(axis=1, ddof=1))
+
+
+class Statistic(NamedTuple):
+    """What a study says of a mechanism: one number, or one for each size or each step up to it."""
+
+    name: str
+    of: Callable  # of the databases of the mechanism, a Dataset (size, database)
+    measure: Callable = by_scatter  # of the number and its parts: value and error
+
+
+def growth(which, bound, measure=by_scatter):
+    """How a bound grows with the size: in all, by steps, and faster or slower."""
+    return (
+        Statistic(
+            f"growth of the {which} bound",
+            lambda one: bound(one)[-1] - bound(one)[0],
+            measure,
+        ),
+        Statistic(
+            f"steps of the {which} bound", lambda one: np.diff(bound(one)), measure
+        ),
+        Statistic(
+            f"changes of the step of the {which} bound",
+            lambda one: np.diff(bound(one), 2),
+            measure,
+        ),
+    )
+
+
+def shares(which, limit):
+    """How many bounds lie above a limit, and how this depends on the size."""
+
+    def above(one):
+        return (one["bound"].values > limit).sum(axis=1)
+
+    name = f"share of bounds above {which}"
+    return (
+        Statistic(name, above, by_count),
+        Statistic(f"exponent of the {name}", above, by_power),
+    )
+
+
+def other_bounds(factor):
+    """How often another database exceeds one's bound times a factor of safety."""
+
+    def above(one):
+        return np.array([not_covered(bounds, factor) for bounds in one["bound"].values])
+
+    return Statistic(f"share above {factor:g} times a bound", above, by_share)
+
+
+def statistics(truncate_at, mean):
+    """What the study says of each mechanism."""
+    return (
+        Statistic("smallest bound", smallest, by_extremes),
+        Statistic("median bound", median),
+        Statistic("largest bound", largest, by_extremes),
+        Statistic(
+            "range of bounds", lambda one: largest(one) - smallest(one), by_extremes
+        ),
+        Statistic(
+            "largest over smallest bound",
+            lambda one: over(largest(one), smallest(one)),
+            by_extremes,
+        ),
+        *growth("median", median),
+        *growth("largest", largest, by_extremes),
+        Statistic("spread of bounds", spread),
+        Statistic("constant of contraction", lambda one: stats.gmean(spread(one))),
+        Statistic(
+            "exponent of the spread of bounds", lambda one: exponent(one, spread(one))
+        ),
+        Statistic(
+            "exponent of the records removed",
+            lambda one: exponent(one, one["removed"].values.mean(axis=1)),
+        ),
+        Statistic("average of the mean", average),
+        Statistic("bias of the mean", average, distance_from(mean)),
+        Statistic(
+            "shift of the mean in standard deviations", shift, distance_from(0.0)
+        ),
+        Statistic(
+            "distance of the smallest bound from M",
+            smallest,
+            distance_from(truncate_at, by_extremes),
+        ),
+        Statistic(
+            "distance of the largest bound from M",
+            largest,
+            distance_from(truncate_at, by_extremes),
+        ),
+        *shares("M", truncate_at),
+        *shares("1.05 M", 1.05 * truncate_at),
+        # the recommendation: a factor for large samples, a larger one for small ones
+        other_bounds(1.05),
+        other_bounds(1.1),
+    )
+
+
+def table(study, *, truncate_at, mean, studies=1):
+    """What the study says, a number a row.
 
     Parameters
     ----------
@@ -79,126 +260,57 @@ def values(study, *, truncate_at, mean, studies=1):
 
     Returns
     -------
-    dict of str to dict
-        Name -> entry. Sequences go over the sample sizes; bounds are in nats. Errors are the
-        scatter over the studies or, of a single one, over ten groups of its databases. The
-        smallest and the largest bound depend on the number of databases: of several studies they
-        are averages, of a single one their error is the scatter of the groups themselves.
+    pandas.DataFrame
+        Columns ``mechanism``, ``statistic``, ``size``, ``value`` and ``error``. The size of a step
+        is the one that it leads to, that of a number over all sizes is NaN; bounds are in nats.
+        Errors are the scatter over the studies or, of a single one, over ten groups of its
+        databases. The smallest and the largest bound depend on the number of databases: of several
+        studies they are averages, of a single one their error is the scatter of the groups
+        themselves.
     """
     data = study.set_index(["mechanism", "size", "database"]).to_xarray()
-    sizes, replicates = data["size"].values, data.sizes["database"]
-    number = studies if studies > 1 else min(GROUPS, replicates // 2)
-    places = np.array_split(np.arange(replicates), number)
-    parts = [_statistics(data.isel(database=place)) for place in places]
-    found = {
-        "sizes": measured(sizes),
-        "mean": measured(mean),
-        "truncate_at": measured(truncate_at),
+    data["unweighted"] = data["average"].sel(mechanism="Unweighted", drop=True)
+    sizes, databases = data["size"].values, data.sizes["database"]
+    extent = Extent(sizes, databases, studies)
+    number = studies if studies > 1 else min(GROUPS, databases // 2)
+    places = np.array_split(np.arange(databases), number)
+    rows = []
+    for mechanism in data["mechanism"].values:
+        one = data.sel(mechanism=mechanism)
+        parts = [one.isel(database=place) for place in places]
+        for name, of, measure in statistics(truncate_at, mean):
+            entry = measure(of(one), np.array([of(part) for part in parts]), extent)
+            value = entry["value"]
+            at = sizes[len(sizes) - value.size :] if value.ndim else [np.nan]
+            about = {"mechanism": mechanism, "statistic": name, "size": at}
+            rows.append(pd.DataFrame(about | entry))
+    return pd.concat(rows, ignore_index=True)
+
+
+def named(table, more=""):
+    """The same for the ledger: mechanism and statistic -> entry, and the sizes of its numbers."""
+    return {
+        f"{mechanism}: {statistic}{more}": measured(rows["value"], rows["error"])
+        | {"at": rows["size"].to_numpy()}
+        for (mechanism, statistic), rows in table.groupby(
+            ["mechanism", "statistic"], sort=False
+        )
     }
-    for name, value in _statistics(data).items():
-        each = np.array([part[name] for part in parts])
-        error = ledger_values.standard_error(each)
-        if name.endswith(EXTREME):
-            value, error = (
-                (each.mean(axis=0), error)
-                if studies > 1
-                else (value, error * np.sqrt(number))
-            )
-        if name.startswith("share above"):
-            # that nothing was seen is not known without an error
-            error = np.where(
-                error == 0, share(replicates * value, replicates)["error"], error
-            )
-        found[name] = measured(value, error)
-
-    def distance(name, limit):
-        return measured(np.abs(found[name]["value"] - limit), found[name]["error"])
-
-    for which in ("smallest", "largest"):
-        name = f"Weighted-M: {which} bound"
-        found[f"Weighted-M: distance of the {which} bound from M"] = distance(
-            name, truncate_at
-        )
-    for mechanism in data["mechanism"].values:
-        bias = distance(f"{mechanism}: average of the mean", mean)
-        found[f"{mechanism}: bias of the mean"] = bias
-        found[f"{mechanism}: bias of the mean at the largest n"] = last(bias)
-    shift = "Weighted-M: shift of the mean in standard deviations"
-    found[shift] = distance(shift, 0.0)
-    bounds = data["bound"].sel(mechanism="Weighted-M").values
-    for limit, factor in (("M", 1.0), ("1.05 M", 1.05)):
-        above, name = (
-            (bounds > factor * truncate_at).sum(axis=1),
-            f"share of bounds above {limit}",
-        )
-        found[f"Weighted-M: {name}"] = share(above, replicates)
-        found[f"Weighted-M: {name} at the largest n"] = share(above[-1], replicates)
-        slope = ledger_values.share_exponent(sizes, above, replicates)
-        found[f"Weighted-M: exponent of the {name}"] = slope
-    return found
 
 
-def up_to_1000(near=None):
-    """Values at n = 1,000, a size that the paper's introduction names and its study does not have.
-
-    ``near`` has the :func:`values` of a study with this size, its largest.
-    """
-    unknown, found = measured([np.nan], np.nan, "no database has 1,000 records"), {}
-    for mechanism in ("Weighted", "Weighted-M"):
-        spread, ratio = (
-            near[f"{mechanism}: {name}"] if near else unknown
-            for name in ("range of bounds", "largest over smallest bound")
-        )
-        found[f"{mechanism}: range of bounds up to n = 1,000"] = spread
-        found[f"{mechanism}: largest over smallest bound at n = 1,000"] = last(ratio)
-    return found
+def values(study, **settings):
+    """Values of one study for the ledger: the :func:`named` ones, and what was set."""
+    given = settings | {"sizes": np.unique(study["size"])}
+    return named(table(study, **settings)) | {
+        name: measured(value) for name, value in given.items()
+    }
 
 
-def _statistics(data):
-    """What has its error from the scatter over parts of the databases."""
-    sizes, found = data["size"].values, {}
-    for mechanism in data["mechanism"].values:
-        part = data.sel(mechanism=mechanism)
-        bounds, removed = part["bound"].values, part["removed"].values.mean(axis=1)
-        spread = bounds.std(axis=1, ddof=1)
-        low, middle, high = (
-            bounds.min(axis=1),
-            np.median(bounds, axis=1),
-            bounds.max(axis=1),
-        )
-        named = {
-            "smallest bound": low,
-            "median bound": middle,
-            "largest bound": high,
-            "range of bounds": high - low,
-            "largest over smallest bound": over(high, low),
-            "spread of bounds": spread,
-            "constant of contraction": stats.gmean(spread),
-            "exponent of the spread of bounds": ledger_values.exponent(sizes, spread),
-            "exponent of the records removed": ledger_values.exponent(sizes, removed),
-            "average of the mean": part["average"].values.mean(axis=1),
-        }
-        for which, bound in (("median", middle), ("largest", high)):
-            steps = np.diff(bound)
-            named |= {
-                f"growth of the {which} bound": bound[-1] - bound[0],
-                f"last step of the {which} bound": steps[-1:],
-                f"changes of the step of the {which} bound": np.diff(steps),
-            }
-        found |= {f"{mechanism}: {name}": value for name, value in named.items()}
-    plain, moved = (
-        data["average"].sel(mechanism=name).values
-        for name in ("Unweighted", "Weighted-M")
-    )
-    shift = over((moved - plain).mean(axis=1), plain.std(axis=1, ddof=1))
-    found["Weighted-M: shift of the mean in standard deviations"] = shift
-    bounds = data["bound"].sel(mechanism="Weighted-M").values
-    # the recommendation: a factor for samples above 1,000 records, a larger one below
-    for which, factor, chosen in (
-        ("large", 1.05, sizes > 1000),
-        ("small", 1.1, sizes <= 1000),
-    ):
-        if chosen.any():
-            name = f"share above {factor:g} times a bound, {which} n"
-            found[name] = np.array([not_covered(row, factor) for row in bounds[chosen]])
-    return found
+def unknown_at_1000():
+    """Values for the ledger at a size that the paper's introduction names and its study lacks."""
+    unknown = measured([np.nan], np.nan, "no database has 1,000 records")
+    return {
+        f"{mechanism}: {statistic}{UP_TO_1000}": unknown | {"at": [1000]}
+        for mechanism in ("Weighted", "Weighted-M")
+        for statistic in ("range of bounds", "largest over smallest bound")
+    }

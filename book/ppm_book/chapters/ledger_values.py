@@ -74,11 +74,6 @@ def bounds_of(*results):
     )
 
 
-def last(entry):
-    """The last number of a sequence."""
-    return measured(entry["value"][-1], entry["error"][-1])
-
-
 def over(above, below):
     """A quotient, NaN where the divisor is 0, as the bound of records without weight is."""
     above, below = np.broadcast_arrays(np.asarray(above, dtype=np.float64), below)

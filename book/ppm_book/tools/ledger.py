@@ -98,17 +98,15 @@ def judge(row, chapter):
     if row["rule"] == "setting":
         row["needs"] = {row["values"][0]: row["published"]}
     entries = chapter.get("values", {})
-    found = {
-        name: _numbers(entries.get(name, {}))
-        for name in (*row["values"], *row["needs"])
+    found = {name: _numbers(entries.get(name, {})) for name in row["needs"]}
+    found |= {
+        name: _numbers(entries.get(name, {}), row.get("at")) for name in row["values"]
     }
-    unmet = [
-        name
-        for name, wanted in row["needs"].items()
-        if not _met(wanted, found[name][0])
-    ]
-    wanted = (*row["needs"], *(() if unmet else row["values"]))
-    if chapter and (unknown := [name for name in wanted if name not in entries]):
+    ours = [[told(*one) for one in found[name].T] for name in row["values"]]
+    needs = row["needs"].items()
+    unmet = [name for name, wanted in needs if not _met(wanted, found[name][0])]
+    names = [*row["needs"], *([] if unmet else row["values"])]
+    if chapter and (unknown := [name for name in names if name not in entries]):
         # the name is written in one way in the file, and in another one in the chapter
         raise Refused(
             f"book/published.yaml, row {row['id']}: {row['chapter']} saves no value "
@@ -116,11 +114,7 @@ def judge(row, chapter):
         )
     stops = _what_stops(row, chapter, found, unmet)
     verdict, why = next(stops, None) or _compared(row, entries, found)
-    return (
-        verdict,
-        why,
-        [[told(*one) for one in found[name].T] for name in row["values"]],
-    )
+    return verdict, why, ours
 
 
 def _what_stops(row, chapter, found, unmet):
@@ -183,11 +177,13 @@ def _met(wanted, values):
     )
 
 
-def _numbers(entry):
-    """Numbers and standard errors in two rows; NaN for what is unknown."""
-    return np.array([entry.get("value"), entry.get("error")], dtype=np.float64).reshape(
-        2, -1
-    )
+def _numbers(entry, at=None):
+    """Numbers and standard errors in two rows, of these sizes; NaN for what is unknown."""
+    pairs = [entry.get("value"), entry.get("error")]
+    numbers = np.array(pairs, dtype=np.float64).reshape(2, -1)
+    if at is None or not entry:
+        return numbers
+    return numbers[:, np.isin(np.array(entry["at"], dtype=np.float64), at)]
 
 
 def judged(rows, saved):
