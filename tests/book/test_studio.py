@@ -65,7 +65,7 @@ page.save(pd.DataFrame({"mean": [drawn.mean()], "records": [replicates]}, index=
 DATA = """
 import os, sys
 from ppm_book.chapters import page, running
-print(open(ce_data).read() if ce_data else "simulated", running.executor())
+print(open(ce_data).read() if ce_data else "simulated", *running.executor().map(abs, [-7]))
 print("from", ce_data and os.path.realpath(ce_data))
 page.glue("number", f"{replicates}")
 _ = sys.stderr.write("\\r 50 %")
@@ -728,8 +728,7 @@ def test_a_book_stays_when_the_next_fails_and_a_run_beside_it_is_private(
     assert "Done. Open r/prose.html" in capsys.readouterr().out
     page = (run / "prose.html").read_text("utf-8")
     assert (
-        "income 98765 None\nfrom survey.csv\n" in page
-        and "Data: the file <code" in page
+        "income 98765 7\nfrom survey.csv\n" in page and "Data: the file <code" in page
     )
     beside = page[page.rindex('id="your-run-beside-the-book-s"') :]
     assert "<code" in beside and "400" in beside

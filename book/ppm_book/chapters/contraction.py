@@ -10,7 +10,7 @@ import pandas as pd
 from scipy import special, stats
 
 import ppm
-from ppm_book.chapters import ledger_values
+from ppm_book.chapters import ledger_values, running
 from ppm_book.chapters.ledger_values import measured, over, share
 
 # one study alone is cut into so many groups of databases, whose scatter gives the errors
@@ -49,12 +49,10 @@ def one_database(task, *, mean, truncate_at, draws, seed):
     return rows
 
 
-def simulate(sizes, databases, executor=None, **settings):
+def simulate(sizes, databases, executor=running.HERE, **settings):
     """Table of the study: the databases with these numbers, of every size."""
     tasks = list(itertools.product(sizes, databases))
-    rows = (executor.map if executor else map)(
-        functools.partial(one_database, **settings), tasks
-    )
+    rows = executor.map(functools.partial(one_database, **settings), tasks)
     columns = ["mechanism", "size", "database", "bound", "average", "removed"]
     return pd.DataFrame(itertools.chain.from_iterable(rows), columns=columns)
 

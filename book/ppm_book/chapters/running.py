@@ -8,6 +8,7 @@ import shutil
 import tempfile
 import warnings
 from pathlib import Path
+from types import SimpleNamespace
 from unittest.mock import patch
 
 import joblib
@@ -19,6 +20,8 @@ ROOT = Path(__file__).resolve().parents[3]
 ROOT = ROOT if (ROOT / "_toc.yml").is_file() else Path.cwd()
 # says why a run's folder must stay
 NOTE_FILE = "CONFIDENTIAL.txt"
+# runs tasks as an executor does, but one after the other
+HERE = SimpleNamespace(map=map)
 # of kernels and workers: one thread each, so that results do not depend on the number of cores; and
 # Linux's C library keeps an array's memory for the next one, which saves a part of the time
 PROCESS = {
@@ -146,14 +149,15 @@ def executor():
 
     Returns
     -------
-    concurrent.futures.Executor or None
-        None to run them one after the other, in this process.
+    concurrent.futures.Executor
+        Or, if nothing was asked for, an object whose ``map`` runs them one after the other in this
+        process.
 
     Examples
     --------
     >>> from ppm_book.chapters import running
-    >>> running.executor() is None
-    True
+    >>> list(running.executor().map(abs, [-1, 2]))
+    [1, 2]
     """
     if address := os.environ.get("PPM_SCHEDULER"):
         from distributed import Client
@@ -168,4 +172,4 @@ def executor():
         warnings.filterwarnings("ignore", "A worker stopped while some jobs were given")
         # not the reusable one, in which joblib runs the chains of a fit
         return ProcessPoolExecutor(workers, initializer=end_with_parent, env=PROCESS)
-    return None
+    return HERE
