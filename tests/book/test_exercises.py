@@ -333,7 +333,8 @@ def small(tmp_path):
     for folder in ("notebooks", "book"):
         shutil.copytree(ROOT / folder, tmp_path / folder, ignore=left_out)
     toc = {
-        "parts": [{"numbered": True, "chapters": [{"file": f"notebooks/{CHAPTER}"}]}]
+        "root": "book/intro",
+        "parts": [{"numbered": True, "chapters": [{"file": f"notebooks/{CHAPTER}"}]}],
     }
     config = {"title": "A book", "repository": {"url": "https://github.com/a/b.git"}}
     for name, content in (("_toc.yml", toc), ("_config.yml", config)):

@@ -91,7 +91,7 @@ def root(tmp_path, monkeypatch):
         {"file": f} for f in ("notebooks/counts", "notebooks/prose", "book/parameters")
     ]
     files["_toc.yml"] = yaml.safe_dump(
-        {"format": "jb-book", "root": "book/intro", "chapters": chapters}
+        {"format": "jb-book", "root": "book/intro", "parts": [{"chapters": chapters}]}
     )
     files["notebooks/profiles/paper.yml"] = "counts: {}\n"
     files["notebooks/profiles/quick.yml"] = "counts: {replicates: 2}\n"

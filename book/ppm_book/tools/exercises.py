@@ -37,17 +37,17 @@ def chapters(root):
 
 def numbers(root):
     """The number that each exercise has on the book's pages: of its chapter, and within it."""
-    found, place = {}, 0
-    for part in yaml.safe_load(Path(root, "_toc.yml").read_text("utf-8"))["parts"]:
-        for chapter in part["chapters"]:
-            numbered = part.get("numbered", False)
+    found, place, known = {}, 0, chapters(root)
+    for part in parameters.contents(root)["parts"]:
+        numbered = part.get("numbered", False)
+        for entry in part["chapters"]:
             place += numbered
             # with those in its sections
-            names = re.findall(r"'notebooks/(\w+)'", str(chapter))
+            names = parameters.chapters_among(parameters.pages_of([entry]))
             labels = [
                 label
                 for name in names
-                if name in chapters(root)
+                if name in known
                 for label in _cells(root, name)[1]
             ]
             for count, label in enumerate(labels, start=1):

@@ -4,6 +4,7 @@ import ast
 import contextlib
 import difflib
 import functools
+import itertools
 import json
 import operator
 import os
@@ -42,15 +43,33 @@ Schema = validators.extend(
 )
 
 
+def contents(root=None):
+    """The table of contents."""
+    return yaml.safe_load(Path(root or running.ROOT, "_toc.yml").read_text("utf-8"))
+
+
+def pages_of(entries):
+    """Files of some entries of the table of contents, each before those in its sections."""
+    for entry in entries:
+        yield entry["file"]
+        yield from pages_of(entry.get("sections", []))
+
+
 def pages(root=None):
     """Files of the book's pages without their endings, in the order of the book."""
-    toc = Path(root or running.ROOT, "_toc.yml").read_text("utf-8")
-    return re.findall(r"(?:root|file): (\S+)$", toc, re.M)
+    toc = contents(root)
+    parts = (pages_of(part["chapters"]) for part in toc["parts"])
+    return [toc["root"], *itertools.chain.from_iterable(parts)]
 
 
 def chapters(root=None):
     """Names of the notebooks that are chapters, in the order of the book."""
-    return [Path(page).name for page in pages(root) if page.startswith("notebooks/")]
+    return chapters_among(pages(root))
+
+
+def chapters_among(pages):
+    """Names of the pages that are chapters; a page of the library may have the same name."""
+    return [Path(page).name for page in pages if page.startswith("notebooks/")]
 
 
 def notebooks():
