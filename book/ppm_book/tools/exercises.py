@@ -41,7 +41,7 @@ def numbers(root):
     for part in parameters.contents(root)["parts"]:
         numbered = part.get("numbered", False)
         for entry in part["chapters"]:
-            place += numbered
+            place += 1 if numbered else 0
             # with those in its sections
             names = parameters.chapters_among(parameters.pages_of([entry]))
             labels = [

@@ -286,9 +286,13 @@ def listed(numbers, between=", "):
 
 def told(value, error=0.0):
     """A number with its standard error, of which two digits count."""
+    if math.isnan(value):
+        return "–"
     if error > 0:
         digits = max(0, 1 - math.floor(math.log10(error)))
         text = f"{value:,.{digits}f} ± {error:,.{digits}f}"
     else:
-        text = f"{round(value, 4):,.12g}" + " ± unknown" * math.isnan(error)
-    return "–" if math.isnan(value) else text.replace("-", "−").replace(" ", "\xa0")
+        text = f"{round(value, 4):,.12g}"
+    if math.isnan(error):
+        text += " ± unknown"
+    return text.replace("-", "−").replace(" ", "\xa0")

@@ -162,8 +162,10 @@ def _pick(files, wanted, where):
             f"{where} has no FMLI or FMLD file of the comma-separated release "
             f"(such as fmli171x.csv){inside}"
         )
-    if wanted in (None, "all"):
-        wanted = [*quarters][: 1 if found["i"] and wanted is None else None]
+    if wanted is None and found["i"]:
+        wanted = [min(quarters)]
+    elif wanted in (None, "all"):
+        wanted = [*quarters]
     if absent := [label for label in wanted if label not in quarters]:
         raise ValueError(
             f"quarters: {where} has no {absent[0]}; it has {', '.join(quarters)}"
