@@ -274,10 +274,36 @@ def load(path=None, *, missing="drop", quarters=None):
         raise FileNotFoundError(f"no such file or folder: {path}")
     files = select(path, parse_quarters(quarters))
     labels = {name: label for label, name, _ in files}
-    if old := [
-        name for name, label in labels.items() if label and label < f"{FIRST_YEAR}"
-    ]:
-        raise DataFileError(f"{old[0]} is older than {FIRST_YEAR}; {_OLD}")
+    rows = _rows(files)
+    units = _earliest_of_each_unit(rows)
+    table = _table(units)
+    lacking = table.isna() if missing == "drop" else table[["income"]].isna()
+    keep = ~lacking.any(axis="columns")
+    if not keep.any():
+        raise DataFileError(
+            f"{name_of(path)}: every consumer unit lacks income or a predictor"
+        )
+    which = _INCOME[rows.columns[-1]]
+    period, names = ", ".join(filter(None, labels.values())), ", ".join(labels)
+    place = names if names == name_of(path) else f"{name_of(path)}: {names}"
+    of_period = f", {period}" if period else ""
+    return ConsumerExpenditure(
+        table=_suppressed_as_category(table[keep].reset_index(drop=True)),
+        source=f"Consumer Expenditure {which.capitalize()} Survey{of_period} ({place})",
+        units_read=len(units),
+        dropped=_reasons(lacking[~keep]),
+        substitutions=(*_other_sample(which, period), *_PROXIES),
+        survey=which,
+        rows_read=len(rows),
+        quarter=np.array([labels[name] for name, _ in units.index[keep]]),
+    )
+
+
+def _rows(files):
+    """The rows of all files, by file and row; the last column is the survey's income."""
+    for label, name, _ in files:
+        if label and label < f"{FIRST_YEAR}":
+            raise DataFileError(f"{name} is older than {FIRST_YEAR}; {_OLD}")
     tables = {name: read_columns(raw, name, _ALWAYS, _INCOME) for _, name, raw in files}
     incomes = {table.columns[-1]: name for name, table in tables.items()}
     if len(incomes) > 1:
@@ -292,41 +318,33 @@ def load(path=None, *, missing="drop", quarters=None):
         rows["PSU"].str.strip().str.fullmatch("[1-4][0-9]{3}"),
         f"column PSU holds a code of before {FIRST_YEAR}; {_OLD}",
     )
-    units = _earliest_of_each_unit(rows)
-    (column,) = incomes
-    # tidy: category positions (-1: suppressed) and incomes in dollars
+    return rows
+
+
+def _table(units):
+    """Tidy table of the units: categories, missing where suppressed, and incomes in dollars."""
     columns = {
         name: pd.Categorical.from_codes(_encode(units, name), words, ordered=True)
         for name, words in LABELS.items()
     }
-    table = pd.DataFrame(columns | {"income": _numbers(units, column).to_numpy()})
+    income = _numbers(units, units.columns[-1]).to_numpy()
+    return pd.DataFrame(columns | {"income": income})
 
-    lacking = table.isna() if missing == "drop" else table[["income"]].isna()
-    keep, dropped = ~lacking.any(axis="columns"), {}
-    for flags, count in lacking[~keep].value_counts().items():
+
+def _reasons(lacking):
+    """How many units are dropped for what they lack."""
+    dropped = {}
+    for flags, count in lacking.value_counts().items():
         names = " and ".join(compress(lacking.columns, flags))
         dropped[f"{names} {'blank' if names == 'income' else 'suppressed'}"] = count
-    if not keep.any():
-        raise DataFileError(
-            f"{name_of(path)}: every consumer unit lacks income or a predictor"
-        )
-    table = table[keep].reset_index(drop=True)
+    return dropped
+
+
+def _suppressed_as_category(table):
+    """The table without gaps: what is still missing becomes a category of its own."""
     for name in table.columns[table.isna().any()]:
         table[name] = table[name].cat.add_categories("suppressed").fillna("suppressed")
-
-    period, names = ", ".join(filter(None, labels.values())), ", ".join(labels)
-    return ConsumerExpenditure(
-        table=table,
-        source=f"Consumer Expenditure {_INCOME[column].capitalize()} Survey"
-        f"{', ' * bool(period)}{period} "
-        f"({names if names == name_of(path) else f'{name_of(path)}: {names}'})",
-        units_read=len(units),
-        dropped=dropped,
-        substitutions=(*_other_sample(_INCOME[column], period), *_PROXIES),
-        survey=_INCOME[column],
-        rows_read=len(rows),
-        quarter=np.array([labels[name] for name, _ in units.index[keep]]),
-    )
+    return table
 
 
 def condense(path, target):
