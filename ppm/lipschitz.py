@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ppm.checks import as_array, check_share, shown
+from ppm.checks import check_share
 from ppm.scan import scan
 
 __all__ = [
@@ -14,7 +14,6 @@ __all__ = [
     "record_oscillations",
     "oscillation_bound",
     "tail_bound",
-    "bound_by_draws",
 ]
 
 
@@ -159,38 +158,6 @@ def tail_bound(log_lik, weights=None, *, tail_probability=0.01, confidence=0.95)
         draws=draws,
         largest=float(ordered[-1]),
         beyond_largest=-math.expm1(math.log(1.0 - confidence) / draws),
-    )
-
-
-def bound_by_draws(log_lik, draws, weights=None):
-    """Local bound to expect from fewer draws: its mean over all subsets of that size.
-
-    ``draws`` lists these sizes, at most the draws of ``log_lik``; other arguments as for
-    :func:`ppm.record_bounds`. The result is a pandas Series in nats, by number of draws.
-
-    Examples
-    --------
-    >>> import ppm
-    >>> log_lik = [[-1.0], [-2.0], [-3.0]]  # three draws of one record
-    >>> ppm.lipschitz.bound_by_draws(log_lik, [1, 2, 3]).round(2).to_dict()
-    {1: 2.0, 2: 2.67, 3: 3.0}
-    """
-    import pandas as pd
-    from scipy.special import gammaln
-
-    ordered = np.sort(draw_maxima(log_lik, weights))
-    numbers = as_array("draws", draws)
-    whole = numbers.dtype.kind in "iu" and numbers.ndim == 1 and numbers.size > 0
-    if not whole or not np.isin(numbers, range(1, ordered.size + 1)).all():
-        raise ValueError(
-            f"draws must be numbers from 1 to {ordered.size}; got {shown(draws)}"
-        )
-    # probability that a subset of size k comes from the i smallest: binom(i, k) / binom(S, k)
-    below = np.arange(ordered.size + 1.0)[:, None]
-    log_chance = gammaln(below + 1.0) - gammaln(below - numbers + 1.0)
-    chance = np.diff(np.exp(log_chance - log_chance[-1]), axis=0)
-    return pd.Series(
-        ordered @ chance, pd.Index(numbers, name="draws"), name="expected bound"
     )
 
 

@@ -4,7 +4,6 @@ What a bound and an oscillation are is in properties/test_bounds_and_weights.
 """
 
 import tracemalloc
-from itertools import combinations
 
 import numpy as np
 import pytest
@@ -98,14 +97,6 @@ def test_what_lies_beyond_a_tail_bound_is_small_for_the_records_and_not_for_thei
     oscillation = records.oscillations_within(*ends)[2]
     assert loss > oscillation - np.log1p(-found.tail_probability) + 0.5
     assert loss <= oscillation - np.log1p(-outside([1, 1, 0]))
-
-
-def test_the_expected_bound_of_fewer_draws_is_the_mean_over_all_choices():
-    log_lik = -np.random.default_rng(1).exponential(size=(7, 3))
-    maxima = log_lik.min(axis=1)
-    for number, found in ppm.lipschitz.bound_by_draws(log_lik, [1, 3, 7]).items():
-        largest = [-min(choice) for choice in combinations(maxima, number)]
-        assert found == pytest.approx(np.mean(largest))
 
 
 # ---- log-likelihoods that never exist whole --------------------------------------------------

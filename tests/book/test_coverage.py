@@ -1,28 +1,17 @@
 """The study of coverage: its models against closed forms, the chapter's rules against both."""
 
 import math
-from types import SimpleNamespace
 from unittest.mock import Mock
 
-import nbformat
 import numpy as np
 import pytest
-from conftest import ROOT
+from cells import of_chapter
 from scipy import stats
 
 import ppm
 
 SIZE = 200
 SETTINGS = {"replicates": 400, "releases": 5, "draws": 10, "scale": 1.0, "shift": 0.0}
-
-
-def of_chapter(name):
-    """What a chapter's cells with the tag ``function`` define."""
-    names = {}
-    for cell in nbformat.read(ROOT / "notebooks" / f"{name}.ipynb", 4).cells:
-        if "function" in cell.metadata.get("tags", ()):
-            exec(cell.source, names)
-    return SimpleNamespace(**names)
 
 
 chapter = of_chapter("using_releases")
