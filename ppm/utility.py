@@ -21,7 +21,6 @@ from ppm.seeds import generator, one_thread
 __all__ = [
     "gini",
     "resample",
-    "compare_distributions",
     "release_errors",
     "propensity_score",
     "STATISTICS",
@@ -372,38 +371,3 @@ def release_errors(confidential, releases, *, groups=None, smallest=50):
             [error(np.mean, m) for m in members]
         ).max(axis=0)
     return pd.DataFrame(columns).rename_axis("release")
-
-
-def compare_distributions(reference, distributions):
-    """How far distributions of a statistic lie from a reference, such as the confidential data's.
-
-    ``reference`` holds a re-sampled statistic with a median other than 0, ``distributions`` the
-    same statistic of each synthesizer by label. The table has a row per label: the ``median``; its
-    ``shift (%)``, in per cent of the reference's median; and ``distance (%)``, the Wasserstein
-    distance between the two, in per cent of the same.
-
-    Examples
-    --------
-    >>> import ppm
-    >>> ppm.utility.compare_distributions([9.0, 10.0, 11.0], {"Weighted": [10.0, 11.0, 12.0]})
-              median  shift (%)  distance (%)
-    Weighted    11.0       10.0          10.0
-    """
-    import pandas as pd
-    from scipy.stats import wasserstein_distance
-
-    reference = as_list("reference", reference)
-    middle = np.median(reference)
-    if middle == 0:
-        raise ValueError("reference must be a list with a median other than 0")
-    rows = {}
-    for label, values in distributions.items():
-        values = as_list(f"distributions: {label}", values)
-        rows[label] = {
-            "median": np.median(values),
-            "shift (%)": 100.0 * (np.median(values) / middle - 1.0),
-            "distance (%)": 100.0
-            * wasserstein_distance(reference, values)
-            / abs(middle),
-        }
-    return pd.DataFrame.from_dict(rows, orient="index")

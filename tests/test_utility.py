@@ -6,7 +6,6 @@ import pytest
 from scipy import optimize, special
 
 from ppm.utility import (
-    compare_distributions,
     gini,
     propensity_score,
     release_errors,
@@ -21,21 +20,6 @@ def test_the_re_sampled_mean_has_the_standard_error_of_the_mean():
     assert found.mean() == pytest.approx(VALUES.mean(), rel=0.01)
     # drawing without replacement would give no spread at all
     assert found.std() == pytest.approx(VALUES.std() / np.sqrt(VALUES.size), rel=0.08)
-
-
-def test_comparison_tells_a_shift_from_a_spread():
-    reference = np.linspace(90.0, 110.0, 201)
-    others = {"same": reference, "shifted": reference + 5, "wider": 3 * reference - 200}
-    table = compare_distributions(reference, others)
-    assert table["median"].to_list() == pytest.approx([100, 105, 100])
-    assert table["shift (%)"].to_list() == pytest.approx([0, 5, 0])
-    # a shift moves every quantile by 5; tripling the spread moves them by 2 * |q - 100|, 10 on
-    # average: the median alone would not show it
-    expected = [0, 5, np.mean(2 * np.abs(reference - 100))]
-    assert table["distance (%)"].to_list() == pytest.approx(expected)
-    # per cent of the reference's median, which may be negative
-    doubled = compare_distributions(-2 * reference, {"shifted": -2 * reference - 5})
-    assert doubled.loc["shifted"].to_list() == pytest.approx([-205, 2.5, 2.5])
 
 
 # ---- the score -----------------------------------------------------------------------------------
