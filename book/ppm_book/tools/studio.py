@@ -81,8 +81,6 @@ def execute(name, values, folder, profile, workers=None, scheduler=None, bars=Fa
     Failed
         If a cell raises an error or warns.
     """
-    import papermill
-
     began, shown, data = time.perf_counter(), dict(values), values.get("ce_data")
     record = record_of(name, values, profile, datetime.now().astimezone())
     output = folder / f"{name}.ipynb"
@@ -101,25 +99,8 @@ def execute(name, values, folder, profile, workers=None, scheduler=None, bars=Fa
             shown["ce_data"] = record["parameters"]["ce_data"]
             (place / shown["ce_data"]).symlink_to(data)
             running.leave_note(folder, shown["ce_data"])
-        try:
-            papermill.execute_notebook(
-                str(parameters.source(name)),
-                str(output),
-                {key: shown[key] for key in record["changed"]},
-                kernel_name="python3",
-                cwd=str(place),
-                progress_bar=bars,
-                stderr_file=sys.stderr if bars else None,
-                # kernels warn that they talk over TCP, on this machine
-                extra_arguments=["--IPKernelApp.log_level=CRITICAL"],
-            )
-        except papermill.PapermillExecutionError as error:
-            told = (str(error.evalue).strip() or "no message").splitlines()[0]
-            cell = f"cell [{error.exec_count}] ({error.source.strip().partition(chr(10))[0]})"
-            raise Failed(f"{name}, {cell}: {error.ename}: {told}") from None
-        # of a kernel that died while it worked, or before it began
-        except RuntimeError:
-            raise Failed(f"{name}: the kernel died (out of memory?)") from None
+        given = {key: shown[key] for key in record["changed"]}
+        _run_cells(name, output, given, place, bars)
     refuse_warnings(output)
     executed = nbformat.read(output, 4)
     # papermill notes where it read and wrote
@@ -129,6 +110,33 @@ def execute(name, values, folder, profile, workers=None, scheduler=None, bars=Fa
     seconds = time.perf_counter() - began
     print(f"{name}: executed in {seconds:.0f} s", file=sys.stderr, flush=True)
     return record | {"seconds": round(seconds, 1)}
+
+
+def _run_cells(name, output, given, place, bars):
+    """Let papermill run a notebook's cells in a folder, with some parameters."""
+    import papermill
+
+    try:
+        papermill.execute_notebook(
+            str(parameters.source(name)),
+            str(output),
+            given,
+            kernel_name="python3",
+            cwd=str(place),
+            progress_bar=bars,
+            stderr_file=sys.stderr if bars else None,
+            # kernels warn that they talk over TCP, on this machine
+            extra_arguments=["--IPKernelApp.log_level=CRITICAL"],
+        )
+    except papermill.PapermillExecutionError as error:
+        told = (str(error.evalue).strip() or "no message").splitlines()[0]
+        cell = (
+            f"cell [{error.exec_count}] ({error.source.strip().partition(chr(10))[0]})"
+        )
+        raise Failed(f"{name}, {cell}: {error.ename}: {told}") from None
+    # of a kernel that died while it worked, or before it began
+    except RuntimeError:
+        raise Failed(f"{name}: the kernel died (out of memory?)") from None
 
 
 def complete(folder, record):
@@ -222,14 +230,7 @@ def build(profile="paper", ce_data="", solutions=True):
     Refused, Failed
         As :func:`parameters` and :func:`execute` do, and if a page has a fault.
     """
-    chapters, planned = parameters.chapters(), {}
-    for name in dict.fromkeys([*chapters, *parameters.profile_of(profile)]):
-        given = (
-            {"ce_data": ce_data}
-            if ce_data and "ce_data" in parameters.defaults(name)
-            else {}
-        )
-        planned[name] = parameters.parameters(name, profile, given)
+    planned = _planned(profile, ce_data)
     # anybody may see pages made of the file on board; all else is its owner's alone
     ce_data = next(
         (each["ce_data"] for each in planned.values() if each.get("ce_data")), ""
@@ -246,27 +247,9 @@ def build(profile="paper", ce_data="", solutions=True):
     except Timeout:
         raise Failed("another build is at work in _build; wait for its end") from None
     with lock:
-        for old in results.iterdir():
-            if old.name not in planned:
-                shutil.rmtree(old)
-        records = {
-            name: standing(name, planned[name], results / name, profile)
-            for name in planned
-        }
-        # what takes longest comes first: it also makes fits that others go on with
-        order = sorted(planned, key=parameters.seconds, reverse=True)
-        stale = [name for name in order if not records[name]]
-        # two at a time, because parts of a notebook keep one core; each has its share of the cores
-        number = min(2, CORES, len(stale) or 1)
-        done = joblib.Parallel(number, initializer=end_with_parent)(
-            joblib.delayed(refresh)(
-                name, planned[name], results / name, profile, CORES // number
-            )
-            for name in stale
-        )
-        records |= zip(stale, done, strict=True)
+        records = _executed(planned, results, profile)
         pages.stage(staged, results, solutions)
-        for name in chapters:
+        for name in parameters.chapters():
             executed = results / name / f"{name}.ipynb"
             pages.stage_notebook(executed, staged, records[name], solutions=solutions)
         state, stamp = pages.state_of_pages(), built / "made_from"
@@ -287,6 +270,41 @@ def build(profile="paper", ce_data="", solutions=True):
             f"It shows what was computed from {Path(ce_data).name}, so only you can read it: "
             f"see {running.NOTE_FILE}"
         )
+
+
+def _planned(profile, ce_data):
+    """All notebooks of a book, and the parameters of each."""
+    planned = {}
+    for name in dict.fromkeys(
+        [*parameters.chapters(), *parameters.profile_of(profile)]
+    ):
+        reads = ce_data and "ce_data" in parameters.defaults(name)
+        given = {"ce_data": ce_data} if reads else {}
+        planned[name] = parameters.parameters(name, profile, given)
+    return planned
+
+
+def _executed(planned, results, profile):
+    """Records of all these notebooks, of which what changed is executed."""
+    for old in results.iterdir():
+        if old.name not in planned:
+            shutil.rmtree(old)
+    records = {
+        name: standing(name, planned[name], results / name, profile) for name in planned
+    }
+    # what takes longest comes first: it also makes fits that others go on with
+    order = sorted(planned, key=parameters.seconds, reverse=True)
+    stale = [name for name in order if not records[name]]
+    # two at a time, because parts of a notebook keep one core; each has its share of the cores
+    number = min(2, CORES, len(stale) or 1)
+    done = joblib.Parallel(number, initializer=end_with_parent)(
+        joblib.delayed(refresh)(
+            name, planned[name], results / name, profile, CORES // number
+        )
+        for name in stale
+    )
+    records |= zip(stale, done, strict=True)
+    return records
 
 
 def standing(name, values, folder, profile):
@@ -311,6 +329,34 @@ def refresh(name, values, folder, profile, workers):
 
 def main(arguments=None):
     """Run the command line and return its exit status: 0, 1 failed, 2 refused, 130 interrupted."""
+    options = _options(arguments)
+    # a letter that the terminal does not have is shown by its number
+    with contextlib.suppress(AttributeError):
+        sys.stdout.reconfigure(errors="backslashreplace")
+    _listen()
+    try:
+        if not (running.ROOT / "_toc.yml").is_file():
+            raise Refused(
+                "call it in the folder of the book's source: there is no _toc.yml here"
+            )
+        _do(options)
+        # which may be closed
+        print(end="", flush=True)
+        return 0
+    except BrokenPipeError:
+        # a reader such as `head` has seen enough; what Python flushes at its end goes nowhere
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except (Refused, Failed, OSError) as error:
+        print(f"ppm: {error}", file=sys.stderr)
+        return 2 if isinstance(error, Refused) else 1
+    except KeyboardInterrupt:
+        print("ppm: interrupted; fits that were finished are kept", file=sys.stderr)
+        return 130
+
+
+def _options(arguments):
+    """What the command line says; an argument that no command has ends the program."""
     parser = argparse.ArgumentParser(
         prog="ppm", description="Run notebooks, or build the book."
     )
@@ -401,9 +447,11 @@ def main(arguments=None):
         word = stray[0].lstrip("-")
         hint = f"; did you mean -p {word}?" if "=" in word else ""
         commands.choices[options.command].error(f"unknown argument {stray[0]}{hint}")
-    # a letter that the terminal does not have is shown by its number
-    with contextlib.suppress(AttributeError):
-        sys.stdout.reconfigure(errors="backslashreplace")
+    return options
+
+
+def _listen():
+    """Let signals interrupt the command."""
     INTERRUPTS.clear()
     # the last one comes when the terminal is closed; not every system has it
     for number in (
@@ -414,25 +462,6 @@ def main(arguments=None):
         # where a shell has its background jobs ignore interrupts, or nohup, they are ignored
         if signal.getsignal(number) is not signal.SIG_IGN:
             signal.signal(number, _interrupt)
-    try:
-        if not (running.ROOT / "_toc.yml").is_file():
-            raise Refused(
-                "call it in the folder of the book's source: there is no _toc.yml here"
-            )
-        _do(options)
-        # which may be closed
-        print(end="", flush=True)
-        return 0
-    except BrokenPipeError:
-        # a reader such as `head` has seen enough; what Python flushes at its end goes nowhere
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
-    except (Refused, Failed, OSError) as error:
-        print(f"ppm: {error}", file=sys.stderr)
-        return 2 if isinstance(error, Refused) else 1
-    except KeyboardInterrupt:
-        print("ppm: interrupted; fits that were finished are kept", file=sys.stderr)
-        return 130
 
 
 def _interrupt(number, frame):
