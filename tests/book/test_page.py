@@ -49,40 +49,80 @@ def test_what_a_run_saves_is_read_back_with_the_kind_of_its_data(run):
         assert saved["values"] == {"a bound": told}
 
 
-def test_claims_are_told_and_none_of_them_where_anything_fails_or_warns(
-    monkeypatch, capsys
+MODULE = """
+import numpy as np
+
+def largest(bounds, called):
+    called.append("largest")
+    return np.max(bounds)
+
+def of_nobody():
+    return np.max([])
+
+CLAIMS = {
+    "rose": lambda largest: largest > 0,
+    "fell": lambda largest: largest < 0,
+    "no-such-record": lambda: None,
+    "of-nobody": lambda of_nobody: of_nobody > 0,
+    "warns": lambda: np.mean([]) < 0,
+    "many": lambda bounds: bounds > 0,
+    "misspelt": lambda bound: bound > 0,
+}
+NUMBERS = {
+    "largest": lambda largest: f"{largest:.2f}",
+    "of nobody": lambda of_nobody: f"{of_nobody:.2f}",
+    "absent": lambda: None,
+    **{f"of {place}": lambda bounds, at=place: f"{bounds[at]:.0f}" for place in (0, 1)},
+}
+"""
+
+
+def test_a_claim_is_told_by_itself_and_none_where_its_condition_fails_or_warns(
+    tmp_path, monkeypatch, capsys
 ):
-    shown = []
-    monkeypatch.setattr("IPython.display.display", shown.append)
+    (tmp_path / "chapter.py").write_text(MODULE, "utf-8")
+    monkeypatch.setattr(page, "CLAIMS", tmp_path)
+    shown, called = [], []
 
-    @page.claims
-    def _():
-        limit = np.float64(1)
-        return {"rose": limit > 0, "fell": limit < 0, "no such record": None}
+    def display(shows, **about):
+        shown.append((shows, about))
 
-    assert capsys.readouterr().out == ""
-
-    @page.claims
-    def _():
-        return {"the largest": np.max([]) > 0, "rose": True}
-
-    @page.claims
-    def _():
-        nobody = np.mean([])
-        return {"fell": nobody < 0}
-
-    told = [one._repr_mimebundle_() for one in shown]
-    assert [one[page.CLAIMS_TYPE] for one in told] == [
-        {"rose": True, "fell": False, "no such record": None},
-        {"the largest": None, "rose": None},
-        {"fell": None},
-    ]
+    monkeypatch.setattr("IPython.display.display", display)
+    names = {"bounds": np.array([1.0, 2.0]), "called": called, "largest": "another"}
+    page.check_claims("chapter", names)
+    (told, _), *glued = shown
+    told = told._repr_mimebundle_()
+    untold = ("no-such-record", "of-nobody", "warns", "many", "misspelt")
+    assert told[page.CLAIMS_TYPE] == {
+        "rose": True,
+        "fell": False,
+        **dict.fromkeys(untold),
+    }
     assert json.loads(json.dumps(told)) == told
-    first, second = capsys.readouterr().out.splitlines()
-    assert (
-        first.startswith("ValueError: zero-size array")
-        and "RuntimeWarning: Mean" in second
-    )
+    assert told["text/plain"].startswith("1 of 7 claims")
+    numbers = {
+        about["metadata"]["scrapbook"]["name"]: [*text.values()]
+        for text, about in glued
+    }
+    assert numbers == {"largest": ["'2.00'"], "of 0": ["'1'"], "of 1": ["'2'"]}
+    # what several entries need is computed once
+    assert called == ["largest"]
+    faults = dict(line.split(": ", 1) for line in capsys.readouterr().out.splitlines())
+    assert [*faults] == ["of-nobody", "warns", "many", "misspelt", "of nobody"]
+    assert faults["warns"].startswith("RuntimeWarning: Mean of empty")
+    assert faults["misspelt"].endswith("neither the notebook nor its claims have bound")
+
+
+def test_claims_do_not_count_for_what_other_results_are_kept_by(tmp_path):
+    (claims := tmp_path / "claims").mkdir()
+    digests = []
+    for text in ("CLAIMS = {}", "CLAIMS = {1: 2}"):
+        (claims / "chapter.py").write_text(text)
+        digests.append(
+            [running.digest(tmp_path), running.digest(claims / "chapter.py")]
+        )
+    (together, alone), (together_then, alone_then) = digests
+    assert together == together_then and alone != alone_then
 
 
 @pytest.mark.parametrize(

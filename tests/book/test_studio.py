@@ -805,36 +805,53 @@ def test_a_figure_needs_words_and_a_page_shows_no_path(
 TEXT = """\
 At n = 8
 F and
-G rose, $x = 0.5$ on the way. *all* others fell (or stayed). H left.
+G rose<!--claim: f-and-g--><!--claim: g-->, $x = 0.5$ <!--claim: way--> on the way. *all* others
+fell<!--claim: others--> (or stayed). H left.<!--claim: h-->
 
 | ε | what we advise |
 |---|---|
-| 0.1 | take limits, as {glue:text}`shown` and {glue:text}`absent` say |
+| 0.1 | take limits<!--claim: limits-->, as {glue:text}`shown` and {glue:text}`absent` say |
 
 :::{admonition} Answer
 :class: dropdown
-H left at once.
+H left<!-- claim: at-once --> at once.
 :::
 """
+CAPTION = "Here *all* others fell<!--claim: caption-->."
+BARE = re.sub(" ?<!--.*?-->", "", TEXT)
+SAID = {
+    "caption": False,
+    "f-and-g": True,
+    "g": False,
+    "way": False,
+    "others": False,
+    "h": None,
+    "limits": False,
+    "at-once": None,
+}
+TRUE = dict.fromkeys(SAID, True)
 
 
-def staged_claims(root, tmp_path, claims, **given):
+def staged_claims(
+    root, tmp_path, claims, numbers=("shown", "absent"), text=TEXT, **given
+):
     """Text cells of a page whose chapter has this text and two cells of claims."""
     made = nbformat.read(root / "notebooks" / "counts.ipynb", 4)
-    made.cells.append(nbformat.v4.new_markdown_cell(TEXT))
-    made.cells[-2].metadata["mystnb"] = {
-        "figure": {"caption": "Here *all* others fell."}
-    }
-    shown = {"scrapbook": {"name": "shown"}}
+    made.cells.append(nbformat.v4.new_markdown_cell(text))
+    made.cells[-2].metadata["mystnb"] = {"figure": {"caption": CAPTION}}
     made.cells[-2].outputs = [
-        nbformat.v4.new_output("display_data", {"text/plain": "3"}, metadata=shown),
+        nbformat.v4.new_output("display_data", {page.CLAIMS_TYPE: claims}),
         *(
-            nbformat.v4.new_output("display_data", {page.CLAIMS_TYPE: dict([claim])})
-            for claim in claims.items()
+            nbformat.v4.new_output(
+                "display_data",
+                {"text/plain": "3"},
+                metadata={"scrapbook": {"name": number}},
+            )
+            for number in numbers
         ),
     ]
     cells = staged(made, tmp_path, **given)
-    assert page.CLAIMS_TYPE not in str(cells)
+    assert not re.search(f"{page.CLAIMS_TYPE}|<!--", str(cells))
     (caption,) = [
         c.metadata["mystnb"]["figure"]["caption"]
         for c in cells
@@ -844,27 +861,18 @@ def staged_claims(root, tmp_path, claims, **given):
 
 
 def test_a_false_claim_stops_the_book_and_is_marked_in_a_rerun(root, tmp_path):
-    # what one says may be a part of what another says
-    said = {
-        "*all* others fell": False,
-        "F and G rose": True,
-        "rose, $x = 0.5$": False,
-        "G rose": False,
-        "take limits": False,
-        "H left": None,
-    }
-    true = dict.fromkeys(said, True)
     for given in {}, {"replicates": 7}:
-        assert "not-here" not in str(staged_claims(root, tmp_path, true, **given))
+        caption, _, text, *_ = staged_claims(root, tmp_path, TRUE, **given)
+        assert (caption, text) == ("Here *all* others fell.", BARE)
     for claim, told in (
-        ("*all* others fell", "this is false"),
-        ("H left", "cannot be computed"),
+        ("others", r"this is false, others: \*all\* others fell \(or stayed\)\."),
+        ("h", r"this cannot be computed, h: H left\."),
     ):
-        with pytest.raises(
-            pages.Failed, match=rf"settings .*{told}: {re.escape(claim)}$"
-        ):
-            staged_claims(root, tmp_path, true | {claim: said[claim]})
-    caption, title, text, made = staged_claims(root, tmp_path, said, replicates=7)
+        with pytest.raises(pages.Failed, match=rf"settings {told}$"):
+            staged_claims(root, tmp_path, TRUE | {claim: SAID[claim]})
+    caption, title, text, made = staged_claims(
+        root, tmp_path, SAID, ["shown"], replicates=7
+    )
     assert "How this chapter was made" in made
     assert "\nDifferent from the defaults: `replicates = 7`.\nSeed: 1." in made
     # each mark has a number, and each sentence that has marks leads to its first
@@ -882,7 +890,7 @@ def test_a_false_claim_stops_the_book_and_is_marked_in_a_rerun(root, tmp_path):
     ]
     assert caption == f"Here *all* others fell {pages.MARK.format(1, *otherwise)}."
     bare = re.sub(" <sup.*?</sup>", "", text)
-    assert bare == TEXT.replace("{glue:text}`absent`", "–")
+    assert bare == BARE.replace("{glue:text}`absent`", "–")
     listed = re.findall(r'^- (.*) <a href="#not-here-(\d)">', title, re.M)
     assert listed == [
         ("Here *all* others fell.", "1"),
@@ -894,13 +902,51 @@ def test_a_false_claim_stops_the_book_and_is_marked_in_a_rerun(root, tmp_path):
     ]
     assert title.index("This run cannot tell") > title.index("take limits")
     # a list without sentences has no heading
-    _, title, *_ = staged_claims(root, tmp_path, said | {"H left": True}, replicates=7)
+    told = SAID | dict.fromkeys(("h", "at-once"), True)
+    _, title, *_ = staged_claims(root, tmp_path, told, replicates=7)
     assert "it was otherwise" in title and "cannot tell" not in title
-    for given in {}, {"replicates": 7}:
-        with pytest.raises(
-            pages.Failed, match="^counts claims words that are not in its te"
-        ):
-            staged_claims(root, tmp_path, {"H rose": True}, **given)
+
+
+@pytest.mark.parametrize("given", [{}, {"replicates": 7}])
+@pytest.mark.parametrize(
+    ("claims", "numbers", "text", "told"),
+    [
+        (TRUE | {"fell": True}, "shown absent", TEXT, "no mark <!--claim: fell-->"),
+        ({"g": True}, "shown absent", TEXT, "no claim for the mark <!--claim: at-once"),
+        (
+            TRUE,
+            "shown absent",
+            f"{TEXT}\nH<!--claim: h-->.",
+            "twice the mark <!--claim: h",
+        ),
+        (
+            TRUE,
+            "shown absent",
+            TEXT.replace(": h--", " f--"),
+            "for the mark <!--claim: f-",
+        ),
+        # Jupyter would show the rest of such a line as it stands
+        (
+            TRUE,
+            "shown absent",
+            TEXT.replace("H left.<", "H left.\n<"),
+            "no mark <!--claim: h",
+        ),
+        (TRUE, "shown absent other", TEXT, "does not ask for the number other"),
+        (TRUE, "shown", TEXT, "asks for a number that there is not: absent"),
+    ],
+)
+def test_names_in_a_text_and_of_its_claims_must_meet(
+    root, tmp_path, given, claims, numbers, text, told
+):
+    # where a rerun lacks a number there is a dash
+    fails = "there is not" not in told or not given
+    with (
+        pytest.raises(pages.Failed, match=f"^counts: .*{re.escape(told)}")
+        if fails
+        else contextlib.nullcontext()
+    ):
+        staged_claims(root, tmp_path, claims, numbers.split(), text, **given)
 
 
 # ---- all notebooks ----------------------------------------------------------------------------

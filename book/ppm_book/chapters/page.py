@@ -1,11 +1,14 @@
 """What a chapter shows and saves: ``from ppm_book import page``."""
 
 import ast
+import functools
 import html
 import inspect
 import itertools
 import json
 import os
+import re
+import runpy
 import textwrap
 import warnings
 from pathlib import Path
@@ -16,6 +19,11 @@ import pandas as pd
 from ppm_book.chapters.survey.expenditure import PAPER_QUARTER
 
 VALUES_FILE = "values.json"
+# a module for each chapter that claims something
+CLAIMS = Path(__file__).with_name("claims")
+# stands behind the words that a claim holds; at the begin of a line Jupyter would show what follows
+# as it is
+CLAIM_MARK = re.compile(r"(?<=\S)[ \t]*<!--\s*claim\b:?\s*(.*?)\s*-->", re.S)
 # kind of output that brings claims to the builder
 CLAIMS_TYPE = "application/vnd.ppm.claims+json"
 # kind of output that has the edition of a figure for phones
@@ -92,7 +100,7 @@ def save_values(values, *, data):
 
 
 class _Claims(dict):
-    """Sentences of a chapter's text, and whether each holds in this run; None: it cannot tell."""
+    """Names of claims, and whether each holds in this run; None: it cannot tell."""
 
     def __repr__(self):
         told = {
@@ -114,6 +122,75 @@ class _Claims(dict):
 
     def _repr_mimebundle_(self, **_):
         return {CLAIMS_TYPE: dict(self), "text/plain": repr(self)}
+
+
+def check_claims(chapter, names):
+    """Say which sentences of a chapter hold in this run, and give its text its numbers.
+
+    A sentence that a run could contradict has a mark behind it, such as ``<!--claim: rose-->``, and
+    a condition of that name in the table ``CLAIMS`` of ``ppm_book/chapters/claims/CHAPTER.py``. The
+    table ``NUMBERS`` there has the numbers that the text takes by ``{glue:text}``. Each entry is a
+    function, and what it needs are its arguments, by the names that the notebook gives them. What
+    several entries need is computed by a function of the module, whose name they ask for.
+
+    At the book's own settings a condition that fails, or that cannot be computed, stops the build.
+    In a run with other parameters the page says at its top which sentences do not hold, and marks
+    each of them. No condition ends a run: if one raises an error or warns, as the maximum of no
+    records does, the run cannot tell. A number that cannot be computed becomes a dash.
+
+    Parameters
+    ----------
+    chapter : str
+        Name of the notebook, whose last cell calls this.
+    names : dict of str to object
+        What the notebook defines: ``globals()``.
+
+    Examples
+    --------
+    With entries such as ``"rose": lambda risen: risen == ["F", "G"]`` and
+    ``"fell": lambda bounds: bounds[-1] < bounds[0]``, where a condition is None if the run cannot
+    tell, and where there is noise true beyond two standard errors:
+
+    >>> from ppm_book.chapters import page
+    >>> page.check_claims("eight_households", globals())  # doctest: +SKIP
+    27 of 28 claims of the text hold in this run.
+    Not in this run: f-is-ordinary
+    """
+    from IPython.display import display
+
+    # read anew each time, as whoever writes a chapter changes it
+    module = runpy.run_path(str(CLAIMS / f"{chapter}.py"))
+
+    @functools.cache
+    def value(name):
+        made = module.get(name)
+        if inspect.isfunction(made):
+            return computed(made)
+        if name not in names:
+            raise NameError(f"neither the notebook nor its claims have {name}")
+        return names[name]
+
+    def computed(function):
+        needed = inspect.signature(function).parameters.values()
+        return function(
+            **{one.name: value(one.name) for one in needed if one.default is one.empty}
+        )
+
+    def tried(name, function, kind):
+        """What an entry returns, as this kind of value; None if it cannot, or cannot tell."""
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("error")
+                found = computed(function)
+                return None if found is None else kind(found)
+        except Exception as error:
+            print(f"{name}: {type(error).__name__}: {error}")
+
+    claims = module["CLAIMS"].items()
+    display(_Claims((name, tried(name, holds, bool)) for name, holds in claims))
+    for name, number in module.get("NUMBERS", {}).items():
+        if text := tried(name, number, str):
+            glue(name, text)
 
 
 def claims(conditions):

@@ -31,14 +31,17 @@ PROCESS = {
 
 
 def digest(*paths):
-    """One hash of files, or of all files in folders, with their names in these."""
+    """One hash of files, or of all files in folders, with their names in these.
+
+    Of a folder, claims do not count: they say what holds of a chapter's results, and change none.
+    """
     return joblib.hash(
         [
             (str(file.relative_to(path)), file.read_bytes())
             for path in map(Path, paths)
             for file in sorted([path, *path.rglob("*")])
             if file.is_file()
-            and "__pycache__" not in file.parts
+            and not {"__pycache__", "claims"} & {*file.relative_to(path).parts}
             and not file.name.startswith(".")
         ]
     )

@@ -1,11 +1,13 @@
 """What Jupyter Book is to see, and the pages that it makes of it."""
 
 import base64
+import itertools
 import json
 import re
 import shutil
 import subprocess
 import sys
+from collections import Counter
 from datetime import datetime
 from pathlib import Path
 
@@ -15,7 +17,7 @@ from jinja2 import Template
 
 import ppm
 from ppm_book.chapters import running
-from ppm_book.chapters.page import CLAIMS_TYPE, NARROW_TYPE
+from ppm_book.chapters.page import CLAIM_MARK, CLAIMS_TYPE, NARROW_TYPE
 from ppm_book.tools import exercises, ledger, parameters
 from ppm_book.tools.plain import Words
 
@@ -33,7 +35,7 @@ JUPYTER_BOOK = (
 )
 # a picture of one pixel, as PNG
 PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAQAAAC1HAwCAAAAC0lEQVR42mNk+A8AAQUBAScY42YAAAAASUVORK5CYII="
-# stands after words that the run contradicts, or about which it cannot tell
+# stands behind words that the run contradicts, or about which it cannot tell
 MARK = '<sup class="not-here" id="not-here-{}" title="{}">{}</sup>'
 MARKS = {
     False: ("not in this run, or not surely", "\N{BALLOT X}"),
@@ -44,6 +46,8 @@ EDGE = re.compile(
     r"\A|\n\s*\n|^ *(?:[-*]|\d+\.) |^(?::::|```).*(?:\n:[\w-]+:.*)*\n?|\Z", re.M
 )
 END = re.compile(r"\A|(?<=[.!?])[*_”)]*\s+|\Z")
+# a number that the text has from a cell
+NUMBER = re.compile(r"\{glue:text\}`([^`]+)`")
 
 
 class Failed(Exception):
@@ -136,6 +140,7 @@ def _unexecuted(file):
             cell.outputs = [
                 nbformat.v4.new_output("display_data", {"image/png": PIXEL})
             ]
+    take_marks(notebook)
     _close(notebook, exercises.section(running.ROOT, file.stem))
     return notebook
 
@@ -191,52 +196,108 @@ def stage_notebook(executed, folder, record, closing="", solutions=True):
     (folder / "notebooks" / executed.name).write_text(text, "utf-8")
 
 
-def _check_claims(notebook, name, own_run):
-    """Find the sentences that a chapter claims, and mark those that do not hold in this run."""
-    claims, texts = {}, []
+def texts_of(notebook):
+    """Prose and captions of a chapter, in reading order: what holds each, and its key there."""
     for cell in notebook.cells:
-        for output in cell.get("outputs", ()):
-            claims |= output.get("data", {}).pop(CLAIMS_TYPE, {})
         figure = cell.metadata.get("mystnb", {}).get("figure", {})
-        texts += [(cell, "source")] if cell.cell_type == "markdown" else []
-        texts += [(figure, "caption")] if "caption" in figure else []
+        if cell.cell_type == "markdown":
+            yield cell, "source"
+        if "caption" in figure:
+            yield figure, "caption"
+
+
+def take_marks(notebook):
+    """Take the marks of claims out of a chapter's text: place of the text, of the mark, and name."""
     marks = []
-    for words, holds in claims.items():
-        if own_run and not holds:
-            told = "this is false" if holds is False else "this cannot be computed"
-            raise Failed(f"{name}: at the book's settings {told}: {words}")
-        # the text may break its lines anywhere
-        pattern = re.compile(r"\s+".join(map(re.escape, words.split())))
-        said = [
-            (place, found)
-            for place, (owner, key) in enumerate(texts)
-            for found in pattern.finditer(owner[key])
-        ]
-        if not said:
-            raise Failed(f"{name} claims words that are not in its text: {words}")
-        marks += [(place, found, holds) for place, found in said if not holds]
-    # as a reader meets them
-    marks.sort(key=lambda mark: (mark[0], mark[1].end()))
+    for place, (owner, key) in enumerate(texts_of(notebook)):
+        # names of claims stand between the pieces
+        pieces = CLAIM_MARK.split(owner[key])
+        ends = itertools.accumulate(map(len, pieces[::2]))
+        marks += [(place, *mark) for mark in zip(ends, pieces[1::2], strict=False)]
+        owner[key] = "".join(pieces[::2])
+    return marks
+
+
+def asked_numbers(notebook):
+    """Names of the numbers that a chapter's text has from a cell."""
+    return {
+        number
+        for owner, key in texts_of(notebook)
+        for number in NUMBER.findall(owner[key])
+    }
+
+
+def compare_names(name, marked, claims, asked, numbers):
+    """Refuse names that only a chapter's text or only its claims have.
+
+    Parameters
+    ----------
+    name : str
+        The chapter.
+    marked, claims : iterable of str
+        Names in the marks of its text, and those of its claims.
+    asked, numbers : iterable of str
+        Names of the numbers that its text asks for, and of those that there are.
+
+    Raises
+    ------
+    Failed
+        If a mark has no claim, stands twice, or is missing; or a number is, or nobody asks for it.
+    """
+    count = Counter(marked)
+    for told, wrong in (
+        ("there is no claim for the mark <!--claim: {}-->", count.keys() - {*claims}),
+        ("its text has no mark <!--claim: {}-->", {*claims} - count.keys()),
+        (
+            "its text has twice the mark <!--claim: {}-->",
+            {o for o in count if count[o] > 1},
+        ),
+        ("its text asks for a number that there is not: {}", {*asked} - {*numbers}),
+        ("its text does not ask for the number {}", {*numbers} - {*asked}),
+    ):
+        for each in sorted(wrong):
+            raise Failed(f"{name}: {told.format(each)}")
+
+
+def _check_claims(notebook, name, own_run):
+    """Mark the sentences of a chapter that do not hold in this run, and list them at its top."""
+    claims, given = {}, set()
+    for output in (each for cell in notebook.cells for each in cell.get("outputs", ())):
+        claims |= output.get("data", {}).pop(CLAIMS_TYPE, {})
+        given |= {output.get("metadata", {}).get("scrapbook", {}).get("name")} - {None}
+    marks, texts = take_marks(notebook), [*texts_of(notebook)]
+    asked = asked_numbers(notebook)
+    # a rerun may lack a number
+    numbers = given if own_run else given | asked
+    compare_names(name, [claim for *_, claim in marks], claims, asked, numbers)
+    failed = [mark for mark in marks if not claims[mark[-1]]]
     listed = {False: {}, None: {}}
-    for number, (_, found, holds) in enumerate(marks, start=1):
-        listed[holds].setdefault(_sentence(found), number)
+    for number, (place, end, claim) in enumerate(failed, start=1):
+        owner, key = texts[place]
+        words, holds = sentence(owner[key], end), claims[claim]
+        if own_run:
+            told = "this is false" if holds is False else "this cannot be computed"
+            raise Failed(f"{name}: at the book's settings {told}, {claim}: {words}")
+        listed[holds].setdefault(words, number)
     # from the end, so that places stay
-    for number, (place, found, holds) in reversed([*enumerate(marks, start=1)]):
-        (owner, key), end = texts[place], found.end()
-        mark = MARK.format(number, *MARKS[holds])
+    for number, (place, end, claim) in reversed([*enumerate(failed, start=1)]):
+        owner, key = texts[place]
+        mark = MARK.format(number, *MARKS[claims[claim]])
         owner[key] = f"{owner[key][:end]} {mark}{owner[key][end:]}"
-    if marks:
+    if failed:
         first = notebook.cells[0]
         first.source = exercises.template("not_here").render(
             text=first.source, failed=listed[False], untold=listed[None]
         )
-    if not own_run:
-        _fill_numbers(notebook, texts)
+    for owner, key in texts:
+        owner[key] = NUMBER.sub(
+            lambda role: role[0] if role[1] in given else "–", owner[key]
+        )
 
 
-def _sentence(found):
-    """The sentence, or the cell of a table with the head of its row, in which words were found."""
-    text, (start, stop) = found.string, found.span()
+def sentence(text, end):
+    """The sentence that a mark stands in or behind, or the table's cell with the head of its row."""
+    start = len(text[:end].rstrip(" \t*_”)")) - 1
     line = text.rfind("\n", 0, start) + 1
     if text.startswith("|", line):
         cells = text[line:].partition("\n")[0].strip("|").split("|")
@@ -245,29 +306,13 @@ def _sentence(found):
             dict.fromkeys(cell.strip() for cell in (cells[0], cells[place]))
         )
     for border in EDGE, END:
-        # what lies between the last border before the words and the next one behind them
+        # what lies between the last border before the place and the next one behind it
         begin = max(each.end() for each in border.finditer(text) if each.end() <= start)
         end = min(
-            each.start() for each in border.finditer(text) if each.start() >= stop
+            each.start() for each in border.finditer(text) if each.start() > start
         )
-        text, start, stop = text[begin:end], start - begin, stop - begin
+        text, start = text[begin:end], start - begin
     return " ".join(text.split())
-
-
-def _fill_numbers(notebook, texts):
-    """Put a dash for each number that the text has from a cell, and that no cell gave."""
-    outputs = [output for cell in notebook.cells for output in cell.get("outputs", ())]
-    given = {
-        output.metadata.get("scrapbook", {}).get("name")
-        for output in outputs
-        if "metadata" in output
-    }
-
-    def number(role):
-        return role[0] if role[1] in given else "–"
-
-    for owner, key in texts:
-        owner[key] = re.sub(r"\{glue:text\}`([^`]+)`", number, owner[key])
 
 
 def _check_figure(name, cell, folder):

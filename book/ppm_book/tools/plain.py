@@ -13,6 +13,7 @@ from pybtex.database import parse_file
 from pybtex.plugin import find_plugin
 from pybtex.richtext import Text
 
+from ppm_book.chapters.page import CLAIM_MARK
 from ppm_book.tools import exercises
 
 # a directive: its fence, kind, argument, options and body
@@ -103,7 +104,7 @@ class Words:
         """Say the text of a notebook plainly, in place, with the numbers that a run gave."""
 
         def plain(text):
-            text = re.sub(r"^\(\S+\)=\n", "", text, flags=re.M)
+            text = re.sub(r"^\(\S+\)=\n", "", CLAIM_MARK.sub("", text), flags=re.M)
             text = TAG.sub(
                 lambda tag: f" \\tag{{{self.names[tag[1]][1][1:-1]}}}\n$$", text
             )
@@ -130,6 +131,11 @@ class Words:
         """A chapter's notebook in its plain edition, with the numbers of an executed one."""
         file = self.root / "notebooks" / f"{name}.ipynb"
         notebook = nbformat.read(file, 4)
+        notebook.cells = [
+            cell
+            for cell in notebook.cells
+            if "claims" not in cell.metadata.get("tags", ())
+        ]
         cited = re.findall(r"\{cite:.\}`([^`]+)`", _text(file))
         self.plain(notebook, name, executed and _numbers(executed))
         for cell in notebook.cells:

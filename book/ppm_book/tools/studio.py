@@ -27,7 +27,7 @@ from filelock import FileLock, Timeout
 
 import ppm
 from ppm.mixture.chains import end_with_parent
-from ppm_book.chapters import running
+from ppm_book.chapters import page, running
 from ppm_book.tools import compare, pages, parameters, pdf
 from ppm_book.tools.classroom import make_editions
 from ppm_book.tools.pages import Failed, sphinx
@@ -57,9 +57,8 @@ def record_of(name, values, profile, started):
     """What is run, for ``run.json`` and the box at a chapter's foot; it holds no path."""
     data, defaults = values.get("ce_data"), parameters.defaults(name)
     # all that the notebook may call or read but data
-    called = (
-        running.ROOT / file for file in ("ppm", "book/ppm_book", "requirements.lock")
-    )
+    files = "ppm", "book/ppm_book", "requirements.lock"
+    called = [running.ROOT / file for file in files] + [page.CLAIMS / f"{name}.py"]
     return {
         "notebook": name,
         "profile": profile,

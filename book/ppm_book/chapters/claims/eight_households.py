@@ -1,0 +1,111 @@
+"""Claims and numbers of the first chapter."""
+
+import numpy as np
+import pandas as pd
+
+
+def means(posterior, n, weights):
+    """Of the ordinary posterior, and with our weights."""
+    return [posterior(alpha).mean() for alpha in (np.ones(n), weights)]
+
+
+def risen(households, weighted_bounds, bounds):
+    return [households[place] for place in np.flatnonzero(weighted_bounds > bounds)]
+
+
+def h_has_no_weight(weights):
+    return weights[-1] == 0
+
+
+def g_is_most_unusual(weighted_bounds):
+    return weighted_bounds.argmax() == 6
+
+
+def kept(comparison):
+    return comparison["sum of weights"]
+
+
+def left_end(picture):
+    """Frames of the moving picture with its slider at the left."""
+    moved = picture.content
+    return [
+        moved["frames"][place][1]
+        for place in moved["at"][:: len(moved["sliders"][1]["shown"])]
+    ]
+
+
+def again(our_weights, others):
+    """The others' weights, computed without H."""
+    return our_weights(others)
+
+
+def rounded(right):
+    return pd.Series(right).mul(100).round()
+
+
+CLAIMS = {
+    "h-most-negative": lambda log_lik: (log_lik.argmin(axis=1)[:3] == 7).all(),
+    "f-is-ordinary": lambda weights, means: (
+        weights[5] == 1 and round(means[0], 1) == 6.5
+    ),
+    "h-largest-by-far": lambda bounds: bounds[-1] > 2 * np.sort(bounds)[-2],
+    "costs-h-its-weight": h_has_no_weight,
+    "h-has-risk-1": lambda weights: weights[-1] == 0 == weights.min(),
+    "weight-of-h": h_has_no_weight,
+    "weight-of-h-again": h_has_no_weight,
+    "bounds-rose": lambda risen: risen == ["F", "G"],
+    "g-nearly-1": lambda weights: 0.95 < weights[6] < 1,
+    "posterior-moved-down": lambda means: means[1] < means[0],
+    "g-most-unusual": g_is_most_unusual,
+    "g-is-delta": g_is_most_unusual,
+    "g-larger-than-before": lambda weighted_bounds, risen: (
+        weighted_bounds.argmax() == 6 and "G" in risen
+    ),
+    "h-raised-f-and-g": lambda risen, weights: risen == ["F", "G"] and weights[-1] < 1,
+    # posteriors beside each other
+    "em-keeps-the-pull": lambda comparison, means: (
+        comparison["mean of μ"]["EMweighted"] > np.mean(means)
+    ),
+    "em-less-certain": lambda comparison: (
+        comparison["sd of μ"]["EMweighted"] > 1.5 * comparison["sd of μ"]["Unweighted"]
+    ),
+    "weighted-drops-h": h_has_no_weight,
+    "weighted-moves": lambda comparison: (
+        comparison["mean of μ"]["Weighted"] < comparison["mean of μ"]["Unweighted"]
+    ),
+    "em-missed-its-aim": lambda em_delta, delta: em_delta > 1.1 * delta,
+    "left-end": lambda left_end: all(
+        max(weights["outline"]) == 0 == change["across"][0]
+        for weights, change, _ in left_end
+    ),
+    "one-weight-keeps-less": lambda kept: kept["EMweighted"] < kept["Weighted"],
+    # the attack
+    "synthetic-is-no-protection": lambda right: right["Ordinary posterior", 3] > 0.5,
+    "twenty-tables": lambda right: right["Ordinary posterior", 20] > 0.999,
+    "near-false-alarms": lambda right: right["With weights", 3] < 0.1,
+    "not-quite": lambda right: right["With weights", 20] > 0.1,
+    "h-adds-no-term": h_has_no_weight,
+    "a-fell-g-lost": lambda again, weights: (
+        again[0] < 2 / 3 * weights[0] and again[6] == 0
+    ),
+    # typed on the first page, in words and in its picture
+    "first-page": lambda rounded: (
+        rounded["Ordinary posterior", 3] == 74
+        and [*rounded["With weights"][[3, 20]]] == [9, 28]
+    ),
+}
+NUMBERS = {
+    "bound of H": lambda bounds: f"{bounds[-1]:.2f}",
+    "Δ": lambda delta: f"{delta:.2f}",
+    "Weighted keeps": lambda kept: f"{kept['Weighted']:.1f}",
+    "EMweighted keeps": lambda kept: f"{kept['EMweighted']:.1f}",
+    "EMweighted Δ": lambda em_delta: f"{em_delta:.2f}",
+    **{
+        f"{name} {m}": lambda right, place=(name, m): f"{100 * right[place]:.0f}"
+        for name, m in [
+            ("Ordinary posterior", 3),
+            ("With weights", 3),
+            ("With weights", 20),
+        ]
+    },
+}
