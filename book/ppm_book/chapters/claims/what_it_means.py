@@ -1,0 +1,50 @@
+"""Claims and numbers of the chapter on what ε promises."""
+
+import numpy as np
+from scipy.special import expit, logit
+
+import ppm
+
+
+def one_and_total(one_release, releases):
+    """What a guess of 1 in 100,000 may become, by one release and by all."""
+    return expit(logit(1e-5) + one_release * np.array([1, releases]))
+
+
+def nearly_certain(one_and_total):
+    return one_and_total[0] > 0.99
+
+
+def at(above, counts):
+    """Log ratios above some values."""
+    return {
+        value: np.log(above(value, counts) / above(value, counts[:-1]))
+        for value in (20, 45, 50, 100)
+    }
+
+
+def caught():
+    """Per cent of uses that are detected, by ε."""
+    return {
+        epsilon: 100 * ppm.disclosure.detection_limit(0.05, epsilon)
+        for epsilon in (0.1, 1, 3)
+    }
+
+
+CLAIMS = {
+    "better-than-even": lambda at_most: round(at_most["prior 1 in 100"][2], 1) == 0.6,
+    "becomes-0.18": lambda at_most: round(at_most["prior 1 in 100,000"][3], 2) == 0.18,
+    "next-to-nothing": nearly_certain,
+    "near-certainty": nearly_certain,
+    "total-rules-out-nothing": lambda one_and_total: one_and_total[1] > 0.99999,
+    "above-8-at-20": lambda at: at[20] > 8,
+    "sign-before-45": lambda at: at[45] < 0,
+    "beyond-40-at-100": lambda at: at[100] < -40,
+    "grows-turns-falls": lambda at: at[20] > at[45] > at[50],
+    "hardly-more": lambda caught: caught[0.1] < 6,
+    "almost-every-use": lambda caught: caught[3] > 90,
+}
+NUMBERS = {
+    f"detected at {epsilon}": lambda caught, at=epsilon: f"{caught[at]:.1f} %"
+    for epsilon in (0.1, 1, 3)
+}
