@@ -1,0 +1,124 @@
+"""Claims and numbers of the audit of privacy."""
+
+import numpy as np
+import pandas as pd
+
+M = "Weighted-M"
+
+
+def own(worst):
+    """Twice each mechanism's own bound, of the worst database."""
+    return 2 * worst["local_bound"].to_series()
+
+
+def over(worst):
+    return worst["parameters_over"].to_series()
+
+
+def loss(worst):
+    return worst.sel(mechanism=M)["loss_common"].to_series()
+
+
+def weight(worst):
+    return worst.sel(mechanism=M)["weight"].to_series()
+
+
+def above(exceeded):
+    return exceeded.unstack("loss")["exceeded"]
+
+
+def share(exceeded, largest):
+    return exceeded.unstack("loss")["estimate"].loc[(M, largest)]
+
+
+def again(above):
+    """Where the weights are computed again."""
+    return above.drop(columns="fixed")
+
+
+def surely(study, two_delta):
+    surely = study["loss_integrated"] - 2 * study["loss_integrated_error"] > two_delta
+    return surely.groupby(["mechanism", "size"]).sum()
+
+
+def at_largest(losses, largest):
+    return losses.xs(largest, level="size")
+
+
+def restricted(everywhere):
+    return everywhere.index.get_level_values("mechanism").str.endswith("on T")
+
+
+def sampled(audits):
+    return pd.concat(
+        {name: found.table().iloc[0] for name, found in audits.items()}, axis=1
+    )
+
+
+def reacting(sampled):
+    return sampled[["Weighted", M]]
+
+
+def final_loss(comparison):
+    return comparison["loss"]
+
+
+def error(comparison):
+    return comparison["error"]
+
+
+CLAIMS = {
+    "far-above": lambda loss, own: loss.max() > 2 * own[M],
+    "by-its-largest-count": lambda loss, weight: (
+        loss.idxmax() == loss.index.max() and weight[loss.idxmax()] == 0
+    ),
+    "at-most-draws": lambda over: over[M] > 0.5,
+    "weighted-stays-below": lambda over: over["Weighted"] == 0,
+    "median-above": lambda at_largest: (
+        at_largest["one seed"] > at_largest["oscillation"]
+    )["Weighted"],
+    "larger-on-t": lambda at_largest: (
+        at_largest.loc["Capped on T"] >= at_largest.loc["Capped"]
+    ).all(),
+    "fixed-none": lambda above: not above["fixed"].any(),
+    "only-weighted-m": lambda again: not again.drop(index=M).any(axis=None),
+    "every-size-and-way": lambda again: (again.loc[M] > 0).all(axis=None),
+    "more-with-the-worst": lambda share: share["worst"] > share["common"],
+    "nearly-all-surely": lambda surely, above, largest: (
+        surely[M, largest] > 0.9 * above.loc[(M, largest), "integrated"]
+    ),
+    "all-have-losses-above": lambda everywhere, restricted: (
+        everywhere[~restricted] == 1
+    ).all(),
+    "on-t-none": lambda everywhere, restricted: (everywhere[restricted] == 0).all(),
+    "hundreds-move": lambda react: (
+        react.loc[["Weighted", M], "weights_moved"] > 200
+    ).all(),
+    "one-or-two-switch": lambda react: react.loc["Weighted", "weights_switched"] < 2,
+    "exceeds-oscillation": lambda reacting: (
+        reacting.loc["estimate"] > reacting.loc["oscillation"]
+    ).all(),
+    "exceeds-two-delta": lambda reacting: (
+        reacting.loc["estimate"] > reacting.loc["2Δ"]
+    )[M],
+    "attack-finds-18": lambda attacks: attacks["weights all 1"].lower > 0.1,
+    "nothing-where-capped": lambda attacks: attacks["Capped"].lower == 0,
+    "largest-loss-and-error": lambda final_loss, error: (
+        final_loss.idxmax() == error.idxmax() == M
+    ),
+    "only-on-t-limited": lambda comparison: (
+        [*comparison.index[np.isfinite(comparison["whole prior"])]]
+        == ["Capped on T", "Range-capped on T"]
+    ),
+}
+NUMBERS = {
+    "reached": lambda loss: f"{loss.max():.1f}",
+    "own": lambda own: f"{own[M]:.1f}",
+    "draws over": lambda over: f"{100 * over[M]:.0f}",
+    "one seed": lambda share: f"{100 * share['common']:.0f}",
+    "integrated": lambda share: f"{100 * share['integrated']:.0f}",
+    "switched": lambda react: f"{react.loc[M, 'weights_switched']:.0f}",
+    "refuted": lambda sampled: f"{sampled.loc['lower bound', 'weights all 1']:.1f}",
+    "error of Weighted-M": lambda error: f"{error[M]:.1f}",
+    "error of Capped": lambda error: f"{error['Capped']:.1f}",
+}
