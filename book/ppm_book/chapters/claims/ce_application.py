@@ -1,0 +1,354 @@
+"""Claims and numbers of the application to the Consumer Expenditure survey."""
+
+import numpy as np
+
+import ppm
+from ppm_book.chapters import application, ledger_values
+
+
+def ten(components):
+    """The text speaks of ten components: with others a run cannot tell."""
+    return components == 10 or None
+
+
+# ------------------------------------------------------------------------------------- the data
+
+
+def up(data, income):
+    """The largest income, as so many middle ones."""
+    return data.income_range[1] / np.median(income)
+
+
+def down(income, income_floor):
+    """The middle one, as so many of the smallest."""
+    return np.median(income) / max(income_floor, income.min())
+
+
+# ---------------------------------------------------------------------- bounds at every setting
+
+
+def largest(unweighted):
+    """Bounds under Unweighted, by number of components."""
+    return {k: found.result.record_bounds for k, found in unweighted.items()}
+
+
+def off(fits):
+    """How far EMweighted is off the bound that it aims at, at every setting."""
+    pairs = np.array(
+        [[found.result.local_bound for found in pair] for pair in fits.values()]
+    )
+    return np.abs(ledger_values.over(pairs[:, 1], pairs[:, 0]) - 1)
+
+
+def ends(fits, counts, settings):
+    """DPweighted at the first and at the last setting, by number of components."""
+    return {
+        k: [fits[k, setting][0].result for setting in (settings[0], settings[-1])]
+        for k in counts
+    }
+
+
+def drops(ends):
+    return {
+        k: np.subtract(*(one.local_bound for one in both)) for k, both in ends.items()
+    }
+
+
+def falls(drops, ends):
+    """In per cent."""
+    return {
+        k: 100 * ledger_values.over(drop, ends[k][0].local_bound)
+        for k, drop in drops.items()
+    }
+
+
+def sure_falls(drops, ends):
+    return [
+        drop > 2 * np.hypot(*[one.diagnostics.error for one in ends[k]])
+        for k, drop in drops.items()
+    ]
+
+
+def poor(bounds_table):
+    return np.count_nonzero(~(bounds_table["R-hat"] <= ppm.diagnostics.R_HAT_LIMIT))
+
+
+def more_weight(fits):
+    return all(
+        a.result.weights.mean() > b.result.weights.mean() for a, b in fits.values()
+    )
+
+
+# -------------------------------------------------------------------------------------- utility
+
+
+def apart(typical, ALONE, compared):
+    return max(
+        abs(typical[name, ALONE][0] - typical[name, "Unweighted"][0])
+        for name in compared[:4]
+    )
+
+
+def wild(errors, ALONE):
+    return errors[ALONE]["mean"].quantile(0.9)
+
+
+def tame(errors):
+    return errors["Unweighted"]["mean"].quantile(0.9)
+
+
+def alike(typical):
+    (near, its), (far, error) = (
+        typical["mean", "DPweighted"],
+        typical["mean", "Unweighted"],
+    )
+    return abs(near - far) + 2 * np.hypot(its, error) < 1
+
+
+def of_mean(closer):
+    return closer("mean", "DPweighted", "EMweighted")
+
+
+def of_tail(closer, tail):
+    return closer(tail, "EMweighted", "DPweighted") and closer(
+        tail, "Unweighted", "DPweighted"
+    )
+
+
+def keeps_and_loses(alike, of_mean, of_tail):
+    return alike and of_mean and of_tail
+
+
+def tail_loses_most(closer, tail, compared, typical):
+    return closer(tail, "Unweighted", "DPweighted") and tail == max(
+        compared,
+        key=lambda name: (
+            typical[name, "DPweighted"][0] - typical[name, "Unweighted"][0]
+        ),
+    )
+
+
+def groups_gain(closer, groups, typical, ALONE, apart):
+    return closer(groups, "Unweighted", ALONE) and (
+        typical[groups, ALONE][0] - typical[groups, "Unweighted"][0] > 2 * apart
+    )
+
+
+# ------------------------------------------------------------------------- errors along settings
+
+
+def one(away, tail):
+    """Errors of the percentile with one component."""
+    return away.xs((tail, 1), level=["statistic", "K"])
+
+
+def least(one):
+    return one["error (%)"].min(axis=None)
+
+
+def plain(unweighted, off_by):
+    """Typical error of Unweighted with one component, and its own error."""
+    return application.typical(off_by(np.exp(unweighted[1].synthetic)))
+
+
+def surely_closer(plain, one):
+    def surely_closer(who):
+        """Whether one is closer than Unweighted, at each setting."""
+        return plain[0] - one["error (%)"][who] > 2 * np.hypot(plain[1], one["±"][who])
+
+    return surely_closer
+
+
+def better(surely_closer):
+    return surely_closer("DPweighted")
+
+
+def turned_down(income, fits, settings, data):
+    """Incomes of the units that DPweighted turns down furthest."""
+    return income[fits[1, settings[0]][0].result.weights.argsort()[: data.nonpositive]]
+
+
+def floor_units_widen(better, turned_down):
+    # without such units a run cannot tell
+    return better.all() if turned_down.size else None
+
+
+def too_high(unweighted, off_by):
+    return np.median(off_by(np.exp(unweighted[1].synthetic)))
+
+
+def level(off_by, incomes):
+    """Of Unweighted with ten components, and its error."""
+    return application.median(off_by(incomes["Unweighted"]))
+
+
+def lower(level, off_by):
+    def lower(found):
+        """Whether a typical release lies surely lower than one of the same model unprotected."""
+        middle, error = application.median(off_by(np.exp(found.synthetic)))
+        return level[0] - middle > 2 * np.hypot(level[1], error)
+
+    return lower
+
+
+def pull_further_down(ten, lower, fits, components, settings):
+    return (
+        ten
+        and all(lower(fits[components, settings[at]][0]) for at in (0, -1))
+        and not any(lower(fits[components, setting][1]) for setting in settings)
+    )
+
+
+# ----------------------------------------------------------------------------------------- risk
+
+
+def found(risk):
+    return risk["expected match risk"]
+
+
+CLAIMS = {
+    "the-smallest": lambda down, up: down > 10 * up,
+    "one-component-or-ten": ten,
+    "belongs-to-a-few-dollars": lambda income, largest: all(
+        income[bounds.argmax()] < 10 for bounds in largest.values()
+    ),
+    "several-times-as-large": lambda largest, components: (
+        largest[1].max() > 3 * largest[components].max() if components > 1 else None
+    ),
+    # bounds at every setting
+    "one-is-em-at-first": lambda ten, em: (
+        ten and em.result.diagnostics.r_hat > ppm.diagnostics.R_HAT_LIMIT
+    ),
+    "delta-falls": lambda sure_falls: all(sure_falls),
+    "paper-lies-between": lambda ten, falls: (
+        ten and min(falls.values()) < 78 < max(falls.values())
+    ),
+    "one-near-the-papers": lambda unweighted: (
+        65 < unweighted[1].result.local_bound < 95
+    ),
+    "ten-far-below": lambda ten, unweighted, components: (
+        ten and unweighted[components].result.local_bound < 40
+    ),
+    "larger-average-weight": more_weight,
+    "keeps-more-of-the-data": more_weight,
+    "em-has-lower-bounds": lambda em_lower, income: em_lower > 0.9 * len(income),
+    # utility
+    "nearly-all-keep-weight": lambda dp: (
+        np.mean(dp.result.weights < 0.5 * dp.result.weights.max()) < 0.05
+    ),
+    "dp-closer-for-the-mean": of_mean,
+    "within-one-point": alike,
+    "dp-keeps-and-loses": keeps_and_loses,
+    "em-does-the-reverse": keeps_and_loses,
+    "closer-by-education": lambda closer, groups: closer(
+        groups, "DPweighted", "EMweighted"
+    ),
+    "other-way-round": of_tail,
+    "the-90th": tail_loses_most,
+    "weights-cut-the-tail": tail_loses_most,
+    "no-gain-for-the-90th": lambda closer, tail, ALONE: (
+        not closer(tail, "Unweighted", ALONE)
+    ),
+    "first-quarter-closer-than-dp": lambda closer, tail, ALONE: closer(
+        tail, ALONE, "DPweighted"
+    ),
+    "closer-than-first-quarter": lambda closer, groups, ALONE: all(
+        closer(groups, who, ALONE) for who in ("Unweighted", "DPweighted")
+    ),
+    "told-by-means-of-groups": groups_gain,
+    "far-behind-for-worst-group": groups_gain,
+    "groups-had-most-to-gain": groups_gain,
+    "em-not-closer-than-it": lambda closer, groups, ALONE: (
+        not closer(groups, "EMweighted", ALONE)
+    ),
+    "prevent-wild-releases": lambda wild, tame: wild > 2 * tame,
+    # errors along the settings
+    "ten-em-for-the-90th": lambda ten, throughout, tail, components: (
+        ten and throughout(tail, components, -1)
+    ),
+    "ten-dp-for-the-mean": lambda ten, throughout, components: (
+        ten and throughout("mean", components, 1)
+    ),
+    "ten-a-few-per-cent-too-low": lambda ten, level: (
+        ten and -10 < level[0] < -2 * level[1]
+    ),
+    "weights-pull-further-down": pull_further_down,
+    "one-dp-for-both": lambda throughout, tail: all(
+        throughout(name, 1, 1) for name in (tail, "mean")
+    ),
+    "neither-close": lambda least: least > 5,
+    "far-too-high": lambda too_high: too_high > 10,
+    "one-weights-pull-down": lambda too_high, surely_closer: (
+        too_high > 10
+        and surely_closer("DPweighted").all()
+        and not surely_closer("EMweighted").any()
+    ),
+    "turns-these-down-furthest": lambda turned_down: (
+        # without such units a run cannot tell
+        turned_down.max() < 10 if turned_down.size else None
+    ),
+    "better": floor_units_widen,
+    "floor-units-widen": floor_units_widen,
+    "closer-than-unprotected": lambda better: better.all(),
+    "each-weight-kept-the-mean": lambda throughout, counts: all(
+        throughout("mean", k, 1) for k in counts
+    ),
+    "tail-depended-on-the-model": lambda ten, throughout, tail, components: (
+        ten and throughout(tail, components, -1) and throughout(tail, 1, 1)
+    ),
+    # risk
+    "all-three-as-few": lambda found: (
+        1.3 * found.drop("Data").min() > found.drop("Data").max()
+    ),
+    "small-part-of-the-data": lambda found: (
+        found.drop("Data").max() < 0.2 * found["Data"]
+    ),
+    "cut-to-a-third": lambda dp, unweighted, components: (
+        0.2 < dp.result.local_bound / unweighted[components].result.local_bound < 0.5
+    ),
+}
+NUMBERS = {
+    "factor up": lambda up: f"{up:.0f}",
+    "factor down": lambda down: f"{down:,.0f}",
+    "K": lambda components: f"{components}",
+    "lowest": lambda income_floor: f"{income_floor:g}",
+    "settings": lambda settings: ", ".join(
+        "({:g}, {:g})".format(*pair) for pair in settings
+    ),
+    "met": lambda off: f"{np.sum(off <= application.TOLERANCE)}",
+    "searches": lambda off: f"{len(off)}",
+    "fall of one": lambda falls: f"{falls[1]:.0f}",
+    "Δ of one": lambda unweighted: f"{unweighted[1].result.local_bound:.1f}",
+    "fall of K": lambda falls, components: (
+        f"{falls[components]:.0f}" if components > 1 else None
+    ),
+    "Δ of K": lambda unweighted, components: (
+        f"{unweighted[components].result.local_bound:.1f}" if components > 1 else None
+    ),
+    "poor": lambda poor: f"{poor}",
+    "fits": lambda bounds_table: f"{len(bounds_table)}",
+    **{
+        f"{who}, {name}": lambda typical, place=(name, who): f"{typical[place][0]:.1f}"
+        for who, name in [
+            ("Unweighted", "90th percentile"),
+            ("DPweighted", "mean"),
+            ("DPweighted", "90th percentile"),
+            ("DPweighted", "means by education"),
+            ("EMweighted", "mean"),
+            ("EMweighted", "90th percentile"),
+            ("EMweighted", "means by education"),
+            ("First quarter alone", "means by education"),
+        ]
+    },
+    "apart": lambda apart: f"{apart:.1f}",
+    "wild": lambda wild: f"{wild:.0f}",
+    "least of one": lambda least: f"{least:.0f}",
+    "most of one": lambda one: f"{one['error (%)'].max(axis=None):.0f}",
+    "plain of one": lambda plain: f"{plain[0]:.0f}",
+    "decided": lambda sure: f"{sure.sum()}",
+    "pairs": lambda sure: f"{sure.size}",
+    "radius": lambda radius: f"{100 * radius:g}",
+    "in the data": lambda found: f"{found['Data']:.0f}",
+    "in Unweighted": lambda found: f"{found['Unweighted']:.0f}",
+    "shuffled": lambda known: f"{len(known.drop_duplicates()):.0f}",
+}

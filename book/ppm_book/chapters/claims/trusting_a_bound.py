@@ -1,0 +1,30 @@
+"""Claims and numbers of the chapter on trusting a bound."""
+
+
+def chosen(fresh):
+    return fresh["chosen fit"].abs()
+
+
+def others(fresh):
+    return fresh.drop(columns="chosen fit").abs()
+
+
+def both(starts):
+    return starts.xs("both sides", level="starts")
+
+
+FIRST = "R-hat, log-likelihood"
+
+CLAIMS = {
+    "chosen-is-nearer": lambda others, chosen: others.gt(chosen, axis=0).all(axis=None),
+    "chains-do-not-meet": lambda both: both.loc["Unweighted", FIRST] > 1.5,
+    "r-hat-of-delta-stays-low": lambda both: both.loc["Unweighted", "R-hat"] < 1.1,
+}
+NUMBERS = {
+    "chosen": lambda chosen: f"{chosen.max():.1f}",
+    "fresh": lambda others: f"{others.max(axis=None):.0f}",
+    "R-hat before": lambda starts: (
+        f"{starts.loc[('Unweighted', 'as above'), FIRST]:.2f}"
+    ),
+    "R-hat after": lambda both: f"{both.loc['Unweighted', FIRST]:.2f}",
+}
