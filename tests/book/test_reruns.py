@@ -1,12 +1,14 @@
 """Reruns: every chapter that reads the survey's table, with tables that the book does not have."""
 
+import runpy
+
 import nbformat
 import pytest
 from conftest import ROOT
 from survey_files import interview_zip
 
 from ppm_book.chapters import page, running
-from ppm_book.tools import parameters, studio
+from ppm_book.tools import pages, parameters, studio
 
 READERS = [
     name for name in parameters.chapters() if "ce_data" in parameters.defaults(name)
@@ -29,9 +31,8 @@ LEAST = {
 
 
 def claims_of(notebook):
-    """What an executed notebook claims, and what its claims cells say of their faults."""
-    cells = nbformat.read(notebook, 4).cells
-    outputs = [o for c in cells if "@page.claims" in c.source for o in c.outputs]
+    """What an executed notebook claims, and what its last cell says of faults of its claims."""
+    outputs = nbformat.read(notebook, 4).cells[-1].get("outputs", ())
     told = {}
     for output in outputs:
         told |= output.get("data", {}).get(page.CLAIMS_TYPE, {})
@@ -72,8 +73,32 @@ def test_a_chapter_ends_with_another_table(name, zeros, tmp_path, monkeypatch):
     assert len(told) >= 3
 
 
+def tables_of(name):
+    """What a chapter's module of claims defines."""
+    file = page.CLAIMS / f"{name}.py"
+    return runpy.run_path(str(file)) if file.is_file() else {}
+
+
 @pytest.mark.parametrize("name", parameters.chapters())
 def test_every_claim_can_be_computed_with_the_table_on_board(notebooks, name):
     told, faults = claims_of(notebooks.executed(name) / f"{name}.ipynb")
     assert not faults
-    assert bool(told) == ("page.claims" in parameters.source(name).read_text("utf-8"))
+    assert told.keys() == tables_of(name).get("CLAIMS", {}).keys()
+
+
+@pytest.mark.parametrize("name", parameters.chapters())
+def test_a_chapter_s_text_and_its_claims_have_the_same_names(name):
+    notebook, tables = nbformat.read(parameters.source(name), 4), tables_of(name)
+    marked = [claim for *_, claim in pages.take_marks(notebook)]
+    claims, numbers = (tables.get(table, ()) for table in ("CLAIMS", "NUMBERS"))
+    pages.compare_names(name, marked, claims, pages.asked_numbers(notebook), numbers)
+    *others, last = notebook.cells
+    call = f'page.check_claims("{name}", globals())'
+    assert last.source.endswith(call) == bool(tables)
+    assert not tables or last.metadata["tags"] == ["remove-cell", "claims"]
+    assert not any("page.check_claims" in cell.source for cell in others)
+
+
+def test_each_module_of_claims_has_a_chapter():
+    names = {file.stem for file in page.CLAIMS.glob("[!_]*.py")}
+    assert names and names <= {*parameters.chapters()}

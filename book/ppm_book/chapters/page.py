@@ -1,6 +1,5 @@
 """What a chapter shows and saves: ``from ppm_book import page``."""
 
-import ast
 import functools
 import html
 import inspect
@@ -9,7 +8,6 @@ import json
 import os
 import re
 import runpy
-import textwrap
 import warnings
 from pathlib import Path
 
@@ -191,54 +189,6 @@ def check_claims(chapter, names):
     for name, number in module.get("NUMBERS", {}).items():
         if text := tried(name, number, str):
             glue(name, text)
-
-
-def claims(conditions):
-    """State on what sentences of the chapter's text depend in this run.
-
-    At the book's own settings a condition that fails, or that cannot be computed, stops the build.
-    In a run with other parameters the page says at its top which sentences do not hold, and marks
-    each of them. No condition ends a run: if one raises an error or warns, as the maximum of no
-    records does, the run cannot tell of any sentence of this function.
-
-    Parameters
-    ----------
-    conditions : callable
-        Takes nothing, and ends in the return of a dict that is written out there: words as they
-        stand in the chapter's text -> whether they hold, where there is noise by more than two
-        standard errors; None where this run cannot tell.
-
-    Examples
-    --------
-    >>> from ppm_book.chapters import page
-    >>> @page.claims
-    ... def _():
-    ...     return {"F and G rose": 2 > 1, "the rest fell": 1 > 2, "H stays": None}
-    1 of 3 claims of the text hold in this run.
-    Not in this run: the rest fell
-    Cannot be told in this run: H stays
-    """
-    from IPython.display import display
-
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("error")
-            found = {
-                words: None if holds is None else bool(holds)
-                for words, holds in conditions().items()
-            }
-    except Exception as error:
-        print(f"{type(error).__name__}: {error}")
-        found = dict.fromkeys(_written(conditions))
-    display(_Claims(found))
-
-
-def _written(function):
-    """Keys of the dict in whose return a function ends, read from its text."""
-    text = textwrap.dedent(inspect.getsource(function))
-    return [
-        ast.literal_eval(key) for key in ast.parse(text).body[0].body[-1].value.keys
-    ]
 
 
 def surely_less(one, other):
