@@ -2,12 +2,14 @@
 
 import numpy as np
 
+from ppm_book.chapters.page import surely_less
+
 
 def furthest(typical):
     def furthest(name):
         found = typical[name].drop("Countweighted")
-        far, error = typical.loc["Countweighted", name]
-        return (far - found["error"] > 2 * np.hypot(error, found["±"])).all()
+        far = typical.loc["Countweighted", name]
+        return surely_less((found["error"], found["±"]), far).all()
 
     return furthest
 

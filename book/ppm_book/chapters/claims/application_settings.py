@@ -4,6 +4,7 @@ import numpy as np
 
 import ppm
 from ppm_book.chapters import application
+from ppm_book.chapters.page import surely_less
 
 TAIL, ONE, TEN = "90th percentile", "K = 1, log", "K = 10, log"
 
@@ -14,10 +15,6 @@ def first(nearest):
 
 def second(nearest):
     return nearest.iloc[min(1, len(nearest) - 1)]
-
-
-def apart(first, second):
-    return np.hypot(first["error"], second["error"])
 
 
 def unsure(study):
@@ -69,8 +66,8 @@ CLAIMS = {
     "two-with-asinh": lambda nearest, component_counts: (
         nearest.index[0] == ("asinh", 2) if 2 in component_counts else None
     ),
-    "no-other-as-near": lambda first, second, apart: (
-        second["distance"] - first["distance"] > 2 * apart
+    "no-other-as-near": lambda first, second: surely_less(
+        first[["distance", "error"]], second[["distance", "error"]]
     ),
     "one-component": lambda one, leads, shown: (
         one and all(leads(name, ONE, "DPweighted") for name in shown)

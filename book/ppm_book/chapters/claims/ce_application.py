@@ -4,6 +4,7 @@ import numpy as np
 
 import ppm
 from ppm_book.chapters import application, ledger_values
+from ppm_book.chapters.page import surely_less
 
 
 def ten(components):
@@ -64,8 +65,10 @@ def falls(drops, ends):
 
 def sure_falls(drops, ends):
     return [
-        drop > 2 * np.hypot(*[one.diagnostics.error for one in ends[k]])
-        for k, drop in drops.items()
+        surely_less(
+            *[(one.local_bound, one.diagnostics.error) for one in ends[k][::-1]]
+        )
+        for k in drops
     ]
 
 
@@ -98,11 +101,11 @@ def tame(errors):
 
 
 def alike(typical):
-    (near, its), (far, error) = (
-        typical["mean", "DPweighted"],
-        typical["mean", "Unweighted"],
+    """Whether the two surely differ by less than a point."""
+    both = typical["mean", "DPweighted"], typical["mean", "Unweighted"]
+    return all(
+        surely_less(one, (two[0] + 1, two[1])) for one, two in (both, both[::-1])
     )
-    return abs(near - far) + 2 * np.hypot(its, error) < 1
 
 
 def of_mean(closer):
@@ -154,7 +157,7 @@ def plain(unweighted, off_by):
 def surely_closer(plain, one):
     def surely_closer(who):
         """Whether one is closer than Unweighted, at each setting."""
-        return plain[0] - one["error (%)"][who] > 2 * np.hypot(plain[1], one["±"][who])
+        return surely_less((one["error (%)"][who], one["±"][who]), plain)
 
     return surely_closer
 
@@ -185,8 +188,7 @@ def level(off_by, incomes):
 def lower(level, off_by):
     def lower(found):
         """Whether a typical release lies surely lower than one of the same model unprotected."""
-        middle, error = application.median(off_by(np.exp(found.synthetic)))
-        return level[0] - middle > 2 * np.hypot(level[1], error)
+        return surely_less(application.median(off_by(np.exp(found.synthetic))), level)
 
     return lower
 
@@ -270,7 +272,7 @@ CLAIMS = {
         ten and throughout("mean", components, 1)
     ),
     "ten-a-few-per-cent-too-low": lambda ten, level: (
-        ten and -10 < level[0] < -2 * level[1]
+        ten and -10 < level[0] and surely_less(level, (0, 0))
     ),
     "weights-pull-further-down": pull_further_down,
     "one-dp-for-both": lambda throughout, tail: all(

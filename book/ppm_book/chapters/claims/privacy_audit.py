@@ -3,6 +3,8 @@
 import numpy as np
 import pandas as pd
 
+from ppm_book.chapters.page import surely_less
+
 M = "Weighted-M"
 
 
@@ -37,7 +39,8 @@ def again(above):
 
 
 def surely(study, two_delta):
-    surely = study["loss_integrated"] - 2 * study["loss_integrated_error"] > two_delta
+    losses = study["loss_integrated"], study["loss_integrated_error"]
+    surely = surely_less((two_delta, 0), losses)
     return surely.groupby(["mechanism", "size"]).sum()
 
 

@@ -2,6 +2,8 @@
 
 import numpy as np
 
+from ppm_book.chapters.page import surely_less
+
 
 def disjoint(losses):
     return np.array([*losses.values()][0])
@@ -71,8 +73,8 @@ CLAIMS = {
     "by-size-exceed-further": lambda sorted_ones, shared: (
         sorted_ones.min() > shared.max()
     ),
-    "all-too-low": lambda largest: (
-        largest["bias (%)"] < -2 * largest["its error"]
+    "all-too-low": lambda largest: surely_less(
+        (largest["bias (%)"], largest["its error"]), (0, 0)
     ).all(axis=None),
     "spreads-as-much": spreads_as_much,
     "spreads-as-much-in-text": spreads_as_much,

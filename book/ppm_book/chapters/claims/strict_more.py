@@ -3,13 +3,15 @@
 import numpy as np
 import pandas as pd
 
+from ppm_book.chapters.page import surely_less
+
 
 def surely(table, column, sign, level):
     """Whether each value lies above (1) or below (-1) a level by two standard errors."""
     error = {"worst mean": "worst ±", "change shown": "shown ±", "mean": "mean ±"}[
         column
     ]
-    return sign * (table[column] - level) > 2 * table[error]
+    return surely_less((0, 0), (sign * (table[column] - level), table[error]))
 
 
 def scatter(table):
@@ -20,7 +22,7 @@ def scatter(table):
 
 
 def nearer(one, other, column="worst mean", error="worst ±"):
-    return other[column] - one[column] > 2 * np.hypot(one[error], other[error])
+    return surely_less(one[[column, error]], other[[column, error]])
 
 
 # the text speaks of these widths: without one of them a run cannot tell
@@ -68,9 +70,7 @@ def shows_a_part(at):
 def no_sure_difference(by_size):
     worst, error = by_size["worst mean"].to_numpy(), by_size["worst ±"].to_numpy()
     # between any two sizes
-    return not (
-        np.subtract.outer(worst, worst) > 2 * np.hypot.outer(error, error)
-    ).any()
+    return not surely_less((worst[:, None], error[:, None]), (worst, error)).any()
 
 
 def coarsest(by_size):
@@ -192,28 +192,20 @@ CLAIMS = {
         at_quarter and overshoots and shows_a_part
     ),
     "scatters-less": lambda noisy, overshoots: noisy and overshoots,
-    "longer-reach-worse": lambda at: (
-        at[0.4]["mean"][0.4] - at[0.4]["mean"][0.1]
-        > 2 * np.hypot(at[0.4]["mean ±"][0.4], at[0.4]["mean ±"][0.1])
+    "longer-reach-worse": lambda at: nearer(
+        at[0.4].loc[0.1], at[0.4].loc[0.4], "mean", "mean ±"
     ),
     # size of the grid
     "18-not-further-off": no_sure_difference,
     "size-makes-no-difference": no_sure_difference,
     "number-made-no-difference": no_sure_difference,
     "all-overshoot": lambda by_size: surely(by_size, "change shown", 1, 100).all(),
-    "coarsest-overshoots-more": lambda coarsest, finest: (
-        coarsest["change shown"] - finest["change shown"]
-        > 2 * np.hypot(coarsest["shown ±"], finest["shown ±"])
+    "coarsest-overshoots-more": lambda coarsest, finest: nearer(
+        finest, coarsest, "change shown", "shown ±"
     ),
     # groups
-    "region-no-sure-harm": lambda six, more: (
-        more["worst mean"] - six["worst mean"]
-        <= 2 * np.hypot(six["worst ±"], more["worst ±"])
-    ),
-    "surely-more": lambda six, most: (
-        most["worst mean"] - six["worst mean"]
-        > 2 * np.hypot(six["worst ±"], most["worst ±"])
-    ),
+    "region-no-sure-harm": lambda six, more: not nearer(six, more),
+    "surely-more": lambda six, most: nearer(six, most),
     # chains
     "without-center-further-off": lambda at_quarter, alone, plain, epsilon: (
         at_quarter and nearer(alone, plain.loc[epsilon])
