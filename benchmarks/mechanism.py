@@ -3,8 +3,7 @@
 The mechanism fits a model twice, without and with weights, and computes every record's
 log-likelihood at all draws in between. Beside it stands ``pm.sample``, called twice with the same
 draws, warm-up, chains and acceptance probability; everything else is PyMC's default, its check of
-the chains among it. Its sampler is PyMC's own: ``pm.sample`` would take nutpie where that is
-installed.
+the chains among it. Its sampler is PyMC's own, whatever other one is installed.
 
 Every run has a process of its own and an empty folder for what PyTensor compiles. ``cold`` is the
 first run in it, ``warm`` the second: of the same model by ``pm.sample``, of the same mechanism.

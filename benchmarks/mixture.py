@@ -1,4 +1,4 @@
-"""How fast the finite mixture's sampler is, beside NUTS (nutpie) on the same model.
+"""How fast the finite mixture's sampler is, beside PyMC's NUTS on the same model.
 
 Records are simulated from two regressions, weights are drawn at random. Both samplers run in this
 process, one after the other in every round. Their processor time is that of warm-up and kept draws
@@ -86,7 +86,8 @@ def nuts(model, weights, draws, seed):
             tune=draws,
             chains=2,
             random_seed=seed,
-            nuts_sampler="nutpie",
+            nuts_sampler="pymc",
+            cores=1,
             # smaller steps than the usual 0.8: the posterior has narrow places
             target_accept=0.95,
             progressbar=False,

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import numpy as np
 
-BESIDE = ("nutpie", "own sampling", "GammaPoisson", "FiniteMixture")
+BESIDE = ("own sampling", "GammaPoisson", "FiniteMixture")
 WEIGHTS = np.random.default_rng(8).uniform(0.1, 0.9, 12)
 
 
@@ -24,10 +24,6 @@ def use(name, family):
     import pymc as pm
 
     import ppm
-
-    def level():
-        # nutpie compiles any model for long
-        pm.Normal("y", pm.Normal("mu"), 1.0, observed=family.Y)
 
     if name == "own sampling":
         pm.sample(
@@ -49,14 +45,9 @@ def use(name, family):
             family.Y, predictors, components=2, chains=2, warmup=2
         )
     else:
-        sampler, write = (
-            ("nutpie", level) if name == "nutpie" else ("pymc", getattr(family, name))
-        )
-        model = family.model_of(write)
-        model = family.of_family(model, chains=2, warmup=2, nuts_sampler=sampler)
-    if name != "nutpie":
-        # it compiles at every fit
-        model.fit(draws=2, random_seed=1)
+        model = family.model_of(getattr(family, name))
+        model = family.of_family(model, chains=2, warmup=2)
+    model.fit(draws=2, random_seed=1)
     fit = model.fit(WEIGHTS, draws=2, random_seed=2)
     model.log_likelihood(fit)
     model.predict(fit, releases=2, random_seed=3)

@@ -57,11 +57,10 @@ def test_no_file_holds_a_record_of_the_model(written, name):
 
 
 def test_the_search_finds_the_records_when_the_remedy_is_taken_out(tmp_path):
-    written = fit_in_an_empty_home(tmp_path, "without", ["nutpie", "poisson"])
+    written = fit_in_an_empty_home(tmp_path, "without", ["own sampling", "poisson"])
     assert written["files"] > 20
     found = written["found"]
     # constants of compiled functions, and what of an array a comment shows
-    assert found["nutpie"]["Y"]["float64"] == 12 and found["nutpie"]["Y"]["text"] > 0
-    assert (
-        found["nutpie"]["X"]["float64"] == 0 and found["poisson"]["X"]["float64"] == 12
-    )
+    sampled = found["own sampling"]
+    assert sampled["Y"]["float64"] == 12 and sampled["Y"]["text"] > 0
+    assert sampled["X"]["float64"] == 0 and found["poisson"]["X"]["float64"] == 12

@@ -364,7 +364,6 @@ BEYOND = (
         "records": [[], [0, 0], [6], [-1]],
         "statistic": ["mode", None],
         "labels": ["posterior"],
-        "nuts_sampler": ["jax"],
         "PseudoPosteriorMechanism.censor": [(-4.0, -1.0)],
         "run_with": [0.0],
         "synthesizer": [None],

@@ -59,7 +59,7 @@ def brought(readme):
     [
         ("", ""),
         ("threadpoolctl and xarray", "xarray"),
-        ("`'.[nutpie]'` a", "a"),
+        ("`'.[large]'` log", "log"),
         ("It brings ", "It brings tqdm, "),
     ],
 )

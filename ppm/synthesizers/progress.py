@@ -33,15 +33,6 @@ def is_watched():
     )
 
 
-def is_shown(progress, *needed):
-    """Whether a fit with this ``progress`` shows it; by default if these packages are installed."""
-    return (
-        is_watched() and all(map(find_spec, needed))
-        if progress is None
-        else bool(progress)
-    )
-
-
 @contextlib.contextmanager
 def progress_bar(progress, total, unit):
     """Yield a function that takes the number of steps done since its last call.
@@ -56,7 +47,8 @@ def progress_bar(progress, total, unit):
     unit : str
         What they are called.
     """
-    if not is_shown(progress, "tqdm"):
+    shown = is_watched() and find_spec("tqdm") if progress is None else progress
+    if not shown:
         yield lambda steps: None
         return
     from tqdm import tqdm

@@ -7,7 +7,7 @@ import numpy as np
 import pymc as pm
 import xarray as xr
 
-from ppm.checks import check_count, check_share, shown
+from ppm.checks import check_count, check_share
 from ppm.seeds import generator, streams
 from ppm.synthesizers import pymc_weights
 from ppm.synthesizers.base import (
@@ -16,7 +16,7 @@ from ppm.synthesizers.base import (
     choose_draws,
     log_likelihood_from,
 )
-from ppm.synthesizers.progress import is_shown, kernel, progress_bar
+from ppm.synthesizers.progress import progress_bar
 from ppm.terms import as_terms
 
 
@@ -40,10 +40,6 @@ class PyMCSynthesizer(Synthesizer):
     public_potentials : sequence of str, default ()
         Names of potentials, such as those of a spatial prior. By naming one you assert that it
         holds nothing confidential and, with ``censor``, that it leaves every prior proper.
-    nuts_sampler : {"pymc", "nutpie"}, default "pymc"
-        Nutpie compiles more slowly, and again for every fit, but samples faster and in parallel:
-        prefer it for fits that take minutes. It gets a seed of only 30 bits from PyMC, and is
-        refused together with ``censor``, and for parameters that NUTS cannot move.
 
     Attributes
     ----------
@@ -107,7 +103,7 @@ class PyMCSynthesizer(Synthesizer):
     """
 
     takes_limits = True
-    _public = ("records", "chains", "warmup", "target_accept", "nuts_sampler")
+    _public = ("records", "chains", "warmup", "target_accept")
 
     def __init__(
         self,
@@ -117,18 +113,12 @@ class PyMCSynthesizer(Synthesizer):
         warmup=1000,
         target_accept=0.9,
         public_potentials=(),
-        nuts_sampler="pymc",
     ):
         if not isinstance(model, pm.Model):
             raise TypeError(f"model must be a pymc.Model; got {type(model).__name__}")
         self.chains = check_count("chains", chains)
         self.warmup = check_count("warmup", warmup, at_least=0)
         self.target_accept = check_share("target_accept", target_accept)
-        if nuts_sampler not in ("pymc", "nutpie"):
-            raise ValueError(
-                f"nuts_sampler must be 'pymc' or 'nutpie'; got {shown(nuts_sampler)}"
-            )
-        self.nuts_sampler = nuts_sampler
         self.model, self._smooth = pymc_weights.weighted(model, public_potentials)
         self._plain, self._read, self._passed = self.model.plain, None, set()
         self.records = self._plain.responses[0].records
@@ -144,8 +134,7 @@ class PyMCSynthesizer(Synthesizer):
             What each record adds, or weights α. For smooth limits the model is compiled once more;
             they give NUTS a gradient everywhere.
         draws, random_seed, progress
-            As for :meth:`ppm.Synthesizer.fit`, with ``draws`` kept in each chain. Nutpie shows
-            its progress as PyMC does, which needs matplotlib, and ipywidgets in a notebook.
+            As for :meth:`ppm.Synthesizer.fit`, with ``draws`` kept in each chain.
 
         Returns
         -------
@@ -153,18 +142,7 @@ class PyMCSynthesizer(Synthesizer):
             Groups ``posterior``, ``log_likelihood`` (unweighted, by record) and ``sample_stats``.
         """
         draws = check_count("draws", draws)
-        terms = as_terms(terms, self.records)
-        if terms.limits is not None and self.nuts_sampler == "nutpie":
-            raise ValueError(
-                "censor needs nuts_sampler='pymc': nutpie gets a seed of 30 bits from "
-                "PyMC, few enough to try all of them"
-            )
-        model = self._with(terms)
-        if self.nuts_sampler == "nutpie" and model.steps != {pm.NUTS}:
-            raise ValueError(
-                "nuts_sampler must be 'pymc' where a parameter is discrete or the "
-                "density has no gradient: nutpie has no other step method"
-            )
+        model = self._with(as_terms(terms, self.records))
         # other step methods would begin at an impossible place without a word
         if pm.NUTS not in model.steps:
             start = pymc_weights.at_start(model, model.logp())
@@ -175,12 +153,9 @@ class PyMCSynthesizer(Synthesizer):
             warnings.filterwarnings("ignore", "Loop fusion failed")
             trace = self._sample(model, draws, random_seed, progress)
         except RuntimeError:
-            # PyMC's and nutpie's messages show log-densities, which may reveal a record
+            # PyMC's message shows log-densities, which may reveal a record
             raise self._impossible() from None
         fit = {name: trace[name].to_dataset() for name in ("posterior", "sample_stats")}
-        if fit["posterior"].sizes["draw"] < draws:
-            # nutpie returns the draws so far when it is interrupted
-            raise KeyboardInterrupt
         return self.fit_of(**fit)
 
     def _sample(self, model, draws, random_seed, progress):
@@ -190,16 +165,13 @@ class PyMCSynthesizer(Synthesizer):
             "chains": self.chains,
             "model": model,
             "random_seed": np.random.default_rng(*streams(random_seed, 1)),
-            "nuts_sampler": self.nuts_sampler,
+            # whatever other samplers are installed: their seeds are short
+            "nuts_sampler": "pymc",
             "compute_convergence_checks": False,
         }
         # PyMC takes no setting of a step method that it does not use
         if pm.NUTS in model.steps:
             settings["target_accept"] = self.target_accept
-        if self.nuts_sampler == "nutpie":
-            # PyMC draws nutpie's bar by rich, with these packages
-            shown = is_shown(progress, "matplotlib", *["ipywidgets"] * bool(kernel()))
-            return pm.sample(draws, progressbar=shown, quiet=not shown, **settings)
         with progress_bar(
             progress, self.chains * (self.warmup + draws), "draws"
         ) as advance:
