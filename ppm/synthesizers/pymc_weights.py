@@ -12,7 +12,9 @@ import pymc as pm
 import pytensor
 import pytensor.tensor as pt
 from pymc.distributions.custom import CustomDistRV, CustomSymbolicDistRV
+from pymc.logprob.utils import CheckParameterValue
 from pymc.model.transform import freeze_dims_and_data, remove_value_transforms
+from pymc.model.transform.optimization import freeze_model
 from pymc.sampling.mcmc import assign_step_methods
 from pymc.util import locally_cachedmethod
 from pytensor.compile import Mode, SharedVariable
@@ -28,7 +30,9 @@ from pytensor.graph.rewriting.basic import dfs_rewriter
 from pytensor.graph.traversal import toposort
 from pytensor.link import utils
 from pytensor.link.numba import cache
-from pytensor.tensor.elemwise import CAReduce
+from pytensor.tensor import basic, elemwise, extra_ops, special, subtensor
+from pytensor.tensor.blockwise import Blockwise
+from pytensor.tensor.math import All
 from pytensor.tensor.random.type import RandomType
 from pytensor.tensor.type import TensorType
 from scipy.sparse import find, issparse
@@ -52,6 +56,21 @@ class Weighted(pm.FrozenModel):
 
     Weights and limits are shared variables, so that new values need no compilation.
     """
+
+    @classmethod
+    def of(cls, frozen, plain, *, alpha, levels, limits, smooth):
+        """A model with all parts of another: no public function of PyMC makes one.
+
+        As an ordinary model with a potential for the terms it would be compiled for every fit.
+        """
+        made = object.__new__(cls)
+        vars(made).update(vars(frozen))
+        made.plain = plain
+        made.alpha = alpha
+        made.levels = levels
+        made.limits = limits
+        made.smooth = smooth
+        return made
 
     @locally_cachedmethod
     def logp(self, vars=None, jacobian=True, sum=True):
@@ -100,7 +119,9 @@ def weighted(model, public_potentials):
     initial, copy.rvs_to_initial_values = copy.rvs_to_initial_values, {}
     plain = remove_value_transforms(copy)
     copy.rvs_to_initial_values = initial
-    plain = _recast(pm.FrozenModel, plain, responses=responses, potentials=[])
+    plain = freeze_model(plain)
+    plain.responses = responses
+    plain.public_potentials, plain.potentials = plain.potentials, []
     for response in responses:
         failed = failed_draw(plain, response.variable)
         if isinstance(failed, NotImplementedError):
@@ -111,7 +132,6 @@ def weighted(model, public_potentials):
     plain.total, plain.sources = by_record(plain)
     shape = (responses[0].records,)
     shared = {
-        "plain": plain,
         "alpha": pytensor.shared(np.ones(shape), name="record_weights", shape=shape),
         "levels": pytensor.shared(np.zeros(shape), name="record_levels", shape=shape),
         "limits": pytensor.shared(
@@ -119,18 +139,8 @@ def weighted(model, public_potentials):
         ),
     }
     return [
-        _recast(Weighted, copy, smooth=smooth, **shared) for smooth in (False, True)
+        Weighted.of(copy, plain, smooth=smooth, **shared) for smooth in (False, True)
     ]
-
-
-def _recast(kind, model, **parts):
-    """A model of this kind with all parts of another: no public function of PyMC makes one.
-
-    As an ordinary model with a potential for the terms it would be compiled again for every fit.
-    """
-    made = object.__new__(kind)
-    vars(made).update(vars(model), **parts)
-    return made
 
 
 def _frozen(model):
@@ -253,9 +263,8 @@ def _parameters_unfit(variable, shape, masked=False):
         op.dist_params(variable.owner), op.ndims_params, strict=True
     ):
         if masked:
-            picked = (
-                type(parameter.owner and parameter.owner.op).__name__
-                == "AdvancedSubtensor"
+            picked = isinstance(
+                parameter.owner and parameter.owner.op, subtensor.AdvancedSubtensor
             )
             if not picked:
                 continue
@@ -282,7 +291,7 @@ def _check_predictors(model):
     indices = {
         index
         for x in graph
-        if type(x.owner and x.owner.op).__name__ == "AdvancedSubtensor"
+        if isinstance(x.owner and x.owner.op, subtensor.AdvancedSubtensor)
         for index in x.owner.inputs[1:]
     }
     for x in [x for x in _constants(graph) if x not in responses]:
@@ -425,8 +434,8 @@ def _check_potentials(model, public, responses):
 
 # ---- dependence of a record's term on data -------------------------------------------------------
 
-_COMBINED = ("All", "MakeVector", "ScalarFromTensor")
-_ELEMENTWISE = ("XLogY", "XLog1PY", "LogAddExp")
+# elementwise too, but no elemwise.Elemwise
+_OF_TWO_NUMBERS = (special.XLogY, special.XLog1PY, special.LogAddExp)
 
 
 def _data(model, observed):
@@ -460,89 +469,101 @@ def by_record(model):
         [model[r.variable] for r in model.responses], jacobian=False, sum=False
     )
     for part, response in zip(parts, model.responses, strict=True):
-        part, *found = _apart(part, np.arange(response.records)[response.rows])
-        sources.append(found)
+        rows = _Rows(np.arange(response.records)[response.rows])
+        part = rows.of(part)
+        sources.append((rows.shared, rows.leaves))
         part = part.sum(axis=tuple(range(1, part.ndim))).astype("float64")
         total = total[response.rows].inc(part)
     return total, sources
 
 
-def _apart(part, records_of_rows):
-    """A density row by row, the inputs shared by rows, and the arrays that rows are taken from.
+class _Rows:
+    """A density made anew row by row.
 
-    With each array come the records whose rows it stands in.
+    ``shared`` are the inputs that all rows have in common, ``leaves`` the arrays that rows are
+    taken from, each with the records whose rows it stands in.
     """
-    shared, leaves, records = [], [], len(records_of_rows)
 
-    @functools.cache
-    def rewritten(x):
+    def __init__(self, records_of_rows):
+        self.records_of_rows, self.records = records_of_rows, len(records_of_rows)
+        self.shared, self.leaves, self.made = [], [], {}
+
+    def of(self, x):
+        """The same variable, of which each row is computed from its own row of every array."""
+        if x not in self.made:
+            self.made[x] = self._made(x)
+        return self.made[x]
+
+    def _made(self, x):
         if isinstance(x, Constant):
-            leaves.append((x, records_of_rows))
+            self.leaves.append((x, self.records_of_rows))
             return x
-        op, inputs, own = (
-            (x.owner.op, x.owner.inputs, _own_inputs(x)) if x.owner else (None, [], 0)
-        )
-        if type(op).__name__ == "CheckParameterValue":
-            value = rewritten(inputs[0])
-            for condition in _conditions(inputs[1:]):
-                if 0 < value.ndim <= condition.ndim and condition.type.shape[0] in (
-                    None,
-                    records,
-                ):
-                    own = rewritten(condition).all(
-                        axis=tuple(range(value.ndim, condition.ndim))
-                    )
-                    value = pt.switch(own, value, -np.inf)
-                else:
-                    shared.append(condition)
-                    value = op(value, pt.all(condition))
-            return value
-        if own:
-            shared.extend(inputs[own:])
-            if type(op).__name__ in _ELEMENTWISE:
-                # made anew: its inner graph has the shapes of the inputs
-                padded = [pt.shape_padleft(i, x.ndim - i.ndim) for i in inputs]
-                return op(*[rewritten(i) for i in padded])
-            rows = [rewritten(i) for i in inputs[:own]]
-            return op.make_node(*rows, *inputs[own:]).outputs[x.owner.outputs.index(x)]
-        if _fills_rows(x, records):
-            # PyMC puts a response with missing entries together again
-            whole, values, places = inputs
-            chosen = (
-                np.nonzero(places.data)[0] if places.dtype == "bool" else places.data
-            )
-            if isinstance(values, Constant):
-                leaves.append((values, records_of_rows[chosen]))
+        op = x.owner and x.owner.op
+        if isinstance(op, CheckParameterValue):
+            return self._checked(op, *x.owner.inputs)
+        if own := x.owner and _own_inputs(x):
+            return self._by_row(x, own)
+        if _fills_rows(x, self.records):
+            return self._filled(op, *x.owner.inputs)
+        return self._common(x)
+
+    def _checked(self, op, value, *checks):
+        """Of a parameter check each record has its own; a common one stays."""
+        value = self.of(value)
+        for condition in _conditions(checks):
+            fits = 0 < value.ndim <= condition.ndim
+            if fits and condition.type.shape[0] in (None, self.records):
+                within = tuple(range(value.ndim, condition.ndim))
+                value = pt.switch(self.of(condition).all(axis=within), value, -np.inf)
             else:
-                shared.append(values)
-                values = (
-                    _finite_gradient(values)
-                    if values.dtype.startswith("float")
-                    else values
-                )
-            return op(rewritten(whole), values, places)
+                self.shared.append(condition)
+                value = op(value, pt.all(condition))
+        return value
+
+    def _by_row(self, x, own):
+        """An operation whose first inputs have one row per record, as its result has."""
+        op, inputs = x.owner.op, x.owner.inputs
+        self.shared.extend(inputs[own:])
+        if isinstance(op, _OF_TWO_NUMBERS):
+            # made anew: its inner graph has the shapes of the inputs
+            padded = [pt.shape_padleft(i, x.ndim - i.ndim) for i in inputs]
+            return op(*[self.of(i) for i in padded])
+        rows = [self.of(i) for i in inputs[:own]]
+        return op.make_node(*rows, *inputs[own:]).outputs[x.owner.outputs.index(x)]
+
+    def _filled(self, op, whole, values, places):
+        """A response with missing entries, which PyMC puts together again."""
+        chosen = np.nonzero(places.data)[0] if places.dtype == "bool" else places.data
+        if isinstance(values, Constant):
+            self.leaves.append((values, self.records_of_rows[chosen]))
+        else:
+            self.shared.append(values)
+            values = _finite_gradient(values)
+        return op(self.of(whole), values, places)
+
+    def _common(self, x):
+        """A variable that no rule takes apart: all rows share it, or a table that they look up."""
+        op, inputs = (x.owner.op, x.owner.inputs) if x.owner else (None, [])
         rows = []
-        if type(op).__name__ == "AdvancedSubtensor" and not isinstance(
+        if isinstance(op, subtensor.AdvancedSubtensor) and not isinstance(
             op.idx_list[0], slice
         ):
-            # a table, looked up by the rows, which stay the first axis
+            # looked up by the rows, which stay the first axis
             width = max([index.ndim for index in inputs[1:]])
             rows = [i for i in inputs[1:] if i.ndim == width and i.dtype != "bool"]
-        shared.extend([i for i in inputs if i not in rows] if rows else [x])
+        self.shared.extend([i for i in inputs if i not in rows] if rows else [x])
         for index in rows:
-            rewritten(index)
+            self.of(index)
         if x.type.shape[0] == 1:
             # one copy per record; their gradients are summed
-            x = pt.alloc(x, records, *[x.shape[axis] for axis in range(1, x.ndim)])
-        return _finite_gradient(x) if x.dtype.startswith("float") else x
-
-    return rewritten(part), shared, leaves
+            x = pt.alloc(x, self.records, *[x.shape[k] for k in range(1, x.ndim)])
+        return _finite_gradient(x)
 
 
 def _fills_rows(x, records):
     """Whether x is an array with one row per record, in which fixed places were given values."""
     op, inputs = (x.owner.op, x.owner.inputs) if x.owner else (None, [])
-    if type(op).__name__ != "AdvancedIncSubtensor" or not op.set_instead_of_inc:
+    if not isinstance(op, subtensor.AdvancedIncSubtensor) or not op.set_instead_of_inc:
         return False
     whole, values, *places = inputs
     if (
@@ -561,13 +582,18 @@ def _conditions(checks):
     """Separate conditions of a parameter check, which PyMC combines."""
     found = []
     for check in checks:
-        combined = type(check.owner and check.owner.op).__name__ in _COMBINED
+        combined = isinstance(
+            check.owner and check.owner.op,
+            (All, basic.MakeVector, basic.ScalarFromTensor),
+        )
         found += _conditions(check.owner.inputs) if combined else [check]
     return found
 
 
 def _finite_gradient(x):
     """The same values, with infinite and NaN gradients replaced by 0."""
+    if not x.dtype.startswith("float"):
+        return x
     same = x.type()
 
     def pullback(inputs, outputs, gradients):
@@ -580,24 +606,40 @@ def _finite_gradient(x):
 
 def _own_inputs(x):
     """How many leading inputs have one row per record if x does; 0 if unknown."""
-    node, op, name = x.owner, x.owner.op, type(x.owner.op).__name__
-    if isinstance(op, CAReduce) or name in ("Softmax", "LogSoftmax", "LogSumExp"):
-        axes = np.atleast_1d(0 if op.axis is None else op.axis)
-        return int(np.all(axes % node.inputs[0].ndim != 0))
-    all_of_them = (
-        name in ("Elemwise", *_ELEMENTWISE)
-        or (name == "Blockwise" and op.batch_ndim(node) > 0)
-        or (name == "Join" and op.axis not in (0, -x.ndim))
-    )
-    the_first = (
-        (name == "DimShuffle" and op.new_order[:1] == (0,))
-        or (name == "Subtensor" and op.idx_list[:1] == (slice(None),))
-        or (name == "ExtractDiag" and op.axis1 > 0)
-        or (name == "Split" and op.axis > 0)
-        or (name == "Alloc" and node.inputs[0].ndim == x.ndim)
-        or (name == "CumOp" and op.axis is not None and op.axis % x.ndim > 0)
-    )
-    return len(node.inputs) if all_of_them else int(the_first)
+    node, op, every = x.owner, x.owner.op, len(x.owner.inputs)
+    match op:
+        case (
+            elemwise.Elemwise()
+            | special.XLogY()
+            | special.XLog1PY()
+            | special.LogAddExp()
+        ):
+            return every
+        case (
+            elemwise.CAReduce()
+            | special.Softmax()
+            | special.LogSoftmax()
+            | special.LogSumExp()
+        ):
+            axes = np.atleast_1d(0 if op.axis is None else op.axis)
+            return int(np.all(axes % node.inputs[0].ndim != 0))
+        case Blockwise():
+            return every if op.batch_ndim(node) > 0 else 0
+        case basic.Join():
+            return every if op.axis not in (0, -x.ndim) else 0
+        case elemwise.DimShuffle():
+            return int(op.new_order[:1] == (0,))
+        case subtensor.Subtensor():
+            return int(op.idx_list[:1] == (slice(None),))
+        case basic.ExtractDiag():
+            return int(op.axis1 > 0)
+        case basic.Split():
+            return int(op.axis > 0)
+        case basic.Alloc():
+            return int(node.inputs[0].ndim == x.ndim)
+        case extra_ops.CumOp():
+            return int(op.axis is not None and op.axis % x.ndim > 0)
+    return 0
 
 
 def failed_draw(plain, name):
