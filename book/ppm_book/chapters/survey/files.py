@@ -199,19 +199,7 @@ def read_columns(raw, name, always, incomes):
     incomes : sequence of str
         Columns of income, of which one must be there.
     """
-    try:
-        text = re.split(rb"[\r\n]", raw.lstrip(), maxsplit=1)[0].decode("utf-8-sig")
-    except UnicodeDecodeError:
-        text = "\0"
-    if "\0" in text:
-        raise DataFileError(
-            f"{name} is not a text file in UTF-8: give a file of the "
-            "comma-separated release, or save this one as CSV in UTF-8"
-        )
-    if other := _other(raw[:100]):
-        raise DataFileError(
-            f"{name} is not a CSV file but {other}; remove it and download it again"
-        )
+    _refuse_no_csv(raw, name)
     # a cell that is empty is empty text; one that is not there has no value
     read = partial(
         pd.read_csv,
@@ -241,14 +229,35 @@ def read_columns(raw, name, always, incomes):
             f"{name} is not a well-formed CSV file (cut off, or a quotation mark "
             f"without its pair?): {error}".strip()
         ) from None
+    _refuse_cut_off(table, name)
+    rows = table.iloc[1:].reset_index(drop=True)
+    return rows.set_axis(header, axis="columns")[columns]
+
+
+def _refuse_no_csv(raw, name):
+    """Say what was saved in place of a text file."""
+    try:
+        text = re.split(rb"[\r\n]", raw.lstrip(), maxsplit=1)[0].decode("utf-8-sig")
+    except UnicodeDecodeError:
+        text = "\0"
+    if "\0" in text:
+        raise DataFileError(
+            f"{name} is not a text file in UTF-8: give a file of the "
+            "comma-separated release, or save this one as CSV in UTF-8"
+        )
+    if other := _other(raw[:100]):
+        raise DataFileError(
+            f"{name} is not a CSV file but {other}; remove it and download it again"
+        )
+
+
+def _refuse_cut_off(table, name):
+    """Say where a table ends before its time; its first row has the column names."""
     if len(table) == 1:
         raise DataFileError(f"{name} has column names but no rows")
     cells = table.notna().sum(axis="columns")
-    if (cut := cells < len(header)).any():
+    if (cut := cells < cells[0]).any():
         raise DataFileError(
             f"{name}, row {cut.idxmax() + 1} has {cells[cut.idxmax()]} cells, the "
-            f"header {len(header)} (cut off?)"
+            f"header {cells[0]} (cut off?)"
         )
-    return (
-        table.iloc[1:].reset_index(drop=True).set_axis(header, axis="columns")[columns]
-    )
