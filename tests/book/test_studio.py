@@ -468,7 +468,8 @@ def test_an_interrupt_ends_with_130_and_leaves_no_kernel(root, number):
     )
     notebook(root, "counts", sleeps, ce_data="", seed=1)
     (told := root / "pid").write_text("")
-    program = f"""import pathlib, sys; from ppm_book import running, studio
+    program = f"""import pathlib, sys; from ppm_book.chapters import running
+from ppm_book.tools import studio
 running.ROOT = pathlib.Path({str(root)!r})
 sys.exit(studio.main(['run', 'counts', '-p', 'ce_data={told}']))"""
     process = subprocess.Popen(
