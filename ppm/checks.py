@@ -33,23 +33,28 @@ def as_array(name, values, dtype=None):
     and show a value in its message.
     """
     refuse_masked(name, values)
-    within = ""
+    array, odd = _numbers(values)
+    if array is None:
+        of_type = f" of type {values.dtype}" if hasattr(values, "dtype") else ""
+        got = f"{type(values).__name__}{of_type}{odd}"
+        raise ValueError(f"{name} must be an array of numbers; got {got}")
+    # row by row in memory, so that sums are reproducible
+    return np.asarray(array, dtype, order=None if dtype is None else "C")
+
+
+def _numbers(values):
+    """An array of real numbers, and ""; or None, and what is in their place as far as it is known."""
     try:
         array = np.asarray(values)
         if array.dtype.kind == "O":
-            if within := _first_odd(array):
-                raise TypeError
+            if odd := _first_odd(array):
+                return None, odd
             array = array.astype(np.float64)
-        if array.dtype.kind in "US":
-            within = " with text"
-        if array.dtype.kind not in "biuf":
-            raise TypeError
     except (TypeError, ValueError, OverflowError):
-        of_type = f" of type {values.dtype}" if hasattr(values, "dtype") else ""
-        got = f"{type(values).__name__}{of_type}{within}"
-        raise ValueError(f"{name} must be an array of numbers; got {got}") from None
-    # row by row in memory, so that sums are reproducible
-    return np.asarray(array, dtype, order=None if dtype is None else "C")
+        return None, ""
+    if array.dtype.kind in "biuf":
+        return array, ""
+    return None, " with text" if array.dtype.kind in "US" else ""
 
 
 def _first_odd(objects):
@@ -333,15 +338,30 @@ def check_draws(name, values):
         values = {
             key: as_array(f"{name}: {key}", draws) for key, draws in values.items()
         }
+    found = _side_by_side(values)
+    if found is None:
+        raise ValueError(
+            f"{name} must be a fit, its posterior, or a dict from the names of "
+            "parameters to arrays of numbers, as many of each parameter"
+        )
+    found = (
+        found.rename(number="draw").expand_dims("chain").transpose("chain", "draw", ...)
+    )
+    for key, drawn in found.items():
+        check_finite(f"{name}: {key}", drawn.values[0], "finite numbers")
+    return found.copy(deep=True)  # later changes to the caller's arrays have no effect
+
+
+def _side_by_side(values):
+    """The draws of all chains along a dimension ``number``, or None if there are no such draws."""
+    import xarray as xr
+
     try:
         if not isinstance(values, xr.Dataset):
             values = xr.Dataset(
                 {
                     key: (
-                        [
-                            "draw",
-                            *[f"{key}_{axis}" for axis in range(1, np.ndim(array))],
-                        ],
+                        ["draw", *[f"{key}_{axis}" for axis in range(1, array.ndim)]],
                         array,
                     )
                     for key, array in values.items()
@@ -353,17 +373,7 @@ def check_draws(name, values):
             .load()
             .stack(number=draws, create_index=False)
         )
-        fits = [x.dtype.kind in "biuf" and "number" in x.dims for x in found.values()]
     except (AttributeError, TypeError, ValueError):
-        fits = []
-    if not all(fits or [False]) or not found.sizes["number"]:
-        raise ValueError(
-            f"{name} must be a fit, its posterior, or a dict from the names of "
-            "parameters to arrays of numbers, as many of each parameter"
-        )
-    found = (
-        found.rename(number="draw").expand_dims("chain").transpose("chain", "draw", ...)
-    )
-    for key, drawn in found.items():
-        check_finite(f"{name}: {key}", drawn.values[0], "finite numbers")
-    return found.copy(deep=True)  # later changes to the caller's arrays have no effect
+        return None
+    fits = [x.dtype.kind in "biuf" and "number" in x.dims for x in found.values()]
+    return found if fits and all(fits) and found.sizes["number"] else None

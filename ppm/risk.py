@@ -1,10 +1,10 @@
-"""Identification risk: records isolated in the data, their weights, and matches in a release."""
+"""Identification risk: records isolated in the data, and matches in a release."""
 
 import numpy as np
 
 from ppm.checks import as_list, as_releases, check_flag, check_number, pattern_codes
 
-__all__ = ["identification_risks", "count_weights", "match_risk"]
+__all__ = ["identification_risks", "match_risk"]
 
 
 def identification_risks(values, *, radius, relative=True, groups=None):
@@ -43,31 +43,6 @@ def identification_risks(values, *, radius, relative=True, groups=None):
     inside = count_within(low, high, values, codes) - 1
     others = np.bincount(codes)[codes] - 1
     return np.where(others > 0, 1.0 - inside / np.maximum(others, 1), 1.0)
-
-
-def count_weights(values, *, radius, relative=True, groups=None, scale=1.0, shift=0.0):
-    r"""Weights of Countweighted, :math:`c\,(1 - \mathrm{risk}_i) + g`, cut to [0, 1].
-
-    The risk is not a bound but the share of comparable records outside a radius around record i's
-    value, :func:`ppm.risk.identification_risks` with these arguments. These weights therefore do
-    not aim at a small Δ. ``scale`` (c) and ``shift`` (g) as for :func:`ppm.record_weights`.
-
-    The fourth synthesizer of Savitsky, Williams and Hu (2022), section 5, after Hu, Savitsky and
-    Williams (2022). We assume that the risks, which are shares already, are not min-max scaled.
-
-    Examples
-    --------
-    The last income has no other within 20 per cent of it.
-
-    >>> import ppm
-    >>> ppm.count_weights([100.0, 105.0, 110.0, 300.0], radius=0.2).round(2)
-    array([0.67, 0.67, 0.67, 0.  ])
-    """
-    scale, shift = check_number("scale", scale, above=0), check_number("shift", shift)
-    risks = identification_risks(
-        values, radius=radius, relative=relative, groups=groups
-    )
-    return np.clip(scale * (1.0 - risks) + shift, 0.0, 1.0)
 
 
 def match_risk(values, synthetic, *, radius, relative=True, groups=None):

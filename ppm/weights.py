@@ -3,9 +3,16 @@
 import numpy as np
 
 from ppm.checks import as_amounts, as_numbers, check_number, shown
+from ppm.risk import identification_risks
 from ppm.terms import weighted
 
-__all__ = ["record_weights", "mapped_weights", "capped_map", "scalar_weights"]
+__all__ = [
+    "record_weights",
+    "mapped_weights",
+    "capped_map",
+    "scalar_weights",
+    "count_weights",
+]
 
 
 def record_weights(bounds, *, scale=1.0, shift=0.0, truncate_at=None):
@@ -183,3 +190,28 @@ def _check_bounds(bounds):
     if values.ndim != 1:
         raise ValueError(f"bounds must have shape (records,); got {values.shape}")
     return values
+
+
+def count_weights(values, *, radius, relative=True, groups=None, scale=1.0, shift=0.0):
+    r"""Weights of Countweighted, :math:`c\,(1 - \mathrm{risk}_i) + g`, cut to [0, 1].
+
+    The risk is not a bound but the share of comparable records outside a radius around record i's
+    value, :func:`ppm.risk.identification_risks` with these arguments. These weights therefore do
+    not aim at a small Δ. ``scale`` (c) and ``shift`` (g) as for :func:`ppm.record_weights`.
+
+    The fourth synthesizer of Savitsky, Williams and Hu (2022), section 5, after Hu, Savitsky and
+    Williams (2022). We assume that the risks, which are shares already, are not min-max scaled.
+
+    Examples
+    --------
+    The last income has no other within 20 per cent of it.
+
+    >>> import ppm
+    >>> ppm.count_weights([100.0, 105.0, 110.0, 300.0], radius=0.2).round(2)
+    array([0.67, 0.67, 0.67, 0.  ])
+    """
+    scale, shift = check_number("scale", scale, above=0), check_number("shift", shift)
+    risks = identification_risks(
+        values, radius=radius, relative=relative, groups=groups
+    )
+    return np.clip(scale * (1.0 - risks) + shift, 0.0, 1.0)
