@@ -7,6 +7,7 @@ import numpy as np
 import pymc as pm
 import xarray as xr
 
+from ppm import own_terms
 from ppm.checks import check_count, check_share
 from ppm.seeds import generator, streams
 from ppm.synthesizers import pymc_weights
@@ -73,16 +74,21 @@ class PyMCSynthesizer(Synthesizer):
     also refuses what it cannot distinguish from these, a flat prior, and a prior that cannot be
     drawn from. That a ``pm.CustomDist`` is a proper prior is your word.
 
-    It sees observed variables, ``pm.Data`` that they are observed from, and constants that repeat a
-    response or a column of it, whatever their type and along whichever axis of an array or sparse
-    matrix (except values in equal steps, as 0, 0, 0 or 0, 1, 2). Where nearly all values differ and
-    have many digits, it also sees a constant with one row per record that has more than four fifths
-    of them, most in rows of other records, as a lag or a sorted copy does, and as many single
-    numbers, as a loop in Python writes them. **It cannot see other numbers that you computed from
-    the records beforehand**: with a NumPy array ``y``, the mean in ``pm.Normal("mu", y.mean(), 1)``
-    or ``observed=y - y.mean()`` is a constant like any other. **Nor can it see what a Python
-    function of yours holds**, such as ``random=`` of a ``pm.CustomDist``. If there are such
-    numbers, ε does not hold. Predictors, and which entries are missing, count as public.
+    What is tried depends on how the model was given. **Best is** :meth:`from_records`, a function
+    that builds the model from the records: it is built again of public records with other values,
+    and what moves is seen, however it was computed.
+
+    Of a finished model the graph is read: observed variables, ``pm.Data`` that they are observed
+    from, and constants that repeat a response or a column of it, whatever their type and along
+    whichever axis of an array or sparse matrix (except values in equal steps, as 0, 0, 0 or
+    0, 1, 2). Where nearly all values differ and have many digits, it also sees a constant with one
+    row per record that has more than four fifths of them, most in rows of other records, as a lag
+    or a sorted copy does, and as many single numbers, as a loop in Python writes them. **It cannot
+    see other numbers that you computed from the records beforehand**: with a NumPy array ``y``, the
+    mean in ``pm.Normal("mu", y.mean(), 1)`` or ``observed=y - y.mean()`` is a constant like any
+    other. **Nor can it see what a Python function of yours holds**, such as ``random=`` of a
+    ``pm.CustomDist``. If there are such numbers, ε does not hold. Predictors, and which entries are
+    missing, count as public.
 
     Discrete parameters, and those of a density without a gradient (an operation of your own, a
     ``pm.Simulator``), are moved by PyMC's other step methods, which easily get stuck: marginalise
@@ -123,7 +129,56 @@ class PyMCSynthesizer(Synthesizer):
         self._plain, self._read, self._passed = self.model.plain, None, set()
         self.records = self._plain.responses[0].records
         self.responses = tuple([response.name for response in self._plain.responses])
+        self._own_terms = pymc_weights.check_own_terms
         self._kept_as = "_and_".join(self.responses)
+
+    @classmethod
+    def from_records(cls, build, records, *, example, confidential=None, **settings):
+        """A synthesizer of the model that a function builds from the records.
+
+        For a strict ε it is then tried on public records, by :func:`ppm.own_terms.check`, whether a
+        record acts through its own term only. This sees what is computed from the records before
+        they reach PyMC too, and a refusal tells nothing of the confidential records.
+
+        Parameters
+        ----------
+        build : callable
+            Function of the records that returns a `pymc.Model`. **Whatever is computed from the
+            records must be computed in it**: what comes from outside counts as public.
+        records : array_like (records, …) or pandas.DataFrame
+            The confidential records. A data frame can have public columns beside them.
+        example : array_like (records, …) or pandas.DataFrame
+            **Public** records of the same form, made up or published, whose values reach as far as
+            those of the confidential ones may. Two dozen are enough.
+        confidential : sequence of str, optional
+            Of data frames the columns that are not public.
+        **settings
+            As for :class:`ppm.PyMCSynthesizer`.
+
+        Examples
+        --------
+        >>> import numpy as np, pymc as pm, ppm
+        >>> def build(counts):
+        ...     with pm.Model() as model:
+        ...         rate = pm.Exponential("rate", 1.0 / counts.mean())
+        ...         pm.Poisson("y", rate, observed=counts)
+        ...     return model
+        >>> synthesizer = ppm.PyMCSynthesizer.from_records(
+        ...     build, np.array([3, 5, 4, 6, 20]), example=np.array([0, 1, 2, 4, 30])
+        ... )
+        >>> synthesizer.check_own_terms()
+        Traceback (most recent call last):
+            ...
+        ValueError: build: a record's value reaches the prior of rate: for a strict epsilon a record
+            must act through its own term only
+        """
+        made = cls(build(records), **settings)
+        made._own_terms = lambda model: own_terms.check(
+            lambda table: cls(build(table), **settings),
+            example,
+            confidential=confidential,
+        )
+        return made
 
     def fit(self, terms=None, *, draws=1000, random_seed=None, progress=None):
         """Draw from the pseudo posterior: the model is compiled at the first fit only.
@@ -210,8 +265,19 @@ class PyMCSynthesizer(Synthesizer):
         return self._smooth if limits is not None and limits.smooth else self.model
 
     def check_own_terms(self):
-        """Refuse a model in which a record is seen to reach more than its own term: see Notes."""
-        self._once(pymc_weights.check_own_terms)
+        """Refuse a model in which a record is seen to reach more than its own term: see Notes.
+
+        After :meth:`from_records` the public example alone is looked at.
+        """
+        self._once(self._own_terms)
+
+    def _points(self, number):
+        """Values of the parameters: near the initial ones, and as many from the prior."""
+        return pymc_weights.points(self.model, number)
+
+    def _log_prior_at(self, posterior):
+        """Log-prior of each parameter and potential, or other shapes of the parameters."""
+        return pymc_weights.log_prior_at(self.model, posterior)
 
     def _once(self, check):
         if check not in self._passed:

@@ -4,6 +4,7 @@ Compiled functions hold the records as constants, and PyTensor would write them 
 temporary folder. Importing this module keeps both in memory, for the whole process.
 """
 
+import contextlib
 import functools
 from collections import namedtuple
 
@@ -11,6 +12,7 @@ import numpy as np
 import pymc as pm
 import pytensor
 import pytensor.tensor as pt
+from pymc.backends.arviz import dict_to_dataset
 from pymc.distributions.custom import CustomDistRV, CustomSymbolicDistRV
 from pymc.logprob.utils import CheckParameterValue
 from pymc.model.transform import freeze_dims_and_data, remove_value_transforms
@@ -802,6 +804,58 @@ def _data_of(plain, records):
             if np.array_equal(np.arange(r.records)[r.rows], records)
         ],
     )
+
+
+# ---- the prior -----------------------------------------------------------------------------------
+
+
+def points(model, number):
+    """Values of the parameters (chain, draw, …): near the initial ones, and as many of the prior."""
+    names = [variable.name for variable in model.free_RVs]
+    start, rng = model.initial_point(), np.random.default_rng(1)
+    written = model.compile_fn(
+        model.replace_rvs_by_values(model.free_RVs), inputs=model.value_vars
+    )
+
+    def near(value):
+        discrete = value.dtype.kind != "f"
+        return value if discrete else value + 0.3 * rng.standard_normal(value.shape)
+
+    found = [
+        written({name: near(value) for name, value in start.items()})
+        for _ in range(number)
+    ]
+    found = [np.stack(values) for values in zip(*found, strict=True)]
+    # a flat prior cannot be drawn from
+    with contextlib.suppress(NotImplementedError):
+        parameters = [model.plain[name] for name in names]
+        drawn = pm.draw(parameters, draws=number, random_seed=1)
+        found = [np.concatenate(both) for both in zip(found, drawn, strict=True)]
+    values = {name: one[None] for name, one in zip(names, found, strict=True)}
+    return dict_to_dataset(values, sample_dims=["chain", "draw"])
+
+
+def log_prior_at(model, posterior):
+    """Log-prior of each parameter and potential at draws, by name.
+
+    Where the draws have other parameters, or other shapes, the shapes of the model's own.
+    """
+    plain, draws = model.plain, {name: x.values[0] for name, x in posterior.items()}
+    shapes = {name: x.shape for name, x in plain.initial_point().items()}
+    if shapes != {name: values.shape[1:] for name, values in draws.items()}:
+        return shapes
+    parts = plain.logp(plain.free_RVs, jacobian=False, sum=False)
+    parts += plain.replace_rvs_by_values(plain.public_potentials)
+    read = plain.compile_fn(parts, inputs=plain.value_vars, on_unused_input="ignore")
+    found = [
+        read({name: values[draw] for name, values in draws.items()})
+        for draw in range(posterior.sizes["draw"])
+    ]
+    names = [variable.name for variable in (*plain.free_RVs, *plain.public_potentials)]
+    return {
+        name: np.stack(values)
+        for name, values in zip(names, zip(*found, strict=True), strict=True)
+    }
 
 
 # ---- reading log-likelihoods ---------------------------------------------------------------------

@@ -1,0 +1,261 @@
+"""Whether a record acts through its own term only: the model is built again with other values."""
+
+import contextlib
+import functools
+import sys
+import warnings
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+import xarray as xr
+
+from ppm.checks import listed
+from ppm.seeds import generator
+from ppm.synthesizers.accept import as_synthesizer
+
+__all__ = ["check"]
+
+# values of the parameters, of PyMC as many more; releases are drawn at the first ones
+_POINTS, _SEED = 4, 1
+# relative tolerance between two computations of one number
+_ROUNDING = 1e-9
+_ALONE = "for a strict epsilon a record must act through its own term only"
+
+
+def check(build, example, *, confidential=None, random_seed=0):
+    """Refuse a model in which a record's value reaches more than the record's own term.
+
+    The model is built from the example, and again and again with other values in some of its
+    records. Terms of the records that stayed, prior, potentials and releases must not move.
+
+    Parameters
+    ----------
+    build : callable
+        Function of the records that returns a PyMC model or a synthesizer. **Whatever is computed
+        from the records must be computed in it.**
+    example : array_like (records, …) or pandas.DataFrame
+        **Public** records, made up or published, with at least two different values. The values
+        that they have are those that records are given, so that they should reach as far as those
+        of the confidential records may. Two dozen are enough, if the public columns allow it.
+    confidential : sequence of str, optional
+        Of a data frame the columns that are changed, the whole row of them together; all others are
+        public. Missing entries stay where they are.
+    random_seed : int, SeedSequence or Generator, default 0
+        For the parameters' values, and for the values that records are given.
+
+    Raises
+    ------
+    ValueError
+        If anything else than the terms of the changed records moves, or nothing at all.
+
+    Notes
+    -----
+    A value may reach another record through a group mean, a lag, a standardised copy, a label that
+    occurs, a potential, or a Python function of a ``pm.CustomDist``: each is seen by what it does.
+    Records are told apart by the binary digits of their row numbers: in one table those are changed
+    whose first digit is 0, in another those where it is 1, and so on, so that of any two records
+    each is changed while the other one stays, in :math:`2 \\log_2 n` tables. In two further tables
+    all confidential values are alike.
+
+    This is a test and no proof. It does not see what was computed outside of ``build`` (from
+    confidential records: the example's are others), nor what ``build`` would do with values that
+    are unlike all of the example. Since the example is public, a refusal tells nothing of the
+    confidential records.
+
+    Examples
+    --------
+    >>> import numpy as np, ppm
+    >>> from ppm import own_terms
+    >>> made_up = np.array([3, 5, 4, 6, 20])
+    >>> own_terms.check(lambda counts: ppm.GammaPoisson(counts, shape=2, rate=0.4), made_up)
+    >>> own_terms.check(lambda counts: ppm.GammaPoisson(counts, rate=1 / counts.mean()), made_up)
+    Traceback (most recent call last):
+        ...
+    ValueError: build: a record's value reaches the prior of mu: for a strict epsilon a record
+        must act through its own term only
+    """
+    table, rng = _Table.of(example, confidential), generator(random_seed)
+    with _quickly(), warnings.catch_warnings():
+        # of a model that is built a dozen times
+        warnings.simplefilter("ignore")
+        first = as_synthesizer(build(table.records.copy()))
+        points = _points(first)
+        seen, again = _Seen(first, points), as_synthesizer(build(table.records.copy()))
+        if moved := seen.moved(_Seen(again, points)):
+            raise ValueError(
+                "build must make the same model each time, but of the same records it "
+                f"gave another one, by {moved}: give fixed seeds, and no pm.Simulator"
+            )
+        acts = False
+        for records, stayed in table.changes(rng):
+            try:
+                other = _Seen(as_synthesizer(build(records)), points)
+                moved = seen.moved(other, stayed)
+            except Exception as error:
+                raise ValueError(
+                    f"build must make a model of any records, and failed "
+                    f"({type(error).__name__}) where some of the example have others' "
+                    "values"
+                ) from error
+            if moved:
+                raise ValueError(f"build: a record's value reaches {moved}: {_ALONE}")
+            acts = acts or not _same(seen.terms, other.terms)
+    if not acts:
+        raise ValueError(
+            "build: no record's value reaches its own term; it must use the records "
+            "that it is given, and no others"
+        )
+
+
+class _Table(NamedTuple):
+    """Records of an example, and their confidential columns, each with whole numbers as values.
+
+    Missing entries have the number -1.
+    """
+
+    records: object
+    names: list
+    codes: np.ndarray
+
+    @classmethod
+    def of(cls, example, confidential):
+        """Read an array, or the confidential columns of a data frame."""
+        if isinstance(example, pd.DataFrame):
+            names = [] if confidential is None else [*confidential]
+            if isinstance(confidential, str) or not names or {*names} - {*example}:
+                raise ValueError(
+                    "confidential must be a list of the example's columns that are not "
+                    f"public, from {listed([*example])}"
+                )
+            columns = [example[name] for name in names]
+        elif confidential is not None:
+            raise ValueError(
+                "confidential must be left out where the example is no pandas.DataFrame"
+            )
+        else:
+            example = np.ma.asanyarray(example)
+            if not example.ndim:
+                raise ValueError("example must have one row per record")
+            columns = np.ma.getdata(example).reshape(len(example), -1).T
+            names = None
+        codes = np.column_stack([pd.factorize(column)[0] for column in columns])
+        if names is None:
+            codes[np.ma.getmaskarray(example).reshape(codes.shape)] = -1
+            example = example if np.ma.is_masked(example) else np.ma.getdata(example)
+        return cls(example, names, codes)
+
+    def changes(self, rng):
+        """Tables in which some records have values of others, and which of the records stayed."""
+        records = len(self.codes)
+        _, first, kind = np.unique(
+            self.codes, axis=0, return_index=True, return_inverse=True
+        )
+        if first.size < 2:
+            raise ValueError("example must have records with different values")
+        steps = rng.integers(1, first.size, records)
+        others = first[(kind + steps) % first.size]
+        for digit in range((records - 1).bit_length()):
+            half = np.arange(records) >> digit & 1 == 1
+            yield self._with(others, half)
+            yield self._with(others, ~half)
+        for row in rng.choice(first, 2, replace=False):
+            yield self._with(np.full(records, row), np.ones(records, bool))
+
+    def _with(self, others, changed):
+        """The table in which the changed records have the values of these other ones."""
+        missing = self.codes < 0
+        written = changed[:, None] & ~missing & ~missing[others]
+        stayed = ~np.any(written & (self.codes != self.codes[others]), axis=1)
+        records = self.records.copy()
+        if self.names is None:
+            written = written.reshape(records.shape)
+            np.copyto(
+                np.ma.getdata(records), np.ma.getdata(records)[others], where=written
+            )
+            return records, stayed
+        for name, rows in zip(self.names, written.T, strict=True):
+            values = self.records[name].array.copy()
+            values[rows] = values[others][rows]
+            records[name] = values
+        return records, stayed
+
+
+class _Seen:
+    """All that a record could reach in a model, at values of its parameters."""
+
+    def __init__(self, model, points):
+        self.model, self.points = model, points
+
+    @functools.cached_property
+    def prior(self):
+        """Its log-density by parameter, or draws from it, and shapes of parameters."""
+        if hasattr(self.model, "_log_prior_at"):
+            return self.model._log_prior_at(self.points)
+        return {name: x.values for name, x in _drawn(self.model).items()}
+
+    @functools.cached_property
+    def terms(self):
+        """Log-likelihoods (points, records)."""
+        log_lik = self.model.log_likelihood_at(self.points).transpose(..., "record")
+        return log_lik.values.reshape(-1, self.model.records)
+
+    @functools.cached_property
+    def release(self):
+        """Databases drawn with one seed."""
+        few = xr.DataTree.from_dict(
+            {"posterior": self.points.isel(draw=slice(_POINTS))}
+        )
+        drawn = self.model.predict(few, releases=_POINTS, random_seed=_SEED)
+        if isinstance(drawn, xr.DataArray):
+            drawn = drawn.to_dataset(name="y")
+        return {name: x.values for name, x in drawn.items()}
+
+    def moved(self, other, stayed=slice(None)):
+        """What is not the same in another model, in words; of the terms, those that stayed."""
+        # with other parameters there are no terms at these values
+        found = [f"the prior of {name}" for name in _moved(self.prior, other.prior)]
+        if not found:
+            if not _same(self.terms[:, stayed], other.terms[:, stayed]):
+                found.append("the terms of others")
+            if _moved(self.release, other.release):
+                found.append("the release")
+        return " and ".join(found)
+
+
+def _moved(one, other):
+    """Names under which two dicts do not have the same array, but for rounding."""
+    return sorted(
+        name
+        for name in {*one, *other}
+        if name not in one or name not in other or not _same(one[name], other[name])
+    )
+
+
+def _same(one, other):
+    one, other = np.asarray(one), np.asarray(other)
+    if one.shape != other.shape:
+        return False
+    return np.allclose(one, other, rtol=_ROUNDING, atol=0.0, equal_nan=True)
+
+
+def _points(model):
+    """Values of the parameters, an xarray.Dataset (chain, draw, …)."""
+    if hasattr(model, "_points"):
+        return model._points(_POINTS)
+    fit = model.fit(draws=_POINTS, random_seed=_SEED)
+    return fit["posterior"].to_dataset()
+
+
+def _drawn(model):
+    """Draws from the prior, which is the posterior under weights of 0."""
+    fit = model.fit(np.zeros(model.records), draws=_POINTS, random_seed=_SEED)
+    return fit["posterior"].to_dataset()
+
+
+def _quickly():
+    """Context in which what PyMC compiles runs as plain Python, where PyMC is in use."""
+    pytensor = sys.modules.get("pytensor")
+    if pytensor is None:
+        return contextlib.nullcontext()
+    return pytensor.config.change_flags(mode="FAST_COMPILE")

@@ -1,0 +1,346 @@
+"""A record acts through its own term only: the model is built again of other public records."""
+
+from functools import partial
+
+import numpy as np
+import pandas as pd
+import pymc as pm
+import pytensor.tensor as pt
+import pytest
+import xarray as xr
+from scipy.special import ndtri
+from test_pymc_any_model import model_of, quick  # noqa: F401
+
+import ppm
+from ppm import own_terms
+from ppm.synthesizers.base import Model
+from ppm.synthesizers.pymc_model import PyMCSynthesizer
+
+MADE_UP = np.array([0.3, -0.5, 1.1, 0.1])
+GROUP = np.array([0, 0, 1, 1])
+LIMITS = ppm.Censoring(-3.0, -1.0)
+
+# ---- a model in NumPy, and what another record's value may reach in it ---------------------------
+
+
+class Normal(Model):
+    """Normal records, whose mean has a normal prior: numbers that a caller may compute from them."""
+
+    independent_draws, _kept_as, _public = True, "y", ("records",)
+
+    def __init__(self, y, *, prior=0.0, shift=0.0, drawn=0.0):
+        self.y, self.records, self.prior = np.asarray(y), len(y), prior
+        self.shift, self.drawn = np.asarray(shift), drawn
+
+    def fit(self, weights=None, *, draws=1000, random_seed=None, progress=None):
+        weights = np.ones(self.records) if weights is None else weights
+        mean = (self.prior + weights @ self.y) / (1 + weights.sum())
+        mean = np.random.default_rng(random_seed).normal(mean, size=(1, draws))
+        return self._fit_of(xr.Dataset({"mean": (("chain", "draw"), mean)}))
+
+    def log_likelihood_at(self, posterior):
+        mean = posterior["mean"].values[..., None]
+        log_lik = -((self.y - self.shift - mean) ** 2) / 2
+        return xr.DataArray(log_lik, dims=("chain", "draw", "record"))
+
+    def predict(self, fit, *, releases, random_seed=None):
+        rng = np.random.default_rng(random_seed)
+        mean = rng.choice(fit["posterior"]["mean"].values.ravel(), (releases, 1))
+        drawn = rng.normal(mean + self.drawn, size=(releases, self.records))
+        return xr.DataArray(drawn, dims=("release", "record"))
+
+
+REACHED = {
+    "prior": lambda y: Normal(y, prior=y.mean()),
+    "terms": lambda y: Normal(y, shift=y.mean()),
+    "release": lambda y: Normal(y, drawn=y),
+}
+WORDS = {"prior": "the prior of mean", "terms": "the terms of others"}
+
+
+@pytest.mark.parametrize("part", REACHED)
+def test_what_a_record_reaches_is_named(part, monkeypatch):
+    own_terms.check(Normal, MADE_UP)
+    words = WORDS.get(part, "the release")
+    with pytest.raises(ValueError, match=f"^build: a record's value reaches {words}: "):
+        own_terms.check(REACHED[part], MADE_UP)
+    # no other comparison would see it
+    blind = property(lambda self: np.zeros((1, 4)) if part == "terms" else {})
+    monkeypatch.setattr(own_terms._Seen, part, blind)
+    if part == "terms":
+        # nor would one that never sees a term move accept a model
+        with pytest.raises(ValueError, match="^build: no record's value reaches its"):
+            own_terms.check(Normal, MADE_UP)
+    else:
+        own_terms.check(REACHED[part], MADE_UP)
+
+
+@pytest.mark.parametrize(
+    ("of", "build"),
+    [
+        # one record reaches one other, whichever they are
+        *[
+            (
+                np.arange(6.0) ** 2,
+                partial(lambda a, b, y: Normal(y, shift=y[a] * b), a, b),
+            )
+            for a, b in [(0, np.eye(6)[5]), (5, np.eye(6)[0]), (2, np.eye(6)[3])]
+        ],
+        # a label that occurs, however many records have it
+        (np.arange(12) % 2, lambda y: Normal(y, prior=len(np.unique(y)))),
+        # the largest of all
+        (MADE_UP, lambda y: Normal(y, shift=np.where(y < y.max(), 0.0, 1.0))),
+        (MADE_UP, lambda y: Normal(y, prior=np.max(y))),
+        # what looks at missing entries may look at others too
+        (
+            pd.DataFrame({"y": [1.0, 2.0, 3.0, 4.0], "x": [1, None, 3, None]}),
+            lambda t: Normal(t["y"], shift=t["x"].fillna(t["x"].mean())),
+        ),
+    ],
+)
+def test_a_single_record_among_others_is_seen(of, build):
+    confidential = ["y", "x"] if isinstance(of, pd.DataFrame) else None
+    with pytest.raises(ValueError, match="^build: a record's value reaches"):
+        own_terms.check(build, of, confidential=confidential)
+
+
+def public_and_own(table):
+    """Public columns may be summed up, and a record may use its own values twice."""
+    y, is_b = table["y"].fillna(0.0), table["label"] == "b"
+    return Normal(y, prior=table["age"].mean(), shift=is_b * y / 2)
+
+
+FRAME = pd.DataFrame(
+    {
+        "age": [30, 40, 50, 60, 70],
+        "label": pd.Categorical(list("abbab"), ["a", "b", "c"]),
+        "y": [1.0, np.nan, -1.0, 0.5, 2.0],
+    },
+    index=list("vwxyz"),
+)
+
+
+def test_public_columns_and_missing_entries_stay():
+    with pytest.raises(ValueError, match="the prior of mean"):
+        own_terms.check(public_and_own, FRAME, confidential=["age", "y"])
+    given = []
+
+    def build(table):
+        given.append(table)
+        return public_and_own(table)
+
+    before = FRAME.copy()
+    own_terms.check(build, FRAME, confidential=["label", "y"])
+    pd.testing.assert_frame_equal(FRAME, before)
+    for table in given:
+        assert (table.dtypes == FRAME.dtypes).all() and table.index.equals(FRAME.index)
+        assert table["age"].equals(FRAME["age"])
+        assert (table["y"].isna() == FRAME["y"].isna()).all()
+    # a row keeps its values together
+    rows = {*FRAME[["label", "y"]].dropna().itertuples(index=False, name=None)}
+    changed = pd.concat(given).drop("w")[["label", "y"]]
+    found = {*changed.dropna().itertuples(index=False, name=None)}
+    assert found - rows <= {("b", y) for y in FRAME["y"]}
+    masked = np.ma.masked_array(MADE_UP, [False, False, True, False])
+    for records, _ in own_terms._Table.of(masked, None).changes(
+        np.random.default_rng()
+    ):
+        assert np.array_equal(records.mask, masked.mask) and records.data[2] == 1.1
+
+
+@pytest.mark.parametrize("records", [2, 3, 5, 8, 21])
+def test_of_any_two_records_each_is_changed_while_the_other_stays(records):
+    table = own_terms._Table.of(np.arange(records), None)
+    pairs, alike = np.zeros((records, records), bool), 0
+    for changed, stayed in table.changes(np.random.default_rng(1)):
+        assert np.array_equal(stayed, changed == np.arange(records))
+        pairs |= np.outer(~stayed, stayed)
+        alike += len(np.unique(changed)) == 1
+    assert np.array_equal(pairs, ~np.eye(records, dtype=bool)) and alike >= 2
+
+
+rng = np.random.default_rng(3)
+WRONG = [
+    (Normal, np.ones(4), None, "^example must have records with different values"),
+    (Normal, 3.0, None, "^example must have one row per record"),
+    (Normal, MADE_UP, ["y"], "^confidential must be left out where the example"),
+    (
+        public_and_own,
+        FRAME,
+        None,
+        "^confidential must be a list of the .*'age', 'label'",
+    ),
+    (public_and_own, FRAME, "y", "^confidential must be a list"),
+    (public_and_own, FRAME, ["income"], "^confidential must be a list"),
+    (
+        lambda y: Normal(MADE_UP),
+        MADE_UP,
+        None,
+        "^build: no record's value reaches its own",
+    ),
+    (
+        lambda y: Normal(y, shift=rng.normal()),
+        MADE_UP,
+        None,
+        "^build must make the same model each time, .* by the terms of others",
+    ),
+]
+
+
+@pytest.mark.parametrize(("build", "example", "confidential", "message"), WRONG)
+def test_wrong_calls_are_refused(build, example, confidential, message):
+    with pytest.raises(ValueError, match=message) as error:
+        own_terms.check(build, example, confidential=confidential)
+    assert "\n" not in str(error.value)
+
+
+def test_a_build_that_fails_for_other_records_is_refused():
+    def build(y):
+        if y[0] != 0.3:
+            raise KeyError(y[0])
+        return Normal(y)
+
+    with pytest.raises(ValueError, match=r"^build must make a model of any .*KeyError"):
+        own_terms.check(build, MADE_UP)
+
+
+# ---- models of the library -----------------------------------------------------------------------
+
+COUNTS = np.array([3, 5, 4, 20])
+GRID = {"mu": np.linspace(1.0, 9.0, 5)}
+
+
+def test_other_synthesizers_are_tried_too():
+    own_terms.check(ppm.GammaPoisson, COUNTS)
+    own_terms.check(
+        lambda y: ppm.CandidateSynthesizer(ppm.GammaPoisson(y), GRID), COUNTS
+    )
+    for build in (
+        lambda y: ppm.GammaPoisson(y, rate=1.0 / y.mean()),
+        lambda y: ppm.CandidateSynthesizer(
+            ppm.GammaPoisson(y), {"mu": y.mean() + np.arange(3.0)}
+        ),
+    ):
+        with pytest.raises(ValueError, match="reaches the prior of mu"):
+            own_terms.check(build, COUNTS)
+
+
+def normal(mu, observed, sigma=1.0):
+    pm.Normal("y", mu, sigma, observed=observed)
+
+
+def of_data(y):
+    return -((y - 1.0) ** 2)
+
+
+def groups(y):
+    return pd.Series(y).groupby(GROUP).transform("mean").to_numpy()
+
+
+def masked(y, observed=lambda y: y):
+    return np.ma.masked_array(observed(y), GROUP & [0, 1, 0, 1])
+
+
+TERMS, PRIOR, RELEASE = "the terms of others", "the prior of", "the release"
+# all that a finished model would not show
+HIDDEN = {
+    "group means": (lambda y: normal(pm.Normal("b") * groups(y), y), TERMS),
+    "centred": (lambda y: normal(pm.Normal("b"), y - y.mean()), TERMS),
+    "ranks": (lambda y: normal(pm.Normal("b"), ndtri(pd.Series(y).rank() / 5)), TERMS),
+    "clipped": (lambda y: normal(pm.Normal("b"), y.clip(max=np.median(y))), TERMS),
+    "masked": (
+        lambda y: normal(pm.Normal("b"), masked(y, lambda y: y - y.mean())),
+        TERMS,
+    ),
+    "prior's scale": (lambda y: normal(pm.Normal("b", 0, y.std()), y), PRIOR),
+    "levels": (lambda y: normal(pm.Normal("b", shape=len(np.unique(y)))[0], y), PRIOR),
+    "potential": (
+        lambda y: (
+            normal(pm.Normal("b"), y),
+            pm.Potential("p", y.sum() * pm.modelcontext(None)["b"]),
+        ),
+        "the prior of p",
+    ),
+    "own value": (lambda y: normal(pm.Normal("b") * np.exp(y), y), RELEASE),
+    "random": (
+        lambda y: pm.CustomDist(
+            "y",
+            pm.Normal("b"),
+            logp=lambda value, mean: -((value - mean) ** 2),
+            random=lambda mean, rng=None, size=None: y,
+            observed=y,
+        ),
+        RELEASE,
+    ),
+}
+
+
+def synthesizer_of(write, y):
+    model = model_of(write, y)
+    names = [potential.name for potential in model.potentials]
+    return PyMCSynthesizer(model, public_potentials=names)
+
+
+@pytest.mark.parametrize("name", HIDDEN)
+def test_what_a_finished_model_hides_is_seen_when_it_is_built_again(name):
+    write, words = HIDDEN[name]
+    synthesizer_of(write, MADE_UP).check_own_terms()
+    with pytest.raises(ValueError, match=f"^build: a record's value reaches {words}"):
+        own_terms.check(partial(synthesizer_of, write), MADE_UP)
+
+
+def several(y):
+    first = pm.Normal("y", pm.Normal("b", shape=2)[GROUP], observed=y)
+    pm.Poisson("n", pt.exp(0.3 * first), observed=COUNTS)
+
+
+def sorted_within(y):
+    both = pm.Normal("both", pm.Normal("b"), observed=np.column_stack([y, GROUP]))
+    pm.Normal("least", pt.sort(both, axis=1)[:, 0], observed=COUNTS / 5)
+
+
+@pytest.mark.parametrize(
+    "write", [several, sorted_within, lambda y: normal(pm.Normal("b"), masked(y))]
+)
+def test_what_keeps_to_its_own_term_is_accepted(write):
+    own_terms.check(partial(synthesizer_of, write), MADE_UP)
+
+
+def test_a_strict_release_of_a_model_that_is_built_from_the_records():
+    given = []
+
+    def build(table):
+        given.append(table)
+        with pm.Model() as model:
+            normal(pm.Normal("mean") + np.exp(table["x"].to_numpy() / 9), table["y"])
+        return model
+
+    example = pd.DataFrame({"x": [1.0, 2.0], "y": [0.0, 9.0]})
+    records = pd.DataFrame({"x": np.arange(5.0), "y": np.linspace(-1.0, 1.0, 5)})
+    settings = {"example": example, "confidential": ["y"], "warmup": 7}
+    synthesizer = PyMCSynthesizer.from_records(build, records, **settings)
+    assert (synthesizer.records, synthesizer.warmup, len(given)) == (5, 7, 1)
+    candidates = ppm.CandidateSynthesizer(synthesizer, {"mean": np.linspace(-2, 2, 9)})
+    mechanism = ppm.PseudoPosteriorMechanism(candidates, censor=LIMITS)
+    result = mechanism.run(draws=3, random_seed=1)
+    assert result.strict and result.epsilon() == 2.0
+    # the confidential records are built once, and the example is tried once
+    number = len(given)
+    assert all(len(table) == 2 for table in given[1:]) and number > 4
+    mechanism.run(draws=3, random_seed=1)
+    assert len(given) == number
+    wrong = PyMCSynthesizer.from_records(
+        lambda table: build(table.assign(x=table["y"].mean())), records, **settings
+    )
+    for _ in range(2):
+        with pytest.raises(ValueError, match="reaches the terms of others"):
+            ppm.PseudoPosteriorMechanism(wrong, censor=LIMITS).run(draws=3)
+
+
+def test_what_is_computed_outside_of_build_cannot_be_seen():
+    confidential = np.linspace(5.0, 6.0, 4)
+    level = confidential.mean()
+    own_terms.check(lambda y: Normal(y, shift=level), MADE_UP)
+    # but not records in place of those that are given
+    with pytest.raises(ValueError, match="^build: no record's value reaches its own"):
+        own_terms.check(lambda y: Normal(confidential), MADE_UP)
