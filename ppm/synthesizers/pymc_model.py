@@ -79,16 +79,13 @@ class PyMCSynthesizer(Synthesizer):
     and what moves is seen, however it was computed.
 
     Of a finished model the graph is read: observed variables, ``pm.Data`` that they are observed
-    from, and constants that repeat a response or a column of it, whatever their type and along
-    whichever axis of an array or sparse matrix (except values in equal steps, as 0, 0, 0 or
-    0, 1, 2). Where nearly all values differ and have many digits, it also sees a constant with one
-    row per record that has more than four fifths of them, most in rows of other records, as a lag
-    or a sorted copy does, and as many single numbers, as a loop in Python writes them. **It cannot
-    see other numbers that you computed from the records beforehand**: with a NumPy array ``y``, the
-    mean in ``pm.Normal("mu", y.mean(), 1)`` or ``observed=y - y.mean()`` is a constant like any
-    other. **Nor can it see what a Python function of yours holds**, such as ``random=`` of a
-    ``pm.CustomDist``. If there are such numbers, ε does not hold. Predictors, and which entries are
-    missing, count as public.
+    from, and constant arrays that hold a response or a column of it along any axis (except values
+    in equal steps, as 0, 0, 0 or 0, 1, 2). **It cannot see other numbers that you computed from the
+    records beforehand**: with a NumPy array ``y``, the mean in ``pm.Normal("mu", y.mean(), 1)``,
+    ``observed=y - y.mean()``, the records in another order, and the value of the record before are
+    constants like any others. **Nor can it see what a Python function of yours holds**, such as
+    ``random=`` of a ``pm.CustomDist``. If there are such numbers, ε does not hold. Predictors, and
+    which entries are missing, count as public.
 
     Discrete parameters, and those of a density without a gradient (an operation of your own, a
     ``pm.Simulator``), are moved by PyMC's other step methods, which easily get stuck: marginalise

@@ -36,7 +36,6 @@ from pytensor.tensor import basic, elemwise, extra_ops, special, subtensor
 from pytensor.tensor.blockwise import Blockwise
 from pytensor.tensor.math import All
 from pytensor.tensor.random.type import RandomType
-from pytensor.tensor.type import TensorType
 from scipy.sparse import find, issparse
 
 from ppm.censoring import limited
@@ -661,7 +660,7 @@ def failed_draw(plain, name):
 
 
 def _repeats(model, graph, own):
-    """How constants of a graph repeat a response: its "values", those of "other rows", or not.
+    """Whether a constant array of a graph holds a response, or a column of it, along any axis.
 
     Values in equal steps, such as 0, 1, 2 or only 0, are no copy: row numbers are public.
     """
@@ -669,75 +668,21 @@ def _repeats(model, graph, own):
     rows = [own.records, len(np.arange(own.records)[own.rows])]
     responses = [c for x in _constants(data) for c in _columns(x.data, rows[1:])]
     responses = [c for c in responses if len(np.unique(np.diff(c))) > 1]
-    copies, fine = (
-        {_rounded(c) for c in responses},
-        [c for c in responses if _is_fine(c)],
-    )
-    least, found = min([np.count_nonzero(c) for c in responses], default=0), ""
-    # a loop in Python makes one constant of each value
-    numbers = [
-        x.data
-        for x in graph
-        if isinstance(x, Constant)
-        and isinstance(x.type, TensorType)
-        and not x.type.ndim
-    ]
-    if any(np.mean(np.isin(values, numbers)) > 0.8 for values in fine):
-        return "values"
     for x in [x for x in _constants(graph) if responses and x not in data]:
-        for column in _columns(x.data, rows, least):
+        for column in _columns(x.data, rows):
             column = column[own.rows] if len(column) == own.records else column
-            if _rounded(column) in copies:
-                return "values"
-            for values in fine:
-                met = np.isin(column, values)
-                # what a record had last year may be what it has now, in most rows
-                if np.mean(met) > 0.8 and np.mean(met & (column != values)) > 0.5:
-                    found = "other rows"
-    return found
+            # of single precision too
+            if any(np.allclose(column, c, 1e-6, 0.0, True) for c in responses):
+                return True
+    return False
 
 
-def _columns(array, lengths, least=0):
-    """Vectors along every axis of an array that has one of these lengths.
-
-    Of a sparse matrix all stored numbers, and the columns and rows with so many of them at least.
-    """
-    if issparse(array):
-        yield from _columns(array.data, lengths)
-        for matrix in (array.tocsc(), array.T.tocsc()):
-            if matrix.shape[0] in lengths:
-                for place in np.flatnonzero(np.diff(matrix.indptr) >= least):
-                    yield matrix[:, [place]].toarray()[:, 0].astype(float)
-        return
-    for axis in range(array.ndim):
+def _columns(array, lengths):
+    """Vectors along every axis of an array that has one of these lengths; of a sparse one none."""
+    for axis in () if issparse(array) else range(array.ndim):
         if array.shape[axis] in lengths:
-            yield from (
-                np.moveaxis(array, axis, 0)
-                .reshape(array.shape[axis], -1)
-                .T.astype(float)
-            )
-
-
-def _rounded(column):
-    """Its bytes in single precision, unless that makes different values equal."""
-    with np.errstate(over="ignore"):
-        single = column.astype(np.float32) + np.float32(0)
-    distinct = len(np.unique(single)) == len(np.unique(column))
-    return (single if distinct else column + 0.0).tobytes()
-
-
-def _is_fine(column):
-    """Whether nearly all values differ, and have so many digits that few meet others by chance."""
-    values = np.unique(column[np.isfinite(column)])
-    if len(values) < max(3, 0.8 * len(column)):
-        return False
-    # places on a grid of so many decimals
-    with np.errstate(over="ignore", invalid="ignore"):
-        for decimals in range(16):
-            places = values * 10.0**decimals
-            if np.allclose(places, np.rint(places), rtol=0.0, atol=1e-6):
-                return bool(np.ptp(places) > 20 * len(column))
-    return True
+            first = np.moveaxis(array, axis, 0)
+            yield from first.reshape(len(first), -1).T.astype(float)
 
 
 def check_proper(model):
@@ -771,10 +716,9 @@ def check_own_terms(model):
     data = _data(plain, plain.observed_RVs)
     constants = {*ancestors([plain.total, *priors, *plain.basic_RVs])} - data
     for own, (shared, leaves) in zip(plain.responses, plain.sources, strict=True):
-        if repeated := _repeats(plain, constants, own):
-            what = "the values" if repeated == "values" else "values of other rows"
+        if _repeats(plain, constants, own):
             raise ValueError(
-                f"a constant of the model holds {what} of {own.variable}: {alone}"
+                f"a constant of the model holds the values of {own.variable}: {alone}"
             )
         others = [
             x

@@ -247,6 +247,8 @@ HIDDEN = {
     "group means": (lambda y: normal(pm.Normal("b") * groups(y), y), TERMS),
     "centred": (lambda y: normal(pm.Normal("b"), y - y.mean()), TERMS),
     "ranks": (lambda y: normal(pm.Normal("b"), ndtri(pd.Series(y).rank() / 5)), TERMS),
+    "record before": (lambda y: normal(pm.Normal("b") * np.r_[0.0, y[:-1]], y), TERMS),
+    "backwards": (lambda y: normal(pm.Normal("b") * y[::-1].copy(), y), TERMS),
     "clipped": (lambda y: normal(pm.Normal("b"), y.clip(max=np.median(y))), TERMS),
     "masked": (
         lambda y: normal(pm.Normal("b"), masked(y, lambda y: y - y.mean())),

@@ -829,12 +829,10 @@ def test_what_is_said_to_be_public_or_is_moved_by_other_steps_is_taken():
             PyMCSynthesizer(model_of(write), public_potentials=["second"])
     # whoever names a potential need not know what it holds
     masked = np.ma.masked_array(Y, Y_MASK)
-    one_by_one = pt.stack([pt.constant(value) for value in Y])
     for values, observed in (
         (Y[None, :], Y),
         (Y.astype("float32"), Y),
         (Y, masked),
-        (one_by_one, Y),
     ):
         with pytest.raises(ValueError, match="^potential p holds the values of y"):
             PyMCSynthesizer(
