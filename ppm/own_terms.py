@@ -56,7 +56,8 @@ def check(build, example, *, confidential=None, random_seed=0):
     Records are told apart by the binary digits of their row numbers: in one table those are changed
     whose first digit is 0, in another those where it is 1, and so on, so that of any two records
     each is changed while the other one stays, in :math:`2 \\log_2 n` tables. In two further tables
-    all confidential values are alike.
+    all confidential values are alike. A record must have the same term in all tables in which it
+    has the same value.
 
     This is a test and no proof. It does not see what was computed outside of ``build`` (from
     confidential records: the example's are others), nor what ``build`` would do with values that
@@ -81,17 +82,17 @@ def check(build, example, *, confidential=None, random_seed=0):
         warnings.simplefilter("ignore")
         first = as_synthesizer(build(table.records.copy()))
         points = _points(first)
-        seen, again = _Seen(first, points), as_synthesizer(build(table.records.copy()))
-        if moved := seen.moved(_Seen(again, points)):
+        seen = [_Seen(first, points, table.codes)]
+        again = as_synthesizer(build(table.records.copy()))
+        if moved := seen[0].moved(_Seen(again, points, table.codes)):
             raise ValueError(
                 "build must make the same model each time, but of the same records it "
                 f"gave another one, by {moved}: give fixed seeds, and no pm.Simulator"
             )
-        acts = False
-        for records, stayed in table.changes(rng):
+        for records, codes in table.changes(rng):
             try:
-                other = _Seen(as_synthesizer(build(records)), points)
-                moved = seen.moved(other, stayed)
+                other = _Seen(as_synthesizer(build(records)), points, codes)
+                moved = [found for one in seen if (found := one.moved(other))]
             except Exception as error:
                 raise ValueError(
                     f"build must make a model of any records, and failed "
@@ -99,12 +100,15 @@ def check(build, example, *, confidential=None, random_seed=0):
                     "values"
                 ) from error
             if moved:
-                raise ValueError(f"build: a record's value reaches {moved}: {_ALONE}")
-            acts = acts or not _same(seen.terms, other.terms)
-    if not acts:
+                raise ValueError(
+                    f"build: a record's value reaches {moved[0]}: {_ALONE}"
+                )
+            seen.append(other)
+    if all(_same(seen[0].terms, other.terms) for other in seen):
         raise ValueError(
-            "build: no record's value reaches its own term; it must use the records "
-            "that it is given, and no others"
+            "build: no record's value reaches its own term: it must use the records "
+            "that it is given and no others, and the example have values that differ "
+            "in their densities"
         )
 
 
@@ -146,7 +150,7 @@ class _Table(NamedTuple):
         return cls(example, names, codes)
 
     def changes(self, rng):
-        """Tables in which some records have values of others, and which of the records stayed."""
+        """Tables in which some records have values of others, and their codes."""
         records = len(self.codes)
         _, first, kind = np.unique(
             self.codes, axis=0, return_index=True, return_inverse=True
@@ -166,26 +170,24 @@ class _Table(NamedTuple):
         """The table in which the changed records have the values of these other ones."""
         missing = self.codes < 0
         written = changed[:, None] & ~missing & ~missing[others]
-        stayed = ~np.any(written & (self.codes != self.codes[others]), axis=1)
+        codes = np.where(written, self.codes[others], self.codes)
         records = self.records.copy()
         if self.names is None:
-            written = written.reshape(records.shape)
-            np.copyto(
-                np.ma.getdata(records), np.ma.getdata(records)[others], where=written
-            )
-            return records, stayed
+            values = np.ma.getdata(records)
+            np.copyto(values, values[others], where=written.reshape(values.shape))
+            return records, codes
         for name, rows in zip(self.names, written.T, strict=True):
             values = self.records[name].array.copy()
             values[rows] = values[others][rows]
             records[name] = values
-        return records, stayed
+        return records, codes
 
 
 class _Seen:
-    """All that a record could reach in a model, at values of its parameters."""
+    """All that a record could reach in a model of a table, at values of its parameters."""
 
-    def __init__(self, model, points):
-        self.model, self.points = model, points
+    def __init__(self, model, points, codes):
+        self.model, self.points, self.codes = model, points, codes
 
     @functools.cached_property
     def prior(self):
@@ -211,11 +213,12 @@ class _Seen:
             drawn = drawn.to_dataset(name="y")
         return {name: x.values for name, x in drawn.items()}
 
-    def moved(self, other, stayed=slice(None)):
-        """What is not the same in another model, in words; of the terms, those that stayed."""
+    def moved(self, other):
+        """What another model has not the same, in words: of terms those of the same values."""
         # with other parameters there are no terms at these values
         found = [f"the prior of {name}" for name in _moved(self.prior, other.prior)]
         if not found:
+            stayed = np.all(self.codes == other.codes, axis=1)
             if not _same(self.terms[:, stayed], other.terms[:, stayed]):
                 found.append("the terms of others")
             if _moved(self.release, other.release):

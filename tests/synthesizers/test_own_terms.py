@@ -88,6 +88,11 @@ def test_what_a_record_reaches_is_named(part, monkeypatch):
         ],
         # a label that occurs, however many records have it
         (np.arange(12) % 2, lambda y: Normal(y, prior=len(np.unique(y)))),
+        # whether a label occurs, where the record itself has it
+        (
+            np.array([0, 1, 2, 1, 0, 2]),
+            lambda y: Normal(y, shift=np.isin(np.arange(6), y)),
+        ),
         # the largest of all
         (MADE_UP, lambda y: Normal(y, shift=np.where(y < y.max(), 0.0, 1.0))),
         (MADE_UP, lambda y: Normal(y, prior=np.max(y))),
@@ -152,8 +157,9 @@ def test_public_columns_and_missing_entries_stay():
 def test_of_any_two_records_each_is_changed_while_the_other_stays(records):
     table = own_terms._Table.of(np.arange(records), None)
     pairs, alike = np.zeros((records, records), bool), 0
-    for changed, stayed in table.changes(np.random.default_rng(1)):
-        assert np.array_equal(stayed, changed == np.arange(records))
+    for changed, codes in table.changes(np.random.default_rng(1)):
+        assert np.array_equal(changed, codes[:, 0])
+        stayed = changed == np.arange(records)
         pairs |= np.outer(~stayed, stayed)
         alike += len(np.unique(changed)) == 1
     assert np.array_equal(pairs, ~np.eye(records, dtype=bool)) and alike >= 2
