@@ -12,7 +12,7 @@ import xarray as xr
 
 from ppm.checks import listed
 from ppm.seeds import generator
-from ppm.synthesizers.accept import as_synthesizer
+from ppm.synthesizers.base import as_synthesizer
 
 __all__ = ["check"]
 
@@ -81,7 +81,7 @@ def check(build, example, *, confidential=None, random_seed=0):
         # of a model that is built a dozen times
         warnings.simplefilter("ignore")
         first = as_synthesizer(build(table.records.copy()))
-        points = _points(first)
+        points = first._points(_POINTS)
         seen = [_Seen(first, points, table.codes)]
         again = as_synthesizer(build(table.records.copy()))
         if moved := seen[0].moved(_Seen(again, points, table.codes)):
@@ -192,9 +192,7 @@ class _Seen:
     @functools.cached_property
     def prior(self):
         """Its log-density by parameter, or draws from it, and shapes of parameters."""
-        if hasattr(self.model, "_log_prior_at"):
-            return self.model._log_prior_at(self.points)
-        return {name: x.values for name, x in _drawn(self.model).items()}
+        return self.model._log_prior_at(self.points)
 
     @functools.cached_property
     def terms(self):
@@ -240,20 +238,6 @@ def _same(one, other):
     if one.shape != other.shape:
         return False
     return np.allclose(one, other, rtol=_ROUNDING, atol=0.0, equal_nan=True)
-
-
-def _points(model):
-    """Values of the parameters, an xarray.Dataset (chain, draw, …)."""
-    if hasattr(model, "_points"):
-        return model._points(_POINTS)
-    fit = model.fit(draws=_POINTS, random_seed=_SEED)
-    return fit["posterior"].to_dataset()
-
-
-def _drawn(model):
-    """Draws from the prior, which is the posterior under weights of 0."""
-    fit = model.fit(np.zeros(model.records), draws=_POINTS, random_seed=_SEED)
-    return fit["posterior"].to_dataset()
 
 
 def _quickly():

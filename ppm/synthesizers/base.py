@@ -156,6 +156,17 @@ class Synthesizer(Brief, ABC):
     def candidates_drawn(self, fit):
         """Number of different candidates among a fit's draws; None without a finite set."""
 
+    # what `ppm.own_terms` looks at, to see whether a record acts through its own term only
+
+    def _points(self, number):
+        """Values of the parameters, an xarray.Dataset (chain, draw, …)."""
+        return self.fit(draws=number, random_seed=1)["posterior"].to_dataset()
+
+    def _log_prior_at(self, posterior):
+        """What tells one prior from another, by name: draws, here, under weights of 0."""
+        fit = self.fit(np.zeros(self.records), draws=4, random_seed=1)
+        return {name: x.values for name, x in fit["posterior"].data_vars.items()}
+
     def check_fit(self, fit, name):
         """Refuse a fit of other records than these; ``name`` is that of an argument.
 
