@@ -13,8 +13,8 @@ from test_pymc_any_model import model_of, quick  # noqa: F401
 
 import ppm
 from ppm import own_terms
-from ppm.synthesizers.base import Model
 from ppm.synthesizers.pymc_model import PyMCSynthesizer
+from ppm.terms import as_terms
 
 MADE_UP = np.array([0.3, -0.5, 1.1, 0.1])
 GROUP = np.array([0, 0, 1, 1])
@@ -23,7 +23,7 @@ LIMITS = ppm.Censoring(-3.0, -1.0)
 # ---- a model in NumPy, and what another record's value may reach in it ---------------------------
 
 
-class Normal(Model):
+class Normal(ppm.Synthesizer):
     """Normal records, whose mean has a normal prior: numbers that a caller may compute from them."""
 
     independent_draws, _kept_as, _public = True, "y", ("records",)
@@ -32,11 +32,11 @@ class Normal(Model):
         self.y, self.records, self.prior = np.asarray(y), len(y), prior
         self.shift, self.drawn = np.asarray(shift), drawn
 
-    def fit(self, weights=None, *, draws=1000, random_seed=None, progress=None):
-        weights = np.ones(self.records) if weights is None else weights
+    def fit(self, terms=None, *, draws=1000, random_seed=None, progress=None):
+        weights = as_terms(terms, self.records).weights
         mean = (self.prior + weights @ self.y) / (1 + weights.sum())
         mean = np.random.default_rng(random_seed).normal(mean, size=(1, draws))
-        return self._fit_of(xr.Dataset({"mean": (("chain", "draw"), mean)}))
+        return self.fit_of(xr.Dataset({"mean": (("chain", "draw"), mean)}))
 
     def log_likelihood_at(self, posterior):
         mean = posterior["mean"].values[..., None]
