@@ -57,7 +57,7 @@ class IncomeFits:
     releases: int
     seed: int
 
-    def model(self, components, **options):
+    def model(self, components, thin=1):
         """The mixture; chains of many records run side by side also in short fits."""
         parallel = True if len(self.response) * self.warmup > 1e6 else None
         return ppm.FiniteMixture(
@@ -67,7 +67,7 @@ class IncomeFits:
             chains=self.chains,
             warmup=self.warmup,
             parallel=parallel,
-            **options,
+            thin=thin,
         )
 
     def read(self, model, fit, weights, random_seed, tried=()):
@@ -77,11 +77,17 @@ class IncomeFits:
         return Fitted(result, synthetic.values, tried)
 
     @running.kept()
-    def weighted(self, components, weights, *stream, thin=2, **options):
-        """A fit with these weights; `stream` makes its random numbers its own."""
+    def weighted(self, components, weights, *stream, thin=2, places=None):
+        """A fit with these weights; `stream` makes its random numbers its own.
+
+        Chains start anywhere, or at `places`: (chains, …) by name of the parameter.
+        """
         seeds = np.random.SeedSequence((self.seed, components, *stream)).spawn(2)
-        model = self.model(components, thin=thin, **options)
-        fit = model.fit(weights, draws=self.draws, random_seed=seeds[0])
+        model = self.model(components, thin=thin)
+        initial = None if places is None else {"posterior": _draws(places)}
+        fit = model.fit(
+            weights, draws=self.draws, random_seed=seeds[0], initial=initial
+        )
         return self.read(model, fit, weights, seeds[1])
 
     def unweighted(self, components):
@@ -111,6 +117,19 @@ class IncomeFits:
         found = search(model, target, rungs, self.draws, of_search)
         weights = np.full(model.records, found.weight)
         return self.read(model, found.fit, weights, of_release, found.tried)
+
+
+def _draws(places):
+    """One draw of every chain, as a fit has them."""
+    return xr.Dataset(
+        {
+            name: (
+                ["chain", *[f"{name}_{axis}" for axis in range(1, values.ndim)]],
+                values,
+            )
+            for name, values in places.items()
+        }
+    ).expand_dims("draw", axis=1)
 
 
 def apart(response, low, random_seed):
