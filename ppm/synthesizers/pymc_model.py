@@ -133,7 +133,7 @@ class PyMCSynthesizer(Synthesizer):
     def from_records(cls, build, records, *, example, confidential=None, **settings):
         """A synthesizer of the model that a function builds from the records.
 
-        For a strict ε it is then tried on public records, by :func:`ppm.own_terms.check`, whether a
+        For a strict ε it is then tried on public records, by ``ppm.own_terms.check``, whether a
         record acts through its own term only. This sees what is computed from the records before
         they reach PyMC too, and a refusal tells nothing of the confidential records.
 
