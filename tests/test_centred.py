@@ -1,86 +1,16 @@
-"""Limits around a public value of the parameters; counts' quadrature and audit are beside theirs."""
+"""Limits around a public value of the parameters: what it can be, and where the prior decides."""
 
 import numpy as np
-import pymc as pm
 import pytest
-from scipy import stats
 
 import ppm
+from ppm.rules import limited
 
-Y, X = np.random.default_rng(1).normal(1, 1, (2, 8))
 MANY = np.r_[np.random.default_rng(2).poisson(5, 38), 0, 40]
 
 
 def limits(width, center, smooth=True):
     return ppm.Censoring(-width / 2, width / 2, smooth, center)
-
-
-@pytest.mark.parametrize("smooth", [True, False])
-def test_chains_have_the_centred_terms_as_target(smooth):
-    with pm.Model() as model:
-        pm.Normal("y", pm.Normal("mu", 0, 3), 1.0, observed=Y)
-    synthesizer, weights = ppm.PyMCSynthesizer(model), np.linspace(0.0, 1.4, 8)
-    censor, at = limits(1.0, {"mu": 0.8}, smooth), np.r_[-40.0, -1.0, 0.8, 2.0, 1e3]
-    # a fit without limits has no level left
-    log_p, prior = stats.norm.logpdf(Y[:, None], at), stats.norm.logpdf(at, 0, 3)
-    for used, terms in (
-        (
-            censor,
-            censor.term(
-                weights[:, None] * (log_p - stats.norm.logpdf(Y, 0.8)[:, None])
-            ),
-        ),
-        (None, weights[:, None] * log_p),
-    ):
-        limited = synthesizer._limited(used)
-        limited.alpha.set_value(weights)
-        density = limited.compile_logp()
-        assert [density({"mu": mu}) for mu in at] == pytest.approx(
-            prior + terms.sum(axis=0)
-        )
-    columns = np.c_[np.ones(8), X]
-    mixture = ppm.FiniteMixture(Y, columns, components=1, warmup=30, parallel=False)
-    center = {"pi": [1.0], "beta": [[1.0, 0.5]], "sigma": [2.0]}
-    levels = stats.norm.logpdf(Y, columns @ [1.0, 0.5], 2.0)
-    for used, right in (
-        (limits(1.0, center, smooth), True),
-        (limits(1.0, None, smooth), False),
-    ):
-        fit = mixture.fit(weights, draws=20, random_seed=1, censor=used)
-        terms = used.terms(mixture.log_likelihood(fit), weights, levels)[..., 1:].sum(
-            axis=-1
-        )
-        total = fit["sample_stats"]["weighted_log_likelihood"].values
-        assert np.allclose(total, terms) == right
-
-
-def test_a_finite_set_takes_one_center_or_one_for_each_group():
-    sets, labels = (
-        {g: {"mu": np.linspace(1, 12, 30)} for g in "ab"},
-        np.repeat(["b", "a"], 20),
-    )
-    log_lik = stats.poisson.logpmf(MANY, sets["a"]["mu"][:, None])
-    model = ppm.CandidateSynthesizer(ppm.GammaPoisson(MANY), sets, groups=labels)
-    for center, mu in (
-        ({"mu": 5.0}, 5.0),
-        ({"a": {"mu": 6.0}, "b": {"mu": 4.0}}, [4.0, 6.0]),
-    ):
-        censor = limits(0.8, center)
-        terms = censor.term(
-            log_lik - stats.poisson.logpmf(MANY, np.resize(mu, 2).repeat(20))
-        )
-        expected = np.exp(terms[:, :20].sum(axis=1))
-        assert np.allclose(
-            model.probabilities(censor=censor)["b"], expected / expected.sum()
-        )
-        assert np.allclose(
-            model.extremes(censor=censor).oscillations, np.ptp(terms, axis=0)
-        )
-    for wrong in {"mean": 5.0}, {"a": {"mu": 6.0}}:
-        with pytest.raises(
-            ValueError, match="^center must hold one value of every parameter"
-        ):
-            model.fit(censor=limits(1.0, wrong))
 
 
 def test_what_a_center_can_be_and_what_is_said_of_it():
@@ -92,8 +22,19 @@ def test_what_a_center_can_be_and_what_is_said_of_it():
     for wrong in posterior, {}, {"mu": np.nan}, "mu", 4.0, {"mu": "4"}:
         with pytest.raises(ValueError, match="^center(: mu)? must "):
             limits(1.0, wrong)
-    with pytest.raises(ValueError, match="^levels must be given with a center"):
-        expected.terms([[1.0]])
+    with pytest.raises(ValueError, match="^limits with a center need levels"):
+        ppm.Terms(np.ones(40), expected)
+    # one for each group, or one for all
+    sets, labels = dict.fromkeys("ab", {"mu": [4.0, 5.0]}), ["b", "a"] * 20
+    groups = ppm.CandidateSynthesizer(model, sets, groups=labels)
+    for center in {"mu": 5.0}, {"a": {"mu": 5.0}, "b": {"mu": 5.0}}:
+        levels = limited(groups, limits(1.0, center)).levels
+        assert np.array_equal(levels, limited(model, limits(1.0, {"mu": 5.0})).levels)
+    for wrong in {"mean": 5.0}, {"a": {"mu": 6.0}}:
+        with pytest.raises(
+            ValueError, match="^center must hold one value of every parameter"
+        ):
+            limited(groups, limits(1.0, wrong))
     result = ppm.PseudoPosteriorMechanism(model, censor=expected).run(
         draws=50, random_seed=1
     )
@@ -109,7 +50,8 @@ def test_a_center_with_few_records_warns_that_the_prior_decides():
         ppm.GammaPoisson(np.full(records, 5)) for records in (30, 200)
     ]
     for model in models:
-        found = model.posterior(np.full(model.records, 0.2), censor=censor)
+        weights, levels = np.full(model.records, 0.2), censor.levels(model)
+        found = model.posterior(ppm.Terms(weights, censor, levels))
         close = np.abs(found.nodes - np.log(5)) < 0.7
         near.append(np.exp(found.log_parts[close] - found.log_integral).sum())
     assert near[0] < 0.5 < 0.999 < near[1]
@@ -129,10 +71,12 @@ def test_the_share_of_draws_far_from_a_center_is_the_one_that_the_notes_tell(
 ):
     """By quadrature over a factor of 2 on both sides, in the median of 15 tables."""
     near, far = np.log(5.0) + np.linspace(-np.log(2.0), np.log(2.0), 4001), []
+    around_5 = limits(1.0, {"mu": 5.0})
     for seed in range(15):
         counts = np.random.default_rng(seed).poisson(5, records)
         model = ppm.GammaPoisson(counts, shape=0.001, rate=0.001)
-        found = model.posterior(np.full(records, 0.3), censor=limits(1.0, {"mu": 5.0}))
+        terms = ppm.Terms(np.full(records, 0.3), around_5, around_5.levels(model))
+        found = model.posterior(terms)
         far.append(1.0 - np.trapezoid(np.exp(found.logpdf(np.exp(near)) + near), near))
     assert least < np.median(far) < most
 

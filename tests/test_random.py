@@ -1,6 +1,6 @@
 """Every public function that draws takes the same kinds of ``random_seed``, to the same effect.
 
-PyMC's fits are in test_every_model, what is no seed in test_messages.
+Fits and releases of every model are in laws, what is no seed in test_messages.
 """
 
 import numpy as np
@@ -35,3 +35,19 @@ def test_the_kinds_of_seed_agree(name):
     # children of one sequence are streams of their own
     first, second = map(drawn, sequence.spawn(2))
     assert not (same(first, second) or same(first, right) or same(second, right))
+
+
+def test_a_membership_test_draws_each_release_from_a_stream_of_its_own():
+    seen = set()
+
+    def run(seed):
+        seen.add(tuple(seed.generate_state(4)))
+        return np.random.default_rng(seed).normal()
+
+    claim = {"confidence": 0.9, "delta": 0.01}
+    evidence = ppm.audits.membership_test(
+        run, run, float, runs=30, random_seed=7, **claim
+    )
+    # 30 releases with and 30 without the record, half of them to choose the event
+    assert len(seen) == 60 and evidence.samples == (15, 15)
+    assert claim.items() <= vars(evidence).items()

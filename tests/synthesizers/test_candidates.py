@@ -1,7 +1,10 @@
-"""Draws from a finite set of parameters: exact, within their ε for every database, by groups."""
+"""A finite set of parameters: losses whatever the values, secure noise, and what a set can be.
 
-import pickle
+Draws, bounds, groups and files are in laws.
+"""
+
 import re
+from dataclasses import replace
 
 import numpy as np
 import opendp.prelude as dp
@@ -13,6 +16,7 @@ from scipy import stats
 from test_mechanism import words
 
 import ppm
+from ppm.rules import capped, limited
 from ppm.synthesizers import base, candidates
 
 RNG = np.random.default_rng(5)
@@ -23,7 +27,7 @@ COUNTS, WEIGHTS, LIMITS = (
 )
 
 
-class Table:
+class Table(ppm.Synthesizer):
     """A model whose log-likelihoods, candidates by records, are what they are."""
 
     def __init__(self, log_lik):
@@ -34,95 +38,13 @@ class Table:
             self.log_lik[posterior["k"]], dims=("chain", "draw", "record")
         )
 
-    predict = None
+    fit = predict = None
 
 
 def of_table(log_lik, **settings):
     return ppm.CandidateSynthesizer(
         Table(log_lik), {"k": np.arange(len(log_lik))}, **settings
     )
-
-
-def cases():
-    """Models, candidates, and log-likelihoods of groups, (candidates, records), by SciPy alone."""
-    for seed in range(2):
-        rng = np.random.default_rng(seed)
-        y, x, loc, slope = rng.normal(size=(4, 8))
-        counts = rng.poisson(5, 8)
-        mu, sd, pi = rng.uniform([[3], [1], [0]], [[7], [2], [1]], (3, 8))
-        mean, at = loc[:, None] + slope[:, None] * x, {"k": np.arange(8)}
-        line = np.stack([loc, slope], axis=-1)[:, None]
-        two = [
-            stats.norm.pdf(y, *each)
-            for each in ((mean, sd[:, None]), (loc[:, None], 1.0))
-        ]
-        poisson = stats.poisson.logpmf(counts, mu[:, None])
-        with pm.Model() as model:
-            pm.StudentT(
-                "y", 4, mu=pm.Flat("loc") + pm.Flat("slope") * x, sigma=1.5, observed=y
-            )
-        regression, mixture = [
-            ppm.FiniteMixture(y, np.c_[np.ones(8), x], components=k) for k in (1, 2)
-        ]
-        yield ppm.GammaPoisson(counts), {"mu": mu, **at}, None, [poisson]
-        yield (
-            regression,
-            {"pi": np.ones((8, 1)), "beta": line, "sigma": sd[:, None], **at},
-            None,
-            [stats.norm.logpdf(y, mean, sd[:, None])],
-        )
-        yield (
-            mixture,
-            {
-                "pi": np.c_[pi, 1 - pi],
-                "sigma": np.c_[sd, np.ones(8)],
-                "beta": np.concatenate([line, line * [1, 0]], axis=1),
-                **at,
-            },
-            None,
-            [np.log(pi[:, None] * two[0] + (1 - pi[:, None]) * two[1])],
-        )
-        yield (
-            model,
-            {"loc": loc, "slope": slope, **at},
-            None,
-            [stats.t.logpdf(y, 4, mean, 1.5)],
-        )
-        yield (
-            ppm.GammaPoisson(counts),
-            {g: {"mu": mu, **at} for g in "ab"},
-            list("abbababb"),
-            [poisson[:, [0, 3, 5]], poisson[:, [1, 2, 4, 6, 7]]],
-        )
-
-
-@pytest.mark.parametrize("censor", [None, LIMITS])
-@pytest.mark.parametrize(("model", "sets", "groups", "log_liks"), [*cases()])
-def test_draws_have_the_probabilities_of_the_formula(
-    model, sets, groups, log_liks, censor
-):
-    synthesizer = ppm.CandidateSynthesizer(model, sets, groups=groups)
-    # a PyMC model computes each draw by itself
-    draws = 10_000 if isinstance(model, pm.Model) else 100_000
-    weights = np.linspace(0.05, 0.6, 8)
-    fit = synthesizer.fit(weights, censor=censor, draws=draws, random_seed=1)[
-        "posterior"
-    ]["k"]
-    rows = (
-        pd.Series(groups or ["all"] * 8).groupby(groups or ["all"] * 8).indices.values()
-    )
-    for drawn, own, log_lik in zip(
-        fit.values.reshape(-1, draws), rows, log_liks, strict=True
-    ):
-        for used, right in (weights[own], True), (1.5 * weights[own], False):
-            terms = used * log_lik if censor is None else censor.term(used * log_lik)
-            p = np.exp(terms.sum(axis=1)) / np.exp(terms.sum(axis=1)).sum()
-            number = np.bincount(drawn, minlength=8)
-            assert (stats.chisquare(number, draws * p).pvalue > 1e-4) == right
-
-
-def capped(model, width):
-    return ppm.PseudoPosteriorMechanism(model, cap=width).weights
 
 
 @pytest.mark.parametrize("secure", [False, True])
@@ -148,15 +70,13 @@ def test_no_value_of_a_record_costs_more_than_the_width_and_some_come_near(
         holes = np.where(rng.random((8, 12)) < 0.2, wrong, usual)
         table = np.c_[usual, odd, holes, np.full((8, 2), [np.nan, -np.inf])]
         model = of_table(table, secure_noise=secure)
-        given = {"cap": 1.0} if censor is None else {"censor": censor}
-        weights = (
-            capped(model, 1.0)
-            if censor is None
-            else rng.choice([0.0, 0.3, 1.0, 9.0], 50)
+        weights = rng.choice([0.0, 0.3, 1.0, 9.0], 50)
+        terms = (
+            capped(model, 1.0) if censor is None else limited(model, censor, weights)
         )
-        # at weight 0 the term of the record is constant, as if it was left out
+        # a record of weight 0 has no term, as if it was left out
         whole, *left = [
-            np.log(model.probabilities(weights * own, **given))
+            np.log(model.probabilities(replace(terms, weights=terms.weights * own)))
             for own in np.r_[np.ones((1, 50)), 1.0 - np.eye(50)]
         ]
         lost.append(np.abs(whole - left).max())
@@ -173,7 +93,6 @@ GRID, TWICE = {"mu": np.geomspace(3.5, 6.5, 6), "k": np.arange(6)}, np.repeat(CO
     ("settings", "groups", "certain"),
     [
         ({"cap": 0.7}, list("ababbabab" * 2), False),
-        ({"censor": ppm.Censoring(-3.0, -1.0)}, None, False),
         ({"censor": ppm.Censoring(-1.5, 1.5, center={"mu": 5.0})}, None, True),
     ],
 )
@@ -191,9 +110,9 @@ def test_opendp_draws_from_the_posterior_of_rounded_terms(
         result = ppm.PseudoPosteriorMechanism(model, **settings).run(
             draws=count, random_seed=seed
         )
-        p = model.probabilities(result.weights, **settings)
+        p = model.probabilities(result.terms)
         model.secure_noise = False
-        nearly = model.probabilities(result.weights, **settings)
+        nearly = model.probabilities(result.terms)
         model.secure_noise = True
         p, nearly = ([*one.values()] if groups else [one] for one in (p, nearly))
         assert np.allclose(p, nearly, atol=1e-12)
@@ -235,9 +154,10 @@ def test_opendp_itself_grants_the_width_for_what_a_record_moves(monkeypatch):
     monkeypatch.setattr(
         candidates, "noisy_maximum", lambda *_: lambda sums: seen.append(sums) or 0
     )
+    model = of_table(usual, secure_noise=True)
+    monkeypatch.setattr(model, "fit_of", lambda posterior: None)
     for own in np.r_[np.ones((1, 9)), 1.0 - np.eye(9)]:
-        of_table(usual, secure_noise=True).fit(own, draws=1, censor=LIMITS)
-    # the record of weight 0 has a constant term
+        model.fit(limited(model, LIMITS, own), draws=1)
     assert {type(number) for number in seen[0]} == {int}
     assert np.ptp(np.subtract(seen[1:], seen[0]), axis=1).max() == 2**50 // 9
 
@@ -253,12 +173,8 @@ def test_secure_noise_is_for_strict_runs_and_needs_no_warning_of_seeds():
             ValueError, match="^secure_noise needs terms of a public width"
         ):
             ppm.PseudoPosteriorMechanism(model, **settings).run(draws=2)
-    for weights, fault in (
-        (WEIGHTS, "must be a finite number"),
-        (None, "must come with weights"),
-    ):
-        with pytest.raises(ValueError, match=f"^cap {fault}"):
-            model.fit(weights, cap=0.0)
+    with pytest.raises(ValueError, match="^cap must be a finite number"):
+        capped(model, 0.0)
 
 
 def test_sums_lose_no_digits_where_limits_lie_far_out():
@@ -268,67 +184,31 @@ def test_sums_lose_no_digits_where_limits_lie_far_out():
     limits = ppm.Censoring(-1e9 + 0.3, -1e9 + 1.3123, smooth=False)
     model = ppm.CandidateSynthesizer(ppm.GammaPoisson(counts), {"mu": [1.0, 2e9]})
     # each candidate has all records of one count at the upper limit, the others at the lower
-    assert np.diff(np.log(model.probabilities(censor=limits))) == pytest.approx(
-        -8 * limits.width
-    )
+    found = np.log(model.probabilities(limited(model, limits)))
+    assert np.diff(found) == pytest.approx(-8 * limits.width)
 
 
-def test_bounds_are_those_of_the_whole_set_and_the_statement_names_it():
-    counts, grid = [3, 5, 4, 20], np.array([4.0, 4.1, 4.2, 90.0])
-    model = ppm.CandidateSynthesizer(ppm.GammaPoisson(counts), {"mu": grid})
-    for settings, kind in (
-        ({}, "local"),
-        ({"cap": 0.5}, "strict"),
-        ({"censor": LIMITS}, "strict"),
-    ):
-        result = ppm.PseudoPosteriorMechanism(model, **settings).run(
-            draws=5, random_seed=1
-        )
-        assert result.guarantee.kind == kind and result.draws_used == 4
-        log_p = result.weights * stats.poisson.logpmf(counts, grid[:, None])
-        terms = LIMITS.term(log_p) if "censor" in settings else log_p
-        # 90, where the bound is, was not drawn
-        assert result.local_bound == pytest.approx(np.abs(terms).max())
+def test_the_statement_names_the_set_and_a_cap_stands_alone():
+    model = ppm.CandidateSynthesizer(ppm.GammaPoisson(COUNTS), {"mu": [4.0, 90.0]})
+    for settings in {}, {"cap": 0.5}, {"censor": LIMITS}:
+        mechanism = ppm.PseudoPosteriorMechanism(model, **settings)
+        result = mechanism.run(draws=5, random_seed=1)
         release = result.synthesize(2, random_seed=1)
         for text in str(result), ppm.disclosure.release_statement(result, release):
-            assert "4 candidates of the parameters" in words(text)
-        assert kind == "local" or release.attrs["epsilon"] == 2 * (result.cap or 1)
-    for settings in (
-        {"cap": 1, "weights": WEIGHTS},
-        {"cap": 1, "censor": LIMITS},
-        {"cap": 1},
-    ):
-        with pytest.raises((TypeError, ValueError), match="^cap (needs|must)"):
-            ppm.PseudoPosteriorMechanism(ppm.GammaPoisson(COUNTS), **settings)
+            assert "2 candidates of the parameters" in words(text)
+    for beside in {"weights": WEIGHTS}, {"censor": LIMITS}, {"scale": 1.0}:
+        with pytest.raises(ValueError, match="^cap must be given without weights"):
+            ppm.PseudoPosteriorMechanism(model, cap=1.0, **beside)
 
 
-def test_each_group_has_draws_of_its_own_and_a_record_touches_no_other():
-    counts, labels = (
-        np.array([2, 30, 3, 28, 4, 33]),
-        np.array(list("lhlhlh"), dtype=object),
-    )
-    sets = {
-        label: {"mu": np.linspace(*ends, 30)}
-        for label, ends in {"h": (20, 40), "l": (1, 6), "no record": (0, 1)}.items()
-    }
+def test_groups_are_drawn_independently_and_one_without_records_not_at_all():
+    counts, labels = np.array([2, 30, 3, 28, 4, 33]), list("lhlhlh")
+    ends = {"h": (20, 40), "l": (1, 6), "no record": (0, 1)}
+    sets = {label: {"mu": np.linspace(*between, 30)} for label, between in ends.items()}
     model = ppm.CandidateSynthesizer(ppm.GammaPoisson(counts), sets, groups=labels)
-    fit = model.fit(WEIGHTS[:6], draws=2_000, random_seed=1)
-    mu, p = fit["posterior"]["mu"], model.probabilities(WEIGHTS[:6])
-    for label in "lh":
-        own, drawn = labels == label, mu.sel(group=label)
-        alone = ppm.CandidateSynthesizer(ppm.GammaPoisson(counts[own]), sets[label])
-        assert p[label] == pytest.approx(alone.probabilities(WEIGHTS[:6][own]))
-        assert drawn.mean() == pytest.approx(p[label] @ sets[label]["mu"], abs=0.2)
-        assert np.allclose(
-            model.extremes().oscillations[own], alone.extremes().oscillations
-        )
-        log_lik = stats.poisson.logpmf(counts[own], drawn.values[..., None])
-        assert np.allclose(model.log_likelihood(fit).values[..., own], log_lik)
+    mu = model.fit(draws=2_000, random_seed=1)["posterior"]["mu"]
+    assert [*mu["group"].values] == ["h", "l"]
     assert abs(np.corrcoef(mu.values[:, 0])[0, 1]) < 0.08
-    released = model.predict(fit, releases=50, random_seed=1).values
-    assert (
-        released[:, labels == "l"].mean() < 10 < 20 < released[:, labels == "h"].mean()
-    )
 
 
 def test_other_forms_of_the_same_candidates_and_blocks_give_the_same(monkeypatch):
@@ -573,43 +453,6 @@ def test_drawn_candidates_differ_by_any_of_their_parameters():
     )
     # without weights all four are equally likely, and two of them are the same
     assert model.candidates_drawn(model.fit(np.zeros(9), draws=200, random_seed=1)) == 3
-
-
-@pytest.mark.parametrize("groups", [None, list("ababbabab")])
-def test_mechanism_and_result_come_back_from_a_file_and_go_on(groups, monkeypatch):
-    sets = dict.fromkeys("ab", GRID) if groups else GRID
-    # log-likelihoods of the candidates are read in blocks, those of one draw are held
-    monkeypatch.setattr(base, "HELD", 8 * 20)
-    mechanism = ppm.PseudoPosteriorMechanism(
-        ppm.CandidateSynthesizer(ppm.GammaPoisson(COUNTS), sets, groups=groups), cap=0.7
-    )
-    result = mechanism.run(draws=2, random_seed=1)
-    result.synthesize(1)
-    stored = pickle.dumps((mechanism, result))
-    again, back = pickle.loads(stored)
-    assert again.run(draws=2, random_seed=1).draws.identical(result.draws)
-    assert np.array_equal(back.record_bounds, result.record_bounds) and str(
-        back
-    ) == str(result)
-    for one in result, back:
-        release = one.synthesize(1, random_seed=3)
-        assert release.attrs == {"releases": 1, "epsilon": 0.7, "epsilon_total": 1.4}
-    assert release.identical(
-        result.synthesize(1, random_seed=3).assign_attrs(release.attrs)
-    )
-
-
-def test_candidates_need_no_proper_prior():
-    with pm.Model() as model:
-        pm.Normal("y", pm.Flat("mu"), 1.0, observed=WEIGHTS)
-    synthesizer = ppm.PyMCSynthesizer(model)
-    candidates = ppm.CandidateSynthesizer(synthesizer, {"mu": [0.0, 1.0]})
-    for settings in {"cap": 1.0}, {"censor": LIMITS}:
-        result = ppm.PseudoPosteriorMechanism(candidates, **settings).run(draws=2)
-        assert result.synthesize(1).attrs["epsilon"] == 1.0
-    # a chain does, whatever was asked before
-    with pytest.raises(ValueError, match="^the prior of mu is improper"):
-        synthesizer.fit(draws=2, censor=LIMITS)
 
 
 def test_a_model_whose_records_reach_further_is_refused_with_an_epsilon():

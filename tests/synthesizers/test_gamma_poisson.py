@@ -1,4 +1,4 @@
-"""The closed-form synthesizer against SciPy; its posterior is in properties/."""
+"""The closed-form synthesizer against SciPy; its posterior is in laws and properties/."""
 
 import numpy as np
 import xarray as xr
@@ -11,13 +11,6 @@ WEIGHTS = np.array([1.0, 0.5, 0.8, 0.0, 0.3])
 MODEL = ppm.GammaPoisson(COUNTS, shape=2.0, rate=0.5)
 
 
-def test_draws_follow_the_posterior():
-    fit = MODEL.fit(WEIGHTS, draws=4_000, random_seed=1)
-    draws = fit["posterior"]["mu"].values.ravel()
-    assert stats.kstest(draws, MODEL.posterior(WEIGHTS).cdf).pvalue > 0.001
-    assert stats.kstest(draws, MODEL.posterior().cdf).pvalue < 1e-6
-
-
 def test_synthetic_counts_are_poisson_with_one_mean_for_each_release():
     big = ppm.GammaPoisson(np.full(4_000, 7))
     fit = big.fit(draws=300, random_seed=1)
@@ -26,7 +19,6 @@ def test_synthetic_counts_are_poisson_with_one_mean_for_each_release():
     assert synthetic.dims == ("release", "record") and synthetic.shape == (30, 4_000)
     # a new μ for every record would add the variance of μ
     assert np.allclose(synthetic.var("record") / synthetic.mean("record"), 1, atol=0.15)
-    assert len(np.unique(synthetic.mean("record").values.round())) > 20
 
 
 def test_leave_one_out_loss_is_the_log_ratio_of_the_two_gamma_densities():
