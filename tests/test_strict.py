@@ -134,7 +134,7 @@ def stuck(mean):
     return np.sort(mean.ravel()).reshape(mean.shape)
 
 
-chains = partial(Chains, np.r_[COUNTS, 5_000], prior=PRIOR)
+chains = partial(Chains, np.r_[COUNTS, 5_000])
 
 
 @pytest.mark.parametrize("smooth", [True, False])

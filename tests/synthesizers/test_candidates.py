@@ -173,7 +173,7 @@ def test_secure_noise_is_for_strict_runs_and_needs_no_warning_of_seeds():
             ValueError, match="^secure_noise needs terms of a public width"
         ):
             ppm.PseudoPosteriorMechanism(model, **settings).run(draws=2)
-    with pytest.raises(ValueError, match="^cap must be a finite number"):
+    with pytest.raises(ValueError, match="^width must be a finite number"):
         capped(model, 0.0)
 
 
