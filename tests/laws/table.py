@@ -202,27 +202,22 @@ def mean_and_scale():
     density = stats.t.pdf(wide, 3) * stats.norm.pdf(means, 0.0, wide)
     mean_prior = np.log(integrate.trapezoid(density, wide, axis=0))
     mean, scale = map(np.ravel, np.meshgrid(means, scales))
-    grid = {"beta": mean[:, None, None], "sigma": scale[:, None]}
+    grid = {"pi": np.ones((mean.size, 1)), "beta": mean[:, None, None]}
     scale_prior = stats.t.logpdf(scale, 3) + np.log(scale)
-    return grid | {"pi": np.ones((mean.size, 1))}, np.tile(
-        mean_prior, 141
-    ) + scale_prior
+    prior = np.tile(mean_prior, scales.size) + scale_prior
+    return grid | {"sigma": scale[:, None]}, prior
 
 
 def far_components(number):
     sides = np.array([-50.0, 50.0])[:, None, None]
-    return {
-        "pi": np.full((2, number), 1.0 / number),
-        "beta": sides * np.eye(number, dtype=bool)[:1].repeat(number, 0),
-        "sigma": np.ones((2, number)),
-    }
+    at = {"pi": np.full((2, number), 1.0 / number), "sigma": np.ones((2, number))}
+    return at | {"beta": sides * np.eye(1, number).repeat(number, axis=0)}
 
 
 ONE, LINE = np.ones((RECORDS, 1)), np.column_stack([np.ones(RECORDS), X])
 MU = np.geomspace(1e-3, 80.0, 1_500)
 SET = {"mu": np.geomspace(2.0, 20.0, 16)}
 SETS = {"a": SET, "b": {"mu": 1.3 * SET["mu"]}}
-FEW = {"mean": np.linspace(0.0, 2.0, 9)}
 SOME = np.random.default_rng(5)
 LINES = {"loc": SOME.normal(1, 0.5, 9), "slope": SOME.normal(0, 1, 9)}
 SHARE = SOME.uniform(0.2, 0.8, 9)
@@ -245,13 +240,6 @@ POISSON = COUNTED | {
     "log_prior": stats.gamma.logpdf(MU, 2.0, scale=2.5) + np.log(MU),
 }
 FINITE = COUNTED | {"grid": SET, "finite": True}
-NORMAL = {
-    "values": NUMBERS,
-    "log_p": normal,
-    "center": {"mean": 1.0},
-    "far": {"mean": [-50.0, 50.0]},
-}
-
 MODELS = {
     "GammaPoisson": Model(gamma_poisson, **POISSON),
     "PyMCSynthesizer": Model(in_pymc, **POISSON, draws=300, chain=True),
@@ -267,12 +255,15 @@ MODELS = {
         chain=True,
     ),
     "user's own": Model(
-        documented, **NORMAL, grid={"mean": np.linspace(-2, 5, 2_001)}, limits=False
+        documented,
+        NUMBERS,
+        normal,
+        {"mean": np.linspace(-2, 5, 2_001)},
+        center={"mean": 1.0},
+        far={"mean": [-50.0, 50.0]},
+        limits=False,
     ),
     "CandidateSynthesizer": Model(partial(candidates, gamma_poisson, SET), **FINITE),
-    "candidates, user's own": Model(
-        partial(candidates, documented, FEW), **NORMAL, grid=FEW, finite=True
-    ),
     "candidates, mixture": Model(
         partial(candidates, partial(of_components, 2, LINE), TWO),
         NUMBERS,
@@ -300,7 +291,7 @@ MODELS = {
     "secure noise": Model(
         partial(candidates, gamma_poisson, SET, secure_noise=True),
         **FINITE,
-        draws=1_000,
+        draws=2_000,
         secure=True,
     ),
 }

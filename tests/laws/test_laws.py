@@ -119,7 +119,7 @@ def draws_follow_prior_times_exp_of_terms(cell):
     weights, levels = rule.weights_and_levels(model)
     right = rule.formula(log_p, weights, levels)
     # other terms, which must be told from these
-    others = [rule.formula(log_p, 0.2 * weights, levels)]
+    others = [rule.formula(log_p, 0.1 * weights, levels)]
     if rule.limits:
         others.append(RULES["plain"].formula(log_p, weights, levels))
     if rule.centered:
@@ -128,7 +128,8 @@ def draws_follow_prior_times_exp_of_terms(cell):
         own, grid = model.own(label), model.by_group(model.grid)[label]
         for terms in (right, *others):
             total = terms[:, own].sum(axis=1) + model.log_prior
-            agree = probability(cell, drawn, grid, total) > 1e-4
+            # OpenDP takes no seed: one run in a million fails without a fault
+            agree = probability(cell, drawn, grid, total) > 1e-6
             assert agree == (terms is right)
 
 

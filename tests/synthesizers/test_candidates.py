@@ -12,7 +12,6 @@ import pandas as pd
 import pymc as pm
 import pytest
 import xarray as xr
-from scipy import stats
 from test_mechanism import words
 
 import ppm
@@ -85,53 +84,7 @@ def test_no_value_of_a_record_costs_more_than_the_width_and_some_come_near(
     assert 0.9 < max(lost) <= 1.0 + 1e-9 and 1.8 < max(replaced) <= 2.0 + 1e-9
 
 
-GRID, TWICE = {"mu": np.geomspace(3.5, 6.5, 6), "k": np.arange(6)}, np.repeat(COUNTS, 2)
-
-
-# in the last case 8,000 draws tell other noise for certain
-@pytest.mark.parametrize(
-    ("settings", "groups", "certain"),
-    [
-        ({"cap": 0.7}, list("ababbabab" * 2), False),
-        ({"censor": ppm.Censoring(-1.5, 1.5, center={"mu": 5.0})}, None, True),
-    ],
-)
-def test_opendp_draws_from_the_posterior_of_rounded_terms(
-    settings, groups, certain, monkeypatch
-):
-    """OpenDP takes no seed: one run in a million fails without a fault."""
-    sets = dict.fromkeys("ab", GRID) if groups else GRID
-    model = ppm.CandidateSynthesizer(
-        ppm.GammaPoisson(TWICE), sets, groups=groups, secure_noise=True
-    )
-
-    def fit_of_draws(count=8_000):
-        seed = np.random.default_rng(1)
-        result = ppm.PseudoPosteriorMechanism(model, **settings).run(
-            draws=count, random_seed=seed
-        )
-        p = model.probabilities(result.terms)
-        model.secure_noise = False
-        nearly = model.probabilities(result.terms)
-        model.secure_noise = True
-        p, nearly = ([*one.values()] if groups else [one] for one in (p, nearly))
-        assert np.allclose(p, nearly, atol=1e-12)
-        drawn = result.draws["posterior"]["k"].values.reshape(-1, count)
-        numbers = [np.bincount(one, minlength=6) for one in drawn]
-        return stats.chisquare(
-            np.ravel(numbers), count * np.ravel(p), ddof=len(p) - 1
-        ).pvalue
-
-    assert fit_of_draws() > 1e-6
-    right = candidates.noisy_maximum
-    monkeypatch.setattr(
-        candidates, "noisy_maximum", lambda steps, width: right(steps, width / 2)
-    )
-    assert fit_of_draws(1_000) < 1e-6
-    # exponential noise in the place of Gumbel's
-    monkeypatch.undo()
-    monkeypatch.setattr(dp, "zero_concentrated_divergence", dp.max_divergence)
-    assert not certain or fit_of_draws() < 1e-6
+GRID = {"mu": np.geomspace(3.5, 6.5, 6)}
 
 
 def test_opendp_itself_grants_the_width_for_what_a_record_moves(monkeypatch):

@@ -48,3 +48,24 @@ def test_log_likelihoods_and_bounds_on_an_interval_are_those_of_poisson_counts()
     assert np.allclose(oscillations, np.ptp(grid, axis=0), atol=1e-6)
     # counts inside the interval peak there: the two ends alone would say too little
     assert np.any(np.ptp(grid[[0, -1]], axis=0) < oscillations - 0.1)
+
+
+def test_a_little_mass_outside_a_set_costs_its_logarithm():
+    rng, passed = np.random.default_rng(1), []
+    for _ in range(100):
+        others = rng.poisson(rng.uniform(1, 30), rng.integers(1, 7))
+        counts = np.r_[rng.poisson(60), others]
+        weights = np.r_[rng.uniform(0.3, 1.0), rng.uniform(0.0, 1.0, others.size)]
+        model = ppm.GammaPoisson(counts, shape=1.0, rate=0.1)
+        sides = [model.posterior(one) for one in (weights, np.r_[0.0, weights[1:]])]
+        tail = rng.uniform(0.001, 0.6)
+        ends = sides[0].ppf([tail / 4, 1 - tail / 2])
+        mu = np.linspace(*ends, 40)
+        loss = np.abs(np.subtract(*[side.logpdf(mu) for side in sides])).max()
+        mass = min([np.diff(side.cdf(ends))[0] for side in sides])
+        oscillation = weights[0] * model.oscillations_within(*ends)[0]
+        with np.errstate(divide="ignore"):
+            assert loss <= oscillation - np.log(mass) + 1e-9
+        passed.append(loss <= oscillation)
+    # the oscillation alone, as if nothing lay outside, is passed often
+    assert np.mean(passed) < 0.5
