@@ -16,7 +16,7 @@ from ppm.mechanism import Fit
 from ppm.scan import LogLikelihoodScan
 from ppm.synthesizers import base, candidates, gamma_poisson
 from ppm.synthesizers.base import Synthesizer
-from ppm.synthesizers.mixture.censored import CensoredSampler
+from ppm.mixture.censored import CensoredSampler
 from ppm.terms import Terms
 
 pytestmark = pytest.mark.filterwarnings("ignore:released although chains disagree")
