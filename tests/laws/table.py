@@ -365,8 +365,7 @@ AROUND_0, SMOOTH_AROUND_0 = (-0.5, 0.5, False), (-0.5, 0.5, True)
 RULES = {
     "hard": Rule(limits=(-3.0, -1.0, False), source="ones"),
     "plain": Rule(source="ones"),
-    "weights": Rule(WEIGHTS, own=False),
-    "own weights": Rule(WEIGHTS),
+    "weights": Rule(WEIGHTS),
     "smooth, given weights": Rule(WEIGHTS, (-4.0, -1.5, True), own=False),
     "hard, sampling weights": Rule(3.0 * WEIGHTS, (-6.0, -2.0, False)),
     "smooth, centered": Rule(None, SMOOTH_AROUND_0, centered=True, source="ones"),

@@ -51,6 +51,11 @@ def seeded(model):
     return not model.secure
 
 
+def light(model):
+    """Whether nothing has to be compiled again after a file was read."""
+    return model not in (MODELS["PyMCSynthesizer"], MODELS["candidates, PyMC"])
+
+
 # ---- terms -------------------------------------------------------------------------------------
 
 
@@ -320,7 +325,7 @@ def what_is_not_held_in_memory_is_computed_in_blocks_to_the_same_end(cell):
     assert max(sizes, default=0) <= 200
 
 
-@of_models()
+@of_models(light)
 def a_fit_comes_back_from_a_file_and_goes_on(cell):
     fit = cell.fitted(draws=3, random_seed=1)
     fit.synthesize(1)
