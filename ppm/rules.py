@@ -12,7 +12,7 @@ from ppm.synthesizers.base import as_synthesizer
 from ppm.terms import Terms, as_terms
 from ppm.weights import capped_map, mapped_weights, record_weights, scalar_weights
 
-__all__ = ["by_risk", "one_weight", "limited", "capped"]
+__all__ = ["by_risk", "reweighted", "one_weight", "limited", "capped"]
 
 # nats; with less, a tenth of the draws and more are far off even under a prior of moderate width
 _HEIGHT = 10.0
@@ -41,6 +41,50 @@ def by_risk(unweighted, *, scale=1.0, shift=0.0, truncate_at=None):
         unweighted.record_bounds, scale=scale, shift=shift, truncate_at=truncate_at
     )
     return Terms(weights, source="all records")
+
+
+def reweighted(weighted, *, k=0.95):
+    r"""Weights :math:`\min(1, k\,\alpha_i\,\Delta / \Delta_i)`: every bound comes near the largest.
+
+    Hu, Savitsky and Williams (2020, arXiv 2006.01230): records whose bound is below Δ gain weight,
+    so that a release becomes more useful at about the same Δ. A third fit takes these weights.
+
+    Parameters
+    ----------
+    weighted : ppm.Fit
+        A fit without limits that has weights α, bounds :math:`\Delta_i`, and their largest, Δ. A
+        record of weight 0, or with an infinite bound, gets weight 0 and is left out of Δ.
+    k : float, default 0.95
+        The share of Δ to aim at, above 0 and at most 1.
+
+    Notes
+    -----
+    The weights react to all records twice: α does already, and so do Δ and the draws behind every
+    :math:`\Delta_i`. As the posterior moves, Δ of the third fit has to be computed again, and may
+    be larger than that of the second. No ε for all databases follows.
+
+    Examples
+    --------
+    >>> import ppm
+    >>> model = ppm.GammaPoisson([3, 5, 4, 6, 20])
+    >>> first = ppm.fit(model, draws=200, random_seed=1)
+    >>> second = ppm.fit(model, ppm.rules.by_risk(first), draws=200, random_seed=2)
+    >>> second.weights.round(2), round(second.local_bound, 2)
+    (array([0.79, 0.94, 0.87, 1.  , 0.  ]), 4.19)
+    >>> terms = ppm.rules.reweighted(second)
+    >>> third = ppm.fit(model, terms, draws=200, random_seed=3)
+    >>> third.weights.round(2), round(third.local_bound, 2)
+    (array([1.  , 1.  , 1.  , 0.95, 0.  ]), 4.41)
+    """
+    k = check_number("k", k, above=0, at_most=1)
+    weights, bounds = weighted.weights, weighted.record_bounds
+    taken = (weights > 0) & np.isfinite(bounds)
+    raised = taken.astype(np.float64)
+    # where a bound is 0, so is every term, and the record may have all its weight
+    felt = taken & (bounds > 0)
+    largest = bounds[felt].max(initial=0.0)
+    raised[felt] = np.minimum(1.0, weights[felt] * (largest / bounds[felt]) * k)
+    return Terms(raised, source="all records")
 
 
 def one_weight(unweighted, *, epsilon):
