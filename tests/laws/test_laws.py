@@ -99,12 +99,14 @@ def probability(cell, drawn, grid, total):
     chances /= chances.sum()
     if cell.model.finite:
         numbers = np.bincount(drawn["k"].ravel(), minlength=total.size)
-        # places that are drawn seldom count as one
         often = numbers.sum() * chances > 5
-        both = [
-            np.r_[one[often], one[~often].sum() + 1e-6] for one in (numbers, chances)
-        ]
-        return stats.chisquare(both[0], both[0].sum() * both[1] / both[1].sum()).pvalue
+        # places that are drawn seldom count with the least likely of the others
+        least = np.where(often, chances, 1.0).argmin()
+        place = np.where(often, np.arange(total.size), least)
+        found, chances = (
+            np.bincount(place, one, total.size)[often] for one in (numbers, chances)
+        )
+        return stats.chisquare(found, found.sum() * chances).pvalue
     found = []
     for name, places in grid.items():
         values = drawn[name].reshape(drawn[name].shape[:2])
