@@ -21,6 +21,7 @@ _load, _, __all__ = lazy_loader.attach(
         "histogram",
         "lipschitz",
         "mechanism",
+        "own_terms",
         "pdp",
         "risk",
         "rules",

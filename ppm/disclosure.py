@@ -240,7 +240,10 @@ def statement_of(fit, release):
             together = _rounded_up(known["epsilon_total"], 10)
             yield words["together"].format(epsilon=together)
         return
-    yield words["weights_given" if fit.unweighted is None else "weights_computed"]
+    if fit.terms.source == "caller":
+        yield words["weights_given"]
+    elif fit.terms.source == "all records":
+        yield words["weights_computed"]
     yield words["local"].format(
         described=words["described" if public_set else "described_by_draws"],
         not_covered="; ".join([WORDS["not_covered"][one] for one in _ALWAYS]),
@@ -281,7 +284,9 @@ def _check_release(fit, release):
         known, many = release.attrs, release.attrs.get("releases", 0)
         epsilon = fit.epsilon(many) if fit.strict and many else None
         together = known.get("epsilon_total", 0.0)
+        records = fit.terms.records
         whole = many and release.sizes.get("release") == many
+        whole = whole and release.sizes.get("record", records) == records
         paid = epsilon is None or together >= epsilon
         if whole and paid and known.get("epsilon") == epsilon:
             return known
@@ -297,10 +302,12 @@ def _steps(terms):
     if terms.capped:
         yield words["own_weight"].format(width=terms.width)
         return
-    if terms.source != "ones" or terms.limits is None:
+    if terms.source != "ones":
         yield words["weight"]
+    elif terms.limits is None:
+        yield words["whole"]
     if terms.limits is not None:
-        yield words["limits" if terms.levels is None else "centered_limits"]
+        yield words["limits" if terms.limits.center is None else "centered_limits"]
 
 
 def _promise(guarantee, draws=None, chain=False):

@@ -356,9 +356,10 @@ def fit(
     model = as_synthesizer(synthesizer)
     allow_disagreement = check_flag("allow_disagreement", allow_disagreement)
     terms = as_terms(terms, model.records)
-    if terms.limits is not None and not terms.capped:
-        rules.check_takes_limits(model)
+    if terms.limits is not None:
+        rules.check_terms(model, terms)
         rules.warn_where_low(terms)
+        model.check_own_terms()
     settings = {"draws": check_count("draws", draws), "progress": progress}
     drawn = model.fit(terms, random_seed=random_seed, **settings)
     return _read(model, drawn, terms, allow_disagreement=allow_disagreement)
@@ -503,7 +504,9 @@ class PseudoPosteriorMechanism(Brief):
         )
         rules.warn_where_low(self._unweighted)
         if cap is not None:
-            self.terms = rules.capped(self.model, check_number("cap", cap, above=0))
+            self.terms = rules.capped(
+                self.model, check_number("cap", cap, **rules.WIDTHS)
+            )
         elif weights is not None:
             weights = check_weights(weights, self.model.records)
             self.terms = self._weighted(weights, own=own, source="caller")
@@ -550,6 +553,8 @@ class PseudoPosteriorMechanism(Brief):
             readable = replace(unweighted, allow_disagreement=True)
             terms = rules.by_risk(readable, **self.rule)
             terms = self._weighted(terms.weights, own=False, source=terms.source)
+        if terms.limits is not None:
+            self.model.check_own_terms()
         drawn = self.model.fit(terms, random_seed=second, **settings)
         return _read(
             self.model, drawn, terms, unweighted=unweighted, allow_disagreement=allow
@@ -565,6 +570,7 @@ def _checked(model, unweighted):
             "unweighted must be a ppm.Fit, such as the unweighted one of an earlier run; got "
             f"{type(unweighted).__name__}"
         )
+    rules.check_unweighted(unweighted)
     model.check_fit(unweighted.draws, "unweighted")
     return unweighted
 

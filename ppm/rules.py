@@ -16,6 +16,8 @@ __all__ = ["by_risk", "reweighted", "one_weight", "limited", "capped"]
 
 # nats; with less, a tenth of the draws and more are far off even under a prior of moderate width
 _HEIGHT = 10.0
+#: Caps that are taken, in nats: as the widths of limits.
+WIDTHS = {"at_least": 1e-6, "at_most": 1e9}
 
 
 def by_risk(unweighted, *, scale=1.0, shift=0.0, truncate_at=None):
@@ -37,6 +39,7 @@ def by_risk(unweighted, *, scale=1.0, shift=0.0, truncate_at=None):
     >>> ppm.rules.by_risk(unweighted).weights.round(2)
     array([0.79, 0.94, 0.87, 1.  , 0.  ])
     """
+    check_unweighted(unweighted)
     weights = record_weights(
         unweighted.record_bounds, scale=scale, shift=shift, truncate_at=truncate_at
     )
@@ -77,6 +80,8 @@ def reweighted(weighted, *, k=0.95):
     (array([1.  , 1.  , 1.  , 0.95, 0.  ]), 4.41)
     """
     k = check_number("k", k, above=0, at_most=1)
+    if weighted.terms.limits is not None:
+        raise ValueError("weighted must be a fit without limits")
     weights, bounds = weighted.weights, weighted.record_bounds
     taken = (weights > 0) & np.isfinite(bounds)
     raised = taken.astype(np.float64)
@@ -100,6 +105,7 @@ def one_weight(unweighted, *, epsilon):
     >>> ppm.rules.one_weight(unweighted, epsilon=4.0).weights.round(2)
     array([0.12, 0.12, 0.12, 0.12, 0.12])
     """
+    check_unweighted(unweighted)
     weights = scalar_weights(unweighted.record_bounds, epsilon=epsilon)
     return Terms(weights, source="all records")
 
@@ -136,6 +142,8 @@ def limited(synthesizer, limits, terms=None):
     check_takes_limits(model)
     levels = None if limits.center is None else limits.levels(model)
     terms = as_terms(terms, model.records)
+    if terms.limits is not None:
+        raise ValueError("terms must have no limits yet")
     return replace(terms, limits=limits, levels=levels)
 
 
@@ -146,6 +154,31 @@ def check_takes_limits(model):
             f"censor: the fit() of {type(model).__name__} takes no limits; accepted: "
             "ppm.GammaPoisson, ppm.FiniteMixture, a PyMC model, candidates of any model, or a "
             "synthesizer with takes_limits = True"
+        )
+
+
+def check_unweighted(fit):
+    """Refuse a fit whose bounds are not those of the records themselves."""
+    if fit.terms.limits is not None or (fit.terms.weights != 1).any():
+        raise ValueError(
+            "unweighted must be a fit in which all weights are 1, without limits"
+        )
+
+
+def check_terms(model, terms):
+    """Refuse limited terms that were made of other records, or that the model would not see."""
+    if terms.capped:
+        right = capped(model, terms.width)
+        same = np.array_equal(right.weights, terms.weights)
+    else:
+        check_takes_limits(model)
+        right, same = limited(model, terms.limits), True
+    if terms.capped or terms.limits.center is not None:
+        same = same and np.array_equal(right.levels, terms.levels)
+    if not same:
+        raise ValueError(
+            "terms must be those of this model's own records: make them by ppm.rules, "
+            "with this very model"
         )
 
 
@@ -193,7 +226,7 @@ def capped(synthesizer, width):
     >>> ppm.rules.capped(model, 1.0).weights.round(2)
     array([0.49, 0.63, 0.81, 0.39, 0.05])
     """
-    model, width = as_synthesizer(synthesizer), check_number("width", width, above=0)
+    model, width = as_synthesizer(synthesizer), check_number("width", width, **WIDTHS)
     if not model.public_set:
         raise TypeError(
             "cap needs a ppm.CandidateSynthesizer, with a finite public set of "

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ppm.brief import Brief
-from ppm.checks import as_numbers, check_flag, check_weights
+from ppm.checks import as_numbers, check_flag, check_weights, shown
 
 __all__ = ["Terms"]
 
@@ -70,9 +70,7 @@ class Terms(Brief):
 
     def __post_init__(self):
         weights = as_numbers("weights", self.weights)
-        weights = check_weights(weights, weights.size)
-        # a frozen dataclass takes no ordinary assignment
-        object.__setattr__(self, "weights", weights)
+        self._keep("weights", check_weights(weights, weights.size))
         if self.levels is not None:
             levels = as_numbers("levels", self.levels)
             if levels.shape != weights.shape or not np.isfinite(levels).all():
@@ -80,7 +78,7 @@ class Terms(Brief):
                     "levels must hold a finite number for each of the "
                     f"{weights.size} records; got shape {levels.shape}"
                 )
-            object.__setattr__(self, "levels", levels)
+            self._keep("levels", levels)
         if not hasattr(self.limits, "width") and self.limits is not None:
             raise ValueError(
                 f"limits must be a ppm.Censoring; got {type(self.limits).__name__}"
@@ -91,7 +89,25 @@ class Terms(Brief):
             )
         check_flag("own", self.own)
         if self.source not in SOURCES:
-            raise ValueError(f"source must be one of {SOURCES}; got {self.source!r}")
+            raise ValueError(
+                f"source must be one of {SOURCES}; got {shown(self.source)}"
+            )
+        contradicted = {
+            "ones": bool((self.weights != 1).any()),
+            "all records": self.own,
+            "own range": not (self.own and self.limits and self.levels is not None),
+        }
+        if contradicted.get(self.source):
+            raise ValueError(
+                f"source must not be {self.source!r} beside these weights and own={self.own}"
+            )
+
+    def _keep(self, name, values):
+        """Hold a copy that nobody can change: ε is read from it again and again."""
+        values = np.array(values)
+        values.setflags(write=False)
+        # a frozen dataclass takes no ordinary assignment
+        object.__setattr__(self, name, values)
 
     @property
     def records(self):

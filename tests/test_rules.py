@@ -12,7 +12,11 @@ WEIGHTS = np.array([0.5, 0.4, 0.1, 0.3, 0.0])
 
 
 def raised(weights, bounds, k):
-    fit = SimpleNamespace(weights=np.array(weights), record_bounds=np.array(bounds))
+    fit = SimpleNamespace(
+        terms=ppm.Terms(weights),
+        weights=np.array(weights),
+        record_bounds=np.array(bounds),
+    )
     return ppm.rules.reweighted(fit, k=k).weights.tolist()
 
 

@@ -35,7 +35,9 @@ class CensoredSampler(Sampler):
     def __init__(self, *arguments, terms):
         super().__init__(*arguments)
         self.censor = terms.limits
-        self.levels = np.zeros(self.y.size) if terms.levels is None else terms.levels
+        self.levels = (
+            np.zeros(self.y.size) if terms.levels is None else terms.levels.copy()
+        )
         self.approximations = [None] * self.K
         self.adapted = 0
         self.slopes, self.log_scales = np.zeros((self.K, self.y.size)), np.zeros(self.K)

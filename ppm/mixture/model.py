@@ -459,7 +459,8 @@ class _Chain:
         of_chain = (
             model.response[active],
             design,
-            own.weights,
+            # compiled functions take arrays that can be written to
+            own.weights.copy(),
             model.components,
             model.prior,
             np.random.default_rng(seed),

@@ -95,6 +95,13 @@ class Synthesizer(Brief, ABC):
     array([1.  , 0.15, 0.  ])
     """
 
+    def __init_subclass__(cls, **settings):
+        super().__init_subclass__(**settings)
+        if "public_set" in vars(cls) and cls.read is Synthesizer.read:
+            raise TypeError(
+                f"{cls.__name__} has a public_set and must have a read() that goes over all of it"
+            )
+
     records: int
     independent_draws = False
     takes_limits = False

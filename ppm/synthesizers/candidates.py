@@ -13,16 +13,12 @@ from ppm.checks import (
     check_count,
     check_draws,
     check_flag,
-    check_number,
     listed,
 )
 from ppm.scan import LogLikelihoodScan, scan, sums_by_draw
 from ppm.seeds import generator, streams
 from ppm.synthesizers.base import Synthesizer, as_synthesizer, log_likelihood_from
 from ppm.terms import as_terms
-
-# below, OpenDP's scales would be too large
-_LEAST_WIDTH = 1e-9
 
 
 class CandidateSynthesizer(Synthesizer):
@@ -170,14 +166,36 @@ class CandidateSynthesizer(Synthesizer):
             chosen = [
                 rng.choice(t.size, size=draws, p=_softmax(t)) for t in totals.values()
             ]
+        return self.fit_of(self._picked(chosen))
+
+    def _picked(self, chosen):
+        """The posterior that has these places of each group's candidates."""
         drawn = [
-            self._sets[label].isel(draw=places)
-            for label, places in zip(totals, chosen, strict=True)
+            one.isel(draw=places)
+            for one, places in zip(self._sets.values(), chosen, strict=True)
         ]
-        labels = pd.Index(list(totals), dtype=object, name="group", tupleize_cols=False)
-        posterior = drawn[0] if None in totals else xr.concat(drawn, labels)
-        posterior = posterior.assign_coords(chain=[0], draw=np.arange(draws))
-        return self.fit_of(posterior)
+        labels = pd.Index(
+            list(self._sets), dtype=object, name="group", tupleize_cols=False
+        )
+        posterior = drawn[0] if None in self._sets else xr.concat(drawn, labels)
+        return posterior.assign_coords(
+            chain=[0], draw=np.arange(posterior.sizes["draw"])
+        )
+
+    def _points(self, number):
+        number = min(number, *[one.sizes["draw"] for one in self._sets.values()])
+        return self._picked([np.arange(number)] * len(self._sets))
+
+    def _log_prior_at(self, posterior):
+        """The candidates and the groups, all of them."""
+        found = {
+            f"{name} (candidates of {label})": array.values
+            for label, one in self._sets.items()
+            for name, array in one.items()
+        }
+        everyone = np.arange(self.records)
+        rows = {f"group {label}": everyone[rows] for label, rows in self._rows.items()}
+        return found | rows
 
     def probabilities(self, terms=None):
         """Probabilities p of the candidates, (candidates,); with groups a dict of these by label.
@@ -204,8 +222,6 @@ class CandidateSynthesizer(Synthesizer):
                 "secure_noise needs terms of a public width: a run with censor= "
                 "or cap=, without scale, shift and truncate_at"
             )
-        if self.secure_noise:
-            check_number("width of the terms", terms.width, at_least=_LEAST_WIDTH)
         totals = {}
         for label, log_lik in self._log_liks.items():
             function = self._measured(terms.of(self._rows[label]), log_lik)

@@ -13,10 +13,10 @@ from ppm import mechanism, rules
 from ppm.audits import from_draws
 from ppm.censoring import Censoring
 from ppm.mechanism import Fit
+from ppm.mixture.censored import CensoredSampler
 from ppm.scan import LogLikelihoodScan
 from ppm.synthesizers import base, candidates, gamma_poisson
 from ppm.synthesizers.base import Synthesizer
-from ppm.mixture.censored import CensoredSampler
 from ppm.terms import Terms
 
 pytestmark = pytest.mark.filterwarnings("ignore:released although chains disagree")
