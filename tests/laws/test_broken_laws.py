@@ -77,6 +77,10 @@ def from_two_draws(right, model, fit, **settings):
     return one.where(np.arange(model.records) % 2 == 0, one.roll(release=1))
 
 
+def of_a_child(right, seed):
+    return right(seed.spawn(1)[0] if hasattr(seed, "spawn") else seed)
+
+
 def backwards(right, *given):
     found = right(*given)
     return found if base.HELD else found.isel(draw=slice(None, None, -1))
@@ -225,11 +229,7 @@ SLIPS = {
         ),
         "spawned from": (
             GAMMA,
-            instead(
-                gamma_poisson,
-                "generator",
-                lambda right, seed: right(getattr(seed, "spawn", [seed].__mul__)(1)[0]),
-            ),
+            instead(gamma_poisson, "generator", of_a_child),
         ),
     },
     "the_papers_mechanism_is_two_fits_and_a_rule_between": {
