@@ -146,7 +146,10 @@ class Censoring(Brief):
         return np.where(np.isfinite(found), found, 0.0)
 
     def share_clipped(self, weighted_log_p):
-        """Share of values α log p that are not between the limits, as confidential as they are."""
+        """Share of values α log p, less their level if there is a center, outside the limits.
+
+        As confidential as they are; a value at a limit is outside.
+        """
         values = as_numbers("weighted_log_p", weighted_log_p)
         if values.size == 0:
             raise ValueError(

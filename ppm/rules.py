@@ -1,4 +1,4 @@
-"""Rules: which term each record gets. Every one returns :class:`ppm.Terms`."""
+"""Rules, which return :class:`ppm.Terms`: what each record adds."""
 
 import os
 import warnings
@@ -211,12 +211,12 @@ def capped(synthesizer, width):
     synthesizer : ppm.CandidateSynthesizer
         A model with a finite public set, over which the ranges are exact.
     width : float
-        W, above 0, in nats: the ε of one draw.
+        W, from 1e-6 to 1e9 nats: the ε of one draw.
 
     Raises
     ------
     TypeError
-        If the model has no finite public set.
+        If the model has no finite public set, of which ``public_set`` and ``read`` speak.
 
     Examples
     --------

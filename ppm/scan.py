@@ -23,7 +23,8 @@ class LogLikelihoodScan:
 
     ``lowest`` and ``highest`` are each record's extremes of log p, from which those of its term
     follow, because terms rise with log p. ``draw_maxima`` and ``draw_sums``, with one axis for each
-    draw dimension, are each draw's largest absolute term and the sum of its terms.
+    draw dimension, are each draw's largest absolute term and the sum of its terms. Over a public
+    set the maxima are one row of all candidates, and there are no sums.
     """
 
     terms: Terms

@@ -43,7 +43,7 @@ class Synthesizer(Brief, ABC):
     takes_limits : bool
         Whether :meth:`fit` draws from the prior times the exponential of the sum of whatever
         ``terms`` it is given, limits included; False by default, and then a mechanism with limits
-        refuses the model.
+        refuses the model. A cap never cuts, and is taken all the same.
     public_set : str
         What is public about the parameters, in words, if they come from a finite public set over
         which :meth:`read` finds extremes; empty by default.
