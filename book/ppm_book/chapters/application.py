@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 import xarray as xr
+from scipy.stats import gmean
 
 import ppm
 from ppm_book.chapters import running
@@ -217,20 +218,14 @@ def ladder(model, unweighted, draws, seed):
     return rungs
 
 
-def weight_at(target, rungs, parts):
-    """The weight with which a half of all fits of so many parts have a Δ below the target.
-
-    A smooth curve goes through the Δ of the rungs' parts. The largest of several parts lies above
-    it, as far as they scatter. Below the lowest rung Δ is taken as proportional to the weight.
-    """
+def weight_at(target, rungs):
+    """Where a smooth curve through the rungs meets the target; below them Δ is proportional."""
     weights, bounds = np.transpose(
         [(rung.weight, bound) for rung in rungs for bound in rung.bounds.ravel()]
     )
-    x, y = np.log(weights), np.log(bounds)
-    curve = np.polynomial.Polynomial.fit(x, y, 2)
-    above = np.quantile(y - curve(x), 0.5 ** (1 / parts))
+    curve = np.polynomial.Polynomial.fit(np.log(weights), np.log(bounds), 2)
     along = np.geomspace(weights.min(), 1.0, 1000)
-    heights = np.exp(curve(np.log(along)) + above)
+    heights = np.exp(curve(np.log(along)))
     nearest = np.abs(heights - target).argmin()
     return along[nearest] * min(1.0, target / heights[nearest])
 
@@ -246,10 +241,10 @@ def search(model, largest, rungs, draws, seed):
     ``largest`` are DPweighted's largest weighted |log-likelihoods|, by chain and draw. A weight
     comes from the curve; each fit becomes a point of the curve, for the next one.
     """
-    target, parts = largest.max(), in_parts(largest, draws).size
+    target, aim = largest.max(), gmean(in_parts(largest, draws), axis=None)
     rungs, tried, nearest = list(rungs), [], None
     for stream in seed.spawn(FITS):
-        weight = weight_at(target, rungs, parts)
+        weight = weight_at(aim, rungs)
         start = nearest_rung(weight, rungs).end
         fit, reached = going_on(model, weight, draws, stream, start)
         rungs.append(Rung(weight, in_parts(reached, draws), end_of(fit)))
