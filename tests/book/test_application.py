@@ -62,11 +62,8 @@ def test_every_fit_is_read_by_the_library_and_has_random_numbers_of_its_own(
     assert (em.result.weights[0], em.result.local_bound) in [
         (weight, pytest.approx(bound)) for weight, bound in em.tried
     ]
-    # another setting has the same ladder, and another fit the same weight
+    # another setting has the same ladder
     made.em_weighted(2, 0.5, 0.0)
-    again = made.em_again(2, 0.7, 0.0, 0)
-    assert (again.result.weights == em.result.weights).all()
-    assert again.result.local_bound != em.result.local_bound
     assert len({*streams}) == len(streams)
     rungs = [key for entropy, key in streams if entropy == (7, 2, 7)]
     assert rungs == [(i,) for i in range(len(RUNGS))]

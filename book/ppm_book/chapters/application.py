@@ -118,17 +118,6 @@ class IncomeFits:
         weights = np.full(model.records, found.weight)
         return self.read(model, found.fit, weights, of_release, found.tried)
 
-    @running.kept()
-    def em_again(self, components, scale, shift, number):
-        """One more fit with EMweighted's weight, made as its own but with other numbers."""
-        stream = self.seed, components, 5, number, *place(scale, shift)
-        of_fit, of_release = np.random.SeedSequence(stream).spawn(2)
-        model, rungs = self.model(components), self.ladder(components)
-        weights = self.em_weighted(components, scale, shift).result.weights
-        start = nearest_rung(weights[0], rungs).end
-        fit, _ = going_on(model, weights[0], self.draws, of_fit, start)
-        return self.read(model, fit, weights, of_release)
-
 
 def _draws(places):
     """One draw of every chain, as a fit has them."""
@@ -230,11 +219,6 @@ def weight_at(target, rungs):
     return along[nearest] * min(1.0, target / heights[nearest])
 
 
-def nearest_rung(weight, rungs):
-    """The rung with the nearest weight; of equally near ones the last."""
-    return min(rungs[::-1], key=lambda rung: abs(rung.weight - weight))
-
-
 def search(model, largest, rungs, draws, seed):
     """The fit with one weight for all whose Δ is near DPweighted's, as `Found`.
 
@@ -245,8 +229,9 @@ def search(model, largest, rungs, draws, seed):
     rungs, tried, nearest = list(rungs), [], None
     for stream in seed.spawn(FITS):
         weight = weight_at(aim, rungs)
-        start = nearest_rung(weight, rungs).end
-        fit, reached = going_on(model, weight, draws, stream, start)
+        # of equally near ones the last: the fit before
+        near = min(rungs[::-1], key=lambda rung: abs(rung.weight - weight))
+        fit, reached = going_on(model, weight, draws, stream, near.end)
         rungs.append(Rung(weight, in_parts(reached, draws), end_of(fit)))
         tried.append((weight, reached.max()))
         off = abs(reached.max() - target)
