@@ -5,18 +5,14 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-import xarray as xr
-from scipy.stats import gmean
 
 import ppm
 from ppm_book.chapters import running
 
-# weights of the ladder of short fits, which begins at the unweighted fit
-RUNGS = 10.0 ** -np.arange(0.2, 1.7, 0.2)
-# EMweighted is near enough to its target, or the nearest of so many fits
-TOLERANCE, FITS = 0.05, 3
-# a rung has this part of the draws, and what goes on from another fit this part of the warm-up
-PART, SETTLE = 5, 10
+# EMweighted is near enough to its target, or the nearest of so many fits; before them, trials
+TOLERANCE, FITS, TRIALS = 0.05, 4, 3
+# a trial has this part of the warm-up and of the draws
+PART = 5
 # a component can collapse onto more equal incomes than this: 17 did no harm, 24 did
 EQUAL = 15
 
@@ -26,23 +22,7 @@ class Fitted(NamedTuple):
 
     result: ppm.Fit
     synthetic: np.ndarray  # (releases, records)
-    tried: tuple = ()  # weight and Δ of each fit of the search
-
-
-class Rung(NamedTuple):
-    """A fit with one weight for all, as a point of the curve of Δ over the weight."""
-
-    weight: float
-    bounds: np.ndarray  # (chains, parts), the Δ of each part of a chain
-    end: xr.DataTree  # the last draw of each chain
-
-
-class Found(NamedTuple):
-    """A fit with one weight for all, and the weight and Δ of every fit of the search for it."""
-
-    weight: float
-    fit: xr.DataTree
-    tried: tuple
+    tried: tuple = ()  # weight, Δ and target of each fit of the search
 
 
 @dataclass(frozen=True)
@@ -101,22 +81,17 @@ class IncomeFits:
         return self.weighted(components, weights, 1, *place(scale, shift))
 
     @running.kept()
-    def ladder(self, components):
-        """Short fits with one weight for all, on which every EMweighted rests."""
-        seed = np.random.SeedSequence((self.seed, components, 7))
-        unweighted = self.unweighted(components).result
-        return ladder(self.model(components), unweighted, self.draws, seed)
-
-    @running.kept()
     def em_weighted(self, components, scale, shift):
         """The exponential mechanism: one weight for all, whose Δ comes near DPweighted's."""
         stream = self.seed, components, 2, *place(scale, shift)
         of_search, of_release = np.random.SeedSequence(stream).spawn(2)
         target = self.dp_weighted(components, scale, shift).result.draw_maxima
-        model, rungs = self.model(components), self.ladder(components)
-        found = search(model, target, rungs, self.draws, of_search)
-        weights = np.full(model.records, found.weight)
-        return self.read(model, found.fit, weights, of_release, found.tried)
+        start = self.unweighted(components).result.local_bound
+        model = self.model(components)
+        weight, fit, tried = search(model, target, start, self.draws, of_search)
+        return self.read(
+            model, fit, np.full(model.records, weight), of_release, np.array(tried)
+        )
 
 
 def _draws(places):
@@ -170,77 +145,45 @@ def place(scale, shift):
     return round(1000 * scale), round(1000 * (1 + shift))
 
 
-def in_parts(largest, draws):
-    """Δ of each part of a chain that has so few draws as a rung, an array (chains, parts)."""
-    size = max(2, draws // PART)
-    starts = np.arange(0, largest.shape[1] - size + 1, size)
-    return np.maximum.reduceat(largest[:, : starts[-1] + size], starts, axis=1)
+def next_weight(target, weights, bounds):
+    """Where Δ meets the target, if it is a straight line in the weight."""
+    if np.ptp(weights) > 0:
+        slope, level = np.polyfit(weights, bounds, 1, w=1 / np.array(bounds))
+        if slope > 0 and target > level:
+            return min(1.0, (target - level) / slope)
+    return min(1.0, weights[-1] * target / bounds[-1])
 
 
-def going_on(model, weight, draws, stream, start):
-    """A fit with one weight for all from where another one ended, and its draws' maxima."""
+def search(model, largest, unweighted_bound, draws, seed, start=None):
+    """Fits with one weight for all, each from where the last one ended, up to one near the target.
+
+    ``largest`` are DPweighted's largest weighted |log-likelihoods|, by chain and draw. Returns the
+    weight and the draws of the fit whose Δ comes closest to the largest of them; and, for each
+    fit, its weight, its Δ and DPweighted's over as many draws.
+    """
+    target, some = largest.max(), max(2, draws // PART)
     short = copy.copy(model)
-    short.warmup = max(1, model.warmup // SETTLE)
-    weights = np.full(model.records, weight)
-    fit = short.fit(weights, draws=draws, random_seed=stream, initial=start)
-    return fit, weight * np.abs(model.log_likelihood(fit).values).max(axis=2)
-
-
-def end_of(fit):
-    """The last draw of each chain, for another fit to begin with."""
-    last = fit["posterior"].dataset.isel(draw=[-1])
-    return xr.DataTree.from_dict({"posterior": last})
-
-
-def ladder(model, unweighted, draws, seed):
-    """Short fits along falling weights, each from where the last one ended, as a list of `Rung`.
-
-    The first rung is the unweighted fit, a `ppm.mechanism.MechanismResult`.
-    """
-    start = end_of(unweighted.draws)
-    rungs = [Rung(1.0, in_parts(unweighted.draw_maxima, draws), start)]
-    for weight, stream in zip(RUNGS, seed.spawn(len(RUNGS)), strict=True):
-        size = max(2, draws // PART)
-        fit, largest = going_on(model, weight, size, stream, start)
-        start = end_of(fit)
-        rungs.append(Rung(weight, in_parts(largest, draws), start))
-    return rungs
-
-
-def weight_at(target, rungs):
-    """Where a smooth curve through the rungs meets the target; below them Δ is proportional."""
-    weights, bounds = np.transpose(
-        [(rung.weight, bound) for rung in rungs for bound in rung.bounds.ravel()]
-    )
-    curve = np.polynomial.Polynomial.fit(np.log(weights), np.log(bounds), 2)
-    along = np.geomspace(weights.min(), 1.0, 1000)
-    heights = np.exp(curve(np.log(along)))
-    nearest = np.abs(heights - target).argmin()
-    return along[nearest] * min(1.0, target / heights[nearest])
-
-
-def search(model, largest, rungs, draws, seed):
-    """The fit with one weight for all whose Δ is near DPweighted's, as `Found`.
-
-    ``largest`` are DPweighted's largest weighted |log-likelihoods|, by chain and draw. A weight
-    comes from the curve; each fit becomes a point of the curve, for the next one.
-    """
-    target, aim = largest.max(), gmean(in_parts(largest, draws), axis=None)
-    rungs, tried, nearest = list(rungs), [], None
-    for stream in seed.spawn(FITS):
-        weight = weight_at(aim, rungs)
-        # of equally near ones the last: the fit before
-        near = min(rungs[::-1], key=lambda rung: abs(rung.weight - weight))
-        fit, reached = going_on(model, weight, draws, stream, near.end)
-        rungs.append(Rung(weight, in_parts(reached, draws), end_of(fit)))
-        tried.append((weight, reached.max()))
-        off = abs(reached.max() - target)
-        if nearest is None or off < nearest[0]:
-            nearest = off, weight, fit
-        if off <= TOLERANCE * target:
+    short.warmup = max(1, model.warmup // PART)
+    parts = [largest[:, i : i + some].max() for i in range(0, draws - some + 1, some)]
+    plan = [(some, np.mean(parts))] * TRIALS * int(target > 0) + [
+        (draws, target)
+    ] * FITS
+    weights, bounds, tried, best = [1.0], [unweighted_bound], [], None
+    for (size, aim), stream in zip(plan, seed.spawn(len(plan)), strict=True):
+        weight = next_weight(target, weights, bounds)
+        alike = np.full(model.records, weight)
+        start = short.fit(alike, draws=size, random_seed=stream, initial=start)
+        bound = weight * np.abs(model.log_likelihood(start).values).max()
+        tried.append((weight, bound, aim))
+        weights.append(weight)
+        bounds.append(bound * target / aim if aim else bound)
+        if size < draws:
+            continue
+        if best is None or abs(bound - target) < best[0]:
+            best = abs(bound - target), weight, start
+        if best[0] <= TOLERANCE * target:
             break
-    _, weight, fit = nearest
-    return Found(weight, fit, tuple(tried))
+    return *best[1:], tried
 
 
 def diagnosed(result):

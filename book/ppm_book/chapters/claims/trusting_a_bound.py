@@ -1,7 +1,5 @@
 """Claims and numbers of the chapter on trusting a bound."""
 
-from ppm_book.chapters import application
-
 
 def chosen(fresh):
     return fresh["chosen fit"].abs()
@@ -23,7 +21,6 @@ CLAIMS = {
     "r-hat-of-delta-stays-low": lambda both: both.loc["Unweighted", "R-hat"] < 1.1,
 }
 NUMBERS = {
-    "lowest weight": lambda: f"{application.RUNGS.min():.3f}",
     "chosen": lambda chosen: f"{chosen.max():.1f}",
     "fresh": lambda others: f"{others.max(axis=None):.0f}",
     "R-hat before": lambda starts: (
