@@ -88,7 +88,7 @@ def searched(response, target=5.0):
     largest = np.full((2, 50), 0.8 * target)
     largest[1, -1] = target
     model = OneWeight(response)
-    return model, *search(model, largest, 20.0, 50, np.random.SeedSequence(1))
+    return model, search(model, largest, 20.0, 50, np.random.SeedSequence(1))
 
 
 def test_the_equal_bound_is_met_within_the_tolerance():
@@ -96,11 +96,12 @@ def test_the_equal_bound_is_met_within_the_tolerance():
     def response(weight, number):
         return (20 if number > TRIALS else 16.8) * weight**0.8
 
-    model, weight, best, tried = searched(response)
-    assert 20 * weight**0.8 == pytest.approx(5.0, rel=TOLERANCE)
+    model, found = searched(response)
+    assert 20 * found.weight**0.8 == pytest.approx(5.0, rel=TOLERANCE)
     # the paper's formula comes first, and misses; one full fit is enough
-    assert tried[0] == (0.25, pytest.approx(16.8 * 0.25**0.8), pytest.approx(4.2))
-    assert tried[0][1] > 1.2 * tried[0][2] and best == len(tried) == TRIALS + 1
+    assert found.tried[0] == pytest.approx([0.25, 16.8 * 0.25**0.8, 4.2])
+    assert found.tried[0][1] > 1.2 * found.tried[0][2]
+    assert found.fit == len(found.tried) == TRIALS + 1
     # each fit starts where the last one ended, after a short warm-up, with numbers of its own
     made = [(10, 20, None), (10, 20, 1), (10, 20, 2), (50, 20, 3)]
     assert [fit[1:-1] for fit in model.made] == made
@@ -109,14 +110,47 @@ def test_the_equal_bound_is_met_within_the_tolerance():
 
 def test_a_bound_that_is_not_met_is_the_closest_of_all_full_fits():
     bounds = [4.2, 4.2, 4.2, 9.0, 4.0, 5.4, 7.0]
-    _, _, best, tried = searched(lambda _, number: bounds[number - 1])
+    model, found = searched(lambda _, number: bounds[number - 1])
     # a trial does not count, however close
-    assert best == 6 and len(tried) == TRIALS + FITS == len(bounds)
+    assert found.fit == 6 and found.weight == model.made[5][0]
+    assert len(found.tried) == TRIALS + FITS == len(bounds)
+
+
+class Poisson:
+    """The conjugate model, with exact draws and no chain to go on with."""
+
+    warmup = 100
+
+    def __init__(self, counts):
+        self.model, self.records = ppm.GammaPoisson(counts), len(counts)
+        self.log_likelihood = self.model.log_likelihood
+
+    def fit(self, weights, *, draws, random_seed, initial=None):
+        return self.model.fit(weights, draws=draws, random_seed=random_seed)
+
+    def largest(self, weight, draws, seed):
+        """Largest weighted |log-likelihood| of each draw of a fit with one weight."""
+        fit = self.fit(np.full(self.records, weight), draws=draws, random_seed=seed)
+        return weight * np.abs(self.log_likelihood(fit).values).max(axis=2)
+
+
+@pytest.mark.parametrize("weight", [0.5, 0.2])
+def test_the_search_finds_the_weight_that_the_target_was_made_with(weight):
+    model, draws = Poisson([*np.random.default_rng(1).poisson(5, 20), 25]), 20_000
+    target, unweighted = (model.largest(w, draws, 3) for w in (weight, 1.0))
+    seed = np.random.SeedSequence(5)
+    found = search(model, target, unweighted.max(), draws, seed)
+    assert found.weight == pytest.approx(weight, rel=0.08)
+    bound = found.weight * np.abs(model.log_likelihood(found.fit).values).max()
+    assert bound == pytest.approx(target.max(), rel=TOLERANCE)
+    assert found.tried[-1] == pytest.approx([found.weight, bound, target.max()])
+    # the paper's formula misses it
+    assert target.max() / unweighted.max() > 1.1 * weight
 
 
 def test_no_weight_is_above_1_and_a_target_of_0_takes_one_fit():
     for target, largest in ((5.0, 1.0), (0.0, 0.0)):
-        model, *_ = searched(lambda weight, _: weight, target)
+        model, _ = searched(lambda weight, _: weight, target)
         assert max(fit[0] for fit in model.made) == largest
     assert len(model.made) == 1
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
+import xarray as xr
 
 import ppm
 from ppm_book.chapters import running
@@ -23,6 +24,14 @@ class Fitted(NamedTuple):
     result: ppm.Fit
     synthetic: np.ndarray  # (releases, records)
     tried: tuple = ()  # weight, Δ and target of each fit of the search
+
+
+class Found(NamedTuple):
+    """A fit with one weight for all, and all fits of the search for it."""
+
+    weight: float
+    fit: xr.DataTree
+    tried: np.ndarray  # (fits, 3), the weight, the Δ and the target of each
 
 
 @dataclass(frozen=True)
@@ -88,10 +97,9 @@ class IncomeFits:
         target = self.dp_weighted(components, scale, shift).result.draw_maxima
         start = self.unweighted(components).result.local_bound
         model = self.model(components)
-        weight, fit, tried = search(model, target, start, self.draws, of_search)
-        return self.read(
-            model, fit, np.full(model.records, weight), of_release, np.array(tried)
-        )
+        found = search(model, target, start, self.draws, of_search)
+        weights = np.full(model.records, found.weight)
+        return self.read(model, found.fit, weights, of_release, found.tried)
 
 
 def _draws(places):
@@ -157,18 +165,19 @@ def next_weight(target, weights, bounds):
 def search(model, largest, unweighted_bound, draws, seed, start=None):
     """Fits with one weight for all, each from where the last one ended, up to one near the target.
 
-    ``largest`` are DPweighted's largest weighted |log-likelihoods|, by chain and draw. Returns the
-    weight and the draws of the fit whose Δ comes closest to the largest of them; and, for each
-    fit, its weight, its Δ and DPweighted's over as many draws.
+    ``largest`` are DPweighted's largest weighted |log-likelihoods|, by chain and draw; the target
+    is the largest of them. What is found is the fit with all draws whose Δ comes closest to it. A
+    trial has fewer draws, and its target is what DPweighted reaches over as many.
     """
     target, some = largest.max(), max(2, draws // PART)
     short = copy.copy(model)
     short.warmup = max(1, model.warmup // PART)
-    parts = [largest[:, i : i + some].max() for i in range(0, draws - some + 1, some)]
-    plan = [(some, np.mean(parts))] * TRIALS * int(target > 0) + [
-        (draws, target)
-    ] * FITS
-    weights, bounds, tried, best = [1.0], [unweighted_bound], [], None
+    starts = range(0, draws - some + 1, some)
+    of_trials = np.mean([largest[:, i : i + some].max() for i in starts])
+    # a target of 0 has the weight 0, which needs no trial
+    trials = [(some, of_trials)] * TRIALS if target > 0 else []
+    plan = trials + [(draws, target)] * FITS
+    weights, bounds, tried, nearest = [1.0], [unweighted_bound], [], None
     for (size, aim), stream in zip(plan, seed.spawn(len(plan)), strict=True):
         weight = next_weight(target, weights, bounds)
         alike = np.full(model.records, weight)
@@ -179,11 +188,12 @@ def search(model, largest, unweighted_bound, draws, seed, start=None):
         bounds.append(bound * target / aim if aim else bound)
         if size < draws:
             continue
-        if best is None or abs(bound - target) < best[0]:
-            best = abs(bound - target), weight, start
-        if best[0] <= TOLERANCE * target:
+        off = abs(bound - target)
+        if nearest is None or off < nearest:
+            nearest, chosen, fit = off, weight, start
+        if nearest <= TOLERANCE * target:
             break
-    return *best[1:], tried
+    return Found(chosen, fit, np.array(tried))
 
 
 def diagnosed(result):
@@ -203,9 +213,8 @@ def diagnosed(result):
 def median(values):
     """Median over releases; and its standard error, NaN for a single release."""
     again = np.random.default_rng(0).choice(values, (1000, len(values)))
-    return np.median(values), np.median(again, axis=1).std() if len(
-        values
-    ) > 1 else np.nan
+    error = np.median(again, axis=1).std() if len(values) > 1 else np.nan
+    return np.median(values), error
 
 
 def typical(errors):
