@@ -49,3 +49,15 @@ def test_the_ledger_has_the_distances_of_the_table(results):
     assert seen and seen == {
         each for each in values if re.search("distances .* EMweighted", each)
     }
+
+
+def test_every_row_has_the_weights_of_its_mechanism(results):
+    fits = table(results, "equal_bounds_by_components", 3)
+    weights = fits["average weight"].unstack("mechanism")
+    assert (weights["Unweighted"] == 1).all()
+    # 0 for a hundredth of 150 records, rounded
+    assert weights["Trimmed"].to_numpy() == pytest.approx(148 / 150)
+    # the same weights, dealt again
+    assert weights["Shuffled"].to_numpy() == pytest.approx(weights["DPweighted"])
+    assert (weights[["DPweighted", "EMweighted"]] < 1).all(axis=None)
+    assert fits["local bound"].unstack("mechanism").nunique(axis=1).eq(5).all()
