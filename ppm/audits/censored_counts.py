@@ -86,7 +86,7 @@ def censored(counts, censor, *, shards=None, weights=None, shape=0.001, rate=0.0
     terms = limited(GammaPoisson(counts), censor)
 
     def fitted(rows, weights):
-        own = replace(terms, weights=weights).of(rows)
+        own = replace(terms, weights=weights, source="caller").of(rows)
         return CensoredGamma(counts[rows], own, **prior)
 
     parts = _rows(shards, counts.astype(np.float64))
