@@ -197,7 +197,7 @@ def test_limits_make_the_centre_vary_by_more_than_the_same_weight_alone():
             for value in values
         )
         centres = [
-            one.posterior(ppm.rules.limited(one, limits, np.full(401, 0.38))).mean()
+            one.posterior(ppm.Terms(np.full(401, 0.38), limits)).mean()
             for one in models
         ]
         return 401**2 * np.cov(centres, aweights=chance, ddof=0) / law.var()

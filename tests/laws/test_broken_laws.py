@@ -178,7 +178,12 @@ SLIPS = {
     "the_loss_of_a_leaving_record_is_within_the_width_and_comes_near": {
         "weights by the number of records": (
             GAMMA,
-            changed(rules, "limited", weights=lambda t: 24.0 / t.records * t.weights),
+            changed(
+                rules,
+                "limited",
+                weights=lambda t: 24.0 / t.records * t.weights,
+                source="caller",
+            ),
         ),
     },
     "strict_or_local_as_the_terms_say_and_releases_cost_their_draws": {
@@ -188,10 +193,6 @@ SLIPS = {
         ),
         "own lost": (GAMMA, changed(rules, "limited", own=False)),
         "own gained": (GIVEN, changed(rules, "limited", own=True)),
-        "source wrong": (
-            ("GammaPoisson", "hard, centered"),
-            changed(rules, "limited", source="ones"),
-        ),
         "each release is charged": (
             GAMMA,
             becomes(Fit, "draws_charged", lambda fit, releases=1: releases),
