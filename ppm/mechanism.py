@@ -32,9 +32,9 @@ class Fit(Brief):
     is strict, ε and the limits; everything else was computed from the confidential records. Bounds,
     ε and releases raise a :class:`ppm.ChainsDisagreeError` where the chains disagree, stand still
     or diverge often (with limits: at all), unless the fit had ``allow_disagreement=True``;
-    :func:`bound_fit` reads the draws again. With limits, bounds, oscillation and diagnostics are
-    those of the limited terms. With a :class:`ppm.CandidateSynthesizer` they are exact maxima over
-    its whole set.
+    :func:`ppm.mechanism.bound_fit` reads the draws again. With limits, bounds, oscillation and
+    diagnostics are those of the limited terms. With a :class:`ppm.CandidateSynthesizer` they are
+    exact maxima over its whole set.
 
     Attributes
     ----------

@@ -45,7 +45,7 @@ class Terms(Brief):
 
     Notes
     -----
-    The rules of :mod:`ppm.rules` make terms: the paper's weights, one weight for all records,
+    The rules of ``ppm.rules`` make terms: the paper's weights, one weight for all records,
     limits, or a cap.
 
     Examples

@@ -150,6 +150,7 @@ OBJECTS = {
     "survey.ConsumerExpenditure": HOUSEHOLDS,
 }
 ELSEWHERE = {
+    "own_terms.check",
     "survey.download",
     "survey.load",
     "survey.ConsumerExpenditure.summary",

@@ -306,7 +306,7 @@ def test_a_component_of_next_to_no_share_comes_back():
     )
     prior = ppm.FiniteMixture(y, ones).prior
     terms = ppm.Terms(np.full(200, 0.3), limits=censor)
-    sampler = Censored(y, Design(ones), terms.weights, 2, prior, rng, terms=terms)
+    sampler = Censored(y, Design(ones), np.full(200, 0.3), 2, prior, rng, terms=terms)
     sampler.start(None)
     sampler.log_pi, sampler.concentration = np.array([0.0, -3000.0]), 1e-3
     sampler.log_f = sampler.log_f_without()

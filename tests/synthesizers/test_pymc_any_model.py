@@ -221,8 +221,7 @@ def test_the_density_has_the_weighted_terms_and_the_log_likelihood_is_unweighted
     )
     # none at last: limits do not stay
     for number, censor in enumerate([*CENSORS, None]):
-        copy = synthesizer._limited(censor)
-        copy.alpha.set_value(WEIGHTS)
+        copy = synthesizer._with(ppm.Terms(WEIGHTS, censor))
         found = with_gradient(copy)
         for point in points(model):
             density, slope = found(point)
@@ -352,11 +351,10 @@ def visits():
 
 def distance(fit, weights=None, censor=None):
     """How far places of draws in the exact posterior are from uniform, in Monte Carlo errors."""
+    weights = np.ones(CLOSED.records) if weights is None else weights
+    terms = ppm.Terms(weights, censor)
     grid, mu = np.linspace(1e-6, 60.0, 60_001), fit["posterior"]["mu"]
-    below = (
-        np.cumsum(np.exp(CLOSED.posterior(weights, censor=censor).logpdf(grid)))
-        * grid[1]
-    )
+    below = np.cumsum(np.exp(CLOSED.posterior(terms).logpdf(grid))) * grid[1]
     places = mu.copy(data=np.interp(mu.values, grid, below))
     errors = [float(az.mcse(places**power)) for power in (1, 2)]
     return max(
@@ -367,7 +365,7 @@ def distance(fit, weights=None, censor=None):
 @pytensor.config.change_flags(mode="NUMBA")
 def test_gamma_poisson_through_the_mechanism(monkeypatch):
     mechanism = ppm.PseudoPosteriorMechanism(model_of(visits), warmup=500)
-    synthesizer = mechanism.synthesizer
+    synthesizer = mechanism.model
     result = mechanism.run(draws=800, random_seed=3)
     limits = ppm.Censoring(-3.0, -1.0, smooth=False)
     strict = ppm.PseudoPosteriorMechanism(synthesizer, censor=limits).run(
@@ -880,7 +878,7 @@ def test_settings_reach_the_model_and_wrong_ones_are_refused():
         pm.Normal("average", outer["inner::y"].mean(), 1.0)
     synthesizer = ppm.PseudoPosteriorMechanism(
         outer, scale=0.5, warmup=7, chains=3
-    ).synthesizer
+    ).model
     assert (synthesizer.responses, synthesizer.warmup, synthesizer.chains) == (
         ("inner::y",),
         7,

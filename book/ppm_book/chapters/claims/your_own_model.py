@@ -24,7 +24,7 @@ def moved(expenditure, levels, regions):
     """How far the weights moved each region's level, in standard errors."""
     fits = [
         fit["posterior"]["level"].values
-        for fit in (expenditure.unweighted, expenditure.draws)
+        for fit in (expenditure.unweighted.draws, expenditure.draws)
     ]
     error = [
         np.sqrt(sum(one.var() / ppm.diagnostics.effective_draws(one) for one in both))
