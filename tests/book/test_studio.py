@@ -648,6 +648,7 @@ def test_a_book_without_solutions_has_none(root, executed, monkeypatch, words, s
         nbformat.v4.new_notebook(cells=cells), root / "notebooks/exercises/counts.ipynb"
     )
     monkeypatch.setattr(exercises, "_given", lambda root, name: None)
+    notebook(root, "prose", TABLE, seed=2)  # no number: nothing is executed
     assert studio.main(words.split()) == 0
     stage = root / "_build" / "stage"
     text = "".join(file.read_text("utf-8") for file in stage.rglob("*.[im][pd]*"))
