@@ -21,10 +21,12 @@ _load, _, __all__ = lazy_loader.attach(
         "histogram",
         "lipschitz",
         "mechanism",
+        "noisy",
         "own_terms",
         "pdp",
         "risk",
         "rules",
+        "sums",
         "synthesizers",
         "terms",
         "utility",
@@ -55,6 +57,7 @@ _load, _, __all__ = lazy_loader.attach(
         "synthesizers.candidates": ["CandidateSynthesizer"],
         "synthesizers.pymc_model": ["PyMCSynthesizer"],
         "histogram": ["histogram_release"],
+        "sums": ["sums_release"],
     },
 )
 

@@ -119,11 +119,11 @@ def _strict_reasons(fit):
     yield from _ALWAYS
 
 
-def histogram_guarantee(epsilon, *, secure):
-    """Guarantee of databases drawn from a histogram with discrete Laplace noise."""
-    noise = ["package"] if secure else ["seed_of_counts", "law_of_noise"]
+def noisy_guarantee(epsilon, covers, *, secure):
+    """Guarantee of what is made of counts or sums with discrete Laplace noise."""
+    noise = ["package"] if secure else ["seed_of_noise", "law_of_noise"]
     reasons = (*noise, "choices_of_bins", *_ALWAYS)
-    return Guarantee("strict", epsilon, reasons, covers="counts", rounded=not secure)
+    return Guarantee("strict", epsilon, reasons, covers=covers, rounded=not secure)
 
 
 def belief_limits(prior, epsilon):
@@ -198,9 +198,9 @@ def release_statement(result, release=None):
 
     Parameters
     ----------
-    result : ppm.Fit or HistogramRelease
-        The fit that the release was drawn from, or what :func:`ppm.histogram_release` returned,
-        which needs nothing else.
+    result : ppm.Fit or ppm.noisy.NoisyRelease
+        The fit that the release was drawn from, or what a function such as
+        :func:`ppm.histogram_release` returned, which needs nothing else.
     release : xarray.DataArray or xarray.Dataset, optional
         All that one call of ``result.synthesize`` returned.
 
@@ -250,20 +250,9 @@ def statement_of(fit, release):
     )
 
 
-def histogram_statement(release):
-    """Sentences of the statement for what :func:`ppm.histogram_release` returned."""
-    (releases, records), (groups, bins) = (
-        release.synthetic.shape,
-        release.noisy_counts.shape,
-    )
-    yield WORDS["statement"]["counts"].format(
-        releases=releases,
-        records=records,
-        lowest=release.edges[0],
-        highest=release.edges[-1],
-        bins=bins,
-        groups=groups,
-    )
+def noisy_statement(release):
+    """Sentences of the statement for a :class:`ppm.noisy.NoisyRelease`."""
+    yield release.made
     yield _promise(release.guarantee)
 
 

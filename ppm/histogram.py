@@ -1,103 +1,134 @@
-"""The baseline: synthetic values from a differentially private histogram."""
+"""Synthetic values from a differentially private histogram in public bins."""
 
-from typing import NamedTuple
+from collections.abc import Mapping
 
 import numpy as np
 
-from ppm.checks import (
-    as_list,
-    check_count,
-    check_flag,
-    check_number,
-    pattern_codes,
-    shown,
+from ppm.checks import as_labels, as_list, check_count, check_flag, check_number, shown
+from ppm.disclosure import WORDS, noisy_guarantee
+from ppm.noisy import (
+    LEAST_EPSILON,
+    MOST_EPSILON,
+    NoisyRelease,
+    nearest_counts,
+    noisy_integers,
 )
-from ppm.disclosure import Guarantee, histogram_guarantee, histogram_statement
 from ppm.seeds import generator, streams
 
-__all__ = ["histogram_release"]
-
-# below, the noise would not fit into 64-bit integers; above, a count has some once in 5e12 times
-_LEAST_EPSILON, _MOST_EPSILON = 1e-9, 30.0
+__all__ = ["histogram_release", "public_edges"]
 
 
-class HistogramRelease(NamedTuple):
-    """A noisy histogram, and databases drawn from it."""
+def public_edges(published, limits, *, bins, special=(), tail=0):
+    """Edges of bins that hold about equally many published values.
 
-    synthetic: np.ndarray
-    noisy_counts: np.ndarray
-    edges: np.ndarray
-    guarantee: Guarantee
+    Parameters
+    ----------
+    published : array_like, shape (published records,)
+        **Published** values.
+    limits : (float, float)
+        The lowest and the highest value allowed, increasing; public.
+    bins : int
+        Number of bins between quantiles of the published values.
+    special : sequence of float, optional
+        Values, such as 0, that get a bin of their own, because many records may have exactly them.
+    tail : int, default 0
+        How often the last bin is halved, so that a change of the highest values can be seen.
 
-    def statement(self, release=None):
-        """Sentences of :func:`ppm.disclosure.release_statement`."""
-        return histogram_statement(self)
+    Returns
+    -------
+    numpy.ndarray, shape (edges,)
+        Increasing. Fewer than asked for where quantiles agree.
+
+    Examples
+    --------
+    >>> import ppm
+    >>> ppm.histogram.public_edges(range(1, 101), (0, 200), bins=4, special=[50], tail=1)
+    array([  0.,  25.,  50.,  50.,  75.,  88., 200.])
+    """
+    published, ends = as_list("published", published), as_list("limits", limits)
+    if ends.size != 2 or not ends[0] < ends[1]:
+        raise ValueError(
+            "limits must be two finite numbers, the first below the second; got "
+            f"{shown(limits)}"
+        )
+    bins = check_count("bins", bins)
+    tail = check_count("tail", tail, at_least=0)
+    shares = [*np.arange(1, bins) / bins, *(1 - 0.5 ** np.arange(1, tail + 1) / bins)]
+    inner = np.quantile(published, shares, method="inverted_cdf")
+    if len(special):
+        alone = as_list("special", special)
+        inner = np.concatenate([inner, alone, np.nextafter(alone, np.inf)])
+    inner = inner[(inner > ends[0]) & (inner < ends[1])]
+    return np.unique(np.concatenate([ends, inner]))
 
 
 def histogram_release(
     values,
-    limits,
+    edges,
     *,
-    bins,
     epsilon,
     groups=None,
+    published=None,
+    published_groups=None,
     releases=1,
     secure_noise=False,
     random_seed=None,
 ):
     r"""Draw synthetic values from a histogram whose counts carry discrete Laplace noise.
 
-    The simplest alternative to compare a mechanism with, at the same ε.
-
     Parameters
     ----------
     values : array_like, shape (records,)
-        Confidential values, such as logarithms of incomes. Values outside the limits count in the
-        first or the last bin.
-    limits : (float, float)
-        Ends of the histogram, increasing; public.
-    bins : int
-        Number of bins of equal width, 1 or more; public.
+        Confidential values, such as incomes. Values outside the edges count in the first or the
+        last bin.
+    edges : array_like (bins + 1,) or dict
+        Edges of the bins, increasing; **public**: for example ``numpy.linspace(0, 20, 41)``, or
+        :func:`ppm.histogram.public_edges` of a published table. With ``groups`` either the same
+        for all, or a dict of edges by label.
     epsilon : float
         ε of everything that is returned, together, from 1e-9 to 30 nats. Above, noise other than 0
         would be too rare to be seen.
-    groups : array_like, shape (records,) or (records, columns), or DataFrame, optional
-        Public predictors, none missing. Records that agree in all columns share a histogram; ε does
-        not change. Without groups there is one histogram, and values do not depend on the
-        predictors.
+    groups : array_like, shape (records,), optional
+        **Public** labels of the records, none missing. Each group has a histogram of its own; ε
+        does not change. Without groups values do not depend on any predictor.
+    published : array_like, shape (published records,), optional
+        **Published** values. Within a bin a published one is drawn at random, of the same group if
+        it has one there, else of any group. Where the bin has none, and without this argument, the
+        value is uniform within the bin.
+    published_groups : array_like, shape (published records,), optional
+        Their labels; needed with ``published`` and ``groups``.
     releases : int, default 1
         Number m of synthetic databases, all drawn from the same noisy counts.
     secure_noise : bool, default False
-        Whether OpenDP counts and draws the noise: for an actual release, yes. See the notes.
+        Whether OpenDP draws the noise: for an actual release, yes. See the notes.
     random_seed : int, SeedSequence or Generator, optional
         Source of randomness. With ``secure_noise`` it fixes only the draws from the noisy counts.
 
     Returns
     -------
-    HistogramRelease
+    ppm.noisy.NoisyRelease
         ``synthetic``, shape (releases, records), each value from its record's own group;
-        ``noisy_counts``, shape (groups, bins), groups in the order in which they first occur, which
-        may be negative and may be published as well; ``edges`` of the bins; and ``guarantee``, ε
-        for all of this together, with what it does not cover.
+        ``noisy["counts"]``, which may be negative, group after group; ``public["edges"]``, by
+        label; and ``guarantee``, ε for all of this together, with what it does not cover.
 
     Notes
     -----
     Not in Savitsky, Williams and Hu (2022). A neighbour is what it is throughout the library: one
-    record's confidential value is left out, while the number of records and the predictors are
-    public. This lowers one count by 1. Independent noise Z with :math:`P(Z = z) \propto
-    e^{-\epsilon |z|}` on every count therefore makes all counts of all groups together
-    ε-differentially private, for every database (Ghosh, Roughgarden and Sundararajan, 2012).
-    Replacing a value moves two counts, and costs 2ε.
+    record's confidential value is left out, while the number of records and the groups are public.
+    This lowers one count by 1. Independent noise Z with :math:`P(Z = z) \propto e^{-\epsilon |z|}`
+    on every count therefore makes all counts of all groups together ε-differentially private, for
+    every database (Ghosh, Roughgarden and Sundararajan, 2012). Replacing a value moves two counts,
+    and costs 2ε.
 
     All that follows the noise is post-processing, so m databases cost as much as one: the counts of
     a group are replaced by the nearest ones in least squares that are not negative and add up to
     the group's public number of records. Every record draws a bin in these proportions, and a value
-    within it uniformly.
+    within it.
 
     The standard deviation of the noise is about :math:`\sqrt{2} / \epsilon`, whatever the count.
     In a group with fewer records than bins, or than a few times :math:`1 / \epsilon`, released
-    values are mostly noise, which all releases share. Fewer bins or larger groups help, but few
-    bins misplace percentiles at any ε; choose them without looking at the values.
+    values are mostly noise, which all releases share. Fewer bins or larger groups help. A change
+    inside a bin is not seen: its values are published ones, or uniform.
 
     Counts and noise are whole numbers, because Laplace noise in floating-point numbers can reveal
     the value in its last digits (Mironov, 2012). By default NumPy draws the noise from
@@ -112,77 +143,108 @@ def histogram_release(
     >>> import numpy as np, ppm
     >>> values = np.r_[np.full(500, 2.5), np.full(500, 7.5)]
     >>> found = ppm.histogram_release(
-    ...     values, [0, 10], bins=10, epsilon=1.0, groups=values > 5, releases=3, random_seed=1
+    ...     values, np.arange(11), epsilon=1.0, groups=values > 5, releases=3, random_seed=1
     ... )
     >>> found.synthetic.shape, found.synthetic[:, :500].mean().round(1)
     ((3, 1000), np.float64(2.5))
     >>> found.guarantee.kind, found.guarantee.epsilon
     ('strict', 1.0)
     """
-    values, ends = as_list("values", values), as_list("limits", limits)
-    if ends.size != 2 or not ends[0] < ends[1]:
-        raise ValueError(
-            "limits must be two finite numbers, the first below the second; got "
-            f"{shown(limits)}"
-        )
-    bins = check_count("bins", bins)
+    values = as_list("values", values)
     epsilon = check_number(
-        "epsilon", epsilon, at_least=_LEAST_EPSILON, at_most=_MOST_EPSILON
+        "epsilon", epsilon, at_least=LEAST_EPSILON, at_most=MOST_EPSILON
     )
     releases = check_count("releases", releases)
     secure = check_flag("secure_noise", secure_noise)
-    group = pattern_codes(groups, values.size, missing=False)
+    rows, pools = by_group(values.size, groups, published, published_groups)
+    edges = _edges_by_label(edges, rows)
     for_noise, for_drawing = map(generator, streams(random_seed, 2))
 
-    edges = np.linspace(*ends, bins + 1)
-    # without the outermost edges: values beyond them belong to the outermost bins
-    cells = group * bins + np.searchsorted(edges[1:-1], values, side="right")
-    size = (group.max() + 1) * bins
-    if secure:
-        noisy = secure_counts(cells, size, epsilon)
-    else:
-        noisy = np.bincount(cells, minlength=size) + seeded_noise(
-            size, epsilon, for_noise
-        )
-    noisy = noisy.reshape(-1, bins)
-
+    counts = [
+        np.bincount(_bin_of(values[own], edges[label]), minlength=edges[label].size - 1)
+        for label, own in rows.items()
+    ]
+    noisy = noisy_integers(
+        np.concatenate(counts), 1, epsilon, secure=secure, rng=for_noise
+    )
     synthetic = np.empty((releases, values.size))
-    for row, counts in enumerate(noisy):
-        members = np.flatnonzero(group == row)
-        shares = nearest_counts(counts, members.size) / members.size
+    starts = np.cumsum([one.size for one in counts])[:-1]
+    for (label, own), found in zip(rows.items(), np.split(noisy, starts), strict=True):
+        shares = nearest_counts(found, own.size) / own.size
         places = for_drawing.choice(
-            bins, (releases, members.size), p=shares / shares.sum()
+            found.size, (releases, own.size), p=shares / shares.sum()
         )
-        synthetic[:, members] = for_drawing.uniform(edges[places], edges[places + 1])
-    return HistogramRelease(
-        synthetic, noisy, edges, histogram_guarantee(epsilon, secure=secure)
+        synthetic[:, own] = _within(places, edges[label], pools[label], for_drawing)
+    made = WORDS["statement"]["counts"].format(
+        releases=releases,
+        records=values.size,
+        bins=noisy.size,
+        groups=len(rows),
+        inside=WORDS["inside"]["uniform" if published is None else "published"],
+    )
+    return NoisyRelease(
+        synthetic,
+        {"counts": noisy},
+        noisy_guarantee(epsilon, "counts", secure=secure),
+        made,
+        {"edges": edges},
     )
 
 
-def seeded_noise(size, epsilon, rng):
-    """Discrete Laplace noise: the difference of two geometric variables."""
-    return np.subtract(*rng.geometric(-np.expm1(-epsilon), (2, size)))
+def by_group(records, groups, published=None, published_groups=None):
+    """Rows of each group by label (of all by None), and published values: its own, then all."""
+    import pandas as pd
+
+    if groups is None:
+        rows = {None: np.arange(records)}
+    else:
+        labels = as_labels("groups", groups, records)
+        rows = pd.Series(labels).groupby(labels, sort=False).indices
+    if published is None:
+        return rows, dict.fromkeys(rows)
+    published = as_list("published", published)
+    if groups is None:
+        return rows, {None: [np.sort(published)]}
+    if published_groups is None:
+        raise ValueError("published_groups must be given with published and groups")
+    labels = as_labels("published_groups", published_groups, published.size)
+    pools = {label: [np.sort(published[labels == label])] for label in rows}
+    # a group that nobody published has the values of all
+    everyone = np.sort(published)
+    return rows, {
+        label: [one for one in (*own, everyone) if one.size]
+        for label, own in pools.items()
+    }
 
 
-def secure_counts(cells, size, epsilon):
-    """Count the records of each cell, and add noise of the same distribution, by OpenDP."""
-    import opendp.prelude as dp
-
-    dp.enable_features("contrib")
-    records = dp.vector_domain(dp.atom_domain(T="i64")), dp.symmetric_distance()
-    counts = records >> dp.t.then_count_by_categories(
-        list(range(size)), null_category=False, MO="L1Distance<i64>", TOA="i64"
-    )
-    # the smallest scale at which OpenDP, which rounds ε upwards, still grants this ε
-    release = dp.binary_search_chain(
-        lambda scale: counts >> dp.m.then_laplace(scale), d_in=1, d_out=epsilon
-    )
-    return np.array(release(cells.tolist()), dtype=np.int64)
+def _edges_by_label(edges, rows):
+    """Edges of each group's bins."""
+    given = edges if isinstance(edges, Mapping) else dict.fromkeys(rows, edges)
+    if lacking := [label for label in rows if label not in given]:
+        raise ValueError(
+            f"edges must have an entry for each label in groups; none for {lacking[0]}"
+        )
+    found = {label: as_list("edges", given[label]) for label in rows}
+    if not all(one.size > 1 and np.all(np.diff(one) > 0) for one in found.values()):
+        raise ValueError("edges must be two or more finite numbers that increase")
+    return found
 
 
-def nearest_counts(counts, total):
-    """Counts of at least 0 with sum ``total`` nearest to the noisy ones in least squares."""
-    falling = np.sort(counts)[::-1]
-    # amount to subtract from each of the largest 1, 2, … so that these alone have the sum
-    excess = (np.cumsum(falling) - total) / np.arange(1, counts.size + 1)
-    return np.maximum(counts - excess[np.flatnonzero(falling > excess)[-1]], 0.0)
+def _bin_of(values, edges):
+    """Number of each value's bin; values beyond the outermost edges belong to the outer bins."""
+    return np.searchsorted(edges[1:-1], values, side="right")
+
+
+def _within(places, edges, pools, rng):
+    """Values in these bins: published ones from the first pool that has any there, or uniform."""
+    lowest, highest = edges[places], edges[places + 1]
+    # below the upper edge, so that the bin of a special value holds nothing else
+    found = np.minimum(rng.uniform(lowest, highest), np.nextafter(highest, lowest))
+    shares = rng.random(places.shape)
+    # the last pool first, so that the first one has the last word
+    for pool in reversed(pools or ()):
+        starts = np.searchsorted(_bin_of(pool, edges), np.arange(edges.size))
+        counts = np.diff(starts)[places]
+        chosen = starts[places] + (shares * counts).astype(np.intp)
+        found = np.where(counts > 0, pool[np.minimum(chosen, pool.size - 1)], found)
+    return found

@@ -160,7 +160,7 @@ def test_the_statement_is_about_a_whole_release_of_this_result(result):
 def test_a_strict_statement_says_what_sp_800_226_asks_of_a_claim(result, kind):
     if kind == "histogram":
         told = release_statement(
-            ppm.histogram_release(COUNTS, [0, 20], bins=5, epsilon=2.0, random_seed=1)
+            ppm.histogram_release(COUNTS, [0, 5, 20], epsilon=2.0, random_seed=1)
         )
     else:
         grid = ppm.CandidateSynthesizer(

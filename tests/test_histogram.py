@@ -10,16 +10,18 @@ from hypothesis import strategies as st
 from scipy import stats
 
 import ppm
-from ppm import histogram
-from ppm.histogram import nearest_counts, secure_counts, seeded_noise
+from ppm import histogram, noisy
+from ppm.histogram import public_edges
+from ppm.noisy import nearest_counts, noisy_integers, seeded_noise
 
 VALUES = np.random.default_rng(1).normal(10.0, 2.0, 3000)
 GROUPS = (VALUES > 9.0).astype(int) + 2 * (np.arange(3000) % 2)
 
 
 def release(values=VALUES, **settings):
-    settings = {"bins": 40, "epsilon": 1.0, "random_seed": 2} | settings
-    return ppm.histogram_release(values, [0.0, 20.0], **settings)
+    settings = {"epsilon": 1.0, "random_seed": 2} | settings
+    edges = np.linspace(0.0, 20.0, settings.pop("bins", 40) + 1)
+    return ppm.histogram_release(values, edges, **settings)
 
 
 # ---- the noise -----------------------------------------------------------------------------------
@@ -52,10 +54,9 @@ def fits(noise, epsilon):
     "source",
     [
         lambda size, epsilon: seeded_noise(size, epsilon, np.random.default_rng(3)),
-        # the first of the counts holds a record
-        lambda size, epsilon: secure_counts(np.zeros(1, dtype=int), size + 1, epsilon)[
-            1:
-        ],
+        lambda size, epsilon: noisy_integers(
+            np.zeros(size), 1, epsilon, secure=True, rng=None
+        ),
     ],
 )
 def test_both_sources_draw_the_noise_of_this_epsilon(source):
@@ -90,11 +91,11 @@ def test_opendp_itself_grants_epsilon_and_twice_that_where_a_value_is_replaced(
 def test_all_releases_are_drawn_from_one_set_of_noisy_counts(monkeypatch):
     """Otherwise they would cost m times ε: the noise is drawn once, whatever m is."""
     noise, made = Mock(side_effect=seeded_noise), Mock(side_effect=histogram.generator)
-    monkeypatch.setattr(histogram, "seeded_noise", noise)
+    monkeypatch.setattr(noisy, "seeded_noise", noise)
     monkeypatch.setattr(histogram, "generator", made)
     few, many = (release(groups=GROUPS, releases=m) for m in (1, 7))
-    assert [call.args[0] for call in noise.call_args_list] == [4 * 40] * 2
-    assert np.array_equal(few.noisy_counts, many.noisy_counts)
+    assert [call.args[0] for call in noise.call_args_list] == [(4 * 40,)] * 2
+    assert np.array_equal(few.noisy["counts"], many.noisy["counts"])
     assert few.guarantee == many.guarantee and many.guarantee.epsilon == 1.0
     assert len(np.unique(many.synthetic)) == many.synthetic.size == 7 * 3000
     # each release draws its own bins, and from another stream than the noise
@@ -156,12 +157,12 @@ def test_at_a_large_epsilon_a_release_is_near_the_data_in_every_group(secure):
         (
             np.ones(3),
             pd.Categorical(["a", "b", None]),
-            r"groups must have no missing .* record 2, ",
+            r"groups must have no missing .* record 2\)",
         ),
         (
             np.ones(3),
             pd.DataFrame({"a": [1, 1, 1], "b": [1, None, 1]}),
-            "groups .*record 1, column 'b",
+            "groups must have one label for each of the 3 records; got shape .3, 2.",
         ),
         (
             np.ones(3),
@@ -171,7 +172,7 @@ def test_at_a_large_epsilon_a_release_is_near_the_data_in_every_group(secure):
         (
             np.ones(3),
             "abc",
-            "groups must be a list, an array or a pandas DataFrame of labels; got str",
+            "groups must have one label for each of the 3 records; got shape ",
         ),
     ],
 )
@@ -181,7 +182,110 @@ def test_what_is_missing_is_named_by_its_place(values, groups, told):
     assert "\n" not in str(refused.value)
     # a category without records has no counts
     unused = pd.Categorical(list("aab"), categories=list("abc"))
-    assert release(np.ones(3), groups=unused).noisy_counts.shape == (2, 40)
+    assert release(np.ones(3), groups=unused).noisy["counts"].shape == (2 * 40,)
+
+
+# ---- public bins and published values ------------------------------------------------------------
+
+
+def test_public_edges_are_quantiles_special_values_and_a_tail_and_only_inside_the_limits():
+    published = np.arange(1.0, 101.0)
+    edges = public_edges(published, (0, 200), bins=4, special=[50, 500], tail=2)
+    # half of the last quarter is 12.5 records, and half of these 6.25
+    inner = [25, 50, np.nextafter(50, 51), 75, 88, 94]
+    assert np.array_equal(edges, [0, *inner, 200])
+    assert np.array_equal(public_edges(published, (60, 70), bins=4), [60, 70])
+    # many published values that agree make fewer bins
+    assert np.array_equal(public_edges(np.r_[np.zeros(90), published], (-1, 101), bins=2),
+                          [-1, 5, 101])  # fmt: skip
+    for wrong in ((2, 1), (0, np.nan), (0,)):
+        with pytest.raises(ValueError, match="^limits must be"):
+            public_edges(published, wrong, bins=4)
+
+
+def test_a_bin_holds_published_values_of_the_group_else_of_any_else_uniform_ones():
+    published, of = np.array([1.0, 1.5, 6.0, 12.0]), np.array(list("abbb"))
+    values, groups = np.tile([1.2, 7.0, 17.0], 50), np.repeat(["a", "c"], 75)
+    found = ppm.histogram_release(
+        values,
+        {"a": [0, 5, 10, 20], "c": [0, 5, 10, 15, 20]},
+        epsilon=30.0,
+        groups=groups,
+        published=published,
+        published_groups=of,
+        releases=4,
+        random_seed=1,
+    )
+    a, c = found.synthetic[:, :75], found.synthetic[:, 75:]
+    # the only one of group a in the first bin; none of its own in the others
+    assert set(a[a < 5]) == {1.0} and set(a[(a > 5) & (a < 10)]) == {6.0}
+    assert set(a[a > 10]) == {12.0}
+    # a group that nobody published has those of all, and a bin without any is uniform
+    assert set(c[c < 5]) == {1.0, 1.5}
+    high = c[c > 10]
+    assert high.size and high.min() >= 15 and np.unique(high).size == high.size
+
+
+def test_a_special_value_keeps_its_share():
+    rng = np.random.default_rng(3)
+    published, values = rng.gamma(2.0, 3.0, 2000), rng.gamma(2.0, 3.0, 2000)
+    values[:200] = 0.0
+    kept, lost = (
+        ppm.histogram_release(
+            values,
+            public_edges(published, (-10.0, 100.0), bins=10, special=special),
+            epsilon=1.0,
+            published=published,
+            releases=20,
+            random_seed=1,
+        ).synthetic
+        for special in ([0.0], [])
+    )
+    assert abs(100 * (kept == 0).mean() - 10) < 1.0
+    assert not (lost == 0).any()
+
+
+def test_nothing_public_follows_the_confidential_values():
+    published = np.random.default_rng(2).normal(10.0, 2.0, 500)
+    edges = public_edges(published, (0.0, 20.0), bins=8)
+    one, other = (
+        release_in(values, edges, published) for values in (VALUES, VALUES + 3.0)
+    )
+    for label, found in one.public["edges"].items():
+        assert np.array_equal(found, other.public["edges"][label])
+    # of the confidential values' own quantiles it does not hold
+    assert not np.array_equal(
+        *(public_edges(values, (0.0, 20.0), bins=8) for values in (VALUES, VALUES + 3))
+    )
+
+
+def release_in(values, edges, published):
+    return ppm.histogram_release(
+        values, edges, epsilon=1.0, published=published, random_seed=1
+    )
+
+
+@pytest.mark.parametrize(
+    ("named", "told"),
+    [
+        ({"edges": [0, 1, 1]}, "edges must be two or more"),
+        ({"edges": [3]}, "edges must be two or more"),
+        (
+            {"edges": {0: [0, 1]}},
+            "edges must have an entry for each label.* none for 1",
+        ),
+        ({"published": [1.0, np.nan]}, "published must be .* position 1"),
+        ({"published": [1.0]}, "published_groups must be given"),
+        (
+            {"published": [1.0], "published_groups": [1, 2]},
+            "published_groups must have one",
+        ),
+    ],
+)
+def test_wrong_edges_and_published_values_are_named(named, told):
+    given = {"edges": [0, 20], "groups": [0, 1], "epsilon": 1.0} | named
+    with pytest.raises(ValueError, match=told):
+        ppm.histogram_release([1.0, 2.0], given.pop("edges"), **given)
 
 
 # ---- what is promised ----------------------------------------------------------------------------
@@ -192,7 +296,7 @@ def test_the_guarantee_names_the_neighbour_of_the_mechanism_and_the_source_of_th
         release(secure_noise=secure) for secure in (False, True, True)
     )
     # a seed does not repeat OpenDP's noise
-    assert not np.array_equal(secure.noisy_counts, again.noisy_counts)
+    assert not np.array_equal(secure.noisy["counts"], again.noisy["counts"])
     censored = (
         ppm.PseudoPosteriorMechanism(
             ppm.GammaPoisson([3, 5, 4], shape=2, rate=0.4), censor=ppm.Censoring(-3, -2)
@@ -222,8 +326,8 @@ def test_the_statement_says_what_the_guarantee_says_what_is_public_and_nothing_o
         *guarantee.not_covered,
         f"ε = 0.5 for {guarantee.covered}",
         "3 × 3,000",
-        "0 and 20",
-        "40 bins",
+        "values are uniform",
+        "edges of all 160 bins",
         "records (4)",
         "1.65 to 1",
         "2.72 to 1",

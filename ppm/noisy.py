@@ -1,0 +1,76 @@
+"""Whole numbers with noise, and the synthetic values that are made of nothing else."""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from ppm.disclosure import Guarantee, noisy_statement
+
+__all__ = ["NoisyRelease"]
+
+# below, the noise would not fit into 64-bit integers; above, a count has some once in 5e12 times
+LEAST_EPSILON, MOST_EPSILON = 1e-9, 30.0
+
+
+@dataclass(frozen=True)
+class NoisyRelease:
+    """Synthetic values, and the noisy numbers that they were made of.
+
+    Attributes
+    ----------
+    synthetic : numpy.ndarray or xarray.Dataset
+        Values of shape (releases, records), on the scale of the confidential ones. All releases
+        are made of the same noisy numbers, so that they cost ε once.
+    noisy : dict of str to numpy.ndarray
+        Counts or sums with noise. They may be published as well.
+    public : dict
+        What was fixed without the confidential values, such as ``edges``.
+    guarantee : ppm.disclosure.Guarantee
+        ε of all of this together, and what it does not cover.
+    made : str
+        How the values were made, as the statement says it.
+    """
+
+    synthetic: object
+    noisy: dict
+    guarantee: Guarantee
+    made: str = field(repr=False)
+    public: dict = field(repr=False, default_factory=dict)
+
+    def statement(self, release=None):
+        """Sentences of :func:`ppm.disclosure.release_statement`."""
+        return noisy_statement(self)
+
+
+def noisy_integers(totals, moved, epsilon, *, secure, rng):
+    """Add discrete Laplace noise to whole numbers that one record moves by ``moved`` in all.
+
+    Independent noise Z with P(Z = z) in proportion to exp(-ε |z| / moved) makes all of them
+    together ε-differentially private (Ghosh, Roughgarden and Sundararajan, 2012).
+    """
+    totals = np.asarray(totals, dtype=np.int64)
+    if not secure:
+        return totals + seeded_noise(totals.shape, epsilon / moved, rng)
+    import opendp.prelude as dp
+
+    dp.enable_features("contrib")
+    vector = dp.vector_domain(dp.atom_domain(T="i64")), dp.l1_distance(T="i64")
+    # the smallest scale at which OpenDP, which rounds ε upwards, still grants this ε
+    release = dp.binary_search_chain(
+        lambda scale: vector >> dp.m.then_laplace(scale), d_in=moved, d_out=epsilon
+    )
+    noisy = release(totals.ravel().tolist())
+    return np.array(noisy, dtype=np.int64).reshape(totals.shape)
+
+
+def seeded_noise(shape, rate, rng):
+    """Discrete Laplace noise: the difference of two geometric variables."""
+    return np.subtract(*rng.geometric(-np.expm1(-rate), (2, *np.atleast_1d(shape))))
+
+
+def nearest_counts(counts, total):
+    """Counts of at least 0 with sum ``total`` nearest to the noisy ones in least squares."""
+    falling = np.sort(counts)[::-1]
+    # amount to subtract from each of the largest 1, 2, … so that these alone have the sum
+    excess = (np.cumsum(falling) - total) / np.arange(1, counts.size + 1)
+    return np.maximum(counts - excess[np.flatnonzero(falling > excess)[-1]], 0.0)
