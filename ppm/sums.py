@@ -1,6 +1,7 @@
 """Synthetic values from two noisy sums of each group: published values, moved and stretched."""
 
 import numpy as np
+from scipy.optimize import minimize
 
 from ppm.checks import as_list, check_count, check_flag, check_number, shown
 from ppm.disclosure import WORDS, noisy_guarantee
@@ -12,9 +13,6 @@ __all__ = ["sums_release"]
 
 # a clipped deviation is rounded to a whole number of this part of its limit
 _STEPS = 2**20
-# a grid of moves, in published standard deviations, and of stretches
-_MOVES = np.linspace(-1.5, 1.5, 121)
-_STRETCHES = np.geomspace(0.5, 2.0, 41)
 
 
 def sums_release(
@@ -72,10 +70,10 @@ def sums_release(
     that the noise can be a whole number, and exact (Mironov, 2012).
 
     All else is post-processing. Clipping biases a mean; but the same clipping of *published* values
-    that were moved and stretched is known, for each of 121 moves and 41 stretches, and so is how
-    likely the noisy sums are there. Move and stretch are averages over this posterior, with a
-    normal public prior around the published table (half a standard deviation; 0.3 for the logarithm
-    of the stretch), so that where the noise drowns the sums, the release is the published table.
+    is known wherever they are moved and stretched to, and so is how likely the noisy sums are
+    there. The most probable move and stretch are taken, with a normal public prior around the
+    published table (half a standard deviation; 0.3 for the logarithm of the stretch), so that where
+    the noise drowns the sums, the release is the published table.
 
     Noisy sums see no other change of shape, for example where a tenth of the values becomes 0.
 
@@ -160,16 +158,25 @@ def _steps(deviations, first, second):
 
 
 def _moved(standard, means, noises, clip, records):
-    """Posterior means of move and of log stretch, given the noisy means of both scores."""
+    """The most probable move and stretch, given the noisy means of both scores."""
     if standard.size > 400:
         standard = np.quantile(standard, (np.arange(400) + 0.5) / 400)
-    moves, stretches = map(np.ravel, np.meshgrid(_MOVES, _STRETCHES))
-    log_density = -0.5 * ((moves / 0.5) ** 2 + (np.log(stretches) / 0.3) ** 2)
-    scores = _scores(moves[:, None] + stretches[:, None] * standard, *clip)
-    for score, mean, noise in zip(scores, means, noises, strict=True):
-        variance = score.var(axis=1) / records + noise**2
-        error = mean - score.mean(axis=1)
-        log_density -= 0.5 * (error**2 / variance + np.log(variance))
-    shares = np.exp(log_density - log_density.max())
-    shares /= shares.sum()
-    return shares @ moves, np.exp(shares @ np.log(stretches))
+
+    def minus_log_density(parameters):
+        move, log_stretch = parameters
+        found = 0.5 * ((move / 0.5) ** 2 + (log_stretch / 0.3) ** 2)
+        scores = _scores(move + np.exp(log_stretch) * standard, *clip)
+        for score, mean, noise in zip(scores, means, noises, strict=True):
+            variance = score.var() / records + noise**2
+            error = mean - score.mean()
+            found += 0.5 * (error**2 / variance + np.log(variance))
+        return found
+
+    found = minimize(
+        minus_log_density,
+        [0.0, 0.0],
+        method="Nelder-Mead",
+        bounds=[(-3.0, 3.0), (-1.5, 1.5)],
+        options={"xatol": 1e-4, "fatol": 1e-3},
+    )
+    return found.x[0], np.exp(found.x[1])
