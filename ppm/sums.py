@@ -177,6 +177,10 @@ def _moved(standard, means, noises, clip, records):
         [0.0, 0.0],
         method="Nelder-Mead",
         bounds=[(-3.0, 3.0), (-1.5, 1.5)],
-        options={"xatol": 1e-4, "fatol": 1e-3},
+        options={
+            "initial_simplex": [[0.0, 0.0], [0.3, 0.0], [0.0, 0.3]],
+            "xatol": 1e-4,
+            "fatol": 1e-3,
+        },
     )
     return found.x[0], np.exp(found.x[1])
