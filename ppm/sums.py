@@ -1,7 +1,7 @@
 """Synthetic values from two noisy sums of each group: published values, moved and stretched."""
 
 import numpy as np
-from scipy.optimize import minimize
+from scipy.optimize import least_squares
 
 from ppm.checks import as_list, check_count, check_flag, check_number, shown
 from ppm.disclosure import WORDS, noisy_guarantee
@@ -161,26 +161,14 @@ def _moved(standard, means, noises, clip, records):
     """The most probable move and stretch, given the noisy means of both scores."""
     if standard.size > 400:
         standard = np.quantile(standard, (np.arange(400) + 0.5) / 400)
+    # of a mean score: that of a sample, and that of the noise
+    spread = np.hypot(np.std(_scores(standard, *clip), axis=1) / records**0.5, noises)
 
-    def minus_log_density(parameters):
+    def residuals(parameters):
         move, log_stretch = parameters
-        found = 0.5 * ((move / 0.5) ** 2 + (log_stretch / 0.3) ** 2)
         scores = _scores(move + np.exp(log_stretch) * standard, *clip)
-        for score, mean, noise in zip(scores, means, noises, strict=True):
-            variance = score.var() / records + noise**2
-            error = mean - score.mean()
-            found += 0.5 * (error**2 / variance + np.log(variance))
-        return found
+        errors = (np.mean(scores, axis=1) - means) / spread
+        return [*errors, move / 0.5, log_stretch / 0.3]
 
-    found = minimize(
-        minus_log_density,
-        [0.0, 0.0],
-        method="Nelder-Mead",
-        bounds=[(-3.0, 3.0), (-1.5, 1.5)],
-        options={
-            "initial_simplex": [[0.0, 0.0], [0.3, 0.0], [0.0, 0.3]],
-            "xatol": 1e-4,
-            "fatol": 1e-3,
-        },
-    )
-    return found.x[0], np.exp(found.x[1])
+    move, log_stretch = least_squares(residuals, [0.0, 0.0], method="lm").x
+    return move, np.exp(log_stretch)
