@@ -1,0 +1,167 @@
+"""An account of ε: one small file that adds up what was released of a confidential table."""
+
+import contextlib
+import hashlib
+import json
+import os
+from datetime import UTC, datetime
+from decimal import Decimal, localcontext
+from pathlib import Path
+
+from ppm.brief import Brief
+from ppm.checks import check_number
+
+__all__ = ["Account"]
+
+# digits that no sum of ε from 1e-9 on reaches, so that none is rounded
+_DIGITS = 100
+
+
+class Account(Brief):
+    """What was released of one confidential table, entry by entry, and the sum of all ε.
+
+    The file has a line of JSON for each entry, is locked while it is read and written, and is only
+    ever appended to. Each line holds the SHA-256 of the line before, and a file beside it, with
+    ``.last`` after its name, the last line once more, so that a line that was changed, removed or
+    lowered is found, and the account refused. Keep both files together.
+
+    Parameters
+    ----------
+    path : str or path
+        The file; it is made by the first entry.
+    budget : float, optional
+        The most that ε may add up to: an entry that would exceed it is refused.
+
+    Examples
+    --------
+    >>> import ppm
+    >>> account = ppm.account.Account("account.jsonl", budget=0.5)
+    >>> for year in ("2023", "2024", "2025"):
+    ...     entry = account.enter(0.1, f"counts of {year}")
+    >>> account.total
+    Decimal('0.3')
+    """
+
+    _public = ("path", "budget")
+
+    def __init__(self, path, *, budget=None):
+        self.path = Path(path)
+        self.budget = budget if budget is None else check_number("budget", budget)
+
+    @property
+    def entries(self):
+        """The entries, a list of dicts, the oldest first."""
+        with self._locked() as (_, lines):
+            return _entries(lines)
+
+    @property
+    def total(self):
+        """Sum of all ε, an exact Decimal."""
+        return _total(self.entries)
+
+    def enter(self, epsilon, what, *, digest=None, again=False):
+        """Append an entry, and return it: before the noise is drawn, so that none stays untold.
+
+        Parameters
+        ----------
+        epsilon : float
+            ε of what is to be released, 0 or more.
+        what : str
+            What it is, in words.
+        digest : str, optional
+            SHA-256 of the plan; :meth:`ppm.ReleasePlan.release` gives it.
+        again : bool, default False
+            Whether the same digest may be entered once more.
+
+        Raises
+        ------
+        ValueError
+            If the sum would exceed the budget, the digest has been entered already, or a line was
+            changed or removed. Nothing is entered then.
+        """
+        epsilon = _exact(check_number("epsilon", epsilon, at_least=0))
+        with self._locked() as (file, lines):
+            entries = _entries(lines)
+            if digest and not again and digest in [one["digest"] for one in entries]:
+                raise ValueError(
+                    "plan must not be released twice: the account holds it already; "
+                    "again=True adds its epsilon once more"
+                )
+            entry = {
+                "time": datetime.now(UTC).isoformat(timespec="seconds"),
+                "what": what,
+                "epsilon": str(epsilon),
+                "digest": digest,
+                "total": str(_total([*entries, {"epsilon": epsilon}])),
+                "before": _sha256(lines[-1] if lines else b""),
+            }
+            if self.budget is not None and Decimal(entry["total"]) > _exact(
+                self.budget
+            ):
+                raise ValueError(
+                    f"epsilon must keep the account within its budget of {self.budget:g}; "
+                    f"with {epsilon} the sum would be {entry['total']}"
+                )
+            line = json.dumps(entry).encode() + b"\n"
+            file.write(line)
+            file.flush()
+            os.fsync(file.fileno())
+            new = self._last.with_suffix(".new")
+            new.write_bytes(line)
+            new.replace(self._last)
+        return entry
+
+    @property
+    def _last(self):
+        return self.path.with_name(f"{self.path.name}.last")
+
+    @contextlib.contextmanager
+    def _locked(self):
+        """The open file, which no other process has meanwhile, and its lines, the last ones too."""
+        import fcntl
+
+        with self.path.open("a+b") as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            file.seek(0)
+            lines = file.readlines()
+            last = self._last.read_bytes() if self._last.exists() else b""
+            # a crash can leave one line more
+            if last not in [b"", *lines][-2:]:
+                raise ValueError(
+                    f"account: the end of {self.path} is not as {self._last.name} has it: "
+                    "lines are missing, or were changed"
+                )
+            yield file, lines
+
+
+def _entries(lines):
+    """The entries, each of which follows from the one before."""
+    entries, before = [], b""
+    for number, line in enumerate(lines, 1):
+        try:
+            entries.append(json.loads(line))
+            found = entries[-1]["before"], Decimal(entries[-1]["total"])
+            sound = found == (_sha256(before), _total(entries))
+        except (ArithmeticError, KeyError, TypeError, ValueError):
+            sound = False
+        if not sound:
+            raise ValueError(
+                f"account: line {number} is not as it was written, or the one before it is "
+                "missing"
+            )
+        before = line
+    return entries
+
+
+def _exact(number):
+    """The decimal number that is meant: 0.1 is a tenth."""
+    return Decimal(repr(number))
+
+
+def _total(entries):
+    with localcontext(prec=_DIGITS):
+        return sum([Decimal(one["epsilon"]) for one in entries], Decimal(0))
+
+
+def _sha256(line):
+    return hashlib.sha256(line).hexdigest()
