@@ -14,6 +14,7 @@ __version__ = "0.1.0"
 _load, _, __all__ = lazy_loader.attach(
     __name__,
     [
+        "account",
         "audits",
         "censoring",
         "diagnostics",
@@ -24,6 +25,7 @@ _load, _, __all__ = lazy_loader.attach(
         "noisy",
         "own_terms",
         "pdp",
+        "plan",
         "risk",
         "rules",
         "sums",
@@ -58,6 +60,7 @@ _load, _, __all__ = lazy_loader.attach(
         "synthesizers.pymc_model": ["PyMCSynthesizer"],
         "histogram": ["histogram_release"],
         "sums": ["sums_release"],
+        "plan": ["Confidential", "ReleasePlan"],
     },
 )
 

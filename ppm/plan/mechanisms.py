@@ -1,0 +1,357 @@
+"""Mechanisms that a plan can name: settings that are public, and one method."""
+
+import hashlib
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from types import SimpleNamespace
+
+import numpy as np
+
+import ppm
+from ppm.checks import listed
+from ppm.disclosure import WORDS, noisy_guarantee
+from ppm.noisy import NoisyRelease
+from ppm.seeds import generator, streams
+
+
+def columns_of(name, names, table):
+    """Names of columns that a table has, as a tuple."""
+    names = (names,) if isinstance(names, str) else tuple(names)
+    if lacking := [one for one in names if one not in table]:
+        raise ValueError(f"{name}: there must be a column {listed(lacking)}")
+    return names
+
+
+class Mechanism:
+    """What releases a table by a plan. For one of your own write a dataclass that inherits from it.
+
+    Its fields are its settings: numbers, words, lists of these, or functions whose source can be
+    read. All of them are public, and so is what :meth:`release` computes from ``plan.published``.
+
+    Attributes
+    ----------
+    takes_secure_noise : bool
+        Whether OpenDP can draw its noise.
+
+    Examples
+    --------
+    >>> import dataclasses, numpy as np, ppm
+    >>> @dataclasses.dataclass(frozen=True)
+    ... class Equal(ppm.plan.Mechanism):
+    ...     bins: int
+    ...
+    ...     def release(self, table, plan, *, random_seed=None, secure_noise=False):
+    ...         edges = np.linspace(*plan.limits["income"], self.bins + 1)
+    ...         settings = {"random_seed": random_seed, "secure_noise": secure_noise}
+    ...         return ppm.histogram_release(
+    ...             table["income"], edges, epsilon=plan.epsilon, **settings
+    ...         )
+    >>> Equal(4)
+    Equal(bins=4)
+    """
+
+    takes_secure_noise = True
+
+    def __repr__(self):
+        """Kind and settings, the same in every run."""
+        told = [f"{key}={getattr(x, '__name__', x)}" for key, x in vars(self).items()]
+        return f"{type(self).__name__}({', '.join(told)})"
+
+    def check(self, plan):
+        """Refuse a plan that this mechanism cannot follow, from public things alone."""
+
+    def release(self, table, plan, *, random_seed=None, secure_noise=False):
+        """Release a confidential table, at the ε of the plan for all its releases together.
+
+        Parameters
+        ----------
+        table : pandas.DataFrame
+            Public and confidential columns, checked, and within the limits of the plan.
+        plan : ppm.ReleasePlan
+            Everything public.
+
+        Returns
+        -------
+        object
+            With ``synthetic``, an array (releases, records), or a dict or a Dataset of these by
+            column; ``guarantee``; and ``statement()``, as :class:`ppm.noisy.NoisyRelease`.
+        """
+        raise NotImplementedError
+
+
+def settings_of(mechanism):
+    """Kind and settings of a mechanism, as JSON has them; functions by the hash of their source."""
+    kind = type(mechanism)
+    own = {} if kind.__module__ == __name__ else {"source": _source(kind)}
+    return {"kind": kind.__name__, "settings": vars(mechanism)} | own
+
+
+def plain(value):
+    """What JSON writes in the place of an array or a function."""
+    return _source(value) if callable(value) else np.asarray(value).tolist()
+
+
+def _source(thing):
+    """SHA-256 of the source of a function or a class."""
+    try:
+        source = inspect.getsource(thing)
+    except (OSError, TypeError):
+        raise ValueError(
+            f"mechanism: the source of {thing.__name__} must be in a file or a notebook"
+        ) from None
+    return f"source {hashlib.sha256(source.encode()).hexdigest()}"
+
+
+@dataclass(frozen=True, repr=False)
+class Published(Mechanism):
+    """The end at ε = 0: published records of a record's group, drawn again.
+
+    Nothing of the confidential table is used but its public columns.
+
+    Examples
+    --------
+    >>> import pandas as pd, ppm
+    >>> last = pd.DataFrame({"income": [10.0, 20.0, 30.0], "region": ["N", "N", "S"]})
+    >>> end = ppm.plan.Published()
+    >>> plan = ppm.ReleasePlan(last, confidential="income", groups="region", limits=(0, 99),
+    ...                        mechanism=end, epsilon=0)
+    >>> end.release(last, plan, random_seed=1).synthetic["income"].shape
+    (1, 3)
+    """
+
+    def release(self, table, plan, *, random_seed=None, secure_noise=False):
+        """Draw for each record a published one of its group, with all its columns."""
+        return drawn_again(plan.published, table, plan, random_seed)
+
+
+@dataclass(frozen=True, repr=False)
+class Records(Mechanism):
+    """The other end, for rehearsals alone: the records themselves, drawn again, unprotected."""
+
+    def release(self, table, plan, *, random_seed=None, secure_noise=False):
+        return drawn_again(table, table, plan, random_seed)
+
+
+def drawn_again(source, table, plan, random_seed):
+    """For each record of a table, one of the source's records of its group."""
+    rng, labels, of = generator(random_seed), plan.labels(table), plan.labels(source)
+    chosen = np.empty((plan.releases, len(table)), dtype=np.intp)
+    for label in {*labels}:
+        own, pool = (np.flatnonzero(some == label) for some in (labels, of))
+        chosen[:, own] = rng.choice(pool, (plan.releases, own.size))
+    made = WORDS["statement"]["published"].format(
+        releases=plan.releases, records=len(table), groups=len({*labels})
+    )
+    guarantee = noisy_guarantee(0.0, "published", secure=True)
+    # no package drew noise
+    guarantee = replace(guarantee, reasons=guarantee.reasons[1:])
+    synthetic = {name: source[name].to_numpy()[chosen] for name in plan.confidential}
+    return NoisyRelease(synthetic, {}, guarantee, made)
+
+
+class OneColumn(Mechanism):
+    """What releases one confidential column of numbers, by a function with published values."""
+
+    def check(self, plan):
+        """Refuse several confidential columns, and categories."""
+        if len(plan.confidential) > 1 or not plan.limits:
+            raise ValueError(
+                f"mechanism {self!r} takes one confidential column of numbers, with limits"
+            )
+
+    def given(self, table, plan):
+        """Arguments of the function: the column, and what is public."""
+        (column,) = plan.confidential
+        return {
+            "values": table[column].to_numpy(np.float64),
+            "groups": plan.labels(table),
+            "published": plan.published[column].to_numpy(np.float64),
+            "published_groups": plan.labels(plan.published),
+            "epsilon": plan.epsilon,
+            "releases": plan.releases,
+        }
+
+
+@dataclass(frozen=True, repr=False)
+class Bins(OneColumn):
+    """Noisy counts in bins at quantiles of the published records, which fill the bins.
+
+    Parameters
+    ----------
+    bins, special, tail
+        As for :func:`ppm.histogram.public_edges`, with edges of its own for each group.
+
+    Examples
+    --------
+    >>> import ppm
+    >>> ppm.plan.Bins(10, special=[0], tail=2)
+    Bins(bins=10, special=[0], tail=2)
+    """
+
+    bins: int
+    special: tuple = ()
+    tail: int = 0
+
+    def edges(self, plan):
+        """Edges of each group's bins by label: functions of the published table alone."""
+        from ppm.histogram import public_edges
+
+        (column,) = plan.confidential
+        values, labels = plan.published[column], plan.labels(plan.published)
+        return {
+            label: public_edges(own, plan.limits[column], **vars(self))
+            for label, own in values.groupby(labels)
+        }
+
+    def release(self, table, plan, **noise):
+        """Release by :func:`ppm.histogram_release`."""
+        from ppm.histogram import histogram_release
+
+        given = self.given(table, plan)
+        return histogram_release(edges=self.edges(plan), **given, **noise)
+
+
+@dataclass(frozen=True, repr=False)
+class Sums(OneColumn):
+    """Published records of a group, moved and stretched to two noisy, clipped sums.
+
+    Parameters
+    ----------
+    power : float, default 0.2
+        The sums are of this power of the values, above 0 and at most 1, with their sign.
+    clip, share
+        As for :func:`ppm.sums_release`.
+
+    Examples
+    --------
+    >>> import ppm
+    >>> ppm.plan.Sums(power=0.5)
+    Sums(power=0.5, clip=(1.5, 2.2), share=0.6)
+    """
+
+    power: float = 0.2
+    clip: tuple = (1.5, 2.2)
+    share: float = 0.6
+
+    def release(self, table, plan, **noise):
+        """Release by :func:`ppm.sums_release`."""
+        from ppm.sums import sums_release
+
+        given, (ends,) = self.given(table, plan), plan.limits.values()
+        for name, values in (*given.items(), ("limits", ends)):
+            if name in ("values", "published", "limits"):
+                given[name] = _power(values, self.power)
+        found = sums_release(clip=self.clip, share=self.share, **given, **noise)
+        return replace(found, synthetic=_power(found.synthetic, 1 / self.power))
+
+
+def _power(values, power):
+    """A power of the size of values, with their sign."""
+    values = np.asarray(values, dtype=np.float64)
+    return np.sign(values) * np.abs(values) ** power
+
+
+@dataclass(frozen=True, repr=False)
+class Posterior(Mechanism):
+    r"""A pseudo posterior in which each record's term moves by at most ε over the releases.
+
+    Its arguments are functions, of which the plan keeps the hash of their source; on reading they
+    are given again.
+
+    Parameters
+    ----------
+    build : callable
+        Function of a table's records, public and confidential columns, that returns a
+        :class:`ppm.Synthesizer` or a PyMC model of them.
+    candidates : callable, optional
+        Function of published records, those of one group if the plan has groups, that returns a
+        finite set of parameters, as :class:`ppm.CandidateSynthesizer` takes it. Without it a Markov
+        chain draws, which has no secure noise, and ε holds for exact draws only.
+    center : callable, optional
+        Function of the same that returns one value of all parameters: the limits are around it.
+        Without it each record has the weight that keeps its term within the width (``cap``).
+    back : callable, optional
+        Function from the model's values to those of the confidential column.
+    weight : float, default 1
+        Weight of all records, where there is a center.
+    draws : int, default 1000
+        Draws of each chain.
+
+    Examples
+    --------
+    >>> import numpy as np, ppm
+    >>> def build(records):
+    ...     return ppm.GammaPoisson(records["children"], shape=2, rate=1)
+    >>> def candidates(published):
+    ...     return {"mu": published["children"].mean() * np.linspace(0.5, 2.0, 50)}
+    >>> ppm.plan.Posterior(build, candidates)
+    Posterior(build=build, candidates=candidates, center=None, back=None, weight=1.0, draws=1000)
+    """
+
+    build: Callable
+    candidates: Callable | None = None
+    center: Callable | None = None
+    back: Callable | None = None
+    weight: float = 1.0
+    draws: int = 1000
+
+    def check(self, plan):
+        """Refuse what is not made of functions."""
+        if not callable(self.build) or self.candidates is self.center is None:
+            raise ValueError(
+                "mechanism: build must be a function, and candidates or center another"
+            )
+
+    @property
+    def takes_secure_noise(self):
+        """Whether the parameters come from a finite set."""
+        return self.candidates is not None
+
+    def _public(self, function, plan):
+        """What a function makes of the published records, by label if parameters are by group."""
+        if not plan.groups or self.candidates is None:
+            return function(plan.published)
+        labels = plan.labels(plan.published)
+        return {label: function(own) for label, own in plan.published.groupby(labels)}
+
+    def mechanism(self, table, plan, *, secure_noise=False):
+        """The :class:`ppm.PseudoPosteriorMechanism` of a table."""
+        model, width = self.build(table), plan.epsilon / plan.releases
+        if self.candidates is not None:
+            model = ppm.CandidateSynthesizer(
+                model,
+                self._public(self.candidates, plan),
+                groups=plan.labels(table) if plan.groups else None,
+                secure_noise=secure_noise,
+            )
+        if self.center is None:
+            return ppm.PseudoPosteriorMechanism(model, cap=width)
+        limits = ppm.Censoring(
+            -width / 2,
+            width / 2,
+            smooth=self.candidates is None,
+            center=self._public(self.center, plan),
+        )
+        return ppm.PseudoPosteriorMechanism(
+            model,
+            censor=limits,
+            weights=np.full(len(table), self.weight),
+            independent_weights=True,
+        )
+
+    def release(self, table, plan, *, random_seed=None, secure_noise=False):
+        """Draw each release from the predictions of parameters of its own."""
+        seeds = streams(random_seed, 2)
+        fit = self.mechanism(table, plan, secure_noise=secure_noise).run(
+            draws=self.draws if self.candidates is None else plan.releases,
+            random_seed=seeds[0],
+            allow_disagreement=True,
+        )
+        found = fit.synthesize(plan.releases, random_seed=seeds[1])
+        statement = [*fit.statement(found)]
+        if self.back is not None:
+            found = found.copy(data=self.back(found.values))
+        return SimpleNamespace(
+            synthetic=found, guarantee=fit.guarantee, statement=lambda: statement
+        )

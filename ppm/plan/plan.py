@@ -1,0 +1,413 @@
+"""Everything public about a release, and the one place where confidential records enter."""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from decimal import ROUND_CEILING, Context
+from importlib import metadata
+from importlib.util import find_spec
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+import ppm
+from ppm.account import Account
+from ppm.brief import Brief
+from ppm.checks import as_list, check_count, check_flag, check_number, listed
+from ppm.disclosure import WORDS, Guarantee
+from ppm.noisy import MOST_EPSILON
+from ppm.plan import mechanisms, rehearsal
+from ppm.plan.mechanisms import columns_of
+from ppm.seeds import generator, streams
+
+# what a plan is made of, beside the published table and the mechanism
+SETTINGS = "confidential", "groups", "limits", "epsilon", "releases", "rehearsed"
+_UPWARDS = Context(prec=10, rounding=ROUND_CEILING)
+
+
+class Confidential:
+    """A confidential table: a plan takes it where it releases, and nowhere else.
+
+    Parameters
+    ----------
+    table : pandas.DataFrame
+        Public and confidential columns.
+
+    Examples
+    --------
+    >>> import pandas as pd, ppm
+    >>> ppm.Confidential(pd.DataFrame({"region": ["N", "S"], "income": [12_000, 31_000]}))
+    Confidential(2 records of 'region', 'income')
+    """
+
+    def __init__(self, table):
+        self._table = check_table("table", table)
+
+    def __repr__(self):
+        columns = ", ".join(map(repr, self._table))
+        return f"Confidential({len(self._table):,} records of {columns})"
+
+
+def check_table(name, table):
+    """A copy of a DataFrame, numbered anew."""
+    if not isinstance(table, pd.DataFrame) or table.empty:
+        raise ValueError(
+            f"{name} must be a pandas DataFrame with rows and columns; got "
+            f"{type(table).__name__}"
+        )
+    return table.reset_index(drop=True).copy()
+
+
+@dataclass(frozen=True, repr=False)
+class Release(Brief):
+    """What a plan released: all of it may be published.
+
+    Attributes
+    ----------
+    synthetic : pandas.DataFrame
+        Public columns, and synthetic confidential ones; with several releases a column ``release``.
+        Rows are in a random order, since their order in the table might tell something.
+    statement : str
+        What is promised, and on which conditions.
+    guarantee : ppm.disclosure.Guarantee
+        The same in parts.
+    noisy : dict
+        The noisy numbers that it was made of.
+    digest : str
+        SHA-256 of the plan.
+    """
+
+    synthetic: pd.DataFrame
+    statement: str
+    guarantee: Guarantee
+    noisy: dict
+    digest: str
+    _public = ("synthetic", "digest")
+
+    def save(self, path):
+        """Write the table as CSV, and the statement beside it as a text file."""
+        self.synthetic.to_csv(path, index=False)
+        Path(path).with_suffix(".txt").write_text(self.statement + "\n", "utf-8")
+
+
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class ReleasePlan:
+    """A release, planned in public: made, rehearsed and saved without the confidential table.
+
+    Parameters
+    ----------
+    published : pandas.DataFrame
+        A **published** table with the columns that are to be released, such as last year's.
+    confidential : str or sequence of str
+        Its columns that are confidential in the table to be released. All others are public there,
+        and are released as they are; columns that the published table lacks are left out.
+    mechanism : ppm.plan.Mechanism
+        How to release: for example ``ppm.plan.Bins(10)``.
+    epsilon : float
+        ε of everything that is released, from 1e-9 to 30 nats; 0 for :class:`ppm.plan.Published`.
+    groups : str or sequence of str, optional
+        Public columns; records that agree in them are a group.
+    limits : (float, float) or dict of these by column, optional
+        The lowest and the highest value of each confidential column of numbers, **public**. Values
+        beyond count as the limit. A column without limits holds categories, those of the published
+        table.
+    releases : int, default 1
+        Number m of synthetic tables.
+    rehearsed : dict, optional
+        What :meth:`ppm.plan.Rehearsal.best` noted.
+
+    Examples
+    --------
+    >>> import numpy as np, pandas as pd, ppm
+    >>> def year(seed, middle):
+    ...     rng = np.random.default_rng(seed)
+    ...     incomes = middle * rng.lognormal(sigma=0.7, size=2000)
+    ...     return pd.DataFrame({"region": np.tile(["N", "S"], 1000), "income": incomes})
+    >>> last_year, this_year = year(1, 30_000), year(2, 36_000)
+    >>> plan = ppm.ReleasePlan(last_year, confidential="income", groups="region",
+    ...                        limits=(0, 500_000), mechanism=ppm.plan.Bins(10), epsilon=0.5)
+    >>> plan.save("plan.json")
+    >>> release = plan.release(
+    ...     ppm.Confidential(this_year), account="account.jsonl", secure_noise=False, random_seed=1
+    ... )
+    >>> release.synthetic["income"].mean() / this_year["income"].mean() - 1 < 0.05
+    np.True_
+    >>> ppm.account.Account("account.jsonl").total
+    Decimal('0.5')
+    """
+
+    published: pd.DataFrame = field(kw_only=False)
+    confidential: tuple
+    mechanism: mechanisms.Mechanism
+    epsilon: float
+    groups: tuple = ()
+    limits: dict = field(default_factory=dict)
+    releases: int = 1
+    rehearsed: dict | None = None
+    # where this very plan was saved
+    _saved: list = field(default_factory=list, init=False)
+
+    def __post_init__(self):
+        published, limits = check_table("published", self.published), self.limits
+        confidential = columns_of("confidential", self.confidential, published)
+        if not isinstance(limits, Mapping):
+            limits = dict.fromkeys(confidential, limits)
+        epsilon = check_number(
+            "epsilon", self.epsilon, at_least=0, at_most=MOST_EPSILON
+        )
+        checked = {
+            "published": published,
+            "confidential": confidential,
+            "groups": columns_of("groups", self.groups, published),
+            "limits": {name: check_ends(name, ends) for name, ends in limits.items()},
+            "epsilon": epsilon,
+            "releases": check_count("releases", self.releases),
+        }
+        for name, value in checked.items():
+            # a frozen dataclass takes no ordinary assignment
+            object.__setattr__(self, name, value)
+        if not {*limits} <= {*confidential} or {*confidential} & {*self.groups}:
+            raise ValueError(
+                "confidential must name all columns with limits, and none that is in groups"
+            )
+        if not isinstance(self.mechanism, mechanisms.Mechanism):
+            raise ValueError(
+                "mechanism must be a ppm.plan.Mechanism, such as ppm.plan.Bins(10); got "
+                f"{type(self.mechanism).__name__}"
+            )
+        if isinstance(self.mechanism, mechanisms.Published) != (epsilon == 0):
+            raise ValueError(
+                "epsilon must be 0 for ppm.plan.Published(), and above for all others; "
+                f"got {epsilon:g}"
+            )
+        self._check_columns("published", published)
+        self.mechanism.check(self)
+
+    def __repr__(self):
+        return (
+            f"ReleasePlan({self.mechanism}, epsilon={self.epsilon:g}, "
+            f"confidential={self.confidential}, groups={self.groups}; "
+            f"{len(self.published):,} published records)"
+        )
+
+    def _check_columns(self, name, table):
+        """Refuse columns that lack, values that are no numbers, unknown categories and groups."""
+        columns_of(name, self.published, table)
+        known = {column: self.published[column] for column in self.confidential}
+        for column, published in known.items():
+            if column in self.limits:
+                as_list(f"{name}: {column}", table[column])
+            elif not table[column].isin(published).all():
+                raise ValueError(
+                    f"{name} must have only published categories in {column!r}, or limits"
+                )
+        if not {*self.labels(table)} <= {*self.labels(self.published)}:
+            raise ValueError(f"{name} must have no group without published records")
+
+    def labels(self, table):
+        """Label of each record's group (records,): its values as text; "" without groups."""
+        columns = [table[column].map(str) for column in self.groups]
+        return np.array(
+            list(map(" × ".join, zip(*columns, strict=True))) or [""] * len(table),
+            dtype=object,
+        )
+
+    rehearse = rehearsal.rehearse
+
+    @property
+    def public(self):
+        """All that is public, as the saved plan has it; the published table by its hash."""
+        settings = {name: getattr(self, name) for name in SETTINGS}
+        settings["published"] = _table_hash(self.published)
+        settings["mechanism"] = mechanisms.settings_of(self.mechanism)
+        return json.loads(_canonical(settings))
+
+    @property
+    def digest(self):
+        """SHA-256 of everything public."""
+        return _digest(self.public)
+
+    def save(self, path):
+        """Write the plan as JSON, with its digest and versions, where no other plan stands.
+
+        The published table is not in it: :meth:`read` takes it again.
+        """
+        path = Path(path).absolute()
+        content = {"plan": self.public, "digest": self.digest, "versions": versions()}
+        if path.exists() and saved_digest(path) != self.digest:
+            raise FileExistsError(f"path: another plan stands in {path.name}")
+        path.write_text(json.dumps(content, ensure_ascii=False, indent=1), "utf-8")
+        self._saved.append(path)
+
+    @classmethod
+    def read(cls, path, published, *, mechanism=None):
+        """Read a plan that was saved.
+
+        Parameters
+        ----------
+        path : str or path
+            The file.
+        published : pandas.DataFrame
+            The published table again.
+        mechanism : ppm.plan.Mechanism, optional
+            The mechanism again, if it is made of functions or is one of your own.
+
+        Raises
+        ------
+        ValueError
+            If the file, the table or the mechanism is not what it was.
+        """
+        path = Path(path).absolute()
+        content = json.loads(path.read_text("utf-8"))
+        settings = content["plan"]
+        kind, saved = (settings["mechanism"][key] for key in ("kind", "settings"))
+        if mechanism is None:
+            mechanism = getattr(mechanisms, kind, lambda **_: None)(**saved)
+        plan = cls(**settings | {"published": published, "mechanism": mechanism})
+        if plan.digest != content["digest"]:
+            raise ValueError(
+                "path must hold a plan as it was saved, and published and mechanism be the "
+                "same again"
+            )
+        plan._saved.append(path)
+        return plan
+
+    def release(
+        self, confidential, *, account, again=False, secure_noise=True, random_seed=None
+    ):
+        """Release the confidential table once: the only place where it enters.
+
+        ε is in the account before any noise is drawn, so that none stays untold if a run breaks.
+        Whatever is refused before that was not released.
+
+        Parameters
+        ----------
+        confidential : ppm.Confidential
+            The table.
+        account : ppm.account.Account or path
+            The account of this table's ε.
+        again : bool, default False
+            Whether to release by this plan a second time; ε adds up.
+        secure_noise : bool, default True
+            Whether OpenDP draws the noise: for an actual release, yes.
+        random_seed : int, SeedSequence or Generator, optional
+            Without secure noise, the source of randomness; for a study, not for a release.
+
+        Raises
+        ------
+        ValueError
+            If the plan was not saved, the account holds it already or has no budget left, or the
+            table has other columns, missing labels, groups without published records, or values
+            that are no numbers.
+
+        Returns
+        -------
+        ppm.plan.Release
+        """
+        if not isinstance(confidential, Confidential):
+            raise ValueError(
+                "confidential must be a ppm.Confidential; got "
+                f"{type(confidential).__name__}"
+            )
+        secure = check_flag("secure_noise", secure_noise)
+        if secure and random_seed is not None:
+            raise ValueError(
+                "random_seed must be left out with secure_noise: who knows it could "
+                "subtract the noise"
+            )
+        if secure and not self.mechanism.takes_secure_noise:
+            raise ValueError(
+                f"secure_noise must be False for {self.mechanism}: a chain draws it"
+            )
+        digest = self.digest
+        if digest not in map(saved_digest, self._saved):
+            raise ValueError("plan must be saved before it is used: plan.save(path)")
+        self._check_columns("confidential", confidential._table)
+        if secure:
+            import opendp  # noqa: F401  (where it is lacking, no ε is spent)
+        if not isinstance(account, Account):
+            account = Account(account)
+        seeds = streams(random_seed, 2)
+        table = confidential._table[[*self.published]]
+        table = self.clipped(table.sample(frac=1, random_state=generator(seeds[0])))
+        what = f"{self.releases} × {len(table):,} records, {listed(self.confidential)}"
+        entry = account.enter(self.epsilon, what, digest=digest, again=again)
+        synthetic, drawn = self.draw(table, random_seed=seeds[1], secure_noise=secure)
+        told = WORDS["statement"]["plan"].format(
+            total=_UPWARDS.create_decimal(entry["total"]),
+            digest=digest,
+            software=", ".join(map(" ".join, versions().items())),
+        )
+        statement = " ".join([*drawn.statement(), told])
+        noisy = getattr(drawn, "noisy", {})
+        return Release(synthetic, statement, drawn.guarantee, noisy, digest)
+
+    def clipped(self, table):
+        """A table, numbered anew, whose values are within the limits."""
+        ends = {name: table[name].clip(*at) for name, at in self.limits.items()}
+        return table.assign(**ends).reset_index(drop=True)
+
+    def draw(self, table, *, random_seed=None, secure_noise=False):
+        """Synthetic table, and what the mechanism returned, of a table with all columns."""
+        drawn = self.mechanism.release(
+            table, self, random_seed=random_seed, secure_noise=secure_noise
+        )
+        if drawn.guarantee.kind != "strict" or drawn.guarantee.epsilon > self.epsilon:
+            raise ValueError(
+                "mechanism must give a strict guarantee, and no more than the plan's ε"
+            )
+        synthetic = drawn.synthetic
+        if not isinstance(synthetic, Mapping):
+            synthetic = {self.confidential[0]: synthetic}
+        tables = []
+        for number in range(self.releases):
+            columns = {
+                name: np.asarray(synthetic[name])[number] for name in self.confidential
+            }
+            tables.append(self.clipped(table.assign(**columns)))
+            if self.releases > 1:
+                tables[-1].insert(0, "release", number + 1)
+        return pd.concat(tables, ignore_index=True), drawn
+
+
+def check_ends(name, ends):
+    """Limits of a column as two numbers."""
+    found = as_list(f"limits of {name!r}", ends)
+    if found.size != 2 or not found[0] < found[1]:
+        raise ValueError(
+            f"limits of {name!r} must be two numbers, the first below the second"
+        )
+    return tuple(found.tolist())
+
+
+def _table_hash(table):
+    """SHA-256 of a table: its columns, their types and values, and their order."""
+    found = hashlib.sha256()
+    for name, column in table.items():
+        found.update(_canonical([name, column.dtype, column.tolist()], str).encode())
+    return found.hexdigest()
+
+
+def _canonical(content, default=mechanisms.plain):
+    return json.dumps(content, sort_keys=True, default=default)
+
+
+def _digest(public):
+    return hashlib.sha256(_canonical(public).encode()).hexdigest()
+
+
+def saved_digest(path):
+    """Digest of what stands in a file, or nothing if it is no plan."""
+    try:
+        return _digest(json.loads(path.read_text("utf-8"))["plan"])
+    except (OSError, KeyError, TypeError, ValueError):
+        return None
+
+
+def versions():
+    """Versions of what makes a release."""
+    return {"ppm": ppm.__version__} | {
+        name: metadata.version(name) for name in ("numpy", "opendp") if find_spec(name)
+    }
