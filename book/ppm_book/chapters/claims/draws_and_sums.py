@@ -45,9 +45,10 @@ def narrower(edge, drawn, epsilon):
     return drawn(100_000, epsilon)[1] / edge[1]
 
 
-def at_twenty(meeting, epsilon):
+def at_twenty(meeting, drawn, epsilon):
     """Records at which 20 draws are as noisy as 20 sums."""
-    return meeting(epsilon / 20)
+    share = epsilon / 20
+    return meeting(lambda n: drawn(n, share)[1], share)
 
 
 def apart_from(value, within, found):
@@ -66,7 +67,8 @@ def of_sums(fitted):
 
 CLAIMS = {
     "draw-keeps-pace": lambda drawn_errors: (
-        drawn_errors[1:].max() < 1.1 * drawn_errors[1:].min() and drawn_errors.min() > 5
+        drawn_errors.max() < 1.1 * drawn_errors.min()
+        and drawn_errors[0] <= drawn_errors[1:].min()
     ),
     "nearly-uniform-at-the-dot": lambda at_the_dot: 0.85 < at_the_dot < 1,
     "on-the-line": lambda beside_line: np.allclose(beside_line, 1, rtol=0.01, atol=0),
@@ -102,6 +104,11 @@ NUMBERS = {
     "smooth weight": lambda limited: limited.index[0],
     "noise, smooth": lambda limited: f"{limited['noise'].iloc[0]:.1f}",
     "noise, 0.1": lambda limited: f"{limited.loc['0.1', 'noise']:.1f}",
-    "off, 0.5": lambda limited: f"{abs(limited.loc['0.5', 'off']):.0f}",
+    "off, 0.5": lambda limited: f"{limited.loc['0.5', 'mean off by']:.0f}",
+    "equal, 0.1": lambda limited: f"{limited.loc['0.1', 'equal at']:.0f}",
+    "uniform, 0.1": lambda limited, sum_sd, epsilon, reach: (
+        f"{100 * sum_sd(limited.loc['0.1', 'equal at'], epsilon) / reach * np.sqrt(3):.0f}"
+    ),
+    "equal, 0.5": lambda limited: f"{limited.loc['0.5', 'equal at']:.0f}",
     "equal, 20": lambda at_twenty: f"{at_twenty:,.0f}",
 }
