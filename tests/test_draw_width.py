@@ -228,3 +228,30 @@ def test_an_average_of_draws_at_shares_of_epsilon_is_like_one_draw():
     assert tenth / 10 == pytest.approx(one, rel=1e-2)
     # ten draws at the whole ε would be better, and cost ten times as much
     assert one / 10 < tenth / 20
+
+
+def test_both_scores_of_a_median_have_the_same_epsilon_and_tops_of_another_shape():
+    t, epsilon = np.linspace(-1, 1, 2001), 0.3
+    values = np.random.default_rng(1).uniform(-1, 1, size=40)
+
+    def scores(y):
+        balance = np.sign(t - y[:, None]).sum(axis=0)
+        distances = np.abs(t - y[:, None]).sum(axis=0)
+        return -epsilon / 2 * np.abs(balance), -epsilon / 2 * distances
+
+    def chances(score):
+        p = np.exp(score - score.max())
+        return p / p.sum()
+
+    for i in range(values.size):
+        both = zip(scores(values), scores(np.delete(values, i)), strict=True)
+        for score, without in both:
+            assert np.ptp(score - without) <= epsilon + 1e-9
+            assert longest(chances(score), chances(without)) <= epsilon
+            # twice the score has twice the epsilon
+            assert np.ptp(2 * (score - without)) > epsilon
+    # a small step from the middle costs the pointed score more, many records or few
+    even = np.linspace(-1, 1, 400)
+    near = np.abs(t) < 0.05
+    pointed, rounded = (score.max() - score[near].min() for score in scores(even))
+    assert pointed > 10 * rounded

@@ -85,6 +85,13 @@ CLAIMS = {
     "limits-keep-the-root": lambda limited: np.allclose(
         limited["exponent"], -0.5, atol=0.02
     ),
+    "limits-pull-the-mean": lambda limited: (
+        limited.loc["0.5", "mean off by"] > 2 > limited.loc["0.1", "mean off by"]
+    ),
+    "dot-moves-right": lambda limited: limited["equal at"].is_monotonic_increasing,
+    "a-few-hundred-records": lambda limited, equal, epsilon: (
+        max(equal[epsilon], limited["equal at"].max()) < 400
+    ),
     "library-keeps-the-root": lambda of_draws: apart_from(-0.5, 0.05, of_draws),
     "sums-fall-like-1-over-n": lambda of_sums: apart_from(-1.0, 0.1, of_sums),
     "dot-at-twenty": lambda at_twenty, drawn, epsilon, reach: (
@@ -97,6 +104,9 @@ NUMBERS = {
     "draw, 100,000": lambda in_errors: f"{in_errors.loc[100_000, 'draw']:.1f}",
     "sum, 100,000": lambda in_errors: f"{in_errors.loc[100_000, 'noisy sum']:.2f}",
     "equal": lambda equal, epsilon: f"{equal[epsilon]:,.0f}",
+    "times": lambda equal, epsilon, clip, reach: (
+        f"{equal[epsilon] * epsilon * reach / clip:.1f}"
+    ),
     "of uniform": lambda at_the_dot: f"{100 * at_the_dot:.0f}",
     "ten draws": lambda ten_draws: f"{ten_draws:.2f}",
     "edge narrower": lambda narrower: f"{narrower:.0f}",
