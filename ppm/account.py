@@ -13,8 +13,8 @@ from ppm.checks import check_number
 
 __all__ = ["Account"]
 
-# digits that no sum of ε from 1e-9 on reaches, so that none is rounded
-_DIGITS = 100
+# digits that no sum of floats reaches, so that none is rounded
+_DIGITS = 1000
 
 
 class Account(Brief):
@@ -45,7 +45,7 @@ class Account(Brief):
     _public = ("path", "budget")
 
     def __init__(self, path, *, budget=None):
-        self.path = Path(path)
+        self.path = str(path)
         self.budget = budget if budget is None else check_number("budget", budget)
 
     @property
@@ -113,14 +113,14 @@ class Account(Brief):
 
     @property
     def _last(self):
-        return self.path.with_name(f"{self.path.name}.last")
+        return Path(f"{self.path}.last")
 
     @contextlib.contextmanager
     def _locked(self):
         """The open file, which no other process has meanwhile, and its lines, the last ones too."""
         import fcntl
 
-        with self.path.open("a+b") as file:
+        with open(self.path, "a+b") as file:
             fcntl.flock(file, fcntl.LOCK_EX)
             file.seek(0)
             lines = file.readlines()

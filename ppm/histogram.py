@@ -18,7 +18,7 @@ from ppm.seeds import generator, streams
 __all__ = ["histogram_release", "public_edges"]
 
 
-def public_edges(published, limits, *, bins, special=(), tail=0):
+def public_edges(published, limits, *, bins, special=(), tail=0, above=1):
     """Edges of bins that hold about equally many published values.
 
     Parameters
@@ -32,7 +32,10 @@ def public_edges(published, limits, *, bins, special=(), tail=0):
     special : sequence of float, optional
         Values, such as 0, that get a bin of their own, because many records may have exactly them.
     tail : int, default 0
-        How often the last bin is halved, so that a change of the highest values can be seen.
+        How often the last of these bins is halved, so that a change of the highest values is seen.
+    above : int, default 1
+        Number of bins from the last quantile to the upper limit, each wider than the one before by
+        the same factor (of the same width, if a quantile or limit is not above 0).
 
     Returns
     -------
@@ -42,8 +45,8 @@ def public_edges(published, limits, *, bins, special=(), tail=0):
     Examples
     --------
     >>> import ppm
-    >>> ppm.histogram.public_edges(range(1, 101), (0, 200), bins=4, special=[50], tail=1)
-    array([  0.,  25.,  50.,  50.,  75.,  88., 200.])
+    >>> ppm.histogram.public_edges(range(1, 101), (0, 300), bins=4, special=[50], above=2)
+    array([  0.,  25.,  50.,  50.,  75., 150., 300.])
     """
     published, ends = as_list("published", published), as_list("limits", limits)
     if ends.size != 2 or not ends[0] < ends[1]:
@@ -53,8 +56,12 @@ def public_edges(published, limits, *, bins, special=(), tail=0):
         )
     bins = check_count("bins", bins)
     tail = check_count("tail", tail, at_least=0)
+    above = check_count("above", above)
     shares = [*np.arange(1, bins) / bins, *(1 - 0.5 ** np.arange(1, tail + 1) / bins)]
     inner = np.quantile(published, shares, method="inverted_cdf")
+    last = np.clip(inner[-1] if inner.size else ends[0], *ends)
+    spaced = np.geomspace if last > 0 else np.linspace
+    inner = np.concatenate([inner, spaced(last, ends[1], above + 1)])
     if len(special):
         alone = as_list("special", special)
         inner = np.concatenate([inner, alone, np.nextafter(alone, np.inf)])

@@ -29,11 +29,6 @@ class Mechanism:
     Its fields are its settings: numbers, words, lists of these, or functions whose source can be
     read. All of them are public, and so is what :meth:`release` computes from ``plan.published``.
 
-    Attributes
-    ----------
-    takes_secure_noise : bool
-        Whether OpenDP can draw its noise.
-
     Examples
     --------
     >>> import dataclasses, numpy as np, ppm
@@ -51,15 +46,15 @@ class Mechanism:
     Equal(bins=4)
     """
 
-    takes_secure_noise = True
-
     def __repr__(self):
-        """Kind and settings, the same in every run."""
-        told = [f"{key}={getattr(x, '__name__', x)}" for key, x in vars(self).items()]
+        """Kind and the settings that are not the usual ones, the same in every run."""
+        usual = vars(type(self))
+        told = [
+            f"{key}={getattr(x, '__name__', x)}"
+            for key, x in vars(self).items()
+            if key not in usual or usual[key] != x
+        ]
         return f"{type(self).__name__}({', '.join(told)})"
-
-    def check(self, plan):
-        """Refuse a plan that this mechanism cannot follow, from public things alone."""
 
     def release(self, table, plan, *, random_seed=None, secure_noise=False):
         """Release a confidential table, at the ε of the plan for all its releases together.
@@ -153,16 +148,17 @@ def drawn_again(source, table, plan, random_seed):
 class OneColumn(Mechanism):
     """What releases one confidential column of numbers, by a function with published values."""
 
-    def check(self, plan):
-        """Refuse several confidential columns, and categories."""
+    def column(self, plan):
+        """The name of that column."""
         if len(plan.confidential) > 1 or not plan.limits:
             raise ValueError(
                 f"mechanism {self!r} takes one confidential column of numbers, with limits"
             )
+        return plan.confidential[0]
 
     def given(self, table, plan):
         """Arguments of the function: the column, and what is public."""
-        (column,) = plan.confidential
+        column = self.column(plan)
         return {
             "values": table[column].to_numpy(np.float64),
             "groups": plan.labels(table),
@@ -179,7 +175,7 @@ class Bins(OneColumn):
 
     Parameters
     ----------
-    bins, special, tail
+    bins, special, tail, above
         As for :func:`ppm.histogram.public_edges`, with edges of its own for each group.
 
     Examples
@@ -192,24 +188,21 @@ class Bins(OneColumn):
     bins: int
     special: tuple = ()
     tail: int = 0
+    above: int = 1
 
     def edges(self, plan):
         """Edges of each group's bins by label: functions of the published table alone."""
-        from ppm.histogram import public_edges
-
-        (column,) = plan.confidential
+        column = self.column(plan)
         values, labels = plan.published[column], plan.labels(plan.published)
         return {
-            label: public_edges(own, plan.limits[column], **vars(self))
+            label: ppm.histogram.public_edges(own, plan.limits[column], **vars(self))
             for label, own in values.groupby(labels)
         }
 
     def release(self, table, plan, **noise):
         """Release by :func:`ppm.histogram_release`."""
-        from ppm.histogram import histogram_release
-
         given = self.given(table, plan)
-        return histogram_release(edges=self.edges(plan), **given, **noise)
+        return ppm.histogram_release(edges=self.edges(plan), **given, **noise)
 
 
 @dataclass(frozen=True, repr=False)
@@ -227,7 +220,7 @@ class Sums(OneColumn):
     --------
     >>> import ppm
     >>> ppm.plan.Sums(power=0.5)
-    Sums(power=0.5, clip=(1.5, 2.2), share=0.6)
+    Sums(power=0.5)
     """
 
     power: float = 0.2
@@ -236,13 +229,10 @@ class Sums(OneColumn):
 
     def release(self, table, plan, **noise):
         """Release by :func:`ppm.sums_release`."""
-        from ppm.sums import sums_release
-
-        given, (ends,) = self.given(table, plan), plan.limits.values()
-        for name, values in (*given.items(), ("limits", ends)):
-            if name in ("values", "published", "limits"):
-                given[name] = _power(values, self.power)
-        found = sums_release(clip=self.clip, share=self.share, **given, **noise)
+        given = self.given(table, plan) | {"limits": [*plan.limits.values()][0]}
+        for name in ("values", "published", "limits"):
+            given[name] = _power(given[name], self.power)
+        found = ppm.sums_release(clip=self.clip, share=self.share, **given, **noise)
         return replace(found, synthetic=_power(found.synthetic, 1 / self.power))
 
 
@@ -250,6 +240,55 @@ def _power(values, power):
     """A power of the size of values, with their sign."""
     values = np.asarray(values, dtype=np.float64)
     return np.sign(values) * np.abs(values) ** power
+
+
+@dataclass(frozen=True, repr=False)
+class Margins(Mechanism):
+    """Published records, raked to noisy margins: for several confidential columns, or many tables.
+
+    Parameters
+    ----------
+    margins, shares, strata, reach, change
+        As for ``ppm.raking.raked_release``.
+    bins, special, tail
+        As for :func:`ppm.histogram.public_edges`, for each confidential column of numbers.
+
+    Examples
+    --------
+    >>> import ppm
+    >>> ppm.plan.Margins([("region", "income"), ("region", "owner")], bins=10)
+    Margins(margins=[('region', 'income'), ('region', 'owner')], bins=10)
+    """
+
+    margins: tuple
+    bins: int = 20
+    special: tuple = ()
+    tail: int = 0
+    shares: tuple | None = None
+    strata: object = 8
+    reach: float = 1.0
+    change: float = 0.3
+
+    def release(self, table, plan, **noise):
+        """Release by ``ppm.raking.raked_release``."""
+        from ppm.raking import raked_release
+
+        settings = dict(vars(self))
+        for_edges = {name: settings.pop(name) for name in ("bins", "special", "tail")}
+        edges = {
+            name: ppm.histogram.public_edges(plan.published[name], ends, **for_edges)
+            for name, ends in plan.limits.items()
+        }
+        return raked_release(
+            table,
+            plan.published,
+            confidential=plan.confidential,
+            edges=edges,
+            epsilon=plan.epsilon,
+            releases=plan.releases,
+            **settings,
+            **noise,
+        )
 
 
 @dataclass(frozen=True, repr=False)
@@ -286,7 +325,7 @@ class Posterior(Mechanism):
     >>> def candidates(published):
     ...     return {"mu": published["children"].mean() * np.linspace(0.5, 2.0, 50)}
     >>> ppm.plan.Posterior(build, candidates)
-    Posterior(build=build, candidates=candidates, center=None, back=None, weight=1.0, draws=1000)
+    Posterior(build=build, candidates=candidates)
     """
 
     build: Callable
@@ -296,17 +335,11 @@ class Posterior(Mechanism):
     weight: float = 1.0
     draws: int = 1000
 
-    def check(self, plan):
-        """Refuse what is not made of functions."""
+    def __post_init__(self):
         if not callable(self.build) or self.candidates is self.center is None:
             raise ValueError(
                 "mechanism: build must be a function, and candidates or center another"
             )
-
-    @property
-    def takes_secure_noise(self):
-        """Whether the parameters come from a finite set."""
-        return self.candidates is not None
 
     def _public(self, function, plan):
         """What a function makes of the published records, by label if parameters are by group."""
@@ -342,6 +375,8 @@ class Posterior(Mechanism):
 
     def release(self, table, plan, *, random_seed=None, secure_noise=False):
         """Draw each release from the predictions of parameters of its own."""
+        if secure_noise and self.candidates is None:
+            raise ValueError("secure_noise must be False: a chain draws, not OpenDP")
         seeds = streams(random_seed, 2)
         fit = self.mechanism(table, plan, secure_noise=secure_noise).run(
             draws=self.draws if self.candidates is None else plan.releases,

@@ -3,7 +3,7 @@
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, replace
 from decimal import ROUND_CEILING, Context
 from importlib import metadata
 from importlib.util import find_spec
@@ -22,8 +22,6 @@ from ppm.plan import mechanisms, rehearsal
 from ppm.plan.mechanisms import columns_of
 from ppm.seeds import generator, streams
 
-# what a plan is made of, beside the published table and the mechanism
-SETTINGS = "confidential", "groups", "limits", "epsilon", "releases", "rehearsed"
 _UPWARDS = Context(prec=10, rounding=ROUND_CEILING)
 
 
@@ -183,7 +181,6 @@ class ReleasePlan:
                 f"got {epsilon:g}"
             )
         self._check_columns("published", published)
-        self.mechanism.check(self)
 
     def __repr__(self):
         return (
@@ -195,11 +192,10 @@ class ReleasePlan:
     def _check_columns(self, name, table):
         """Refuse columns that lack, values that are no numbers, unknown categories and groups."""
         columns_of(name, self.published, table)
-        known = {column: self.published[column] for column in self.confidential}
-        for column, published in known.items():
+        for column in self.confidential:
             if column in self.limits:
                 as_list(f"{name}: {column}", table[column])
-            elif not table[column].isin(published).all():
+            elif not table[column].isin(self.published[column]).all():
                 raise ValueError(
                     f"{name} must have only published categories in {column!r}, or limits"
                 )
@@ -219,7 +215,9 @@ class ReleasePlan:
     @property
     def public(self):
         """All that is public, as the saved plan has it; the published table by its hash."""
-        settings = {name: getattr(self, name) for name in SETTINGS}
+        settings = {
+            one.name: getattr(self, one.name) for one in fields(self) if one.init
+        }
         settings["published"] = _table_hash(self.published)
         settings["mechanism"] = mechanisms.settings_of(self.mechanism)
         return json.loads(_canonical(settings))
@@ -279,8 +277,9 @@ class ReleasePlan:
     ):
         """Release the confidential table once: the only place where it enters.
 
-        ε is in the account before any noise is drawn, so that none stays untold if a run breaks.
-        Whatever is refused before that was not released.
+        First the mechanism releases the same public columns with published values in the place of
+        confidential ones, so that what would fail has cost nothing. Then ε is entered in the
+        account, and only then is the noise drawn: if a run breaks, no ε stays untold.
 
         Parameters
         ----------
@@ -317,24 +316,22 @@ class ReleasePlan:
                 "random_seed must be left out with secure_noise: who knows it could "
                 "subtract the noise"
             )
-        if secure and not self.mechanism.takes_secure_noise:
-            raise ValueError(
-                f"secure_noise must be False for {self.mechanism}: a chain draws it"
-            )
         digest = self.digest
         if digest not in map(saved_digest, self._saved):
             raise ValueError("plan must be saved before it is used: plan.save(path)")
         self._check_columns("confidential", confidential._table)
-        if secure:
-            import opendp  # noqa: F401  (where it is lacking, no ε is spent)
         if not isinstance(account, Account):
             account = Account(account)
-        seeds = streams(random_seed, 2)
+        seeds = streams(random_seed, 3)
         table = confidential._table[[*self.published]]
         table = self.clipped(table.sample(frac=1, random_state=generator(seeds[0])))
+        # what fails for a public reason fails here, before it costs anything
+        end = replace(self, mechanism=mechanisms.Published(), epsilon=0, releases=1)
+        stand_in, _ = end.draw(table, random_seed=seeds[1])
+        self.draw(stand_in, random_seed=seeds[1], secure_noise=secure)
         what = f"{self.releases} × {len(table):,} records, {listed(self.confidential)}"
         entry = account.enter(self.epsilon, what, digest=digest, again=again)
-        synthetic, drawn = self.draw(table, random_seed=seeds[1], secure_noise=secure)
+        synthetic, drawn = self.draw(table, random_seed=seeds[2], secure_noise=secure)
         told = WORDS["statement"]["plan"].format(
             total=_UPWARDS.create_decimal(entry["total"]),
             digest=digest,

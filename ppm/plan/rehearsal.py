@@ -1,5 +1,6 @@
 """A rehearsal of a release on published records, of which one half plays the confidential table."""
 
+import itertools
 import warnings
 from dataclasses import dataclass, replace
 
@@ -11,6 +12,7 @@ from ppm.checks import check_count, shown
 from ppm.plan.mechanisms import Published, Records, columns_of
 from ppm.seeds import generator, streams
 from ppm.synthesizers.progress import progress_bar
+from ppm.utility import STATISTICS
 
 # a level with fewer records has no mean worth rehearsing
 _SMALLEST = 20
@@ -49,10 +51,10 @@ class Rehearsal(Brief):
     def table(self):
         """Errors by mechanism and ε, in per cent, the two ends first and last.
 
-        ``levels``, ``worst level``, ``mean``, ``median``, percentiles and ``tail`` are averages of
-        absolute errors over repeats, changed tables and confidential columns. ``change`` is the
-        root mean squared error of the share of a change that a release shows, over all changes; for
-        each change there are the median share, 100 at best, and its RMSE.
+        ``levels``, ``worst level``, ``mean``, percentiles and ``tail``, the mean of the top tenth,
+        are averages of absolute errors over repeats, changed tables and confidential columns.
+        ``change`` is the root mean squared error of the share of a change that a release shows,
+        over all changes; for each change there are the median share, 100 at best, and its RMSE.
         """
         changes = self.settings["changes"]
         squares = (self.runs[changes] - 100) ** 2
@@ -89,10 +91,8 @@ class Rehearsal(Brief):
                 f"goal must be one of {', '.join(GOALS)}; got {shown(goal)}"
             )
         epsilon = self.plan.epsilon if epsilon is None else epsilon
-        errors, rows = (
-            self.table[goal],
-            [row for row in self.tried if row[1] == epsilon],
-        )
+        errors = self.table[goal]
+        rows = [row for row in self.tried if row[1] == epsilon]
         if not rows:
             raise ValueError(f"epsilon must be one that was rehearsed; got {epsilon}")
         best = min(rows, key=errors.get)
@@ -169,51 +169,48 @@ def rehearse(
     changes = default_changes(plan) if changes is None else changes
     records = check_count("records", records or len(plan.published))
     repeats = check_count("repeats", repeats, at_least=2)
-    plain = {"releases": 1, "rehearsed": None}
+    # drawn again within the levels that are asked for, so that these are right
+    within = [*dict.fromkeys((*plan.groups, *levels))]
+    once = replace(plan, releases=1, rehearsed=None)
     tried = {
-        (str(one), float(epsilon)): replace(
-            plan, mechanism=one, epsilon=epsilon, **plain
-        )
+        (str(one), float(epsilon)): replace(once, mechanism=one, epsilon=epsilon)
         for one in (plan.mechanism, *alternatives)
         for epsilon in epsilons or [plan.epsilon]
     }
-    first = {PUBLISHED: replace(plan, mechanism=Published(), epsilon=0, **plain)}
-    last = {RECORDS: replace(plan, mechanism=Records(), epsilon=1, **plain)}
+    first = {PUBLISHED: replace(once, mechanism=Published(), epsilon=0)}
+    last = {RECORDS: replace(once, mechanism=Records(), epsilon=1, groups=within)}
     everything, runs = first | tried | last, []
     with progress_bar(progress, repeats * len(everything), "plans") as advance:
         for repeat, seed in enumerate(streams(random_seed, repeats)):
             for_table, *seeds = streams(seed, 2 + len(changes))
             half, table = _halves(plan, records, generator(for_table))
-            tables = [
-                (table, None),
-                *(_changed(plan, table, c) for c in changes.values()),
-            ]
-            for row, one in everything.items():
-                own = replace(one, published=half)
-                drawn = [
-                    own.draw(changed, random_seed=each)[0]
-                    for (changed, _), each in zip(tables, seeds, strict=True)
-                ]
-                pairs = zip(tables, drawn, strict=True)
-                errors = pd.DataFrame(
-                    [_errors(plan, true, found, levels) for (true, _), found in pairs]
-                )
-                errors = errors.mean().to_dict()
-                shares = dict(zip(changes, _shares(tables, drawn), strict=True))
-                if shares:
-                    errors["change"] = np.mean(
-                        (np.array([*shares.values()]) - 100) ** 2
-                    )
-                where = dict(
-                    zip(("mechanism", "ε", "repeat"), (*row, repeat), strict=True)
-                )
-                runs.append(where | errors | shares)
+            tables = {"": (table, None)}
+            for name, change in changes.items():
+                tables[name] = _changed(plan, table, change)
+            for (mechanism, epsilon), one in everything.items():
+                found = _run(replace(one, published=half), tables, seeds, levels)
+                where = {"mechanism": mechanism, "ε": epsilon, "repeat": repeat}
+                runs.append(where | found)
                 advance(1)
     tried = {row: replace(one, releases=plan.releases) for row, one in tried.items()}
     settings = {"repeats": repeats, "records": records, "levels": levels}
-    return Rehearsal(
-        plan, tried, pd.DataFrame(runs), settings | {"changes": [*changes]}
-    )
+    settings["changes"] = [*changes]
+    return Rehearsal(plan, tried, pd.DataFrame(runs), settings)
+
+
+def _run(plan, tables, seeds, levels):
+    """Errors of a plan's releases, averages over all tables, and the shares of changes shown."""
+    errors, drawn, shares = [], {}, {}
+    for (name, (table, statistic)), seed in zip(tables.items(), seeds, strict=True):
+        drawn[name] = plan.draw(table, random_seed=seed)[0]
+        errors.append(_errors(plan, table, drawn[name], levels))
+        if statistic:
+            change = statistic(table) - statistic(tables[""][0])
+            shown = statistic(drawn[name]) - statistic(drawn[""])
+            shares[name] = 100 * shown / change
+    squares = [(share - 100) ** 2 for share in shares.values()]
+    found = pd.DataFrame(errors).mean().to_dict()
+    return found | {"change": np.mean(squares) if squares else np.nan} | shares
 
 
 def _halves(plan, records, rng):
@@ -231,6 +228,8 @@ def default_changes(plan):
 
     Values of a changed table, and the statistic of values that shows the change.
     """
+    if not plan.limits:
+        return {}
     column = next(iter(plan.limits))
     largest = pd.Series(plan.labels(plan.published)).mode()[0]
     low = plan.published[column].abs().median() / 100
@@ -271,51 +270,46 @@ def _changed(plan, table, change):
     return changed, lambda one: statistic(one[column].to_numpy(np.float64)[rows])
 
 
-def _shares(tables, drawn):
-    """Share of each change that the releases show, in per cent."""
-    for (table, statistic), synthetic in zip(tables[1:], drawn[1:], strict=True):
-        change = statistic(table) - statistic(tables[0][0])
-        yield 100 * (statistic(synthetic) - statistic(drawn[0])) / change
-
-
-def top_tenth(values):
-    """Mean of the largest tenth of values."""
-    return np.sort(values)[-max(1, values.size // 10) :].mean()
+def top_tenth(values, axis=-1):
+    """Mean of the largest tenth of values along the last axis."""
+    return np.sort(values)[..., -max(1, values.shape[-1] // 10) :].mean(axis=axis)
 
 
 def _errors(plan, table, synthetic, levels):
     """Errors of a release in per cent, averages over confidential columns."""
     truth, found = _numbers(plan, table), _numbers(plan, synthetic)
-    least = truth.abs().mean() / 100
+    least = np.abs(truth).mean(axis=1) / 100
 
-    def error(statistic):
-        true, drawn = statistic(truth), statistic(found)
+    def error(statistic, rows=slice(None), columns=None):
+        true, drawn = (
+            statistic(one[:columns, rows], axis=-1) for one in (truth, found)
+        )
+        sizes = pd.Series(np.abs(true))
         # what is nearly 0 has no relative error
-        sizes = true.abs().where(true.abs().gt(least))
-        return (100 * (drawn - true).abs() / sizes).mean(axis=true.ndim - 1)
+        known = sizes.where(sizes > least[:columns])
+        return (100 * np.abs(drawn - true) / known).mean()
 
-    by_level = [] if levels else [error(pd.DataFrame.mean)]
-    for name in levels:
-        large = table[name].map(table[name].value_counts()) >= _SMALLEST
-        groups = table[name][large]
-        by_level += [*error(lambda one, groups=groups: one.groupby(groups).mean())]
-    amounts = [*plan.limits]
-    return {
-        "levels": np.nanmean(by_level),
-        "worst level": np.nanmax(by_level),
-        "mean": error(pd.DataFrame.mean),
-        "median": error(lambda one: one[amounts].median()),
-        "10th percentile": error(lambda one: one[amounts].quantile(0.1)),
-        "90th percentile": error(lambda one: one[amounts].quantile(0.9)),
-        "tail": error(lambda one: one[amounts].apply(top_tenth, raw=True)),
+    groups = (table.groupby(level, observed=True).indices for level in levels)
+    means = [
+        error(np.mean, rows)
+        for rows in itertools.chain(*(one.values() for one in groups))
+        if rows.size >= _SMALLEST
+    ] or [error(np.mean)]
+    shapes = {
+        name: error(one, columns=len(plan.limits)) for name, one in SHAPES.items()
     }
+    return {"levels": np.mean(means), "worst level": np.max(means)} | shapes
+
+
+# statistics in the unit of the values
+SHAPES = STATISTICS | {"tail": top_tenth}
+del SHAPES["Gini coefficient"]
 
 
 def _numbers(plan, table):
-    """Confidential columns of numbers, and an indicator of each published category."""
-    columns = {name: table[name] for name in plan.limits}
+    """Confidential columns of numbers, and indicators of categories: (columns, records)."""
+    rows = [table[name] for name in plan.limits]
     for name in plan.confidential:
         if name not in plan.limits:
-            for one in plan.published[name].unique():
-                columns[f"{name}: {one}"] = table[name] == one
-    return pd.DataFrame(columns).astype(np.float64)
+            rows += [table[name] == one for one in plan.published[name].unique()]
+    return np.array(rows, dtype=np.float64)

@@ -1,0 +1,155 @@
+"""An account of ε: exact, appended to by one process at a time, and refused once it was changed."""
+
+import multiprocessing
+from decimal import Decimal
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ppm import account as room
+from ppm.account import Account
+
+
+@pytest.fixture
+def three(tmp_path):
+    """An account with three entries."""
+    account = Account(tmp_path / "account.jsonl")
+    for number in range(3):
+        account.enter(0.1, f"table {number}")
+    return account
+
+
+@given(st.lists(st.floats(0.0, 1e6), max_size=20))
+def test_the_sum_is_exact_and_no_entry_lowers_it(tmp_path_factory, amounts):
+    account = Account(tmp_path_factory.mktemp("account") / "account.jsonl")
+    totals = [Decimal(account.enter(one, "table")["total"]) for one in amounts]
+    meant = [Fraction(repr(one)) for one in amounts]
+    assert Fraction(account.total) == sum(meant)
+    assert totals == sorted(totals)
+    assert [Fraction(one["epsilon"]) for one in account.entries] == meant
+
+
+def test_each_line_says_what_when_and_how_much(three):
+    entry = three.entries[-1]
+    assert (entry["what"], entry["epsilon"], entry["total"]) == (
+        "table 2",
+        "0.1",
+        "0.3",
+    )
+    assert entry["time"].endswith("+00:00")
+    # floating point has another sum
+    assert three.total == Decimal("0.3") != Decimal(0.1 + 0.1 + 0.1)
+
+
+CHANGES = {
+    "the first line removed": lambda lines: lines[1:],
+    "a line removed": lambda lines: [lines[0], lines[2]],
+    "the last line removed": lambda lines: lines[:2],
+    "all lines removed": lambda lines: [],
+    "lines exchanged": lambda lines: [lines[1], lines[0], lines[2]],
+    "an entry lowered": lambda lines: [lines[0].replace('"0.1"', '"0.01"'), *lines[1:]],
+    "the last one lowered, and its total": lambda lines: [
+        *lines[:2],
+        lines[2].replace('"0.1"', '"0.05"').replace('"0.3"', '"0.25"'),
+    ],
+    "its words changed": lambda lines: [*lines[:2], lines[2].replace("table", "tabel")],
+    "the last line torn": lambda lines: [*lines[:2], lines[2][:-9]],
+    "no account at all": lambda lines: ["income,region\n"],
+}
+
+
+@pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
+def test_a_line_that_was_changed_or_removed_is_found_and_nothing_is_entered(
+    three, change
+):
+    lines = Path(three.path).read_text().splitlines(keepends=True)
+    changed = "".join(change(lines))
+    Path(three.path).write_text(changed)
+    for use in (lambda: three.total, lambda: three.enter(0.1, "table 3")):
+        with pytest.raises(ValueError, match="account: .*(written|changed)"):
+            use()
+    assert Path(three.path).read_text() == changed
+    Path(three.path).write_text("".join(lines))
+    assert three.total == Decimal("0.3")
+
+
+def test_an_account_without_its_second_file_is_refused(three):
+    Path(f"{three.path}.last").unlink()
+    with pytest.raises(ValueError, match="account.jsonl.last"):
+        _ = three.total
+
+
+def test_a_crash_between_line_and_note_leaves_the_entry(three, monkeypatch):
+    monkeypatch.setattr(room.Path, "replace", lambda *_: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        three.enter(0.1, "table 3")
+    monkeypatch.undo()
+    assert three.total == Decimal("0.4")
+    three.enter(0.1, "table 4")
+    assert three.total == Decimal("0.5")
+
+
+def test_a_budget_refuses_before_anything_is_entered(tmp_path):
+    account = Account(tmp_path / "account.jsonl", budget=0.3)
+    for _ in range(3):
+        # 0.1 + 0.2 is above 0.3 in floating point
+        account.enter(0.1, "table")
+    with pytest.raises(ValueError, match="epsilon must keep .* budget of 0.3"):
+        account.enter(1e-9, "table")
+    assert len(account.entries) == 3
+
+
+def test_a_digest_is_entered_once_unless_told(tmp_path):
+    account = Account(tmp_path / "account.jsonl")
+    account.enter(0.1, "table", digest="a")
+    with pytest.raises(ValueError, match="plan must not be released twice"):
+        account.enter(0.1, "table", digest="a")
+    account.enter(0.1, "table", digest="b")
+    account.enter(0.1, "table", digest="a", again=True)
+    assert account.total == Decimal("0.3")
+
+
+@pytest.mark.parametrize("epsilon", [-0.1, float("nan"), float("inf"), "1", True])
+def test_an_amount_that_is_none_is_refused(three, epsilon):
+    with pytest.raises(ValueError, match="epsilon must be a finite number"):
+        three.enter(epsilon, "table")
+    assert len(three.entries) == 3
+
+
+def enter_many(path, locked, together):
+    """Entries by one process, which does not lock if it is told so."""
+    if not locked:
+        import fcntl
+
+        fcntl.flock = lambda *_: None
+    together.wait()
+    for number in range(40):
+        Account(path).enter(0.001, f"table {number}")
+
+
+def lines_of_two_processes(path, locked):
+    """Whether two processes ended well, and the sum of what they entered at the same time."""
+    context = multiprocessing.get_context("fork")
+    together = context.Barrier(2)
+    both = [
+        context.Process(target=enter_many, args=(path, locked, together))
+        for _ in range(2)
+    ]
+    for one in both:
+        one.start()
+    for one in both:
+        one.join()
+    return [one.exitcode for one in both]
+
+
+@pytest.mark.filterwarnings("ignore:.*fork")
+def test_two_processes_at_once_lose_no_line(tmp_path):
+    path = tmp_path / "account.jsonl"
+    assert lines_of_two_processes(path, locked=True) == [0, 0]
+    assert Account(path).total == Decimal("0.08")
+    # without the lock, lines follow from none, and one of the processes meets them
+    broken = tmp_path / "broken.jsonl"
+    assert lines_of_two_processes(broken, locked=False) != [0, 0]

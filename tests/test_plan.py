@@ -1,0 +1,525 @@
+"""A plan: public alone, saved before the table is opened, and applied to it once."""
+
+import dataclasses
+import json
+import pickle
+from decimal import Decimal
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import ppm
+from ppm.account import Account
+from ppm.histogram import public_edges
+from ppm.plan import Bins, Mechanism, Posterior, Published, Sums
+from ppm.plan.mechanisms import Records
+
+
+def year(seed, middle=30_000.0, records=600):
+    rng = np.random.default_rng(seed)
+    incomes = np.round(middle * rng.lognormal(sigma=0.6, size=records))
+    region = rng.choice(["N", "S", "W"], records)
+    return pd.DataFrame(
+        {
+            "region": region,
+            "income": incomes * np.where(region == "S", 0.7, 1.0),
+            "children": rng.poisson(1.5, records),
+            "owner": rng.choice(["yes", "no"], records),
+        }
+    )
+
+
+LAST, THIS = year(1), year(2, 36_000.0)
+SETTINGS = {
+    "confidential": "income",
+    "groups": "region",
+    "limits": (0, 1_000_000),
+    "mechanism": Bins(8),
+    "epsilon": 0.5,
+}
+
+
+def planned(published=LAST, **settings):
+    return ppm.ReleasePlan(published, **SETTINGS | settings)
+
+
+@pytest.fixture
+def release(tmp_path):
+    """A function that saves a plan and releases a table by it, with a seed."""
+
+    def released(plan, table=THIS, **settings):
+        plan.save(tmp_path / f"{plan.digest}.json")
+        noise = {"secure_noise": False, "random_seed": 1, **settings}
+        account = noise.pop("account", tmp_path / "account.jsonl")
+        return plan.release(ppm.Confidential(table), account=account, **noise)
+
+    return released
+
+
+# ---- what is public, and the digest of it --------------------------------------------------------
+
+
+@dataclasses.dataclass(frozen=True)
+class OwnEdges(Mechanism):
+    """A slip: the bins are quantiles of the confidential values."""
+
+    bins: int
+
+    def release(self, table, plan, **noise):
+        values, ends = table["income"], plan.limits["income"]
+        edges = public_edges(values, ends, bins=self.bins)
+        return ppm.histogram_release(values, edges, epsilon=plan.epsilon, **noise)
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "public"),
+    [(Bins(8), True), (Bins(8, special=[0], tail=2), True), (OwnEdges(8), False)],
+)
+def test_edges_and_settings_do_not_follow_the_confidential_values(mechanism, public):
+    plan = planned(mechanism=mechanism)
+    other = THIS.assign(income=np.random.default_rng(3).permutation(THIS["income"]) * 3)
+    both = [
+        mechanism.release(table, plan, random_seed=1).public["edges"]
+        for table in (THIS, other)
+    ]
+    found = [{label: edges.tolist() for label, edges in one.items()} for one in both]
+    assert (found[0] == found[1]) is public
+    published = planned(LAST.assign(income=LAST["income"] * 2), mechanism=mechanism)
+    moved = mechanism.release(THIS, published, random_seed=1).public["edges"]
+    assert ({k: v.tolist() for k, v in moved.items()} != found[0]) is public
+
+
+DIFFERENT = {
+    "a value": {
+        "published": LAST.assign(income=LAST["income"].where(LAST.index > 0, 1.0))
+    },
+    "a public value": {"published": LAST.assign(owner=["maybe", *LAST["owner"][1:]])},
+    "a type": {"published": LAST.astype({"children": "int32"})},
+    "a name": {"published": LAST.rename(columns={"owner": "tenure"})},
+    "order of columns": {"published": LAST[[*LAST][::-1]]},
+    "order of rows": {"published": LAST[::-1]},
+    "a missing value": {"published": LAST.assign(owner=[None, *LAST["owner"][1:]])},
+    "ε": {"epsilon": 0.5000001},
+    "limits": {"limits": (0, 1_000_001)},
+    "groups": {"groups": ["region", "owner"]},
+    "no groups": {"groups": ()},
+    "releases": {"releases": 2},
+    "bins": {"mechanism": Bins(9)},
+    "special": {"mechanism": Bins(8, special=[0])},
+    "kind": {"mechanism": Sums()},
+    "rehearsed": {"rehearsed": {"goal": "tail"}},
+}
+
+
+def test_plans_that_differ_in_anything_public_have_different_digests():
+    found = {planned(**settings).digest for settings in DIFFERENT.values()}
+    assert len(found | {planned().digest}) == len(DIFFERENT) + 1
+    same = planned(LAST.copy(), groups=["region"], limits={"income": (0.0, 1e6)})
+    assert same.digest == planned().digest
+
+
+@given(
+    bins=st.integers(1, 30),
+    special=st.lists(st.floats(0, 1e5), max_size=3),
+    tail=st.integers(0, 3),
+    epsilon=st.floats(1e-9, 30),
+    releases=st.integers(1, 5),
+)
+def test_a_plan_that_is_read_again_is_the_same(
+    tmp_path_factory, bins, special, tail, epsilon, releases
+):
+    mechanism = Bins(bins, special=special, tail=tail)
+    plan = planned(mechanism=mechanism, epsilon=epsilon, releases=releases)
+    path = tmp_path_factory.mktemp("plan") / "plan.json"
+    plan.save(path)
+    again = ppm.ReleasePlan.read(path, LAST)
+    assert again.digest == plan.digest and repr(again) == repr(plan)
+    edges = mechanism.edges(plan)
+    for label, found in again.mechanism.edges(again).items():
+        np.testing.assert_array_equal(found, edges[label])
+
+
+def test_a_file_or_a_table_that_was_changed_is_refused(tmp_path):
+    path = tmp_path / "plan.json"
+    planned().save(path)
+    saved = json.loads(path.read_text("utf-8"))
+    assert saved["versions"].keys() == {"ppm", "numpy", "opendp"}
+    with pytest.raises(ValueError, match="published and mechanism be the same"):
+        ppm.ReleasePlan.read(path, DIFFERENT["a value"]["published"])
+    saved["plan"]["epsilon"] = 0.4
+    path.write_text(json.dumps(saved), "utf-8")
+    with pytest.raises(ValueError, match="path must hold a plan as it was saved"):
+        ppm.ReleasePlan.read(path, LAST)
+    with pytest.raises(FileExistsError, match="another plan stands in plan.json"):
+        planned().save(path)
+
+
+# ---- the one place where the table enters --------------------------------------------------------
+
+
+def test_a_release_has_the_public_columns_and_its_account(release, tmp_path):
+    found = release(planned(releases=2))
+    table = found.synthetic
+    assert [*table] == ["release", *LAST] and len(table) == 2 * len(THIS)
+    public = ["region", "children", "owner"]
+    for _, one in table.groupby("release"):
+        rows = (t[public].sort_values(public, ignore_index=True) for t in (one, THIS))
+        pd.testing.assert_frame_equal(*rows)
+        means = one.groupby("region")["income"].mean()
+        assert (means / THIS.groupby("region")["income"].mean() - 1).abs().max() < 0.25
+    for told in ("ε adds up to 0.5.", found.digest, "opendp 0.", "published ones"):
+        assert told in found.statement
+    second = release(planned(epsilon=0.25), secure_noise=True, random_seed=None)
+    assert "ε adds up to 0.75." in second.statement
+    assert [one["digest"] for one in Account(tmp_path / "account.jsonl").entries] == [
+        found.digest,
+        second.digest,
+    ]
+    assert pickle.loads(pickle.dumps(found)).statement == found.statement
+    found.save(tmp_path / "release.csv")
+    assert pd.read_csv(tmp_path / "release.csv")["income"].equals(table["income"])
+    assert (tmp_path / "release.txt").read_text("utf-8").strip() == found.statement
+
+
+def test_the_order_of_rows_tells_nothing(release):
+    ordered = THIS.sort_values("income").reset_index(drop=True)
+    ordered["owner"] = [f"unit {place:03}" for place in range(len(THIS))]
+    last = LAST.assign(owner="unit")
+    found = release(planned(last), ordered).synthetic
+    assert [*found["owner"]] != sorted(found["owner"])
+    places = found["owner"].str[5:].astype(int)
+    assert abs(np.corrcoef(places, np.arange(len(places)))[0, 1]) < 0.2
+
+
+@dataclasses.dataclass(frozen=True)
+class Watching(Mechanism):
+    """Notes what it is given, and breaks at a call of this number."""
+
+    breaks: int = 0
+    seen = []
+
+    def release(self, table, plan, *, random_seed, secure_noise):
+        self.seen.append((table, secure_noise))
+        if len(self.seen) == self.breaks:
+            raise KeyboardInterrupt
+        return Bins(8).release(table, plan, random_seed=random_seed)
+
+
+class Late(Account):
+    """A slip: what is entered is written only afterwards."""
+
+    def enter(self, *args, **settings):
+        return {"total": "0.5"}
+
+
+@pytest.mark.parametrize(
+    ("kind", "breaks", "entered"),
+    [(Account, 1, "0"), (Account, 2, "0.5"), (Late, 2, "0")],
+)
+def test_epsilon_is_entered_between_the_trial_and_the_noise(
+    release, tmp_path, kind, breaks, entered
+):
+    account = kind(tmp_path / "other.jsonl")
+    Watching.seen.clear()
+    with pytest.raises(KeyboardInterrupt):
+        release(planned(mechanism=Watching(breaks)), account=account)
+    # what a crash leaves
+    assert account.total == Decimal(entered)
+    # the trial has the table's public columns, and published values in those that are not
+    trial, *_ = Watching.seen[0]
+    assert {*trial["income"]} <= {*LAST["income"]}
+    public = ["children", "owner", "region"]
+    rows = (one[public].sort_values(public, ignore_index=True) for one in (trial, THIS))
+    pd.testing.assert_frame_equal(*rows)
+
+
+@pytest.mark.parametrize("secure", [True, False])
+def test_noise_is_secure_unless_told_otherwise(release, tmp_path, secure):
+    Watching.seen.clear()
+    plan, noise = (
+        planned(mechanism=Watching()),
+        {} if secure else {"secure_noise": False},
+    )
+    plan.save(tmp_path / "plan.json")
+    plan.release(ppm.Confidential(THIS), account=tmp_path / "account.jsonl", **noise)
+    assert [told for _, told in Watching.seen] == [secure, secure]
+    with pytest.raises(ValueError, match="random_seed must be left out"):
+        release(plan, secure_noise=True, random_seed=1)
+
+
+def test_a_plan_must_be_saved_and_is_used_once(release, tmp_path):
+    plan, table = planned(), ppm.Confidential(THIS)
+    account = Account(tmp_path / "account.jsonl")
+    noise = {"secure_noise": False, "random_seed": 1}
+    with pytest.raises(ValueError, match="plan must be saved"):
+        plan.release(table, account=account, **noise)
+    first = release(plan)
+    with pytest.raises(ValueError, match="plan must not be released twice"):
+        plan.release(table, account=account, **noise)
+    again = plan.release(table, account=account, again=True, **noise)
+    assert again.synthetic.equals(first.synthetic)
+    assert account.total == Decimal("1.0")
+    # a plan that was changed, or whose file is gone, is another one
+    plan.published.loc[0, "income"] += 1
+    with pytest.raises(ValueError, match="plan must be saved"):
+        plan.release(table, account=account, again=True, **noise)
+    assert account.total == Decimal("1.0")
+
+
+MARK = 987_654.0
+REFUSED = {
+    "lacks a column": THIS.drop(columns="region"),
+    "a missing value": THIS.assign(income=THIS["income"].where(THIS.index != 5)),
+    "text": THIS.assign(
+        income=THIS["income"].astype(object).where(THIS.index != 5, "x")
+    ),
+    "an unknown group": THIS.assign(region=THIS["region"].where(THIS.index != 5, "E")),
+}
+
+
+@pytest.mark.parametrize("table", REFUSED.values(), ids=REFUSED)
+def test_a_table_that_does_not_fit_is_refused_before_it_costs_anything(
+    release, tmp_path, table
+):
+    table.loc[0, "income"] = MARK
+    with pytest.raises(ValueError, match="^confidential") as error:
+        release(planned(), table)
+    assert "987" not in str(error.value)
+    assert Account(tmp_path / "account.jsonl").total == 0
+
+
+def test_values_beyond_the_limits_count_as_the_limit(release):
+    beyond = THIS.assign(income=THIS["income"].where(THIS.index > 99, 1e12))
+    at = THIS.assign(income=THIS["income"].where(THIS.index > 99, 1e6))
+    plans = planned(), planned(epsilon=0.5)
+    first, second = (
+        release(plan, table, again=True).synthetic
+        for plan, table in zip(plans, (beyond, at), strict=True)
+    )
+    assert first.equals(second) and first["income"].max() <= 1e6
+
+
+def test_public_and_confidential_tables_cannot_be_exchanged(release):
+    with pytest.raises(ValueError, match="published must be a pandas DataFrame"):
+        planned(ppm.Confidential(THIS))
+    plan = planned()
+    with pytest.raises(ValueError, match="confidential must be a ppm.Confidential"):
+        plan.release(THIS, account="account.jsonl")
+    table = THIS.assign(income=MARK)
+    for shown in (ppm.Confidential(table), release(plan, table)):
+        assert "987" not in repr(shown)
+
+
+@pytest.mark.parametrize(
+    ("settings", "told"),
+    [
+        ({"confidential": "wealth"}, "confidential: there must be a column 'wealth'"),
+        ({"groups": ["state"]}, "groups: there must be a column 'state'"),
+        ({"groups": "income"}, "confidential must name"),
+        ({"limits": (5, 1)}, "limits of 'income' must"),
+        ({"limits": {"children": (0, 9)}}, "confidential must name all columns with"),
+        ({"epsilon": 0}, "epsilon must be 0 for ppm.plan.Published"),
+        ({"epsilon": 31}, "epsilon must be a finite number"),
+        ({"mechanism": Published()}, "epsilon must be 0 for ppm.plan.Published"),
+        ({"mechanism": "Bins"}, "mechanism must be a ppm.plan.Mechanism"),
+        ({"releases": 0}, "releases must be a whole number"),
+    ],
+)
+def test_a_plan_that_cannot_be_followed_is_refused(settings, told):
+    with pytest.raises(ValueError, match=told):
+        planned(**settings)
+
+
+# ---- mechanisms ----------------------------------------------------------------------------------
+
+
+def build(records):
+    return ppm.GammaPoisson(records["children"], shape=2, rate=1)
+
+
+def candidates(published):
+    return {"mu": published["children"].mean() * np.linspace(0.5, 2.0, 60)}
+
+
+def center(published):
+    return {"mu": published["children"].mean()}
+
+
+POSTERIORS = {
+    "weights of its own": Posterior(build, candidates),
+    "limits": Posterior(build, candidates, center, weight=0.5),
+    "a chain": Posterior(build, center=center, draws=50),
+}
+
+
+@pytest.mark.parametrize("mechanism", POSTERIORS.values(), ids=POSTERIORS)
+def test_a_pseudo_posterior_is_planned_like_the_rest(release, tmp_path, mechanism):
+    settings = {"confidential": "children", "limits": (0, 20), "mechanism": mechanism}
+    plan = planned(**settings, epsilon=1.0, releases=2)
+    exact = mechanism.candidates is not None
+    noise = {} if not exact else {"secure_noise": True, "random_seed": None}
+    found = release(plan, **noise)
+    assert "2 × 0.5 = 1" in found.statement
+    assert found.synthetic["children"].mean() == pytest.approx(1.5, abs=0.4)
+    path = tmp_path / f"{plan.digest}.json"
+    again = ppm.ReleasePlan.read(path, LAST, mechanism=dataclasses.replace(mechanism))
+    assert again.digest == plan.digest
+    with pytest.raises(ValueError, match="mechanism: build must be a function"):
+        ppm.ReleasePlan.read(path, LAST)
+    other = dataclasses.replace(mechanism, build=center)
+    with pytest.raises(ValueError, match="mechanism be the same"):
+        ppm.ReleasePlan.read(path, LAST, mechanism=other)
+    if not exact:
+        with pytest.raises(ValueError, match="secure_noise must be False"):
+            release(plan, secure_noise=True, random_seed=None, again=True)
+
+
+def test_noisy_sums_are_of_a_power(release):
+    plan = planned(mechanism=Sums(power=0.5, clip=(1.0, 2.0), share=0.5))
+    found = plan.mechanism.release(THIS, plan, random_seed=1)
+    direct = ppm.sums_release(
+        np.sqrt(THIS["income"]),
+        np.sqrt(LAST["income"]),
+        (0.0, 1000.0),
+        epsilon=0.5,
+        groups=THIS["region"],
+        published_groups=LAST["region"],
+        clip=(1.0, 2.0),
+        share=0.5,
+        random_seed=1,
+    )
+    np.testing.assert_allclose(found.synthetic, direct.synthetic**2)
+
+
+def test_published_records_are_drawn_whole_and_cost_nothing(release, tmp_path):
+    settings = {"confidential": ["income", "owner"], "mechanism": Published()}
+    limits = {"income": (0, 1e6)}
+    found = release(planned(**settings, limits=limits, epsilon=0))
+    rows = ["region", "income", "owner"]
+    known = {*LAST[rows].itertuples(index=False, name=None)}
+    assert {*found.synthetic[rows].itertuples(index=False, name=None)} <= known
+    assert "ε = 0 for published records" in found.statement
+    assert Account(tmp_path / "account.jsonl").total == 0
+
+
+@dataclasses.dataclass(frozen=True)
+class Dear(Mechanism):
+    """A slip: twice the ε of the plan."""
+
+    def release(self, table, plan, **noise):
+        return Bins(8).release(table, planned(epsilon=2 * plan.epsilon), **noise)
+
+
+def test_what_fails_in_the_trial_costs_nothing(release, tmp_path):
+    with pytest.raises(ValueError, match="no more than the plan's ε"):
+        release(planned(mechanism=Dear()))
+    several = {"confidential": ["income", "owner"], "limits": {"income": (0, 1e6)}}
+    with pytest.raises(ValueError, match="Bins.* takes one confidential column of num"):
+        release(planned(**several))
+    assert Account(tmp_path / "account.jsonl").total == 0
+
+
+# ---- the rehearsal -------------------------------------------------------------------------------
+
+
+@dataclasses.dataclass(frozen=True)
+class Times(Mechanism):
+    """The table itself, times a factor."""
+
+    factor: float
+
+    def release(self, table, plan, **_):
+        found = Records().release(table, plan, random_seed=1)
+        values = table["income"].to_numpy()[None] * self.factor
+        return dataclasses.replace(found, synthetic=values)
+
+
+def test_errors_and_shares_are_those_of_a_known_mechanism():
+    plan = planned(mechanism=Times(1.1), limits=(0, 1e9))
+    largest = LAST["region"].mode()[0]
+    table = plan.rehearse(repeats=2, random_seed=1).table
+    row = table.loc[("Times(factor=1.1)", 0.5)]
+    measured = ["levels", "worst level", "mean", "median", "10th percentile"]
+    measured += ["90th percentile", "tail"]
+    assert row[measured].to_numpy() == pytest.approx(np.full(7, 10.0))
+    for name, share, error in (
+        *((name, 110.0, 10.0) for name in (f"{largest} × 0.8", "top tenth × 1.3")),
+        ("spread × 1.25", 110.0, 10.0),
+        # a number of records, which no factor changes
+        ("a tenth becomes 0", 100.0, 0.0),
+    ):
+        assert row[name] == pytest.approx(share, abs=1.0)
+        assert row[f"{name}, RMSE"] == pytest.approx(error, abs=1.0)
+    assert row["change"] == pytest.approx((3 / 4 * 100) ** 0.5, abs=0.5)
+
+
+def test_a_rehearsal_has_both_ends_and_is_the_same_for_the_same_seed():
+    plan = planned()
+    settings = {"repeats": 4, "random_seed": 3, "levels": ["region", "owner"]}
+    first, second = (plan.rehearse([Sums()], **settings) for _ in range(2))
+    pd.testing.assert_frame_equal(first.table, second.table)
+    rows = [*first.table.index.get_level_values(0)]
+    assert rows == [
+        "published records",
+        "Bins(bins=8)",
+        "Sums()",
+        "the records, unprotected",
+    ]
+    # nothing is shown of a change by published records, and all of it by the records
+    shares = first.table.filter(regex="0.8$|1.25$")
+    assert shares.iloc[0].abs().max() < 40 < 70 < shares.iloc[-1].min()
+    assert first.table["levels"].iloc[0] > first.table["levels"].iloc[-1]
+    other = plan.rehearse(repeats=4, random_seed=4)
+    assert other.table.iloc[0]["levels"] != first.table.iloc[0]["levels"]
+
+
+def test_the_best_of_a_rehearsal_is_noted_in_the_plan():
+    rehearsal = planned().rehearse(
+        [Bins(2), Bins(4), Bins(16)], repeats=6, epsilons=[0.5, 2.0], random_seed=1
+    )
+    with pytest.warns(UserWarning, match="bins = 16 is at the edge of what was tried"):
+        plan = rehearsal.best("change", epsilon=2.0)
+    assert plan.mechanism == Bins(16) and plan.epsilon == 2.0
+    errors = plan.rehearsed["errors"]
+    assert min(errors, key=errors.get) in ("the records, unprotected", str(Bins(16)))
+    assert plan.digest != dataclasses.replace(plan, rehearsed=None).digest
+    with pytest.raises(ValueError, match="goal must be one of levels, change, tail"):
+        rehearsal.best("median")
+    with pytest.raises(ValueError, match="epsilon must be one that was rehearsed"):
+        rehearsal.best("levels", epsilon=3.0)
+
+
+def test_what_is_not_surely_nearer_than_published_records_is_told():
+    rehearsal = planned(epsilon=0.001).rehearse(repeats=4, random_seed=1)
+    with pytest.warns(UserWarning, match="not surely nearer than published records"):
+        rehearsal.best("levels")
+    row = (str(Bins(8)), 0.001)
+    assert not rehearsal.surely_nearer(row, "levels")
+    exact = planned(mechanism=Times(1.0)).rehearse(repeats=4, random_seed=1)
+    assert exact.surely_nearer((str(Times(1.0)), 0.5), "levels")
+
+
+def test_changes_of_ones_own_and_several_columns():
+    def doubled(table):
+        return table["income"] * 2
+
+    plan = planned(
+        confidential=["income", "owner"],
+        limits={"income": (0, 1e6)},
+        mechanism=Published(),
+        epsilon=0,
+        groups=(),
+    )
+    changes = {"doubled": doubled, "its median": (doubled, np.median)}
+    found = plan.rehearse(changes=changes, repeats=3, records=500, random_seed=1)
+    assert [*found.table.filter(like="d").columns][-4:-2] == ["doubled", "its median"]
+    assert found.table["doubled"].iloc[-1] == pytest.approx(100, abs=15)
+    assert found.settings["records"] == 500
+
+
+def test_the_picture_has_a_bar_for_each_row_and_goal():
+    axes = planned().rehearse(repeats=2, random_seed=1).plot()
+    assert [len(one.patches) for one in axes.ravel()] == [3, 3, 3]
