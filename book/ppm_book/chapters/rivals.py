@@ -3,12 +3,13 @@
 All of it is computed from the confidential table, and stays inside an agency.
 """
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
 
 import ppm
+from ppm_book.chapters import application, running, survey
 
 # a level with fewer records has no mean worth comparing
 SMALLEST = 50
@@ -23,12 +24,6 @@ ERRORS = (
     "top tenth",
     "near 0",
 )
-
-
-def lower_levels(table, column, labels, factor):
-    """Values of a column, times a factor where another column has one of these labels."""
-    name, wanted = labels
-    return table[column].where(~table[name].isin(wanted), factor * table[column])
 
 
 def tenth_becomes_0(values, seed=0):
@@ -61,6 +56,11 @@ def near_0(values):
 def middle_half(values):
     """Distances of the quartiles, along the last axis."""
     return np.subtract(*np.quantile(values, [0.75, 0.25], axis=-1))
+
+
+def at(plan, mechanism, epsilon):
+    """The plan with another mechanism, at another ε."""
+    return replace(plan, mechanism=mechanism, epsilon=epsilon, rehearsed=None)
 
 
 def releases_of(plan, table, number, random_seed):
@@ -114,6 +114,129 @@ def errors_of(values, truth, levels):
     return found
 
 
+@dataclass(frozen=True, repr=False)
+class EqualBins(ppm.plan.Mechanism):
+    """Noisy counts in bins of equal width on the scale of a power, filled evenly."""
+
+    bins: int
+    power: float
+
+    def release(self, table, plan, **noise):
+        """Release by :func:`ppm.histogram_release`, without published records."""
+        (column,) = plan.confidential
+        lowest, highest = plan.limits[column]
+        edges = np.linspace(
+            *survey.power_income([lowest, highest], self.power), self.bins + 1
+        )
+        found = ppm.histogram_release(
+            survey.power_income(table[column].to_numpy(), self.power),
+            edges,
+            groups=plan.labels(table),
+            epsilon=plan.epsilon,
+            **noise,
+        )
+        back = survey.income_from_power(
+            found.synthetic, self.power, lowest=lowest, highest=highest
+        )
+        return replace(found, synthetic=back)
+
+
+def changes(table, lower):
+    """Changed incomes by name, and a function of incomes that shows the change.
+
+    Two are changes of level, of the groups ``lower`` and of all; three are changes of shape.
+    """
+    incomes, low = table["income"].to_numpy(), table["group"].isin(lower).to_numpy()
+    return {
+        "lower × 0.8": (
+            np.where(low, 0.8, 1.0) * incomes,
+            lambda values: values[..., low].mean(axis=-1),
+        ),
+        "all × 1.1": (1.1 * incomes, lambda values: values.mean(axis=-1)),
+        "a tenth becomes 0": (tenth_becomes_0(incomes), near_0),
+        "top tenth × 1.3": (top_tenth_raised(incomes), top_mean),
+        "spread × 1.25": (spread(incomes), middle_half),
+    }
+
+
+SHAPES = ("a tenth becomes 0", "top tenth × 1.3", "spread × 1.25")
+
+
+def compared(plan, mechanisms, table, changes, *, ends, number, seeds):
+    """Errors and shares of changes of several mechanisms, release by release.
+
+    Parameters
+    ----------
+    plan : ppm.ReleasePlan
+        Everything public but mechanism and ε.
+    mechanisms : dict of dict
+        A mechanism by its name and by ε.
+    table : pandas.DataFrame
+        The confidential table, with a column ``income``.
+    changes : dict
+        As of :func:`changes`.
+    ends : (str, str, str)
+        Names of the ends: published records, the records themselves, and a normal model of each
+        group with nothing protected.
+    number : int
+        Releases of each table with each seed.
+    seeds : list of int
+        Each gives releases of its own.
+
+    Returns
+    -------
+    pandas.DataFrame
+        As of :func:`hindsight`, with ``mechanism`` and ``ε``, NaN for the ends.
+    """
+    truth = table["income"].to_numpy()
+    levels = [plan.labels(table)]
+    alone, free, model = ends
+    plans = {
+        (name, width): at(plan, one, width)
+        for name, by_width in mechanisms.items()
+        for width, one in by_width.items()
+    }
+    plans[alone, np.nan] = at(plan, ppm.plan.Published(), 0)
+    draws = {place: by_plan(one, table, number) for place, one in plans.items()}
+    draws[free, np.nan] = lambda values, seed: again(values, levels[0], number, seed)
+    draws[model, np.nan] = lambda values, seed: normals(
+        values, levels[0], number, seed, plan.limits["income"]
+    )
+    executor = running.executor()
+    tasks = [
+        (draw, truth, changes, levels, seeds, name, width)
+        for (name, width), draw in draws.items()
+    ]
+    return pd.concat(executor.map(one_row, tasks), ignore_index=True)
+
+
+def one_row(task):
+    """All releases of one mechanism at one ε."""
+    draw, truth, changes, levels, seeds, name, width = task
+    found = hindsight(draw, truth, changes, levels, seeds=seeds)
+    return found.assign(mechanism=name, ε=width)
+
+
+def again(values, labels, number, seed):
+    """The records of each group, drawn again."""
+    rng, drawn = np.random.default_rng(seed), np.empty((number, values.size))
+    for label in np.unique(labels):
+        own = labels == label
+        drawn[:, own] = rng.choice(values[own], (number, own.sum()))
+    return drawn
+
+
+def normals(values, labels, number, seed, limits, power=0.2):
+    """A normal model of the power of each group's values, with nothing protected."""
+    scaled = survey.power_income(values, power)
+    noise = np.random.default_rng(seed).standard_normal((number, values.size))
+    for label in np.unique(labels):
+        own = labels == label
+        noise[:, own] = scaled[own].mean() + scaled[own].std() * noise[:, own]
+    lowest, highest = limits
+    return survey.income_from_power(noise, power, lowest=lowest, highest=highest)
+
+
 def hindsight(draws, truth, changes, levels, *, seeds):
     """Errors and shares of changes, release by release.
 
@@ -141,7 +264,9 @@ def hindsight(draws, truth, changes, levels, *, seeds):
     for seed in seeds:
         plain = draws(truth, [seed, 0])
         rows.append(
-            errors_of(plain, truth, levels).assign(change="none", share=np.nan, seed=seed)
+            errors_of(plain, truth, levels).assign(
+                change="none", share=np.nan, seed=seed
+            )
         )
         for number, (name, (changed, statistic)) in enumerate(changes.items(), start=1):
             other = draws(changed, [seed, number])
@@ -155,11 +280,42 @@ def hindsight(draws, truth, changes, levels, *, seeds):
     return pd.concat(rows, ignore_index=True)
 
 
-def released_by(plan, table):
+def by_plan(plan, table, number):
     """Function of confidential values and a seed: releases by this plan of a table that has them."""
     (column,) = plan.confidential
 
-    def draws(values, seed, number):
+    def draws(values, seed):
         return releases_of(plan, table.assign(**{column: values}), number, seed)
 
     return draws
+
+
+def typical(found, name, width, column="average level", change="none"):
+    """Median of an error over the releases of one mechanism; and its standard error."""
+    return application.median(of(found, name, width, change)[column].to_numpy())
+
+
+def squared(found, name, width, *changes):
+    """Mean squared error of the share of changes that a release shows; and its standard error."""
+    shares = pd.concat([of(found, name, width, change)["share"] for change in changes])
+    errors = (shares.to_numpy() - 100.0) ** 2
+    return errors.mean(), errors.std() / errors.size**0.5
+
+
+def of(found, name, width, change):
+    """Rows of one mechanism, at one ε, of one table."""
+    at = found["ε"].isna() if np.isnan(width) else found["ε"] == width
+    return found[(found["mechanism"] == name) & at & (found["change"] == change)]
+
+
+def by_epsilon(found, compute, ends):
+    """What a function computes of each mechanism (columns) at each ε (rows), between the ends."""
+    alone, *free = ends
+    places = found[["mechanism", "ε"]].drop_duplicates()
+    names = [name for name in places["mechanism"].unique() if name not in ends]
+    widths = [*places["ε"].dropna().unique()]
+    rows = {alone: dict.fromkeys(names, compute(alone, np.nan))}
+    for width in widths:
+        rows[f"{width:g}"] = {name: compute(name, width) for name in names}
+    rows |= {end: dict.fromkeys(names, compute(end, np.nan)) for end in free}
+    return pd.DataFrame(rows).T.rename_axis("ε")
