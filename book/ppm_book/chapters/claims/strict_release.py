@@ -2,225 +2,176 @@
 
 import numpy as np
 
-
-def places(ALONE, FREE, own, epsilon):
-    """Mechanism and width of what the text has numbers of."""
-    mechanisms = {"limits": "Grid, limits", "own": own, "histogram": "Histogram"}
-    return {"alone": (ALONE, epsilon), "nothing": (FREE, epsilon)} | {
-        f"{short} {width:g}": (name, width)
-        for short, name in mechanisms.items()
-        for width in (0.1, 0.25, 1.0)
-    }
-
-
-def worst(middle, group):
-    return middle[group].unstack("mechanism")
-
-
-def best(choices):
-    """What the rehearsal chose, by width."""
-    return choices["nearest"]
+import ppm
+from ppm_book.chapters import application, page, rivals
 
 
 def at(widths):
     def at(*needed):
-        """None where a run does not have the widths that the text speaks of."""
+        """None where a run does not have the values of ε that the text speaks of."""
         return {*needed} <= {*widths} or None
 
     return at
 
 
-def rmse(recovered, tried):
-    def rmse(width, factor):
-        """Of the shares of a change that single releases show, by strict mechanism."""
-        return recovered["RMSE"].xs((width, f"lower × {factor}"), level=[1, 2])[
-            [*tried]
-        ]
+def measures(found):
+    """What is compared: a value and its standard error, less is better."""
+    return {
+        "levels": lambda *place: rivals.typical(found, *place),
+        "level": lambda *place: rivals.squared(found, *place, "lower × 0.8"),
+        "shapes": lambda *place: rivals.squared(found, *place, *rivals.SHAPES),
+    }
 
-    return rmse
+
+def nearer(measures):
+    def nearer(one, other, goal="levels"):
+        """Whether one mechanism and ε is surely nearer than another."""
+        return page.surely_less(measures[goal](*one), measures[goal](*other))
+
+    return nearer
 
 
-def unbiased(shown_within):
-    def unbiased(name, width, *factors):
-        """Whether no share of these changes is surely off 100."""
+def share(found):
+    def share(name, width, change="lower × 0.8"):
+        """Median share of a change that releases show; and its standard error."""
+        return application.median(
+            rivals.of(found, name, width, change)["share"].to_numpy()
+        )
+
+    return share
+
+
+def between(share):
+    def between(low, high, *place):
+        """Whether a median share lies surely between both."""
+        return page.surely_less((low, 0), share(*place)) and page.surely_less(
+            share(*place), (high, 0)
+        )
+
+    return between
+
+
+def alone(ALONE):
+    return ALONE, np.nan
+
+
+def free(FREE):
+    return FREE, np.nan
+
+
+def strict(MECHANISMS):
+    return [*MECHANISMS]
+
+
+def not_beaten(nearer, BINS, LIMITS, OWN):
+    def not_beaten(width):
+        """Whether no posterior is surely nearer than the bins at anything."""
         return not any(
-            shown_within(name, factor, *beside, width)
-            for factor in factors
-            for beside in ((-1e9, 99.9), (100.1, 1e9))
+            nearer((name, width), (BINS, width), goal)
+            for name in (LIMITS, OWN)
+            for goal in ("levels", "level", "shapes")
         )
 
-    return unbiased
+    return not_beaten
 
 
-def scatter(shares):
-    def scatter(name, width):
-        return np.std(shares[name, width, "lower × 0.8"])
-
-    return scatter
-
-
-def disagree(worst, FREE, own, nearer, group, best):
-    def disagree(width):
-        """Whether own weights are nearest to the levels, and the rehearsal chose the histogram."""
-        return (
-            worst.loc[width].drop(FREE).idxmin() == own
-            and nearer(own, "Histogram", width, group)
-            and best[width] == "Histogram"
+def advised(at, nearer, alone, strict, BINS):
+    def advised(width, *goals):
+        """Whether bins surely beat the published records, and nothing surely beats them."""
+        return at(width) and all(
+            nearer((BINS, width), alone, goal)
+            and not any(
+                nearer((name, width), (BINS, width), goal)
+                for name in strict
+                if name != BINS
+            )
+            for goal in goals
         )
 
-    return disagree
+    return advised
 
 
-def edge(power, center, LOWER):
-    """How far a change to 0.6 moves a group's mean."""
-    return (1 - 0.6**power) * np.mean(
-        [center[label][0] for label in center if label in LOWER]
-    )
+def published_blind(rehearsal):
+    first = rehearsal.table.index[0]
+    return rehearsal.table["change"][first] > 90
 
 
-def half(at, shown_within, own):
-    return at(0.1) and all(shown_within(own, factor, 30, 70) for factor in (0.8, 0.6))
-
-
-def goals(at, disagree):
-    return at(0.25, 0.5) and all(disagree(width) for width in (0.25, 0.5))
-
-
-def least(at, rmse):
-    return at(1.0) and all(
-        rmse(1.0, factor).idxmin() == "Histogram" for factor in (0.8, 0.6)
-    )
-
-
-def fits(nearer, FREE, ALONE, epsilon, group):
-    """Whether the model does."""
-    return nearer(FREE, ALONE, epsilon, group)
-
-
-def limits_first(at, best):
-    return at(0.1) and best[0.1] == "Grid, limits"
-
-
-def noisy(at, rmse):
-    return (
-        at(0.05)
-        and rmse(0.05, 0.8)["Histogram"] > 100 > rmse(0.05, 0.8).drop("Histogram").max()
-    )
-
-
-def nearest_in_rehearsal(at, best):
-    return at(0.1, 0.25) and all(
-        name == ("Grid, limits" if width < 0.2 else "Histogram")
-        for width, name in best.items()
-    )
-
-
-def both_nearer_than_histogram(at, nearer, group, own, ALONE):
-    return at(0.1) and all(
-        nearer(name, other, 0.1, group)
-        for name in ("Grid, limits", own)
-        for other in (ALONE, "Histogram")
-    )
-
-
-def alone_shows_nothing(shown_within, ALONE):
-    return shown_within(ALONE, 0.6, -25, 25)
+def change_bought(rehearsal, chosen, widths):
+    row = str(chosen[widths[0]].mechanism), widths[0]
+    return rehearsal.surely_nearer(row, "change")
 
 
 CLAIMS = {
-    "differ-by-far-more": lambda starts: np.ptp(starts) > 1,
-    "outer-two-too-large": lambda moves: min(moves[0], moves[2]) > 0.1,
-    "nearest-in-rehearsal": nearest_in_rehearsal,
-    "agency-takes-limits": limits_first,
-    "shortest-reach-largest-weight": lambda at, chosen: (
-        at(0.1) and chosen["Grid, limits", 0.1] == (0.1, 1.0)
+    "home-less-than-paper": lambda home: (
+        home["H found, in 100"]["Own weights"]
+        < home["H found, in 100"]["The paper's mechanism"]
     ),
-    "gain-is-small": lambda at, half_alone, choices: (
-        at(0.1) and 0 < half_alone - choices["Grid, limits"][0.1] < 2
+    "rehearsal-published-blind": published_blind,
+    "rehearsal-change-bought": change_bought,
+    "none-nearer-at-0.05": lambda at, nearer, alone, strict: (
+        at(0.05) and not any(nearer((name, 0.05), alone) for name in strict)
     ),
-    "own-further-off": lambda at, choices, half_alone: (
-        at(0.5)
-        and all(
-            error > half_alone
-            for width, error in choices["Grid, own weights"].items()
-            if width <= 0.5
-        )
-    ),
-    "none-nearer-at-0.05": lambda at, nearer, ALONE, group, tried: (
-        at(0.05) and not any(nearer(name, ALONE, 0.05, group) for name in tried)
-    ),
-    "both-nearer-at-0.1": both_nearer_than_histogram,
-    "nothing-protected-nearer": fits,
-    "own-show-half": half,
-    "own-show-half-in-answer": half,
-    "own-show-half-in-caption": half,
-    "histogram-is-noise": noisy,
-    "alone-shows-nothing-in-caption": alone_shows_nothing,
-    "alone-shows-nothing": alone_shows_nothing,
-    "limits-show-a-part": lambda at, shown_within: (
-        at(0.1) and shown_within("Grid, limits", 0.8, 0, 99.9)
-    ),
-    "chose-such-a-weight": lambda at, chosen: (
-        at(0.1, 0.25)
-        and chosen["Grid, limits", 0.25][1] < chosen["Grid, limits", 0.1][1]
-    ),
-    "limits-like-100": lambda at, unbiased: (
-        at(0.25) and unbiased("Grid, limits", 0.25, 0.8, 0.6)
-    ),
-    "histogram-no-bias": lambda at, unbiased: (
-        at(0.1) and unbiased("Histogram", 0.1, 0.9, 0.8, 0.6)
-    ),
-    "histogram-smallest-rmse": least,
-    "limits-best-at-0.25": lambda at, rmse: (
-        at(0.25) and rmse(0.25, 0.6).idxmin() == "Grid, limits"
-    ),
-    "goals-disagree": goals,
-    "own-nearest-to-levels": goals,
-    "they-show-half": lambda at, shown_within, own: (
-        at(0.25, 0.5)
-        and all(shown_within(own, 0.8, 30, 70, width) for width in (0.25, 0.5))
-    ),
-    "limits-no-bias": lambda at, unbiased: (
-        at(0.25, 0.5)
-        and all(unbiased("Grid, limits", width, 0.8) for width in (0.25, 0.5))
-    ),
-    "none-nearer-than-histogram": lambda at, nearer, group, tried: (
-        at(1.0) and not any(nearer(name, "Histogram", 1.0, group) for name in tried)
-    ),
-    "to-the-edge": lambda reach, edge: 0.8 * reach < edge < reach,
-    # cells of the table of recommendations
-    "advise-limits": lambda limits_first, fits, nearer, ALONE, group: (
-        limits_first and fits and nearer("Grid, limits", ALONE, 0.1, group)
-    ),
-    "advise-own-weights": lambda at, fits, nearer, own, ALONE, group: (
-        at(0.1) and fits and nearer(own, ALONE, 0.1, group)
-    ),
-    "advise-no-clear-choice": lambda at, disagree: at(0.25) and disagree(0.25),
-    "advise-limits-no-bias": lambda at, unbiased, scatter, own: (
+    "bins-nearer-from-0.25": lambda at, widths, nearer, alone, BINS: (
         at(0.25)
-        and unbiased("Grid, limits", 0.25, 0.8)
-        and scatter("Grid, limits", 0.25) > 1.3 * scatter(own, 0.25)
+        and all(nearer((BINS, width), alone) for width in widths if width >= 0.25)
     ),
-    "advise-rehearsed-histogram": lambda at, best: (
-        at(0.25) and best[0.25] == "Histogram"
+    "bins-like-free-at-1": lambda at, measures, BINS, free: (
+        at(1.0)
+        and measures["levels"](BINS, 1.0)[0] < 1.4 * measures["levels"](*free)[0]
     ),
-    "advise-smallest-rmse": least,
-    "advise-own-not-nearer": lambda at, nearer, own, group: (
-        at(1.0) and not nearer(own, "Histogram", 1.0, group)
+    "alone-shows-nothing": lambda between, alone: between(-25, 25, *alone),
+    "rivals-show-most": lambda at, between, BINS, SUMS: (
+        at(0.1) and all(between(60, 140, name, 0.1) for name in (BINS, SUMS))
     ),
+    "own-show-less-than-half": lambda at, between, OWN: (
+        at(0.1) and between(-20, 50, OWN, 0.1)
+    ),
+    "limits-show-a-part": lambda at, between, LIMITS: (
+        at(0.1) and between(0, 99.9, LIMITS, 0.1)
+    ),
+    "sums-blind": lambda widths, measures, SUMS: all(
+        measures["shapes"](SUMS, width)[0] > 50**2 for width in widths
+    ),
+    "bins-see-shapes": lambda at, share, BINS: (
+        at(0.25) and all(share(BINS, 0.25, one)[0] > 60 for one in rivals.SHAPES)
+    ),
+    "bins-not-beaten": lambda at, not_beaten: (
+        at(0.1, 0.25) and not_beaten(0.1) and not_beaten(0.25)
+    ),
+    "sum-below-sampling": lambda noises: (
+        noises["a noisy sum"][-1] < noises["sampling error"][-1]
+    ),
+    "draw-above-sampling": lambda noises: np.all(
+        noises["a draw"][-50:] > noises["sampling error"][-50:]
+    ),
+    "advise-bins-0.1": lambda advised: advised(0.1, "level"),
+    "advise-bins-0.25": lambda advised: advised(0.25, "levels"),
+    "advise-bins-1": lambda advised: advised(1.0, "levels"),
 }
+
+
+def shown(rows, name, width):
+    """What stands in a table at an ε, or a dash where a run has none."""
+    return rows[name].get(f"{width:g}", "–")
+
+
+def amount(rows, name, width):
+    value = rows[name].get(f"{width:g}", np.nan)
+    return "–" if np.isnan(value) else f"{value:.1f}"
+
+
 NUMBERS = {
     "m": lambda releases: f"{releases}",
-    "half alone": lambda half_alone: f"{half_alone:.1f}",
-    "half limits": lambda choices, epsilon: f"{choices['Grid, limits'][epsilon]:.1f}",
+    "own found": lambda home: f"{home['H found, in 100']['Own weights']:.0f}",
+    "limit": lambda: f"{100 * ppm.disclosure.detection_limit(0.05, 1.0):.1f}",
+    "ordinary spread": lambda home: f"{home['± of μ']['Ordinary posterior']:.1f}",
+    "own spread": lambda home: f"{home['± of μ']['Own weights']:.1f}",
+    "alone, levels": lambda levels, BINS, ALONE: f"{levels[BINS][ALONE]:.1f}",
+    "free, levels": lambda levels, BINS, FREE: f"{levels[BINS][FREE]:.1f}",
+    "free, change": lambda level, BINS, FREE: level[BINS][FREE],
+    "bins 0.1, change": lambda level, BINS: shown(level, BINS, 0.1),
+    "bins 0.25, levels": lambda levels, BINS: amount(levels, BINS, 0.25),
+    "bins 0.25, change": lambda level, BINS: shown(level, BINS, 0.25),
+    "bins 1, levels": lambda levels, BINS: amount(levels, BINS, 1.0),
+    "bins 1, shape": lambda shape, BINS: shown(shape, BINS, 1.0),
 }
-for name in (
-    *("alone", "nothing", "limits 0.1", "limits 0.25", "own 0.1", "own 0.25", "own 1"),
-    *("histogram 0.25", "histogram 1"),
-):
-    NUMBERS[name] = lambda middle, group, places, at=name: (
-        f"{middle[group][places[at]]:.0f}" if places[at] in middle.index else "–"
-    )
-    NUMBERS[f"{name}, change"] = lambda shown, places, at=name: shown.get(
-        places[at], "–"
-    )
