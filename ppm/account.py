@@ -140,9 +140,8 @@ def _entries(lines):
     for number, line in enumerate(lines, 1):
         try:
             entries.append(json.loads(line))
-            found = entries[-1]["before"], Decimal(entries[-1]["total"])
-            sound = found == (_sha256(before), _total(entries))
-        except (ArithmeticError, KeyError, TypeError, ValueError):
+            sound = entries[-1]["before"] == _sha256(before)
+        except (KeyError, TypeError, ValueError):
             sound = False
         if not sound:
             raise ValueError(

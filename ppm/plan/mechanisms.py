@@ -2,15 +2,16 @@
 
 import hashlib
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from types import SimpleNamespace
 
 import numpy as np
+import pandas as pd
 
 import ppm
 from ppm.checks import listed
-from ppm.disclosure import WORDS, noisy_guarantee
+from ppm.disclosure import WORDS, Guarantee, noisy_guarantee
 from ppm.noisy import NoisyRelease
 from ppm.seeds import generator, streams
 
@@ -21,6 +22,28 @@ def columns_of(name, names, table):
     if lacking := [one for one in names if one not in table]:
         raise ValueError(f"{name}: there must be a column {listed(lacking)}")
     return names
+
+
+def clipped(plan, table):
+    """A table, numbered anew, whose values are within the limits."""
+    ends = {name: table[name].clip(*at) for name, at in plan.limits.items()}
+    return table.assign(**ends).reset_index(drop=True)
+
+
+def draw(plan, table, *, random_seed=None, secure_noise=False):
+    """Synthetic table, and what the mechanism returned, of a table that was checked."""
+    drawn = plan.mechanism.release(
+        table, plan, random_seed=random_seed, secure_noise=secure_noise
+    )
+    columns, tables = drawn.synthetic, []
+    if not isinstance(columns, Mapping):
+        columns = {plan.confidential[0]: columns}
+    for number in range(plan.releases):
+        one = {name: np.asarray(columns[name])[number] for name in plan.confidential}
+        tables.append(clipped(plan, table.assign(**one)))
+        if plan.releases > 1:
+            tables[-1].insert(0, "release", number + 1)
+    return pd.concat(tables, ignore_index=True), drawn
 
 
 class Mechanism:
@@ -125,7 +148,8 @@ class Records(Mechanism):
     """The other end, for rehearsals alone: the records themselves, drawn again, unprotected."""
 
     def release(self, table, plan, *, random_seed=None, secure_noise=False):
-        return drawn_again(table, table, plan, random_seed)
+        found = drawn_again(table, table, plan, random_seed)
+        return replace(found, guarantee=Guarantee("local", np.inf, ()))
 
 
 def drawn_again(source, table, plan, random_seed):
@@ -250,7 +274,7 @@ class Margins(Mechanism):
     ----------
     margins, shares, strata, reach, change
         As for ``ppm.raking.raked_release``.
-    bins, special, tail
+    bins, special, tail, above
         As for :func:`ppm.histogram.public_edges`, for each confidential column of numbers.
 
     Examples
@@ -264,6 +288,7 @@ class Margins(Mechanism):
     bins: int = 20
     special: tuple = ()
     tail: int = 0
+    above: int = 1
     shares: tuple | None = None
     strata: object = 8
     reach: float = 1.0
@@ -274,7 +299,9 @@ class Margins(Mechanism):
         from ppm.raking import raked_release
 
         settings = dict(vars(self))
-        for_edges = {name: settings.pop(name) for name in ("bins", "special", "tail")}
+        for_edges = {
+            name: settings.pop(name) for name in ("bins", "special", "tail", "above")
+        }
         edges = {
             name: ppm.histogram.public_edges(plan.published[name], ends, **for_edges)
             for name, ends in plan.limits.items()

@@ -19,7 +19,7 @@ from ppm.checks import as_list, check_count, check_flag, check_number, listed
 from ppm.disclosure import WORDS, Guarantee
 from ppm.noisy import MOST_EPSILON
 from ppm.plan import mechanisms, rehearsal
-from ppm.plan.mechanisms import columns_of
+from ppm.plan.mechanisms import clipped, columns_of, draw
 from ppm.seeds import generator, streams
 
 _UPWARDS = Context(prec=10, rounding=ROUND_CEILING)
@@ -324,14 +324,19 @@ class ReleasePlan:
             account = Account(account)
         seeds = streams(random_seed, 3)
         table = confidential._table[[*self.published]]
-        table = self.clipped(table.sample(frac=1, random_state=generator(seeds[0])))
+        table = clipped(self, table.sample(frac=1, random_state=generator(seeds[0])))
         # what fails for a public reason fails here, before it costs anything
         end = replace(self, mechanism=mechanisms.Published(), epsilon=0, releases=1)
-        stand_in, _ = end.draw(table, random_seed=seeds[1])
-        self.draw(stand_in, random_seed=seeds[1], secure_noise=secure)
+        stand_in, _ = draw(end, table, random_seed=seeds[1])
+        _, tried = draw(self, stand_in, random_seed=seeds[1], secure_noise=secure)
+        promised = tried.guarantee
+        if promised.kind != "strict" or promised.epsilon > self.epsilon:
+            raise ValueError(
+                "mechanism must give a strict guarantee, and no more than the plan's ε"
+            )
         what = f"{self.releases} × {len(table):,} records, {listed(self.confidential)}"
         entry = account.enter(self.epsilon, what, digest=digest, again=again)
-        synthetic, drawn = self.draw(table, random_seed=seeds[2], secure_noise=secure)
+        synthetic, drawn = draw(self, table, random_seed=seeds[2], secure_noise=secure)
         told = WORDS["statement"]["plan"].format(
             total=_UPWARDS.create_decimal(entry["total"]),
             digest=digest,
@@ -340,33 +345,6 @@ class ReleasePlan:
         statement = " ".join([*drawn.statement(), told])
         noisy = getattr(drawn, "noisy", {})
         return Release(synthetic, statement, drawn.guarantee, noisy, digest)
-
-    def clipped(self, table):
-        """A table, numbered anew, whose values are within the limits."""
-        ends = {name: table[name].clip(*at) for name, at in self.limits.items()}
-        return table.assign(**ends).reset_index(drop=True)
-
-    def draw(self, table, *, random_seed=None, secure_noise=False):
-        """Synthetic table, and what the mechanism returned, of a table with all columns."""
-        drawn = self.mechanism.release(
-            table, self, random_seed=random_seed, secure_noise=secure_noise
-        )
-        if drawn.guarantee.kind != "strict" or drawn.guarantee.epsilon > self.epsilon:
-            raise ValueError(
-                "mechanism must give a strict guarantee, and no more than the plan's ε"
-            )
-        synthetic = drawn.synthetic
-        if not isinstance(synthetic, Mapping):
-            synthetic = {self.confidential[0]: synthetic}
-        tables = []
-        for number in range(self.releases):
-            columns = {
-                name: np.asarray(synthetic[name])[number] for name in self.confidential
-            }
-            tables.append(self.clipped(table.assign(**columns)))
-            if self.releases > 1:
-                tables[-1].insert(0, "release", number + 1)
-        return pd.concat(tables, ignore_index=True), drawn
 
 
 def check_ends(name, ends):

@@ -9,7 +9,7 @@ import pandas as pd
 
 from ppm.brief import Brief
 from ppm.checks import check_count, shown
-from ppm.plan.mechanisms import Published, Records, columns_of
+from ppm.plan.mechanisms import Published, Records, clipped, columns_of, draw
 from ppm.seeds import generator, streams
 from ppm.synthesizers.progress import progress_bar
 from ppm.utility import STATISTICS
@@ -106,11 +106,14 @@ class Rehearsal(Brief):
         return replace(self.tried[best], rehearsed=noted)
 
     def plot(self):
-        """Draw the errors for each goal; returns the axes of matplotlib."""
+        """Draw the errors for each goal, in per cent; returns the figure of matplotlib."""
         table = self.table[[*GOALS]].rename(columns=GOALS)[::-1]
+        table.index = [f"{name}, ε = {epsilon:g}" for name, epsilon in table.index]
         size = (15, 1.5 + 0.3 * len(table))
-        settings = {"layout": (1, -1), "sharey": True, "figsize": size}
-        return table.plot.barh(subplots=True, legend=False, xlabel="", **settings)
+        shared = {"layout": (1, -1), "sharex": False, "sharey": True, "figsize": size}
+        axes = table.plot.barh(subplots=True, legend=False, xlabel="%", **shared)
+        axes[0, 0].figure.set_layout_engine("constrained")
+        return axes[0, 0].figure
 
 
 def _edges(best, *tried):
@@ -202,7 +205,7 @@ def _run(plan, tables, seeds, levels):
     """Errors of a plan's releases, averages over all tables, and the shares of changes shown."""
     errors, drawn, shares = [], {}, {}
     for (name, (table, statistic)), seed in zip(tables.items(), seeds, strict=True):
-        drawn[name] = plan.draw(table, random_seed=seed)[0]
+        drawn[name] = draw(plan, table, random_seed=seed)[0]
         errors.append(_errors(plan, table, drawn[name], levels))
         if statistic:
             change = statistic(table) - statistic(tables[""][0])
@@ -220,7 +223,7 @@ def _halves(plan, records, rng):
     second = order.groupby(plan.labels(published)).rank() % 2 == 0
     other = published[second]
     rows = rng.integers(len(other), size=records)
-    return published[~second], plan.clipped(other.iloc[rows])
+    return published[~second], clipped(plan, other.iloc[rows])
 
 
 def default_changes(plan):
@@ -261,7 +264,7 @@ def _changed(plan, table, change):
     """A changed table, and the statistic of a table that shows the change."""
     column = next(iter(plan.limits))
     function, statistic = change if isinstance(change, tuple) else (change, None)
-    changed = plan.clipped(table.assign(**{column: function(table)}))
+    changed = clipped(plan, table.assign(**{column: function(table)}))
     labels = plan.labels(table)
     # of the groups that changed, unless something else is to be shown
     moved = {*labels[changed[column] != table[column]]}
