@@ -34,53 +34,15 @@ def result():
     return run(draws=500, truncate_at=4.0)
 
 
-def test_the_steps_follow_the_paper(result):
-    synthesizer = result.model
-    # step 1: weights from the unweighted fit
-    before = synthesizer.log_likelihood(result.unweighted.draws)
-    rule = ppm.record_weights(ppm.record_bounds(before), truncate_at=4.0)
-    assert np.array_equal(result.weights, rule)
-    # step 2: bounds from the weighted fit, weighted
-    after = synthesizer.log_likelihood(result.draws)
-    assert np.array_equal(
-        result.record_bounds, ppm.record_bounds(after, result.weights)
-    )
-    assert result.local_bound == result.record_bounds.max() == result.draw_maxima.max()
-    assert result.oscillation_bound == ppm.oscillation_bound(after, result.weights)
-    # bounds of the first fit, or of the second without weights, are other numbers
-    assert not np.array_equal(
-        result.record_bounds, ppm.record_bounds(before, result.weights)
-    )
-    assert result.local_bound < ppm.local_bound(after)
-    assert result.oscillation_bound < ppm.oscillation_bound(after)
-    # step 3: what a release costs
-    assert result.epsilon(releases=20) == pytest.approx(40 * result.local_bound)
-    assert result.synthesize(3, random_seed=5).shape == (3, COUNTS.size)
-    found = result.summary(releases=3)
-    bounds = [ppm.local_bound(before), result.local_bound, 500]
-    assert found.iloc[:5].tolist() == bounds + [
-        2 * result.local_bound,
-        6 * result.local_bound,
-    ]
+def test_the_summary_has_both_bounds_and_what_releases_cost(result):
+    before = ppm.local_bound(result.model.log_likelihood(result.unweighted.draws))
+    bound, found = result.local_bound, result.summary(releases=3)
+    assert found.iloc[:5].tolist() == [before, bound, 500, 2 * bound, 6 * bound]
     # one chain of independent draws is not checked, and nobody counted divergences
     assert (
         found.iloc[5:].isna().all()
         and result.diagnostics is None
         and result.chains_agree
-    )
-
-
-def test_both_fits_follow_their_posterior_with_draws_of_their_own(result):
-    mu = result.draws["posterior"]["mu"].values
-    weighted = result.model.posterior(result.weights)
-    error = weighted.std() / np.sqrt(mu.size)
-    assert abs(mu.mean() - weighted.mean()) < 4 * error
-    assert abs(mu.mean() - result.model.posterior().mean()) > 4 * error
-    # with weights all 1 both have the same posterior, and must still differ
-    same = run(ppm.GammaPoisson([5, 5, 5]))
-    assert same.weights.tolist() == [1.0] * 3
-    assert not np.array_equal(
-        *(fit.draws["posterior"]["mu"] for fit in (same.unweighted, same))
     )
 
 
@@ -96,19 +58,16 @@ def test_a_record_of_weight_0_cannot_be_seen_in_the_release():
     assert not np.array_equal(*releases(0.01))
 
 
-@pytest.mark.parametrize("counts", [COUNTS + 1, COUNTS[::-1], COUNTS[:-1]])
-def test_a_fit_of_other_records_is_refused(result, counts):
-    other, ones = ppm.GammaPoisson(counts), np.ones(counts.size)
+def test_a_fit_of_other_records_is_refused(result):
+    other, ones = ppm.GammaPoisson(COUNTS + 1), np.ones(COUNTS.size)
     own, bound_fit = other.fit(draws=9, random_seed=1), ppm.mechanism.bound_fit
     # whose first draw alone is its own
     first = own["log_likelihood"].dataset.isel(draw=[0] * 9)
     partly = xr.DataTree.from_dict(
         {"posterior": own["posterior"].dataset, "log_likelihood": first}
     )
-    assert bound_fit(other, own, ones).epsilon() > 0
-    for wrong in result.draws, xr.DataTree(), partly:
-        with pytest.raises(ValueError, match="^fit is no fit of this synthesizer"):
-            bound_fit(other, wrong, ones)
+    with pytest.raises(ValueError, match="^fit is no fit of this synthesizer"):
+        bound_fit(other, partly, ones)
     for use in (
         lambda fit: ppm.PseudoPosteriorMechanism(other).run(unweighted=fit),
         lambda fit: bound_fit(other, own, ones, unweighted=fit),

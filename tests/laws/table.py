@@ -112,14 +112,21 @@ class Model:
         }
 
     def fit_at(self, places):
-        """A fit with these places as its draws, in every group the same."""
+        """A fit with these places as its draws, in every group the same.
+
+        Of two chains the last draw alone has the second place, of one chain as well.
+        """
+        at = np.array([[0, 0], [0, 1]] if self.chain else [[0, 1]])
         one = xr.Dataset(
             {
-                name: (("chain", "draw", "k", "r")[: 1 + np.ndim(value)], [value])
+                name: (
+                    ("chain", "draw", "k", "r")[: 1 + np.ndim(value)],
+                    np.array(value)[at],
+                )
                 for name, value in places.items()
             }
         )
-        one = one.assign_coords(chain=[0], draw=np.arange(one.sizes["draw"]))
+        one = one.assign_coords(chain=range(len(at)), draw=[0, 1])
         if self.labels is not None:
             one = one.expand_dims(group=[*self.grid])
         return xr.DataTree.from_dict({"posterior": one})

@@ -27,7 +27,6 @@ OWN = Own([77, 77, 3], shape=2, rate=0.4)
 @pytest.mark.parametrize(
     ("shown", "told"),
     [
-        (MODEL, GAMMA),
         (
             ppm.PseudoPosteriorMechanism(OWN, scale=0.7),
             "PseudoPosteriorMechanism("
@@ -63,20 +62,3 @@ def test_every_draw_is_used_equally_often():
     assert np.abs(counts - 1_000).max() < 4.5 * np.sqrt(1_000)
     single = np.bincount([picked(1, seed)[0] for seed in range(1_050)], minlength=21)
     assert np.abs(single - 50).max() < 4.5 * np.sqrt(50)
-
-
-@pytest.mark.parametrize("releases", [2, CHAINS * DRAWS])
-def test_every_release_of_a_mixture_is_made_from_another_draw(releases):
-    places = np.arange(CHAINS * DRAWS * 1.0).reshape(CHAINS, DRAWS, 1).repeat(2, axis=2)
-    dims = ("chain", "draw", "component")
-    pi, sigma = (
-        xr.DataArray(np.full_like(places, value), dims=dims) for value in (0.5, 1e-6)
-    )
-    beta = xr.DataArray(places[..., None], dims=(*dims, "predictor"))
-    fit = xr.DataTree.from_dict(
-        {"posterior": xr.Dataset({"pi": pi, "beta": beta, "sigma": sigma})}
-    )
-    model = ppm.FiniteMixture(np.zeros(5), np.ones((5, 1)), components=2)
-    found = model.predict(fit, releases=releases, random_seed=4).values.round()
-    # all records of a release come from one draw, and no two releases from the same
-    assert np.all(found == found[:, :1]) and np.unique(found[:, 0]).size == releases

@@ -116,34 +116,6 @@ def test_wide_limits_give_the_closed_form_and_weight_zero_the_prior():
     far.posterior(ppm.Terms(np.ones(3), limits, limits.levels(far)))
 
 
-@pytest.mark.parametrize("smooth", [True, False])
-@pytest.mark.parametrize("database", ["two", "outlier", "far apart"])
-def test_draws_follow_the_censored_posterior_and_not_the_uncensored_one(
-    database, smooth
-):
-    counts, shape, rate = DATABASES[database]
-    synthesizer = ppm.GammaPoisson(counts, shape=shape, rate=rate)
-    censor = ppm.Censoring(-5.0, -2.0, smooth)
-    terms = limited(synthesizer, censor)
-    fit = synthesizer.fit(terms, draws=4_000, random_seed=2)
-    mu = fit["posterior"]["mu"].values
-    # the distribution function by itself, on the grid and in the tail to its left
-    settings = counts, np.ones(len(counts)), shape, rate, censor.term
-    values, whole = log_kernel(*settings), log_mass(*settings)
-    below = np.exp(values[0] - whole) / shape
-    inside = np.log(mu[mu > np.exp(GRID[0])])
-    # the tail counts where the prior is nearly flat
-    assert inside.size / mu.size == pytest.approx(1.0 - below, abs=0.03)
-    assert (0.1 < below < 0.9) == (database == "two")
-    share = np.interp(inside, GRID, np.cumsum(np.exp(values - whole)) * STEP) / (
-        1.0 - below
-    )
-    assert stats.kstest(share, "uniform").pvalue > 1e-3
-    assert stats.kstest(np.exp(inside), synthesizer.posterior().cdf).pvalue < 1e-6
-    # the log-likelihood of a fit is neither weighted nor censored
-    assert synthesizer.log_likelihood(fit).values.max() > censor.high
-
-
 @pytest.mark.parametrize(
     ("counts", "shape", "rate", "weights"),
     [
