@@ -15,7 +15,7 @@ from pathlib import Path
 
 import numpy as np
 
-BESIDE = ("own sampling", "GammaPoisson", "FiniteMixture")
+BESIDE = ("own sampling", "GammaPoisson", "FiniteMixture", "missing values")
 WEIGHTS = np.random.default_rng(8).uniform(0.1, 0.9, 12)
 
 
@@ -45,7 +45,14 @@ def use(name, family):
             family.Y, predictors, components=2, chains=2, warmup=2
         )
     else:
-        model = family.model_of(getattr(family, name))
+        missing = np.ma.masked_array(family.Y, family.Y_MASK)
+        write = {
+            "missing values": lambda: pm.Normal(
+                "y", pm.Normal("beta") * family.X, observed=missing
+            ),
+            "poisson": family.poisson,
+        }[name]
+        model = family.model_of(write)
         model = family.of_family(model, chains=2, warmup=2)
     model.fit(draws=2, random_seed=1)
     fit = model.fit(WEIGHTS, draws=2, random_seed=2)
@@ -115,7 +122,12 @@ class Watch:
                 written = (
                     {*mode} & {*"wax+"} if isinstance(mode, str) else flags & 0o103
                 )
-                if written and not path.is_relative_to(self.folder):
+                # numba tries whether a folder is writable, by a file without a name
+                if (
+                    written
+                    and not path.is_dir()
+                    and not path.is_relative_to(self.folder)
+                ):
                     self.elsewhere |= (
                         set() if path.is_relative_to("/dev") else {str(path)}
                     )
