@@ -345,6 +345,7 @@ class PyMCSynthesizer(Synthesizer):
                 var_names=[*self.responses, *known],
                 freeze_vars=known,
                 random_seed=int.from_bytes(rng.bytes(16)),
+                compile_kwargs={"mode": pymc_weights.drawing_mode(self._plain)},
             )["posterior_predictive"]
         finally:
             logger.setLevel(level)
