@@ -350,7 +350,7 @@ def visits():
 
 def test_other_terms_need_no_compilation_and_chains_differ(monkeypatch):
     synthesizer = PyMCSynthesizer(model_of(visits), warmup=20)
-    synthesizer.fit(draws=20, random_seed=3)
+    synthesizer.fit(ppm.Terms(np.ones(8), CENSORS[1]), draws=20, random_seed=3)
     monkeypatch.setattr("pymc.pytensorf.pytensor.function", None)
     for terms in ppm.Terms(np.full(8, 0.5), CENSORS[1]), np.full(8, 0.5):
         fit = synthesizer.fit(terms, draws=20, random_seed=5)
