@@ -270,7 +270,7 @@ def shares_without_records(self, right=Censored.draw_shares, terms=Censored.with
 )
 def test_a_sampler_with_a_slip_in_it_is_caught(monkeypatch, case, kind, move, broken):
     monkeypatch.setattr(kind, move, broken)
-    found = scores(case, 0.5 if "limits" in case else 1.0)
+    found = scores(case, 0.5)
     assert largest(found) > LIMIT, found
 
 
