@@ -150,6 +150,8 @@ def tour(browser, html, shots=None):
         page.evaluate(AXE_SCRIPT)
         for size in sizes[::-1]:
             page.set_viewport_size(size)
+            # as long as the theme takes
+            page.evaluate(FAULTS["keyboard"])
             violations, new = page.evaluate(AXE, looks)
             looks += new
             for violation in violations:
