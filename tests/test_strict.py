@@ -82,16 +82,12 @@ def test_only_weights_that_nobody_else_moves_are_strict(settings, kind):
     step = "multiplied by a weight and kept between" if settings else "was kept between"
     assert (step in told) == (result.terms.limits is not None)
     if kind == "strict":
-        assert synthetic.attrs == {"releases": 3, "epsilon": 6.0, "epsilon_total": 6.0}
         assert "The release is ε-differentially private" in told
         assert ("whoever gave the weights asserts" in not_covered) == (
             "weights" in settings
         )
         assert "ε = 3 × 2 = 6, for every possible database" in told
     else:
-        # computed from the records, and larger where the records' terms are
-        assert result.epsilon() == 2 * result.local_bound
-        assert synthetic.attrs == {"releases": 3}
         assert "CONFIDENTIAL" in not_covered and "the weights of others" in not_covered
         assert "no limit is claimed" in told and "ε =" not in told
 

@@ -47,8 +47,6 @@ def test_a_cap_is_for_models_with_a_public_set_alone():
     for terms in CAP, replace(CAP, weights=np.ones(5)):
         with pytest.raises(TypeError, match="^cap needs a ppm.CandidateSynthesizer"):
             ppm.fit(WeightsAlone(COUNTS), terms)
-    with pytest.raises(TypeError, match="takes no limits"):
-        ppm.fit(WeightsAlone(COUNTS), CENTRED)
 
 
 @pytest.mark.parametrize(
