@@ -1,0 +1,594 @@
+"""Published records, raked to noisy margins of a confidential table."""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from ppm.checks import as_list, check_count, check_flag, check_number, listed
+from ppm.disclosure import WORDS, noisy_guarantee
+from ppm.noisy import LEAST_EPSILON, MOST_EPSILON, NoisyRelease, noisy_integers
+from ppm.seeds import generator, streams
+
+__all__ = ["raked_release"]
+
+# a score between -1 and 1 is counted in thousandths, so that its noise can be a whole number
+_UNIT = 1000
+# all published records together count as one more of each stratum, so that any cell can be drawn
+_SHARED = 1.0
+# a bin without a published record counts as half a record
+_NOBODY = 0.5
+# public guess by how much a total changes for reasons other than a change of its own factor,
+# as a part of its level's records
+_ADDED = 0.01
+# how near the raked totals are to their aim, in standard deviations of a draw of all records
+_NEAR = 0.02
+
+
+def raked_release(
+    table,
+    published,
+    *,
+    confidential,
+    margins,
+    epsilon,
+    edges=None,
+    shares=None,
+    strata=8,
+    reach=1.0,
+    change=0.3,
+    releases=1,
+    secure_noise=False,
+    random_seed=None,
+):
+    r"""Draw published records, raked until they agree with noisy margins of a confidential table.
+
+    For releases of which users will make many tables, or with several confidential columns. Every
+    row of ``table`` gets all confidential values of one published record that is predicted to be
+    like it. Factors make some published records more likely than others, so that counts and sums
+    by the ``margins`` come near those of the confidential records, to which noise is added.
+
+    Parameters
+    ----------
+    table : pandas.DataFrame
+        The records. Columns not named in ``confidential`` are **public**; nothing is missing.
+    published : pandas.DataFrame
+        **Published** records of another table, with the same columns.
+    confidential : list of str
+        Names of the confidential columns, one or more.
+    margins : list of tuple of str
+        Which columns are seen together, each with a confidential one: ``("income",)``, ``("region",
+        "income")``, ``("income", "spending")``. A column of numbers alone is counted in its bins.
+        Otherwise a margin has a count for each combination of its categories, public or
+        confidential; and if it has confidential numbers, in place of a count the sum of their
+        scores, or of the products of their scores: see the notes.
+    epsilon : float
+        ε of everything that is returned, together, from 1e-9 to 30 nats.
+    edges : dict of str to array_like, optional
+        **Public** edges of the bins by confidential column of numbers, increasing, such as
+        :func:`ppm.histogram.public_edges` of the published column. A column without edges holds
+        categories: those that the *published* column has or, as a pandas Categorical, declares.
+    shares : list of float, optional
+        Share of ε for each margin, together 1; **public**. Without it they are equal.
+    strata : int or list of str, default 8
+        Number of strata of about equally many published records with similar predictions, which
+        are made by least squares from all public columns; or names of public columns.
+    reach : float, default 1.0
+        Where scores end, in standard deviations from the published median of the stratum;
+        **public**. Shorter, noise disturbs a change of level less; longer, tails take part in it.
+    change : float, default 0.3
+        Standard deviation of the logarithms of the factors that is expected; **public**. A noisy
+        total is trusted as far as noise alone would change the factors less than this.
+    releases, secure_noise, random_seed
+        As for :func:`ppm.histogram_release`.
+
+    Returns
+    -------
+    ppm.noisy.NoisyRelease
+        ``synthetic``, an xarray.Dataset of the confidential columns (release, record);
+        ``noisy["region × income"]`` and so on, shape (levels, classes), public levels and
+        confidential classes in sorted order; ``public``, edges and shares by margin; and
+        ``guarantee``.
+
+    Notes
+    -----
+    A private form of raking (Deming and Stephan, 1940; Deville and Särndal, 1992). Measuring a
+    confidential table and reweighting published records by exponential factors is private
+    multiplicative weights with public data, PMW\ :sup:`Pub` (Liu, Vietri, Steinke, Ullman and Wu,
+    2021); there margins are chosen one after another, here all are fixed beforehand.
+
+    The *score* of a value is the normal quantile of its bin's middle in the published distribution
+    of the row's stratum, divided by ``reach`` and cut off at ±1; thousandths are counted. So one
+    record changes each margin by at most 1, by nothing if its values are not used. A margin with
+    the share s gets discrete Laplace noise of scale :math:`1 / (s \epsilon)`, and all margins
+    together are ε-differentially private for every table.
+
+    All that follows is post-processing. With the published chance :math:`q_{ij}` of a cell j (a
+    combination of bins) in the stratum of row i, and :math:`f_{jk}` what the cell adds to the total
+    k, the chances :math:`p_{ij} \propto q_{ij} \exp(\sum_k \lambda_k f_{jk})` have the smallest
+    :math:`\sum_i KL(p_i \| q_i) + \sum_k (t_k - \hat t_k)^2 / (2 a_k)`, where :math:`\hat t_k` is
+    the noisy total, and :math:`a_k` its noise variance times (published variance of the total) /
+    (expected squared change of the total): without noise, raking until totals agree; with much
+    noise, none. The factors are :math:`e^{\lambda_k}`. Each row then draws a cell and, within it, a
+    published record, of its stratum where there is one.
+
+    A change shows as far as a margin sees it: one that cuts across all margins does not. Where a
+    table needs shapes by level, add a column of classes, such as ``pandas.cut`` of the income, to
+    both tables as another confidential column, with a margin by level.
+
+    Examples
+    --------
+    >>> import numpy as np, pandas as pd, ppm
+    >>> rng = np.random.default_rng(1)
+    >>> area = rng.choice(["north", "south"], 4000)
+    >>> last_year = pd.DataFrame({"area": area, "income": rng.normal(5, 1, 4000)})
+    >>> now = last_year.assign(income=last_year["income"] + (area == "south"))
+    >>> found = ppm.raking.raked_release(
+    ...     now, last_year, confidential=["income"], margins=["income", ("area", "income")],
+    ...     edges={"income": np.arange(0, 11, 0.5)}, epsilon=1.0, random_seed=1,
+    ... )
+    >>> drawn = now.assign(income=found.synthetic["income"][0])
+    >>> drawn.groupby("area")["income"].mean().round(1).to_dict()
+    {'north': 5.1, 'south': 6.0}
+    """
+    epsilon = check_number(
+        "epsilon", epsilon, at_least=LEAST_EPSILON, at_most=MOST_EPSILON
+    )
+    reach = check_number("reach", reach, above=0)
+    change = check_number("change", change, above=0)
+    releases = check_count("releases", releases)
+    secure = check_flag("secure_noise", secure_noise)
+    confidential = [*confidential]
+    public = _check_tables(table, published, confidential)
+    margins = _check_margins(margins, public, confidential)
+    shares = _check_shares(shares, margins)
+    edges = dict(edges or {})
+    kinds = {name: _kind(name, published, edges) for name in confidential}
+    own, theirs = _strata(strata, table[public], published, kinds)
+    for_noise, for_drawing = map(generator, streams(random_seed, 2))
+
+    donors = _donors(
+        published[confidential], theirs, max(own.max(), theirs.max()) + 1, kinds
+    )
+    scores = {
+        name: donors.scores(place, kind.size, reach)
+        for place, (name, kind) in enumerate(kinds.items())
+        if kind.numeric
+    }
+    views, levels = zip(
+        *[_seen(names, table[public], kinds, scores) for names in margins], strict=True
+    )
+    codes = np.transpose([kind.codes(table[name]) for name, kind in kinds.items()])
+    rates = epsilon * shares
+    noisy = []
+    for view, level, rate in zip(views, levels, rates, strict=True):
+        totals = view.totals(level, codes, own)
+        found = noisy_integers(totals, view.moved, rate, secure=secure, rng=for_noise)
+        noisy.append(found / view.moved)
+    # nothing below looks at a confidential value
+    chances, pattern = _raked(
+        views, np.transpose(levels), noisy, rates, donors, own, change
+    )
+    rows = donors.draw(chances, pattern, own, releases, for_drawing)
+    names = [" × ".join(map(str, margin)) for margin in margins]
+    made = WORDS["statement"]["raked"].format(
+        releases=releases,
+        records=len(table),
+        margins="; ".join(names),
+    )
+    return NoisyRelease(
+        _dataset(donors.values, rows),
+        dict(zip(names, noisy, strict=True)),
+        noisy_guarantee(epsilon, "margins", secure=secure),
+        made,
+        {"edges": edges, "shares": dict(zip(margins, shares, strict=True))},
+    )
+
+
+# ---- columns and their bins ----------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Kind:
+    """Bins of one confidential column: between edges, or its categories."""
+
+    name: str
+    numeric: bool
+    labels: np.ndarray
+
+    @property
+    def size(self):
+        return self.labels.size - self.numeric
+
+    def codes(self, column):
+        """Number of each value's bin; values beyond the outermost edges are in the outer bins."""
+        if self.numeric:
+            values = as_list(self.name, column)
+            return np.searchsorted(self.labels[1:-1], values, side="right")
+        import pandas as pd
+
+        codes = pd.Index(self.labels).get_indexer(column)
+        if (codes < 0).any():
+            raise ValueError(
+                f"table must have the published categories in column {self.name!r}, and "
+                "no other: declare all possible ones there, as a pandas Categorical"
+            )
+        return codes
+
+    def typical(self, code):
+        """A value in a bin that holds no published one."""
+        if not self.numeric:
+            return self.labels[code]
+        low, high = self.labels[code : code + 2]
+        return min(low + (high - low) / 2, np.nextafter(high, low))
+
+
+def _kind(name, published, edges):
+    import pandas as pd
+
+    column = published[name]
+    if name in edges:
+        found = as_list(f"edges[{name!r}]", edges[name])
+        if found.size < 3 or not np.all(np.diff(found) > 0):
+            raise ValueError(
+                f"edges[{name!r}] must be three or more finite numbers that increase"
+            )
+        return _Kind(name, True, found)
+    if isinstance(column.dtype, pd.CategoricalDtype):
+        return _Kind(name, False, column.cat.categories.to_numpy())
+    if pd.api.types.is_float_dtype(column):
+        raise ValueError(f"edges must have an entry for {name!r}, a column of numbers")
+    return _Kind(name, False, np.sort(column.unique()))
+
+
+def _check_tables(table, published, confidential):
+    """Names of the public columns."""
+    import pandas as pd
+
+    for name, frame in (("table", table), ("published", published)):
+        if not isinstance(frame, pd.DataFrame) or not len(frame):
+            raise ValueError(
+                f"{name} must be a pandas DataFrame with one row or more; got "
+                f"{type(frame).__name__}"
+            )
+        if lacking := [one for one in confidential if one not in frame]:
+            raise ValueError(f"{name} must have the columns {listed(lacking)}")
+        if frame.isna().to_numpy().any():
+            wrong = frame.columns[frame.isna().any()]
+            raise ValueError(f"{name} has missing values in {listed([*wrong])}")
+    if not confidential:
+        raise ValueError("confidential must name one column or more; got none")
+    public = [name for name in table if name not in confidential]
+    if lacking := [name for name in public if name not in published]:
+        raise ValueError(f"published must have the columns {listed(lacking)}")
+    return public
+
+
+def _check_margins(margins, public, confidential):
+    margins = [
+        (names,) if isinstance(names, str) else tuple(names) for names in margins
+    ]
+    known = {*public, *confidential}
+    wrong = [
+        names
+        for names in margins
+        if not {*names} <= known
+        or len({*names}) < len(names)
+        or not {*names} & {*confidential}
+    ]
+    if wrong or not margins or len({*margins}) < len(margins):
+        raise ValueError(
+            "margins must be different tuples of different columns of table, each with "
+            f"a confidential one; got {listed(wrong or margins)}"
+        )
+    return margins
+
+
+def _check_shares(shares, margins):
+    shares = as_list(
+        "shares", [1 / len(margins)] * len(margins) if shares is None else shares
+    )
+    if (
+        shares.size != len(margins)
+        or (shares <= 0).any()
+        or not np.isclose(shares.sum(), 1)
+    ):
+        raise ValueError(
+            f"shares must be {len(margins)} numbers above 0 that add up to 1, one for "
+            "each margin"
+        )
+    return shares / shares.sum()
+
+
+# ---- public strata, donors and their scores ------------------------------------------------------
+
+
+def _strata(strata, table, published, kinds):
+    """Stratum of each row of both tables."""
+    import pandas as pd
+
+    both = pd.concat([table, published[[*table]]], ignore_index=True)
+    rows = len(table)
+    if not isinstance(strata, (int, np.integer)):
+        names = [strata] if isinstance(strata, str) else [*strata]
+        if lacking := [name for name in names if name not in table]:
+            raise ValueError(f"strata must be public columns; got {listed(lacking)}")
+        codes = both.groupby(names, sort=True, observed=True).ngroup().to_numpy()
+        return codes[:rows], codes[rows:]
+    strata = check_count("strata", strata)
+    X = pd.get_dummies(both, dtype=float).to_numpy()
+    known = X[rows:]
+    spread = known.std(axis=0)
+    X = (X - known.mean(axis=0)) / np.where(spread > 0, spread, np.inf)
+    known = X[rows:]
+    # ranks, or categories, of every confidential column
+    responses = pd.concat(
+        [
+            published[name].rank(pct=True)
+            if kind.numeric
+            else pd.get_dummies(published[name], dtype=float)
+            for name, kind in kinds.items()
+        ],
+        axis=1,
+    ).to_numpy(dtype=float)
+    responses = responses - responses.mean(axis=0)
+    fitted = np.linalg.solve(known.T @ known + np.eye(X.shape[1]), known.T @ responses)
+    # what is predicted of all of them, in one number
+    direction = np.linalg.svd(known @ fitted, full_matrices=False)[2][0]
+    prediction = X @ (fitted @ direction)
+    cuts = np.quantile(prediction[rows:], np.arange(1, strata) / strata)
+    codes = np.searchsorted(cuts, prediction, side="right")
+    return codes[:rows], codes[rows:]
+
+
+@dataclass(frozen=True)
+class _Donors:
+    """Published records, those made up for empty bins, and the cells that they fall into."""
+
+    values: object
+    stratum: np.ndarray
+    cell: np.ndarray
+    cells: np.ndarray
+    base: np.ndarray
+
+    def scores(self, place, size, reach):
+        """Score of each stratum and bin: normal quantile of its middle, from -1 at -reach to 1."""
+        from scipy.special import ndtri
+
+        shares = np.zeros((len(self.base), size))
+        np.add.at(shares.T, self.cells[:, place], self.base.T)
+        middles = np.cumsum(shares, axis=1) - shares / 2
+        return np.clip(ndtri(np.clip(middles, 0.0, 1.0)) / reach, -1.0, 1.0)
+
+    def draw(self, chances, pattern, own, releases, rng):
+        """Row of a donor for each record of each release."""
+        ends = np.cumsum(chances, axis=1)
+        # one increasing list for all patterns: the ends of a pattern lie between its number and the next
+        ends = (ends / ends[:, -1:] + np.arange(len(ends))[:, None]).ravel()
+        shape = releases, own.size
+        cell = np.searchsorted(ends, pattern + rng.random(shape), side="right")
+        cell = np.minimum(cell - pattern * len(self.cells), len(self.cells) - 1)
+        share = rng.random(shape)
+        chosen = None
+        # of the own stratum where it has such a donor, else of any
+        for strata, stratum in ((0 * self.stratum, 0), (self.stratum, own)):
+            order = np.lexsort((strata, self.cell))
+            keys = (self.cell * (len(self.base) + 1) + strata)[order]
+            wanted = cell * (len(self.base) + 1) + stratum
+            start, stop = (
+                np.searchsorted(keys, wanted, side) for side in ("left", "right")
+            )
+            donor = order[
+                np.minimum(
+                    start + (share * (stop - start)).astype(np.intp), order.size - 1
+                )
+            ]
+            chosen = donor if chosen is None else np.where(stop > start, donor, chosen)
+        return chosen
+
+
+def _donors(published, strata, number, kinds):
+    import pandas as pd
+
+    codes = np.transpose([kind.codes(published[name]) for name, kind in kinds.items()])
+    values, weights = [published.astype(object)], [np.ones(len(published))]
+    for place, (name, kind) in enumerate(kinds.items()):
+        for empty in np.setdiff1d(np.arange(kind.size), codes[:, place]):
+            far = np.abs(codes[:, place] - empty)
+            # the records of the nearest bin, with a value of this one
+            near = published[far == far.min()].astype(object)
+            values.append(near.assign(**{name: kind.typical(empty)}))
+            weights.append(np.full(len(near), _NOBODY / len(near)))
+    values = pd.concat(values, ignore_index=True)
+    values = values.astype(
+        {name: float for name, kind in kinds.items() if kind.numeric}
+    )
+    weights = np.concatenate(weights)
+    codes = np.transpose([kind.codes(values[name]) for name, kind in kinds.items()])
+    cells, cell = np.unique(codes, axis=0, return_inverse=True)
+    shared = np.bincount(cell, weights)
+    base = np.tile(_SHARED * shared / shared.sum(), (number, 1))
+    np.add.at(base, (strata, cell[: strata.size]), 1.0)
+    # those made up belong to no stratum
+    stratum = np.full(len(values), number)
+    stratum[: strata.size] = strata
+    return _Donors(values, stratum, cell, cells, base / base.sum(axis=1, keepdims=True))
+
+
+# ---- margins -------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _View:
+    """What a margin sees of a record's confidential values: a class, and a score within it."""
+
+    classes: tuple
+    scored: tuple
+    scores: list = field(compare=False)
+
+    @classmethod
+    def of(cls, inside, alone, kinds, scores):
+        places = {name: place for place, name in enumerate(kinds)}
+        # of a column alone its bins, else only its score
+        scored = [name for name in inside if kinds[name].numeric and not alone]
+        return cls(
+            tuple([(places[n], kinds[n].size) for n in inside if n not in scored]),
+            tuple([places[n] for n in scored]),
+            [scores[n] for n in scored],
+        )
+
+    @property
+    def size(self):
+        return int(np.prod([size for _, size in self.classes]))
+
+    @property
+    def moved(self):
+        """By how much one record can move all totals together."""
+        return _UNIT if self.scores else 1
+
+    def of_codes(self, codes, stratum):
+        """Class of each record, and its score in whole units."""
+        kind = np.zeros(len(codes), dtype=np.intp)
+        for place, size in self.classes:
+            kind = kind * size + codes[:, place]
+        score = np.full(len(codes), float(self.moved))
+        for place, scores in zip(self.scored, self.scores, strict=True):
+            score *= scores[stratum, codes[:, place]]
+        return kind, np.rint(score).astype(np.int64)
+
+    def totals(self, level, codes, stratum):
+        """Sum of the scores by level and class."""
+        kind, score = self.of_codes(codes, stratum)
+        totals = np.zeros((level.max() + 1, self.size), dtype=np.int64)
+        np.add.at(totals, (level, kind), score)
+        return totals
+
+
+def _seen(names, public, kinds, scores):
+    """A margin's view of the confidential columns, and every record's public level."""
+    outside = [name for name in names if name not in kinds]
+    inside = [name for name in names if name in kinds]
+    level = np.zeros(len(public), dtype=np.intp)
+    if outside:
+        level = public.groupby(outside, observed=True).ngroup().to_numpy()
+    return _View.of(inside, len(names) == 1, kinds, scores), level
+
+
+def _raked(views, levels, noisy, rates, donors, own, change):
+    """Chances of each cell for each pattern of public values, and the pattern of each record.
+
+    They are nearest to the published ones in Kullback-Leibler divergence, penalized by what the
+    totals differ from the noisy ones.
+    """
+    from scipy.linalg import cholesky, solve_triangular
+    from scipy.optimize import minimize
+
+    patterns, pattern, counts = np.unique(
+        np.column_stack([own, levels]), axis=0, return_inverse=True, return_counts=True
+    )
+    stratum, levels = patterns[:, 0], patterns[:, 1:]
+    # every total belongs to one column of levels and to one of features
+    different = [*dict.fromkeys(views)]
+    starts = np.cumsum([0, *[view.size for view in different]])
+    firsts = np.cumsum([0, *levels.max(axis=0) + 1])
+    a, b = np.concatenate(
+        [
+            np.indices(one.shape).reshape(2, -1)
+            + [[first], [starts[different.index(view)]]]
+            for one, first, view in zip(noisy, firsts, views, strict=False)
+        ],
+        axis=1,
+    )
+    at_level = _indicators(levels + firsts[:-1], firsts[-1])
+    members = [np.flatnonzero(stratum == one) for one in range(len(donors.base))]
+    at_level = [at_level[rows] for rows in members]
+    counts = [counts[rows, None] for rows in members]
+    features = []
+    for one in range(len(members)):
+        kinds, scores = zip(
+            *[view.of_codes(donors.cells, one) for view in different], strict=True
+        )
+        units = [[view.moved] for view in different]
+        features.append(
+            _indicators(
+                np.transpose(kinds) + starts[:-1],
+                starts[-1],
+                np.transpose(scores / np.array(units)),
+            )
+        )
+
+    def totals(chances, power=1):
+        parts = zip(at_level, counts, chances, features, strict=True)
+        return sum([x.T @ (n * (p @ f**power)) for x, n, p, f in parts])[a, b]
+
+    def tilted(logs):
+        factors, chances, value = np.zeros((firsts[-1], starts[-1])), [], 0.0
+        factors[a, b] = logs
+        for x, n, f, base in zip(at_level, counts, features, donors.base, strict=True):
+            tilt = (x @ factors) @ f.T
+            highest = tilt.max(axis=1, keepdims=True)
+            mine = base * np.exp(tilt - highest)
+            norm = mine.sum(axis=1, keepdims=True)
+            chances.append(mine / norm)
+            value += np.sum(n * (np.log(norm) + highest))
+        return chances, value
+
+    published = tilted(np.zeros(a.size))[0]
+    information = np.maximum(totals(published, 2), 0.5)
+    records = sum([x.T @ n[:, 0] for x, n in zip(at_level, counts, strict=True)])
+    unit = np.repeat([view.moved for view in views], [one.size for one in noisy])
+    rate = np.repeat(rates, [one.size for one in noisy]) / unit
+    noise = 2 * np.exp(-rate) / (np.expm1(-rate) * unit) ** 2
+    expected = (change * information) ** 2 + (_ADDED * records[a]) ** 2
+    penalty = information * noise / expected
+    # covariances of the totals: the steps of the minimization are uncorrelated
+    curvature = np.diag(penalty + 1e-6 * information)
+    for x, n, f, base in zip(at_level, counts, features, donors.base, strict=True):
+        together = (x.T @ (n * x))[np.ix_(a, a)]
+        mean = base @ f
+        covariance = (f.T @ (base[:, None] * f)) - np.outer(mean, mean)
+        curvature += together * covariance[np.ix_(b, b)]
+    root = cholesky(curvature)
+    wanted = np.concatenate([one.ravel() for one in noisy])
+
+    def distance(steps):
+        logs = solve_triangular(root, steps)
+        chances, value = tilted(logs)
+        gradient = totals(chances) - wanted + penalty * logs
+        value += penalty @ logs**2 / 2 - wanted @ logs
+        return value, solve_triangular(root, gradient, trans="T")
+
+    found = minimize(
+        distance,
+        np.zeros(a.size),
+        jac=True,
+        method="L-BFGS-B",
+        options={"maxiter": 200, "ftol": 0.0, "gtol": _NEAR},
+    )
+    chances = np.empty((len(patterns), len(donors.cells)))
+    for rows, one in zip(
+        members, tilted(solve_triangular(root, found.x))[0], strict=True
+    ):
+        chances[rows] = one
+    return chances, pattern
+
+
+def _indicators(columns, size, values=None):
+    """Sparse matrix with one entry for each of the ``columns`` of a row."""
+    from scipy.sparse import csr_array
+
+    rows = np.repeat(np.arange(len(columns)), columns.shape[1])
+    values = np.ones(columns.size) if values is None else values.ravel()
+    found = csr_array((values, (rows, columns.ravel())), shape=(len(columns), size))
+    # small ones are faster in full
+    return found.toarray() if len(columns) * size < 2e5 else found
+
+
+def _dataset(values, rows):
+    import xarray as xr
+
+    return xr.Dataset(
+        {
+            name: (("release", "record"), column.to_numpy()[rows])
+            for name, column in values.items()
+        }
+    )
