@@ -142,6 +142,10 @@ def raked_release(
     margins = _check_margins(margins, public, confidential)
     shares = _check_shares(shares, margins)
     edges = dict(edges or {})
+    if unknown := [name for name in edges if name not in confidential]:
+        raise ValueError(
+            f"edges must be of confidential columns; got {listed(unknown)}"
+        )
     kinds = {name: _kind(name, published, edges) for name in confidential}
     own, theirs = _strata(strata, table[public], published, kinds)
     for_noise, for_drawing = map(generator, streams(random_seed, 2))
@@ -235,7 +239,7 @@ def _kind(name, published, edges):
         return _Kind(name, True, found)
     if isinstance(column.dtype, pd.CategoricalDtype):
         return _Kind(name, False, column.cat.categories.to_numpy())
-    if pd.api.types.is_float_dtype(column):
+    if pd.api.types.is_numeric_dtype(column) and not pd.api.types.is_bool_dtype(column):
         raise ValueError(f"edges must have an entry for {name!r}, a column of numbers")
     return _Kind(name, False, np.sort(column.unique()))
 
@@ -315,6 +319,8 @@ def _strata(strata, table, published, kinds):
         codes = both.groupby(names, sort=True, observed=True).ngroup().to_numpy()
         return codes[:rows], codes[rows:]
     strata = check_count("strata", strata)
+    if not table.shape[1]:
+        return np.zeros(rows, dtype=np.intp), np.zeros(len(published), dtype=np.intp)
     X = pd.get_dummies(both, dtype=float).to_numpy()
     known = X[rows:]
     spread = known.std(axis=0)
@@ -362,28 +368,26 @@ class _Donors:
     def draw(self, chances, pattern, own, releases, rng):
         """Row of a donor for each record of each release."""
         ends = np.cumsum(chances, axis=1)
-        # one increasing list for all patterns: the ends of a pattern lie between its number and the next
+        # one list for all patterns, in which those of pattern k lie between k and k + 1
         ends = (ends / ends[:, -1:] + np.arange(len(ends))[:, None]).ravel()
         shape = releases, own.size
         cell = np.searchsorted(ends, pattern + rng.random(shape), side="right")
         cell = np.minimum(cell - pattern * len(self.cells), len(self.cells) - 1)
         share = rng.random(shape)
-        chosen = None
-        # of the own stratum where it has such a donor, else of any
-        for strata, stratum in ((0 * self.stratum, 0), (self.stratum, own)):
-            order = np.lexsort((strata, self.cell))
-            keys = (self.cell * (len(self.base) + 1) + strata)[order]
-            wanted = cell * (len(self.base) + 1) + stratum
-            start, stop = (
-                np.searchsorted(keys, wanted, side) for side in ("left", "right")
-            )
-            donor = order[
-                np.minimum(
-                    start + (share * (stop - start)).astype(np.intp), order.size - 1
-                )
-            ]
-            chosen = donor if chosen is None else np.where(stop > start, donor, chosen)
-        return chosen
+        # any donor of the cell, unless there is one of the own stratum
+        chosen = self._among(cell, share, 0 * self.stratum, 0)[0]
+        near, found = self._among(cell, share, self.stratum, own)
+        return np.where(found, near, chosen)
+
+    def _among(self, cell, share, strata, stratum):
+        """A donor of each cell and stratum, and whether there is one."""
+        order = np.lexsort((strata, self.cell))
+        keys = (self.cell * (len(self.base) + 1) + strata)[order]
+        wanted = cell * (len(self.base) + 1) + stratum
+        first = np.searchsorted(keys, wanted, side="left")
+        count = np.searchsorted(keys, wanted, side="right") - first
+        place = first + (share * count).astype(np.intp)
+        return order[np.minimum(place, order.size - 1)], count > 0
 
 
 def _donors(published, strata, number, kinds):

@@ -1,0 +1,339 @@
+"""Published records raked to noisy margins: weights, noise, what a record moves, and promises."""
+
+import itertools
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import optimize, stats
+
+import ppm
+from ppm import raking
+from ppm.raking import raked_release
+
+EDGES = {"income": [0.0, 2.0, 4.0, 5.0, 6.0, 8.0, 10.0], "spending": [0, 2, 3, 4, 8]}
+MARGINS = ["income", ("area", "income"), ("age", "owner"), ("income", "spending")]
+
+
+def simulated(records, seed, shift=0.0):
+    rng = np.random.default_rng(seed)
+    area, age = rng.integers(3, size=records), rng.integers(2, size=records)
+    income = np.clip(rng.normal(4.0 + area + shift * (age > 0), 1.5), 0.1, 9.9)
+    spending = np.clip(0.5 * income + rng.normal(0.5, 0.7, records), 0.1, 7.9)
+    owner = rng.random(records) < 0.2 + 0.06 * income
+    return pd.DataFrame(
+        {
+            "area": np.array(["north", "south", "west"])[area],
+            "age": np.array(["old", "young"])[age],
+            "income": income,
+            "spending": spending,
+            "owner": np.where(owner, "yes", "no"),
+        }
+    )
+
+
+PUBLISHED, TABLE = simulated(600, 1), simulated(900, 2, shift=1.0)
+
+
+def release(table=TABLE, published=PUBLISHED, **settings):
+    settings = {
+        "confidential": ["income", "spending", "owner"],
+        "margins": MARGINS,
+        "edges": EDGES,
+        "epsilon": 1.0,
+        "random_seed": 3,
+    } | settings
+    return raked_release(table, published, **settings)
+
+
+def spy(monkeypatch, name):
+    """What a function of the module is given, and what it returns."""
+    seen, plain = [], getattr(raking, name)
+
+    def watched(*given, **named):
+        seen.append((given, named, plain(*given, **named)))
+        return seen[-1][-1]
+
+    monkeypatch.setattr(raking, name, watched)
+    return seen
+
+
+# ---- weights -------------------------------------------------------------------------------------
+
+
+def fitted(start, sums, rounds=500):
+    """Iterative proportional fitting of a table to sums over some of its axes."""
+    table = start.copy()
+    for _ in range(rounds):
+        for axes, wanted in sums:
+            table *= wanted / table.sum(axis=axes, keepdims=True)
+    return table
+
+
+def test_without_noise_raking_is_iterative_proportional_fitting(monkeypatch):
+    seen = spy(monkeypatch, "_raked")
+    release(
+        confidential=["owner"],
+        edges={},
+        margins=[("area", "owner"), ("age", "owner")],
+        strata=["area"],
+        epsilon=30.0,
+    )
+    (_, levels, *_, donors, own, _), _, (chances, pattern) = seen[0]
+    true = pd.crosstab([TABLE["area"], TABLE["age"]], TABLE["owner"])
+    true = true.to_numpy().reshape(3, 2, 2)
+    start = true.sum(axis=2, keepdims=True) * donors.base[:, None, :]
+    sums = [(axis, true.sum(axis=axis, keepdims=True)) for axis in (1, 0, 2)]
+    wanted = fitted(start, sums)
+    wanted /= wanted.sum(axis=2, keepdims=True)
+    assert np.abs(chances[pattern] - wanted[levels[:, 0], levels[:, 1]]).max() < 2e-3
+    # published chances are others, and so are those of one margin alone
+    assert np.abs(donors.base[own] - chances[pattern]).max() > 0.02
+    one = fitted(start, sums[::2])
+    one /= one.sum(axis=2, keepdims=True)
+    assert np.abs(one - wanted).max() > 0.02
+
+
+def test_at_a_large_epsilon_the_totals_of_a_release_are_those_of_the_table():
+    found = release(epsilon=30.0, releases=200).synthetic
+    drawn = {name: values.to_numpy() for name, values in found.items()}
+    bins = np.histogram(TABLE["income"], EDGES["income"])[0]
+    counts = np.histogram(drawn["income"], EDGES["income"])[0] / 200
+    assert np.abs(counts - bins).max() < 5
+    for age in ("old", "young"):
+        rows = (TABLE["age"] == age).to_numpy()
+        owners = (drawn["owner"][:, rows] == "yes").sum() / 200
+        assert owners == pytest.approx((TABLE["owner"][rows] == "yes").sum(), abs=5)
+
+
+@pytest.mark.parametrize("epsilon", [0.2, 3.0])
+def test_factors_have_the_least_divergence_and_penalty(monkeypatch, epsilon):
+    """The minimum over chances themselves, in plain arithmetic, for one row of each pattern."""
+    seen = spy(monkeypatch, "_raked")
+    found = release(
+        confidential=["owner"],
+        edges={},
+        margins=["owner", ("age", "owner")],
+        strata=["age"],
+        epsilon=epsilon,
+        change=0.2,
+    )
+    *_, donors, own, _ = seen[0][0]
+    chances, pattern = seen[0][-1]
+    rows = np.bincount(own)
+    rate = epsilon / 2
+    noise = 2 * np.exp(-rate) / (1 - np.exp(-rate)) ** 2
+    noisy = found.noisy["owner"][0], *found.noisy["age × owner"]
+
+    def totals(p):
+        return np.sum([n * one for n, one in zip(rows, p, strict=True)], axis=0), *[
+            n * one for n, one in zip(rows, p, strict=True)
+        ]
+
+    levels, published = (rows.sum(), *rows), totals(donors.base)
+
+    def objective(logits):
+        p = np.exp(logits.reshape(2, 2))
+        p /= p.sum(axis=1, keepdims=True)
+        value = np.sum(rows[:, None] * p * np.log(p / donors.base))
+        for raked, aim, before, size in zip(
+            totals(p), noisy, published, levels, strict=True
+        ):
+            expected = (0.2 * before) ** 2 + (0.01 * size) ** 2
+            value += np.sum((raked - aim) ** 2 * expected / (2 * noise * before))
+        return value
+
+    plain = optimize.minimize(objective, np.log(donors.base).ravel(), tol=1e-12).x
+    plain = np.exp(plain.reshape(2, 2))
+    plain /= plain.sum(axis=1, keepdims=True)
+    assert np.abs(chances[pattern] - plain[own]).max() < 1e-3
+    assert np.abs(plain - donors.base).max() > 5e-3
+
+
+# ---- noise and what a record moves ---------------------------------------------------------------
+
+
+def fits(noise, rate):
+    """P-value of the noise under discrete Laplace with this rate."""
+    ends = np.ceil(np.arange(-6, 8) / rate)
+    below = stats.dlaplace(rate).cdf(ends - 1)
+    seen = np.bincount(np.searchsorted(ends, noise, side="right"), minlength=15)
+    return stats.chisquare(seen, np.diff(np.r_[0.0, below, 1.0]) * noise.size).pvalue
+
+
+def test_each_margin_has_the_noise_of_its_share(monkeypatch):
+    """100,000 draws of each: by classes of a column, and by its scores."""
+    rows = 100_000
+    table = pd.DataFrame({"id": np.arange(rows), "y": 0.0, "z": 1.0})
+    monkeypatch.setattr(
+        raking,
+        "_raked",
+        lambda views, levels, noisy, rates, donors, own, change: (
+            donors.base[:1],
+            np.zeros(own.size, dtype=int),
+        ),
+    )
+    edges = {"y": [-1, 1, 2], "z": [0, 2, 3]}
+    margins, shares = [("id", "y"), ("id", "z")], [0.2, 0.8]
+    settings = {"margins": margins, "shares": shares, "epsilon": 0.5, "random_seed": 1}
+    found = raked_release(
+        table, table[:3], confidential=["y", "z"], edges=edges, strata=1, **settings
+    )
+    for (name, sums), share in zip(found.noisy.items(), shares, strict=True):
+        noise = np.rint(1000 * (sums[:, 0] - np.median(sums)))
+        assert fits(noise, share * 0.5 / 1000) > 1e-9, name
+        # of all ε, or of another margin's share
+        for wrong in (0.5, (1 - share) * 0.5):
+            assert fits(noise, wrong / 1000) < 1e-9
+
+
+def losses(monkeypatch, spent=None, edges_of=lambda table: EDGES, rows=range(60)):
+    """Largest log ratio of all noisy totals, for each record that is not used."""
+
+    def asked(table):
+        with monkeypatch.context() as patch:
+            seen = spy(patch, "noisy_integers")
+            release(table, edges=edges_of(table), shares=[0.4, 0.3, 0.2, 0.1])
+        return [
+            (totals, *given, *named.values()) for (totals, *given), named, _ in seen
+        ]
+
+    whole = asked(TABLE)
+    for row in rows:
+        pairs = zip(
+            whole, asked(TABLE.drop(index=row)), spent or [None] * 4, strict=True
+        )
+        yield sum(
+            (rate or own) * np.abs(all_ - others[0]).sum() / moved
+            for (all_, moved, own, *_), others, rate in pairs
+        )
+
+
+def test_a_record_that_is_not_used_loses_epsilon_over_all_margins_and_no_more(
+    monkeypatch,
+):
+    exact = [*losses(monkeypatch)]
+    assert 0.9 < max(exact) <= 1.0 + 1e-9
+
+
+def test_broken_accounts_and_edges_lose_more(monkeypatch):
+    # every margin with all of ε; and the last one without an account
+    assert max(losses(monkeypatch, [1.0] * 4)) > 2.5
+    assert max(losses(monkeypatch, [0.5, 0.3, 0.2, 0.4])) > 1.0
+
+    def of_the_confidential(table):
+        quantiles = np.quantile(table["income"], np.linspace(0, 1, 9))
+        return EDGES | {"income": np.unique(quantiles)}
+
+    assert max(losses(monkeypatch, edges_of=of_the_confidential)) > 1.0
+
+
+def test_what_follows_the_noise_looks_at_no_confidential_value(monkeypatch):
+    first = release(releases=3)
+    seen = iter([*first.noisy.values()])
+    monkeypatch.setattr(
+        raking,
+        "noisy_integers",
+        lambda totals, moved, epsilon, **named: np.rint(next(seen) * moved),
+    )
+    others = TABLE.assign(income=1.0, spending=7.0, owner="no")
+    again = release(others, releases=3)
+    assert again.synthetic.identical(first.synthetic)
+
+
+def test_all_releases_are_made_of_one_set_of_noisy_margins():
+    few, many = (release(releases=m) for m in (1, 6))
+    for name, noisy in few.noisy.items():
+        assert np.array_equal(noisy, many.noisy[name])
+    assert few.guarantee == many.guarantee and many.guarantee.epsilon == 1.0
+    drawn = many.synthetic["income"].to_numpy()
+    assert drawn.shape == (6, 900) and (np.ptp(drawn, axis=0) > 0).mean() > 0.9
+
+
+def test_opendp_draws_the_noise_of_an_actual_release():
+    first, again = (release(secure_noise=True) for _ in range(2))
+    assert not np.array_equal(first.noisy["income"], again.noisy["income"])
+    assert "package" in first.guarantee.reasons
+
+
+# ---- donors --------------------------------------------------------------------------------------
+
+
+def test_all_values_of_a_row_come_from_one_published_record():
+    found = release(releases=4).synthetic.to_dataframe()
+    own = set(PUBLISHED[["income", "spending", "owner"]].itertuples(index=False))
+    drawn = set(
+        found[["income", "spending", "owner"]].itertuples(index=False, name=None)
+    )
+    assert drawn <= {tuple(one) for one in own} and len(drawn) > 100
+    # whole relations, which no margin asked for
+    yes = found.query("owner == 'yes'")["spending"].mean()
+    no = found.query("owner == 'no'")["spending"].mean()
+    known = PUBLISHED.groupby("owner")["spending"].mean()
+    assert yes - no == pytest.approx(known["yes"] - known["no"], abs=0.3)
+
+
+def test_a_bin_or_a_category_that_nobody_published_can_be_drawn():
+    edges = EDGES | {"income": [0.0, np.nextafter(0.0, 1.0), 4.0, 6.0, 10.0]}
+    kinds = pd.CategoricalDtype(["no", "yes", "shared"])
+    published = PUBLISHED.astype({"owner": kinds})
+    table = TABLE.astype({"owner": kinds})
+    table.loc[:299, ["income", "owner"]] = 0.0, "shared"
+    found = release(table, published, edges=edges, epsilon=20.0).synthetic
+    assert (found["income"] == 0.0).mean() == pytest.approx(1 / 3, abs=0.05)
+    assert (found["owner"] == "shared").mean() == pytest.approx(1 / 3, abs=0.05)
+
+
+def test_a_small_epsilon_leaves_the_published_relations():
+    found = release(epsilon=0.001, margins=["income", ("area", "income")], releases=20)
+    means = found.synthetic["income"].mean("release").to_numpy()
+    known = PUBLISHED.groupby("area")["income"].mean()
+    for area, mean in known.items():
+        assert means[TABLE["area"] == area].mean() == pytest.approx(mean, abs=0.25)
+
+
+# ---- what is refused, and what is promised -------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("settings", "told"),
+    [
+        (
+            {"table": TABLE.assign(income=np.nan)},
+            "table has missing values in 'income'",
+        ),
+        ({"published": PUBLISHED.drop(columns="age")}, "published must have .* 'age'"),
+        ({"table": [1, 2]}, "table must be a pandas DataFrame .*; got list"),
+        ({"confidential": []}, "confidential must name one column or more"),
+        ({"confidential": ["wealth"]}, "table must have the columns 'wealth'"),
+        ({"margins": []}, "margins must be"),
+        ({"margins": [("area", "age")]}, "margins must be .*'area', 'age'"),
+        ({"margins": ["income", ("income",)]}, "margins must be different"),
+        ({"shares": [0.5, 0.5]}, "shares must be 4 numbers"),
+        ({"shares": [0.5, 0.5, 0.5, 0.5]}, "shares must be .* add up to 1"),
+        ({"edges": {}}, "edges must have an entry for 'income'"),
+        ({"edges": EDGES | {"area": [0, 1, 2]}}, "edges must be of conf.*'area'"),
+        ({"edges": EDGES | {"income": [2, 1, 0]}}, r"edges\['income'\] must be"),
+        ({"strata": ["income"]}, "strata must be public columns; got 'income'"),
+        ({"strata": 0}, "strata must be a whole number"),
+        ({"reach": 0}, "reach must be"),
+        ({"change": -1}, "change must be"),
+        ({"epsilon": 0}, "epsilon must be"),
+        ({"table": TABLE.assign(owner="hidden")}, "table must have the published cat"),
+    ],
+)
+def test_what_is_wrong_is_named(settings, told):
+    with pytest.raises(ValueError, match=f"^{told}") as refused:
+        release(**settings)
+    assert "\n" not in str(refused.value) and "hidden" not in str(refused.value)
+
+
+def test_the_statement_names_the_margins_and_one_epsilon():
+    found = release(epsilon=0.25, releases=2)
+    told = ppm.disclosure.release_statement(found)
+    assert "2 × 900 synthetic records" in told
+    assert "income; area × income; age × owner; income × spending" in told
+    assert told.count("ε = 0.25 for the noisy margins and any number") == 1
+    assert found.guarantee.kind == "strict" and found.guarantee.covers == "margins"
+    shares = found.public["shares"]
+    assert [*itertools.chain(shares.values())] == [0.25] * 4
