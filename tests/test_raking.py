@@ -273,6 +273,13 @@ def test_all_values_of_a_row_come_from_one_published_record():
     assert yes - no == pytest.approx(known["yes"] - known["no"], abs=0.3)
 
 
+def test_donors_are_of_the_own_stratum_where_it_has_some():
+    found = release(strata=["area"], releases=4).synthetic["spending"].to_numpy()
+    area = PUBLISHED.set_index("spending")["area"]
+    own = [np.mean(area[drawn].to_numpy() == TABLE["area"]) for drawn in found]
+    assert min(own) > 0.95
+
+
 def test_a_bin_or_a_category_that_nobody_published_can_be_drawn():
     edges = EDGES | {"income": [0.0, np.nextafter(0.0, 1.0), 4.0, 6.0, 10.0]}
     kinds = pd.CategoricalDtype(["no", "yes", "shared"])
