@@ -1,5 +1,6 @@
 """Published records, raked to noisy margins of a confidential table."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -137,11 +138,16 @@ def raked_release(
     change = check_number("change", change, above=0)
     releases = check_count("releases", releases)
     secure = check_flag("secure_noise", secure_noise)
-    confidential = [*confidential]
+    confidential = _names("confidential", confidential)
     public = _check_tables(table, published, confidential)
     margins = _check_margins(margins, public, confidential)
     shares = _check_shares(shares, margins)
-    edges = dict(edges or {})
+    edges = {} if edges is None else edges
+    if not isinstance(edges, Mapping):
+        raise ValueError(
+            "edges must be a dict from confidential columns to numbers; got "
+            f"{type(edges).__name__}"
+        )
     if unknown := [name for name in edges if name not in confidential]:
         raise ValueError(
             f"edges must be of confidential columns; got {listed(unknown)}"
@@ -244,6 +250,19 @@ def _kind(name, published, edges):
     return _Kind(name, False, np.sort(column.unique()))
 
 
+def _names(what, names):
+    names = [names] if isinstance(names, str) else names
+    if not (
+        isinstance(names, list | tuple)
+        and names
+        and all(isinstance(name, str) for name in names)
+    ):
+        raise ValueError(
+            f"{what} must have names of columns, as text; got {type(names).__name__}"
+        )
+    return [*names]
+
+
 def _check_tables(table, published, confidential):
     """Names of the public columns."""
     import pandas as pd
@@ -259,8 +278,6 @@ def _check_tables(table, published, confidential):
         if frame.isna().to_numpy().any():
             wrong = frame.columns[frame.isna().any()]
             raise ValueError(f"{name} has missing values in {listed([*wrong])}")
-    if not confidential:
-        raise ValueError("confidential must name one column or more; got none")
     public = [name for name in table if name not in confidential]
     if lacking := [name for name in public if name not in published]:
         raise ValueError(f"published must have the columns {listed(lacking)}")
@@ -268,9 +285,11 @@ def _check_tables(table, published, confidential):
 
 
 def _check_margins(margins, public, confidential):
-    margins = [
-        (names,) if isinstance(names, str) else tuple(names) for names in margins
-    ]
+    if not isinstance(margins, list | tuple):
+        raise ValueError(
+            f"margins must be a list of tuples of columns; got {type(margins).__name__}"
+        )
+    margins = [tuple(_names("margins", names)) for names in margins]
     known = {*public, *confidential}
     wrong = [
         names
@@ -312,8 +331,8 @@ def _strata(strata, table, published, kinds):
 
     both = pd.concat([table, published[[*table]]], ignore_index=True)
     rows = len(table)
-    if not isinstance(strata, (int, np.integer)):
-        names = [strata] if isinstance(strata, str) else [*strata]
+    if isinstance(strata, str | list | tuple):
+        names = _names("strata", strata)
         if lacking := [name for name in names if name not in table]:
             raise ValueError(f"strata must be public columns; got {listed(lacking)}")
         codes = both.groupby(names, sort=True, observed=True).ngroup().to_numpy()

@@ -44,6 +44,7 @@ CANDIDATES = ppm.CandidateSynthesizer(MODEL, {"mu": np.linspace(3.0, 9.0, 5_000)
 with pm.Model() as NORMAL:
     pm.Normal("y", pm.Normal("mu"), 1.0, observed=VALUES)
 HOUSEHOLDS = survey.load().subsample(60, random_seed=1)
+HOUSEHOLD_TABLE = HOUSEHOLDS.table
 
 # ---- every argument of every public function -----------------------------------------------------
 
@@ -119,6 +120,13 @@ RIGHT = {
 }
 OWN = {
     "Terms": {"limits": LIMITS, "source": "caller"},
+    "raking.raked_release": {
+        "table": HOUSEHOLD_TABLE,
+        "published": HOUSEHOLD_TABLE[:40],
+        "confidential": ["income"],
+        "margins": ["income", ("region", "income")],
+        "edges": {"income": [0.0, 2e4, 9e4, 3e5]},
+    },
     "rules.limited": {"limits": LIMITS, "synthesizer": MODEL},
     "rules.capped": {"synthesizer": CANDIDATES, "width": 1.0},
     "rules.by_risk": {"truncate_at": None},
@@ -344,6 +352,11 @@ BEYOND = (
         "pdp.bounded_range_epsilon.delta": [-1.0, 1.0],
         "tail_bound.tail_probability": [0.0, 1.5, 1e-310],
         "histogram_release.epsilon": [31.0],
+        "strata": [0, ["income"]],
+        "reach": [0.0],
+        "change": [0.0],
+        "shares": [[1.0], [0.5, 0.6], [-0.5, 1.5]],
+        "margins": [[], ["region"], [("region", "income", "income")]],
         "exceedance.epsilon": [-1.0, VALUES[1:]],
         "mapping": [
             0.5,

@@ -311,7 +311,7 @@ def test_a_small_epsilon_leaves_the_published_relations():
         ),
         ({"published": PUBLISHED.drop(columns="age")}, "published must have .* 'age'"),
         ({"table": [1, 2]}, "table must be a pandas DataFrame .*; got list"),
-        ({"confidential": []}, "confidential must name one column or more"),
+        ({"confidential": []}, "confidential must have names of columns"),
         ({"confidential": ["wealth"]}, "table must have the columns 'wealth'"),
         ({"margins": []}, "margins must be"),
         ({"margins": [("area", "age")]}, "margins must be .*'area', 'age'"),
