@@ -23,6 +23,8 @@ _NOBODY = 0.5
 _ADDED = 0.01
 # how near the raked totals are to their aim, in standard deviations of a draw of all records
 _NEAR = 0.02
+# matrices of fewer entries are not kept as sparse ones, which would take longer
+_FULL = 200_000
 
 
 def raked_release(
@@ -602,8 +604,7 @@ def _indicators(columns, size, values=None):
     rows = np.repeat(np.arange(len(columns)), columns.shape[1])
     values = np.ones(columns.size) if values is None else values.ravel()
     found = csr_array((values, (rows, columns.ravel())), shape=(len(columns), size))
-    # small ones are faster in full
-    return found.toarray() if len(columns) * size < 2e5 else found
+    return found.toarray() if len(columns) * size < _FULL else found
 
 
 def _dataset(values, rows):

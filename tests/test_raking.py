@@ -150,6 +150,12 @@ def test_factors_have_the_least_divergence_and_penalty(monkeypatch, epsilon):
     assert np.abs(plain - donors.base).max() > 5e-3
 
 
+def test_large_tables_are_raked_alike(monkeypatch):
+    whole = release(epsilon=3.0)
+    monkeypatch.setattr(raking, "_FULL", 0)
+    assert release(epsilon=3.0).synthetic.identical(whole.synthetic)
+
+
 # ---- noise and what a record moves ---------------------------------------------------------------
 
 
