@@ -347,17 +347,15 @@ def _strata(strata, table, published, kinds):
     spread = known.std(axis=0)
     X = (X - known.mean(axis=0)) / np.where(spread > 0, spread, np.inf)
     known = X[rows:]
-    # ranks, or categories, of every confidential column
-    responses = pd.concat(
-        [
-            published[name].rank(pct=True)
-            if kind.numeric
-            else pd.get_dummies(published[name], dtype=float)
-            for name, kind in kinds.items()
-        ],
-        axis=1,
-    ).to_numpy(dtype=float)
-    responses = responses - responses.mean(axis=0)
+    # ranks, or categories, of every confidential column, each column with variance 1 in all
+    responses = []
+    for name, kind in kinds.items():
+        column = published[name]
+        found = column.rank() if kind.numeric else pd.get_dummies(column, dtype=float)
+        found = found.to_numpy(dtype=float).reshape(len(published), -1)
+        found = found - found.mean(axis=0)
+        responses.append(found / max(np.sqrt(np.sum(found**2)), 1e-300))
+    responses = np.concatenate(responses, axis=1)
     fitted = np.linalg.solve(known.T @ known + np.eye(X.shape[1]), known.T @ responses)
     # what is predicted of all of them, in one number
     direction = np.linalg.svd(known @ fitted, full_matrices=False)[2][0]
