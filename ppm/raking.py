@@ -114,7 +114,9 @@ def raked_release(
     noise, none. The factors are :math:`e^{\lambda_k}`. Each row then draws a cell and, within it, a
     published record, of its stratum where there is one.
 
-    A change shows as far as a margin sees it: one that cuts across all margins does not. Where a
+    Margins share ε, so that fewer have less noise each: columns with few levels do better together
+    in one margin, ``("sex", "earner", "income")``, than in two. A change shows as far as a margin
+    sees it: one that cuts across all margins does not. Where a
     table needs shapes by level, add a column of classes, such as ``pandas.cut`` of the income, to
     both tables as another confidential column, with a margin by level.
 
