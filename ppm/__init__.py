@@ -26,6 +26,7 @@ _load, _, __all__ = lazy_loader.attach(
         "own_terms",
         "pdp",
         "plan",
+        "raking",
         "risk",
         "rules",
         "sums",

@@ -95,7 +95,10 @@ def sums_release(
     epsilon = check_number(
         "epsilon", epsilon, at_least=LEAST_EPSILON, at_most=MOST_EPSILON
     )
-    first, second = (check_number("clip", one, above=0) for one in clip)
+    clip = as_list("clip", clip)
+    if clip.size != 2 or not np.all(clip > 0):
+        raise ValueError("clip must be two finite numbers above 0")
+    first, second = clip
     share = check_number("share", share, above=0, below=1)
     releases = check_count("releases", releases)
     secure = check_flag("secure_noise", secure_noise)
@@ -123,7 +126,7 @@ def sums_release(
         standard = (chosen[label] - mean) / deviation
         means = [one[place] / own.size for one in sums]
         noises = 2**0.5 / (own.size * epsilon * np.array([share, 1 - share]))
-        move, stretch = _moved(standard, means, noises, (first, second), own.size)
+        move, stretch = _moved(standard, means, noises, clip, own.size)
         drawn = for_drawing.choice(standard, (releases, own.size))
         moved = mean + deviation * (move + stretch * drawn)
         synthetic[:, own] = np.clip(moved, *ends)

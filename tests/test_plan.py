@@ -395,7 +395,6 @@ def test_noisy_sums_are_of_a_power(release):
 
 
 def test_several_columns_are_raked_to_margins(release):
-    pytest.importorskip("ppm.raking")
     margins = [("region", "income"), ("region", "owner"), ("income", "owner")]
     plan = planned(
         confidential=["income", "owner"],
