@@ -108,24 +108,25 @@ CLAIMS = {
     ),
     "rehearsal-published-blind": published_blind,
     "rehearsal-change-bought": change_bought,
-    "none-nearer-at-0.05": lambda at, nearer, alone, strict: (
-        at(0.05) and not any(nearer((name, 0.05), alone) for name in strict)
+    "none-nearer-to-0.1": lambda at, nearer, alone, strict: (
+        at(0.05, 0.1)
+        and not any(
+            nearer((name, width), alone) for name in strict for width in (0.05, 0.1)
+        )
     ),
     "bins-nearer-from-0.25": lambda at, widths, nearer, alone, BINS: (
         at(0.25)
         and all(nearer((BINS, width), alone) for width in widths if width >= 0.25)
     ),
-    "bins-like-free-at-1": lambda at, measures, BINS, free: (
-        at(1.0)
-        and measures["levels"](BINS, 1.0)[0] < 1.4 * measures["levels"](*free)[0]
+    "bins-like-free-at-4": lambda at, measures, BINS, free: (
+        at(4.0)
+        and measures["levels"](BINS, 4.0)[0] < 1.5 * measures["levels"](*free)[0]
     ),
     "alone-shows-nothing": lambda between, alone: between(-25, 25, *alone),
     "rivals-show-most": lambda at, between, BINS, SUMS: (
         at(0.1) and all(between(60, 140, name, 0.1) for name in (BINS, SUMS))
     ),
-    "own-show-less-than-half": lambda at, between, OWN: (
-        at(0.1) and between(-20, 50, OWN, 0.1)
-    ),
+    "own-show-half": lambda at, between, OWN: at(0.1) and between(25, 75, OWN, 0.1),
     "limits-show-a-part": lambda at, between, LIMITS: (
         at(0.1) and between(0, 99.9, LIMITS, 0.1)
     ),
