@@ -145,6 +145,14 @@ CLAIMS = {
     "draw-above-sampling": lambda noises: np.all(
         noises["a draw"][-50:] > noises["sampling error"][-50:]
     ),
+    "own-need-4": lambda at, measures, nearer, BINS, OWN: (
+        at(0.25, 1.0, 4.0)
+        and all(
+            0.5 < measures[goal](OWN, 4.0)[0] / measures[goal](BINS, 0.25)[0] < 1.5
+            for goal in ("levels", "level")
+        )
+        and nearer((BINS, 0.25), (OWN, 1.0), "level")
+    ),
     "advise-bins-0.1": lambda advised: advised(0.1, "level"),
     "advise-bins-0.25": lambda advised: advised(0.25, "levels"),
     "advise-bins-1": lambda advised: advised(1.0, "levels"),
