@@ -116,8 +116,8 @@ def test_bars_and_data_are_the_exact_distributions(weigh, name, base):
         (
             "intro",
             "strict_release",
-            "none-nearer-than-histogram",
-            "no strict mechanism is surely nearer than the histogram",
+            "bins-not-beaten",
+            "neither posterior is surely better than the bins",
         ),
         *(
             ("research", "application_settings", claim, words)
