@@ -144,7 +144,7 @@ class EqualBins(ppm.plan.Mechanism):
 def changes(table, lower):
     """Changed incomes by name, and a function of incomes that shows the change.
 
-    Two are changes of level, of the groups ``lower`` and of all; three are changes of shape.
+    One is a change of level, of the groups ``lower``; three are changes of shape.
     """
     incomes, low = table["income"].to_numpy(), table["group"].isin(lower).to_numpy()
     return {
@@ -152,7 +152,6 @@ def changes(table, lower):
             np.where(low, 0.8, 1.0) * incomes,
             lambda values: values[..., low].mean(axis=-1),
         ),
-        "all × 1.1": (1.1 * incomes, lambda values: values.mean(axis=-1)),
         "a tenth becomes 0": (tenth_becomes_0(incomes), near_0),
         "top tenth × 1.3": (top_tenth_raised(incomes), top_mean),
         "spread × 1.25": (spread(incomes), middle_half),
