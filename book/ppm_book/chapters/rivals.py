@@ -3,6 +3,7 @@
 All of it is computed from the confidential table, and stays inside an agency.
 """
 
+import functools
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -65,25 +66,34 @@ def at(plan, mechanism, epsilon):
 
 def releases_of(plan, table, number, random_seed):
     """Independent releases by a plan, each at its ε, of its column: (releases, records)."""
-    (column,) = plan.confidential
-    if isinstance(plan.mechanism, ppm.plan.Posterior):
+    (column,), mechanism = plan.confidential, plan.mechanism
+    if isinstance(mechanism, ppm.plan.Posterior):
         # exact draws, each of which would be a release of its own
-        fit = plan.mechanism.mechanism(table, plan).run(
+        fit = mechanism.mechanism(table, plan).run(
             draws=number, random_seed=random_seed
         )
         values = fit.synthesize(number, random_seed=random_seed).values
-        back = plan.mechanism.back
-        return np.clip(values if back is None else back(values), *plan.limits[column])
+        values = values if mechanism.back is None else mechanism.back(values)
+        return np.clip(values, *plan.limits[column])
+    release = functools.partial(mechanism.release, table, plan)
+    if isinstance(mechanism, ppm.plan.Bins):
+        # what is public is computed once
+        release = functools.partial(
+            ppm.histogram_release,
+            edges=mechanism.edges(plan),
+            **mechanism.given(table, plan),
+        )
     seeds = np.random.SeedSequence(random_seed).spawn(number)
-    drawn = [plan.mechanism.release(table, plan, random_seed=seed) for seed in seeds]
-    drawn = np.concatenate([np.asarray(given_column(one, column)) for one in drawn])
-    return np.clip(drawn, *plan.limits[column])
+    drawn = [given_column(release(random_seed=seed), column) for seed in seeds]
+    return np.clip(np.concatenate(drawn), *plan.limits[column])
 
 
 def given_column(release, column):
     """Values of a column, where a release has several or one."""
     synthetic = release.synthetic
-    return synthetic if isinstance(synthetic, np.ndarray) else synthetic[column]
+    return np.asarray(
+        synthetic if isinstance(synthetic, np.ndarray) else synthetic[column]
+    )
 
 
 def errors_of(values, truth, levels):
@@ -196,15 +206,24 @@ def compared(plan, mechanisms, table, changes, *, ends, number, seeds):
         for width, one in by_width.items()
     }
     plans[alone, np.nan] = at(plan, ppm.plan.Published(), 0)
-    draws = {place: by_plan(one, table, number) for place, one in plans.items()}
+    # exact draws are independent: one run has those of all seeds
+    exact = {
+        place
+        for place, one in plans.items()
+        if isinstance(one.mechanism, ppm.plan.Posterior)
+    }
+    draws = {
+        place: by_plan(one, table, number * len(seeds) if place in exact else number)
+        for place, one in plans.items()
+    }
     draws[free, np.nan] = lambda values, seed: again(values, levels[0], number, seed)
     draws[model, np.nan] = lambda values, seed: normals(
         values, levels[0], number, seed, plan.limits["income"]
     )
     executor = running.executor()
     tasks = [
-        (draw, truth, changes, levels, seeds, name, width)
-        for (name, width), draw in draws.items()
+        (draw, truth, changes, levels, seeds[:1] if place in exact else seeds, *place)
+        for place, draw in draws.items()
     ]
     return pd.concat(executor.map(one_row, tasks), ignore_index=True)
 
