@@ -106,7 +106,7 @@ def sums_release(
     for_noise, for_drawing = map(generator, streams(random_seed, 2))
 
     chosen = {
-        label: next((p for p in pools[label] if np.ptp(p)), None) for label in rows
+        label: next((p for p in pools[label] if p.std() > 0), None) for label in rows
     }
     if any(pool is None for pool in chosen.values()):
         raise ValueError("published must have two different values at least")

@@ -112,7 +112,9 @@ def test_centers_are_published_ones_and_what_is_wrong_is_named():
     ):
         with pytest.raises(ValueError, match=words):
             release(**named)
-    with pytest.raises(ValueError, match="published must have two different"):
-        ppm.sums_release([1.0], [2.0, 2.0], (0, 9), epsilon=1.0)
+    # of numbers so small the standard deviation is 0
+    for alike in ([2.0, 2.0], [1e-200, 3e-200]):
+        with pytest.raises(ValueError, match="published must have two different"):
+            ppm.sums_release([1.0], alike, (0, 9), epsilon=1.0)
     with pytest.raises(ValueError, match="limits must be"):
         ppm.sums_release([1.0], PUBLISHED, (9, 0), epsilon=1.0)

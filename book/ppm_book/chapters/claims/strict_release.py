@@ -20,6 +20,9 @@ def measures(found):
         "levels": lambda *place: rivals.typical(found, *place),
         "level": lambda *place: rivals.squared(found, *place, "lower × 0.8"),
         "shapes": lambda *place: rivals.squared(found, *place, *rivals.SHAPES),
+        "tail": lambda *place: rivals.typical(
+            found, *place, "top tenth", "top tenth × 1.3"
+        ),
     }
 
 
@@ -75,15 +78,15 @@ def not_beaten(nearer, BINS, LIMITS, OWN):
     return not_beaten
 
 
-def advised(at, nearer, alone, strict, BINS):
-    def advised(width, *goals):
-        """Whether bins surely beat the published records, and nothing surely beats them."""
+def advised(at, nearer, alone, strict):
+    def advised(name, width, *goals):
+        """Whether it surely beats the published records, and nothing surely beats it."""
         return at(width) and all(
-            nearer((BINS, width), alone, goal)
+            nearer((name, width), alone, goal)
             and not any(
-                nearer((name, width), (BINS, width), goal)
-                for name in strict
-                if name != BINS
+                nearer((other, width), (name, width), goal)
+                for other in strict
+                if other != name
             )
             for goal in goals
         )
@@ -128,7 +131,7 @@ CLAIMS = {
     ),
     "own-show-half": lambda at, between, OWN: at(0.1) and between(25, 75, OWN, 0.1),
     "limits-show-a-part": lambda at, between, LIMITS: (
-        at(0.1) and between(0, 99.9, LIMITS, 0.1)
+        at(0.1) and between(10, 90, LIMITS, 0.1)
     ),
     "sums-blind": lambda widths, measures, SUMS: all(
         measures["shapes"](SUMS, width)[0] > 50**2 for width in widths
@@ -153,9 +156,15 @@ CLAIMS = {
         )
         and nearer((BINS, 0.25), (OWN, 1.0), "level")
     ),
-    "advise-bins-0.1": lambda advised: advised(0.1, "level"),
-    "advise-bins-0.25": lambda advised: advised(0.25, "levels"),
-    "advise-bins-1": lambda advised: advised(1.0, "levels"),
+    "advise-bins-0.1": lambda advised, BINS: advised(BINS, 0.1, "level"),
+    "advise-bins-0.25": lambda advised, BINS: advised(BINS, 0.25, "levels", "level"),
+    "advise-raked": lambda advised, RAKED: advised(RAKED, 0.25, "shapes", "tail"),
+    "raked-see-the-tail": lambda at, nearer, measures, strict, BINS, RAKED: (
+        at(0.25)
+        and not nearer((BINS, 0.25), (RAKED, 0.25), "shapes")
+        and min(strict, key=lambda name: measures["tail"](name, 0.25)[0]) == RAKED
+        and nearer((RAKED, 0.25), (BINS, 0.25), "tail")
+    ),
 }
 
 
@@ -181,6 +190,12 @@ NUMBERS = {
     "bins 0.1, change": lambda level, BINS: shown(level, BINS, 0.1),
     "bins 0.25, levels": lambda levels, BINS: amount(levels, BINS, 0.25),
     "bins 0.25, change": lambda level, BINS: shown(level, BINS, 0.25),
-    "bins 1, levels": lambda levels, BINS: amount(levels, BINS, 1.0),
-    "bins 1, shape": lambda shape, BINS: shown(shape, BINS, 1.0),
+    "raked 0.25, shape": lambda shape, RAKED: shown(shape, RAKED, 0.25),
+    "lower size": lambda this_year: (
+        f"{this_year['group'].isin(['high school graduate', 'other']).sum():,}"
+    ),
+    "small size": lambda this_year: f"{this_year['group'].value_counts().iloc[-1]:,}",
+    "small rmse": lambda found, BINS: (
+        f"{rivals.squared(found, BINS, 0.1, 'smallest × 0.8')[0] ** 0.5:.0f}"
+    ),
 }
