@@ -238,6 +238,15 @@ def test_no_wrong_answer_warns(chapter, name, data):
             lambda right: np.subtract(right, [20, 0]),
             "The prior has a shape as well",
         ),
+        ("strict_release", "edges", "acdeg", "One is too many: whose"),
+        ("strict_release", "account", [0.25 + 0.3, 0.45], "The first plan was used"),
+        ("strict_release", "which-epsilon", [0.25, 0.1, 1], "For one of them the publ"),
+        (
+            "strict_release",
+            "more-records",
+            [[1 / 4, 1 / 4, 1 / 2], [1 / 4, 1 / 4, 1]],
+            "The draw pays with its width",
+        ),
         ("what_it_means", "belief", 0.001 * np.e**2, "You multiplied the probability."),
     ],
 )

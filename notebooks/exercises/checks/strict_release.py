@@ -1,4 +1,4 @@
-"""Exercises of the chapter on a strict release: limits, histograms, and what they cost."""
+"""Exercises of the chapter on a strict release: plans, noisy counts, limits, and their cost."""
 
 from types import SimpleNamespace
 
@@ -12,7 +12,7 @@ SEED = 2025
 
 
 def given():
-    """Limits and their settings, terms of eight households, and counts of a histogram."""
+    """Limits, terms of eight households, counts in bins, an account and a rehearsal."""
     fits, cells = np.random.SeedSequence(SEED).spawn(2)
     model = ppm.GammaPoisson([3, 4, 4, 5, 5, 6, 7, 18], shape=1.0, rate=0.1)
     log_lik = model.log_likelihood(model.fit(draws=300, random_seed=fits))
@@ -32,6 +32,26 @@ def given():
         units=6000,
         bias=3.0,
         spread=4.0,
+        # an account
+        budget=1.0,
+        counts_epsilon=0.25,
+        tables=5,
+        width=0.1,
+        drawn_tables=3,
+        # a rehearsal: levels, a change and the tail at each ε
+        epsilons=np.array([0.0, 0.05, 0.1, 0.25, 1.0, 4.0]),
+        rehearsal=np.array(
+            [
+                [7.4, 12.5, 9.2, 6.6, 5.8, 3.7],
+                [101.0, 48.0, 33.0, 24.0, 18.0, 15.0],
+                [11.8, 8.4, 6.5, 5.7, 3.2, 2.1],
+            ]
+        ),
+        unprotected=[3.0, 13.2, 1.5],
+        levels_within=8.0,
+        change_within=35.0,
+        tail_within=4.0,
+        times=4,
     )
 
 
@@ -43,11 +63,32 @@ def public_first(g):
             "One is missing. A number of bins can be a look at the records, too.": set(
                 "cf"
             ),
-            "One is missing. Whose income is the largest one?": set("bf"),
+            "One is missing. Where did somebody look at this year's records to choose?": set(
+                "bf"
+            ),
             "You also marked a table that everybody can read.": set("abcf"),
             "Wanted are the choices that use the confidential records.": set("ade"),
         },
         "Which of them could have been made before the confidential table was opened?",
+    )
+
+
+@exercise("the letters of the edges that it may use", "abcdefg")
+def edges(g):
+    return (
+        set("aceg"),
+        {
+            "One is missing. What may be done with numbers that already have their noise?": set(
+                "ace"
+            ),
+            "One is too many: it tells, without noise, where nobody was.": set("acefg"),
+            "One is too many: whose income is it?": set("acdeg"),
+            "One is missing. Does a bin for 0 need a look at the records?": set("aeg"),
+            "Wanted are the edges that nobody needs this year's records for.": set(
+                "bdf"
+            ),
+        },
+        "Which of them could be computed by somebody who never sees this year's table?",
     )
 
 
@@ -77,6 +118,32 @@ def strict_epsilon(g):
             ],
         },
         "The proof has the width, and nothing else.",
+    )
+
+
+@exercise("two numbers, in nats: [spent, left]")
+def account(g):
+    counts, draws = g.counts_epsilon, g.drawn_tables * g.width
+
+    def left(spent):
+        return [spent, g.budget - spent]
+
+    return (
+        left(2 * counts + draws),
+        {
+            "Do tables from the same noisy counts look at the records again?": left(
+                2 * g.tables * counts + draws
+            ),
+            "The first plan was used twice, with new noise.": left(counts + draws),
+            "Each of the tables from the posterior has a draw of its own.": left(
+                2 * counts + g.width
+            ),
+            "These are two of the three releases.": left(2 * counts),
+            "The values of ε of several releases add up; the largest is not enough.": left(
+                max(counts, draws)
+            ),
+        },
+        "For each release: how often were the records looked at?",
     )
 
 
@@ -167,6 +234,81 @@ def drowned(g):
             ),
         },
         "Compare each count with the standard deviation of its noise.",
+    )
+
+
+@exercise("three values of ε, [for levels, for a change, for the tail]")
+def which_epsilon(g):
+    needs = [g.levels_within, g.change_within, g.tail_within]
+    enough, epsilons = g.rehearsal <= np.array(needs)[:, None], g.epsilons
+    first = epsilons[enough.argmax(axis=1)]
+    above = epsilons[1:][enough[:, 1:].argmax(axis=1)]
+    return (
+        first,
+        {
+            "For one of them the published records alone are near enough.": above,
+            "Larger than needed: what is nearer than that is paid for, and nobody uses it.": [
+                epsilons[-1]
+            ]
+            * 3,
+            "Each user gets a release for one use; nobody needs the ε of the others.": [
+                first.max()
+            ]
+            * 3,
+            "These are the largest ε that do not do.": epsilons[
+                np.maximum(enough.argmax(axis=1) - 1, 0)
+            ],
+            "These are errors. Wanted is the ε at the top of their column.": g.rehearsal[
+                range(3), enough.argmax(axis=1)
+            ],
+        },
+        "In each row go from ε = 0 to the right, and stop where the error is small enough.",
+    )
+
+
+@exercise(
+    "two rows, [n times as large, ε times as large], of three factors: [noisy mean, draw, "
+    "sampling error]"
+)
+def more_records(g):
+    whole, root = 1 / g.times, 1 / np.sqrt(g.times)
+    return (
+        [[whole, root, root], [whole, root, 1]],
+        {
+            "This is the noise of the sum. A mean is divided by n.": [
+                [1, root, root],
+                [whole, root, 1],
+            ],
+            "The noise of a sum does not follow a root.": [
+                [root, root, root],
+                [root, root, 1],
+            ],
+            "The draw pays with its width, and that follows a root.": [
+                [whole, whole, root],
+                [whole, whole, 1],
+            ],
+            "With more records or a larger ε there is less noise.": [
+                [1 / whole, 1 / root, 1 / root],
+                [1 / whole, 1 / root, 1],
+            ],
+            "What does the sampling error know of ε?": [
+                [whole, root, root],
+                [whole, root, root],
+            ],
+            "These are variances.": [
+                [whole**2, whole, whole],
+                [whole**2, whole, 1],
+            ],
+            "Rows and columns are exchanged.": [
+                [whole, whole],
+                [root, root],
+                [root, 1],
+            ],
+        },
+        (
+            "Which of the three has n, √n, ε or √ε in the denominator?",
+            "√2 c/(nε), 1/√(nεκ) and σ/√n.",
+        ),
     )
 
 
