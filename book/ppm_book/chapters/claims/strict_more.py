@@ -120,7 +120,8 @@ def scores(both):
 
 
 def others(scores):
-    return scores.drop("Chain, limits").min()
+    """The releases that use education alone."""
+    return scores.drop(["Chain, limits", "Raked margins"]).min()
 
 
 # ------------------------------------------------------------------------------ many predictors
@@ -227,7 +228,10 @@ CLAIMS = {
         one.loc[epsilon, "worst mean"] > alone["worst mean"] for one in (plain, centred)
     ),
     "regression-distinguishes": lambda others: others > 4,
-    "chains-least": lambda scores, others: scores["Chain, limits"] < 0.7 * others,
+    "chains-less": lambda scores, others: scores["Chain, limits"] < 0.7 * others,
+    "raked-no-more-than-the-chain": lambda scores: (
+        scores["Raked margins"] <= scores["Chain, limits"]
+    ),
     # many predictors
     "less-than-the-change": lambda near: surely(near, "change shown", -1, 100).all(),
     "less-than-half": less_than_half,
