@@ -38,16 +38,11 @@ def given():
         tables=5,
         width=0.1,
         drawn_tables=3,
-        # a rehearsal: levels, a change and the tail at each ε
+        # a rehearsal
         epsilons=np.array([0.0, 0.05, 0.1, 0.25, 1.0, 4.0]),
-        rehearsal=np.array(
-            [
-                [7.4, 12.5, 9.2, 6.6, 5.8, 3.7],
-                [101.0, 48.0, 33.0, 24.0, 18.0, 15.0],
-                [11.8, 8.4, 6.5, 5.7, 3.2, 2.1],
-            ]
-        ),
-        unprotected=[3.0, 13.2, 1.5],
+        levels=[7.4, 12.5, 9.2, 6.6, 5.8, 3.7],
+        change=[101.0, 48.0, 33.0, 24.0, 18.0, 15.0],
+        tail=[11.8, 8.4, 6.5, 5.7, 3.2, 2.1],
         levels_within=8.0,
         change_within=35.0,
         tail_within=4.0,
@@ -239,8 +234,9 @@ def drowned(g):
 
 @exercise("three values of ε, [for levels, for a change, for the tail]")
 def which_epsilon(g):
-    needs = [g.levels_within, g.change_within, g.tail_within]
-    enough, epsilons = g.rehearsal <= np.array(needs)[:, None], g.epsilons
+    errors = np.array([g.levels, g.change, g.tail])
+    needs = np.array([g.levels_within, g.change_within, g.tail_within])
+    enough, epsilons = errors <= needs[:, None], g.epsilons
     first = epsilons[enough.argmax(axis=1)]
     above = epsilons[1:][enough[:, 1:].argmax(axis=1)]
     return (
@@ -255,10 +251,10 @@ def which_epsilon(g):
                 first.max()
             ]
             * 3,
-            "These are the largest ε that do not do.": epsilons[
+            "These are the last ε that are not enough.": epsilons[
                 np.maximum(enough.argmax(axis=1) - 1, 0)
             ],
-            "These are errors. Wanted is the ε at the top of their column.": g.rehearsal[
+            "These are errors. Wanted is the ε that has them.": errors[
                 range(3), enough.argmax(axis=1)
             ],
         },
