@@ -133,8 +133,6 @@ def sums_release(
     made = WORDS["statement"]["sums"].format(
         releases=releases,
         records=values.size,
-        lowest=ends[0],
-        highest=ends[1],
         groups=len(rows),
     )
     return NoisyRelease(

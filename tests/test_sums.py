@@ -102,7 +102,7 @@ def test_centers_are_published_ones_and_what_is_wrong_is_named():
     told = ppm.disclosure.release_statement(
         release(groups=GROUPS, published_groups=np.zeros(1500))
     )
-    assert "groups of records (3)" in told and "-20 and 40" in told
+    assert "groups of records (3)" in told
     assert "1 for the noisy sums" in told
     for named, words in (
         ({"clip": (1.0, 0.0)}, "clip must be"),
