@@ -1,0 +1,246 @@
+"""Claims and numbers of the chapter on where a posterior wins."""
+
+import numpy as np
+
+from ppm_book.chapters import page
+
+
+def nearer(one, other):
+    """Whether squared errors are surely smaller, table by table, than others."""
+    apart = np.asarray(other) - np.asarray(one)
+    return bool(
+        page.surely_less((0.0, 0.0), (apart.mean(), apart.std() / apart.size**0.5))
+    )
+
+
+def posteriors(LIMITS, OWN, MENDED):
+    return [LIMITS, OWN, *MENDED.values()]
+
+
+def draws_in_groups(H_LIMITS, H_OWN, H_MENDED):
+    return [H_LIMITS, H_OWN, H_MENDED]
+
+
+def sum_everywhere(found, posteriors, SUM, sizes, widths):
+    return all(
+        nearer(found[n, width, SUM][0], found[n, width, one][0])
+        for n in sizes
+        for width in widths
+        for one in posteriors
+    )
+
+
+def beside(group_found, group_ends, part):
+    """Function: whether a row of the groups is surely nearer than another at an ε."""
+
+    def squared(width, name):
+        rows = (
+            group_ends if name in group_ends else {name: group_found.get((width, name))}
+        )
+        return rows[name][:, part]
+
+    return lambda width, one, other: nearer(squared(width, one), squared(width, other))
+
+
+def in_means(group_found, group_ends):
+    return beside(group_found, group_ends, 0)
+
+
+def of_one(group_found, group_ends):
+    return beside(group_found, group_ends, 1)
+
+
+def of_all(group_found, group_ends):
+    return beside(group_found, group_ends, 2)
+
+
+def small(widths):
+    """The smallest ε of the groups, at which their sums are mostly noise."""
+    return [width for width in widths if width <= 0.1]
+
+
+def rivals(GROUP_SETTINGS, group_ends, SHRUNK):
+    """All rows of the groups but the shrunken sums and the unprotected draw."""
+    ends = [name for name in group_ends if name.startswith("published")]
+    return [one for one in [*GROUP_SETTINGS, *ends] if one != SHRUNK]
+
+
+def shown(regression):
+    """Average error of the three changes."""
+    return regression.iloc[:, 2:].mean(axis=1)
+
+
+def helped(shown, HELPED, SQUARES):
+    """Errors of changes with the posterior over those with least squares, by ε."""
+    return shown.loc[HELPED] / shown.loc[SQUARES]
+
+
+def as_it_was(shown, CHAIN, SQUARES):
+    return shown.loc[CHAIN] / shown.loc[SQUARES]
+
+
+def given_the_sums(
+    group_sums, residuals, group_settings, SHRUNK, means_off, BETWEEN, OWN_RECORDS
+):
+    """Error of groups' means if each is drawn from its posterior given the noisy sums."""
+    clip = group_settings[0.25, SHRUNK]
+    rng = np.random.default_rng(0)
+    variance = group_sums(residuals, 0.25, clip, rng, number=1)[1]
+    own = BETWEEN**2 + 2 / OWN_RECORDS
+    return np.sqrt(
+        means_off.loc["0.25", SHRUNK] ** 2 + own * variance / (own + variance)
+    )
+
+
+CLAIMS = {
+    "sum-surely-nearer": lambda sum_everywhere: sum_everywhere,
+    "unprotected-draw-is-wider": lambda found, sizes, SUM: all(
+        nearer(found[n, 0.25, SUM][0], found[n, "unprotected", ""][0]) for n in sizes
+    ),
+    "correction-can-hurt": lambda found, sizes, widths, MENDED: all(
+        nearer(found[sizes[0], "published", ""][0], found[sizes[0], widths[0], one][0])
+        for one in MENDED.values()
+    ),
+    "sum-nearer-for-zeros": lambda off, LIMITS, MENDED, SUM: np.all(
+        off.loc["Poisson"][[LIMITS, MENDED[LIMITS]]].min(axis=1)
+        > off.loc["Poisson"][SUM]
+    ),
+    "counts-see-zeros": lambda off, SUM, COUNTS: np.all(
+        (off.loc["Poisson"][COUNTS] < off.loc["Poisson"][SUM])
+        == (off.loc["Poisson"].index >= 0.25)
+    ),
+    "model-misses-zeros": lambda off, COUNTS: (
+        off.loc["a tenth became 0"].drop(columns=COUNTS).sub(8.5).abs().max(axis=None)
+        < 0.5
+    ),
+    "counts-need-no-model": lambda off, COUNTS: (
+        off.loc["a tenth became 0"][COUNTS].max() < 1.5
+    ),
+    "draw-beats-plain-sums": lambda in_means, small, H_LIMITS, EACH: (
+        len(small) == 2 and all(in_means(width, H_LIMITS, EACH) for width in small)
+    ),
+    "draw-worse-than-published": lambda in_means, small, draws_in_groups: all(
+        in_means(width, "published group", one)
+        for width in small
+        for one in draws_in_groups
+    ),
+    "shrunk-sums-nearer": lambda in_means, widths, draws_in_groups, SHRUNK: all(
+        in_means(width, SHRUNK, one) for width in widths for one in draws_in_groups
+    ),
+    "shrunk-sums-not-beaten": lambda in_means, widths, rivals, SHRUNK: (
+        not any(
+            in_means(width, one, SHRUNK)
+            for width in widths
+            if width >= 0.1
+            for one in rivals
+        )
+    ),
+    "nothing-to-buy": lambda in_means, widths, rivals, SHRUNK: (
+        widths[0] == 0.05
+        and not any(
+            in_means(0.05, one, "published group")
+            for one in [*rivals, SHRUNK]
+            if one != "published group"
+        )
+    ),
+    "correction-hurts-groups": lambda means_off, H_LIMITS, H_MENDED: all(
+        means_off.loc[width, H_MENDED] > 1.5 * means_off.loc[width, H_LIMITS]
+        for width in ("0.05", "0.1", "0.25")
+    ),
+    "pooled-for-all": lambda of_all, widths, rivals, SHRUNK, POOLED: all(
+        of_all(width, POOLED, one)
+        for width in widths
+        if width <= 0.25
+        for one in [*rivals, SHRUNK]
+        if one != POOLED
+    ),
+    "pooled-blind": lambda one_moved, widths, POOLED: all(
+        abs(one_moved.loc[f"{width:g}", POOLED] - 98) < 3 for width in widths
+    ),
+    "shrunk-for-one": lambda of_one, widths, draws_in_groups, SHRUNK: all(
+        of_one(width, SHRUNK, one)
+        for width in widths
+        if width >= 0.25
+        for one in draws_in_groups
+    ),
+    "one-group-hidden": lambda one_moved, small: all(
+        one_moved.loc[f"{width:g}"].min() > 200 / 3 for width in small
+    ),
+    "draw-beats-wide-squares": lambda regression, chain_widths, CHAIN, ALIKE: np.all(
+        regression.loc[(CHAIN, chain_widths[0])].iloc[2:]
+        < regression.loc[(ALIKE, chain_widths[0])].iloc[2:]
+    ),
+    "regression-level": lambda helped, as_it_was: (
+        max(abs(helped.iloc[0] - 1), abs(as_it_was.iloc[0] - 1)) < 0.15
+    ),
+    "level-at-one": lambda helped, as_it_was: (
+        max(abs(helped.iloc[-1] - 1), abs(as_it_was.iloc[-1] - 1)) < 0.2
+    ),
+    "wide-prior-levels": lambda regression, CHAIN, SQUARES: np.all(
+        regression.loc[CHAIN, "average level"]
+        > 1.8 * regression.loc[SQUARES, "average level"]
+    ),
+    "helped-levels": lambda regression, HELPED, SQUARES: np.all(
+        regression.loc[HELPED, "average level"]
+        < 4 / 3 * regression.loc[SQUARES, "average level"]
+    ),
+    "taken-off-mixed": lambda regression, CHAIN, TAKEN_OFF: np.all(
+        (regression.loc[TAKEN_OFF] < regression.loc[CHAIN]).iloc[:, :2] == [True, False]
+    ),
+    "taken-off-shows-less": lambda regression, CHAIN, TAKEN_OFF: np.all(
+        regression.loc[TAKEN_OFF].iloc[:, 2:] > regression.loc[CHAIN].iloc[:, 2:]
+    ),
+    "smallest-below": lambda equal, CHANGED: (
+        min(own.sum() for own in CHANGED.values()) < equal.iloc[0, -1] / 2
+    ),
+    "lines-above-one": lambda as_drawn, after: all(
+        line.min() > 1
+        for lines in (as_drawn, after)
+        for name, line in lines.items()
+        if "predictors" not in name
+    ),
+    "regression-at-one": lambda as_drawn, after: (
+        abs(as_drawn["ten predictors"] - 1).max() < 0.2
+        and abs(after["ten predictors, published prior"] - 1).max() < 0.2
+    ),
+}
+
+
+NUMBERS = {
+    "sum, few": lambda errors, sizes, SUM: (
+        f"{errors.loc[(f'{sizes[0]:,}', '0.1'), SUM]:.0f}"
+    ),
+    "limits, few": lambda errors, sizes, LIMITS: (
+        f"{errors.loc[(f'{sizes[0]:,}', '0.1'), LIMITS]:.0f}"
+    ),
+    "few records": lambda sizes: f"{sizes[0]:,}",
+    "many": lambda sizes: f"{sizes[-1]:,}",
+    "sum, many": lambda errors, sizes, SUM: (
+        f"{errors.loc[(f'{sizes[-1]:,}', '0.1'), SUM]:.0f}"
+    ),
+    "limits, many": lambda errors, sizes, LIMITS: (
+        f"{errors.loc[(f'{sizes[-1]:,}', '0.1'), LIMITS]:.0f}"
+    ),
+    "corrected, many": lambda errors, sizes, LIMITS, MENDED: (
+        f"{errors.loc[(f'{sizes[-1]:,}', '0.1'), MENDED[LIMITS]]:.0f}"
+    ),
+    "plain, groups": lambda means_off, EACH: f"{means_off.loc['0.1', EACH]:.2f}",
+    "shrunk, groups": lambda means_off, SHRUNK: f"{means_off.loc['0.1', SHRUNK]:.2f}",
+    "limits, groups": lambda means_off, H_LIMITS: (
+        f"{means_off.loc['0.1', H_LIMITS]:.2f}"
+    ),
+    "peak": lambda means_off, SHRUNK: f"{means_off.loc['0.25', SHRUNK]:.2f}",
+    "given the sums": lambda given_the_sums: f"{given_the_sums:.2f}",
+    "first width": lambda chain_widths: f"{chain_widths[0]:g}",
+    "last width": lambda chain_widths: f"{chain_widths[-1]:g}",
+    "chain, small": lambda regression, CHAIN: (
+        f"{regression.loc[CHAIN].iloc[0, -1]:.0f}"
+    ),
+    "wide, small": lambda regression, ALIKE: f"{regression.loc[ALIKE].iloc[0, -1]:.0f}",
+    "squares changes": lambda shown, SQUARES: f"{shown.loc[SQUARES].iloc[0]:.0f}",
+    "chain changes": lambda shown, CHAIN: f"{shown.loc[CHAIN].iloc[0]:.0f}",
+    "helped changes": lambda shown, HELPED: f"{shown.loc[HELPED].iloc[0]:.0f}",
+    "one part": lambda equal: f"{equal.iloc[0, 1]:.0f}",
+    "eleven parts": lambda equal: f"{equal.iloc[0, 2]:.0f}",
+    "smallest": lambda CHANGED: f"{min(own.sum() for own in CHANGED.values()):,}",
+}
