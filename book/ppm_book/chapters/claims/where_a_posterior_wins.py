@@ -54,6 +54,24 @@ def of_all(group_found, group_ends):
     return beside(group_found, group_ends, 2)
 
 
+def tenth(widths):
+    """The ε that the text names where it has one number of a small one."""
+    return 0.1 if 0.1 in widths else widths[0]
+
+
+def quarter(widths):
+    return 0.25 if 0.25 in widths else widths[-1]
+
+
+def few(errors, sizes, tenth):
+    """Errors of the change with the fewest counts, by way."""
+    return errors.loc[(f"{sizes[0]:,}", f"{tenth:g}")]
+
+
+def many(errors, sizes, tenth):
+    return errors.loc[(f"{sizes[-1]:,}", f"{tenth:g}")]
+
+
 def small(widths):
     """The smallest ε of the groups, at which their sums are mostly noise."""
     return [width for width in widths if width <= 0.1]
@@ -86,15 +104,22 @@ def wide(regression, CHAIN, ALIKE, chain_widths):
 
 
 def given_the_sums(
-    group_sums, residuals, group_settings, SHRUNK, means_off, BETWEEN, OWN_RECORDS
+    group_sums,
+    residuals,
+    group_settings,
+    SHRUNK,
+    means_off,
+    BETWEEN,
+    OWN_RECORDS,
+    quarter,
 ):
     """Error of groups' means if each is drawn from its posterior given the noisy sums."""
-    clip = group_settings[0.25, SHRUNK]
+    clip = group_settings[quarter, SHRUNK]
     rng = np.random.default_rng(0)
-    variance = group_sums(residuals, 0.25, clip, rng, number=1)[1]
+    variance = group_sums(residuals, quarter, clip, rng, number=1)[1]
     own = BETWEEN**2 + 2 / OWN_RECORDS
     return np.sqrt(
-        means_off.loc["0.25", SHRUNK] ** 2 + own * variance / (own + variance)
+        means_off.loc[f"{quarter:g}", SHRUNK] ** 2 + own * variance / (own + variance)
     )
 
 
@@ -105,8 +130,8 @@ CLAIMS = {
     "sum-or-counts-nearer": lambda sum_nearer, sizes, widths, COUNTS: all(
         sum_nearer(n, widths[-1]) or sum_nearer(n, widths[-1], COUNTS) for n in sizes
     ),
-    "unprotected-draw-is-wider": lambda found, sizes, SUM: all(
-        nearer(found[n, 0.25, SUM][0], found[n, "unprotected", ""][0])
+    "unprotected-draw-is-wider": lambda found, sizes, SUM, quarter: all(
+        nearer(found[n, quarter, SUM][0], found[n, "unprotected", ""][0])
         for n in sizes[1:]
     ),
     "correction-can-hurt": lambda found, sizes, widths, MENDED: all(
@@ -149,12 +174,16 @@ CLAIMS = {
             for one in rivals
         )
     ),
-    "pooled-at-the-smallest": lambda in_means, rivals, SHRUNK, POOLED: all(
-        in_means(0.05, POOLED, one) for one in [*rivals, SHRUNK] if one != POOLED
+    "pooled-at-the-smallest": lambda in_means, rivals, SHRUNK, POOLED, widths: (
+        all(in_means(0.05, POOLED, one) for one in [*rivals, SHRUNK] if one != POOLED)
+        if 0.05 in widths
+        else None
     ),
-    "correction-hurts-groups": lambda means_off, H_LIMITS, H_MENDED: all(
-        means_off.loc[width, H_MENDED] > 1.4 * means_off.loc[width, H_LIMITS]
-        for width in ("0.05", "0.1", "0.25")
+    "correction-hurts-groups": lambda means_off, H_LIMITS, H_MENDED, widths: all(
+        means_off.loc[f"{width:g}", H_MENDED]
+        > 1.4 * means_off.loc[f"{width:g}", H_LIMITS]
+        for width in widths
+        if width <= 0.25
     ),
     "pooled-for-all": lambda of_all, widths, rivals, SHRUNK, POOLED: all(
         of_all(width, POOLED, one)
@@ -211,29 +240,27 @@ CLAIMS = {
 
 
 NUMBERS = {
-    "sum, few": lambda errors, sizes, SUM: (
-        f"{errors.loc[(f'{sizes[0]:,}', '0.1'), SUM]:.0f}"
-    ),
-    "limits, few": lambda errors, sizes, LIMITS: (
-        f"{errors.loc[(f'{sizes[0]:,}', '0.1'), LIMITS]:.0f}"
-    ),
+    "tenth": lambda tenth: f"{tenth:g}",
+    "quarter": lambda quarter: f"{quarter:g}",
     "few records": lambda sizes: f"{sizes[0]:,}",
     "many": lambda sizes: f"{sizes[-1]:,}",
-    "sum, many": lambda errors, sizes, SUM: (
-        f"{errors.loc[(f'{sizes[-1]:,}', '0.1'), SUM]:.0f}"
+    "sum, few": lambda few, SUM: f"{few[SUM]:.0f}",
+    "limits, few": lambda few, LIMITS: f"{few[LIMITS]:.0f}",
+    "sum, many": lambda many, SUM: f"{many[SUM]:.0f}",
+    "limits, many": lambda many, LIMITS: f"{many[LIMITS]:.0f}",
+    "corrected, many": lambda many, LIMITS, MENDED: f"{many[MENDED[LIMITS]]:.0f}",
+    "plain, groups": lambda means_off, EACH, tenth: (
+        f"{means_off.loc[f'{tenth:g}', EACH]:.2f}"
     ),
-    "limits, many": lambda errors, sizes, LIMITS: (
-        f"{errors.loc[(f'{sizes[-1]:,}', '0.1'), LIMITS]:.0f}"
+    "shrunk, groups": lambda means_off, SHRUNK, tenth: (
+        f"{means_off.loc[f'{tenth:g}', SHRUNK]:.2f}"
     ),
-    "corrected, many": lambda errors, sizes, LIMITS, MENDED: (
-        f"{errors.loc[(f'{sizes[-1]:,}', '0.1'), MENDED[LIMITS]]:.0f}"
+    "limits, groups": lambda means_off, H_LIMITS, tenth: (
+        f"{means_off.loc[f'{tenth:g}', H_LIMITS]:.2f}"
     ),
-    "plain, groups": lambda means_off, EACH: f"{means_off.loc['0.1', EACH]:.2f}",
-    "shrunk, groups": lambda means_off, SHRUNK: f"{means_off.loc['0.1', SHRUNK]:.2f}",
-    "limits, groups": lambda means_off, H_LIMITS: (
-        f"{means_off.loc['0.1', H_LIMITS]:.2f}"
+    "peak": lambda means_off, SHRUNK, quarter: (
+        f"{means_off.loc[f'{quarter:g}', SHRUNK]:.2f}"
     ),
-    "peak": lambda means_off, SHRUNK: f"{means_off.loc['0.25', SHRUNK]:.2f}",
     "given the sums": lambda given_the_sums: f"{given_the_sums:.2f}",
     "first width": lambda chain_widths: f"{chain_widths[0]:g}",
     "last width": lambda chain_widths: f"{chain_widths[-1]:g}",
