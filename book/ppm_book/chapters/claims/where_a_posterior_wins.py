@@ -232,6 +232,9 @@ CLAIMS = {
         for name, line in lines.items()
         if "predictors" not in name
     ),
+    "none-wins": lambda as_drawn, after: all(
+        line.min() > 0.95 for lines in (as_drawn, after) for line in lines.values()
+    ),
     "regression-at-one": lambda as_drawn, after: (
         abs(as_drawn["ten predictors"] - 1).max() < 0.2
         and abs(after["ten predictors, published prior"] - 1).max() < 0.2
