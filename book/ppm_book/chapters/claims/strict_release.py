@@ -111,6 +111,14 @@ CLAIMS = {
     ),
     "rehearsal-published-blind": published_blind,
     "rehearsal-change-bought": change_bought,
+    "shown-at-0.1": lambda at, rehearsed: (
+        at(0.1)
+        and max(
+            rehearsed["fall shown, RMSE, %"]["0.1"],
+            rehearsed["shapes shown, RMSE, %"]["0.1"],
+        )
+        < 50
+    ),
     "none-nearer-to-0.1": lambda at, nearer, alone, strict: (
         at(0.05, 0.1)
         and not any(
