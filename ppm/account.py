@@ -9,7 +9,7 @@ from decimal import Decimal, localcontext
 from pathlib import Path
 
 from ppm.brief import Brief
-from ppm.checks import check_number
+from ppm.checks import check_number, shown
 
 __all__ = ["Account"]
 
@@ -20,17 +20,26 @@ _DIGITS = 1000
 class Account(Brief):
     """What was released of one confidential table, entry by entry, and the sum of all ε.
 
-    The file has a line of JSON for each entry, is locked while it is read and written, and is only
-    ever appended to. Each line holds the SHA-256 of the line before, and a file beside it, with
-    ``.last`` after its name, the last line once more, so that a line that was changed, removed or
-    lowered is found, and the account refused. Keep both files together.
+    The file has a first line with its budget, and a line of JSON for each entry. It is locked while
+    it is read and written, and is only ever appended to. Each line holds the SHA-256 of the line
+    before, and a file beside it, with ``.last`` after its name, the last line once more, so that a
+    line that was changed, removed or lowered is found, and the account refused. Keep both files
+    together.
 
     Parameters
     ----------
     path : str or path
-        The file; it is made by the first entry.
+        The file, in a folder that exists; it is made by the first entry.
     budget : float, optional
-        The most that ε may add up to: an entry that would exceed it is refused.
+        The most that ε may add up to: an entry that would exceed it is refused. It is written
+        with the first entry, and holds whoever opens the account later.
+    table : str, optional
+        Public name of the confidential table, written likewise.
+
+    Raises
+    ------
+    ValueError
+        If the account has another budget or another table's name.
 
     Examples
     --------
@@ -40,19 +49,37 @@ class Account(Brief):
     ...     entry = account.enter(0.1, f"counts of {year}")
     >>> account.total
     Decimal('0.3')
+    >>> ppm.account.Account("account.jsonl").budget
+    0.5
     """
 
-    _public = ("path", "budget")
+    _public = ("path", "budget", "table")
 
-    def __init__(self, path, *, budget=None):
+    def __init__(self, path, *, budget=None, table=None):
+        if not isinstance(path, str | os.PathLike):
+            raise ValueError(
+                f"account must be a path or a ppm.account.Account; got {shown(path)}"
+            )
         self.path = str(path)
-        self.budget = budget if budget is None else check_number("budget", budget)
+        if Path(path).is_dir() or not Path(path).parent.is_dir():
+            raise ValueError(
+                f"account must be a file in a folder that exists; got {path}"
+            )
+        if not isinstance(table, str | None):
+            raise ValueError(f"table must be a name; got {shown(table)}")
+        self.budget = (
+            budget if budget is None else check_number("budget", budget, at_least=0)
+        )
+        self.table = table
+        if Path(path).exists():
+            with self._locked() as (_, lines):
+                self._read(lines)
 
     @property
     def entries(self):
         """The entries, a list of dicts, the oldest first."""
         with self._locked() as (_, lines):
-            return _entries(lines)
+            return self._read(lines)
 
     @property
     def total(self):
@@ -81,7 +108,7 @@ class Account(Brief):
         """
         epsilon = _exact(check_number("epsilon", epsilon, at_least=0))
         with self._locked() as (file, lines):
-            entries = _entries(lines)
+            entries = self._read(lines)
             if digest and not again and digest in [one["digest"] for one in entries]:
                 raise ValueError(
                     "plan must not be released twice: the account holds it already; "
@@ -93,7 +120,6 @@ class Account(Brief):
                 "epsilon": str(epsilon),
                 "digest": digest,
                 "total": str(_total([*entries, {"epsilon": epsilon}])),
-                "before": _sha256(lines[-1] if lines else b""),
             }
             if self.budget is not None and Decimal(entry["total"]) > _exact(
                 self.budget
@@ -102,14 +128,36 @@ class Account(Brief):
                     f"epsilon must keep the account within its budget of {self.budget:g}; "
                     f"with {epsilon} the sum would be {entry['total']}"
                 )
-            line = json.dumps(entry).encode() + b"\n"
-            file.write(line)
-            file.flush()
-            os.fsync(file.fileno())
-            new = self._last.with_suffix(".new")
-            new.write_bytes(line)
-            new.replace(self._last)
+            before = lines[-1] if lines else b""
+            if not lines:
+                first = {"table": self.table, "budget": self.budget}
+                before = self._append(file, first, before)
+            self._append(file, entry, before)
         return entry
+
+    def _append(self, file, content, before):
+        """Write a line, and then once more in the other file; returns it."""
+        content["before"] = _sha256(before)
+        line = json.dumps(content).encode() + b"\n"
+        file.write(line)
+        file.flush()
+        os.fsync(file.fileno())
+        new = self._last.with_suffix(".new")
+        new.write_bytes(line)
+        new.replace(self._last)
+        return line
+
+    def _read(self, lines):
+        """The entries; the first line has the budget and the name of the table."""
+        first, *entries = _entries(lines) or [None]
+        for name in ("table", "budget") if first else ():
+            own, kept = getattr(self, name), first.get(name)
+            if own is not None and own != kept:
+                raise ValueError(
+                    f"{name} must be left out, or be that of the account, {kept}; got {own}"
+                )
+            setattr(self, name, kept)
+        return entries
 
     @property
     def _last(self):
@@ -129,15 +177,21 @@ class Account(Brief):
             if last not in [b"", *lines][-2:]:
                 raise ValueError(
                     f"account: the end of {self.path} is not as {self._last.name} has it: "
-                    "lines are missing, or were changed"
+                    "lines are missing, or were changed; go on with both files as they were, "
+                    "from a copy"
                 )
             yield file, lines
 
 
 def _entries(lines):
-    """The entries, each of which follows from the one before."""
+    """The lines' contents, each of which follows from the one before."""
     entries, before = [], b""
     for number, line in enumerate(lines, 1):
+        if not line.endswith(b"\n"):
+            raise ValueError(
+                f"account: line {number} is not as it was written, but cut short, before "
+                "any noise was drawn for it: remove this line alone, and go on"
+            )
         try:
             entries.append(json.loads(line))
             sound = entries[-1]["before"] == _sha256(before)
@@ -146,7 +200,7 @@ def _entries(lines):
         if not sound:
             raise ValueError(
                 f"account: line {number} is not as it was written, or the one before it is "
-                "missing"
+                "missing; go on with both files as they were, from a copy"
             )
         before = line
     return entries

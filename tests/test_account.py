@@ -16,7 +16,7 @@ from ppm.account import Account
 @pytest.fixture
 def three(tmp_path):
     """An account with three entries."""
-    account = Account(tmp_path / "account.jsonl")
+    account = Account(tmp_path / "account.jsonl", budget=0.4)
     for number in range(3):
         account.enter(0.1, f"table {number}")
     return account
@@ -46,17 +46,22 @@ def test_each_line_says_what_when_and_how_much(three):
 
 CHANGES = {
     "the first line removed": lambda lines: lines[1:],
-    "a line removed": lambda lines: [lines[0], lines[2]],
-    "the last line removed": lambda lines: lines[:2],
+    "a line removed": lambda lines: [*lines[:2], lines[3]],
+    "the last line removed": lambda lines: lines[:3],
     "all lines removed": lambda lines: [],
-    "lines exchanged": lambda lines: [lines[1], lines[0], lines[2]],
-    "an entry lowered": lambda lines: [lines[0].replace('"0.1"', '"0.01"'), *lines[1:]],
-    "the last one lowered, and its total": lambda lines: [
-        *lines[:2],
-        lines[2].replace('"0.1"', '"0.05"').replace('"0.3"', '"0.25"'),
+    "lines exchanged": lambda lines: [lines[0], lines[2], lines[1], lines[3]],
+    "the budget raised": lambda lines: [lines[0].replace("0.4", "0.9"), *lines[1:]],
+    "an entry lowered": lambda lines: [
+        lines[0],
+        lines[1].replace('"0.1"', '"0.01"'),
+        *lines[2:],
     ],
-    "its words changed": lambda lines: [*lines[:2], lines[2].replace("table", "tabel")],
-    "the last line torn": lambda lines: [*lines[:2], lines[2][:-9]],
+    "the last one lowered, and its total": lambda lines: [
+        *lines[:3],
+        lines[3].replace('"0.1"', '"0.05"').replace('"0.3"', '"0.25"'),
+    ],
+    "its words changed": lambda lines: [*lines[:3], lines[3].replace("table", "tabel")],
+    "the last line torn": lambda lines: [*lines[:3], lines[3][:-9]],
     "no account at all": lambda lines: ["income,region\n"],
 }
 
@@ -88,8 +93,25 @@ def test_a_crash_between_line_and_note_leaves_the_entry(three, monkeypatch):
         three.enter(0.1, "table 3")
     monkeypatch.undo()
     assert three.total == Decimal("0.4")
-    three.enter(0.1, "table 4")
-    assert three.total == Decimal("0.5")
+    with pytest.raises(ValueError, match="budget"):
+        three.enter(0.1, "table 4")
+    three.enter(0.0, "table 4")
+    assert three.total == Decimal("0.4")
+
+
+@pytest.mark.parametrize("left", [9, -1])
+def test_a_line_that_a_crash_cut_short_can_be_removed(three, monkeypatch, left):
+    monkeypatch.setattr(room.Path, "replace", lambda *_: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        three.enter(0.1, "table 3")
+    monkeypatch.undo()
+    lines = Path(three.path).read_bytes().splitlines(keepends=True)
+    Path(three.path).write_bytes(b"".join([*lines[:-1], lines[-1][:left]]))
+    with pytest.raises(ValueError, match="line 5 .* cut short, .* remove this line"):
+        three.enter(0.1, "table 3")
+    Path(three.path).write_bytes(b"".join(lines[:-1]))
+    three.enter(0.1, "table 3")
+    assert three.total == Decimal("0.4")
 
 
 def test_a_budget_refuses_before_anything_is_entered(tmp_path):
@@ -100,6 +122,30 @@ def test_a_budget_refuses_before_anything_is_entered(tmp_path):
     with pytest.raises(ValueError, match="epsilon must keep .* budget of 0.3"):
         account.enter(1e-9, "table")
     assert len(account.entries) == 3
+    # it belongs to the account, whoever opens it
+    with pytest.raises(ValueError, match="epsilon must keep .* budget of 0.3"):
+        Account(account.path).enter(0.1, "table")
+    for other in (0.2, 5.0):
+        with pytest.raises(ValueError, match="budget must be left out, or .* 0.3"):
+            Account(account.path, budget=other)
+    early = Account(tmp_path / "other.jsonl", budget=5.0)
+    Account(early.path, budget=0.3, table="incomes").enter(0.1, "table")
+    with pytest.raises(ValueError, match="budget must be left out, or .* 0.3"):
+        early.enter(0.1, "table")
+    assert Account(early.path).table == "incomes"
+    with pytest.raises(ValueError, match="table must be left out, or .* incomes"):
+        Account(early.path, table="spending")
+
+
+@pytest.mark.parametrize("path", [None, 5, 0.25, True, b"x"])
+def test_only_a_path_is_an_account(path, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ValueError, match="account must be a path or a ppm.account.Acc"):
+        Account(path)
+    for place in ("folder/account.jsonl", tmp_path):
+        with pytest.raises(ValueError, match="account must be a file in a folder that"):
+            Account(place)
+    assert not [*tmp_path.iterdir()]
 
 
 def test_a_digest_is_entered_once_unless_told(tmp_path):
