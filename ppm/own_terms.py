@@ -81,6 +81,11 @@ def check(build, example, *, confidential=None, random_seed=0):
         # of a model that is built a dozen times
         warnings.simplefilter("ignore")
         first = as_synthesizer(build(table.records.copy()))
+        if first.records != len(table.codes):
+            raise ValueError(
+                "build must make a model of the records that it is given, each with a term; "
+                f"of {len(table.codes)} it made one of {first.records}"
+            )
         points = first._points(_POINTS)
         seen = [_Seen(first, points, table.codes)]
         again = as_synthesizer(build(table.records.copy()))
