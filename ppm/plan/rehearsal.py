@@ -9,13 +9,22 @@ import pandas as pd
 
 from ppm.brief import Brief
 from ppm.checks import check_count, shown
-from ppm.plan.mechanisms import Published, Records, clipped, columns_of, draw
+from ppm.plan.mechanisms import (
+    Mechanism,
+    Published,
+    Records,
+    clipped,
+    columns_of,
+    draw,
+)
 from ppm.seeds import generator, streams
 from ppm.synthesizers.progress import progress_bar
 from ppm.utility import STATISTICS
 
 # a level with fewer records has no mean worth rehearsing
 _SMALLEST = 20
+# fractions of its multiples are spread evenly between 0 and 1
+_GOLDEN = 5**0.5 / 2 - 0.5
 #: What a release may be for, and what is then to be small, in per cent.
 GOALS = {
     "levels": "average error of the means of levels",
@@ -38,7 +47,7 @@ class Rehearsal(Brief):
     runs : pandas.DataFrame
         Errors of each repeat, in per cent, and shares of changes that were shown.
     settings : dict
-        Numbers of repeats and records, levels, names of the changes.
+        Numbers of repeats and records, levels, the column that is changed, names of the changes.
     """
 
     plan: object
@@ -144,7 +153,7 @@ def rehearse(
 
     Parameters
     ----------
-    alternatives : sequence of ppm.plan.Mechanism
+    alternatives : ppm.plan.Mechanism or sequence of them
         What to try beside the mechanism of this plan.
     epsilons : sequence of float, optional
         Values of ε to try; by default that of this plan.
@@ -152,9 +161,11 @@ def rehearse(
         Changes by name: functions of a table that return other values of the first confidential
         column of numbers, or pairs of such a function and of the statistic of these values that
         shows the change; by default the mean in all groups that changed. Without this argument
-        they are a group × 0.8, a tenth that becomes 0, the top tenth × 1.3 and a spread × 1.25.
+        they are a group × 0.8, a tenth that becomes 0, the top tenth × 1.3 and a spread × 1.25;
+        whole numbers stay whole ones.
     levels : str or sequence of str, optional
-        Public columns for whose levels users will ask for means; by default the groups.
+        Columns of ``groups`` or ``public`` for whose levels users will ask for means; by default
+        the groups.
     records : int, optional
         Size of the confidential table, if it is public; by default that of the published one.
     repeats : int, default 20
@@ -167,8 +178,12 @@ def rehearse(
     ppm.plan.Rehearsal
     """
     levels = columns_of(
-        "levels", plan.groups if levels is None else levels, plan.published
+        "levels, of groups or public",
+        plan.groups if levels is None else levels,
+        plan.published[[*plan.groups, *plan.public]],
     )
+    if isinstance(alternatives, Mechanism):
+        alternatives = [alternatives]
     changes = default_changes(plan) if changes is None else changes
     records = check_count("records", records or len(plan.published))
     repeats = check_count("repeats", repeats, at_least=2)
@@ -197,7 +212,7 @@ def rehearse(
                 advance(1)
     tried = {row: replace(one, releases=plan.releases) for row, one in tried.items()}
     settings = {"repeats": repeats, "records": records, "levels": levels}
-    settings["changes"] = [*changes]
+    settings |= {"changed": _changed_column(plan), "changes": [*changes]}
     return Rehearsal(plan, tried, pd.DataFrame(runs), settings)
 
 
@@ -210,8 +225,9 @@ def _run(plan, tables, seeds, levels):
         if statistic:
             change = statistic(table) - statistic(tables[""][0])
             shown = statistic(drawn[name]) - statistic(drawn[""])
-            shares[name] = 100 * shown / change
-    squares = [(share - 100) ** 2 for share in shares.values()]
+            # in whole numbers a median or a quartile may stay where it was
+            shares[name] = 100 * shown / change if change else np.nan
+    squares = [(share - 100) ** 2 for share in shares.values() if share == share]
     found = pd.DataFrame(errors).mean().to_dict()
     return found | {"change": np.mean(squares) if squares else np.nan} | shares
 
@@ -231,38 +247,55 @@ def default_changes(plan):
 
     Values of a changed table, and the statistic of values that shows the change.
     """
-    if not plan.limits:
+    column = _changed_column(plan)
+    if column is None:
         return {}
-    column = next(iter(plan.limits))
+    published = plan.published[column]
     largest = pd.Series(plan.labels(plan.published)).mode()[0]
-    low = plan.published[column].abs().median() / 100
-    shapes = {
+    low = published.abs().median() / 100
+    whole = (published % 1 == 0).all()
+
+    def kept(table, changed):
+        """Whole numbers again, whose mean is that of the changed values."""
+        if not whole:
+            return changed
         # rows are in random order
+        spread = table.index * _GOLDEN % 1
+        return np.floor(changed + spread).where(changed != table[column], table[column])
+
+    def level(table):
+        own = plan.labels(table) == largest
+        return kept(table, table[column].mask(own, 0.8 * table[column]))
+
+    def raised(table):
+        top = table[column] > table[column].quantile(0.9)
+        return kept(table, table[column].mask(top, 1.3 * table[column]))
+
+    def spread(table):
+        return kept(table, 1.25 * table[column] - 0.25 * table[column].median())
+
+    return {
+        f"{largest or 'all'} × 0.8": level,
         "a tenth becomes 0": (
             lambda t: t[column].where(t.index % 10 > 0, 0.0),
             lambda values: np.mean(np.abs(values) <= low),
         ),
-        "top tenth × 1.3": (
-            lambda t: t[column].mask(
-                t[column] > t[column].quantile(0.9), t[column] * 1.3
-            ),
-            top_tenth,
-        ),
+        "top tenth × 1.3": (raised, top_tenth),
         "spread × 1.25": (
-            lambda t: 1.25 * t[column] - 0.25 * t[column].median(),
+            spread,
             lambda values: np.subtract(*np.quantile(values, [0.75, 0.25])),
         ),
     }
 
-    def level(table):
-        return table[column].mask(plan.labels(table) == largest, 0.8 * table[column])
 
-    return {f"{largest or 'all'} × 0.8": level} | shapes
+def _changed_column(plan):
+    """The first confidential column of numbers, in the order of ``confidential``."""
+    return next(iter(plan.limits), None)
 
 
 def _changed(plan, table, change):
     """A changed table, and the statistic of a table that shows the change."""
-    column = next(iter(plan.limits))
+    column = _changed_column(plan)
     function, statistic = change if isinstance(change, tuple) else (change, None)
     changed = clipped(plan, table.assign(**{column: function(table)}))
     labels = plan.labels(table)
