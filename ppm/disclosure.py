@@ -1,5 +1,6 @@
 """What an ε means for an attacker, and the statement beside a release."""
 
+import re
 import textwrap
 import tomllib
 from dataclasses import dataclass
@@ -254,6 +255,17 @@ def noisy_statement(release):
     """Sentences of the statement for a :class:`ppm.noisy.NoisyRelease`."""
     yield release.made
     yield _promise(release.guarantee)
+
+
+def in_lines(sentences):
+    """A statement with a sentence a line, and a line for each thing that is not covered."""
+    lines = []
+    for one in sentences:
+        for line in re.sub(r"(?<=\.) (?=[A-Z])", "\n", one).splitlines():
+            if line.startswith("Not covered: "):
+                line = line.replace(": ", ":\n- ", 1).replace("; ", ";\n- ")
+            lines.append(line)
+    return "\n".join(lines)
 
 
 def drawn_in_words(different):

@@ -144,8 +144,8 @@ def raked_release(
     secure = check_flag("secure_noise", secure_noise)
     confidential = _names("confidential", confidential)
     public = _check_tables(table, published, confidential)
-    margins = _check_margins(margins, public, confidential)
-    shares = _check_shares(shares, margins)
+    margins = check_margins(margins, public, confidential)
+    shares = check_shares(shares, margins)
     edges = {} if edges is None else edges
     if not isinstance(edges, Mapping):
         raise ValueError(
@@ -288,7 +288,8 @@ def _check_tables(table, published, confidential):
     return public
 
 
-def _check_margins(margins, public, confidential):
+def check_margins(margins, public, confidential):
+    """Margins as tuples of names, each with a confidential one."""
     if not isinstance(margins, list | tuple):
         raise ValueError(
             f"margins must be a list of tuples of columns; got {type(margins).__name__}"
@@ -310,7 +311,8 @@ def _check_margins(margins, public, confidential):
     return margins
 
 
-def _check_shares(shares, margins):
+def check_shares(shares, margins):
+    """Shares of the margins, together 1."""
     shares = as_list(
         "shares", [1 / len(margins)] * len(margins) if shares is None else shares
     )

@@ -7,6 +7,7 @@ from decimal import Decimal
 
 import numpy as np
 import pandas as pd
+import pymc as pm
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -16,6 +17,7 @@ from ppm.account import Account
 from ppm.histogram import public_edges
 from ppm.plan import Bins, Margins, Mechanism, Posterior, Published, Sums
 from ppm.plan.mechanisms import Records
+from ppm.plan.rehearsal import default_changes
 
 
 def year(seed, middle=30_000.0, records=600):
@@ -43,7 +45,7 @@ SETTINGS = {
 
 
 def planned(published=LAST, **settings):
-    return ppm.ReleasePlan(published, **SETTINGS | settings)
+    return ppm.ReleasePlan(**{"published": published} | SETTINGS | settings)
 
 
 @pytest.fixture
@@ -96,12 +98,20 @@ DIFFERENT = {
     "a value": {
         "published": LAST.assign(income=LAST["income"].where(LAST.index > 0, 1.0))
     },
-    "a public value": {"published": LAST.assign(owner=["maybe", *LAST["owner"][1:]])},
-    "a type": {"published": LAST.astype({"children": "int32"})},
-    "a name": {"published": LAST.rename(columns={"owner": "tenure"})},
+    "a public value": {"published": LAST.assign(region=["S", *LAST["region"][1:]])},
+    "a type": {"published": LAST.astype({"income": "int32"})},
     "order of columns": {"published": LAST[[*LAST][::-1]]},
     "order of rows": {"published": LAST[::-1]},
-    "a missing value": {"published": LAST.assign(owner=[None, *LAST["owner"][1:]])},
+    "a public column": {"public": "owner"},
+    "another one": {"public": "children"},
+    "a missing value": {
+        "published": LAST.assign(owner=[None, *LAST["owner"][1:]]),
+        "public": "owner",
+    },
+    "categories": {"published": LAST.astype({"region": "category"})},
+    "a category more": {
+        "published": LAST.astype({"region": pd.CategoricalDtype(["N", "S", "W", "E"])})
+    },
     "ε": {"epsilon": 0.5000001},
     "limits": {"limits": (0, 1_000_001)},
     "groups": {"groups": ["region", "owner"]},
@@ -119,6 +129,8 @@ def test_plans_that_differ_in_anything_public_have_different_digests():
     assert len(found | {planned().digest}) == len(DIFFERENT) + 1
     same = planned(LAST.copy(), groups=["region"], limits={"income": (0.0, 1e6)})
     assert same.digest == planned().digest
+    # what the plan does not name is no part of it
+    assert planned(LAST.drop(columns=["owner"])).digest == same.digest
 
 
 @given(
@@ -147,21 +159,30 @@ def test_a_file_or_a_table_that_was_changed_is_refused(tmp_path):
     planned().save(path)
     saved = json.loads(path.read_text("utf-8"))
     assert saved["versions"].keys() == {"ppm", "numpy", "opendp"}
-    with pytest.raises(ValueError, match="published and mechanism be the same"):
-        ppm.ReleasePlan.read(path, DIFFERENT["a value"]["published"])
+    for name in ("a value", "order of rows"):
+        with pytest.raises(
+            ValueError, match="published must be the table that the plan"
+        ):
+            ppm.ReleasePlan.read(path, DIFFERENT[name]["published"])
+    with pytest.raises(ValueError, match="mechanism must be that of the plan, Bins"):
+        ppm.ReleasePlan.read(path, LAST, mechanism=Bins(9))
     saved["plan"]["epsilon"] = 0.4
     path.write_text(json.dumps(saved), "utf-8")
-    with pytest.raises(ValueError, match="path must hold a plan as it was saved"):
+    with pytest.raises(ValueError, match="plan as it was saved; plan.json was changed"):
         ppm.ReleasePlan.read(path, LAST)
-    with pytest.raises(FileExistsError, match="another plan stands in plan.json"):
+    with pytest.raises(FileExistsError, match="another plan or file stands in plan.js"):
         planned().save(path)
+    for other in ("income\n5\n", "[]"):
+        path.write_text(other, "utf-8")
+        with pytest.raises(ValueError, match="path must hold a plan as JSON; got plan"):
+            ppm.ReleasePlan.read(path, LAST)
 
 
 # ---- the one place where the table enters --------------------------------------------------------
 
 
 def test_a_release_has_the_public_columns_and_its_account(release, tmp_path):
-    found = release(planned(releases=2))
+    found = release(planned(releases=2, public=["children", "owner"]))
     table = found.synthetic
     assert [*table] == ["release", *LAST] and len(table) == 2 * len(THIS)
     public = ["region", "children", "owner"]
@@ -170,10 +191,22 @@ def test_a_release_has_the_public_columns_and_its_account(release, tmp_path):
         pd.testing.assert_frame_equal(*rows)
         means = one.groupby("region")["income"].mean()
         assert (means / THIS.groupby("region")["income"].mean() - 1).abs().max() < 0.25
-    for told in ("ε adds up to 0.5.", found.digest, "opendp 0.", "published ones"):
-        assert told in found.statement
+    lines = found.statement.splitlines()
+    assert lines[0].startswith("Not for publication: without secure noise")
+    for told in (
+        "Synthetic: 'income'.",
+        "Released unchanged: 'region', 'children', 'owner'.",
+        f"{found.digest}.",
+        "opendp 0.",
+        "published ones, drawn",
+        "ε adds up to 0.5 so far (20",
+        "The plan of this release was saved before it was applied",
+    ):
+        assert sum(told in line for line in lines) == 1
+    assert len(lines) > 20 and "opened" not in found.statement
     second = release(planned(epsilon=0.25), secure_noise=True, random_seed=None)
-    assert "ε adds up to 0.75." in second.statement
+    assert "ε adds up to 0.75 so far (20" in second.statement
+    assert "Not for publication" not in second.statement
     assert [one["digest"] for one in Account(tmp_path / "account.jsonl").entries] == [
         found.digest,
         second.digest,
@@ -182,13 +215,77 @@ def test_a_release_has_the_public_columns_and_its_account(release, tmp_path):
     found.save(tmp_path / "release.csv")
     assert pd.read_csv(tmp_path / "release.csv")["income"].equals(table["income"])
     assert (tmp_path / "release.txt").read_text("utf-8").strip() == found.statement
+    numbers = json.loads((tmp_path / "release.json").read_text("utf-8"))
+    assert numbers["digest"] == found.digest
+    counts = pd.DataFrame(numbers["noisy"]["counts"])
+    pd.testing.assert_frame_equal(counts, found.noisy["counts"])
+    # each with the group and the bin that it counts
+    for label, edges in numbers["public"]["edges"].items():
+        own, incomes = (
+            counts[counts["group"] == label],
+            THIS["income"][THIS["region"] == label],
+        )
+        true = np.histogram(incomes, [*edges[:-1], np.inf])[0]
+        assert own["from"].tolist() == edges[:-1] and own["below"].tolist() == edges[1:]
+        assert np.abs(own["count"].to_numpy() - true).max() < 30
+
+
+@pytest.mark.parametrize("standing", ["release.csv", "release.txt", "release.json"])
+def test_a_release_overwrites_no_file(release, tmp_path, standing):
+    found = release(planned())
+    (tmp_path / standing).write_text("mine")
+    with pytest.raises(FileExistsError, match=f"path: there is a file '{standing}'"):
+        found.save(tmp_path / "release.csv")
+    for suffix in (".txt", ".json"):
+        with pytest.raises(ValueError, match=f"path must not end in {suffix}"):
+            found.save(tmp_path / f"other{suffix}")
+    assert [one.name for one in tmp_path.glob("release*")] == [standing]
+    assert (tmp_path / standing).read_text() == "mine"
+
+
+def test_a_column_that_is_named_nowhere_is_not_released(release):
+    secret = THIS.assign(wealth=MARK, owner="a secret")
+    found = release(planned(LAST.assign(wealth=1.0), public="children"), secret)
+    assert [*found.synthetic] == ["region", "income", "children"]
+    assert "Released unchanged: 'region', 'children'." in found.statement
+    # nor is one that margins name
+    for wrong in (
+        Margins(["income", ("owner", "income")]),
+        Margins(["income"], strata=["owner"]),
+    ):
+        with pytest.raises(
+            ValueError, match="there must be a column 'owner' in confid"
+        ):
+            planned(mechanism=wrong)
+    assert planned(mechanism=wrong, public="owner").settings["public"] == ["owner"]
+
+
+@pytest.mark.parametrize(
+    ("column", "limits"),
+    [("income", (0, 1e6)), ("owner", {}), ("children", (0, 20)), ("kind", {})],
+)
+def test_the_published_table_is_not_released_as_the_confidential_one(
+    release, column, limits
+):
+    last = LAST.assign(kind=LAST["owner"].astype("category"))
+    mechanism = Published() if limits == {} else Bins(8)
+    epsilon = 0.5 if limits else 0
+    plan = planned(
+        last, confidential=column, limits=limits, mechanism=mechanism, epsilon=epsilon
+    )
+    plan = dataclasses.replace(plan, rehearsed={"goal": "tail"})
+    for same in (last, last[[*last]], last.assign(region="N")):
+        with pytest.raises(ValueError, match="another table than the published one"):
+            release(plan, same)
+    # public columns may be the same
+    release(plan, last.assign(**{column: last[column].sample(frac=1).array}))
 
 
 def test_the_order_of_rows_tells_nothing(release):
     ordered = THIS.sort_values("income").reset_index(drop=True)
     ordered["owner"] = [f"unit {place:03}" for place in range(len(THIS))]
     last = LAST.assign(owner="unit")
-    found = release(planned(last), ordered).synthetic
+    found = release(planned(last, public="owner"), ordered).synthetic
     assert [*found["owner"]] != sorted(found["owner"])
     places = found["owner"].str[5:].astype(int)
     assert abs(np.corrcoef(places, np.arange(len(places)))[0, 1]) < 0.2
@@ -225,7 +322,8 @@ def test_epsilon_is_entered_between_the_trial_and_the_noise(
     account = kind(tmp_path / "other.jsonl")
     Watching.seen.clear()
     with pytest.raises(KeyboardInterrupt):
-        release(planned(mechanism=Watching(breaks)), account=account)
+        plan = planned(mechanism=Watching(breaks), public=["children", "owner"])
+        release(plan, account=account)
     # what a crash leaves
     assert account.total == Decimal(entered)
     # the trial has the table's public columns, and published values in those that are not
@@ -244,7 +342,10 @@ def test_noise_is_secure_unless_told_otherwise(release, tmp_path, secure):
         {} if secure else {"secure_noise": False},
     )
     plan.save(tmp_path / "plan.json")
-    plan.release(ppm.Confidential(THIS), account=tmp_path / "account.jsonl", **noise)
+    found = plan.release(
+        ppm.Confidential(THIS), account=tmp_path / "account.jsonl", **noise
+    )
+    assert "Watching is the agency's own: whether it has this ε" in found.statement
     assert [told for _, told in Watching.seen] == [secure, secure]
     with pytest.raises(ValueError, match="random_seed must be left out"):
         release(plan, secure_noise=True, random_seed=1)
@@ -263,9 +364,16 @@ def test_a_plan_must_be_saved_and_is_used_once(release, tmp_path):
     assert again.synthetic.equals(first.synthetic)
     assert account.total == Decimal("1.0")
     # a plan that was changed, or whose file is gone, is another one
+    income = plan.published.loc[0, "income"]
     plan.published.loc[0, "income"] += 1
-    with pytest.raises(ValueError, match="plan must be saved"):
+    with pytest.raises(ValueError, match="plan must be as it was saved"):
         plan.release(table, account=account, again=True, **noise)
+    plan.published.loc[0, "income"] = income
+    (tmp_path / f"{first.digest}.json").unlink()
+    with pytest.raises(ValueError, match="plan must be as it was saved, .* is gone"):
+        plan.release(table, account=account, again=True, **noise)
+    with pytest.raises(ValueError, match="account must be a path or a ppm.account.Acc"):
+        release(plan, account=None)
     assert account.total == Decimal("1.0")
 
 
@@ -289,6 +397,60 @@ def test_a_table_that_does_not_fit_is_refused_before_it_costs_anything(
         release(planned(), table)
     assert "987" not in str(error.value)
     assert Account(tmp_path / "account.jsonl").total == 0
+
+
+def test_a_refusal_tells_no_place_and_no_number_but_the_group(release):
+    missing = THIS["income"].where(THIS.index != 417)
+    for wrong in (missing, THIS["income"].astype(object).where(THIS.index != 417, "x")):
+        with pytest.raises(
+            ValueError, match="finite numbers alone in 'income'"
+        ) as told:
+            release(planned(), THIS.assign(income=wrong))
+        assert not any(letter.isdigit() for letter in str(told.value))
+    regions = THIS["region"].where(THIS.index != 5, "E")
+    with pytest.raises(ValueError, match="no group without published records; got 'E'"):
+        release(planned(), THIS.assign(region=regions))
+    with pytest.raises(ValueError, match="no missing label in 'region'"):
+        release(planned(), THIS.assign(region=THIS["region"].where(THIS.index != 5)))
+
+
+def test_a_category_that_the_published_column_declares_is_known(release):
+    settings = {"confidential": ["income", "owner"], "limits": {"income": (0, 1e6)}}
+    margins = Margins(["income", ("region", "owner")], bins=4)
+    more = THIS.assign(owner=["lodger"] * 200 + ["yes"] * 400)
+    with pytest.raises(ValueError, match="only published categories in 'owner': decl"):
+        release(planned(**settings, mechanism=margins), more)
+    known = pd.CategoricalDtype(["no", "yes", "lodger"])
+    plan = planned(LAST.astype({"owner": known}), **settings, mechanism=margins)
+    found = release(plan, more).synthetic["owner"].value_counts()
+    assert found["lodger"] > 50
+    # codes of categories are numbers, unless they are declared
+    codes = LAST.assign(owner=LAST["owner"].map({"yes": 1, "no": 2}))
+    with pytest.raises(ValueError, match="limits must be given for 'owner'"):
+        planned(codes, **settings, mechanism=margins)
+    planned(codes.astype({"owner": "category"}), **settings, mechanism=margins)
+
+
+def test_groups_with_different_values_have_different_labels():
+    table = pd.DataFrame(
+        {
+            "a": ["p", "p × q", "p ×", "p", "p××", "p"],
+            "b": ["q × r", "r", "× q", "× × q", "q", "××q"],
+        }
+    )
+    plan = planned(table.assign(income=1.0 * table.index), groups=["a", "b"])
+    assert len({*plan.labels(table)}) == len(table)
+    assert [*plan.labels(table)][1] == "p ×× q × r"
+
+
+def test_limits_are_in_the_order_of_the_confidential_columns(tmp_path):
+    limits = {"children": (0, 20), "income": (0, 1e6)}
+    settings = {"mechanism": Margins(["income", "children"], bins=4), "limits": limits}
+    plan = planned(confidential=["income", "children"], **settings)
+    plan.save(tmp_path / "plan.json")
+    for one in (plan, ppm.ReleasePlan.read(tmp_path / "plan.json", LAST)):
+        assert [*one.limits] == ["income", "children"]
+        assert one.rehearse(repeats=2).settings["changed"] == "income"
 
 
 def test_values_beyond_the_limits_count_as_the_limit(release):
@@ -318,9 +480,26 @@ def test_public_and_confidential_tables_cannot_be_exchanged(release):
     [
         ({"confidential": "wealth"}, "confidential: there must be a column 'wealth'"),
         ({"groups": ["state"]}, "groups: there must be a column 'state'"),
-        ({"groups": "income"}, "confidential must name"),
+        ({"groups": "income"}, "confidential must have no column .* got 'income'"),
+        ({"public": "income"}, "confidential must have no column .* got 'income'"),
+        ({"public": "state"}, "public: there must be a column 'state'"),
         ({"limits": (5, 1)}, "limits of 'income' must"),
-        ({"limits": {"children": (0, 9)}}, "confidential must name all columns with"),
+        ({"limits": {"x": (0, 9)}}, "limits must be of confidential columns; got 'x'"),
+        ({"limits": {}}, "limits must be given for 'income'"),
+        ({"published": LAST[:0]}, r"published must .* got shape \(0, 4\)"),
+        (
+            {"published": LAST.assign(region=LAST["region"].where(LAST.index > 5))},
+            "published must have no missing label in 'region'",
+        ),
+        ({"confidential": ["income", "children"]}, "takes one confidential column"),
+        (
+            {"confidential": "owner", "limits": {}, "mechanism": Sums()},
+            "takes one confidential column of num",
+        ),
+        (
+            {"mechanism": Margins(["income"], shares=[0.5])},
+            "shares must be 1 numbers above 0",
+        ),
         ({"epsilon": 0}, "epsilon must be 0 for ppm.plan.Published"),
         ({"epsilon": 31}, "epsilon must be a finite number"),
         ({"mechanism": Published()}, "epsilon must be 0 for ppm.plan.Published"),
@@ -331,6 +510,22 @@ def test_public_and_confidential_tables_cannot_be_exchanged(release):
 def test_a_plan_that_cannot_be_followed_is_refused(settings, told):
     with pytest.raises(ValueError, match=told):
         planned(**settings)
+
+
+@pytest.mark.parametrize(
+    ("kind", "settings", "name"),
+    [
+        (Bins, {"bins": 0}, "bins"),
+        (Bins, {"bins": "a"}, "bins"),
+        (Bins, {"bins": 5, "tail": -1}, "tail"),
+        (Bins, {"bins": 5, "special": ["a"]}, "special"),
+        (Margins, {"margins": ["income"], "bins": 0}, "bins"),
+        (Sums, {"power": 0}, "power"),
+    ],
+)
+def test_a_setting_that_cannot_be_is_refused_at_once(kind, settings, name):
+    with pytest.raises(ValueError, match=f"{name} must be"):
+        kind(**settings)
 
 
 # ---- mechanisms ----------------------------------------------------------------------------------
@@ -367,14 +562,81 @@ def test_a_pseudo_posterior_is_planned_like_the_rest(release, tmp_path, mechanis
     path = tmp_path / f"{plan.digest}.json"
     again = ppm.ReleasePlan.read(path, LAST, mechanism=dataclasses.replace(mechanism))
     assert again.digest == plan.digest
-    with pytest.raises(ValueError, match="mechanism: build must be a function"):
+    with pytest.raises(ValueError, match="mechanism must be given again: mechanism=P"):
         ppm.ReleasePlan.read(path, LAST)
     other = dataclasses.replace(mechanism, build=center)
-    with pytest.raises(ValueError, match="mechanism be the same"):
+    with pytest.raises(ValueError, match="mechanism must be that of the plan, Posteri"):
         ppm.ReleasePlan.read(path, LAST, mechanism=other)
+    assert "The model is the agency's own" in found.statement
     if not exact:
         with pytest.raises(ValueError, match="secure_noise must be False"):
             release(plan, secure_noise=True, random_seed=None, again=True)
+
+
+def by_own_mean(records):
+    counts = records["children"]
+    return ppm.GammaPoisson(counts, shape=2, rate=1 / (1 + counts.mean()))
+
+
+def moved_by_mean(records):
+    counts = records["children"]
+    return ppm.GammaPoisson(abs(counts - np.rint(counts.mean())), shape=2, rate=1)
+
+
+def of_a_global(records):
+    return ppm.GammaPoisson(LAST["children"], shape=2, rate=1)
+
+
+def of_as_many(records):
+    return ppm.GammaPoisson(LAST["children"][: len(records)], shape=2, rate=1)
+
+
+def normal(records, middle):
+    with pm.Model() as model:
+        mu = pm.Normal("mu", middle(records["children"]), 1)
+        pm.Normal("y", mu, 1, observed=records["children"].to_numpy(float))
+    return model
+
+
+def pymc_by_own_mean(records):
+    return normal(records, lambda values: values.mean())
+
+
+def pymc(records):
+    return normal(records, lambda values: 1.5)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "told"),
+    [
+        (by_own_mean, "build: a record's value reaches the prior of mu"),
+        (moved_by_mean, "build: a record's value reaches the terms of others"),
+        (of_a_global, "build must make a model of the records that it is given"),
+        (of_as_many, "build: no record's value reaches its own term"),
+        (pymc_by_own_mean, "build: a record's value reaches the prior of mu"),
+    ],
+)
+def test_a_model_that_uses_records_elsewhere_is_neither_saved_nor_read(
+    tmp_path, wrong, told
+):
+    path = tmp_path / "plan.json"
+    settings = {"confidential": "children", "limits": (0, 20)}
+    plan = planned(**settings, mechanism=Posterior(wrong, candidates))
+    with pytest.raises(ValueError, match=told):
+        plan.save(path)
+    assert not path.exists()
+    # nor one that was saved in another way
+    content = {"plan": plan.settings, "digest": plan.digest, "versions": {}}
+    path.write_text(json.dumps(content), "utf-8")
+    with pytest.raises(ValueError, match=told):
+        ppm.ReleasePlan.read(path, LAST, mechanism=plan.mechanism)
+
+
+def test_a_pymc_model_whose_records_have_terms_of_their_own_is_saved(tmp_path):
+    settings = {"confidential": "children", "limits": (0, 20)}
+    plan = planned(**settings, mechanism=Posterior(pymc, candidates))
+    plan.save(tmp_path / "plan.json")
+    assert (tmp_path / "plan.json").exists()
 
 
 def test_noisy_sums_are_of_a_power(release):
@@ -404,6 +666,10 @@ def test_several_columns_are_raked_to_margins(release):
     )
     found = release(plan, secure_noise=True, random_seed=None)
     assert "region × income" in found.statement and len(found.noisy) == 3
+    assert "Synthetic: 'income', 'owner'; the confidential value" in found.statement
+    totals = found.noisy["region × owner"].set_index(["region", "owner"])["total"]
+    assert (totals - THIS.groupby(["region", "owner"]).size()).abs().max() < 20
+    assert [*found.noisy["income × owner"]["owner"]] == ["no", "yes"]
     means = found.synthetic.groupby("region")["income"].mean()
     assert (means / THIS.groupby("region")["income"].mean() - 1).abs().max() < 0.2
     # the edges are those of the published column
@@ -425,6 +691,7 @@ def test_published_records_are_drawn_whole_and_cost_nothing(release, tmp_path):
     known = {*LAST[rows].itertuples(index=False, name=None)}
     assert {*found.synthetic[rows].itertuples(index=False, name=None)} <= known
     assert "ε = 0 for published records" in found.statement
+    assert "Not for publication" not in found.statement
     assert Account(tmp_path / "account.jsonl").total == 0
 
 
@@ -442,9 +709,6 @@ def test_what_fails_in_the_trial_costs_nothing(release, tmp_path):
             ValueError, match="strict guarantee, and no more than the pl"
         ):
             release(planned(mechanism=broken))
-    several = {"confidential": ["income", "owner"], "limits": {"income": (0, 1e6)}}
-    with pytest.raises(ValueError, match="Bins.* takes one confidential column of num"):
-        release(planned(**several))
     assert Account(tmp_path / "account.jsonl").total == 0
 
 
@@ -485,7 +749,10 @@ def test_errors_and_shares_are_those_of_a_known_mechanism():
 def test_a_rehearsal_has_both_ends_and_is_the_same_for_the_same_seed():
     plan = planned()
     settings = {"repeats": 4, "random_seed": 3, "levels": ["region", "owner"]}
-    first, second = (plan.rehearse([Sums()], **settings) for _ in range(2))
+    with pytest.raises(ValueError, match="levels, of groups or public: .* 'owner'"):
+        plan.rehearse(**settings)
+    plan = planned(public="owner")
+    first, second = (plan.rehearse(Sums(), **settings) for _ in range(2))
     pd.testing.assert_frame_equal(first.table, second.table)
     rows = [*first.table.index.get_level_values(0)]
     assert rows == [
@@ -516,6 +783,24 @@ def test_the_best_of_a_rehearsal_is_noted_in_the_plan():
         rehearsal.best("median")
     with pytest.raises(ValueError, match="epsilon must be one that was rehearsed"):
         rehearsal.best("levels", epsilon=3.0)
+
+
+def test_changes_of_counts_are_counts():
+    plan = planned(confidential="children", limits=(0, 20))
+    table = LAST.sample(frac=1, random_state=1, ignore_index=True)
+    table["children"] = table["children"].astype(float)
+    for name, change in default_changes(plan).items():
+        changed = change[0](table) if isinstance(change, tuple) else change(table)
+        assert (changed % 1 == 0).all() and (changed != table["children"]).any(), name
+    level = [*default_changes(plan).values()][0](table)
+    largest = LAST["region"].mode()[0]
+    own = table["region"] == largest
+    assert level[~own].equals(table["children"][~own])
+    ratio = level[own].mean() / table["children"][own].mean()
+    assert ratio == pytest.approx(0.8, abs=0.05)
+    models = Posterior(build, candidates)
+    found = plan.rehearse([models], repeats=2, random_seed=1).table
+    assert found["change"].notna().all()
 
 
 def test_what_is_not_surely_nearer_than_published_records_is_told():

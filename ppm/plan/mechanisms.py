@@ -2,6 +2,7 @@
 
 import hashlib
 import inspect
+import itertools
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from types import SimpleNamespace
@@ -10,18 +11,27 @@ import numpy as np
 import pandas as pd
 
 import ppm
-from ppm.checks import listed
+from ppm import own_terms
+from ppm.checks import as_list, check_count, check_number, listed
 from ppm.disclosure import WORDS, Guarantee, noisy_guarantee
 from ppm.noisy import NoisyRelease
 from ppm.seeds import generator, streams
 
+# published records on which a model is tried, beside two of each group
+_TRIED = 40
+
 
 def columns_of(name, names, table):
     """Names of columns that a table has, as a tuple."""
-    names = (names,) if isinstance(names, str) else tuple(names)
+    names = as_names(names)
     if lacking := [one for one in names if one not in table]:
         raise ValueError(f"{name}: there must be a column {listed(lacking)}")
     return names
+
+
+def as_names(names):
+    """One name or several, as a tuple."""
+    return (names,) if isinstance(names, str) else tuple(names)
 
 
 def clipped(plan, table):
@@ -79,6 +89,16 @@ class Mechanism:
         ]
         return f"{type(self).__name__}({', '.join(told)})"
 
+    def check(self, plan):
+        """Refuse a plan that the mechanism cannot follow: when the plan is made."""
+
+    def check_model(self, plan):
+        """Refuse what only a trial on published records shows: when a plan is saved or read."""
+
+    def labelled(self, drawn, table, plan):
+        """The noisy numbers of what was drawn, in tables that say what each of them counts."""
+        return getattr(drawn, "noisy", {})
+
     def release(self, table, plan, *, random_seed=None, secure_noise=False):
         """Release a confidential table, at the ε of the plan for all its releases together.
 
@@ -98,10 +118,15 @@ class Mechanism:
         raise NotImplementedError
 
 
+def is_own(mechanism):
+    """Whether a mechanism is none of those here."""
+    return type(mechanism).__module__ != __name__
+
+
 def settings_of(mechanism):
     """Kind and settings of a mechanism, as JSON has them; functions by the hash of their source."""
     kind = type(mechanism)
-    own = {} if kind.__module__ == __name__ else {"source": _source(kind)}
+    own = {"source": _source(kind)} if is_own(mechanism) else {}
     return {"kind": kind.__name__, "settings": vars(mechanism)} | own
 
 
@@ -172,6 +197,10 @@ def drawn_again(source, table, plan, random_seed):
 class OneColumn(Mechanism):
     """What releases one confidential column of numbers, by a function with published values."""
 
+    def check(self, plan):
+        """Refuse a plan with several confidential columns, or with one of categories."""
+        self.column(plan)
+
     def column(self, plan):
         """The name of that column."""
         if len(plan.confidential) > 1 or not plan.limits:
@@ -214,6 +243,9 @@ class Bins(OneColumn):
     tail: int = 0
     above: int = 1
 
+    def __post_init__(self):
+        _check_bins(self)
+
     def edges(self, plan):
         """Edges of each group's bins by label: functions of the published table alone."""
         column = self.column(plan)
@@ -227,6 +259,24 @@ class Bins(OneColumn):
         """Release by :func:`ppm.histogram_release`."""
         given = self.given(table, plan)
         return ppm.histogram_release(edges=self.edges(plan), **given, **noise)
+
+    def labelled(self, drawn, table, plan):
+        """Counts by group and bin."""
+        rows = [
+            (label, *ends)
+            for label, edges in drawn.public["edges"].items()
+            for ends in zip(edges, edges[1:], strict=False)
+        ]
+        found = pd.DataFrame(rows, columns=["group", "from", "below"])
+        return {"counts": found.assign(count=drawn.noisy["counts"])}
+
+
+def _check_bins(mechanism):
+    """Refuse settings that make no bins."""
+    for name, least in (("bins", 1), ("tail", 0), ("above", 1)):
+        check_count(name, getattr(mechanism, name), at_least=least)
+    if len(mechanism.special):
+        as_list("special", mechanism.special)
 
 
 @dataclass(frozen=True, repr=False)
@@ -251,6 +301,10 @@ class Sums(OneColumn):
     clip: tuple = (1.5, 2.2)
     share: float = 0.6
 
+    def __post_init__(self):
+        check_number("power", self.power, above=0, at_most=1)
+        check_number("share", self.share, above=0, below=1)
+
     def release(self, table, plan, **noise):
         """Release by :func:`ppm.sums_release`."""
         given = self.given(table, plan) | {"limits": [*plan.limits.values()][0]}
@@ -258,6 +312,12 @@ class Sums(OneColumn):
             given[name] = _power(given[name], self.power)
         found = ppm.sums_release(clip=self.clip, share=self.share, **given, **noise)
         return replace(found, synthetic=_power(found.synthetic, 1 / self.power))
+
+    def labelled(self, drawn, table, plan):
+        """Both sums by group."""
+        groups = [*drawn.public["centers"]]
+        sums = zip(("first", "second"), drawn.noisy["sums"].T, strict=True)
+        return {"sums": pd.DataFrame({"group": groups} | dict(sums))}
 
 
 def _power(values, power):
@@ -273,7 +333,8 @@ class Margins(Mechanism):
     Parameters
     ----------
     margins, shares, strata, reach, change
-        As for ``ppm.raking.raked_release``.
+        As for ``ppm.raking.raked_release``. Each column that they name must be one of the plan's:
+        confidential, ``groups`` or ``public``.
     bins, special, tail, above
         As for :func:`ppm.histogram.public_edges`, for each confidential column of numbers.
 
@@ -294,6 +355,24 @@ class Margins(Mechanism):
     reach: float = 1.0
     change: float = 0.3
 
+    def __post_init__(self):
+        _check_bins(self)
+
+    def check(self, plan):
+        """Refuse margins and strata of columns that are not the plan's."""
+        from ppm.raking import check_margins, check_shares
+
+        strata = () if isinstance(self.strata, int) else as_names(self.strata)
+        margins = [as_names(one) for one in as_names(self.margins)]
+        for name, named in {"margins": sum(margins, ()), "strata": strata}.items():
+            if unknown := [one for one in named if one not in plan.published]:
+                raise ValueError(
+                    f"{name}: there must be a column {listed(unknown)} in confidential, "
+                    "groups or public"
+                )
+        public = [name for name in plan.published if name not in plan.confidential]
+        check_shares(self.shares, check_margins(margins, public, plan.confidential))
+
     def release(self, table, plan, **noise):
         """Release by ``ppm.raking.raked_release``."""
         from ppm.raking import raked_release
@@ -307,7 +386,7 @@ class Margins(Mechanism):
             for name, ends in plan.limits.items()
         }
         return raked_release(
-            table,
+            table[[*plan.published]],
             plan.published,
             confidential=plan.confidential,
             edges=edges,
@@ -317,13 +396,53 @@ class Margins(Mechanism):
             **noise,
         )
 
+    def labelled(self, drawn, table, plan):
+        """Totals by the classes of each margin; of a column of numbers alone by its bins."""
+        found = {}
+        for names, (title, totals) in zip(
+            map(as_names, self.margins), drawn.noisy.items(), strict=True
+        ):
+            public = [name for name in names if name not in plan.confidential]
+            levels = (
+                table.groupby(public, observed=True).size().index if public else [()]
+            )
+            inside = [name for name in names if name in plan.confidential]
+            classes = [
+                categories(plan, name) for name in inside if name not in plan.limits
+            ]
+            columns = [name for name in inside if name not in plan.limits]
+            if inside == [*names] and len(names) == 1 and names[0] in plan.limits:
+                edges = drawn.public["edges"][names[0]]
+                columns, classes = [names[0]], [zip(edges, edges[1:], strict=False)]
+            rows = itertools.product(map(_as_row, levels), itertools.product(*classes))
+            rows = [(*level, *kind) for level, kind in rows]
+            one = pd.DataFrame(rows, columns=[*public, *columns])
+            found[title] = one.assign(total=totals.ravel())
+        return found
+
+
+def _as_row(level):
+    return level if isinstance(level, tuple) else (level,)
+
+
+def categories(plan, name):
+    """Categories of a confidential column: those the published one declares, or has; sorted."""
+    column = plan.published[name]
+    if isinstance(column.dtype, pd.CategoricalDtype):
+        return column.cat.categories.to_numpy()
+    return np.sort(column.unique())
+
 
 @dataclass(frozen=True, repr=False)
 class Posterior(Mechanism):
     r"""A pseudo posterior in which each record's term moves by at most ε over the releases.
 
     Its arguments are functions, of which the plan keeps the hash of their source; on reading they
-    are given again.
+    are given again. When the plan is saved or read, the model is built again and again from
+    published records with other values (:func:`ppm.own_terms.check`), and refused if one record
+    reaches more than its own term, as in ``pm.Normal("mu", records["x"].mean(), 1)``. This is a
+    test and no proof. It cannot see what a function takes from elsewhere: a global that was
+    computed from confidential records, or that changes after the plan was saved.
 
     Parameters
     ----------
@@ -374,6 +493,16 @@ class Posterior(Mechanism):
             return function(plan.published)
         labels = plan.labels(plan.published)
         return {label: function(own) for label, own in plan.published.groupby(labels)}
+
+    def check_model(self, plan):
+        """Refuse a model in which a published record reaches more than its own term."""
+        example = clipped(plan, plan.published)
+        # some of each group, and of all values from the lowest to the highest
+        order = example.sort_values([*plan.confidential]).index
+        spread = order[np.linspace(0, len(order) - 1, _TRIED).astype(int)]
+        some = example.groupby(plan.labels(example)).head(2).index
+        example = example.loc[sorted({*spread, *some})].reset_index(drop=True)
+        own_terms.check(self.build, example, confidential=[*plan.confidential])
 
     def mechanism(self, table, plan, *, secure_noise=False):
         """The :class:`ppm.PseudoPosteriorMechanism` of a table."""

@@ -4,6 +4,7 @@ import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
+from datetime import UTC, datetime
 from decimal import ROUND_CEILING, Context
 from importlib import metadata
 from importlib.util import find_spec
@@ -16,12 +17,13 @@ import ppm
 from ppm.account import Account
 from ppm.brief import Brief
 from ppm.checks import as_list, check_count, check_flag, check_number, listed
-from ppm.disclosure import WORDS, Guarantee
+from ppm.disclosure import WORDS, Guarantee, in_lines
 from ppm.noisy import MOST_EPSILON
 from ppm.plan import mechanisms, rehearsal
-from ppm.plan.mechanisms import clipped, columns_of, draw
+from ppm.plan.mechanisms import as_names, categories, clipped, columns_of, draw
 from ppm.seeds import generator, streams
 
+_WORDS = WORDS["plan"]
 _UPWARDS = Context(prec=10, rounding=ROUND_CEILING)
 
 
@@ -49,13 +51,22 @@ class Confidential:
 
 
 def check_table(name, table):
-    """A copy of a DataFrame, numbered anew."""
-    if not isinstance(table, pd.DataFrame) or table.empty:
-        raise ValueError(
-            f"{name} must be a pandas DataFrame with rows and columns; got "
-            f"{type(table).__name__}"
-        )
-    return table.reset_index(drop=True).copy()
+    """A DataFrame, numbered anew, whose columns still tell if another one has the same memory."""
+    accepted = f"{name} must be a pandas DataFrame with rows and columns"
+    if not isinstance(table, pd.DataFrame):
+        raise ValueError(f"{accepted}; got {type(table).__name__}")
+    if table.empty:
+        raise ValueError(f"{accepted}; got shape {table.shape}")
+    if not table.columns.is_unique:
+        raise ValueError(f"{name} must have each column once")
+    return table.reset_index(drop=True)
+
+
+def _memory(column):
+    """Where a column's values are, or those of its codes."""
+    if isinstance(column.dtype, pd.CategoricalDtype):
+        return column.array.codes
+    return column.to_numpy()
 
 
 @dataclass(frozen=True, repr=False)
@@ -65,14 +76,16 @@ class Release(Brief):
     Attributes
     ----------
     synthetic : pandas.DataFrame
-        Public columns, and synthetic confidential ones; with several releases a column ``release``.
-        Rows are in a random order, since their order in the table might tell something.
+        The plan's public columns, and synthetic confidential ones; with several releases a column
+        ``release``. Rows are in a random order, since their order in the table might tell something.
     statement : str
-        What is promised, and on which conditions.
+        What is promised, and on which conditions, a sentence a line.
     guarantee : ppm.disclosure.Guarantee
         The same in parts.
     noisy : dict
-        The noisy numbers that it was made of.
+        The noisy numbers that it was made of, as tables that say what each one counts.
+    public : dict
+        What was fixed without the confidential values, such as ``edges``.
     digest : str
         SHA-256 of the plan.
     """
@@ -81,13 +94,29 @@ class Release(Brief):
     statement: str
     guarantee: Guarantee
     noisy: dict
+    public: dict
     digest: str
     _public = ("synthetic", "digest")
 
     def save(self, path):
-        """Write the table as CSV, and the statement beside it as a text file."""
+        """Write the table as CSV, and beside it what may be published too, where no file stands.
+
+        The statement has the suffix ``.txt``; what is public, with the noisy numbers, ``.json``.
+        """
+        path = Path(path)
+        text, numbers = path.with_suffix(".txt"), path.with_suffix(".json")
+        if path in (text, numbers):
+            raise ValueError(
+                f"path must not end in {path.suffix}, but for example .csv"
+            )
+        if standing := [one.name for one in (path, text, numbers) if one.exists()]:
+            raise FileExistsError(f"path: there is a file {listed(standing)} already")
+        found = {"digest": self.digest, "noisy": self.noisy, "public": self.public}
+        # all is made before anything is written
+        found = json.dumps(found, default=_written, ensure_ascii=False, indent=1)
         self.synthetic.to_csv(path, index=False)
-        Path(path).with_suffix(".txt").write_text(self.statement + "\n", "utf-8")
+        text.write_text(self.statement + "\n", "utf-8")
+        numbers.write_text(found + "\n", "utf-8")
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -99,18 +128,20 @@ class ReleasePlan:
     published : pandas.DataFrame
         A **published** table with the columns that are to be released, such as last year's.
     confidential : str or sequence of str
-        Its columns that are confidential in the table to be released. All others are public there,
-        and are released as they are; columns that the published table lacks are left out.
+        Its columns that are confidential in the table to be released.
     mechanism : ppm.plan.Mechanism
         How to release: for example ``ppm.plan.Bins(10)``.
     epsilon : float
         ε of everything that is released, from 1e-9 to 30 nats; 0 for :class:`ppm.plan.Published`.
     groups : str or sequence of str, optional
-        Public columns; records that agree in them are a group.
+        Public columns; records that agree in them are a group. They are released as they are.
     limits : (float, float) or dict of these by column, optional
         The lowest and the highest value of each confidential column of numbers, **public**. Values
-        beyond count as the limit. A column without limits holds categories, those of the published
-        table.
+        beyond count as the limit. A column without limits holds categories, those that the
+        published column has or, as a pandas Categorical, declares.
+    public : str or sequence of str, optional
+        Further public columns, which are **released as they are**. A column that is named nowhere
+        is neither used nor released.
     releases : int, default 1
         Number m of synthetic tables.
     rehearsed : dict, optional
@@ -142,6 +173,7 @@ class ReleasePlan:
     epsilon: float
     groups: tuple = ()
     limits: dict = field(default_factory=dict)
+    public: tuple = ()
     releases: int = 1
     rehearsed: dict | None = None
     # where this very plan was saved
@@ -150,26 +182,44 @@ class ReleasePlan:
     def __post_init__(self):
         published, limits = check_table("published", self.published), self.limits
         confidential = columns_of("confidential", self.confidential, published)
+        groups = columns_of("groups", self.groups, published)
+        public = columns_of("public", self.public, published)
         if not isinstance(limits, Mapping):
             limits = dict.fromkeys(confidential, limits)
+        if unknown := [name for name in limits if name not in confidential]:
+            raise ValueError(
+                f"limits must be of confidential columns; got {listed(unknown)}"
+            )
+        if both := [name for name in confidential if name in (*groups, *public)]:
+            raise ValueError(
+                f"confidential must have no column of groups or public; got {listed(both)}"
+            )
+        for name in confidential:
+            if name not in limits and _has_numbers(published[name]):
+                raise ValueError(
+                    f"limits must be given for {name!r}, which has numbers; if they are "
+                    "codes of categories, make it a pandas Categorical"
+                )
         epsilon = check_number(
             "epsilon", self.epsilon, at_least=0, at_most=MOST_EPSILON
         )
         checked = {
-            "published": published,
+            "published": _columns(published, confidential, groups, public),
             "confidential": confidential,
-            "groups": columns_of("groups", self.groups, published),
-            "limits": {name: check_ends(name, ends) for name, ends in limits.items()},
+            "groups": groups,
+            # in one order, also where the plan is read again
+            "limits": {
+                name: check_ends(name, limits[name])
+                for name in confidential
+                if name in limits
+            },
+            "public": public,
             "epsilon": epsilon,
             "releases": check_count("releases", self.releases),
         }
         for name, value in checked.items():
             # a frozen dataclass takes no ordinary assignment
             object.__setattr__(self, name, value)
-        if not {*limits} <= {*confidential} or {*confidential} & {*self.groups}:
-            raise ValueError(
-                "confidential must name all columns with limits, and none that is in groups"
-            )
         if not isinstance(self.mechanism, mechanisms.Mechanism):
             raise ValueError(
                 "mechanism must be a ppm.plan.Mechanism, such as ppm.plan.Bins(10); got "
@@ -180,7 +230,8 @@ class ReleasePlan:
                 "epsilon must be 0 for ppm.plan.Published(), and above for all others; "
                 f"got {epsilon:g}"
             )
-        self._check_columns("published", published)
+        self._check_columns("published", self.published)
+        self.mechanism.check(self)
 
     def __repr__(self):
         return (
@@ -194,17 +245,28 @@ class ReleasePlan:
         columns_of(name, self.published, table)
         for column in self.confidential:
             if column in self.limits:
-                as_list(f"{name}: {column}", table[column])
-            elif not table[column].isin(self.published[column]).all():
+                _check_numbers(name, column, table)
+            elif not table[column].isin(categories(self, column)).all():
                 raise ValueError(
-                    f"{name} must have only published categories in {column!r}, or limits"
+                    f"{name} must have only published categories in {column!r}: declare all "
+                    "possible ones in the published table, as a pandas Categorical"
                 )
-        if not {*self.labels(table)} <= {*self.labels(self.published)}:
-            raise ValueError(f"{name} must have no group without published records")
+        for column in self.groups:
+            if table[column].isna().any():
+                raise ValueError(f"{name} must have no missing label in {column!r}")
+        known = {*self.labels(self.published)}
+        if unknown := sorted({*self.labels(table)} - known):
+            raise ValueError(
+                f"{name} must have no group without published records; got "
+                f"{listed(unknown)}"
+            )
 
     def labels(self, table):
         """Label of each record's group (records,): its values as text; "" without groups."""
         columns = [table[column].map(str) for column in self.groups]
+        if len(columns) > 1:
+            # so that "p × q" and "r" are not "p" and "q × r"
+            columns = [one.str.replace("×", "××") for one in columns]
         return np.array(
             list(map(" × ".join, zip(*columns, strict=True))) or [""] * len(table),
             dtype=object,
@@ -213,7 +275,7 @@ class ReleasePlan:
     rehearse = rehearsal.rehearse
 
     @property
-    def public(self):
+    def settings(self):
         """All that is public, as the saved plan has it; the published table by its hash."""
         settings = {
             one.name: getattr(self, one.name) for one in fields(self) if one.init
@@ -225,17 +287,25 @@ class ReleasePlan:
     @property
     def digest(self):
         """SHA-256 of everything public."""
-        return _digest(self.public)
+        return _digest(self.settings)
 
     def save(self, path):
         """Write the plan as JSON, with its digest and versions, where no other plan stands.
 
         The published table is not in it: :meth:`read` takes it again.
+
+        Raises
+        ------
+        FileExistsError
+            If another file stands there.
+        ValueError
+            If a model lets one record reach more than its own term.
         """
         path = Path(path).absolute()
-        content = {"plan": self.public, "digest": self.digest, "versions": versions()}
+        content = {"plan": self.settings, "digest": self.digest, "versions": versions()}
         if path.exists() and saved_digest(path) != self.digest:
-            raise FileExistsError(f"path: another plan stands in {path.name}")
+            raise FileExistsError(f"path: another plan or file stands in {path.name}")
+        self.mechanism.check_model(self)
         path.write_text(json.dumps(content, ensure_ascii=False, indent=1), "utf-8")
         self._saved.append(path)
 
@@ -258,17 +328,41 @@ class ReleasePlan:
             If the file, the table or the mechanism is not what it was.
         """
         path = Path(path).absolute()
-        content = json.loads(path.read_text("utf-8"))
-        settings = content["plan"]
-        kind, saved = (settings["mechanism"][key] for key in ("kind", "settings"))
-        if mechanism is None:
-            mechanism = getattr(mechanisms, kind, lambda **_: None)(**saved)
-        plan = cls(**settings | {"published": published, "mechanism": mechanism})
-        if plan.digest != content["digest"]:
+        try:
+            content = json.loads(path.read_text("utf-8"))
+            settings, digest = content["plan"], content["digest"]
+        except (KeyError, TypeError, ValueError):
             raise ValueError(
-                "path must hold a plan as it was saved, and published and mechanism be the "
-                "same again"
+                f"path must hold a plan as JSON; got {path.name}"
+            ) from None
+        if _digest(settings) != digest:
+            raise ValueError(
+                f"path must hold a plan as it was saved; {path.name} was changed"
             )
+        names = [settings[key] for key in ("confidential", "groups", "public")]
+        if (
+            _table_hash(_columns(check_table("published", published), *names))
+            != (settings["published"])
+        ):
+            raise ValueError(
+                "published must be the table that the plan was made with, with the same "
+                "columns, types, values and order"
+            )
+        kind = settings["mechanism"]["kind"]
+        if mechanism is None:
+            if "source " in _canonical(settings["mechanism"]):
+                raise ValueError(
+                    f"mechanism must be given again: mechanism={kind}(…), since it has "
+                    "functions or is one of your own"
+                )
+            mechanism = getattr(mechanisms, kind)(**settings["mechanism"]["settings"])
+        plan = cls(**settings | {"published": published, "mechanism": mechanism})
+        if plan.settings["mechanism"] != settings["mechanism"]:
+            raise ValueError(
+                f"mechanism must be that of the plan, {kind}, with the same settings and "
+                f"the same source of its functions; got {mechanism}"
+            )
+        mechanism.check_model(plan)
         plan._saved.append(path)
         return plan
 
@@ -317,13 +411,25 @@ class ReleasePlan:
                 "subtract the noise"
             )
         digest = self.digest
-        if digest not in map(saved_digest, self._saved):
+        if not self._saved:
             raise ValueError("plan must be saved before it is used: plan.save(path)")
+        if digest not in map(saved_digest, self._saved):
+            raise ValueError(
+                "plan must be as it was saved, but it was changed, or its file was or is "
+                "gone: make the plan again, and save it"
+            )
         self._check_columns("confidential", confidential._table)
+        table = confidential._table[[*self.published]]
+        for name in self.confidential:
+            # tells nothing of the values
+            if np.shares_memory(_memory(table[name]), _memory(self.published[name])):
+                raise ValueError(
+                    f"confidential must be another table than the published one; {name!r} "
+                    "is the same column in both"
+                )
         if not isinstance(account, Account):
             account = Account(account)
         seeds = streams(random_seed, 3)
-        table = confidential._table[[*self.published]]
         table = clipped(self, table.sample(frac=1, random_state=generator(seeds[0])))
         # what fails for a public reason fails here, before it costs anything
         end = replace(self, mechanism=mechanisms.Published(), epsilon=0, releases=1)
@@ -337,14 +443,38 @@ class ReleasePlan:
         what = f"{self.releases} × {len(table):,} records, {listed(self.confidential)}"
         entry = account.enter(self.epsilon, what, digest=digest, again=again)
         synthetic, drawn = draw(self, table, random_seed=seeds[2], secure_noise=secure)
-        told = WORDS["statement"]["plan"].format(
-            total=_UPWARDS.create_decimal(entry["total"]),
-            digest=digest,
-            software=", ".join(map(" ".join, versions().items())),
+        statement = in_lines([*drawn.statement(), *self._told(account, entry, secure)])
+        return Release(
+            synthetic,
+            statement
+            if secure or not self.epsilon
+            else f"{_WORDS['seeded']}\n{statement}",
+            drawn.guarantee,
+            self.mechanism.labelled(drawn, table, self),
+            getattr(drawn, "public", {}),
+            digest,
         )
-        statement = " ".join([*drawn.statement(), told])
-        noisy = getattr(drawn, "noisy", {})
-        return Release(synthetic, statement, drawn.guarantee, noisy, digest)
+
+    def _told(self, account, entry, secure):
+        """Sentences on what the plan, and not its mechanism, knows of a release."""
+        public = [name for name in self.published if name not in self.confidential]
+        several = "several" if len(self.confidential) > 1 else "one"
+        yield _WORDS[several].format(columns=listed(self.confidential))
+        yield _WORDS["unchanged"].format(
+            columns=listed(public) if public else "no column"
+        )
+        if mechanisms.is_own(self.mechanism):
+            yield _WORDS["own"].format(kind=type(self.mechanism).__name__)
+        elif isinstance(self.mechanism, mechanisms.Posterior):
+            yield _WORDS["model"]
+        yield _WORDS["account"].format(
+            of=f" of {account.table}" if account.table else "",
+            total=_UPWARDS.create_decimal(entry["total"]),
+            day=datetime.now(UTC).date(),
+        )
+        yield _WORDS["saved"].format(digest=entry["digest"])
+        software = ", ".join(map(" ".join, versions().items()))
+        yield _WORDS["software"].format(software=software)
 
 
 def check_ends(name, ends):
@@ -357,11 +487,44 @@ def check_ends(name, ends):
     return tuple(found.tolist())
 
 
+def _has_numbers(column):
+    """Whether a column has numbers that are not declared as categories, nor true and false."""
+    numeric = pd.api.types.is_numeric_dtype(column)
+    return numeric and not pd.api.types.is_bool_dtype(column)
+
+
+def _check_numbers(name, column, table):
+    """Refuse what is no finite number, in words that tell neither how many there are nor where."""
+    try:
+        as_list(name, table[column])
+    except ValueError:
+        raise ValueError(
+            f"{name} must have finite numbers alone in {column!r}, none missing, and no "
+            "text"
+        ) from None
+
+
+def _columns(table, *names):
+    """The columns of a table that are named in some of these lists, in its own order."""
+    named = {name for some in names for name in as_names(some)}
+    return table[[name for name in table if name in named]]
+
+
+def _written(value):
+    """What JSON writes in the place of a table or an array."""
+    if isinstance(value, pd.DataFrame):
+        return value.to_dict("records")
+    return mechanisms.plain(value)
+
+
 def _table_hash(table):
     """SHA-256 of a table: its columns, their types and values, and their order."""
     found = hashlib.sha256()
     for name, column in table.items():
-        found.update(_canonical([name, column.dtype, column.tolist()], str).encode())
+        kind = [column.dtype]
+        if isinstance(column.dtype, pd.CategoricalDtype):
+            kind += [column.cat.categories.tolist()]
+        found.update(_canonical([name, kind, column.tolist()], str).encode())
     return found.hexdigest()
 
 
