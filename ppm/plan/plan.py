@@ -443,7 +443,9 @@ class ReleasePlan:
         what = f"{self.releases} × {len(table):,} records, {listed(self.confidential)}"
         entry = account.enter(self.epsilon, what, digest=digest, again=again)
         synthetic, drawn = draw(self, table, random_seed=seeds[2], secure_noise=secure)
-        statement = in_lines([*drawn.statement(), *self._told(account, entry, secure)])
+        statement = in_lines(
+            [*self._columns_told(), *drawn.statement(), *self._told(account, entry)]
+        )
         return Release(
             synthetic,
             statement
@@ -455,14 +457,17 @@ class ReleasePlan:
             digest,
         )
 
-    def _told(self, account, entry, secure):
-        """Sentences on what the plan, and not its mechanism, knows of a release."""
+    def _columns_told(self):
+        """Sentences on the columns of a release."""
         public = [name for name in self.published if name not in self.confidential]
         several = "several" if len(self.confidential) > 1 else "one"
         yield _WORDS[several].format(columns=listed(self.confidential))
         yield _WORDS["unchanged"].format(
             columns=listed(public) if public else "no column"
         )
+
+    def _told(self, account, entry):
+        """Sentences on what the plan, and not its mechanism, knows of a release."""
         if mechanisms.is_own(self.mechanism):
             yield _WORDS["own"].format(kind=type(self.mechanism).__name__)
         elif isinstance(self.mechanism, mechanisms.Posterior):
