@@ -435,36 +435,35 @@ class ReleasePlan:
         end = replace(self, mechanism=mechanisms.Published(), epsilon=0, releases=1)
         stand_in, _ = draw(end, table, random_seed=seeds[1])
         _, tried = draw(self, stand_in, random_seed=seeds[1], secure_noise=secure)
+        self.mechanism.labelled(tried, stand_in, self)
         promised = tried.guarantee
         if promised.kind != "strict" or promised.epsilon > self.epsilon:
             raise ValueError(
                 "mechanism must give a strict guarantee, and no more than the plan's ε"
             )
-        what = f"{self.releases} × {len(table):,} records, {listed(self.confidential)}"
+        what = f"{self.releases} × {len(table):,} records, {_quoted(self.confidential)}"
         entry = account.enter(self.epsilon, what, digest=digest, again=again)
         synthetic, drawn = draw(self, table, random_seed=seeds[2], secure_noise=secure)
         statement = in_lines(
-            [*self._columns_told(), *drawn.statement(), *self._told(account, entry)]
+            [*self._opening(secure), *drawn.statement(), *self._told(account, entry)]
         )
         return Release(
             synthetic,
-            statement
-            if secure or not self.epsilon
-            else f"{_WORDS['seeded']}\n{statement}",
+            statement,
             drawn.guarantee,
             self.mechanism.labelled(drawn, table, self),
             getattr(drawn, "public", {}),
             digest,
         )
 
-    def _columns_told(self):
-        """Sentences on the columns of a release."""
+    def _opening(self, secure):
+        """Sentences on whether a release is to be published, and on its columns."""
+        if self.epsilon and not secure:
+            yield _WORDS["seeded"]
         public = [name for name in self.published if name not in self.confidential]
         several = "several" if len(self.confidential) > 1 else "one"
-        yield _WORDS[several].format(columns=listed(self.confidential))
-        yield _WORDS["unchanged"].format(
-            columns=listed(public) if public else "no column"
-        )
+        yield _WORDS[several].format(columns=_quoted(self.confidential))
+        yield _WORDS["unchanged"].format(columns=_quoted(public) or "no column")
 
     def _told(self, account, entry):
         """Sentences on what the plan, and not its mechanism, knows of a release."""
@@ -490,6 +489,11 @@ def check_ends(name, ends):
             f"limits of {name!r} must be two numbers, the first below the second"
         )
     return tuple(found.tolist())
+
+
+def _quoted(names):
+    """All these names, also many."""
+    return ", ".join(map(repr, names))
 
 
 def _has_numbers(column):
