@@ -2,8 +2,12 @@
 
 import dataclasses
 import json
+import os
 import pickle
+import subprocess
+import sys
 from decimal import Decimal
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -277,7 +281,10 @@ def test_the_published_table_is_not_released_as_the_confidential_one(
         last, confidential=column, limits=limits, mechanism=mechanism, epsilon=epsilon
     )
     plan = dataclasses.replace(plan, rehearsed={"goal": "tail"})
-    for same in (last, last[[*last]], last.assign(region="N")):
+    read_again = pd.DataFrame({name: list(last[name]) for name in last}).astype(
+        last.dtypes
+    )
+    for same in (last, last[[*last]], last.assign(region="N"), read_again):
         with pytest.raises(ValueError, match="another table than the published one"):
             release(plan, same)
     # public columns may be the same
@@ -706,13 +713,36 @@ class Dear(Mechanism):
         return Bins(8).release(table, planned(epsilon=2 * plan.epsilon), **noise)
 
 
+@dataclasses.dataclass(frozen=True)
+class ForEach(Mechanism):
+    """A slip: each of several releases has the ε of the plan."""
+
+    def release(self, table, plan, **noise):
+        model = ppm.GammaPoisson(table["children"], shape=2.0, rate=1.0)
+        on_list = ppm.CandidateSynthesizer(model, {"mu": np.linspace(0.5, 3.0, 20)})
+        mechanism = ppm.PseudoPosteriorMechanism(on_list, cap=plan.epsilon)
+        fit = mechanism.run(draws=plan.releases, random_seed=1)
+        found = fit.synthesize(plan.releases, random_seed=2)
+        sentences = [*fit.statement(found)]
+        return SimpleNamespace(
+            synthetic=found, guarantee=fit.guarantee, statement=lambda: sentences
+        )
+
+
 def test_what_fails_in_the_trial_costs_nothing(release, tmp_path):
-    for broken in (Dear(), Records()):
+    counts = {"confidential": "children", "limits": (0, 100)}
+    for broken in (
+        planned(mechanism=Dear()),
+        planned(mechanism=Records()),
+        planned(mechanism=ForEach(), releases=4, **counts),
+    ):
         with pytest.raises(
             ValueError, match="strict guarantee, and no more than the pl"
         ):
-            release(planned(mechanism=broken))
+            release(broken)
     assert Account(tmp_path / "account.jsonl").total == 0
+    # a single one is within the plan
+    release(planned(mechanism=ForEach(), **counts))
 
 
 # ---- the rehearsal -------------------------------------------------------------------------------
@@ -747,6 +777,27 @@ def test_errors_and_shares_are_those_of_a_known_mechanism():
         assert row[name] == pytest.approx(share, abs=1.0)
         assert row[f"{name}, RMSE"] == pytest.approx(error, abs=1.0)
     assert row["change"] == pytest.approx((3 / 4 * 100) ** 0.5, abs=0.5)
+
+
+def test_a_seed_gives_the_same_release_in_every_process():
+    """The order of a set of words differs from process to process."""
+    code = (
+        "import ppm, pandas as pd; last = pd.DataFrame({'income': range(60),"
+        "'region': list('NSWE') * 15}); plan = ppm.ReleasePlan(last, confidential='income',"
+        "groups='region', limits=(0, 99), mechanism=ppm.plan.Published(), epsilon=0);"
+        "print(plan.mechanism.release(last, plan, random_seed=1).synthetic['income'].tolist())"
+    )
+    printed = [
+        subprocess.run(
+            [sys.executable, "-c", code],
+            env=os.environ | {"PYTHONHASHSEED": seed},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        for seed in ("1", "2", "3")
+    ]
+    assert printed[0] == printed[1] == printed[2]
 
 
 def test_a_rehearsal_has_both_ends_and_is_the_same_for_the_same_seed():

@@ -181,7 +181,7 @@ def drawn_again(source, table, plan, random_seed):
     """For each record of a table, one of the source's records of its group."""
     rng, labels, of = generator(random_seed), plan.labels(table), plan.labels(source)
     chosen = np.empty((plan.releases, len(table)), dtype=np.intp)
-    for label in {*labels}:
+    for label in dict.fromkeys(labels):
         own, pool = (np.flatnonzero(some == label) for some in (labels, of))
         chosen[:, own] = rng.choice(pool, (plan.releases, own.size))
     made = WORDS["statement"]["published"].format(

@@ -81,7 +81,7 @@ class Release(Brief):
     statement : str
         What is promised, and on which conditions, a sentence a line.
     guarantee : ppm.disclosure.Guarantee
-        The same in parts.
+        The same in parts; of a posterior's releases ε is that of each.
     noisy : dict
         The noisy numbers that it was made of, as tables that say what each one counts.
     public : dict
@@ -421,8 +421,9 @@ class ReleasePlan:
         self._check_columns("confidential", confidential._table)
         table = confidential._table[[*self.published]]
         for name in self.confidential:
-            # tells nothing of the values
-            if np.shares_memory(_memory(table[name]), _memory(self.published[name])):
+            # tells of the values no more than that they are the public ones
+            same = np.shares_memory(_memory(table[name]), _memory(self.published[name]))
+            if same or table[name].equals(self.published[name]):
                 raise ValueError(
                     f"confidential must be another table than the published one; {name!r} "
                     "is the same column in both"
@@ -437,7 +438,10 @@ class ReleasePlan:
         _, tried = draw(self, stand_in, random_seed=seeds[1], secure_noise=secure)
         self.mechanism.labelled(tried, stand_in, self)
         promised = tried.guarantee
-        if promised.kind != "strict" or promised.epsilon > self.epsilon:
+        # a fit promises its ε for each of its releases
+        times = self.releases if promised.covers in ("release", "exact") else 1
+        within = promised.epsilon * times <= self.epsilon * (1 + 1e-12)
+        if promised.kind != "strict" or not within:
             raise ValueError(
                 "mechanism must give a strict guarantee, and no more than the plan's ε"
             )
