@@ -61,7 +61,7 @@ def test_a_chapter_ends_with_another_table(name, zeros, tmp_path, monkeypatch):
     given = {key: value for key, value in LEAST.items() if key in known} | {
         "ce_data": str(table)
     }
-    if name.startswith(("strict", "where")):
+    if name.startswith(("strict", "where", "rivals")):
         given["records"] = 300
     if name == "ce_application" and zeros:
         # enough for a component to collapse onto the zeros

@@ -203,7 +203,9 @@ NUMBERS = {
         f"{this_year['group'].isin(['high school graduate', 'other']).sum():,}"
     ),
     "small size": lambda this_year: f"{this_year['group'].value_counts().iloc[-1]:,}",
-    "small rmse": lambda found, BINS: (
+    "small rmse": lambda found, BINS, widths: (
         f"{rivals.squared(found, BINS, 0.1, 'smallest × 0.8')[0] ** 0.5:.0f}"
+        if 0.1 in widths
+        else "–"
     ),
 }
