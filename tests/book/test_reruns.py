@@ -79,7 +79,8 @@ def tables_of(name):
     return runpy.run_path(str(file)) if file.is_file() else {}
 
 
-@pytest.mark.parametrize("name", parameters.chapters())
+# from the last, so that two workers do not wait for the same notebook one after the other
+@pytest.mark.parametrize("name", [*parameters.chapters()][::-1])
 def test_every_claim_can_be_computed_with_the_table_on_board(notebooks, name):
     told, faults = claims_of(notebooks.executed(name) / f"{name}.ipynb")
     assert not faults
