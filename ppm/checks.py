@@ -128,6 +128,17 @@ def as_list(name, values):
     return check_finite(name, values, "a list of finite numbers")
 
 
+def as_ends(name, values):
+    """Return two finite numbers, the first below the second, as an array."""
+    ends = as_list(name, values)
+    if ends.size != 2 or not ends[0] < ends[1]:
+        raise ValueError(
+            f"{name} must be two finite numbers, the first below the second; got "
+            f"{shown(values)}"
+        )
+    return ends
+
+
 def check_finite(name, values, accepted, *axes, columns=None):
     """Return the ``values`` if all are finite; ``accepted`` says what they must be."""
     wrong = ~np.isfinite(values)
@@ -292,10 +303,10 @@ def as_labels(name, labels, records, *, missing=False):
     return labels
 
 
-def pattern_codes(groups, records, *, missing=True):
+def pattern_codes(groups, records):
     """Number of each record's pattern in ``groups``, from 0; equal for equal patterns.
 
-    Missing labels are labels of their own, or refused unless ``missing``.
+    Missing labels are labels of their own.
     """
     import pandas as pd
 
@@ -314,12 +325,6 @@ def pattern_codes(groups, records, *, missing=True):
         raise ValueError(
             f"groups must have one row for each of the {records} records and at least "
             f"one column; got shape {frame.shape}"
-        )
-    lacking = frame.isna().to_numpy()
-    if lacking.any() and not missing:
-        raise ValueError(
-            "groups must have no missing label "
-            f"{how_many(lacking, 'record', 'column', columns=frame.columns)}"
         )
     for place in range(frame.shape[1]):
         # numbered anew after each column, so that the product cannot overflow

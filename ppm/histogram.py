@@ -4,12 +4,11 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from ppm.checks import as_labels, as_list, check_count, check_flag, check_number, shown
+from ppm.checks import as_ends, as_labels, as_list, check_count, check_flag
 from ppm.disclosure import WORDS, noisy_guarantee
 from ppm.noisy import (
-    LEAST_EPSILON,
-    MOST_EPSILON,
     NoisyRelease,
+    check_epsilon,
     nearest_counts,
     noisy_integers,
 )
@@ -48,12 +47,7 @@ def public_edges(published, limits, *, bins, special=(), tail=0, above=1):
     >>> ppm.histogram.public_edges(range(1, 101), (0, 300), bins=4, special=[50], above=2)
     array([  0.,  25.,  50.,  50.,  75., 150., 300.])
     """
-    published, ends = as_list("published", published), as_list("limits", limits)
-    if ends.size != 2 or not ends[0] < ends[1]:
-        raise ValueError(
-            "limits must be two finite numbers, the first below the second; got "
-            f"{shown(limits)}"
-        )
+    published, ends = as_list("published", published), as_ends("limits", limits)
     bins = check_count("bins", bins)
     tail = check_count("tail", tail, at_least=0)
     above = check_count("above", above)
@@ -158,9 +152,7 @@ def histogram_release(
     ('strict', 1.0)
     """
     values = as_list("values", values)
-    epsilon = check_number(
-        "epsilon", epsilon, at_least=LEAST_EPSILON, at_most=MOST_EPSILON
-    )
+    epsilon = check_epsilon(epsilon)
     releases = check_count("releases", releases)
     secure = check_flag("secure_noise", secure_noise)
     rows, pools = by_group(values.size, groups, published, published_groups)
@@ -168,7 +160,7 @@ def histogram_release(
     for_noise, for_drawing = map(generator, streams(random_seed, 2))
 
     counts = [
-        np.bincount(_bin_of(values[own], edges[label]), minlength=edges[label].size - 1)
+        np.bincount(bin_of(values[own], edges[label]), minlength=edges[label].size - 1)
         for label, own in rows.items()
     ]
     noisy = noisy_integers(
@@ -237,7 +229,7 @@ def _edges_by_label(edges, rows):
     return found
 
 
-def _bin_of(values, edges):
+def bin_of(values, edges):
     """Number of each value's bin; values beyond the outermost edges belong to the outer bins."""
     return np.searchsorted(edges[1:-1], values, side="right")
 
@@ -250,7 +242,7 @@ def _within(places, edges, pools, rng):
     shares = rng.random(places.shape)
     # the last pool first, so that the first one has the last word
     for pool in reversed(pools or ()):
-        starts = np.searchsorted(_bin_of(pool, edges), np.arange(edges.size))
+        starts = np.searchsorted(bin_of(pool, edges), np.arange(edges.size))
         counts = np.diff(starts)[places]
         chosen = starts[places] + (shares * counts).astype(np.intp)
         found = np.where(counts > 0, pool[np.minimum(chosen, pool.size - 1)], found)

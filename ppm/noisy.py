@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from ppm.checks import check_number
 from ppm.disclosure import Guarantee, noisy_statement
 
 __all__ = ["NoisyRelease"]
@@ -40,6 +41,13 @@ class NoisyRelease:
     def statement(self, release=None):
         """Sentences of :func:`ppm.disclosure.release_statement`."""
         return noisy_statement(self)
+
+
+def check_epsilon(epsilon):
+    """Return an ε whose noise can be drawn, as a float."""
+    return check_number(
+        "epsilon", epsilon, at_least=LEAST_EPSILON, at_most=MOST_EPSILON
+    )
 
 
 def noisy_integers(totals, moved, epsilon, *, secure, rng):

@@ -7,7 +7,8 @@ import numpy as np
 
 from ppm.checks import as_list, check_count, check_flag, check_number, listed
 from ppm.disclosure import WORDS, noisy_guarantee
-from ppm.noisy import LEAST_EPSILON, MOST_EPSILON, NoisyRelease, noisy_integers
+from ppm.histogram import bin_of
+from ppm.noisy import NoisyRelease, check_epsilon, noisy_integers
 from ppm.seeds import generator, streams
 
 __all__ = ["raked_release"]
@@ -135,9 +136,7 @@ def raked_release(
     >>> drawn.groupby("area")["income"].mean().round(1).to_dict()
     {'north': 5.1, 'south': 6.0}
     """
-    epsilon = check_number(
-        "epsilon", epsilon, at_least=LEAST_EPSILON, at_most=MOST_EPSILON
-    )
+    epsilon = check_epsilon(epsilon)
     reach = check_number("reach", reach, above=0)
     change = check_number("change", change, above=0)
     releases = check_count("releases", releases)
@@ -217,7 +216,7 @@ class _Kind:
         """Number of each value's bin; values beyond the outermost edges are in the outer bins."""
         if self.numeric:
             values = as_list(self.name, column)
-            return np.searchsorted(self.labels[1:-1], values, side="right")
+            return bin_of(values, self.labels)
         import pandas as pd
 
         codes = pd.Index(self.labels).get_indexer(column)

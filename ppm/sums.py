@@ -3,10 +3,10 @@
 import numpy as np
 from scipy.optimize import least_squares
 
-from ppm.checks import as_list, check_count, check_flag, check_number, shown
+from ppm.checks import as_ends, as_list, check_count, check_flag, check_number
 from ppm.disclosure import WORDS, noisy_guarantee
 from ppm.histogram import by_group
-from ppm.noisy import LEAST_EPSILON, MOST_EPSILON, NoisyRelease, noisy_integers
+from ppm.noisy import NoisyRelease, check_epsilon, noisy_integers
 from ppm.seeds import generator, streams
 
 __all__ = ["sums_release"]
@@ -86,15 +86,8 @@ def sums_release(
     (0.49, 0.5)
     """
     values = as_list("values", values)
-    ends = as_list("limits", limits)
-    if ends.size != 2 or not ends[0] < ends[1]:
-        raise ValueError(
-            "limits must be two finite numbers, the first below the second; got "
-            f"{shown(limits)}"
-        )
-    epsilon = check_number(
-        "epsilon", epsilon, at_least=LEAST_EPSILON, at_most=MOST_EPSILON
-    )
+    ends = as_ends("limits", limits)
+    epsilon = check_epsilon(epsilon)
     clip = as_list("clip", clip)
     if clip.size != 2 or not np.all(clip > 0):
         raise ValueError("clip must be two finite numbers above 0")

@@ -16,7 +16,7 @@ import pandas as pd
 import ppm
 from ppm.account import Account
 from ppm.brief import Brief
-from ppm.checks import as_list, check_count, check_flag, check_number, listed
+from ppm.checks import as_ends, as_list, check_count, check_flag, check_number, listed
 from ppm.disclosure import WORDS, Guarantee, in_lines
 from ppm.noisy import MOST_EPSILON
 from ppm.plan import mechanisms, rehearsal
@@ -209,7 +209,7 @@ class ReleasePlan:
             "groups": groups,
             # in one order, also where the plan is read again
             "limits": {
-                name: check_ends(name, limits[name])
+                name: tuple(as_ends(f"limits of {name!r}", limits[name]).tolist())
                 for name in confidential
                 if name in limits
             },
@@ -483,16 +483,6 @@ class ReleasePlan:
         yield _WORDS["saved"].format(digest=entry["digest"])
         software = ", ".join(map(" ".join, versions().items()))
         yield _WORDS["software"].format(software=software)
-
-
-def check_ends(name, ends):
-    """Limits of a column as two numbers."""
-    found = as_list(f"limits of {name!r}", ends)
-    if found.size != 2 or not found[0] < found[1]:
-        raise ValueError(
-            f"limits of {name!r} must be two numbers, the first below the second"
-        )
-    return tuple(found.tolist())
 
 
 def _quoted(names):
