@@ -14,17 +14,6 @@ from ppm_book.chapters import application, running, survey
 
 # a level with fewer records has no mean worth comparing
 SMALLEST = 50
-#: The errors of a release, in per cent but for the share of values near 0, in points.
-ERRORS = (
-    "average level",
-    "worst level",
-    "mean",
-    "median",
-    "10th percentile",
-    "90th percentile",
-    "top tenth",
-    "near 0",
-)
 
 
 def tenth_becomes_0(values, seed=0):
@@ -332,6 +321,15 @@ def of(found, name, width, change):
     """Rows of one mechanism, at one ε, of one table."""
     at = found["ε"].isna() if np.isnan(width) else found["ε"] == width
     return found[(found["mechanism"] == name) & at & (found["change"] == change)]
+
+
+def has_widths(widths):
+    """What claims ask of a run: whether it has all values of ε that a sentence speaks of."""
+
+    def has(*needed):
+        return {*needed} <= {*widths} or None
+
+    return has
 
 
 def by_epsilon(found, compute, ends):

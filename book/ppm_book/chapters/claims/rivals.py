@@ -4,6 +4,9 @@ import numpy as np
 
 from ppm_book.chapters import page, rivals
 
+# claims ask for it by this name
+at = rivals.has_widths
+
 
 def level(many):
     def level(name, width):
@@ -22,14 +25,6 @@ def median_share(many):
         return rivals.of(many, name, width, change)["share"].median()
 
     return median_share
-
-
-def at(widths):
-    def at(*needed):
-        """None where a run does not have the values of ε that the text speaks of."""
-        return {*needed} <= {*widths} or None
-
-    return at
 
 
 def moved_by(several):
