@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 from IPython.core.pylabtools import print_figure
 from matplotlib import colormaps, style
+from matplotlib.colors import ListedColormap
 from matplotlib.figure import Figure
 from matplotlib.gridspec import GridSpec
 from matplotlib.text import Annotation
@@ -15,23 +16,32 @@ from ppm_book.chapters.page import NARROW_TYPE
 
 __all__ = ["panels", "legend", "interval", "band", "log_axis"]
 
-# Okabe and Ito's palette, told apart by colour-blind readers too
+# One colour language: household H is orange and the others grey, the paper's mechanism is blue, what
+# holds for every table is green. All can be read as words on white, and differ in lightness too
 COLOURS = {
+    "H": "#B84A00",
+    "Others": "#666666",
     "Data": "#000000",
-    "Unweighted": "#7f7f7f",
+    "Unweighted": "#666666",
     "Weighted": "#0072B2",
     "DPweighted": "#0072B2",
-    "Weighted-M": "#009E73",
-    "EMweighted": "#D55E00",
-    "Countweighted": "#CC79A7",
+    "Weighted-M": "#00405F",
+    "EMweighted": "#AA3377",
+    "Countweighted": "#8A6D00",
+    # strict: their ε holds for every table
+    "Own weights": "#00755A",
+    "Limits": "#5B7F00",
+    # rivals that are no posterior
+    "Bins": "#7A4B00",
+    "Sums": "#882255",
     # controls beside DPweighted
     "Shuffled": "#882255",
     "Trimmed": "#117733",
-    "Capped": "#E69F00",
-    "Range-capped": "#56B4E9",
+    "Capped": "#8A6D00",
+    "Range-capped": "#00755A",
     # darker: the same weights with another prior
     "Capped on T": "#7A4B00",
-    "Range-capped on T": "#1F3A5F",
+    "Range-capped on T": "#004D3B",
 }
 MARKERS = dict(
     Unweighted="s",
@@ -41,8 +51,8 @@ MARKERS = dict(
     Shuffled="P",
     Trimmed="*",
 )
-# for an order, from light (1) to dark (0)
-SHADES = colormaps["viridis"]
+# for an order, from the lightest that can be read (1) to dark (0)
+SHADES = ListedColormap(colormaps["viridis"](np.linspace(0, 0.55, 256)))
 # a level that marks are compared with
 LEVEL = {"color": "0.3", "linestyle": "--", "linewidth": 1}
 style.use(Path(__file__).with_name("book.mplstyle"))
