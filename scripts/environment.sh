@@ -80,8 +80,9 @@ say "Making the environment in $folder with Python $(version_of "$python") (once
 [ "$(version_of "$python")" != 3.14 ] ||
     say "Nobody has run this book on Python 3.14 yet; it is made and checked on 3.12 and 3.13."
 "$python" -m venv "$folder"
+# Without byte code of all modules, which takes a minute: Python writes it for those that it imports.
 "$folder/bin/python" -m pip install --quiet --disable-pip-version-check --require-hashes \
-    -r requirements.lock 2>"$folder/pip.log" || {
+    --no-compile -r requirements.lock 2>"$folder/pip.log" || {
     cat "$folder/pip.log" >&2
     ! grep -q 'DO NOT MATCH THE HASHES' "$folder/pip.log" ||
         fail "A package's file is not one that requirements.lock names (see above), and nothing was" \

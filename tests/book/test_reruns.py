@@ -26,7 +26,10 @@ LEAST = {
     "draws": 4,
     "releases": 2,
     "resamples": 2,
+    "rehearsals": 2,
+    "replicates": 2,
     "widths": [0.5],
+    "chain_widths": [0.5],
 }
 
 
