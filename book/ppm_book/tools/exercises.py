@@ -1,4 +1,4 @@
-"""Exercises at the end of chapters and a list of them, from one notebook for each chapter.
+"""Exercises at the end of chapters, from one notebook for each chapter.
 
 A task is a cell tagged ``exercise`` whose id is the exercise's label. Cells whose ids begin with it
 hold the place for an answer, its check and the worked solution; ``sol-…`` explains the solution.
@@ -67,13 +67,6 @@ def section(root, name, solutions=True):
         link=launch_link(root, f"exercises/{name}.ipynb", "setup"),
         tasks=_tasks(root, name),
         solutions=solutions,
-    )
-
-
-def solutions(root):
-    """Markdown of the page that lists all exercises, with links to their solutions."""
-    return template("solutions").render(
-        chapters={n: _tasks(root, n) for n in chapters(root)}
     )
 
 

@@ -60,28 +60,20 @@ def state_of_pages():
     return running.digest(*(running.ROOT / file for file in files))
 
 
-def stage(folder, results=None, solutions=True):
+def stage(folder, results=None):
     """Fill the folder that Jupyter Book sees, but for the chapters."""
     root = running.ROOT
     shutil.rmtree(folder, ignore_errors=True)
     shutil.copytree(
         root / "book", folder / "book", ignore=shutil.ignore_patterns("ppm_book")
     )
-    for place in ("notebooks", "exercises"):
-        (folder / place).mkdir()
+    (folder / "notebooks").mkdir()
     texts = {
         file: (root / file).read_text("utf-8") for file in ("_config.yml", "_toc.yml")
     }
     texts |= lists() | {"book/ledger.md": ledger.page(root, results or folder)}
-    if solutions:
-        texts["exercises/solutions.md"] = exercises.solutions(root)
     for file, text in texts.items():
         (folder / file).write_text(text, "utf-8")
-    for file in () if solutions else (folder / "_toc.yml", *folder.glob("book/*.md")):
-        text = re.sub(
-            r"^.*exercises/solutions.*\n", "", file.read_text("utf-8"), flags=re.M
-        )
-        file.write_text(text, "utf-8")
 
 
 def lists():

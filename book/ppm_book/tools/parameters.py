@@ -68,7 +68,7 @@ def chapters(root=None):
 
 
 def chapters_among(pages):
-    """Names of the pages that are chapters; a page of the library may have the same name."""
+    """Names of the pages that are chapters."""
     return [Path(page).name for page in pages if page.startswith("notebooks/")]
 
 

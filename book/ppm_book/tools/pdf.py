@@ -18,7 +18,7 @@ NAMES = (
     "msedge",
 )
 # pages that only the whole edition has, with those below them
-REFERENCE = ("book/library/index", "book/parameters", "book/checks", "book/instructors")
+REFERENCE = ("book/library/index", "book/parameters", "book/teaching")
 
 
 def find_chromium():
@@ -76,8 +76,8 @@ def make(whole=False):
     Parameters
     ----------
     whole : bool, default False
-        Whether the pages for looking things up are printed too: the library, parameters, checks,
-        and those for instructors, with all solutions.
+        Whether the pages for looking things up are printed too: the library, parameters, and
+        the guide for instructors, with all solutions.
     """
     build = running.ROOT / "_build"
     if not (build / "html").is_dir() or find_chromium() is None:

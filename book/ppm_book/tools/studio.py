@@ -247,7 +247,7 @@ def build(profile="paper", ce_data="", solutions=True):
         raise Failed("another build is at work in _build; wait for its end") from None
     with lock:
         records = _executed(planned, results, profile)
-        pages.stage(staged, results, solutions)
+        pages.stage(staged, results)
         for name in parameters.chapters():
             executed = results / name / f"{name}.ipynb"
             pages.stage_notebook(executed, staged, records[name], solutions=solutions)
