@@ -120,7 +120,7 @@ def test_bars_and_data_are_the_exact_distributions(weigh, name, base):
             "neither posterior is surely better than the bins",
         ),
         *(
-            ("research", "application_settings", claim, words)
+            ("ledger", "application_settings", claim, words)
             for claim, words in {
                 "two-with-asinh": "two components with the inverse hyperbolic sine come",
                 "one-component": "With one component DPweighted is closer",

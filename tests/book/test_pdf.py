@@ -26,8 +26,7 @@ def test_a_page_is_printed_with_an_outline_and_tags(tmp_path):
     [
         "book/library/index",
         "book/parameters",
-        "book/checks",
-        "book/instructors",
+        "book/teaching",
     ],
 )
 def test_paper_has_a_title_page_and_the_whole_edition_what_is_looked_up(name):
