@@ -655,7 +655,7 @@ def test_a_book_without_solutions_has_none(root, executed, monkeypatch, words, s
     text = "".join(file.read_text("utf-8") for file in stage.rglob("*.[im][pd]*"))
     found = [
         words in text
-        for words in ("{exercise} One", "Because.", "<sol-one>", ":class: dropdown")
+        for words in ("{exercise} One", "Because.", "label: sol-one", ": dropdown")
     ]
     assert found == [True, shown, shown, shown]
 
@@ -973,7 +973,7 @@ def test_the_page_of_a_run_has_the_numbers_of_the_book(notebooks, this_book, tmp
         for own in article.select("#your-run-beside-the-book-s, .provenance"):
             own.decompose()
         texts.append(" ".join(article.get_text().split()))
-    assert texts[0] == texts[1] and "Theorem 8." in texts[0] and "Fig. 1." in texts[0]
+    assert texts[0] == texts[1] and "Theorem 15." in texts[0] and "Fig. 1." in texts[0]
 
 
 @pytest.mark.parametrize("name", parameters.chapters())
