@@ -67,7 +67,8 @@ def stage(folder, results=None):
     shutil.copytree(
         root / "book", folder / "book", ignore=shutil.ignore_patterns("ppm_book")
     )
-    (folder / "notebooks").mkdir()
+    for place in ("notebooks", "exercises"):
+        (folder / place).mkdir()
     texts = {
         file: (root / file).read_text("utf-8") for file in ("_config.yml", "_toc.yml")
     }
