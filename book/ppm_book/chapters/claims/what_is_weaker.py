@@ -1,6 +1,94 @@
 """Claims and numbers of the chapter on what is weaker."""
 
+from typing import NamedTuple
+
 import numpy as np
+
+import ppm
+
+
+class Left(NamedTuple):
+    """Weights and probabilities on the list with a household, and when it has left."""
+
+    bounds: np.ndarray
+    before: np.ndarray
+    after: np.ndarray
+    frozen: float
+    again: float
+
+    def two_delta(self):
+        return 2 * (self.before * self.bounds).max()
+
+
+def leaves(records, means, household, scale=1.0):
+    """One household leaves the list of chapter 3, with frozen weights and with weights again."""
+    model = ppm.CandidateSynthesizer(ppm.GammaPoisson(records), {"mu": means})
+    bounds = model.extremes().bounds
+    before = ppm.record_weights(bounds, scale=scale)
+    others = ppm.record_weights(np.delete(bounds, household), scale=scale)
+    after = np.insert(others, household, 0)
+    stay = before * (np.arange(bounds.size) != household)
+
+    def loss(weights):
+        log_ratio = np.log(model.probabilities(before) / model.probabilities(weights))
+        return np.abs(log_ratio).max()
+
+    return Left(bounds, before, after, loss(stay), loss(after))
+
+
+def on_the_list(counts, means):
+    """H leaves the eight."""
+    return leaves(counts, means, 7)
+
+
+def anybody_at_any_scale(counts, means):
+    """Each household leaves the eight, at each place of the slider above 0."""
+    return [
+        leaves(counts, means, household, scale)
+        for household in range(counts.size)
+        for scale in np.arange(1, 21) / 20
+    ]
+
+
+def a_beside(bounds):
+    """Weights of A without a threshold: beside H, and when H has left."""
+    return ppm.record_weights(bounds)[0], ppm.record_weights(bounds[:7])[0]
+
+
+def broken(log_ratio):
+    return np.abs(log_ratio).max()
+
+
+def two_delta_broken(beside_h, bounds):
+    return 2 * (beside_h * bounds).max()
+
+
+def outside_broken(log_ratio, two_delta_broken, on_list, beside_h):
+    """Probability, with H, of what is outside the band."""
+    outside = np.abs(log_ratio) > two_delta_broken
+    return on_list.probabilities(beside_h)[outside].sum()
+
+
+def two_delta_changed(changed, means):
+    """Without the threshold."""
+    return leaves(changed, means, 7).two_delta()
+
+
+def reached(with_h):
+    return with_h.draws["posterior"]["mu"].values
+
+
+def passed_at(epsilon):
+    """By how much draws that are off by 0.001 may let a probability pass its limit."""
+    return 0.001 * (1 + np.exp(epsilon))
+
+
+def posteriors(counts, with_h, without_h):
+    """Of μ, by the Gamma prior, with H and when H has left."""
+    return [
+        ppm.GammaPoisson(records, shape=1.0, rate=0.1).posterior(fit.weights)
+        for records, fit in ((counts, with_h), (counts[:-1], without_h))
+    ]
 
 
 def frozen(loss):
@@ -62,7 +150,44 @@ def worst_of(losses):
 
 
 CLAIMS = {
-    "h-has-no-weight": lambda with_h: with_h.weights[7] == 0,
+    "h-has-no-weight": lambda with_h, on_the_list: (
+        with_h.weights[7] == 0 and on_the_list.before[7] == 0
+    ),
+    "nothing-changes-on-the-list": lambda on_the_list: np.isclose(
+        on_the_list.frozen, 0
+    ),
+    "five-of-seven-move": lambda on_the_list: (
+        list(np.flatnonzero(np.abs(on_the_list.before - on_the_list.after) > 0.01))
+        == [0, 1, 2, 5, 6]
+        and on_the_list.again > 1
+        and set(np.argsort(on_the_list.bounds)[:2]) == {3, 4}
+    ),
+    "a-loses-its-weight": lambda on_the_list: (
+        on_the_list.before[0] > 0.9 and on_the_list.after[0] == 0
+    ),
+    "eight-below-two-delta": lambda anybody_at_any_scale: all(
+        one.again < one.two_delta() for one in anybody_at_any_scale
+    ),
+    "only-d-and-e": lambda beside_h: list(np.flatnonzero(beside_h)) == [3, 4],
+    "others-come-back": lambda h_away: (
+        list(np.flatnonzero(h_away)) == [0, 1, 2, 3, 4, 6]
+    ),
+    "a-passes-under": lambda a_beside, bounds: (
+        a_beside[0] * bounds[0] > 5 > a_beside[1] * bounds[0]
+    ),
+    "broken-above-two-delta": lambda broken, two_delta_broken: (
+        broken > two_delta_broken
+    ),
+    "highest-at-12": lambda log_ratio, means: (
+        np.argmax(log_ratio) == np.argmax(np.abs(log_ratio)) == means.size - 1
+    ),
+    "draws-reach-less-far": lambda reached, two_delta, on_the_list: (
+        2 < reached.min() < reached.max() < 12 and two_delta < on_the_list.two_delta()
+    ),
+    "lower-and-wider": lambda posteriors: (
+        posteriors[1].mean() < posteriors[0].mean()
+        and posteriors[1].std() > posteriors[0].std()
+    ),
     "g-loses-its-weight": lambda seven: (
         seven["with H"][6] > 0.9 and seven["without H"][6] == 0
     ),
@@ -71,10 +196,6 @@ CLAIMS = {
     ),
     "frozen-nothing-changes": lambda frozen: np.isclose(frozen, 0),
     "far-below-two-delta": lambda again, two_delta: 2 * again < two_delta,
-    "picture-below-two-delta": lambda picture: all(
-        max(now[-1]["bars"]) <= now[-1]["across"][0]
-        for _, now in picture.content["frames"]
-    ),
     "fixed-none-above": lambda above: (
         above["exceeded"].xs("fixed", level="loss").sum() == 0
     ),
@@ -105,16 +226,53 @@ CLAIMS = {
     "differ-for-h-only": lambda own_term, all_terms: (
         list(np.flatnonzero(~np.isclose(own_term, all_terms))) == [7]
     ),
-    "costs-the-most": lambda all_terms: np.argmax(all_terms) == 7,
+    "costs-the-most": lambda own_term, all_terms: (
+        own_term[7] == 0 and np.argmax(all_terms) == 7
+    ),
     "unweighted-smallest-loss": lambda decisive: (
         decisive["loss"].idxmin() == "Unweighted"
     ),
-    "repaired-stay-below": lambda decisive, worst_of: all(
-        decisive.loc[rule, "ε"] > 1.25 * worst_of[rule]
-        for rule in ("Capped on T", "Range-capped on T")
+    "wider-at-the-lower-end": lambda twenty: (
+        twenty["with H"][0] - twenty["H away"][0]
+        > 2 * abs(twenty["with H"][-1] - twenty["H away"][-1])
     ),
+    "middle-speaks-for-h": lambda says: says.max() > 0 > max(says[0], says[-1]),
+    "own-stay-below": lambda decisive, worst_of: (
+        decisive.loc["Range-capped on T", "ε"] > 1.25 * worst_of["Range-capped on T"]
+    ),
+    "capped-stays-below": lambda decisive, worst_of: (
+        decisive.loc["Capped on T", "ε"] > 1.25 * worst_of["Capped on T"]
+    ),
+    "own-epsilon-below-two-delta": lambda decisive: (
+        2 * decisive.loc["Range-capped on T", "ε"]
+        < decisive.loc["Range-capped on T", "2Δ"]
+    ),
+    "g-falls-to-0": lambda seven: (
+        seven["with H"][6] > 0.9 and seven["without H"][6] == 0
+    ),
+    "another-table-another-delta": lambda on_the_list, two_delta_changed: (
+        two_delta_changed > on_the_list.two_delta()
+    ),
+    "chain-says-nothing": lambda two_delta: passed_at(two_delta) > 1,
 }
 NUMBERS = {
+    "A on the list": lambda on_the_list: f"{on_the_list.before[0]:.2f}",
+    "A bound": lambda bounds: f"{bounds[0]:.2f}",
+    "A beside H": lambda a_beside: f"{a_beside[0]:.2f}",
+    "A bound beside H": lambda a_beside, bounds: f"{a_beside[0] * bounds[0]:.2f}",
+    "A beside F": lambda a_beside: f"{a_beside[1]:.2f}",
+    "A bound beside F": lambda a_beside, bounds: f"{a_beside[1] * bounds[0]:.2f}",
+    "loss broken": lambda broken: f"{broken:.2f}",
+    "2Δ broken": lambda two_delta_broken: f"{two_delta_broken:.2f}",
+    "factor broken": lambda broken: f"{round(np.exp(broken), -3):,.0f}",
+    "outside broken": lambda outside_broken: f"{100 * outside_broken:.2g}",
+    "2Δ list": lambda on_the_list: f"{on_the_list.two_delta():.2f}",
+    "2Δ changed": lambda two_delta_changed: f"{two_delta_changed:.2f}",
+    "G before": lambda seven: f"{seven['with H'][6]:.2f}",
+    "chain at 0.1": lambda: f"{passed_at(0.1):.4f}",
+    "chain at 2Δ": lambda two_delta: f"{passed_at(two_delta):.1f}",
+    "H all terms": lambda all_terms: f"{all_terms[7]:.2f}",
+    "ε own": lambda truncate_at: f"{2 * truncate_at:g}",
     "loss again": lambda again: f"{again:.2f}",
     "2Δ": lambda two_delta: f"{two_delta:.2f}",
     "fewest": lambda sizes: f"{sizes[0]:,}",
