@@ -272,6 +272,8 @@ NUMBERS = {
     "chain at 0.1": lambda: f"{passed_at(0.1):.4f}",
     "chain at 2Δ": lambda two_delta: f"{passed_at(two_delta):.1f}",
     "H all terms": lambda all_terms: f"{all_terms[7]:.2f}",
+    "ε capped": lambda truncate_at: f"{truncate_at:g}",
+    "loss capped": lambda worst: f"{worst['Capped on T']:.1f}",
     "ε own": lambda truncate_at: f"{2 * truncate_at:g}",
     "loss again": lambda again: f"{again:.2f}",
     "2Δ": lambda two_delta: f"{two_delta:.2f}",
