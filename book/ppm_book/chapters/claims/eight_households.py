@@ -3,6 +3,8 @@
 import numpy as np
 import pandas as pd
 
+import ppm
+
 
 def means(posterior, n, weights):
     """Of the ordinary posterior, and with our weights."""
@@ -34,9 +36,17 @@ def left_end(picture):
     ]
 
 
-def again(our_weights, others):
-    """The others' weights, computed without H."""
-    return our_weights(others)
+def reach(weighted):
+    """Least and largest of the weighted draws."""
+    return weighted.min(), weighted.max()
+
+
+def bound_on_grid(counts):
+    """Δ of the same steps on the grid of the theory's chapter."""
+    model = ppm.GammaPoisson(counts)
+    on_grid = ppm.CandidateSynthesizer(model, {"mu": np.linspace(2.0, 12.0, 101)})
+    weights = ppm.record_weights(on_grid.extremes().bounds)
+    return on_grid.extremes(weights).bounds.max()
 
 
 def rounded(right):
@@ -58,11 +68,25 @@ CLAIMS = {
     "posterior-moved-down": lambda means: means[1] < means[0],
     "g-most-unusual": g_is_most_unusual,
     "g-is-delta": g_is_most_unusual,
+    "g-has-the-largest": g_is_most_unusual,
+    "grid-finds-more": lambda bound_on_grid, delta, reach: (
+        bound_on_grid > delta and 2 < reach[0] and reach[1] < 12
+    ),
+    "factor-of-billions": lambda releases, epsilon: (
+        1e9 < np.exp(releases * epsilon) < 1e12
+    ),
+    "h-leaves-nothing-changes": h_has_no_weight,
     "g-larger-than-before": lambda weighted_bounds, risen: (
         weighted_bounds.argmax() == 6 and "G" in risen
     ),
     "h-raised-f-and-g": lambda risen, weights: risen == ["F", "G"] and weights[-1] < 1,
     # posteriors beside each other
+    "largest-is-h": lambda bounds: bounds.argmax() == 7,
+    "weighted-keeps-more": lambda kept: kept["Weighted"] > kept["EMweighted"],
+    "weighted-has-the-smaller-mean": lambda comparison: (
+        comparison["mean of μ"]["Weighted"] < comparison["mean of μ"]["EMweighted"]
+    ),
+    "weighted-without-h": h_has_no_weight,
     "em-keeps-the-pull": lambda comparison, means: (
         comparison["mean of μ"]["EMweighted"] > np.mean(means)
     ),
@@ -85,8 +109,12 @@ CLAIMS = {
     "near-false-alarms": lambda right: right["With weights", 3] < 0.1,
     "not-quite": lambda right: right["With weights", 20] > 0.1,
     "h-adds-no-term": h_has_no_weight,
-    "a-fell-g-lost": lambda again, weights: (
-        again[0] < 2 / 3 * weights[0] and again[6] == 0
+    "few-then-many": lambda right: (
+        right["With weights", 3] < 0.1 < 0.2 < right["With weights", 20]
+    ),
+    "more-than-false-alarms": lambda right: right["With weights", 20] > 0.2,
+    "twenty-tell-more": lambda right: (
+        right["With weights", 20] > right["With weights", 3] + 0.1
     ),
     # typed on the first page, in words and in its picture
     "first-page": lambda rounded: (
@@ -97,6 +125,13 @@ CLAIMS = {
 NUMBERS = {
     "bound of H": lambda bounds: f"{bounds[-1]:.2f}",
     "Δ": lambda delta: f"{delta:.2f}",
+    "factor of G": lambda delta: f"{np.exp(delta):,.0f}",
+    "squared factor of G": lambda delta: f"{np.exp(2 * delta):,.0f}",
+    "ε": lambda epsilon: f"{epsilon:.2f}",
+    "lowest draw": lambda reach: f"{reach[0]:.1f}",
+    "highest draw": lambda reach: f"{reach[1]:.1f}",
+    "weight of A": lambda weights: f"{weights[0]:.2f}",
+    "one weight": lambda scalar: f"{scalar[0]:.2f}",
     "Weighted keeps": lambda kept: f"{kept['Weighted']:.1f}",
     "EMweighted keeps": lambda kept: f"{kept['EMweighted']:.1f}",
     "EMweighted Δ": lambda em_delta: f"{em_delta:.2f}",
