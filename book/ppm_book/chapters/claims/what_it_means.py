@@ -23,6 +23,16 @@ def at(above, counts):
     }
 
 
+def reported(ours):
+    """ε of three tables, as the mechanism of the first chapter says it."""
+    return ours.epsilon(3)
+
+
+def refuted(attacks):
+    """By each attack of the first chapter: every ε below this one."""
+    return attacks["refutes ε below"]
+
+
 def caught():
     """Per cent of uses that are detected, by ε."""
     return {
@@ -43,8 +53,22 @@ CLAIMS = {
     "grows-turns-falls": lambda at: at[20] > at[45] > at[50],
     "hardly-more": lambda caught: caught[0.1] < 6,
     "almost-every-use": lambda caught: caught[3] > 90,
+    "far-more": lambda reported, refuted: reported > 10 * refuted["with weights"],
 }
 NUMBERS = {
-    f"detected at {epsilon}": lambda caught, at=epsilon: f"{caught[at]:.1f} %"
-    for epsilon in (0.1, 1, 3)
+    **{
+        f"detected at {epsilon}": lambda caught, at=epsilon: f"{caught[at]:.1f} %"
+        for epsilon in (0.1, 1, 3)
+    },
+    "reported": lambda reported: f"{reported:.1f}",
 }
+for words, place in (
+    ("without weights", "ordinary posterior"),
+    ("with weights", "with weights"),
+):
+    NUMBERS |= {
+        f"found {words}": lambda attacks, at=place: (
+            f"{100 * attacks['detected'][at]:.0f}"
+        ),
+        f"refuted {words}": lambda refuted, at=place: f"{refuted[at]:.1f}",
+    }
