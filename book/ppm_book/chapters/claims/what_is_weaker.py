@@ -191,6 +191,9 @@ CLAIMS = {
     "g-loses-its-weight": lambda seven: (
         seven["with H"][6] > 0.9 and seven["without H"][6] == 0
     ),
+    "a-falls-by-a-third": lambda seven: (
+        seven["without H"][0] < 2 / 3 * seven["with H"][0]
+    ),
     "all-seven-move": lambda seven: (
         (seven["with H"] - seven["without H"]).abs().min() > 0.01
     ),
