@@ -172,6 +172,10 @@ def one(away, tail):
     return away.xs((tail, 1), level=["statistic", "K"])
 
 
+def one_dp_for_both(throughout, tail):
+    return all(throughout(name, 1, 1) for name in (tail, "mean"))
+
+
 def least(one):
     return one["error (%)"].min(axis=None)
 
@@ -233,6 +237,11 @@ def pull_further_down(ten, lower, fits, components, settings):
 
 def found(risk):
     return risk["expected match risk"]
+
+
+def patterns(known):
+    """How many units an intruder finds if incomes are shuffled among those that are alike."""
+    return len(known.drop_duplicates())
 
 
 CLAIMS = {
@@ -315,8 +324,10 @@ CLAIMS = {
         ten and -10 < level[0] and surely_less(level, (0, 0))
     ),
     "weights-pull-further-down": pull_further_down,
-    "one-dp-for-both": lambda throughout, tail: all(
-        throughout(name, 1, 1) for name in (tail, "mean")
+    "one-dp-for-both": one_dp_for_both,
+    "closer-for-both": one_dp_for_both,
+    "each-closer-for-one": lambda ten, throughout, tail, components: (
+        ten and throughout(tail, components, -1) and throughout("mean", components, 1)
     ),
     "neither-close": lambda least: least > 5,
     "far-too-high": lambda too_high: too_high > 10,
@@ -332,6 +343,7 @@ CLAIMS = {
     "better": floor_units_widen,
     "floor-units-widen": floor_units_widen,
     "closer-than-unprotected": lambda better: better.all(),
+    "left-of-the-dashed-line": lambda better: better.all(),
     "each-weight-kept-the-mean": lambda throughout, counts: all(
         throughout("mean", k, 1) for k in counts
     ),
@@ -339,8 +351,10 @@ CLAIMS = {
         ten and throughout(tail, components, -1) and throughout(tail, 1, 1)
     ),
     # risk
-    "all-three-as-few": lambda found: (
+    # as each other, and as by shuffling
+    "all-three-as-few": lambda found, patterns: (
         1.3 * found.drop("Data").min() > found.drop("Data").max()
+        and found.drop("Data").max() < 1.5 * patterns
     ),
     "small-part-of-the-data": lambda found: (
         found.drop("Data").max() < 0.2 * found["Data"]
@@ -395,5 +409,5 @@ NUMBERS = {
     "radius": lambda radius: f"{100 * radius:g}",
     "in the data": lambda found: f"{found['Data']:.0f}",
     "in Unweighted": lambda found: f"{found['Unweighted']:.0f}",
-    "shuffled": lambda known: f"{len(known.drop_duplicates()):.0f}",
+    "shuffled": lambda patterns: f"{patterns}",
 }
