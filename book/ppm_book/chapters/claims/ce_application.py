@@ -403,6 +403,7 @@ NUMBERS = {
     "wild": lambda wild: f"{wild:.0f}",
     "least of one": lambda least: f"{least:.0f}",
     "most of one": lambda one: f"{one['error (%)'].max(axis=None):.0f}",
+    "DPweighted of one": lambda one: f"{one['error (%)', 'DPweighted'].max():.0f}",
     "plain of one": lambda plain: f"{plain[0]:.0f}",
     "decided": lambda sure: f"{sure.sum()}",
     "pairs": lambda sure: f"{sure.size}",
