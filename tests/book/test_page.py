@@ -241,44 +241,70 @@ def test_a_moving_picture_computes_each_frame_once_and_no_word_of_it_ends_its_sc
         [0.333, 1.0],
         [0.667, 1.0],
     ]
-    assert content["panels"] == [{"outline": [0.667]}] and content["hint"] == "Try."
+    (panel,) = content["panels"]
+    assert panel == {"outline": [0.667], "heights": [0, 1.0]}
+    assert content["hint"] == "Try."
     first = page.moving("Two", sliders, frame, panels=panels).content
     both = [[slider["at"] for slider in of["sliders"]] for of in (content, first)]
     assert both == [[1, 1], [0, 0]]
 
 
-@pytest.mark.parametrize("switch", [False, True])
-def test_the_words_on_a_household_that_leaves_are_those_of_its_bars(switch):
-    content = household.moving("", switch=switch, draws=300).content
+def test_the_words_on_a_household_that_leaves_are_those_of_its_panels():
+    content = household.moving("", draws=300).content
     places = [*itertools.product(*(slider["shown"] for slider in content["sliders"]))]
-    moved = {"frozen": 0, "computed again": 0}
-    for (who, _, *others), at in zip(places, content["at"], strict=True):
-        said, (weights, *panels) = content["frames"][at]
-        change, away = panels[switch], household.HOUSEHOLDS.index(who)
-        apart = np.delete(
-            np.abs(np.subtract(weights["bars"], weights["outline"])), away
-        )
+    for (who, _), at in zip(places, content["at"], strict=True):
+        said, (weights, ratio, _) = content["frames"][at]
+        away = household.HOUSEHOLDS.index(who)
         assert weights["bars"][away] == 0.0 and f"Without {who} " in said
+        assert np.delete(weights["bars"], away).tolist() == pytest.approx(
+            np.delete(weights["outline"], away).tolist()
+        )
         (epsilon,) = re.findall(r"ε of one release = (\S+) nats", said)
-        assert change["across"] == [
-            pytest.approx(float(epsilon), abs=0.006),
-            f"2Δ {epsilon}",
+        twice = pytest.approx(float(epsilon), abs=0.006)
+        (above, words), (below, _) = ratio["across"]
+        assert (above, -below, words) == (twice, twice, f"2Δ {epsilon}")
+        (change,) = re.findall(r"changes by (\S+) nats", said)
+        for dot in ratio["dots"]:
+            assert dot["words"] == change
+            assert abs(dot["at"][1]) == pytest.approx(float(change), abs=0.006)
+        # its right end rises if the household's count is above it
+        rises = np.diff(ratio["lines"][0]["y"])[-1]
+        if weights["outline"][away] > 0.1:
+            assert (rises > 0) == (household.COUNTS[away] > ratio["lines"][0]["x"][-1])
+
+
+def test_a_panel_has_lines_dots_and_words_and_its_heights_have_room_for_all_frames():
+    def frame(a):
+        return "", [
+            {
+                "lines": [{"y": [-a, 2 * a], "colour": "H", "words": "up"}],
+                "dots": [{"at": [1, 3 * a], "words": "top"}],
+                "across": [[-4 * a, "low"], [0, ""]],
+            },
+            {"bars": [a]},
         ]
-        if switch:
-            (count,) = map(
-                int, re.findall(r"Of the other seven weights (\d) move", said)
-            )
-            # the bars are rounded
-            assert np.sum(apart > 0.011) <= count <= np.sum(apart > 0.009)
-            moved[others[0]] += count
-        else:
-            assert not apart.any()
-            bars = np.array(panels[1]["bars"])
-            ((low, high),) = re.findall(r"9 of 10 lie between (\d+) and (\d+)", said)
-            for place, share in (int(low), 5), (int(high), 95):
-                # the prior alone reaches further than the bars
-                assert bars[:place].sum() < share and (
-                    place >= bars.size or bars[: place + 1].sum() > share
-                )
-    assert len(places) == 8 * 6 * (1 + switch)
-    assert moved["frozen"] == 0 and (moved["computed again"] > 50) == switch
+
+    panels = [{"x": [0, 1], "range": [0, 1]}, {"across": [5, "five"]}]
+    picture = page.moving("Lines", {"One a": {"1": 1, "2": 2}}, frame, panels=panels)
+    lines, bars = picture.content["panels"]
+    assert (lines["heights"], bars["heights"]) == ([-8, 6], [0, 5])
+    # named colours are those of the figures
+    (line,) = picture.content["frames"][1][1][0]["lines"]
+    assert line["colour"] == "#B84A00"
+    # nothing but zeros has a height all the same
+    flat = page.moving(
+        "Flat", {"One a": {"1": 1}}, lambda a: ("", [{"bars": [0]}]), panels=[{}]
+    )
+    assert flat.content["panels"][0]["heights"] == [0, 1]
+
+
+def test_a_moving_picture_leaves_a_still_one_with_the_sentence_of_its_start():
+    def frame(a, b):
+        return f"{a}{b} <i>", [{"bars": [a, b]}]
+
+    sliders = {"One a": {"1": 1, "2": 2}, "Other b": {"4 m": 4, "5 m": 5}}
+    picture = page.moving("Two <i>", sliders, frame, panels=[{}], start=[2, 4])
+    still = picture.data.partition("<script")[0]
+    assert still.count('src="data:image/png;base64,') == 1 and "<i>" not in still
+    assert "<p>a = 2, b = 4 m: 24 &lt;i&gt;</p>" in still
+    assert "move One a, Other b" in still

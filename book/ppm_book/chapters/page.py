@@ -1,7 +1,6 @@
 """What a chapter shows and saves: ``from ppm_book import page``."""
 
 import functools
-import html
 import inspect
 import itertools
 import json
@@ -335,7 +334,8 @@ def table(table, caption, *, digits=2):
 def moving(title, sliders, frame, *, panels, hint="", start=None):
     """Compute a picture at every place of its sliders, for a script to show without a kernel.
 
-    ``book/_static/moving.js`` draws it on the page.
+    ``book/_static/moving.js`` draws it on the page. Without the script, as in a notebook or on
+    paper, its start stands there as a still picture.
 
     Parameters
     ----------
@@ -346,11 +346,17 @@ def moving(title, sliders, frame, *, panels, hint="", start=None):
         the value there. At most eight places without a digit become buttons.
     frame : callable
         Takes a value of each slider and returns what is said there, and for each panel a dict of
-        its ``bars``, at least 0, of an ``outline`` of others, and of lines: ``across`` (height,
-        words) and ``upright`` (place, words).
+        what it draws: its ``bars``, at least 0, with an ``outline`` of others; or ``lines``, dicts
+        of ``y``, ``x``, and optionally ``words`` at the end, ``colour``, ``dashed``; and
+        ``dots``, dicts of ``at`` (place, height), ``words``, and optionally ``colour``,
+        ``below``. Across everything go lines: ``across`` (height, words), or a list of these, and
+        ``upright`` (place, words).
     panels : list of dict
-        What stays: ``label`` above, ``names`` of the bars or the ``range`` they share, ``axis``
-        below, ``outline``, ``colour``, ``height`` in pixels, and lines as above; all optional.
+        What stays: ``label`` above, ``names`` of the bars or the ``range`` they or the lines
+        share, ``axis`` below, with ``ticks`` (place, words), the most important first, if these
+        are not to be numbers, ``colour`` of the bars, ``height`` in pixels, ``plain`` to leave out
+        the scale of the height; and anything of a frame. All are optional. A colour is a name
+        from ``ppm_book.chapters.plots.COLOURS``.
     hint : str, optional
         What to predict and try.
     start : sequence, optional
@@ -366,12 +372,15 @@ def moving(title, sliders, frame, *, panels, hint="", start=None):
     >>> from ppm_book.chapters import page
     >>> def square(side):
     ...     return f"The area is {side**2}.", [{"bars": [side, side**2]}]
-    >>> page.moving(
+    >>> picture = page.moving(
     ...     "A square", {"Side a": {"1 m": 1, "2 m": 2}}, square, panels=[{"names": ["a", "a²"]}]
-    ... ).data[:72]
-    '<div class="moving"><p>A square (in the book this can be moved: Side a)<'
+    ... )
+    >>> picture.content["frames"][1]
+    ['The area is 4.', [{'bars': [2, 4]}]]
     """
     from IPython.display import HTML
+
+    from ppm_book.chapters import still
 
     values = [list(places.values()) for places in sliders.values()]
     start = [given[0] for given in values] if start is None else start
@@ -387,24 +396,40 @@ def moving(title, sliders, frame, *, panels, hint="", start=None):
                 sliders.items(), values, start, strict=True
             )
         ],
-        "panels": json.loads(_as_json(panels)),
-        "frames": [json.loads(text) for text in number],
+        "panels": _read(_as_json(panels)),
+        "frames": [_read(text) for text in number],
         "at": [number[text] for text in frames],
     }
+    for place, panel in enumerate(content["panels"]):
+        panel["heights"] = _heights(
+            panel, *(now[place] for _, now in content["frames"])
+        )
+    at = [slider["at"] for slider in content["sliders"]]
+    first = content["at"][np.ravel_multi_index(at, [len(given) for given in values])]
+    places = [
+        f"{slider['label'].split()[-1]} = {slider['shown'][slider['at']]}"
+        for slider in content["sliders"]
+    ]
+    said, now = content["frames"][first]
+    fallback = still.element(
+        still.figure(content["panels"], now),
+        title,
+        f"{', '.join(places)}: {said}",
+        f"move {', '.join(sliders)}",
+    )
+    picture = HTML(f'<div class="moving">{fallback}{as_script(content)}</div>')
+    picture.content = content
+    return picture
+
+
+def as_script(content):
+    """Element with data for a script of the page."""
     data = json.dumps(
         content, ensure_ascii=False, allow_nan=False, separators=(",", ":")
     )
     # a script element ends at the first "</script", wherever it stands
     data = data.replace("<", "\\u003c")
-    words = html.escape(
-        f"{title} (in the book this can be moved: {', '.join(sliders)})"
-    )
-    picture = HTML(
-        f'<div class="moving"><p>{words}</p>'
-        f'<script type="application/json">{data}</script></div>'
-    )
-    picture.content = content
-    return picture
+    return f'<script type="application/json">{data}</script>'
 
 
 def _as_json(content):
@@ -412,3 +437,33 @@ def _as_json(content):
     return json.dumps(
         content, allow_nan=False, default=lambda array: np.round(array, 3).tolist()
     )
+
+
+def _read(text):
+    """What the text holds, with the names of colours as colours."""
+    from ppm_book.chapters.plots import COLOURS
+
+    def coloured(found):
+        return found | (
+            {"colour": COLOURS[found["colour"]]} if "colour" in found else {}
+        )
+
+    return json.loads(text, object_hook=coloured)
+
+
+def lines_across(drawn):
+    """The lines across a panel or a frame, each a height and words."""
+    across = drawn.get("across", [])
+    return [across] if across and not isinstance(across[0], list) else across
+
+
+def _heights(panel, *frames):
+    """Lowest and highest of all that is drawn in a panel, at least from 0."""
+    heights = [0]
+    for drawn in (panel, *frames):
+        heights += [height for height, _ in lines_across(drawn)]
+        heights += drawn.get("bars", []) + drawn.get("outline", [])
+        heights += [height for line in drawn.get("lines", []) for height in line["y"]]
+        heights += [dot["at"][1] for dot in drawn.get("dots", [])]
+    low, high = panel.get("heights", (min(heights), max(heights)))
+    return [low, high if high > low else low + 1]

@@ -99,7 +99,7 @@ CLAIMS = {
     ),
     "em-missed-its-aim": lambda em_delta, delta: em_delta > 1.1 * delta,
     "left-end": lambda left_end: all(
-        max(weights["outline"]) == 0 == change["across"][0]
+        max(weights["outline"]) == 0 == change["across"][0][0]
         for weights, change, _ in left_end
     ),
     "one-weight-keeps-less": lambda kept: kept["EMweighted"] < kept["Weighted"],
