@@ -33,7 +33,7 @@
   };
 
   // curves and dots of a panel or of a frame, between the ends of the panel
-  const curves = ({ lines = [], dots = [] }, shared, x, y, left, right) => {
+  const curves = ({ lines = [], dots = [] }, shared, x, y, [left, right, floor]) => {
     let drawn = "";
     for (const { x: own = shared, y: heights, words, colour, dashed } of lines) {
       const points = heights.map((height, i) => `${x(own[i]).toFixed(1)},${y(height).toFixed(1)}`);
@@ -42,12 +42,13 @@
       drawn += `<path class="${kind}"${dyed(colour)} d="M${points.join("L")}"/>`;
       if (words) drawn += text(endX, endY - 6, words, "end");
     }
-    for (const { at, words, colour, below } of dots) {
+    for (const { at, words, colour, below, aside } of dots) {
       const [atX, atY] = [x(at[0]), y(at[1])];
       const half = 3.7 * words.length;
       const middle = Math.min(Math.max(atX, left + half), right - half);
       drawn += `<circle class="dot" cx="${atX}" cy="${atY}" r="4.5"${dyed(colour)}/>`
-        + text(middle, atY + (below ? 20 : -9), words, "middle");
+        + (aside ? text(atX + 9, Math.min(atY + 14, floor - 4), words)
+          : text(middle, atY + (below ? 20 : -9), words, "middle"));
     }
     return drawn;
   };
@@ -84,7 +85,7 @@
         drawn += line(x(place), roof - 4, x(place), floor, words ? "level" : "outline")
           + text(x(place) + 5, roof + 4, words);
       }
-      drawn += curves(part, panel.x, x, y, left, right);
+      drawn += curves(part, panel.x, x, y, [left, right, floor]);
     }
     if (axis === undefined) return [drawn, floor + 10];
     if (names) {

@@ -348,8 +348,8 @@ def moving(title, sliders, frame, *, panels, hint="", start=None):
         Takes a value of each slider and returns what is said there, and for each panel a dict of
         what it draws: its ``bars``, at least 0, with an ``outline`` of others; or ``lines``, dicts
         of ``y``, ``x``, and optionally ``words`` at the end, ``colour``, ``dashed``; and
-        ``dots``, dicts of ``at`` (place, height), ``words``, and optionally ``colour``,
-        ``below``. Across everything go lines: ``across`` (height, words), or a list of these, and
+        ``dots``, dicts of ``at`` (place, height), ``words``, and optionally ``colour``; the words
+        stand above, unless ``below`` or ``aside``. Across everything go lines: ``across`` (height, words), or a list of these, and
         ``upright`` (place, words).
     panels : list of dict
         What stays: ``label`` above, ``names`` of the bars or the ``range`` they or the lines

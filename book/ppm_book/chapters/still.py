@@ -79,7 +79,9 @@ def _draw_lines(axes, drawn, x):
     for dot in drawn.get("dots", []):
         colour = dot.get("colour", plots.COLOURS["Weighted"])
         axes.plot(*dot["at"], "o", color=colour)
-        place = {"xytext": (6, -16 if dot.get("below") else 8)}
+        place = {"xytext": (8, 8)}
+        if dot.get("below") or dot.get("aside"):
+            place = {"xytext": (8, -14)}
         axes.annotate(
             dot["words"], dot["at"], textcoords="offset points", color=colour, **place
         )
