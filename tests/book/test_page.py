@@ -307,4 +307,4 @@ def test_a_moving_picture_leaves_a_still_one_with_the_sentence_of_its_start():
     still = picture.data.partition("<script")[0]
     assert still.count('src="data:image/png;base64,') == 1 and "<i>" not in still
     assert "<p>a = 2, b = 4 m: 24 &lt;i&gt;</p>" in still
-    assert "move One a, Other b" in still
+    assert "choose other values: One a; Other b." in still

@@ -415,7 +415,7 @@ def moving(title, sliders, frame, *, panels, hint="", start=None):
         still.figure(content["panels"], now),
         title,
         f"{', '.join(places)}: {said}",
-        f"move {', '.join(sliders)}",
+        f"choose other values: {'; '.join(sliders)}",
     )
     picture = HTML(f'<div class="moving">{fallback}{as_script(content)}</div>')
     picture.content = content

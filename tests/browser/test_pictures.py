@@ -1,0 +1,285 @@
+"""Pictures that one can touch or move, by keyboard, mouse and finger, from disk, without a network."""
+
+import re
+
+import numpy as np
+import pytest
+from axe_playwright_python.base import AXE_SCRIPT
+from conftest import ROOT
+from playwright.sync_api import sync_playwright
+
+from ppm_book.chapters import household
+from ppm_book.chapters.page import moving
+from ppm_book.tools.pdf import find_chromium
+
+CHROMIUM = find_chromium()
+pytestmark = pytest.mark.skipif(
+    not CHROMIUM, reason="no Chromium (apt-get install chromium)"
+)
+BROKEN = {
+    "counts": [3, 4, 4, 5, 5, 12, 7, 18],
+    "truncate_at": 5,
+    "away": "H",
+    "again": True,
+}
+# the variables that the theme gives, light and dark, and its ground
+THEME = """<style>
+  html { --pst-color-text-base: #222832; --pst-color-text-muted: #48566b;
+    --pst-color-border: #c9ced6; --pst-color-background: #fff; }
+  html[data-theme="dark"] { --pst-color-text-base: #ced6dd; --pst-color-text-muted: #9ca4af;
+    --pst-color-border: #48566b; --pst-color-background: #14181e; }
+  body { margin: 16px; font: 16px sans-serif; color: var(--pst-color-text-base);
+    background: var(--pst-color-background); } </style>"""
+AXE = """async () => (await axe.run({preload: false})).violations
+  .filter(({impact}) => /serious|critical/.test(impact)).map(({id, nodes}) => [id, nodes[0].html])"""
+
+
+@pytest.fixture(scope="module")
+def browser():
+    with sync_playwright() as playwright:
+        args = ["--disable-gpu", "--js-flags=--no-opt"]
+        yield playwright.chromium.launch(executable_path=CHROMIUM, args=args)
+
+
+@pytest.fixture(scope="module")
+def pages(tmp_path_factory):
+    """A page with the picture of chapter 6, one with that of chapter 3, and an unusual one."""
+    folder, static = tmp_path_factory.mktemp("pages"), ROOT / "book" / "_static"
+    pictures = {
+        "six": household.touch(breaking=BROKEN, hint="Predict."),
+        "three": household.touch(away="A", switch=False, threshold=False),
+        "odd": household.touch(
+            counts=[0, *[40] * 9, 61],
+            names=["Ann", "<b>", *"CDEFGHIJK"],
+            grid=(0.5, 60, 200),
+            scale=1 / 3,
+            truncate_at=13.37,
+            away="<b>",
+        ),
+    }
+
+    def curve(size):
+        line = {"x": [0, 4, 8], "y": [0, size, -size], "colour": "H"}
+        dot = {"at": [8, -size], "words": f"{size} down", "below": True}
+        return "said", [{"lines": [line], "dots": [dot]}]
+
+    panel = {"range": [0, 8], "axis": "Place", "height": 120}
+    panel |= {"ticks": [[4, "the middle of it"], [5, "no room"], [8, "end"]]}
+    sizes = {"1": 1, "3": 3}
+    pictures["curve"] = moving("Curve", {"Size s": sizes}, curve, panels=[panel])
+    links = [
+        f'<link rel="stylesheet" href="{(static / name).as_uri()}">'
+        for name in ("moving.css", "touch.css")
+    ] + [
+        f'<script src="{(static / name).as_uri()}"></script>'
+        for name in ("moving.js", "touch.js")
+    ]
+    for name, picture in pictures.items():
+        (folder / f"{name}.html").write_text(
+            '<!DOCTYPE html><html lang="en" data-theme="light"><meta charset="utf-8">'
+            '<meta name="viewport" content="width=device-width"><title>Page</title>'
+            f"{THEME}{''.join(links)}<main><h1>Page</h1>{picture.data}"
+            '<p style="height: 1500px">More.</p></main></html>',
+            "utf-8",
+        )
+    return folder
+
+
+@pytest.fixture
+def opened(browser, pages):
+    """Opens one of the pages, and in the end looks for errors and requests."""
+    asked, errors, contexts = [], [], []
+
+    def open_page(name, **options):
+        options = {"viewport": {"width": 390, "height": 844}} | options
+        contexts.append(browser.new_context(offline=True, **options))
+        page = contexts[-1].new_page()
+        page.on("request", lambda request: asked.append(request.url))
+        page.on("pageerror", lambda error: errors.append(error))
+        page.on("console", lambda message: errors.append(message.text))
+        page.goto((pages / f"{name}.html").as_uri())
+        return page
+
+    yield open_page
+    for context in contexts:
+        context.close()
+    assert not errors and all(url.startswith(("file:", "data:")) for url in asked)
+
+
+def words(counts, away=None, again=False, **settings):
+    """What is to be read of a state."""
+    found = household.state(counts, away, again=again, **settings)
+    return [*household.said_of(found, household.HOUSEHOLDS, away, again)]
+
+
+def read(page):
+    shown = [page.locator(f".{name}").text_content() for name in ("said", "more")]
+    # who listens hears the same
+    assert page.locator(".heard").text_content() == " ".join(shown)
+    return shown
+
+
+def counts_of(page):
+    return [int(field.input_value()) for field in page.locator("[type=number]").all()]
+
+
+def tab_to(page, label):
+    for _ in range(40):
+        page.keyboard.press("Tab")
+        found = page.evaluate(
+            "() => document.activeElement.ariaLabel"
+            " ?? document.activeElement.labels?.[0]?.textContent.trim()"
+            " ?? document.activeElement.textContent"
+        )
+        if found == label:
+            return
+    raise AssertionError(f"no tab stop {label!r}")
+
+
+def test_the_keyboard_alone_leads_to_a_loss_above_twice_the_bound(opened):
+    page, eight = opened("six"), household.COUNTS
+    assert read(page) == words(eight)
+    tab_to(page, "Visits of F")
+    page.keyboard.press("Control+A")
+    page.keyboard.type("12")
+    page.keyboard.press("ArrowUp")
+    page.keyboard.press("ArrowDown")
+    tab_to(page, "Take H away")
+    page.keyboard.press("Enter")
+    moved = np.array(BROKEN["counts"])
+    assert counts_of(page) == moved.tolist()
+    assert page.get_by_label("Take H away").get_attribute("aria-pressed") == "true"
+    assert read(page) == words(moved, 7)
+    tab_to(page, "frozen")
+    page.keyboard.press("ArrowRight")
+    assert read(page) == words(moved, 7, again=True)
+    tab_to(page, "Scale c")
+    page.keyboard.press("ArrowLeft")
+    assert read(page) == words(moved, 7, again=True, scale=0.95)
+    page.keyboard.press("End")
+    tab_to(page, "Threshold M")
+    page.keyboard.press("Home")
+    assert page.get_by_label("Threshold M").get_attribute("aria-valuetext") == "1"
+    for _ in range(40):
+        page.keyboard.press("ArrowRight")
+    assert read(page) == words(moved, 7, again=True, truncate_at=5)
+    assert (
+        "10.05 nats: more than 2Δ = 8.73" in page.locator(".above .said").inner_text()
+    )
+    assert page.locator(".curve.above").get_attribute("d")
+    tab_to(page, "Start again")
+    page.keyboard.press("Space")
+    assert read(page) == words(eight) and not page.locator(".above").count()
+    page.keyboard.press("Shift+Tab")
+    page.keyboard.press("Space")
+    assert read(page) == words(moved, 7, again=True, truncate_at=5)
+
+
+def test_a_finger_drags_a_disc_takes_it_away_by_a_tap_and_scrolls_the_page(opened):
+    page, eight = opened("six", has_touch=True, is_mobile=True), household.COUNTS
+    session = page.context.new_cdp_session(page)
+
+    def swipe(name, right, down):
+        disc = page.locator("g.disc", has_text=name).locator(".grip").bounding_box()
+        x, y = disc["x"] + disc["width"] / 2, disc["y"] + disc["height"] / 2
+        # fingers are not exact
+        points = [(x + 3 + right * k / 8, y - 3 + down * k / 8) for k in range(9)]
+        for kind, at in zip(["Start", *["Move"] * 8], points, strict=True):
+            point = [{"x": at[0], "y": at[1]}]
+            session.send(
+                "Input.dispatchTouchEvent",
+                {"type": f"touch{kind}", "touchPoints": point},
+            )
+        session.send(
+            "Input.dispatchTouchEvent", {"type": "touchEnd", "touchPoints": []}
+        )
+
+    boxes = [disc.bounding_box() for disc in page.locator(".grip").all()]
+    assert min(min(box["width"], box["height"]) for box in boxes) >= 24
+    step = (boxes[7]["x"] - boxes[0]["x"]) / (eight[7] - eight[0])
+    swipe("H", -6 * step, 2)
+    moved = [*eight[:7], 12]
+    assert counts_of(page) == moved
+    swipe("H", 0, 0)
+    assert read(page) == words(moved, 7)
+    swipe("H", 0, 0)
+    assert read(page) == words(moved)
+    assert page.evaluate("scrollY") == 0
+    # of discs that overlap the nearest one is meant
+    swipe("A", -3 * step, 0)
+    assert counts_of(page) == [0, *moved[1:]]
+    swipe("G", 1, -150)
+    page.wait_for_function("scrollY > 50")
+    assert counts_of(page) == [0, *moved[1:]] and read(page) == words([0, *moved[1:]])
+
+
+def test_a_mouse_drags_a_disc_to_the_end_of_the_axis_and_no_further(opened):
+    page = opened("three", viewport={"width": 1280, "height": 900})
+    assert read(page) == words(household.COUNTS, 0)
+    assert not page.locator("[type=radio]").count()
+    assert page.locator("[type=range]").count() == 1
+    box = page.locator("g.disc", has_text="H").locator(".grip").bounding_box()
+    page.mouse.move(box["x"] + 10, box["y"] + 10)
+    page.mouse.down()
+    page.mouse.move(box["x"] + 200, box["y"] - 80)
+    said = page.locator(".said").text_content()
+    # while it moves nothing is said aloud
+    assert said not in page.locator(".heard").text_content()
+    page.mouse.move(box["x"] + 900, box["y"] - 80)
+    page.mouse.up()
+    moved = [*household.COUNTS[:7], 25]
+    assert counts_of(page) == moved and read(page) == words(moved, 0)
+    # an empty field waits, and what is too much becomes the most
+    field = page.get_by_label("Visits of A")
+    field.fill("")
+    assert read(page) == words(moved, 0)
+    field.fill("99")
+    field.press("Tab")
+    assert counts_of(page)[0] == 25
+
+
+@pytest.mark.parametrize(("name", "theme"), [("six", "light"), ("odd", "dark")])
+def test_the_picture_fits_a_phone_and_axe_finds_nothing_serious(opened, name, theme):
+    page = opened(name, reduced_motion="reduce")
+    page.evaluate("theme => document.documentElement.dataset.theme = theme", theme)
+    if name == "six":
+        page.get_by_text("Show one above").click()
+        assert page.locator(".told.above").is_visible()
+    assert page.evaluate(
+        "() => document.documentElement.scrollWidth <= document.documentElement.clientWidth"
+    )
+    page.evaluate(AXE_SCRIPT)
+    assert page.evaluate(AXE) == []
+
+
+def test_on_paper_and_without_scripts_its_start_stands_there(opened):
+    for options, medium in (({"java_script_enabled": False}, "screen"), ({}, "print")):
+        page = opened("three", **options)
+        page.emulate_media(media=medium)
+        assert page.locator(".still img").is_visible()
+        (said, more) = words(household.COUNTS, 0)
+        assert page.get_by_text(f"{said} {more}").first.is_visible()
+        assert not page.locator(".live").is_visible()
+    page.emulate_media(media="screen")
+    assert page.locator(".live").is_visible()
+    assert not page.locator(".still").is_visible()
+
+
+def test_a_curve_goes_through_its_points_and_words_below_have_room(opened):
+    page = opened("curve")
+    page.locator("[type=range]").press("ArrowRight")
+    drawn = page.locator("path.curve")
+    assert drawn.get_attribute("style") == "--own: #B84A00"
+    points = [
+        [*map(float, point.split(","))]
+        for point in re.findall(r"[\d.]+,[\d.]+", drawn.get_attribute("d"))
+    ]
+    (left, zero), (middle, top), (right, bottom) = points
+    # the heights of all frames are from -3 to 3
+    assert [bottom - top, bottom - zero] == pytest.approx([120, 60])
+    assert middle == pytest.approx((left + right) / 2)
+    dot = page.locator("circle.dot")
+    at = [float(dot.get_attribute(name)) for name in ("cx", "cy")]
+    assert at == pytest.approx([right, bottom])
+    texts = page.locator("svg text").all_text_contents()
+    assert {"3 down", "the middle of it", "end"} <= {*texts} and "no room" not in texts
