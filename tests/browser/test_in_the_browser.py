@@ -18,8 +18,7 @@ pytestmark = pytest.mark.skipif(
 )
 DESKTOP, PHONE = {"width": 1280, "height": 900}, {"width": 390, "height": 844}
 # What is too wide for the page, and a box that scrolls where the keyboard gets neither to it nor
-# into it: the theme takes its time to give boxes to the keyboard. A picture that moves, and leaves
-# none for paper. A cell without its own heading;
+# into it: the theme takes its time to give boxes to the keyboard. A cell without its own heading;
 # a title that a tap unfolds, with a link on it that leads away; and two buttons of one name.
 FAULTS = {
     "overflow": """() => {

@@ -49,7 +49,7 @@ def figure(contents, frame):
         if "range" in panel:
             one.set_xlim(panel["range"])
         if "ticks" in panel:
-            one.set_xticks(*zip(*panel["ticks"], strict=True), size=8)
+            one.set_xticks(*zip(*panel["ticks"], strict=True), size=9)
         if panel.get("plain"):
             one.set_yticks([])
     return drawn
