@@ -349,8 +349,8 @@ def moving(title, sliders, frame, *, panels, hint="", start=None):
         what it draws: its ``bars``, at least 0, with an ``outline`` of others; or ``lines``, dicts
         of ``y``, ``x``, and optionally ``words`` at the end, ``colour``, ``dashed``; and
         ``dots``, dicts of ``at`` (place, height), ``words``, and optionally ``colour``; the words
-        stand above, unless ``below`` or ``aside``. Across everything go lines: ``across`` (height, words), or a list of these, and
-        ``upright`` (place, words).
+        stand above, unless ``below`` or ``aside``. Across everything go lines: ``across`` (height,
+        words), or a list of these, and ``upright`` (place, words).
     panels : list of dict
         What stays: ``label`` above, ``names`` of the bars or the ``range`` they or the lines
         share, ``axis`` below, with ``ticks`` (place, words), the most important first, if these
