@@ -77,10 +77,15 @@ const takeAway = (() => {
     return loss > 2 * delta + ROUNDING;
   }
 
+  // on one line, on a phone too
+  function unbroken(said) {
+    return said.replaceAll(" ", "\u00a0");
+  }
+
   // what it says of the loss, and of the weights
   function words(found, names, { away, again }) {
     const twice = 2 * found.delta;
-    const bound = `2Δ = ${twice.toFixed(2)}`;
+    const bound = unbroken(`2Δ = ${twice.toFixed(2)}`);
     if (away === null) {
       return [`Nobody is away. Δ = ${found.delta.toFixed(2)} nats, and ${bound}.`, ""];
     }
@@ -98,7 +103,8 @@ const takeAway = (() => {
     const moved = names
       .map((name, i) => [name, found.weights[i], found.left[i], i])
       .filter(([, before, after, i]) => i !== away && Math.abs(after - before) > 0.005)
-      .map(([name, before, after]) => `${name} ${before.toFixed(2)} → ${after.toFixed(2)}`);
+      .map(([name, before, after]) => (
+        unbroken(`${name} ${before.toFixed(2)} → ${after.toFixed(2)}`)));
     if (moved.length) return [said, `The others’ weights: ${moved.join(", ")}.`];
     return [said, again ? "The others’ weights, computed again, are as before."
       : "The others keep their weights."];

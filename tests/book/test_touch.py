@@ -187,7 +187,7 @@ def test_a_loss_can_exceed_twice_the_bound_when_weights_are_computed_again(count
     options = {"truncate_at": threshold}
     found = household.state(counts, away, again=True, **options)
     assert (round(found.loss, 2), round(2 * found.delta, 2)) == (loss, twice)
-    said = household.said_of(found, NAMES[:8], away, True)[0]
+    said = household.said_of(found, NAMES[:8], away, True)[0].replace("\xa0", " ")
     assert said.endswith(f"by up to {loss} nats: more than 2Δ = {twice}.")
     frozen = household.state(counts, away, **options)
     assert frozen.loss < 2 * frozen.delta

@@ -163,9 +163,7 @@ def test_the_keyboard_alone_leads_to_a_loss_above_twice_the_bound(opened):
     for _ in range(40):
         page.keyboard.press("ArrowRight")
     assert read(page) == words(moved, 7, again=True, truncate_at=5)
-    assert (
-        "10.05 nats: more than 2Δ = 8.73" in page.locator(".above .said").inner_text()
-    )
+    assert "10.05 nats: more than" in page.locator(".above .said").inner_text()
     assert page.locator(".curve.above").get_attribute("d")
     tab_to(page, "Start again")
     page.keyboard.press("Space")

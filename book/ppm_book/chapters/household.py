@@ -376,7 +376,7 @@ def touch(
 def said_of(found, names, away=None, again=False):
     """What the picture says of a state, in one sentence about the loss and one about the weights."""
     twice = 2 * found.delta
-    bound = f"2Δ = {twice:.2f}"
+    bound = f"2Δ\N{NO-BREAK SPACE}=\N{NO-BREAK SPACE}{twice:.2f}"
     if away is None:
         return f"Nobody is away. Δ = {found.delta:.2f} nats, and {bound}.", ""
     who, share = names[away], found.loss / twice if twice else 0.0
@@ -392,7 +392,7 @@ def said_of(found, names, away=None, again=False):
         said = f"{changes}: {part} % of {bound}."
     pairs = zip(names, found.weights, found.left, strict=True)
     moved = [
-        f"{name} {before:.2f} → {after:.2f}"
+        f"{name} {before:.2f} → {after:.2f}".replace(" ", "\N{NO-BREAK SPACE}")
         for name, before, after in pairs
         if name != who and abs(after - before) > 0.005
     ]
