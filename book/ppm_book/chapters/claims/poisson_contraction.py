@@ -109,10 +109,17 @@ CLAIMS = {
     "further-right-none": lambda replicates, gathered, truncate_at: (
         replicates == 400 and gathered.max() <= 1.05 * truncate_at
     ),
+    # by at least two standard errors of a share
+    "weighted-exceed-more": lambda above, replicates: (
+        (np.diff(above.loc["Weighted"], axis=0) > -1e-12).all()
+        and (above.loc["Weighted"].iloc[-1] - above.loc["Weighted"].iloc[0]).min()
+        > 2 * np.sqrt(0.5 / replicates)
+    ),
     "slightly-above-2m": lambda gathered, truncate_at: (
         gathered.max() <= 1.05 * truncate_at
     ),
     "half-of-the-others": lambda beyond: np.allclose(beyond[1.0], 0.5, atol=0.01),
+    "one-in-six": lambda beyond: 1 / 6.5 < beyond[1.05].iloc[0] < 1 / 5.5,
     "covers-fewer": lambda beyond, uncut: (
         min(beyond[1.05].iloc[0], uncut) > beyond[1.05].iloc[-1]
     ),
