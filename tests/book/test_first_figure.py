@@ -89,11 +89,11 @@ def test_bars_and_data_are_the_exact_distributions(weigh, name, base):
     bars = re.findall(
         r'y="([\d.]+)" width="([\d.]+)" height="([\d.]+)" fill="(#\w+)"', PICTURE
     )
-    areas = {"#f0b79a": 0, "#D55E00": 0}  # before the alarm, and beyond it
+    areas = {"#E3B799": 0, "#B84A00": 0}  # before the alarm, and beyond it
     for y, width, height, colour in bars[1:]:  # the first is the paper
         if float(y) + float(height) == pytest.approx(base):
             areas[colour] += float(width) * float(height)
-    assert areas["#D55E00"] / sum(areas.values()) == pytest.approx(
+    assert areas["#B84A00"] / sum(areas.values()) == pytest.approx(
         detected(weigh), abs=0.005
     )
 

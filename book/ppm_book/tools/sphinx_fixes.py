@@ -1,23 +1,71 @@
-"""Sphinx extension: editions of figures for phones, and scripts that fail left out."""
+"""Sphinx extension: what the theme, and those that make boxes and cells, leave undone on a page."""
 
 import re
+from html import escape, unescape
 from pathlib import Path
+from textwrap import shorten
+
+from docutils import nodes
 
 FIGURE = re.compile(r'<figure [^>]*id="([^"]+)".*?</figure>', re.S)
 NARROW = r'<picture><source media="screen and (max-width: 720px)" srcset="{}" />\g<0></picture>'
+# a formula, and what must not begin a line of its own behind it
+FORMULA = re.compile(r'(<span class="math [^>]*>[^<]*</span>)([.,;:!?)’”]+|-\w+)')
+PREDICT = "Predict before you read on."
+LETTERS = {r"\epsilon": "ε", r"\Delta": "Δ"}
+# of the book, for whoever shares a page
+PICTURE = "_static/first.png"
 
 
 def setup(app):
     """Register with Sphinx, after everything else that has a say on a page."""
-    app.connect("html-page-context", _mend, priority=900)
+    app.connect("config-inited", _use_templates)
     app.connect("builder-inited", _join)
+    app.connect("doctree-read", _arrange)
+    app.connect("html-page-context", _mend, priority=900)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
+
+
+def _use_templates(app, config):
+    """Let a template beside this file stand before the theme's of the same name."""
+    config.templates_path.append(str(Path(__file__).parent))
 
 
 def _join(app):
     """What extensions say of pages holds for all pages in one, if one names that builder, too."""
     handlers = app.registry.translation_handlers
     handlers["singlehtml"] = handlers.get("html", {}) | handlers.get("singlehtml", {})
+
+
+def _arrange(app, doctree):
+    """Change what a page says by its form alone; notebooks that are handed out stay as they are."""
+    for answer in [*doctree.findall(nodes.admonition)]:
+        _fold(answer)
+    for items in doctree.findall(nodes.bullet_list):
+        # (a), (b), (c) need no other bullets
+        if all(re.match(r"\(\w\)", item.astext()) for item in items):
+            items["classes"].append("lettered")
+    for cell in doctree.findall(nodes.container):
+        if cell.get("hide_mode") == "input" and cell.next_node(nodes.figure):
+            for do in ("show", "hide"):
+                cell[f"prompt_{do}"] = f"{do.capitalize()} the code of the figure"
+
+
+def _fold(answer):
+    """Put a prediction and the answer below it into one box, which opens without a script."""
+    parent, place = answer.parent, answer.parent.index(answer)
+    question = parent[place - 1] if place else answer
+    predicts = question.astext().startswith(PREDICT)
+    if predicts and "dropdown" in answer["classes"]:
+        title, *text = answer.children
+        begin = f'<details class="answer"><summary>{escape(title.astext())}</summary>'
+        box = [
+            question,
+            nodes.raw("", begin, format="html"),
+            *text,
+            nodes.raw("", "</details>", format="html"),
+        ]
+        parent[place - 1 : place + 1] = [nodes.container("", *box, classes=["predict"])]
 
 
 def _mend(app, page, template, context, doctree):
@@ -28,16 +76,47 @@ def _mend(app, page, template, context, doctree):
             figure = re.sub("<img [^>]*>", NARROW.format(address), figure, count=1)
         return figure
 
-    context["body"] = FIGURE.sub(with_narrow, context.get("body", ""))
+    body = FIGURE.sub(with_narrow, context.get("body", ""))
+    context["body"] = FORMULA.sub(r'<span class="together">\1\2</span>', body)
     if page.startswith("exercises/"):
         # made from notebooks, which the classroom's editions have
         buttons = context.get("header_buttons", ())
         context["header_buttons"] = [
             b for b in buttons if b.get("label") != "download-buttons"
         ]
-    # for running cells elsewhere: it fails on every page though it is switched off
+    # for running cells elsewhere: it fails on every page though it is switched off; and what sets
+    # formulas where there are none
+    needless = "thebe" if re.search(r'class="[^"]*\bmath\b', body) else "thebe|mathjax"
     context["script_files"] = [
         file
         for file in context.get("script_files", ())
-        if "thebe" not in f"{file.filename} {file.attributes}".lower()
+        if not re.search(needless, f"{file.filename} {file.attributes}".lower())
     ]
+    context["metatags"] = context.get("metatags", "") + "".join(
+        f'<meta {"name" if name == "description" else "property"}="{name}" '
+        f'content="{escape(said)}" />\n'
+        for name, said in _about(app, context, doctree).items()
+    )
+
+
+def _about(app, context, doctree):
+    """What a page says to those who search or share it: its title and first words."""
+    about = {
+        "og:title": unescape(re.sub("<[^>]*>", "", context.get("title", ""))),
+        "og:type": "article",
+        "og:site_name": app.config.html_title,
+    }
+    for paragraph in doctree.findall(nodes.paragraph) if doctree else ():
+        words = paragraph.astext()
+        for formula, letter in LETTERS.items():
+            words = words.replace(formula, letter)
+        # of a few words is what leads to a list; a formula cannot be said
+        if isinstance(paragraph.parent, nodes.section) and re.fullmatch(
+            r"[^\\{}_]{60,}", words
+        ):
+            words = shorten(words, 200, placeholder=" …")
+            about |= {"description": words, "og:description": words}
+            break
+    if address := app.config.html_baseurl:
+        about["og:image"] = f"{address.rstrip('/')}/{PICTURE}"
+    return about
