@@ -3,6 +3,7 @@
 from base64 import b64decode
 
 import numpy as np
+import pytest
 
 from ppm_book.chapters import plots
 from ppm_book.chapters.page import NARROW_TYPE
@@ -48,3 +49,31 @@ def test_words_far_outside_their_panel_do_not_break_a_figure():
     figure._repr_mimebundle_()  # a warning is an error
     assert margin.get_visible() and on_axes.get_visible()
     assert not any(one.get_visible() for one in strays)
+
+
+@pytest.mark.parametrize(
+    ("style", "told"),
+    [
+        ({"color": "0.46"}, None),
+        ({"color": "0.47"}, "'words' has 4.4 : 1"),
+        ({"color": "black", "alpha": 0.5}, "'words' has 4.0 : 1"),
+        ({"color": "#E69F00"}, "'words' has 2.3 : 1"),
+        ({"fontsize": 8.9}, "'words' has 21.0 : 1 and 8.9 points"),
+    ],
+)
+def test_words_that_are_hard_to_read_are_told(style, told):
+    figure, (axes,) = plots.panels(size=(3, 3))
+    axes.set_title("words", **style)
+    axes.text(0.5, 0.5, "hidden", color="yellow", visible=False)
+    if told is None:
+        figure._repr_mimebundle_()  # a warning is an error
+    else:
+        with pytest.warns(UserWarning, match=told):
+            figure._repr_mimebundle_()
+
+
+@pytest.mark.parametrize("colour", [*plots.COLOURS.values(), *plots.SHADES([0.0, 1.0])])
+def test_every_colour_of_the_book_can_write_words(colour):
+    figure, (axes,) = plots.panels(size=(3, 3))
+    axes.set_title("words", color=colour)
+    figure._repr_mimebundle_()

@@ -1,15 +1,16 @@
 """What the chapters' figures share: one style, one colour per mechanism, and narrow editions."""
 
 import pickle
+import warnings
 from pathlib import Path
 
 import numpy as np
 from IPython.core.pylabtools import print_figure
 from matplotlib import colormaps, style
-from matplotlib.colors import ListedColormap
+from matplotlib.colors import ListedColormap, to_rgba
 from matplotlib.figure import Figure
 from matplotlib.gridspec import GridSpec
-from matplotlib.text import Annotation
+from matplotlib.text import Annotation, Text
 from matplotlib.ticker import LogLocator
 
 from ppm_book.chapters.page import NARROW_TYPE
@@ -52,7 +53,7 @@ MARKERS = dict(
     Trimmed="*",
 )
 # for an order, from the lightest that can be read (1) to dark (0)
-SHADES = ListedColormap(colormaps["viridis"](np.linspace(0, 0.55, 256)))
+SHADES = ListedColormap(colormaps["viridis"](np.linspace(0, 0.43, 256)))
 # a level that marks are compared with
 LEVEL = {"color": "0.3", "linestyle": "--", "linewidth": 1}
 style.use(Path(__file__).with_name("book.mplstyle"))
@@ -64,10 +65,12 @@ class _Shown(Figure):
     def _repr_mimebundle_(self, include=None, exclude=None):
         _hide_strays(self)
         asked = {"bbox_inches": None, "base64": True}
-        return {
+        pictures = {
             "image/png": print_figure(self, dpi=120, **asked),
             NARROW_TYPE: print_figure(_narrow(self), dpi=200, **asked),
         }
+        _check_words(self)
+        return pictures
 
 
 def _hide_strays(figure):
@@ -79,6 +82,29 @@ def _hide_strays(figure):
                 place = text.get_transform().transform(text.get_position())
                 across = axes.transAxes.inverted().transform(place)
                 text.set_visible(bool(np.abs(across - 0.5).max() < 1))
+
+
+def _check_words(figure):
+    """Warn of words that are hard to read: Jupyter hides an error here, and builds refuse a warning."""
+    for text in figure.findobj(Text):
+        contrast, size = _contrast(text), text.get_fontsize()
+        shown = text.get_visible() and text.get_text().strip()
+        if shown and (contrast < 4.5 or size < 9):
+            warnings.warn(
+                f"words of a figure need a contrast of 4.5 : 1 on white and 9 points; {shown!r} "
+                f"has {contrast:.1f} : 1 and {size:g} points",
+                stacklevel=2,
+            )
+
+
+def _contrast(text):
+    """Of a text's colour on white, from 1 to 21, as the guidelines for accessible pages define it."""
+    *colour, opacity = to_rgba(text.get_color(), text.get_alpha())
+    channels = opacity * np.array(colour) + 1 - opacity
+    linear = np.where(
+        channels > 0.04045, ((channels + 0.055) / 1.055) ** 2.4, channels / 12.92
+    )
+    return 1.05 / (linear @ [0.2126, 0.7152, 0.0722] + 0.05)
 
 
 def _narrow(figure):
