@@ -72,8 +72,8 @@ def test_words_that_are_hard_to_read_are_told(style, told):
             figure._repr_mimebundle_()
 
 
-@pytest.mark.parametrize("colour", [*plots.COLOURS.values(), *plots.SHADES([0.0, 1.0])])
-def test_every_colour_of_the_book_can_write_words(colour):
+def test_every_colour_of_the_book_can_write_words():
     figure, (axes,) = plots.panels(size=(3, 3))
-    axes.set_title("words", color=colour)
-    figure._repr_mimebundle_()
+    for colour in (*plots.COLOURS.values(), *plots.SHADES([0.0, 1.0])):
+        axes.text(0.5, 0.5, "words", color=colour)
+    figure._repr_mimebundle_()  # a warning is an error
