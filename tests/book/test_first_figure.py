@@ -1,6 +1,8 @@
 """The first page and its picture say what the chapters compute."""
 
+import doctest
 import re
+import runpy
 
 import nbformat
 import numpy as np
@@ -10,7 +12,8 @@ from conftest import ROOT
 from scipy import stats
 
 import ppm
-from ppm_book.tools import pages
+from ppm_book.chapters import page
+from ppm_book.tools import pages, sphinx_fixes
 
 COUNTS = np.array([3, 4, 4, 5, 5, 6, 7, 18])
 PICTURE = (ROOT / "book/_static/first.svg").read_text("utf-8")
@@ -96,6 +99,31 @@ def test_bars_and_data_are_the_exact_distributions(weigh, name, base):
     assert areas["#B84A00"] / sum(areas.values()) == pytest.approx(
         detected(weigh), abs=0.005
     )
+
+
+def test_the_ten_lines_print_what_stands_below_them():
+    (code,) = re.findall(r"```python\n(.*?)```", INTRO, re.S)
+    lines = doctest.DocTestParser().get_doctest(code, {}, "ten lines", None, 0)
+    told = []
+    doctest.DocTestRunner().run(lines, out=told.append)
+    assert len(lines.examples) == 8 and not told
+    # which is the number of the first finding too
+    assert "card} ε = 23.6\n" in INTRO and "ε = 23.6\n" in code
+
+
+def test_numbers_of_the_findings_come_from_their_chapters():
+    asked = re.findall(r"\{glue:text\}`\.\./notebooks/(\w+)\.ipynb::([^`]+):s`", INTRO)
+    assert len(asked) == INTRO.count("glue:text") == 3
+    for chapter, number in asked:
+        numbers = runpy.run_path(str(page.CLAIMS / f"{chapter}.py"))["NUMBERS"]
+        assert number in numbers
+
+
+def test_the_picture_for_sharing_has_the_size_that_others_show():
+    picture = (ROOT / "book" / sphinx_fixes.PICTURE).read_bytes()
+    assert picture[:8] == b"\x89PNG\r\n\x1a\n"
+    sides = int.from_bytes(picture[16:20]), int.from_bytes(picture[20:24])
+    assert sides == (1200, 630)
 
 
 @pytest.mark.parametrize(

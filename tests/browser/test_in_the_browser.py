@@ -19,7 +19,9 @@ pytestmark = pytest.mark.skipif(
 DESKTOP, PHONE = {"width": 1280, "height": 900}, {"width": 390, "height": 844}
 # What is too wide for the page, and a box that scrolls where the keyboard gets neither to it nor
 # into it: the theme takes its time to give boxes to the keyboard. A cell without its own heading;
-# a title that a tap unfolds, with a link on it that leads away; and two buttons of one name.
+# a title that a tap unfolds, with a link on it that leads away; and two buttons of one name. A
+# formula at which the keyboard stops; the other form of ε, which is for the words of no formula; an
+# icon that is not drawn; an answer parted from its question; and a script that a page does not need.
 FAULTS = {
     "overflow": """() => {
   const width = document.documentElement.clientWidth;
@@ -47,6 +49,15 @@ FAULTS = {
   const names = [...document.querySelectorAll('summary[aria-label]')].map(e => e.ariaLabel);
   return names.find((name, at) => names.indexOf(name) < at)
 }""",
+    "stops": "() => document.querySelector('mjx-container[tabindex=\"0\"]')?.outerHTML",
+    "letters": """() => [...document.querySelectorAll('mjx-container')]
+  .find(formula => formula.textContent.includes('\u03f5'))?.outerHTML""",
+    "icons": """() => [...document.querySelectorAll('i[class*=fa-], span[class*=fa-]')].find(icon =>
+  icon.checkVisibility() && getComputedStyle(icon, '::before').maskImage === 'none')?.outerHTML""",
+    "answers": """() => [...document.querySelectorAll('.dropdown > .admonition-title')].find(title =>
+  title.parentElement.previousElementSibling?.textContent.startsWith('Predict before'))?.outerHTML""",
+    "scripts": """() => [...document.scripts].find(({src}) => /fontawesome/.test(src)
+  || /mathjax/.test(src) && !document.querySelector('mjx-container'))?.src""",
 }
 # Rules that find nothing serious are left out, and formulas, which look like the text around them.
 # Two rules look at one element for every way that text looks, on the first page that has it. Words
@@ -182,6 +193,12 @@ def test_the_tour_sees_every_kind_of_fault_and_no_other(browser, tmp_path):
         "names": 2 * '<details><summary aria-label="Pages">v</summary></details>',
         "headings": """<table><thead><tr><th>a</th><th>b</th></tr></thead>
             <tbody><tr><td data-head="a">1</td><td data-head="a">2</td></tr></tbody></table>""",
+        "stops": '<mjx-container tabindex="0">x</mjx-container>',
+        "letters": "<mjx-container>\u03f5</mjx-container><mjx-container>ε</mjx-container>",
+        "icons": '<i class="fa-solid fa-ghost" style="display: inline-block">x</i>',
+        "answers": """<p>Predict before you read on. Why?</p>
+            <div class="dropdown"><p class="admonition-title">Answer</p></div>""",
+        "scripts": '<script type="text/plain" src="mathjax/tex-chtml.js"></script>',
         "a sound one": slider.format(
             'oninput="this.parentElement.nextElementSibling.value = value"'
         ),
@@ -355,4 +372,8 @@ def test_without_scripts_and_on_paper_the_static_figure_stays(browser, html):
         assert page.locator(".moving img").is_visible()
         assert page.get_by_text("ε of one release").first.is_visible()
         assert not page.locator(".moving .live").is_visible()
+        # an answer is folded without a script too, and open on paper
+        answer = page.locator("details.answer > p").first
+        assert page.locator("details.answer > summary").first.is_visible()
+        assert answer.is_visible() == (medium == "print")
         page.context.close()

@@ -1,0 +1,114 @@
+"""What a page's form is changed to, where the theme leaves it undone."""
+
+from types import SimpleNamespace
+
+import pytest
+from docutils import nodes
+from docutils.core import publish_doctree
+
+from ppm_book.tools import sphinx_fixes
+
+QUESTION = "**Predict before you read on.** Why?\n\n"
+ANSWER = ".. admonition:: Answer\n   :class: dropdown\n\n   Because.\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "boxes"),
+    [
+        (QUESTION + ANSWER, ["Why? Because."]),
+        (f"Title\n=====\n\nWords.\n\n{QUESTION}{ANSWER}\nMore.", ["Why? Because."]),
+        (2 * f"{QUESTION}{ANSWER}\n", ["Why? Because.", "Why? Because."]),
+        (QUESTION + "Words between.\n\n" + ANSWER, []),
+        (QUESTION, []),
+        (ANSWER, []),
+        ("**Exercise.** Why?\n\n" + ANSWER, []),
+        # what is open stays a box of its own
+        (QUESTION + ANSWER.replace("dropdown", "note"), []),
+    ],
+)
+def test_a_prediction_and_its_answer_make_one_box(text, boxes):
+    doctree = publish_doctree(text)
+    sphinx_fixes._arrange(None, doctree)
+    found = [
+        box for box in doctree.findall(nodes.container) if "predict" in box["classes"]
+    ]
+    words = [
+        " ".join(part.astext() for part in box.findall(nodes.paragraph))
+        for box in found
+    ]
+    assert words == [f"Predict before you read on. {box}" for box in boxes]
+    for box in found:
+        begin, end = box.findall(nodes.raw)
+        assert (begin.astext(), end.astext()) == (
+            '<details class="answer"><summary>Answer</summary>',
+            "</details>",
+        )
+    assert len([*doctree.findall(nodes.admonition)]) == text.count("::") - len(boxes)
+
+
+@pytest.mark.parametrize(
+    ("text", "lettered"),
+    [
+        (r"- \(a) one" "\n" r"- \(b) two", True),
+        (r"- \(a) one" "\n" "- two", False),
+        ("- one", False),
+    ],
+)
+def test_choices_with_letters_have_no_bullets(text, lettered):
+    doctree = publish_doctree(text)
+    sphinx_fixes._arrange(None, doctree)
+    assert ("lettered" in doctree.next_node(nodes.bullet_list)["classes"]) == lettered
+
+
+def mended(body, doctree=None, **config):
+    """A page of this body, as the theme's template would get it."""
+    scripts = ["thebe.js", "mathjax/tex-chtml.js", "reading.js"]
+    context = {
+        "title": "A <em>page</em> &amp; more",
+        "body": body,
+        "script_files": [SimpleNamespace(filename=s, attributes={}) for s in scripts],
+    }
+    settings = {"html_title": "The book", "html_baseurl": ""} | config
+    app = SimpleNamespace(srcdir=".", config=SimpleNamespace(**settings))
+    sphinx_fixes._mend(app, "page", "page.html", context, doctree)
+    return context
+
+
+FORMULA = r'<span class="math notranslate nohighlight">\(\Delta\)</span>'
+
+
+def test_a_stop_stays_with_its_formula_and_mathjax_with_formulas():
+    made = mended(f"<p>{FORMULA}. And {FORMULA} is {FORMULA}-private</p>")
+    together = '<span class="together">{}</span>'.format
+    assert made["body"] == (
+        f"<p>{together(f'{FORMULA}.')} And {FORMULA} is {together(f'{FORMULA}-private')}</p>"
+    )
+    assert [s.filename for s in made["script_files"]] == [
+        "mathjax/tex-chtml.js",
+        "reading.js",
+    ]
+    assert [s.filename for s in mended("<p>x</p>")["script_files"]] == ["reading.js"]
+
+
+def test_a_page_says_what_it_is_about():
+    doctree = publish_doctree(
+        "Page\n====\n\nAfter this you can\n\n"
+        "For every μ there is :math:`f_i`, which is a formula that nobody can say.\n\n"
+        'An :math:`\\epsilon` is "a number" that tells how much a single household can change.',
+        # a title is that of a section, as in Sphinx
+        settings_overrides={"doctitle_xform": False},
+    )
+    about = mended("", doctree)["metatags"]
+    told = "An ε is &quot;a number&quot; that tells how much a single household can change."
+    for line in (
+        f'<meta name="description" content="{told}" />',
+        f'<meta property="og:description" content="{told}" />',
+        '<meta property="og:title" content="A page &amp; more" />',
+        '<meta property="og:site_name" content="The book" />',
+    ):
+        assert line in about.splitlines()
+    # whose address must be a whole one
+    assert "og:image" not in about
+    address = "https://books.example/ppm"
+    about = mended("", html_baseurl=f"{address}/")["metatags"]
+    assert f'"og:image" content="{address}/_static/first.png"' in about
