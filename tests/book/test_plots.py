@@ -1,12 +1,16 @@
 """What the figures' helpers draw, and what a figure brings to its page."""
 
+import inspect
 from base64 import b64decode
 
+import nbformat
 import numpy as np
 import pytest
+from nbclient import NotebookClient
 
-from ppm_book.chapters import plots
+from ppm_book.chapters import plots, running
 from ppm_book.chapters.page import NARROW_TYPE
+from ppm_book.tools import studio
 
 
 def test_what_has_no_number_has_no_place_and_rounding_turns_no_interval_around():
@@ -77,3 +81,21 @@ def test_every_colour_of_the_book_can_write_words():
     for colour in (*plots.COLOURS.values(), *plots.SHADES([0.0, 1.0])):
         axes.text(0.5, 0.5, "words", color=colour)
     figure._repr_mimebundle_()  # a warning is an error
+
+
+def test_a_build_stops_at_words_that_are_hard_to_read(tmp_path):
+    code = """
+        from ppm_book.chapters import plots
+        figure, (axes,) = plots.panels(size=(3, 3))
+        axes.set_title("words", color="{}")
+        figure"""
+    cells = [
+        nbformat.v4.new_code_cell(inspect.cleandoc(code.format(colour)))
+        for colour in ("0.3", "0.6")
+    ]
+    notebook = nbformat.v4.new_notebook(cells=cells)
+    with running.own_kernel():
+        NotebookClient(notebook).execute()
+    nbformat.write(notebook, tmp_path / "chapter.ipynb")
+    with pytest.raises(studio.Failed, match=r"cell \[2\]: UserWarning: words of a fig"):
+        studio.refuse_warnings(tmp_path / "chapter.ipynb")
