@@ -60,7 +60,20 @@ def test_choices_with_letters_have_no_bullets(text, lettered):
     assert ("lettered" in doctree.next_node(nodes.bullet_list)["classes"]) == lettered
 
 
-def mended(body, doctree=None, **config):
+BOOK = SimpleNamespace(
+    external_site_map={
+        name: SimpleNamespace(title=title)
+        for name, title in {"one": "Short", "two": None, "end": "The end"}.items()
+    },
+    toc_secnumbers={"one": {"": (1,)}, "two": {"": (2,)}},
+)
+RELATIONS = {
+    "page": [None, "one", "two"],
+    "two": [None, "two", "end"],
+}
+
+
+def mended(body, doctree=None, page="alone", **config):
     """A page of this body, as the theme's template would get it."""
     scripts = ["thebe.js", "mathjax/tex-chtml.js", "reading.js"]
     context = {
@@ -69,8 +82,13 @@ def mended(body, doctree=None, **config):
         "script_files": [SimpleNamespace(filename=s, attributes={}) for s in scripts],
     }
     settings = {"html_title": "The book", "html_baseurl": ""} | config
-    app = SimpleNamespace(srcdir=".", config=SimpleNamespace(**settings))
-    sphinx_fixes._mend(app, "page", "page.html", context, doctree)
+    app = SimpleNamespace(
+        srcdir=".",
+        config=SimpleNamespace(**settings),
+        builder=SimpleNamespace(relations=RELATIONS),
+        env=BOOK,
+    )
+    sphinx_fixes._mend(app, page, "page.html", context, doctree)
     return context
 
 
@@ -112,3 +130,12 @@ def test_a_page_says_what_it_is_about():
     address = "https://books.example/ppm"
     about = mended("", html_baseurl=f"{address}/")["metatags"]
     assert f'"og:image" content="{address}/_static/first.png"' in about
+
+
+@pytest.mark.parametrize(
+    ("page", "titles"),
+    [("page", {"prev_title": "1. Short"}), ("two", {"next_title": "The end"})],
+)
+def test_the_way_on_has_the_short_titles_of_the_contents(page, titles):
+    made = mended("", page=page)
+    assert {key: made[key] for key in made if key[4:] == "_title"} == titles

@@ -92,11 +92,23 @@ def _mend(app, page, template, context, doctree):
         for file in context.get("script_files", ())
         if not re.search(needless, f"{file.filename} {file.attributes}".lower())
     ]
+    context |= _short(app, page)
     context["metatags"] = context.get("metatags", "") + "".join(
         f'<meta {"name" if name == "description" else "property"}="{name}" '
         f'content="{escape(said)}" />\n'
         for name, said in _about(app, context, doctree).items()
     )
+
+
+def _short(app, page):
+    """Titles of the pages before and after this one, where the table of contents has shorter ones."""
+    titles, contents = {}, app.env.external_site_map
+    _, *beside = app.builder.relations.get(page, (None, None, None))
+    for way, name in zip(("prev", "next"), beside, strict=True):
+        if name and (title := contents[name].title):
+            numbers = app.env.toc_secnumbers.get(name, {}).get("", ())
+            titles[f"{way}_title"] = " ".join([*(f"{n}." for n in numbers), title])
+    return titles
 
 
 def _about(app, context, doctree):
