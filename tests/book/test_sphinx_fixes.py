@@ -75,11 +75,13 @@ RELATIONS = {
 
 def mended(body, doctree=None, page="alone", **config):
     """A page of this body, as the theme's template would get it."""
-    scripts = ["thebe.js", "mathjax/tex-chtml.js", "reading.js"]
-    context = {
-        "title": "A <em>page</em> &amp; more",
-        "body": body,
-        "script_files": [SimpleNamespace(filename=s, attributes={}) for s in scripts],
+    files = {
+        "script_files": ["thebe.js", "mathjax/tex-chtml.js", "reading.js", "moving.js"],
+        "css_files": ["custom.css", "moving.css", "touch.css"],
+    }
+    context = {"title": "A <em>page</em> &amp; more", "body": body} | {
+        kind: [SimpleNamespace(filename=name, attributes={}) for name in names]
+        for kind, names in files.items()
     }
     settings = {"html_title": "The book", "html_baseurl": ""} | config
     app = SimpleNamespace(
@@ -95,17 +97,35 @@ def mended(body, doctree=None, page="alone", **config):
 FORMULA = r'<span class="math notranslate nohighlight">\(\Delta\)</span>'
 
 
-def test_a_stop_stays_with_its_formula_and_mathjax_with_formulas():
+def test_a_stop_stays_with_its_formula():
     made = mended(f"<p>{FORMULA}. And {FORMULA} is {FORMULA}-private</p>")
     together = '<span class="together">{}</span>'.format
     assert made["body"] == (
         f"<p>{together(f'{FORMULA}.')} And {FORMULA} is {together(f'{FORMULA}-private')}</p>"
     )
-    assert [s.filename for s in made["script_files"]] == [
-        "mathjax/tex-chtml.js",
-        "reading.js",
+
+
+@pytest.mark.parametrize(
+    ("body", "files"),
+    [
+        ("<p>moving math, a touch</p>", ["reading.js", "custom.css"]),
+        (FORMULA, ["mathjax/tex-chtml.js", "reading.js", "custom.css"]),
+        (
+            '<div class="moving"></div>',
+            ["reading.js", "moving.js", "custom.css", "moving.css"],
+        ),
+        (
+            '<div class="touch moving"></div>',
+            ["reading.js", "moving.js", "custom.css", "moving.css", "touch.css"],
+        ),
+    ],
+)
+def test_a_page_loads_what_it_needs(body, files):
+    made = mended(body)
+    loaded = [
+        file.filename for kind in ("script", "css") for file in made[f"{kind}_files"]
     ]
-    assert [s.filename for s in mended("<p>x</p>")["script_files"]] == ["reading.js"]
+    assert loaded == files
 
 
 def test_a_page_says_what_it_is_about():

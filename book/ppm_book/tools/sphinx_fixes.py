@@ -12,6 +12,11 @@ NARROW = r'<picture><source media="screen and (max-width: 720px)" srcset="{}" />
 # a formula, and what must not begin a line of its own behind it
 FORMULA = re.compile(r'(<span class="math [^>]*>[^<]*</span>)([.,;:!?)’”]+|-\w+)')
 PREDICT = "Predict before you read on."
+# a file of this name is for pages with such an element
+NEEDED = {
+    name: rf'class="[^"]*\b{mark}\b'
+    for name, mark in {"mathjax": "math", "moving": "moving", "touch": "touch"}.items()
+}
 LETTERS = {r"\epsilon": "ε", r"\Delta": "Δ"}
 # of the book, for whoever shares a page
 PICTURE = "_static/first.png"
@@ -78,20 +83,17 @@ def _mend(app, page, template, context, doctree):
 
     body = FIGURE.sub(with_narrow, context.get("body", ""))
     context["body"] = FORMULA.sub(r'<span class="together">\1\2</span>', body)
-    if page.startswith("exercises/"):
-        # made from notebooks, which the classroom's editions have
-        buttons = context.get("header_buttons", ())
-        context["header_buttons"] = [
-            b for b in buttons if b.get("label") != "download-buttons"
+    # scripts and styles of what the page does not have; what runs cells elsewhere fails on every page
+    needless = ["thebe"]
+    needless += [n for n, mark in NEEDED.items() if not re.search(mark, body)]
+    for kind in ("script_files", "css_files"):
+        context[kind] = [
+            file
+            for file in context.get(kind, ())
+            if not re.search(
+                "|".join(needless), f"{file.filename} {file.attributes}".lower()
+            )
         ]
-    # for running cells elsewhere: it fails on every page though it is switched off; and what sets
-    # formulas where there are none
-    needless = "thebe" if re.search(r'class="[^"]*\bmath\b', body) else "thebe|mathjax"
-    context["script_files"] = [
-        file
-        for file in context.get("script_files", ())
-        if not re.search(needless, f"{file.filename} {file.attributes}".lower())
-    ]
     context |= _short(app, page)
     context["metatags"] = context.get("metatags", "") + "".join(
         f'<meta {"name" if name == "description" else "property"}="{name}" '
