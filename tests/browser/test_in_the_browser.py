@@ -305,6 +305,35 @@ def test_a_table_stops_the_keyboard_while_it_scrolls_and_no_empty_cell_has_a_hea
     page.close()
 
 
+@pytest.mark.parametrize("columns", [2, 3, 4, 5])
+def test_on_a_phone_a_row_of_sentences_is_a_title_and_lines_with_labels(
+    browser, tmp_path, columns
+):
+    row = "".join(f"<{{0}}><p>word {n}</p></{{0}}>" for n in range(columns))
+    static = ROOT / "book" / "_static"
+    (tmp_path / "page.html").write_text(
+        f"""<link rel="stylesheet" href="{(static / "custom.css").as_uri()}">
+        <div class="bd-article"><table><thead><tr>{row.format("th")}</tr></thead>
+        <tbody><tr>{row.format("td")}</tr></tbody></table></div>
+        <script src="{(static / "reading.js").as_uri()}"></script>""",
+        "utf-8",
+    )
+    page = browser.new_page(viewport=PHONE)
+    page.goto((tmp_path / "page.html").as_uri())
+    labels = page.locator("td").evaluate_all(
+        "cells => cells.map(cell => getComputedStyle(cell, '::before').content)"
+    )
+    lines = page.locator("td > p").evaluate_all(
+        "words => words.map(word => getComputedStyle(word).display)"
+    )
+    if columns in (3, 4):
+        told = [f'"word {n}: "' for n in range(1, columns)]
+        assert (labels, lines) == (["none", *told], ["inline"] * columns)
+    else:
+        assert (labels, lines) == (["none"] * columns, ["block"] * columns)
+    page.close()
+
+
 ROWS = "rows => rows.map(row => [...row.cells].map(cell => cell.textContent.trim()))"
 
 
