@@ -65,7 +65,7 @@ BOOK = SimpleNamespace(
         name: SimpleNamespace(title=title)
         for name, title in {"one": "Short", "two": None, "end": "The end"}.items()
     },
-    toc_secnumbers={"one": {"": (1,)}, "two": {"": (2,)}},
+    toc_secnumbers={"one": {"": (9, 2)}, "two": {"": (2,)}},
 )
 RELATIONS = {
     "page": [None, "one", "two"],
@@ -154,7 +154,7 @@ def test_a_page_says_what_it_is_about():
 
 @pytest.mark.parametrize(
     ("page", "titles"),
-    [("page", {"prev_title": "1. Short"}), ("two", {"next_title": "The end"})],
+    [("page", {"prev_title": "9.2. Short"}), ("two", {"next_title": "The end"})],
 )
 def test_the_way_on_has_the_short_titles_of_the_contents(page, titles):
     made = mended("", page=page)

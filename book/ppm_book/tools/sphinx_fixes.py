@@ -109,7 +109,8 @@ def _short(app, page):
     for way, name in zip(("prev", "next"), beside, strict=True):
         if name and (title := contents[name].title):
             numbers = app.env.toc_secnumbers.get(name, {}).get("", ())
-            titles[f"{way}_title"] = " ".join([*(f"{n}." for n in numbers), title])
+            number = "".join(f"{n}." for n in numbers)
+            titles[f"{way}_title"] = f"{number} {title}".strip()
     return titles
 
 
