@@ -49,6 +49,11 @@ def pytest_configure(config):
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+def pytest_xdist_auto_num_workers(config):
+    """One process more than cores: some wait for a browser, a clock or another one's notebook."""
+    return (os.cpu_count() or 1) + 1
+
+
 def pytest_collection_modifyitems(items):
     """Begin with what takes longest, the book in a browser, so that no process waits at the end."""
     items.sort(key=lambda item: "browser" not in item.fixturenames)
