@@ -23,11 +23,15 @@ CLOSE = 0.02
 NEARLY_NOTHING = 1e-3
 
 
-def exercise(asks, options=""):
-    """Mark a function as an exercise, with what it asks for and the letters to choose from."""
+def exercise(asks, options="", judge=None):
+    """Mark a function as an exercise, with what it asks for and the letters to choose from.
+
+    Where many answers are right, the function returns one of them, and ``judge`` says what is wrong
+    with another of the same shape, or "".
+    """
 
     def mark(work):
-        work.asks, work.options = asks, options
+        work.asks, work.options, work.judge = asks, options, judge
         return work
 
     return mark
@@ -135,6 +139,8 @@ def _fault(answer, work, given, again=False):
     pointer, formula = (look, look) if isinstance(look, str) else look
     look = formula if again else pointer
     right = read(right)
+    if work.judge and values.shape == right.shape:
+        return work.judge(given, values)
     if same(values, right):
         return ""
     for hint, slip in slips.items():

@@ -7,21 +7,20 @@ from scipy import stats
 
 import ppm
 from checks import exercise
-from ppm_book.chapters import survey
 
 SEED = 2017
 
 
 def given():
-    """Incomes of the Diary, an intruder's five units, and the paper's published bounds."""
+    """Incomes with a long tail, an intruder's five units, and the paper's published bounds."""
     data, _, statistics = map(
         np.random.default_rng, np.random.SeedSequence(SEED).spawn(3)
     )
     return SimpleNamespace(
-        income=survey.load()
-        .subsample(300, random_seed=data)
-        .table["income"]
-        .to_numpy(),
+        # in dollars; one in thirty households has none
+        income=np.where(
+            data.random(300) < 1 / 30, 0, data.lognormal(10.9, 0.9, 300)
+        ).round(-2),
         radius=0.2,
         true_incomes=np.array([30.0, 50.0, 52.0, 80.0, 200.0]),
         released_incomes=np.array([50.0, 51.0, 33.0, 83.0, 164.0]),

@@ -18,7 +18,9 @@ def given():
     g = SimpleNamespace(
         households=list("ABCDEFGH"), counts=counts, scale=0.9, shift=-0.1
     )
-    first, second, attack, released = np.random.SeedSequence(SEED).spawn(4)
+    first, second, attack, released, street, moved = np.random.SeedSequence(SEED).spawn(
+        6
+    )
 
     model = ppm.GammaPoisson(counts, shape=1.0, rate=0.1)
     fit = model.fit(draws=500, random_seed=first)
@@ -28,6 +30,14 @@ def given():
     g.weighted_log_lik = model.log_likelihood(weighted).values[0]
     g.releases = 3
     g.tables = model.predict(fit, releases=g.releases, random_seed=released).values
+
+    g.street = np.array([1, 11, 12, 14, 14, 15, 16, 18])
+    model = ppm.GammaPoisson(g.street, shape=1.0, rate=0.1)
+    fit = model.fit(draws=500, random_seed=street)
+    g.street_log_lik = model.log_likelihood(fit).values[0]
+    g.street_weights = ppm.record_weights(ppm.record_bounds(g.street_log_lik))
+    fit = model.fit(g.street_weights, draws=500, random_seed=moved)
+    g.street_weighted_log_lik = model.log_likelihood(fit).values[0]
 
     rng = np.random.default_rng(attack)
     g.total_of_all, g.mean_of_nine = counts.sum(), np.append(counts, 11).mean()
@@ -137,24 +147,25 @@ def local_epsilon(g):
 
 
 @exercise("the letters of the households", "abcdefgh")
-def whack_a_mole(g):
-    bounds = ppm.record_bounds(g.log_lik)
-    weighted = ppm.record_bounds(g.weighted_log_lik, g.weights)
+def whose_bounds_rise(g):
+    before = ppm.record_bounds(g.street_log_lik)
+    after = ppm.record_bounds(g.street_weighted_log_lik, g.street_weights)
 
     def letters(rises):
         return {house for house, does in zip(g.households, rises, strict=True) if does}
 
     return (
-        letters(weighted > bounds),
+        letters(after > before),
         {
-            "You compared the bounds before they are multiplied by the weights.": letters(
-                ppm.record_bounds(g.weighted_log_lik) > bounds
-            ),
-            "What is the weight of household H, and what does that do to its bound?": {
-                "H"
+            "In the chapter the unusual count was the largest. Where is it here, and to which side "
+            "does the posterior move?": set("FG"),
+            "What is the weight of household A, and what does that do to its bound?": {
+                "A"
             },
-            "With draws from the same posterior no weighted bound can rise. Use the draws of the "
-            "weighted fit.": letters(ppm.record_bounds(g.log_lik, g.weights) >= bounds),
+            "These are the households whose bound fell.": letters(after < before),
+            "These bounds are compared before they are multiplied by the weights.": letters(
+                ppm.record_bounds(g.street_weighted_log_lik) > before
+            ),
         },
         "Compare two lists of bounds, household by household.",
     )

@@ -16,6 +16,8 @@ def given():
     data, draws, study = np.random.SeedSequence(SEED).spawn(3)
     g = SimpleNamespace(count=130, M=3.5, epsilon=7.15, databases=400, factor=1.02)
     g.shape, g.rate = 20.0, 0.2
+    # for paper
+    g.six_bounds, g.low_M, g.small_mean = [4.0, 5.0, 6.0, 8.0, 10.0, 12.0], 4.2, 25.0
     g.counts = np.random.default_rng(data).poisson(100, 400)
     model = ppm.GammaPoisson(g.counts, shape=g.shape, rate=g.rate)
     fit = model.fit(draws=500, random_seed=draws)
@@ -96,6 +98,27 @@ def extreme_draws(g):
     )
 
 
+@exercise("six weights")
+def hump_on_paper(g):
+    bounds = np.array(g.six_bounds)
+    weights = ppm.record_weights(bounds)
+    right = ppm.record_weights(bounds, truncate_at=g.low_M)
+    return (
+        right,
+        {
+            "These are the weights without a threshold.": weights,
+            "You compared the bounds with M. What is compared is the product with the "
+            "weight.": np.where(bounds > g.low_M, 0, weights),
+            "These are products, not weights.": right * bounds,
+            "You lowered weights until the records just keep to M. What does Weighted-M do with a "
+            "record above M?": np.minimum(weights, g.low_M / bounds),
+            "The largest bound has the largest of your weights. It should be the other way "
+            "round.": 1 - weights,
+        },
+        "First the line, then the products, then the threshold.",
+    )
+
+
 @exercise("one whole number of records")
 def removed(g):
     kept = ppm.record_weights(g.bounds, truncate_at=g.M)
@@ -110,6 +133,40 @@ def removed(g):
             ),
         },
         "A record is removed if its weight is 0 in the end.",
+    )
+
+
+@exercise("two numbers: [the smallest M, by how much it rises]")
+def smallest_threshold(g):
+    def bound(mean):
+        return np.log(2 * np.pi * mean) / 2
+
+    smallest, rise = bound(g.small_mean), np.log(4) / 2
+    return (
+        [smallest, rise],
+        {
+            "Wanted second is by how much M rises, not where it is then.": [
+                smallest,
+                bound(4 * g.small_mean),
+            ],
+            "A root inside a logarithm is a factor of one half.": [
+                2 * smallest,
+                2 * rise,
+            ],
+            "The root belongs to the four, too.": [smallest, 2 * rise],
+            "This is a probability. A bound is about its logarithm.": [
+                np.exp(-smallest),
+                rise,
+            ],
+            "This is the rise by a factor. Does a logarithm multiply or add?": [
+                smallest,
+                bound(4 * g.small_mean) / smallest,
+            ],
+        },
+        (
+            "Which bound has a record whose probability is the largest possible?",
+            "Take minus the logarithm of 1 / √(2πμ).",
+        ),
     )
 
 

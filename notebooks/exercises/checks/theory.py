@@ -10,9 +10,9 @@ from checks import exercise
 
 
 def given():
-    """Log-likelihoods of two households at three candidates, their weights, and a cap."""
+    """Log-likelihoods of two households at three candidates, their weights, and W."""
     log_lik = np.array([[-1.71, -8.56], [-1.63, -4.33], [-3.55, -2.09]])
-    return SimpleNamespace(log_lik=log_lik, weights=np.array([1.0, 0.5]), cap=2.0)
+    return SimpleNamespace(log_lik=log_lik, weights=np.array([1.0, 0.5]), W=2.0)
 
 
 @exercise("three probabilities, one for each candidate")
@@ -56,12 +56,12 @@ def releases(g):
 def cap_weights(g):
     moves, bounds = np.ptp(g.log_lik, axis=0), ppm.record_bounds(g.log_lik)
     return (
-        np.minimum(1, g.cap / moves),
+        np.minimum(1, g.W / moves),
         {
-            "A weight is at most 1.": g.cap / moves,
-            "The cap is on the movement, not on the largest absolute value.": g.cap
+            "A weight is at most 1.": g.W / moves,
+            "W limits how far a term moves, not its largest absolute value.": g.W
             / bounds,
-            "Each household has a weight of its own.": np.full(2, g.cap / moves.max()),
+            "Each household has a weight of its own.": np.full(2, g.W / moves.max()),
         },
         "How far does each column move over the candidates?",
     )

@@ -1,4 +1,4 @@
-"""Exercises of the chapter that takes one household away: losses, an attack, and repairs."""
+"""Exercises of the chapter that takes one household away: losses, a search, and repairs."""
 
 from types import SimpleNamespace
 
@@ -8,28 +8,21 @@ from scipy import stats
 import ppm
 from checks import exercise
 
-SEED = 206
-
 
 def given():
-    """Eight households once more, what is public, and three released tables."""
+    """Eight households once more, what is public, and a table that breaks 2Δ."""
     counts = np.array([3, 4, 4, 5, 5, 6, 7, 18])
-    rng = np.random.default_rng(SEED)
-    with_h = 1.0 + counts.sum(), 0.1 + counts.size
-    drawn = rng.gamma(with_h[0], 1 / with_h[1], size=(3, 1))
     return SimpleNamespace(
         counts=counts,
         others=counts[:-1],
         nine=np.append(counts, 18),
         interval=(2.0, 12.0),
-        tables=rng.poisson(drawn, size=(3, counts.size)),
-        with_h=with_h,
-        without_h=(1.0 + counts[:-1].sum(), 0.1 + counts.size - 1),
+        counts_of_the_example=np.array([3, 4, 4, 5, 5, 12, 7, 18]),
         shape=1.0,
         rate=0.1,
         mu=np.linspace(3.5, 8.0, 451),
         public=(4.0, 12.0),
-        cap=4.0,
+        M=4.0,
         income=50_000.0,
         spread=30_000.0,
     )
@@ -106,40 +99,70 @@ def exact_loss(g):
     )
 
 
-@exercise("two numbers: [log likelihood ratio in nats, probability that H was in]")
-def attack(g):
-    n = g.tables.shape[1]
+def _away(counts, M, away):
+    """The loss when a household leaves, 2Δ, and the weights of the others before and after."""
 
-    def ratio(counts, rows, of):
-        """Log ratio of counts that are sums of so many rows, with H against without."""
-        with_h, without_h = (
-            stats.nbinom.logpmf(counts, shape, rate / (rate + rows)).sum()
-            for shape, rate in (g.with_h, g.without_h)
+    def fitted(counts):
+        on_grid = ppm.CandidateSynthesizer(
+            ppm.GammaPoisson(counts), {"mu": np.linspace(2, 12, 101)}
         )
-        return of * (with_h - without_h)
+        weights = ppm.record_weights(on_grid.extremes().bounds, truncate_at=M)
+        delta = on_grid.extremes(weights).bounds.max()
+        return np.log(on_grid.probabilities(weights)), delta, weights
 
-    def answer(nats):
-        return [nats, 1 / (1 + np.exp(-nats))]
+    with_it, delta, before = fitted(counts)
+    without, _, after = fitted(np.delete(counts, away))
+    return np.abs(with_it - without).max(), 2 * delta, np.delete(before, away), after
 
-    totals = g.tables.sum(axis=1)
-    right = ratio(totals, n, 1)
+
+def _not_broken(g, answer):
+    """Why the leaving of a household costs no more than 2Δ; empty text if it does."""
+    counts, M, away = answer[:8], answer[8], answer[9]
+    if not (np.isin(counts, range(26)).all() and M > 0 and np.isin(away, range(8))):
+        return (
+            "Counts are whole numbers from 0 to 25, M is above 0, and a household has a place from "
+            "0 to 7."
+        )
+    counts, away = counts.astype(int), int(away)
+    of_the_example = (
+        sorted(counts) == sorted(g.counts_of_the_example) and counts[away] == 18
+    )
+    if of_the_example and M == 5:
+        return "This is the example of the task. Find another one."
+    loss, two_delta, before, after = _away(counts, M, away)
+    if loss > two_delta:
+        return ""
+    if np.allclose(before, after, rtol=0, atol=1e-9):
+        return (
+            "When this household leaves, no other weight moves: they are frozen, and then no loss is "
+            "above 2Δ. Whose bound sets the scale?"
+        )
+    returns = (before == 0) & (after > 0)
     return (
-        answer(right),
+        f"The loss is {loss:.2f} nats, and 2Δ is {two_delta:.2f}. "
+        f"Of the others {returns.sum()} get a weight back: can M do more?"
+    )
+
+
+@exercise(
+    "ten numbers: eight counts, M, and the place of the household that leaves",
+    judge=_not_broken,
+)
+def break_it(g):
+    first = [3, 4, 4, 5, 5, 6, 7, 18]
+    return (
+        [3, 4, 4, 5, 10, 6, 7, 18, 4.5, 7],
         {
-            "This is the ratio the other way round: without H against with H.": answer(
-                ratio(totals, n, -1)
-            ),
-            "The counts of one table share one μ, so they are not independent.": answer(
-                ratio(g.tables, 1, 1)
-            ),
-            "Each table has its own μ. You took one μ for all three.": answer(
-                ratio(totals.sum(), totals.size * n, 1)
-            ),
-            "This is one table. There are three.": answer(ratio(totals[0], n, 1)),
-            "The odds after are the odds before times the ratio, and a probability is the odds "
-            "divided by one plus the odds.": [right, np.exp(right)],
+            _not_broken(g, np.array(wrong)): wrong
+            for wrong in (
+                [*g.counts_of_the_example, 5, 7],
+                # a twin of H stays, and keeps the scale
+                [3, 4, 4, 5, 5, 18, 7, 18, 20, 7],
+                [*first, 20, 7],
+                [*first, 5, 8],
+            )
         },
-        "Three totals, each negative binomial, and independent given the weights.",
+        "Which counts does the threshold take out while H is in, and no longer when it has left?",
     )
 
 
@@ -197,20 +220,20 @@ def capped(g):
     model = ppm.GammaPoisson(g.counts, shape=g.shape, rate=g.rate)
     bounds = model.bounds_within(*g.public)
     return (
-        ppm.mapped_weights(bounds, ppm.weights.capped_map(g.cap)),
+        ppm.mapped_weights(bounds, ppm.weights.capped_map(g.M)),
         {
-            "Some of these are no weights: they count a household more than once.": g.cap
+            "Some of these are no weights: they count a household more than once.": g.M
             / bounds,
             "The household with the largest bound has the largest of your weights.": np.minimum(
-                1, bounds / g.cap
+                1, bounds / g.M
             ),
-            "This keeps a household or drops it. A cap takes away only as much as it must.": np.where(
-                bounds <= g.cap, 1.0, 0.0
+            "This keeps a household or drops it. A weight has to take away only as much as it must.": np.where(
+                bounds <= g.M, 1.0, 0.0
             ),
             "These depend on the smallest and the largest bound in the table. Which weights depend on "
             "the household's own bound alone?": ppm.record_weights(bounds),
         },
-        "How large may α be, so that α · b is at most the cap?",
+        "How large may α be, so that α · b is at most M?",
     )
 
 

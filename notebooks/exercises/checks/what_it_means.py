@@ -144,7 +144,9 @@ def read_backwards(g):
         {
             "There are more.": set("a"),
             "One is missing. Which numbers may be published?": set("acd"),
-            "One is missing. Is an ε a limit or a finding?": set("acf"),
+            "One is missing. What do neighbours have in common, and is it hidden?": set(
+                "acf"
+            ),
         },
         "The summary of the chapter has a line on each.",
     )
