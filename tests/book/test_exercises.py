@@ -5,6 +5,7 @@ import functools
 import re
 import shutil
 import subprocess
+import sys
 import zipfile
 from unittest.mock import patch
 
@@ -17,10 +18,11 @@ import xarray as xr
 import yaml
 from assessment_data import data_of
 from conftest import ROOT, examples
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies
 from hypothesis.extra import numpy as npst
 from nbconvert.preprocessors import CellExecutionError, ExecutePreprocessor
+from scipy import stats
+from scipy.special import log_softmax
 
 from ppm_book.tools import classroom, parameters
 from ppm_book.tools.classroom import make_editions
@@ -184,17 +186,21 @@ def test_a_formula_and_the_number_of_right_letters_come_at_the_second_wrong_answ
 
 @pytest.mark.parametrize(("chapter", "name"), IN_NUMBERS)
 @examples(12)
-@given(data=st.data())
+@given(data=strategies.data())
 def test_no_wrong_answer_warns(chapter, name, data):
     right, slips, look = EVERY[chapter].works[name](EVERY[chapter].given)
     right = np.asarray(right, float)
     wrong = data.draw(
-        npst.arrays(float, right.shape, elements=st.floats(), fill=st.floats())
+        npst.arrays(
+            float, right.shape, elements=strategies.floats(), fill=strategies.floats()
+        )
     )
-    kept = data.draw(npst.arrays(bool, right.shape, fill=st.booleans()))
-    work = checks.exercise("it")(lambda g: (right, slips, look))
+    kept = data.draw(npst.arrays(bool, right.shape, fill=strategies.booleans()))
+    judge = EVERY[chapter].works[name].judge
+    work = checks.exercise("it", judge=judge)(lambda g: (right, slips, look))
+    answer = np.where(kept, right, wrong)
     # warnings are errors
-    assert isinstance(checks._fault(np.where(kept, right, wrong), work, None), str)
+    assert isinstance(checks._fault(answer, work, EVERY[chapter].given), str)
 
 
 # what somebody gets who makes the slip, by a way that is not the file's own
@@ -254,6 +260,37 @@ def test_a_slip_by_hand_gets_its_hint(chapter, name, slip, hint):
     check = EVERY[chapter]
     answer = slip(check.works[name](check.given)[0]) if callable(slip) else slip
     assert check(name, answer).startswith(f"✘ {name}: {hint}")
+
+
+def loss_and_bound(counts, M, away):
+    """The loss when a household leaves, and 2Δ, on the grid of the exercise, without the library."""
+    mu = np.linspace(2, 12, 101)
+
+    def fitted(counts):
+        log_p = stats.poisson.logpmf(np.array(counts)[:, None], mu)
+        bounds = np.abs(log_p).max(axis=1)
+        weights = 1 - (bounds - bounds.min()) / np.ptp(bounds)
+        weights[weights * bounds > M] = 0
+        return log_softmax(weights @ log_p), (weights * bounds).max()
+
+    (before, delta), (after, _) = fitted(counts), fitted(np.delete(counts, away))
+    return np.abs(before - after).max(), 2 * delta
+
+
+def test_any_table_that_breaks_the_bound_is_right_and_no_other():
+    check, rng, said = CHAPTERS["what_is_weaker"], np.random.default_rng(1), []
+    assert loss_and_bound([3, 4, 4, 5, 5, 12, 7, 18], 5, 7) == pytest.approx(
+        (10.05, 8.73), abs=0.005
+    )
+    for _ in range(40):
+        counts, away = np.array([3, 4, 4, 5, 5, 6, 7, 18]), 7
+        counts[rng.integers(7)], M = rng.integers(2, 13), rng.choice([3, 4, 4.5, 5])
+        loss, bound = loss_and_bound(counts, M, away)
+        said.append(check("break-it", [*counts, M, away]))
+        assert said[-1].startswith("✔") == (loss > bound)
+        told = f"The loss is {loss:.2f} nats", "they are frozen"
+        assert said[-1].startswith("✔") or any(each in said[-1] for each in told)
+    assert 3 <= sum(each.startswith("✔") for each in said) <= 37
 
 
 def test_hints_that_pages_quote_are_those_of_the_checks():
@@ -319,9 +356,12 @@ def test_pages_show_short_data_the_shape_of_long_ones_and_a_hint():
         for each in (
             "`given.mean_of_nine = 7`",
             "`given.subsets` (40 × 8 values)",
-            f"\n> {hint}\n",
+            "<../exercises/eight_households_exercises.ipynb>",
+            "*15 minutes: **do this one**.*",
+            "four tasks that say **do this one** hold what the chapter teaches, and take 60 minutes",
         )
     )
+    assert f"\n> {hint}\n" in (ROOT / "book" / "run_it.md").read_text("utf-8")
     # what is shown suffices for a check to four digits
     shown = {
         (chapter, *found)
@@ -333,6 +373,108 @@ def test_pages_show_short_data_the_shape_of_long_ones_and_a_hint():
         given = given if isinstance(given, dict) else np.asarray(given)
         assert ast.literal_eval(values) == pytest.approx(given, rel=1e-5)
     assert len({chapter for chapter, *_ in shown}) > 5
+
+
+def test_four_tasks_of_each_core_chapter_take_about_an_hour():
+    (core, *_) = parameters.contents(ROOT)["parts"]
+    minutes = {}
+    for name in parameters.chapters_among(parameters.pages_of(core["chapters"])):
+        cells = nbformat.read(ROOT / FOLDER / f"{name}.ipynb", 4).cells
+        first = [cell for cell in cells if "do" in cell.metadata]
+        minutes[name] = [cell.metadata.minutes for cell in first]
+        # nothing but the notebook is needed
+        assert not any("Needs an installation" in cell.source for cell in first)
+    assert [len(each) for each in minutes.values()] == [4] * 7
+    assert [sum(each) for each in minutes.values()] == [60, 65, 60, 55, 60, 65, 55]
+
+
+# what a set of exercises does in a Python that has the libraries; prints where they came from
+RUNS = """
+import json, sys
+space = {}
+for cell in json.load(open(sys.argv[1], encoding="utf-8"))["cells"]:
+    source = "".join(cell["source"])
+    if cell["id"].endswith("-check"):
+        print(eval(source, space))
+    elif cell["cell_type"] == "code":
+        exec(source, space)
+print(*{sys.modules[name].__file__ for name in ("ppm", "checks")}, sep="\\n")
+"""
+
+
+@pytest.fixture(scope="module")
+def downloads(tmp_path_factory):
+    """A folder with the exercises that pages offer."""
+    folder = tmp_path_factory.mktemp("downloads")
+    classroom.stage_downloads(ROOT, folder)
+    return folder
+
+
+@pytest.mark.parametrize("how", ["right", "wrong", "nothing packed"])
+def test_a_download_runs_in_an_empty_folder(downloads, tmp_path, how):
+    name = "ce_application"
+    sheet = nbformat.read(downloads / f"{name}_exercises.ipynb", 4)
+    cells = {cell.id: cell for cell in sheet.cells}
+    assert "".join(cells).count("sol-") == 0 and "solution" not in str(
+        [cell.metadata for cell in sheet.cells]
+    )
+    # folded in JupyterLab and in Colab
+    assert cells["unpack"].metadata.jupyter.source_hidden
+    assert cells["unpack"].source.startswith("# @title Run this cell first {")
+    check, expected = CHAPTERS[name], []
+    worked = nbformat.read(ROOT / FOLDER / f"{name}.ipynb", 4).cells
+    for cell in worked:
+        label = cell.id.removesuffix("-worked")
+        if label == cell.id:
+            continue
+        task, variable = re.match(
+            r'check\("([\w-]+)", (\w+)\)', cells[f"{label}-check"].source
+        ).groups()
+        (hint, slip), *_ = check.works[task](check.given)[1].items()
+        if how == "wrong":
+            cells[
+                f"{label}-answer"
+            ].source = f"{variable} = {np.asarray(slip).tolist()}"
+            expected.append(f"✘ {task}: {hint}")
+        else:
+            cells[f"{label}-answer"].source = cell.source
+            expected.append(f"✔ {task}: right")
+    if how == "nothing packed":
+        cells["unpack"].source = ""
+    nbformat.write(sheet, tmp_path / "mine.ipynb")
+    # -I: neither this folder nor a path of the environment
+    done = subprocess.run(
+        [sys.executable, "-I", "-c", RUNS, "mine.ipynb"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if how == "nothing packed":
+        assert "No module named 'checks'" in done.stderr
+        return
+    *said, summary, first, second = done.stdout.splitlines()[1:]
+    assert said == expected
+    assert summary.startswith("6 of 6" if how == "right" else "0 of 6")
+    # of its own, whatever is installed
+    assert all(re.search(r"exercises-\w+/\w+/__init__.py$", x) for x in (first, second))
+
+
+def test_checks_need_no_more_than_their_first_cell_says():
+    files = (ROOT / FOLDER / "checks").glob("*.py")
+    nodes = [
+        node for file in files for node in ast.walk(ast.parse(file.read_text("utf-8")))
+    ]
+    needed = {
+        each.name
+        for node in nodes
+        if isinstance(node, ast.Import)
+        for each in node.names
+    }
+    needed |= {node.module for node in nodes if isinstance(node, ast.ImportFrom)}
+    needed = {name.partition(".")[0] for name in needed} - sys.stdlib_module_names
+    # the last one is the assessment's, which is not handed out with checks
+    assert needed <= {"numpy", "scipy", "xarray", "ppm", "checks", "assessment_data"}
 
 
 @pytest.fixture
@@ -351,24 +493,17 @@ def small(tmp_path):
     return tmp_path
 
 
-@pytest.mark.parametrize("with_solutions", [False, True])
-def test_a_book_for_a_class_has_no_solution_anywhere(
-    tmp_path, plain, with_solutions, monkeypatch
-):
+def test_a_book_for_a_class_has_no_solution_anywhere(tmp_path, plain, monkeypatch):
     # they have not run
     monkeypatch.setattr(
         "ppm_book.tools.pages._check_claims", lambda *arguments, **options: None
     )
-    stage(tmp_path)
     record = dict.fromkeys(
         ("notebook", "profile", "python", "changed", "parameters"), ""
     )
     record |= {"started": "2026-01-01", "seconds": 1, "versions": {"ppm": ""}}
     lines = set()
     for name in CHAPTERS:
-        stage_notebook(
-            parameters.source(name), tmp_path, record, solutions=with_solutions
-        )
         chapter = (ROOT / "notebooks" / f"{name}.ipynb").read_text("utf-8")
         for cell in nbformat.read(ROOT / FOLDER / f"{name}.ipynb", 4).cells:
             if "solution" in cell.metadata.get("tags", ()):
@@ -378,10 +513,17 @@ def test_a_book_for_a_class_has_no_solution_anywhere(
                     for x in cell.source.split("\n")
                     if len(x) > 50 and x not in chapter
                 }
-    texts = [file.read_text("utf-8") for file in tmp_path.rglob("*.[imy][pdm]*")]
-    shown = "\n".join([*texts, *(nbformat.writes(plain(name)) for name in CHAPTERS)])
-    assert len(lines) > 100 and with_solutions == any(line in shown for line in lines)
-    assert with_solutions == (":label: sol-" in shown)
+    assert len(lines) > 100
+    chapters_alone = [nbformat.writes(plain(name)) for name in CHAPTERS]
+    for told in (False, True):
+        book = tmp_path / str(told)
+        stage(book)
+        for name in CHAPTERS:
+            stage_notebook(parameters.source(name), book, record, solutions=told)
+        texts = [file.read_text("utf-8") for file in book.rglob("*.[imy][pdm]*")]
+        shown = "\n".join([*texts, *chapters_alone])
+        assert told == any(line in shown for line in lines)
+        assert told == (":label: sol-" in shown)
 
 
 @pytest.mark.parametrize(
@@ -503,6 +645,12 @@ def test_editions_run_and_a_wrong_solution_makes_none(small):
     wanted = "given.study_bounds > given.epsilon"
     assert wanted in str(instructor) and wanted not in str(student)
     assert "## Exercise 1.3: " in str(student) and "minutes)" in str(student)
+    assert "(10 minutes: do this one)" in str(student)
+    downloaded = small / "downloaded"
+    classroom.stage_downloads(small, downloaded)
+    (file,) = downloaded.iterdir()
+    assert nbformat.read(file, 4) == student
+    assert not [*small.glob("student/**/checks")]
     assert "## Task 8: Two recipients (14 points)" in str(tasks)
     assert not re.search(r"\{[\w:]+\}`", str([student, instructor, tasks, graded]))
     assert [str(each).count("*Your answer:*") for each in (student, tasks)] == [4, 8]
@@ -515,20 +663,16 @@ def test_editions_run_and_a_wrong_solution_makes_none(small):
     assert "Due:" in (small / "assessment" / "README.md").read_text("utf-8")
     assert "chapters/" in (small / "student" / "README.md").read_text("utf-8")
     # students need the library and what lies beside the notebook
-    for notebook, edition in ((student, "student"), (tasks, "assessment")):
-        place = {"metadata": {"path": small / edition / "exercises"}}
-        ExecutePreprocessor().preprocess(notebook, place)
-    for notebook, said in ((student, "no answer yet"), (instructor, r"right\n- ")):
-        outputs = [
-            cell.outputs for cell in notebook.cells if cell.id.endswith("-check")
-        ]
-        assert [said in str(output) for output in outputs] == 7 * [True]
+    place = {"metadata": {"path": small / "assessment" / "exercises"}}
+    ExecutePreprocessor().preprocess(tasks, place)
+    outputs = [cell.outputs for cell in instructor.cells if cell.id.endswith("-check")]
+    assert [r"right\n- " in str(output) for output in outputs] == 9 * [True]
     path = small / FOLDER / f"{CHAPTER}.ipynb"
     path.write_text(
         path.read_text("utf-8").replace("np.mean(2 * ", "1 - np.mean(2 * "), "utf-8"
     )
     with pytest.raises(CellExecutionError, match="share-above: This is one minus"):
-        make_editions(small)
+        make_editions(small, editions=["instructor"])
     assert not any(archive.exists() for archive in archives)
 
 
@@ -624,14 +768,21 @@ def test_plans_fit_their_minutes():
             assert abs(int(sheet.get("Reading, minutes", 0)) - read) <= 0.25 * read
 
 
-def test_students_are_offered_their_own_data_where_data_are_drawn():
+def test_students_are_offered_their_own_data_where_data_are_drawn(downloads):
     offered = {
-        name
-        for name in CHAPTERS
-        if 'student=""'
-        in str(classroom._sheet(ROOT, name, numbers(ROOT), solved=False))
+        file.stem.removesuffix("_exercises")
+        for file in downloads.iterdir()
+        if r"student=\"\"" in file.read_text("utf-8")
     }
-    assert {*CHAPTERS} - offered == {"theory", "what_it_means", "censoring"}
+    same_for_all = {"theory", "what_it_means", "what_is_weaker", "censoring"}
+    assert {*CHAPTERS} - offered == same_for_all
+
+
+def test_binder_makes_the_student_edition():
+    (command,) = re.findall("python -c '(.*)'", (ROOT / "postBuild").read_text("utf-8"))
+    with patch.object(classroom, "make_editions") as made:
+        exec(command)
+    made.assert_called_once_with(ROOT, editions=["student"])
 
 
 def test_a_student_reads_that_a_number_is_an_equations():

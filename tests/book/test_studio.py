@@ -23,7 +23,14 @@ from conftest import ROOT
 
 import ppm
 from ppm_book.chapters import page, running
-from ppm_book.tools import compare, exercises, pages, parameters, studio
+from ppm_book.tools import (
+    classroom,
+    compare,
+    exercises,
+    pages,
+    parameters,
+    studio,
+)
 
 FIGURE = "import matplotlib.pyplot as plt\n_ = plt.plot([0, 1], [0, seed])"
 WORDS = {
@@ -649,6 +656,8 @@ def test_a_book_without_solutions_has_none(root, executed, monkeypatch, words, s
         nbformat.v4.new_notebook(cells=cells), root / "notebooks/exercises/counts.ipynb"
     )
     monkeypatch.setattr(exercises, "_given", lambda root, name: None)
+    # these have no checks to pack
+    monkeypatch.setattr(classroom, "stage_downloads", lambda root, folder: None)
     notebook(root, "prose", TABLE, seed=2)  # no number: nothing is executed
     assert studio.main(words.split()) == 0
     stage = root / "_build" / "stage"

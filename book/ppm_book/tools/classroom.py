@@ -1,23 +1,38 @@
-"""What is handed out to a class, and what stays with its teacher."""
+"""What is handed out to a class, and what stays with its teacher.
 
+The exercises of a chapter are handed out as one file. Its first cell unpacks the data, the checks
+and the library, so that it runs wherever NumPy, SciPy, pandas and xarray are installed.
+"""
+
+import base64
+import io
+import lzma
 import re
 import shutil
 import sys
+import tarfile
+import textwrap
+from functools import cache
 from pathlib import Path
 
 import nbformat
 from nbconvert.preprocessors import ExecutePreprocessor
 
+import ppm
 from ppm_book.chapters import running
 from ppm_book.tools import parameters
-from ppm_book.tools.exercises import FOLDER, chapters, numbers
+from ppm_book.tools.exercises import FOLDER, chapters, numbers, template
 from ppm_book.tools.plain import Words
 
 ASSESSMENT = "assessment"
 SPACE = "*Your answer:*"
+FIRST_CELL = """\
+Run the first two cells. Then put your answer in the place of three dots, run that cell, and run the
+check below it: it says whether the answer is right or, if not, in what respect it is wrong."""
+DO = "do this one"
 # edition -> files beside the notebooks that it must not have
 WITHOUT = {
-    "student": ["assessment*"],
+    "student": ["assessment*", "checks"],
     "assessment": ["checks", "README.md"],
     "instructor": [],
 }
@@ -65,6 +80,52 @@ def make_editions(root, out=None, editions=tuple(WITHOUT)):
     ]
 
 
+def stage_downloads(root, folder):
+    """Write the exercises of each chapter, as one file that needs no other, for its page.
+
+    They are plain notebooks for students, without solutions.
+    """
+    words, number = Words(root), numbers(root)
+    folder.mkdir(parents=True, exist_ok=True)
+    for name in chapters(root):
+        sheet = _sheet(root, name, number, solved=False)
+        words.plain(sheet, name)
+        nbformat.write(sheet, folder / f"{name}_exercises.ipynb")
+
+
+def unpacking(root, name):
+    """A cell that makes the checks of a chapter and the library ready; notebooks fold it."""
+    checks = [Path(root, FOLDER, "checks", f"{each}.py") for each in ("__init__", name)]
+    packed = {
+        "checks": _packed(checks, Path(root, FOLDER)),
+        "library": _library(),
+    }
+    source = template("unpack").render(packed=packed)
+    # folded in JupyterLab, and in Colab
+    folded = {"jupyter": {"source_hidden": True}, "cellView": "form"}
+    return nbformat.v4.new_code_cell(source, id="unpack", metadata=folded)
+
+
+@cache
+def _library():
+    place = Path(ppm.__file__).parent
+    files = sorted(file for file in place.rglob("*") if file.suffix in (".py", ".toml"))
+    return _packed(files, place.parent)
+
+
+def _packed(files, place):
+    """Files as text, the same each time: their owners and dates are left out."""
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w") as archive:
+        for file in files:
+            content = file.read_bytes()
+            about = tarfile.TarInfo(file.relative_to(place).as_posix())
+            about.size = len(content)
+            archive.addfile(about, io.BytesIO(content))
+    text = base64.b64encode(lzma.compress(buffer.getvalue(), preset=9)).decode()
+    return "\n".join(textwrap.wrap(text, 120))
+
+
 def draws_data(root, name):
     """Whether the data of a chapter's exercises are drawn, so that a student can have own ones."""
     return "\nSEED = " in Path(root, FOLDER, "checks", f"{name}.py").read_text("utf-8")
@@ -83,6 +144,9 @@ def _sheet(root, name, number, solved):
         cell.source = cell.source.replace(
             'check("', 'check.hints("' if solved else 'check("'
         )
+        if cell.id == "title" and not solved and name != ASSESSMENT:
+            cell.source += f"\n\n{FIRST_CELL}{_first_tasks(sheet)}"
+            cells.append(unpacking(root, name))
         if "setup" in tags and not solved and draws_data(root, name):
             own = f'Chapter("{name}", student="")  # your name here gives data of your own'
             cell.source = cell.source.replace(f'Chapter("{name}")', own)
@@ -93,6 +157,7 @@ def _sheet(root, name, number, solved):
                 if "points" in about
                 else (f"Exercise {number[cell.id]}", f"{about['minutes']} minutes")
             )
+            of += f": {DO}" * ("do" in about)
             cell.source = re.sub("^## (.*)", rf"## {head}: \1 ({of})", cell.source)
             if not solved and ("points" in about or f"{cell.id}-check" not in ids):
                 cells.append(
@@ -100,3 +165,15 @@ def _sheet(root, name, number, solved):
                 )
     sheet.cells = cells
     return sheet
+
+
+def _first_tasks(sheet):
+    """What the words mean that mark the most important tasks; nothing where there are none."""
+    minutes = [
+        cell.metadata["minutes"] for cell in sheet.cells if "do" in cell.metadata
+    ]
+    told = (
+        f" The tasks that say *{DO}* hold what the chapter teaches, and take {sum(minutes)} "
+        "minutes together."
+    )
+    return told if minutes else ""

@@ -2,7 +2,8 @@
 
 A task is a cell tagged ``exercise`` whose id is the exercise's label. Cells whose ids begin with it
 hold the place for an answer, its check and the worked solution; ``sol-…`` explains the solution.
-Where a task names data, the page shows them, or the shape of what is too long.
+Where a task names data, the page shows them, or the shape of what is too long. A chapter's most
+important tasks have ``do`` in their metadata.
 """
 
 import re
@@ -24,6 +25,8 @@ FOLDER = "notebooks/exercises"
 # data of more values are too long for a sentence
 SHORT = 24
 FORMATS = {"float": "{:.6g}".format, "int": str}
+# of tasks for which the notebook of exercises is not enough
+ELSEWHERE = "*Needs an installation"
 
 
 def chapters(root):
@@ -57,15 +60,17 @@ def numbers(root):
 
 def section(root, name, solutions=True):
     """Markdown of a chapter's exercises, its last section; empty text if it has none."""
-    if name not in chapters(root):
+    if not Path(root, FOLDER, f"{name}.ipynb").is_file():
         return ""
     text, _ = _cells(root, name)
+    tasks = [*_tasks(root, name)]
     return template("exercises").render(
         name=name,
         about=text["title"].partition(".")[2].strip(),
-        setup=text["setup"],
         link=launch_link(root, f"exercises/{name}.ipynb", "setup"),
-        tasks=_tasks(root, name),
+        tasks=tasks,
+        first=[task["minutes"] for task in tasks if task["do"]],
+        elsewhere=any(ELSEWHERE in task["words"] for task in tasks),
         solutions=solutions,
     )
 
@@ -77,16 +82,16 @@ def template(name):
 
 
 def _cells(root, name):
-    """Cells of a notebook of exercises by their ids: sources, and minutes of its tasks."""
+    """Cells of a notebook of exercises by their ids: sources, and metadata of its tasks."""
     cells = nbformat.read(Path(root, FOLDER, f"{name}.ipynb"), 4).cells
     tasks = [c for c in cells if "exercise" in c.metadata.get("tags", ())]
-    return {c.id: c.source for c in cells}, {c.id: c.metadata.minutes for c in tasks}
+    return {c.id: c.source for c in cells}, {c.id: c.metadata for c in tasks}
 
 
 def _tasks(root, name):
     """What the templates say of each exercise of a chapter."""
-    text, minutes = _cells(root, name)
-    for label, needed in minutes.items():
+    text, tasks = _cells(root, name)
+    for label, about in tasks.items():
         heading, _, words = text[label].removeprefix("## ").partition("\n")
         code = {
             part: text.get(f"{label}-{part}") for part in ("answer", "check", "worked")
@@ -94,7 +99,8 @@ def _tasks(root, name):
         yield {
             "label": label,
             "heading": heading,
-            "minutes": needed,
+            "minutes": about["minutes"],
+            "do": about.get("do", False),
             **code,
             "words": _with_data(words.strip(), _given(root, name)),
             "explained": text[label.replace("ex-", "sol-", 1)],

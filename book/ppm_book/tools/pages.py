@@ -18,7 +18,7 @@ from jinja2 import Template
 import ppm
 from ppm_book.chapters import running
 from ppm_book.chapters.page import CLAIM_MARK, CLAIMS_TYPE, NARROW_TYPE
-from ppm_book.tools import exercises, ledger, parameters
+from ppm_book.tools import classroom, exercises, ledger, parameters
 from ppm_book.tools.plain import Words
 
 # editions of figures for phones
@@ -69,6 +69,7 @@ def stage(folder, results=None):
     )
     for place in ("notebooks", "exercises"):
         (folder / place).mkdir()
+    classroom.stage_downloads(root, folder / "exercises")
     texts = {
         file: (root / file).read_text("utf-8") for file in ("_config.yml", "_toc.yml")
     }
@@ -112,6 +113,7 @@ def stage_beside(name, folder):
     shutil.copytree(root / "book" / "_static", folder / "book" / "_static")
     for file in ("_config.yml", "_toc.yml", "book/references.bib"):
         shutil.copy(root / file, folder / file)
+    classroom.stage_downloads(root, folder / "exercises")
     needed = words.pages(name, exercises.section(root, name))
     for place in parameters.pages():
         (target := folder / place).parent.mkdir(parents=True, exist_ok=True)
