@@ -408,6 +408,8 @@ def test_four_tasks_of_each_core_chapter_take_about_an_hour():
 # what a set of exercises does in a Python that has the libraries; prints where they came from
 RUNS = """
 import json, sys
+# as in a kernel
+sys.path.insert(0, "")
 space = {}
 for cell in json.load(open(sys.argv[1], encoding="utf-8"))["cells"]:
     source = "".join(cell["source"])
@@ -428,7 +430,9 @@ def downloads(tmp_path_factory):
 
 
 @pytest.mark.parametrize("how", ["right", "wrong", "nothing packed"])
-def test_a_download_runs_in_an_empty_folder(downloads, tmp_path, how):
+def test_a_download_runs_where_nothing_is_installed_but_its_libraries(
+    downloads, tmp_path, how
+):
     name = "ce_application"
     sheet = nbformat.read(downloads / f"{name}_exercises.ipynb", 4)
     cells = {cell.id: cell for cell in sheet.cells}
@@ -459,7 +463,9 @@ def test_a_download_runs_in_an_empty_folder(downloads, tmp_path, how):
     if how == "nothing packed":
         cells["unpack"].source = ""
     nbformat.write(sheet, tmp_path / "mine.ipynb")
-    # -I: neither this folder nor a path of the environment
+    # what the notebook brings comes before what there is
+    (tmp_path / "ppm.py").write_text("no Python", "utf-8")
+    # -I: no path of the environment
     done = subprocess.run(
         [sys.executable, "-I", "-c", RUNS, "mine.ipynb"],
         cwd=tmp_path,
