@@ -145,7 +145,8 @@ class Words:
         if name in exercises.chapters(self.root):
             ends["Exercises"] = (
                 f"The exercises of this chapter are the notebook "
-                f"`exercises/{name}.ipynb` of the student edition."
+                f"`exercises/{name}.ipynb` of the student edition. The chapter's page offers "
+                "the same notebook."
             )
         if cited:
             keys = dict.fromkeys(re.split(r", *", ",".join(cited)))
