@@ -53,6 +53,40 @@ def two_delta_changed(changed):
     return 2 * household.state(changed).delta
 
 
+def middle(totals, says):
+    """The totals that speak for H."""
+    return totals[says > 0]
+
+
+def low_total(twenty):
+    """The lowest of twenty when H has left."""
+    return int(twenty["H away"][0])
+
+
+def middle_speaks(says):
+    return says.max() > 0 > max(says[0], says[-1])
+
+
+def lower_and_wider(posteriors):
+    return (
+        posteriors[1].mean() < posteriors[0].mean()
+        and posteriors[1].std() > posteriors[0].std()
+    )
+
+
+def all_seven_move(seven):
+    return (seven["with H"] - seven["without H"]).abs().min() > 0.01
+
+
+def g_loses(seven):
+    return seven["with H"][6] > 0.9 and seven["without H"][6] == 0
+
+
+def only_weighted_m(again_above):
+    above = again_above.query("exceeded > 0").index.get_level_values(0)
+    return set(above) == {"Weighted-M"}
+
+
 def reached(with_h):
     return with_h.draws["posterior"]["mu"].values
 
@@ -163,19 +197,15 @@ CLAIMS = {
     "draws-reach-less-far": lambda reached, two_delta, two_delta_list: (
         2 < reached.min() < reached.max() < 12 and two_delta < two_delta_list
     ),
-    "lower-and-wider": lambda posteriors: (
-        posteriors[1].mean() < posteriors[0].mean()
-        and posteriors[1].std() > posteriors[0].std()
-    ),
-    "g-loses-its-weight": lambda seven: (
-        seven["with H"][6] > 0.9 and seven["without H"][6] == 0
-    ),
+    "lower-and-wider": lower_and_wider,
+    "down-and-wider": lower_and_wider,
+    "g-loses-its-weight": g_loses,
+    "g-falls-to-0": g_loses,
+    "others-move-g-to-0": lambda all_seven_move, g_loses: all_seven_move and g_loses,
     "a-falls-by-a-third": lambda seven: (
         seven["without H"][0] < 2 / 3 * seven["with H"][0]
     ),
-    "all-seven-move": lambda seven: (
-        (seven["with H"] - seven["without H"]).abs().min() > 0.01
-    ),
+    "all-seven-move": all_seven_move,
     "frozen-nothing-changes": lambda frozen: np.isclose(frozen, 0),
     "far-below-two-delta": lambda again, two_delta: 2 * again < two_delta,
     "fixed-none-above": lambda above: (
@@ -186,9 +216,10 @@ CLAIMS = {
     ),
     "weighted-m-does-not": lambda grows: grows["Weighted-M"],
     "share-far-larger": lambda large, small: large["low"] > 2 * small["high"],
-    "no-other-rule-above": lambda again_above: (
-        set(again_above.query("exceeded > 0").index.get_level_values(0))
-        == {"Weighted-M"}
+    "no-other-rule-above": only_weighted_m,
+    "only-weighted-m-above": only_weighted_m,
+    "most-in-the-largest": lambda again_above, large, sizes: (
+        large["low"] > 2 * again_above.loc["Weighted-M"].drop(sizes[-1])["high"].max()
     ),
     "not-by-a-little": lambda most_times: most_times > 2,
     "average-hardly-changes": lambda one_seed: (
@@ -218,19 +249,23 @@ CLAIMS = {
         twenty["with H"][0] - twenty["H away"][0]
         > 2 * abs(twenty["with H"][-1] - twenty["H away"][-1])
     ),
-    "middle-speaks-for-h": lambda says: says.max() > 0 > max(says[0], says[-1]),
+    "middle-speaks-for-h": middle_speaks,
+    "only-the-middle": middle_speaks,
+    "high-is-rare": lambda one_table, middle: all(
+        law.sf(middle.max()) < 0.01 for law in one_table.values()
+    ),
+    "low-speaks-louder": lambda totals, says, low_total: (
+        -says[totals == low_total].item() > says.max()
+    ),
     "own-stay-below": lambda decisive, worst_of: (
         decisive.loc["Range-capped on T", "ε"] > 1.25 * worst_of["Range-capped on T"]
     ),
     "capped-stays-below": lambda decisive, worst_of: (
-        decisive.loc["Capped on T", "ε"] > 1.25 * worst_of["Capped on T"]
+        decisive.loc["Capped on T", "ε"] > 2 * worst_of["Capped on T"]
     ),
     "own-epsilon-below-two-delta": lambda decisive: (
         2 * decisive.loc["Range-capped on T", "ε"]
         < decisive.loc["Range-capped on T", "2Δ"]
-    ),
-    "g-falls-to-0": lambda seven: (
-        seven["with H"][6] > 0.9 and seven["without H"][6] == 0
     ),
     "another-table-another-delta": lambda two_delta_list, two_delta_changed: (
         two_delta_changed > two_delta_list
@@ -240,9 +275,9 @@ CLAIMS = {
 NUMBERS = {
     "A on the list": lambda on_the_list: f"{on_the_list.weights[0]:.2f}",
     "A bound": lambda bounds: f"{bounds[0]:.2f}",
-    "A beside H": lambda a_beside: f"{a_beside[0]:.2f}",
+    "A beside H": lambda a_beside: f"{a_beside[0]:.3f}",
     "A bound beside H": lambda a_beside, bounds: f"{a_beside[0] * bounds[0]:.2f}",
-    "A beside F": lambda a_beside: f"{a_beside[1]:.2f}",
+    "A beside F": lambda a_beside: f"{a_beside[1]:.3f}",
     "A bound beside F": lambda a_beside, bounds: f"{a_beside[1] * bounds[0]:.2f}",
     "loss broken": lambda broken: f"{broken:.2f}",
     "2Δ broken": lambda two_delta_broken: f"{two_delta_broken:.2f}",
@@ -253,6 +288,9 @@ NUMBERS = {
     "G before": lambda seven: f"{seven['with H'][6]:.2f}",
     "chain at 0.1": lambda: f"{passed_at(0.1):.4f}",
     "chain at 2Δ": lambda two_delta: f"{passed_at(two_delta):.1f}",
+    "speaks from": lambda middle: f"{middle.min()}",
+    "speaks to": lambda middle: f"{middle.max()}",
+    "low total": lambda low_total: f"{low_total}",
     "H all terms": lambda all_terms: f"{all_terms[7]:.2f}",
     "ε capped": lambda truncate_at: f"{truncate_at:g}",
     "loss capped": lambda worst: f"{worst['Capped on T']:.1f}",
