@@ -254,8 +254,9 @@ CLAIMS = {
     "high-is-rare": lambda one_table, middle: all(
         law.sf(middle.max()) < 0.01 for law in one_table.values()
     ),
-    "low-speaks-louder": lambda totals, says, low_total: (
-        -says[totals == low_total].item() > says.max()
+    "low-speaks-louder": lambda one_table, says, low_total: (
+        one_table["H away"].logpmf(low_total) - one_table["with H"].logpmf(low_total)
+        > says.max()
     ),
     "own-stay-below": lambda decisive, worst_of: (
         decisive.loc["Range-capped on T", "ε"] > 1.25 * worst_of["Range-capped on T"]
