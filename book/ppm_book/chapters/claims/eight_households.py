@@ -125,7 +125,7 @@ CLAIMS = {
 NUMBERS = {
     "bound of H": lambda bounds: f"{bounds[-1]:.2f}",
     "Δ": lambda delta: f"{delta:.2f}",
-    "factor of G": lambda delta: f"{np.exp(delta):,.0f}",
+    "factor of G": lambda delta: f"{np.exp(delta):,.1f}",
     "squared factor of G": lambda delta: f"{np.exp(2 * delta):,.0f}",
     "ε": lambda epsilon: f"{epsilon:.2f}",
     "lowest draw": lambda reach: f"{reach[0]:.1f}",
