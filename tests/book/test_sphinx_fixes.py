@@ -15,13 +15,21 @@ ANSWER = ".. admonition:: Answer\n   :class: dropdown\n\n   Because.\n"
 @pytest.mark.parametrize(
     ("text", "boxes"),
     [
-        (QUESTION + ANSWER, ["Why? Because."]),
-        (f"Title\n=====\n\nWords.\n\n{QUESTION}{ANSWER}\nMore.", ["Why? Because."]),
-        (2 * f"{QUESTION}{ANSWER}\n", ["Why? Because.", "Why? Because."]),
-        (QUESTION + "Words between.\n\n" + ANSWER, []),
+        (QUESTION + ANSWER, ["Predict before you read on. Why? Because."]),
+        (
+            f"Title\n=====\n\nWords.\n\n{QUESTION}{ANSWER}\nMore.",
+            ["Predict before you read on. Why? Because."],
+        ),
+        (
+            2 * f"{QUESTION}{ANSWER}\n",
+            2 * ["Predict before you read on. Why? Because."],
+        ),
+        # an answer whose question stands further above has the same form
+        (QUESTION + "Words between.\n\n" + ANSWER, ["Because."]),
         (QUESTION, []),
-        (ANSWER, []),
-        ("**Exercise.** Why?\n\n" + ANSWER, []),
+        (ANSWER, ["Because."]),
+        ("**Exercise.** Why?\n\n" + ANSWER, ["Because."]),
+        (ANSWER.replace("Answer", "The whole list"), []),
         # what is open stays a box of its own
         (QUESTION + ANSWER.replace("dropdown", "note"), []),
     ],
@@ -36,7 +44,7 @@ def test_a_prediction_and_its_answer_make_one_box(text, boxes):
         " ".join(part.astext() for part in box.findall(nodes.paragraph))
         for box in found
     ]
-    assert words == [f"Predict before you read on. {box}" for box in boxes]
+    assert words == boxes
     for box in found:
         begin, end = box.findall(nodes.raw)
         assert (begin.astext(), end.astext()) == (

@@ -51,26 +51,30 @@ def _arrange(app, doctree):
         if all(re.match(r"\(\w\)", item.astext()) for item in items):
             items["classes"].append("lettered")
     for cell in doctree.findall(nodes.container):
-        if cell.get("hide_mode") == "input" and cell.next_node(nodes.figure):
+        if cell.get("hide_mode") == "input":
+            of_what = " of the figure" if cell.next_node(nodes.figure) else ""
             for do in ("show", "hide"):
-                cell[f"prompt_{do}"] = f"{do.capitalize()} the code of the figure"
+                cell[f"prompt_{do}"] = f"{do.capitalize()} the code{of_what}"
 
 
 def _fold(answer):
     """Put a prediction and the answer below it into one box, which opens without a script."""
+    title, *text = answer.children
+    if "dropdown" not in answer["classes"] or title.astext() != "Answer":
+        return
     parent, place = answer.parent, answer.parent.index(answer)
-    question = parent[place - 1] if place else answer
-    predicts = question.astext().startswith(PREDICT)
-    if predicts and "dropdown" in answer["classes"]:
-        title, *text = answer.children
-        begin = f'<details class="answer"><summary>{escape(title.astext())}</summary>'
-        box = [
-            question,
-            nodes.raw("", begin, format="html"),
-            *text,
-            nodes.raw("", "</details>", format="html"),
-        ]
-        parent[place - 1 : place + 1] = [nodes.container("", *box, classes=["predict"])]
+    # a picture or code may stand between both
+    above = parent[place - 1] if place else answer
+    question = [above] if above.astext().startswith(PREDICT) else []
+    begin = f'<details class="answer"><summary>{escape(title.astext())}</summary>'
+    box = [
+        *question,
+        nodes.raw("", begin, format="html"),
+        *text,
+        nodes.raw("", "</details>", format="html"),
+    ]
+    first = place - len(question)
+    parent[first : place + 1] = [nodes.container("", *box, classes=["predict"])]
 
 
 def _mend(app, page, template, context, doctree):
