@@ -42,3 +42,12 @@ addEventListener("DOMContentLoaded", () => {
     button.setAttribute("aria-label", part ? `Pages of ${part.textContent.trim()}` : "Pages");
   });
 });
+
+/* The theme listens to the first button of each menu, which its own header hides; the ones that are
+   seen stand in the page's bar. */
+addEventListener("DOMContentLoaded", () => {
+  for (const kind of [".primary-toggle", ".secondary-toggle"]) {
+    const [listening, ...seen] = document.querySelectorAll(kind);
+    seen.forEach((button) => button.addEventListener("click", () => listening.click()));
+  }
+});

@@ -406,3 +406,18 @@ def test_without_scripts_and_on_paper_the_static_figure_stays(browser, html):
         assert page.locator("details.answer > summary").first.is_visible()
         assert answer.is_visible() == (medium == "print")
         page.context.close()
+
+
+def test_both_menus_open_on_a_phone(browser, html):
+    # without our script the buttons that are seen do nothing
+    for ours in (True, False):
+        page = browser.new_context(viewport=PHONE, has_touch=True).new_page()
+        if not ours:
+            page.route("**/reading.js*", lambda route: route.abort())
+        page.goto((html / "notebooks" / "eight_households.html").as_uri(), timeout=0)
+        for kind in ("primary", "secondary"):
+            page.locator(f".{kind}-toggle:visible").last.tap()
+            menu = page.locator(f"#pst-{kind}-sidebar-modal")
+            assert menu.is_visible() == ours
+            page.keyboard.press("Escape")
+        page.context.close()

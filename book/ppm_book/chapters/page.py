@@ -34,8 +34,8 @@ DATA_KINDS = {
 }
 # a difference is sure, and a row of the ledger decided, by so many standard errors
 SURE = 2.0
-# a cell of more letters is a sentence
-_LONG = 40
+# a cell of more letters is a sentence, and one of fewer a value
+_LONG, _SHORT = 40, 12
 
 
 def save(table, name):
@@ -319,12 +319,15 @@ def table(table, caption, *, digits=2):
     right = [{"selector": "", "props": "text-align: right"}]
     wide = [{"selector": "", "props": "min-width: 11rem"}]
     styles = {column: right for column in table.select_dtypes("number")}
-    # a word a line is no way to read a sentence
-    styles |= {
-        column: wide
-        for column, cells in table.items()
-        if any(isinstance(cell, str) and len(cell) > _LONG for cell in cells)
-    }
+    # 85 (66) is one thing, and a word a line is no way to read a sentence
+    whole = [{"selector": "", "props": "white-space: nowrap"}]
+    for place, (column, cells) in enumerate(table.items()):
+        longest = max((len(cell) for cell in cells if isinstance(cell, str)), default=0)
+        if longest > _LONG:
+            styles[column] = wide
+        # the names of rows may break
+        elif place and 0 < longest < _SHORT:
+            styles[column] = whole
     styler = styler.set_table_styles(styles)
     # the book's theme knows how to lay out tables of this class
     styler = styler.set_table_attributes('class="dataframe"')
