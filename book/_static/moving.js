@@ -96,7 +96,8 @@
       const marks = panel.ticks ?? ticks(...range, 6).map((tick) => [tick, tick]);
       drawn += under(marks.map(([place, words]) => [x(place), words]), floor + 17, width);
     }
-    return [drawn + text(left, floor + 36, axis), floor + 42];
+    // room parts these words from those of the next panel
+    return [drawn + text(left, floor + 36, axis), floor + 54];
   };
 
   // a slider, or a button for each of a few places that have names
