@@ -1,13 +1,15 @@
-/* A wide table scrolls by itself: let the keyboard reach it where it does. The theme does the same
-   for its own boxes. */
-addEventListener("load", () => {
+/* A wide table or formula scrolls by itself: let the keyboard reach it where it does, and nowhere
+   else. The theme does the same for its own boxes. */
+addEventListener("load", async () => {
+  await window.MathJax?.startup?.promise;
   const watch = new ResizeObserver((entries) => {
     for (const { target } of entries) {
       if (target.scrollWidth > target.clientWidth) target.tabIndex = 0;
       else target.removeAttribute("tabindex");
     }
   });
-  document.querySelectorAll(".bd-article table").forEach((table) => watch.observe(table));
+  const wide = ".bd-article :is(table, mjx-container[display=true])";
+  document.querySelectorAll(wide).forEach((box) => watch.observe(box));
 });
 
 /* On a phone the columns of such a table stand one below the other: each cell brings its heading. */

@@ -20,8 +20,8 @@ DESKTOP, PHONE = {"width": 1280, "height": 900}, {"width": 390, "height": 844}
 # What is too wide for the page, and a box that scrolls where the keyboard gets neither to it nor
 # into it: the theme takes its time to give boxes to the keyboard. A cell without its own heading;
 # a title that a tap unfolds, with a link on it that leads away; and two buttons of one name. A
-# formula at which the keyboard stops; the other form of ε, which is for the words of no formula; an
-# icon that is not drawn; an answer parted from its question; and a script that a page does not need.
+# formula at which the keyboard stops, seen whole; the other form of ε, which is for the words of no
+# formula; an icon that is not drawn; an answer parted from its question; and a script that a page does not need.
 FAULTS = {
     "overflow": """() => {
   const width = document.documentElement.clientWidth;
@@ -49,7 +49,12 @@ FAULTS = {
   const names = [...document.querySelectorAll('summary[aria-label]')].map(e => e.ariaLabel);
   return names.find((name, at) => names.indexOf(name) < at)
 }""",
-    "stops": "() => document.querySelector('mjx-container[tabindex=\"0\"]')?.outerHTML",
+    "stops": """async () => {
+  const find = () => [...document.querySelectorAll('mjx-container[tabindex="0"]')]
+    .find(formula => formula.scrollWidth <= formula.clientWidth);
+  if (find()) await new Promise(resolve => setTimeout(resolve, 350));
+  return find()?.outerHTML
+}""",
     "letters": """() => [...document.querySelectorAll('mjx-container')]
   .find(formula => formula.textContent.includes('\u03f5'))?.outerHTML""",
     "icons": """() => [...document.querySelectorAll('i[class*=fa-], span[class*=fa-]')].find(icon =>
