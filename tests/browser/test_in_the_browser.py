@@ -21,7 +21,8 @@ DESKTOP, PHONE = {"width": 1280, "height": 900}, {"width": 390, "height": 844}
 # into it: the theme takes its time to give boxes to the keyboard. A cell without its own heading;
 # a title that a tap unfolds, with a link on it that leads away; and two buttons of one name. A
 # formula at which the keyboard stops, seen whole; the other form of ε, which is for the words of no
-# formula; an icon that is not drawn; an answer parted from its question; and a script that a page does not need.
+# formula; an icon that is not drawn; an answer parted from its question; and a script that a page
+# does not need.
 FAULTS = {
     "overflow": """() => {
   const width = document.documentElement.clientWidth;
