@@ -119,6 +119,9 @@ def _narrow(figure):
             axes.set_subplotspec(place)
             axes.tick_params(labelbottom=True, labelleft=True)
             axes.set_ylabel(axes.get_ylabel() or figure.axes[0].get_ylabel())
+    if figure.legends:  # of two columns, which have room
+        figure.legends.clear()
+        legend(figure)
     figure.set_size_inches(min(width, 4.4), max(height, 3.6))
     return figure
 

@@ -46,6 +46,13 @@ def _arrange(app, doctree):
     """Change what a page says by its form alone; notebooks that are handed out stay as they are."""
     for answer in [*doctree.findall(nodes.admonition)]:
         _fold(answer)
+    for question in [*doctree.findall(nodes.paragraph)]:
+        # its answer may stand further down, or be the next section
+        boxed = "predict" in question.parent.get("classes", ())
+        if question.astext().startswith(PREDICT) and not boxed:
+            box = nodes.container(classes=["predict"])
+            question.replace_self(box)
+            box += question
     for items in doctree.findall(nodes.bullet_list):
         # (a), (b), (c) need no other bullets
         if all(re.match(r"\(\w\)", item.astext()) for item in items):
