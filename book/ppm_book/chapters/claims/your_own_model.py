@@ -46,6 +46,11 @@ def households_there(levels):
     return levels["households"].iloc[-1]
 
 
+def bound_in(units):
+    """Local bound of the unweighted fit, by the unit of expenditures."""
+    return units.set_index("Unit of expenditures")["Δ"]
+
+
 def sample(weighed):
     return [*weighed["posterior mean"]][0]
 
@@ -86,6 +91,12 @@ CLAIMS = {
     ),
     "own-level-hardly-moves": lambda moved: moved.abs().idxmin() == "Islands",
     "other-levels-fall": lambda moved: (moved.drop("Islands") < -2).all(),
+    "cents-add": lambda bound_in: np.isclose(
+        bound_in["cents"] - bound_in["thousand dollars"], np.log(1e5)
+    ),
+    "cents-double": lambda bound_in: (
+        1.8 < bound_in["cents"] / bound_in["thousand dollars"] < 2.2
+    ),
     "largest-count-smallest-weight": lambda visiting, visits: (
         visiting.weights[visits.argmax()] == visiting.weights.min()
     ),
