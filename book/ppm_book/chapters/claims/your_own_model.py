@@ -128,5 +128,5 @@ NUMBERS = {
     "population": lambda population: f"{population:.2f}",
     "inside": lambda inside: f"{inside:.2f}",
     "centred share": lambda centred_share: f"{100 * centred_share:.0f} %",
-    "own share": lambda own_share: f"{100 * own_share:.0f} %",
+    "own share": lambda own_share: f"{100 * own_share:.0f} %".replace("-", "−"),
 }
