@@ -244,8 +244,25 @@ def patterns(known):
     return len(known.drop_duplicates())
 
 
+def repaired(better, too_high, turned_down):
+    """Whether the weights turn down what makes one regression too wide."""
+    if not turned_down.size:
+        return None
+    return better.all() and too_high > 10 and turned_down.max() < 10
+
+
+def alike_throughout(gap, sure):
+    """Whether in each panel the sure differences have one sign."""
+    signs = np.sign(gap[sure])
+    return sure.any() and (signs.groupby(level=["statistic", "K"]).nunique().max() == 1)
+
+
 CLAIMS = {
     "the-smallest": lambda down, up: down > 10 * up,
+    "short-upper-tail": lambda down, up: down > 10 * up,
+    "a-few-far-below": lambda low, income, floored, income_floor: (
+        0 < len(low) < 0.02 * len(income) and np.any(floored <= income_floor)
+    ),
     "one-component-or-ten": ten,
     "belongs-to-a-few-dollars": lambda income, largest: all(
         income[bounds.argmax()] < 10 for bounds in largest.values()
@@ -274,6 +291,12 @@ CLAIMS = {
     "ten-far-below": lambda ten, unweighted, components: (
         ten and unweighted[components].result.local_bound < 40
     ),
+    "settings-of-the-paper": lambda settings, PAPER: {*settings} == {*PAPER},
+    # and there are such units
+    "mutes-the-few": lambda dp: (
+        0 < np.mean(dp.result.weights < 0.5 * dp.result.weights.max()) < 0.05
+    ),
+    "mutes-all": lambda dp, em: em.result.weights.max() < 0.9 * dp.result.weights.max(),
     "larger-average-weight": more_weight,
     "keeps-more-of-the-data": more_weight,
     "em-has-lower-bounds": lambda em_lower, income: em_lower > 0.9 * len(income),
@@ -294,6 +317,7 @@ CLAIMS = {
     ),
     "the-90th": tail_loses_most,
     "weights-cut-the-tail": tail_loses_most,
+    "little-to-buy": lambda apart: apart < 5,
     "no-gain-for-the-90th": lambda closer, tail, ALONE: (
         not closer(tail, "Unweighted", ALONE)
     ),
@@ -306,6 +330,7 @@ CLAIMS = {
     "told-by-means-of-groups": groups_gain,
     "far-behind-for-worst-group": groups_gain,
     "groups-had-most-to-gain": groups_gain,
+    "groups-can-buy-most": groups_gain,
     "em-not-closer-than-it": lambda closer, groups, ALONE: (
         not any(
             closer(groups, *pair)
@@ -342,6 +367,8 @@ CLAIMS = {
     ),
     "better": floor_units_widen,
     "floor-units-widen": floor_units_widen,
+    "weights-repair": repaired,
+    "picture-is-the-same": alike_throughout,
     "closer-than-unprotected": lambda better: better.all(),
     "left-of-the-dashed-line": lambda better: better.all(),
     "each-weight-kept-the-mean": lambda throughout, counts: all(
@@ -358,6 +385,10 @@ CLAIMS = {
     ),
     "small-part-of-the-data": lambda found: (
         found.drop("Data").max() < 0.2 * found["Data"]
+    ),
+    "from-the-model": lambda found: found["Unweighted"] < 0.5 * found["Data"],
+    "fraction-of-the-bound": lambda dp, unweighted, components: (
+        dp.result.local_bound < 0.5 * unweighted[components].result.local_bound
     ),
     "cut-to-a-third": lambda dp, unweighted, components: (
         0.2 < dp.result.local_bound / unweighted[components].result.local_bound < 0.5
