@@ -112,6 +112,14 @@ def more_weight(fits):
 # -------------------------------------------------------------------------------------- utility
 
 
+def off_by(misses, tail):
+    def off_by(synthetic):
+        """Errors of the percentile, in per cent."""
+        return misses(tail, synthetic)
+
+    return off_by
+
+
 def apart(typical, ALONE, compared):
     return max(
         abs(typical[name, ALONE][0] - typical[name, "Unweighted"][0])
@@ -225,11 +233,19 @@ def lower(level, off_by):
 
 
 def pull_further_down(ten, lower, fits, components, settings):
-    return (
-        ten
-        and all(lower(fits[components, settings[at]][0]) for at in (0, -1))
-        and not any(lower(fits[components, setting][1]) for setting in settings)
+    return ten and all(lower(fits[components, settings[at]][0]) for at in (0, -1))
+
+
+def scalar_pulls(lower, fits, components, settings, surely_closer):
+    """Whether one weight for all surely lowers the percentile anywhere, with either model."""
+    return surely_closer("EMweighted").any() or any(
+        lower(fits[components, setting][1]) for setting in settings
     )
+
+
+def means(away, components):
+    """Errors of the mean with the mixture."""
+    return away["error (%)"].xs(("mean", components), level=["statistic", "K"])
 
 
 # ----------------------------------------------------------------------------------------- risk
@@ -357,10 +373,9 @@ CLAIMS = {
     "neither-close": lambda least: least > 5,
     "far-too-high": lambda too_high: too_high > 10,
     "one-weights-pull-down": lambda too_high, surely_closer: (
-        too_high > 10
-        and surely_closer("DPweighted").all()
-        and not surely_closer("EMweighted").any()
+        too_high > 10 and surely_closer("DPweighted").all()
     ),
+    "one-for-all-at-none": lambda ten, scalar_pulls: ten and not scalar_pulls,
     "turns-these-down-furthest": lambda turned_down: (
         # without such units a run cannot tell
         turned_down.max() < 10 if turned_down.size else None
@@ -378,10 +393,14 @@ CLAIMS = {
         ten and throughout(tail, components, -1) and throughout(tail, 1, 1)
     ),
     # risk
-    # as each other, and as by shuffling
-    "all-three-as-few": lambda found, patterns: (
-        1.3 * found.drop("Data").min() > found.drop("Data").max()
-        and found.drop("Data").max() < 1.5 * patterns
+    "next-to-nothing": lambda found: (
+        abs(found["DPweighted"] / found["Unweighted"] - 1) < 0.02
+    ),
+    "model-did-the-work": lambda found: found["Unweighted"] < 0.2 * found["Data"],
+    # than by shuffling
+    "a-third-more-at-most": lambda found, patterns: (
+        patterns < found.drop("Data").min()
+        and found.drop("Data").max() <= 4 / 3 * patterns
     ),
     "small-part-of-the-data": lambda found: (
         found.drop("Data").max() < 0.2 * found["Data"]
@@ -399,7 +418,9 @@ NUMBERS = {
     "factor down": lambda down: f"{down:,.0f}",
     "deviations": lambda deviations: f"{deviations:.0f}",
     "K": lambda components: f"{components}",
-    "lowest": lambda income_floor: f"{income_floor:g}",
+    "lowest": lambda income_floor: (
+        f"{income_floor:g} US dollar" + "s" * (income_floor != 1)
+    ),
     "settings": lambda settings: ", ".join(
         "({:g}, {:g})".format(*pair) for pair in settings
     ),
@@ -436,10 +457,20 @@ NUMBERS = {
     "most of one": lambda one: f"{one['error (%)'].max(axis=None):.0f}",
     "DPweighted of one": lambda one: f"{one['error (%)', 'DPweighted'].max():.0f}",
     "plain of one": lambda plain: f"{plain[0]:.0f}",
+    **{
+        f"means, {who}": lambda means, who=who: (
+            f"{means[who].min():.1f} to {means[who].max():.1f}"
+        )
+        for who in ("DPweighted", "EMweighted")
+    },
     "decided": lambda sure: f"{sure.sum()}",
     "pairs": lambda sure: f"{sure.size}",
     "radius": lambda radius: f"{100 * radius:g}",
     "in the data": lambda found: f"{found['Data']:.0f}",
     "in Unweighted": lambda found: f"{found['Unweighted']:.0f}",
+    "found, Unweighted": lambda found: f"{found['Unweighted']:.1f}",
+    "found, DPweighted": lambda found: f"{found['DPweighted']:.1f}",
+    "fewest found": lambda found: f"{found.drop('Data').min():.0f}",
+    "most found": lambda found: f"{found.drop('Data').max():.0f}",
     "shuffled": lambda patterns: f"{patterns}",
 }
