@@ -60,12 +60,22 @@ CLAIMS = {
     ),
     "h-largest-by-far": lambda bounds: bounds[-1] > 2 * np.sort(bounds)[-2],
     "costs-h-its-weight": h_has_no_weight,
-    "h-has-risk-1": lambda weights: weights[-1] == 0 == weights.min(),
+    "h-has-risk-1": lambda weights: (
+        weights[-1] == 0 < weights[:5].min() and max(weights[:5].max(), weights[6]) < 1
+    ),
     "weight-of-h": h_has_no_weight,
     "weight-of-h-again": h_has_no_weight,
     "bounds-rose": lambda risen: risen == ["F", "G"],
+    "h-lost-its-weight": lambda bounds, weights: (
+        bounds[-1] > 2 * np.sort(bounds)[-2] and weights[-1] == 0
+    ),
+    "f-and-g-rose": lambda risen, weighted_bounds: (
+        risen == ["F", "G"] and weighted_bounds.argmax() == 6
+    ),
     "g-nearly-1": lambda weights: 0.95 < weights[6] < 1,
-    "posterior-moved-down": lambda means: means[1] < means[0],
+    "posterior-moved-down": lambda means, weights: (
+        weights[-1] == 0 and means[1] < means[0]
+    ),
     "g-most-unusual": g_is_most_unusual,
     "g-is-delta": g_is_most_unusual,
     "g-has-the-largest": g_is_most_unusual,
@@ -73,7 +83,7 @@ CLAIMS = {
         bound_on_grid > delta and 2 < reach[0] and reach[1] < 12
     ),
     "factor-of-billions": lambda releases, epsilon: (
-        1e9 < np.exp(releases * epsilon) < 1e12
+        np.log(1e9) < releases * epsilon < np.log(1e12)
     ),
     "h-leaves-nothing-changes": h_has_no_weight,
     "g-larger-than-before": lambda weighted_bounds, risen: (
@@ -92,6 +102,16 @@ CLAIMS = {
     ),
     "em-less-certain": lambda comparison: (
         comparison["sd of μ"]["EMweighted"] > 1.5 * comparison["sd of μ"]["Unweighted"]
+    ),
+    "moves-and-stays-narrow": lambda comparison: (
+        comparison["mean of μ"]["Weighted"] < comparison["mean of μ"]["Unweighted"]
+        and comparison["sd of μ"]["Weighted"]
+        < 1.2 * comparison["sd of μ"]["Unweighted"]
+    ),
+    "stays-and-widens": lambda comparison, means: (
+        comparison["mean of μ"]["EMweighted"] > np.mean(means)
+        and comparison["sd of μ"]["EMweighted"]
+        > 1.5 * comparison["sd of μ"]["Unweighted"]
     ),
     "weighted-drops-h": h_has_no_weight,
     "weighted-moves": lambda comparison: (
@@ -112,7 +132,9 @@ CLAIMS = {
     "few-then-many": lambda right: (
         right["With weights", 3] < 0.1 < 0.2 < right["With weights", 20]
     ),
-    "more-than-false-alarms": lambda right: right["With weights", 20] > 0.2,
+    "more-than-false-alarms": lambda right, weights: (
+        right["With weights", 20] > 0.2 and weights[-1] == 0
+    ),
     "twenty-tell-more": lambda right: (
         right["With weights", 20] > right["With weights", 3] + 0.1
     ),

@@ -46,6 +46,14 @@ def h_is_still(alpha, loss):
     return alpha[7] == 0 == loss[7]
 
 
+def h_is_still_and_others_stay(alpha, loss, delta):
+    return h_is_still(alpha, loss) and loss[:7].max() < delta
+
+
+def touches_and_lift_below(bounds, lift, delta):
+    return a_has_largest_bound(bounds) and lift_below_delta(lift, delta)
+
+
 def leaves_the_band(h_unweighted, delta):
     return h_unweighted.min() < -2 * delta
 
@@ -57,6 +65,7 @@ CLAIMS = {
     "a-lowest-at-12": lambda term, means: (
         term.argmin() == means.size - 1 and term.min() < 0
     ),
+    "a-sets-delta": a_has_largest_bound,
     "draws-reach-less-far": lambda by_draws, means, delta: (
         by_draws.highest < means[-1] and by_draws.delta < delta
     ),
@@ -64,11 +73,12 @@ CLAIMS = {
     "uses-a-part-in-caption": uses_a_part,
     "same-curve": lambda ratio, term, lift: np.ptp(ratio - term) < 1e-9 and 0 < lift,
     "lift-below-delta": lift_below_delta,
-    "lift-below-delta-in-text": lift_below_delta,
+    "lift-below-delta-in-text": touches_and_lift_below,
     "no-loss-exceeds": lambda loss, bounds: np.all(loss <= 2 * bounds + 1e-9),
     "none-comes-near": lambda share: share.max() < 0.5,
+    "h-has-weight-0": lambda alpha: alpha[7] == 0,
     "h-exactly-0": h_is_still,
-    "h-on-0": h_is_still,
+    "h-on-0": h_is_still_and_others_stay,
     "leaves-the-band": leaves_the_band,
     "leaves-the-band-in-answer": leaves_the_band,
     "leaves-the-band-in-text": leaves_the_band,
