@@ -108,13 +108,14 @@ def moving(hint, *, scale=1.0, shift=0.0, draws=1000, seed=20220):
         )
 
     return page.moving(
-        TITLE,
+        "One household leaves, the others stay",
         {
             "Leaving household": {name: place for place, name in enumerate(HOUSEHOLDS)},
             "Scale c": {f"{c:g}": c for c in sorted({0, 0.2, 0.4, 0.6, 0.8, 1, scale})},
         },
         frame,
-        start=[HOUSEHOLDS.index("H"), scale],
+        # H, whose weight is 0, would leave a flat line
+        start=[HOUSEHOLDS.index("G"), scale],
         hint=hint,
         panels=[*PANELS.values()],
     )
@@ -288,6 +289,7 @@ def touch(
     breaking=None,
     threshold=True,
     switch=True,
+    title=TITLE,
     hint="",
 ):
     """Picture that one can touch: move the households, take one away, and see its log ratio.
@@ -310,6 +312,8 @@ def touch(
         ``truncate_at``, ``away``, ``again``. Without it there is no such button.
     threshold, switch : bool, default True
         Whether the reader can move M, and have the others' weights computed again.
+    title : str, default "Take one household away"
+        What stands above the picture.
     hint : str, optional
         What to predict and try.
 
@@ -346,7 +350,7 @@ def touch(
             raise ValueError(f"breaking must be a dict of any of {', '.join(given)}")
         broken = _checked_settings(given | breaking, names, "breaking: ")
     content = {
-        "title": TITLE,
+        "title": title,
         "names": names,
         "colours": [colour_of(name) for name in names],
         "grid": [low, high, number],
@@ -361,7 +365,7 @@ def touch(
     first = state(**start, **fixed, grid=grid)
     fallback = still.element(
         drawn_still(first, names, start["counts"], start["away"]),
-        TITLE,
+        title,
         " ".join(said_of(first, names, start["away"], start["again"])),
         "move the households, and take them away",
     )

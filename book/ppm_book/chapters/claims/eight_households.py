@@ -148,6 +148,7 @@ NUMBERS = {
     "bound of H": lambda bounds: f"{bounds[-1]:.2f}",
     "Δ": lambda delta: f"{delta:.2f}",
     "factor of G": lambda delta: f"{np.exp(delta):,.1f}",
+    "root factor of G": lambda delta: f"{np.exp(delta / 2):,.1f}",
     "squared factor of G": lambda delta: f"{np.exp(2 * delta):,.0f}",
     "ε": lambda epsilon: f"{epsilon:.2f}",
     "lowest draw": lambda reach: f"{reach[0]:.1f}",
