@@ -158,7 +158,6 @@ CLAIMS = {
     ),
     "bias-in-caption": biased,
     "price-is-a-bias": biased,
-    "just-above-m": just_above,
     "just-above-m-again": just_above,
     "most-still-exceed": lambda interval: interval.low > 0.5,
     "further-right-none": lambda replicates, gathered, truncate_at: (
@@ -174,6 +173,9 @@ CLAIMS = {
         gathered.max() <= 1.05 * truncate_at and interval.low > 0
     ),
     "half-of-the-others": lambda beyond: np.allclose(beyond[1.0], 0.5, atol=0.01),
+    "next-to-none": lambda beyond: beyond[1.05].iloc[-1] < 0.01,
+    "few-with-ten": lambda beyond: 0 < beyond[1.1].max() < 0.05,
+    "one-in-five": lambda uncut: 0.19 < uncut < 0.21,
     "one-in-six": lambda beyond: 1 / 6.5 < beyond[1.05].iloc[0] < 1 / 5.5,
     "covers-fewer": lambda beyond, uncut: (
         min(beyond[1.05].iloc[0], uncut) > beyond[1.05].iloc[-1]
@@ -194,8 +196,4 @@ NUMBERS = {
         f"{100 * (summary['records removed'].iloc[-1] / sizes[-1]):.1f} %"
     ),
     "over": lambda interval: f"{100 * interval.estimate:.1f} %",
-    "small beyond": lambda beyond: f"{100 * beyond[1.05].iloc[0]:.1f} %",
-    "large beyond": lambda beyond: f"{100 * beyond[1.05].iloc[-1]:.1f} %",
-    "most beyond": lambda beyond: f"{100 * beyond[1.1].max():.1f} %",
-    "weighted beyond": lambda uncut: f"{100 * uncut:.1f} %",
 }
