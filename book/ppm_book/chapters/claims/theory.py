@@ -31,7 +31,7 @@ def share(loss, bounds):
 
 
 def a_has_largest_bound(bounds):
-    return bounds.argmax() == 0
+    return bounds[0] > bounds[1:].max()
 
 
 def lift_below_delta(lift, delta):
