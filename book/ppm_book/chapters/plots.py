@@ -15,7 +15,7 @@ from matplotlib.ticker import LogLocator
 
 from ppm_book.chapters.page import NARROW_TYPE
 
-__all__ = ["panels", "legend", "interval", "band", "log_axis"]
+__all__ = ["panels", "legend", "interval", "log_axis"]
 
 # One colour language: household H is orange and the others grey, the paper's mechanism is blue, what
 # holds for every table is green. All can be read as words on white, and differ in lightness too
@@ -196,30 +196,6 @@ def interval(axes, x, low, middle, high, label, **style):
     reach = np.maximum([middle - low, high - middle], 0).reshape(2, -1)
     style = {"fmt": "o", "color": COLOURS.get(label)} | style
     axes.errorbar(x, np.reshape(middle, -1), reach, label=label, **style)
-
-
-def band(axes, x, low, middle, high, label, words="", lift=0, **style):
-    """Draw a line with a band from low to high, and words at its right end, lifted by points.
-
-    Examples
-    --------
-    >>> from ppm_book.chapters import plots
-    >>> figure, (axes,) = plots.panels(size=(3, 3))
-    >>> plots.band(axes, [1, 2], [3, 4], [4, 5], [7, 7], "Weighted", "climbs")
-    >>> [text.get_text() for text in axes.texts]
-    ['climbs']
-    """
-    colour = style.setdefault("color", COLOURS.get(label))
-    interval(axes, x, low, middle, high, label, fmt="-", elinewidth=0, **style)
-    axes.fill_between(x, low, high, color=colour, alpha=0.2, linewidth=0)
-    axes.annotate(
-        words,
-        (x[-1], middle[-1]),
-        xytext=(6, lift),
-        textcoords="offset points",
-        va="center",
-        color=colour,
-    )
 
 
 def log_axis(axes, which="y"):
