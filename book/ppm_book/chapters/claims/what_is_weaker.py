@@ -82,9 +82,9 @@ def g_loses(seven):
     return seven["with H"][6] > 0.9 and seven["without H"][6] == 0
 
 
-def only_weighted_m(again_above):
-    above = again_above.query("exceeded > 0").index.get_level_values(0)
-    return set(above) == {"Weighted-M"}
+def rules_above(again_above):
+    """Which have a loss above 2Δ, with the weights computed again."""
+    return set(again_above.query("exceeded > 0").index.get_level_values(0))
 
 
 def reached(with_h):
@@ -143,7 +143,9 @@ def worst(losses, sizes):
 
 
 def most_times(times, losses, sizes):
-    return times[losses["size"] == sizes[-1]].max()
+    """Among the databases of Weighted-M."""
+    largest = (losses["size"] == sizes[-1]) & (losses["mechanism"] == "Weighted-M")
+    return times[largest].max()
 
 
 def sure(power):
@@ -208,6 +210,7 @@ CLAIMS = {
     "all-seven-move": all_seven_move,
     "frozen-nothing-changes": lambda frozen: np.isclose(frozen, 0),
     "far-below-two-delta": lambda again, two_delta: 2 * again < two_delta,
+    "one-table-stays-below": lambda again, two_delta: again < two_delta,
     "fixed-none-above": lambda above: (
         above["exceeded"].xs("fixed", level="loss").sum() == 0
     ),
@@ -216,12 +219,13 @@ CLAIMS = {
     ),
     "weighted-m-does-not": lambda grows: grows["Weighted-M"],
     "share-far-larger": lambda large, small: large["low"] > 2 * small["high"],
-    "no-other-rule-above": only_weighted_m,
-    "only-weighted-m-above": only_weighted_m,
+    "no-other-rule-above": lambda rules_above: rules_above <= {"Weighted-M"},
+    "only-weighted-m-above": lambda rules_above: rules_above == {"Weighted-M"},
     "most-in-the-largest": lambda again_above, large, sizes: (
         large["low"] > 2 * again_above.loc["Weighted-M"].drop(sizes[-1])["high"].max()
     ),
     "not-by-a-little": lambda most_times: most_times > 2,
+    "up-to-times": lambda large, most_times: large["exceeded"] > 0 and most_times > 1,
     "average-hardly-changes": lambda one_seed: (
         abs(one_seed[0][0].mean() / one_seed[1][0].mean() - 1) < 0.1
     ),
@@ -234,6 +238,11 @@ CLAIMS = {
         sure.loc[(name, "likelihood ratio"), m] > power.loc[(name, "total"), m]
         for name in ("With weights", "Without the seed")
         for m in (3, 20)
+    ),
+    "secret-seed-no-end": lambda sure, power: (
+        sure.loc[("Without the seed", "likelihood ratio"), 20]
+        > power.loc[("Without the seed", "total"), 20]
+        and sure.loc[("Without the seed", "likelihood ratio"), 20] > 0.1
     ),
     "one-table-not-much": lambda power: power.loc["With weights", 1].max() < 0.08,
     "differ-for-h-only": lambda own_term, all_terms: (
