@@ -95,6 +95,8 @@ const takeAway = (() => {
     let said = `Without ${who} no probability changes: 0.00 nats, where ${bound}.`;
     if (isAbove(found)) {
       said = `${changes}: more than ${bound}.`;
+    } else if (twice === 0) {
+      said = `All weights are 0, so no probability changes: ${bound}.`;
     } else if (found.loss >= ROUNDING) {
       // short of 2Δ, however near
       const percent = Math.min(99, Math.floor((100 * found.loss) / twice + 0.5));
@@ -110,17 +112,27 @@ const takeAway = (() => {
       : "The others keep their weights."];
   }
 
-  return { state, words, isAbove };
+  // which counts and which M another state has, beside the start
+  function changes(start, { counts, truncate_at: threshold }, names) {
+    const changed = names
+      .map((name, i) => `${name} ${start.counts[i]} → ${counts[i]} visits`)
+      .filter((_, i) => counts[i] !== start.counts[i]);
+    if (threshold !== start.truncate_at) changed.push(`M = ${threshold ?? "none"}`);
+    return `Changed: ${changed.map(unbroken).join(", ")}.`;
+  }
+
+  return { state, words, changes, isAbove };
 })();
 if (typeof module !== "undefined") module.exports = takeAway;
 
 // The page
 (() => {
   if (typeof document === "undefined") return;
-  const { state, words, isAbove } = takeAway;
+  const { state, words, changes, isAbove } = takeAway;
   const SMALLEST = 0.05; // of c
   const NEAR = 24; // so many pixels from a disc still mean it
   const STILL = 4; // a pointer that moves less takes away, and does not drag
+  const [ROOF, FLOOR] = [26, 160]; // of a panel
 
   const safe = (text) => String(text).replace(/[&<>"]/g, (sign) => `&#${sign.charCodeAt(0)};`);
   const dyed = (colour) => (colour ? ` style="--own: ${safe(colour)}"` : "");
@@ -145,26 +157,32 @@ if (typeof module !== "undefined") module.exports = takeAway;
   function others(id) {
     const choices = ["frozen", "computed again"].map((choice, again) => `<label><input
       type="radio" name="${id}" value="${again}"> ${choice}</label>`);
-    return `<fieldset><legend>Weights of the others</legend>${choices.join("")}</fieldset>`;
+    return `<fieldset><legend>Others’ weights</legend>${choices.join("")}</fieldset>`;
   }
 
+  // what one reaches for first stands beside what it changes, so that both are on one screen
   function controls(data, id, most, thresholds) {
     return `<p class="title" id="${id}">${safe(data.title)}</p>
+      ${data.hint ? `<p class="hint">${safe(data.hint)}</p>` : ""}
       <p class="how">Press a letter to take that household away. Drag a disc, or type, to change
         its visits.</p>
       <svg class="discs" aria-hidden="true"></svg>
       <div class="people">
         ${data.names.map((name, place) => household(name, place, most)).join("")}</div>
-      ${data.switch ? others(`${id}-others`) : ""}
-      <div class="told" aria-hidden="true"><p class="said"></p><p class="more"></p></div>
+      <div class="ways">
+        ${data.switch ? others(`${id}-others`) : ""}
+        <p class="buttons">
+          ${data.breaking ? '<button type="button" class="break">Show one above 2Δ</button>' : ""}
+          <button type="button" class="reset">Start again</button></p></div>
+      <div class="told" aria-hidden="true"><p class="said"></p><p class="more"></p>
+        <p class="changed"></p></div>
       <output class="heard" aria-live="polite"></output>
-      <svg class="panels" aria-hidden="true"></svg>
-      ${slider(`${id}-scale`, "Scale c", SMALLEST, 1, 0.05)}
-      ${data.threshold ? slider(`${id}-threshold`, "Threshold M", 1, thresholds, 0.1) : ""}
-      <p class="buttons">
-        ${data.breaking ? '<button type="button" class="break">Show one above 2Δ</button>' : ""}
-        <button type="button" class="reset">Start again</button></p>
-      <p class="hint">${safe(data.hint)}</p>`;
+      <div class="panels" aria-hidden="true">
+        <svg class="of-ratio"></svg><svg class="of-posteriors"></svg></div>
+      <div class="sliders">
+        ${slider(`${id}-scale`, "Scale c", SMALLEST, 1, 0.05)}
+        ${data.threshold ? slider(`${id}-threshold`, "Threshold M", 1, thresholds, 0.1) : ""}
+      </div>`;
   }
 
   // where the discs stand, those of one count above each other
@@ -203,15 +221,25 @@ if (typeof module !== "undefined") module.exports = takeAway;
     return `M${points.map(([x, y]) => `${x.toFixed(1)},${y.toFixed(1)}`).join("L")}`;
   }
 
-  function drawPosteriors(data, { away }, found, x, left, right) {
-    const [roof, floor] = [24, 108];
+  // both panels have one axis of μ: its scale, its ends, and what is drawn below
+  function axisOfMu([low, high], width, floor) {
+    const [left, right] = [16, width - 8];
+    const x = (mu) => left + ((mu - low) / (high - low)) * (right - left);
+    const ticks = Array.from({ length: 6 }, (_, i) => low + ((high - low) * i) / 5);
+    const marks = ticks.map((mu) => text(x(mu), floor + 17, Number(mu.toFixed(2)), "middle"));
+    return { x, left, right, drawn: marks.join("") };
+  }
+
+  function drawPosteriors(data, { away }, found, width) {
+    const [roof, floor] = [ROOF + 10, FLOOR];
+    const { x, left, right, drawn: axis } = axisOfMu(data.grid, width, floor);
     const top = Math.exp(Math.max(...found.before, ...found.after));
     const y = (value) => floor - (Math.exp(value) / top) * (floor - roof);
     const curve = (values) => pathOf(values.map((value, k) => [x(found.means[k]), y(value)]));
     // words where the curve is not
     const peak = found.before.indexOf(Math.max(...found.before));
     const [at, anchor] = peak > found.means.length / 2 ? [left + 4, "start"] : [right, "end"];
-    let drawn = text(0, 14, "Pseudo posterior of the mean μ") + across(left, right, floor, "grid")
+    let drawn = text(0, 14, "Pseudo posterior of the mean μ (visits)") + across(left, right, floor, "grid")
       + `<path class="under" d="${curve(found.before)}L${right},${floor}L${left},${floor}Z"/>
         <path class="curve" d="${curve(found.before)}"/>`
       + text(at, roof + 16, "with everybody", anchor, "mechanism");
@@ -219,7 +247,7 @@ if (typeof module !== "undefined") module.exports = takeAway;
       drawn += `<path class="outline dashed" d="${curve(found.after)}"/>`
         + text(at, roof + 33, `without ${data.names[away]} (dashed)`, anchor);
     }
-    return [drawn, floor];
+    return drawn + axis;
   }
 
   // the parts of a curve that are outside the band
@@ -233,12 +261,13 @@ if (typeof module !== "undefined") module.exports = takeAway;
     return drawn;
   }
 
-  function drawRatio({ away }, found, x, left, right, from) {
-    const [roof, floor, twice] = [from + 28, from + 178, 2 * found.delta];
+  function drawRatio(data, { away }, found, width) {
+    const { x, left, right, drawn: axis } = axisOfMu(data.grid, width, FLOOR);
+    const twice = 2 * found.delta;
     const most = Math.max(twice, found.loss) * 1.2 || 1;
-    const y = (value) => (roof + floor) / 2 - ((value / most) * (floor - roof)) / 2;
+    const y = (value) => (ROOF + FLOOR) / 2 - ((value / most) * (FLOOR - ROOF)) / 2;
     const above = isAbove(found);
-    let drawn = text(0, from + 14, "Log ratio of each μ, with against without (nats)")
+    let drawn = text(0, 14, "Log ratio of each μ, with against without (nats)")
       + `<rect class="under" x="${left}" width="${right - left}" y="${y(twice)}"
         height="${y(-twice) - y(twice)}"/>`
       + [twice, -twice].map((level) => across(left, right, y(level), "level")).join("")
@@ -257,21 +286,7 @@ if (typeof module !== "undefined") module.exports = takeAway;
         <circle class="dot ${kind}" cx="${atX}" cy="${atY}" r="4.5"/>`
         + text(atX + aside, atY + lift, `${found.loss.toFixed(2)} nats`, anchor, kind);
     }
-    return [drawn, floor];
-  }
-
-  function drawPanels(data, settings, found, width) {
-    const [left, right] = [16, width - 8];
-    const [low, high] = data.grid;
-    const x = (mu) => left + ((mu - low) / (high - low)) * (right - left);
-    const [posteriors, middle] = drawPosteriors(data, settings, found, x, left, right);
-    const [ratio, floor] = drawRatio(settings, found, x, left, right, middle + 14);
-    const ticks = Array.from({ length: 6 }, (_, i) => low + ((high - low) * i) / 5);
-    const axis = ticks.map((mu) => text(x(mu), floor + 17, Number(mu.toFixed(2)), "middle"));
-    return [
-      posteriors + ratio + axis.join("") + text(left, floor + 36, "Mean number of visits, μ"),
-      floor + 42,
-    ];
+    return drawn + axis;
   }
 
   function show(place, number) {
@@ -290,7 +305,7 @@ if (typeof module !== "undefined") module.exports = takeAway;
     place.setAttribute("role", "group");
     place.setAttribute("aria-labelledby", id);
     const find = (what) => live.querySelector(what);
-    const [discs, panels] = [find(".discs"), find(".panels")];
+    const discs = find(".discs");
     let [painted, drawnAt, x] = [0, [], (count) => count];
 
     function setSlider(name, value, said) {
@@ -299,6 +314,12 @@ if (typeof module !== "undefined") module.exports = takeAway;
       input.value = value;
       input.setAttribute("aria-valuetext", said);
       input.previousElementSibling.textContent = said;
+    }
+
+    // the table and the M of the button
+    function isBroken() {
+      const table = ({ counts, truncate_at: threshold }) => JSON.stringify([counts, threshold]);
+      return data.breaking && table(settings) === table(data.breaking);
     }
 
     function draw() {
@@ -312,9 +333,12 @@ if (typeof module !== "undefined") module.exports = takeAway;
       drawnAt = placesOfDiscs(settings.counts, x, size.floor, size.radius);
       discs.setAttribute("viewBox", `0 0 ${width} ${size.floor + 20}`);
       discs.innerHTML = drawDiscs(data, settings, found, drawnAt, x, most, size);
-      const [drawn, height] = drawPanels(data, settings, found, width);
-      panels.setAttribute("viewBox", `0 0 ${width} ${height}`);
-      panels.innerHTML = drawn;
+      for (const [name, drawn] of [["of-ratio", drawRatio], ["of-posteriors", drawPosteriors]]) {
+        const panel = find(`.${name}`);
+        const room = Math.max(250, panel.getBoundingClientRect().width);
+        panel.setAttribute("viewBox", `0 0 ${room} ${FLOOR + 24}`);
+        panel.innerHTML = drawn(data, settings, found, room);
+      }
       live.querySelectorAll(".people button").forEach((button, i) => {
         button.setAttribute("aria-pressed", i === settings.away);
       });
@@ -331,12 +355,14 @@ if (typeof module !== "undefined") module.exports = takeAway;
       const [said, more] = words(found, data.names, settings);
       find(".said").textContent = said;
       find(".more").textContent = more;
+      find(".changed").textContent = isBroken() ? changes(data.start, settings, data.names) : "";
       find(".told").classList.toggle("above", isAbove(found));
     }
 
     // for those who listen: not while something moves
     function say() {
-      find(".heard").textContent = `${find(".said").textContent} ${find(".more").textContent}`;
+      const told = [...live.querySelectorAll(".told p")].map((said) => said.textContent);
+      find(".heard").textContent = told.filter(Boolean).join(" ");
     }
 
     function begin(from) {

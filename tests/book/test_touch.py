@@ -59,6 +59,8 @@ def cases():
         for again in (0, 1)
         for threshold in (None, 3.0)
     ]
+    # a threshold that leaves nobody a weight
+    found += [case(eight, 7, again, truncate_at=1) for again in (0, 1)]
     rng = np.random.default_rng(46)
     for _ in range(380):
         counts = rng.integers(0, 26, rng.choice([2, 5, 8, 8, 8, 10]))
@@ -191,6 +193,9 @@ def test_a_loss_can_exceed_twice_the_bound_when_weights_are_computed_again(count
     assert said.endswith(f"by up to {loss} nats: more than 2Δ = {twice}.")
     frozen = household.state(counts, away, **options)
     assert frozen.loss < 2 * frozen.delta
+    nobody = household.state(counts, away, truncate_at=1)
+    said = household.said_of(nobody, NAMES[:8], away)[0].replace("\xa0", " ")
+    assert said == "All weights are 0, so no probability changes: 2Δ = 0.00."
 
 
 # what goes wrong -> words of the script, and others in their place
@@ -259,6 +264,7 @@ def test_the_notebooks_values_reach_the_page_and_stand_there_as_a_still_picture(
         shift=0.1,
         away="P",
         breaking={"truncate_at": 2, "again": True},
+        title="Three & no more",
     )
     (data,) = re.findall(r"<script[^>]*>(.*?)</script>", picture.data)
     content = json.loads(data)
@@ -273,5 +279,6 @@ def test_the_notebooks_values_reach_the_page_and_stand_there_as_a_still_picture(
     assert picture.broken.left.tolist() != here.left.tolist()
     still = picture.data.partition("<script")[0]
     assert 'src="data:image/png;base64,' in still and "<b>" not in picture.data
+    assert content["title"] == "Three & no more" and "Three &amp; no more" in still
     for said in household.said_of(here, content["names"], 2):
         assert said.replace("<b>", "&lt;b&gt;") in still

@@ -115,7 +115,8 @@ def words(counts, away=None, again=False, **settings):
 def read(page):
     shown = [page.locator(f".{name}").text_content() for name in ("said", "more")]
     # who listens hears the same
-    assert page.locator(".heard").text_content() == " ".join(shown)
+    everything = filter(None, page.locator(".told p").all_text_contents())
+    assert page.locator(".heard").text_content() == " ".join(everything)
     return shown
 
 
@@ -165,9 +166,13 @@ def test_the_keyboard_alone_leads_to_a_loss_above_twice_the_bound(opened):
     assert read(page) == words(moved, 7, again=True, truncate_at=5)
     assert "10.05 nats: more than" in page.locator(".above .said").inner_text()
     assert page.locator(".curve.above").get_attribute("d")
+    # the table and the threshold of the button
+    told = page.locator(".changed")
+    assert told.text_content() == "Changed: F\xa06\xa0→\xa012\xa0visits, M\xa0=\xa05."
     tab_to(page, "Start again")
     page.keyboard.press("Space")
     assert read(page) == words(eight) and not page.locator(".above").count()
+    assert told.text_content() == ""
     page.keyboard.press("Shift+Tab")
     page.keyboard.press("Space")
     assert read(page) == words(moved, 7, again=True, truncate_at=5)
@@ -248,6 +253,17 @@ def test_the_picture_fits_a_phone_and_axe_finds_nothing_serious(opened, name, th
     )
     page.evaluate(AXE_SCRIPT)
     assert page.evaluate(AXE) == []
+
+
+@pytest.mark.parametrize("room", [(390, 700), (1280, 700)])
+def test_the_buttons_and_what_they_change_are_on_one_screen(opened, room):
+    page = opened("six", viewport=dict(zip(("width", "height"), room, strict=True)))
+    page.get_by_text("Show one above").click()
+    parts = ["discs", "people", "ways", "told", "of-ratio"]
+    boxes = [page.locator(f".live .{part}").bounding_box() for part in parts]
+    tops = [box["y"] for box in boxes]
+    assert tops == sorted(tops)
+    assert boxes[-1]["y"] + boxes[-1]["height"] - tops[0] < room[1]
 
 
 def test_on_paper_and_without_scripts_its_start_stands_there(opened):

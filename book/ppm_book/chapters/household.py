@@ -383,15 +383,17 @@ def said_of(found, names, away=None, again=False):
     bound = f"2Δ\N{NO-BREAK SPACE}=\N{NO-BREAK SPACE}{twice:.2f}"
     if away is None:
         return f"Nobody is away. Δ = {found.delta:.2f} nats, and {bound}.", ""
-    who, share = names[away], found.loss / twice if twice else 0.0
+    who = names[away]
     changes = f"Without {who} the log probability of a μ changes by up to {found.loss:.2f} nats"
     if found.loss > twice + ROUNDING:
         said = f"{changes}: more than {bound}."
+    elif twice == 0:
+        said = f"All weights are 0, so no probability changes: {bound}."
     elif found.loss < ROUNDING:
         said = f"Without {who} no probability changes: 0.00 nats, where {bound}."
     else:
         # short of 2Δ, however near
-        percent = min(99, np.floor(100 * share + 0.5))
+        percent = min(99, np.floor(100 * found.loss / twice + 0.5))
         part = "less than 1" if percent < 1 else f"{percent:.0f}"
         said = f"{changes}: {part} % of {bound}."
     pairs = zip(names, found.weights, found.left, strict=True)
