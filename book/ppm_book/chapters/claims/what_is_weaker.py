@@ -87,6 +87,12 @@ def rules_above(again_above):
     return set(again_above.query("exceeded > 0").index.get_level_values(0))
 
 
+def weighted_stays_below(rules_above, anybody_at_any_scale, again, two_delta):
+    """Wherever the chapter looks, for weights without a threshold."""
+    eight = all(one.loss < 2 * one.delta for one in anybody_at_any_scale)
+    return eight and again < two_delta and "Weighted" not in rules_above
+
+
 def reached(with_h):
     return with_h.draws["posterior"]["mu"].values
 
@@ -220,6 +226,8 @@ CLAIMS = {
     "weighted-m-does-not": lambda grows: grows["Weighted-M"],
     "share-far-larger": lambda large, small: large["low"] > 2 * small["high"],
     "no-other-rule-above": lambda rules_above: rules_above <= {"Weighted-M"},
+    "weighted-not-caught": weighted_stays_below,
+    "weighted-stayed-below": weighted_stays_below,
     "only-weighted-m-above": lambda rules_above: rules_above == {"Weighted-M"},
     "most-in-the-largest": lambda again_above, large, sizes: (
         large["low"] > 2 * again_above.loc["Weighted-M"].drop(sizes[-1])["high"].max()
@@ -268,14 +276,13 @@ CLAIMS = {
         > says.max()
     ),
     "own-stay-below": lambda decisive, worst_of: (
-        decisive.loc["Range-capped on T", "ε"] > 1.25 * worst_of["Range-capped on T"]
+        decisive.loc["Own weights", "ε"] > 1.25 * worst_of["Own weights"]
     ),
     "capped-stays-below": lambda decisive, worst_of: (
         decisive.loc["Capped on T", "ε"] > 2 * worst_of["Capped on T"]
     ),
     "own-epsilon-below-two-delta": lambda decisive: (
-        2 * decisive.loc["Range-capped on T", "ε"]
-        < decisive.loc["Range-capped on T", "2Δ"]
+        2 * decisive.loc["Own weights", "ε"] < decisive.loc["Own weights", "2Δ"]
     ),
     "another-table-another-delta": lambda two_delta_list, two_delta_changed: (
         two_delta_changed > two_delta_list
@@ -304,6 +311,8 @@ NUMBERS = {
     "H all terms": lambda all_terms: f"{all_terms[7]:.2f}",
     "ε capped": lambda truncate_at: f"{truncate_at:g}",
     "loss capped": lambda worst: f"{worst['Capped on T']:.1f}",
+    "T from": lambda mean: f"{0.9 * mean:g}",
+    "T to": lambda mean: f"{1.1 * mean:g}",
     "ε own": lambda truncate_at: f"{2 * truncate_at:g}",
     "loss again": lambda again: f"{again:.2f}",
     "2Δ": lambda two_delta: f"{two_delta:.2f}",
