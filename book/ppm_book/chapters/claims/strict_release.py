@@ -99,6 +99,15 @@ def change_bought(rehearsal, chosen, widths):
     return rehearsal.surely_nearer(row, "change")
 
 
+def bins_not_beaten(at, not_beaten):
+    return at(0.1, 0.25) and not_beaten(0.1) and not_beaten(0.25)
+
+
+def smallest_rmse(found, BINS):
+    """Of one release at ε = 0.1, of a fall by a fifth in the smallest group."""
+    return rivals.squared(found, BINS, 0.1, "smallest × 0.8")[0] ** 0.5
+
+
 CLAIMS = {
     "home-less-than-paper": lambda home: (
         home["H found, in 100"]["Own weights"]
@@ -113,6 +122,19 @@ CLAIMS = {
             rehearsed["shapes shown, RMSE, %"]["0.1"],
         )
         < 50
+    ),
+    "a-thousand-need-0.1": lambda at, rehearsed, this_year: (
+        at(0.1)
+        and rehearsed["fall shown, RMSE, %"]["0.1"] < 50
+        and 800 < this_year["group"].value_counts().iloc[0] < 1_200
+    ),
+    "looked-better": lambda at, rehearsed: (
+        at(0.05, 0.1)
+        and rehearsed["groups' means off by, %"][["0.05", "0.1"]].max()
+        < rehearsed["groups' means off by, %"]["published records, ε = 0"]
+    ),
+    "smallest-not-seen": lambda at, found, BINS: (
+        at(0.1) and smallest_rmse(found, BINS) > 50
     ),
     "none-nearer-to-0.1": lambda at, nearer, alone, strict: (
         at(0.05, 0.1)
@@ -142,9 +164,8 @@ CLAIMS = {
     "bins-see-shapes": lambda at, share, BINS: (
         at(0.25) and all(share(BINS, 0.25, one)[0] > 60 for one in rivals.SHAPES)
     ),
-    "bins-not-beaten": lambda at, not_beaten: (
-        at(0.1, 0.25) and not_beaten(0.1) and not_beaten(0.25)
-    ),
+    "bins-not-beaten": bins_not_beaten,
+    "no-posterior-beat-bins": bins_not_beaten,
     "sum-below-sampling": lambda noises: (
         noises["a noisy sum"][-1] < noises["sampling error"][-1]
     ),
@@ -158,6 +179,9 @@ CLAIMS = {
             for goal in ("levels", "level")
         )
         and nearer((BINS, 0.25), (OWN, 1.0), "level")
+    ),
+    "shapes-need-more": lambda at, nearer, BINS, OWN: (
+        at(0.25, 4.0) and nearer((BINS, 0.25), (OWN, 4.0), "shapes")
     ),
     "advise-bins-0.1": lambda advised, BINS: advised(BINS, 0.1, "level"),
     "advise-bins-0.25": lambda advised, BINS: advised(BINS, 0.25, "levels", "level"),
@@ -183,6 +207,7 @@ def amount(rows, name, width):
 
 NUMBERS = {
     "m": lambda releases: f"{releases}",
+    "ε planned": lambda epsilon: f"{epsilon:g}",
     "own found": lambda home: f"{home['H found, in 100']['Own weights']:.0f}",
     "limit": lambda: f"{100 * ppm.disclosure.detection_limit(0.05, 1.0):.1f}",
     "ordinary spread": lambda home: f"{home['± of μ']['Ordinary posterior']:.1f}",
@@ -199,8 +224,6 @@ NUMBERS = {
     ),
     "small size": lambda this_year: f"{this_year['group'].value_counts().iloc[-1]:,}",
     "small rmse": lambda found, BINS, widths: (
-        f"{rivals.squared(found, BINS, 0.1, 'smallest × 0.8')[0] ** 0.5:.0f}"
-        if 0.1 in widths
-        else "–"
+        f"{smallest_rmse(found, BINS):.0f}" if 0.1 in widths else "–"
     ),
 }
