@@ -108,6 +108,19 @@ def smallest_rmse(found, BINS):
     return rivals.squared(found, BINS, 0.1, "smallest × 0.8")[0] ** 0.5
 
 
+def smallest_not_seen(at, found, BINS):
+    return at(0.1) and smallest_rmse(found, BINS) > 50
+
+
+def fall_rmse(measures, BINS):
+    """Of one release at ε = 0.1, of a fall by a fifth in the two lower groups."""
+    return measures["level"](BINS, 0.1)[0] ** 0.5
+
+
+def bins_tried(settings):
+    return [bins for bins, *_ in settings]
+
+
 CLAIMS = {
     "home-less-than-paper": lambda home: (
         home["H found, in 100"]["Own weights"]
@@ -133,9 +146,24 @@ CLAIMS = {
         and rehearsed["groups' means off by, %"][["0.05", "0.1"]].max()
         < rehearsed["groups' means off by, %"]["published records, ε = 0"]
     ),
-    "smallest-not-seen": lambda at, found, BINS: (
-        at(0.1) and smallest_rmse(found, BINS) > 50
+    "most-bins-at-1-and-4": lambda at, chosen, settings: (
+        at(1.0, 4.0)
+        and all(
+            (chosen[width].mechanism.bins, chosen[width].mechanism.above)
+            == (max(bins_tried(settings)), max(above for *_, above in settings))
+            for width in (1.0, 4.0)
+        )
     ),
+    "fewest-bins-at-0.05": lambda at, chosen, settings: (
+        at(0.05) and chosen[0.05].mechanism.bins == min(bins_tried(settings))
+    ),
+    "top-tenth-worse-at-1": lambda at, rehearsed: (
+        at(0.25, 1.0)
+        and rehearsed["top tenth off by, %"]["1"]
+        > rehearsed["top tenth off by, %"]["0.25"]
+    ),
+    "smallest-not-seen": smallest_not_seen,
+    "few-need-more": smallest_not_seen,
     "none-nearer-to-0.1": lambda at, nearer, alone, strict: (
         at(0.05, 0.1)
         and not any(
@@ -184,6 +212,17 @@ CLAIMS = {
         at(0.25, 4.0) and nearer((BINS, 0.25), (OWN, 4.0), "shapes")
     ),
     "advise-bins-0.1": lambda advised, BINS: advised(BINS, 0.1, "level"),
+    "fell-not-how-far": lambda at, measures, BINS: (
+        at(0.1) and 25 < fall_rmse(measures, BINS) < 50
+    ),
+    "enough-to-see-a-fall": lambda at, advised, measures, BINS: (
+        at(0.1) and advised(BINS, 0.1, "level") and fall_rmse(measures, BINS) < 50
+    ),
+    "both-took-0.25": lambda at, advised, nearer, alone, strict, BINS: (
+        at(0.1, 0.25)
+        and advised(BINS, 0.25, "levels", "level")
+        and not any(nearer((name, 0.1), alone) for name in strict)
+    ),
     "advise-bins-0.25": lambda advised, BINS: advised(BINS, 0.25, "levels", "level"),
     "advise-raked": lambda advised, RAKED: advised(RAKED, 0.25, "shapes", "tail"),
     "raked-see-the-tail": lambda at, nearer, measures, strict, BINS, RAKED: (
