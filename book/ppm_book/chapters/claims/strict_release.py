@@ -136,9 +136,13 @@ CLAIMS = {
         )
         < 50
     ),
+    "about-the-least": lambda rehearsed: np.all(
+        rehearsed.iloc[-1, :4] < 1.1 * rehearsed.iloc[:-1, :4].min()
+    ),
     "a-thousand-need-0.1": lambda at, rehearsed, this_year: (
-        at(0.1)
+        at(0.05, 0.1)
         and rehearsed["fall shown, RMSE, %"]["0.1"] < 50
+        and rehearsed["fall shown, RMSE, %"]["0.05"] > 50
         and 800 < this_year["group"].value_counts().iloc[0] < 1_200
     ),
     "looked-better": lambda at, rehearsed: (
