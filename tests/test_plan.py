@@ -680,17 +680,13 @@ def test_several_columns_are_raked_to_margins(release):
     totals = found.noisy["region × owner"].set_index(["region", "owner"])["total"]
     assert (totals - THIS.groupby(["region", "owner"]).size()).abs().max() < 20
     assert [*found.noisy["income × owner"]["owner"]] == ["no", "yes"]
-    means = found.synthetic.groupby("region")["income"].mean()
-    assert (means / THIS.groupby("region")["income"].mean() - 1).abs().max() < 0.2
-    # the edges are those of the published column
-    table = THIS.assign(income=THIS["income"] * 2)
-    for one, same in (
-        (plan, True),
-        (dataclasses.replace(plan, published=table), False),
-    ):
-        edges = one.mechanism.release(table, one, random_seed=1).public["edges"]
-        first = plan.mechanism.release(THIS, plan, random_seed=1).public["edges"]
-        assert np.array_equal(edges["income"], first["income"]) is same
+    # the noise of one release could hide it: means come nearer than the published ones
+    again = [release(plan, again=True, random_seed=seed) for seed in range(4)]
+    truth, before, after = (
+        table.groupby("region")["income"].mean()
+        for table in (THIS, LAST, pd.concat([one.synthetic for one in again]))
+    )
+    assert ((after - truth).abs() < 0.75 * (before - truth).abs()).all()
 
 
 def test_published_records_are_drawn_whole_and_cost_nothing(release, tmp_path):

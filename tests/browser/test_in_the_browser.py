@@ -31,7 +31,8 @@ FAULTS = {
 }""",
     "keyboard": """async () => {
   const find = () => [...document.querySelectorAll('body *:not(mjx-container *)')].find(box =>
-    (box.scrollWidth > box.clientWidth || box.scrollHeight > box.clientHeight)
+    // what is folded comes under the keyboard's care when it opens
+    box.checkVisibility() && (box.scrollWidth > box.clientWidth || box.scrollHeight > box.clientHeight)
     && /auto|scroll/.test(getComputedStyle(box).overflow)
     && [box, ...box.querySelectorAll('*')].every(e => e.tabIndex < 0));
   if (find()) await new Promise(resolve => setTimeout(resolve, 350));
