@@ -1,5 +1,6 @@
 """Reruns: every chapter that reads the survey's table, with tables that the book does not have."""
 
+import os
 import runpy
 
 import nbformat
@@ -10,8 +11,13 @@ from survey_files import interview_zip
 from ppm_book.chapters import page, running
 from ppm_book.tools import pages, parameters, studio
 
+# the longest of the companion are for the thorough profile
+LONG = {"rivals", "strict_more", "where_a_posterior_wins", "application_more"}
 READERS = [
-    name for name in parameters.chapters() if "ce_data" in parameters.defaults(name)
+    name
+    for name in parameters.chapters()
+    if "ce_data" in parameters.defaults(name)
+    and (name not in LONG or os.environ.get("PPM_HYPOTHESIS") == "thorough")
 ]
 # the least of everything
 LEAST = {
