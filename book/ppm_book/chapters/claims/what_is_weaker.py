@@ -87,10 +87,13 @@ def rules_above(again_above):
     return set(again_above.query("exceeded > 0").index.get_level_values(0))
 
 
-def weighted_stays_below(rules_above, anybody_at_any_scale, again, two_delta):
+def eight_below(anybody_at_any_scale):
+    return all(one.loss < 2 * one.delta for one in anybody_at_any_scale)
+
+
+def weighted_stays_below(rules_above, eight_below, again, two_delta):
     """Wherever the chapter looks, for weights without a threshold."""
-    eight = all(one.loss < 2 * one.delta for one in anybody_at_any_scale)
-    return eight and again < two_delta and "Weighted" not in rules_above
+    return eight_below and again < two_delta and "Weighted" not in rules_above
 
 
 def reached(with_h):
@@ -184,9 +187,7 @@ CLAIMS = {
     "a-loses-its-weight": lambda list_again: (
         list_again.weights[0] > 0.9 and list_again.left[0] == 0
     ),
-    "eight-below-two-delta": lambda anybody_at_any_scale: all(
-        one.loss < 2 * one.delta for one in anybody_at_any_scale
-    ),
+    "eight-below-two-delta": lambda eight_below: eight_below,
     "only-d-and-e": lambda beside_h: list(np.flatnonzero(beside_h)) == [3, 4],
     "others-come-back": lambda h_away: (
         list(np.flatnonzero(h_away)) == [0, 1, 2, 3, 4, 6]
