@@ -48,8 +48,7 @@ pdf: book ## build the book and print it, with Chromium, in _build: ARGS=--whole
 
 # on every core a process of one thread that takes tests over when its own are done, and one more,
 # because some wait; four at the most, because one that has compiled many models holds more than a
-# gigabyte. MALLOC_…: Linux keeps
-# the memory of an array for the next one, which is faster
+# gigabyte. MALLOC_…: Linux keeps the memory of an array for the next one, which is faster
 test: env ## run all tests, the notebooks and a build of the book among them: ARGS='-k cli'
 	@OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 \
 	    MALLOC_MMAP_THRESHOLD_=268435456 MALLOC_TRIM_THRESHOLD_=268435456 "$(RUN)" -m pytest \
