@@ -74,6 +74,20 @@ def test_choices_with_letters_have_no_bullets(text, lettered):
     assert ("lettered" in doctree.next_node(nodes.bullet_list)["classes"]) == lettered
 
 
+@pytest.mark.parametrize(
+    ("given", "shown"),
+    [
+        ("Show code cell {type}", "Show the code"),
+        ("Show the code of both", "Show the code of both"),
+    ],
+)
+def test_a_chapter_s_own_words_for_folded_code_stay(given, shown):
+    doctree = publish_doctree("Words.")
+    doctree += nodes.container("", hide_mode="input", prompt_show=given)
+    sphinx_fixes._arrange(None, doctree)
+    assert doctree.next_node(nodes.container)["prompt_show"] == shown
+
+
 BOOK = SimpleNamespace(
     external_site_map={
         name: SimpleNamespace(title=title)

@@ -61,7 +61,9 @@ def _arrange(app, doctree):
         if cell.get("hide_mode") == "input":
             of_what = " of the figure" if cell.next_node(nodes.figure) else ""
             for do in ("show", "hide"):
-                cell[f"prompt_{do}"] = f"{do.capitalize()} the code{of_what}"
+                # in place of myst-nb's words; a chapter's own stay
+                if "code cell" in cell.get(f"prompt_{do}", ""):
+                    cell[f"prompt_{do}"] = f"{do.capitalize()} the code{of_what}"
 
 
 def _fold(answer):
