@@ -249,16 +249,18 @@ def state(
     """
     counts, means = _checked_counts(counts), np.linspace(*_checked_grid(grid))
 
-    def weighed(records):
-        found = _on_grid(records, means).extremes().bounds
+    def weighed(model):
+        found = model.extremes().bounds
         return ppm.record_weights(
             found, scale=scale, shift=shift, truncate_at=truncate_at
         )
 
-    weights = weighed(counts)
+    everybody = _on_grid(counts, means)
+    weights = weighed(everybody)
     left = weights.copy()
     if away is not None and again:
-        left = np.insert(weighed(np.delete(counts, away)), away, 0.0)
+        others = _on_grid(np.delete(counts, away), means)
+        left = np.insert(weighed(others), away, 0.0)
     elif away is not None:
         left[away] = 0.0
     log_p = stats.poisson.logpmf(counts, means[:, None])
@@ -266,7 +268,7 @@ def state(
         means=means,
         weights=weights,
         left=left,
-        delta=_on_grid(counts, means).extremes(weights).bounds.max(),
+        delta=everybody.extremes(weights).bounds.max(),
         before=log_softmax(log_p @ weights),
         after=log_softmax(log_p @ left),
     )
