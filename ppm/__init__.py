@@ -1,77 +1,87 @@
 """The Bayesian pseudo posterior mechanism of Savitsky, Williams and Hu (JMLR 2022).
 
-The names on ``ppm`` are the method's own; everything else is reached by its module, such as
-``ppm.audits.exact`` or ``ppm.utility.gini``. All are loaded when first used, so that ``import ppm``
-needs no PyMC. ``dir(ppm)`` leaves out names whose packages are not installed.
+A *model* holds the confidential records; a *rule*, which is public, says what each of them adds; its
+*terms* are what they add; and :func:`ppm.fit` makes a *fit*, from which bounds, ε and releases
+follow. What a release needs beyond the paper is in ``ppm.release``.
 """
 
-import lazy_loader
-
-from ppm._extras import lacking as _lacking
+from ppm import chains, pdp, release, risk
+from ppm.bounds import (
+    local_bound,
+    oscillation_bound,
+    record_bounds,
+    record_oscillations,
+)
+from ppm.candidates import Candidates
+from ppm.chains import ChainsDisagreeError
+from ppm.fit import Fit, fit
+from ppm.model import Model
+from ppm.models.counts import GammaPoisson
+from ppm.models.normal import Normal
+from ppm.pdp import epsilon, exceedance
+from ppm.rules import (
+    ByCount,
+    ByRisk,
+    Capped,
+    Given,
+    Limited,
+    OneWeight,
+    Reweighted,
+    Rule,
+    Unweighted,
+    record_weights,
+)
+from ppm.terms import Limits, Terms
 
 __version__ = "0.1.0"
 
-_load, _, __all__ = lazy_loader.attach(
-    __name__,
-    [
-        "account",
-        "audits",
-        "censoring",
-        "diagnostics",
-        "disclosure",
-        "histogram",
-        "lipschitz",
-        "mechanism",
-        "noisy",
-        "own_terms",
-        "pdp",
-        "plan",
-        "raking",
-        "risk",
-        "rules",
-        "sums",
-        "synthesizers",
-        "terms",
-        "utility",
-        "weights",
-    ],
-    {
-        "lipschitz": [
-            "record_bounds",
-            "local_bound",
-            "record_oscillations",
-            "oscillation_bound",
-            "tail_bound",
-        ],
-        "weights": [
-            "record_weights",
-            "mapped_weights",
-            "scalar_weights",
-            "count_weights",
-        ],
-        "censoring": ["Censoring"],
-        "pdp": ["epsilon", "exceedance"],
-        "terms": ["Terms"],
-        "mechanism": ["Fit", "PseudoPosteriorMechanism", "fit"],
-        "diagnostics": ["ChainsDisagreeError"],
-        "synthesizers.base": ["Synthesizer"],
-        "synthesizers.gamma_poisson": ["GammaPoisson"],
-        "mixture.model": ["FiniteMixture"],
-        "synthesizers.candidates": ["CandidateSynthesizer"],
-        "synthesizers.pymc_model": ["PyMCSynthesizer"],
-        "histogram": ["histogram_release"],
-        "sums": ["sums_release"],
-        "plan": ["Confidential", "ReleasePlan"],
-    },
-)
+__all__ = [
+    "ByCount",
+    "ByRisk",
+    "Candidates",
+    "Capped",
+    "ChainsDisagreeError",
+    "FiniteMixture",
+    "Fit",
+    "GammaPoisson",
+    "Given",
+    "Limited",
+    "Limits",
+    "Model",
+    "Normal",
+    "OneWeight",
+    "PyMCModel",
+    "Reweighted",
+    "Rule",
+    "Terms",
+    "Unweighted",
+    "chains",
+    "epsilon",
+    "exceedance",
+    "fit",
+    "local_bound",
+    "oscillation_bound",
+    "pdp",
+    "record_bounds",
+    "record_oscillations",
+    "record_weights",
+    "release",
+    "risk",
+]
 
 
 def __getattr__(name):
-    if message := _lacking(f"ppm.{name}"):
-        raise ModuleNotFoundError(message)
-    return _load(name)
+    # these two need packages that are heavy, and may not be there
+    if name == "FiniteMixture":
+        from ppm.models.mixture.model import FiniteMixture
+
+        return FiniteMixture
+    if name == "PyMCModel":
+        from ppm.models.pymc import PyMCModel
+
+        return PyMCModel
+    raise AttributeError(f"module 'ppm' has no attribute {name!r}")
 
 
 def __dir__():
-    # help() loads all of these
-    return [name for name in __all__ if not _lacking(f"ppm.{name}")]
+    return [*__all__]

@@ -4,9 +4,15 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ppm.checks import as_amounts, check_count, check_number, check_share
+from ppm._checks import as_amounts, as_numbers, check_count, check_number, check_share
 
-__all__ = ["epsilon", "bounded_range_epsilon", "exceedance"]
+__all__ = [
+    "epsilon",
+    "bounded_range_epsilon",
+    "exceedance",
+    "belief_limits",
+    "detection_limit",
+]
 
 
 def epsilon(bound, releases=1):
@@ -140,3 +146,64 @@ def binomial_limits(seen, trials, error):
     )
     unseen = np.maximum(trials - seen, 1)
     return low, np.where(seen < trials, beta.ppf(1.0 - error, seen + 1, unseen), 1.0)
+
+
+def belief_limits(prior, epsilon):
+    r"""How far a release can move an attacker's belief that a record's value was used.
+
+    Bayes' rule with a likelihood ratio between :math:`e^{-\epsilon}` and :math:`e^{\epsilon}`, for
+    an attacker who knows all other records and everything public. A local ε gives no such limits.
+
+    Parameters
+    ----------
+    prior : float or array_like
+        Probability before the release, between 0 and 1.
+    epsilon : float or array_like
+        ε for every database, in nats; 2ε for the belief in one of two values of a record.
+
+    Returns
+    -------
+    low, high : float or numpy.ndarray
+        Smallest and largest probability afterwards.
+
+    Examples
+    --------
+    >>> import ppm
+    >>> low, high = ppm.pdp.belief_limits(0.5, 1.0)
+    >>> round(float(high), 3)
+    0.731
+    """
+    from scipy.special import expit, logit
+
+    prior, epsilon = as_numbers("prior", prior), as_amounts("epsilon", epsilon)
+    if not np.all((prior > 0) & (prior < 1)):
+        raise ValueError(
+            "prior must be a probability between 0 and 1, neither included"
+        )
+    return expit(logit(prior) - epsilon), expit(logit(prior) + epsilon)
+
+
+def detection_limit(false_alarms, epsilon):
+    r"""Largest probability that a test with a rate a of false alarms detects a record's value.
+
+    The test says "this value was used" with probability a, ``false_alarms``, where it was not, and
+    where it was with probability at most :math:`\min(e^\epsilon a, 1 - e^{-\epsilon}(1 - a))`.
+    Numbers or arrays; ε is as for :func:`belief_limits`.
+
+    Examples
+    --------
+    >>> import ppm
+    >>> float(ppm.pdp.detection_limit(0.05, 1.0).round(3))
+    0.136
+    """
+    rate, epsilon = (
+        as_numbers("false_alarms", false_alarms),
+        as_amounts("epsilon", epsilon),
+    )
+    if not np.all((rate >= 0) & (rate <= 1)):
+        raise ValueError("false_alarms must be probabilities in [0, 1]")
+    with np.errstate(over="ignore", invalid="ignore"):
+        up = np.exp(epsilon) * rate
+    # a test without false alarms detects nothing, unless ε is infinite
+    up = np.where(rate > 0, up, np.where(epsilon == np.inf, np.inf, 0.0))
+    return np.minimum(up, -np.expm1(-epsilon) + np.exp(-epsilon) * rate)[()]

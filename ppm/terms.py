@@ -1,17 +1,69 @@
 """What each record adds to the log of the pseudo posterior: its term."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
-from ppm.brief import Brief
-from ppm.checks import as_numbers, check_flag, check_weights, shown
+from ppm._checks import Brief, as_numbers, check_number, check_weights
 
-__all__ = ["Terms"]
+__all__ = ["Limits", "Terms"]
 
-# where weights come from: all are 1 by the setting alone, from the bounds of all records, from
-# whoever gave them, or from the range of each record's own log p over a public set
-SOURCES = ("ones", "all records", "caller", "own range")
+# nats: so narrow that differences round to nothing, and so far that a width does
+_NARROWEST, _FAR = 1e-6, 1e9
+
+
+@dataclass(frozen=True)
+class Limits:
+    r"""Two public limits of a record's term, in nats.
+
+    A value z is clipped to :math:`h(z) = \min(\max(z, \text{low}), \text{high})`. Hu, Williams and
+    Savitsky (2022, arXiv:2205.05003) call it censoring; it is not in Savitsky, Williams and Hu
+    (2022).
+
+    Parameters
+    ----------
+    low, high : float
+        Ends, increasing, at least 1e-6 nats apart and at most 1e9 from 0. They must be public:
+        fixed without looking at the confidential records.
+
+    Raises
+    ------
+    ValueError
+        If they are not such numbers.
+
+    Examples
+    --------
+    >>> import ppm
+    >>> limits = ppm.Limits(-3, -1)
+    >>> limits([-0.5, -2.0, -80.0]).tolist(), limits.width
+    ([-1.0, -2.0, -3.0], 2.0)
+    """
+
+    low: float
+    high: float
+
+    def __post_init__(self):
+        # high must fit above it
+        low = check_number("low", self.low, at_least=-_FAR, at_most=_FAR - 1.0)
+        high = check_number("high", self.high, above=low, at_most=_FAR)
+        # a frozen dataclass takes no ordinary assignment; -0.0 and 0.0 are one limit
+        object.__setattr__(self, "low", low + 0.0)
+        object.__setattr__(self, "high", high + 0.0)
+        least = max(_NARROWEST, max(abs(low), abs(high)) / _FAR)
+        if self.width < least:
+            raise ValueError(
+                f"high must be at least {least:g} above low; got {self.width:.3g}"
+            )
+
+    @property
+    def width(self):
+        """W = high - low in nats: the farthest that a term between them can move."""
+        return self.high - self.low
+
+    def __call__(self, values):
+        """Values z in nats, clipped; NaN counts as -inf."""
+        values = np.where(np.isnan(values), -np.inf, values)
+        return np.clip(values, self.low, self.high)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -21,39 +73,29 @@ class Terms(Brief):
     A model draws θ from prior × :math:`\exp \sum_i \ell_i(\theta)`, the pseudo posterior. Without
     limits h changes nothing, and the terms are the weighted log-likelihoods of Savitsky, Williams
     and Hu (2022), section 2. A record of weight 0 has no term. Every term rises with log p, so that
-    the lowest and the highest log p of a record give its bound and its oscillation.
+    the lowest and the highest log p of a record give its bound and its oscillation. A rule makes
+    terms from a model; terms that you make yourself are local, whatever they hold.
 
     Parameters
     ----------
     weights : array_like (records,)
         Weights α, 0 or more.
-    limits : ppm.Censoring, optional
+    limits : ppm.Limits, optional
         The public limits of h.
     levels : array_like (records,), optional
         Levels b, in nats, 0 by default: log p at the center of the limits, for example.
-    own : bool, default False
-        Whether every weight and level comes from the record itself and public values alone. That
-        cannot be checked, and every ε for all databases needs it.
-    source : {"caller", "ones", "all records", "own range"}, default "caller"
-        Where the weights come from, for the words beside a release: all are 1 by the setting alone,
-        for example, or they keep each record's own range over a public set.
 
     Raises
     ------
     ValueError
         If the arguments are not of these kinds and shapes.
 
-    Notes
-    -----
-    The rules of ``ppm.rules`` make terms: the paper's weights, one weight for all records,
-    limits, or a cap.
-
     Examples
     --------
     Two draws of θ and three records, the last of weight 0:
 
     >>> import ppm
-    >>> terms = ppm.Terms([1.0, 0.5, 0.0], limits=ppm.Censoring(-3, -1, smooth=False))
+    >>> terms = ppm.Terms([1.0, 0.5, 0.0], limits=ppm.Limits(-3, -1))
     >>> terms([[-0.5, -4.0, -9.0], [-8.0, -4.0, -9.0]]).tolist()
     [[-1.0, -2.0, 0.0], [-3.0, -2.0, 0.0]]
     >>> terms.width
@@ -61,53 +103,30 @@ class Terms(Brief):
     """
 
     weights: np.ndarray
-    limits: object = None
+    limits: Limits | None = None
     levels: np.ndarray | None = None
-    own: bool = False
-    source: str = "caller"
 
-    _public = ("records", "limits", "own", "source")
+    _public = ("records", "limits")
 
     def __post_init__(self):
         weights = as_numbers("weights", self.weights)
-        self._keep("weights", check_weights(weights, weights.size))
-        if self.levels is not None:
-            levels = as_numbers("levels", self.levels)
-            if levels.shape != weights.shape or not np.isfinite(levels).all():
-                raise ValueError(
-                    "levels must hold a finite number for each of the "
-                    f"{weights.size} records; got shape {levels.shape}"
-                )
-            self._keep("levels", levels)
-        if not hasattr(self.limits, "width") and self.limits is not None:
+        weights = check_weights(weights, weights.size)
+        levels = np.zeros(weights.size) if self.levels is None else self.levels
+        levels = as_numbers("levels", levels)
+        if levels.shape != weights.shape or not np.isfinite(levels).all():
             raise ValueError(
-                f"limits must be a ppm.Censoring; got {type(self.limits).__name__}"
+                "levels must hold a finite number for each of the "
+                f"{weights.size} records; got shape {levels.shape}"
             )
-        if self.levels is None and getattr(self.limits, "center", None) is not None:
+        if not isinstance(self.limits, Limits | None):
             raise ValueError(
-                "limits with a center need levels: ppm.rules.limited(model, limits) finds them"
+                f"limits must be a ppm.Limits; got {type(self.limits).__name__}"
             )
-        check_flag("own", self.own)
-        if self.source not in SOURCES:
-            raise ValueError(
-                f"source must be one of {SOURCES}; got {shown(self.source)}"
-            )
-        contradicted = {
-            "ones": bool((self.weights != 1).any()),
-            "all records": self.own,
-            "own range": not (self.own and self.limits and self.levels is not None),
-        }
-        if contradicted.get(self.source):
-            raise ValueError(
-                f"source must not be {self.source!r} beside these weights and own={self.own}"
-            )
-
-    def _keep(self, name, values):
-        """Hold a copy that nobody can change: ε is read from it again and again."""
-        values = np.array(values)
-        values.setflags(write=False)
-        # a frozen dataclass takes no ordinary assignment
-        object.__setattr__(self, name, values)
+        for name, values in (("weights", weights), ("levels", levels)):
+            # a copy that nobody can change: ε is read from it again and again
+            values = values.copy()
+            values.setflags(write=False)
+            object.__setattr__(self, name, values)
 
     @property
     def records(self):
@@ -119,59 +138,33 @@ class Terms(Brief):
         """Farthest W, in nats, that any possible term can move; ∞ without limits."""
         return np.inf if self.limits is None else self.limits.width
 
-    @property
-    def strict(self):
-        """Whether W is an ε of one exact draw for every database, by these terms alone."""
-        return self.own and self.limits is not None
-
-    @property
-    def capped(self):
-        """Whether the limits never cut, because weights keep every record's range within W."""
-        return self.source == "own range"
-
-    def __call__(self, log_lik, records=slice(None)):
-        """Terms of log-likelihoods (…, records), in nats, of all ``records`` or of some rows.
-
-        With limits NaN counts as -inf.
-        """
-        weights = self.weights[records]
-        levels = 0.0 if self.levels is None else self.levels[records]
-        products = weighted(log_lik, weights, levels)
+    def __call__(self, log_p):
+        """Terms of log p (…, records), in nats. Between limits NaN counts as -inf."""
+        values = weighted(log_p, self.weights, self.levels)
         if self.limits is None:
-            return products
-        terms = self.limits.term(products)
-        return np.where(weights > 0, terms, 0.0)
+            return values
+        return np.where(self.weights > 0, self.limits(values), 0.0)
 
-    def above_low(self, log_lik, records=slice(None)):
-        """Terms less the lower limit: from 0 to W, and 0 for a record of weight 0."""
-        terms = self(log_lik, records) - self.limits.low
-        return np.where(self.weights[records] > 0, terms, 0.0)
+    def bounds(self, lowest, highest):
+        """Largest absolute term of each record whose log p has these extremes."""
+        return np.maximum(np.abs(self(lowest)), np.abs(self(highest)))
 
-    def of(self, records):
+    def oscillations(self, lowest, highest):
+        """Largest term less the smallest of each record whose log p has these extremes."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            ranges = self(highest) - self(lowest)
+        return np.where(np.isnan(ranges), np.inf, ranges)  # ∞ - ∞
+
+    def of(self, rows):
         """The terms of some records alone, by their rows."""
-        levels = None if self.levels is None else self.levels[records]
-        return replace(self, weights=self.weights[records], levels=levels)
-
-
-def as_terms(terms, records):
-    """Terms as they are, of so many records, from weights alone, or with weights of 1 for None.
-
-    Raises
-    ------
-    ValueError
-        If there are not so many, or the weights are no weights.
-    """
-    if isinstance(terms, Terms):
-        check_weights(terms.weights, records)
-        return terms
-    source = "ones" if terms is None else "caller"
-    return Terms(check_weights(terms, records), own=terms is None, source=source)
+        return Terms(self.weights[rows], self.limits, self.levels[rows])
 
 
 def weighted(values, weights, levels=0.0):
     """Values less levels times weights; a weight of 0 gives 0 even where the value is infinite."""
     with np.errstate(over="ignore", invalid="ignore"):
-        values = np.subtract(values, levels) if np.any(levels) else values
+        if np.any(levels):
+            values = np.subtract(values, levels)
         products = np.asarray(np.multiply(values, weights, order="C"))
     np.copyto(products, 0.0, where=np.equal(weights, 0))
     return products

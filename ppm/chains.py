@@ -4,7 +4,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from ppm.scan import scan
+from ppm._checks import as_array, check_weights
+from ppm.terms import Terms
 
 __all__ = [
     "bound_diagnostics",
@@ -18,8 +19,7 @@ R_HAT_LIMIT = 1.05
 # with fewer draws per chain there is no R-hat
 _FEWEST_DRAWS = 8
 # A larger share of divergent draws withholds a bound; fewer are only printed. The limit is ours,
-# and any divergence is a reason to look again. Under limits a single one is: a centred model whose
-# chains agreed missed a tail there
+# and any divergence is a reason to look again
 _DIVERGENT_LIMIT = 0.1
 # the average range of ten independent normal values, in standard deviations
 _RANGE_OF_TEN = 3.078
@@ -32,9 +32,9 @@ class ChainsDisagreeError(RuntimeError):
     --------
     >>> import numpy as np, ppm
     >>> model = ppm.FiniteMixture(np.arange(6.0), np.ones((6, 1)), components=2, warmup=5)
-    >>> result = ppm.PseudoPosteriorMechanism(model).run(draws=4, random_seed=1)  # too few
+    >>> fit = ppm.fit(model, ppm.ByRisk(), draws=4, random_seed=1)  # too few
     >>> try:
-    ...     result.local_bound
+    ...     fit.local_bound
     ... except ppm.ChainsDisagreeError:
     ...     print("withheld")
     withheld
@@ -47,7 +47,7 @@ class BoundDiagnostics:
 
     Two quantities are compared: the largest weighted \\|log-likelihood\\| of each draw, whose
     maximum is Δ, and the weighted log-likelihood of the whole database. **Only the first decides**
-    whether a bound is withheld, except for censored terms. If only the second has a high R-hat, a
+    whether a bound is withheld. If only the second has a high R-hat, a
     longer run may find other parameters, and with them another Δ.
 
     Attributes
@@ -66,7 +66,7 @@ class BoundDiagnostics:
     r_hat_faults, faults_besides_r_hat : tuple of str
         Why the bound is withheld, each with a remedy. The first: R-hat of the deciding quantity
         above 1.05 or undefined. The others: an infinite log-likelihood, a chain that stood still
-        for half of its draws, more than a tenth of the draws divergent (one, of censored terms).
+        for half of its draws, more than a tenth of the draws divergent.
     """
 
     r_hat: float
@@ -111,58 +111,59 @@ class BoundDiagnostics:
         )
 
 
-def bound_diagnostics(log_lik, weights, *, sample_stats=None, total_decides=False):
+def bound_diagnostics(log_lik, weights, *, diverging=None):
     """Compute R-hat, effective sample size and spread of the quantities that decide a bound.
 
     Parameters
     ----------
-    log_lik, weights
-        As for :func:`ppm.record_bounds`; dimensions chain, draw and record.
-    sample_stats : xarray.DataTree or xarray.Dataset, optional
-        Of the same fit; its ``diverging`` is counted.
-    total_decides : bool, default False
-        As for censored terms: R-hat of the weighted log-likelihood decides too, and a single
-        divergence is a fault.
+    log_lik : array_like (chains, draws, records)
+        Unweighted log-likelihood in nats.
+    weights : array_like (records,)
+        Weights α, 0 or more.
+    diverging : array_like of bool, optional
+        Which draws diverged.
+
+    Returns
+    -------
+    BoundDiagnostics
+
+    Raises
+    ------
+    ValueError
+        If the log-likelihood has another shape, or as many weights as there are records are not
+        given.
 
     Examples
     --------
     >>> import ppm
     >>> model = ppm.GammaPoisson([3, 5, 4, 6, 20])
-    >>> log_lik = model.log_likelihood(model.fit(draws=1000, random_seed=1))
-    >>> print(ppm.diagnostics.bound_diagnostics(log_lik, [1.0] * 5))
-    R-hat 1.004, of the log-likelihood 1.006, effective draws 1068
-    a tenth of the draws gave 14.238 to 18.761
+    >>> fit = ppm.fit(model, ppm.Unweighted(), draws=1000, random_seed=1)
+    >>> print(ppm.chains.bound_diagnostics(model.log_p(fit.theta)[None], [1.0] * 5))
+    R-hat 1.003, of the log-likelihood 1.000, effective draws 793
+    a tenth of the draws gave 14.113 to 17.224
     """
-    scanned = scan(log_lik, weights)
-    if scanned.draw_maxima.ndim != 2:
+    log_lik = as_array("log_lik", log_lik)
+    if log_lik.ndim != 3:
         raise ValueError(
-            "log_lik must be an xarray.DataArray with the dimensions chain, draw and "
-            f"record; got {scanned.draw_maxima.ndim + 1} dimensions"
+            f"log_lik must have shape (chains, draws, records); got {log_lik.shape}"
         )
+    terms = Terms(check_weights(weights, log_lik.shape[-1]))
+    values = terms(log_lik)
     return diagnose(
-        scanned.draw_maxima,
-        scanned.draw_sums,
-        scanned.terms.weights,
-        sample_stats,
-        total_decides,
+        np.abs(values).max(axis=-1), values.sum(axis=-1), terms.weights, diverging
     )
 
 
-def diagnose(largest, total, weights, sample_stats=None, total_decides=False):
+def diagnose(largest, total, weights, diverging=None):
     """As :func:`bound_diagnostics`, from both quantities as arrays (chain, draw)."""
     tenths = [
         part.max() for part in np.array_split(largest.ravel(), min(10, largest.size))
     ]
-    counted = sample_stats is not None and "diverging" in sample_stats
-    diverging = int(sample_stats["diverging"].sum()) if counted else None
+    divergences = None if diverging is None else int(np.sum(diverging))
     first, second = r_hat(largest), r_hat(total)
     decisive = first
     if np.isnan(first) and largest.min() == largest.max():
-        decisive = (
-            second  # the bound is the same in all draws, as it may be under limits
-        )
-    elif total_decides:
-        decisive = float(np.maximum(first, second))  # carries NaN along
+        decisive = second  # the bound is the same in all draws
     both = np.stack([largest, total], axis=-1)
     above, besides = [], []
     if not np.isfinite(largest).all():
@@ -187,12 +188,11 @@ def diagnose(largest, total, weights, sample_stats=None, total_decides=False):
             f"R-hat is {decisive:.3f}, above {R_HAT_LIMIT} (run more draws or a longer "
             "warm-up)"
         )
-    allowed = 0.0 if total_decides else _DIVERGENT_LIMIT
-    limit = "and under limits none may" if total_decides else f"more than {allowed:.0%}"
-    if diverging and diverging > allowed * largest.size:
+    if divergences and divergences > _DIVERGENT_LIMIT * largest.size:
         besides.append(
-            f"{diverging} of {largest.size} draws diverged, {limit} "
-            "(reparametrise the model, as by offsets, or raise target_accept)"
+            f"{divergences} of {largest.size} draws diverged, more than "
+            f"{_DIVERGENT_LIMIT:.0%} (reparametrise the model, as by offsets, or raise "
+            "target_accept)"
         )
     if not np.any(weights):
         above, besides = [], []  # the bound is 0, whatever the chains do
@@ -204,7 +204,7 @@ def diagnose(largest, total, weights, sample_stats=None, total_decides=False):
         by_chain=tuple(largest.max(axis=1).tolist()),
         typical=float(np.median(largest)),
         spread=(float(min(tenths)), float(max(tenths))),
-        divergences=diverging,
+        divergences=divergences,
         r_hat_faults=tuple(above),
         faults_besides_r_hat=tuple(besides),
     )

@@ -1,1 +1,0 @@
-"""Models of a database that the mechanism can make private."""
