@@ -193,3 +193,11 @@ def test_a_rule_that_returns_no_terms_of_these_records_is_refused(made):
 
     with pytest.raises(ValueError, match="^terms of Wrong must be ppm.Terms of the 60"):
         ppm.fit(MODEL, Wrong(), draws=9)
+
+
+def test_bounds_that_differ_by_rounding_alone_are_equal():
+    bounds = np.full(5, 7.3)
+    assert (ppm.record_weights(np.nextafter(bounds, 8 * (np.arange(5) % 2))) == 1).all()
+    # an infinite one is another matter, and so is a difference that is none of rounding
+    assert ppm.record_weights([7.3, np.nextafter(7.3, 8), np.inf]).tolist() == [1, 1, 0]
+    assert ppm.record_weights(bounds + 1e-9 * np.arange(5)).tolist() != [1] * 5
