@@ -1,4 +1,4 @@
-"""The chapter on draws and sums: its proposition and corollary against sums over fine grids."""
+"""The width of a draw: proposition and corollary against sums over fine grids."""
 
 import numpy as np
 import pytest
@@ -222,36 +222,33 @@ def test_both_ways_have_the_same_epsilon_for_every_record(c, reach):
     assert longest(drawn(np.array([c]), 3.0), np.full(t.size, 1 / t.size)) > epsilon
 
 
-def test_an_average_of_draws_at_shares_of_epsilon_is_like_one_draw():
-    y, epsilon = np.full(10_000, 0.1), 0.5
-    one, tenth = (draw(y, each, 3.0, 0.5).variance for each in (epsilon, epsilon / 10))
-    assert tenth / 10 == pytest.approx(one, rel=1e-2)
-    # ten draws at the whole ε would be better, and cost ten times as much
-    assert one / 10 < tenth / 20
+# ---- limits -------------------------------------------------------------------------------------
 
 
-def test_both_scores_of_a_median_have_the_same_epsilon_and_tops_of_another_shape():
-    t, epsilon = np.linspace(-1, 1, 2001), 0.3
-    values = np.random.default_rng(1).uniform(-1, 1, size=40)
+def sd_under_limits(values, shares, weight, n, points):
+    """Standard deviation of a draw under centred limits of width 0.1, n records in all."""
+    t = np.linspace(-0.5, 0.5, points)
+    terms = weight * (t * values[:, None] - t**2 / 2)
+    height = n * (shares @ np.clip(terms, -0.05, 0.05))
+    p = np.exp(height - height.max())
+    p /= p.sum()
+    return np.sqrt(p @ (t - p @ t) ** 2)
 
-    def scores(y):
-        balance = np.sign(t - y[:, None]).sum(axis=0)
-        distances = np.abs(t - y[:, None]).sum(axis=0)
-        return -epsilon / 2 * np.abs(balance), -epsilon / 2 * distances
 
-    def chances(score):
-        p = np.exp(score - score.max())
-        return p / p.sum()
-
-    for i in range(values.size):
-        both = zip(scores(values), scores(np.delete(values, i)), strict=True)
-        for score, without in both:
-            assert np.ptp(score - without) <= epsilon + 1e-9
-            assert longest(chances(score), chances(without)) <= epsilon
-            # twice the score has twice the epsilon
-            assert np.ptp(2 * (score - without)) > epsilon
-    # a small step from the middle costs the pointed score more, many records or few
-    even = np.linspace(-1, 1, 400)
-    near = np.abs(t) < 0.05
-    pointed, rounded = (score.max() - score[near].min() for score in scores(even))
-    assert pointed > 10 * rounded
+@pytest.mark.parametrize(
+    ("weight", "spread", "yes_or_no"),
+    [(0.05, -0.5, -0.5), (0.2, -0.5, -1), (0.5, -0.5, 0)],
+)
+def test_limits_keep_the_root_where_values_are_spread_and_not_in_a_yes_no_column(
+    weight, spread, yes_or_no
+):
+    quantiles = 0.25 + stats.norm.ppf((np.arange(1_000) + 0.5) / 1_000)
+    columns = (
+        (quantiles, np.full(1_000, 1e-3), 4_001, spread),
+        (np.array([2.0, -0.5]), np.array([0.3, 0.7]), 1_000_001, yes_or_no),
+    )
+    for values, shares, points, exponent in columns:
+        few, many = (
+            sd_under_limits(values, shares, weight, n, points) for n in (10**5, 10**6)
+        )
+        assert np.log10(many / few) == pytest.approx(exponent, abs=0.03)

@@ -51,7 +51,7 @@ def handed_out(tmp_path_factory):
 class Student:
     """Somebody who works on a sheet that was handed out."""
 
-    def __init__(self, handed_out, sheet="censoring", name=""):
+    def __init__(self, handed_out, sheet="strict_more", name=""):
         edition = "assessment" if sheet == "assessment" else "student"
         self.notebook = nbformat.read(
             handed_out / edition / "exercises" / f"{sheet}.ipynb", 4
@@ -130,9 +130,9 @@ def broken_ones(handed_out, folder):
     text = (folder / "cut" / "a.ipynb").read_text("utf-8")
     (folder / "cut" / "a.ipynb").write_text(text[:-300], "utf-8")
     (folder / "empty").mkdir()
-    (folder / "empty" / "censoring.ipynb").touch()
+    (folder / "empty" / "strict_more.ipynb").touch()
     (folder / "nothing").mkdir()
-    whole.hand_in(folder / "three" / "censoring.ipynb", 3)
+    whole.hand_in(folder / "three" / "strict_more.ipynb", 3)
     student().change(_foreign_and_large).solve().hand_in(
         folder / "Zoë" / "my [2] sheet.ipynb.txt"
     )
@@ -146,7 +146,7 @@ def broken_ones(handed_out, folder):
     ).hand_in(folder / "asks" / "a.ipynb")
     # two versions, in a folder of a zip file
     for version, sheet in (("old", student()), ("new", student().solve())):
-        sheet.hand_in(folder / "twice" / "work" / version / "censoring.ipynb")
+        sheet.hand_in(folder / "twice" / "work" / version / "strict_more.ipynb")
     shutil.make_archive(folder / "twice", "zip", folder / "twice")
     shutil.rmtree(folder / "twice")
     # the same name again, in the zip file that a folder came in
@@ -258,7 +258,7 @@ def test_each_of_a_class_has_a_row_and_a_bad_file_costs_one(
     assert not any(
         file.stat().st_mode & 0o077 for file in (made.parent, made.parent / "pages")
     )
-    assert f"/{len(grades)} good censoring: 1 of 2 right\n" in capsys.readouterr().err
+    assert f"/{len(grades)} good strict_more: 1 of 2 right\n" in capsys.readouterr().err
 
 
 def test_a_loop_that_swallows_interrupts_is_stopped(handed_out, tmp_path):

@@ -798,7 +798,7 @@ def test_students_are_offered_their_own_data_where_data_are_drawn(downloads):
         for file in downloads.iterdir()
         if r"student=\"\"" in file.read_text("utf-8")
     }
-    same_for_all = {"theory", "what_it_means", "what_is_weaker", "censoring"}
+    same_for_all = {"theory", "what_it_means", "what_is_weaker", "strict_more"}
     assert {*CHAPTERS} - offered == same_for_all
 
 

@@ -11,8 +11,8 @@ from survey_files import interview_zip
 from ppm_book.chapters import page, running
 from ppm_book.tools import pages, parameters, studio
 
-# the longest of the companion are for the thorough profile
-LONG = {"rivals", "strict_more", "where_a_posterior_wins", "application_more"}
+# the longest of the companion is for the thorough profile
+LONG = {"application_more"}
 READERS = [
     name
     for name in parameters.chapters()
@@ -35,7 +35,6 @@ LEAST = {
     "rehearsals": 2,
     "replicates": 2,
     "widths": [0.5],
-    "chain_widths": [0.5],
 }
 
 
@@ -70,7 +69,7 @@ def test_a_chapter_ends_with_another_table(name, zeros, tmp_path, monkeypatch):
     given = {key: value for key, value in LEAST.items() if key in known} | {
         "ce_data": str(table)
     }
-    if name.startswith(("strict", "where", "rivals")):
+    if name.startswith("strict"):
         given["records"] = 300
     if name == "ce_application" and zeros:
         # enough for a component to collapse onto the zeros
@@ -79,7 +78,8 @@ def test_a_chapter_ends_with_another_table(name, zeros, tmp_path, monkeypatch):
     studio.execute(name, parameters.parameters(name, given=given), folder, "paper")
     told, faults = claims_of(folder / f"{name}.ipynb")
     assert not faults and set(told.values()) <= {True, False, None}
-    assert len(told) >= 3
+    # of what goes further than the paper some pages claim nothing: a cell prints the number
+    assert len(told) >= 3 or not tables_of(name)
 
 
 def tables_of(name):

@@ -1,4 +1,4 @@
-"""Exercises of the chapter on oscillation and censoring: several releases, and chains."""
+"""Exercises of the chapter on what a strict release costs: several releases, and chains."""
 
 from types import SimpleNamespace
 
