@@ -404,7 +404,6 @@ BEYOND = (
         "known": [PREDICTORS[1:]],
         "utility.propensity_score.synthetic": [VALUES[:1], RELEASES],
         "utility.release_errors.releases": [RELEASES[:, 1:], RELEASES[:0]],
-        "shards": [[[0], [1, 1]], [[]], [[6]], [[-1]], [[0.5]]],
         "with_record": [np.ones(19)],
         "FiniteMixture.fit.terms": [WEIGHTS - 0.6, WEIGHTS + 0.6],
         "initial": ["last"],
