@@ -2,6 +2,7 @@
 
 import ast
 import functools
+import itertools
 import re
 import shutil
 import subprocess
@@ -357,12 +358,12 @@ def test_numbers_that_a_solution_prints_pass_its_check(chapter, name):
 
 def test_a_students_data_leave_out_those_at_which_a_slip_is_right():
     # a name is the same in small letters
-    first, second = (checks.Chapter("large_data", name) for name in ("Ada", " ada"))
-    assert np.array_equal(first.given.seconds, second.given.seconds)
-    seeds = iter([False, True, True])
+    first, second = (checks.Chapter("ce_application", name) for name in ("Ada", " ada"))
+    assert np.array_equal(first.given.income, second.given.income)
+    seeds = itertools.chain([False], itertools.repeat(True))
     with patch.object(checks, "_tells_apart", lambda found, work: next(seeds)):
-        other = checks.Chapter("large_data", "Ada")
-    assert not np.array_equal(first.given.seconds, other.given.seconds)
+        other = checks.Chapter("ce_application", "Ada")
+    assert not np.array_equal(first.given.income, other.given.income)
 
 
 def test_pages_show_short_data_the_shape_of_long_ones_and_a_hint():
