@@ -226,13 +226,13 @@ def test_no_wrong_answer_warns(chapter, name, data):
     ("chapter", "name", "slip", "hint"),
     [
         (
-            "application_more",
+            "ce_application",
             "barycentre",
             (41 + 55 + 47 + 60 + 52 + 44 + 71 + 49) / 8,
             "This is the barycentre's mean.",
         ),
         (
-            "application_more",
+            "ce_application",
             "neighbours",
             [0.8, 0.6, 0.8, 0.8, 0.8, 0.8],
             "Whose income is the rad",
