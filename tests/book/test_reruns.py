@@ -11,8 +11,7 @@ from survey_files import interview_zip
 from ppm_book.chapters import page, running
 from ppm_book.tools import pages, parameters, studio
 
-# the longest of the companion is for the thorough profile
-LONG = {"application_more"}
+LONG = set()
 READERS = [
     name
     for name in parameters.chapters()
