@@ -21,7 +21,7 @@ PYTHON =
 RUN = $(VENV)/bin/python
 
 .DEFAULT_GOAL := help
-.PHONY: help book run pdf classroom test browser lint benchmark env lock audit clean _inputs
+.PHONY: help book run classroom test browser lint benchmark env lock audit clean _inputs
 
 help: ## list the targets
 	@awk -F ': .*## ' '/^[a-z]+:.*## / {printf "make %-9s %s\n", $$1, $$2}' Makefile
@@ -42,9 +42,6 @@ run: env ## run one notebook: NB=poisson_contraction ARGS='-p replicates=50'; `m
 
 classroom: env ## make chapters and exercises to hand out, and the solutions: _build/classroom
 	@"$(RUN)" -m ppm_book.tools.studio classroom
-
-pdf: book ## build the book and print it, with Chromium, in _build: ARGS=--whole for every page
-	@"$(RUN)" -m ppm_book.tools.studio pdf $(ARGS)
 
 # on every core a process of one thread that takes tests over when its own are done, and one more,
 # because some wait; four at the most, because one that has compiled many models holds more than a
