@@ -39,37 +39,6 @@ def write_zip(path, files):
     return path
 
 
-def packed(method=zipfile.ZIP_STORED):
-    """The bytes of a zip with one file, fmli171x.csv."""
-    file = io.BytesIO()
-    with zipfile.ZipFile(file, "w", method) as archive:
-        archive.writestr("fmli171x.csv", csv_text(*map(unit, range(20))))
-    return file.getvalue()
-
-
-def interview_csv(path, *, units=600, zeros=0.0, positive=False, random_seed=1):
-    """Write an Interview file of real households: of the Diary on board, drawn at random.
-
-    Parameters
-    ----------
-    path : str or path-like
-        Where it goes; ``fmli171x.csv`` is the paper's quarter.
-    units : int
-        Rows, one a household; at most 5,900.
-    zeros : float
-        Share of the households whose income becomes 0.
-    positive : bool
-        Whether households with an income of zero or less are left out (before ``zeros``).
-
-    Returns
-    -------
-    path
-    """
-    rows = _households(units, zeros, positive, random_seed)
-    rows.assign(NEWID=rows["NEWID"] + "1").to_csv(path, index=False)
-    return path
-
-
 def interview_zip(
     path,
     *,
@@ -77,8 +46,6 @@ def interview_zip(
     quarters=5,
     units=600,
     again=0.25,
-    zeros=0.0,
-    positive=False,
     diary=False,
     random_seed=1,
 ):
@@ -97,8 +64,8 @@ def interview_zip(
         quarter before (the survey's panel). The Diary has none.
     diary : bool
         Write ``diary17/fmld171.csv`` and so on, with the Diary's column of incomes.
-    zeros, positive, random_seed
-        As in :func:`interview_csv`.
+    random_seed : int
+        Of the households that are drawn.
 
     Returns
     -------
@@ -106,7 +73,7 @@ def interview_zip(
     """
     seen = 0 if diary else round(again * units)
     ends = units + (units - seen) * np.arange(quarters)
-    rows = _households(ends[-1], zeros, positive, random_seed)
+    rows = _households(ends[-1], random_seed)
     if diary:
         rows = rows.rename(columns={"FINCBTXM": "FINCBEFM"})
     kind, folder = ("d", "diary") if diary else ("i", "intrvw")
@@ -127,7 +94,7 @@ def interview_zip(
     return write_zip(path, files)
 
 
-def _households(units, zeros, positive, random_seed):
+def _households(units, random_seed):
     """Some households of the Diary on board in the columns of an Interview file, as text."""
     with zipfile.ZipFile(ON_BOARD) as archive:
         weeks = [
@@ -138,10 +105,5 @@ def _households(units, zeros, positive, random_seed):
         ]
     rows = pd.concat(weeks).rename(columns={"FINCBEFM": "FINCBTXM"})
     rows = rows[~rows["NEWID"].str[:-1].duplicated()]
-    if positive:
-        rows = rows[rows["FINCBTXM"].astype(float) > 0]
     rows = rows.sample(units, random_state=random_seed).reset_index(drop=True)
-    rows["NEWID"] = [f"{3_000_000 + k}" for k in range(units)]
-    rows.loc[: round(zeros * units) - 1, "FINCBTXM"] = "0.0"
-    # in no order: a part of the rows has its share of zeros
-    return rows.sample(frac=1, random_state=random_seed)
+    return rows.assign(NEWID=[f"{3_000_000 + k}" for k in range(units)])

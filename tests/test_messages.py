@@ -163,7 +163,6 @@ OBJECTS = {
 }
 ELSEWHERE = {
     "own_terms.check",
-    "survey.download",
     "survey.load",
     "survey.ConsumerExpenditure.summary",
     "GammaPoisson.posterior",
