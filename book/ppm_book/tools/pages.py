@@ -17,7 +17,8 @@ from jinja2 import Template
 
 import ppm
 from ppm_book.chapters import running
-from ppm_book.chapters.page import CLAIM_MARK, CLAIMS_TYPE, NARROW_TYPE
+from ppm_book.chapters.page import CLAIM_MARK, CLAIMS_TYPE
+from ppm_book.chapters.style import NARROW_TYPE
 from ppm_book.tools import classroom, exercises, ledger, parameters
 from ppm_book.tools.plain import Words
 
