@@ -46,6 +46,8 @@ def interview_zip(
     quarters=5,
     units=600,
     again=0.25,
+    zeros=0.0,
+    positive=False,
     diary=False,
     random_seed=1,
 ):
@@ -64,6 +66,10 @@ def interview_zip(
         quarter before (the survey's panel). The Diary has none.
     diary : bool
         Write ``diary17/fmld171.csv`` and so on, with the Diary's column of incomes.
+    zeros : float
+        Share of the households whose income becomes 0.
+    positive : bool
+        Whether households with an income of zero or less are left out (before ``zeros``).
     random_seed : int
         Of the households that are drawn.
 
@@ -73,7 +79,7 @@ def interview_zip(
     """
     seen = 0 if diary else round(again * units)
     ends = units + (units - seen) * np.arange(quarters)
-    rows = _households(ends[-1], random_seed)
+    rows = _households(ends[-1], zeros, positive, random_seed)
     if diary:
         rows = rows.rename(columns={"FINCBTXM": "FINCBEFM"})
     kind, folder = ("d", "diary") if diary else ("i", "intrvw")
@@ -94,7 +100,7 @@ def interview_zip(
     return write_zip(path, files)
 
 
-def _households(units, random_seed):
+def _households(units, zeros, positive, random_seed):
     """Some households of the Diary on board in the columns of an Interview file, as text."""
     with zipfile.ZipFile(ON_BOARD) as archive:
         weeks = [
@@ -105,5 +111,10 @@ def _households(units, random_seed):
         ]
     rows = pd.concat(weeks).rename(columns={"FINCBEFM": "FINCBTXM"})
     rows = rows[~rows["NEWID"].str[:-1].duplicated()]
+    if positive:
+        rows = rows[rows["FINCBTXM"].astype(float) > 0]
     rows = rows.sample(units, random_state=random_seed).reset_index(drop=True)
-    return rows.assign(NEWID=[f"{3_000_000 + k}" for k in range(units)])
+    rows["NEWID"] = [f"{3_000_000 + k}" for k in range(units)]
+    rows.loc[: round(zeros * units) - 1, "FINCBTXM"] = "0.0"
+    # in no order: a part of the rows has its share of zeros
+    return rows.sample(frac=1, random_state=random_seed)
