@@ -214,6 +214,7 @@ BROKEN = {
 }
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("fault", BROKEN)
 def test_a_broken_script_is_seen(run, expected, fault):
     script = SCRIPT.read_text("utf-8")

@@ -109,6 +109,7 @@ def test_the_ledger_shows_the_rows_that_are_chosen(page, tmp_path, monkeypatch):
     check(page)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("right", "wrong"),
     [

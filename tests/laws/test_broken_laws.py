@@ -19,7 +19,10 @@ from ppm.synthesizers import base, candidates, gamma_poisson
 from ppm.synthesizers.base import Synthesizer
 from ppm.terms import Terms
 
-pytestmark = pytest.mark.filterwarnings("ignore:released although chains disagree")
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:released although chains disagree"),
+    pytest.mark.thorough,
+]
 
 
 def becomes(owner, name, value):
