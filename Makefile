@@ -6,6 +6,7 @@
 #   CE_DATA=path         Consumer Expenditure file for the application (default: the Diary on board)
 #   NB=name              the notebook that `make run` runs
 #   ARGS='-k cli'        passed on by `make test`, `make run` and `make audit`
+#   THOROUGH=yes         `make test` with its long reruns, and with what breaks laws to see it noticed
 #   SHOTS=folder         pictures of every page, left by `make browser`
 #   PYTHON=/path/python  the interpreter to build the environment on
 
@@ -15,13 +16,14 @@ SOLUTIONS =
 CE_DATA =
 NB =
 ARGS =
+THOROUGH =
 SHOTS =
 PYTHON =
 
 RUN = $(VENV)/bin/python
 
 .DEFAULT_GOAL := help
-.PHONY: help book run pdf classroom test browser lint benchmark env lock audit clean _inputs
+.PHONY: help book run classroom test browser lint benchmark env lock audit clean _inputs
 
 help: ## list the targets
 	@awk -F ': .*## ' '/^[a-z]+:.*## / {printf "make %-9s %s\n", $$1, $$2}' Makefile
@@ -43,14 +45,11 @@ run: env ## run one notebook: NB=poisson_contraction ARGS='-p replicates=50'; `m
 classroom: env ## make chapters and exercises to hand out, and the solutions: _build/classroom
 	@"$(RUN)" -m ppm_book.tools.studio classroom
 
-pdf: book ## build the book and print it, with Chromium, in _build: ARGS=--whole for every page
-	@"$(RUN)" -m ppm_book.tools.studio pdf $(ARGS)
-
 # on every core a process of one thread that takes tests over when its own are done, and one more,
 # because some wait; four at the most, because one that has compiled many models holds more than a
 # gigabyte. MALLOC_…: Linux keeps the memory of an array for the next one, which is faster
-test: env ## run all tests, the notebooks and a build of the book among them: ARGS='-k cli'
-	@OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 \
+test: env ## run the tests, the notebooks and a build of the book among them: THOROUGH=yes for all
+	@THOROUGH="$(THOROUGH)" OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 \
 	    MALLOC_MMAP_THRESHOLD_=268435456 MALLOC_TRIM_THRESHOLD_=268435456 "$(RUN)" -m pytest \
 	    --numprocesses=logical --maxprocesses=4 --dist=worksteal $(ARGS)
 

@@ -13,32 +13,33 @@ from hypothesis import HealthCheck, settings
 
 ROOT = Path(__file__).resolve().parents[1]
 
-# The examples of property-based tests: in the suite always the same few. With
-# PPM_HYPOTHESIS=thorough they are many, other ones each time, and PPM_EXAMPLES says how many:
-#     PPM_HYPOTHESIS=thorough PPM_EXAMPLES=5000 python -m pytest tests/properties
-# No test is timed, not by a health check either.
+# with `make test THOROUGH=yes`, or THOROUGH=yes in front of pytest, tests that have the mark
+# `thorough` run too: long ones, and those that break something to see that it is noticed
+THOROUGH = os.environ.get("THOROUGH") == "yes"
+# The examples of property-based tests: always the same few, and thoroughly many, other ones each
+# time. PPM_EXAMPLES says how many. No test is timed, not by a health check either.
 UNTIMED = {
     "database": None,
     "deadline": None,
     "suppress_health_check": [HealthCheck.too_slow],
 }
 settings.register_profile("suite", derandomize=True, max_examples=30, **UNTIMED)
-EXAMPLES = int(os.environ.get("PPM_EXAMPLES", 1000))
+EXAMPLES = int(os.environ.get("PPM_EXAMPLES", 300))
 settings.register_profile(
     "thorough", derandomize=False, max_examples=EXAMPLES, **UNTIMED
 )
-settings.load_profile(os.environ.get("PPM_HYPOTHESIS", "suite"))
+settings.load_profile("thorough" if THOROUGH else "suite")
 
 
 def examples(count):
     """Other than the usual number of examples in the suite, where one takes long or little.
 
-    In the thorough profile their share stays the same.
+    Thoroughly their share stays the same.
     """
     usual, suite = (
         settings.get_profile(name).max_examples for name in ("thorough", "suite")
     )
-    if settings.default.derandomize:
+    if not THOROUGH:
         return settings(max_examples=count)
     return settings(max_examples=max(1, usual * count // suite))
 
@@ -66,8 +67,12 @@ def pytest_xdist_auto_num_workers(config):
     return (os.cpu_count() or 1) + 1
 
 
-def pytest_collection_modifyitems(items):
-    """Begin with what takes longest, the book in a browser, so that no process waits at the end."""
+def pytest_collection_modifyitems(config, items):
+    """Leave out what only a thorough run has; begin with the book in a browser, which takes longest."""
+    left = [item for item in items if not THOROUGH and "thorough" in item.keywords]
+    if left:
+        config.hook.pytest_deselected(items=left)
+        items[:] = [item for item in items if item not in {*left}]
     items.sort(key=lambda item: "browser" not in item.fixturenames)
 
 

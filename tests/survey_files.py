@@ -39,37 +39,6 @@ def write_zip(path, files):
     return path
 
 
-def packed(method=zipfile.ZIP_STORED):
-    """The bytes of a zip with one file, fmli171x.csv."""
-    file = io.BytesIO()
-    with zipfile.ZipFile(file, "w", method) as archive:
-        archive.writestr("fmli171x.csv", csv_text(*map(unit, range(20))))
-    return file.getvalue()
-
-
-def interview_csv(path, *, units=600, zeros=0.0, positive=False, random_seed=1):
-    """Write an Interview file of real households: of the Diary on board, drawn at random.
-
-    Parameters
-    ----------
-    path : str or path-like
-        Where it goes; ``fmli171x.csv`` is the paper's quarter.
-    units : int
-        Rows, one a household; at most 5,900.
-    zeros : float
-        Share of the households whose income becomes 0.
-    positive : bool
-        Whether households with an income of zero or less are left out (before ``zeros``).
-
-    Returns
-    -------
-    path
-    """
-    rows = _households(units, zeros, positive, random_seed)
-    rows.assign(NEWID=rows["NEWID"] + "1").to_csv(path, index=False)
-    return path
-
-
 def interview_zip(
     path,
     *,
@@ -97,8 +66,12 @@ def interview_zip(
         quarter before (the survey's panel). The Diary has none.
     diary : bool
         Write ``diary17/fmld171.csv`` and so on, with the Diary's column of incomes.
-    zeros, positive, random_seed
-        As in :func:`interview_csv`.
+    zeros : float
+        Share of the households whose income becomes 0.
+    positive : bool
+        Whether households with an income of zero or less are left out (before ``zeros``).
+    random_seed : int
+        Of the households that are drawn.
 
     Returns
     -------

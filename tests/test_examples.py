@@ -36,14 +36,10 @@ def run(name, docstring):
 
 @pytest.fixture
 def files(tmp_path, monkeypatch):
-    """A folder with the files that Examples read: nothing is downloaded."""
+    """A folder with the files that Examples read."""
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "data").mkdir()
-    for folder in (tmp_path, tmp_path / "data"):
-        with zipfile.ZipFile(folder / "intrvw17.zip", "w") as archive:
-            archive.writestr(
-                "fmli171x.csv", csv_text(unit(1), unit(2, FINCBTXM="-7000"))
-            )
+    with zipfile.ZipFile("intrvw17.zip", "w") as archive:
+        archive.writestr("fmli171x.csv", csv_text(unit(1), unit(2, FINCBTXM="-7000")))
     (tmp_path / "notes.csv").write_text("day,note\n1,none\n", "utf-8")
     for variable in ("PPM_RESULTS", "PPM_FITS"):
         monkeypatch.delenv(variable, raising=False)

@@ -5,8 +5,8 @@ import sys
 
 import pytest
 
-HEAVY = """pymc pytensor jax numba llvmlite arviz arviz_base tqdm matplotlib pooch
-requests opendp dask distributed h5netcdf zarr jinja2 papermill nbformat nbclient IPython
+HEAVY = """pymc pytensor jax numba llvmlite arviz arviz_base tqdm matplotlib
+opendp dask distributed h5netcdf zarr jinja2 papermill nbformat nbclient IPython
 jupyter_book joblib""".split()
 LIGHT = (
     f"import ppm, sys; print(not {{*{HEAVY}, 'threadpoolctl'}}.isdisjoint(sys.modules))"

@@ -190,6 +190,7 @@ def read(file):
     )
 
 
+@pytest.mark.thorough
 def test_each_of_a_class_has_a_row_and_a_bad_file_costs_one(
     handed_out, tmp_path, capsys
 ):

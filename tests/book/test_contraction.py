@@ -48,6 +48,7 @@ def run(engine, **settings):
             default_client().close()
 
 
+@pytest.mark.thorough
 def test_map_a_pool_and_a_dask_cluster_give_the_same_table(engines):
     here, *others = map(run, engines)
     assert len(here) == 3 * 2 * 6

@@ -656,6 +656,7 @@ def test_a_plain_chapter_has_the_numbers_of_its_run(small):
         assert chapter.cells[0].source == f"Δ is {number} nats."
 
 
+@pytest.mark.thorough
 def test_editions_run_and_a_wrong_solution_makes_none(small):
     for archive in (archives := make_editions(small)):
         zipfile.ZipFile(archive).extractall(small)

@@ -206,7 +206,6 @@ def test_a_fit_that_stops_leaves_nothing_and_outside_a_run_nothing_is_written(
     ("name", "kind"),
     [
         ("fmli171x.csv", "interview"),
-        ("families.csv", "other"),
         ("fmli172.csv", "other"),
     ],
 )

@@ -9,7 +9,7 @@ import pytest
 from nbclient import NotebookClient
 
 from ppm_book.chapters import plots, running
-from ppm_book.chapters.page import NARROW_TYPE
+from ppm_book.chapters.style import NARROW_TYPE
 from ppm_book.tools import studio
 
 

@@ -5,7 +5,6 @@ import symtable
 
 import nbformat
 import pytest
-from nbformat.v4 import new_code_cell, new_notebook
 
 from ppm_book.tools import parameters
 
@@ -44,31 +43,3 @@ def unknown_to_readers(notebook):
 @pytest.mark.parametrize("name", parameters.chapters())
 def test_shown_code_runs_as_it_is_shown(name):
     assert unknown_to_readers(nbformat.read(parameters.source(name), 4)) == {}
-
-
-def test_names_from_removed_cells_or_from_further_down_are_noticed():
-    def cell(name, source, *tags):
-        return new_code_cell(source, id=name, metadata={"tags": [*tags]})
-
-    parts = {
-        "parameters": cell("parameters", "seed: int = 1", "parameters"),
-        "imports": cell("imports", "import numpy as np\nfrom math import pi as circle"),
-        "removed": cell("removed", "table = np.zeros(seed)", "remove-cell"),
-        "quiet": cell("quiet", "words = 'mean'", "remove-input"),
-        "folded": cell(
-            "folded",
-            "def area(r):\n    return [circle * r * s for s in table]",
-            "hide-input",
-        ),
-        "shown": cell("shown", "display(area(r=2), words)"),
-    }
-    broken = new_notebook(cells=[*parts.values()])
-    assert unknown_to_readers(broken) == {"folded": {"table"}, "shown": {"words"}}
-    for name in "removed", "quiet":
-        parts[name].metadata["tags"] = ["hide-input"]
-    assert unknown_to_readers(broken) == {}
-    last = cell("last", "table = words = 1")
-    parts["removed"].metadata["tags"] = ["remove-cell"]
-    assert unknown_to_readers(new_notebook(cells=[*parts.values(), last])) == {
-        "folded": {"table"}
-    }

@@ -7,11 +7,11 @@ import subprocess
 
 import numpy as np
 import pytest
+from browsers import CHROMIUM
 from conftest import ROOT
 
 import ppm
 from ppm_book.chapters import household
-from ppm_book.tools.pdf import find_chromium
 
 SCRIPT = ROOT / "book" / "_static" / "touch.js"
 # what it gives back of each case: weights before and after, Δ, the log ratio, the loss, and words
@@ -96,7 +96,7 @@ def by_the_library(settings, grid):
 @pytest.fixture(scope="module")
 def run(tmp_path_factory):
     """What runs the model of a script on cases: Node, or a browser where there is no Node."""
-    node, chromium = shutil.which("node"), find_chromium()
+    node = shutil.which("node")
     if node:
         folder = tmp_path_factory.mktemp("script")
 
@@ -118,11 +118,11 @@ def run(tmp_path_factory):
             return json.loads(done.stdout)
 
         yield with_node
-    elif chromium:
+    elif CHROMIUM:
         from playwright.sync_api import sync_playwright
 
         with sync_playwright() as playwright:
-            page = playwright.chromium.launch(executable_path=chromium).new_page()
+            page = playwright.chromium.launch(executable_path=CHROMIUM).new_page()
 
             def with_browser(script, given):
                 page.goto("about:blank")
@@ -214,6 +214,7 @@ BROKEN = {
 }
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("fault", BROKEN)
 def test_a_broken_script_is_seen(run, expected, fault):
     script = SCRIPT.read_text("utf-8")

@@ -32,17 +32,3 @@ def too_wide(notebook):
 def test_no_line_of_shown_code_is_wider_than_the_page(file):
     notebook = nbformat.read(ROOT / "notebooks" / f"{file}.ipynb", 4)
     assert not too_wide(notebook)
-
-
-def test_only_what_is_shown_is_measured():
-    cells = [
-        nbformat.v4.new_code_cell(f"x = 1  # {'x' * width}", metadata={"tags": tags})
-        for width, tags in [
-            (79, []),
-            (80, ["hide-input"]),
-            (80, ["parameters"]),
-            (80, ["function"]),
-        ]
-    ]
-    found = too_wide(nbformat.v4.new_notebook(cells=cells))
-    assert found == [cells[-1].source]

@@ -1,15 +1,14 @@
 """The filter above the ledger, by keyboard, on a phone, offline, and what stays without it."""
 
 import pytest
+from browsers import CHROMIUM
 from conftest import ROOT
 from docutils.core import publish_string
 from myst_parser.docutils_ import Parser
 from playwright.sync_api import expect, sync_playwright
 
 from ppm_book.tools import ledger
-from ppm_book.tools.pdf import find_chromium
 
-CHROMIUM = find_chromium()
 pytestmark = pytest.mark.skipif(
     not CHROMIUM, reason="no Chromium (apt-get install chromium)"
 )
@@ -110,6 +109,7 @@ def test_the_ledger_shows_the_rows_that_are_chosen(page, tmp_path, monkeypatch):
     check(page)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("right", "wrong"),
     [

@@ -5,14 +5,13 @@ import re
 import numpy as np
 import pytest
 from axe_playwright_python.base import AXE_SCRIPT
+from browsers import CHROMIUM
 from conftest import ROOT
 from playwright.sync_api import sync_playwright
 
 from ppm_book.chapters import household
 from ppm_book.chapters.page import moving
-from ppm_book.tools.pdf import find_chromium
 
-CHROMIUM = find_chromium()
 pytestmark = pytest.mark.skipif(
     not CHROMIUM, reason="no Chromium (apt-get install chromium)"
 )

@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from ppm_book.chapters.style import COLOURS
 from ppm_book.chapters.survey.expenditure import PAPER_QUARTER
 
 VALUES_FILE = "values.json"
@@ -23,8 +24,6 @@ CLAIMS = Path(__file__).with_name("claims")
 CLAIM_MARK = re.compile(r"(?<=\S)[ \t]*<!--\s*claim\b:?\s*(.*?)\s*-->", re.S)
 # kind of output that brings claims to the builder
 CLAIMS_TYPE = "application/vnd.ppm.claims+json"
-# kind of output that has the edition of a figure for phones
-NARROW_TYPE = "application/vnd.ppm.narrow"
 # kind of data -> the words of the ledger and the introduction
 DATA_KINDS = {
     "drawn": "data drawn by the study itself",
@@ -359,7 +358,7 @@ def moving(title, sliders, frame, *, panels, hint="", start=None):
         share, ``axis`` below, with ``ticks`` (place, words), the most important first, if these
         are not to be numbers, ``colour`` of the bars, ``height`` in pixels, ``plain`` to leave out
         the scale of the height; and anything of a frame. All are optional. A colour is a name
-        from ``ppm_book.chapters.plots.COLOURS``.
+        from ``ppm_book.chapters.style.COLOURS``.
     hint : str, optional
         What to predict and try.
     start : sequence, optional
@@ -404,7 +403,7 @@ def moving(title, sliders, frame, *, panels, hint="", start=None):
         "at": [number[text] for text in frames],
     }
     for place, panel in enumerate(content["panels"]):
-        panel["heights"] = _heights(
+        panel["heights"] = still.heights(
             panel, *(now[place] for _, now in content["frames"])
         )
     at = [slider["at"] for slider in content["sliders"]]
@@ -444,7 +443,6 @@ def _as_json(content):
 
 def _read(text):
     """What the text holds, with the names of colours as colours."""
-    from ppm_book.chapters.plots import COLOURS
 
     def coloured(found):
         return found | (
@@ -452,21 +450,3 @@ def _read(text):
         )
 
     return json.loads(text, object_hook=coloured)
-
-
-def lines_across(drawn):
-    """The lines across a panel or a frame, each a height and words."""
-    across = drawn.get("across", [])
-    return [across] if across and not isinstance(across[0], list) else across
-
-
-def _heights(panel, *frames):
-    """Lowest and highest of all that is drawn in a panel, at least from 0."""
-    heights = [0]
-    for drawn in (panel, *frames):
-        heights += [height for height, _ in lines_across(drawn)]
-        heights += drawn.get("bars", []) + drawn.get("outline", [])
-        heights += [height for line in drawn.get("lines", []) for height in line["y"]]
-        heights += [dot["at"][1] for dot in drawn.get("dots", [])]
-    low, high = panel.get("heights", (min(heights), max(heights)))
-    return [low, high if high > low else low + 1]

@@ -8,7 +8,6 @@ import numpy as np
 from PIL import Image
 
 from ppm_book.chapters import plots
-from ppm_book.chapters.page import lines_across
 
 
 def element(figure, title, said, to_do):
@@ -55,6 +54,24 @@ def figure(contents, frame):
     return drawn
 
 
+def heights(panel, *frames):
+    """Lowest and highest of all that is drawn in a panel, at least from 0."""
+    values = [0]
+    for drawn in (panel, *frames):
+        values += [height for height, _ in _lines_across(drawn)]
+        values += drawn.get("bars", []) + drawn.get("outline", [])
+        values += [height for line in drawn.get("lines", []) for height in line["y"]]
+        values += [dot["at"][1] for dot in drawn.get("dots", [])]
+    low, high = panel.get("heights", (min(values), max(values)))
+    return [low, high if high > low else low + 1]
+
+
+def _lines_across(drawn):
+    """The lines across a panel or a frame, each a height and words."""
+    across = drawn.get("across", [])
+    return [across] if across and not isinstance(across[0], list) else across
+
+
 def _draw_bars(axes, panel, now):
     bars, outline = now.get("bars"), now.get("outline", panel.get("outline"))
     colour = panel.get("colour", plots.COLOURS["Weighted"])
@@ -88,7 +105,7 @@ def _draw_lines(axes, drawn, x):
 
 
 def _draw_levels(axes, drawn):
-    for height, words in lines_across(drawn):
+    for height, words in _lines_across(drawn):
         axes.axhline(height, **plots.LEVEL)
         place = {"xy": (0.01, height), "xycoords": ("axes fraction", "data")}
         axes.annotate(words, va="bottom", **place)

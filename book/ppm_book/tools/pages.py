@@ -17,7 +17,8 @@ from jinja2 import Template
 
 import ppm
 from ppm_book.chapters import running
-from ppm_book.chapters.page import CLAIM_MARK, CLAIMS_TYPE, NARROW_TYPE
+from ppm_book.chapters.page import CLAIM_MARK, CLAIMS_TYPE
+from ppm_book.chapters.style import NARROW_TYPE
 from ppm_book.tools import classroom, exercises, ledger, parameters
 from ppm_book.tools.plain import Words
 
@@ -343,7 +344,7 @@ def how_made(record, tables):
     )
 
 
-def sphinx(staged, output, strict=True, builder="html", only=None):
+def sphinx(staged, output, strict=True, only=None):
     """Call Jupyter Book, and leave the pages, or ``only`` the one of this file, in a folder.
 
     Raises
@@ -355,10 +356,10 @@ def sphinx(staged, output, strict=True, builder="html", only=None):
     shutil.rmtree(place, ignore_errors=True)
     settings = {
         "sourcedir": str(staged),
-        "outputdir": str(place / "_build" / builder),
+        "outputdir": str(place / "_build" / "html"),
         "noconfig": True,
         "path_config": str(staged / "_config.yml"),
-        "builder": builder,
+        "builder": "html",
         "keep_going": True,
         "warningiserror": strict,
         "filenames": [str(staged / only)] if only else [],
@@ -367,7 +368,7 @@ def sphinx(staged, output, strict=True, builder="html", only=None):
     }
     command = [sys.executable, "-c", JUPYTER_BOOK, json.dumps(settings)]
     done = subprocess.run(command, capture_output=True, text=True, errors="replace")
-    pages = place / "_build" / builder
+    pages = place / "_build" / "html"
     if done.returncode or not pages.is_dir():
         said = re.sub(r"\x1b\[[0-9;]*m", "", done.stdout + done.stderr).splitlines()
         faults = [

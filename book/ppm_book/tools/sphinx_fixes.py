@@ -25,7 +25,6 @@ PICTURE = "_static/first.png"
 def setup(app):
     """Register with Sphinx, after everything else that has a say on a page."""
     app.connect("config-inited", _use_templates)
-    app.connect("builder-inited", _join)
     app.connect("doctree-read", _arrange)
     app.connect("html-page-context", _mend, priority=900)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
@@ -34,12 +33,6 @@ def setup(app):
 def _use_templates(app, config):
     """Let a template beside this file stand before the theme's of the same name."""
     config.templates_path.append(str(Path(__file__).parent))
-
-
-def _join(app):
-    """What extensions say of pages holds for all pages in one, if one names that builder, too."""
-    handlers = app.registry.translation_handlers
-    handlers["singlehtml"] = handlers.get("html", {}) | handlers.get("singlehtml", {})
 
 
 def _arrange(app, doctree):

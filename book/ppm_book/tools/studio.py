@@ -28,7 +28,7 @@ from filelock import FileLock, Timeout
 import ppm
 from ppm.mixture.chains import end_with_parent
 from ppm_book.chapters import page, running
-from ppm_book.tools import compare, pages, parameters, pdf
+from ppm_book.tools import compare, pages, parameters
 from ppm_book.tools.classroom import make_editions
 from ppm_book.tools.pages import Failed, sphinx
 from ppm_book.tools.parameters import Refused
@@ -433,14 +433,6 @@ def _options(arguments):
     marks.add_argument(
         "--workers", metavar="N", type=int, default=1, help="run N side by side"
     )
-    paper = commands.add_parser(
-        "pdf", help="print the book that was built into one file"
-    )
-    paper.add_argument(
-        "--whole",
-        action="store_true",
-        help="with the reference pages, the guide for instructors and solutions",
-    )
     options, stray = parser.parse_known_args(arguments)
     if stray:
         word = stray[0].lstrip("-")
@@ -533,9 +525,7 @@ def _do(options):
             )
         )
     else:
-        classroom = options.command == "classroom"
-        made = make_editions(running.ROOT) if classroom else pdf.make(options.whole)
-        print(*(f"Made {file}" for file in made), sep="\n")
+        print(*(f"Made {file}" for file in make_editions(running.ROOT)), sep="\n")
 
 
 if __name__ == "__main__":

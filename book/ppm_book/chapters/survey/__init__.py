@@ -6,14 +6,12 @@ from ppm_book.chapters.survey.design import (
     power_income,
     predictor_matrix,
 )
-from ppm_book.chapters.survey.downloading import download
 from ppm_book.chapters.survey.expenditure import ConsumerExpenditure, load
 from ppm_book.chapters.survey.files import DataFileError
 
 __all__ = [
     "ConsumerExpenditure",
     "DataFileError",
-    "download",
     "income_from_power",
     "load",
     "log_income",

@@ -22,7 +22,6 @@ from ppm_book.chapters.survey.files import (
     FIRST_YEAR,
     DataFileError,
     name_of,
-    parse_quarters,
     read_columns,
     select,
 )
@@ -45,7 +44,8 @@ _CODES = {
     )
     for name, about in _VARIABLES.items()
 }
-_INCOME = {"FINCBTXM": "interview", "FINCBEFM": "diary"}
+# letter in the name of a file -> survey, and its column of income
+_SURVEYS = {"i": ("interview", "FINCBTXM"), "d": ("diary", "FINCBEFM")}
 # the columns of the 2017 Diary that `load` reads, made by `condense`; SOURCE.txt has its terms
 ON_BOARD = Path(__file__).with_name("diary17.zip")
 _SUMMARY = Path(__file__).with_name("summary.jinja")
@@ -85,8 +85,7 @@ class ConsumerExpenditure:
     part : bool
         True if :meth:`subsample` or :meth:`by_quarter` left some units out.
     quarter : numpy.ndarray
-        Label of each unit's quarter, such as ``"2017Q1"``, from the names of the files; empty text
-        if these do not say.
+        Label of each unit's quarter, such as ``"2017Q1"``, from the names of the files.
 
     Examples
     --------
@@ -167,8 +166,7 @@ class ConsumerExpenditure:
         if first.all():
             raise ValueError(
                 "a table of several quarters is needed: give load a zip or folder of "
-                "several quarterly files with the Bureau's names, and quarters='all'; "
-                f"this is {self.source}"
+                f"several quarterly files, and quarters='all'; this is {self.source}"
             )
         return (
             self._only(np.flatnonzero(first), "of a later quarter"),
@@ -184,10 +182,7 @@ class ConsumerExpenditure:
         """
         from jinja2 import Template
 
-        suppressed = (self.table[[*LABELS]] == "suppressed").sum()
-        text = Template(_SUMMARY.read_text("utf-8"), trim_blocks=True).render(
-            data=self, suppressed=suppressed[suppressed > 0].to_dict()
-        )
+        text = Template(_SUMMARY.read_text("utf-8"), trim_blocks=True).render(data=self)
         fold = textwrap.TextWrapper(width, subsequent_indent="  ").fill
         return "\n".join(map(fold, text.splitlines()))
 
@@ -205,7 +200,7 @@ class ConsumerExpenditure:
 # ------------------------------------------------------------------------------------ reading
 
 
-def load(path=None, *, missing="drop", quarters=None):
+def load(path=None, *, quarters=None):
     """Read Consumer Expenditure microdata as the Bureau of Labor Statistics publishes them.
 
     Parameters
@@ -214,19 +209,16 @@ def load(path=None, *, missing="drop", quarters=None):
         By default the Diary of 2017, which comes with this package. Otherwise the Interview or
         Diary zip of a year (2015 or later, comma-separated release), a folder with FMLI or FMLD
         files, or one such CSV file. In a zip or a folder they may lie in subfolders, at any depth.
-    missing : {"drop", "category"}
-        What becomes of a unit with a suppressed or blank predictor: dropped, or kept under the
-        added last category "suppressed". A unit without income is dropped either way.
-    quarters : None, "all", str or list of str
-        Which quarterly files to read, such as ``"2017Q1"`` or ``["2017Q1", "2017Q2"]``. None
-        reads the first quarter of the Interview, as the paper did (2017 Q1, ``fmli171x.csv``), and
-        every quarter of the Diary. A unit in several quarters counts once, with its earliest
-        interview or week among those read.
+    quarters : None or "all"
+        Which quarterly files to read. None reads the first quarter of the Interview, as the paper
+        did (2017 Q1, ``fmli171x.csv``), and every quarter of the Diary. A unit in several quarters
+        counts once, with its earliest interview or week among those read.
 
     Returns
     -------
     ConsumerExpenditure
-        Incomes of zero or less are kept and counted.
+        A unit without income or with a suppressed predictor is dropped. Incomes of zero or less
+        are kept. Both are counted.
 
     Raises
     ------
@@ -235,23 +227,15 @@ def load(path=None, *, missing="drop", quarters=None):
         names file, row and column, and shows no value.
     FileNotFoundError
         There is nothing at ``path``.
-    PermissionError
-        The file, or a folder at any depth below the one given, may not be read.
 
     Notes
     -----
     Section 5.1. The public files lack two of the paper's variables; see ``substitutions``
     of the result for what stands in.
 
-    The quarter of a file is known from its name: ``fmli171x.csv`` is of the first quarter of 2017,
-    as the release of 2017 revised it (x). An x file is read in place of its namesake without x,
-    wherever the two lie. Copies of a file that are equal byte by byte count as one, and copies
-    that differ are refused.
-
-    A file of another name is read if it has the columns and codes of 2015 or later. Earlier files
-    have other ranges of POPSIZE and other codes of PSU. They are refused by their name, and under
-    another name by their codes of PSU. An older file that has another name and names no PSU is not
-    recognised.
+    Survey and quarter of a file are known from its name: ``fmli171x.csv`` is of the Interview, of
+    the first quarter of 2017, as the release of 2017 revised it (x). An x file is read in place of
+    its namesake without x. Files of before 2015 have other codes and are refused.
 
     Examples
     --------
@@ -262,8 +246,8 @@ def load(path=None, *, missing="drop", quarters=None):
     >>> survey.load("intrvw17.zip").survey
     'interview'
     """
-    if missing not in ("drop", "category"):
-        raise ValueError("missing must be 'drop' or 'category'")
+    if quarters not in (None, "all"):
+        raise ValueError("quarters must be None or 'all'")
     if not isinstance(path, (str, PathLike, type(None))):
         raise TypeError(
             f"path must be a path or None, got {shown(path)}; of several files give "
@@ -272,24 +256,23 @@ def load(path=None, *, missing="drop", quarters=None):
     path = Path(path or ON_BOARD).expanduser().absolute()
     if not path.exists():
         raise FileNotFoundError(f"no such file or folder: {path}")
-    files = select(path, parse_quarters(quarters))
-    labels = {name: label for label, name, _ in files}
-    rows = _rows(files)
+    letter, files = select(path, every=quarters == "all")
+    which, income = _SURVEYS[letter]
+    rows = _rows(files, income)
     units = _earliest_of_each_unit(rows)
     table = _table(units)
-    lacking = table.isna() if missing == "drop" else table[["income"]].isna()
+    lacking = table.isna()
     keep = ~lacking.any(axis="columns")
     if not keep.any():
         raise DataFileError(
             f"{name_of(path)}: every consumer unit lacks income or a predictor"
         )
-    which = _INCOME[rows.columns[-1]]
-    period, names = ", ".join(filter(None, labels.values())), ", ".join(labels)
+    labels = {name: label for label, (name, _) in files.items()}
+    period, names = ", ".join(files), ", ".join(labels)
     place = names if names == name_of(path) else f"{name_of(path)}: {names}"
-    of_period = f", {period}" if period else ""
     return ConsumerExpenditure(
-        table=_suppressed_as_category(table[keep].reset_index(drop=True)),
-        source=f"Consumer Expenditure {which.capitalize()} Survey{of_period} ({place})",
+        table=table[keep].reset_index(drop=True),
+        source=f"Consumer Expenditure {which.capitalize()} Survey, {period} ({place})",
         units_read=len(units),
         dropped=_reasons(lacking[~keep]),
         substitutions=(*_other_sample(which, period), *_PROXIES),
@@ -299,19 +282,17 @@ def load(path=None, *, missing="drop", quarters=None):
     )
 
 
-def _rows(files):
+def _rows(files, income):
     """The rows of all files, by file and row; the last column is the survey's income."""
-    for label, name, _ in files:
-        if label and label < f"{FIRST_YEAR}":
+    for label, (name, _) in files.items():
+        if label < f"{FIRST_YEAR}":
             raise DataFileError(f"{name} is older than {FIRST_YEAR}; {_OLD}")
-    tables = {name: read_columns(raw, name, _ALWAYS, _INCOME) for _, name, raw in files}
-    incomes = {table.columns[-1]: name for name, table in tables.items()}
-    if len(incomes) > 1:
-        told = " and ".join(f"{name} has {column}" for column, name in incomes.items())
-        raise DataFileError(
-            f"{told}, which are of two surveys; give files of one survey"
-        )
-    rows = pd.concat(tables)
+    rows = pd.concat(
+        {
+            name: read_columns(raw, name, [*_ALWAYS, income])
+            for name, raw in files.values()
+        }
+    )
     # also in the first quarter of 2015 as the release of 2014 has it, fmli151.csv
     _refuse(
         rows,
@@ -340,18 +321,13 @@ def _reasons(lacking):
     return dropped
 
 
-def _suppressed_as_category(table):
-    """The table without gaps: what is still missing becomes a category of its own."""
-    for name in table.columns[table.isna().any()]:
-        table[name] = table[name].cat.add_categories("suppressed").fillna("suppressed")
-    return table
-
-
 def condense(path, target):
     """Write the columns that :func:`load` reads into a smaller zip, as for the file on board."""
+    letter, files = select(Path(path), every=True)
+    columns = [*_ALWAYS, _SURVEYS[letter][1]]
     with zipfile.ZipFile(target, "w") as archive:
-        for _, name, raw in select(Path(path), "all"):
-            text = read_columns(raw, name, _ALWAYS, _INCOME).to_csv(index=False)
+        for name, raw in files.values():
+            text = read_columns(raw, name, columns).to_csv(index=False)
             # without a date: the same content gives the same file
             archive.writestr(zipfile.ZipInfo(name), text, zipfile.ZIP_DEFLATED, 9)
 
@@ -365,8 +341,7 @@ def _other_sample(survey, period):
         )
     if period == PAPER_QUARTER:
         return ()
-    this = f"this is {period}" if period else "the file does not say what this is of"
-    return (f"The paper used the Interview Survey of 2017 Q1; {this}.",)
+    return (f"The paper used the Interview Survey of 2017 Q1; this is {period}.",)
 
 
 def _refuse(rows, flags, what):
