@@ -1,18 +1,39 @@
-"""A release that is planned in public: mechanism, ε and rehearsal before the table is opened."""
+"""What a release needs beyond the paper: a plan, noise on counts and sums, an account, and words.
 
-from ppm.plan.mechanisms import Bins, Margins, Mechanism, Posterior, Published, Sums
-from ppm.plan.plan import Confidential, Release, ReleasePlan
-from ppm.plan.rehearsal import Rehearsal
+:class:`ReleasePlan` is made in public and applied to a table once, by one of the mechanisms. What
+else is here is reached by its file, such as ``ppm.release.histogram.histogram_release`` or
+``ppm.release.measure.release_errors``.
+"""
+
+from ppm.release import histogram, measure, raking, sums
+from ppm.release.account import Account
+from ppm.release.limits import limits_and_weight, place_limits
+from ppm.release.mechanisms import Bins, Margins, Mechanism, Posterior, Published, Sums
+from ppm.release.noise import NoisyRelease
+from ppm.release.plan import Confidential, Release, ReleasePlan
+from ppm.release.rehearsal import Rehearsal
+from ppm.release.statement import Guarantee, guarantee, release_statement
 
 __all__ = [
+    "Account",
     "Bins",
     "Confidential",
+    "Guarantee",
     "Margins",
     "Mechanism",
+    "NoisyRelease",
     "Posterior",
     "Published",
     "Rehearsal",
     "Release",
     "ReleasePlan",
     "Sums",
+    "guarantee",
+    "histogram",
+    "limits_and_weight",
+    "measure",
+    "place_limits",
+    "raking",
+    "release_statement",
+    "sums",
 ]
