@@ -3,7 +3,7 @@
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields, is_dataclass, replace
 from datetime import UTC, datetime
 from decimal import ROUND_CEILING, Context
 from importlib import metadata
@@ -161,8 +161,10 @@ class ReleasePlan:
     ...     incomes = middle * rng.lognormal(sigma=0.7, size=2000)
     ...     return pd.DataFrame({"region": np.tile(["N", "S"], 1000), "income": incomes})
     >>> last_year, this_year = year(1, 30_000), year(2, 36_000)
-    >>> plan = ppm.release.ReleasePlan(last_year, confidential="income", groups="region",
-    ...                        limits=(0, 500_000), mechanism=ppm.release.Bins(10), epsilon=0.5)
+    >>> plan = ppm.release.ReleasePlan(
+    ...     last_year, confidential="income", groups="region", limits=(0, 500_000),
+    ...     mechanism=ppm.release.Bins(10), epsilon=0.5,
+    ... )
     >>> plan.save("plan.json")
     >>> table = ppm.release.Confidential(this_year)
     >>> noise = {"secure_noise": False, "random_seed": 1}
@@ -345,6 +347,7 @@ class ReleasePlan:
             raise ValueError(
                 f"path must hold a plan as it was saved; {path.name} was changed"
             )
+        _check_version(path.name, settings)
         names = [settings[key] for key in ("confidential", "groups", "public")]
         if (
             _table_hash(_columns(check_table("published", published), *names))
@@ -489,6 +492,22 @@ class ReleasePlan:
         yield _WORDS["saved"].format(digest=entry["digest"])
         software = ", ".join(map(" ".join, versions().items()))
         yield _WORDS["software"].format(software=software)
+
+
+def _check_version(name, settings):
+    """Refuse a plan with other settings than today's plans, or its mechanism's, have."""
+    mechanism = settings["mechanism"]
+    # the source of one's own mechanism is compared
+    kind = None if "source" in mechanism else getattr(mechanisms, mechanism["kind"], "")
+    for known, given in ((ReleasePlan, settings), (kind, mechanism["settings"])):
+        if known is None:
+            continue
+        today = is_dataclass(known) and {one.name for one in fields(known) if one.init}
+        if given.keys() != today:
+            raise ValueError(
+                f"path must hold a plan of this version of ppm; {name} has other settings: "
+                "make the plan again"
+            )
 
 
 def _quoted(names):
