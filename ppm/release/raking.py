@@ -351,11 +351,10 @@ def _strata(strata, table, published, kinds):
     # one prediction for each pattern of public values: equal values are in equal strata, though
     # the last digits of a product may differ from row to row
     pattern = both.groupby([*both], sort=False, observed=True).ngroup().to_numpy()
-    known = pattern[rows:]
     X = pd.get_dummies(both, dtype=float).to_numpy()
     spread = np.where(np.ptp(X[rows:], axis=0) > 0, X[rows:].std(axis=0), np.inf)
     X = (X - X[rows:].mean(axis=0)) / spread
-    X = X[np.unique(pattern, return_index=True)[1]]
+    known, X = X[rows:], X[np.unique(pattern, return_index=True)[1]]
     # ranks, or categories, of every confidential column, each column with variance 1 in all
     responses = []
     for name, kind in kinds.items():
@@ -365,19 +364,19 @@ def _strata(strata, table, published, kinds):
         found = found - found.mean(axis=0)
         responses.append(found / max(np.sqrt(np.sum(found**2)), 1e-300))
     responses = np.concatenate(responses, axis=1)
-    gram = X[known].T @ X[known] + np.eye(X.shape[1])
-    fitted = np.linalg.solve(gram, X[known].T @ responses)
+    fitted = np.linalg.solve(known.T @ known + np.eye(X.shape[1]), known.T @ responses)
     # what is predicted of all of them, in one number
-    prediction = X @ (fitted @ _leading(X[known] @ fitted))
+    prediction = X @ (fitted @ _leading(known @ fitted))
     order = np.argsort(prediction)
     # what differs by rounding alone is equal
     steps = np.diff(prediction[order]) > _ROUNDING / np.sqrt(len(published))
     place = np.empty(order.size, dtype=np.intp)
     place[order] = np.cumsum(np.r_[0, steps])
     # published records up to each prediction, cut in whole numbers
-    upto = np.cumsum(np.bincount(place[known], minlength=place.max() + 1))
+    place = place[pattern]
+    upto = np.cumsum(np.bincount(place[rows:], minlength=place.max() + 1))
     codes = strata * (upto - 1) // max(len(published) - 1, 1)
-    codes = np.clip(codes, 0, strata - 1)[place[pattern]]
+    codes = np.clip(codes, 0, strata - 1)[place]
     return codes[:rows], codes[rows:]
 
 
