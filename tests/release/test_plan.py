@@ -487,7 +487,9 @@ def test_public_and_confidential_tables_cannot_be_exchanged(release):
     with pytest.raises(ValueError, match="published must be a pandas DataFrame"):
         planned(Confidential(THIS))
     plan = planned()
-    with pytest.raises(ValueError, match="confidential must be a Confidential"):
+    with pytest.raises(
+        ValueError, match="confidential must be a ppm.release.Confidential"
+    ):
         plan.release(THIS, account="account.jsonl")
     table = THIS.assign(income=MARK)
     for shown in (Confidential(table), release(plan, table)):
@@ -519,10 +521,10 @@ def test_public_and_confidential_tables_cannot_be_exchanged(release):
             {"mechanism": Margins(["income"], shares=[0.5])},
             "shares must be 1 numbers above 0",
         ),
-        ({"epsilon": 0}, "epsilon must be 0 for ppm.plan.Published"),
+        ({"epsilon": 0}, "epsilon must be 0 for ppm.release.Published"),
         ({"epsilon": 31}, "epsilon must be a finite number"),
-        ({"mechanism": Published()}, "epsilon must be 0 for ppm.plan.Published"),
-        ({"mechanism": "Bins"}, "mechanism must be a ppm.plan.Mechanism"),
+        ({"mechanism": Published()}, "epsilon must be 0 for ppm.release.Published"),
+        ({"mechanism": "Bins"}, "mechanism must be a ppm.release.Mechanism"),
         ({"releases": 0}, "releases must be a whole number"),
     ],
 )
