@@ -5,7 +5,7 @@ else is here is reached by its file, such as ``ppm.release.histogram.histogram_r
 ``ppm.release.measure.release_errors``.
 """
 
-from ppm.release import histogram, measure, raking, sums
+from ppm.release import histogram, measure, raking, sums  # noqa: F401
 from ppm.release.account import Account
 from ppm.release.limits import limits_and_weight, place_limits
 from ppm.release.mechanisms import Bins, Margins, Mechanism, Posterior, Published, Sums
@@ -29,11 +29,7 @@ __all__ = [
     "ReleasePlan",
     "Sums",
     "guarantee",
-    "histogram",
     "limits_and_weight",
-    "measure",
     "place_limits",
-    "raking",
     "release_statement",
-    "sums",
 ]
