@@ -25,10 +25,8 @@ def no_weights(records):
 
 
 def our_weights(records):
-    mechanism = ppm.PseudoPosteriorMechanism(
-        ppm.GammaPoisson(records, shape=1.0, rate=0.1)
-    )
-    return mechanism.run(draws=1000, random_seed=20220).weights
+    model = ppm.GammaPoisson(records, shape=1.0, rate=0.1)
+    return ppm.fit(model, ppm.ByRisk(), draws=1000, random_seed=20220).weights
 
 
 def totals(weigh, tables=3):
