@@ -104,7 +104,7 @@ def test_the_lines_of_code_print_what_stands_below_them():
     lines = doctest.DocTestParser().get_doctest(code, {}, "front page", None, 0)
     told = []
     doctest.DocTestRunner().run(lines, out=told.append)
-    assert len(lines.examples) == 7 and not told
+    assert len(lines.examples) == 6 and not told
     # which is the number of the first finding too
     assert "card} ε = 23.6\n" in INTRO and "ε = 23.6\n" in code
 
