@@ -2,10 +2,6 @@
 
 from importlib.util import find_spec
 
-import lazy_loader
-
-__getattr__, __dir__, __all__ = lazy_loader.attach(__name__, ["chapters"])
-
 
 def main():
     """Run the command ``ppm``; where its packages are absent, return what to install."""

@@ -9,7 +9,7 @@ import pytest
 from distributed import LocalCluster, default_client
 
 import ppm
-from ppm.synthesizers.gamma_poisson import log_likelihood_of_counts
+from ppm.models.counts import log_likelihood_of_counts
 from ppm_book.chapters import contraction, running
 
 SETTINGS = dict(mean=100.0, truncate_at=3.5, draws=50, seed=5)

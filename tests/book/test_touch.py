@@ -81,16 +81,18 @@ def by_the_library(settings, grid):
     options = {name: settings[name] for name in ("scale", "shift", "truncate_at")}
 
     def on_grid(records):
-        return ppm.CandidateSynthesizer(ppm.GammaPoisson(records), candidates)
+        return ppm.Candidates(ppm.GammaPoisson(records), candidates)
 
     everybody = on_grid(counts)
-    weights = ppm.record_weights(everybody.extremes().bounds, **options)
+    weights = ppm.record_weights(np.abs(everybody.ends()).max(axis=0), **options)
     left = np.where(np.arange(counts.size) == away, 0.0, weights)
     if settings["again"]:
-        others = on_grid(np.delete(counts, away)).extremes().bounds
+        others = np.abs(on_grid(np.delete(counts, away)).ends()).max(axis=0)
         left = np.insert(ppm.record_weights(others, **options), away, 0.0)
-    ratio = np.log(everybody.probabilities(weights) / everybody.probabilities(left))
-    return weights, left, everybody.extremes(weights).bounds.max(), ratio
+    both = (everybody.probabilities(ppm.Terms(each)) for each in (weights, left))
+    ratio = np.subtract(*map(np.log, both))
+    bounds = np.abs(weights * everybody.ends()).max(axis=0)
+    return weights, left, bounds.max(), ratio
 
 
 @pytest.fixture(scope="module")

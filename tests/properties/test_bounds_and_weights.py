@@ -18,15 +18,11 @@ from layouts import (
 from scipy import stats
 
 import ppm
-from ppm.lipschitz import draw_maxima
-from ppm.scan import scan
+from ppm.bounds import extremes
 
 log_liks = matrices(st.one_of(ANY_SIZE, ANY_SIZE, ANY_SIZE, st.just(-np.inf)))
 ends = st.sampled_from([0.0, TINY, 1e-300, 1e300, HUGE, np.inf])
 bounds = vectors(st.one_of(st.floats(0.0, 50.0), ends))
-shares = st.one_of(
-    st.sampled_from([0.0, TINY, 1e-3, 1.0, 5.0, 1e300, HUGE]), st.floats(0.05, 1e3)
-)
 
 
 def by_hand(log_lik, weights):
@@ -57,7 +53,9 @@ def test_bounds_and_oscillations_are_those_of_the_definition(log_lik, data):
     turned = xr.DataArray(log_lik.T, dims=("household", "sample"))
     assert np.array_equal(ppm.record_bounds(turned, weights), largest)
     maxima = [by_hand(draw[None], weights)[0].max() for draw in log_lik]
-    assert np.array_equal(draw_maxima(log_lik, weights), maxima)
+    blocks = [(slice(row, row + 1), log_lik[[row]]) for row in range(len(log_lik))]
+    found = extremes(blocks, len(log_lik), ppm.Terms(weights))
+    assert np.array_equal(found.maxima, maxima)
     assert np.array_equal(
         ppm.record_bounds(log_lik), by_hand(log_lik, np.ones(records))[0]
     )
@@ -74,10 +72,10 @@ def test_other_types_of_numbers_are_read_as_floats(kind):
         else [[np.iinfo(kind).min, 3], [7, 100]]
     )
     stored = np.array(values, dtype=kind)
-    read, exact = scan(stored), scan(stored.astype(np.float64))
-    for name in ("bounds", "oscillations", "draw_maxima", "draw_sums"):
-        assert np.array_equal(getattr(read, name), getattr(exact, name))
-    assert read.bounds.max() == np.abs(stored.astype(np.float64)).max()
+    exact = stored.astype(np.float64)
+    for function in (ppm.record_bounds, ppm.record_oscillations):
+        assert np.array_equal(function(stored), function(exact))
+    assert ppm.local_bound(stored) == np.abs(exact).max()
 
 
 # ---- weights -------------------------------------------------------------------------------------
@@ -90,11 +88,6 @@ RULES = {
     ),
     "lifted": lambda b, **cut: ppm.record_weights(
         b, scale=1.7e308, shift=1.7e308, **cut
-    ),
-    "reciprocal": lambda b, **cut: ppm.mapped_weights(b, reciprocal, **cut),
-    "threshold": lambda b, **cut: ppm.mapped_weights(b, threshold(3.0), **cut),
-    "capped": lambda b, **cut: ppm.mapped_weights(
-        b, ppm.weights.capped_map(2.0), **cut
     ),
 }
 
@@ -139,10 +132,20 @@ def test_truncation_leaves_no_weighted_bound_above_m_and_all_other_weights_as_th
     assert np.array_equal(cut, np.where(weighted > limit, 0.0, whole))
 
 
+class Ranges(ppm.Candidates):
+    """Candidates whose records' log p have these ranges."""
+
+    def __init__(self, found):
+        self.found, self.records = found, found.size
+
+    def ends(self):
+        return np.stack([-self.found, np.zeros(self.records)])
+
+
 @example(np.random.default_rng(1).uniform(0, 20, size=10_000), 1 / 3)
 @given(bounds, st.floats(0.05, 1e3))
 def test_a_cap_holds_to_the_last_digit_and_wastes_nothing(found, limit):
-    weights = ppm.weights.capped_map(limit)(found)
+    weights = ppm.Capped(limit).terms(Ranges(found), None).weights
     assert not weights[found == np.inf].any() and np.all(weights[found <= limit] == 1)
     finite = found < np.inf
     product = weights[finite] * found[finite]
@@ -150,18 +153,6 @@ def test_a_cap_holds_to_the_last_digit_and_wastes_nothing(found, limit):
     assert product == pytest.approx(np.minimum(found[finite], limit))
     # the plain quotient goes over it in the last digit
     assert limit != 1 / 3 or np.any(limit / np.maximum(found, limit) * found > limit)
-
-
-@example(np.array([0.0]), 0.0)
-@given(bounds, shares)
-def test_the_scalar_weight_is_epsilon_over_twice_the_bound_and_at_most_1(
-    found, epsilon
-):
-    weights = ppm.scalar_weights(found, epsilon=epsilon)
-    # records that say nothing have Δ = 0: nothing has to be taken from them, at any ε
-    largest = float(found.max())
-    expected = min(1.0, epsilon / 2.0 / largest) if largest else 1.0
-    assert weights.tolist() == [expected] * found.size
 
 
 # ---- the posterior that weights make -------------------------------------------------------------
@@ -197,23 +188,26 @@ def test_posterior_is_prior_times_weighted_likelihood(values, prior, data):
 COUNTS = np.array([3, 5, 4, 6, 20])
 
 
-def bounds_at(weights, **prior):
+def bounds_at(weight, **prior):
     """Bounds of all counts but the last, from a fit with it and from one without."""
     for counts in (COUNTS, COUNTS[:-1]):
         model = ppm.GammaPoisson(counts, **prior)
-        fit = model.fit(np.full(counts.size, weights), draws=500, random_seed=1)
-        yield ppm.record_bounds(model.log_likelihood(fit))[: COUNTS.size - 1]
+        terms = ppm.Terms(np.full(counts.size, weight))
+        fit = ppm.fit(model, terms, draws=500, random_seed=1)
+        yield ppm.record_bounds(model.log_p(fit.theta))[: COUNTS.size - 1]
+
+
+def capped(bounds):
+    return np.minimum(1, 3.5 / bounds)
 
 
 def test_record_determined_weights_stay_when_another_record_leaves_and_min_max_weights_do_not():
     public = [
         ppm.GammaPoisson(part).bounds_within(2, 10) for part in (COUNTS, COUNTS[:-1])
     ]
-    for mapping in (ppm.weights.capped_map(3.5), reciprocal, threshold(3.0)):
-        whole, without = (ppm.mapped_weights(b, mapping) for b in public)
-        assert np.array_equal(whole[:-1], without) and np.array_equal(
-            whole, mapping(public[0])
-        )
+    for mapping in (capped, reciprocal, threshold(3.0)):
+        whole, without = map(mapping, public)
+        assert np.array_equal(whole[:-1], without)
     whole, without = map(ppm.record_weights, public)
     assert not np.allclose(whole[:-1], without, atol=0.1)
     # bounds at draws from the prior are public as well; at draws from the posterior they are not

@@ -10,12 +10,12 @@ import numpy as np
 import xarray as xr
 from scipy.special import gammainc, gammaincinv
 
-from ppm.audits.restricted_gamma import RestrictedGamma
-from ppm.checks import as_list, check_count, check_counts, check_number, shown
-from ppm.seeds import generator, streams
-from ppm.synthesizers.gamma_poisson import extremes_between, log_gamma
+from ppm._checks import as_list, check_count, check_counts, check_number, shown
+from ppm._seeds import generator, streams
+from ppm.models.counts import extremes_between, log_gamma
+from ppm.rules import linear_weights, truncated
 from ppm.terms import weighted
-from ppm.weights import capped_map, linear_weights, mapped_weights, truncated
+from ppm_book.audits.restricted_gamma import RestrictedGamma
 
 # their prior allows every μ above 0, and μ goes over the range of posterior draws
 _OVER_DRAWS = ("Unweighted", "Weighted", "Weighted-M", "Capped", "Range-capped")
@@ -64,9 +64,9 @@ def exact(
         The paper's M, in nats: of Weighted-M, and the cap of Capped. Range-capped caps
         oscillations at 2M, so that all three aim at ε = 2M.
     mappings : dict, optional
-        Further mechanisms, such as ``{"Mine": lambda z: 1 / (z + 1)}``: decreasing maps of the
-        bounds over T to weights, as for :func:`ppm.mapped_weights`. Each is audited twice, as
-        Capped is: "Mine" and "Mine on T".
+        Further mechanisms, such as ``{"Mine": lambda z: 1 / (z + 1)}``: decreasing maps of an array
+        of finite bounds over T to weights from 0 to 1. An infinite bound gives weight 0. Each is
+        audited twice, as Capped is: "Mine" and "Mine on T".
     draws : int, default 1000
         Posterior draws S of each fit, 2 or more.
     weight_draws : int, default 200
@@ -119,8 +119,8 @@ def exact(
     --------
     Capped on T cannot lose more than the cap of 3.5 nats; Unweighted has no limit.
 
-    >>> import ppm
-    >>> audit = ppm.audits.exact([3, 5, 4, 6, 20], public=(2.0, 8.0), weight_draws=9, random_seed=1)
+    >>> from ppm_book import audits
+    >>> audit = audits.exact([3, 5, 4, 6, 20], public=(2.0, 8.0), weight_draws=9, random_seed=1)
     >>> audit["loss_supremum"].sel(mechanism=["Unweighted", "Capped on T"]).values.round(2)
     array([ inf, 1.79])
     """
@@ -254,10 +254,10 @@ def _weights(database, bounds, truncate_at, mappings):
         database.values, 1.0, *database.public
     )
     own = {
-        "Capped": mapped_weights(own_bounds, capped_map(truncate_at)),
-        "Range-capped": mapped_weights(own_oscillations, capped_map(2.0 * truncate_at)),
+        "Capped": _capped_weights(own_bounds, truncate_at),
+        "Range-capped": _capped_weights(own_oscillations, 2.0 * truncate_at),
     } | {
-        name: mapped_weights(own_bounds, mapping) for name, mapping in mappings.items()
+        name: _mapped_weights(own_bounds, mapping) for name, mapping in mappings.items()
     }
     over_draws = {
         "Unweighted": np.ones((1, 1, database.values.size)),
@@ -265,6 +265,34 @@ def _weights(database, bounds, truncate_at, mappings):
         "Weighted-M": truncated(linear, bounds, truncate_at),
     } | {name: weights[None, None] for name, weights in own.items()}
     return over_draws, {f"{name} on T": over_draws[name] for name in own}
+
+
+def _capped_weights(bounds, limit):
+    """The largest weights, up to 1, that keep weighted bounds within a limit."""
+    weights = limit / np.maximum(bounds, limit)
+    # the rounded quotient can carry the product a last digit above the limit
+    return np.where(
+        weighted(bounds, weights) > limit, np.nextafter(weights, 0.0), weights
+    )
+
+
+def _mapped_weights(bounds, mapping):
+    """Weights by a decreasing map of bounds, which is the caller's."""
+    weights, is_finite = np.zeros(bounds.size), np.isfinite(bounds)
+    finite = bounds[is_finite]
+    if not finite.size:
+        return weights
+    mapped = np.asarray(mapping(finite), dtype=np.float64)
+    if mapped.shape != finite.shape or not np.all((mapped >= 0) & (mapped <= 1)):
+        raise ValueError(
+            "mappings must return one weight in [0, 1] for every bound they are given"
+        )
+    if np.any(np.diff(mapped[np.argsort(finite, kind="stable")]) > 0):
+        raise ValueError(
+            "mappings must be decreasing: a larger bound never gets a larger weight"
+        )
+    weights[is_finite] = mapped
+    return weights
 
 
 class _Mechanism:

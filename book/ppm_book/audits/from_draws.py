@@ -1,4 +1,4 @@
-"""Sampled privacy audits of any synthesizer: evidence against a claimed ε, never a proof of one.
+"""Sampled privacy audits of any model: evidence against a claimed ε, never a proof of one.
 
 All results are computed from the confidential records and are confidential themselves.
 """
@@ -8,23 +8,17 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ppm import pdp, rules
-from ppm.checks import (
+import ppm
+from ppm import pdp
+from ppm._checks import (
     as_numbers,
     check_count,
     check_number,
     check_rows,
     check_share,
-    check_weights,
 )
-from ppm.diagnostics import R_HAT_LIMIT, ChainsDisagreeError, effective_draws, r_hat
-from ppm.lipschitz import record_bounds
-from ppm.mechanism import bound_fit
-from ppm.scan import sums_by_draw
-from ppm.seeds import copied, streams
-from ppm.synthesizers.base import as_synthesizer
-from ppm.terms import as_terms
-from ppm.weights import record_weights
+from ppm._seeds import copied, streams
+from ppm.chains import R_HAT_LIMIT, ChainsDisagreeError, effective_draws, r_hat
 
 
 @dataclass(frozen=True)
@@ -93,9 +87,10 @@ def loss_lower_bound(with_record, without_record, *, confidence=0.95, delta=0.0)
 
     Examples
     --------
-    >>> import numpy as np, ppm
+    >>> import numpy as np
+    >>> from ppm_book import audits
     >>> rng = np.random.default_rng(1)
-    >>> print(ppm.audits.loss_lower_bound(rng.normal(2.0, size=1000), rng.normal(size=1000)))
+    >>> print(audits.loss_lower_bound(rng.normal(2.0, size=1000), rng.normal(size=1000)))
     evidence, not proof: the loss is at least 2.46 nats at 95% confidence (score at least 2.809: 101
     of 500 samples with the record, 2 of 500 without it)
     """
@@ -166,12 +161,10 @@ class SampledAudit:
         constants by bridge sampling: no bound, and unreliable where the posteriors hardly overlap.
     largest_weight_change : dict of int to float
         For each audited record, the largest change of another record's weight.
-    local_bound, oscillation_bound : float
-        Of the whole database over its draws, in nats; with ``censor`` of the limited terms.
+    local_bound, oscillation_bound, width : float
+        Of the whole database's terms, in nats: over its draws, and ∞ or that of the limits.
     confidence, draws : float, int
         Joint confidence of the evidence, and how many draws it uses on each side, thinned.
-    censor : ppm.Censoring or None
-        The limits of the terms.
     """
 
     evidence: dict
@@ -179,16 +172,19 @@ class SampledAudit:
     largest_weight_change: dict
     local_bound: float
     oscillation_bound: float
+    width: float
     confidence: float
     draws: int
-    censor: object = None
+
+    @property
+    def limited(self):
+        """Whether the terms lie between limits."""
+        return bool(np.isfinite(self.width))
 
     @property
     def claim(self):
         """The ε that is audited, in nats: the width of the limits, or 2Δ without any."""
-        return (
-            pdp.epsilon(self.local_bound) if self.censor is None else self.censor.width
-        )
+        return self.width if self.limited else pdp.epsilon(self.local_bound)
 
     @property
     def lower(self):
@@ -202,7 +198,7 @@ class SampledAudit:
 
     def __str__(self):
         """The largest lower bound in words, marked as confidential."""
-        where = "2Δ over these draws" if self.censor is None else "width of the limits"
+        where = "width of the limits" if self.limited else "2Δ over these draws"
         return (
             f"evidence, not proof: the loss of a record is at least {self.lower:.2f} nats at "
             f"{self.confidence:.0%} confidence; {where}: {self.claim:.2f}\n"
@@ -218,40 +214,36 @@ class SampledAudit:
                 "lower bound": {i: found.lower for i, found in self.evidence.items()},
                 "estimate": self.estimates,
                 "oscillation": self.oscillation_bound,
-                "2Δ" if self.censor is None else "W": self.claim,
+                "W" if self.limited else "2Δ": self.claim,
                 "largest change of a weight": self.largest_weight_change,
             }
         ).rename_axis("record")
 
 
 def sampled(
-    synthesizer,
+    model,
     records,
+    rule=ppm.ByRisk(),  # noqa: B008, a frozen value
     *,
-    weighting=record_weights,
-    censor=None,
     draws=1000,
     confidence=0.95,
     delta=0.0,
     random_seed=None,
 ):
-    r"""Audit any synthesizer by refits without chosen records: evidence on the loss of θ.
+    r"""Audit any model by refits without chosen records: evidence on the loss of θ.
 
     The neighbour keeps the record's row and predictors, but not its confidential value: the record
-    has weight 0 in *both* fits of the neighbour, and the others' weights are computed without it.
+    has weight 0 in *both* fits of the neighbour, and the others' terms are made without it.
 
     Parameters
     ----------
-    synthesizer : ppm.Synthesizer or pymc.Model
+    model : ppm.Model
         The model with the confidential records.
     records : sequence of int
         Positions of the records to leave out, one at a time; each costs two fits.
-    weighting : callable or array_like (records,)
-        Function that maps the bounds of the remaining records under the unweighted posterior to
-        their weights, such as :func:`ppm.record_weights`; or weights that stay fixed.
-    censor : ppm.Censoring, optional
-        Public limits of every record's weighted term in the audited fits. The claim is then their
-        width, which is an ε where the weights stay fixed.
+    rule : ppm.Rule or ppm.Terms, default ppm.ByRisk()
+        The rule, which is asked again without each record. Terms stay as they are, and so do those
+        of ``ppm.Given``, ``ppm.Limited`` and ``ppm.Capped``, in which no record sees another one.
     draws : int, default 1000
         Kept draws per chain of each fit.
     confidence, delta : float
@@ -273,15 +265,16 @@ def sampled(
     Notes
     -----
     The score of a draw is :math:`\sum_j (\alpha_j(x) - \alpha_j(y)) \log p(x_j \mid \theta)`, or
-    the same difference of censored terms: up to a constant the log ratio of the two pseudo
+    the same difference of limited terms: up to a constant the log ratio of the two pseudo
     posteriors, which is the best score. Draws of a Markov chain are thinned to their effective
     number and then treated as independent, which is an approximation.
 
     Examples
     --------
     >>> import ppm
+    >>> from ppm_book import audits
     >>> model = ppm.GammaPoisson([3, 5, 4, 6, 20])
-    >>> audit = ppm.audits.sampled(model, [4], draws=500, random_seed=1)
+    >>> audit = audits.sampled(model, [4], ppm.ByRisk(), draws=500, random_seed=1)
     >>> audit.table().round(2)
             lower bound  estimate  oscillation    2Δ  largest change of a weight
     record
@@ -289,47 +282,38 @@ def sampled(
     >>> audit.refutes()
     False
     """
-    synthesizer = as_synthesizer(synthesizer)
-    records = check_rows("records", records, synthesizer.records)
+    records = check_rows("records", records, model.records)
     draws = check_count("draws", draws, at_least=40)
     confidence = check_share("confidence", confidence)
-    if not callable(weighting):
-        weighting = check_weights(weighting, synthesizer.records)
-    unweighted = as_terms(None, synthesizer.records)
-    if censor is not None:
-        unweighted = rules.limited(synthesizer, censor)
-
-    def weighed(weights):
-        return replace(unweighted, weights=weights, own=False, source="caller")
-
+    if type(rule) in (ppm.Given, ppm.Limited, ppm.Capped):
+        rule = rule.terms(model, None)
     seeds = streams(random_seed, 2 + len(records))
     # so that the bounds of all records hold together
     confidence_of_each = 1.0 - (1.0 - confidence) / len(records)
 
-    weights = _weights_without(None, synthesizer, weighting, draws, seeds[0])
-    terms, which = weighed(weights), "the fit of the whole database"
-    whole, log_lik = _audited_fit(synthesizer, terms, draws, seeds[1], which)
+    terms = _terms_without(None, model, rule, draws, seeds[0])
+    which = "the fit of the whole database"
+    whole = _audited_fit(model, terms, draws, seeds[1], which)
+    log_p = model.log_p(whole.theta)
     evidence, estimates, largest_change, sizes = {}, {}, {}, []
     for record, seed in zip(records, seeds[2:], strict=True):
-        others = _weights_without(record, synthesizer, weighting, draws, seeds[0])
-        terms_without, which = weighed(others), f"the fit without record {record}"
-        _, log_lik_without = _audited_fit(
-            synthesizer, terms_without, draws, seed, which
-        )
+        others = _terms_without(record, model, rule, draws, seeds[0])
+        which = f"the fit without record {record}"
+        without = _audited_fit(model, others, draws, seed, which)
         scores = []
-        for side, values in (("with", log_lik), ("without", log_lik_without)):
-            score = _score(values, terms, terms_without)
+        for side, values in (("with", log_p), ("without", model.log_p(without.theta))):
+            score = _score(values, terms, others)
             # without diagnostics draws are independent
             if whole.diagnostics is not None:
-                score = _thinned(score, f"the fit {side} record {record}", draws)
+                which = f"the fit {side} record {record}"
+                score = _thinned(score.reshape(-1, draws), which, draws)
             scores.append(score.ravel())
         evidence[record] = loss_lower_bound(
             *scores, confidence=confidence_of_each, delta=delta
         )
         estimates[record] = _bridged(*scores)
-        largest_change[record] = float(
-            np.abs(np.delete(weights - others, record)).max(initial=0.0)
-        )
+        changes = np.abs(np.delete(terms.weights - others.weights, record))
+        largest_change[record] = float(changes.max(initial=0.0))
         sizes += [score.size for score in scores]
     return SampledAudit(
         evidence=evidence,
@@ -337,52 +321,85 @@ def sampled(
         largest_weight_change=largest_change,
         local_bound=whole.local_bound,
         oscillation_bound=whole.oscillation_bound,
+        width=terms.width,
         confidence=confidence,
         draws=min(sizes),
-        censor=censor,
     )
 
 
-def _weights_without(record, synthesizer, weighting, draws, seed):
-    """Weights of all records but one, which has 0; of all for None."""
-    present = np.ones(synthesizer.records, dtype=bool)
-    present[[] if record is None else record] = False
-    if not callable(weighting):
-        return weighting * present
-    fit = synthesizer.fit(
-        present.astype(float), draws=draws, random_seed=copied(seed), progress=False
-    )
-    bounds = record_bounds(synthesizer.log_likelihood(fit))[present]
-    weights = np.zeros(present.size)
-    weights[present] = check_weights(weighting(bounds), bounds.size)
-    return weights
+class _Without(ppm.Model):
+    """A model of all records but one, which has weight 0 in its fits."""
+
+    def __init__(self, model, record):
+        self.model, self.records = model, model.records - 1
+        self.chains, self.warmup = model.chains, model.warmup
+        self.sample_stats = model.sample_stats
+        self.present = np.arange(model.records) != record
+        if model.values is not None:
+            self.values = np.asarray(model.values)[self.present]
+        if model.known is not None:
+            self.known = np.asarray(model.known)[self.present]
+
+    def all_weights(self, terms):
+        weights = np.zeros(self.present.size)
+        weights[self.present] = terms.weights
+        return weights
+
+    def draw(self, terms, draws, rng, **sampler):
+        return self.model.draw(
+            ppm.Terms(self.all_weights(terms)), draws, rng, **sampler
+        )
+
+    def log_p(self, theta):
+        return self.model.log_p(theta)[:, self.present]
+
+    def predict(self, theta, rng):
+        raise NotImplementedError("an audit releases nothing")
 
 
-def _audited_fit(synthesizer, terms, draws, seed, which):
-    """Result and log-likelihoods of a fit; ``which`` names it if its chains are at fault."""
-    fit = synthesizer.fit(terms, draws=draws, random_seed=seed, progress=False)
-    result = bound_fit(synthesizer, fit, terms, allow_disagreement=True)
+def _terms_without(record, model, rule, draws, seed):
+    """Terms of all records by a rule that does not see one, whose weight is 0; None: it sees all."""
+    if isinstance(rule, ppm.Terms):
+        present = np.arange(model.records) != record
+        return replace(rule, weights=rule.weights * present)
+    others = model if record is None else _Without(model, record)
+
+    def fit(what, *, draws=draws, **sampler):
+        if isinstance(what, ppm.Rule):
+            what = what.terms(others, fit)
+        return ppm.fit(
+            others,
+            what,
+            draws=draws,
+            random_seed=copied(seed),
+            allow_disagreement=True,
+            **sampler,
+        )
+
+    terms = rule.terms(others, fit)
+    return terms if record is None else ppm.Terms(others.all_weights(terms))
+
+
+def _audited_fit(model, terms, draws, seed, which):
+    """A fit, unless its chains are at fault, where ``which`` names it."""
+    fit = ppm.fit(model, terms, draws=draws, random_seed=seed, allow_disagreement=True)
     # the audit uses the score, whose R-hat is checked later
-    if result.diagnostics is not None and (
-        faults := result.diagnostics.faults_besides_r_hat
-    ):
+    if fit.diagnostics is not None and (faults := fit.diagnostics.faults_besides_r_hat):
         raise ChainsDisagreeError(
             f"no evidence, because of {which}: {'; '.join(faults)}"
         )
-    return result, synthesizer.log_likelihood(result.draws)
+    return fit
 
 
-def _score(log_lik, ours, theirs):
-    """Log ratio of two pseudo posteriors but for a constant, at every draw: (chains, draws)."""
-    moved, everyone = ours.weights != theirs.weights, np.arange(ours.records)
-
-    def change(values, rows):
-        some = everyone[rows][moved[rows]]
-        values = values[..., moved[rows]]
-        return ours(values, some) - theirs(values, some)
-
-    total = sums_by_draw(log_lik, change)
-    return total.reshape(-1, total.shape[-1])
+def _score(log_p, ours, theirs):
+    """Log ratio of two pseudo posteriors but for a constant, at every draw."""
+    moved = ours.weights != theirs.weights
+    if not moved.any():
+        return np.zeros(len(log_p))
+    values = log_p[:, moved]
+    with np.errstate(over="ignore", invalid="ignore"):
+        changes = ours.of(moved)(values) - theirs.of(moved)(values)
+        return changes.sum(axis=1)
 
 
 def _thinned(scores, which, draws):
@@ -468,10 +485,11 @@ def membership_test(
     --------
     The "release" here is one normal number, whose mean is 2 with the record and 0 without it.
 
-    >>> import numpy as np, ppm
+    >>> import numpy as np
+    >>> from ppm_book import audits
     >>> def release(mean):
     ...     return lambda seed: np.random.default_rng(seed).normal(mean)
-    >>> found = ppm.audits.membership_test(release(2.0), release(0.0), float, random_seed=1)
+    >>> found = audits.membership_test(release(2.0), release(0.0), float, random_seed=1)
     >>> found.refutes(1.0), found.refutes(8.0)
     (True, False)
     """

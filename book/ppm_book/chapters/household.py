@@ -8,7 +8,7 @@ from scipy import stats
 from scipy.special import log_softmax
 
 import ppm
-from ppm.checks import as_ends, check_count, check_counts, check_flag, check_number
+from ppm._checks import as_ends, check_count, check_counts, check_flag, check_number
 from ppm_book.chapters import page, plots, still
 
 HOUSEHOLDS = list("ABCDEFGH")
@@ -89,8 +89,10 @@ def moving(hint, *, scale=1.0, shift=0.0, draws=1000, seed=20220):
     >>> [slider["label"] for slider in picture.content["sliders"]]
     ['Leaving household', 'Scale c']
     """
-    first, second, _ = np.random.SeedSequence(seed).spawn(3)
-    everybody = weights_at_one(COUNTS, draws, first)
+    # those of a fit by hand: the first of its streams gives the weights
+    _, second, _ = np.random.SeedSequence(seed).spawn(3)
+    model = ppm.GammaPoisson(COUNTS, shape=SHAPE, rate=RATE)
+    everybody = ppm.fit(model, ppm.ByRisk(), draws=draws, random_seed=seed).weights
 
     def frame(place, c):
         before = np.clip(c * everybody + shift, 0, 1)
@@ -119,13 +121,6 @@ def moving(hint, *, scale=1.0, shift=0.0, draws=1000, seed=20220):
         hint=hint,
         panels=[*PANELS.values()],
     )
-
-
-def weights_at_one(counts, draws, seed):
-    """Weights of the records at c = 1 and g = 0."""
-    model = ppm.GammaPoisson(counts, shape=SHAPE, rate=RATE)
-    drawn = model.fit(draws=draws, random_seed=seed)
-    return ppm.record_weights(ppm.record_bounds(model.log_likelihood(drawn)))
 
 
 def posterior(weights):
@@ -249,33 +244,27 @@ def state(
     """
     counts, means = _checked_counts(counts), np.linspace(*_checked_grid(grid))
 
-    def weighed(model):
-        found = model.extremes().bounds
+    def weighed(log_p):
+        bounds = ppm.record_bounds(log_p)
         return ppm.record_weights(
-            found, scale=scale, shift=shift, truncate_at=truncate_at
+            bounds, scale=scale, shift=shift, truncate_at=truncate_at
         )
 
-    everybody = _on_grid(counts, means)
-    weights = weighed(everybody)
+    log_p = stats.poisson.logpmf(counts, means[:, None])
+    weights = weighed(log_p)
     left = weights.copy()
     if away is not None and again:
-        others = _on_grid(np.delete(counts, away), means)
-        left = np.insert(weighed(others), away, 0.0)
+        left = np.insert(weighed(np.delete(log_p, away, axis=1)), away, 0.0)
     elif away is not None:
         left[away] = 0.0
-    log_p = stats.poisson.logpmf(counts, means[:, None])
     return State(
         means=means,
         weights=weights,
         left=left,
-        delta=everybody.extremes(weights).bounds.max(),
+        delta=ppm.local_bound(log_p, weights),
         before=log_softmax(log_p @ weights),
         after=log_softmax(log_p @ left),
     )
-
-
-def _on_grid(counts, means):
-    return ppm.CandidateSynthesizer(ppm.GammaPoisson(counts), {"mu": means})
 
 
 def touch(

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ppm.diagnostics import R_HAT_LIMIT
+from ppm.chains import R_HAT_LIMIT
 
 DISAGREE = (
     f"chains behind a bound disagree (R-hat above {R_HAT_LIMIT}, or not to be told)"

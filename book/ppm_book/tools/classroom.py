@@ -19,6 +19,7 @@ import nbformat
 from nbconvert.preprocessors import ExecutePreprocessor
 
 import ppm
+import ppm_book
 from ppm_book.chapters import running
 from ppm_book.tools import parameters
 from ppm_book.tools.exercises import FOLDER, chapters, numbers, template
@@ -99,6 +100,7 @@ def unpacking(root, name):
     packed = {
         "checks": _packed(checks, Path(root, FOLDER)),
         "library": _library(),
+        "audits": _audits(),
     }
     source = template("unpack").render(packed=packed)
     # folded in JupyterLab, and in Colab
@@ -110,6 +112,14 @@ def unpacking(root, name):
 def _library():
     place = Path(ppm.__file__).parent
     files = sorted(file for file in place.rglob("*") if file.suffix in (".py", ".toml"))
+    return _packed(files, place.parent)
+
+
+@cache
+def _audits():
+    """The book's audits, which need nothing else of its package."""
+    place = Path(ppm_book.__file__).parent
+    files = [place / "__init__.py", *sorted(Path(place, "audits").glob("*.py"))]
     return _packed(files, place.parent)
 
 

@@ -23,21 +23,21 @@ def given():
     )
 
     model = ppm.GammaPoisson(counts, shape=1.0, rate=0.1)
-    fit = model.fit(draws=500, random_seed=first)
-    g.log_lik = model.log_likelihood(fit).values[0]
-    g.weights = ppm.record_weights(ppm.record_bounds(g.log_lik))
-    weighted = model.fit(g.weights, draws=500, random_seed=second)
-    g.weighted_log_lik = model.log_likelihood(weighted).values[0]
+    fit = ppm.fit(model, ppm.Terms(np.ones(8)), draws=500, random_seed=first)
+    g.log_lik = model.log_p(fit.theta)
+    g.weights = ppm.record_weights(fit.record_bounds)
+    weighted = ppm.fit(model, ppm.Terms(g.weights), draws=500, random_seed=second)
+    g.weighted_log_lik = model.log_p(weighted.theta)
     g.releases = 3
-    g.tables = model.predict(fit, releases=g.releases, random_seed=released).values
+    g.tables = fit.release(g.releases, random_seed=released).values
 
     g.street = np.array([1, 11, 12, 14, 14, 15, 16, 18])
     model = ppm.GammaPoisson(g.street, shape=1.0, rate=0.1)
-    fit = model.fit(draws=500, random_seed=street)
-    g.street_log_lik = model.log_likelihood(fit).values[0]
-    g.street_weights = ppm.record_weights(ppm.record_bounds(g.street_log_lik))
-    fit = model.fit(g.street_weights, draws=500, random_seed=moved)
-    g.street_weighted_log_lik = model.log_likelihood(fit).values[0]
+    fit = ppm.fit(model, ppm.Terms(np.ones(8)), draws=500, random_seed=street)
+    g.street_log_lik = model.log_p(fit.theta)
+    g.street_weights = ppm.record_weights(fit.record_bounds)
+    fit = ppm.fit(model, ppm.Terms(g.street_weights), draws=500, random_seed=moved)
+    g.street_weighted_log_lik = model.log_p(fit.theta)
 
     rng = np.random.default_rng(attack)
     g.total_of_all, g.mean_of_nine = counts.sum(), np.append(counts, 11).mean()

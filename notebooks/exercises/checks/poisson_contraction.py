@@ -20,9 +20,8 @@ def given():
     g.six_bounds, g.low_M, g.small_mean = [4.0, 5.0, 6.0, 8.0, 10.0, 12.0], 4.2, 25.0
     g.counts = np.random.default_rng(data).poisson(100, 400)
     model = ppm.GammaPoisson(g.counts, shape=g.shape, rate=g.rate)
-    fit = model.fit(draws=500, random_seed=draws)
-    g.mu_draws = fit["posterior"]["mu"].values[0]
-    g.bounds = ppm.record_bounds(model.log_likelihood(fit))
+    fit = ppm.fit(model, ppm.Terms(np.ones(400)), draws=500, random_seed=draws)
+    g.mu_draws, g.bounds = fit.theta["mu"], fit.record_bounds
     g.weights = ppm.record_weights(g.bounds)
     databases = map(np.random.default_rng, study.spawn(100))
     g.study_bounds = np.array([_truncated_bound(rng) for rng in databases])

@@ -18,12 +18,8 @@ def given():
     streams = np.random.SeedSequence(SEED).spawn(4)
 
     def means(weights, of_fit, of_release):
-        fit = model.fit(weights, draws=2000, random_seed=of_fit)
-        return (
-            model.predict(fit, releases=400, random_seed=of_release)
-            .mean("record")
-            .values
-        )
+        fit = ppm.fit(model, ppm.Terms(weights), draws=2000, random_seed=of_fit)
+        return fit.release(400, random_seed=of_release).mean("record").values
 
     return SimpleNamespace(
         counts=counts,

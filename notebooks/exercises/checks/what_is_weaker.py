@@ -3,7 +3,7 @@
 from types import SimpleNamespace
 
 import numpy as np
-from scipy import stats
+from scipy import special, stats
 
 import ppm
 from checks import exercise
@@ -103,12 +103,10 @@ def _away(counts, M, away):
     """The loss when a household leaves, 2Δ, and the weights of the others before and after."""
 
     def fitted(counts):
-        on_grid = ppm.CandidateSynthesizer(
-            ppm.GammaPoisson(counts), {"mu": np.linspace(2, 12, 101)}
-        )
-        weights = ppm.record_weights(on_grid.extremes().bounds, truncate_at=M)
-        delta = on_grid.extremes(weights).bounds.max()
-        return np.log(on_grid.probabilities(weights)), delta, weights
+        log_p = stats.poisson.logpmf(counts, np.linspace(2, 12, 101)[:, None])
+        weights = ppm.record_weights(ppm.record_bounds(log_p), truncate_at=M)
+        delta = ppm.local_bound(log_p, weights)
+        return special.log_softmax(log_p @ weights), delta, weights
 
     with_it, delta, before = fitted(counts)
     without, _, after = fitted(np.delete(counts, away))
@@ -220,7 +218,7 @@ def capped(g):
     model = ppm.GammaPoisson(g.counts, shape=g.shape, rate=g.rate)
     bounds = model.bounds_within(*g.public)
     return (
-        ppm.mapped_weights(bounds, ppm.weights.capped_map(g.M)),
+        np.minimum(1, g.M / bounds),
         {
             "Some of these are no weights: they count a household more than once.": g.M
             / bounds,

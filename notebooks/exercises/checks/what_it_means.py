@@ -33,7 +33,7 @@ def given():
 def belief(g):
     odds = g.prior / (1 - g.prior)
     return (
-        ppm.disclosure.belief_limits(g.prior, g.budget)[1],
+        ppm.pdp.belief_limits(g.prior, g.budget)[1],
         {
             "You multiplied the probability. The limit is about the odds.": g.prior
             * np.exp(g.budget),
@@ -41,10 +41,10 @@ def belief(g):
             * np.exp(g.budget),
             "You began with the probability. The odds before are a little more than that.": 1
             / (1 + np.exp(-g.budget) / g.prior),
-            "This is the limit between two values of the record. Here it is one value against none.": ppm.disclosure.belief_limits(
+            "This is the limit between two values of the record. Here it is one value against none.": ppm.pdp.belief_limits(
                 g.prior, 2 * g.budget
             )[1],
-            "This is how far the belief can fall. How far can it rise?": ppm.disclosure.belief_limits(
+            "This is how far the belief can fall. How far can it rise?": ppm.pdp.belief_limits(
                 g.prior, g.budget
             )[0],
         },
@@ -72,7 +72,7 @@ def what_epsilon_allows(g):
 def detection(g):
     both, a = np.array([g.epsilon, g.larger]), g.false_alarms
     return (
-        [ppm.disclosure.detection_limit(a, epsilon) for epsilon in both],
+        [ppm.pdp.detection_limit(a, epsilon) for epsilon in both],
         {
             "There are two limits, and the smaller one counts.": 1
             - np.exp(-both) * (1 - a),

@@ -43,10 +43,9 @@ def reach(weighted):
 
 def bound_on_grid(counts):
     """Δ of the same steps on the grid of the theory's chapter."""
-    model = ppm.GammaPoisson(counts)
-    on_grid = ppm.CandidateSynthesizer(model, {"mu": np.linspace(2.0, 12.0, 101)})
-    weights = ppm.record_weights(on_grid.extremes().bounds)
-    return on_grid.extremes(weights).bounds.max()
+    grid = {"mu": np.linspace(2.0, 12.0, 101)}
+    log_p = ppm.GammaPoisson(counts).log_p(grid)
+    return ppm.local_bound(log_p, ppm.record_weights(ppm.record_bounds(log_p)))
 
 
 def rounded(right):

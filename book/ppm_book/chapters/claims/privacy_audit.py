@@ -52,7 +52,7 @@ def restricted(everywhere):
     return everywhere.index.get_level_values("mechanism").str.endswith("on T")
 
 
-def sampled(audits):
+def sampled(refits):
     return pd.concat(
         {name: found.table().iloc[0] for name, found in audits.items()}, axis=1
     )

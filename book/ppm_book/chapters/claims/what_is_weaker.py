@@ -97,7 +97,7 @@ def weighted_stays_below(rules_above, eight_below, again, two_delta):
 
 
 def reached(with_h):
-    return with_h.draws["posterior"]["mu"].values
+    return with_h.theta["mu"]
 
 
 def passed_at(epsilon):

@@ -1,72 +1,96 @@
 """Sampled audits: leaky mechanisms are caught, correct ones are not, in repeated runs."""
 
+from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
 import pytest
-import xarray as xr
 from scipy import stats
 from scipy.optimize import brentq
-from test_mechanism import Chains
 
 import ppm
-from ppm.audits import from_draws
+from ppm_book import audits
+from ppm_book.audits import from_draws
 
 OUTLIER = [5, 4, 6, 7, 3, 5, 6, 4, 5, 40]
 MODEL = ppm.GammaPoisson(OUTLIER, shape=1.0, rate=0.1)
 RUNS = range(8)
 
 
-audited = partial(ppm.audits.sampled, random_seed=1)
+audited = partial(audits.sampled, random_seed=1)
 
 
-class TwoPoint(ppm.Synthesizer):
+class TwoPoint(ppm.Model):
     """A parameter with two values: the loss comes as near to the oscillation as it can."""
-
-    independent_draws = True
 
     def __init__(self, outcomes):
         self.records = len(outcomes)
         likely = np.where(np.array(outcomes) == 1, 0.9, 0.1)
-        self.log_p = np.log(np.stack([1 - likely, likely]))
-        # the weights of the fits, and the streams that they drew from
+        self.both = np.log(np.stack([1 - likely, likely]))
+        # the weights of the fits, and the states of the streams that they drew from
         self.heard = []
 
-    def fit(self, terms, *, draws, random_seed, progress=False):
-        weights = ppm.terms.as_terms(terms, self.records).weights
-        self.heard.append((tuple(weights), random_seed.spawn_key))
-        odds = weights @ (self.log_p[1] - self.log_p[0])
-        rng = np.random.default_rng(random_seed)
-        theta = (rng.uniform(size=draws) < 1 / (1 + np.exp(-odds))).astype(int)
-        log_lik = xr.Dataset(
-            {"x": (("chain", "draw", "record"), self.log_p[theta][None])}
-        )
-        return xr.DataTree.from_dict({"posterior": log_lik})
+    def draw(self, terms, draws, rng):
+        state = rng.bit_generator.state["state"]["state"]
+        self.heard.append((tuple(terms.weights), state))
+        odds = terms.weights @ (self.both[1] - self.both[0])
+        theta = rng.uniform(size=draws) < 1 / (1 + np.exp(-odds))
+        return {"theta": theta.astype(int)}
 
-    def log_likelihood(self, fit):
-        return fit["posterior"]["x"]
+    def log_p(self, theta):
+        return self.both[theta["theta"]]
 
-    def predict(self, fit, *, releases, random_seed=None):
+    def predict(self, theta, rng):
         raise NotImplementedError
 
 
+@dataclass(frozen=True)
+class ByNumber(ppm.Rule):
+    """Fewer records, lower weights."""
+
+    def terms(self, model, fit):
+        fit(ppm.Unweighted())
+        return ppm.Terms(np.full(model.records, model.records / 4))
+
+
+@dataclass(eq=False)
+class Chains(ppm.GammaPoisson):
+    """Two chains of the closed form, which a test changes from some fit on."""
+
+    counts: tuple
+    change: callable = np.copy
+    since: int = 1
+    diverging: int = 0
+    chains = 2
+    sample_stats = ("diverging",)
+    fits = 0
+
+    def __post_init__(self):
+        super().__init__(self.counts)
+
+    def draw(self, terms, draws, rng, *, warmup=0, start=None):
+        self.fits += 1
+        mean = self.posterior(terms.weights).rvs(size=(2, draws), random_state=rng)
+        mean = self.change(mean) if self.fits >= self.since else mean
+        return {"mu": mean.ravel(), "diverging": np.arange(mean.size) < self.diverging}
+
+
 def test_half_of_epsilon_is_refuted_and_epsilon_is_not():
-    settings = {"weighting": np.ones(2), "draws": 8_000}
-    audits = [
-        audited(TwoPoint([1, 1]), [0], **settings, random_seed=seed) for seed in RUNS
+    rule = ppm.Unweighted()
+    found = [
+        audited(TwoPoint([1, 1]), [0], rule, draws=8_000, random_seed=seed)
+        for seed in RUNS
     ]
     exact = np.log(9)
-    assert audits[0].oscillation_bound == pytest.approx(exact)
-    assert all(found.refutes(exact / 2) for found in audits)
+    assert found[0].oscillation_bound == pytest.approx(exact)
+    assert all(one.refutes(exact / 2) for one in found)
     # with and without the record, (1, 1) against (1): 82 to 1 against 9 to 1
     loss = np.log(82 / 10)
-    assert [found.estimates[0] for found in audits] == pytest.approx(
-        [loss] * 8, rel=0.1
-    )
-    assert all(found.lower <= loss for found in audits)
+    assert [one.estimates[0] for one in found] == pytest.approx([loss] * 8, rel=0.1)
+    assert all(one.lower <= loss for one in found)
     # the event is the value that is seldom with the record
     assert all(
-        one.evidence[0].with_record < one.evidence[0].without_record for one in audits
+        one.evidence[0].with_record < one.evidence[0].without_record for one in found
     )
 
 
@@ -76,7 +100,7 @@ def test_equal_distributions_give_next_to_no_evidence():
     doubled = [np.repeat(both[:, :200], 2, axis=1) for both in samples]
 
     def share(drawn):
-        found = [ppm.audits.loss_lower_bound(*both, confidence=0.9) for both in drawn]
+        found = [audits.loss_lower_bound(*both, confidence=0.9) for both in drawn]
         return np.mean([evidence.lower > 0 for evidence in found])
 
     assert share(samples) <= 0.1 < 0.15 < share(doubled)
@@ -86,10 +110,10 @@ def test_both_directions_and_delta():
     rng = np.random.default_rng(1)
     with_record = np.where(rng.uniform(size=4_000) < 0.03, 10.0, rng.normal(size=4_000))
     sides = with_record, rng.normal(size=4_000)
-    seen, absent = (ppm.audits.loss_lower_bound(*both) for both in (sides, sides[::-1]))
+    seen, absent = (audits.loss_lower_bound(*both) for both in (sides, sides[::-1]))
     assert min(seen.lower, absent.lower) > 1.5 and "at least" in seen.event
     # an event of probability 0.03 is what δ = 0.05 allows
-    assert ppm.audits.loss_lower_bound(*sides, delta=0.05).lower < 0.5
+    assert audits.loss_lower_bound(*sides, delta=0.05).lower < 0.5
     assert str(seen).startswith("evidence, not proof")
 
 
@@ -101,17 +125,14 @@ def test_the_limit_is_where_counts_as_extreme_have_the_probability_of_an_error()
     low = brentq(lambda p: stats.binom.sf(74, 100, p) - 0.025, 0.5, 0.75)
     high = brentq(lambda p: stats.binom.cdf(10, 100, p) - 0.025, 0.1, 0.5)
     for one, other in ((often, seldom), (seldom, often)):
-        assert ppm.audits.loss_lower_bound(one, other).lower == pytest.approx(
+        assert audits.loss_lower_bound(one, other).lower == pytest.approx(
             np.log(low / high)
         )
 
 
 def test_the_fits_that_are_compared_are_independent_and_those_behind_weights_are_coupled():
     model = TwoPoint([1, 0, 0])
-    # fewer bounds, lower weights
-    found = audited(
-        model, [2, 0], weighting=lambda b: np.full(b.size, b.size / 4), draws=8_000
-    )
+    found = audited(model, [2, 0], ByNumber(), draws=8_000)
     # odds of 9 to 1 for a record: to the power of -3/4, and 0 and -1 without the third and first
     high, low = 1 / (1 + 9**0.75), 1 / 10
     assert found.estimates == pytest.approx(
@@ -128,11 +149,18 @@ def test_the_fits_that_are_compared_are_independent_and_those_behind_weights_are
 
 
 def test_recomputed_weights_move_and_fixed_ones_do_not():
-    rules = partial(ppm.record_weights, truncate_at=3.5), np.full(10, 0.5)
     settings = {"records": [0, 9], "draws": 500, "delta": 0.01}
-    moving, fixed = (audited(MODEL, weighting=rule, **settings) for rule in rules)
+    moving, fixed, given = (
+        audited(MODEL, rule=rule, **settings)
+        for rule in (
+            ppm.ByRisk(truncate_at=3.5),
+            ppm.Terms(np.full(10, 0.5)),
+            ppm.Given([0.5] * 10),
+        )
+    )
     assert moving.largest_weight_change[9] > 0.2
     assert set(fixed.largest_weight_change.values()) == {0.0}
+    assert fixed == given
     # jointly at 95 %: each alone at 97.5 %
     assert moving.confidence == 0.95 and moving.evidence[0].confidence == pytest.approx(
         0.975
@@ -140,25 +168,37 @@ def test_recomputed_weights_move_and_fixed_ones_do_not():
     assert moving.evidence[0].delta == 0.01 and moving.claim == 2 * moving.local_bound
 
 
-def test_limits_keep_the_loss_within_their_width_and_the_estimate_is_the_exact_one():
-    counts, prior = [5, 4, 6, 7, 3, 40], {"shape": 2.0, "rate": 0.4}
-    model = ppm.GammaPoisson(counts, **prior)
-    censor, weights = ppm.Censoring(-3.0, -1.0), np.full(6, 0.7)
-    found = audited(model, [0, 5], weighting=weights, censor=censor, draws=20_000)
-    exact = ppm.audits.censored(counts, censor, weights=weights, **prior)
-    losses = dict(zip(exact["count"].values, exact["loss"].values, strict=True))
-    assert found.estimates[0] == pytest.approx(losses[5], rel=0.05)
-    assert 0.2 * losses[5] < found.evidence[0].lower < losses[5]
-    # the outlier's term moves at μ where no draw is
-    assert (
-        found.estimates[5] < 0.01 < losses[40]
-        and found.lower == found.evidence[0].lower
-    )
-    assert found.claim == 2.0 and not found.refutes() and found.refutes(0.1)
-    assert found.oscillation_bound <= 2.0 and "confidential" in str(found)
+def test_any_rule_is_asked_again_without_the_record():
+    # its search has fits of its own
+    found = audited(MODEL, [9], ppm.OneWeight(epsilon=2.0), draws=500)
+    assert found.largest_weight_change[9] > 0.05
+    # without the 40 no count is alone
+    found = audited(MODEL, [0, 9], ppm.ByCount(0.3), draws=500)
+    assert all(found.largest_weight_change[record] > 0 for record in (0, 9))
+
+
+@pytest.mark.parametrize(
+    "rule", [ppm.Limited(ppm.Limits(-3.0, -1.0), weight=0.7), ppm.Capped(2.0)]
+)
+def test_a_width_keeps_the_loss_within_it_and_the_estimate_is_the_exact_one(rule):
+    counts = [5, 4, 6, 7, 3, 40]
+    # so few that each is drawn
+    model = ppm.Candidates(ppm.GammaPoisson(counts), {"mu": [4.0, 5.0, 6.0, 8.0]})
+    found = audited(model, [0, 5], rule, draws=20_000)
+    terms = rule.terms(model, None)
+    whole = model.probabilities(terms)
+    for record in (0, 5):
+        without = terms.weights * (np.arange(6) != record)
+        rest = model.probabilities(ppm.Terms(without, terms.limits, terms.levels))
+        loss = np.abs(np.log(whole / rest)).max()
+        assert found.estimates[record] == pytest.approx(loss, rel=0.1, abs=0.02)
+        assert found.evidence[record].lower < loss + 1e-9
+    assert 0.1 < found.lower and found.claim == 2.0 and not found.refutes()
+    assert found.refutes(0.1)
+    assert found.oscillation_bound <= 2.0 + 1e-9 and "confidential" in str(found)
     # without them the outlier's loss is above any such width
-    free = audited(model, [5], weighting=weights, draws=20_000)
-    assert free.refutes(censor.width) and free.estimates[5] > 5.0
+    free = audited(model, [5], ppm.Given([0.7] * 6), draws=20_000)
+    assert free.refutes(2.0) and free.estimates[5] > 5.0
 
 
 def test_the_estimate_is_normalised_also_by_sides_of_different_sizes():
@@ -200,9 +240,8 @@ def emptied(mean):
 def evidence(
     change=np.copy, draws=200, weights=(1.0,) * 4, counts=(5, 4, 6, 9), **settings
 ):
-    return audited(
-        Chains(counts, change, **settings), [3], weighting=weights, draws=draws
-    )
+    model = Chains(counts, change, **settings)
+    return audited(model, [3], ppm.Terms(weights), draws=draws)
 
 
 @pytest.mark.parametrize(
@@ -218,11 +257,6 @@ def evidence(
             np.copy,
             {"diverging": 41},
             "because of the fit of the whole database: 41 of 400 draws div",
-        ),
-        (
-            apart,
-            {"independent_draws": True},
-            "because chains disagree: R-hat of the score",
         ),
         (
             apart,

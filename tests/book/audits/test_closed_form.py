@@ -9,26 +9,24 @@ from layouts import reciprocal
 from scipy import special, stats
 
 import ppm
-from ppm.audits import closed_form as audit
+from ppm_book import audits
+from ppm_book.audits import closed_form as audit
 
 COUNTS = np.array([98, 101, 95, 101, 88, 110, 125])
 MANY = np.random.default_rng(27).poisson(100, 25)
 PUBLIC = (80.0, 120.0)
 REACTING = ("Weighted", "Weighted-M")
-CAP, RANGE_CAP = ppm.weights.capped_map(3.5), ppm.weights.capped_map(7.0)
 # of bounds in a fit and a model
 RULES = {
     "Unweighted": lambda bounds, model: np.ones(model.records),
     "Weighted": lambda bounds, model: ppm.record_weights(bounds),
     "Weighted-M": lambda bounds, model: ppm.record_weights(bounds, truncate_at=3.5),
-    "Capped": lambda _, model: ppm.mapped_weights(model.bounds_within(*PUBLIC), CAP),
-    "Range-capped": lambda _, model: ppm.mapped_weights(
-        model.oscillations_within(*PUBLIC), RANGE_CAP
+    "Capped": lambda _, model: np.minimum(1, 3.5 / model.bounds_within(*PUBLIC)),
+    "Range-capped": lambda _, model: np.minimum(
+        1, 7.0 / model.oscillations_within(*PUBLIC)
     ),
     # given to the audit
-    "Own": lambda _, model: ppm.mapped_weights(
-        model.bounds_within(*PUBLIC), reciprocal
-    ),
+    "Own": lambda _, model: reciprocal(model.bounds_within(*PUBLIC)),
 }
 OWN = {"mappings": {"Own": reciprocal}, "public": PUBLIC}
 
@@ -119,7 +117,7 @@ def test_the_audit_equals_a_computation_record_by_record(
             (LEVELS[:size] if size == weight_draws else np.tile(ENDS, (size, 1))).T
         ),
     )
-    found = ppm.audits.exact(counts, weight_draws=weight_draws, **OWN)
+    found = audits.exact(counts, weight_draws=weight_draws, **OWN)
     place = np.searchsorted(found["left_out"], counts)
     for name, rule in RULES.items():
         expected = by_record(counts, rule, name in REACTING, LEVELS[:weight_draws])
@@ -149,7 +147,7 @@ def test_levels_of_extremes_are_those_of_draws(count):
 
 
 def test_neither_a_further_mechanism_nor_a_further_seed_changes_what_is_said_of_the_first():
-    audited = partial(ppm.audits.exact, MANY, public=PUBLIC, random_seed=1)
+    audited = partial(audits.exact, MANY, public=PUBLIC, random_seed=1)
     few = audited(weight_draws=3)
     more = audited(weight_draws=30, mappings={"Ones": np.ones_like})
     shared = more.sel(mechanism=few["mechanism"])
@@ -171,8 +169,8 @@ def study():
     rng = np.random.default_rng(5)
     settings = {"public": (90, 110), "weight_draws": 20, "random_seed": rng}
     sizes = np.repeat([50, 800], 6)
-    audits = [ppm.audits.exact(rng.poisson(100, size), **settings) for size in sizes]
-    return xr.concat([found.max("left_out") for found in audits], "database")
+    found = [audits.exact(rng.poisson(100, size), **settings) for size in sizes]
+    return xr.concat([one.max("left_out") for one in found], "database")
 
 
 def test_only_reacting_weights_lose_more_when_they_are_recomputed(study):
@@ -243,7 +241,7 @@ def restricted_losses(counts, rule, points=400_001):
 
 def audited(case):
     counts = ADVERSARIAL[case]
-    return ppm.audits.exact(counts, draws=50, weight_draws=2, random_seed=1, **OWN)
+    return audits.exact(counts, draws=50, weight_draws=2, random_seed=1, **OWN)
 
 
 @pytest.mark.parametrize("case", ADVERSARIAL)
@@ -317,7 +315,7 @@ def test_counts_of_any_size_can_be_audited(mean):
     for size in (2, 5):
         counts = np.random.default_rng(size).poisson(mean, size)
         settings = {"weight_draws": 3, "shape": 1e-9, "rate": 1e-9, "random_seed": 1}
-        found = ppm.audits.exact(counts, public=public, **settings)
+        found = audits.exact(counts, public=public, **settings)
         assert not any(np.isnan(found[name]).any() for name in found)
         # no loss is no share, also of a bound of 0
         assert not found["share_worst"].values[found["loss_worst"] == 0].any()

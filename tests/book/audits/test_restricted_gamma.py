@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import integrate, stats
 
-from ppm.audits.restricted_gamma import RestrictedGamma
+from ppm_book.audits.restricted_gamma import RestrictedGamma
 
 LOW, HIGH = 90.0, 110.0
 POINTS = np.array([LOW, 97.0, HIGH])
