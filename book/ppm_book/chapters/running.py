@@ -169,7 +169,7 @@ def executor():
     if (workers := int(os.environ.get("PPM_WORKERS") or 1)) > 1:
         from joblib.externals.loky import ProcessPoolExecutor
 
-        from ppm.mixture.chains import end_with_parent
+        from ppm.models.mixture.chains import end_with_parent
 
         # one that holds 300 MB more than at first is replaced after its task, which is no fault
         warnings.filterwarnings("ignore", "A worker stopped while some jobs were given")

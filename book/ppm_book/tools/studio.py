@@ -26,7 +26,7 @@ import nbformat
 from filelock import FileLock, Timeout
 
 import ppm
-from ppm.mixture.chains import end_with_parent
+from ppm.models.mixture.chains import end_with_parent
 from ppm_book.chapters import page, running
 from ppm_book.tools import compare, pages, parameters, pdf
 from ppm_book.tools.classroom import make_editions
