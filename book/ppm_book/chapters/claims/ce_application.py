@@ -273,6 +273,23 @@ def alike_throughout(gap, sure):
     return sure.any() and (signs.groupby(level=["statistic", "K"]).nunique().max() == 1)
 
 
+# -------------------------------------------------------------------------------- Countweighted
+
+
+def found_by_four(found, counted_risk):
+    """How many units an intruder finds in a release of each synthesizer."""
+    return [*found.drop("Data"), counted_risk["expected match risk"]]
+
+
+def furthest(typical_of_four, three):
+    def furthest(name):
+        """Whether Countweighted is further off than each of the others."""
+        far = typical_of_four[name, "Countweighted"]
+        return all(surely_less(typical_of_four[name, who], far) for who in three)
+
+    return furthest
+
+
 CLAIMS = {
     "the-smallest": lambda down, up: down > 10 * up,
     "short-upper-tail": lambda down, up: down > 10 * up,
@@ -411,6 +428,14 @@ CLAIMS = {
     ),
     "cut-to-a-third": lambda dp, unweighted, components: (
         0.2 < dp.result.local_bound / unweighted[components].result.local_bound < 0.5
+    ),
+    # Countweighted
+    "as-few-to-find": lambda found_by_four: (
+        max(found_by_four) < 1.3 * min(found_by_four)
+    ),
+    "count-is-furthest-off": lambda furthest, tail: furthest("mean") and furthest(tail),
+    "count-has-smallest-delta": lambda four: (
+        min(four, key=lambda who: four[who].result.local_bound) == "Countweighted"
     ),
 }
 NUMBERS = {
