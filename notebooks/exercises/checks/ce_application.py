@@ -43,7 +43,7 @@ def given():
 @exercise("one weight")
 def scalar_weight(g):
     return (
-        ppm.scalar_weights([g.delta_unweighted], epsilon=ppm.epsilon(g.delta_first))[0],
+        min(1.0, ppm.epsilon(g.delta_first) / (2 * g.delta_unweighted)),
         {
             "The ε of DPweighted is not its Δ.": g.delta_first
             / (2 * g.delta_unweighted),
@@ -82,7 +82,7 @@ def bill(g):
 
 @exercise("one number")
 def gini(g):
-    right = float(ppm.utility.gini(g.income))
+    right = float(ppm.release.measure.gini(g.income))
     n, ranks = g.income.size, np.arange(1, g.income.size + 1)
     return (
         right,
