@@ -109,7 +109,7 @@ class Mechanism:
 
     def labelled(self, drawn, table, plan):
         """The noisy numbers of what was drawn, in tables that say what each of them counts."""
-        return getattr(drawn, "noisy", {})
+        return drawn.noisy
 
     def release(self, table, plan, *, random_seed=None, secure_noise=False):
         """Release a confidential table, at the ε of the plan for all its releases together.
@@ -123,9 +123,9 @@ class Mechanism:
 
         Returns
         -------
-        object
-            With ``synthetic``, an array (releases, records), or a dict or a Dataset of these by
-            column; ``guarantee``; and ``statement()``, as :class:`ppm.release.NoisyRelease`.
+        ppm.release.NoisyRelease
+            Or another object with its attributes, and its method ``statement``; ``synthetic`` is an
+            array (releases, records), or a dict or a Dataset of these by column.
         """
         raise NotImplementedError
 

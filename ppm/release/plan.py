@@ -444,8 +444,7 @@ class ReleasePlan:
         # what fails for a public reason fails here, before it costs anything
         end = replace(self, mechanism=mechanisms.Published(), epsilon=0, releases=1)
         stand_in, _ = draw(end, table, random_seed=seeds[1])
-        _, tried = draw(self, stand_in, random_seed=seeds[1], secure_noise=secure)
-        self.mechanism.labelled(tried, stand_in, self)
+        trial, tried = draw(self, stand_in, random_seed=seeds[1], secure_noise=secure)
         promised = tried.guarantee
         # a fit promises its ε for each of its releases
         times = self.releases if promised.covers == "release" else 1
@@ -454,18 +453,23 @@ class ReleasePlan:
             raise ValueError(
                 "mechanism must give a strict guarantee, and no more than the plan's ε"
             )
+        sentences = [*self._opening(secure), *tried.statement()]
+        self._made(trial, tried, stand_in, sentences, digest)
         what = f"{self.releases} × {len(table):,} records, {_quoted(self.confidential)}"
         entry = account.enter(self.epsilon, what, digest=digest, again=again)
         synthetic, drawn = draw(self, table, random_seed=seeds[2], secure_noise=secure)
-        statement = in_lines(
-            [*self._opening(secure), *drawn.statement(), *self._told(account, entry)]
-        )
+        sentences = [*self._opening(secure), *drawn.statement()]
+        sentences += self._told(account, entry)
+        return self._made(synthetic, drawn, table, sentences, digest)
+
+    def _made(self, synthetic, drawn, table, sentences, digest):
+        """All that is released of what a mechanism drew of a table."""
         return Release(
             synthetic,
-            statement,
+            in_lines(sentences),
             drawn.guarantee,
             self.mechanism.labelled(drawn, table, self),
-            getattr(drawn, "public", {}),
+            drawn.public,
             digest,
         )
 
