@@ -69,10 +69,12 @@ def pytest_xdist_auto_num_workers(config):
 
 def pytest_collection_modifyitems(config, items):
     """Leave out what only a thorough run has; begin with the book in a browser, which takes longest."""
-    left = [item for item in items if not THOROUGH and "thorough" in item.keywords]
-    if left:
+    if not THOROUGH:
+        kept, left = [], []
+        for item in items:
+            (left if item.get_closest_marker("thorough") else kept).append(item)
         config.hook.pytest_deselected(items=left)
-        items[:] = [item for item in items if item not in {*left}]
+        items[:] = kept
     items.sort(key=lambda item: "browser" not in item.fixturenames)
 
 

@@ -32,12 +32,12 @@ def beside_the_book(root, folder, record):
         record["parameters"],
         exercises.template("compare"),
     )
-    found = {
+    profiles = {
         file.parts[-3]: file for file in root.glob(f"_build/results/*/{name}/run.json")
     }
-    if not found:
+    if not profiles:
         return template.render()
-    file = found.get("paper") or min(found.values())
+    file = profiles.get("paper") or min(profiles.values())
     book = json.loads(file.read_text("utf-8"))
     both = [
         (key, ours.get(key), book["parameters"].get(key))
