@@ -15,7 +15,8 @@ def given():
     """Limits, terms of eight households, counts in bins, an account and a rehearsal."""
     fits, cells = np.random.SeedSequence(SEED).spawn(2)
     model = ppm.GammaPoisson([3, 4, 4, 5, 5, 6, 7, 18], shape=1.0, rate=0.1)
-    log_lik = model.log_likelihood(model.fit(draws=300, random_seed=fits))
+    fit = ppm.fit(model, ppm.Unweighted(), draws=300, random_seed=fits)
+    log_lik = model.log_p(fit.theta)
     shares = stats.norm(0.5, 0.18).pdf(np.linspace(0.02, 0.98, 20))
     sizes = np.array([900, 450, 220, 90, 45, 18])
     counts = np.random.default_rng(cells).poisson(
@@ -26,7 +27,7 @@ def given():
         high=-0.75,
         releases=8,
         weight=0.4,
-        log_lik=log_lik.values[0],
+        log_lik=log_lik,
         epsilon=0.2,
         counts=counts,
         units=6000,
@@ -144,15 +145,16 @@ def account(g):
 
 @exercise("one share, between 0 and 1")
 def cut_off(g):
-    limits = ppm.Censoring(g.low, g.high, smooth=False)
+    def outside(values):
+        return np.mean((values < g.low) | (values > g.high))
+
     terms = g.weight * g.log_lik
     return (
-        limits.share_clipped(terms),
+        outside(terms),
         {
-            "The weight comes first, then the limits.": limits.share_clipped(g.log_lik),
+            "The weight comes first, then the limits.": outside(g.log_lik),
             "There are two limits.": np.mean(terms < g.low),
-            "This is the share that the limits leave alone.": 1
-            - limits.share_clipped(terms),
+            "This is the share that the limits leave alone.": 1 - outside(terms),
             "This is the share of households that some draw cuts off. A term is one household at one "
             "draw.": np.mean(((terms < g.low) | (terms > g.high)).any(axis=0)),
         },

@@ -20,14 +20,11 @@ def together(synthetic_answers, answer):
     return pd.Series((synthetic_answers.values - answer).mean(axis=1))
 
 
-def moved(expenditure, levels, regions):
+def moved(expenditure, level_of, levels, regions):
     """How far the weights moved each region's level, in standard errors."""
-    fits = [
-        fit["posterior"]["level"].values
-        for fit in (expenditure.unweighted.draws, expenditure.draws)
-    ]
+    fits = [level_of(fit).values for fit in (expenditure.unweighted, expenditure)]
     error = [
-        np.sqrt(sum(one.var() / ppm.diagnostics.effective_draws(one) for one in both))
+        np.sqrt(sum(one.var() / ppm.chains.effective_draws(one) for one in both))
         for both in zip(*(np.moveaxis(fit, -1, 0) for fit in fits), strict=True)
     ]
     return (levels["weighted"] - levels["unweighted"]).set_axis(regions) / error
