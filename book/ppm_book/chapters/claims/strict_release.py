@@ -100,7 +100,7 @@ def change_bought(rehearsal, chosen, widths):
 
 
 def bins_not_beaten(at, not_beaten):
-    return at(0.1, 0.25) and not_beaten(0.1) and not_beaten(0.25)
+    return at(0.25) and not_beaten(0.25)
 
 
 def smallest_rmse(found, BINS):
