@@ -8,8 +8,7 @@ from datetime import UTC, datetime
 from decimal import Decimal, localcontext
 from pathlib import Path
 
-from ppm.brief import Brief
-from ppm.checks import check_number, shown
+from ppm._checks import Brief, check_number, shown
 
 __all__ = ["Account"]
 
@@ -44,12 +43,12 @@ class Account(Brief):
     Examples
     --------
     >>> import ppm
-    >>> account = ppm.account.Account("account.jsonl", budget=0.5)
+    >>> account = ppm.release.Account("account.jsonl", budget=0.5)
     >>> for year in ("2023", "2024", "2025"):
     ...     entry = account.enter(0.1, f"counts of {year}")
     >>> account.total
     Decimal('0.3')
-    >>> ppm.account.Account("account.jsonl").budget
+    >>> ppm.release.Account("account.jsonl").budget
     0.5
     """
 
@@ -58,7 +57,7 @@ class Account(Brief):
     def __init__(self, path, *, budget=None, table=None):
         if not isinstance(path, str | os.PathLike):
             raise ValueError(
-                f"account must be a path or a ppm.account.Account; got {shown(path)}"
+                f"account must be a path or a ppm.release.Account; got {shown(path)}"
             )
         self.path = str(path)
         if Path(path).is_dir() or not Path(path).parent.is_dir():

@@ -4,15 +4,15 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from ppm.checks import as_ends, as_labels, as_list, check_count, check_flag
-from ppm.disclosure import WORDS, noisy_guarantee
-from ppm.noisy import (
+from ppm._checks import as_ends, as_labels, as_list, check_count, check_flag
+from ppm._seeds import generator, streams
+from ppm.release.noise import (
     NoisyRelease,
     check_epsilon,
     nearest_counts,
     noisy_integers,
 )
-from ppm.seeds import generator, streams
+from ppm.release.statement import WORDS, noisy_guarantee
 
 __all__ = ["histogram_release", "public_edges"]
 
@@ -44,23 +44,35 @@ def public_edges(published, limits, *, bins, special=(), tail=0, above=1):
     Examples
     --------
     >>> import ppm
-    >>> ppm.histogram.public_edges(range(1, 101), (0, 300), bins=4, special=[50], above=2)
+    >>> ppm.release.histogram.public_edges(range(1, 101), (0, 300), bins=4, special=[50], above=2)
     array([  0.,  25.,  50.,  50.,  75., 150., 300.])
     """
     published, ends = as_list("published", published), as_ends("limits", limits)
-    bins = check_count("bins", bins)
-    tail = check_count("tail", tail, at_least=0)
-    above = check_count("above", above)
+    check_bins(bins, special, tail, above)
+    return edges_at_quantiles(
+        published, ends, bins=bins, special=special, tail=tail, above=above
+    )
+
+
+def check_bins(bins, special, tail, above):
+    """Refuse settings that make no bins."""
+    check_count("bins", bins)
+    check_count("tail", tail, at_least=0)
+    check_count("above", above)
+    if len(special):
+        as_list("special", special)
+
+
+def edges_at_quantiles(published, ends, *, bins, special, tail, above):
+    """What :func:`public_edges` returns, of arguments that were checked."""
     shares = [*np.arange(1, bins) / bins, *(1 - 0.5 ** np.arange(1, tail + 1) / bins)]
     inner = np.quantile(published, shares, method="inverted_cdf")
     last = np.clip(inner[-1] if inner.size else ends[0], *ends)
     spaced = np.geomspace if last > 0 else np.linspace
     # without last digits, which would decide on which side a round value lies
     further = [float(f"{edge:.12g}") for edge in spaced(last, ends[1], above + 1)[1:-1]]
-    inner = np.concatenate([inner, further])
-    if len(special):
-        alone = as_list("special", special)
-        inner = np.concatenate([inner, alone, np.nextafter(alone, np.inf)])
+    alone = np.asarray(special, dtype=np.float64)
+    inner = np.concatenate([inner, further, alone, np.nextafter(alone, np.inf)])
     inner = inner[(inner > ends[0]) & (inner < ends[1])]
     return np.unique(np.concatenate([ends, inner]))
 
@@ -86,8 +98,8 @@ def histogram_release(
         last bin.
     edges : array_like (bins + 1,) or dict
         Edges of the bins, increasing; **public**: for example ``numpy.linspace(0, 20, 41)``, or
-        :func:`ppm.histogram.public_edges` of a published table. With ``groups`` either the same
-        for all, or a dict of edges by label.
+        :func:`ppm.release.histogram.public_edges` of a published table. With ``groups`` either the
+        same for all, or a dict of edges by label.
     epsilon : float
         ε of everything that is returned, together, from 1e-9 to 30 nats. Above, noise other than 0
         would be too rare to be seen.
@@ -109,7 +121,7 @@ def histogram_release(
 
     Returns
     -------
-    ppm.noisy.NoisyRelease
+    ppm.release.NoisyRelease
         ``synthetic``, shape (releases, records), each value from its record's own group;
         ``noisy["counts"]``, which may be negative, group after group; ``public["edges"]``, by
         label; and ``guarantee``, ε for all of this together, with what it does not cover.
@@ -138,14 +150,14 @@ def histogram_release(
     ``random_seed``, so that a study can be repeated; anyone who knows the seed can subtract it, and
     NumPy's generator is not made for secrets. With ``secure_noise`` OpenDP draws it by an exact
     algorithm from the operating system's randomness, as it can choose the candidates of
-    :class:`ppm.CandidateSynthesizer`. The OpenDP functions used belong to its feature ``contrib``:
+    :class:`ppm.Candidates`. The OpenDP functions used belong to its feature ``contrib``:
     not all of their proofs have been reviewed.
 
     Examples
     --------
     >>> import numpy as np, ppm
     >>> values = np.r_[np.full(500, 2.5), np.full(500, 7.5)]
-    >>> found = ppm.histogram_release(
+    >>> found = ppm.release.histogram.histogram_release(
     ...     values, np.arange(11), epsilon=1.0, groups=values > 5, releases=3, random_seed=1
     ... )
     >>> found.synthetic.shape, found.synthetic[:, :500].mean().round(1)

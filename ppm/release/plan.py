@@ -3,7 +3,7 @@
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields, is_dataclass, replace
 from datetime import UTC, datetime
 from decimal import ROUND_CEILING, Context
 from importlib import metadata
@@ -13,15 +13,21 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-import ppm
-from ppm.account import Account
-from ppm.brief import Brief
-from ppm.checks import as_ends, as_list, check_count, check_flag, check_number, listed
-from ppm.disclosure import WORDS, Guarantee, in_lines
-from ppm.noisy import MOST_EPSILON
-from ppm.plan import mechanisms, rehearsal
-from ppm.plan.mechanisms import as_names, categories, clipped, columns_of, draw
-from ppm.seeds import generator, streams
+from ppm._checks import (
+    Brief,
+    as_ends,
+    as_list,
+    check_count,
+    check_flag,
+    check_number,
+    listed,
+)
+from ppm._seeds import generator, streams
+from ppm.release import mechanisms, rehearsal
+from ppm.release.account import Account
+from ppm.release.mechanisms import as_names, categories, clipped, columns_of, draw
+from ppm.release.noise import MOST_EPSILON
+from ppm.release.statement import WORDS, Guarantee, in_lines
 
 _WORDS = WORDS["plan"]
 _UPWARDS = Context(prec=10, rounding=ROUND_CEILING)
@@ -38,7 +44,7 @@ class Confidential:
     Examples
     --------
     >>> import pandas as pd, ppm
-    >>> ppm.Confidential(pd.DataFrame({"region": ["N", "S"], "income": [12_000, 31_000]}))
+    >>> ppm.release.Confidential(pd.DataFrame({"region": ["N", "S"], "income": [12_000, 31_000]}))
     Confidential(2 records of 'region', 'income')
     """
 
@@ -80,7 +86,7 @@ class Release(Brief):
         ``release``. Rows are in a random order, since their order in the table might tell something.
     statement : str
         What is promised, and on which conditions, a sentence a line.
-    guarantee : ppm.disclosure.Guarantee
+    guarantee : ppm.release.Guarantee
         The same in parts; of a posterior's releases ε is that of each.
     noisy : dict
         The noisy numbers that it was made of, as tables that say what each one counts.
@@ -129,10 +135,10 @@ class ReleasePlan:
         A **published** table with the columns that are to be released, such as last year's.
     confidential : str or sequence of str
         Its columns that are confidential in the table to be released.
-    mechanism : ppm.plan.Mechanism
-        How to release: for example ``ppm.plan.Bins(10)``.
+    mechanism : ppm.release.Mechanism
+        How to release: for example ``ppm.release.Bins(10)``.
     epsilon : float
-        ε of everything that is released, from 1e-9 to 30 nats; 0 for :class:`ppm.plan.Published`.
+        ε of everything that is released, from 1e-9 to 30 nats; 0 for :class:`ppm.release.Published`.
     groups : str or sequence of str, optional
         Public columns; records that agree in them are a group. They are released as they are.
     limits : (float, float) or dict of these by column, optional
@@ -145,7 +151,7 @@ class ReleasePlan:
     releases : int, default 1
         Number m of synthetic tables.
     rehearsed : dict, optional
-        What :meth:`ppm.plan.Rehearsal.best` noted.
+        What :meth:`ppm.release.Rehearsal.best` noted.
 
     Examples
     --------
@@ -155,15 +161,17 @@ class ReleasePlan:
     ...     incomes = middle * rng.lognormal(sigma=0.7, size=2000)
     ...     return pd.DataFrame({"region": np.tile(["N", "S"], 1000), "income": incomes})
     >>> last_year, this_year = year(1, 30_000), year(2, 36_000)
-    >>> plan = ppm.ReleasePlan(last_year, confidential="income", groups="region",
-    ...                        limits=(0, 500_000), mechanism=ppm.plan.Bins(10), epsilon=0.5)
-    >>> plan.save("plan.json")
-    >>> release = plan.release(
-    ...     ppm.Confidential(this_year), account="account.jsonl", secure_noise=False, random_seed=1
+    >>> plan = ppm.release.ReleasePlan(
+    ...     last_year, confidential="income", groups="region", limits=(0, 500_000),
+    ...     mechanism=ppm.release.Bins(10), epsilon=0.5,
     ... )
+    >>> plan.save("plan.json")
+    >>> table = ppm.release.Confidential(this_year)
+    >>> noise = {"secure_noise": False, "random_seed": 1}
+    >>> release = plan.release(table, account="account.jsonl", **noise)
     >>> release.synthetic["income"].mean() / this_year["income"].mean() - 1 < 0.05
     np.True_
-    >>> ppm.account.Account("account.jsonl").total
+    >>> ppm.release.Account("account.jsonl").total
     Decimal('0.5')
     """
 
@@ -222,12 +230,12 @@ class ReleasePlan:
             object.__setattr__(self, name, value)
         if not isinstance(self.mechanism, mechanisms.Mechanism):
             raise ValueError(
-                "mechanism must be a ppm.plan.Mechanism, such as ppm.plan.Bins(10); got "
+                "mechanism must be a ppm.release.Mechanism, such as ppm.release.Bins(10); got "
                 f"{type(self.mechanism).__name__}"
             )
         if isinstance(self.mechanism, mechanisms.Published) != (epsilon == 0):
             raise ValueError(
-                "epsilon must be 0 for ppm.plan.Published(), and above for all others; "
+                "epsilon must be 0 for ppm.release.Published(), and above for all others; "
                 f"got {epsilon:g}"
             )
         self._check_columns("published", self.published)
@@ -319,7 +327,7 @@ class ReleasePlan:
             The file.
         published : pandas.DataFrame
             The published table again.
-        mechanism : ppm.plan.Mechanism, optional
+        mechanism : ppm.release.Mechanism, optional
             The mechanism again, if it is made of functions or is one of your own.
 
         Raises
@@ -339,6 +347,7 @@ class ReleasePlan:
             raise ValueError(
                 f"path must hold a plan as it was saved; {path.name} was changed"
             )
+        _check_version(path.name, settings)
         names = [settings[key] for key in ("confidential", "groups", "public")]
         if (
             _table_hash(_columns(check_table("published", published), *names))
@@ -377,9 +386,9 @@ class ReleasePlan:
 
         Parameters
         ----------
-        confidential : ppm.Confidential
+        confidential : ppm.release.Confidential
             The table.
-        account : ppm.account.Account or path
+        account : ppm.release.Account or path
             The account of this table's ε.
         again : bool, default False
             Whether to release by this plan a second time; ε adds up.
@@ -397,11 +406,11 @@ class ReleasePlan:
 
         Returns
         -------
-        ppm.plan.Release
+        ppm.release.Release
         """
         if not isinstance(confidential, Confidential):
             raise ValueError(
-                "confidential must be a ppm.Confidential; got "
+                "confidential must be a ppm.release.Confidential; got "
                 f"{type(confidential).__name__}"
             )
         secure = check_flag("secure_noise", secure_noise)
@@ -439,7 +448,7 @@ class ReleasePlan:
         self.mechanism.labelled(tried, stand_in, self)
         promised = tried.guarantee
         # a fit promises its ε for each of its releases
-        times = self.releases if promised.covers in ("release", "exact") else 1
+        times = self.releases if promised.covers == "release" else 1
         within = promised.epsilon * times <= self.epsilon * (1 + 1e-12)
         if promised.kind != "strict" or not within:
             raise ValueError(
@@ -483,6 +492,22 @@ class ReleasePlan:
         yield _WORDS["saved"].format(digest=entry["digest"])
         software = ", ".join(map(" ".join, versions().items()))
         yield _WORDS["software"].format(software=software)
+
+
+def _check_version(name, settings):
+    """Refuse a plan with other settings than today's plans, or its mechanism's, have."""
+    mechanism = settings["mechanism"]
+    # the source of one's own mechanism is compared
+    kind = None if "source" in mechanism else getattr(mechanisms, mechanism["kind"], "")
+    for known, given in ((ReleasePlan, settings), (kind, mechanism["settings"])):
+        if known is None:
+            continue
+        today = is_dataclass(known) and {one.name for one in fields(known) if one.init}
+        if given.keys() != today:
+            raise ValueError(
+                f"path must hold a plan of this version of ppm; {name} has other settings: "
+                "make the plan again"
+            )
 
 
 def _quoted(names):
@@ -549,6 +574,8 @@ def saved_digest(path):
 
 def versions():
     """Versions of what makes a release."""
+    import ppm  # which imports this file
+
     return {"ppm": ppm.__version__} | {
         name: metadata.version(name) for name in ("numpy", "opendp") if find_spec(name)
     }

@@ -7,9 +7,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pandas as pd
 
-from ppm.brief import Brief
-from ppm.checks import check_count, shown
-from ppm.plan.mechanisms import (
+from ppm._checks import Brief, check_count, shown
+from ppm._seeds import generator, streams
+from ppm.release.measure import STATISTICS
+from ppm.release.mechanisms import (
     Mechanism,
     Published,
     Records,
@@ -17,9 +18,6 @@ from ppm.plan.mechanisms import (
     columns_of,
     draw,
 )
-from ppm.seeds import generator, streams
-from ppm.synthesizers.progress import progress_bar
-from ppm.utility import STATISTICS
 
 # a level with fewer records has no mean worth rehearsing
 _SMALLEST = 20
@@ -40,7 +38,7 @@ class Rehearsal(Brief):
 
     Attributes
     ----------
-    plan : ppm.ReleasePlan
+    plan : ppm.release.ReleasePlan
         The plan that was rehearsed.
     tried : dict
         Plans by mechanism and ε, as the rows of the table name them.
@@ -144,7 +142,6 @@ def rehearse(
     records=None,
     repeats=20,
     random_seed=None,
-    progress=None,
 ):
     """Try mechanisms on random halves of the published table.
 
@@ -153,7 +150,7 @@ def rehearse(
 
     Parameters
     ----------
-    alternatives : ppm.plan.Mechanism or sequence of them
+    alternatives : ppm.release.Mechanism or sequence of them
         What to try beside the mechanism of this plan.
     epsilons : sequence of float, optional
         Values of ε to try; by default that of this plan.
@@ -170,13 +167,16 @@ def rehearse(
         Size of the confidential table, if it is public; by default that of the published one.
     repeats : int, default 20
         Number of random halves, 2 or more.
-    random_seed, progress
-        As for :meth:`ppm.Synthesizer.fit`.
+    random_seed : int, SeedSequence or Generator, optional
+        Source of randomness.
 
     Returns
     -------
-    ppm.plan.Rehearsal
+    ppm.release.Rehearsal
     """
+    # shown in a terminal and in a notebook; ``import ppm`` does without it
+    from tqdm.auto import tqdm
+
     levels = columns_of(
         "levels, of groups or public",
         plan.groups if levels is None else levels,
@@ -198,7 +198,7 @@ def rehearse(
     first = {PUBLISHED: replace(once, mechanism=Published(), epsilon=0)}
     last = {RECORDS: replace(once, mechanism=Records(), epsilon=1, groups=within)}
     everything, runs = first | tried | last, []
-    with progress_bar(progress, repeats * len(everything), "plans") as advance:
+    with tqdm(total=repeats * len(everything), unit=" plans", disable=None) as bar:
         for repeat, seed in enumerate(streams(random_seed, repeats)):
             for_table, *seeds = streams(seed, 2 + len(changes))
             half, table = _halves(plan, records, generator(for_table))
@@ -209,7 +209,7 @@ def rehearse(
                 found = _run(replace(one, published=half), tables, seeds, levels)
                 where = {"mechanism": mechanism, "ε": epsilon, "repeat": repeat}
                 runs.append(where | found)
-                advance(1)
+                bar.update()
     tried = {row: replace(one, releases=plan.releases) for row, one in tried.items()}
     settings = {"repeats": repeats, "records": records, "levels": levels}
     settings |= {"changed": _changed_column(plan), "changes": [*changes]}

@@ -3,11 +3,11 @@
 import numpy as np
 from scipy.optimize import least_squares
 
-from ppm.checks import as_ends, as_list, check_count, check_flag, check_number
-from ppm.disclosure import WORDS, noisy_guarantee
-from ppm.histogram import by_group
-from ppm.noisy import NoisyRelease, check_epsilon, noisy_integers
-from ppm.seeds import generator, streams
+from ppm._checks import as_ends, as_list, check_count, check_flag, check_number
+from ppm._seeds import generator, streams
+from ppm.release.histogram import by_group
+from ppm.release.noise import NoisyRelease, check_epsilon, noisy_integers
+from ppm.release.statement import WORDS, noisy_guarantee
 
 __all__ = ["sums_release"]
 
@@ -50,11 +50,11 @@ def sums_release(
     share : float, default 0.6
         Share of ε for the first sum, between 0 and 1; **public**.
     releases, secure_noise, random_seed
-        As for :func:`ppm.histogram_release`.
+        As for :func:`ppm.release.histogram.histogram_release`.
 
     Returns
     -------
-    ppm.noisy.NoisyRelease
+    ppm.release.NoisyRelease
         ``synthetic``, shape (releases, records); ``noisy["sums"]``, shape (groups, 2), in multiples
         of the clip and of half its square; ``public["centers"]``, mean and standard deviation of
         each group's published values; and ``guarantee``.
@@ -81,7 +81,7 @@ def sums_release(
     --------
     >>> import numpy as np, ppm
     >>> last_year, now = np.random.default_rng(1).normal([[0.0], [0.5]], size=(2, 2000))
-    >>> found = ppm.sums_release(now, last_year, (-9, 9), epsilon=1.0, random_seed=1)
+    >>> found = ppm.release.sums.sums_release(now, last_year, (-9, 9), epsilon=1.0, random_seed=1)
     >>> float(now.mean().round(2)), float(found.synthetic.mean().round(2))
     (0.49, 0.5)
     """
