@@ -54,7 +54,7 @@ def restricted(everywhere):
 
 def sampled(refits):
     return pd.concat(
-        {name: found.table().iloc[0] for name, found in audits.items()}, axis=1
+        {name: found.table().iloc[0] for name, found in refits.items()}, axis=1
     )
 
 
