@@ -3,6 +3,7 @@
 import importlib
 
 import ppm
+from ppm_book import audits
 from ppm_book.chapters import plots, survey
 
 # modules that are not on ``ppm`` themselves, and yet public
@@ -32,11 +33,9 @@ def public_names():
 
 
 def book_names():
-    """The same for the survey and the figures of the book."""
+    """The same for the audits, the survey and the figures of the book."""
     return {
-        f"{module.__name__.removeprefix('ppm_book.chapters.')}.{name}": getattr(
-            module, name
-        )
-        for module in (plots, survey)
+        f"{module.__name__.rpartition('.')[2]}.{name}": getattr(module, name)
+        for module in (audits, plots, survey)
         for name in module.__all__
     }

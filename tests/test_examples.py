@@ -9,12 +9,12 @@ import pytest
 from public_names import book_names, public_names
 from survey_files import csv_text, unit
 
-from ppm.audits import from_draws
+from ppm_book.audits import from_draws
 
 NAMES = {
     name: it for name, it in (public_names() | book_names()).items() if callable(it)
 }
-# what audits return is described, but has no name of its own on ppm.audits
+# what audits return is described, but has no name of its own on ppm_book.audits
 NAMES |= {name: getattr(from_draws, name) for name in ("LossEvidence", "SampledAudit")}
 
 

@@ -57,39 +57,39 @@ def test_an_exceedance_counts_losses_above_epsilon_between_its_beta_quantiles(
     assert ppm.exceedance(losses, same) == ppm.exceedance(losses, own[0])
 
 
-# ---- censoring -----------------------------------------------------------------------------------
+# ---- limits --------------------------------------------------------------------------------------
 
-limits = st.tuples(st.floats(-50.0, 50.0), st.floats(1e-5, 50.0)).map(
+any_limits = st.tuples(st.floats(-50.0, 50.0), st.floats(1e-5, 50.0)).map(
     lambda given: ppm.Limits(given[0], given[0] + given[1])
 )
 ends = st.sampled_from([-np.inf, np.inf, -HUGE, HUGE, TINY])
 anywhere = st.one_of(st.floats(-100.0, 100.0), ends)
 
 
-@given(limits, vectors(anywhere, most=20))
+@given(any_limits, vectors(anywhere, most=20))
 def test_terms_stay_within_their_limits_and_in_the_order_of_the_log_likelihoods(
-    censor, values
+    limits, values
 ):
-    terms = censor(np.sort(values))
-    assert np.all((terms >= censor.low) & (terms <= censor.high))
-    assert np.all(np.diff(terms) >= 0) and np.ptp(terms) <= censor.width
+    terms = limits(np.sort(values))
+    assert np.all((terms >= limits.low) & (terms <= limits.high))
+    assert np.all(np.diff(terms) >= 0) and np.ptp(terms) <= limits.width
     # the least favourable record reaches W
-    assert np.ptp(censor([-np.inf, np.inf])) == censor.width
-    inside = (values >= censor.low) & (values <= censor.high)
-    assert np.array_equal(censor(values)[inside], values[inside])
+    assert np.ptp(limits([-np.inf, np.inf])) == limits.width
+    inside = (values >= limits.low) & (values <= limits.high)
+    assert np.array_equal(limits(values)[inside], values[inside])
 
 
-@given(limits, matrices(anywhere), st.data())
+@given(any_limits, matrices(anywhere), st.data())
 def test_terms_are_those_of_the_weighted_values_and_weight_0_has_none(
-    censor, log_lik, data
+    limits, log_lik, data
 ):
     weights = data.draw(unit_interval(log_lik.shape[1]))
-    terms = ppm.Terms(weights, limits=censor)(log_lik)
+    terms = ppm.Terms(weights, limits=limits)(log_lik)
     # 0 · ∞ is 0
     products = weights * np.where(weights > 0, log_lik, 0.0)
-    expected = np.where(weights > 0, censor(products), 0.0)
+    expected = np.where(weights > 0, limits(products), 0.0)
     assert np.array_equal(terms, expected)
-    assert ppm.oscillation_bound(terms) <= censor.width
+    assert ppm.oscillation_bound(terms) <= limits.width
 
 
 @given(

@@ -282,6 +282,12 @@ def sampled(
     >>> audit.refutes()
     False
     """
+    if not isinstance(model, ppm.Model):
+        raise TypeError(f"model must be a ppm.Model; got {type(model).__name__}")
+    if not isinstance(rule, ppm.Rule | ppm.Terms):
+        raise TypeError(
+            f"rule must be a ppm.Rule or ppm.Terms; got {type(rule).__name__}"
+        )
     records = check_rows("records", records, model.records)
     draws = check_count("draws", draws, at_least=40)
     confidence = check_share("confidence", confidence)

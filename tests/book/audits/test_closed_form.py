@@ -321,3 +321,23 @@ def test_counts_of_any_size_can_be_audited(mean):
         assert not found["share_worst"].values[found["loss_worst"] == 0].any()
         limited = found.drop_vars(["loss_supremum", "share_worst"])
         assert mean == 0 or all(np.isfinite(limited[name]).all() for name in limited)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"counts": [3]}, "counts must hold at least two records"),
+        ({"counts": [3, 4.5]}, "counts must"),
+        ({"public": (8.0, 2.0)}, "public must be two finite numbers above 0"),
+        ({"draws": 1}, "draws must"),
+        ({"rate": 1e-300}, "rate must"),
+        ({"mappings": {"Capped": reciprocal}}, "mappings must be a dict of functions"),
+        ({"mappings": {"Mine": np.sqrt}}, "mappings must return one weight in"),
+        ({"mappings": {"Mine": lambda z: z / 100}}, "mappings must be decreasing"),
+    ],
+)
+def test_what_cannot_be_audited_is_refused_in_one_line(wrong, message):
+    given = {"counts": [3, 4, 20], "public": (2.0, 8.0), "random_seed": 1} | wrong
+    with pytest.raises(ValueError, match=f"^{message}") as refused:
+        audits.exact(**given)
+    assert "\n" not in str(refused.value)

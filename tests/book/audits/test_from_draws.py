@@ -290,3 +290,19 @@ def test_chains_that_agree_give_evidence_of_as_many_draws_as_are_effectively_ind
     assert evidence(repeated, 8_000, since=2).draws <= 1_000
     with pytest.raises(ValueError, match="^draws must be more than 240: of those of"):
         evidence(repeated, 240)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"model": [3, 4]}, "model must be a ppm.Model; got list"),
+        ({"rule": ppm.record_weights}, "rule must be a ppm.Rule or ppm.Terms; got"),
+        ({"records": [10]}, "records must"),
+        ({"draws": 39}, "draws must"),
+        ({"confidence": 1.0}, "confidence must"),
+        ({"rule": ppm.Given([1.0] * 9)}, "weights must have one weight for each"),
+    ],
+)
+def test_what_cannot_be_sampled_is_refused_before_any_fit(wrong, message):
+    with pytest.raises((TypeError, ValueError), match=f"^{message}"):
+        audited(**{"model": MODEL, "records": [9]} | wrong)

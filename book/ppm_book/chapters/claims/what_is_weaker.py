@@ -1,6 +1,7 @@
 """Claims and numbers of the chapter on what is weaker."""
 
 import numpy as np
+from scipy.special import softmax
 
 import ppm
 from ppm_book.chapters import household
@@ -38,10 +39,10 @@ def two_delta_broken(beside_h, bounds):
     return 2 * (beside_h * bounds).max()
 
 
-def outside_broken(log_ratio, two_delta_broken, on_list, beside_h):
+def outside_broken(log_ratio, two_delta_broken, log_p_on_list, beside_h):
     """Probability, with H, of what is outside the band."""
     outside = np.abs(log_ratio) > two_delta_broken
-    return on_list.probabilities(beside_h)[outside].sum()
+    return softmax(log_p_on_list @ beside_h)[outside].sum()
 
 
 def two_delta_list(on_the_list):
