@@ -28,7 +28,7 @@ LACKING = (
     BASE
     + """
 import pydoc, ppm, ppm_book
-print("class Fit(" in pydoc.render_doc(ppm))
+print("class Fit(" in pydoc.plain(pydoc.render_doc(ppm)))
 for name in "FiniteMixture", "PyMCModel":
     try:
         getattr(ppm, name)
