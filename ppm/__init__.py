@@ -5,6 +5,8 @@ A *model* holds the confidential records; a *rule*, which is public, says what e
 follow. What a release needs beyond the paper is in ``ppm.release``.
 """
 
+from importlib.util import find_spec
+
 from ppm import chains, pdp, release, risk
 from ppm.bounds import (
     local_bound,
@@ -69,9 +71,11 @@ __all__ = [
     "risk",
 ]
 
+# names that need a package which is heavy, and may not be there
+_FURTHER = {"FiniteMixture": "numba", "PyMCModel": "pymc"}
+
 
 def __getattr__(name):
-    # these two need packages that are heavy, and may not be there
     if name == "FiniteMixture":
         from ppm.models.mixture.model import FiniteMixture
 
@@ -84,4 +88,6 @@ def __getattr__(name):
 
 
 def __dir__():
-    return [*__all__]
+    # help(ppm) reads each of them, also where their packages are not there
+    absent = {name for name, package in _FURTHER.items() if not find_spec(package)}
+    return [name for name in __all__ if name not in absent]

@@ -1,6 +1,7 @@
 """Every public name of the library: those on ``ppm``, and those of its modules and rooms."""
 
 import importlib
+import inspect
 
 import ppm
 from ppm_book import audits
@@ -16,20 +17,24 @@ FURTHER = (
 )
 
 
+def names_in(module, place=""):
+    """Name, such as ``epsilon`` or ``pdp.exceedance``, to what it names, of a module's own modules too."""
+    names = {}
+    for name in module.__all__:
+        value = getattr(module, name)
+        inside = inspect.ismodule(value)
+        names |= names_in(value, f"{place}{name}.") if inside else {place + name: value}
+    return names
+
+
 def public_names():
-    """Name without ``ppm.``, such as ``epsilon`` or ``pdp.exceedance``, to what it names."""
-    names = {name: getattr(ppm, name) for name in ppm.__all__}
-    modules = {name: value for name, value in names.items() if not callable(value)}
-    modules |= {name: importlib.import_module(f"ppm.{name}") for name in FURTHER}
-    own = {name: value for name, value in names.items() if callable(value)}
-    # a name on ``ppm`` itself needs no second one
-    known = {id(value) for value in own.values()}
-    return own | {
-        f"{module_name}.{name}": value
-        for module_name, module in modules.items()
-        for name in module.__all__
-        if id(value := getattr(module, name)) not in known
-    }
+    """Name without ``ppm.`` to what it names; what has two names stands under the shorter one."""
+    names = names_in(ppm)
+    for name in FURTHER:
+        names |= names_in(importlib.import_module(f"ppm.{name}"), f"{name}.")
+    longest_first = sorted(names, key=lambda name: name.count("."), reverse=True)
+    shortest = {id(names[name]): name for name in longest_first}
+    return {name: value for name, value in names.items() if shortest[id(value)] == name}
 
 
 def book_names():

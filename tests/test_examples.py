@@ -9,13 +9,17 @@ import pytest
 from public_names import book_names, public_names
 from survey_files import csv_text, unit
 
+from ppm_book import audits
 from ppm_book.audits import from_draws
+from ppm_book.chapters import pmse
 
 NAMES = {
     name: it for name, it in (public_names() | book_names()).items() if callable(it)
 }
+NAMES |= {f"audits.{name}": getattr(audits, name) for name in audits.__all__}
 # what audits return is described, but has no name of its own on ppm_book.audits
 NAMES |= {name: getattr(from_draws, name) for name in ("LossEvidence", "SampledAudit")}
+NAMES |= {"propensity_score": pmse.propensity_score}
 
 
 def run(name, docstring):

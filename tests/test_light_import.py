@@ -16,30 +16,31 @@ CORE = (
     BASE
     + """
 import ppm
-mechanism = ppm.PseudoPosteriorMechanism(ppm.GammaPoisson([3, 4, 4, 5, 18]), scale=0.7)
-ppm.utility.propensity_score([1.0, 2.0, 4.0], [1.5, 2.0, 3.0])
-print(mechanism.run(draws=50, random_seed=1).synthesize(releases=2, random_seed=2).size)
+model = ppm.GammaPoisson([3, 4, 4, 5, 18])
+fit = ppm.fit(model, ppm.ByRisk(scale=0.7), draws=50, random_seed=1)
+print(fit.local_bound < fit.unweighted.local_bound, fit.release(2, random_seed=2).size)
+rule = ppm.Limited(ppm.Limits(-3, -1))
+strict = ppm.fit(ppm.Candidates(model, {"mu": [3.0, 5.0, 8.0]}), rule, draws=1)
+print(strict.epsilon(), ppm.release.guarantee(strict).kind)
 """
 )
 LACKING = (
     BASE
     + """
 import pydoc, ppm, ppm_book
-shown = pydoc.render_doc(ppm)
-print("histogram_release(" in shown)
-for name in "FiniteMixture", "PyMCSynthesizer":
+print("class Fit(" in pydoc.plain(pydoc.render_doc(ppm)))
+for name in "FiniteMixture", "PyMCModel":
     try:
         getattr(ppm, name)
     except ModuleNotFoundError as error:
-        print(error)
+        print(name, error.name)
 print(ppm_book.main())
 """
 )
-WHERE = "in the folder of ppm's source"
-TOLD = f"""True
-ppm.FiniteMixture needs joblib: pip install '.[extra]' {WHERE}
-ppm.PyMCSynthesizer needs pymc: pip install '.[pymc]' {WHERE}
-the command ppm needs papermill: pip install '.[book]' {WHERE}
+TOLD = """True
+FiniteMixture numba
+PyMCModel pymc
+the command ppm needs papermill: pip install '.[book]' in the folder of ppm's source
 """
 
 
@@ -48,7 +49,7 @@ the command ppm needs papermill: pip install '.[book]' {WHERE}
     [
         (LIGHT, "False\n"),
         ("import matplotlib\n" + LIGHT, "True\n"),
-        (CORE, "10\n"),
+        (CORE, "True 10\n2.0 strict\n"),
         (LACKING, TOLD),
     ],
 )

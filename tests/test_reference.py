@@ -20,7 +20,7 @@ def described(page):
 
 
 def test_every_public_name_is_described_once_and_no_other():
-    # the book's package shows its audits, and what its chapters call
+    # the book's own package shows what its chapters call
     entries = [
         (name, kind)
         for page in PAGES.values()

@@ -88,9 +88,11 @@ def lists():
     # in the order of their modules
     names = [name for name in ppm.__all__ if callable(getattr(ppm, name))]
     names.sort(key=lambda name: getattr(ppm, name).__module__)
-    models = [name for name in names if hasattr(getattr(ppm, name), "predict")]
-    # what a model must have stands before those that have it
-    models.sort(key=lambda name: name != "Synthesizer")
+    models = [
+        name
+        for name in names
+        if hasattr(getattr(ppm, name), "predict") and name != "Model"
+    ]
     found = {}
     root = running.ROOT
     for file in (root / "book" / "parameters.md", *root.glob("book/library/*.md")):
