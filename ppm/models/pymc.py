@@ -262,7 +262,7 @@ class PyMCModel(Model):
     def points_to_try(self, number):
         """Values of θ: near the model's initial ones, and as many from the prior."""
         rng = np.random.default_rng(1)
-        near = [self._theta(self._moved(rng, 0.3)) for _ in range(number)]
+        near = [self._theta(self._near(rng, 1.0)) for _ in range(number)]
         near = [np.stack(values) for values in zip(*near, strict=True)]
         # a flat prior cannot be drawn from
         with contextlib.suppress(NotImplementedError):
@@ -390,15 +390,19 @@ class PyMCModel(Model):
             bar.update()
         return kept
 
-    def _moved(self, rng, far=1.0):
-        """The initial point, moved at random to where the density is above 0."""
-        for size in [far] * _TRIES + [0.0]:
-            point = {
-                name: value + size * rng.uniform(-1.0, 1.0, value.shape)
-                if value.dtype.kind == "f"
-                else value
-                for name, value in self._initial.items()
-            }
+    def _near(self, rng, far):
+        """The initial point, moved at random by up to so much where it is continuous."""
+        return {
+            name: value + far * rng.uniform(-1.0, 1.0, value.shape)
+            if value.dtype.kind == "f"
+            else value
+            for name, value in self._initial.items()
+        }
+
+    def _moved(self, rng):
+        """Where a chain starts: near the initial point, and where the density is above 0."""
+        for far in [1.0] * _TRIES + [0.0]:
+            point = self._near(rng, far)
             if all(np.isfinite(part).all() for part in self._parts(point)):
                 return point
         raise self._impossible(point)
