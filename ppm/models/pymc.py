@@ -222,7 +222,8 @@ class PyMCModel(Model):
 
         ``start`` is θ (chains, …) to begin at, in place of the model's initial values.
         """
-        warmup = self.warmup if warmup is None else check_count("warmup", warmup)
+        warmup = self.warmup if warmup is None else warmup
+        warmup = check_count("warmup", warmup, at_least=0)
         starts = [None] * self.chains if start is None else self._typed("start", start)
         if len(starts) != self.chains:
             raise ValueError(f"start must hold θ for each of {self.chains} chains")
@@ -230,9 +231,9 @@ class PyMCModel(Model):
         kept, total = [], self.chains * (warmup + draws)
         with tqdm(total=total, desc="draws", disable=None) as bar:
             for stream, begin in zip(streams(rng, self.chains), starts, strict=True):
-                rng = np.random.default_rng(stream)
-                point = self._moved(rng) if begin is None else self._point(begin)
-                kept += self._chain(draws, warmup, rng, point, bar)
+                chain_rng = np.random.default_rng(stream)
+                point = self._moved(chain_rng) if begin is None else self._point(begin)
+                kept += self._chain(draws, warmup, chain_rng, point, bar)
         points, diverging = zip(*kept, strict=True)
         theta = zip(*[self._theta(point) for point in points], strict=True)
         named = dict(zip(self.parameters, map(np.stack, theta), strict=True))
@@ -253,11 +254,9 @@ class PyMCModel(Model):
         reseed_rngs(states, int.from_bytes(rng.bytes(16)))
         with _without_values("draw a response"):
             drawn = draw(*values)
-        return (
-            drawn[0]
-            if len(drawn) == 1
-            else dict(zip(self.responses, drawn, strict=True))
-        )
+        if len(drawn) == 1:
+            return drawn[0]
+        return dict(zip(self.responses, drawn, strict=True))
 
     def points_to_try(self, number):
         """Values of θ: near the model's initial ones, and as many from the prior."""
