@@ -6,7 +6,7 @@ from collections.abc import Mapping
 import numpy as np
 import pandas as pd
 
-from ppm._checks import as_labels, as_numbers, check_finite, check_flag, listed
+from ppm._checks import as_array, as_labels, check_finite, check_flag, listed
 from ppm.bounds import Extremes, extremes, size_of
 from ppm.model import Model
 from ppm.terms import weighted
@@ -113,13 +113,13 @@ class Candidates(Model):
             first = {name: values[:1] for name, values in one_set.items()}
             try:
                 checked = np.asarray(model.log_p(first), dtype=float)
-            except (IndexError, KeyError, TypeError, ValueError):
-                checked = np.empty(0)
-            if checked.shape != (1, self.records):
+                if checked.shape != (1, self.records):
+                    raise ValueError(f"log p has the shape {checked.shape}")
+            except (IndexError, KeyError, TypeError, ValueError) as error:
                 raise ValueError(
                     f"candidates{of} must hold values of every parameter of the model, by "
                     f"its name and in its shape; got {listed([*one_set])}"
-                ) from None
+                ) from error
 
     def __getstate__(self):
         """What is pickled: not log-likelihoods, which may be large."""
@@ -383,7 +383,7 @@ def _by_group(candidates, groups, records):
         )
     if lacking := [label for label in rows if label not in candidates]:
         kinds = [
-            " and ".join(sorted({type(label).__name__ for label in labels}))
+            " and ".join(sorted({type(_plain(label)).__name__ for label in labels}))
             for labels in (rows, candidates)
         ]
         types = (
@@ -414,6 +414,11 @@ def _by_group(candidates, groups, records):
     return rows, sets
 
 
+def _plain(label):
+    """A label of NumPy as one of Python, which is written as its user wrote it."""
+    return label.item() if isinstance(label, np.generic) else label
+
+
 def _checked_set(name, candidates):
     """A finite set of θ as a dict of arrays (candidates, …), at least one, that nobody can change."""
     if hasattr(candidates, "data_vars"):
@@ -432,7 +437,7 @@ def _checked_set(name, candidates):
     arrays = {}
     for parameter, values in candidates.items():
         label = f"{name}: {parameter}"
-        values = np.array(as_numbers(label, values))
+        values = np.array(as_array(label, values))
         if values.ndim == 0 or not len(values):
             raise ValueError(f"{label} must have the candidates as its first axis")
         arrays[parameter] = check_finite(label, values, "finite numbers")

@@ -457,18 +457,23 @@ class Fit(Brief):
     def __str__(self):
         """ε of one release, where it comes from, and what the chains say."""
         kind = "strict, for every database" if self.strict else "LOCAL, confidential"
-        lines = [f"ε of one release: {self.epsilon():.4g} ({kind})"]
+        withheld = self.faults and not self.allow_disagreement
+        epsilon = "withheld" if withheld else f"{self.epsilon():.4g} ({kind})"
         draws = "candidates" if isinstance(self.model, Candidates) else "draws"
-        lines.append(
-            f"{_name_of(self.rule)}; {self.terms.records:,} records; {self.draws_used:,} {draws}"
-        )
-        lines += str(
-            self.diagnostics or "R-hat not computed: exact and independent draws"
-        ).splitlines()
-        if self.faults:
-            lines.append(
-                f"CHAINS DISAGREE, shown all the same: {'; '.join(self.faults)}"
-            )
+        lines = [
+            f"ε of one release: {epsilon}",
+            f"{_name_of(self.rule)}; {self.terms.records:,} records; "
+            f"{self.draws_used:,} {draws}",
+        ]
+        faults = "; ".join(self.faults)
+        if withheld:
+            lines.append(f"because of its chains: {faults}")
+        elif self.diagnostics is None:
+            lines.append("R-hat not computed: exact and independent draws")
+        else:
+            lines += str(self.diagnostics).splitlines()
+        if faults and not withheld:
+            lines.append(f"CHAINS DISAGREE, shown all the same: {faults}")
         choices = (
             "epsilon may be published if all choices were made without the records; "
         )

@@ -24,6 +24,8 @@ __all__ = [
     "record_weights",
 ]
 
+# relative, of two computations of one bound
+_ROUNDING = 1e-12
 #: Widths of own weights that are taken, in nats, as those of limits.
 WIDTHS = {"at_least": 1e-6, "at_most": 1e9}
 
@@ -543,9 +545,12 @@ def record_weights(bounds, *, scale=1.0, shift=0.0, truncate_at=None):
 def linear_weights(bounds, lowest, highest, *, scale=1.0, shift=0.0):
     """Linear weights of bounds of any shape, with given finite extremes, broadcast."""
     span = np.subtract(highest, lowest)
+    # bounds that differ by rounding alone are equal
+    differ = span > _ROUNDING * np.abs(highest)
     # overflow is clipped to 0 or 1
-    with np.errstate(over="ignore"):
+    with np.errstate(over="ignore", invalid="ignore"):
         risk = np.subtract(bounds, lowest) / np.where(span > 0, span, 1.0)
+        risk = np.where(differ | np.isinf(bounds), risk, 0.0)
         return np.clip(scale * (1.0 - risk) + shift, 0.0, 1.0)
 
 

@@ -49,6 +49,18 @@ def pytest_configure(config):
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+@pytest.fixture
+def heard():
+    """Signals that end a command, heard even where a shell or ``nohup`` has them ignored."""
+    before = {
+        number: signal.signal(number, signal.SIG_DFL)
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    }
+    yield
+    for number, handler in before.items():
+        signal.signal(number, handler)
+
+
 def pytest_xdist_auto_num_workers(config):
     """One process more than cores: some wait for a browser, a clock or another one's notebook."""
     return (os.cpu_count() or 1) + 1

@@ -195,6 +195,9 @@ def test_public_edges_are_quantiles_special_values_and_a_tail_and_only_inside_th
     inner = [25, 50, np.nextafter(50, 51), 75, 88, 94]
     assert np.array_equal(edges, [0, *inner, 200])
     assert np.array_equal(public_edges(published, (60, 70), bins=4), [60, 70])
+    # a round edge is no last digit away from the values that lie on it
+    edges = public_edges(published, (0, 300), bins=4, above=2)
+    assert np.array_equal(edges, [0, 25, 50, 75, 150, 300])
     # many published values that agree make fewer bins
     assert np.array_equal(public_edges(np.r_[np.zeros(90), published], (-1, 101), bins=2),
                           [-1, 5, 101])  # fmt: skip

@@ -1,66 +1,203 @@
-"""Re-weighting: every record's bound comes near the largest."""
+"""Rules are public values, and each makes the terms that it says."""
 
-from types import SimpleNamespace
+import dataclasses
+import pickle
 
 import numpy as np
 import pytest
 
 import ppm
+from ppm.rules import next_weight
 
-MODEL = ppm.GammaPoisson([3, 5, 4, 6, 20])
-WEIGHTS = np.array([0.5, 0.4, 0.1, 0.3, 0.0])
+COUNTS = np.random.default_rng(1).poisson(5, 60)
+MODEL = ppm.GammaPoisson(COUNTS, shape=2.0, rate=0.4)
+GRID = ppm.Candidates(MODEL, {"mu": np.linspace(3.0, 8.0, 40)})
 
 
-def raised(weights, bounds, k):
-    fit = SimpleNamespace(
-        terms=ppm.Terms(weights),
-        weights=np.array(weights),
-        record_bounds=np.array(bounds),
+@dataclasses.dataclass(frozen=True)
+class ByPercentile(ppm.Rule):
+    """A user's: weight 1 below a percentile of the bounds, else that percentile over the bound."""
+
+    percent: float = 90.0
+
+    def terms(self, model, fit):
+        bounds = fit(ppm.Unweighted()).record_bounds
+        return ppm.Terms(np.minimum(1.0, np.percentile(bounds, self.percent) / bounds))
+
+
+EQUAL = [
+    (ppm.ByRisk(1), ppm.ByRisk(1.0, -0.0)),
+    (ppm.ByRisk(truncate_at=3), ppm.ByRisk(truncate_at=3.0)),
+    (ppm.OneWeight(like=ppm.ByRisk(0.7)), ppm.OneWeight(ppm.ByRisk(scale=0.7))),
+    (ppm.OneWeight(epsilon=2), ppm.OneWeight(epsilon=2.0)),
+    (ppm.ByCount(1), ppm.ByCount(1.0)),
+    (ppm.Reweighted(), ppm.Reweighted(ppm.ByRisk(1), 0.95)),
+    (ppm.Given(np.array([1, 0.5])), ppm.Given([1.0, 0.5])),
+    (ppm.Capped(1), ppm.Capped(1.0)),
+    (
+        ppm.Limited(ppm.Limits(-1, 1), {"beta": np.ones((1, 2))}, np.ones(2)),
+        ppm.Limited(ppm.Limits(-1.0, 1), {"beta": [[1.0, 1.0]]}, [1, 1]),
+    ),
+    (
+        ppm.Limited(ppm.Limits(-1, 1), {"a": {"mu": 1.0}, "b": {"mu": 2}}),
+        ppm.Limited(ppm.Limits(-1, 1), {"a": {"mu": 1}, "b": {"mu": 2.0}}),
+    ),
+    (ByPercentile(90), ByPercentile(90)),
+]
+
+
+@pytest.mark.parametrize(("rule", "same"), EQUAL, ids=lambda rule: type(rule).__name__)
+def test_equal_rules_compare_hash_and_are_written_alike(rule, same):
+    assert rule == same and hash(rule) == hash(same) and {rule: 1}[same] == 1
+    assert repr(rule) == repr(same)
+    assert pickle.loads(pickle.dumps(rule)) == rule
+    assert rule not in [other for other, _ in EQUAL if other is not rule]
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        rule.scale = 2.0
+
+
+def test_one_weight_comes_near_the_bound_of_its_rule_and_the_rule_gets_that_fit():
+    like = ppm.ByRisk(scale=0.7)
+    fit = ppm.fit(MODEL, ppm.OneWeight(like), draws=500, random_seed=1)
+    assert np.ptp(fit.weights) == 0 < fit.weights[0] < 1
+    target = fit.behind[like].local_bound
+    assert abs(fit.local_bound / target - 1) <= 0.05
+    # the first try, the paper's, is far off
+    first = target / fit.unweighted.local_bound
+    paper = ppm.fit(MODEL, ppm.Terms(np.full(60, first)), draws=500, random_seed=1)
+    assert abs(paper.local_bound / target - 1) > 0.05
+    # its draws are those of a fit of the search, and not of one more
+    again = ppm.fit(
+        MODEL,
+        ppm.OneWeight(like),
+        draws=500,
+        random_seed=1,
+        known={like: fit.behind[like]},
     )
-    return ppm.rules.reweighted(fit, k=k).weights.tolist()
+    assert {*again.behind} == {*fit.behind} == {like, ppm.Unweighted()}
 
 
-def test_weights_by_hand():
-    # Δ is 4: the first aims at 0.8 · 4, the second may have no more than 1, the third stays out
-    assert raised([0.2, 0.5, 0.0, 0.3], [2.0, 1.0, 0.0, 4.0], 0.8) == pytest.approx(
-        [0.32, 1.0, 0.0, 0.24]
+@pytest.mark.parametrize("epsilon", [1.0, 4.0])
+def test_one_weight_for_a_public_epsilon_comes_near_it(epsilon):
+    rule = ppm.OneWeight(epsilon=epsilon, fits=12)
+    fit = ppm.fit(MODEL, rule, draws=500, random_seed=1)
+    assert fit.epsilon() == pytest.approx(epsilon, rel=0.05)
+    # it is local all the same
+    assert not fit.strict
+    # the weight 1 is enough for a generous one
+    generous = ppm.fit(MODEL, ppm.OneWeight(epsilon=1e6), draws=50, random_seed=1)
+    assert (generous.weights == 1).all()
+
+
+def test_the_next_weight_is_where_a_straight_line_meets_the_target():
+    assert next_weight(3.0, [1.0], [12.0]) == 0.25
+    assert next_weight(3.0, [1.0, 0.25], [12.0, 4.5]) == pytest.approx(0.1)
+    # never above 1, also where the line falls
+    assert next_weight(30.0, [1.0], [12.0]) == 1.0
+    assert 0 < next_weight(3.0, [1.0, 0.5], [2.0, 4.0]) <= 1.0
+    assert next_weight(1.0, [1.0], [0.0]) == 1.0
+
+
+def test_counted_weights_need_a_model_that_says_its_values():
+    fit = ppm.fit(
+        ppm.GammaPoisson([10, 11, 12, 30]), ppm.ByCount(0.3, scale=0.9), draws=9
     )
-    # what has no bound gets no weight and counts for nobody; what has no term may have all of it
-    assert raised([0.2, 0.5, 0.5], [2.0, np.inf, 0.0], 1.0) == [0.2, 0.0, 1.0]
-    assert raised([0.0, 0.5], [0.0, 0.0], 1.0) == [0.0, 1.0]
-    assert raised([0.5, 0.0], [1e-320, 0.0], 1.0) == [0.5, 0.0]
+    assert fit.weights == pytest.approx([0.6, 0.6, 0.6, 0.0])
 
+    class Silent(ppm.GammaPoisson):
+        def __init__(self, counts):
+            super().__init__(counts)
+            self.values = None
 
-def evens_out(rule):
-    """Whether over a fit's draws no term is above kΔ then, and those of weights below 1 reach it."""
-    fit = ppm.fit(MODEL, WEIGHTS, draws=300, random_seed=1)
-    weights = rule(fit, 0.9)
-    bounds = ppm.record_bounds(MODEL.log_likelihood(fit.draws), weights)
-    aim = np.where(weights < 1, 0.9 * fit.local_bound, 0.0)[:-1]
-    return (
-        weights[-1] == 0
-        and bounds.max() < 0.9 * fit.local_bound * (1 + 1e-12)
-        and np.all(bounds[:-1] > aim * (1 - 1e-12))
+    with pytest.raises(
+        TypeError, match="^ByCount needs a model that says .*; Silent has"
+    ):
+        ppm.fit(Silent(COUNTS), ppm.ByCount(0.3), draws=9)
+    # only records that an intruder cannot tell apart are compared
+    model = ppm.GammaPoisson([10, 11, 10, 11])
+    model.known = list("aabb")
+    assert ppm.fit(model, ppm.ByCount(0.3), draws=9).weights == pytest.approx(
+        np.ones(4)
+    )
+    model.known = list("abab")
+    assert ppm.fit(model, ppm.ByCount(0.05), draws=9).weights == pytest.approx(
+        np.ones(4)
     )
 
 
-def test_over_the_draws_behind_them_the_weights_even_all_bounds_out():
-    terms = ppm.rules.reweighted(ppm.fit(MODEL, WEIGHTS, draws=20, random_seed=1))
-    assert terms.source == "all records" and not (terms.own or terms.strict)
-    assert evens_out(lambda fit, k: ppm.rules.reweighted(fit, k=k).weights)
+def test_reweighting_brings_every_bound_near_the_largest():
+    rule = ppm.Reweighted()
+    fit = ppm.fit(MODEL, rule, draws=500, random_seed=1)
+    second = fit.behind[ppm.ByRisk()]
+    bounds = second.record_bounds
+    felt = bounds > 0
+    expected = np.minimum(
+        1.0, second.weights[felt] * bounds.max() / bounds[felt] * 0.95
+    )
+    assert fit.weights[felt] == pytest.approx(expected, rel=1e-12)
+    assert fit.weights.sum() > second.weights.sum() and not fit.strict
+    with pytest.raises(ValueError, match="^after must be a rule without limits"):
+        ppm.fit(GRID, ppm.Reweighted(ppm.Capped(1.0)), draws=9)
 
 
-@pytest.mark.parametrize(
-    "broken",
-    [
-        lambda fit, k: fit.weights,
-        lambda fit, k: k * fit.weights,
-        lambda fit, k: np.minimum(
-            1, k * fit.weights * fit.record_bounds / fit.local_bound
-        ),
-        # by the smallest largest term of a draw, not by the record's own
-        lambda fit, k: k * fit.weights * fit.local_bound / fit.draw_maxima.min(),
-    ],
-)
-def test_other_weights_do_not(broken):
-    assert not evens_out(broken)
+def test_given_weights_are_a_copy_and_never_strict():
+    weights = np.linspace(0.1, 3.0, 60)
+    rule = ppm.Given(weights)
+    weights[:] = 1.0
+    for model in MODEL, GRID:
+        fit = ppm.fit(model, rule, draws=9, random_seed=1)
+        assert (
+            fit.weights == pytest.approx(np.linspace(0.1, 3.0, 60)) and not fit.strict
+        )
+    limited = ppm.Limited(ppm.Limits(-1, 1), {"mu": 5.0}, np.linspace(0.1, 3.0, 60))
+    fit = ppm.fit(GRID, limited, draws=9)
+    assert fit.strict and fit.epsilon() == 2.0
+    for short in ppm.Given([1.0]), ppm.Limited(ppm.Limits(-1, 1), weight=[1.0]):
+        with pytest.raises(ValueError, match="must have one weight for each of the 60"):
+            ppm.fit(GRID, short, draws=9)
+
+
+def test_a_rule_of_ones_own_enters_every_other_and_is_local():
+    for rule in (
+        ByPercentile(),
+        ppm.OneWeight(ByPercentile()),
+        ppm.Reweighted(ByPercentile()),
+    ):
+        fit = ppm.fit(MODEL, rule, draws=200, random_seed=1)
+        assert not fit.strict and fit.epsilon() == 2 * fit.local_bound
+        assert fit.rule == rule and ppm.Unweighted() in fit.behind
+
+
+def test_a_sweep_makes_nothing_twice():
+    known, drawn = {}, []
+
+    class Counted(ppm.GammaPoisson):
+        def draw(self, terms, draws, rng):
+            drawn.append(terms)
+            return super().draw(terms, draws, rng)
+
+    model = Counted(COUNTS)
+    for rule in ppm.Unweighted(), ppm.ByRisk(), ppm.ByRisk(0.5), ByPercentile():
+        known[rule] = ppm.fit(model, rule, draws=50, random_seed=1, known=known)
+    assert len(drawn) == 4
+    ppm.fit(model, ppm.Reweighted(), draws=50, random_seed=1, known=known)
+    assert len(drawn) == 5
+
+
+@pytest.mark.parametrize("made", [None, np.ones(60), ppm.Terms(np.ones(3))])
+def test_a_rule_that_returns_no_terms_of_these_records_is_refused(made):
+    @dataclasses.dataclass(frozen=True)
+    class Wrong(ppm.Rule):
+        def terms(self, model, fit):
+            return made
+
+    with pytest.raises(ValueError, match="^terms of Wrong must be ppm.Terms of the 60"):
+        ppm.fit(MODEL, Wrong(), draws=9)
+
+
+def test_bounds_that_differ_by_rounding_alone_are_equal():
+    bounds = np.full(5, 7.3)
+    assert (ppm.record_weights(np.nextafter(bounds, 8 * (np.arange(5) % 2))) == 1).all()
+    # an infinite one is another matter, and so is a difference that is none of rounding
+    assert ppm.record_weights([7.3, np.nextafter(7.3, 8), np.inf]).tolist() == [1, 1, 0]
+    assert ppm.record_weights(bounds + 1e-9 * np.arange(5)).tolist() != [1] * 5

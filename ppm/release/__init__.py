@@ -1,18 +1,5 @@
-"""A release that is planned in public: mechanism, ε and rehearsal before the table is opened."""
+"""What a release needs beyond the paper: plans, noise, an account of ε, statements."""
 
-from ppm.plan.mechanisms import Bins, Margins, Mechanism, Posterior, Published, Sums
-from ppm.plan.plan import Confidential, Release, ReleasePlan
-from ppm.plan.rehearsal import Rehearsal
+from ppm.release.limits import limits_and_weight, place_limits
 
-__all__ = [
-    "Bins",
-    "Confidential",
-    "Margins",
-    "Mechanism",
-    "Posterior",
-    "Published",
-    "Rehearsal",
-    "Release",
-    "ReleasePlan",
-    "Sums",
-]
+__all__ = ["limits_and_weight", "place_limits"]

@@ -55,7 +55,9 @@ def public_edges(published, limits, *, bins, special=(), tail=0, above=1):
     inner = np.quantile(published, shares, method="inverted_cdf")
     last = np.clip(inner[-1] if inner.size else ends[0], *ends)
     spaced = np.geomspace if last > 0 else np.linspace
-    inner = np.concatenate([inner, spaced(last, ends[1], above + 1)])
+    # without last digits, which would decide on which side a round value lies
+    further = [float(f"{edge:.12g}") for edge in spaced(last, ends[1], above + 1)[1:-1]]
+    inner = np.concatenate([inner, further])
     if len(special):
         alone = as_list("special", special)
         inner = np.concatenate([inner, alone, np.nextafter(alone, np.inf)])

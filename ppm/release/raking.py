@@ -24,6 +24,8 @@ _NOBODY = 0.5
 _ADDED = 0.01
 # how near the raked totals are to their aim, in standard deviations of a draw of all records
 _NEAR = 0.02
+# computed numbers this near, of a scale near 1, may be equal but for rounding
+_ROUNDING = 1e-9
 # matrices of fewer entries are not kept as sparse ones, which would take longer
 _FULL = 200_000
 
@@ -345,11 +347,13 @@ def _strata(strata, table, published, kinds):
     strata = check_count("strata", strata)
     if not table.shape[1]:
         return np.zeros(rows, dtype=np.intp), np.zeros(len(published), dtype=np.intp)
+    # one prediction for each pattern of public values: equal values are in equal strata, though
+    # the last digits of a product may differ from row to row
+    pattern = both.groupby([*both], sort=False, observed=True).ngroup().to_numpy()
     X = pd.get_dummies(both, dtype=float).to_numpy()
-    known = X[rows:]
-    spread = known.std(axis=0)
-    X = (X - known.mean(axis=0)) / np.where(spread > 0, spread, np.inf)
-    known = X[rows:]
+    spread = np.where(np.ptp(X[rows:], axis=0) > 0, X[rows:].std(axis=0), np.inf)
+    X = (X - X[rows:].mean(axis=0)) / spread
+    known, X = X[rows:], X[np.unique(pattern, return_index=True)[1]]
     # ranks, or categories, of every confidential column, each column with variance 1 in all
     responses = []
     for name, kind in kinds.items():
@@ -361,11 +365,30 @@ def _strata(strata, table, published, kinds):
     responses = np.concatenate(responses, axis=1)
     fitted = np.linalg.solve(known.T @ known + np.eye(X.shape[1]), known.T @ responses)
     # what is predicted of all of them, in one number
-    direction = np.linalg.svd(known @ fitted, full_matrices=False)[2][0]
-    prediction = X @ (fitted @ direction)
-    cuts = np.quantile(prediction[rows:], np.arange(1, strata) / strata)
-    codes = np.searchsorted(cuts, prediction, side="right")
+    prediction = X @ (fitted @ _leading(known @ fitted))
+    order = np.argsort(prediction)
+    # what differs by rounding alone is equal
+    steps = np.diff(prediction[order]) > _ROUNDING / np.sqrt(len(published))
+    place = np.empty(order.size, dtype=np.intp)
+    place[order] = np.cumsum(np.r_[0, steps])
+    # published records up to each prediction, cut in whole numbers
+    place = place[pattern]
+    upto = np.cumsum(np.bincount(place[rows:], minlength=place.max() + 1))
+    codes = strata * (upto - 1) // max(len(published) - 1, 1)
+    codes = np.clip(codes, 0, strata - 1)[place]
     return codes[:rows], codes[rows:]
+
+
+def _leading(responses):
+    """Direction in which the responses vary most.
+
+    Of two opposite ones, or of several in which they vary as much, it is the one that is nearest
+    to a fixed direction, and not the one that rounding chooses.
+    """
+    _, sizes, directions = np.linalg.svd(responses, full_matrices=False)
+    most = directions[sizes >= (1 - _ROUNDING) * sizes[0]]
+    nearest = most.T @ (most @ np.sin(np.arange(1, responses.shape[1] + 1)))
+    return nearest / np.linalg.norm(nearest)
 
 
 @dataclass(frozen=True)

@@ -468,6 +468,7 @@ def test_a_disk_that_is_full_ends_the_run_whose_folder_is_named(
     assert capsys.readouterr().err.endswith(told) and not [*Path("r").iterdir()]
 
 
+@pytest.mark.usefixtures("heard")
 def test_an_interrupt_ends_with_130_and_leaves_no_kernel(root):
     sleeps = (
         "import os, time\nopen(ce_data, 'w').write(str(os.getpid()))\ntime.sleep(600)"
@@ -495,6 +496,7 @@ sys.exit(studio.main(['run', 'counts', '-p', 'ce_data={told}']))"""
 
 
 # the second one comes when the terminal is closed
+@pytest.mark.usefixtures("heard")
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGHUP])
 def test_an_interrupt_that_python_drops_counts_at_the_end_of_the_step(
     root, monkeypatch, capsys, number

@@ -11,11 +11,9 @@ from functools import cache, cached_property, partial
 
 import numpy as np
 import pymc as pm
-import xarray as xr
 from scipy import integrate, special, stats
 
 import ppm
-from ppm.terms import as_terms
 
 RECORDS, ALL = 24, np.arange(24)
 RNG = np.random.default_rng(7)
@@ -31,13 +29,13 @@ WEIGHTS[[3, 8]] = 0.0, 1.0
 
 
 @dataclass(frozen=True)
-class Model:
-    """A synthesizer, and what SciPy says of it.
+class Row:
+    """A model, and what SciPy says of it.
 
     Parameters
     ----------
     make : callable
-        Makes the synthesizer of values and rows of records.
+        Makes the model of values and rows of records.
     values : numpy.ndarray, shape (records,)
         The confidential values.
     log_p : callable
@@ -53,9 +51,9 @@ class Model:
         Log of the prior's mass on the grid, up to a constant.
     labels : numpy.ndarray, shape (records,), optional
         The groups.
-    limits, finite, chain, secure : bool
-        Whether the model takes limits, draws from the grid alone, has a Markov chain, and takes its
-        random numbers from the operating system.
+    finite, secure : bool
+        Whether the model draws from the grid alone, and takes its random numbers from the operating
+        system.
     """
 
     make: Callable
@@ -68,14 +66,12 @@ class Model:
     log_prior: np.ndarray | float = 0.0
     labels: np.ndarray | None = None
     draws: int = 4_000
-    limits: bool = True
     finite: bool = False
-    chain: bool = False
     secure: bool = False
 
-    def by_group(self, one):
+    def by_group(self, places):
         """A grid or a center for each group, or for all records by None."""
-        return {None: one} if self.labels is None else one
+        return {None: places} if self.labels is None else places
 
     def own(self, label, rows=ALL):
         """Places of a group's records among these rows."""
@@ -85,89 +81,87 @@ class Model:
 
     def log_p_at(self, places, rows=ALL):
         """Log p of records (…, records) at places of the parameters by group."""
-        found, order = [], []
-        for label, at in places.items():
+        columns, order = [], []
+        for label, theta in places.items():
             own = self.own(label, rows)
-            at = {name: np.asarray(value) for name, value in at.items()}
-            found.append(self.log_p(self.values[rows][own], rows[own], at))
+            theta = {name: np.asarray(value) for name, value in theta.items()}
+            columns.append(self.log_p(self.values[rows][own], rows[own], theta))
             order.append(own)
-        return np.concatenate(found, axis=-1)[..., np.argsort(np.concatenate(order))]
+        return np.concatenate(columns, axis=-1)[..., np.argsort(np.concatenate(order))]
 
     def on_grid(self, rows=ALL):
         """Log p of records at the grid of their group, (places, records)."""
         return self.log_p_at(self.by_group(self.grid), rows)
 
-    def drawn(self, fit):
-        """Parameters in a fit, by group and name."""
-        posterior = fit["posterior"].dataset
-        alone = {
-            label: posterior if label is None else posterior.sel(group=label)
-            for label in self.by_group(self.grid)
-        }
+    def drawn(self, theta):
+        """Draws of θ by group and name."""
+        if self.labels is None:
+            return {None: theta}
         return {
-            label: {
-                name: own[name].transpose("chain", "draw", ...).values for name in own
-            }
-            for label, own in alone.items()
+            label: {name: values[:, place] for name, values in theta.items()}
+            for place, label in enumerate(self.grid)
         }
 
-    def fit_at(self, places):
-        """A fit with these places as its draws, in every group the same.
-
-        Of two chains the last draw alone has the second place, of one chain as well.
-        """
-        at = np.array([[0, 0], [0, 1]] if self.chain else [[0, 1]])
-        one = xr.Dataset(
-            {
-                name: (
-                    ("chain", "draw", "k", "r")[: 1 + np.ndim(value)],
-                    np.array(value)[at],
-                )
-                for name, value in places.items()
-            }
-        )
-        one = one.assign_coords(chain=range(len(at)), draw=[0, 1])
-        if self.labels is not None:
-            one = one.expand_dims(group=[*self.grid])
-        return xr.DataTree.from_dict({"posterior": one})
+    def far_theta(self, place):
+        """One θ, in every group the same."""
+        theta = {name: np.asarray(values)[place] for name, values in self.far.items()}
+        if self.labels is None:
+            return theta
+        return {
+            name: np.stack([value] * len(self.grid)) for name, value in theta.items()
+        }
 
 
-def poisson(values, rows, at):
-    return stats.poisson.logpmf(values, at["mu"][..., None])
+def poisson(values, rows, theta):
+    return stats.poisson.logpmf(values, theta["mu"][..., None])
 
 
-def normal(values, rows, at):
-    return stats.norm.logpdf(values, at["mean"][..., None])
+def mean(values, rows, theta):
+    return stats.norm.logpdf(values, theta["mean"][..., None])
 
 
-def line(values, rows, at):
-    mean = at["loc"][..., None] + at["slope"][..., None] * X[rows]
-    return stats.norm.logpdf(values, mean, 1.3)
+def regression(values, rows, theta):
+    means = theta["beta"] @ np.column_stack([np.ones(len(rows)), X[rows]]).T
+    return stats.norm.logpdf(values, means, theta["sigma"][..., None])
 
 
-def mixture(columns, values, rows, at):
-    means = at["beta"] @ columns[rows].T
-    parts = stats.norm.logpdf(values, means, at["sigma"][..., None])
-    return special.logsumexp(np.log(at["pi"])[..., None] + parts, axis=-2)
+def line(values, rows, theta):
+    means = theta["loc"][..., None] + theta["slope"][..., None] * X[rows]
+    return stats.norm.logpdf(values, means, 1.3)
+
+
+def mixture(columns, values, rows, theta):
+    means = theta["beta"] @ columns[rows].T
+    parts = stats.norm.logpdf(values, means, theta["sigma"][..., None])
+    return special.logsumexp(np.log(theta["pi"])[..., None] + parts, axis=-2)
 
 
 def gamma_poisson(values, rows):
     return ppm.GammaPoisson(values, shape=2.0, rate=0.4)
 
 
+def normal(values, rows):
+    predictors = np.column_stack([np.ones(len(rows)), X[rows]])
+    return ppm.Normal(values, predictors, spread=2.0, shape=2.0, scale=1.5)
+
+
 def in_pymc(values, rows):
     with pm.Model() as model:
         pm.Poisson("y", pm.Gamma("mu", 2.0, 0.4), observed=values)
-    return ppm.PyMCSynthesizer(model, warmup=100)
+    return ppm.PyMCModel(model, warmup=100)
 
 
 def line_in_pymc(values, rows):
-    # candidates need no proper prior
-    with pm.Model() as model:
-        mean = pm.Flat("loc") + pm.Flat("slope") * X[rows]
-        # 1.5 would be a constant in single precision
-        pm.Normal("y", mean, 1.3, observed=values)
-    return ppm.PyMCSynthesizer(model)
+    def build(observed):
+        # candidates need no proper prior
+        with pm.Model() as model:
+            means = pm.Flat("loc") + pm.Flat("slope") * X[rows]
+            # 1.5 would be a constant in single precision
+            pm.Normal("y", means, 1.3, observed=observed)
+        return model
+
+    example = np.random.default_rng(2).normal(size=len(rows))
+    return ppm.PyMCModel.from_records(build, values, example=example)
 
 
 def of_components(components, columns, values, rows):
@@ -177,10 +171,10 @@ def of_components(components, columns, values, rows):
 
 @cache
 def example():
-    """The class that `ppm.Synthesizer` shows as an example of a user's own model."""
-    for step in doctest.DocTestParser().get_examples(ppm.Synthesizer.__doc__)[:3]:
+    """The class that `ppm.Model` shows as an example of a user's own model."""
+    for step in doctest.DocTestParser().get_examples(ppm.Model.__doc__)[:3]:
         exec(step.source, globals())
-    return globals()["Normal"]
+    return globals()["Mean"]
 
 
 def documented(values, rows):
@@ -198,7 +192,7 @@ def candidates(make, grid, values, rows, labels=None, **settings):
     else:
         grid = {label: numbered(places) for label, places in grid.items()}
         settings["groups"] = labels[rows]
-    return ppm.CandidateSynthesizer(make(values, rows), grid, **settings)
+    return ppm.Candidates(make(values, rows), grid, **settings)
 
 
 def mean_and_scale():
@@ -215,10 +209,24 @@ def mean_and_scale():
     return grid | {"sigma": scale[:, None]}, prior
 
 
+def lines_and_scale():
+    """Places of a regression, and the log of its conjugate prior's mass."""
+    axes = (
+        np.linspace(-0.6, 3.2, 33),
+        np.linspace(-2.2, 2.8, 33),
+        np.geomspace(0.5, 3.5, 33),
+    )
+    level, slope, sigma = map(np.ravel, np.meshgrid(*axes, indexing="ij"))
+    prior = stats.invgamma.logpdf(sigma**2, 2.0, scale=1.5) + 2 * np.log(sigma)
+    for coefficient in level, slope:
+        prior += stats.norm.logpdf(coefficient, 0.0, 2.0 * sigma)
+    return {"beta": np.column_stack([level, slope]), "sigma": sigma}, prior
+
+
 def far_components(number):
     sides = np.array([-50.0, 50.0])[:, None, None]
-    at = {"pi": np.full((2, number), 1.0 / number), "sigma": np.ones((2, number))}
-    return at | {"beta": sides * np.eye(1, number).repeat(number, axis=0)}
+    theta = {"pi": np.full((2, number), 1.0 / number), "sigma": np.ones((2, number))}
+    return theta | {"beta": sides * np.eye(1, number).repeat(number, axis=0)}
 
 
 ONE, LINE = np.ones((RECORDS, 1)), np.column_stack([np.ones(RECORDS), X])
@@ -234,6 +242,7 @@ TWO = {
     "sigma": SOME.uniform(0.7, 2.0, (9, 2)),
 }
 ONE_GRID, ONE_PRIOR = mean_and_scale()
+LINE_GRID, LINE_PRIOR = lines_and_scale()
 
 COUNTED = {
     "values": COUNTS,
@@ -248,9 +257,18 @@ POISSON = COUNTED | {
 }
 FINITE = COUNTED | {"grid": SET, "finite": True}
 MODELS = {
-    "GammaPoisson": Model(gamma_poisson, **POISSON),
-    "PyMCSynthesizer": Model(in_pymc, **POISSON, draws=300, chain=True),
-    "FiniteMixture": Model(
+    "GammaPoisson": Row(gamma_poisson, **POISSON),
+    "Normal": Row(
+        normal,
+        NUMBERS,
+        regression,
+        LINE_GRID,
+        center={"beta": [1.0, 0.0], "sigma": 1.0},
+        far={"beta": [[-50.0, 0.0], [50.0, 0.0]], "sigma": [1.0, 1.0]},
+        log_prior=LINE_PRIOR,
+    ),
+    "PyMCModel": Row(in_pymc, **POISSON, draws=300),
+    "FiniteMixture": Row(
         partial(of_components, 1, ONE),
         NUMBERS,
         partial(mixture, ONE),
@@ -259,19 +277,17 @@ MODELS = {
         far=far_components(1),
         log_prior=ONE_PRIOR,
         draws=500,
-        chain=True,
     ),
-    "user's own": Model(
+    "user's own": Row(
         documented,
         NUMBERS,
-        normal,
+        mean,
         {"mean": np.linspace(-2, 5, 2_001)},
         center={"mean": 1.0},
         far={"mean": [-50.0, 50.0]},
-        limits=False,
     ),
-    "CandidateSynthesizer": Model(partial(candidates, gamma_poisson, SET), **FINITE),
-    "candidates, mixture": Model(
+    "Candidates": Row(partial(candidates, gamma_poisson, SET), **FINITE),
+    "candidates, mixture": Row(
         partial(candidates, partial(of_components, 2, LINE), TWO),
         NUMBERS,
         partial(mixture, LINE),
@@ -280,7 +296,7 @@ MODELS = {
         far=far_components(2),
         finite=True,
     ),
-    "candidates, PyMC": Model(
+    "candidates, PyMC": Row(
         partial(candidates, line_in_pymc, LINES),
         NUMBERS,
         line,
@@ -290,12 +306,12 @@ MODELS = {
         draws=1_000,
         finite=True,
     ),
-    "groups": Model(
+    "groups": Row(
         partial(candidates, gamma_poisson, SETS, labels=LABELS),
         **FINITE | {"grid": SETS, "center": {"a": {"mu": 5.0}, "b": {"mu": 7.0}}},
         labels=LABELS,
     ),
-    "secure noise": Model(
+    "secure noise": Row(
         partial(candidates, gamma_poisson, SET, secure_noise=True),
         **FINITE,
         draws=2_000,
@@ -304,19 +320,21 @@ MODELS = {
 }
 
 
-# ---- terms -----------------------------------------------------------------------------------
+# ---- rules -----------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
-class Rule:
-    """Weights and limits of all records, or a cap, and what is to be said of them."""
+class Column:
+    """Public weights and limits of all records, or own weights."""
 
     weights: np.ndarray | None = None
     limits: tuple | None = None
     centered: bool = False
     cap: float | None = None
-    own: bool = True
-    source: str = "caller"
+
+    @property
+    def strict(self):
+        return self.limits is not None or self.cap is not None
 
     @property
     def width(self):
@@ -325,59 +343,52 @@ class Rule:
             return self.cap or np.inf
         return self.limits[1] - self.limits[0]
 
-    def taken_by(self, model):
+    def taken_by(self, row):
         """Whether the model takes such terms."""
-        if self.cap:
-            return model.finite
-        return model.limits if self.limits else not model.secure
+        return row.finite if self.strict else not row.secure
 
-    def terms(self, model, synthesizer, rows=ALL):
-        """The library's terms."""
+    def rule(self, row, rows=ALL):
+        """The library's rule."""
         if self.cap:
-            return ppm.rules.capped(synthesizer, self.cap)
-        terms = None
-        if self.weights is not None:
-            terms = ppm.Terms(self.weights[rows], own=self.own)
+            return ppm.Capped(self.cap)
         if self.limits is None:
-            return as_terms(terms, len(rows))
-        center = model.center if self.centered else None
-        limits = ppm.Censoring(*self.limits, center=center)
-        return ppm.rules.limited(synthesizer, limits, terms)
+            return (
+                ppm.Unweighted()
+                if self.weights is None
+                else ppm.Given(self.weights[rows])
+            )
+        weight = 1.0 if self.weights is None else self.weights[rows]
+        center = row.center if self.centered else None
+        return ppm.Limited(ppm.Limits(*self.limits), center=center, weight=weight)
 
-    def weights_and_levels(self, model):
+    def weights_and_levels(self, row):
         """Weights α and levels b of all records, by their definitions."""
         if self.cap:
-            log_p = model.on_grid()
+            log_p = row.on_grid()
             return np.minimum(1.0, self.cap / np.ptp(log_p, axis=0)), log_p.min(axis=0)
         weights = np.ones(RECORDS) if self.weights is None else self.weights
         if not self.centered:
             return weights, np.zeros(RECORDS)
-        return weights, model.log_p_at(model.by_group(model.center))
+        return weights, row.log_p_at(row.by_group(row.center))
 
     def formula(self, log_p, weights, levels):
         """Terms h(α (log p - b)), record by record."""
-        low, high, smooth = self.limits or (-np.inf, np.inf, False)
+        low, high = self.limits or (-np.inf, np.inf)
         terms = np.zeros_like(log_p)
         # a record of weight 0 has none
         for record in np.flatnonzero(weights):
             term = weights[record] * (log_p[..., record] - levels[record])
-            if smooth:
-                middle, half = (high + low) / 2, (high - low) / 2
-                term = middle + half * np.tanh((term - middle) / half)
             terms[..., record] = np.minimum(np.maximum(term, low), high)
         return terms
 
 
-AROUND_0, SMOOTH_AROUND_0 = (-0.5, 0.5, False), (-0.5, 0.5, True)
-RULES = {
-    "hard": Rule(limits=(-3.0, -1.0, False), source="ones"),
-    "plain": Rule(source="ones"),
-    "weights": Rule(WEIGHTS),
-    "smooth, given weights": Rule(WEIGHTS, (-4.0, -1.5, True), own=False),
-    "hard, sampling weights": Rule(3.0 * WEIGHTS, (-6.0, -2.0, False)),
-    "smooth, centered": Rule(None, SMOOTH_AROUND_0, centered=True, source="ones"),
-    "hard, centered": Rule(WEIGHTS, AROUND_0, centered=True),
-    "cap": Rule(cap=0.7, source="own range"),
+COLUMNS = {
+    "limits": Column(limits=(-3.0, -1.0)),
+    "unweighted": Column(),
+    "weights": Column(WEIGHTS),
+    "limits, sampling weights": Column(3.0 * WEIGHTS, (-6.0, -2.0)),
+    "limits, centered": Column(WEIGHTS, (-0.5, 0.5), centered=True),
+    "own weights": Column(cap=0.7),
 }
 
 
@@ -387,53 +398,62 @@ RULES = {
 @cache
 def made(name, rows, order):
     """Models are made once, because one in PyMC is compiled."""
-    model, rows = MODELS[name], np.array(rows)
-    return model.make(model.values[::order][rows], rows)
+    row, rows = MODELS[name], np.array(rows)
+    return row.make(row.values[::order][rows], rows)
+
+
+def terms_of(model, rule):
+    """Terms of a rule that asks for no fit."""
+    return rule.terms(model, None)
 
 
 @dataclass
 class Cell:
-    """A model under a rule: its synthesizer, terms and fit, each of them made once."""
+    """A model under a rule: the library's model, its terms and fit, each of them made once."""
 
     name: str
-    rule_name: str
+    column_name: str
     make: Callable = made
 
     @property
-    def model(self):
+    def row(self):
         return MODELS[self.name]
 
     @property
-    def rule(self):
-        return RULES[self.rule_name]
+    def column(self):
+        return COLUMNS[self.column_name]
 
-    def synthesizer_of(self, rows, order=1):
+    @property
+    def rule(self):
+        return self.column.rule(self.row)
+
+    def model_of(self, rows, order=1):
         return self.make(self.name, tuple(rows.tolist()), order)
 
     @cached_property
-    def synthesizer(self):
-        return self.synthesizer_of(ALL)
+    def model(self):
+        return self.model_of(ALL)
 
     @cached_property
     def other(self):
         """The same model of other records: the values stand backwards."""
-        return self.synthesizer_of(ALL, -1)
+        return self.model_of(ALL, -1)
 
     @cached_property
     def terms(self):
-        return self.rule.terms(self.model, self.synthesizer)
+        return terms_of(self.model, self.rule)
 
     @cached_property
     def fit(self):
-        return self.fitted(draws=self.model.draws, random_seed=5)
+        return self.fitted(draws=self.row.draws, random_seed=5)
 
-    def fitted(self, terms=None, **settings):
-        """A fit with these terms, or with its own."""
-        terms = self.terms if terms is None else terms
-        return ppm.fit(self.synthesizer, terms, allow_disagreement=True, **settings)
+    def fitted(self, rule=None, **settings):
+        """A fit under this rule, or under its own."""
+        rule = self.rule if rule is None else rule
+        return ppm.fit(self.model, rule, allow_disagreement=True, **settings)
 
     def without(self, record):
         """Rows, model and terms of all records but one."""
         rows = np.delete(ALL, record)
-        synthesizer = self.synthesizer_of(rows)
-        return rows, synthesizer, self.rule.terms(self.model, synthesizer, rows)
+        model = self.model_of(rows)
+        return rows, model, terms_of(model, self.column.rule(self.row, rows))

@@ -1,4 +1,4 @@
-"""The closed-form synthesizer against SciPy; its posterior is in laws and properties/."""
+"""Counts against SciPy; their posterior is in laws and properties/."""
 
 import numpy as np
 from scipy import stats
@@ -6,35 +6,17 @@ from scipy import stats
 import ppm
 
 COUNTS = np.array([2, 0, 3, 9, 1])
-WEIGHTS = np.array([1.0, 0.5, 0.8, 0.0, 0.3])
 MODEL = ppm.GammaPoisson(COUNTS, shape=2.0, rate=0.5)
 
 
 def test_synthetic_counts_are_poisson_with_one_mean_for_each_release():
     big = ppm.GammaPoisson(np.full(4_000, 7))
-    fit = big.fit(draws=300, random_seed=1)
-    fit["posterior"]["mu"].values[:] = np.linspace(1, 100, 300)  # easily told apart
-    synthetic = big.predict(fit, releases=30, random_seed=2)
+    fit = ppm.fit(big, ppm.Unweighted(), draws=300, random_seed=1)
+    fit.theta["mu"][:] = np.linspace(1, 100, 300)  # easily told apart
+    synthetic = fit.release(30, random_seed=2)
     assert synthetic.dims == ("release", "record") and synthetic.shape == (30, 4_000)
     # a new μ for every record would add the variance of μ
     assert np.allclose(synthetic.var("record") / synthetic.mean("record"), 1, atol=0.15)
-
-
-def test_leave_one_out_loss_is_the_log_ratio_of_the_two_gamma_densities():
-    fit = MODEL.fit(WEIGHTS, draws=40, random_seed=1)
-    loss = MODEL.leave_one_out_loss(fit, WEIGHTS)
-    mu = fit["posterior"]["mu"].values
-    for record in range(COUNTS.size):
-        kept = np.delete(np.arange(COUNTS.size), record)
-        without = ppm.GammaPoisson(COUNTS[kept], shape=2.0, rate=0.5).posterior(
-            WEIGHTS[kept]
-        )
-        expected = MODEL.posterior(WEIGHTS).logpdf(mu) - without.logpdf(mu)
-        assert np.allclose(loss.isel(record=record), expected)
-    # a record of weight 0 cannot be missed
-    assert np.allclose(loss.isel(record=3), 0) and not np.allclose(
-        loss.isel(record=0), 0
-    )
 
 
 def test_bounds_on_an_interval_are_those_of_poisson_counts():
