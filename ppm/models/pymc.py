@@ -222,7 +222,8 @@ class PyMCModel(Model):
 
         ``start`` is θ (chains, …) to begin at, in place of the model's initial values.
         """
-        warmup = self.warmup if warmup is None else check_count("warmup", warmup)
+        warmup = self.warmup if warmup is None else warmup
+        warmup = check_count("warmup", warmup, at_least=0)
         starts = [None] * self.chains if start is None else self._typed("start", start)
         if len(starts) != self.chains:
             raise ValueError(f"start must hold θ for each of {self.chains} chains")
@@ -230,9 +231,9 @@ class PyMCModel(Model):
         kept, total = [], self.chains * (warmup + draws)
         with tqdm(total=total, desc="draws", disable=None) as bar:
             for stream, begin in zip(streams(rng, self.chains), starts, strict=True):
-                rng = np.random.default_rng(stream)
-                point = self._moved(rng) if begin is None else self._point(begin)
-                kept += self._chain(draws, warmup, rng, point, bar)
+                chain_rng = np.random.default_rng(stream)
+                point = self._moved(chain_rng) if begin is None else self._point(begin)
+                kept += self._chain(draws, warmup, chain_rng, point, bar)
         points, diverging = zip(*kept, strict=True)
         theta = zip(*[self._theta(point) for point in points], strict=True)
         named = dict(zip(self.parameters, map(np.stack, theta), strict=True))
@@ -253,16 +254,14 @@ class PyMCModel(Model):
         reseed_rngs(states, int.from_bytes(rng.bytes(16)))
         with _without_values("draw a response"):
             drawn = draw(*values)
-        return (
-            drawn[0]
-            if len(drawn) == 1
-            else dict(zip(self.responses, drawn, strict=True))
-        )
+        if len(drawn) == 1:
+            return drawn[0]
+        return dict(zip(self.responses, drawn, strict=True))
 
     def points_to_try(self, number):
         """Values of θ: near the model's initial ones, and as many from the prior."""
         rng = np.random.default_rng(1)
-        near = [self._theta(self._moved(rng, 0.3)) for _ in range(number)]
+        near = [self._theta(self._near(rng, 1.0)) for _ in range(number)]
         near = [np.stack(values) for values in zip(*near, strict=True)]
         # a flat prior cannot be drawn from
         with contextlib.suppress(NotImplementedError):
@@ -390,15 +389,19 @@ class PyMCModel(Model):
             bar.update()
         return kept
 
-    def _moved(self, rng, far=1.0):
-        """The initial point, moved at random to where the density is above 0."""
-        for size in [far] * _TRIES + [0.0]:
-            point = {
-                name: value + size * rng.uniform(-1.0, 1.0, value.shape)
-                if value.dtype.kind == "f"
-                else value
-                for name, value in self._initial.items()
-            }
+    def _near(self, rng, far):
+        """The initial point, moved at random by up to so much where it is continuous."""
+        return {
+            name: value + far * rng.uniform(-1.0, 1.0, value.shape)
+            if value.dtype.kind == "f"
+            else value
+            for name, value in self._initial.items()
+        }
+
+    def _moved(self, rng):
+        """Where a chain starts: near the initial point, and where the density is above 0."""
+        for far in [1.0] * _TRIES + [0.0]:
+            point = self._near(rng, far)
             if all(np.isfinite(part).all() for part in self._parts(point)):
                 return point
         raise self._impossible(point)
