@@ -115,14 +115,14 @@ class Release(Brief):
             raise ValueError(
                 f"path must not end in {path.suffix}, but for example .csv"
             )
-        if standing := [one.name for one in (path, text, numbers) if one.exists()]:
+        if standing := [file.name for file in (path, text, numbers) if file.exists()]:
             raise FileExistsError(f"path: there is a file {listed(standing)} already")
-        found = {"digest": self.digest, "noisy": self.noisy, "public": self.public}
+        content = {"digest": self.digest, "noisy": self.noisy, "public": self.public}
         # all is made before anything is written
-        found = json.dumps(found, default=_written, ensure_ascii=False, indent=1)
+        content = json.dumps(content, default=_written, ensure_ascii=False, indent=1)
         self.synthetic.to_csv(path, index=False)
         text.write_text(self.statement + "\n", "utf-8")
-        numbers.write_text(found + "\n", "utf-8")
+        numbers.write_text(content + "\n", "utf-8")
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -274,7 +274,7 @@ class ReleasePlan:
         columns = [table[column].map(str) for column in self.groups]
         if len(columns) > 1:
             # so that "p × q" and "r" are not "p" and "q × r"
-            columns = [one.str.replace("×", "××") for one in columns]
+            columns = [labels.str.replace("×", "××") for labels in columns]
         return np.array(
             list(map(" × ".join, zip(*columns, strict=True))) or [""] * len(table),
             dtype=object,
@@ -286,7 +286,7 @@ class ReleasePlan:
     def settings(self):
         """All that is public, as the saved plan has it; the published table by its hash."""
         settings = {
-            one.name: getattr(self, one.name) for one in fields(self) if one.init
+            item.name: getattr(self, item.name) for item in fields(self) if item.init
         }
         settings["published"] = _table_hash(self.published)
         settings["mechanism"] = mechanisms.settings_of(self.mechanism)
@@ -506,7 +506,9 @@ def _check_version(name, settings):
     for known, given in ((ReleasePlan, settings), (kind, mechanism["settings"])):
         if known is None:
             continue
-        today = is_dataclass(known) and {one.name for one in fields(known) if one.init}
+        today = is_dataclass(known) and {
+            item.name for item in fields(known) if item.init
+        }
         if given.keys() != today:
             raise ValueError(
                 f"path must hold a plan of this version of ppm; {name} has other settings: "
@@ -551,13 +553,13 @@ def _written(value):
 
 def _table_hash(table):
     """SHA-256 of a table: its columns, their types and values, and their order."""
-    found = hashlib.sha256()
+    hashed = hashlib.sha256()
     for name, column in table.items():
         kind = [column.dtype]
         if isinstance(column.dtype, pd.CategoricalDtype):
             kind += [column.cat.categories.tolist()]
-        found.update(_canonical([name, kind, column.tolist()], str).encode())
-    return found.hexdigest()
+        hashed.update(_canonical([name, kind, column.tolist()], str).encode())
+    return hashed.hexdigest()
 
 
 def _canonical(content, default=mechanisms.plain):
