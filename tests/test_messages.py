@@ -120,13 +120,13 @@ NOT_NAMED = {("GammaPoisson.posterior", "weights")}
 def functions():
     """Name to function or class; of classes also the methods that need no θ of a fit."""
     for name, value in (public_names() | book_names()).items():
-        # a plan and what it is made of are in tests/release, figures take no records
+        # plans are in tests/release, audits in tests/book, and figures take no records
         of_plan = name.startswith("release.") and inspect.isclass(value)
         if (
             not callable(value)
             or name in ELSEWHERE
             or of_plan
-            or name.startswith("plots.")
+            or name.startswith(("audits.", "plots."))
         ):
             continue
         yield name, value
