@@ -210,6 +210,37 @@ def test_a_chain_that_breaks_off_says_why(response, scale, message):
         fitted(model, np.ones(30), draws=20)
 
 
+@pytest.mark.parametrize(
+    "setting",
+    [
+        {"concentration_prior": (1e300, 1.0)},
+        {"concentration_prior": (1e-300, 1.0)},
+        {"concentration_prior": (1.0, 1e300)},
+        {"coefficient_scale": 1e-6, "residual_scale": 1e-6},
+        {"coefficient_scale": 1e6, "residual_scale": 1e6},
+    ],
+)
+def test_any_prior_that_is_taken_gives_a_fit(setting):
+    model = model_of(Y[:12], X[:12], components=2, chains=1, warmup=10, **setting)
+    for weight in (0.0, 1.0):
+        fit = fitted(model, np.full(12, weight), draws=5)
+        assert np.isfinite(model.log_p(fit.theta)).all()
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"beta": np.zeros((80, 3, 1))}, "theta must hold pi and sigma of shape"),
+        ({"pi": np.full((80, 3), 0.3)}, r"theta must hold pi .* \(wrong: 80 of 80"),
+    ],
+)
+def test_a_theta_that_compiled_code_could_not_read_is_refused(fit, change, message):
+    with pytest.raises(ValueError, match=message):
+        fit.model.log_p(fit.theta | change)
+    with pytest.raises(ValueError, match="theta must hold beta"):
+        fit.model.log_p({"pi": fit.theta["pi"], "sigma": fit.theta["sigma"]})
+
+
 # ---- releases ----------------------------------------------------------------------------------
 
 PI, CENTRES, SIGMA = (

@@ -296,9 +296,10 @@ class FiniteMixture(Model):
         lacking = {"pi", "beta", "sigma"} - {*theta}
         if lacking:
             raise ValueError(f"{name} must hold {', '.join(sorted(lacking))}")
-        # whole numbers and single precision too
+        # whole numbers and single precision too; copies, because compiled functions take arrays
+        # that can be written to
         pi, beta, sigma = (
-            as_numbers(f"{name}: {part}", theta[part])
+            as_numbers(f"{name}: {part}", theta[part]).copy()
             for part in ("pi", "beta", "sigma")
         )
         # compiled code would read beyond the end of an array
