@@ -43,9 +43,9 @@ def weigh_and_bound(g):
 @exercise("one probability")
 def five_at_once(g):
     return (
-        ppm.disclosure.belief_limits(g.prior, g.releases * g.epsilon)[1],
+        ppm.pdp.belief_limits(g.prior, g.releases * g.epsilon)[1],
         {
-            "This is one release.": ppm.disclosure.belief_limits(g.prior, g.epsilon)[1],
+            "This is one release.": ppm.pdp.belief_limits(g.prior, g.epsilon)[1],
             "This multiplies the probability.": g.prior
             * np.exp(g.releases * g.epsilon),
         },
