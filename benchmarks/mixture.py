@@ -18,7 +18,7 @@ import pytensor.tensor as pt
 from processes import seconds
 
 import ppm
-from ppm.diagnostics import bound_diagnostics
+from ppm.chains import bound_diagnostics
 
 
 def finite_mixture(mixture, weights):
@@ -75,7 +75,8 @@ def finite_mixture(mixture, weights):
 
 
 def gibbs(model, weights, draws, seed):
-    return model.fit(weights, draws=draws, random_seed=seed)["posterior"].dataset
+    fit = ppm.fit(model, ppm.Terms(weights), draws=draws, random_seed=seed)
+    return fit.theta
 
 
 def nuts(model, weights, draws, seed):
@@ -94,7 +95,12 @@ def nuts(model, weights, draws, seed):
             quiet=True,
             compute_convergence_checks=False,
         )
-    return trace["posterior"].to_dataset()
+    posterior = trace["posterior"].to_dataset()
+    # chain after chain
+    return {
+        name: posterior[name].values.reshape(2 * draws, *posterior[name].shape[2:])
+        for name in ("pi", "beta", "sigma")
+    }
 
 
 def main():
@@ -119,8 +125,9 @@ def main():
             y, X, components=2, parallel=False, warmup=asked.draws
         )
         for way in (gibbs, nuts):
-            spent, posterior = seconds(way, model, weights, asked.draws, seed)
-            found = bound_diagnostics(model.log_likelihood_at(posterior), weights)
+            spent, theta = seconds(way, model, weights, asked.draws, seed)
+            log_p = model.log_p(theta).reshape(2, asked.draws, -1)
+            found = bound_diagnostics(log_p, weights)
             rates.append(found.effective_draws / spent)
             print(
                 f"  {way.__name__:6}{1e3 * spent / (4 * asked.draws):9.2f}{rates[-1]:14.2f}"

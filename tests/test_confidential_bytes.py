@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from models_that_could_write import BESIDE
 
-import ppm.mixture.passes  # noqa: F401
+import ppm.models.mixture.passes  # noqa: F401
 
 SCRIPT = Path(__file__).with_name("models_that_could_write.py")
 # counts with predictors and labels, and others

@@ -12,7 +12,7 @@ from ppm_book.chapters import page, running
 from ppm_book.tools import pages, parameters, studio
 
 # the longest of the companion are for the thorough profile
-LONG = {"rivals", "strict_more", "where_a_posterior_wins", "application_more"}
+LONG = {"rivals", "strict_more", "where_a_posterior_wins"}
 READERS = [
     name
     for name in parameters.chapters()

@@ -275,9 +275,9 @@ def test_the_command_says_its_version_lists_one_notebook_and_goes_with_its_reade
     with pytest.raises(SystemExit, match="0"):
         studio.main(["--version"])
     assert capsys.readouterr().out == f"ppm {ppm.__version__}\n"
-    assert studio.main(["notebooks", "theory", "shards"]) == 0
+    assert studio.main(["notebooks", "theory", "privacy_audit"]) == 0
     listed = re.findall(r"^(\w+): ", capsys.readouterr().out, re.M)
-    assert listed == ["theory", "shards"]
+    assert listed == ["theory", "privacy_audit"]
     # without a buffer, so that each line meets the closed pipe
     command = f"'{sys.executable}' -u -m ppm_book.tools.studio notebooks | true"
     left = subprocess.run(

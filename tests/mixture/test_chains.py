@@ -12,8 +12,8 @@ from unittest.mock import Mock
 import psutil
 import pytest
 
-from ppm.mixture import chains
-from ppm.mixture.chains import run_chains
+from ppm.models.mixture import chains
+from ppm.models.mixture.chains import run_chains
 
 
 class Counting:
@@ -24,14 +24,14 @@ class Counting:
 
     def sweep(self):
         time.sleep(0.2)
+        if self.left == 90:  # of a long chain, which then has a process
+            print(flush=True)
         self.left, self.total = self.left - 1, self.total + self.left
         return (self.total, os.getpid()) if self.left % 2 == 0 else None
 
 
 def run(parallel=True):
-    reported = []
-    kept = run_chains([Counting(8), Counting(6)], reported.append, parallel=parallel)
-    assert sum(reported) == 14 and len(reported) > 1
+    kept = run_chains([Counting(8), Counting(6)], parallel=parallel)
     return [[total for total, _ in draws] for draws in kept], {
         p for d in kept for _, p in d
     }
@@ -56,7 +56,7 @@ def test_a_worker_starts_no_processes():
     "pool",
     [
         "from test_chains import Counting, run_chains"
-        "; run_chains([Counting(99)] * 2, print, parallel=True)",
+        "; run_chains([Counting(99)] * 2, parallel=True)",
         "import os; os.environ['PPM_WORKERS'] = '2'; from ppm_book.chapters import running; import time"
         "; print(running.executor().submit(os.getpid).result(), flush=True); time.sleep(99)",
     ],

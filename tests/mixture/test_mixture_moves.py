@@ -12,12 +12,10 @@ import numpy as np
 import pytest
 from scipy import stats
 
-import ppm
-from ppm.mixture import numerics, passes
-from ppm.mixture import sampler as mixture_sampler
-from ppm.mixture.censored import CensoredSampler
-from ppm.mixture.model import FiniteMixture
-from ppm.seeds import one_thread
+from ppm._seeds import one_thread
+from ppm.models.mixture import numerics, passes
+from ppm.models.mixture import sampler as mixture_sampler
+from ppm.models.mixture.model import FiniteMixture
 
 SAMPLER = mixture_sampler.Sampler
 # the broken samplers are found with as many
@@ -189,28 +187,3 @@ def test_what_is_held_by_record_follows_every_move_and_a_rejection_leaves_all_as
             state.scaled, np.exp(joint - state.offset), atol=1e-12
         )
         np.testing.assert_allclose(state.log_f, numerics.log_sum_exp(joint))
-
-
-# ---- the auxiliary scale of the coefficients, with their variance integrated out ----------------
-
-
-def test_the_auxiliary_scale_under_limits_has_its_conditional():
-    none, rng = np.zeros((0, 1)), np.random.default_rng(6)
-    y, terms = none[:, 0], ppm.Terms(none[:, 0], limits=ppm.Censoring(-1.0, 0.0))
-    state = CensoredSampler(y, passes.Design(none), y, 3, PRIOR, rng, terms=terms)
-    state.start(None)
-    state.beta = beta = np.array([[0.5], [1.5], [-2.0]])
-    step = CensoredSampler.draw_coefficient_aux
-    draws = moved(state, step, lambda s: np.log(s.coefficient_aux))
-    x = np.linspace(-8.0, 14.0, 4001)
-    scaled = np.exp(0.5 * x)[:, None] / np.sqrt(2.0) * beta.T
-
-    def score(df):
-        student = stats.multivariate_t(np.zeros(3), np.eye(3), df).logpdf(scaled)
-        # the prior is inverse Gamma(1/2, 1)
-        return largest_score(
-            draws, [x], np.exp(student + 1.5 * x - 0.5 * x - np.exp(-x))
-        )
-
-    assert score(3.0) < 4.0
-    assert score(4.0) > 5.0

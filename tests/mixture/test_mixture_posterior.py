@@ -1,28 +1,23 @@
 """Chains of the mixture against draws from its prior.
 
-Draws from the prior, weighted by the pseudo likelihood, give every probability: without data, with
-records of small weights or a few of weight 1, and under limits, where the pseudo likelihood lies
-between two numbers whatever the parameters are.
+Draws from the prior, weighted by the pseudo likelihood, give every probability: without data, and
+with records of small weights or a few of weight 1.
 """
 
-from dataclasses import replace
-from functools import cache, partial
-from unittest.mock import patch
+from functools import cache
 
 import numpy as np
 import pytest
 from scipy import stats
 
 import ppm
-from ppm.diagnostics import effective_draws
-from ppm.mixture.censored import CensoredSampler as Censored
-from ppm.mixture.passes import Design
-from ppm.mixture.sampler import Sampler
-from ppm.seeds import one_thread
+from ppm._seeds import one_thread
+from ppm.chains import effective_draws
+from ppm.models.mixture.passes import Design
+from ppm.models.mixture.sampler import Sampler
 
 X = np.column_stack([np.ones(10), np.linspace(-1.0, 1.0, 10)])
 Y = np.array([0.4, 0.1, 0.9, 1.1, 1.3, 1.2, 2.1, 2.4, 2.0, 6.5])
-WEIGHTS = np.array([1.0, 0.9, 0.2, 1.5, 0.5, 1.3, 0.7, 0.05, 1.0, 1.0])
 PRIOR = ppm.FiniteMixture(
     Y,
     X,
@@ -32,31 +27,19 @@ PRIOR = ppm.FiniteMixture(
     residual_df=2.0,
     residual_scale=0.7,
 ).prior
-HARD, SMOOTH = ppm.Censoring(-2.2, -1.0, smooth=False), ppm.Censoring(-2.6, -0.8)
 # records around two regression lines
 AT = np.tile(X[:, 1], 2)
 LINES = np.r_[1.2 - 0.8 * AT[:12], -0.8 + 0.6 * AT[12:]]
 LINES += 0.5 * np.random.default_rng(12).standard_normal(20)
 FEW = np.random.default_rng(8).uniform(0.0, 0.6, 20) ** 1.5
-MANY = 1.0 + 0.3 * np.random.default_rng(40).standard_t(5, 40)
-# components, response, predictors, weights, limits
+# components, response, predictors, weights
 CASES = {
-    "no records": (3, Y, X, np.zeros(10), None),
-    "records of almost no weight": (3, Y[::4], X[::4], np.full(3, 1e-9), None),
-    "weights below 1": (2, LINES, np.tile(X, (2, 1)), FEW, None),
-    "one component, weights below 1": (1, LINES, np.tile(X, (2, 1)), FEW, None),
+    "no records": (3, Y, X, np.zeros(10)),
+    "records of almost no weight": (3, Y[::4], X[::4], np.full(3, 1e-9)),
+    "weights below 1": (2, LINES, np.tile(X, (2, 1)), FEW),
+    "one component, weights below 1": (1, LINES, np.tile(X, (2, 1)), FEW),
     # nothing is corrected
-    "weights of 1": (2, LINES[::3], np.tile(X, (2, 1))[::3], np.ones(7), None),
-    "no records, limits": (2, Y, X, np.zeros(10), HARD),
-    "hard limits": (2, Y, X, WEIGHTS, HARD),
-    "smooth limits": (2, Y, X, WEIGHTS, SMOOTH),
-    "one component": (
-        1,
-        MANY,
-        np.tile(X, (4, 1)),
-        np.full(40, 0.04),
-        ppm.Censoring(-0.16, 0.09),
-    ),
+    "weights of 1": (2, LINES[::3], np.tile(X, (2, 1))[::3], np.ones(7)),
 }
 SHARES = np.array([0.02, 0.1, 0.5, 0.9, 0.98])
 # other random numbers gave at most 4.3 for the sampler, and 6 or more for one with a slip in it
@@ -128,10 +111,10 @@ def quantities(terms, pi, beta, sigma, concentration, covariance):
 @cache
 def exact(case):
     """Quantiles of every quantity at SHARES, and the standard errors of the shares below them."""
-    components, y, X, weights, censor = CASES[case]
+    components, y, X, weights = CASES[case]
     draws = prior_draws(components, PRIOR, 200_000)[:-1]
     terms = log_likelihoods(y, X, *draws[:3])
-    total = ppm.Terms(weights, limits=censor)(terms).sum(axis=1)
+    total = terms @ weights
     parts = np.exp(total - total.max())
     parts /= parts.sum()
     found = {}
@@ -157,13 +140,13 @@ def parameters(sampler):
 
 def scores(case, part=1.0):
     """How far shares of a chain below exact quantiles are from what they should be, in errors."""
-    components, y, X, weights, censor = CASES[case]
-    warmup, sweeps = 300, int(part * (4800 if censor is None else 1600))
+    components, y, X, weights = CASES[case]
+    warmup, sweeps = 300, int(part * 4800)
     seen, rng, kept = weights > 0, np.random.default_rng(3), []
-    terms = ppm.Terms(weights[seen], limits=censor)
-    kind = Sampler if censor is None else partial(Censored, terms=terms)
     with one_thread():
-        sampler = kind(y[seen], Design(X[seen]), weights[seen], components, PRIOR, rng)
+        sampler = Sampler(
+            y[seen], Design(X[seen]), weights[seen], components, PRIOR, rng
+        )
         sampler.start(None)
         for number in range(warmup + sweeps):
             sampler.sweep()
@@ -234,114 +217,20 @@ def scale_of_a_component(self, *given, right=Sampler.propose_sigma):
     return 1.07 * right(self, *given)
 
 
-def without_approximation(
-    self, k, rest, centre, step, left_out, right=Censored.slice_on_ellipse
-):
-    right(self, k, rest, centre, step, lambda beta: 0.0)
-
-
-def scale_of_another_prior(self, k, rest, right=Censored.draw_scale):
-    with patch.object(self, "prior", replace(self.prior, residual_scale=2.0)):
-        right(self, k, rest)
-
-
-def shares_without_records(self, right=Censored.draw_shares, terms=Censored.with_terms):
-    with patch.object(self, "with_terms", lambda *given: (terms(self, *given)[0], 0.0)):
-        right(self)
-
-
 @pytest.mark.parametrize(
-    ("case", "kind", "move", "broken"),
+    ("case", "move", "broken"),
     [
-        ("weights below 1", Sampler, "draw_labels", weights_inside_the_sum),
-        ("weights below 1", Sampler, "thresholds", lambda self, n: np.full(n, -np.inf)),
+        ("weights below 1", "draw_labels", weights_inside_the_sum),
+        ("weights below 1", "thresholds", lambda self, n: np.full(n, -np.inf)),
         (
             "records of almost no weight",
-            Sampler,
             "draw_residual_aux",
             residual_aux_of_a_degree_less,
         ),
-        ("weights of 1", Sampler, "propose_sigma", scale_of_a_component),
-        ("no records, limits", Censored, "draw_coefficient_aux", lambda self: None),
-        ("hard limits", Censored, "slice_on_ellipse", without_approximation),
-        ("hard limits", Censored, "draw_scale", scale_of_another_prior),
-        ("hard limits", Censored, "draw_shares", shares_without_records),
+        ("weights of 1", "propose_sigma", scale_of_a_component),
     ],
 )
-def test_a_sampler_with_a_slip_in_it_is_caught(monkeypatch, case, kind, move, broken):
-    monkeypatch.setattr(kind, move, broken)
+def test_a_sampler_with_a_slip_in_it_is_caught(monkeypatch, case, move, broken):
+    monkeypatch.setattr(Sampler, move, broken)
     found = scores(case, 0.5)
     assert largest(found) > LIMIT, found
-
-
-# ---- fits under limits --------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("components", [1, 3])
-@pytest.mark.parametrize(
-    "y", [[1.0, 2.0], np.zeros(30), [1.0, 1.2, 0.9, 1e12], [0.0, -1e49]]
-)
-def test_every_database_has_a_release_under_limits(y, components):
-    # an error would tell something of the records that no limit covers
-    settings = {"components": components, "chains": 1, "warmup": 30, "parallel": False}
-    # a prior whose draws underflow
-    settings["concentration_prior"] = 1e-3, 1e-3
-    model = ppm.FiniteMixture(y, np.ones((len(y), 1)), **settings)
-    terms = ppm.rules.limited(model, ppm.Censoring(-3.0, -1.0))
-    fit = model.fit(terms, draws=30, random_seed=6)
-    assert np.isfinite(model.predict(fit, releases=2, random_seed=6)).all()
-    assert not np.isnan(model.log_likelihood(fit)).any()
-
-
-def test_a_component_of_next_to_no_share_comes_back():
-    # two groups that one component cannot hold, and a start that the prior allows: a share of
-    # e^-3000 of the second, and a concentration that goes with it
-    y = np.r_[np.full(100, -3.0), np.full(100, 3.0)] + np.random.default_rng(0).normal(
-        size=200
-    )
-    ones, rng, censor = (
-        np.ones((200, 1)),
-        np.random.default_rng(1),
-        ppm.Censoring(-1, 0, False),
-    )
-    prior = ppm.FiniteMixture(y, ones).prior
-    terms = ppm.Terms(np.full(200, 0.3), limits=censor)
-    sampler = Censored(y, Design(ones), np.full(200, 0.3), 2, prior, rng, terms=terms)
-    sampler.start(None)
-    sampler.log_pi, sampler.concentration = np.array([0.0, -3000.0]), 1e-3
-    sampler.log_f = sampler.log_f_without()
-    for _ in range(200):
-        sampler.sweep()
-    assert np.exp(sampler.log_pi).min() > 0.1
-
-
-def test_approximations_stay_as_warm_up_left_them_and_the_sum_is_that_of_the_terms(
-    monkeypatch,
-):
-    seen, began, sweep = [], [], Censored.sweep
-
-    def watched(self):
-        began.append((self, self.sigma.copy()))
-        sweep(self)
-        seen.append(self.approximations[0])
-
-    monkeypatch.setattr(Censored, "sweep", watched)
-    model = ppm.FiniteMixture(Y, X, components=2, chains=1, warmup=50, parallel=False)
-    limited = ppm.Terms(WEIGHTS, limits=SMOOTH)
-    fit = model.fit(limited, draws=30, random_seed=1)
-    # at weights of 1, too
-    assert seen[24] is None and seen[50] is not None
-    assert seen[25] is not seen[50]
-    assert all(later is seen[50] for later in seen[50:])
-    terms = limited(model.log_likelihood(fit).values).sum(axis=-1)
-    np.testing.assert_allclose(
-        fit["sample_stats"]["weighted_log_likelihood"], terms, rtol=1e-9
-    )
-    model.fit(limited, draws=1, random_seed=2, initial=fit)
-    sampler, sigma = began[80]
-    assert np.array_equal(sigma, fit["posterior"]["sigma"][0, -1])
-    # a matrix that is singular to rounding ends no fit
-    sampler.beta[:] = [[2.0**70], [0.0]]
-    assert np.isnan(sampler.draw_coefficient_scale()).all()
-    sampler.beta[:] = 2.0**70
-    sampler.draw_coefficient_aux()

@@ -1,37 +1,40 @@
-"""The fits that the chapters on incomes share, and one weight with a given Δ."""
+"""The fits that the chapters on incomes share."""
 
-import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
+import joblib
 import numpy as np
-import xarray as xr
 
 import ppm
 from ppm_book.chapters import running
 
-# EMweighted is near enough to its target, or the nearest of so many fits; before them, trials
-TOLERANCE, FITS, TRIALS = 0.05, 4, 3
-# a trial has this part of the warm-up and of the draws
-PART = 5
 # a component can collapse onto more equal incomes than this: 17 did no harm, 24 did
 EQUAL = 15
 
 
 class Fitted(NamedTuple):
-    """A fit with its bounds and chains, what it releases, and the search for its weight."""
+    """A fit, whose bounds are shown also where its chains disagree, and what it releases."""
 
     result: ppm.Fit
     synthetic: np.ndarray  # (releases, records)
-    tried: tuple = ()  # weight, Δ and target of each fit of the search
 
 
-class Found(NamedTuple):
-    """A fit with one weight for all, and all fits of the search for it."""
+@dataclass(frozen=True)
+class Noted(ppm.Rule):
+    """A rule, and the fits with one weight for all that it asks for: weight, Δ and draws of each."""
 
-    weight: float
-    fit: xr.DataTree
-    tried: np.ndarray  # (fits, 3), the weight, the Δ and the target of each
+    rule: ppm.Rule
+    tried: list = field(default_factory=list, compare=False)
+
+    def terms(self, model, fit):
+        def noting(what, **settings):
+            made = fit(what, **settings)
+            if isinstance(what, ppm.Terms):
+                self.tried.append((what.weights[0], made.local_bound, made.draws))
+            return made
+
+        return self.rule.terms(model, noting)
 
 
 @dataclass(frozen=True)
@@ -46,7 +49,7 @@ class IncomeFits:
     releases: int
     seed: int
 
-    def model(self, components, thin=1):
+    def model(self, components):
         """The mixture; chains of many records run side by side also in short fits."""
         parallel = True if len(self.response) * self.warmup > 1e6 else None
         return ppm.FiniteMixture(
@@ -56,63 +59,72 @@ class IncomeFits:
             chains=self.chains,
             warmup=self.warmup,
             parallel=parallel,
-            thin=thin,
         )
 
-    def read(self, model, fit, weights, random_seed, tried=()):
-        """Bounds of a fit, shown also where its chains disagree, and releases."""
-        result = ppm.mechanism.bound_fit(model, fit, weights, allow_disagreement=True)
-        synthetic = model.predict(fit, releases=self.releases, random_seed=random_seed)
-        return Fitted(result, synthetic.values, tried)
+    def streams(self, components, *stream):
+        """Random numbers of a fit's own: for the fit, and for its releases."""
+        return np.random.SeedSequence((self.seed, components, *stream)).spawn(2)
 
     @running.kept()
-    def weighted(self, components, weights, *stream, thin=2, places=None):
-        """A fit with these weights; `stream` makes its random numbers its own.
+    def weighted(self, components, weights, *stream, rule=None, thin=2, places=None):
+        """A fit with these weights, which are those of a `rule` if there is one.
 
-        Chains start anywhere, or at `places`: (chains, …) by name of the parameter.
+        `stream` makes its random numbers its own. Chains start anywhere, or at `places`:
+        (chains, …) by name of the parameter.
         """
-        seeds = np.random.SeedSequence((self.seed, components, *stream)).spawn(2)
-        model = self.model(components, thin=thin)
-        initial = None if places is None else {"posterior": _draws(places)}
-        fit = model.fit(
-            weights, draws=self.draws, random_seed=seeds[0], initial=initial
+        of_fit, of_release = self.streams(components, *stream)
+        model = self.model(components)
+        result = fit_as(
+            rule,
+            model,
+            weights,
+            draws=self.draws,
+            random_seed=of_fit,
+            thin=thin,
+            start=places,
         )
-        return self.read(model, fit, weights, seeds[1])
+        return self.read(result, of_release)
 
     def unweighted(self, components):
         """The fit that all weights rest on: five sweeps for each draw."""
-        return self.weighted(components, np.ones(len(self.response)), 0, thin=5)
+        everybody, rule = np.ones(len(self.response)), ppm.Unweighted()
+        return self.weighted(components, everybody, 0, rule=rule, thin=5)
 
-    def dp_weighted(self, components, scale, shift):
-        """The paper's mechanism."""
-        bounds = self.unweighted(components).result.record_bounds
-        weights = ppm.record_weights(bounds, scale=scale, shift=shift)
-        return self.weighted(components, weights, 1, *place(scale, shift))
+    def by_rule(self, components, rule):
+        """The fit of a rule, which may ask for those of others: the paper's, or your own."""
+        if rule == ppm.Unweighted():
+            return self.unweighted(components)
+        terms = rule.terms(
+            self.model(components),
+            lambda other: self.by_rule(components, other).result,
+        )
+        return self.weighted(components, terms.weights, 1, *place(rule), rule=rule)
 
     @running.kept()
-    def em_weighted(self, components, scale, shift):
-        """The exponential mechanism: one weight for all, whose Δ comes near DPweighted's."""
-        stream = self.seed, components, 2, *place(scale, shift)
-        of_search, of_release = np.random.SeedSequence(stream).spawn(2)
-        target = self.dp_weighted(components, scale, shift).result.draw_maxima
-        start = self.unweighted(components).result.local_bound
-        model = self.model(components)
-        found = search(model, target, start, self.draws, of_search)
-        weights = np.full(model.records, found.weight)
-        return self.read(model, found.fit, weights, of_release, found.tried)
+    def em_weighted(self, components, rule):
+        """The exponential mechanism: one weight for all, whose Δ comes near that of a rule's fit."""
+        of_search, of_release = self.streams(components, 2, *place(rule))
+        others = [ppm.Unweighted(), rule]
+        result = ppm.fit(
+            self.model(components),
+            Noted(ppm.OneWeight(like=rule)),
+            draws=self.draws,
+            random_seed=of_search,
+            known={other: self.by_rule(components, other).result for other in others},
+            allow_disagreement=True,
+        )
+        return self.read(result, of_release)
+
+    def read(self, result, random_seed):
+        """A fit, and what it releases."""
+        synthetic = result.release(self.releases, random_seed=random_seed)
+        return Fitted(result, synthetic.values)
 
 
-def _draws(places):
-    """One draw of every chain, as a fit has them."""
-    return xr.Dataset(
-        {
-            name: (
-                ["chain", *[f"{name}_{axis}" for axis in range(1, values.ndim)]],
-                values,
-            )
-            for name, values in places.items()
-        }
-    ).expand_dims("draw", axis=1)
+def fit_as(rule, model, weights, **settings):
+    """A fit with a rule's weights, and random numbers of its own, as the one of this rule."""
+    result = ppm.fit(model, ppm.Terms(weights), allow_disagreement=True, **settings)
+    return replace(result, rule=rule)
 
 
 def apart(response, low, random_seed):
@@ -148,52 +160,11 @@ def apart(response, low, random_seed):
     return response - np.where(low & (counts[which] > EQUAL), shift, 0.0)
 
 
-def place(scale, shift):
-    """Whole numbers that give a setting random numbers of its own."""
-    return round(1000 * scale), round(1000 * (1 + shift))
-
-
-def next_weight(target, weights, bounds):
-    """Where Δ meets the target, if it is a straight line in the weight."""
-    if np.ptp(weights) > 0:
-        slope, level = np.polyfit(weights, bounds, 1, w=1 / np.array(bounds))
-        if slope > 0 and target > level:
-            return min(1.0, (target - level) / slope)
-    return min(1.0, weights[-1] * target / bounds[-1])
-
-
-def search(model, largest, unweighted_bound, draws, seed, start=None):
-    """Fits with one weight for all, each from where the last one ended, up to one near the target.
-
-    ``largest`` are DPweighted's largest weighted |log-likelihoods|, by chain and draw; the target
-    is the largest of them. What is found is the fit with all draws whose Δ comes closest to it. A
-    trial has fewer draws, and its target is what DPweighted reaches over as many.
-    """
-    target, some = largest.max(), max(2, draws // PART)
-    short = copy.copy(model)
-    short.warmup = max(1, model.warmup // PART)
-    starts = range(0, draws - some + 1, some)
-    of_trials = np.mean([largest[:, i : i + some].max() for i in starts])
-    # a target of 0 has the weight 0, which needs no trial
-    trials = [(some, of_trials)] * TRIALS if target > 0 else []
-    plan = trials + [(draws, target)] * FITS
-    weights, bounds, tried, nearest = [1.0], [unweighted_bound], [], None
-    for (size, aim), stream in zip(plan, seed.spawn(len(plan)), strict=True):
-        weight = next_weight(target, weights, bounds)
-        alike = np.full(model.records, weight)
-        start = short.fit(alike, draws=size, random_seed=stream, initial=start)
-        bound = weight * np.abs(model.log_likelihood(start).values).max()
-        tried.append((weight, bound, aim))
-        weights.append(weight)
-        bounds.append(bound * target / aim if aim else bound)
-        if size < draws:
-            continue
-        off = abs(bound - target)
-        if nearest is None or off < nearest:
-            nearest, chosen, fit = off, weight, start
-        if nearest <= TOLERANCE * target:
-            break
-    return Found(chosen, fit, np.array(tried))
+def place(rule):
+    """Whole numbers that give the fit of a rule random numbers of its own."""
+    if type(rule) is ppm.ByRisk and rule.truncate_at is None:
+        return round(1000 * rule.scale), round(1000 * (1 + rule.shift))
+    return (int(joblib.hash(rule), 16),)
 
 
 def diagnosed(result):

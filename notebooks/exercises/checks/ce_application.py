@@ -1,4 +1,4 @@
-"""Exercises of the chapter on the application: bounds, releases and intruders."""
+"""Exercises of the chapter on the application: bounds, releases, intruders and count weights."""
 
 from types import SimpleNamespace
 
@@ -24,6 +24,9 @@ def given():
         radius=0.2,
         true_incomes=np.array([30.0, 50.0, 52.0, 80.0, 200.0]),
         released_incomes=np.array([50.0, 51.0, 33.0, 83.0, 164.0]),
+        incomes_of_a_pattern=np.array([21.0, 24.5, 30.0, 33.0, 90.0, 100.0]),
+        medians_one=np.array([41.0, 55.0, 47.0, 60.0]),
+        medians_two=np.array([52.0, 44.0, 71.0, 49.0]),
         estimates=statistics.normal(62.0, 1.2, 20).round(2),
         variances=statistics.normal(2.9, 0.1, 20).round(3),
         with_household=131.0,
@@ -40,7 +43,7 @@ def given():
 @exercise("one weight")
 def scalar_weight(g):
     return (
-        ppm.scalar_weights([g.delta_unweighted], epsilon=ppm.epsilon(g.delta_first))[0],
+        min(1.0, ppm.epsilon(g.delta_first) / (2 * g.delta_unweighted)),
         {
             "The ε of DPweighted is not its Δ.": g.delta_first
             / (2 * g.delta_unweighted),
@@ -79,7 +82,7 @@ def bill(g):
 
 @exercise("one number")
 def gini(g):
-    right = float(ppm.utility.gini(g.income))
+    right = float(ppm.release.measure.gini(g.income))
     n, ranks = g.income.size, np.arange(1, g.income.size + 1)
     return (
         right,
@@ -169,4 +172,48 @@ def several_releases(g):
             ),
         },
         "How far apart are the two means, in standard errors of an average over m releases?",
+    )
+
+
+@exercise("one risk for each of the six units")
+def neighbours(g):
+    income, radius = g.incomes_of_a_pattern, g.radius
+    distance = np.abs(income[:, None] - income)
+    outside = distance > radius * income[:, None]
+    return (
+        ppm.risk.identification_risks(income, radius=radius),
+        {
+            "How many *other* units are there? None is its own neighbour.": outside.mean(
+                axis=1
+            ),
+            "Whose income is the radius a share of: the unit's own, or the other one's?": (
+                distance > radius * income
+            ).sum(axis=1)
+            / 5,
+            "This radius is a share of the income, not an amount.": (
+                distance > radius
+            ).sum(axis=1)
+            / 5,
+        },
+        "See the definition of the identification risk.",
+    )
+
+
+@exercise("four numbers, the barycentre's values")
+def barycentre(g):
+    pooled = np.concatenate([g.medians_one, g.medians_two])
+    return (
+        np.sort([g.medians_one, g.medians_two], axis=1).mean(axis=0),
+        {
+            "You paired the values in the order in which they happen to stand. Which value of one "
+            "goes with which of the other?": (g.medians_one + g.medians_two) / 2,
+            "This is a mixture of the two, which is wider. Average quantiles.": np.sort(
+                pooled
+            ),
+            "This is the barycentre's mean. Its whole distribution is wanted.": pooled.mean(),
+        },
+        (
+            "A barycentre is between the two. What of a distribution is averaged?",
+            "Average the quantiles.",
+        ),
     )

@@ -6,39 +6,40 @@ import threading
 import time
 
 from joblib import Parallel, cpu_count, delayed
+from tqdm import tqdm
 
-from ppm.seeds import one_thread
+from ppm._seeds import one_thread
 
 # seconds that a chain runs between two reports; sending its state takes a small part of that
 PIECE = 1.0
 
 
-def run_chains(chains, advance, *, parallel):
-    """Run chains to their end and return the kept draws of each.
+def run_chains(chains, *, parallel):
+    """Run chains to their end, with a bar, and return the kept draws of each.
 
     Parameters
     ----------
     chains : list
         Objects with a method ``sweep()``, which returns a draw to keep or None, and with the number
         of sweeps that are ``left``. In parallel they are sent to other processes and back.
-    advance : callable
-        Called with the number of sweeps done since the last call.
     parallel : bool
         Whether to use other processes, which joblib keeps for the next fit. The draws are the same
         either way.
     """
-    # a process that is itself a worker starts no others
-    alone = not parallel or multiprocessing.parent_process() is not None
-    workers = 1 if alone else min(len(chains), cpu_count())
+    # a process that is itself a worker starts no others, and shares its terminal
+    is_worker = multiprocessing.parent_process() is not None
+    workers = 1 if is_worker or not parallel else min(len(chains), cpu_count())
     kept = [[] for _ in chains]
+    sweeps = sum(chain.left for chain in chains)
+    bar = tqdm(total=sweeps, unit=" sweeps", delay=PIECE, disable=is_worker or None)
     # arrays go through pipes: by default joblib writes large ones, with the records, into a file
-    with Parallel(workers, max_nbytes=None, initializer=end_with_parent) as run:
+    with bar, Parallel(workers, max_nbytes=None, initializer=end_with_parent) as run:
         while left := sum(chain.left for chain in chains):
             pieces = run(delayed(_piece)(chain) for chain in chains)
             chains = [chain for chain, _ in pieces]
             for draws, (_, new) in zip(kept, pieces, strict=True):
                 draws += new
-            advance(left - sum(chain.left for chain in chains))
+            bar.update(left - sum(chain.left for chain in chains))
     return kept
 
 

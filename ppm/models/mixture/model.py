@@ -3,30 +3,25 @@
 from dataclasses import dataclass
 
 import numpy as np
-import xarray as xr
 
-from ppm.checks import (
+from ppm._checks import (
+    as_list,
     as_numbers,
     check_count,
     check_flag,
     check_number,
     check_weights,
     how_many,
+    pattern_codes,
     shown,
 )
-from ppm.mixture import passes
-from ppm.mixture.censored import CensoredSampler
-from ppm.mixture.chains import run_chains
-from ppm.mixture.sampler import Sampler
-from ppm.seeds import generator, one_thread, streams
-from ppm.synthesizers.base import (
-    Synthesizer,
-    check_names,
-    choose_draws,
-    log_likelihood_from,
-)
-from ppm.synthesizers.progress import progress_bar
-from ppm.terms import as_terms
+from ppm._seeds import one_thread, streams
+from ppm.model import Model
+from ppm.models.mixture import passes
+from ppm.models.mixture.chains import run_chains
+from ppm.models.mixture.sampler import Sampler
+
+__all__ = ["FiniteMixture"]
 
 # how far the mixture weights of a draw may be from a sum of 1: rounding in single precision
 _SUM = 1e-5
@@ -34,7 +29,7 @@ _SUM = 1e-5
 SCALES = {"at_least": 1e-6, "at_most": 1e6}
 
 
-class FiniteMixture(Synthesizer):
+class FiniteMixture(Model):
     r"""Finite mixture of normal regressions, fitted with record weights by Markov chains.
 
     For record i with predictors :math:`x_i` and one of K mixture components :math:`z_i`:
@@ -61,9 +56,8 @@ class FiniteMixture(Synthesizer):
     components : int, default 10
         Number K of mixture components, chosen larger than needed: the sparse Dirichlet prior
         empties the superfluous ones.
-    chains, warmup, thin : int, default 2, 1000 and 1
-        Independent chains, from dispersed starting points; sweeps that each discards first; sweeps
-        per kept draw.
+    chains, warmup : int, default 2 and 1000
+        Independent chains, from dispersed starting points; sweeps that each discards first.
     concentration_prior : pair of float, default (1, 1)
         Shape and rate of the Gamma prior of the concentration a, which stays within exp(±600): at a
         shape of 0.01 that leaves 0.2 per cent of the prior out, at 0.001 a half.
@@ -75,6 +69,16 @@ class FiniteMixture(Synthesizer):
     parallel : bool, optional
         Whether each chain runs in a process of its own; by default, where that saves time. The
         draws are the same either way.
+    values : array_like (records,), optional
+        The records' values in the unit of a radius, such as incomes where the response is their
+        logarithm, for :class:`ppm.ByCount`.
+    known : array_like or pandas.DataFrame, optional
+        Labels that an intruder knows, one row for each record, for the same rule.
+
+    Raises
+    ------
+    ValueError
+        If an argument is not of these kinds, shapes and ranges.
 
     Notes
     -----
@@ -84,7 +88,7 @@ class FiniteMixture(Synthesizer):
     :math:`\sigma_{\beta,r}` has the same half-t prior, but each correlation ρ has a density
     proportional to :math:`(1 - \rho^2)^{\nu/2 - 1}`, however many predictors there are; under
     LKJ(1) it is :math:`(1 - \rho^2)^{(R - 2)/2}`, which concentrates at 0 as their number R grows.
-    For LKJ(1) write the mixture in PyMC, see :class:`ppm.PyMCSynthesizer`. The appendix leaves open
+    For LKJ(1) write the mixture in PyMC, see :class:`ppm.PyMCModel`. The appendix leaves open
     K, the prior of a and the scale of the half-t prior of :math:`\sigma_\beta`: the defaults are
     ours.
 
@@ -104,15 +108,11 @@ class FiniteMixture(Synthesizer):
 
     Every chain starts with records in all components. Chains can still miss a part of the
     posterior, which R-hat does not show if all of them start on one side: the chapter on trusting a
-    bound starts some on another, by ``initial`` of :meth:`fit`.
-
-    With limits on every record's term the target is prior ×
-    :math:`\exp \sum_i h(\alpha_i \log f_i)`, see :class:`ppm.Censoring`, and its own sampler takes
-    slices without labels.
+    bound starts some on another, by ``start`` of :meth:`draw`.
 
     Where records with a total weight of 2 or more agree in response and predictors, the posterior
     is improper, because nothing keeps :math:`\sigma_k` away from 0. Where many agree, as incomes of
-    0 do, :meth:`fit` can raise a RuntimeError. Under limits every database has a fit.
+    0 do, :meth:`draw` can raise a RuntimeError.
 
     Examples
     --------
@@ -120,14 +120,18 @@ class FiniteMixture(Synthesizer):
     >>> x, noise = np.linspace(-1.0, 1.0, 200), np.random.default_rng(1).normal(size=200)
     >>> model = ppm.FiniteMixture(2.0 + 3.0 * x + noise, np.column_stack([np.ones(200), x]),
     ...                           components=2, warmup=200)
-    >>> fit = model.fit(draws=100, random_seed=1)
-    >>> model.log_likelihood(fit).shape, model.predict(fit, releases=3, random_seed=2).shape
-    ((2, 100, 200), (3, 200))
+    >>> fit = ppm.fit(model, ppm.Unweighted(), draws=100, thin=2, random_seed=1)
+    >>> fit.theta["beta"].shape, fit.release(3, random_seed=2).shape
+    ((200, 2, 2), (3, 200))
     """
 
-    takes_limits = True
-    _kept_as = "response"
-    _public = ("records", "components", "chains", "warmup", "thin")
+    dims = {
+        "pi": ["component"],
+        "beta": ["component", "predictor"],
+        "sigma": ["component"],
+        "coefficient_scale": ["predictor"],
+    }
+    _public = ("records", "components", "chains", "warmup")
 
     def __init__(
         self,
@@ -137,15 +141,17 @@ class FiniteMixture(Synthesizer):
         components=10,
         chains=2,
         warmup=1000,
-        thin=1,
         concentration_prior=(1.0, 1.0),
         coefficient_df=3.0,
         coefficient_scale=1.0,
         residual_df=3.0,
         residual_scale=1.0,
         parallel=None,
+        values=None,
+        known=None,
     ):
         self.response = check_finite("response", response, 1)
+        self.records = self.response.size
         self.predictors = check_finite("predictors", predictors, 2)
         if len(self.predictors) != self.records:
             raise ValueError(
@@ -155,7 +161,6 @@ class FiniteMixture(Synthesizer):
         self.components = check_count("components", components)
         self.chains = check_count("chains", chains)
         self.warmup = check_count("warmup", warmup, at_least=0)
-        self.thin = check_count("thin", thin)
         shape, rate = check_pair("concentration_prior", concentration_prior)
         df = {"at_least": 0.1, "at_most": 1e6}
         self.prior = Prior(
@@ -171,149 +176,138 @@ class FiniteMixture(Synthesizer):
         self.parallel = (
             parallel if parallel is None else check_flag("parallel", parallel)
         )
+        if values is not None:
+            values = as_list("values", values)
+            if values.size != self.records:
+                raise ValueError(
+                    f"values must hold one number for each of the {self.records} records; "
+                    f"got {values.size}"
+                )
+        pattern_codes(known, self.records)
+        self.values, self.known = values, known
         self._design = passes.Design(self.predictors)
 
-    @property
-    def records(self):
-        """Number of records n."""
-        return self.response.size
-
-    def fit(
-        self,
-        terms=None,
-        *,
-        draws=1000,
-        random_seed=None,
-        progress=None,
-        initial=None,
-    ):
-        r"""Draw from the pseudo posterior with these terms.
+    def draw(self, terms, draws, rng, *, start=None, warmup=None, thin=1):
+        r"""Draw θ from the pseudo posterior with these terms, whose weights are at most 1.
 
         Parameters
         ----------
-        terms : ppm.Terms or array_like (records,), optional
-            What each record adds, or weights α, all 1 by default; without limits weights are at
-            most 1.
-        draws, random_seed, progress
-            As for :meth:`ppm.Synthesizer.fit`.
-        initial : xarray.DataTree, optional
-            An earlier fit of a model of the same size. Each chain starts where a chain of that fit
-            ended, instead of at a random point.
+        terms, draws, rng
+            As for :meth:`ppm.Model.draw`.
+        start : dict, optional
+            Where each chain begins, instead of at a random point: θ (chains, …) by name, as
+            :attr:`ppm.Fit.ends` has it.
+        warmup : int, optional
+            Sweeps that each chain discards, the model's own by default.
+        thin : int, default 1
+            Sweeps per kept draw.
 
         Returns
         -------
-        xarray.DataTree
-            Component numbers have no meaning: they may differ between chains.
+        dict
+            ``pi`` (draws, components), ``beta`` (draws, components, predictors), ``sigma`` (draws,
+            components), ``concentration`` (draws,) and ``coefficient_scale`` (draws, predictors),
+            the :math:`\sigma_\beta` of the model. Component numbers have no meaning: they may
+            differ between chains.
 
-            - ``posterior``: ``pi`` (chain, draw, component), ``beta`` (…, component, predictor),
-              ``sigma`` (…, component), ``concentration`` (…) and ``coefficient_scale`` (…,
-              predictor), the :math:`\sigma_\beta` of the model.
-            - ``log_likelihood``: ``response`` (chain, draw, record), the unweighted
-              :math:`\log f_i`, also for records of weight 0. With dask installed, above 256 MiB, it
-              is computed from the draws each time it is read.
-            - ``sample_stats`` (chain, draw): ``weighted_log_likelihood`` (with limits, the sum of
-              the terms of records with a weight above 0), and ``occupied_components``, to which
-              some record of positive weight is assigned.
+        Raises
+        ------
+        RuntimeError
+            If a chain breaks off, because a component collapsed onto equal records or predictors
+            are far from order one.
         """
         # ∫∫ N(y | β, σ)^α dβ dσ = ∫ σ^(1 - α) dσ, which is infinite at 0 for α of 2 or more
-        unlimited = (
-            "outside limits the posterior of a mixture may have no finite integral"
+        check_weights(
+            terms.weights,
+            self.records,
+            at_most_1="the posterior of a mixture may otherwise have no finite integral",
         )
-        terms = as_terms(terms, self.records)
-        if terms.limits is None:
-            check_weights(terms.weights, self.records, at_most_1=unlimited)
-        draws = check_count("draws", draws)
-        starts = self._starting_points(initial)
-        # not spawned from a caller's SeedSequence, which that would change
-        seeds = streams(generator(random_seed), self.chains)
+        warmup = self.warmup if warmup is None else warmup
+        warmup = check_count("warmup", warmup, at_least=0)
+        thin = check_count("thin", thin)
+        places = self._places(start)
+        seeds = streams(rng, self.chains)
         with one_thread():
             chains = [
-                _Chain(self, terms, draws, *one)
-                for one in zip(seeds, starts, strict=True)
+                _Chain(self, terms.weights, draws, warmup, thin, *one)
+                for one in zip(seeds, places, strict=True)
             ]
-        sweeps = sum(chain.left for chain in chains)
         parallel = self.parallel
         if parallel is None:
             # a process takes a second or two to start; a sweep takes 7e-10 s times this product
-            parallel = (
-                sweeps / self.chains * self.predictors.size * self.components > 3e9
-            )
-        with progress_bar(progress, sweeps, "sweeps") as advance:
-            return self._tree(run_chains(chains, advance, parallel=parallel))
-
-    def _starting_points(self, initial):
-        """For every chain the last draw of a chain of an earlier fit, or None."""
-        if initial is None:
-            return [None] * self.chains
-        try:
-            posterior, names = (
-                initial["posterior"],
-                ("pi", "beta", "sigma", "concentration"),
-            )
-            last = {name: posterior[name].isel(draw=-1).values for name in names}
-        except (KeyError, TypeError, AttributeError):
-            raise ValueError(
-                "initial must be what an earlier call of fit returned"
-            ) from None
-        size, *found = last["beta"].shape
-        if found != [self.components, self.predictors.shape[1]]:
-            raise ValueError(
-                f"initial has {found[0]} components and {found[1]} predictors; this "
-                f"model has {self.components} and {self.predictors.shape[1]}"
-            )
-        return [
-            {name: last[name][c % size] for name in last} for c in range(self.chains)
-        ]
-
-    def _tree(self, kept):
-        """The fit from the kept draws of every chain."""
-        dims = {
-            "pi": ["component"],
-            "beta": ["component", "predictor"],
-            "sigma": ["component"],
-            "coefficient_scale": ["predictor"],
+            work = chains[0].left * self.predictors.size * self.components
+            parallel = work > 3e9
+        kept = run_chains(chains, parallel=parallel)
+        return {
+            name: np.array([draw[name] for chain in kept for draw in chain])
+            for name in kept[0][0]
         }
-        whole = xr.Dataset()
-        for name in kept[0][0]:
-            values = np.array([[draw[name] for draw in chain] for chain in kept])
-            whole[name] = ["chain", "draw", *dims.get(name, [])], values
-        whole = whole.assign_coords(
-            {dim: np.arange(size) for dim, size in whole.sizes.items()}
-        )
-        posterior = whole[["pi", "beta", "sigma", "concentration", "coefficient_scale"]]
-        stats = whole[["weighted_log_likelihood", "occupied_components"]]
-        return self.fit_of(posterior, sample_stats=stats)
 
-    def log_likelihood_at(self, posterior):
-        """Log-likelihood of every record at draws of θ: see :class:`ppm.Synthesizer`."""
-        return log_likelihood_from(
-            self._evaluate, posterior[["pi", "beta", "sigma"]], self.records
-        )
-
-    def _evaluate(self, posterior):
-        pi, beta, sigma = self.check_parameters("posterior", posterior)
-        log_lik = np.empty((*pi.shape[:2], self.records))
-        with one_thread():
-            for at in np.ndindex(pi.shape[:2]):
-                log_lik[at] = passes.rescale(
-                    *self._log_parts(pi[at], beta[at], sigma[at])
-                )[2]
-        log_lik[log_lik <= passes.NOTHING] = -np.inf
-        return log_lik
-
-    def check_parameters(self, name, posterior):
-        """Return π, β and σ of draws if they can be that; ``name`` is that of an argument."""
-        check_names(name, posterior, ["pi", "beta", "sigma"])
-        posterior = posterior.transpose("chain", "draw", ...)
-        # whole numbers and single precision too
-        parts = (posterior[part].values for part in ("pi", "beta", "sigma"))
-        pi, beta, sigma = (np.asarray(part, dtype=np.float64) for part in parts)
-        columns = self.predictors.shape[1]
-        # compiled code would read beyond the end of an array
-        if not (*pi.shape, columns) == (*sigma.shape, columns) == beta.shape:
+    def _places(self, start):
+        """For every chain the θ to begin at, or None."""
+        if start is None:
+            return [None] * self.chains
+        pi, beta, sigma = self._checked("start", start)
+        concentration = as_numbers("start: concentration", start["concentration"])
+        if len(pi) != self.chains or concentration.shape != (self.chains,):
             raise ValueError(
-                f"{name} must hold pi and sigma of shape (…, components), and beta of "
-                f"shape (…, components, {columns})"
+                f"start must hold one θ for each of the {self.chains} chains; got {len(pi)}"
+            )
+        if not (concentration > 0).all():
+            raise ValueError("start must hold concentration above 0")
+        names = ("pi", "beta", "sigma", "concentration")
+        parts = zip(pi, beta, sigma, concentration, strict=True)
+        return [dict(zip(names, part, strict=True)) for part in parts]
+
+    def log_p(self, theta):
+        r"""Log-likelihood (draws, records), :math:`\log f_i`, at draws of π, β and σ."""
+        values = np.empty((len(theta["pi"]), self.records))
+        parts = zip(values, *self._checked("theta", theta), strict=True)
+        with one_thread():
+            for row, pi, beta, sigma in parts:
+                means = self._design.times(beta)
+                densities = passes.log_densities(self.response, means, sigma)
+                # the share of an empty component may underflow to 0
+                with np.errstate(divide="ignore"):
+                    log_pi = np.log(pi)
+                row[:] = passes.rescale(log_pi, densities)[2]
+        values[values <= passes.NOTHING] = -np.inf
+        return values
+
+    def predict(self, theta, rng):
+        r"""Synthetic responses (records,) for one θ.
+
+        Notes
+        -----
+        Labels are drawn from the mixture weights π, so that a release is computed from θ and public
+        values alone. The full conditional of Savitsky, Williams and Hu (2022), appendix B,
+        :math:`\Pr(z_i = k) \propto \pi_k N(y_i \mid x_i'\beta_k, \sigma_k)`, uses the confidential
+        response a second time, with its full weight even for a record whose weight is 0, and
+        nothing in the paper bounds this use.
+        """
+        edges = np.cumsum(theta["pi"])
+        uniforms = rng.random(self.records)
+        label = (uniforms * edges[-1] >= edges[:, None]).sum(axis=0)
+        mean = (self.predictors * theta["beta"][label]).sum(axis=1)
+        return mean + theta["sigma"][label] * rng.standard_normal(self.records)
+
+    def _checked(self, name, theta):
+        """Return π, β and σ of draws if they can be that; ``name`` is that of an argument."""
+        lacking = {"pi", "beta", "sigma"} - {*theta}
+        if lacking:
+            raise ValueError(f"{name} must hold {', '.join(sorted(lacking))}")
+        # whole numbers and single precision too
+        pi, beta, sigma = (
+            as_numbers(f"{name}: {part}", theta[part])
+            for part in ("pi", "beta", "sigma")
+        )
+        # compiled code would read beyond the end of an array
+        shape = (*pi.shape[:1], self.components)
+        columns = self.predictors.shape[1]
+        if not pi.shape == sigma.shape == shape or beta.shape != (*shape, columns):
+            raise ValueError(
+                f"{name} must hold pi and sigma of shape (draws, {self.components}), and "
+                f"beta of shape (draws, {self.components}, {columns})"
             )
         for wrong, accepted in (
             (~(sigma > 0).all(axis=-1), "sigma above 0"),
@@ -324,58 +318,9 @@ class FiniteMixture(Synthesizer):
         ):
             if wrong.any():
                 raise ValueError(
-                    f"{name} must hold {accepted} {how_many(wrong.ravel(), 'draw')}"
+                    f"{name} must hold {accepted} {how_many(wrong, 'draw')}"
                 )
         return pi, beta, sigma
-
-    def _log_parts(self, pi, beta, sigma):
-        """Logs of π (components,) and of the densities N_k (components, records)."""
-        # the share of an empty component may underflow to 0
-        with np.errstate(divide="ignore"):
-            log_pi = np.log(pi)
-        return log_pi, passes.log_densities(
-            self.response, self._design.times(beta), sigma
-        )
-
-    def predict(self, fit, *, releases, random_seed=None, labels="prior"):
-        r"""Draw synthetic responses (release, record), each database from one draw of θ of a fit.
-
-        Parameters
-        ----------
-        fit, releases, random_seed
-            As for :meth:`ppm.Synthesizer.predict`.
-        labels : {"prior", "conditional"}, default "prior"
-            Where a record's component is drawn from: the mixture weights π, or, as in the paper,
-            the record's full conditional distribution. **With "conditional", ε does not cover the
-            synthetic data.**
-
-        Notes
-        -----
-        The guarantee holds for the draw of θ, and for everything computed from θ and public values
-        alone, such as a synthetic response whose label is drawn from π. The full conditional of
-        Savitsky, Williams and Hu (2022), appendix B,
-        :math:`\Pr(z_i = k) \propto \pi_k N(y_i \mid x_i'\beta_k, \sigma_k)`, uses the confidential
-        response a second time, with its full weight even for a record whose weight is 0. Nothing in
-        the paper bounds this use: take it only for comparison with the paper.
-        """
-        if labels not in ("prior", "conditional"):
-            raise ValueError(
-                f'labels must be "prior" or "conditional"; got {shown(labels)}'
-            )
-        releases, rng = check_count("releases", releases), generator(random_seed)
-        posterior = fit["posterior"].dataset
-        picked = choose_draws(posterior, releases, rng)
-        draws = [posterior[name].values[picked] for name in ("pi", "beta", "sigma")]
-        synthetic = np.empty((releases, self.records))
-        for row, pi, beta, sigma in zip(synthetic, *draws, strict=True):
-            uniforms, shares = rng.random(self.records), pi[:, None]
-            if labels == "conditional":
-                shares = passes.rescale(*self._log_parts(pi, beta, sigma))[1]
-            edges = np.cumsum(shares, axis=0)
-            label = (uniforms * edges[-1] >= edges).sum(axis=0)
-            mean = (self.predictors * beta[label]).sum(axis=1)
-            row[:] = mean + sigma[label] * rng.standard_normal(self.records)
-        return xr.DataArray(synthetic, dims=("release", "record"), name="response")
 
 
 def check_finite(name, values, dimensions):
@@ -447,37 +392,29 @@ def _scale_of(y):
 
 
 class _Chain:
-    """One chain of a fit, as :func:`ppm.mixture.chains.run_chains` runs it."""
+    """One chain of a fit, as :func:`ppm.models.mixture.chains.run_chains` runs it."""
 
-    def __init__(self, model, terms, draws, seed, start):
+    def __init__(self, model, weights, draws, warmup, thin, seed, start):
         # a record of weight 0 has no term
-        active = terms.weights > 0
-        own, everything = terms.of(active), active.all()
+        active = weights > 0
         design = (
-            model._design if everything else passes.Design(model.predictors[active])
+            model._design if active.all() else passes.Design(model.predictors[active])
         )
-        of_chain = (
+        self.sampler = Sampler(
             model.response[active],
             design,
-            # compiled functions take arrays that can be written to
-            own.weights.copy(),
+            weights[active],
             model.components,
             model.prior,
             np.random.default_rng(seed),
         )
-        if terms.limits is None:
-            self.sampler = Sampler(*of_chain)
-        else:
-            self.sampler = CensoredSampler(*of_chain, terms=own)
         self.sampler.start(start)
-        self.bounded = terms.limits is not None
         self.corrected = self.sampler.corrected
         # from a rough start most corrected proposals are rejected, so the first sweeps of warm-up
-        # are uncorrected; under limits they would run to where f, which is unbounded, is large
-        rough = start is None and not self.bounded
-        self.uncorrected_sweeps = min(100, model.warmup // 2) if rough else 0
-        self.warmup, self.thin, self.number = model.warmup, model.thin, 0
-        self.left = model.warmup + draws * model.thin
+        # are uncorrected
+        self.uncorrected_sweeps = min(100, warmup // 2) if start is None else 0
+        self.warmup, self.thin, self.number = warmup, thin, 0
+        self.left = warmup + draws * thin
         self.spread = _scale_of(self.sampler.y)
 
     def sweep(self):
@@ -489,9 +426,9 @@ class _Chain:
         except np.linalg.LinAlgError:
             raise RuntimeError(self.what_broke()) from None
         # with few predictors no matrix becomes singular: the scale goes on to 0, and then NaN. A
-        # component with one record or none cannot collapse, nor can any under limits
+        # component with one record or none cannot collapse
         occupied = sampler.sigma[sampler.count > 1]
-        if not self.bounded and not np.all(occupied > 1e-10 * self.spread):
+        if not np.all(occupied > 1e-10 * self.spread):
             raise RuntimeError(self.what_broke())
         self.number, self.left = number + 1, self.left - 1
         if number < self.warmup:
@@ -505,8 +442,6 @@ class _Chain:
             "sigma": sampler.sigma.copy(),
             "concentration": sampler.concentration,
             "coefficient_scale": sampler.draw_coefficient_scale(),
-            "weighted_log_likelihood": sampler.total(),
-            "occupied_components": np.count_nonzero(sampler.count),
         }
 
     def what_broke(self):
@@ -520,6 +455,5 @@ class _Chain:
         return (
             "a mixture component collapsed onto records that it fits exactly, where the "
             f"density has no bound (smallest scale {smallest:.1e}); records that agree, as "
-            "incomes of 0 may, can do that: take fewer components, or limits on every record's "
-            "term (censor=)"
+            "incomes of 0 may, can do that: take fewer components, or move them apart"
         )

@@ -1,4 +1,4 @@
-"""Log-scale sums and random draws for the samplers of the finite mixture."""
+"""Log-scale sums and random draws for the sampler of the finite mixture."""
 
 import numpy as np
 

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from ppm.mixture.numerics import LOG_2PI, log_sum_exp
+from ppm.models.mixture.numerics import LOG_2PI, log_sum_exp
 
 # records at a time, so that a pass works in the fastest cache
 CHUNK = 512
@@ -37,7 +37,7 @@ def _compile(signature, flags=("contract", "reassoc", "nsz"), **options):
 
 # Calls of a library's exp and log stop LLVM from using vector instructions; these two do not. With
 # math.exp and math.log in their place a sweep of 10 components over 5,658 records and 36 predictors
-# took 1.9 to 2.1 times as long, under smooth and hard limits 3.8 and 4.8 times.
+# took 1.9 to 2.1 times as long.
 # Reordering would spoil the two-part logarithm of 2.
 _LN2_HIGH, _LN2_LOW = 6.93147180369123816490e-01, 1.90821492927058770002e-10
 # adding it rounds to a whole number, in the lowest bits
@@ -454,36 +454,3 @@ def share_log_density(x, prior_count, alpha, rest, first, second):
     for i in range(alpha.size):
         total += alpha[i] * log(rest[i] + u * first[i] + v * second[i])
     return total - prior_count * (2.0 * small + abs(x))
-
-
-@_compile("Tuple((f8[::1], f8))(f8[::1], f8[:,::1], f8[::1], f8[::1], f8, f8, b1)")
-def limited_sum(rest, joint, alpha, levels, low, high, smooth):
-    """Log f, from that of others and the log terms of some components; and the sum of the records'
-    terms between limits, as :meth:`ppm.Censoring.terms` has them.
-    """
-    width, middle, total = high - low, 0.5 * (low + high), 0.0
-    steep, log_f, tops = 4.0 / width, np.empty(rest.size), np.empty(CHUNK)
-    for start in range(0, rest.size, CHUNK):
-        end = min(start + CHUNK, rest.size)
-        others, weight, out = rest[start:end], alpha[start:end], log_f[start:end]
-        top, level = tops[: end - start], levels[start:end]
-        out[:] = 1.0
-        for i in range(top.size):
-            top[i] = others[i] if others[i] > NOTHING else NOTHING
-        for k in range(joint.shape[0]):
-            term = joint[k, start:end]
-            for i in range(top.size):
-                smaller, above = exp(-abs(term[i] - top[i])), term[i] > top[i]
-                out[i] = out[i] * smaller + 1.0 if above else out[i] + smaller
-                top[i] = term[i] if above else top[i]
-        for i in range(top.size):
-            out[i] = log(out[i]) + top[i]
-            top[i] = weight[i] * (out[i] - level[i])
-        if smooth:
-            # by a hyperbolic tangent
-            for i in range(top.size):
-                top[i] = high - width / (1.0 + exp((top[i] - middle) * steep))
-        for i in range(top.size):
-            value = low if top[i] < low else top[i]
-            total += high if value > high else value
-    return log_f, total

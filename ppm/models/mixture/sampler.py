@@ -8,8 +8,8 @@ from math import exp, lgamma
 import numpy as np
 from scipy.linalg import lapack
 
-from ppm.mixture import numerics, passes
-from ppm.mixture.numerics import log_gamma_draws, slice_draw
+from ppm.models.mixture import numerics, passes
+from ppm.models.mixture.numerics import log_gamma_draws, slice_draw
 
 # pairs with a smaller log mixture weight are not worth an evaluation
 SMALLEST_PAIR = -8.0
@@ -116,10 +116,6 @@ class Sampler:
         if densities is not None:
             self.log_density[rows] = densities
         return True
-
-    def total(self):
-        """Weighted log-likelihood of all records."""
-        return self.alpha @ self.log_f
 
     def sweep(self):
         """One pass over all blocks."""

@@ -3,7 +3,6 @@
 import numpy as np
 
 import ppm
-from ppm_book.chapters import application
 from ppm_book.chapters.page import surely_less
 
 TAIL, ONE, TEN = "90th percentile", "K = 1, log", "K = 10, log"
@@ -19,7 +18,7 @@ def second(nearest):
 
 def unsure(study):
     return sum(
-        int((~(np.array(one["R-hat"]) <= ppm.diagnostics.R_HAT_LIMIT)).sum())
+        int((~(np.array(one["R-hat"]) <= ppm.chains.R_HAT_LIMIT)).sum())
         for one in study
     )
 
@@ -93,5 +92,7 @@ NUMBERS = {
     "unsure": lambda unsure, study: f"{unsure} of {7 * len(study)}",
     "smallest Δ": lambda bounds: f"{bounds['Unweighted'].min():.0f}",
     "largest Δ": lambda bounds: f"{bounds['Unweighted'].max():.0f}",
-    "met": lambda near: f"{(near <= 100 * application.TOLERANCE).sum()} of {len(near)}",
+    "met": lambda near: (
+        f"{(near <= 100 * ppm.OneWeight.tolerance).sum()} of {len(near)}"
+    ),
 }
