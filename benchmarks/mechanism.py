@@ -31,7 +31,7 @@ def worker(way, records, draws):
 
     if way == "mechanism":
         # imports PyMC's part of the library, after which nothing that is compiled is kept in files
-        _ = ppm.PyMCSynthesizer
+        _ = ppm.PyMCModel
     rng = np.random.default_rng(7)
     X = rng.normal(size=(records, 3))
     with pm.Model() as model:
@@ -43,11 +43,9 @@ def worker(way, records, draws):
     made = []
 
     def mechanism():
-        # the first run pays for rewriting the model
-        made or made.append(
-            ppm.PseudoPosteriorMechanism(model, target_accept=TARGET_ACCEPT)
-        )
-        made[0].run(draws=draws, random_seed=1)
+        # the first run pays for copying and compiling the model
+        made or made.append(ppm.PyMCModel(model, target_accept=TARGET_ACCEPT))
+        ppm.fit(made[0], ppm.ByRisk(), draws=draws, random_seed=1)
 
     def plain():
         for seed in (1, 2):

@@ -136,6 +136,25 @@ class Candidates(Model):
     def check_own_terms(self):
         self.model.check_own_terms()
 
+    def points_to_try(self, number):
+        """Some θ of the sets, for :func:`ppm.models.own_terms.check`."""
+        parts = {}
+        for label, one_set in self._sets.items():
+            places = np.linspace(0, size_of(one_set) - 1, number).astype(int)
+            parts[label] = {name: values[places] for name, values in one_set.items()}
+        return self._together(parts)
+
+    def prior_at(self, theta):
+        """All candidates and the groups, which the prior is of, by name."""
+        sets = {
+            f"{name}, candidates of {label}": values
+            for label, one_set in self._sets.items()
+            for name, values in one_set.items()
+        }
+        everyone = np.arange(self.records)
+        rows = {f"group {label}": everyone[rows] for label, rows in self._rows.items()}
+        return sets | rows
+
     def draw(self, terms, draws, rng):
         """Draw candidates independently with their :meth:`probabilities`."""
         if self.secure_noise and terms.limits is None:

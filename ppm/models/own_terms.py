@@ -4,19 +4,20 @@ import contextlib
 import functools
 import sys
 import warnings
+from collections.abc import Mapping
 from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
-import xarray as xr
 
-from ppm.checks import listed
-from ppm.seeds import generator
-from ppm.synthesizers.base import as_synthesizer
+from ppm._checks import listed
+from ppm._seeds import generator
+from ppm.model import Model
+from ppm.terms import Terms
 
 __all__ = ["check"]
 
-# values of the parameters, of PyMC as many more; releases are drawn at the first ones
+# values of the parameters, of a PyMC model as many more; releases are drawn at the first ones
 _POINTS, _SEED = 4, 1
 # relative tolerance between two computations of one number
 _ROUNDING = 1e-9
@@ -32,8 +33,8 @@ def check(build, example, *, confidential=None, random_seed=0):
     Parameters
     ----------
     build : callable
-        Function of the records that returns a PyMC model or a synthesizer. **Whatever is computed
-        from the records must be computed in it.**
+        Function of the records that returns a model. **Whatever is computed from the records must
+        be computed in it.**
     example : array_like (records, …) or pandas.DataFrame
         **Public** records, made up or published, with at least two different values. The values
         that they have are those that records are given, so that they should reach as far as those
@@ -51,6 +52,10 @@ def check(build, example, *, confidential=None, random_seed=0):
 
     Notes
     -----
+    The parameters' values are draws under weights of 1, and priors differ where draws under weights
+    of 0 do, with the same seed. A model may know better: by ``points_to_try(number)``, values of θ, and
+    ``prior_at(theta)``, what tells its prior from another there, by name.
+
     A value may reach another record through a group mean, a lag, a standardised copy, a label that
     occurs, a potential, or a Python function of a ``pm.CustomDist``: each is seen by what it does.
     Records are told apart by the binary digits of their row numbers: in one table those are changed
@@ -67,7 +72,7 @@ def check(build, example, *, confidential=None, random_seed=0):
     Examples
     --------
     >>> import numpy as np, ppm
-    >>> from ppm import own_terms
+    >>> from ppm.models import own_terms
     >>> made_up = np.array([3, 5, 4, 6, 20])
     >>> own_terms.check(lambda counts: ppm.GammaPoisson(counts, shape=2, rate=0.4), made_up)
     >>> own_terms.check(lambda counts: ppm.GammaPoisson(counts, rate=1 / counts.mean()), made_up)
@@ -80,15 +85,15 @@ def check(build, example, *, confidential=None, random_seed=0):
     with _quickly(), warnings.catch_warnings():
         # of a model that is built a dozen times
         warnings.simplefilter("ignore")
-        first = as_synthesizer(build(table.records.copy()))
+        first = _model(build(table.records.copy()))
         if first.records != len(table.codes):
             raise ValueError(
                 "build must make a model of the records that it is given, each with a term; "
                 f"of {len(table.codes)} it made one of {first.records}"
             )
-        points = first._points(_POINTS)
+        points = _points(first)
         seen = [_Seen(first, points, table.codes)]
-        again = as_synthesizer(build(table.records.copy()))
+        again = _model(build(table.records.copy()))
         if moved := seen[0].moved(_Seen(again, points, table.codes)):
             raise ValueError(
                 "build must make the same model each time, but of the same records it "
@@ -96,7 +101,7 @@ def check(build, example, *, confidential=None, random_seed=0):
             )
         for records, codes in table.changes(rng):
             try:
-                other = _Seen(as_synthesizer(build(records)), points, codes)
+                other = _Seen(_model(build(records)), points, codes)
                 moved = [found for one in seen if (found := one.moved(other))]
             except Exception as error:
                 raise ValueError(
@@ -197,24 +202,27 @@ class _Seen:
     @functools.cached_property
     def prior(self):
         """Its log-density by parameter, or draws from it, and shapes of parameters."""
-        return self.model._log_prior_at(self.points)
+        if hasattr(self.model, "prior_at"):
+            return self.model.prior_at(self.points)
+        return _drawn(self.model, 0.0)
 
     @functools.cached_property
     def terms(self):
         """Log-likelihoods (points, records)."""
-        log_lik = self.model.log_likelihood_at(self.points).transpose(..., "record")
-        return log_lik.values.reshape(-1, self.model.records)
+        return np.asarray(self.model.log_p(self.points), dtype=float)
 
     @functools.cached_property
     def release(self):
         """Databases drawn with one seed."""
-        few = xr.DataTree.from_dict(
-            {"posterior": self.points.isel(draw=slice(_POINTS))}
-        )
-        drawn = self.model.predict(few, releases=_POINTS, random_seed=_SEED)
-        if isinstance(drawn, xr.DataArray):
-            drawn = drawn.to_dataset(name="y")
-        return {name: x.values for name, x in drawn.items()}
+        rng = np.random.default_rng(_SEED)
+        databases = []
+        for number in range(min(_POINTS, *map(len, self.points.values()))):
+            theta = {name: values[number] for name, values in self.points.items()}
+            database = self.model.predict(theta, rng)
+            databases.append(
+                database if isinstance(database, Mapping) else {"y": database}
+            )
+        return {name: [one[name] for one in databases] for name in databases[0]}
 
     def moved(self, other):
         """What another model has not the same, in words: of terms those of the same values."""
@@ -227,6 +235,29 @@ class _Seen:
             if _moved(self.release, other.release):
                 found.append("the release")
         return " and ".join(found)
+
+
+def _model(built):
+    if not isinstance(built, Model):
+        raise TypeError(
+            "build must return a ppm.Model, of a PyMC model ppm.PyMCModel(model); got "
+            f"{type(built).__name__}"
+        )
+    return built
+
+
+def _points(model):
+    """Values of θ (points, …), by name."""
+    if hasattr(model, "points_to_try"):
+        return model.points_to_try(_POINTS)
+    return _drawn(model, 1.0)
+
+
+def _drawn(model, weight):
+    """Draws of θ under one weight for all records."""
+    terms = Terms(np.full(model.records, weight))
+    theta = dict(model.draw(terms, _POINTS, np.random.default_rng(_SEED)))
+    return {name: x for name, x in theta.items() if name not in model.sample_stats}
 
 
 def _moved(one, other):

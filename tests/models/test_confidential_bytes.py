@@ -36,7 +36,7 @@ def fit_in_an_empty_home(folder, remedy, names):
         | places
         | {
             "PYTENSOR_FLAGS": f"base_compiledir={places['COMPILE']}",
-            "PYTHONPATH": f"{SCRIPT.parents[1]}:{SCRIPT.parent}/synthesizers",
+            "PYTHONPATH": f"{SCRIPT.parents[2]}:{SCRIPT.parent}",
             "PYTHONDONTWRITEBYTECODE": "1",
         }
     )

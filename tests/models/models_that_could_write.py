@@ -53,11 +53,10 @@ def use(name, family):
             "poisson": family.poisson,
         }[name]
         model = family.model_of(write)
-        model = family.of_family(model, chains=2, warmup=2)
-    model.fit(draws=2, random_seed=1)
-    fit = model.fit(WEIGHTS, draws=2, random_seed=2)
-    model.log_likelihood(fit)
-    model.predict(fit, releases=2, random_seed=3)
+        model = ppm.PyMCModel(model, chains=2, warmup=2)
+    for rule in (ppm.ByRisk(), ppm.Terms(WEIGHTS)):
+        fit = ppm.fit(model, rule, draws=2, random_seed=2, allow_disagreement=True)
+        fit.release(2, random_seed=3)
 
 
 def needles(values):
@@ -144,7 +143,7 @@ def main(folder, remedy, *names):
     from pytensor.link.numba import cache
 
     original = utils.write_generated_src
-    import test_pymc_any_model as family
+    import test_pymc as family
 
     if remedy == "without":
         pytensor.config.numba__cache = True

@@ -7,47 +7,36 @@ import pandas as pd
 import pymc as pm
 import pytensor.tensor as pt
 import pytest
-import xarray as xr
+from pymc.logprob.utils import CheckParameterValue
 from scipy.special import ndtri
-from test_pymc_any_model import model_of, quick  # noqa: F401
+from test_pymc import drawn, model_of, quick  # noqa: F401
 
 import ppm
-from ppm import own_terms
-from ppm.synthesizers.pymc_model import PyMCSynthesizer
-from ppm.terms import as_terms
+from ppm.models import own_terms
 
 MADE_UP = np.array([0.3, -0.5, 1.1, 0.1])
 GROUP = np.array([0, 0, 1, 1])
-LIMITS = ppm.Censoring(-3.0, -1.0)
+LIMITS = ppm.Limits(-3.0, -1.0)
 
 # ---- a model in NumPy, and what another record's value may reach in it ---------------------------
 
 
-class Normal(ppm.Synthesizer):
+class Normal(ppm.Model):
     """Normal records, whose mean has a normal prior: numbers that a caller may compute from them."""
-
-    independent_draws, _kept_as, _public = True, "y", ("records",)
 
     def __init__(self, y, *, prior=0.0, shift=0.0, drawn=0.0):
         self.y, self.records, self.prior = np.asarray(y), len(y), prior
         self.shift, self.drawn = np.asarray(shift), drawn
 
-    def fit(self, terms=None, *, draws=1000, random_seed=None, progress=None):
-        weights = as_terms(terms, self.records).weights
-        mean = (self.prior + weights @ self.y) / (1 + weights.sum())
-        mean = np.random.default_rng(random_seed).normal(mean, size=(1, draws))
-        return self.fit_of(xr.Dataset({"mean": (("chain", "draw"), mean)}))
+    def draw(self, terms, draws, rng):
+        mean = (self.prior + terms.weights @ self.y) / (1 + terms.weights.sum())
+        return {"mean": rng.normal(mean, size=draws)}
 
-    def log_likelihood_at(self, posterior):
-        mean = posterior["mean"].values[..., None]
-        log_lik = -((self.y - self.shift - mean) ** 2) / 2
-        return xr.DataArray(log_lik, dims=("chain", "draw", "record"))
+    def log_p(self, theta):
+        return -((self.y - self.shift - theta["mean"][:, None]) ** 2) / 2
 
-    def predict(self, fit, *, releases, random_seed=None):
-        rng = np.random.default_rng(random_seed)
-        mean = rng.choice(fit["posterior"]["mean"].values.ravel(), (releases, 1))
-        drawn = rng.normal(mean + self.drawn, size=(releases, self.records))
-        return xr.DataArray(drawn, dims=("release", "record"))
+    def predict(self, theta, rng):
+        return rng.normal(theta["mean"] + self.drawn, size=self.records)
 
 
 REACHED = {
@@ -216,27 +205,43 @@ COUNTS = np.array([3, 5, 4, 20])
 GRID = {"mu": np.linspace(1.0, 9.0, 5)}
 
 
-def test_other_synthesizers_are_tried_too():
+def test_other_models_are_tried_too():
+    def grid(y):
+        return ppm.Candidates(ppm.GammaPoisson(y), GRID)
+
     own_terms.check(ppm.GammaPoisson, COUNTS)
-    own_terms.check(
-        lambda y: ppm.CandidateSynthesizer(ppm.GammaPoisson(y), GRID), COUNTS
-    )
+    own_terms.check(grid, COUNTS)
+    with pytest.raises(ValueError, match="reaches the prior of mu: "):
+        own_terms.check(lambda y: ppm.GammaPoisson(y, rate=1.0 / y.mean()), COUNTS)
+    # one candidate among many that comes from the records
+    many = np.linspace(1.0, 9.0, 1000)
     for build in (
-        lambda y: ppm.GammaPoisson(y, rate=1.0 / y.mean()),
-        lambda y: ppm.CandidateSynthesizer(
-            ppm.GammaPoisson(y), {"mu": y.mean() + np.arange(3.0)}
+        lambda y: ppm.Candidates(ppm.GammaPoisson(y), {"mu": np.r_[many, y.mean()]}),
+        lambda y: ppm.Candidates(
+            ppm.GammaPoisson(y), {"mu": np.r_[many[:500], y.mean(), many[500:]]}
         ),
     ):
-        with pytest.raises(ValueError, match="reaches the prior of mu"):
+        with pytest.raises(ValueError, match="the prior of mu, candidates of None: "):
             own_terms.check(build, COUNTS)
+    labels = {0: GRID, 1: GRID}
+    with pytest.raises(ValueError, match="reaches the prior of group"):
+        own_terms.check(
+            lambda y: ppm.Candidates(
+                ppm.GammaPoisson(y), labels, groups=(y > 4).astype(int)
+            ),
+            COUNTS,
+        )
+
+
+def test_build_must_return_a_model():
+    with pytest.raises(
+        TypeError, match="^build must return a ppm.Model, .*; got Model$"
+    ):
+        own_terms.check(lambda y: model_of(lambda: normal(0.0, y)), MADE_UP)
 
 
 def normal(mu, observed, sigma=1.0):
     pm.Normal("y", mu, sigma, observed=observed)
-
-
-def of_data(y):
-    return -((y - 1.0) ** 2)
 
 
 def groups(y):
@@ -283,18 +288,130 @@ HIDDEN = {
 }
 
 
-def synthesizer_of(write, y):
-    model = model_of(write, y)
-    names = [potential.name for potential in model.potentials]
-    return PyMCSynthesizer(model, public_potentials=names)
+def built(write, y):
+    return ppm.PyMCModel(model_of(write, y))
 
 
 @pytest.mark.parametrize("name", HIDDEN)
 def test_what_a_finished_model_hides_is_seen_when_it_is_built_again(name):
     write, words = HIDDEN[name]
-    synthesizer_of(write, MADE_UP).check_own_terms()
     with pytest.raises(ValueError, match=f"^build: a record's value reaches {words}"):
-        own_terms.check(partial(synthesizer_of, write), MADE_UP)
+        own_terms.check(partial(built, write), MADE_UP)
+
+
+# ---- what the graph of a finished model would show, is seen as well ------------------------------
+
+
+def of_data(mean, observed=lambda data: data):
+    """A response with its data in it."""
+
+    def write(y):
+        data = pm.Data("data", y)
+        normal(mean(data), observed(data))
+
+    return write
+
+
+def prior_of(mean):
+    return of_data(lambda data: pm.Normal("mu", mean(data), 0.5))
+
+
+def seen_as(observed):
+    return of_data(lambda data: pm.Normal("mu"), observed)
+
+
+def next_to(mean):
+    """A second, public response whose mean the function writes from the first one."""
+
+    def write(y):
+        first = pm.Normal("y", pm.Normal("mu"), observed=y)
+        pm.Normal("z", mean(first), observed=GROUP / 2)
+
+    return write
+
+
+def all_values(value, mean):
+    return -((value - value.mean() - mean) ** 2)
+
+
+def checked(value, top):
+    return CheckParameterValue("top < 9", can_be_replaced_by_ninf=True)(
+        -(value**2), pt.all(top < 1.0)
+    )
+
+
+def imputed(y):
+    """A predictor of which one entry is missing: what was observed stands in other rows."""
+    normal(pm.Normal("mu"), np.ma.masked_array(y, [False, False, True, False]))
+    observed = pm.modelcontext(None)["y_observed"]
+    whole = pt.set_subtensor(pt.zeros(4)[np.array([1, 0, 3])], observed)
+    pm.Normal("z", pm.Normal("b") * whole, observed=GROUP / 2)
+
+
+def latent(y):
+    normal(pm.Normal("u", pm.Data("data", y)), y)
+
+
+def common_check(y):
+    first = pm.Normal("y", pm.Normal("mu"), observed=y)
+    pm.CustomDist("z", first.max(), logp=checked, random=drawn, observed=GROUP / 2)
+
+
+def own_density(y):
+    pm.CustomDist("y", pm.Normal("mu"), logp=all_values, random=drawn, observed=y)
+
+
+def drawn_with(y):
+    seen_as(lambda data: data)(y)
+    mean = pm.Normal("b") * pm.modelcontext(None)["data"]
+    pm.Normal("z", mean, observed=GROUP / 2)
+
+
+# `a model's own table` by a label that is confidential is public; its number of levels is not
+SHOWN = {
+    "response in a prior": (
+        next_to(lambda y: pm.Normal("u", y.mean(), 0.5)),
+        PRIOR,
+    ),
+    "mean": (prior_of(lambda d: d.mean()), PRIOR),
+    "selection": (prior_of(lambda d: 5.0 * d[d > 0.2].shape[0]), PRIOR),
+    "latent": (latent, PRIOR),
+    "standardised": (seen_as(lambda d: (d - d.mean()) / d.std()), TERMS),
+    "largest": (seen_as(lambda d: d - d.max()), TERMS),
+    "other mean": (next_to(lambda y: pm.Normal("u") + y.mean()), TERMS),
+    "record before": (next_to(lambda y: pt.concatenate([y[:1], y[:-1]])), TERMS),
+    "reversed": (next_to(lambda y: y[::-1]), TERMS),
+    "sorted": (next_to(lambda y: pt.sort(y)), TERMS),
+    "imputed, in other rows": (imputed, TERMS),
+    "common check": (common_check, TERMS),
+    "own density": (own_density, TERMS),
+    "predictor": (lambda y: normal(pm.Normal("b") * y, y), RELEASE),
+    "selected": (of_data(lambda d: pm.Normal("b") * d[d > 0.2].shape[0]), TERMS),
+    "drawn": (drawn_with, RELEASE),
+}
+
+
+@pytest.mark.parametrize("name", SHOWN)
+def test_a_model_in_which_a_record_does_more_than_its_term_is_refused(name):
+    write, words = SHOWN[name]
+    with pytest.raises(
+        ValueError, match=f"^build: a record's value reaches {words}"
+    ) as e:
+        own_terms.check(partial(built, write), MADE_UP)
+    assert "\n" not in str(e.value)
+
+
+# of PyMC's own code
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_a_simulator_has_no_density_to_compare():
+    def draw(rng, mean, size):
+        return rng.normal(mean, size=size)
+
+    def write(y):
+        pm.Simulator("y", draw, pm.Normal("mean"), observed=y)
+
+    with pytest.raises(ValueError, match="^build must make the same model each time"):
+        own_terms.check(partial(built, write), MADE_UP)
 
 
 def several(y):
@@ -307,14 +424,36 @@ def sorted_within(y):
     pm.Normal("least", pt.sort(both, axis=1)[:, 0], observed=COUNTS / 5)
 
 
+def walks(y):
+    start, both = pm.Normal.dist(), np.column_stack([y, y + GROUP])
+    pm.GaussianRandomWalk("y", sigma=pm.HalfNormal("s"), init_dist=start, observed=both)
+
+
+def by_label(y):
+    """A confidential label looks up its own parameter; that there are two is public."""
+    label = pm.Bernoulli("label", 0.5, observed=(y > 0.2).astype(int))
+    normal(pm.Normal("mu", shape=2)[label], COUNTS / 5)
+
+
 @pytest.mark.parametrize(
-    "write", [several, sorted_within, lambda y: normal(pm.Normal("b"), masked(y))]
+    "write",
+    [
+        several,
+        sorted_within,
+        walks,
+        by_label,
+        lambda y: normal(pm.Normal("b"), masked(y)),
+        seen_as(lambda d: pt.exp(d) / 2.0),
+        # a predictor that equals the response by chance
+        lambda y: normal(pm.Normal("b") * MADE_UP, y),
+        lambda y: normal(pm.Flat("b"), y),
+    ],
 )
 def test_what_keeps_to_its_own_term_is_accepted(write):
-    own_terms.check(partial(synthesizer_of, write), MADE_UP)
+    own_terms.check(partial(built, write), MADE_UP)
 
 
-def test_a_strict_release_of_a_model_that_is_built_from_the_records():
+def test_a_strict_release_of_a_model_that_is_built_from_the_records(monkeypatch):
     given = []
 
     def build(table):
@@ -326,23 +465,24 @@ def test_a_strict_release_of_a_model_that_is_built_from_the_records():
     example = pd.DataFrame({"x": [1.0, 2.0], "y": [0.0, 9.0]})
     records = pd.DataFrame({"x": np.arange(5.0), "y": np.linspace(-1.0, 1.0, 5)})
     settings = {"example": example, "confidential": ["y"], "warmup": 7}
-    synthesizer = PyMCSynthesizer.from_records(build, records, **settings)
-    assert (synthesizer.records, synthesizer.warmup, len(given)) == (5, 7, 1)
-    candidates = ppm.CandidateSynthesizer(synthesizer, {"mean": np.linspace(-2, 2, 9)})
-    mechanism = ppm.PseudoPosteriorMechanism(candidates, censor=LIMITS)
-    result = mechanism.run(draws=3, random_seed=1)
-    assert result.strict and result.epsilon() == 2.0
+    model = ppm.PyMCModel.from_records(build, records, **settings)
+    assert (model.records, model.warmup, len(given)) == (5, 7, 1)
+    candidates = ppm.Candidates(model, {"mean": np.linspace(-2, 2, 9)})
+    times = []
+    for rule in ppm.Limited(LIMITS), ppm.Capped(2.0):
+        fit = ppm.fit(candidates, rule, draws=3, random_seed=1)
+        assert fit.strict and fit.epsilon() == 2.0
+        times.append(len(given))
     # the confidential records are built once, and the example is tried once
-    number = len(given)
-    assert all(len(table) == 2 for table in given[1:]) and number > 4
-    mechanism.run(draws=3, random_seed=1)
-    assert len(given) == number
-    wrong = PyMCSynthesizer.from_records(
+    assert times[0] == times[1] > 4 and all(len(table) == 2 for table in given[1:])
+    wrong = ppm.PyMCModel.from_records(
         lambda table: build(table.assign(x=table["y"].mean())), records, **settings
     )
+    candidates = ppm.Candidates(wrong, {"mean": np.linspace(-2, 2, 9)})
+    monkeypatch.setattr(ppm.Candidates, "draw", None)
     for _ in range(2):
         with pytest.raises(ValueError, match="reaches the terms of others"):
-            ppm.PseudoPosteriorMechanism(wrong, censor=LIMITS).run(draws=3)
+            ppm.fit(candidates, ppm.Limited(LIMITS), draws=3)
 
 
 def test_what_is_computed_outside_of_build_cannot_be_seen():
