@@ -89,7 +89,7 @@ def lists():
     names.sort(key=lambda name: getattr(ppm, name).__module__)
     models = [name for name in names if hasattr(getattr(ppm, name), "predict")]
     # what a model must have stands before those that have it
-    models.sort(key=lambda name: name != "Synthesizer")
+    models.sort(key=lambda name: name != "Model")
     found = {}
     root = running.ROOT
     for file in (root / "book" / "parameters.md", *root.glob("book/library/*.md")):
