@@ -108,7 +108,11 @@ class Account(Brief):
         epsilon = _exact(check_number("epsilon", epsilon, at_least=0))
         with self._locked() as (file, lines):
             entries = self._read(lines)
-            if digest and not again and digest in [one["digest"] for one in entries]:
+            if (
+                digest
+                and not again
+                and digest in [entry["digest"] for entry in entries]
+            ):
                 raise ValueError(
                     "plan must not be released twice: the account holds it already; "
                     "again=True adds its epsilon once more"
@@ -150,10 +154,10 @@ class Account(Brief):
         """The entries; the first line has the budget and the name of the table."""
         first, *entries = _entries(lines) or [None]
         for name in ("table", "budget") if first else ():
-            own, kept = getattr(self, name), first.get(name)
-            if own is not None and own != kept:
+            given, kept = getattr(self, name), first.get(name)
+            if given is not None and given != kept:
                 raise ValueError(
-                    f"{name} must be left out, or be that of the account, {kept}; got {own}"
+                    f"{name} must be left out, or be that of the account, {kept}; got {given}"
                 )
             setattr(self, name, kept)
         return entries
@@ -212,7 +216,7 @@ def _exact(number):
 
 def _total(entries):
     with localcontext(prec=_DIGITS):
-        return sum([Decimal(one["epsilon"]) for one in entries], Decimal(0))
+        return sum([Decimal(entry["epsilon"]) for entry in entries], Decimal(0))
 
 
 def _sha256(line):

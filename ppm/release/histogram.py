@@ -174,21 +174,24 @@ def histogram_release(
     for_noise, for_drawing = map(generator, streams(random_seed, 2))
 
     counts = [
-        np.bincount(bin_of(values[own], edges[label]), minlength=edges[label].size - 1)
-        for label, own in rows.items()
+        np.bincount(
+            bin_of(values[members], edges[label]), minlength=edges[label].size - 1
+        )
+        for label, members in rows.items()
     ]
     noisy = noisy_integers(
         np.concatenate(counts), 1, epsilon, secure=secure, rng=for_noise
     )
     synthetic = np.empty((releases, values.size))
-    starts = np.cumsum([one.size for one in counts])[:-1]
-    for (label, own), found in zip(rows.items(), np.split(noisy, starts), strict=True):
-        shares = nearest_counts(found, own.size) / own.size
+    starts = np.cumsum([of_group.size for of_group in counts])[:-1]
+    split = np.split(noisy, starts)
+    for (label, members), of_group in zip(rows.items(), split, strict=True):
+        shares = nearest_counts(of_group, members.size) / members.size
         places = for_drawing.choice(
-            found.size, (releases, own.size), p=shares / shares.sum()
+            of_group.size, (releases, members.size), p=shares / shares.sum()
         )
-        synthetic[:, own] = _within(places, edges[label], pools[label], for_drawing)
-    made = WORDS["statement"]["counts"].format(
+        synthetic[:, members] = _within(places, edges[label], pools[label], for_drawing)
+    sentence = WORDS["statement"]["counts"].format(
         releases=releases,
         records=values.size,
         bins=noisy.size,
@@ -199,7 +202,7 @@ def histogram_release(
         synthetic,
         {"counts": noisy},
         noisy_guarantee(epsilon, "counts", secure=secure),
-        made,
+        sentence,
         {"edges": edges},
     )
 
@@ -225,8 +228,8 @@ def by_group(records, groups, published=None, published_groups=None):
     # a group that nobody published has the values of all
     everyone = np.sort(published)
     return rows, {
-        label: [one for one in (*own, everyone) if one.size]
-        for label, own in pools.items()
+        label: [pool for pool in (*of_group, everyone) if pool.size]
+        for label, of_group in pools.items()
     }
 
 
@@ -237,10 +240,12 @@ def _edges_by_label(edges, rows):
         raise ValueError(
             f"edges must have an entry for each label in groups; none for {lacking[0]}"
         )
-    found = {label: as_list("edges", given[label]) for label in rows}
-    if not all(one.size > 1 and np.all(np.diff(one) > 0) for one in found.values()):
+    by_label = {label: as_list("edges", given[label]) for label in rows}
+    if not all(
+        ends.size > 1 and np.all(np.diff(ends) > 0) for ends in by_label.values()
+    ):
         raise ValueError("edges must be two or more finite numbers that increase")
-    return found
+    return by_label
 
 
 def bin_of(values, edges):
@@ -252,12 +257,12 @@ def _within(places, edges, pools, rng):
     """Values in these bins: published ones from the first pool that has any there, or uniform."""
     lowest, highest = edges[places], edges[places + 1]
     # below the upper edge, so that the bin of a special value holds nothing else
-    found = np.minimum(rng.uniform(lowest, highest), np.nextafter(highest, lowest))
+    values = np.minimum(rng.uniform(lowest, highest), np.nextafter(highest, lowest))
     shares = rng.random(places.shape)
     # the last pool first, so that the first one has the last word
     for pool in reversed(pools or ()):
         starts = np.searchsorted(bin_of(pool, edges), np.arange(edges.size))
         counts = np.diff(starts)[places]
         chosen = starts[places] + (shares * counts).astype(np.intp)
-        found = np.where(counts > 0, pool[np.minimum(chosen, pool.size - 1)], found)
-    return found
+        values = np.where(counts > 0, pool[np.minimum(chosen, pool.size - 1)], values)
+    return values

@@ -36,7 +36,7 @@ _TRIED = 40
 def columns_of(name, names, table):
     """Names of columns that a table has, as a tuple."""
     names = as_names(names)
-    if lacking := [one for one in names if one not in table]:
+    if lacking := [column for column in names if column not in table]:
         raise ValueError(f"{name}: there must be a column {listed(lacking)}")
     return names
 
@@ -48,7 +48,7 @@ def as_names(names):
 
 def clipped(plan, table):
     """A table, numbered anew, whose values are within the limits."""
-    ends = {name: table[name].clip(*at) for name, at in plan.limits.items()}
+    ends = {name: table[name].clip(*limits) for name, limits in plan.limits.items()}
     return table.assign(**ends).reset_index(drop=True)
 
 
@@ -61,8 +61,8 @@ def draw(plan, table, *, random_seed=None, secure_noise=False):
     if not isinstance(columns, Mapping):
         columns = {plan.confidential[0]: columns}
     for number in range(plan.releases):
-        one = {name: np.asarray(columns[name])[number] for name in plan.confidential}
-        tables.append(clipped(plan, table.assign(**one)))
+        values = {name: np.asarray(columns[name])[number] for name in plan.confidential}
+        tables.append(clipped(plan, table.assign(**values)))
         if plan.releases > 1:
             tables[-1].insert(0, "release", number + 1)
     return pd.concat(tables, ignore_index=True), drawn
@@ -109,7 +109,7 @@ class Mechanism:
 
     def labelled(self, drawn, table, plan):
         """The noisy numbers of what was drawn, in tables that say what each of them counts."""
-        return getattr(drawn, "noisy", {})
+        return drawn.noisy
 
     def release(self, table, plan, *, random_seed=None, secure_noise=False):
         """Release a confidential table, at the ε of the plan for all its releases together.
@@ -123,9 +123,9 @@ class Mechanism:
 
         Returns
         -------
-        object
-            With ``synthetic``, an array (releases, records), or a dict or a Dataset of these by
-            column; ``guarantee``; and ``statement()``, as :class:`ppm.release.NoisyRelease`.
+        ppm.release.NoisyRelease
+            Or another object with its attributes, and its method ``statement``; ``synthetic`` is an
+            array (releases, records), or a dict or a Dataset of these by column.
         """
         raise NotImplementedError
 
@@ -138,8 +138,8 @@ def is_own(mechanism):
 def settings_of(mechanism):
     """Kind and settings of a mechanism, as JSON has them; functions by the hash of their source."""
     kind = type(mechanism)
-    own = {"source": _source(kind)} if is_own(mechanism) else {}
-    return {"kind": kind.__name__, "settings": vars(mechanism)} | own
+    source = {"source": _source(kind)} if is_own(mechanism) else {}
+    return {"kind": kind.__name__, "settings": vars(mechanism)} | source
 
 
 def plain(value):
@@ -185,8 +185,8 @@ class Records(Mechanism):
     """The other end, for rehearsals alone: the records themselves, drawn again, unprotected."""
 
     def release(self, table, plan, *, random_seed=None, secure_noise=False):
-        found = drawn_again(table, table, plan, random_seed)
-        return replace(found, guarantee=Guarantee("local", np.inf, ()))
+        again = drawn_again(table, table, plan, random_seed)
+        return replace(again, guarantee=Guarantee("local", np.inf, ()))
 
 
 def drawn_again(source, table, plan, random_seed):
@@ -194,16 +194,16 @@ def drawn_again(source, table, plan, random_seed):
     rng, labels, of = generator(random_seed), plan.labels(table), plan.labels(source)
     chosen = np.empty((plan.releases, len(table)), dtype=np.intp)
     for label in dict.fromkeys(labels):
-        own, pool = (np.flatnonzero(some == label) for some in (labels, of))
-        chosen[:, own] = rng.choice(pool, (plan.releases, own.size))
-    made = WORDS["statement"]["published"].format(
+        members, pool = (np.flatnonzero(some == label) for some in (labels, of))
+        chosen[:, members] = rng.choice(pool, (plan.releases, members.size))
+    sentence = WORDS["statement"]["published"].format(
         releases=plan.releases, records=len(table), groups=len({*labels})
     )
     guarantee = noisy_guarantee(0.0, "published", secure=True)
     # no package drew noise
     guarantee = replace(guarantee, reasons=guarantee.reasons[1:])
     synthetic = {name: source[name].to_numpy()[chosen] for name in plan.confidential}
-    return NoisyRelease(synthetic, {}, guarantee, made)
+    return NoisyRelease(synthetic, {}, guarantee, sentence)
 
 
 class OneColumn(Mechanism):
@@ -263,8 +263,8 @@ class Bins(OneColumn):
         column = self.column(plan)
         values, labels = plan.published[column], plan.labels(plan.published)
         return {
-            label: edges_at_quantiles(own, plan.limits[column], **vars(self))
-            for label, own in values.groupby(labels)
+            label: edges_at_quantiles(of_group, plan.limits[column], **vars(self))
+            for label, of_group in values.groupby(labels)
         }
 
     def release(self, table, plan, **noise):
@@ -279,8 +279,8 @@ class Bins(OneColumn):
             for label, edges in drawn.public["edges"].items()
             for ends in zip(edges, edges[1:], strict=False)
         ]
-        found = pd.DataFrame(rows, columns=["group", "from", "below"])
-        return {"counts": found.assign(count=drawn.noisy["counts"])}
+        bins = pd.DataFrame(rows, columns=["group", "from", "below"])
+        return {"counts": bins.assign(count=drawn.noisy["counts"])}
 
 
 @dataclass(frozen=True, repr=False)
@@ -314,8 +314,8 @@ class Sums(OneColumn):
         given = self.given(table, plan) | {"limits": [*plan.limits.values()][0]}
         for name in ("values", "published", "limits"):
             given[name] = _power(given[name], self.power)
-        found = sums_release(clip=self.clip, share=self.share, **given, **noise)
-        return replace(found, synthetic=_power(found.synthetic, 1 / self.power))
+        moved = sums_release(clip=self.clip, share=self.share, **given, **noise)
+        return replace(moved, synthetic=_power(moved.synthetic, 1 / self.power))
 
     def labelled(self, drawn, table, plan):
         """Both sums by group."""
@@ -365,9 +365,9 @@ class Margins(Mechanism):
     def check(self, plan):
         """Refuse margins and strata of columns that are not the plan's."""
         strata = () if isinstance(self.strata, int) else as_names(self.strata)
-        margins = [as_names(one) for one in as_names(self.margins)]
+        margins = [as_names(margin) for margin in as_names(self.margins)]
         for name, named in {"margins": sum(margins, ()), "strata": strata}.items():
-            if unknown := [one for one in named if one not in plan.published]:
+            if unknown := [column for column in named if column not in plan.published]:
                 raise ValueError(
                     f"{name}: there must be a column {listed(unknown)} in confidential, "
                     "groups or public"
@@ -398,7 +398,7 @@ class Margins(Mechanism):
 
     def labelled(self, drawn, table, plan):
         """Totals by the classes of each margin; of a column of numbers alone by its bins."""
-        found = {}
+        tables = {}
         for names, (title, totals) in zip(
             map(as_names, self.margins), drawn.noisy.items(), strict=True
         ):
@@ -416,9 +416,9 @@ class Margins(Mechanism):
                 columns, classes = [names[0]], [zip(edges, edges[1:], strict=False)]
             rows = itertools.product(map(_as_row, levels), itertools.product(*classes))
             rows = [(*level, *kind) for level, kind in rows]
-            one = pd.DataFrame(rows, columns=[*public, *columns])
-            found[title] = one.assign(total=totals.ravel())
-        return found
+            cells = pd.DataFrame(rows, columns=[*public, *columns])
+            tables[title] = cells.assign(total=totals.ravel())
+        return tables
 
 
 def _as_row(level):
@@ -532,7 +532,8 @@ class Posterior(Mechanism):
         if not plan.groups:
             return function(plan.published)
         labels = plan.labels(plan.published)
-        return {label: function(own) for label, own in plan.published.groupby(labels)}
+        by_label = plan.published.groupby(labels)
+        return {label: function(records) for label, records in by_label}
 
     def check_model(self, plan):
         """Refuse a model in which a published record reaches more than its own term."""

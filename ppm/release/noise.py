@@ -28,14 +28,14 @@ class NoisyRelease:
         What was fixed without the confidential values, such as ``edges``.
     guarantee : ppm.release.Guarantee
         ε of all of this together, and what it does not cover.
-    made : str
+    sentence : str
         How the values were made, as the statement says it.
     """
 
     synthetic: object
     noisy: dict
     guarantee: Guarantee
-    made: str = field(repr=False)
+    sentence: str = field(repr=False)
     public: dict = field(repr=False, default_factory=dict)
 
     def statement(self):

@@ -115,14 +115,14 @@ class Release(Brief):
             raise ValueError(
                 f"path must not end in {path.suffix}, but for example .csv"
             )
-        if standing := [one.name for one in (path, text, numbers) if one.exists()]:
+        if standing := [file.name for file in (path, text, numbers) if file.exists()]:
             raise FileExistsError(f"path: there is a file {listed(standing)} already")
-        found = {"digest": self.digest, "noisy": self.noisy, "public": self.public}
+        content = {"digest": self.digest, "noisy": self.noisy, "public": self.public}
         # all is made before anything is written
-        found = json.dumps(found, default=_written, ensure_ascii=False, indent=1)
+        content = json.dumps(content, default=_written, ensure_ascii=False, indent=1)
         self.synthetic.to_csv(path, index=False)
         text.write_text(self.statement + "\n", "utf-8")
-        numbers.write_text(found + "\n", "utf-8")
+        numbers.write_text(content + "\n", "utf-8")
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -274,7 +274,7 @@ class ReleasePlan:
         columns = [table[column].map(str) for column in self.groups]
         if len(columns) > 1:
             # so that "p × q" and "r" are not "p" and "q × r"
-            columns = [one.str.replace("×", "××") for one in columns]
+            columns = [labels.str.replace("×", "××") for labels in columns]
         return np.array(
             list(map(" × ".join, zip(*columns, strict=True))) or [""] * len(table),
             dtype=object,
@@ -286,7 +286,7 @@ class ReleasePlan:
     def settings(self):
         """All that is public, as the saved plan has it; the published table by its hash."""
         settings = {
-            one.name: getattr(self, one.name) for one in fields(self) if one.init
+            item.name: getattr(self, item.name) for item in fields(self) if item.init
         }
         settings["published"] = _table_hash(self.published)
         settings["mechanism"] = mechanisms.settings_of(self.mechanism)
@@ -444,8 +444,7 @@ class ReleasePlan:
         # what fails for a public reason fails here, before it costs anything
         end = replace(self, mechanism=mechanisms.Published(), epsilon=0, releases=1)
         stand_in, _ = draw(end, table, random_seed=seeds[1])
-        _, tried = draw(self, stand_in, random_seed=seeds[1], secure_noise=secure)
-        self.mechanism.labelled(tried, stand_in, self)
+        trial, tried = draw(self, stand_in, random_seed=seeds[1], secure_noise=secure)
         promised = tried.guarantee
         # a fit promises its ε for each of its releases
         times = self.releases if promised.covers == "release" else 1
@@ -454,18 +453,23 @@ class ReleasePlan:
             raise ValueError(
                 "mechanism must give a strict guarantee, and no more than the plan's ε"
             )
+        sentences = [*self._opening(secure), *tried.statement()]
+        self._made(trial, tried, stand_in, sentences, digest)
         what = f"{self.releases} × {len(table):,} records, {_quoted(self.confidential)}"
         entry = account.enter(self.epsilon, what, digest=digest, again=again)
         synthetic, drawn = draw(self, table, random_seed=seeds[2], secure_noise=secure)
-        statement = in_lines(
-            [*self._opening(secure), *drawn.statement(), *self._told(account, entry)]
-        )
+        sentences = [*self._opening(secure), *drawn.statement()]
+        sentences += self._told(account, entry)
+        return self._made(synthetic, drawn, table, sentences, digest)
+
+    def _made(self, synthetic, drawn, table, sentences, digest):
+        """All that is released of what a mechanism drew of a table."""
         return Release(
             synthetic,
-            statement,
+            in_lines(sentences),
             drawn.guarantee,
             self.mechanism.labelled(drawn, table, self),
-            getattr(drawn, "public", {}),
+            drawn.public,
             digest,
         )
 
@@ -502,7 +506,9 @@ def _check_version(name, settings):
     for known, given in ((ReleasePlan, settings), (kind, mechanism["settings"])):
         if known is None:
             continue
-        today = is_dataclass(known) and {one.name for one in fields(known) if one.init}
+        today = is_dataclass(known) and {
+            item.name for item in fields(known) if item.init
+        }
         if given.keys() != today:
             raise ValueError(
                 f"path must hold a plan of this version of ppm; {name} has other settings: "
@@ -547,13 +553,13 @@ def _written(value):
 
 def _table_hash(table):
     """SHA-256 of a table: its columns, their types and values, and their order."""
-    found = hashlib.sha256()
+    hashed = hashlib.sha256()
     for name, column in table.items():
         kind = [column.dtype]
         if isinstance(column.dtype, pd.CategoricalDtype):
             kind += [column.cat.categories.tolist()]
-        found.update(_canonical([name, kind, column.tolist()], str).encode())
-    return found.hexdigest()
+        hashed.update(_canonical([name, kind, column.tolist()], str).encode())
+    return hashed.hexdigest()
 
 
 def _canonical(content, default=mechanisms.plain):

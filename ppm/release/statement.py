@@ -223,15 +223,15 @@ def statement_of(fit, release):
 
 def noisy_statement(release):
     """Sentences of the statement for a :class:`ppm.release.NoisyRelease`."""
-    yield release.made
+    yield release.sentence
     yield _promise(release.guarantee)
 
 
 def in_lines(sentences):
     """A statement with a sentence a line, and a line for each thing that is not covered."""
     lines = []
-    for one in sentences:
-        for line in re.sub(r"(?<=\.) (?=[A-Z])", "\n", one).splitlines():
+    for sentence in sentences:
+        for line in re.sub(r"(?<=\.) (?=[A-Z])", "\n", sentence).splitlines():
             if line.startswith("Not covered: "):
                 line = line.replace(": ", ":\n- ", 1).replace("; ", ";\n- ")
             lines.append(line)

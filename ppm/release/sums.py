@@ -103,27 +103,28 @@ def sums_release(
     }
     if any(pool is None for pool in chosen.values()):
         raise ValueError("published must have two different values at least")
-    at = {label: (pool.mean(), pool.std()) for label, pool in chosen.items()}
+    centers = {label: (pool.mean(), pool.std()) for label, pool in chosen.items()}
     deviations = [
-        (values[own] - at[label][0]) / at[label][1] for label, own in rows.items()
+        (values[members] - centers[label][0]) / centers[label][1]
+        for label, members in rows.items()
     ]
-    parts = np.transpose([_steps(one, first, second) for one in deviations])
+    parts = np.transpose([_steps(each, first, second) for each in deviations])
     scales = zip(parts, (share * epsilon, (1 - share) * epsilon), strict=True)
     sums = [
         noisy_integers(part, _STEPS, spent, secure=secure, rng=for_noise) / _STEPS
         for part, spent in scales
     ]
     synthetic = np.empty((releases, values.size))
-    for place, (label, own) in enumerate(rows.items()):
-        mean, deviation = at[label]
+    for place, (label, members) in enumerate(rows.items()):
+        mean, deviation = centers[label]
         standard = (chosen[label] - mean) / deviation
-        means = [one[place] / own.size for one in sums]
-        noises = 2**0.5 / (own.size * epsilon * np.array([share, 1 - share]))
-        move, stretch = _moved(standard, means, noises, clip, own.size)
-        drawn = for_drawing.choice(standard, (releases, own.size))
+        means = [totals[place] / members.size for totals in sums]
+        noises = 2**0.5 / (members.size * epsilon * np.array([share, 1 - share]))
+        move, stretch = _moved(standard, means, noises, clip, members.size)
+        drawn = for_drawing.choice(standard, (releases, members.size))
         moved = mean + deviation * (move + stretch * drawn)
-        synthetic[:, own] = np.clip(moved, *ends)
-    made = WORDS["statement"]["sums"].format(
+        synthetic[:, members] = np.clip(moved, *ends)
+    sentence = WORDS["statement"]["sums"].format(
         releases=releases,
         records=values.size,
         groups=len(rows),
@@ -132,8 +133,8 @@ def sums_release(
         synthetic,
         {"sums": np.transpose(sums)},
         noisy_guarantee(epsilon, "sums", secure=secure),
-        made,
-        {"centers": at},
+        sentence,
+        {"centers": centers},
     )
 
 
@@ -146,8 +147,8 @@ def _scores(deviations, first, second):
 def _steps(deviations, first, second):
     """Both sums over the records, in whole numbers of steps."""
     return [
-        np.rint(_STEPS * one).astype(np.int64).sum()
-        for one in _scores(deviations, first, second)
+        np.rint(_STEPS * scores).astype(np.int64).sum()
+        for scores in _scores(deviations, first, second)
     ]
 
 

@@ -7,6 +7,7 @@ import pickle
 import subprocess
 import sys
 from decimal import Decimal
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -724,6 +725,26 @@ class ForEach(Mechanism):
         rule = ppm.Capped(plan.epsilon)
         fit = ppm.fit(on_list, rule, draws=plan.releases, random_seed=1)
         return PosteriorRelease.of(fit, plan.releases, random_seed=2)
+
+
+@dataclasses.dataclass(frozen=True)
+class Untold(Mechanism):
+    """A slip: nothing says what was public."""
+
+    def release(self, table, plan, **noise):
+        found = Bins(8).release(table, plan, **noise)
+        return SimpleNamespace(
+            synthetic=found.synthetic,
+            noisy=found.noisy,
+            guarantee=found.guarantee,
+            statement=found.statement,
+        )
+
+
+def test_what_is_lacking_shows_in_the_trial_and_costs_nothing(release, tmp_path):
+    with pytest.raises(AttributeError, match="public"):
+        release(planned(mechanism=Untold()))
+    assert Account(tmp_path / "account.jsonl").total == 0
 
 
 def test_what_fails_in_the_trial_costs_nothing(release, tmp_path):
