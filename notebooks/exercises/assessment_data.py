@@ -21,8 +21,8 @@ def data(seed):
     counts = np.sort(rng.poisson(6.0, 10))
     counts[-1] += 12
     model = ppm.GammaPoisson(counts, shape=1.0, rate=0.1)
-    fit = ppm.fit(model, ppm.Terms(np.ones(10)), draws=400, random_seed=first)
-    weights = ppm.record_weights(fit.record_bounds, scale=0.9)
+    unweighted = ppm.fit(model, ppm.Terms(np.ones(10)), draws=400, random_seed=first)
+    weights = ppm.record_weights(unweighted.record_bounds, scale=0.9)
     weighted = ppm.fit(model, ppm.Terms(weights), draws=400, random_seed=second)
     distance = rng.normal(11.0, 1.0, 6)
     gap = rng.permutation([-4.5, -3.6, -0.8, 0.5, 3.8, 4.7]) + rng.normal(0.0, 0.2, 6)
@@ -30,7 +30,7 @@ def data(seed):
     estimates = rng.normal(rng.uniform(36.0, 40.0), 0.5, 5)
     return SimpleNamespace(
         counts=counts,
-        log_lik=model.log_p(fit.theta),
+        log_lik=model.log_p(unweighted.theta),
         weighted_log_lik=model.log_p(weighted.theta),
         scale=0.9,
         releases=int(rng.integers(3, 7)),
