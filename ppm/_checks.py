@@ -333,57 +333,6 @@ def pattern_codes(groups, records):
     return codes
 
 
-def check_draws(name, values):
-    """Return values of θ as a dataset (chain 1, draw, …), without coordinates."""
-    import xarray as xr
-
-    if isinstance(values, xr.DataTree):
-        values = values.children.get("posterior", values).to_dataset()
-    if not isinstance(values, xr.Dataset) and hasattr(values, "items"):
-        values = {
-            key: as_array(f"{name}: {key}", draws) for key, draws in values.items()
-        }
-    found = _side_by_side(values)
-    if found is None:
-        raise ValueError(
-            f"{name} must be a fit, its posterior, or a dict from the names of "
-            "parameters to arrays of numbers, as many of each parameter"
-        )
-    found = (
-        found.rename(number="draw").expand_dims("chain").transpose("chain", "draw", ...)
-    )
-    for key, drawn in found.items():
-        check_finite(f"{name}: {key}", drawn.values[0], "finite numbers")
-    return found.copy(deep=True)  # later changes to the caller's arrays have no effect
-
-
-def _side_by_side(values):
-    """The draws of all chains along a dimension ``number``, or None if there are no such draws."""
-    import xarray as xr
-
-    try:
-        if not isinstance(values, xr.Dataset):
-            values = xr.Dataset(
-                {
-                    key: (
-                        ["draw", *[f"{key}_{axis}" for axis in range(1, array.ndim)]],
-                        array,
-                    )
-                    for key, array in values.items()
-                }
-            )
-        draws = [dim for dim in ("chain", "draw") if dim in values.dims]
-        found = (
-            values.drop_vars(values.coords)
-            .load()
-            .stack(number=draws, create_index=False)
-        )
-    except (AttributeError, TypeError, ValueError):
-        return None
-    fits = [x.dtype.kind in "biuf" and "number" in x.dims for x in found.values()]
-    return found if fits and all(fits) and found.sizes["number"] else None
-
-
 class Brief:
     """An object whose ``repr`` shows, in one line, the public settings that it names, alone."""
 
