@@ -37,8 +37,9 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-import ppm
+from ppm.release.measure import release_errors
 from ppm_book.chapters import survey
+from ppm_book.chapters.pmse import propensity_score
 
 GROUPS = ["education", "region"]
 # bins are on the power of income, first is the share for income alone, iterations those of a fit
@@ -102,12 +103,8 @@ def main():
     for (epsilon, seed), bins in zip(jobs, found["income"], strict=True):
         drawn = np.random.default_rng([1, seed]).uniform(edges[bins], edges[bins + 1])
         drawn = survey.income_from_power(drawn, POWER, lowest=LOWEST, highest=HIGHEST)
-        errors = ppm.utility.release_errors(
-            income, drawn[None], groups=table[GROUPS]
-        ).loc[0]
-        score = ppm.utility.propensity_score(
-            income, drawn, known=predictors, rank_powers=3
-        )
+        errors = release_errors(income, drawn[None], groups=table[GROUPS]).loc[0]
+        score = propensity_score(income, drawn, known=predictors, rank_powers=3)
         row = {"ε": epsilon, "seed": seed, "by": str(found["by"])}
         rows.append(row | errors.to_dict() | {"pMSE ratio": score.ratio})
     frame = pd.DataFrame(rows)

@@ -128,6 +128,10 @@ class Terms(Brief):
             values.setflags(write=False)
             object.__setattr__(self, name, values)
 
+    def __setstate__(self, state):
+        # a pickle is checked as well: another version may have made it
+        self.__init__(**state)
+
     @property
     def records(self):
         """Number of records."""

@@ -7,7 +7,13 @@ import ppm
 from ppm_book.chapters import plots, survey
 
 # modules that are not on ``ppm`` themselves, and yet public
-FURTHER = ("models.own_terms",)
+FURTHER = (
+    "models.own_terms",
+    "release.histogram",
+    "release.measure",
+    "release.raking",
+    "release.sums",
+)
 
 
 def names_in(module, place=""):

@@ -8,8 +8,7 @@ from datetime import UTC, datetime
 from decimal import Decimal, localcontext
 from pathlib import Path
 
-from ppm.brief import Brief
-from ppm.checks import check_number, shown
+from ppm._checks import Brief, check_number, shown
 
 __all__ = ["Account"]
 
@@ -44,12 +43,12 @@ class Account(Brief):
     Examples
     --------
     >>> import ppm
-    >>> account = ppm.account.Account("account.jsonl", budget=0.5)
+    >>> account = ppm.release.Account("account.jsonl", budget=0.5)
     >>> for year in ("2023", "2024", "2025"):
     ...     entry = account.enter(0.1, f"counts of {year}")
     >>> account.total
     Decimal('0.3')
-    >>> ppm.account.Account("account.jsonl").budget
+    >>> ppm.release.Account("account.jsonl").budget
     0.5
     """
 
@@ -58,7 +57,7 @@ class Account(Brief):
     def __init__(self, path, *, budget=None, table=None):
         if not isinstance(path, str | os.PathLike):
             raise ValueError(
-                f"account must be a path or a ppm.account.Account; got {shown(path)}"
+                f"account must be a path or a ppm.release.Account; got {shown(path)}"
             )
         self.path = str(path)
         if Path(path).is_dir() or not Path(path).parent.is_dir():
@@ -109,7 +108,11 @@ class Account(Brief):
         epsilon = _exact(check_number("epsilon", epsilon, at_least=0))
         with self._locked() as (file, lines):
             entries = self._read(lines)
-            if digest and not again and digest in [one["digest"] for one in entries]:
+            if (
+                digest
+                and not again
+                and digest in [entry["digest"] for entry in entries]
+            ):
                 raise ValueError(
                     "plan must not be released twice: the account holds it already; "
                     "again=True adds its epsilon once more"
@@ -151,10 +154,10 @@ class Account(Brief):
         """The entries; the first line has the budget and the name of the table."""
         first, *entries = _entries(lines) or [None]
         for name in ("table", "budget") if first else ():
-            own, kept = getattr(self, name), first.get(name)
-            if own is not None and own != kept:
+            given, kept = getattr(self, name), first.get(name)
+            if given is not None and given != kept:
                 raise ValueError(
-                    f"{name} must be left out, or be that of the account, {kept}; got {own}"
+                    f"{name} must be left out, or be that of the account, {kept}; got {given}"
                 )
             setattr(self, name, kept)
         return entries
@@ -213,7 +216,7 @@ def _exact(number):
 
 def _total(entries):
     with localcontext(prec=_DIGITS):
-        return sum([Decimal(one["epsilon"]) for one in entries], Decimal(0))
+        return sum([Decimal(entry["epsilon"]) for entry in entries], Decimal(0))
 
 
 def _sha256(line):

@@ -4,15 +4,15 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from ppm.checks import as_ends, as_labels, as_list, check_count, check_flag
-from ppm.disclosure import WORDS, noisy_guarantee
-from ppm.noisy import (
+from ppm._checks import as_ends, as_labels, as_list, check_count, check_flag
+from ppm._seeds import generator, streams
+from ppm.release.noise import (
     NoisyRelease,
     check_epsilon,
     nearest_counts,
     noisy_integers,
 )
-from ppm.seeds import generator, streams
+from ppm.release.statement import WORDS, noisy_guarantee
 
 __all__ = ["histogram_release", "public_edges"]
 
@@ -44,23 +44,35 @@ def public_edges(published, limits, *, bins, special=(), tail=0, above=1):
     Examples
     --------
     >>> import ppm
-    >>> ppm.histogram.public_edges(range(1, 101), (0, 300), bins=4, special=[50], above=2)
+    >>> ppm.release.histogram.public_edges(range(1, 101), (0, 300), bins=4, special=[50], above=2)
     array([  0.,  25.,  50.,  50.,  75., 150., 300.])
     """
     published, ends = as_list("published", published), as_ends("limits", limits)
-    bins = check_count("bins", bins)
-    tail = check_count("tail", tail, at_least=0)
-    above = check_count("above", above)
+    check_bins(bins, special, tail, above)
+    return edges_at_quantiles(
+        published, ends, bins=bins, special=special, tail=tail, above=above
+    )
+
+
+def check_bins(bins, special, tail, above):
+    """Refuse settings that make no bins."""
+    check_count("bins", bins)
+    check_count("tail", tail, at_least=0)
+    check_count("above", above)
+    if len(special):
+        as_list("special", special)
+
+
+def edges_at_quantiles(published, ends, *, bins, special, tail, above):
+    """What :func:`public_edges` returns, of arguments that were checked."""
     shares = [*np.arange(1, bins) / bins, *(1 - 0.5 ** np.arange(1, tail + 1) / bins)]
     inner = np.quantile(published, shares, method="inverted_cdf")
     last = np.clip(inner[-1] if inner.size else ends[0], *ends)
     spaced = np.geomspace if last > 0 else np.linspace
     # without last digits, which would decide on which side a round value lies
     further = [float(f"{edge:.12g}") for edge in spaced(last, ends[1], above + 1)[1:-1]]
-    inner = np.concatenate([inner, further])
-    if len(special):
-        alone = as_list("special", special)
-        inner = np.concatenate([inner, alone, np.nextafter(alone, np.inf)])
+    alone = np.asarray(special, dtype=np.float64)
+    inner = np.concatenate([inner, further, alone, np.nextafter(alone, np.inf)])
     inner = inner[(inner > ends[0]) & (inner < ends[1])]
     return np.unique(np.concatenate([ends, inner]))
 
@@ -86,8 +98,8 @@ def histogram_release(
         last bin.
     edges : array_like (bins + 1,) or dict
         Edges of the bins, increasing; **public**: for example ``numpy.linspace(0, 20, 41)``, or
-        :func:`ppm.histogram.public_edges` of a published table. With ``groups`` either the same
-        for all, or a dict of edges by label.
+        :func:`ppm.release.histogram.public_edges` of a published table. With ``groups`` either the
+        same for all, or a dict of edges by label.
     epsilon : float
         ε of everything that is returned, together, from 1e-9 to 30 nats. Above, noise other than 0
         would be too rare to be seen.
@@ -109,7 +121,7 @@ def histogram_release(
 
     Returns
     -------
-    ppm.noisy.NoisyRelease
+    ppm.release.NoisyRelease
         ``synthetic``, shape (releases, records), each value from its record's own group;
         ``noisy["counts"]``, which may be negative, group after group; ``public["edges"]``, by
         label; and ``guarantee``, ε for all of this together, with what it does not cover.
@@ -138,14 +150,14 @@ def histogram_release(
     ``random_seed``, so that a study can be repeated; anyone who knows the seed can subtract it, and
     NumPy's generator is not made for secrets. With ``secure_noise`` OpenDP draws it by an exact
     algorithm from the operating system's randomness, as it can choose the candidates of
-    :class:`ppm.CandidateSynthesizer`. The OpenDP functions used belong to its feature ``contrib``:
+    :class:`ppm.Candidates`. The OpenDP functions used belong to its feature ``contrib``:
     not all of their proofs have been reviewed.
 
     Examples
     --------
     >>> import numpy as np, ppm
     >>> values = np.r_[np.full(500, 2.5), np.full(500, 7.5)]
-    >>> found = ppm.histogram_release(
+    >>> found = ppm.release.histogram.histogram_release(
     ...     values, np.arange(11), epsilon=1.0, groups=values > 5, releases=3, random_seed=1
     ... )
     >>> found.synthetic.shape, found.synthetic[:, :500].mean().round(1)
@@ -162,21 +174,24 @@ def histogram_release(
     for_noise, for_drawing = map(generator, streams(random_seed, 2))
 
     counts = [
-        np.bincount(bin_of(values[own], edges[label]), minlength=edges[label].size - 1)
-        for label, own in rows.items()
+        np.bincount(
+            bin_of(values[members], edges[label]), minlength=edges[label].size - 1
+        )
+        for label, members in rows.items()
     ]
     noisy = noisy_integers(
         np.concatenate(counts), 1, epsilon, secure=secure, rng=for_noise
     )
     synthetic = np.empty((releases, values.size))
-    starts = np.cumsum([one.size for one in counts])[:-1]
-    for (label, own), found in zip(rows.items(), np.split(noisy, starts), strict=True):
-        shares = nearest_counts(found, own.size) / own.size
+    starts = np.cumsum([of_group.size for of_group in counts])[:-1]
+    split = np.split(noisy, starts)
+    for (label, members), of_group in zip(rows.items(), split, strict=True):
+        shares = nearest_counts(of_group, members.size) / members.size
         places = for_drawing.choice(
-            found.size, (releases, own.size), p=shares / shares.sum()
+            of_group.size, (releases, members.size), p=shares / shares.sum()
         )
-        synthetic[:, own] = _within(places, edges[label], pools[label], for_drawing)
-    made = WORDS["statement"]["counts"].format(
+        synthetic[:, members] = _within(places, edges[label], pools[label], for_drawing)
+    sentence = WORDS["statement"]["counts"].format(
         releases=releases,
         records=values.size,
         bins=noisy.size,
@@ -187,7 +202,7 @@ def histogram_release(
         synthetic,
         {"counts": noisy},
         noisy_guarantee(epsilon, "counts", secure=secure),
-        made,
+        sentence,
         {"edges": edges},
     )
 
@@ -213,8 +228,8 @@ def by_group(records, groups, published=None, published_groups=None):
     # a group that nobody published has the values of all
     everyone = np.sort(published)
     return rows, {
-        label: [one for one in (*own, everyone) if one.size]
-        for label, own in pools.items()
+        label: [pool for pool in (*of_group, everyone) if pool.size]
+        for label, of_group in pools.items()
     }
 
 
@@ -225,10 +240,12 @@ def _edges_by_label(edges, rows):
         raise ValueError(
             f"edges must have an entry for each label in groups; none for {lacking[0]}"
         )
-    found = {label: as_list("edges", given[label]) for label in rows}
-    if not all(one.size > 1 and np.all(np.diff(one) > 0) for one in found.values()):
+    by_label = {label: as_list("edges", given[label]) for label in rows}
+    if not all(
+        ends.size > 1 and np.all(np.diff(ends) > 0) for ends in by_label.values()
+    ):
         raise ValueError("edges must be two or more finite numbers that increase")
-    return found
+    return by_label
 
 
 def bin_of(values, edges):
@@ -240,12 +257,12 @@ def _within(places, edges, pools, rng):
     """Values in these bins: published ones from the first pool that has any there, or uniform."""
     lowest, highest = edges[places], edges[places + 1]
     # below the upper edge, so that the bin of a special value holds nothing else
-    found = np.minimum(rng.uniform(lowest, highest), np.nextafter(highest, lowest))
+    values = np.minimum(rng.uniform(lowest, highest), np.nextafter(highest, lowest))
     shares = rng.random(places.shape)
     # the last pool first, so that the first one has the last word
     for pool in reversed(pools or ()):
         starts = np.searchsorted(bin_of(pool, edges), np.arange(edges.size))
         counts = np.diff(starts)[places]
         chosen = starts[places] + (shares * counts).astype(np.intp)
-        found = np.where(counts > 0, pool[np.minimum(chosen, pool.size - 1)], found)
-    return found
+        values = np.where(counts > 0, pool[np.minimum(chosen, pool.size - 1)], values)
+    return values

@@ -4,18 +4,30 @@ import hashlib
 import inspect
 import itertools
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
-from types import SimpleNamespace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pandas as pd
+import xarray as xr
 
-import ppm
-from ppm import own_terms
-from ppm.checks import as_list, check_count, check_number, listed
-from ppm.disclosure import WORDS, Guarantee, noisy_guarantee
-from ppm.noisy import NoisyRelease
-from ppm.seeds import generator, streams
+from ppm._checks import check_number, listed
+from ppm._seeds import generator, streams
+from ppm.candidates import Candidates
+from ppm.fit import fit
+from ppm.model import Model
+from ppm.release.histogram import check_bins, edges_at_quantiles, histogram_release
+from ppm.release.noise import NoisyRelease
+from ppm.release.raking import check_margins, check_shares, raked_release
+from ppm.release.statement import (
+    WORDS,
+    Guarantee,
+    guarantee,
+    noisy_guarantee,
+    statement_of,
+)
+from ppm.release.sums import sums_release
+from ppm.rules import Capped, Limited
+from ppm.terms import Limits
 
 # published records on which a model is tried, beside two of each group
 _TRIED = 40
@@ -24,7 +36,7 @@ _TRIED = 40
 def columns_of(name, names, table):
     """Names of columns that a table has, as a tuple."""
     names = as_names(names)
-    if lacking := [one for one in names if one not in table]:
+    if lacking := [column for column in names if column not in table]:
         raise ValueError(f"{name}: there must be a column {listed(lacking)}")
     return names
 
@@ -36,7 +48,7 @@ def as_names(names):
 
 def clipped(plan, table):
     """A table, numbered anew, whose values are within the limits."""
-    ends = {name: table[name].clip(*at) for name, at in plan.limits.items()}
+    ends = {name: table[name].clip(*limits) for name, limits in plan.limits.items()}
     return table.assign(**ends).reset_index(drop=True)
 
 
@@ -49,8 +61,8 @@ def draw(plan, table, *, random_seed=None, secure_noise=False):
     if not isinstance(columns, Mapping):
         columns = {plan.confidential[0]: columns}
     for number in range(plan.releases):
-        one = {name: np.asarray(columns[name])[number] for name in plan.confidential}
-        tables.append(clipped(plan, table.assign(**one)))
+        values = {name: np.asarray(columns[name])[number] for name in plan.confidential}
+        tables.append(clipped(plan, table.assign(**values)))
         if plan.releases > 1:
             tables[-1].insert(0, "release", number + 1)
     return pd.concat(tables, ignore_index=True), drawn
@@ -66,13 +78,13 @@ class Mechanism:
     --------
     >>> import dataclasses, numpy as np, ppm
     >>> @dataclasses.dataclass(frozen=True)
-    ... class Equal(ppm.plan.Mechanism):
+    ... class Equal(ppm.release.Mechanism):
     ...     bins: int
     ...
     ...     def release(self, table, plan, *, random_seed=None, secure_noise=False):
     ...         edges = np.linspace(*plan.limits["income"], self.bins + 1)
     ...         settings = {"random_seed": random_seed, "secure_noise": secure_noise}
-    ...         return ppm.histogram_release(
+    ...         return ppm.release.histogram.histogram_release(
     ...             table["income"], edges, epsilon=plan.epsilon, **settings
     ...         )
     >>> Equal(4)
@@ -97,7 +109,7 @@ class Mechanism:
 
     def labelled(self, drawn, table, plan):
         """The noisy numbers of what was drawn, in tables that say what each of them counts."""
-        return getattr(drawn, "noisy", {})
+        return drawn.noisy
 
     def release(self, table, plan, *, random_seed=None, secure_noise=False):
         """Release a confidential table, at the ε of the plan for all its releases together.
@@ -106,14 +118,14 @@ class Mechanism:
         ----------
         table : pandas.DataFrame
             Public and confidential columns, checked, and within the limits of the plan.
-        plan : ppm.ReleasePlan
+        plan : ppm.release.ReleasePlan
             Everything public.
 
         Returns
         -------
-        object
-            With ``synthetic``, an array (releases, records), or a dict or a Dataset of these by
-            column; ``guarantee``; and ``statement()``, as :class:`ppm.noisy.NoisyRelease`.
+        ppm.release.NoisyRelease
+            Or another object with its attributes, and its method ``statement``; ``synthetic`` is an
+            array (releases, records), or a dict or a Dataset of these by column.
         """
         raise NotImplementedError
 
@@ -126,8 +138,8 @@ def is_own(mechanism):
 def settings_of(mechanism):
     """Kind and settings of a mechanism, as JSON has them; functions by the hash of their source."""
     kind = type(mechanism)
-    own = {"source": _source(kind)} if is_own(mechanism) else {}
-    return {"kind": kind.__name__, "settings": vars(mechanism)} | own
+    source = {"source": _source(kind)} if is_own(mechanism) else {}
+    return {"kind": kind.__name__, "settings": vars(mechanism)} | source
 
 
 def plain(value):
@@ -156,8 +168,8 @@ class Published(Mechanism):
     --------
     >>> import pandas as pd, ppm
     >>> last = pd.DataFrame({"income": [10.0, 20.0, 30.0], "region": ["N", "N", "S"]})
-    >>> end = ppm.plan.Published()
-    >>> plan = ppm.ReleasePlan(last, confidential="income", groups="region", limits=(0, 99),
+    >>> end = ppm.release.Published()
+    >>> plan = ppm.release.ReleasePlan(last, confidential="income", groups="region", limits=(0, 99),
     ...                        mechanism=end, epsilon=0)
     >>> end.release(last, plan, random_seed=1).synthetic["income"].shape
     (1, 3)
@@ -173,8 +185,8 @@ class Records(Mechanism):
     """The other end, for rehearsals alone: the records themselves, drawn again, unprotected."""
 
     def release(self, table, plan, *, random_seed=None, secure_noise=False):
-        found = drawn_again(table, table, plan, random_seed)
-        return replace(found, guarantee=Guarantee("local", np.inf, ()))
+        again = drawn_again(table, table, plan, random_seed)
+        return replace(again, guarantee=Guarantee("local", np.inf, ()))
 
 
 def drawn_again(source, table, plan, random_seed):
@@ -182,16 +194,16 @@ def drawn_again(source, table, plan, random_seed):
     rng, labels, of = generator(random_seed), plan.labels(table), plan.labels(source)
     chosen = np.empty((plan.releases, len(table)), dtype=np.intp)
     for label in dict.fromkeys(labels):
-        own, pool = (np.flatnonzero(some == label) for some in (labels, of))
-        chosen[:, own] = rng.choice(pool, (plan.releases, own.size))
-    made = WORDS["statement"]["published"].format(
+        members, pool = (np.flatnonzero(some == label) for some in (labels, of))
+        chosen[:, members] = rng.choice(pool, (plan.releases, members.size))
+    sentence = WORDS["statement"]["published"].format(
         releases=plan.releases, records=len(table), groups=len({*labels})
     )
     guarantee = noisy_guarantee(0.0, "published", secure=True)
     # no package drew noise
     guarantee = replace(guarantee, reasons=guarantee.reasons[1:])
     synthetic = {name: source[name].to_numpy()[chosen] for name in plan.confidential}
-    return NoisyRelease(synthetic, {}, guarantee, made)
+    return NoisyRelease(synthetic, {}, guarantee, sentence)
 
 
 class OneColumn(Mechanism):
@@ -229,12 +241,12 @@ class Bins(OneColumn):
     Parameters
     ----------
     bins, special, tail, above
-        As for :func:`ppm.histogram.public_edges`, with edges of its own for each group.
+        As for :func:`ppm.release.histogram.public_edges`, with edges of its own for each group.
 
     Examples
     --------
     >>> import ppm
-    >>> ppm.plan.Bins(10, special=[0], tail=2)
+    >>> ppm.release.Bins(10, special=[0], tail=2)
     Bins(bins=10, special=[0], tail=2)
     """
 
@@ -244,21 +256,21 @@ class Bins(OneColumn):
     above: int = 1
 
     def __post_init__(self):
-        _check_bins(self)
+        check_bins(self.bins, self.special, self.tail, self.above)
 
     def edges(self, plan):
         """Edges of each group's bins by label: functions of the published table alone."""
         column = self.column(plan)
         values, labels = plan.published[column], plan.labels(plan.published)
         return {
-            label: ppm.histogram.public_edges(own, plan.limits[column], **vars(self))
-            for label, own in values.groupby(labels)
+            label: edges_at_quantiles(of_group, plan.limits[column], **vars(self))
+            for label, of_group in values.groupby(labels)
         }
 
     def release(self, table, plan, **noise):
-        """Release by :func:`ppm.histogram_release`."""
+        """Release by :func:`ppm.release.histogram.histogram_release`."""
         given = self.given(table, plan)
-        return ppm.histogram_release(edges=self.edges(plan), **given, **noise)
+        return histogram_release(edges=self.edges(plan), **given, **noise)
 
     def labelled(self, drawn, table, plan):
         """Counts by group and bin."""
@@ -267,16 +279,8 @@ class Bins(OneColumn):
             for label, edges in drawn.public["edges"].items()
             for ends in zip(edges, edges[1:], strict=False)
         ]
-        found = pd.DataFrame(rows, columns=["group", "from", "below"])
-        return {"counts": found.assign(count=drawn.noisy["counts"])}
-
-
-def _check_bins(mechanism):
-    """Refuse settings that make no bins."""
-    for name, least in (("bins", 1), ("tail", 0), ("above", 1)):
-        check_count(name, getattr(mechanism, name), at_least=least)
-    if len(mechanism.special):
-        as_list("special", mechanism.special)
+        bins = pd.DataFrame(rows, columns=["group", "from", "below"])
+        return {"counts": bins.assign(count=drawn.noisy["counts"])}
 
 
 @dataclass(frozen=True, repr=False)
@@ -288,12 +292,12 @@ class Sums(OneColumn):
     power : float, default 0.2
         The sums are of this power of the values, above 0 and at most 1, with their sign.
     clip, share
-        As for :func:`ppm.sums_release`.
+        As for :func:`ppm.release.sums.sums_release`.
 
     Examples
     --------
     >>> import ppm
-    >>> ppm.plan.Sums(power=0.5)
+    >>> ppm.release.Sums(power=0.5)
     Sums(power=0.5)
     """
 
@@ -306,12 +310,12 @@ class Sums(OneColumn):
         check_number("share", self.share, above=0, below=1)
 
     def release(self, table, plan, **noise):
-        """Release by :func:`ppm.sums_release`."""
+        """Release by :func:`ppm.release.sums.sums_release`."""
         given = self.given(table, plan) | {"limits": [*plan.limits.values()][0]}
         for name in ("values", "published", "limits"):
             given[name] = _power(given[name], self.power)
-        found = ppm.sums_release(clip=self.clip, share=self.share, **given, **noise)
-        return replace(found, synthetic=_power(found.synthetic, 1 / self.power))
+        moved = sums_release(clip=self.clip, share=self.share, **given, **noise)
+        return replace(moved, synthetic=_power(moved.synthetic, 1 / self.power))
 
     def labelled(self, drawn, table, plan):
         """Both sums by group."""
@@ -333,15 +337,15 @@ class Margins(Mechanism):
     Parameters
     ----------
     margins, shares, strata, reach, change
-        As for ``ppm.raking.raked_release``. Each column that they name must be one of the plan's:
-        confidential, ``groups`` or ``public``.
+        As for :func:`ppm.release.raking.raked_release`. Each column that they name must be one of
+        the plan's: confidential, ``groups`` or ``public``.
     bins, special, tail, above
-        As for :func:`ppm.histogram.public_edges`, for each confidential column of numbers.
+        As for :func:`ppm.release.histogram.public_edges`, for each confidential column of numbers.
 
     Examples
     --------
     >>> import ppm
-    >>> ppm.plan.Margins([("region", "income"), ("region", "owner")], bins=10)
+    >>> ppm.release.Margins([("region", "income"), ("region", "owner")], bins=10)
     Margins(margins=[('region', 'income'), ('region', 'owner')], bins=10)
     """
 
@@ -356,16 +360,14 @@ class Margins(Mechanism):
     change: float = 0.3
 
     def __post_init__(self):
-        _check_bins(self)
+        check_bins(self.bins, self.special, self.tail, self.above)
 
     def check(self, plan):
         """Refuse margins and strata of columns that are not the plan's."""
-        from ppm.raking import check_margins, check_shares
-
         strata = () if isinstance(self.strata, int) else as_names(self.strata)
-        margins = [as_names(one) for one in as_names(self.margins)]
+        margins = [as_names(margin) for margin in as_names(self.margins)]
         for name, named in {"margins": sum(margins, ()), "strata": strata}.items():
-            if unknown := [one for one in named if one not in plan.published]:
+            if unknown := [column for column in named if column not in plan.published]:
                 raise ValueError(
                     f"{name}: there must be a column {listed(unknown)} in confidential, "
                     "groups or public"
@@ -374,15 +376,13 @@ class Margins(Mechanism):
         check_shares(self.shares, check_margins(margins, public, plan.confidential))
 
     def release(self, table, plan, **noise):
-        """Release by ``ppm.raking.raked_release``."""
-        from ppm.raking import raked_release
-
+        """Release by :func:`ppm.release.raking.raked_release`."""
         settings = dict(vars(self))
         for_edges = {
             name: settings.pop(name) for name in ("bins", "special", "tail", "above")
         }
         edges = {
-            name: ppm.histogram.public_edges(plan.published[name], ends, **for_edges)
+            name: edges_at_quantiles(plan.published[name], ends, **for_edges)
             for name, ends in plan.limits.items()
         }
         return raked_release(
@@ -398,7 +398,7 @@ class Margins(Mechanism):
 
     def labelled(self, drawn, table, plan):
         """Totals by the classes of each margin; of a column of numbers alone by its bins."""
-        found = {}
+        tables = {}
         for names, (title, totals) in zip(
             map(as_names, self.margins), drawn.noisy.items(), strict=True
         ):
@@ -416,9 +416,9 @@ class Margins(Mechanism):
                 columns, classes = [names[0]], [zip(edges, edges[1:], strict=False)]
             rows = itertools.product(map(_as_row, levels), itertools.product(*classes))
             rows = [(*level, *kind) for level, kind in rows]
-            one = pd.DataFrame(rows, columns=[*public, *columns])
-            found[title] = one.assign(total=totals.ravel())
-        return found
+            cells = pd.DataFrame(rows, columns=[*public, *columns])
+            tables[title] = cells.assign(total=totals.ravel())
+        return tables
 
 
 def _as_row(level):
@@ -433,35 +433,65 @@ def categories(plan, name):
     return np.sort(column.unique())
 
 
+@dataclass(frozen=True)
+class PosteriorRelease:
+    """What a pseudo posterior released, and its statement; nothing noisy is beside it.
+
+    Attributes
+    ----------
+    synthetic : xarray.DataArray or xarray.Dataset
+        Values (release, record), each release from one draw of the parameters.
+    guarantee : ppm.release.Guarantee
+        ε of each release.
+    sentences : tuple of str
+        Those of the statement.
+    noisy, public : dict
+        Empty, where a :class:`ppm.release.NoisyRelease` has numbers.
+    """
+
+    synthetic: xr.DataArray | xr.Dataset
+    guarantee: Guarantee
+    sentences: tuple = field(repr=False)
+    noisy: dict = field(repr=False, default_factory=dict)
+    public: dict = field(repr=False, default_factory=dict)
+
+    @classmethod
+    def of(cls, fitted, releases, *, random_seed=None):
+        """All of m releases of a fit."""
+        synthetic = fitted.release(releases, random_seed=random_seed)
+        return cls(synthetic, guarantee(fitted), (*statement_of(fitted, synthetic),))
+
+    def statement(self):
+        """Sentences of :func:`ppm.release.release_statement`."""
+        return self.sentences
+
+
 @dataclass(frozen=True, repr=False)
 class Posterior(Mechanism):
-    r"""A pseudo posterior in which each record's term moves by at most ε over the releases.
+    r"""A pseudo posterior on candidates: each record's term moves by at most ε over the releases.
 
     Its arguments are functions, of which the plan keeps the hash of their source; on reading they
     are given again. When the plan is saved or read, the model is built again and again from
-    published records with other values (:func:`ppm.own_terms.check`), and refused if one record
-    reaches more than its own term, as in ``pm.Normal("mu", records["x"].mean(), 1)``. This is a
-    test and no proof. It cannot see what a function takes from elsewhere: a global that was
-    computed from confidential records, or that changes after the plan was saved.
+    published records with other values, and refused if one record reaches more than its own term,
+    as in ``pm.Normal("mu", records["x"].mean(), 1)``. This is a test and no proof. It cannot see
+    what a function takes from elsewhere: a global that was computed from confidential records, or
+    that changes after the plan was saved.
 
     Parameters
     ----------
     build : callable
         Function of a table's records, public and confidential columns, that returns a
-        :class:`ppm.Synthesizer` or a PyMC model of them.
-    candidates : callable, optional
+        :class:`ppm.Model` or a PyMC model of them.
+    candidates : callable
         Function of published records, those of one group if the plan has groups, that returns a
-        finite set of parameters, as :class:`ppm.CandidateSynthesizer` takes it. Without it a Markov
-        chain draws, which has no secure noise, and ε holds for exact draws only.
+        finite set of parameters, as :class:`ppm.Candidates` takes it.
     center : callable, optional
-        Function of the same that returns one value of all parameters: the limits are around it.
-        Without it each record has the weight that keeps its term within the width (``cap``).
-    back : callable, optional
-        Function from the model's values to those of the confidential column.
+        Function of the same that returns one value of all parameters: the rule is
+        :class:`ppm.Limited`, with limits around it. Without it it is :class:`ppm.Capped`.
     weight : float, default 1
         Weight of all records, where there is a center.
-    draws : int, default 1000
-        Draws of each chain.
+    back : callable, optional
+        Function from the model's values to those of the confidential column.
 
     Examples
     --------
@@ -470,79 +500,82 @@ class Posterior(Mechanism):
     ...     return ppm.GammaPoisson(records["children"], shape=2, rate=1)
     >>> def candidates(published):
     ...     return {"mu": published["children"].mean() * np.linspace(0.5, 2.0, 50)}
-    >>> ppm.plan.Posterior(build, candidates)
+    >>> ppm.release.Posterior(build, candidates)
     Posterior(build=build, candidates=candidates)
     """
 
     build: Callable
-    candidates: Callable | None = None
+    candidates: Callable
     center: Callable | None = None
-    back: Callable | None = None
     weight: float = 1.0
-    draws: int = 1000
+    back: Callable | None = None
 
     def __post_init__(self):
-        if not callable(self.build) or self.candidates is self.center is None:
-            raise ValueError(
-                "mechanism: build must be a function, and candidates or center another"
-            )
+        for name in ("build", "candidates", "center", "back"):
+            given = getattr(self, name)
+            if not callable(given) and (given is not None or name in _NEEDED):
+                raise ValueError(
+                    f"{name} must be a function; got {type(given).__name__}"
+                )
+        check_number("weight", self.weight, at_least=0)
+
+    def _model(self, records):
+        built = self.build(records)
+        if isinstance(built, Model):
+            return built
+        from ppm.models.pymc import PyMCModel
+
+        return PyMCModel(built)
 
     def _public(self, function, plan):
-        """What a function makes of the published records, by label if parameters are by group."""
-        if not plan.groups or self.candidates is None:
+        """What a function makes of the published records, by label if the plan has groups."""
+        if not plan.groups:
             return function(plan.published)
         labels = plan.labels(plan.published)
-        return {label: function(own) for label, own in plan.published.groupby(labels)}
+        by_label = plan.published.groupby(labels)
+        return {label: function(records) for label, records in by_label}
 
     def check_model(self, plan):
         """Refuse a model in which a published record reaches more than its own term."""
+        from ppm.models import own_terms
+
         example = clipped(plan, plan.published)
         # some of each group, and of all values from the lowest to the highest
         order = example.sort_values([*plan.confidential]).index
         spread = order[np.linspace(0, len(order) - 1, _TRIED).astype(int)]
         some = example.groupby(plan.labels(example)).head(2).index
         example = example.loc[sorted({*spread, *some})].reset_index(drop=True)
-        own_terms.check(self.build, example, confidential=[*plan.confidential])
+        own_terms.check(self._model, example, confidential=[*plan.confidential])
 
-    def mechanism(self, table, plan, *, secure_noise=False):
-        """The :class:`ppm.PseudoPosteriorMechanism` of a table."""
-        model, width = self.build(table), plan.epsilon / plan.releases
-        if self.candidates is not None:
-            model = ppm.CandidateSynthesizer(
-                model,
-                self._public(self.candidates, plan),
-                groups=plan.labels(table) if plan.groups else None,
-                secure_noise=secure_noise,
-            )
+    def model(self, table, plan, *, secure_noise=False):
+        """The :class:`ppm.Candidates` of a table."""
+        return Candidates(
+            self._model(table),
+            self._public(self.candidates, plan),
+            groups=plan.labels(table) if plan.groups else None,
+            secure_noise=secure_noise,
+        )
+
+    def rule(self, plan):
+        """The rule: of width ε / m for each of m releases, and public."""
+        width = plan.epsilon / plan.releases
         if self.center is None:
-            return ppm.PseudoPosteriorMechanism(model, cap=width)
-        limits = ppm.Censoring(
-            -width / 2,
-            width / 2,
-            smooth=self.candidates is None,
-            center=self._public(self.center, plan),
-        )
-        return ppm.PseudoPosteriorMechanism(
-            model,
-            censor=limits,
-            weights=np.full(len(table), self.weight),
-            independent_weights=True,
-        )
+            return Capped(width)
+        limits = Limits(-width / 2, width / 2)
+        center = self._public(self.center, plan)
+        return Limited(limits, center=center, weight=self.weight)
 
     def release(self, table, plan, *, random_seed=None, secure_noise=False):
         """Draw each release from the predictions of parameters of its own."""
-        if secure_noise and self.candidates is None:
-            raise ValueError("secure_noise must be False: a chain draws, not OpenDP")
         seeds = streams(random_seed, 2)
-        fit = self.mechanism(table, plan, secure_noise=secure_noise).run(
-            draws=self.draws if self.candidates is None else plan.releases,
-            random_seed=seeds[0],
-            allow_disagreement=True,
-        )
-        found = fit.synthesize(plan.releases, random_seed=seeds[1])
-        statement = [*fit.statement(found)]
-        if self.back is not None:
-            found = found.copy(data=self.back(found.values))
-        return SimpleNamespace(
-            synthetic=found, guarantee=fit.guarantee, statement=lambda: statement
-        )
+        model = self.model(table, plan, secure_noise=secure_noise)
+        fitted = fit(model, self.rule(plan), draws=plan.releases, random_seed=seeds[0])
+        released = PosteriorRelease.of(fitted, plan.releases, random_seed=seeds[1])
+        if self.back is None:
+            return released
+        values = released.synthetic
+        return replace(released, synthetic=values.copy(data=self.back(values.values)))
+
+
+# functions without which there is no posterior
+_NEEDED = ("build", "candidates")

@@ -4,8 +4,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from ppm.checks import check_number
-from ppm.disclosure import Guarantee, noisy_statement
+from ppm._checks import check_number
+from ppm.release.statement import Guarantee, noisy_statement
 
 __all__ = ["NoisyRelease"]
 
@@ -26,20 +26,20 @@ class NoisyRelease:
         Counts or sums with noise. They may be published as well.
     public : dict
         What was fixed without the confidential values, such as ``edges``.
-    guarantee : ppm.disclosure.Guarantee
+    guarantee : ppm.release.Guarantee
         ε of all of this together, and what it does not cover.
-    made : str
+    sentence : str
         How the values were made, as the statement says it.
     """
 
     synthetic: object
     noisy: dict
     guarantee: Guarantee
-    made: str = field(repr=False)
+    sentence: str = field(repr=False)
     public: dict = field(repr=False, default_factory=dict)
 
-    def statement(self, release=None):
-        """Sentences of :func:`ppm.disclosure.release_statement`."""
+    def statement(self):
+        """Sentences of :func:`ppm.release.release_statement`."""
         return noisy_statement(self)
 
 

@@ -3,7 +3,7 @@
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields, is_dataclass, replace
 from datetime import UTC, datetime
 from decimal import ROUND_CEILING, Context
 from importlib import metadata
@@ -13,15 +13,21 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-import ppm
-from ppm.account import Account
-from ppm.brief import Brief
-from ppm.checks import as_ends, as_list, check_count, check_flag, check_number, listed
-from ppm.disclosure import WORDS, Guarantee, in_lines
-from ppm.noisy import MOST_EPSILON
-from ppm.plan import mechanisms, rehearsal
-from ppm.plan.mechanisms import as_names, categories, clipped, columns_of, draw
-from ppm.seeds import generator, streams
+from ppm._checks import (
+    Brief,
+    as_ends,
+    as_list,
+    check_count,
+    check_flag,
+    check_number,
+    listed,
+)
+from ppm._seeds import generator, streams
+from ppm.release import mechanisms, rehearsal
+from ppm.release.account import Account
+from ppm.release.mechanisms import as_names, categories, clipped, columns_of, draw
+from ppm.release.noise import MOST_EPSILON
+from ppm.release.statement import WORDS, Guarantee, in_lines
 
 _WORDS = WORDS["plan"]
 _UPWARDS = Context(prec=10, rounding=ROUND_CEILING)
@@ -38,7 +44,7 @@ class Confidential:
     Examples
     --------
     >>> import pandas as pd, ppm
-    >>> ppm.Confidential(pd.DataFrame({"region": ["N", "S"], "income": [12_000, 31_000]}))
+    >>> ppm.release.Confidential(pd.DataFrame({"region": ["N", "S"], "income": [12_000, 31_000]}))
     Confidential(2 records of 'region', 'income')
     """
 
@@ -80,7 +86,7 @@ class Release(Brief):
         ``release``. Rows are in a random order, since their order in the table might tell something.
     statement : str
         What is promised, and on which conditions, a sentence a line.
-    guarantee : ppm.disclosure.Guarantee
+    guarantee : ppm.release.Guarantee
         The same in parts; of a posterior's releases ε is that of each.
     noisy : dict
         The noisy numbers that it was made of, as tables that say what each one counts.
@@ -109,14 +115,14 @@ class Release(Brief):
             raise ValueError(
                 f"path must not end in {path.suffix}, but for example .csv"
             )
-        if standing := [one.name for one in (path, text, numbers) if one.exists()]:
+        if standing := [file.name for file in (path, text, numbers) if file.exists()]:
             raise FileExistsError(f"path: there is a file {listed(standing)} already")
-        found = {"digest": self.digest, "noisy": self.noisy, "public": self.public}
+        content = {"digest": self.digest, "noisy": self.noisy, "public": self.public}
         # all is made before anything is written
-        found = json.dumps(found, default=_written, ensure_ascii=False, indent=1)
+        content = json.dumps(content, default=_written, ensure_ascii=False, indent=1)
         self.synthetic.to_csv(path, index=False)
         text.write_text(self.statement + "\n", "utf-8")
-        numbers.write_text(found + "\n", "utf-8")
+        numbers.write_text(content + "\n", "utf-8")
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -129,10 +135,10 @@ class ReleasePlan:
         A **published** table with the columns that are to be released, such as last year's.
     confidential : str or sequence of str
         Its columns that are confidential in the table to be released.
-    mechanism : ppm.plan.Mechanism
-        How to release: for example ``ppm.plan.Bins(10)``.
+    mechanism : ppm.release.Mechanism
+        How to release: for example ``ppm.release.Bins(10)``.
     epsilon : float
-        ε of everything that is released, from 1e-9 to 30 nats; 0 for :class:`ppm.plan.Published`.
+        ε of everything that is released, from 1e-9 to 30 nats; 0 for :class:`ppm.release.Published`.
     groups : str or sequence of str, optional
         Public columns; records that agree in them are a group. They are released as they are.
     limits : (float, float) or dict of these by column, optional
@@ -145,7 +151,7 @@ class ReleasePlan:
     releases : int, default 1
         Number m of synthetic tables.
     rehearsed : dict, optional
-        What :meth:`ppm.plan.Rehearsal.best` noted.
+        What :meth:`ppm.release.Rehearsal.best` noted.
 
     Examples
     --------
@@ -155,15 +161,17 @@ class ReleasePlan:
     ...     incomes = middle * rng.lognormal(sigma=0.7, size=2000)
     ...     return pd.DataFrame({"region": np.tile(["N", "S"], 1000), "income": incomes})
     >>> last_year, this_year = year(1, 30_000), year(2, 36_000)
-    >>> plan = ppm.ReleasePlan(last_year, confidential="income", groups="region",
-    ...                        limits=(0, 500_000), mechanism=ppm.plan.Bins(10), epsilon=0.5)
-    >>> plan.save("plan.json")
-    >>> release = plan.release(
-    ...     ppm.Confidential(this_year), account="account.jsonl", secure_noise=False, random_seed=1
+    >>> plan = ppm.release.ReleasePlan(
+    ...     last_year, confidential="income", groups="region", limits=(0, 500_000),
+    ...     mechanism=ppm.release.Bins(10), epsilon=0.5,
     ... )
+    >>> plan.save("plan.json")
+    >>> table = ppm.release.Confidential(this_year)
+    >>> noise = {"secure_noise": False, "random_seed": 1}
+    >>> release = plan.release(table, account="account.jsonl", **noise)
     >>> release.synthetic["income"].mean() / this_year["income"].mean() - 1 < 0.05
     np.True_
-    >>> ppm.account.Account("account.jsonl").total
+    >>> ppm.release.Account("account.jsonl").total
     Decimal('0.5')
     """
 
@@ -222,12 +230,12 @@ class ReleasePlan:
             object.__setattr__(self, name, value)
         if not isinstance(self.mechanism, mechanisms.Mechanism):
             raise ValueError(
-                "mechanism must be a ppm.plan.Mechanism, such as ppm.plan.Bins(10); got "
+                "mechanism must be a ppm.release.Mechanism, such as ppm.release.Bins(10); got "
                 f"{type(self.mechanism).__name__}"
             )
         if isinstance(self.mechanism, mechanisms.Published) != (epsilon == 0):
             raise ValueError(
-                "epsilon must be 0 for ppm.plan.Published(), and above for all others; "
+                "epsilon must be 0 for ppm.release.Published(), and above for all others; "
                 f"got {epsilon:g}"
             )
         self._check_columns("published", self.published)
@@ -266,7 +274,7 @@ class ReleasePlan:
         columns = [table[column].map(str) for column in self.groups]
         if len(columns) > 1:
             # so that "p × q" and "r" are not "p" and "q × r"
-            columns = [one.str.replace("×", "××") for one in columns]
+            columns = [labels.str.replace("×", "××") for labels in columns]
         return np.array(
             list(map(" × ".join, zip(*columns, strict=True))) or [""] * len(table),
             dtype=object,
@@ -278,7 +286,7 @@ class ReleasePlan:
     def settings(self):
         """All that is public, as the saved plan has it; the published table by its hash."""
         settings = {
-            one.name: getattr(self, one.name) for one in fields(self) if one.init
+            item.name: getattr(self, item.name) for item in fields(self) if item.init
         }
         settings["published"] = _table_hash(self.published)
         settings["mechanism"] = mechanisms.settings_of(self.mechanism)
@@ -319,7 +327,7 @@ class ReleasePlan:
             The file.
         published : pandas.DataFrame
             The published table again.
-        mechanism : ppm.plan.Mechanism, optional
+        mechanism : ppm.release.Mechanism, optional
             The mechanism again, if it is made of functions or is one of your own.
 
         Raises
@@ -339,6 +347,7 @@ class ReleasePlan:
             raise ValueError(
                 f"path must hold a plan as it was saved; {path.name} was changed"
             )
+        _check_version(path.name, settings)
         names = [settings[key] for key in ("confidential", "groups", "public")]
         if (
             _table_hash(_columns(check_table("published", published), *names))
@@ -377,9 +386,9 @@ class ReleasePlan:
 
         Parameters
         ----------
-        confidential : ppm.Confidential
+        confidential : ppm.release.Confidential
             The table.
-        account : ppm.account.Account or path
+        account : ppm.release.Account or path
             The account of this table's ε.
         again : bool, default False
             Whether to release by this plan a second time; ε adds up.
@@ -397,11 +406,11 @@ class ReleasePlan:
 
         Returns
         -------
-        ppm.plan.Release
+        ppm.release.Release
         """
         if not isinstance(confidential, Confidential):
             raise ValueError(
-                "confidential must be a ppm.Confidential; got "
+                "confidential must be a ppm.release.Confidential; got "
                 f"{type(confidential).__name__}"
             )
         secure = check_flag("secure_noise", secure_noise)
@@ -435,28 +444,32 @@ class ReleasePlan:
         # what fails for a public reason fails here, before it costs anything
         end = replace(self, mechanism=mechanisms.Published(), epsilon=0, releases=1)
         stand_in, _ = draw(end, table, random_seed=seeds[1])
-        _, tried = draw(self, stand_in, random_seed=seeds[1], secure_noise=secure)
-        self.mechanism.labelled(tried, stand_in, self)
+        trial, tried = draw(self, stand_in, random_seed=seeds[1], secure_noise=secure)
         promised = tried.guarantee
         # a fit promises its ε for each of its releases
-        times = self.releases if promised.covers in ("release", "exact") else 1
+        times = self.releases if promised.covers == "release" else 1
         within = promised.epsilon * times <= self.epsilon * (1 + 1e-12)
         if promised.kind != "strict" or not within:
             raise ValueError(
                 "mechanism must give a strict guarantee, and no more than the plan's ε"
             )
+        sentences = [*self._opening(secure), *tried.statement()]
+        self._made(trial, tried, stand_in, sentences, digest)
         what = f"{self.releases} × {len(table):,} records, {_quoted(self.confidential)}"
         entry = account.enter(self.epsilon, what, digest=digest, again=again)
         synthetic, drawn = draw(self, table, random_seed=seeds[2], secure_noise=secure)
-        statement = in_lines(
-            [*self._opening(secure), *drawn.statement(), *self._told(account, entry)]
-        )
+        sentences = [*self._opening(secure), *drawn.statement()]
+        sentences += self._told(account, entry)
+        return self._made(synthetic, drawn, table, sentences, digest)
+
+    def _made(self, synthetic, drawn, table, sentences, digest):
+        """All that is released of what a mechanism drew of a table."""
         return Release(
             synthetic,
-            statement,
+            in_lines(sentences),
             drawn.guarantee,
             self.mechanism.labelled(drawn, table, self),
-            getattr(drawn, "public", {}),
+            drawn.public,
             digest,
         )
 
@@ -483,6 +496,24 @@ class ReleasePlan:
         yield _WORDS["saved"].format(digest=entry["digest"])
         software = ", ".join(map(" ".join, versions().items()))
         yield _WORDS["software"].format(software=software)
+
+
+def _check_version(name, settings):
+    """Refuse a plan with other settings than today's plans, or its mechanism's, have."""
+    mechanism = settings["mechanism"]
+    # the source of one's own mechanism is compared
+    kind = None if "source" in mechanism else getattr(mechanisms, mechanism["kind"], "")
+    for known, given in ((ReleasePlan, settings), (kind, mechanism["settings"])):
+        if known is None:
+            continue
+        today = is_dataclass(known) and {
+            item.name for item in fields(known) if item.init
+        }
+        if given.keys() != today:
+            raise ValueError(
+                f"path must hold a plan of this version of ppm; {name} has other settings: "
+                "make the plan again"
+            )
 
 
 def _quoted(names):
@@ -522,13 +553,13 @@ def _written(value):
 
 def _table_hash(table):
     """SHA-256 of a table: its columns, their types and values, and their order."""
-    found = hashlib.sha256()
+    hashed = hashlib.sha256()
     for name, column in table.items():
         kind = [column.dtype]
         if isinstance(column.dtype, pd.CategoricalDtype):
             kind += [column.cat.categories.tolist()]
-        found.update(_canonical([name, kind, column.tolist()], str).encode())
-    return found.hexdigest()
+        hashed.update(_canonical([name, kind, column.tolist()], str).encode())
+    return hashed.hexdigest()
 
 
 def _canonical(content, default=mechanisms.plain):
@@ -549,6 +580,8 @@ def saved_digest(path):
 
 def versions():
     """Versions of what makes a release."""
+    import ppm  # which imports this file
+
     return {"ppm": ppm.__version__} | {
         name: metadata.version(name) for name in ("numpy", "opendp") if find_spec(name)
     }

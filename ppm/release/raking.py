@@ -5,11 +5,11 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from ppm.checks import as_list, check_count, check_flag, check_number, listed
-from ppm.disclosure import WORDS, noisy_guarantee
-from ppm.histogram import bin_of
-from ppm.noisy import NoisyRelease, check_epsilon, noisy_integers
-from ppm.seeds import generator, streams
+from ppm._checks import as_list, check_count, check_flag, check_number, listed
+from ppm._seeds import generator, streams
+from ppm.release.histogram import bin_of
+from ppm.release.noise import NoisyRelease, check_epsilon, noisy_integers
+from ppm.release.statement import WORDS, noisy_guarantee
 
 __all__ = ["raked_release"]
 
@@ -71,8 +71,9 @@ def raked_release(
         ε of everything that is returned, together, from 1e-9 to 30 nats.
     edges : dict of str to array_like, optional
         **Public** edges of the bins by confidential column of numbers, increasing, such as
-        :func:`ppm.histogram.public_edges` of the published column. A column without edges holds
-        categories: those that the *published* column has or, as a pandas Categorical, declares.
+        :func:`ppm.release.histogram.public_edges` of the published column. A column without edges
+        holds categories: those that the *published* column has or, as a pandas Categorical,
+        declares.
     shares : list of float, optional
         Share of ε for each margin, together 1; **public**. Without it they are equal.
     strata : int or list of str, default 8
@@ -85,11 +86,11 @@ def raked_release(
         Standard deviation of the logarithms of the factors that is expected; **public**. A noisy
         total is trusted as far as noise alone would change the factors less than this.
     releases, secure_noise, random_seed
-        As for :func:`ppm.histogram_release`.
+        As for :func:`ppm.release.histogram.histogram_release`.
 
     Returns
     -------
-    ppm.noisy.NoisyRelease
+    ppm.release.NoisyRelease
         ``synthetic``, an xarray.Dataset of the confidential columns (release, record);
         ``noisy["region × income"]`` and so on, shape (levels, classes), public levels and
         confidential classes in sorted order; ``public``, edges and shares by margin; and
@@ -130,7 +131,7 @@ def raked_release(
     >>> area = rng.choice(["north", "south"], 4000)
     >>> last_year = pd.DataFrame({"area": area, "income": rng.normal(5, 1, 4000)})
     >>> now = last_year.assign(income=last_year["income"] + (area == "south"))
-    >>> found = ppm.raking.raked_release(
+    >>> found = ppm.release.raking.raked_release(
     ...     now, last_year, confidential=["income"], margins=["income", ("area", "income")],
     ...     edges={"income": np.arange(0, 11, 0.5)}, epsilon=1.0, random_seed=1,
     ... )

@@ -7,9 +7,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pandas as pd
 
-from ppm.brief import Brief
-from ppm.checks import check_count, shown
-from ppm.plan.mechanisms import (
+from ppm._checks import Brief, check_count, shown
+from ppm._seeds import generator, streams
+from ppm.release.measure import STATISTICS
+from ppm.release.mechanisms import (
     Mechanism,
     Published,
     Records,
@@ -17,9 +18,6 @@ from ppm.plan.mechanisms import (
     columns_of,
     draw,
 )
-from ppm.seeds import generator, streams
-from ppm.synthesizers.progress import progress_bar
-from ppm.utility import STATISTICS
 
 # a level with fewer records has no mean worth rehearsing
 _SMALLEST = 20
@@ -40,7 +38,7 @@ class Rehearsal(Brief):
 
     Attributes
     ----------
-    plan : ppm.ReleasePlan
+    plan : ppm.release.ReleasePlan
         The plan that was rehearsed.
     tried : dict
         Plans by mechanism and ε, as the rows of the table name them.
@@ -69,10 +67,10 @@ class Rehearsal(Brief):
         squares = (self.runs[changes] - 100) ** 2
         runs = self.runs.assign(**squares.add_suffix(", RMSE"))
         by = runs.groupby(["mechanism", "ε"], sort=False)
-        found = by.mean().drop(columns="repeat")
-        found[changes] = by[changes].median()
+        table = by.mean().drop(columns="repeat")
+        table[changes] = by[changes].median()
         roots = ["change", *squares.add_suffix(", RMSE")]
-        return found.assign(**found[roots] ** 0.5)
+        return table.assign(**table[roots] ** 0.5)
 
     def surely_nearer(self, row, goal):
         """Whether a row is nearer than published records alone, by two standard errors."""
@@ -110,8 +108,9 @@ class Rehearsal(Brief):
             notes.append("not surely nearer than published records alone")
         for note in notes:
             warnings.warn(f"{best[0]}: {note}", stacklevel=2)
-        found = {row[0]: errors[row].round(4) for row in (PUBLISHED, *rows, RECORDS)}
-        noted = self.settings | {"goal": goal, "errors": found, "notes": notes}
+        rows = (PUBLISHED, *rows, RECORDS)
+        noted = self.settings | {"goal": goal, "notes": notes}
+        noted["errors"] = {row[0]: errors[row].round(4) for row in rows}
         return replace(self.tried[best], rehearsed=noted)
 
     def plot(self):
@@ -128,7 +127,7 @@ class Rehearsal(Brief):
 def _edges(best, *tried):
     """Sentences on settings that are the lowest or the highest of those tried with this kind."""
     for name, value in vars(best).items():
-        values = [vars(one)[name] for one in tried if type(one) is type(best)]
+        values = [vars(other)[name] for other in tried if type(other) is type(best)]
         if isinstance(value, int | float) and len({*values}) > 1:
             if value in (min(values), max(values)):
                 yield f"{name} = {value} is at the edge of what was tried"
@@ -144,7 +143,6 @@ def rehearse(
     records=None,
     repeats=20,
     random_seed=None,
-    progress=None,
 ):
     """Try mechanisms on random halves of the published table.
 
@@ -153,7 +151,7 @@ def rehearse(
 
     Parameters
     ----------
-    alternatives : ppm.plan.Mechanism or sequence of them
+    alternatives : ppm.release.Mechanism or sequence of them
         What to try beside the mechanism of this plan.
     epsilons : sequence of float, optional
         Values of ε to try; by default that of this plan.
@@ -170,13 +168,16 @@ def rehearse(
         Size of the confidential table, if it is public; by default that of the published one.
     repeats : int, default 20
         Number of random halves, 2 or more.
-    random_seed, progress
-        As for :meth:`ppm.Synthesizer.fit`.
+    random_seed : int, SeedSequence or Generator, optional
+        Source of randomness.
 
     Returns
     -------
-    ppm.plan.Rehearsal
+    ppm.release.Rehearsal
     """
+    # shown in a terminal and in a notebook; ``import ppm`` does without it
+    from tqdm.auto import tqdm
+
     levels = columns_of(
         "levels, of groups or public",
         plan.groups if levels is None else levels,
@@ -191,26 +192,31 @@ def rehearse(
     within = [*dict.fromkeys((*plan.groups, *levels))]
     once = replace(plan, releases=1, rehearsed=None)
     tried = {
-        (str(one), float(epsilon)): replace(once, mechanism=one, epsilon=epsilon)
-        for one in (plan.mechanism, *alternatives)
+        (str(mechanism), float(epsilon)): replace(
+            once, mechanism=mechanism, epsilon=epsilon
+        )
+        for mechanism in (plan.mechanism, *alternatives)
         for epsilon in epsilons or [plan.epsilon]
     }
     first = {PUBLISHED: replace(once, mechanism=Published(), epsilon=0)}
     last = {RECORDS: replace(once, mechanism=Records(), epsilon=1, groups=within)}
     everything, runs = first | tried | last, []
-    with progress_bar(progress, repeats * len(everything), "plans") as advance:
+    with tqdm(total=repeats * len(everything), unit=" plans", disable=None) as bar:
         for repeat, seed in enumerate(streams(random_seed, repeats)):
             for_table, *seeds = streams(seed, 2 + len(changes))
             half, table = _halves(plan, records, generator(for_table))
             tables = {"": (table, None)}
             for name, change in changes.items():
                 tables[name] = _changed(plan, table, change)
-            for (mechanism, epsilon), one in everything.items():
-                found = _run(replace(one, published=half), tables, seeds, levels)
+            for (mechanism, epsilon), variant in everything.items():
+                of_half = replace(variant, published=half)
+                errors = _run(of_half, tables, seeds, levels)
                 where = {"mechanism": mechanism, "ε": epsilon, "repeat": repeat}
-                runs.append(where | found)
-                advance(1)
-    tried = {row: replace(one, releases=plan.releases) for row, one in tried.items()}
+                runs.append(where | errors)
+                bar.update()
+    tried = {
+        row: replace(variant, releases=plan.releases) for row, variant in tried.items()
+    }
     settings = {"repeats": repeats, "records": records, "levels": levels}
     settings |= {"changed": _changed_column(plan), "changes": [*changes]}
     return Rehearsal(plan, tried, pd.DataFrame(runs), settings)
@@ -228,8 +234,8 @@ def _run(plan, tables, seeds, levels):
             # in whole numbers a median or a quartile may stay where it was
             shares[name] = 100 * shown / change if change else np.nan
     squares = [(share - 100) ** 2 for share in shares.values() if share == share]
-    found = pd.DataFrame(errors).mean().to_dict()
-    return found | {"change": np.mean(squares) if squares else np.nan} | shares
+    averages = pd.DataFrame(errors).mean().to_dict()
+    return averages | {"change": np.mean(squares) if squares else np.nan} | shares
 
 
 def _halves(plan, records, rng):
@@ -264,8 +270,8 @@ def default_changes(plan):
         return np.floor(changed + spread).where(changed != table[column], table[column])
 
     def level(table):
-        own = plan.labels(table) == largest
-        return kept(table, table[column].mask(own, 0.8 * table[column]))
+        members = plan.labels(table) == largest
+        return kept(table, table[column].mask(members, 0.8 * table[column]))
 
     def raised(table):
         top = table[column] > table[column].quantile(0.9)
@@ -303,7 +309,7 @@ def _changed(plan, table, change):
     moved = {*labels[changed[column] != table[column]]}
     rows = slice(None) if statistic else [label in moved for label in labels]
     statistic = statistic or np.mean
-    return changed, lambda one: statistic(one[column].to_numpy(np.float64)[rows])
+    return changed, lambda other: statistic(other[column].to_numpy(np.float64)[rows])
 
 
 def top_tenth(values, axis=-1):
@@ -313,13 +319,12 @@ def top_tenth(values, axis=-1):
 
 def _errors(plan, table, synthetic, levels):
     """Errors of a release in per cent, averages over confidential columns."""
-    truth, found = _numbers(plan, table), _numbers(plan, synthetic)
+    both = _numbers(plan, table), _numbers(plan, synthetic)
+    truth, _ = both
     least = np.abs(truth).mean(axis=1) / 100
 
     def error(statistic, rows=slice(None), columns=None):
-        true, drawn = (
-            statistic(one[:columns, rows], axis=-1) for one in (truth, found)
-        )
+        true, drawn = (statistic(numbers[:columns, rows], axis=-1) for numbers in both)
         sizes = pd.Series(np.abs(true))
         # what is nearly 0 has no relative error
         known = sizes.where(sizes > least[:columns])
@@ -328,11 +333,14 @@ def _errors(plan, table, synthetic, levels):
     groups = (table.groupby(level, observed=True).indices for level in levels)
     means = [
         error(np.mean, rows)
-        for rows in itertools.chain(*(one.values() for one in groups))
+        for rows in itertools.chain(
+            *(rows_by_label.values() for rows_by_label in groups)
+        )
         if rows.size >= _SMALLEST
     ] or [error(np.mean)]
     shapes = {
-        name: error(one, columns=len(plan.limits)) for name, one in SHAPES.items()
+        name: error(statistic, columns=len(plan.limits))
+        for name, statistic in SHAPES.items()
     }
     return {"levels": np.mean(means), "worst level": np.max(means)} | shapes
 
@@ -347,5 +355,5 @@ def _numbers(plan, table):
     rows = [table[name] for name in plan.limits]
     for name in plan.confidential:
         if name not in plan.limits:
-            rows += [table[name] == one for one in plan.published[name].unique()]
+            rows += [table[name] == label for label in plan.published[name].unique()]
     return np.array(rows, dtype=np.float64)

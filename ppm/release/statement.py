@@ -1,4 +1,4 @@
-"""What an ε means for an attacker, and the statement beside a release."""
+"""What a release promises in words: its guarantee, and the statement beside it."""
 
 import re
 import textwrap
@@ -8,14 +8,19 @@ from decimal import ROUND_CEILING, Context, Decimal
 from importlib import resources
 
 import numpy as np
+import xarray as xr
 
-from ppm.checks import as_amounts, as_numbers
-from ppm.diagnostics import ChainsDisagreeError
+from ppm.candidates import Candidates
+from ppm.chains import ChainsDisagreeError
+from ppm.fit import Fit
+from ppm.rules import Capped, Given, Limited, Unweighted
 
-__all__ = ["belief_limits", "detection_limit", "release_statement", "Guarantee"]
+__all__ = ["Guarantee", "guarantee", "release_statement"]
 
 # the sentences, by the names that the conditions below give them
-WORDS = tomllib.loads(resources.files("ppm").joinpath("words.toml").read_text("utf-8"))
+WORDS = tomllib.loads(
+    resources.files("ppm.release").joinpath("words.toml").read_text("utf-8")
+)
 _ALWAYS = ("unchanged", "imputed", "others", "ended", "holders")
 
 
@@ -31,10 +36,10 @@ class Guarantee:
 
     Examples
     --------
-    >>> import ppm
-    >>> model = ppm.GammaPoisson([3, 5, 4, 6, 20], shape=2, rate=0.4)
-    >>> mechanism = ppm.PseudoPosteriorMechanism(model, censor=ppm.Censoring(-3, -2))
-    >>> mechanism.run(draws=200, random_seed=1).guarantee.headline
+    >>> import numpy as np, ppm
+    >>> model = ppm.Candidates(ppm.GammaPoisson([3, 5, 4, 6, 20]), {"mu": np.arange(2.0, 9.0)})
+    >>> fit = ppm.fit(model, ppm.Limited(ppm.Limits(-3, -2)), draws=200, random_seed=1)
+    >>> ppm.release.guarantee(fit).headline
     'strict: epsilon 1 for one release, for every database'
     """
 
@@ -82,15 +87,31 @@ class Guarantee:
         )
 
 
-def guarantee_of(fit):
-    """Guarantee of one release of a :class:`ppm.Fit`."""
+def guarantee(fit):
+    """Guarantee of one release of a fit.
+
+    Parameters
+    ----------
+    fit : ppm.Fit
+        The fit.
+
+    Returns
+    -------
+    ppm.release.Guarantee
+
+    Examples
+    --------
+    >>> import ppm
+    >>> fit = ppm.fit(ppm.GammaPoisson([3, 5, 4, 6, 20]), ppm.ByRisk(), draws=200, random_seed=1)
+    >>> ppm.release.guarantee(fit).kind
+    'local'
+    """
     if not fit.strict:
         return Guarantee("local", fit.epsilon(), tuple(_local_reasons(fit)))
     return Guarantee(
         "strict",
         fit.epsilon(),
         tuple(_strict_reasons(fit)),
-        covers="release" if fit.diagnostics is None else "exact",
         rounded=not fit.model.secure_noise,
     )
 
@@ -98,26 +119,23 @@ def guarantee_of(fit):
 def _local_reasons(fit):
     if not fit.chains_agree:
         yield "unreached"
-    yield "databases" if fit.model.public_set else "databases_and_draws"
+    yield "databases" if _on_candidates(fit) else "databases_and_draws"
     yield "reaction"
     yield "choices"
     yield from _ALWAYS
 
 
 def _strict_reasons(fit):
-    if fit.model.secure_noise:
-        yield "package"
-    elif fit.diagnostics is None:
-        yield "rounding"
-    if fit.diagnostics is not None:
-        yield "chains"
-        yield "ungated" if fit.allow_disagreement else "gated"
-    if not fit.model.secure_noise:
-        yield "seed"
-    if fit.terms.source == "caller":
+    yield from ["package"] if fit.model.secure_noise else ["rounding", "seed"]
+    if type(fit.rule) is Limited and isinstance(fit.rule.weight, tuple):
         yield "weights"
-    yield "choices_of_candidates" if fit.model.public_set else "choices_of_model"
+    yield "choices_of_candidates"
     yield from _ALWAYS
+
+
+def _on_candidates(fit):
+    """Whether nothing but a finite public set can be drawn: by type, as in :attr:`Fit.strict`."""
+    return type(fit.model) is Candidates
 
 
 def noisy_guarantee(epsilon, covers, *, secure):
@@ -133,93 +151,95 @@ def release_statement(result, release=None):
     It contains nothing that was computed from the confidential records: no local ε or Δ. It states
     ε and odds only if ε holds for every database, and then what NIST SP 800-226 asks of a claim: ε
     and δ, unit of privacy and neighbour, what is public, what adds to ε, whom one has to trust, and
-    the random numbers. Unless the result is strict, there is no statement if the chains disagree,
-    also under ``allow_disagreement``.
+    the random numbers. There is no statement if chains disagree, also under
+    ``allow_disagreement``.
 
     Parameters
     ----------
-    result : ppm.Fit or ppm.noisy.NoisyRelease
+    result : ppm.Fit or ppm.release.NoisyRelease
         The fit that the release was drawn from, or what a function such as
-        :func:`ppm.histogram_release` returned, which needs nothing else.
+        :func:`ppm.release.histogram.histogram_release` returned, which needs nothing else.
     release : xarray.DataArray or xarray.Dataset, optional
-        All that one call of ``result.synthesize`` returned.
+        All that one call of :meth:`ppm.Fit.release` returned.
+
+    Returns
+    -------
+    str
+
+    Raises
+    ------
+    ppm.ChainsDisagreeError
+        If the chains of the fit, or of a fit behind it, disagree.
+    ValueError
+        If the release is not all of one of this fit.
 
     Examples
     --------
     >>> import ppm
-    >>> mechanism = ppm.PseudoPosteriorMechanism(ppm.GammaPoisson([3, 5, 4, 6, 20]))
-    >>> result = mechanism.run(draws=200, random_seed=1)
-    >>> statement = ppm.disclosure.release_statement(result, result.synthesize(2, random_seed=2))
+    >>> fit = ppm.fit(ppm.GammaPoisson([3, 5, 4, 6, 20]), ppm.ByRisk(), draws=200, random_seed=1)
+    >>> statement = ppm.release.release_statement(fit, fit.release(2, random_seed=2))
     >>> "no limit is claimed" in statement
     True
     """
-    return " ".join(result.statement(release))
+    of_fit = isinstance(result, Fit)
+    return " ".join(statement_of(result, release) if of_fit else result.statement())
 
 
 def statement_of(fit, release):
-    """Sentences of the statement for all that one call of ``fit.synthesize`` returned."""
-    if not (fit.strict or fit.chains_agree):
+    """Sentences of the statement for all that one call of ``fit.release`` returned."""
+    if not fit.chains_agree:
         raise ChainsDisagreeError("no statement can be made: the chains disagree")
     known = _check_release(fit, release)
-    words, public_set = WORDS["statement"], fit.model.public_set
-    many = known["releases"]
+    words, many = WORDS["statement"], known["releases"]
     draws = fit.draws_charged(many)
     yield words["model"].format(
         releases=many,
         records=fit.terms.records,
         shared="" if draws == many else words["shared"].format(draws=draws),
-        steps=" and ".join(_steps(fit.terms)),
+        steps=" and ".join(_steps(fit)),
     )
-    if public_set:
-        several = draws > 1 and "candidates_drawn" in known
-        drawn = f"; {drawn_in_words(known['candidates_drawn'])}" if several else ""
-        yield words["public_set"].format(public_set=public_set, drawn=drawn)
+    if _on_candidates(fit):
+        labels = fit.model.labels or ()
+        yield words["public_set"].format(
+            candidates=fit.model.candidates_in_all,
+            groups=words["in_groups"].format(groups=len(labels)) if labels[1:] else "",
+        )
     if fit.strict:
-        yield _promise(fit.guarantee, draws, fit.diagnostics is not None)
+        yield _promise(guarantee(fit), draws)
         if known["epsilon_total"] > known["epsilon"]:
             together = _rounded_up(known["epsilon_total"], 10)
             yield words["together"].format(epsilon=together)
         return
-    if fit.terms.source == "caller":
+    if fit.rule is None or type(fit.rule) is Given:
         yield words["weights_given"]
-    elif fit.terms.source == "all records":
+    elif type(fit.rule) is not Unweighted:
         yield words["weights_computed"]
+    described = "described" if _on_candidates(fit) else "described_by_draws"
     yield words["local"].format(
-        described=words["described" if public_set else "described_by_draws"],
-        not_covered="; ".join([WORDS["not_covered"][one] for one in _ALWAYS]),
+        described=words[described],
+        not_covered="; ".join([WORDS["not_covered"][reason] for reason in _ALWAYS]),
     )
 
 
 def noisy_statement(release):
-    """Sentences of the statement for a :class:`ppm.noisy.NoisyRelease`."""
-    yield release.made
+    """Sentences of the statement for a :class:`ppm.release.NoisyRelease`."""
+    yield release.sentence
     yield _promise(release.guarantee)
 
 
 def in_lines(sentences):
     """A statement with a sentence a line, and a line for each thing that is not covered."""
     lines = []
-    for one in sentences:
-        for line in re.sub(r"(?<=\.) (?=[A-Z])", "\n", one).splitlines():
+    for sentence in sentences:
+        for line in re.sub(r"(?<=\.) (?=[A-Z])", "\n", sentence).splitlines():
             if line.startswith("Not covered: "):
                 line = line.replace(": ", ":\n- ", 1).replace("; ", ";\n- ")
             lines.append(line)
     return "\n".join(lines)
 
 
-def drawn_in_words(different):
-    """How many different candidates were drawn: a number, or one for each group."""
-    number = np.min(different)
-    which = "one" if number == 1 else "many"
-    if np.ndim(different):
-        which += "_in_groups"
-    return WORDS["drawn"][which].format(number=number)
-
-
 def _check_release(fit, release):
-    """Attributes of a release that is all of one call of ``fit.synthesize``."""
-    import xarray as xr
-
+    """Attributes of a release that is all of one call of ``fit.release``."""
     if isinstance(release, xr.DataArray | xr.Dataset):
         known, many = release.attrs, release.attrs.get("releases", 0)
         epsilon = fit.epsilon(many) if fit.strict and many else None
@@ -231,26 +251,29 @@ def _check_release(fit, release):
         if whole and paid and known.get("epsilon") == epsilon:
             return known
     raise ValueError(
-        "release must be all that one call of result.synthesize() returned; got "
+        "release must be all that one call of fit.release() returned; got "
         f"{type(release).__name__} of another size or origin"
     )
 
 
-def _steps(terms):
+def _steps(fit):
     """What the fit did with each record's log-likelihood."""
-    words = WORDS["steps"]
-    if terms.capped:
-        yield words["own_weight"].format(width=terms.width)
-        return
-    if terms.source != "ones":
-        yield words["weight"]
-    elif terms.limits is None:
+    words, rule = WORDS["steps"], fit.rule
+    if type(rule) is Unweighted:
         yield words["whole"]
-    if terms.limits is not None:
-        yield words["limits" if terms.limits.center is None else "centered_limits"]
+    elif type(rule) is Capped:
+        yield words["own_weight"].format(width=fit.terms.width)
+    elif type(rule) is Limited:
+        if rule.weight != 1.0:
+            yield words["weight"]
+        yield words["limits" if rule.center is None else "centered_limits"]
+    else:
+        yield words["weight"]
+        if fit.terms.limits is not None:
+            yield words["limits"]
 
 
-def _promise(guarantee, draws=None, chain=False):
+def _promise(guarantee, draws=None):
     """What a strict guarantee says, for publication; without ``draws``, of all that it covers."""
     words, each = WORDS["statement"], _rounded_up(guarantee.epsilon, 4)
     total = (draws or 1) * each
@@ -260,7 +283,6 @@ def _promise(guarantee, draws=None, chain=False):
         else f"{each:g} for {guarantee.covered}"
     )
     return words["promise"].format(
-        begins=words["by_chains" if chain else "exact"],
         amount=amount,
         rounding=words["rounding"] if guarantee.rounded else "",
         neighbour=guarantee.neighbour,

@@ -3,11 +3,11 @@
 import numpy as np
 from scipy.optimize import least_squares
 
-from ppm.checks import as_ends, as_list, check_count, check_flag, check_number
-from ppm.disclosure import WORDS, noisy_guarantee
-from ppm.histogram import by_group
-from ppm.noisy import NoisyRelease, check_epsilon, noisy_integers
-from ppm.seeds import generator, streams
+from ppm._checks import as_ends, as_list, check_count, check_flag, check_number
+from ppm._seeds import generator, streams
+from ppm.release.histogram import by_group
+from ppm.release.noise import NoisyRelease, check_epsilon, noisy_integers
+from ppm.release.statement import WORDS, noisy_guarantee
 
 __all__ = ["sums_release"]
 
@@ -50,11 +50,11 @@ def sums_release(
     share : float, default 0.6
         Share of ε for the first sum, between 0 and 1; **public**.
     releases, secure_noise, random_seed
-        As for :func:`ppm.histogram_release`.
+        As for :func:`ppm.release.histogram.histogram_release`.
 
     Returns
     -------
-    ppm.noisy.NoisyRelease
+    ppm.release.NoisyRelease
         ``synthetic``, shape (releases, records); ``noisy["sums"]``, shape (groups, 2), in multiples
         of the clip and of half its square; ``public["centers"]``, mean and standard deviation of
         each group's published values; and ``guarantee``.
@@ -81,7 +81,7 @@ def sums_release(
     --------
     >>> import numpy as np, ppm
     >>> last_year, now = np.random.default_rng(1).normal([[0.0], [0.5]], size=(2, 2000))
-    >>> found = ppm.sums_release(now, last_year, (-9, 9), epsilon=1.0, random_seed=1)
+    >>> found = ppm.release.sums.sums_release(now, last_year, (-9, 9), epsilon=1.0, random_seed=1)
     >>> float(now.mean().round(2)), float(found.synthetic.mean().round(2))
     (0.49, 0.5)
     """
@@ -103,27 +103,28 @@ def sums_release(
     }
     if any(pool is None for pool in chosen.values()):
         raise ValueError("published must have two different values at least")
-    at = {label: (pool.mean(), pool.std()) for label, pool in chosen.items()}
+    centers = {label: (pool.mean(), pool.std()) for label, pool in chosen.items()}
     deviations = [
-        (values[own] - at[label][0]) / at[label][1] for label, own in rows.items()
+        (values[members] - centers[label][0]) / centers[label][1]
+        for label, members in rows.items()
     ]
-    parts = np.transpose([_steps(one, first, second) for one in deviations])
+    parts = np.transpose([_steps(each, first, second) for each in deviations])
     scales = zip(parts, (share * epsilon, (1 - share) * epsilon), strict=True)
     sums = [
         noisy_integers(part, _STEPS, spent, secure=secure, rng=for_noise) / _STEPS
         for part, spent in scales
     ]
     synthetic = np.empty((releases, values.size))
-    for place, (label, own) in enumerate(rows.items()):
-        mean, deviation = at[label]
+    for place, (label, members) in enumerate(rows.items()):
+        mean, deviation = centers[label]
         standard = (chosen[label] - mean) / deviation
-        means = [one[place] / own.size for one in sums]
-        noises = 2**0.5 / (own.size * epsilon * np.array([share, 1 - share]))
-        move, stretch = _moved(standard, means, noises, clip, own.size)
-        drawn = for_drawing.choice(standard, (releases, own.size))
+        means = [totals[place] / members.size for totals in sums]
+        noises = 2**0.5 / (members.size * epsilon * np.array([share, 1 - share]))
+        move, stretch = _moved(standard, means, noises, clip, members.size)
+        drawn = for_drawing.choice(standard, (releases, members.size))
         moved = mean + deviation * (move + stretch * drawn)
-        synthetic[:, own] = np.clip(moved, *ends)
-    made = WORDS["statement"]["sums"].format(
+        synthetic[:, members] = np.clip(moved, *ends)
+    sentence = WORDS["statement"]["sums"].format(
         releases=releases,
         records=values.size,
         groups=len(rows),
@@ -132,8 +133,8 @@ def sums_release(
         synthetic,
         {"sums": np.transpose(sums)},
         noisy_guarantee(epsilon, "sums", secure=secure),
-        made,
-        {"centers": at},
+        sentence,
+        {"centers": centers},
     )
 
 
@@ -146,8 +147,8 @@ def _scores(deviations, first, second):
 def _steps(deviations, first, second):
     """Both sums over the records, in whole numbers of steps."""
     return [
-        np.rint(_STEPS * one).astype(np.int64).sum()
-        for one in _scores(deviations, first, second)
+        np.rint(_STEPS * scores).astype(np.int64).sum()
+        for scores in _scores(deviations, first, second)
     ]
 
 

@@ -1,6 +1,7 @@
-"""Properties of utility, risk, scales of income and the histogram."""
+"""Properties of statistics of releases, risk, scales of income and the histogram."""
 
 import itertools
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -11,6 +12,9 @@ from hypothesis import strategies as st
 from layouts import HUGE, TINY, matrices, vectors
 
 import ppm
+from ppm.release import measure
+from ppm.release.histogram import histogram_release
+from ppm.release.measure import gini
 from ppm_book.chapters import survey
 
 # any scale of these keeps all of their digits
@@ -19,22 +23,22 @@ scales = st.floats(1e-3, 1e3)
 several = matrices(st.floats(-1e3, 1e3), rows=(1, 4), columns=(2, 8))
 
 
-# ---- utility -------------------------------------------------------------------------------------
+# ---- statistics of releases ----------------------------------------------------------------------
 
 
 @given(vectors(incomes), scales)
 def test_gini_is_half_the_mean_difference_over_the_mean_without_a_unit(values, scale):
-    found = ppm.utility.gini(values)
+    found = gini(values)
     if not values.any():
         assert np.isnan(found)
         return
     pairs = np.abs(values[:, None] - values).mean() / (2 * values.mean())
     assert found == pytest.approx(pairs, abs=1e-9) and found < 1
-    assert ppm.utility.gini(values * scale) == pytest.approx(found, abs=1e-9)
-    assert np.isnan(ppm.utility.gini(-values))  # of a mean below 0 there are no shares
+    assert gini(values * scale) == pytest.approx(found, abs=1e-9)
+    assert np.isnan(gini(-values))  # of a mean below 0 there are no shares
     both = np.stack([values, np.ones(values.size)])
-    assert ppm.utility.gini(both) == pytest.approx([found, 0.0], abs=1e-15)
-    assert ppm.utility.gini(both.T, axis=0) == pytest.approx([found, 0.0], abs=1e-15)
+    assert gini(both) == pytest.approx([found, 0.0], abs=1e-15)
+    assert gini(both.T, axis=0) == pytest.approx([found, 0.0], abs=1e-15)
 
 
 @examples(10)
@@ -48,7 +52,7 @@ def test_resampled_statistics_are_averages_of_quantiles_and_move_with_the_values
     values, statistic, scale, seed
 ):
     def resample(values, seed=seed):
-        return ppm.utility.resample(values, statistic, resamples=70, random_seed=seed)
+        return measure.resample(values, statistic, resamples=70, random_seed=seed)
 
     rng = np.random.default_rng(np.random.SeedSequence(seed))
     apart = np.array([resample(one, rng) for one in values])
@@ -97,7 +101,8 @@ def test_risks_and_count_weights_are_those_of_the_definition(
     )
     assert ppm.risk.identification_risks(values, **settings) == pytest.approx(expected)
     # scaled before it is shifted, and not preceded by min-max scaling
-    weights = ppm.count_weights(values, **settings, scale=scale, shift=shift)
+    rule = ppm.ByCount(radius, relative, scale, shift)
+    weights = rule.terms(SimpleNamespace(values=values, known=groups), None).weights
     cut = np.minimum(1.0, np.maximum(0.0, scale * (1.0 - expected) + shift))
     assert weights == pytest.approx(cut, abs=1e-12)
 
@@ -179,7 +184,7 @@ def test_a_histogram_counts_as_numpy_in_each_group_and_releases_lie_within_the_l
     groups = [data.draw(st.sampled_from("ab")) if data else "a" for _ in values]
     settings = {"epsilon": 30.0, "groups": groups, "releases": releases}
     bin_edges = np.linspace(-5, 5, bins + 1)
-    found = ppm.histogram_release(values, bin_edges, **settings, random_seed=3)
+    found = histogram_release(values, bin_edges, **settings, random_seed=3)
     assert found.synthetic.shape == (releases, values.size)
     assert np.all((found.synthetic >= -5) & (found.synthetic <= 5))
     # what lies outside counts at the ends

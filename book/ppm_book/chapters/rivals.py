@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 import ppm
+from ppm.release.histogram import histogram_release
 from ppm_book.chapters import application, running, survey
 
 # a level with fewer records has no mean worth comparing
@@ -56,19 +57,18 @@ def at(plan, mechanism, epsilon):
 def releases_of(plan, table, number, random_seed):
     """Independent releases by a plan, each at its ε, of its column: (releases, records)."""
     (column,), mechanism = plan.confidential, plan.mechanism
-    if isinstance(mechanism, ppm.plan.Posterior):
+    if isinstance(mechanism, ppm.release.Posterior):
         # exact draws, each of which would be a release of its own
-        fit = mechanism.mechanism(table, plan).run(
-            draws=number, random_seed=random_seed
-        )
-        values = fit.synthesize(number, random_seed=random_seed).values
+        model, rule = mechanism.model(table, plan), mechanism.rule(plan)
+        fit = ppm.fit(model, rule, draws=number, random_seed=random_seed)
+        values = fit.release(number, random_seed=random_seed).values
         values = values if mechanism.back is None else mechanism.back(values)
         return np.clip(values, *plan.limits[column])
     release = functools.partial(mechanism.release, table, plan)
-    if isinstance(mechanism, ppm.plan.Bins):
+    if isinstance(mechanism, ppm.release.Bins):
         # what is public is computed once
         release = functools.partial(
-            ppm.histogram_release,
+            histogram_release,
             edges=mechanism.edges(plan),
             **mechanism.given(table, plan),
         )
@@ -114,20 +114,20 @@ def errors_of(values, truth, levels):
 
 
 @dataclass(frozen=True, repr=False)
-class EqualBins(ppm.plan.Mechanism):
+class EqualBins(ppm.release.Mechanism):
     """Noisy counts in bins of equal width on the scale of a power, filled evenly."""
 
     bins: int
     power: float
 
     def release(self, table, plan, **noise):
-        """Release by :func:`ppm.histogram_release`, without published records."""
+        """Release by :func:`ppm.release.histogram.histogram_release`, without published records."""
         (column,) = plan.confidential
         lowest, highest = plan.limits[column]
         edges = np.linspace(
             *survey.power_income([lowest, highest], self.power), self.bins + 1
         )
-        found = ppm.histogram_release(
+        found = histogram_release(
             survey.power_income(table[column].to_numpy(), self.power),
             edges,
             groups=plan.labels(table),
@@ -170,7 +170,7 @@ def compared(plan, mechanisms, table, changes, *, ends, number, seeds, slow=()):
 
     Parameters
     ----------
-    plan : ppm.ReleasePlan
+    plan : ppm.release.ReleasePlan
         Everything public but mechanism and ε.
     mechanisms : dict of dict
         A mechanism by its name and by ε.
@@ -201,12 +201,12 @@ def compared(plan, mechanisms, table, changes, *, ends, number, seeds, slow=()):
         for name, by_width in mechanisms.items()
         for width, one in by_width.items()
     }
-    plans[alone, np.nan] = at(plan, ppm.plan.Published(), 0)
+    plans[alone, np.nan] = at(plan, ppm.release.Published(), 0)
     # exact draws are independent: one run has those of all seeds
     exact = {
         place
         for place, one in plans.items()
-        if isinstance(one.mechanism, ppm.plan.Posterior)
+        if isinstance(one.mechanism, ppm.release.Posterior)
     }
     draws = {}
     for place, one in plans.items():

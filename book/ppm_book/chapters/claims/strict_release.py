@@ -252,7 +252,7 @@ NUMBERS = {
     "m": lambda releases: f"{releases}",
     "ε planned": lambda epsilon: f"{epsilon:g}",
     "own found": lambda home: f"{home['H found, in 100']['Own weights']:.0f}",
-    "limit": lambda: f"{100 * ppm.disclosure.detection_limit(0.05, 1.0):.1f}",
+    "limit": lambda: f"{100 * ppm.pdp.detection_limit(0.05, 1.0):.1f}",
     "ordinary spread": lambda home: f"{home['± of μ']['Ordinary posterior']:.1f}",
     "own spread": lambda home: f"{home['± of μ']['Own weights']:.1f}",
     "alone, levels": lambda levels, BINS, ALONE: f"{levels[BINS][ALONE]:.1f}",

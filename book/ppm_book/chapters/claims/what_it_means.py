@@ -36,8 +36,7 @@ def refuted(attacks):
 def caught():
     """Per cent of uses that are detected, by ε."""
     return {
-        epsilon: 100 * ppm.disclosure.detection_limit(0.05, epsilon)
-        for epsilon in (0.1, 1, 3)
+        epsilon: 100 * ppm.pdp.detection_limit(0.05, epsilon) for epsilon in (0.1, 1, 3)
     }
 
 

@@ -5,7 +5,7 @@ import pytest
 from scipy import stats
 
 import ppm
-from ppm import sums
+from ppm.release import sums
 
 PUBLISHED = np.random.default_rng(1).normal(10.0, 2.0, 1500)
 VALUES = np.random.default_rng(2).normal(11.0, 2.5, 3000)
@@ -14,7 +14,7 @@ GROUPS = np.arange(3000) % 3
 
 def release(values=VALUES, **settings):
     settings = {"epsilon": 1.0, "random_seed": 3} | settings
-    return ppm.sums_release(values, PUBLISHED, (-20.0, 40.0), **settings)
+    return sums.sums_release(values, PUBLISHED, (-20.0, 40.0), **settings)
 
 
 def plain_sums(values, clip=(1.5, 2.2)):
@@ -70,7 +70,7 @@ def test_the_noise_of_both_sums_has_its_scale(monkeypatch, secure):
     """In their units the scale is 1 / (share ε). OpenDP's takes no seed: 1 in 10^9 fails."""
     monkeypatch.setattr(sums, "_moved", lambda *_: (0.0, 1.0))
     groups = np.arange(20_000)
-    found = ppm.sums_release(
+    found = sums.sums_release(
         np.full(20_000, PUBLISHED.mean()),
         PUBLISHED,
         (-20.0, 40.0),
@@ -99,7 +99,7 @@ def test_the_release_leans_to_the_published_table_where_noise_drowns_the_sums():
 def test_centers_are_published_ones_and_what_is_wrong_is_named():
     one, other = release(), release(VALUES + 3.0)
     assert one.public == other.public
-    told = ppm.disclosure.release_statement(
+    told = ppm.release.release_statement(
         release(groups=GROUPS, published_groups=np.zeros(1500))
     )
     assert "groups of records (3)" in told
@@ -115,6 +115,6 @@ def test_centers_are_published_ones_and_what_is_wrong_is_named():
     # of numbers so small the standard deviation is 0
     for alike in ([2.0, 2.0], [1e-200, 3e-200]):
         with pytest.raises(ValueError, match="published must have two different"):
-            ppm.sums_release([1.0], alike, (0, 9), epsilon=1.0)
+            sums.sums_release([1.0], alike, (0, 9), epsilon=1.0)
     with pytest.raises(ValueError, match="limits must be"):
-        ppm.sums_release([1.0], PUBLISHED, (9, 0), epsilon=1.0)
+        sums.sums_release([1.0], PUBLISHED, (9, 0), epsilon=1.0)

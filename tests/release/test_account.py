@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ppm import account as room
-from ppm.account import Account
+from ppm.release import Account
+from ppm.release import account as room
 
 
 @pytest.fixture
@@ -140,7 +140,7 @@ def test_a_budget_refuses_before_anything_is_entered(tmp_path):
 @pytest.mark.parametrize("path", [None, 5, 0.25, True, b"x"])
 def test_only_a_path_is_an_account(path, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(ValueError, match="account must be a path or a ppm.account.Acc"):
+    with pytest.raises(ValueError, match="account must be a path or a ppm.release.Acc"):
         Account(path)
     for place in ("folder/account.jsonl", tmp_path):
         with pytest.raises(ValueError, match="account must be a file in a folder that"):

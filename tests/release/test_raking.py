@@ -8,8 +8,8 @@ import pytest
 from scipy import optimize, stats
 
 import ppm
-from ppm import raking
-from ppm.raking import raked_release
+from ppm.release import raking
+from ppm.release.raking import raked_release
 
 EDGES = {"income": [0.0, 2.0, 4.0, 5.0, 6.0, 8.0, 10.0], "spending": [0, 2, 3, 4, 8]}
 MARGINS = ["income", ("area", "income"), ("age", "owner"), ("income", "spending")]
@@ -412,7 +412,7 @@ def test_what_is_wrong_is_named(settings, told):
 
 def test_the_statement_names_the_margins_and_one_epsilon():
     found = release(epsilon=0.25, releases=2)
-    told = ppm.disclosure.release_statement(found)
+    told = ppm.release.release_statement(found)
     assert "2 × 900 synthetic records" in told
     assert "income; area × income; age × owner; income × spending" in told
     assert told.count("ε = 0.25 for the noisy margins and any number") == 1

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from scipy import stats
 
 import ppm
-from ppm import histogram, noisy
-from ppm.histogram import public_edges
-from ppm.noisy import nearest_counts, noisy_integers, seeded_noise
+from ppm.release import histogram, noise
+from ppm.release.histogram import histogram_release, public_edges
+from ppm.release.noise import nearest_counts, noisy_integers, seeded_noise
 
 VALUES = np.random.default_rng(1).normal(10.0, 2.0, 3000)
 GROUPS = (VALUES > 9.0).astype(int) + 2 * (np.arange(3000) % 2)
@@ -21,7 +21,7 @@ GROUPS = (VALUES > 9.0).astype(int) + 2 * (np.arange(3000) % 2)
 def release(values=VALUES, **settings):
     settings = {"epsilon": 1.0, "random_seed": 2} | settings
     edges = np.linspace(0.0, 20.0, settings.pop("bins", 40) + 1)
-    return ppm.histogram_release(values, edges, **settings)
+    return histogram_release(values, edges, **settings)
 
 
 # ---- the noise -----------------------------------------------------------------------------------
@@ -90,11 +90,11 @@ def test_opendp_itself_grants_epsilon_and_twice_that_where_a_value_is_replaced(
 
 def test_all_releases_are_drawn_from_one_set_of_noisy_counts(monkeypatch):
     """Otherwise they would cost m times ε: the noise is drawn once, whatever m is."""
-    noise, made = Mock(side_effect=seeded_noise), Mock(side_effect=histogram.generator)
-    monkeypatch.setattr(noisy, "seeded_noise", noise)
+    drawn, made = Mock(side_effect=seeded_noise), Mock(side_effect=histogram.generator)
+    monkeypatch.setattr(noise, "seeded_noise", drawn)
     monkeypatch.setattr(histogram, "generator", made)
     few, many = (release(groups=GROUPS, releases=m) for m in (1, 7))
-    assert [call.args[0] for call in noise.call_args_list] == [(4 * 40,)] * 2
+    assert [call.args[0] for call in drawn.call_args_list] == [(4 * 40,)] * 2
     assert np.array_equal(few.noisy["counts"], many.noisy["counts"])
     assert few.guarantee == many.guarantee and many.guarantee.epsilon == 1.0
     assert len(np.unique(many.synthetic)) == many.synthetic.size == 7 * 3000
@@ -209,7 +209,7 @@ def test_public_edges_are_quantiles_special_values_and_a_tail_and_only_inside_th
 def test_a_bin_holds_published_values_of_the_group_else_of_any_else_uniform_ones():
     published, of = np.array([1.0, 1.5, 6.0, 12.0]), np.array(list("abbb"))
     values, groups = np.tile([1.2, 7.0, 17.0], 50), np.repeat(["a", "c"], 75)
-    found = ppm.histogram_release(
+    found = histogram_release(
         values,
         {"a": [0, 5, 10, 20], "c": [0, 5, 10, 15, 20]},
         epsilon=30.0,
@@ -234,7 +234,7 @@ def test_a_special_value_keeps_its_share():
     published, values = rng.gamma(2.0, 3.0, 2000), rng.gamma(2.0, 3.0, 2000)
     values[:200] = 0.0
     kept, lost = (
-        ppm.histogram_release(
+        histogram_release(
             values,
             public_edges(published, (-10.0, 100.0), bins=10, special=special),
             epsilon=1.0,
@@ -263,7 +263,7 @@ def test_nothing_public_follows_the_confidential_values():
 
 
 def release_in(values, edges, published):
-    return ppm.histogram_release(
+    return histogram_release(
         values, edges, epsilon=1.0, published=published, random_seed=1
     )
 
@@ -288,7 +288,7 @@ def release_in(values, edges, published):
 def test_wrong_edges_and_published_values_are_named(named, told):
     given = {"edges": [0, 20], "groups": [0, 1], "epsilon": 1.0} | named
     with pytest.raises(ValueError, match=told):
-        ppm.histogram_release([1.0, 2.0], given.pop("edges"), **given)
+        histogram_release([1.0, 2.0], given.pop("edges"), **given)
 
 
 # ---- what is promised ----------------------------------------------------------------------------
@@ -300,30 +300,23 @@ def test_the_guarantee_names_the_neighbour_of_the_mechanism_and_the_source_of_th
     )
     # a seed does not repeat OpenDP's noise
     assert not np.array_equal(secure.noisy["counts"], again.noisy["counts"])
-    censored = (
-        ppm.PseudoPosteriorMechanism(
-            ppm.GammaPoisson([3, 5, 4], shape=2, rate=0.4), censor=ppm.Censoring(-3, -2)
-        )
-        .run(draws=50, random_seed=1)
-        .guarantee
+    model = ppm.Candidates(ppm.GammaPoisson([3, 5, 4]), {"mu": np.arange(1.0, 9.0)})
+    limited = ppm.release.guarantee(
+        ppm.fit(model, ppm.Limited(ppm.Limits(-3, -2)), draws=50, random_seed=1)
     )
     for found, rounded in (seeded, True), (secure, False):
-        assert (
-            "but for rounding" in ppm.disclosure.release_statement(found)
-        ) == rounded
+        assert ("but for rounding" in ppm.release.release_statement(found)) == rounded
     seeded, secure = seeded.guarantee, secure.guarantee
     assert seeded.kind == secure.kind == "strict"
-    assert seeded.neighbour == secure.neighbour == censored.neighbour
-    assert "any number of releases" in str(seeded) and "for one release" in str(
-        censored
-    )
+    assert seeded.neighbour == secure.neighbour == limited.neighbour
+    assert "any number of releases" in str(seeded) and "for one release" in str(limited)
     assert "guesses the seed" in str(seeded) and "seed" not in str(secure)
     assert "double precision" in str(seeded) and "precision" not in str(secure)
 
 
 def test_the_statement_says_what_the_guarantee_says_what_is_public_and_nothing_of_the_values():
     found = release(epsilon=0.5, groups=GROUPS, releases=3)
-    told, guarantee = ppm.disclosure.release_statement(found), found.guarantee
+    told, guarantee = ppm.release.release_statement(found), found.guarantee
     for words in (
         guarantee.neighbour,
         *guarantee.not_covered,
@@ -337,4 +330,4 @@ def test_the_statement_says_what_the_guarantee_says_what_is_public_and_nothing_o
     ):
         assert words in told
     other = release(VALUES[::-1], epsilon=0.5, groups=GROUPS, releases=3, random_seed=5)
-    assert ppm.disclosure.release_statement(other) == told
+    assert ppm.release.release_statement(other) == told
