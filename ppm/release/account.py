@@ -95,7 +95,7 @@ class Account(Brief):
         what : str
             What it is, in words.
         digest : str, optional
-            SHA-256 of the plan; :meth:`ppm.ReleasePlan.release` gives it.
+            SHA-256 of the plan; :meth:`ppm.release.ReleasePlan.release` gives it.
         again : bool, default False
             Whether the same digest may be entered once more.
 
