@@ -336,7 +336,7 @@ class PyMCModel(Model):
         NumPy computes it without compilation unless it is much, or PyTensor would call Python per
         number. Only the graph decides, so that a model always gives the same numbers.
         """
-        function = _compiled(self._inputs, self._log_p)
+        function = _compiled(self._inputs, self._log_p, mode=_IN_NUMPY)
         nodes = function.maker.fgraph.toposort()
         by_number = [
             node
@@ -347,7 +347,9 @@ class PyMCModel(Model):
                 node.op.nfunc_spec is None or node.op.nfunc_spec[1] != len(node.inputs)
             )
         ]
-        if by_number or len(nodes) * self.records > _FEW_NUMBERS:
+        slow = by_number or len(nodes) * self.records > _FEW_NUMBERS
+        # that mode's logarithms are not stable
+        if slow and pytensor.config.mode != "FAST_COMPILE":
             return _compiled(self._inputs, self._log_p, mode=None)
         return function
 
@@ -515,7 +517,7 @@ def _response(model, variable):
             f"{whole} has missing values that PyMC cannot separate: leave those rows out"
         )
     data = model.rvs_to_values[variable]
-    shape = tuple(data.shape.eval(mode="FAST_COMPILE"))
+    shape = tuple(data.shape.eval(mode="FAST_COMPILE").tolist())
     if not np.prod(shape) or not shape:
         raise ValueError(f"{name} must be observed as an array with one row per record")
     with _without_values(f"compute the density of {name} at the initial values"):

@@ -145,6 +145,8 @@ def main(folder, remedy, *names):
     original = utils.write_generated_src
     import test_pymc as family
 
+    import ppm.models.pymc  # noqa: F401
+
     if remedy == "without":
         pytensor.config.numba__cache = True
         utils.write_generated_src = cache.write_generated_src = original

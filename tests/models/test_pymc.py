@@ -595,10 +595,6 @@ REFUSED = [
         ),
         r"^a predictor holds NaN \(wrong: 1 of 5, the first at position 3\): correct",
     ),
-    (
-        lambda: one_normal(pm.Data("x", np.r_[np.nan, ONES[:4]])),
-        "^x holds NaN .*position 0",
-    ),
     (sparse_with_nan, "^a predictor holds NaN"),
     (computed_start, "^the initval of mu is computed by the model"),
     (
