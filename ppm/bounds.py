@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ppm._checks import as_array, check_weights
+from ppm.checks import as_array, check_weights
 from ppm.terms import Terms
 
 __all__ = ["record_bounds", "local_bound", "record_oscillations", "oscillation_bound"]

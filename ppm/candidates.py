@@ -6,8 +6,8 @@ from collections.abc import Mapping
 import numpy as np
 import pandas as pd
 
-from ppm._checks import as_array, as_labels, check_finite, check_flag, listed
 from ppm.bounds import Extremes, extremes, size_of
+from ppm.checks import as_array, as_labels, check_finite, check_flag, listed
 from ppm.model import Model
 from ppm.terms import weighted
 

@@ -8,13 +8,13 @@ import numpy as np
 import xarray as xr
 
 from ppm import pdp
-from ppm._checks import Brief, check_count, check_flag
-from ppm._seeds import copied, generator
 from ppm.bounds import Extremes, blocks_of, extremes, size_of
 from ppm.candidates import Candidates
 from ppm.chains import BoundDiagnostics, ChainsDisagreeError, diagnose
+from ppm.checks import Brief, check_count, check_flag
 from ppm.model import Model
 from ppm.rules import Capped, Limited, Rule, Unweighted
+from ppm.seeds import copied, generator
 from ppm.terms import Terms
 
 __all__ = ["Fit", "fit"]

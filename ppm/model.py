@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 
-from ppm._checks import Brief
+from ppm.checks import Brief
 
 __all__ = ["Model"]
 

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ppm._checks import as_amounts, as_numbers, check_count, check_number, check_share
+from ppm.checks import as_amounts, as_numbers, check_count, check_number, check_share
 
 __all__ = [
     "epsilon",

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ppm._checks import as_list, as_releases, check_flag, check_number, pattern_codes
+from ppm.checks import as_list, as_releases, check_flag, check_number, pattern_codes
 
 __all__ = ["identification_risks", "match_risk"]
 

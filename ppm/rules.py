@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from ppm._checks import as_amounts, as_numbers, check_count, check_number, check_weights
 from ppm.candidates import Candidates
+from ppm.checks import as_amounts, as_numbers, check_count, check_number, check_weights
 from ppm.risk import identification_risks
 from ppm.terms import Limits, Terms, weighted
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ppm._checks import Brief, as_numbers, check_number, check_weights
+from ppm.checks import Brief, as_numbers, check_number, check_weights
 
 __all__ = ["Limits", "Terms"]
 

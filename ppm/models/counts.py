@@ -4,7 +4,7 @@ import numpy as np
 from scipy import stats
 from scipy.special import gammaln
 
-from ppm._checks import check_counts, check_number, check_weights
+from ppm.checks import check_counts, check_number, check_weights
 from ppm.model import Model
 from ppm.terms import weighted
 

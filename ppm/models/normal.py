@@ -3,7 +3,7 @@
 import numpy as np
 from scipy import stats
 
-from ppm._checks import as_numbers, check_finite, check_number
+from ppm.checks import as_numbers, check_finite, check_number
 from ppm.model import Model
 
 __all__ = ["Normal"]

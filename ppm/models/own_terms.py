@@ -10,9 +10,9 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from ppm._checks import listed
-from ppm._seeds import generator
+from ppm.checks import listed
 from ppm.model import Model
+from ppm.seeds import generator
 from ppm.terms import Terms
 
 __all__ = ["check"]

@@ -33,10 +33,10 @@ from pytensor.tensor.random.type import RandomType
 from scipy.sparse import issparse
 from tqdm import tqdm
 
-from ppm._checks import check_count, check_share, how_many, listed
-from ppm._seeds import streams
+from ppm.checks import check_count, check_share, how_many, listed
 from ppm.model import Model
 from ppm.models import own_terms
+from ppm.seeds import streams
 
 __all__ = ["PyMCModel"]
 

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from decimal import Decimal, localcontext
 from pathlib import Path
 
-from ppm._checks import Brief, check_number, shown
+from ppm.checks import Brief, check_number, shown
 
 __all__ = ["Account"]
 

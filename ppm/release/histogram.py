@@ -4,8 +4,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from ppm._checks import as_ends, as_labels, as_list, check_count, check_flag
-from ppm._seeds import generator, streams
+from ppm.checks import as_ends, as_labels, as_list, check_count, check_flag
 from ppm.release.noise import (
     NoisyRelease,
     check_epsilon,
@@ -13,6 +12,7 @@ from ppm.release.noise import (
     noisy_integers,
 )
 from ppm.release.statement import WORDS, noisy_guarantee
+from ppm.seeds import generator, streams
 
 __all__ = ["histogram_release", "public_edges"]
 

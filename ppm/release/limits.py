@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from ppm._checks import as_numbers, check_number
+from ppm.checks import as_numbers, check_number
 from ppm.terms import Limits
 
 __all__ = ["place_limits", "limits_and_weight"]

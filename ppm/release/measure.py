@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from ppm._checks import (
+from ppm.checks import (
     as_labels,
     as_list,
     as_numbers,
@@ -13,7 +13,7 @@ from ppm._checks import (
     check_finite,
     shown,
 )
-from ppm._seeds import generator
+from ppm.seeds import generator
 
 __all__ = [
     "gini",

@@ -10,9 +10,8 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from ppm._checks import check_number, listed
-from ppm._seeds import generator, streams
 from ppm.candidates import Candidates
+from ppm.checks import check_number, listed
 from ppm.fit import fit
 from ppm.model import Model
 from ppm.release.histogram import check_bins, edges_at_quantiles, histogram_release
@@ -27,6 +26,7 @@ from ppm.release.statement import (
 )
 from ppm.release.sums import sums_release
 from ppm.rules import Capped, Limited
+from ppm.seeds import generator, streams
 from ppm.terms import Limits
 
 # published records on which a model is tried, beside two of each group

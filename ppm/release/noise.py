@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from ppm._checks import check_number
+from ppm.checks import check_number
 from ppm.release.statement import Guarantee, noisy_statement
 
 __all__ = ["NoisyRelease"]

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from ppm._checks import (
+from ppm.checks import (
     Brief,
     as_ends,
     as_list,
@@ -22,12 +22,12 @@ from ppm._checks import (
     check_number,
     listed,
 )
-from ppm._seeds import generator, streams
 from ppm.release import mechanisms, rehearsal
 from ppm.release.account import Account
 from ppm.release.mechanisms import as_names, categories, clipped, columns_of, draw
 from ppm.release.noise import MOST_EPSILON
 from ppm.release.statement import WORDS, Guarantee, in_lines
+from ppm.seeds import generator, streams
 
 _WORDS = WORDS["plan"]
 _UPWARDS = Context(prec=10, rounding=ROUND_CEILING)

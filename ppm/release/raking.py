@@ -5,11 +5,11 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from ppm._checks import as_list, check_count, check_flag, check_number, listed
-from ppm._seeds import generator, streams
+from ppm.checks import as_list, check_count, check_flag, check_number, listed
 from ppm.release.histogram import bin_of
 from ppm.release.noise import NoisyRelease, check_epsilon, noisy_integers
 from ppm.release.statement import WORDS, noisy_guarantee
+from ppm.seeds import generator, streams
 
 __all__ = ["raked_release"]
 

@@ -7,8 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pandas as pd
 
-from ppm._checks import Brief, check_count, shown
-from ppm._seeds import generator, streams
+from ppm.checks import Brief, check_count, shown
 from ppm.release.measure import STATISTICS
 from ppm.release.mechanisms import (
     Mechanism,
@@ -18,6 +17,7 @@ from ppm.release.mechanisms import (
     columns_of,
     draw,
 )
+from ppm.seeds import generator, streams
 
 # a level with fewer records has no mean worth rehearsing
 _SMALLEST = 20

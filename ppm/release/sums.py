@@ -3,11 +3,11 @@
 import numpy as np
 from scipy.optimize import least_squares
 
-from ppm._checks import as_ends, as_list, check_count, check_flag, check_number
-from ppm._seeds import generator, streams
+from ppm.checks import as_ends, as_list, check_count, check_flag, check_number
 from ppm.release.histogram import by_group
 from ppm.release.noise import NoisyRelease, check_epsilon, noisy_integers
 from ppm.release.statement import WORDS, noisy_guarantee
+from ppm.seeds import generator, streams
 
 __all__ = ["sums_release"]
 

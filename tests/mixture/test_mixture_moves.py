@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from ppm._seeds import one_thread
 from ppm.models.mixture import numerics, passes
 from ppm.models.mixture import sampler as mixture_sampler
 from ppm.models.mixture.model import FiniteMixture
+from ppm.seeds import one_thread
 
 SAMPLER = mixture_sampler.Sampler
 # the broken samplers are found with as many

@@ -11,10 +11,10 @@ import pytest
 from scipy import stats
 
 import ppm
-from ppm._seeds import one_thread
 from ppm.chains import effective_draws
 from ppm.models.mixture.passes import Design
 from ppm.models.mixture.sampler import Sampler
+from ppm.seeds import one_thread
 
 X = np.column_stack([np.ones(10), np.linspace(-1.0, 1.0, 10)])
 Y = np.array([0.4, 0.1, 0.9, 1.1, 1.3, 1.2, 2.1, 2.4, 2.0, 6.5])

@@ -10,10 +10,10 @@ import numpy as np
 import xarray as xr
 from scipy.special import gammainc, gammaincinv
 
-from ppm._checks import as_list, check_count, check_counts, check_number, shown
-from ppm._seeds import generator, streams
+from ppm.checks import as_list, check_count, check_counts, check_number, shown
 from ppm.models.counts import extremes_between, log_gamma
 from ppm.rules import linear_weights, truncated
+from ppm.seeds import generator, streams
 from ppm.terms import weighted
 from ppm_book.audits.restricted_gamma import RestrictedGamma
 

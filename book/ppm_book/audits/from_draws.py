@@ -10,15 +10,15 @@ import numpy as np
 
 import ppm
 from ppm import pdp
-from ppm._checks import (
+from ppm.chains import R_HAT_LIMIT, ChainsDisagreeError, effective_draws, r_hat
+from ppm.checks import (
     as_numbers,
     check_count,
     check_number,
     check_rows,
     check_share,
 )
-from ppm._seeds import copied, streams
-from ppm.chains import R_HAT_LIMIT, ChainsDisagreeError, effective_draws, r_hat
+from ppm.seeds import copied, streams
 
 
 @dataclass(frozen=True)

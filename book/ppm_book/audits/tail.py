@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.stats import binom
 
-from ppm._checks import as_amounts, check_share
+from ppm.checks import as_amounts, check_share
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from scipy import stats
 from scipy.special import log_softmax
 
 import ppm
-from ppm._checks import as_ends, check_count, check_counts, check_flag, check_number
+from ppm.checks import as_ends, check_count, check_counts, check_flag, check_number
 from ppm_book.chapters import page, plots, still
 
 HOUSEHOLDS = list("ABCDEFGH")

@@ -8,7 +8,7 @@ import time
 from joblib import Parallel, cpu_count, delayed
 from tqdm import tqdm
 
-from ppm._seeds import one_thread
+from ppm.seeds import one_thread
 
 # seconds that a chain runs between two reports; sending its state takes a small part of that
 PIECE = 1.0

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ppm._checks import (
+from ppm.checks import (
     as_list,
     as_numbers,
     check_count,
@@ -15,11 +15,11 @@ from ppm._checks import (
     pattern_codes,
     shown,
 )
-from ppm._seeds import one_thread, streams
 from ppm.model import Model
 from ppm.models.mixture import passes
 from ppm.models.mixture.chains import run_chains
 from ppm.models.mixture.sampler import Sampler
+from ppm.seeds import one_thread, streams
 
 __all__ = ["FiniteMixture"]
 

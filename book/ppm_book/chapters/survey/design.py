@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 
-from ppm._checks import as_list, as_numbers, check_number
+from ppm.checks import as_list, as_numbers, check_number
 from ppm_book.chapters.survey.expenditure import LABELS, ConsumerExpenditure
 
 

@@ -16,8 +16,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from ppm._checks import check_count, shown
-from ppm._seeds import generator
+from ppm.checks import check_count, shown
+from ppm.seeds import generator
 from ppm_book.chapters.survey.files import (
     FIRST_YEAR,
     DataFileError,

@@ -5,7 +5,7 @@ import functools
 
 import numpy as np
 
-from ppm._checks import shown
+from ppm.checks import shown
 
 
 def one_thread():
