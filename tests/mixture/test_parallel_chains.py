@@ -55,7 +55,7 @@ def test_a_worker_starts_no_processes():
 @pytest.mark.parametrize(
     "pool",
     [
-        "from test_chains import Counting, run_chains"
+        "from test_parallel_chains import Counting, run_chains"
         "; run_chains([Counting(99)] * 2, parallel=True)",
         "import os; os.environ['PPM_WORKERS'] = '2'; from ppm_book.chapters import running; import time"
         "; print(running.executor().submit(os.getpid).result(), flush=True); time.sleep(99)",

@@ -285,7 +285,8 @@ def test_public_labels_go_along():
     fit = ppm.fit(ours, ppm.Unweighted(), draws=2, random_seed=1)
     assert [*fit.posterior["effect"].coords["region"].values] == ["N", "S", "W"]
     ours = ppm.PyMCModel(model_of(multivariate), warmup=3)
-    fit = ppm.fit(ours, ppm.Unweighted(), draws=2, allow_disagreement=True)
+    settings = {"random_seed": 1, "allow_disagreement": True}
+    fit = ppm.fit(ours, ppm.Unweighted(), draws=2, **settings)
     assert [*fit.release(1).coords["item"].values] == ["food", "rent"]
 
 
@@ -476,7 +477,8 @@ def test_a_model_can_be_given_inside_of_its_own_context():
     with pm.Model() as model:
         pm.Normal("y", pm.Normal("mu", initval=5.0), observed=ONES)
         ours = ppm.PyMCModel(model, warmup=3, chains=3)
-        fit = ppm.fit(ours, ppm.Unweighted(), draws=2, allow_disagreement=True)
+        settings = {"random_seed": 1, "allow_disagreement": True}
+    fit = ppm.fit(ours, ppm.Unweighted(), draws=2, **settings)
         assert len(fit.theta["mu"]) == 6 and fit.release(1).sizes["record"] == 5
     assert [*model.named_vars] == ["mu", "y"] and ours._initial == {"mu": 5.0}
     assert repr(ours) == ("PyMCModel(records=5, chains=3, warmup=3, target_accept=0.9)")
