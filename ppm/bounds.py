@@ -135,9 +135,14 @@ def _matrix(log_lik):
             )
         # `min` of a DataArray would skip NaN, and NumPy's functions would load all of it
         log_lik = log_lik.transpose(*draws, ...).data
-        log_lik = log_lik.reshape(-1, log_lik.shape[-1])
+        if not np.isnan(log_lik.shape).any():
+            log_lik = log_lik.reshape(-1, log_lik.shape[-1])
     if not hasattr(log_lik, "dask"):
         log_lik = as_array("log_lik", log_lik)
+    elif isinstance(log_lik._meta, np.ma.MaskedArray) or np.isnan(log_lik.shape).any():
+        raise ValueError(
+            "log_lik must be a dask array without masked values and with chunks of known sizes"
+        )
     if log_lik.ndim != 2 or not log_lik.size or log_lik.dtype.kind not in "fiu":
         raise ValueError(
             "log_lik must hold real numbers of shape (draws, records), at least one; got "

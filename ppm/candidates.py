@@ -133,6 +133,18 @@ class Candidates(Model):
         """Number of candidates, of all groups together."""
         return sum(size_of(one_set) for one_set in self._sets.values())
 
+    def same_set(self, other):
+        """Whether another :class:`Candidates` has the same candidates by group, and noise."""
+        if self.secure_noise != other.secure_noise or [*self._sets] != [*other._sets]:
+            return False
+        return all(
+            {*mine} == {*theirs}
+            and all(np.array_equal(mine[name], theirs[name]) for name in mine)
+            for mine, theirs in zip(
+                self._sets.values(), other._sets.values(), strict=True
+            )
+        )
+
     def check_own_terms(self):
         self.model.check_own_terms()
 
@@ -234,13 +246,11 @@ class Candidates(Model):
 
     def levels(self, center):
         """Log p (records,) at one public θ₀, by name, or by label and name; 0 where infinite."""
-        by_label = dict(center)
-        grouped = self.labels is not None and {*self.labels} <= {*by_label}
         levels = np.empty(self.records)
         for label, rows in self._rows.items():
-            values = dict(by_label[label] if grouped else center)
-            theta = {name: np.array([value]) for name, value in values.items()}
             try:
+                values = dict(dict(center)[label] if is_grouped(center) else center)
+                theta = {name: np.array([value]) for name, value in values.items()}
                 levels[rows] = self._log_p_of(label, theta)[0]
             except (IndexError, KeyError, TypeError, ValueError):
                 raise ValueError(
@@ -283,6 +293,11 @@ class Candidates(Model):
     def _log_p_of(self, label, theta):
         """Log p (draws, own records) of a group's records; -inf for NaN."""
         log_p = np.asarray(self.model.log_p(theta), dtype=np.float64)
+        if log_p.shape != (size_of(theta), self.records):
+            raise ValueError(
+                f"log_p of {type(self.model).__name__} must return (draws, records), here "
+                f"{(size_of(theta), self.records)}; got {log_p.shape}"
+            )
         log_p = np.where(np.isnan(log_p), -np.inf, log_p)
         return np.ascontiguousarray(log_p[:, self._rows[label]])
 
@@ -336,10 +351,32 @@ class Candidates(Model):
 
     def _own_rows(self, databases):
         """Of databases of all records, one for each group, the rows of the group's own records."""
-        together = np.empty_like(databases[0])
+        databases = [np.asarray(database) for database in databases]
+        kind = np.result_type(*databases)
+        together = np.empty(databases[0].shape, dtype=kind)
         for database, rows in zip(databases, self._rows.values(), strict=True):
             together[rows] = database[rows]
         return together
+
+
+def is_named(value):
+    """Whether this is a tuple of parameters' names and values."""
+    return (
+        isinstance(value, tuple)
+        and len(value) > 0
+        and all(isinstance(pair, tuple) and len(pair) == 2 for pair in value)
+        and all(isinstance(name, str) for name, _ in value)
+    )
+
+
+def is_grouped(value):
+    """Whether this is a tuple of labels and such tuples."""
+    return (
+        isinstance(value, tuple)
+        and len(value) > 0
+        and all(isinstance(pair, tuple) and len(pair) == 2 for pair in value)
+        and all(is_named(theta) for _, theta in value)
+    )
 
 
 def noisy_maximum(distance, epsilon):

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 import numpy as np
+import pandas as pd
 import xarray as xr
 
 from ppm import pdp
@@ -21,6 +22,8 @@ __all__ = ["Fit", "fit"]
 
 # two computations of one log p agree as far, absolute and relative
 _ROUNDING = 1e-6
+# draws at which the model of a known fit is compared
+_SOME = 20
 
 
 def fit(
@@ -91,10 +94,11 @@ def fit(
     if isinstance(rule, Terms):
         made = fits.of_terms(rule, fits.root)
     else:
-        made = fits.of_rule(rule)
+        made = fits.of_rule(rule, fits.of_last)
+    # what a rule may read is withheld from others
     behind = {
-        other: replace(one_fit, allow_disagreement=allow)
-        for other, one_fit in fits.behind.items()
+        what: replace(one_fit, allow_disagreement=allow)
+        for what, one_fit in made.behind.items()
     }
     return replace(made, behind=behind, allow_disagreement=allow)
 
@@ -104,57 +108,62 @@ class _Fits:
 
     def __init__(self, model, draws, root, known, sampler):
         self.model, self.draws, self.sampler, self.root = model, draws, sampler, root
-        self.of_unweighted, self.of_last = copied(root).spawn(2)
         self.others = copied(root)
-        self.others.spawn(2)
+        self.of_unweighted, self.of_last = self.others.spawn(2)
         self.by_rule = {
             rule: replace(one_fit, allow_disagreement=True)
             for rule, one_fit in known.items()
         }
-        self.by_terms, self.behind = {}, {}
+        self.by_terms, self.under_way = {}, []
 
-    def of_rule(self, rule):
-        """The fit that was asked for."""
+    def of_rule(self, rule, seed=None):
+        """The fit of a rule, with the fits that it asked for behind it."""
+        if rule in self.under_way:
+            raise ValueError(f"{type(rule).__name__} asks for its own fit")
         if rule not in self.by_rule:
-            self.by_rule[rule] = self._make(rule, self.of_last)
-        made = self.by_rule[rule]
-        self.behind = {
-            other: one_fit
-            for other, one_fit in (made.behind | self.behind).items()
-            if other != rule
-        }
-        return made
-
-    def asked(self, what, *, draws=None, **settings):
-        """What a rule gets: the fit of another rule, or of terms, that can be read."""
-        if isinstance(what, Rule):
-            if what not in self.by_rule:
-                self.by_rule[what] = self._make(what, None)
-            made = self.by_rule[what]
-            self.behind |= made.behind | {what: made}
-            return made
-        draws = self.draws if draws is None else draws
-        return self.of_terms(what, None, draws=draws, **settings)
+            self.under_way.append(rule)
+            self.by_rule[rule] = self._make(rule, seed)
+            self.under_way.pop()
+        return self.by_rule[rule]
 
     def _make(self, rule, seed):
-        if rule == Unweighted():
-            seed = self.of_unweighted
-        terms = rule.terms(self.model, self.asked)
+        behind = {}
+
+        def ask(what, *, draws=None, trial=False, **settings):
+            if isinstance(what, Rule):
+                if draws is not None or settings:
+                    raise TypeError(
+                        "draws and settings of a sampler are for fits under terms: another "
+                        "rule is fitted with those of ppm.fit"
+                    )
+                one_fit = self.of_rule(what)
+            elif isinstance(what, Terms):
+                one_fit = self.of_terms(what, draws=draws, **settings)
+            else:
+                raise TypeError(
+                    f"fit takes a ppm.Rule or ppm.Terms; got {_class_or_type(what)}"
+                )
+            if not trial:
+                behind.update(one_fit.behind | {what: one_fit})
+            return one_fit
+
+        terms = rule.terms(self.model, ask)
         if not isinstance(terms, Terms) or terms.records != self.model.records:
             raise ValueError(
                 f"terms of {type(rule).__name__} must be ppm.Terms of the "
                 f"{self.model.records} records"
             )
-        return self.of_terms(terms, seed, rule=rule)
+        seed = self.of_unweighted if rule == Unweighted() else seed
+        return replace(self.of_terms(terms, seed, rule=rule), behind=behind)
 
-    def of_terms(self, terms, seed, *, draws=None, rule=None, **settings):
+    def of_terms(self, terms, seed=None, *, draws=None, rule=None, **settings):
         draws = self.draws if draws is None else check_count("draws", draws)
-        made = self.by_terms.get((terms, draws))
-        if made is None:
+        if (terms, draws) not in self.by_terms:
             (seed,) = self.others.spawn(1) if seed is None else (seed,)
-            made = _drawn(self.model, terms, draws, seed, rule, self.sampler | settings)
-            self.by_terms[terms, draws] = made
-        return replace(made, rule=rule)
+            self.by_terms[terms, draws] = _drawn(
+                self.model, terms, draws, seed, rule, self.sampler | settings
+            )
+        return replace(self.by_terms[terms, draws], rule=rule)
 
 
 def _drawn(model, terms, draws, seed, rule, settings):
@@ -233,9 +242,10 @@ class Fit(Brief):
     draws : int
         Draws of each chain.
     diagnostics : ppm.chains.BoundDiagnostics or None
-        What the chains say of each other; None for exact, independent draws.
+        What the chains say of each other, for whoever looks for a fault: their bounds are among it,
+        also where the fit withholds its own. None for exact, independent draws.
     behind : dict
-        The fits that the rule asked for, by their rule.
+        The fits that the rule asked for, by their rule, or by their terms.
     allow_disagreement : bool
         Whether numbers are shown, and releases made, even where chains disagree.
 
@@ -270,7 +280,10 @@ class Fit(Brief):
 
         It is where the rule is the library's own :class:`ppm.Limited` or :class:`ppm.Capped` and
         the model :class:`ppm.Candidates`, which draws exactly from exactly these terms. Rule,
-        model, candidates and groups must have been fixed without looking at the records.
+        model, candidates and groups must have been fixed without looking at the records. Of a model
+        of your own you assert two things more: a value reaches its own record's term alone
+        (:func:`ppm.models.own_terms.check` tries it), and predictions are made of θ and public
+        values.
         """
         return _strict(self.model, self.rule)
 
@@ -287,10 +300,9 @@ class Fit(Brief):
     @property
     def faults(self):
         """What is wrong with the chains of this fit, and of those behind it."""
-        fits = self.behind | {self.rule: self}
         return [
-            f"{_name_of(rule)}: {fault}"
-            for rule, one_fit in fits.items()
+            f"{_name_of(one_fit.rule)}: {fault}"
+            for one_fit in (*self.behind.values(), self)
             if one_fit.diagnostics is not None
             for fault in one_fit.diagnostics.faults
         ]
@@ -436,18 +448,21 @@ class Fit(Brief):
 
     def _predicted(self, place, rng):
         """A synthetic database for the draw at this place, by response."""
-        one_theta = {name: values[place] for name, values in self.theta.items()}
+        # copies, behind which there are no other draws
+        one_theta = {
+            name: np.array(values[place]) for name, values in self.theta.items()
+        }
         database = self.model.predict(one_theta, rng)
         if not isinstance(database, Mapping):
             database = {_ONLY: database}
-        database = {name: np.asarray(values) for name, values in database.items()}
+        database = {name: np.array(values) for name, values in database.items()}
         for values in database.values():
             if values.shape[:1] != (self.model.records,):
                 raise ValueError(
                     f"predict of {type(self.model).__name__} must return a value for each of "
                     f"the {self.model.records} records; got shape {values.shape}"
                 )
-            if values.dtype.kind == "f" and np.isnan(values).any():
+            if pd.isna(values).any():
                 raise ValueError(
                     f"predict of {type(self.model).__name__} returned NaN, which is no "
                     "release: correct the model"
@@ -490,8 +505,6 @@ class Fit(Brief):
         R-hat and effective sample size (ESS) are of this fit, divergences of those behind it too;
         NaN where a number does not exist.
         """
-        import pandas as pd
-
         names = {
             "R-hat, largest": "r_hat",
             "ESS, largest": "effective_draws",
@@ -545,7 +558,7 @@ def _named(model, arrays, leading):
 
 def _checked_draws(name, values, size):
     """Draws of a parameter (draws, …), as many as were asked for and finite."""
-    values = np.asarray(values)
+    values = np.array(values)
     if values.shape[:1] != (size,):
         raise ValueError(
             f"draw must return {size} draws of {name}; got an array of shape {values.shape}"
@@ -595,15 +608,19 @@ def _checked_known(model, known, draws):
 
 
 def _same_records(model, one_fit):
-    """Whether a model has the log p of a fit's own, at its first and its last draw."""
-    if type(model) is not type(one_fit.model) or model.records != one_fit.model.records:
+    """Whether a model is like that of a fit: in its settings, and in log p at some of its draws."""
+    other = one_fit.model
+    if type(model) is not type(other) or repr(model) != repr(other):
         return False
-    theta = {name: values[[0, -1]] for name, values in one_fit.theta.items()}
+    if isinstance(model, Candidates) and not model.same_set(other):
+        return False
+    places = np.linspace(0, size_of(one_fit.theta) - 1, _SOME).astype(int)
+    theta = {name: values[places] for name, values in one_fit.theta.items()}
     try:
-        log_p = model.log_p(theta), one_fit.model.log_p(theta)
+        log_p = model.log_p(theta), other.log_p(theta)
+        return np.allclose(*log_p, rtol=_ROUNDING, atol=_ROUNDING, equal_nan=True)
     except (IndexError, KeyError, TypeError, ValueError):
         return False
-    return np.allclose(*log_p, rtol=_ROUNDING, atol=_ROUNDING, equal_nan=True)
 
 
 def _name_of(rule):

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from ppm.candidates import Candidates
+from ppm.candidates import Candidates, is_grouped, is_named
 from ppm.checks import as_amounts, as_numbers, check_count, check_number, check_weights
 from ppm.risk import identification_risks
 from ppm.terms import Limits, Terms, weighted
@@ -58,9 +58,11 @@ class Rule(ABC):
     def terms(self, model, fit):
         """Terms of a model's records.
 
-        ``fit(rule or terms, draws=…, **sampler)`` fits the model, by default with as many draws as
-        the fit that was asked for. What is asked for twice is made once, and a rule that returns
-        the terms of a fit it made gets that fit.
+        ``fit(rule)`` is the model's fit under another rule, and ``fit(terms, draws=…, **sampler)``
+        one under terms, by default with as many draws as the fit that was asked for. What is asked
+        for twice is made once, and a rule that returns the terms of a fit it made gets that fit.
+        The faults of their chains go along with the fit that was asked for; those of a
+        ``fit(terms, trial=True)``, on which no number rests, do not.
         """
 
 
@@ -190,11 +192,24 @@ class OneWeight(Rule):
     def terms(self, model, fit):
         start, settings = fit(Unweighted()), {}
         weights, bounds = [1.0], [start.local_bound]
-        target, trials = self._target(fit)
+        # only chains are dear enough
+        target, trials = self._target(fit, self.trials if model.chains else 0)
+        if not np.isfinite([target, *bounds]).all():
+            raise ValueError(
+                "OneWeight needs finite bounds: some record is impossible at a draw, and no "
+                "one weight above 0 bounds it"
+            )
         nearest = None
         for draws, aim in trials + [(start.draws, target)] * self.fits:
             weight = next_weight(target, weights, bounds)
-            tried = fit(Terms(np.full(model.records, weight)), draws=draws, **settings)
+            terms_of_all = Terms(np.full(model.records, weight))
+            # the fit that is taken is judged by its own chains
+            tried = fit(terms_of_all, draws=draws, trial=True, **settings)
+            if not np.isfinite(tried.local_bound):
+                raise ValueError(
+                    "OneWeight needs finite bounds: some record is impossible at a draw of a "
+                    "trial; a larger target, or a narrower prior, may prevent that"
+                )
             if model.chains:
                 # from where the last one ended, a fifth of the warm-up is enough
                 settings = {
@@ -214,7 +229,7 @@ class OneWeight(Rule):
                 break
         return terms
 
-    def _target(self, fit):
+    def _target(self, fit, trials):
         """The wanted Δ, and for each trial its number of draws and the Δ wanted of these."""
         if self.like is None:
             return self.epsilon / 2.0, []
@@ -224,7 +239,7 @@ class OneWeight(Rule):
         parts = range(0, draws - part + 1, part)
         aim = np.mean([maxima[:, first : first + part].max() for first in parts])
         # a target of 0 has the weight 0, which needs no trial
-        many = self.trials if maxima.max() > 0 and part < draws else 0
+        many = trials if maxima.max() > 0 and part < draws else 0
         return float(maxima.max()), [(part, float(aim))] * many
 
 
@@ -472,13 +487,14 @@ class Limited(Rule):
     weight: float | tuple = 1.0
 
     def __post_init__(self):
-        if not isinstance(self.limits, Limits):
+        # a subclass may cut elsewhere, and ε is the width
+        if type(self.limits) is not Limits:
             raise ValueError(
                 f"limits must be a ppm.Limits; got {type(self.limits).__name__}"
             )
         if self.center is not None:
             _keep(self, center=frozen(self.center))
-        if np.ndim(self.weight):
+        if as_numbers("weight", self.weight).ndim:
             _keep(self, weight=_tuple_of_weights("weight", self.weight))
         else:
             _keep(self, weight=check_number("weight", self.weight, at_least=0))
@@ -564,18 +580,24 @@ def truncated(weights, bounds, truncate_at):
 
 def frozen(theta):
     """Values by name, or by label and name, as nested tuples, which compare and hash."""
-    if isinstance(theta, tuple):
-        return theta
+    if is_named(theta) or is_grouped(theta):
+        # of another rule
+        theta = dict(theta)
     if not isinstance(theta, Mapping) or not theta:
         raise ValueError(
             "center must be a dict with one value of every parameter; got "
             f"{type(theta).__name__}"
         )
-    return tuple(
-        (
-            name,
-            frozen(value) if isinstance(value, Mapping) else _frozen_value(name, value),
+    by_label = [
+        isinstance(value, Mapping) or is_named(value) for value in theta.values()
+    ]
+    if any(by_label) != all(by_label):
+        raise ValueError(
+            "center must be a dict with one value of every parameter, or such a dict for "
+            "every group; got some of each"
         )
+    return tuple(
+        (name, frozen(value) if all(by_label) else _frozen_value(name, value))
         for name, value in theta.items()
     )
 

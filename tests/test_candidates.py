@@ -270,3 +270,45 @@ def test_what_is_no_parameter_is_kept_in_the_draws():
     model = ppm.Candidates(ppm.GammaPoisson(COUNTS), MU | {"index": [7, 9]})
     fit = ppm.fit(model, ppm.Capped(1.0), draws=5, random_seed=1)
     assert {*fit.theta["index"]} <= {7, 9} and fit.theta["index"].dtype.kind == "i"
+
+
+def test_log_p_of_another_shape_is_refused_also_where_one_candidate_would_do():
+    class One(Table):
+        def log_p(self, theta):
+            return super().log_p(theta)[:1]
+
+    model = ppm.Candidates(One([[-1.0, -2.0], [-3.0, -1.0]]), {"k": [0, 1]})
+    with pytest.raises(
+        ValueError, match=r"^log_p of One must return .*, here \(2, 2\)"
+    ):
+        ppm.fit(model, ppm.Capped(1.0), draws=3)
+
+
+def test_groups_keep_the_values_that_are_predicted():
+    class Halves(ppm.GammaPoisson):
+        def predict(self, theta, rng):
+            whole = theta["mu"] < 3
+            return [1] * self.records if whole else [4.5] * self.records
+
+    sets = {"a": {"mu": [2.0]}, "b": {"mu": [5.0]}}
+    model = ppm.Candidates(Halves([1, 2, 3]), sets, groups=list("aba"))
+    release = ppm.fit(model, ppm.Capped(1.0), draws=2).release(1)
+    assert release.values.tolist() == [[1.0, 4.5, 1.0]]
+
+
+def test_labels_that_are_names_of_parameters_are_no_matter():
+    model = ppm.GammaPoisson([3, 4])
+    groups = ppm.Candidates(model, dict.fromkeys(["mu", "b"], MU), groups=["mu", "b"])
+    limits = ppm.Limits(-1, 1)
+    by_name = ppm.Limited(limits, {"mu": 2.0})
+    by_label = ppm.Limited(limits, dict.fromkeys(["mu", "b"], {"mu": 2.0}))
+    levels = [terms_of(groups, rule).levels for rule in (by_name, by_label)]
+    assert np.array_equal(*levels)
+    # a copy of a rule is checked as the rule was
+    assert replace(by_label, weight=0.5).center == by_label.center
+    for wrong in (("mu", np.nan),), (("mu", [1.0]),), {"mu": 2.0, "b": {"mu": 2.0}}, ():
+        if wrong == (("mu", [1.0]),):
+            assert hash(ppm.Limited(limits, wrong))
+        else:
+            with pytest.raises(ValueError, match="^center"):
+                ppm.Limited(limits, wrong)

@@ -1,5 +1,6 @@
 """The mechanism on models whose every step is known: the gate, and what a release carries."""
 
+import dataclasses
 import pickle
 import re
 from operator import attrgetter, methodcaller
@@ -395,3 +396,144 @@ def test_the_text_of_a_fit_says_what_may_be_published():
     assert re.match("ε of one release: 0.5 .strict, for every database.", strict)
     assert "epsilon may be published" in strict and "20 candidates" in strict
     assert "LOCAL, confidential" in local and "may be published" not in local
+
+
+# ---- what a stranger tried -----------------------------------------------------------------------
+
+
+class Wide(ppm.Limits):
+    """Says a width, and cuts elsewhere."""
+
+    def __call__(self, values):
+        return np.clip(values, 20 * self.low, self.high)
+
+
+def test_limits_of_another_kind_are_refused_wherever_they_are_given():
+    wide = Wide(-3, -1)
+    for use in lambda: ppm.Limited(wide), lambda: ppm.Terms(ONES, wide):
+        with pytest.raises(ValueError, match="^limits must be a ppm.Limits; got Wide"):
+            use()
+
+
+def test_a_model_reaches_no_other_draw_by_what_it_is_given():
+    class Reaching(ppm.GammaPoisson):
+        def draw(self, terms, draws, rng):
+            return {"mu": np.ones((draws, 3))}
+
+        def log_p(self, theta):
+            return super().log_p({"mu": theta["mu"][:, 0]})
+
+        def predict(self, theta, rng):
+            assert theta["mu"].base is None
+            theta["mu"] -= theta["mu"]
+            return np.ones(self.records)
+
+    fit = fitted(Reaching(COUNTS))
+    fit.release(3)
+    assert (fit.theta["mu"] == 1).all()
+
+
+def test_a_model_may_use_its_arrays_again():
+    class Buffer(ppm.GammaPoisson):
+        def draw(self, terms, draws, rng):
+            vars(self).setdefault("kept", np.empty(draws))[:] = rng.gamma(
+                9.0, size=draws
+            )
+            return {"mu": self.kept}
+
+        def predict(self, theta, rng):
+            self.database = vars(self).get("database", np.empty(self.records))
+            self.database[:] = theta["mu"]
+            return self.database
+
+    fit = fitted(Buffer(COUNTS))
+    assert not np.array_equal(fit.theta["mu"], fit.unweighted.theta["mu"])
+    assert len(np.unique(fit.release(5).values)) == 5
+
+
+class OverUnweighted(Chains):
+    """Chains that disagree where all weights are 1, and nowhere else."""
+
+    def draw(self, terms, draws, rng, **settings):
+        self.change = apart if (terms.weights == 1).all() else np.copy
+        return super().draw(terms, draws, rng, **settings)
+
+
+def test_faults_go_along_as_far_as_their_numbers_do():
+    model = OverUnweighted(COUNTS)
+    fit = fitted(model, ppm.Reweighted())
+    # what stands between is as withheld as it is by itself
+    for held in fit, fit.behind[ppm.ByRisk()], fitted(model):
+        assert any(fault.startswith("Unweighted: R-hat") for fault in held.faults)
+        with pytest.raises(ppm.ChainsDisagreeError):
+            held.epsilon()
+    again = fitted(
+        model, ppm.Reweighted(), known={ppm.ByRisk(): fit.behind[ppm.ByRisk()]}
+    )
+    assert not again.chains_agree
+
+    @dataclasses.dataclass(frozen=True)
+    class ByTerms(ppm.Rule):
+        trial: bool
+
+        def terms(self, model, fit):
+            bounds = fit(ppm.Terms(ONES), trial=self.trial).record_bounds
+            return ppm.Terms(bounds.min() / bounds)
+
+    # on a trial no number rests, says its rule
+    assert fitted(model, ByTerms(trial=False)).faults[0].startswith("terms: R-hat")
+    assert fitted(model, ByTerms(trial=True)).chains_agree
+
+
+def test_a_rule_that_asks_wrongly_is_told_in_one_line():
+    @dataclasses.dataclass(frozen=True)
+    class Asking(ppm.Rule):
+        what: object
+
+        def terms(self, model, fit):
+            what = self if self.what == "itself" else self.what
+            settings = {"draws": 5} if isinstance(what, ppm.Unweighted) else {}
+            return fit(what, **settings).terms
+
+    for what, message in (
+        ("itself", "^Asking asks for its own fit"),
+        ("a rule", "^fit takes a ppm.Rule or ppm.Terms; got str"),
+        (ppm.Unweighted(), "^draws and settings of a sampler are for fits under terms"),
+    ):
+        with pytest.raises((TypeError, ValueError), match=message):
+            fitted(rule=Asking(what))
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        (ppm.GammaPoisson([5, 5, 5]), ppm.GammaPoisson([4, 4, 4])),
+        (ppm.GammaPoisson(COUNTS), ppm.GammaPoisson(COUNTS, shape=5000, rate=100)),
+        (ppm.Normal(COUNTS), ppm.Normal(COUNTS, spread=0.1)),
+    ],
+)
+def test_a_known_fit_of_a_like_model_is_refused(one, other):
+    grid = {"mu": np.r_[5.0, np.linspace(3, 9, 9), 5.0]}
+    pairs = [(one, other)]
+    if isinstance(one, ppm.GammaPoisson):
+        pairs += [
+            (ppm.Candidates(one, grid), ppm.Candidates(other, grid)),
+            (ppm.Candidates(one, grid), ppm.Candidates(one, {"mu": grid["mu"] + 1})),
+            (ppm.Candidates(one, grid), ppm.Candidates(one, grid, secure_noise=True)),
+        ]
+    for mine, like in pairs:
+        known = {ppm.Unweighted(): fitted(mine, ppm.Unweighted())}
+        assert fitted(mine, known=known).epsilon() > 0
+        with pytest.raises(
+            ValueError, match="^known: the fit of Unweighted is of another"
+        ):
+            fitted(like, known=known)
+
+
+def test_missing_values_of_any_kind_are_no_release():
+    for missing in None, np.nan, np.datetime64("NaT", "D"):
+        fit = fitted(
+            model_with(predict=lambda m, theta, rng, x=missing: np.array([x] * 61))
+        )
+        with pytest.raises(ValueError, match="returned NaN"):
+            fit.release(1)

@@ -81,6 +81,7 @@ RIGHT = {
 OWN = {
     "PyMCModel": {"model": NORMAL},
     "OneWeight": {"like": None},
+    "Limited": {"weight": VALUES},
     "exceedance": {"epsilon": VALUES},
     "pdp.belief_limits": {"epsilon": VALUES},
     "pdp.detection_limit": {"epsilon": VALUES},
@@ -283,7 +284,6 @@ BEYOND = {
     "reference": (LOG_LIK[:1], np.rint(LOG_LIK)),
     "predictors": (PREDICTORS[1:],),
     "concentration_prior": ((1.0,), (0.0, 1.0), 3.0),
-    "lowest": (0.0,),
     "spread": (0.0, np.inf),
     "edges": ([1.0, 1.0], [3.0]),
     "clip": ((1.0, 0.0), (1.0,)),
@@ -349,7 +349,7 @@ def shown(result):
         result = result.to_array()
     if isinstance(result, pd.DataFrame):
         return result.to_numpy().tobytes()
-    if isinstance(result, ppm.Rule | ppm.Limits):
+    if isinstance(result, ppm.Rule | ppm.Limits | ppm.chains.BoundDiagnostics):
         return result
     return np.asarray(result).tobytes()
 

@@ -201,3 +201,16 @@ def test_bounds_that_differ_by_rounding_alone_are_equal():
     # an infinite one is another matter, and so is a difference that is none of rounding
     assert ppm.record_weights([7.3, np.nextafter(7.3, 8), np.inf]).tolist() == [1, 1, 0]
     assert ppm.record_weights(bounds + 1e-9 * np.arange(5)).tolist() != [1] * 5
+
+
+def test_one_weight_on_candidates_meets_its_target_at_once():
+    like = ppm.ByRisk(scale=0.7)
+    fit = ppm.fit(GRID, ppm.OneWeight(like), draws=200, random_seed=1)
+    assert fit.local_bound == pytest.approx(fit.behind[like].local_bound, rel=1e-9)
+
+
+def test_one_weight_without_a_finite_bound_says_so():
+    impossible = ppm.Candidates(ppm.GammaPoisson([0, 3]), {"mu": [0.0, 2.0]})
+    for rule in ppm.OneWeight(epsilon=1.0), ppm.OneWeight(ppm.ByRisk()):
+        with pytest.raises(ValueError, match="^OneWeight needs finite bounds"):
+            ppm.fit(impossible, rule, draws=20, random_seed=1)

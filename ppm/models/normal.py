@@ -43,7 +43,7 @@ class Normal(Model):
     """
 
     dims = {"beta": ["predictor"]}
-    _public = ("records",)
+    _public = ("records", "spread", "shape", "scale")
 
     def __init__(
         self, values, predictors=None, *, spread=100.0, shape=0.001, scale=0.001

@@ -1,5 +1,6 @@
 """Mechanisms that a plan can name: settings that are public, and one method."""
 
+import functools
 import hashlib
 import inspect
 import itertools
@@ -519,13 +520,19 @@ class Posterior(Mechanism):
                 )
         check_number("weight", self.weight, at_least=0)
 
-    def _model(self, records):
+    def _model(self, plan, records):
         built = self.build(records)
         if isinstance(built, Model):
             return built
         from ppm.models.pymc import PyMCModel
 
-        return PyMCModel(built)
+        # tried once more before anything is drawn, on published records alone
+        return PyMCModel.from_records(
+            self.build,
+            records,
+            example=self._example(plan),
+            confidential=[*plan.confidential],
+        )
 
     def _public(self, function, plan):
         """What a function makes of the published records, by label if the plan has groups."""
@@ -539,18 +546,25 @@ class Posterior(Mechanism):
         """Refuse a model in which a published record reaches more than its own term."""
         from ppm.models import own_terms
 
+        own_terms.check(
+            functools.partial(self._model, plan),
+            self._example(plan),
+            confidential=[*plan.confidential],
+        )
+
+    def _example(self, plan):
+        """Published records of every group, with values from the lowest to the highest."""
         example = clipped(plan, plan.published)
         # some of each group, and of all values from the lowest to the highest
         order = example.sort_values([*plan.confidential]).index
         spread = order[np.linspace(0, len(order) - 1, _TRIED).astype(int)]
         some = example.groupby(plan.labels(example)).head(2).index
-        example = example.loc[sorted({*spread, *some})].reset_index(drop=True)
-        own_terms.check(self._model, example, confidential=[*plan.confidential])
+        return example.loc[sorted({*spread, *some})].reset_index(drop=True)
 
     def model(self, table, plan, *, secure_noise=False):
         """The :class:`ppm.Candidates` of a table."""
         return Candidates(
-            self._model(table),
+            self._model(plan, table),
             self._public(self.candidates, plan),
             groups=plan.labels(table) if plan.groups else None,
             secure_noise=secure_noise,

@@ -176,7 +176,7 @@ def rehearse(
     ppm.release.Rehearsal
     """
     # shown in a terminal and in a notebook; ``import ppm`` does without it
-    from tqdm.auto import tqdm
+    from tqdm import tqdm
 
     levels = columns_of(
         "levels, of groups or public",

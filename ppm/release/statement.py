@@ -129,6 +129,8 @@ def _strict_reasons(fit):
     yield from ["package"] if fit.model.secure_noise else ["rounding", "seed"]
     if type(fit.rule) is Limited and isinstance(fit.rule.weight, tuple):
         yield "weights"
+    if not type(fit.model.model).__module__.startswith("ppm."):
+        yield "own_model"
     yield "choices_of_candidates"
     yield from _ALWAYS
 

@@ -6,7 +6,6 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-import xarray as xr
 from conftest import ROOT
 from scipy import stats
 
@@ -191,9 +190,7 @@ def test_bounds_are_in_doubt_where_the_chains_of_one_of_them_are():
     good, frozen, other = [
         SimpleNamespace(
             local_bound=i,
-            diagnostics=ppm.diagnostics.bound_diagnostics(
-                xr.DataArray(values, dims=("chain", "draw", "record")), None
-            ),
+            diagnostics=ppm.chains.bound_diagnostics(values, None),
         )
         for i, values in enumerate((usual, still, apart))
     ]

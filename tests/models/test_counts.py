@@ -1,6 +1,7 @@
 """Counts against SciPy; their posterior is in laws and properties/."""
 
 import numpy as np
+import pytest
 from scipy import stats
 
 import ppm
@@ -27,6 +28,13 @@ def test_bounds_on_an_interval_are_those_of_poisson_counts():
     assert np.allclose(oscillations, np.ptp(grid, axis=0), atol=1e-6)
     # counts inside the interval peak there: the two ends alone would say too little
     assert np.any(np.ptp(grid[[0, -1]], axis=0) < oscillations - 0.1)
+
+
+def test_an_interval_of_means_begins_above_0_and_ends_above_that():
+    for ends in (0.0, 3.0), (-1.0, 3.0), (3.0, 3.0), (4.0, 3.0), (1.0, np.inf):
+        for function in MODEL.bounds_within, MODEL.oscillations_within:
+            with pytest.raises(ValueError, match="^(low|high)est must be a finite"):
+                function(*ends)
 
 
 def test_a_little_mass_outside_a_set_costs_its_logarithm():

@@ -648,11 +648,12 @@ def test_a_model_that_uses_records_elsewhere_is_neither_saved_nor_read(
         ReleasePlan.read(path, LAST, mechanism=plan.mechanism)
 
 
-def test_a_pymc_model_whose_records_have_terms_of_their_own_is_saved(tmp_path):
-    settings = {"confidential": "children", "limits": (0, 20)}
-    plan = planned(**settings, mechanism=Posterior(pymc, candidates))
-    plan.save(tmp_path / "plan.json")
-    assert (tmp_path / "plan.json").exists()
+def test_a_pymc_model_whose_records_have_terms_of_their_own_is_released(release):
+    settings = {"confidential": "children", "limits": (-20, 20)}
+    plan = planned(**settings, mechanism=Posterior(pymc, candidates), epsilon=1.0)
+    found = release(plan, random_seed=1)
+    assert found.guarantee.kind == "strict" and found.guarantee.epsilon == 1.0
+    assert found.synthetic["children"].mean() == pytest.approx(1.5, abs=0.5)
 
 
 def test_noisy_sums_are_of_a_power(release):
