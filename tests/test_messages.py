@@ -85,6 +85,8 @@ OWN = {
     "pdp.belief_limits": {"epsilon": VALUES},
     "pdp.detection_limit": {"epsilon": VALUES},
     "chains.bound_diagnostics": {"log_lik": LOG_LIK.reshape(2, 10, N)},
+    "chains.r_hat": {"values": LOG_LIK.T},
+    "chains.effective_draws": {"values": LOG_LIK.T},
     "FiniteMixture": {"coefficient_scale": np.ones(2), "parallel": False},
     "release.histogram.histogram_release": {"edges": np.array([0.0, 2.0, 9.0])},
     "release.histogram.public_edges": {"published": VALUES, "limits": VALUES[:2]},
