@@ -478,7 +478,7 @@ def test_a_model_can_be_given_inside_of_its_own_context():
         pm.Normal("y", pm.Normal("mu", initval=5.0), observed=ONES)
         ours = ppm.PyMCModel(model, warmup=3, chains=3)
         settings = {"random_seed": 1, "allow_disagreement": True}
-    fit = ppm.fit(ours, ppm.Unweighted(), draws=2, **settings)
+        fit = ppm.fit(ours, ppm.Unweighted(), draws=2, **settings)
         assert len(fit.theta["mu"]) == 6 and fit.release(1).sizes["record"] == 5
     assert [*model.named_vars] == ["mu", "y"] and ours._initial == {"mu": 5.0}
     assert repr(ours) == ("PyMCModel(records=5, chains=3, warmup=3, target_accept=0.9)")
