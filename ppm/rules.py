@@ -478,7 +478,8 @@ class Limited(Rule):
             )
         if self.center is not None:
             _keep(self, center=frozen(self.center))
-        if np.ndim(self.weight):
+        # NumPy cannot say how many dimensions rows of unlike lengths have
+        if hasattr(self.weight, "__len__") and not isinstance(self.weight, str):
             _keep(self, weight=_tuple_of_weights("weight", self.weight))
         else:
             _keep(self, weight=check_number("weight", self.weight, at_least=0))
