@@ -175,8 +175,8 @@ def rehearse(
     -------
     ppm.release.Rehearsal
     """
-    # shown in a terminal and in a notebook; ``import ppm`` does without it
-    from tqdm.auto import tqdm
+    # shown in a terminal; ``import ppm`` does without it
+    from tqdm import tqdm
 
     levels = columns_of(
         "levels, of groups or public",
