@@ -87,8 +87,8 @@ def oscillation_bound(log_lik, weights=None):
 
     It estimates, from below, the supremum over all records and all parameters that the prior
     allows. That supremum, where it is finite and no weight reacts to another record, is an ε of
-    one exact draw, without a factor of 2; this maximum is not (see the theory chapter). Arguments
-    as for :func:`ppm.record_bounds`.
+    one exact draw, without a factor of 2; this maximum is not (the book's page *What a strict
+    release costs*). Arguments as for :func:`ppm.record_bounds`.
 
     Examples
     --------

@@ -9,6 +9,8 @@ from ppm.terms import Terms
 
 __all__ = [
     "bound_diagnostics",
+    "r_hat",
+    "effective_draws",
     "BoundDiagnostics",
     "ChainsDisagreeError",
     "R_HAT_LIMIT",
@@ -211,16 +213,58 @@ def diagnose(largest, total, weights, diverging=None):
 
 
 def r_hat(values):
-    """Rank-normalised split R-hat of an array (chain, draw), by ArviZ; or NaN if undefined."""
+    """Rank-normalised split R-hat of one quantity, by ArviZ.
+
+    Parameters
+    ----------
+    values : array_like (chains, draws)
+        The quantity at every draw, such as the largest weighted log-likelihood of a record.
+
+    Returns
+    -------
+    float
+        NaN where it is undefined: with fewer than 8 draws per chain, and for values that are
+        infinite or all the same.
+
+    Examples
+    --------
+    >>> import numpy as np, ppm
+    >>> chains = np.random.default_rng(1).normal(size=(2, 500))
+    >>> same, apart = (ppm.chains.r_hat(chains + [[0], [shift]]) for shift in (0, 1))
+    >>> bool(same < ppm.chains.R_HAT_LIMIT < apart)
+    True
+    """
     return _by_arviz("rhat", values)
 
 
 def effective_draws(values):
-    """Effective sample size (bulk) of an array (chain, draw), by ArviZ; or NaN if undefined."""
+    """Effective sample size (bulk) of one quantity, by ArviZ.
+
+    Parameters
+    ----------
+    values : array_like (chains, draws)
+        The quantity at every draw.
+
+    Returns
+    -------
+    float
+        NaN where :func:`r_hat` is.
+
+    Examples
+    --------
+    >>> import numpy as np, ppm
+    >>> steps = np.random.default_rng(1).normal(size=(2, 500))
+    >>> sums = steps.cumsum(axis=1)  # each draw begins at the one before
+    >>> bool(ppm.chains.effective_draws(sums) < 50 < ppm.chains.effective_draws(steps))
+    True
+    """
     return _by_arviz("ess", values)
 
 
 def _by_arviz(name, values):
+    values = as_array("values", values, np.float64)
+    if values.ndim != 2:
+        raise ValueError(f"values must have shape (chains, draws); got {values.shape}")
     if (
         values.shape[1] < _FEWEST_DRAWS
         or not np.isfinite(values).all()

@@ -446,8 +446,8 @@ class Limited(Rule):
     r"""Terms between two public limits: their width is the ε of one draw, for every database.
 
     It needs a model on a finite public set, :class:`ppm.Candidates`. After Hu, Williams and
-    Savitsky (2022, arXiv:2205.05003), whose limits are -ε/2 and ε/2; not in Savitsky, Williams and
-    Hu (2022).
+    Savitsky (2022, arXiv:2205.05003), whose limits are -ε/2 and ε/2; a center and a public weight
+    are ours. Not in Savitsky, Williams and Hu (2022).
 
     Parameters
     ----------

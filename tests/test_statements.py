@@ -5,6 +5,7 @@ from itertools import product
 
 import numpy as np
 import pytest
+from scipy import stats
 
 import ppm
 from ppm_book import audits
@@ -59,6 +60,16 @@ def reacting_terms(log_lik):
 def test_the_pseudo_posterior_is_private_with_twice_the_bound(log_lik, weights, prior):
     epsilon = ppm.epsilon(ppm.local_bound(log_lik, weights))
     assert worst(weights * log_lik, prior) <= epsilon + 1e-9
+
+
+def test_weights_that_react_pass_twice_the_bound_without_a_threshold_too():
+    means = np.linspace(2.0, 12.0, 101)
+    log_p = stats.poisson.logpmf([3, 4, 4, 5, 3, 3, 7, 18], means[:, None])
+    uniform = np.full(means.size, 1 / means.size)
+    *_, h_leaves = pairs(log_p, uniform, reacting_terms)
+    twice = 2 * ppm.local_bound(reacting_terms(log_p))
+    assert 15.16 < loss(*h_leaves) < 15.18
+    assert 11.51 < twice < 11.52
 
 
 def release_of(counts, weights, *, seed=0):

@@ -175,7 +175,7 @@ def rehearse(
     -------
     ppm.release.Rehearsal
     """
-    # shown in a terminal and in a notebook; ``import ppm`` does without it
+    # shown in a terminal; ``import ppm`` does without it
     from tqdm import tqdm
 
     levels = columns_of(

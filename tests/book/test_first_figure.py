@@ -142,8 +142,8 @@ def test_the_picture_for_sharing_has_the_size_that_others_show():
         (
             "intro",
             "strict_release",
-            "bins-not-beaten",
-            "neither posterior is surely better than the bins",
+            "bins-nearer",
+            "noisy counts in public bins, filled with published records, were nearer",
         ),
         *(
             ("ledger", "application_settings", claim, words)

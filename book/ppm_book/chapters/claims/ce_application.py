@@ -309,9 +309,6 @@ CLAIMS = {
         )
     ),
     # bounds at every setting
-    "one-is-em-at-first": lambda ten, em: (
-        ten and em.result.diagnostics.r_hat > ppm.chains.R_HAT_LIMIT
-    ),
     "delta-falls": lambda sure_falls: all(sure_falls),
     "paper-lies-between": lambda ten, falls: (
         ten and min(falls.values()) < 78 < max(falls.values())

@@ -61,18 +61,6 @@ def strict(MECHANISMS):
     return [*MECHANISMS]
 
 
-def not_beaten(nearer, BINS, LIMITS, OWN):
-    def not_beaten(width):
-        """Whether no posterior is surely nearer than the bins at anything."""
-        return not any(
-            nearer((name, width), (BINS, width), goal)
-            for name in (LIMITS, OWN)
-            for goal in ("levels", "level", "shapes")
-        )
-
-    return not_beaten
-
-
 def advised(at, nearer, alone, strict):
     def advised(name, width, *goals):
         """Whether it surely beats the published records, and nothing surely beats it."""
@@ -99,8 +87,13 @@ def change_bought(rehearsal, chosen, widths):
     return rehearsal.surely_nearer(row, "change")
 
 
-def bins_not_beaten(at, not_beaten):
-    return at(0.25) and not_beaten(0.25)
+def bins_nearer(at, nearer, BINS, LIMITS, OWN):
+    """Whether the bins are surely nearer than either posterior at everything."""
+    return at(0.25) and all(
+        nearer((BINS, 0.25), (name, 0.25), goal)
+        for name in (LIMITS, OWN)
+        for goal in ("levels", "level", "shapes")
+    )
 
 
 def smallest_rmse(found, BINS):
@@ -196,8 +189,8 @@ CLAIMS = {
     "bins-see-shapes": lambda at, share, BINS: (
         at(0.25) and all(share(BINS, 0.25, one)[0] > 60 for one in rivals.SHAPES)
     ),
-    "bins-not-beaten": bins_not_beaten,
-    "no-posterior-beat-bins": bins_not_beaten,
+    "bins-nearer": bins_nearer,
+    "bins-nearer-than-posteriors": bins_nearer,
     "sum-below-sampling": lambda noises: (
         noises["a noisy sum"][-1] < noises["sampling error"][-1]
     ),

@@ -26,6 +26,11 @@ def anybody_at_any_scale(counts):
     ]
 
 
+def without_threshold():
+    """H leaves other eight households, with weights again and M off."""
+    return household.state([3, 4, 4, 5, 3, 3, 7, 18], 7, again=True)
+
+
 def a_beside(bounds):
     """Weights of A without a threshold: beside H, and when H has left."""
     return ppm.record_weights(bounds)[0], ppm.record_weights(bounds[:7])[0]
@@ -230,6 +235,9 @@ CLAIMS = {
     "no-other-rule-above": lambda rules_above: rules_above <= {"Weighted-M"},
     "weighted-not-caught": weighted_stays_below,
     "weighted-stayed-below": weighted_stays_below,
+    "weighted-above-too": lambda without_threshold: (
+        without_threshold.loss > 1.2 * 2 * without_threshold.delta
+    ),
     "only-weighted-m-above": lambda rules_above: rules_above == {"Weighted-M"},
     "most-in-the-largest": lambda again_above, large, sizes: (
         large["low"] > 2 * again_above.loc["Weighted-M"].drop(sizes[-1])["high"].max()
@@ -292,6 +300,8 @@ CLAIMS = {
     "chain-says-nothing": lambda two_delta: passed_at(two_delta) > 1,
 }
 NUMBERS = {
+    "loss without M": lambda without_threshold: f"{without_threshold.loss:.2f}",
+    "2Δ without M": lambda without_threshold: f"{2 * without_threshold.delta:.2f}",
     "A on the list": lambda on_the_list: f"{on_the_list.weights[0]:.2f}",
     "A bound": lambda bounds: f"{bounds[0]:.2f}",
     "A beside H": lambda a_beside: f"{a_beside[0]:.3f}",
