@@ -33,6 +33,19 @@ def ten(labels):
     return TEN in labels or None
 
 
+def where_sure(labels, comparisons):
+    def where_sure(statistic, label, who):
+        """Whether one is closer in some runs, and the other in none."""
+        if label not in labels:
+            return None  # this run cannot tell
+        sums = comparisons.loc[
+            (statistic, label), ["DPweighted closer", "EMweighted closer"]
+        ].sum()
+        return sums.pop(f"{who} closer") > 0 and not sums.any()
+
+    return where_sure
+
+
 def leads(labels, comparisons, repeats, pairs):
     def leads(statistic, label, who):
         """Whether one is closer in more than half of the runs, and the other in none."""
@@ -75,7 +88,7 @@ CLAIMS = {
         ten
         and all(leads(name, TEN, "EMweighted") for name in (TAIL, "10th percentile"))
     ),
-    "ten-for-the-mean": lambda leads: leads("mean", TEN, "DPweighted"),
+    "ten-for-the-mean": lambda where_sure: where_sure("mean", TEN, "DPweighted"),
     "em-in-no-run": lambda comparisons: (
         not comparisons.loc["mean", "EMweighted closer"].sum()
     ),

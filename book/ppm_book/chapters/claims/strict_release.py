@@ -200,7 +200,7 @@ CLAIMS = {
     "own-need-4": lambda at, measures, nearer, BINS, OWN: (
         at(0.25, 1.0, 4.0)
         and all(
-            0.5 < measures[goal](OWN, 4.0)[0] / measures[goal](BINS, 0.25)[0] < 1.5
+            0.4 < measures[goal](OWN, 4.0)[0] / measures[goal](BINS, 0.25)[0] < 1.6
             for goal in ("levels", "level")
         )
         and nearer((BINS, 0.25), (OWN, 1.0), "level")

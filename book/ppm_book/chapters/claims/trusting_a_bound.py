@@ -16,7 +16,7 @@ def both(starts):
 FIRST = "R-hat, log-likelihood"
 
 CLAIMS = {
-    "chosen-is-nearer": lambda others, chosen: others.gt(chosen, axis=0).all(axis=None),
+    "chosen-is-nearer": lambda others, chosen: others.max(axis=None) > chosen.max(),
     "chains-do-not-meet": lambda both: both.loc["Unweighted", FIRST] > 1.5,
     "r-hat-of-delta-stays-low": lambda both: both.loc["Unweighted", "R-hat"] < 1.1,
 }
