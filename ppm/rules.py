@@ -166,7 +166,7 @@ class OneWeight(Rule):
     >>> fit = ppm.fit(model, rule, draws=200, random_seed=1)
     >>> weighted = fit.behind[ppm.ByRisk(scale=0.7)]
     >>> round(fit.local_bound / weighted.local_bound, 1), fit.weights.round(2)
-    (1.0, array([0.02, 0.02, 0.02, 0.02, 0.02]))
+    (1.0, array([0.01, 0.01, 0.01, 0.01, 0.01]))
     """
 
     like: Rule | None = None

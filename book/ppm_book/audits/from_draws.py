@@ -370,7 +370,7 @@ def _terms_without(record, model, rule, draws, seed):
         return replace(rule, weights=rule.weights * present)
     others = model if record is None else _Without(model, record)
 
-    def fit(what, *, draws=draws, **sampler):
+    def fit(what, *, draws=draws, trial=False, **sampler):
         if isinstance(what, ppm.Rule):
             what = what.terms(others, fit)
         return ppm.fit(
