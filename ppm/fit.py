@@ -84,7 +84,7 @@ def fit(
     _check_model(model)
     if not isinstance(rule, Rule | Terms):
         raise TypeError(
-            "rule must be a ppm.Rule, such as ppm.ByRisk(), or ppm.Terms; got "
+            "rule must be a ppm.Rule, such as ppm.ByRisk(), or ppm.Terms(weights); got "
             f"{_class_or_type(rule)}"
         )
     allow = check_flag("allow_disagreement", allow_disagreement)
@@ -572,8 +572,9 @@ def _check_model(model):
     if isinstance(model, Model):
         return
     raise TypeError(
-        "model must be a ppm.Model, such as ppm.GammaPoisson(counts), ppm.PyMCModel(model), or "
-        f"one of your own that inherits from it; got {_class_or_type(model)}"
+        "model must be a ppm.Model, such as ppm.GammaPoisson(counts), or one of your own that "
+        "inherits from it; a PyMC model goes into ppm.PyMCModel(model); got "
+        f"{_class_or_type(model)}"
     )
 
 
