@@ -257,7 +257,7 @@ class Candidates(Model):
                     "center must hold one value of every parameter of the model, or such a "
                     "dict for every group"
                 ) from None
-        return np.where(np.isfinite(levels), levels, 0.0)
+        return _finite(levels)
 
     @functools.cached_property
     def _held(self):
@@ -308,11 +308,10 @@ class Candidates(Model):
         """
         totals = {}
         for label, rows in self._rows.items():
-            of_group = terms.of(rows)
-            parts = [
-                self._measured(of_group, log_p, label).sum(axis=1)
-                for _, log_p in self._blocks(label)
-            ]
+            of_group, parts, levels = terms.of(rows), [], None
+            for _, log_p in self._blocks(label):
+                levels = _finite(log_p[0]) if levels is None else levels
+                parts.append(self._measured(of_group, log_p, levels).sum(axis=1))
             totals[label] = np.concatenate(parts)
             if not np.isfinite(totals[label].max()):
                 raise ValueError(
@@ -321,11 +320,12 @@ class Candidates(Model):
                 )
         return totals
 
-    def _measured(self, terms, log_p, label):
-        """Terms from a level of their own: it changes no probability, and sums stay small."""
+    def _measured(self, terms, log_p, levels):
+        """Terms from a level, which changes no probability and keeps sums small.
+
+        It is the lower limit, or without limits the record's own, such as the first candidate's.
+        """
         if terms.limits is None:
-            _, first = next(self._blocks(label))
-            levels = np.where(np.isfinite(first[0]), first[0], 0.0)
             return weighted(log_p, terms.weights, levels)
         above = np.where(terms.weights > 0, terms(log_p) - terms.limits.low, 0.0)
         if not self.secure_noise:
@@ -400,6 +400,11 @@ def noisy_maximum(distance, epsilon):
     )
     # for this measure of divergence OpenDP's noise is Gumbel's
     return scores >> dp.m.then_noisy_max(dp.zero_concentrated_divergence(), scale)
+
+
+def _finite(levels):
+    """Levels with 0 where they are infinite."""
+    return np.where(np.isfinite(levels), levels, 0.0)
 
 
 def _softmax(totals):

@@ -284,6 +284,23 @@ def test_log_p_of_another_shape_is_refused_also_where_one_candidate_would_do():
         ppm.fit(model, ppm.Capped(1.0), draws=3)
 
 
+def test_a_draw_reads_candidates_that_are_too_many_to_hold_once(monkeypatch):
+    monkeypatch.setattr(candidates, "_HELD", 0)
+    monkeypatch.setattr(candidates, "_BLOCK", 6)
+    read = []
+
+    class Counted(Table):
+        def log_p(self, theta):
+            read.extend(np.asarray(theta["k"]).tolist())
+            return super().log_p(theta)
+
+    model = ppm.Candidates(Counted(-RNG.exponential(size=(7, 3))), {"k": np.arange(7)})
+    for terms in (ppm.Terms(np.ones(3)), ppm.Terms(np.ones(3), LIMITS)):
+        read.clear()
+        model.draw(terms, 5, np.random.default_rng(1))
+        assert read == [*range(7)]
+
+
 def test_groups_keep_the_values_that_are_predicted():
     class Halves(ppm.GammaPoisson):
         def predict(self, theta, rng):
