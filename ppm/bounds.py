@@ -193,8 +193,8 @@ def extremes(blocks, draws, terms):
     return Extremes(lowest=lowest, highest=highest, maxima=maxima, sums=sums)
 
 
-def checked_log_p(model, theta):
-    """Log p (draws, records) of a model, which may be of the user's own making."""
+def shaped_log_p(model, theta):
+    """Log p (draws, records) of a model, which may be of the user's own making; NaN is let through."""
     log_p = np.asarray(model.log_p(theta), dtype=np.float64)
     shape = size_of(theta), model.records
     if log_p.shape != shape:
@@ -202,6 +202,12 @@ def checked_log_p(model, theta):
             f"log_p of {type(model).__name__} must return (draws, records), here {shape}; "
             f"got {log_p.shape}"
         )
+    return log_p
+
+
+def checked_log_p(model, theta):
+    """Log p (draws, records) of a model, which may be of the user's own making; NaN is an error."""
+    log_p = shaped_log_p(model, theta)
     if np.isnan(log_p).any():
         record = int(np.flatnonzero(np.isnan(log_p).any(axis=0))[0])
         raise ValueError(

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 import numpy as np
 import pandas as pd
 
-from ppm.bounds import Extremes, extremes, size_of
+from ppm.bounds import Extremes, extremes, shaped_log_p, size_of
 from ppm.checks import as_array, as_labels, check_finite, check_flag, listed
 from ppm.model import Model
 from ppm.terms import weighted
@@ -292,12 +292,7 @@ class Candidates(Model):
 
     def _log_p_of(self, label, theta):
         """Log p (draws, own records) of a group's records; -inf for NaN."""
-        log_p = np.asarray(self.model.log_p(theta), dtype=np.float64)
-        if log_p.shape != (size_of(theta), self.records):
-            raise ValueError(
-                f"log_p of {type(self.model).__name__} must return (draws, records), here "
-                f"{(size_of(theta), self.records)}; got {log_p.shape}"
-            )
+        log_p = shaped_log_p(self.model, theta)
         log_p = np.where(np.isnan(log_p), -np.inf, log_p)
         return np.ascontiguousarray(log_p[:, self._rows[label]])
 
@@ -361,21 +356,19 @@ class Candidates(Model):
 
 def is_named(value):
     """Whether this is a tuple of parameters' names and values."""
-    return (
-        isinstance(value, tuple)
-        and len(value) > 0
-        and all(isinstance(pair, tuple) and len(pair) == 2 for pair in value)
-        and all(isinstance(name, str) for name, _ in value)
-    )
+    return _is_pairs(value) and all(isinstance(name, str) for name, _ in value)
 
 
 def is_grouped(value):
     """Whether this is a tuple of labels and such tuples."""
+    return _is_pairs(value) and all(is_named(theta) for _, theta in value)
+
+
+def _is_pairs(value):
     return (
         isinstance(value, tuple)
         and len(value) > 0
         and all(isinstance(pair, tuple) and len(pair) == 2 for pair in value)
-        and all(is_named(theta) for _, theta in value)
     )
 
 
