@@ -106,6 +106,15 @@ def _sum_rows(total, scaled, start, end, keep):
                 total[i] += row[i]
 
 
+@_compile("void(f8[::1], f8[::1], f8, f8[::1], f8[::1])", forceinline=True)
+def _add_term(total, term, log_share, density, offset):
+    """Add a component's term of each record, and keep it."""
+    for i in range(total.size):
+        value = exp(log_share + density[i] - offset[i])
+        term[i] = value
+        total[i] += value
+
+
 @_compile("void(f8[:,::1], u2[:,::1], f8[:,::1])")
 def _look_up(tables, codes, out):
     for start in range(0, out.shape[1], CHUNK):
@@ -253,15 +262,8 @@ def rescale(log_pi, log_density):
                 joint = share + density[i]
                 highest[i] = joint if joint > highest[i] else highest[i]
         for k in range(log_pi.size):
-            density, term, share = (
-                log_density[k, start:end],
-                scaled[k, start:end],
-                log_pi[k],
-            )
-            for i in range(highest.size):
-                value = exp(share + density[i] - highest[i])
-                term[i] = value
-                total[i] += value
+            density, term = log_density[k, start:end], scaled[k, start:end]
+            _add_term(total, term, log_pi[k], density, highest)
         for i in range(highest.size):
             total[i] = log(total[i]) + (highest[i] + 0.0 * total[i])
     return offset, scaled, log_f
@@ -300,15 +302,8 @@ def _replace_terms(rows, log_shares, densities, scaled, offset, log_f, new):
         total, high = log_f[start:end], offset[start:end]
         _sum_rows(total, scaled, start, end, keep)
         for j in range(rows.size):
-            density, term, log_share = (
-                densities[j, start:end],
-                new[j, start:end],
-                log_shares[j],
-            )
-            for i in range(total.size):
-                value = exp(log_share + density[i] - high[i])
-                term[i] = value
-                total[i] += value
+            density, term = densities[j, start:end], new[j, start:end]
+            _add_term(total, term, log_shares[j], density, high)
         for i in range(total.size):
             wrong += 0 if (total[i] > LOWEST) & (total[i] < HIGHEST) else 1
             total[i] = log(total[i]) + high[i]
