@@ -23,6 +23,24 @@ def test_what_has_no_number_has_no_place_and_rounding_turns_no_interval_around()
     assert np.allclose(found["Capped"], [[[2, 0.3], [2, 0.3]]])
 
 
+def test_a_violin_ends_where_its_values_end_and_few_values_are_shown_as_points():
+    rng = np.random.default_rng(1)
+    groups = {"Weighted": rng.gamma(2, size=20), "Data": rng.gamma(2, size=21)}
+    groups |= {"infinite": [np.inf, 1.0, 2.0], "nothing": [np.nan], "alike": [3.0, 3.0]}
+    _, (axes,) = plots.panels(size=(3, 3))
+    plots.violins(axes, groups)
+    bodies = [
+        one.get_paths()[0].vertices[:, 1]
+        for one in axes.collections
+        if one.get_facecolor().size
+    ]
+    drawn = [groups["Weighted"], groups["Data"], [1.0, 2.0], [3.0]]
+    for body, values in zip(bodies, drawn, strict=True):
+        assert np.isclose([body.min(), body.max()], [min(values), max(values)]).all()
+    assert [len(line.get_ydata()) for line in axes.lines] == [20, 2, 2]
+    assert [one.get_text() for one in axes.get_xticklabels()] == [*groups]
+
+
 def test_a_figure_brings_a_narrow_picture_and_stays_as_it_is(monkeypatch):
     figure, (left, _) = plots.panels(2, 2, size=(3, 3))
     left.plot([1, 2], [3, 5], label="line")

@@ -3,9 +3,10 @@
 import numpy as np
 
 from ppm.chains import R_HAT_LIMIT
+from ppm_book.chapters.agreement import agrees
 
 DISAGREE = (
-    f"chains behind a bound disagree (R-hat above {R_HAT_LIMIT}, or not to be told)"
+    f"chains behind a bound disagree (an R-hat above {R_HAT_LIMIT}, or not to be told)"
 )
 # how often one release among normal ones is taken for an outlier
 OUTLIER = 1e-3
@@ -66,7 +67,7 @@ def share(count, of):
 def bounds_of(*results):
     """Local bounds with their errors, and why these may not be trusted."""
     found = [one.diagnostics for one in results]
-    doubt = "" if all(one.agree for one in found) else DISAGREE
+    doubt = "" if all(map(agrees, results)) else DISAGREE
     if any(one.faults_besides_r_hat for one in found):
         doubt = "chains behind a bound stood still or diverged"
     return measured(

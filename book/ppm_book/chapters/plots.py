@@ -15,7 +15,7 @@ from matplotlib.ticker import LogLocator
 
 from ppm_book.chapters.style import COLOURS, NARROW_TYPE
 
-__all__ = ["panels", "legend", "interval", "log_axis"]
+__all__ = ["panels", "legend", "interval", "violins", "log_axis"]
 
 MARKERS = dict(
     Unweighted="s",
@@ -27,6 +27,8 @@ MARKERS = dict(
 )
 # for an order, from the lightest that can be read (1) to dark (0)
 SHADES = ListedColormap(colormaps["viridis"](np.linspace(0, 0.43, 256)))
+# a violin of so many values or fewer shows them, too
+POINTS = 20
 # a level that marks are compared with
 LEVEL = {"color": "0.3", "linestyle": "--", "linewidth": 1}
 style.use(Path(__file__).with_name("book.mplstyle"))
@@ -169,6 +171,52 @@ def interval(axes, x, low, middle, high, label, **style):
     reach = np.maximum([middle - low, high - middle], 0).reshape(2, -1)
     style = {"fmt": "o", "color": COLOURS.get(label)} | style
     axes.errorbar(x, np.reshape(middle, -1), reach, label=label, **style)
+
+
+def violins(axes, groups, *, at=None, colours=None, **options):
+    """Draw a violin for each group of values, with its median, minimum and maximum.
+
+    A violin ends where its values end. One of at most 20 values shows them as points.
+
+    Parameters
+    ----------
+    axes : matplotlib.axes.Axes
+    groups : dict of str to array_like
+        Name -> values; what is not finite has no place.
+    at : sequence of float, optional
+        Places of the violins: 0, 1, ... if not given, with the names as labels.
+    colours : sequence, optional
+        Of the violins; by default those of the names, from the book's colours.
+    **options
+        Passed to ``Axes.violinplot``: ``side="low"`` draws the left halves alone.
+
+    Examples
+    --------
+    >>> from ppm_book.chapters import plots
+    >>> figure, (axes,) = plots.panels(size=(3, 3))
+    >>> plots.violins(axes, {"Weighted": [3.4, 3.5, 3.9]})
+    >>> axes.lines[0].get_ydata().tolist()
+    [3.4, 3.5, 3.9]
+    """
+    if at is None:
+        axes.set_xticks(range(len(groups)), groups)
+        at = range(len(groups))
+    if colours is None:
+        colours = [COLOURS.get(name, "#666666") for name in groups]
+    aside = {"low": -0.02, "high": 0.02}.get(options.get("side"), 0)
+    for place, values, colour in zip(at, groups.values(), colours, strict=True):
+        values = np.asarray(values, dtype=np.float64)
+        values = values[np.isfinite(values)]
+        if not values.size:
+            continue
+        parts = axes.violinplot([values], [place], showmedians=True, **options)
+        for body in parts.pop("bodies"):
+            body.set(facecolor=colour, alpha=0.35)
+        for lines in parts.values():
+            lines.set(color=colour, linewidth=1.2)
+        if len(values) <= POINTS:
+            places = np.full(len(values), place + aside)
+            axes.plot(places, values, "o", color=colour, markersize=3, alpha=0.8)
 
 
 def log_axis(axes, which="y"):
