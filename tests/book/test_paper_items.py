@@ -69,7 +69,7 @@ WANTED = {
     "nested-target": ("[A heading](#nested-target)", True),
     "open-in-box": ("[A heading](#open-in-box)", False),
     "thm-two": ("{prf:ref}`thm-two`", False),
-    "eq-two": ("{eq}`eq-two`", False),
+    "eq-two": ("equation {eq}`eq-two`", False),
     "html-target": ("[A heading](#html-target)", True),
     "fig-open": ("{numref}`fig-open`", False),
     "fig-folded": ("{numref}`fig-folded`", True),

@@ -152,7 +152,10 @@ def places(text):
             role = "eq" if equation else "prf:ref"
             if label and blocks and blocks[-1]["kind"] == "figure":
                 role = "numref"
-            found[label or equation] = Place(f"{{{role}}}`{label or equation}`", blocks)
+            link = f"{{{role}}}`{label or equation}`"
+            found[label or equation] = Place(
+                f"equation {link}" if equation else link, blocks
+            )
         if line:
             # a target is named after the heading that it stands before, or below
             found |= {
