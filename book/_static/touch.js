@@ -281,7 +281,7 @@ if (typeof module !== "undefined") module.exports = takeAway;
       const [atX, atY] = points[found.at];
       const kind = above ? "above" : "mechanism";
       const [anchor, aside] = atX > (left + right) / 2 ? ["end", -8] : ["start", 8];
-      const lift = found.ratio[found.at] < 0 ? 19 : -9;
+      const lift = found.ratio[found.at] < 0 ? 14 : -9;
       drawn += `<path class="curve" d="${pathOf(points)}"/>
         <path class="curve above" d="${outside(points, found.ratio, twice)}"/>
         <circle class="dot ${kind}" cx="${atX}" cy="${atY}" r="4.5"/>`

@@ -273,6 +273,7 @@ CLAIMS = {
     "unweighted-and-weighted-shrink": lambda shrinks: (
         shrinks["Unweighted"] and shrinks["Weighted"]
     ),
+    "weighted-shrinks": lambda shrinks: shrinks["Weighted"],
     "weighted-m-does-not": lambda grows: grows["Weighted-M"],
     "share-far-larger": lambda large, small: large["low"] > 2 * small["high"],
     "no-other-rule-above": lambda rules_above: rules_above <= {"Weighted-M"},
