@@ -12,8 +12,8 @@ from conftest import ROOT
 from scipy import stats
 
 import ppm
-from ppm_book.chapters import page
-from ppm_book.tools import pages, sphinx_fixes
+from ppm_book.chapters import page, sentences
+from ppm_book.tools import sphinx_fixes
 
 COUNTS = np.array([3, 4, 4, 5, 5, 6, 7, 18])
 PICTURE = (ROOT / "book/_static/first.svg").read_text("utf-8")
@@ -160,8 +160,8 @@ def test_the_picture_for_sharing_has_the_size_that_others_show():
 )
 def test_findings_are_claims_of_their_chapters(page, chapter, claim, words):
     notebook = nbformat.read(ROOT / f"notebooks/{chapter}.ipynb", 4)
-    marks = {name: (place, end) for place, end, name in pages.take_marks(notebook)}
-    texts = [owner[key] for owner, key in pages.texts_of(notebook)]
+    marks = {name: (place, end) for place, end, name in sentences.take_marks(notebook)}
+    texts = [owner[key] for owner, key in sentences.texts_of(notebook)]
     place, end = marks[claim]
     assert words.lower() in (ROOT / f"book/{page}.md").read_text("utf-8").lower()
-    assert words in pages.sentence(texts[place], end)
+    assert words in sentences.sentence(texts[place], end)
