@@ -241,12 +241,13 @@ def check_parameters(names):
     Examples
     --------
     >>> from ppm_book.chapters import page
-    >>> cell = {"__annotations__": {"sizes": list[int]}, "sizes": "[50, 200]"}
-    >>> page.check_parameters(cell)
-    Traceback (most recent call last):
-    ...
-    ppm_book.chapters.page._Refused: sizes must be list[int], and str was given; papermill takes a \
-list by -y 'sizes: […]'
+    >>> cell = {"__annotations__": {"sizes": list[int]}}
+    >>> page.check_parameters(cell | {"sizes": [50, 200]})
+    >>> try:
+    ...     page.check_parameters(cell | {"sizes": "[50, 200]"})
+    ... except TypeError as error:
+    ...     print(error)
+    sizes must be list[int], and str was given; papermill takes a list by -y 'sizes: […]'
     """
     for name, kind in names.get("__annotations__", {}).items():
         if not _is(names[name], kind):
