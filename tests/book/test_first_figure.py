@@ -13,7 +13,7 @@ from scipy import stats
 
 import ppm
 from ppm_book.chapters import page, sentences
-from ppm_book.tools import sphinx_fixes
+from ppm_book.tools import parameters, sphinx_fixes
 
 COUNTS = np.array([3, 4, 4, 5, 5, 6, 7, 18])
 PICTURE = (ROOT / "book/_static/first.svg").read_text("utf-8")
@@ -115,6 +115,18 @@ def test_numbers_of_the_findings_come_from_their_chapters():
     for chapter, number in asked:
         numbers = runpy.run_path(str(page.CLAIMS / f"{chapter}.py"))["NUMBERS"]
         assert number in numbers
+
+
+def test_the_front_page_lists_the_chapters_of_the_course_by_their_numbers():
+    course = [
+        chapter["file"]
+        for part in parameters.contents()["parts"]
+        if part["caption"].startswith("The course")
+        for chapter in part["chapters"]
+    ]
+    listed = re.findall(r"^(\d)\. \{doc\}`[^`]*<\.\./([\w/]+)>`", INTRO, re.M)
+    assert listed == [(str(n), file) for n, file in enumerate(course, start=1)]
+    assert len(course) == 8 and "## Eight chapters" in INTRO
 
 
 def test_the_picture_for_sharing_has_the_size_that_others_show():
