@@ -12,8 +12,8 @@ from conftest import ROOT
 from scipy import stats
 
 import ppm
-from ppm_book.chapters import page
-from ppm_book.tools import pages, sphinx_fixes
+from ppm_book.chapters import page, sentences
+from ppm_book.tools import parameters, sphinx_fixes
 
 COUNTS = np.array([3, 4, 4, 5, 5, 6, 7, 18])
 PICTURE = (ROOT / "book/_static/first.svg").read_text("utf-8")
@@ -117,6 +117,18 @@ def test_numbers_of_the_findings_come_from_their_chapters():
         assert number in numbers
 
 
+def test_the_front_page_lists_the_chapters_of_the_course_by_their_numbers():
+    course = [
+        chapter["file"]
+        for part in parameters.contents()["parts"]
+        if part["caption"].startswith("The course")
+        for chapter in part["chapters"]
+    ]
+    listed = re.findall(r"^(\d)\. \{doc\}`[^`]*<\.\./([\w/]+)>`", INTRO, re.M)
+    assert listed == [(str(n), file) for n, file in enumerate(course, start=1)]
+    assert len(course) == 8 and "## Eight chapters" in INTRO
+
+
 def test_the_picture_for_sharing_has_the_size_that_others_show():
     picture = (ROOT / "book" / sphinx_fixes.PICTURE).read_bytes()
     assert picture[:8] == b"\x89PNG\r\n\x1a\n"
@@ -160,8 +172,8 @@ def test_the_picture_for_sharing_has_the_size_that_others_show():
 )
 def test_findings_are_claims_of_their_chapters(page, chapter, claim, words):
     notebook = nbformat.read(ROOT / f"notebooks/{chapter}.ipynb", 4)
-    marks = {name: (place, end) for place, end, name in pages.take_marks(notebook)}
-    texts = [owner[key] for owner, key in pages.texts_of(notebook)]
+    marks = {name: (place, end) for place, end, name in sentences.take_marks(notebook)}
+    texts = [owner[key] for owner, key in sentences.texts_of(notebook)]
     place, end = marks[claim]
     assert words.lower() in (ROOT / f"book/{page}.md").read_text("utf-8").lower()
-    assert words in pages.sentence(texts[place], end)
+    assert words in sentences.sentence(texts[place], end)
