@@ -189,6 +189,10 @@ CLAIMS = {
     "lies-below": lambda mean_falls, deviations: (
         mean_falls and deviations["Weighted-M"].iloc[-1] < -2
     ),
+    "narrows-below": lambda mean_falls, groups: (
+        mean_falls and groups["average"].std()["Weighted-M"].is_monotonic_decreasing
+    ),
+    "not-one-point": two_lumps,
     "two-lumps": two_lumps,
     "two-lumps-in-caption": lambda two_lumps, mean_falls: two_lumps and mean_falls,
     "even-run-stays": lambda two_runs, groups, sizes, mean: (
@@ -236,6 +240,7 @@ NUMBERS = {
     "floor": lambda floor: f"{floor:.2f}",
     "small hump": lambda humps: f"{humps[0]:.2f}",
     "hump": lambda humps: f"{humps[-1]:.2f}",
+    "true mean": lambda mean: f"{mean:g}",
     "estimate": lambda groups, sizes: (
         f"{groups['average'].get_group(('Weighted-M', sizes[-1])).mean():.1f}"
     ),
