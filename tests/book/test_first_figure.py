@@ -148,8 +148,8 @@ def test_the_picture_for_sharing_has_the_size_that_others_show():
         (
             "intro",
             "ce_application",
-            "tail-depended-on-the-model",
-            "which of the two kept the upper tail better depended on the",
+            "scatter-and-level",
+            "one weight for all was off in scatter, one weight for each record in level",
         ),
         (
             "intro",
