@@ -253,8 +253,12 @@ CLAIMS = {
         utility["bias"][tail, "Countweighted"]
         < 2 * utility["bias"][tail].drop("Countweighted").min()
     ),
-    "dp-closer-for-the-mean": lambda closer: all(
-        closer("mean", "DPweighted", who) for who in ("EMweighted", "Countweighted")
+    "dp-closer-for-the-mean": lambda closer: closer(
+        "mean", "DPweighted", "Countweighted"
+    ),
+    "own-bias-upwards": lambda closer, utility: (
+        closer("mean", "DPweighted", "Unweighted")
+        and utility["bias"]["mean", "Unweighted"] > 0
     ),
     "dp-closer-than-count": lambda closer, tail: closer(
         tail, "DPweighted", "Countweighted"
