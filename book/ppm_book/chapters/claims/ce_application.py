@@ -104,7 +104,7 @@ def interval(low, high):
     return f"{low:.1f} to {high:.1f}".replace("-", "−")
 
 
-def sure(away, fits, weighted, scalar):
+def sure(away, fits):
     """Where one of the two is surely closer: +1 DPweighted, −1 EMweighted, 0 neither."""
     agreed = np.array([trusted(dp, em) for dp, em in fits.values()])
 
@@ -276,7 +276,7 @@ CLAIMS = {
     ),
     "scatters-more-throughout": lambda widens: widens,
     "dp-stays-low": lambda of_tail: of_tail["bias", "DPweighted"].max() < -2,
-    "dp-for-the-mean": lambda sure: dp_where_sure(sure) and np.sum(sure("mean")) > 3,
+    "dp-for-the-mean": dp_where_sure,
     "each-weight-kept-the-mean": dp_where_sure,
     "scatter-and-level": lambda widens, middle_nearer: widens and middle_nearer,
     "fraction-of-the-bound": lambda four: (
