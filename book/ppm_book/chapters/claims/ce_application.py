@@ -277,6 +277,14 @@ CLAIMS = {
     "scatters-more-throughout": lambda widens: widens,
     "dp-stays-low": lambda of_tail: of_tail["bias", "DPweighted"].max() < -2,
     "dp-for-the-mean": dp_where_sure,
+    "holds-for-the-mean": lambda sure, closer, tail: (
+        dp_where_sure(sure)
+        and all(closer(name, "DPweighted", "Countweighted") for name in ("mean", tail))
+    ),
+    # sure for one weight for all at some setting, and for own weights at none
+    "fails-for-the-tail": lambda sure, tail: (
+        (sure(tail) <= 0).all() and (sure(tail) < 0).any()
+    ),
     "each-weight-kept-the-mean": dp_where_sure,
     "scatter-and-level": lambda widens, middle_nearer: widens and middle_nearer,
     "fraction-of-the-bound": lambda four: (
