@@ -56,10 +56,10 @@ def test_nothing_is_sure_of_fits_whose_chains_disagree(monkeypatch):
         sure.__globals__, "trusted", lambda *fits: all(fit is good for fit in fits)
     )
     fits = {"a": (good, good), "b": (good, None)}
-    found = sure(away([1.0, 1.0], [2.0, 2.0]), fits, None, None)("mean")
+    found = sure(away([1.0, 1.0], [2.0, 2.0]), fits)("mean")
     assert found.tolist() == [1, 0]
     fits["b"] = good, good
-    found = sure(away([1.0, 1.0], [2.0, 0.5]), fits, None, None)("mean")
+    found = sure(away([1.0, 1.0], [2.0, 0.5]), fits)("mean")
     assert found.tolist() == [1, -1]
     assert not CLAIMS["dp_where_sure"](lambda name: found)
     assert CLAIMS["dp_where_sure"](lambda name: np.array([1, 0]))
