@@ -111,6 +111,15 @@ def test_what_decides_beside_the_errors(wanted, value, error, options):
         )
 
 
+@pytest.mark.parametrize("value", [9, -9])
+def test_no_verdict_rests_on_chains_that_disagree(value):
+    values = {"a": measured(value, 0.1, ledger_values.DISAGREE)}
+    row = {"id": "one", "chapter": "study", "rule": "greater", "than": 0}
+    row |= {"values": ["a"]}
+    found, why, _ = ledger.judge(row, {"data": "diary", "values": values})
+    assert found == "open" and "disagree" in why
+
+
 def test_a_conclusion_is_its_worst_part_and_a_study_counts_before_its_chapter():
     row = {"chapter": "poisson_contraction", "rule": "greater", "than": 0}
     rows = [row | {"id": name, "values": [name]} for name in "ab"]
