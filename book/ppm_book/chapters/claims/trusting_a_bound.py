@@ -1,5 +1,7 @@
 """Claims and numbers of the chapter on trusting a bound."""
 
+from ppm_book.chapters import agreement
+
 
 def chosen(fresh):
     return fresh["chosen fit"].abs()
@@ -21,6 +23,7 @@ CLAIMS = {
     "r-hat-of-delta-stays-low": lambda both: both.loc["Unweighted", "R-hat"] < 1.1,
 }
 NUMBERS = {
+    "agree": lambda fits: agreement.count(fits.values()),
     "chosen": lambda chosen: f"{chosen.max():.1f}",
     "fresh": lambda others: f"{others.max(axis=None):.0f}",
     "R-hat before": lambda starts: (
