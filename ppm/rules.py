@@ -320,7 +320,8 @@ class Reweighted(Rule):
 
     Hu, Savitsky and Williams (2020, arXiv 2006.01230): records whose bound is below Δ gain weight,
     so that a release becomes more useful at about the same Δ. A third fit takes these weights.
-    A record of weight 0, or with an infinite bound, gets weight 0 and is left out of Δ.
+    A record of weight 0, or with an infinite bound, gets weight 0 and is left out of Δ. Not in
+    Savitsky, Williams and Hu (2022).
 
     Parameters
     ----------
@@ -373,7 +374,8 @@ class Reweighted(Rule):
 class Given(Rule):
     """Public weights by record, such as the base weights of a survey's design.
 
-    They are never strict by themselves: nothing limits a record's term.
+    They are never strict by themselves: nothing limits a record's term. Not in Savitsky, Williams
+    and Hu (2022).
 
     Parameters
     ----------

@@ -610,6 +610,7 @@ BOOK = """(here)=
 
 ```{prf:theorem} Two
 :label: thm-two
+:class: ours
 
 By {cite:t}`hu2022` and {prf:ref}`thm-two`, for $a
 \\le b$,
@@ -627,7 +628,7 @@ See {eq}`eq-c` ({ref}`why <here>`).
 {numref}`fig-it` in {doc}`theory` shows {term}`it <that>` {cite:p}`hu2022,dwork2014`."""
 PLAIN = """## A heading
 
-> **Theorem (Two).**
+> **Theorem (Two; ours).**
 >
 > By Hu et al. (2022) and the theorem “Two”, for $a \\le b$,
 >

@@ -109,6 +109,7 @@ def root(tmp_path, monkeypatch):
     monkeypatch.setattr(running, "ROOT", root)
     monkeypatch.setattr(studio, "CORES", 1)  # in this process, where the patches hold
     monkeypatch.setattr(pages.ledger, "page", lambda root, results: "# Ledger\n")
+    monkeypatch.setattr(pages.paper_items, "page", lambda root: "# Items\n")
     monkeypatch.setattr(compare.ledger, "changed", lambda *arguments: [])
     notebook(root, "counts", TABLE, FIGURE, replicates=400, seed=1)
     notebook(

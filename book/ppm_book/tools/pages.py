@@ -25,7 +25,7 @@ from ppm_book.chapters.sentences import (
     texts_of,
 )
 from ppm_book.chapters.style import NARROW_TYPE
-from ppm_book.tools import classroom, exercises, ledger, parameters
+from ppm_book.tools import classroom, exercises, ledger, paper_items, parameters
 from ppm_book.tools.plain import Words
 
 # editions of figures for phones
@@ -73,7 +73,10 @@ def stage(folder, results=None):
     texts = {
         file: (root / file).read_text("utf-8") for file in ("_config.yml", "_toc.yml")
     }
-    texts |= lists() | {"book/ledger.md": ledger.page(root, results or folder)}
+    texts |= lists() | {
+        "book/ledger.md": ledger.page(root, results or folder),
+        "book/paper_items.md": paper_items.page(root),
+    }
     for file, text in texts.items():
         (folder / file).write_text(text, "utf-8")
 

@@ -22,6 +22,8 @@ BLOCK = re.compile(
 )
 # a role, {kind}`label` or {kind}`words <label>`
 ROLE = re.compile(r"\{([\w:]+)\}`(?:([^`<]*?)\s*<)?([^`>]+)>?`")
+# whose a statement is, by its class
+WHOSE = {"paper": "the paper’s", "ours": "ours", "field": "from the literature"}
 # the label of a formula
 TAG = re.compile(r"\n\$\$ \((.+)\)")
 # where a sentence begins
@@ -215,10 +217,12 @@ def _labels(text):
 
 def _quoted(block):
     """A directive as a quoted paragraph."""
-    _, kind, words, _, body = block.groups()
+    _, kind, words, options, body = block.groups()
     kind = kind.removeprefix("prf:").capitalize()
     if kind != "Admonition":
-        words = f"{kind} ({words})." if words else f"{kind}."
+        whose = re.search(r":class: (paper|ours|field)$", options, re.M)
+        told = [words, *([WHOSE[whose[1]]] if whose else [])]
+        words = f"{kind} ({'; '.join(filter(None, told))}).".replace(" ()", "")
     text = f"**{words}**\n\n{body.strip()}{' ∎' if kind == 'Proof' else ''}"
     # Jupyter takes formulas out before it reads Markdown: a quote's mark must not stand in them
     text = re.sub(
